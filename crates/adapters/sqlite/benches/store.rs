@@ -1,0 +1,257 @@
+//! What the store costs and how fast it is, on synthetic turns of LoCoMo length (42 word pieces of 64 components, 25 terms,
+//! 200 bytes of text). Prints one line a figure; `TURNS` sets the size, 10,000 by default.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use memfleet_domain::embedding::{PassageVectors, TokenVectors};
+use memfleet_domain::ids::TurnId;
+use memfleet_domain::turn::AcceptedTurn;
+use memfleet_ports::conformance::samples::{batch, embedding_space, home, instant, turn_in};
+use memfleet_ports::erasure::Erasure;
+use memfleet_ports::feed::IndexFeed;
+use memfleet_ports::filter::TurnFilter;
+use memfleet_ports::ledger::{IndexedBatch, Ledger, Passage};
+use memfleet_ports::queue::IngestQueue;
+use memfleet_sqlite::{Options, SqliteStore};
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+
+#[tokio::main]
+async fn main() {
+    let turns = std::env::var("TURNS")
+        .ok()
+        .and_then(|turns| turns.parse().ok())
+        .unwrap_or(10_000);
+    let directory = tempfile::TempDir::new().expect("a temporary directory");
+    let path = directory.path().join("memfleet.db");
+    let store = SqliteStore::open(&path, Options::default())
+        .await
+        .expect("open");
+    ingest(&store, turns).await;
+    store.close().await.expect("close");
+    drop(store);
+    let bytes = std::fs::metadata(&path).expect("metadata").len();
+    println!("disk: {} bytes a turn", bytes / turns as u64);
+    let opening = Instant::now();
+    let store = SqliteStore::open(&path, Options::default())
+        .await
+        .expect("open");
+    println!("open: {:?}", opening.elapsed());
+    reading(&store, turns).await;
+    queueing(&store).await;
+    erasing(&store, directory.path()).await;
+}
+
+fn word(random: &mut StdRng) -> String {
+    let length = random.random_range(2..9);
+    (0..length)
+        .map(|_| char::from(random.random_range(b'a'..=b'z')))
+        .collect()
+}
+
+fn told(random: &mut StdRng, number: usize) -> (AcceptedTurn, Vec<Passage>) {
+    let words: Vec<String> = (0..34).map(|_| word(random)).collect();
+    let text = words.join(" ");
+    let pieces: Vec<u32> = (0..42)
+        .map(|_| random.random_range(1_000..30_000))
+        .collect();
+    let values = (0..pieces.len() * 64).map(|_| random.random()).collect();
+    let mut terms: Vec<_> = words[..25].iter().map(|word| (word.clone(), 1)).collect();
+    terms.sort();
+    let passage = Passage {
+        start: 0,
+        end: text.len() as u32,
+        terms,
+        features: vec![0.5; 12],
+        vectors: Some(PassageVectors {
+            sentence: (0..384).map(|_| random.random()).collect(),
+            tokens: TokenVectors {
+                dimensions: 64,
+                pieces,
+                values,
+            },
+        }),
+    };
+    let session = format!("session {}", number / 25);
+    (
+        turn_in(&home(), &session, &number.to_string(), &text),
+        vec![passage],
+    )
+}
+
+fn indexed(random: &mut StdRng, first: usize, count: usize) -> IndexedBatch {
+    let (turns, passages) = (first..first + count)
+        .map(|number| told(random, number))
+        .unzip();
+    IndexedBatch {
+        batch: batch(&first.to_string(), turns),
+        acceptance: first as u64,
+        passages,
+        embedding_space: embedding_space("1"),
+    }
+}
+
+async fn ingest(store: &SqliteStore, turns: usize) {
+    let mut random = StdRng::seed_from_u64(1);
+    let mut spent = Duration::ZERO;
+    for first in (0..turns).step_by(64) {
+        let batch = indexed(&mut random, first, 64.min(turns - first));
+        let start = Instant::now();
+        store.commit(vec![batch]).await.expect("commit");
+        spent += start.elapsed();
+    }
+    println!(
+        "bulk commit: {:.0} turns/s",
+        turns as f64 / spent.as_secs_f64()
+    );
+}
+
+async fn reading(store: &SqliteStore, turns: usize) {
+    let mut random = StdRng::seed_from_u64(2);
+    measure("head", 1_000, async || {
+        store.head(&home()).await.expect("head");
+    })
+    .await;
+    let mut scattered = |clusters: usize, width: u32| -> Vec<u32> {
+        (0..clusters)
+            .flat_map(|_| {
+                let first = random.random_range(0..turns as u32 - width);
+                first..first + width
+            })
+            .collect()
+    };
+    for (name, clusters, width) in [("scattered", 1_000, 1), ("in clusters of 5", 200, 5)] {
+        let passages = scattered(clusters, width);
+        measure(
+            &format!("token vectors of 1,000 passages {name}"),
+            50,
+            async || {
+                store
+                    .token_vectors(&home(), &passages)
+                    .await
+                    .expect("token vectors");
+            },
+        )
+        .await;
+    }
+    let start = Instant::now();
+    let (mut reached, mut count, mut more) = (0, 0, true);
+    while more {
+        let page = store
+            .changes_after(&home(), reached, 2_000)
+            .await
+            .expect("changes");
+        count += page.changes.len();
+        (reached, more) = (page.reached, page.more);
+    }
+    println!("feed from 0: {count} changes in {:?}", start.elapsed());
+    let ids: Vec<TurnId> = (0..20)
+        .map(|number| told(&mut StdRng::seed_from_u64(3), number * 7).0.id)
+        .collect();
+    measure("20 turns by id", 200, async || {
+        assert_eq!(store.turns(&home(), &ids).await.expect("turns").len(), 20);
+    })
+    .await;
+    println!("resident: {} KiB", resident());
+}
+
+async fn queueing(store: &SqliteStore) {
+    let mut random = StdRng::seed_from_u64(4);
+    let mut next = 10_000_000;
+    let mut single = || {
+        next += 1;
+        indexed(&mut random, next, 1)
+    };
+    let batches: Vec<_> = (0..4_096).map(|_| single()).collect();
+    let start = Instant::now();
+    futures::future::join_all((0..64).map(|caller| {
+        let batches = &batches;
+        async move {
+            for batch in batches.iter().skip(caller).step_by(64) {
+                store
+                    .publish(&batch.batch, instant(0))
+                    .await
+                    .expect("publish");
+            }
+        }
+    }))
+    .await;
+    println!(
+        "publish, 64 callers: {:.0}/s",
+        4_096.0 / start.elapsed().as_secs_f64()
+    );
+    let taken = store.take(u32::MAX).await.expect("take");
+    let taken: Vec<_> = taken.iter().map(|delivery| delivery.acceptance).collect();
+    store.acknowledge(&taken).await.expect("acknowledge");
+    let mut batches: Vec<_> = (0..300).map(|_| single()).collect();
+    let batches = std::cell::RefCell::new(&mut batches);
+    measure(
+        "publish, take, commit, acknowledge one turn",
+        300,
+        async || {
+            let told = batches.borrow_mut().pop().expect("one a run");
+            store
+                .publish(&told.batch, instant(0))
+                .await
+                .expect("publish");
+            let acceptance = store.take(64).await.expect("take")[0].acceptance;
+            store
+                .commit(vec![IndexedBatch { acceptance, ..told }])
+                .await
+                .expect("commit");
+            store.acknowledge(&[acceptance]).await.expect("acknowledge");
+        },
+    )
+    .await;
+}
+
+async fn erasing(store: &SqliteStore, directory: &Path) {
+    let filter = TurnFilter {
+        turns: vec![told(&mut StdRng::seed_from_u64(5), 500).0.id],
+        ..TurnFilter::default()
+    };
+    let start = Instant::now();
+    assert_eq!(
+        store
+            .erase(&home(), &filter)
+            .await
+            .expect("erase")
+            .turns
+            .len(),
+        1
+    );
+    println!("erase of one turn: {:?}", start.elapsed());
+    let start = Instant::now();
+    store
+        .backup(&directory.join("copy.db"))
+        .await
+        .expect("backup");
+    println!("backup: {:?}", start.elapsed());
+    println!("resident: {} KiB", resident());
+}
+
+async fn measure(what: &str, runs: usize, mut run: impl AsyncFnMut()) {
+    let mut times = Vec::with_capacity(runs);
+    for _ in 0..runs {
+        let start = Instant::now();
+        run().await;
+        times.push(start.elapsed());
+    }
+    times.sort();
+    println!(
+        "{what}: best {:?}, p50 {:?}, p95 {:?}, p99 {:?}",
+        times[0],
+        times[runs / 2],
+        times[runs * 95 / 100],
+        times[runs * 99 / 100]
+    );
+}
+
+/// Resident memory of this process in KiB, where the system says so.
+fn resident() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find(|line| line.starts_with("VmRSS:"));
+    line.and_then(|line| line.split_whitespace().nth(1)?.parse().ok())
+        .unwrap_or(0)
+}

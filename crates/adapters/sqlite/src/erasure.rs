@@ -1,0 +1,211 @@
+//! Removing turns for good. One search decides what goes, for the plan and for the deed.
+
+mod remove;
+mod undelivered;
+
+use async_trait::async_trait;
+use chrono::Days;
+use memfleet_domain::Scope;
+use memfleet_domain::ids::{SessionId, SpaceId, TenantId, TurnId};
+use memfleet_domain::space::SpaceSettings;
+use memfleet_domain::time::Timestamp;
+use memfleet_ports::erasure::{Erased, Erasure};
+use memfleet_ports::filter::TurnFilter;
+use memfleet_ports::store::Result;
+use sqlx::{QueryBuilder, Row, SqliteConnection};
+
+use self::undelivered::Undelivered;
+use crate::codec::to_id;
+use crate::failure::Outcome;
+use crate::filter::push_conditions;
+use crate::rows::{json, name, to_json};
+use crate::scope::{self, SpaceRow};
+use crate::scrub;
+use crate::store::SqliteStore;
+
+#[async_trait]
+impl Erasure for SqliteStore {
+    async fn plan(&self, scope: &Scope, filter: &TurnFilter) -> Result<Erased> {
+        Ok(find(&mut *self.read().await?, scope, filter)
+            .await?
+            .erased())
+    }
+
+    async fn erase(&self, scope: &Scope, filter: &TurnFilter) -> Result<Erased> {
+        let mut write = self.write().await?;
+        let doomed = find(&mut write, scope, filter).await?;
+        let erased = doomed.erased();
+        if doomed.is_something() {
+            remove::remove(&mut write, scope, &doomed).await?;
+            scrub::due(&mut write).await?;
+            write.commit().await?;
+        } else {
+            drop(write);
+        }
+        // Also when nothing matched: an erase that was cut short by a crash is tried again by its caller.
+        scrub::finish(self).await?;
+        Ok(erased)
+    }
+
+    async fn expired(&self, now: Timestamp) -> Result<Vec<(Scope, Timestamp)>> {
+        Ok(expired(&mut *self.read().await?, now).await?)
+    }
+}
+
+/// What a filter means, ready to be removed.
+struct Doomed {
+    space: Option<SpaceRow>,
+    turns: Vec<DoomedTurn>,
+    /// Sessions that lose turns, and the names of those that lose all.
+    sessions: Vec<i64>,
+    emptied_sessions: Vec<SessionId>,
+    undelivered: Undelivered,
+    /// The filter means the whole space.
+    everything: bool,
+}
+
+struct DoomedTurn {
+    key: i64,
+    id: TurnId,
+    acceptance: i64,
+    first_passage: u32,
+    passages: u32,
+}
+
+impl Doomed {
+    fn is_something(&self) -> bool {
+        !self.turns.is_empty() || !self.undelivered.is_empty() || self.removes_space()
+    }
+
+    fn removes_space(&self) -> bool {
+        self.everything && self.space.is_some()
+    }
+
+    fn keys(&self) -> String {
+        to_json(&self.turns.iter().map(|turn| turn.key).collect::<Vec<_>>())
+    }
+
+    fn erased(&self) -> Erased {
+        Erased {
+            turns: self.turns.iter().map(|turn| turn.id).collect(),
+            emptied_sessions: self.emptied_sessions.clone(),
+            passages: self.turns.iter().map(|turn| u64::from(turn.passages)).sum(),
+            undelivered: self.undelivered.turns(),
+            space: self.removes_space(),
+        }
+    }
+}
+
+async fn find(
+    connection: &mut SqliteConnection,
+    scope: &Scope,
+    filter: &TurnFilter,
+) -> Outcome<Doomed> {
+    let filter = TurnFilter {
+        include_replaced: true,
+        ..filter.clone()
+    };
+    let mut doomed = Doomed {
+        space: None,
+        turns: Vec::new(),
+        sessions: Vec::new(),
+        emptied_sessions: Vec::new(),
+        undelivered: undelivered::find(connection, scope, &filter).await?,
+        everything: filter.is_everything(),
+    };
+    let Some(space) = scope::find(connection, scope).await? else {
+        return Ok(doomed);
+    };
+    doomed.space = alive(connection, space.id).await?.then_some(space);
+    doomed.turns = find_turns(connection, space.id, &filter).await?;
+    let rows = sqlx::query(
+        "SELECT s.id, s.name, NOT EXISTS (
+             SELECT 1 FROM turns t WHERE t.session = s.id AND t.key NOT IN (SELECT value FROM json_each(?1)))
+         FROM sessions s WHERE s.id IN (
+             SELECT session FROM turns WHERE key IN (SELECT value FROM json_each(?1))) ORDER BY s.started_at, s.id",
+    )
+    .bind(doomed.keys())
+    .fetch_all(connection)
+    .await?;
+    for row in rows {
+        doomed.sessions.push(row.try_get(0)?);
+        if row.try_get(2)? {
+            doomed
+                .emptied_sessions
+                .push(name(SessionId::new(row.try_get::<&str, _>(1)?))?);
+        }
+    }
+    Ok(doomed)
+}
+
+async fn alive(connection: &mut SqliteConnection, space: i64) -> Outcome<bool> {
+    let alive = sqlx::query_scalar("SELECT name IS NOT NULL FROM spaces WHERE id = ?");
+    Ok(alive.bind(space).fetch_one(connection).await?)
+}
+
+/// The turns that match, and every older version of them.
+async fn find_turns(
+    connection: &mut SqliteConnection,
+    space: i64,
+    filter: &TurnFilter,
+) -> Outcome<Vec<DoomedTurn>> {
+    let mut query = QueryBuilder::new(
+        "WITH RECURSIVE doomed(key, replaces) AS (
+             SELECT t.key, t.replaces FROM turns t JOIN sessions s ON s.id = t.session WHERE t.space = ",
+    );
+    query.push_bind(space);
+    push_conditions(&mut query, filter);
+    query.push(" UNION SELECT o.key, o.replaces FROM doomed d JOIN turns o ON o.id = d.replaces AND o.space = ");
+    query.push_bind(space);
+    query.push(
+        ") SELECT t.key, t.id, t.acceptance, t.first_passage, t.passages FROM doomed d JOIN turns t ON t.key = d.key
+         ORDER BY t.session, t.acceptance, t.ordinal",
+    );
+    let rows = query.build().fetch_all(connection).await?;
+    rows.iter()
+        .map(|row| {
+            Ok(DoomedTurn {
+                key: row.try_get(0)?,
+                id: to_id(row.try_get(1)?)?,
+                acceptance: row.try_get(2)?,
+                first_passage: row.try_get(3)?,
+                passages: row.try_get(4)?,
+            })
+        })
+        .collect()
+}
+
+async fn expired(
+    connection: &mut SqliteConnection,
+    now: Timestamp,
+) -> Outcome<Vec<(Scope, Timestamp)>> {
+    let rows = sqlx::query(
+        "SELECT id, tenant, name, settings FROM spaces
+         WHERE name IS NOT NULL AND json_extract(settings, '$.retention_days') IS NOT NULL",
+    )
+    .fetch_all(&mut *connection)
+    .await?;
+    let mut expired = Vec::new();
+    for row in rows {
+        let settings: SpaceSettings = json(row.try_get(3)?)?;
+        let days = Days::new(settings.retention_days.unwrap_or(u32::MAX).into());
+        let Some(before) = now.checked_sub_days(days) else {
+            continue;
+        };
+        let due: bool = sqlx::query_scalar(
+            "SELECT EXISTS (SELECT 1 FROM turns WHERE space = ? AND coalesce(event_time, recorded_at) < ?)",
+        )
+        .bind(row.try_get::<i64, _>(0)?)
+        .bind(before.timestamp_micros())
+        .fetch_one(&mut *connection)
+        .await?;
+        if due {
+            let scope = Scope {
+                tenant: name(TenantId::new(row.try_get::<&str, _>(1)?))?,
+                space: name(SpaceId::new(row.try_get::<&str, _>(2)?))?,
+            };
+            expired.push((scope, before));
+        }
+    }
+    Ok(expired)
+}

@@ -1,0 +1,225 @@
+//! The deed: rows go, tombstones and receipts without content stay.
+
+use std::collections::HashSet;
+
+use memfleet_domain::Scope;
+use memfleet_domain::ids::{BatchId, TurnId};
+use memfleet_domain::ingestion::{TurnReceipt, TurnState};
+use memfleet_domain::time::Timestamp;
+use memfleet_ports::ledger::BatchStatus;
+use sqlx::{Row, SqliteConnection};
+
+use super::{Doomed, undelivered};
+use crate::codec::{from_receipts, id_list, to_receipts};
+use crate::failure::{Outcome, damaged};
+use crate::ledger::batches;
+use crate::passages::{first_key, runs};
+use crate::rows::to_json;
+use crate::scope::{self, SpaceRow};
+
+pub async fn remove(
+    connection: &mut SqliteConnection,
+    scope: &Scope,
+    doomed: &Doomed,
+) -> Outcome<()> {
+    let space = match doomed.space {
+        Some(space) => space,
+        // Something waits for a space that has no row yet: its tombstones need one.
+        None => unborn(connection, scope).await?,
+    };
+    remove_turns(connection, space, doomed).await?;
+    undelivered::remove(connection, &doomed.undelivered).await?;
+    let ids: HashSet<TurnId> = doomed
+        .turns
+        .iter()
+        .map(|turn| turn.id)
+        .chain(
+            doomed
+                .undelivered
+                .all()
+                .flat_map(|parted| parted.gone().iter().copied()),
+        )
+        .collect();
+    let head = bury(connection, space, doomed, &ids).await?;
+    forget_receipts(connection, space.id, &ids).await?;
+    settle_queued(connection, space.id, head, doomed).await?;
+    if doomed.everything {
+        remove_space(connection, space.id).await?;
+    }
+    Ok(())
+}
+
+async fn unborn(connection: &mut SqliteConnection, scope: &Scope) -> Outcome<SpaceRow> {
+    if let Some(space) = scope::find(connection, scope).await? {
+        return Ok(space);
+    }
+    let space = scope::ensure(connection, scope, Timestamp::UNIX_EPOCH).await?;
+    remove_space(connection, space.id).await?;
+    Ok(space)
+}
+
+async fn remove_turns(
+    connection: &mut SqliteConnection,
+    space: SpaceRow,
+    doomed: &Doomed,
+) -> Outcome<()> {
+    for (first, end) in runs(
+        doomed
+            .turns
+            .iter()
+            .map(|turn| (turn.first_passage, turn.passages)),
+    ) {
+        for delete in [
+            "DELETE FROM passages WHERE key >= ?1 + ?2 AND key < ?1 + ?3",
+            "DELETE FROM token_vectors WHERE key >= ?1 + ?2 AND key < ?1 + ?3",
+        ] {
+            sqlx::query(delete)
+                .bind(first_key(space.id))
+                .bind(first)
+                .bind(end)
+                .execute(&mut *connection)
+                .await?;
+        }
+    }
+    let keys = doomed.keys();
+    for change in [
+        "DELETE FROM labels WHERE space = ?2 AND turn IN (SELECT value FROM json_each(?1))",
+        // A newer version that stays must not name what is gone.
+        "UPDATE turns SET replaces = NULL WHERE space = ?2 AND replaces IN (
+             SELECT id FROM turns WHERE key IN (SELECT value FROM json_each(?1)))",
+        "DELETE FROM turns WHERE space = ?2 AND key IN (SELECT value FROM json_each(?1))",
+    ] {
+        sqlx::query(change)
+            .bind(&keys)
+            .bind(space.id)
+            .execute(&mut *connection)
+            .await?;
+    }
+    let sessions = to_json(&doomed.sessions);
+    for change in [
+        "DELETE FROM sessions WHERE id IN (SELECT value FROM json_each(?1))
+             AND NOT EXISTS (SELECT 1 FROM turns t WHERE t.session = sessions.id)",
+        "UPDATE sessions SET (turns, first_at, last_at) = (
+             SELECT count(*), min(coalesce(event_time, recorded_at)), max(coalesce(event_time, recorded_at))
+             FROM turns t WHERE t.session = sessions.id)
+         WHERE id IN (SELECT value FROM json_each(?1))",
+    ] {
+        sqlx::query(change).bind(&sessions).execute(&mut *connection).await?;
+    }
+    Ok(())
+}
+
+/// Writes a tombstone a turn, so that indexes let go of it and a delivery that is under way does not bring it back.
+/// The answer is the space's change sequence after it.
+async fn bury(
+    connection: &mut SqliteConnection,
+    space: SpaceRow,
+    doomed: &Doomed,
+    ids: &HashSet<TurnId>,
+) -> Outcome<i64> {
+    let given_out: Option<i64> =
+        sqlx::query_scalar("SELECT seq FROM sqlite_sequence WHERE name = 'queue'")
+            .fetch_optional(&mut *connection)
+            .await?;
+    let stored = doomed.turns.iter().map(|turn| turn.acceptance);
+    let undelivered = doomed.undelivered.all().map(|parted| parted.acceptance);
+    let last = stored
+        .chain(undelivered)
+        .chain(given_out)
+        .max()
+        .unwrap_or(0);
+    sqlx::query(
+        "INSERT OR REPLACE INTO forgotten (space, id, change, acceptance)
+         SELECT ?1, unhex(value, '-'), ?2 + 1 + key, ?3 FROM json_each(?4)",
+    )
+    .bind(space.id)
+    .bind(space.head)
+    .bind(last)
+    .bind(id_list(ids))
+    .execute(&mut *connection)
+    .await?;
+    let head = space.head + ids.len() as i64;
+    sqlx::query("UPDATE spaces SET head = ? WHERE id = ?")
+        .bind(head)
+        .bind(space.id)
+        .execute(connection)
+        .await?;
+    Ok(head)
+}
+
+/// Batches keep the ids of their turns; the hash of a payload that is gone goes too.
+async fn forget_receipts(
+    connection: &mut SqliteConnection,
+    space: i64,
+    ids: &HashSet<TurnId>,
+) -> Outcome<()> {
+    let rows = sqlx::query("SELECT id, receipts FROM batches WHERE space = ?")
+        .bind(space)
+        .fetch_all(&mut *connection)
+        .await?;
+    for row in rows {
+        let mut receipts = to_receipts(row.try_get(1)?)?;
+        let mut touched = false;
+        for receipt in receipts
+            .iter_mut()
+            .filter(|receipt| ids.contains(&receipt.id))
+        {
+            touched = true;
+            receipt.state = TurnState::Forgotten;
+            receipt.reason = None;
+        }
+        if touched {
+            sqlx::query(
+                "UPDATE batches SET receipts = ?, payload_hash = NULL WHERE space = ? AND id = ?",
+            )
+            .bind(from_receipts(&receipts))
+            .bind(space)
+            .bind(row.try_get::<&[u8], _>(0)?)
+            .execute(&mut *connection)
+            .await?;
+        }
+    }
+    Ok(())
+}
+
+/// A batch of which nothing is left to deliver is settled: whoever waits for it must not wait for ever.
+async fn settle_queued(
+    connection: &mut SqliteConnection,
+    space: i64,
+    head: i64,
+    doomed: &Doomed,
+) -> Outcome<()> {
+    for parted in doomed.undelivered.all().filter(|parted| parted.is_empty()) {
+        let batch: BatchId = parted.batch;
+        let mut status = batches::find(connection, space, batch)
+            .await?
+            .unwrap_or(BatchStatus {
+                change: head as u64,
+                payload_hash: None,
+                turns: Vec::new(),
+            });
+        for id in parted.gone() {
+            if !status.turns.iter().any(|receipt| receipt.id == *id) {
+                status.turns.push(TurnReceipt {
+                    id: *id,
+                    state: TurnState::Forgotten,
+                    reason: None,
+                });
+            }
+        }
+        batches::put(connection, space, batch, &status).await?;
+    }
+    Ok(())
+}
+
+/// The row stays without names and settings, and with its counters.
+async fn remove_space(connection: &mut SqliteConnection, space: i64) -> Outcome<()> {
+    let changed = sqlx::query("UPDATE spaces SET tenant = NULL, name = NULL, settings = '{\"time_zone\":\"UTC\"}' WHERE id = ?")
+        .bind(space)
+        .execute(connection)
+        .await?;
+    match changed.rows_affected() {
+        1 => Ok(()),
+        _ => Err(damaged("the row of a space is gone")),
+    }
+}

@@ -1,0 +1,149 @@
+//! Changes after a sequence number: turns in their present state, and tombstones.
+
+use std::collections::HashMap;
+
+use memfleet_domain::Scope;
+use memfleet_domain::ids::{SessionId, Speaker};
+use memfleet_ports::feed::{Change, Changes, IndexedPassage, IndexedTurn};
+use sqlx::sqlite::SqliteRow;
+use sqlx::{Row, SqliteConnection};
+
+use crate::codec::{to_components, to_floats, to_id, to_set, to_terms};
+use crate::failure::Outcome;
+use crate::passages::{first_key, runs};
+use crate::rows::{name, time, to_role};
+use crate::scope;
+
+/// The changes of a space after `after`.
+pub async fn after(
+    connection: &mut SqliteConnection,
+    scope: &Scope,
+    after: i64,
+    limit: u32,
+) -> Outcome<Changes> {
+    let Some(space) = scope::find(connection, scope).await? else {
+        return Ok(Changes {
+            changes: Vec::new(),
+            reached: after as u64,
+            more: false,
+        });
+    };
+    let stored = stored_after(connection, space.id, after, limit).await?;
+    let forgotten = sqlx::query(
+        "SELECT change, id FROM forgotten WHERE space = ? AND change > ? ORDER BY change LIMIT ?",
+    )
+    .bind(space.id)
+    .bind(after)
+    .bind(limit)
+    .fetch_all(connection)
+    .await?;
+    let mut changes: Vec<(i64, Change)> = stored
+        .into_iter()
+        .map(|(change, turn)| (change, Change::Stored(Box::new(turn))))
+        .collect();
+    for row in forgotten {
+        changes.push((row.try_get(0)?, Change::Forgotten(to_id(row.try_get(1)?)?)));
+    }
+    let full = changes.len() >= limit as usize;
+    changes.sort_by_key(|(change, _)| *change);
+    changes.truncate(limit as usize);
+    let reached = match changes.last() {
+        Some((change, _)) if full => *change,
+        _ => space.head.max(after),
+    };
+    Ok(Changes {
+        changes: changes.into_iter().map(|(_, change)| change).collect(),
+        reached: reached as u64,
+        more: reached < space.head,
+    })
+}
+
+async fn stored_after(
+    connection: &mut SqliteConnection,
+    space: i64,
+    after: i64,
+    limit: u32,
+) -> Outcome<Vec<(i64, IndexedTurn)>> {
+    let rows = sqlx::query(
+        "SELECT t.change, t.id, s.name, t.acceptance, t.ordinal, t.speaker, t.role, t.event_time, t.recorded_at,
+             t.replaced_at, t.first_passage, t.passages
+         FROM turns t JOIN sessions s ON s.id = t.session
+         WHERE t.space = ? AND t.change > ? ORDER BY t.change LIMIT ?",
+    )
+    .bind(space)
+    .bind(after)
+    .bind(limit)
+    .fetch_all(&mut *connection)
+    .await?;
+    let mut turns = rows.iter().map(turn).collect::<Outcome<Vec<_>>>()?;
+    let runs = runs(
+        turns
+            .iter()
+            .map(|(_, turn, count)| (turn.first_passage, *count)),
+    );
+    let mut passages = HashMap::new();
+    for (first, end) in runs {
+        load_passages(connection, space, first, end, &mut passages).await?;
+    }
+    for (_, turn, count) in &mut turns {
+        let numbers = turn.first_passage..turn.first_passage + *count;
+        turn.passages = numbers
+            .filter_map(|number| passages.remove(&number))
+            .collect();
+    }
+    Ok(turns
+        .into_iter()
+        .map(|(change, turn, _)| (change, turn))
+        .collect())
+}
+
+/// Change, turn without its passages, and how many it has.
+fn turn(row: &SqliteRow) -> Outcome<(i64, IndexedTurn, u32)> {
+    let optional_time = |index: usize| {
+        row.try_get::<Option<i64>, _>(index)
+            .map(|micros| micros.map(time))
+    };
+    let turn = IndexedTurn {
+        id: to_id(row.try_get(1)?)?,
+        session: name(SessionId::new(row.try_get::<&str, _>(2)?))?,
+        order: (row.try_get::<i64, _>(3)? as u64, row.try_get(4)?),
+        speaker: name(Speaker::new(row.try_get::<&str, _>(5)?))?,
+        role: to_role(row.try_get(6)?)?,
+        event_time: optional_time(7)?.transpose()?,
+        recorded_at: time(row.try_get(8)?)?,
+        replaced_at: optional_time(9)?.transpose()?,
+        first_passage: row.try_get(10)?,
+        passages: Vec::new(),
+    };
+    Ok((row.try_get(0)?, turn, row.try_get(11)?))
+}
+
+async fn load_passages(
+    connection: &mut SqliteConnection,
+    space: i64,
+    first: u32,
+    end: u32,
+    passages: &mut HashMap<u32, IndexedPassage>,
+) -> Outcome<()> {
+    let base = first_key(space);
+    let rows = sqlx::query(
+        "SELECT key - ?1, length, terms, features, sentence, pieces FROM passages
+         WHERE key >= ?1 + ?2 AND key < ?1 + ?3",
+    )
+    .bind(base)
+    .bind(first)
+    .bind(end)
+    .fetch_all(connection)
+    .await?;
+    for row in rows {
+        let passage = IndexedPassage {
+            length: row.try_get(1)?,
+            terms: to_terms(row.try_get(2)?)?,
+            features: to_floats(row.try_get(3)?)?,
+            sentence: row.try_get::<Option<&[u8]>, _>(4)?.map(to_components),
+            pieces: to_set(row.try_get(5)?)?,
+        };
+        passages.insert(row.try_get(0)?, passage);
+    }
+    Ok(())
+}

@@ -1,0 +1,91 @@
+//! [`TurnFilter`] as SQL conditions over `turns t JOIN sessions s`, and over turns that are still in the queue.
+
+use memfleet_domain::time::Timestamp;
+use memfleet_domain::turn::AcceptedTurn;
+use memfleet_ports::filter::TurnFilter;
+use sqlx::{QueryBuilder, Sqlite};
+
+use crate::codec::id_list;
+use crate::rows::{from_role, to_json};
+
+/// The column of [`label`]s: the first 8 bytes of a hash of key and value.
+pub fn label(key: &str, value: &str) -> i64 {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(&(key.len() as u64).to_be_bytes());
+    hasher.update(key.as_bytes());
+    hasher.update(value.as_bytes());
+    let hash = hasher.finalize();
+    i64::from_le_bytes(*hash.as_bytes().first_chunk().expect("a hash is 32 bytes"))
+}
+
+/// Adds ` AND …` for each condition.
+pub fn push_conditions(query: &mut QueryBuilder<Sqlite>, filter: &TurnFilter) {
+    if !filter.turns.is_empty() {
+        query.push(" AND t.id IN (SELECT unhex(value, '-') FROM json_each(");
+        query.push_bind(id_list(&filter.turns)).push("))");
+    }
+    push_list(query, " AND s.name IN ", &filter.sessions);
+    push_list(query, " AND s.name NOT IN ", &filter.excluded_sessions);
+    push_list(query, " AND t.speaker IN ", &filter.speakers);
+    let roles: Vec<i64> = filter.roles.iter().copied().map(from_role).collect();
+    push_list(query, " AND t.role IN ", &roles);
+    let effective = " AND coalesce(t.event_time, t.recorded_at) ";
+    push_time(query, effective, ">= ", filter.time.start);
+    push_time(query, effective, "< ", filter.time.end);
+    push_time(query, effective, "<= ", filter.as_of.happened_by);
+    push_time(query, " AND t.recorded_at ", "<= ", filter.as_of.known_at);
+    for (key, value) in &filter.metadata {
+        query.push(" AND EXISTS (SELECT 1 FROM labels l WHERE l.space = t.space AND l.turn = t.key AND l.label = ");
+        query.push_bind(label(key, value)).push(")");
+    }
+    if !filter.include_replaced {
+        query.push(" AND (t.replaced_at IS NULL");
+        push_time(query, " OR t.replaced_at ", "> ", filter.as_of.known_at);
+        query.push(")");
+    }
+}
+
+fn push_list<T: serde::Serialize>(query: &mut QueryBuilder<Sqlite>, condition: &str, values: &[T]) {
+    if !values.is_empty() {
+        query.push(condition).push("(SELECT value FROM json_each(");
+        query.push_bind(to_json(&values)).push("))");
+    }
+}
+
+fn push_time(
+    query: &mut QueryBuilder<Sqlite>,
+    left: &str,
+    comparison: &str,
+    instant: Option<Timestamp>,
+) {
+    if let Some(instant) = instant {
+        query.push(left).push(comparison);
+        query.push_bind(instant.timestamp_micros());
+    }
+}
+
+/// Whether a turn that is not stored yet passes; it is not replaced yet either.
+pub fn passes(filter: &TurnFilter, turn: &AcceptedTurn) -> bool {
+    fn among<T: PartialEq>(list: &[T], value: &T) -> bool {
+        list.is_empty() || list.contains(value)
+    }
+    let effective = turn.effective_time();
+    among(&filter.turns, &turn.id)
+        && among(&filter.sessions, &turn.session)
+        && !filter.excluded_sessions.contains(&turn.session)
+        && among(&filter.speakers, &turn.speaker)
+        && among(&filter.roles, &turn.role)
+        && filter.time.contains(effective)
+        && filter
+            .as_of
+            .happened_by
+            .is_none_or(|instant| effective <= instant)
+        && filter
+            .as_of
+            .known_at
+            .is_none_or(|instant| turn.recorded_at <= instant)
+        && filter
+            .metadata
+            .iter()
+            .all(|(key, value)| turn.metadata.get(key) == Some(value))
+}

@@ -1,0 +1,70 @@
+//! The ledger port.
+
+pub(crate) mod batches;
+mod commit;
+mod listing;
+mod vectors;
+
+use async_trait::async_trait;
+use memfleet_domain::Scope;
+use memfleet_domain::embedding::{EmbeddingSpace, PassageVectors};
+use memfleet_domain::ids::{BatchId, TurnId};
+use memfleet_domain::turn::Turn;
+use memfleet_ports::filter::TurnFilter;
+use memfleet_ports::ledger::{
+    BatchStatus, Committed, IndexedBatch, Ledger, Page, PageToken, Unembedded,
+};
+use memfleet_ports::store::Result;
+
+use crate::store::SqliteStore;
+
+#[async_trait]
+impl Ledger for SqliteStore {
+    async fn commit(&self, batches: Vec<IndexedBatch>) -> Result<Vec<Committed>> {
+        let mut write = self.write().await?;
+        let mut committed = Vec::with_capacity(batches.len());
+        for batch in &batches {
+            committed.push(commit::commit(&mut write, batch).await?);
+        }
+        write.commit().await?;
+        Ok(committed)
+    }
+
+    async fn batch(&self, scope: &Scope, batch: BatchId) -> Result<Option<BatchStatus>> {
+        Ok(batches::status(&mut *self.read().await?, scope, batch).await?)
+    }
+
+    async fn turns(&self, scope: &Scope, ids: &[TurnId]) -> Result<Vec<Turn>> {
+        Ok(listing::turns(&mut *self.read().await?, scope, ids).await?)
+    }
+
+    async fn list(
+        &self,
+        scope: &Scope,
+        filter: &TurnFilter,
+        limit: u32,
+        after: Option<&PageToken>,
+    ) -> Result<Page<Turn>> {
+        Ok(listing::list(&mut *self.read().await?, scope, filter, limit, after).await?)
+    }
+
+    async fn history(&self, scope: &Scope, turn: TurnId) -> Result<Vec<Turn>> {
+        Ok(listing::history(&mut *self.read().await?, scope, turn).await?)
+    }
+
+    async fn without_vectors(&self, space: &EmbeddingSpace, limit: u32) -> Result<Vec<Unembedded>> {
+        Ok(vectors::missing(&mut *self.read().await?, space, limit).await?)
+    }
+
+    async fn attach_vectors(
+        &self,
+        scope: &Scope,
+        turn: TurnId,
+        space: &EmbeddingSpace,
+        vectors: Vec<PassageVectors>,
+    ) -> Result<()> {
+        let mut write = self.write().await?;
+        vectors::attach(&mut write, scope, turn, space, &vectors).await?;
+        Ok(write.commit().await?)
+    }
+}

@@ -1,0 +1,142 @@
+//! Writing one turn: its row, its labels, its passages with their vectors, and the end of what it replaces.
+
+use memfleet_domain::ids::TurnId;
+use memfleet_domain::turn::AcceptedTurn;
+use memfleet_ports::ledger::Passage;
+
+use super::Committing;
+use super::session::OpenSession;
+use crate::codec::{from_floats, from_terms};
+use crate::failure::Outcome;
+use crate::filter::label;
+use crate::ledger::vectors;
+use crate::passages::first_key;
+use crate::rows::{from_role, from_trust, to_json};
+
+impl Committing<'_> {
+    /// Stores a turn that is new.
+    pub(super) async fn store(
+        &mut self,
+        turn: &AcceptedTurn,
+        replaces: Option<TurnId>,
+        passages: &[Passage],
+        ordinal: u32,
+        hash: &[u8; 32],
+    ) -> Outcome<()> {
+        if let Some(old) = replaces {
+            self.end(old, turn).await?;
+        }
+        if !self.sessions.contains_key(&turn.session) {
+            let session = OpenSession::open(self.connection, self.space.id, turn).await?;
+            self.sessions.insert(turn.session.clone(), session);
+        }
+        let session = self
+            .sessions
+            .get_mut(&turn.session)
+            .expect("was just opened");
+        let position = session
+            .make_room(self.connection, self.acceptance, ordinal)
+            .await?;
+        session.count(turn);
+        let session = session.id;
+        let change = self.next_change();
+        let embedded = passages.iter().all(|passage| passage.vectors.is_some());
+        let key = sqlx::query_scalar(
+            "INSERT INTO turns (space, id, session, acceptance, ordinal, position, change, external_id, speaker, role, trust,
+                 text, media, metadata, event_time, recorded_at, content_hash, replaces, first_passage, passages, embedding)
+             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING key",
+        )
+        .bind(self.space.id)
+        .bind(turn.id.as_bytes().as_slice())
+        .bind(session)
+        .bind(self.acceptance)
+        .bind(ordinal)
+        .bind(position)
+        .bind(change)
+        .bind(turn.external_id.as_ref().map(memfleet_domain::ids::ExternalId::as_str))
+        .bind(turn.speaker.as_str())
+        .bind(from_role(turn.role))
+        .bind(from_trust(turn.trust))
+        .bind(&turn.content.text)
+        .bind(some_json(&turn.content.media, turn.content.media.is_empty()))
+        .bind(some_json(&turn.metadata, turn.metadata.is_empty()))
+        .bind(turn.event_time.map(|time| time.timestamp_micros()))
+        .bind(turn.recorded_at.timestamp_micros())
+        .bind(hash.as_slice())
+        .bind(replaces.as_ref().map(|old| old.as_bytes().as_slice()))
+        .bind(self.space.next_passage)
+        .bind(passages.len() as i64)
+        .bind(embedded.then_some(self.embedding))
+        .fetch_one(&mut *self.connection)
+        .await?;
+        self.store_labels(key, turn).await?;
+        self.store_passages(passages).await?;
+        self.revive(turn.id).await
+    }
+
+    /// Ends the validity of the turn that `by` replaces. What replaced it first stays.
+    async fn end(&mut self, old: TurnId, by: &AcceptedTurn) -> Outcome<()> {
+        let change = self.next_change();
+        sqlx::query(
+            "UPDATE turns SET change = ?, replaced_by = ?, replaced_at = ?
+             WHERE space = ? AND id = ? AND replaced_by IS NULL",
+        )
+        .bind(change)
+        .bind(by.id.as_bytes().as_slice())
+        .bind(by.recorded_at.timestamp_micros())
+        .bind(self.space.id)
+        .bind(old.as_bytes().as_slice())
+        .execute(&mut *self.connection)
+        .await?;
+        Ok(())
+    }
+
+    async fn store_labels(&mut self, key: i64, turn: &AcceptedTurn) -> Outcome<()> {
+        for (name, value) in &turn.metadata {
+            sqlx::query("INSERT OR IGNORE INTO labels (space, label, turn) VALUES (?, ?, ?)")
+                .bind(self.space.id)
+                .bind(label(name, value))
+                .bind(key)
+                .execute(&mut *self.connection)
+                .await?;
+        }
+        Ok(())
+    }
+
+    async fn store_passages(&mut self, passages: &[Passage]) -> Outcome<()> {
+        for passage in passages {
+            let key = first_key(self.space.id) | i64::from(self.space.next_passage);
+            self.space.next_passage += 1;
+            sqlx::query(
+                "INSERT INTO passages (key, start, length, terms, features, pieces) VALUES (?, ?, ?, ?, ?, x'')",
+            )
+            .bind(key)
+            .bind(passage.start)
+            .bind(passage.end - passage.start)
+            .bind(from_terms(&passage.terms))
+            .bind(from_floats(&passage.features))
+            .execute(&mut *self.connection)
+            .await?;
+            if let Some(vectors) = &passage.vectors {
+                vectors::put(self.connection, key, vectors).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A turn that was forgotten and is told again is a turn like any other.
+    async fn revive(&mut self, turn: TurnId) -> Outcome<()> {
+        if self.before.forgotten.remove(&turn).is_some() {
+            sqlx::query("DELETE FROM forgotten WHERE space = ? AND id = ?")
+                .bind(self.space.id)
+                .bind(turn.as_bytes().as_slice())
+                .execute(&mut *self.connection)
+                .await?;
+        }
+        Ok(())
+    }
+}
+
+fn some_json<T: serde::Serialize>(value: &T, is_empty: bool) -> Option<String> {
+    (!is_empty).then(|| to_json(value))
+}

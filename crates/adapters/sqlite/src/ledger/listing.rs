@@ -1,0 +1,155 @@
+//! Reading turns: by id, page by page, and version by version.
+
+use std::collections::HashMap;
+
+use memfleet_domain::Scope;
+use memfleet_domain::ids::TurnId;
+use memfleet_domain::turn::Turn;
+use memfleet_ports::filter::TurnFilter;
+use memfleet_ports::ledger::{Page, PageToken};
+use sqlx::sqlite::SqliteRow;
+use sqlx::{QueryBuilder, Row, Sqlite, SqliteConnection};
+
+use crate::codec::id_list;
+use crate::failure::Outcome;
+use crate::filter::push_conditions;
+use crate::rows::{self, turn_columns};
+use crate::scope;
+use crate::spaces::{from_token, to_token};
+
+/// The turns with these ids, in the order of the ids.
+pub async fn turns(
+    connection: &mut SqliteConnection,
+    scope: &Scope,
+    ids: &[TurnId],
+) -> Outcome<Vec<Turn>> {
+    let Some(space) = scope::find(connection, scope).await? else {
+        return Ok(Vec::new());
+    };
+    let rows = sqlx::query(concat!(
+        "SELECT ",
+        turn_columns!(),
+        " FROM turns t JOIN sessions s ON s.id = t.session
+         WHERE t.space = ? AND t.id IN (SELECT unhex(value, '-') FROM json_each(?))"
+    ))
+    .bind(space.id)
+    .bind(id_list(ids))
+    .fetch_all(connection)
+    .await?;
+    let found = rows.iter().map(rows::turn).collect::<Outcome<Vec<_>>>()?;
+    let by_id: HashMap<TurnId, Turn> = found
+        .into_iter()
+        .map(|turn| (turn.accepted.id, turn))
+        .collect();
+    Ok(ids.iter().filter_map(|id| by_id.get(id).cloned()).collect())
+}
+
+/// Every version of a turn, oldest first.
+pub async fn history(
+    connection: &mut SqliteConnection,
+    scope: &Scope,
+    turn: TurnId,
+) -> Outcome<Vec<Turn>> {
+    let Some(space) = scope::find(connection, scope).await? else {
+        return Ok(Vec::new());
+    };
+    let rows = sqlx::query(concat!(
+        "WITH RECURSIVE
+           older(id, replaces) AS (
+             SELECT id, replaces FROM turns WHERE space = ?1 AND id = ?2
+             UNION SELECT o.id, o.replaces FROM older n JOIN turns o ON o.space = ?1 AND o.id = n.replaces),
+           newer(id) AS (
+             VALUES (?2)
+             UNION SELECT n.id FROM newer o JOIN turns n ON n.space = ?1 AND n.replaces = o.id)
+         SELECT ", turn_columns!(), " FROM turns t JOIN sessions s ON s.id = t.session
+         WHERE t.space = ?1 AND t.id IN (SELECT id FROM older UNION SELECT id FROM newer)
+         ORDER BY t.acceptance, t.ordinal, t.key"
+    ))
+    .bind(space.id)
+    .bind(turn.as_bytes().as_slice())
+    .fetch_all(connection)
+    .await?;
+    rows.iter().map(rows::turn).collect()
+}
+
+/// Where a page ended: start and id of the session, then the order inside it.
+type Place = [i64; 4];
+
+/// A page of the turns that match. It first finishes the session in which the page before ended, then goes on with the
+/// sessions after it: both are ranges of an index.
+pub async fn list(
+    connection: &mut SqliteConnection,
+    scope: &Scope,
+    filter: &TurnFilter,
+    limit: u32,
+    after: Option<&PageToken>,
+) -> Outcome<Page<Turn>> {
+    let empty = Page {
+        items: Vec::new(),
+        next: None,
+    };
+    let Some(space) = scope::find(connection, scope).await? else {
+        return Ok(empty);
+    };
+    let place: Option<Place> = after.map(from_token).transpose()?;
+    // One more than asked for tells whether there is a next page.
+    let wanted = limit as usize + 1;
+    let mut rows = Vec::new();
+    if let Some([_, session, acceptance, ordinal]) = place {
+        let mut query = select();
+        query.push(" t.session = ").push_bind(session);
+        query.push(" AND t.space = ").push_bind(space.id);
+        query
+            .push(" AND (t.acceptance, t.ordinal) > (")
+            .push_bind(acceptance);
+        query.push(", ").push_bind(ordinal).push(")");
+        push_conditions(&mut query, filter);
+        query
+            .push(" ORDER BY t.acceptance, t.ordinal LIMIT ")
+            .push_bind(wanted as i64);
+        rows = query.build().fetch_all(&mut *connection).await?;
+    }
+    if rows.len() < wanted {
+        let mut query = select();
+        query.push(" s.space = ").push_bind(space.id);
+        if let Some([started, session, ..]) = place {
+            query
+                .push(" AND (s.started_at, s.id) > (")
+                .push_bind(started);
+            query.push(", ").push_bind(session).push(")");
+        }
+        push_conditions(&mut query, filter);
+        query.push(" ORDER BY s.started_at, s.id, t.acceptance, t.ordinal LIMIT ");
+        query.push_bind((wanted - rows.len()) as i64);
+        rows.extend(query.build().fetch_all(connection).await?);
+    }
+    page(&rows, limit as usize)
+}
+
+/// Sessions lead, so that their index gives the order.
+fn select() -> QueryBuilder<Sqlite> {
+    QueryBuilder::new(concat!(
+        "SELECT ",
+        turn_columns!(),
+        " FROM sessions s CROSS JOIN turns t ON t.session = s.id WHERE"
+    ))
+}
+
+fn page(rows: &[SqliteRow], limit: usize) -> Outcome<Page<Turn>> {
+    let items = rows
+        .iter()
+        .take(limit)
+        .map(rows::turn)
+        .collect::<Outcome<_>>()?;
+    let last = limit.checked_sub(1).and_then(|last| rows.get(last));
+    let next = match last {
+        Some(row) if rows.len() > limit => Some(to_token([
+            row.try_get(17)?,
+            row.try_get(18)?,
+            row.try_get(15)?,
+            row.try_get(16)?,
+        ])),
+        _ => None,
+    };
+    Ok(Page { items, next })
+}

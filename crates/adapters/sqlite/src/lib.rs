@@ -1,0 +1,25 @@
+//! Storage of a single node: one SQLite file behind the ports ledger, feed, erasure, spaces and queue.
+//!
+//! WAL with `synchronous=FULL`: what a call has stored survives `kill -9` and power loss. One process at a time: a lock
+//! file beside the database keeps a second one out. One writer at a time, readers beside it on snapshots.
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+mod backup;
+mod codec;
+mod erasure;
+mod failure;
+mod feed;
+mod filter;
+mod ledger;
+mod lock;
+mod passages;
+mod queue;
+mod rows;
+mod schema;
+mod scope;
+mod scrub;
+mod spaces;
+mod store;
+
+pub use backup::{BackupError, backup};
+pub use store::{Options, SqliteStore};

@@ -1,0 +1,200 @@
+//! The ingestion queue: a table in the same file. What is taken is remembered in memory only, so that a restart hands it
+//! out again.
+
+mod letters;
+pub(crate) mod publish;
+
+use async_trait::async_trait;
+use memfleet_domain::Scope;
+use memfleet_domain::ids::BatchId;
+use memfleet_domain::ingestion::Batch;
+use memfleet_domain::time::Timestamp;
+use memfleet_ports::ledger::{Page, PageToken};
+use memfleet_ports::queue::{DeadLetter, Delivery, Depth, IngestQueue, Published};
+use memfleet_ports::store::Result;
+use sqlx::{Row, SqliteConnection};
+
+use crate::failure::Outcome;
+use crate::rows::{json, time, to_json};
+use crate::scope;
+use crate::store::SqliteStore;
+
+#[async_trait]
+impl IngestQueue for SqliteStore {
+    async fn publish(&self, batch: &Batch, now: Timestamp) -> Result<Published> {
+        self.shared.publisher.publish(batch, now).await
+    }
+
+    async fn take(&self, turns: u32) -> Result<Vec<Delivery>> {
+        let mut held = self.shared.held.lock().await;
+        let chosen = {
+            let mut read = self.read().await?;
+            choose(&mut read, &to_json(&*held), turns).await?
+        };
+        if chosen.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut write = self.shared.writers.begin_relaxed().await?;
+        let deliveries = deliver(&mut write, &to_json(&chosen)).await?;
+        write.commit().await?;
+        held.extend(deliveries.iter().map(|delivery| delivery.acceptance as i64));
+        Ok(deliveries)
+    }
+
+    async fn acknowledge(&self, acceptances: &[u64]) -> Result<()> {
+        let mut write = self.shared.writers.begin_relaxed().await?;
+        remove(&mut write, acceptances).await?;
+        write.commit().await?;
+        self.let_go(acceptances).await;
+        Ok(())
+    }
+
+    async fn release(&self, acceptances: &[u64]) -> Result<()> {
+        self.let_go(acceptances).await;
+        self.shared.ready.notify_one();
+        Ok(())
+    }
+
+    async fn dead_letter(&self, letter: &DeadLetter) -> Result<()> {
+        let mut write = self.write().await?;
+        letters::put(&mut write, letter).await?;
+        remove(&mut write, &[letter.acceptance]).await?;
+        write.commit().await?;
+        self.let_go(&[letter.acceptance]).await;
+        Ok(())
+    }
+
+    async fn waiting(&self, scope: &Scope, batch: BatchId) -> Result<Option<Batch>> {
+        Ok(waiting(&mut *self.read().await?, scope, batch).await?)
+    }
+
+    async fn buried(&self, scope: &Scope, batch: BatchId) -> Result<Option<DeadLetter>> {
+        Ok(letters::of_batch(&mut *self.read().await?, scope, batch).await?)
+    }
+
+    async fn waiting_span(&self, scope: &Scope) -> Result<Option<(u64, u64)>> {
+        Ok(waiting_span(&mut *self.read().await?, scope).await?)
+    }
+
+    async fn dead_letters(
+        &self,
+        scope: &Scope,
+        limit: u32,
+        after: Option<&PageToken>,
+    ) -> Result<Page<DeadLetter>> {
+        Ok(letters::list(&mut *self.read().await?, scope, limit, after).await?)
+    }
+
+    async fn replay(&self, scope: &Scope, acceptances: &[u64]) -> Result<u64> {
+        let mut write = self.write().await?;
+        let batches = letters::replay(&mut write, scope, acceptances).await?;
+        write.commit().await?;
+        self.shared.ready.notify_one();
+        Ok(batches)
+    }
+
+    async fn depth(&self) -> Result<Depth> {
+        Ok(depth(&mut *self.read().await?).await?)
+    }
+
+    async fn ready(&self) {
+        self.shared.ready.notified().await;
+    }
+}
+
+impl SqliteStore {
+    async fn let_go(&self, acceptances: &[u64]) {
+        let mut held = self.shared.held.lock().await;
+        for acceptance in acceptances {
+            held.remove(&(*acceptance as i64));
+        }
+    }
+}
+
+/// The oldest free rows that make up about `turns` turns, one at least.
+async fn choose(connection: &mut SqliteConnection, held: &str, turns: u32) -> Outcome<Vec<i64>> {
+    Ok(sqlx::query_scalar(
+        "SELECT acceptance FROM (
+             SELECT acceptance, sum(turns) OVER (ORDER BY acceptance ROWS UNBOUNDED PRECEDING) - turns AS before
+             FROM (SELECT acceptance, turns FROM queue
+                   WHERE acceptance NOT IN (SELECT value FROM json_each(?1))
+                   ORDER BY acceptance LIMIT max(?2, 1)))
+         WHERE before = 0 OR before < ?2",
+    )
+    .bind(held)
+    .bind(turns)
+    .fetch_all(connection)
+    .await?)
+}
+
+async fn deliver(connection: &mut SqliteConnection, chosen: &str) -> Outcome<Vec<Delivery>> {
+    let rows = sqlx::query(
+        "UPDATE queue SET attempts = attempts + 1 WHERE acceptance IN (SELECT value FROM json_each(?))
+         RETURNING acceptance, attempts, payload",
+    )
+    .bind(chosen)
+    .fetch_all(connection)
+    .await?;
+    let mut deliveries = rows
+        .iter()
+        .map(|row| {
+            Ok(Delivery {
+                acceptance: row.try_get::<i64, _>(0)? as u64,
+                attempt: row.try_get(1)?,
+                batch: json(row.try_get(2)?)?,
+            })
+        })
+        .collect::<Outcome<Vec<_>>>()?;
+    deliveries.sort_by_key(|delivery| delivery.acceptance);
+    Ok(deliveries)
+}
+
+async fn remove(connection: &mut SqliteConnection, acceptances: &[u64]) -> Outcome<()> {
+    sqlx::query("DELETE FROM queue WHERE acceptance IN (SELECT value FROM json_each(?))")
+        .bind(to_json(&acceptances))
+        .execute(connection)
+        .await?;
+    Ok(())
+}
+
+async fn waiting(
+    connection: &mut SqliteConnection,
+    scope: &Scope,
+    batch: BatchId,
+) -> Outcome<Option<Batch>> {
+    let payload: Option<String> =
+        sqlx::query_scalar("SELECT payload FROM queue WHERE space_key = ? AND batch = ?")
+            .bind(scope::key(scope))
+            .bind(batch.as_bytes().as_slice())
+            .fetch_optional(connection)
+            .await?;
+    payload.as_deref().map(json).transpose()
+}
+
+async fn waiting_span(
+    connection: &mut SqliteConnection,
+    scope: &Scope,
+) -> Outcome<Option<(u64, u64)>> {
+    let row = sqlx::query("SELECT min(acceptance), max(acceptance) FROM queue WHERE space_key = ?")
+        .bind(scope::key(scope))
+        .fetch_one(connection)
+        .await?;
+    let (first, last): (Option<i64>, Option<i64>) = (row.try_get(0)?, row.try_get(1)?);
+    Ok(first
+        .zip(last)
+        .map(|(first, last)| (first as u64, last as u64)))
+}
+
+async fn depth(connection: &mut SqliteConnection) -> Outcome<Depth> {
+    let row = sqlx::query(
+        "SELECT count(*), coalesce(sum(turns), 0), min(accepted_at), (SELECT count(*) FROM dead_letters) FROM queue",
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok(Depth {
+        batches: row.try_get::<i64, _>(0)? as u64,
+        turns: row.try_get::<i64, _>(1)? as u64,
+        oldest: row.try_get::<Option<i64>, _>(2)?.map(time).transpose()?,
+        dead_letters: row.try_get::<i64, _>(3)? as u64,
+    })
+}

@@ -1,0 +1,130 @@
+//! Dead letters: what could not be applied, kept until it is replayed or forgotten.
+
+use memfleet_domain::Scope;
+use memfleet_domain::ids::BatchId;
+use memfleet_domain::ingestion::Batch;
+use memfleet_ports::ledger::{Page, PageToken};
+use memfleet_ports::queue::DeadLetter;
+use sqlx::sqlite::SqliteRow;
+use sqlx::{Row, SqliteConnection};
+
+use crate::failure::Outcome;
+use crate::rows::{json, time, to_json};
+use crate::scope;
+use crate::spaces::{cut, from_token, to_token};
+
+/// Writes a letter; turns of an earlier letter from the same delivery stay in it.
+pub async fn put(connection: &mut SqliteConnection, letter: &DeadLetter) -> Outcome<()> {
+    let before: Option<String> =
+        sqlx::query_scalar("SELECT payload FROM dead_letters WHERE acceptance = ?")
+            .bind(letter.acceptance as i64)
+            .fetch_optional(&mut *connection)
+            .await?;
+    let mut batch = letter.batch.clone();
+    if let Some(before) = before {
+        let mut turns = json::<Batch>(&before)?.turns;
+        turns.retain(|turn| !batch.turns.contains(turn));
+        batch.turns.splice(0..0, turns);
+    }
+    sqlx::query(
+        "INSERT OR REPLACE INTO dead_letters (acceptance, space_key, batch, payload, reason, failed_at, attempts)
+         VALUES (?, ?, ?, ?, ?, ?, ?)",
+    )
+    .bind(letter.acceptance as i64)
+    .bind(scope::key(&batch.scope))
+    .bind(batch.id.as_bytes().as_slice())
+    .bind(to_json(&batch))
+    .bind(&letter.reason)
+    .bind(letter.failed_at.timestamp_micros())
+    .bind(letter.attempts)
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// A page of the letters of a space, oldest first.
+pub async fn list(
+    connection: &mut SqliteConnection,
+    scope: &Scope,
+    limit: u32,
+    after: Option<&PageToken>,
+) -> Outcome<Page<DeadLetter>> {
+    let [after] = after.map_or(Ok([i64::MIN]), from_token)?;
+    let rows = sqlx::query(
+        "SELECT acceptance, payload, reason, failed_at, attempts FROM dead_letters
+         WHERE space_key = ? AND acceptance > ? ORDER BY acceptance LIMIT ?",
+    )
+    .bind(scope::key(scope))
+    .bind(after)
+    .bind(i64::from(limit) + 1)
+    .fetch_all(connection)
+    .await?;
+    let letters = rows.iter().map(letter).collect::<Outcome<Vec<_>>>()?;
+    Ok(cut(letters, limit, |letter| {
+        to_token([letter.acceptance as i64])
+    }))
+}
+
+/// The latest letter of a batch.
+pub async fn of_batch(
+    connection: &mut SqliteConnection,
+    scope: &Scope,
+    batch: BatchId,
+) -> Outcome<Option<DeadLetter>> {
+    let row = sqlx::query(
+        "SELECT acceptance, payload, reason, failed_at, attempts FROM dead_letters
+         WHERE space_key = ? AND batch = ? ORDER BY acceptance DESC LIMIT 1",
+    )
+    .bind(scope::key(scope))
+    .bind(batch.as_bytes().as_slice())
+    .fetch_optional(connection)
+    .await?;
+    row.as_ref().map(letter).transpose()
+}
+
+fn letter(row: &SqliteRow) -> Outcome<DeadLetter> {
+    Ok(DeadLetter {
+        acceptance: row.try_get::<i64, _>(0)? as u64,
+        batch: json(row.try_get(1)?)?,
+        reason: row.try_get(2)?,
+        failed_at: time(row.try_get(3)?)?,
+        attempts: row.try_get(4)?,
+    })
+}
+
+/// Puts letters back into the queue at their old places. One whose batch waits again already (a caller's retry) is in it.
+pub async fn replay(
+    connection: &mut SqliteConnection,
+    scope: &Scope,
+    acceptances: &[u64],
+) -> Outcome<u64> {
+    let rows = sqlx::query(
+        "DELETE FROM dead_letters WHERE space_key = ?1
+             AND (?2 = '[]' OR acceptance IN (SELECT value FROM json_each(?2)))
+         RETURNING acceptance, payload, failed_at",
+    )
+    .bind(scope::key(scope))
+    .bind(to_json(&acceptances))
+    .fetch_all(&mut *connection)
+    .await?;
+    for row in &rows {
+        let batch: Batch = json(row.try_get(1)?)?;
+        let accepted_at = batch
+            .turns
+            .first()
+            .map_or(row.try_get(2)?, |turn| turn.recorded_at.timestamp_micros());
+        sqlx::query(
+            "INSERT OR IGNORE INTO queue (acceptance, space_key, batch, turns, accepted_at, payload)
+             VALUES (?, ?, ?, ?, ?, ?)",
+        )
+        .bind(row.try_get::<i64, _>(0)?)
+        .bind(scope::key(scope))
+        .bind(batch.id.as_bytes().as_slice())
+        .bind(batch.turns.len() as i64)
+        .bind(accepted_at)
+        .bind(row.try_get::<&str, _>(1)?)
+        .execute(&mut *connection)
+        .await?;
+    }
+    Ok(rows.len() as u64)
+}

@@ -1,0 +1,132 @@
+//! Group commit: callers that publish at the same time share one transaction, and so one flush to disk.
+
+use std::sync::Arc;
+
+use memfleet_domain::ingestion::Batch;
+use memfleet_domain::time::Timestamp;
+use memfleet_domain::turn::ContentHash;
+use memfleet_ports::queue::Published;
+use memfleet_ports::store::{Result, StoreError};
+use sqlx::{Row, SqliteConnection};
+use tokio::sync::{Notify, mpsc, oneshot};
+
+use crate::failure::{Failure, Outcome};
+use crate::rows::to_json;
+use crate::scope;
+use crate::store::{Write, Writers};
+
+/// Batches that share a flush at most.
+const GROUP: usize = 256;
+
+/// The way to the task that writes. The task ends when the store is dropped.
+#[derive(Debug)]
+pub(crate) struct Publisher {
+    requests: mpsc::Sender<Request>,
+}
+
+struct Request {
+    entry: Entry,
+    answer: oneshot::Sender<Result<Published>>,
+}
+
+/// A batch as its row.
+struct Entry {
+    space_key: Vec<u8>,
+    batch: [u8; 16],
+    turns: i64,
+    accepted_at: i64,
+    payload_hash: [u8; 32],
+    payload: String,
+}
+
+impl Publisher {
+    pub(crate) fn start(writers: Writers, ready: Arc<Notify>) -> Self {
+        let (requests, receiver) = mpsc::channel(GROUP);
+        tokio::spawn(run(receiver, writers, ready));
+        Self { requests }
+    }
+
+    pub(crate) async fn publish(&self, batch: &Batch, now: Timestamp) -> Result<Published> {
+        let closed = || StoreError::Unavailable("it is closed".into());
+        let (answer, published) = oneshot::channel();
+        let entry = Entry {
+            space_key: scope::key(&batch.scope),
+            batch: *batch.id.as_bytes(),
+            turns: batch.turns.len() as i64,
+            accepted_at: now.timestamp_micros(),
+            payload_hash: batch.payload_hash().0,
+            payload: to_json(batch),
+        };
+        let request = Request { entry, answer };
+        self.requests.send(request).await.map_err(|_| closed())?;
+        published.await.map_err(|_| closed())?
+    }
+}
+
+async fn run(mut requests: mpsc::Receiver<Request>, writers: Writers, ready: Arc<Notify>) {
+    let mut group = Vec::with_capacity(GROUP);
+    while requests.recv_many(&mut group, GROUP).await > 0 {
+        let outcomes = write(&writers, &group).await;
+        ready.notify_one();
+        for (place, request) in group.drain(..).enumerate() {
+            let answer = match &outcomes {
+                Ok(outcomes) => outcomes[place].clone(),
+                Err(Failure(error)) => Err(error.clone()),
+            };
+            // The caller may have left: its batch is durable all the same.
+            let _gone = request.answer.send(answer);
+        }
+    }
+}
+
+async fn write(writers: &Writers, group: &[Request]) -> Outcome<Vec<Result<Published>>> {
+    let mut write: Write = writers.begin_durable().await?;
+    let mut outcomes = Vec::with_capacity(group.len());
+    for request in group {
+        outcomes.push(match enqueue(&mut write, &request.entry).await {
+            Err(Failure(conflict @ StoreError::Conflict { .. })) => Err(conflict),
+            other => Ok(other?),
+        });
+    }
+    write.commit().await?;
+    Ok(outcomes)
+}
+
+async fn enqueue(connection: &mut SqliteConnection, entry: &Entry) -> Outcome<Published> {
+    let waiting =
+        sqlx::query("SELECT acceptance, payload_hash FROM queue WHERE space_key = ? AND batch = ?")
+            .bind(&entry.space_key)
+            .bind(entry.batch.as_slice())
+            .fetch_optional(&mut *connection)
+            .await?;
+    if let Some(row) = waiting {
+        let stored: Option<Vec<u8>> = row.try_get(1)?;
+        return match stored.and_then(|hash| hash.try_into().ok()) {
+            Some(stored) if stored != entry.payload_hash => Err(Failure(StoreError::Conflict {
+                what: "a batch with this idempotency key".into(),
+                stored: ContentHash(stored).to_string(),
+                given: ContentHash(entry.payload_hash).to_string(),
+            })),
+            _ => Ok(Published {
+                acceptance: row.try_get::<i64, _>(0)? as u64,
+                duplicate: true,
+            }),
+        };
+    }
+    let acceptance: i64 = sqlx::query_scalar(
+        "INSERT INTO queue (space_key, batch, turns, accepted_at, payload_hash, payload)
+         VALUES (?, ?, ?, ?, ?, ?) RETURNING acceptance",
+    )
+    .bind(&entry.space_key)
+    .bind(entry.batch.as_slice())
+    .bind(entry.turns)
+    .bind(entry.accepted_at)
+    .bind(entry.payload_hash.as_slice())
+    .bind(&entry.payload)
+    .fetch_one(connection)
+    .await?;
+    Ok(Published {
+        acceptance: acceptance as u64,
+        duplicate: false,
+    })
+}

@@ -1,0 +1,49 @@
+//! Versioned migrations, run at open. A released migration is never edited: the next one mends it.
+
+use memfleet_ports::store::StoreError;
+use sqlx::migrate::{Migration, MigrationType, Migrator};
+use sqlx::{SqlSafeStr, SqliteConnection};
+
+use crate::failure::{Failure, Outcome};
+
+/// Every migration in order: version, name, statements.
+const MIGRATIONS: [(i64, &str, &str); 1] =
+    [(1, "first", include_str!("../migrations/0001_first.sql"))];
+
+/// Brings the database to the newest schema, or refuses one that is newer still.
+pub async fn migrate(connection: &mut SqliteConnection) -> Outcome<()> {
+    let known = MIGRATIONS[MIGRATIONS.len() - 1].0;
+    let found = version(connection).await?;
+    if found > known {
+        return Err(Failure(StoreError::Newer { found, known }));
+    }
+    let migrations = MIGRATIONS
+        .map(|(version, name, statements)| {
+            let (kind, without_transaction) = (MigrationType::Simple, false);
+            Migration::new(
+                version,
+                name.into(),
+                kind,
+                statements.into_sql_str(),
+                without_transaction,
+            )
+        })
+        .to_vec();
+    Migrator::with_migrations(migrations)
+        .run(connection)
+        .await?;
+    Ok(())
+}
+
+/// The newest migration that was applied; 0 for an empty file.
+async fn version(connection: &mut SqliteConnection) -> Outcome<i64> {
+    let table: Option<i64> =
+        sqlx::query_scalar("SELECT 1 FROM sqlite_schema WHERE name = '_sqlx_migrations'")
+            .fetch_optional(&mut *connection)
+            .await?;
+    if table.is_none() {
+        return Ok(0);
+    }
+    let version = sqlx::query_scalar("SELECT coalesce(max(version), 0) FROM _sqlx_migrations");
+    Ok(version.fetch_one(connection).await?)
+}

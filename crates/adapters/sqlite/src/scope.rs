@@ -1,0 +1,73 @@
+//! From a scope to its row. Tenant and name are hashed into the key, so that an erased space leaves no name behind.
+
+use memfleet_domain::Scope;
+use memfleet_domain::space::SpaceSettings;
+use memfleet_domain::time::Timestamp;
+use sqlx::{Row, SqliteConnection};
+
+use crate::failure::Outcome;
+use crate::rows::to_json;
+
+/// The row of a space, alive or erased.
+#[derive(Debug, Clone, Copy)]
+pub struct SpaceRow {
+    pub id: i64,
+    /// The last change sequence given out.
+    pub head: i64,
+    /// The next passage number.
+    pub next_passage: u32,
+}
+
+/// What identifies a scope in every table that does not hang on a space's row.
+pub fn key(scope: &Scope) -> Vec<u8> {
+    let mut hasher = blake3::Hasher::new();
+    let tenant = scope.tenant.as_str().as_bytes();
+    hasher.update(&(tenant.len() as u64).to_be_bytes());
+    hasher.update(tenant);
+    hasher.update(scope.space.as_str().as_bytes());
+    hasher.finalize().as_bytes()[..16].to_vec()
+}
+
+/// The space's row, if it was ever written to.
+pub async fn find(connection: &mut SqliteConnection, scope: &Scope) -> Outcome<Option<SpaceRow>> {
+    let row = sqlx::query("SELECT id, head, next_passage FROM spaces WHERE key = ?")
+        .bind(key(scope))
+        .fetch_optional(connection)
+        .await?;
+    row.map(|row| {
+        Ok(SpaceRow {
+            id: row.try_get(0)?,
+            head: row.try_get(1)?,
+            next_passage: row.try_get(2)?,
+        })
+    })
+    .transpose()
+}
+
+/// The space's row, made (or revived) where the space does not exist.
+pub async fn ensure(
+    connection: &mut SqliteConnection,
+    scope: &Scope,
+    now: Timestamp,
+) -> Outcome<SpaceRow> {
+    let row = sqlx::query(
+        "INSERT INTO spaces (key, tenant, name, settings, created_at) VALUES (?, ?, ?, ?, ?)
+         ON CONFLICT (key) DO UPDATE SET
+             created_at = iif(tenant IS NULL, excluded.created_at, created_at),
+             tenant = excluded.tenant,
+             name = excluded.name
+         RETURNING id, head, next_passage",
+    )
+    .bind(key(scope))
+    .bind(scope.tenant.as_str())
+    .bind(scope.space.as_str())
+    .bind(to_json(&SpaceSettings::default()))
+    .bind(now.timestamp_micros())
+    .fetch_one(connection)
+    .await?;
+    Ok(SpaceRow {
+        id: row.try_get(0)?,
+        head: row.try_get(1)?,
+        next_passage: row.try_get(2)?,
+    })
+}

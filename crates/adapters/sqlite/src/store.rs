@@ -1,0 +1,246 @@
+//! Opening and closing the file, and the two ways in: readers on snapshots, one writer at a time.
+
+use std::collections::BTreeSet;
+use std::ops::{Deref, DerefMut};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use memfleet_ports::store::{Result, StoreError};
+use sqlx::pool::PoolOptions;
+use sqlx::sqlite::{
+    SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
+};
+use sqlx::{ConnectOptions, Connection, Sqlite, SqliteConnection, Transaction};
+use tokio::sync::{Mutex, Notify, OwnedMutexGuard};
+
+use crate::failure::{Failure, Outcome};
+use crate::lock::Lock;
+use crate::queue::publish::Publisher;
+use crate::{schema, scrub};
+
+/// How much the store may take.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Connections that read beside the writer, 1 at least. Default 4.
+    pub readers: u32,
+    /// Page cache of the writer in bytes. Default 4 MiB.
+    pub writer_cache: u64,
+    /// Page cache of each reader in bytes. Default 2 MiB.
+    pub reader_cache: u64,
+    /// How long a statement waits for a lock. Default 5 s.
+    pub busy_timeout: Duration,
+    /// The largest size of the database in pages of 16 KiB; a write beyond it is [`StoreError::Full`]. Default: no limit.
+    pub max_pages: Option<u32>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            readers: 4,
+            writer_cache: 4 << 20,
+            reader_cache: 2 << 20,
+            busy_timeout: Duration::from_secs(5),
+            max_pages: None,
+        }
+    }
+}
+
+/// Larger than SQLite's default so that rows of 3 KiB (token vectors) leave little of a page unused.
+const PAGE_SIZE: u32 = 16 << 10;
+
+/// The store of one node; clones share it.
+#[derive(Debug, Clone)]
+pub struct SqliteStore {
+    pub(crate) shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) path: PathBuf,
+    options: Options,
+    pub(crate) readers: SqlitePool,
+    pub(crate) writers: Writers,
+    pub(crate) publisher: Publisher,
+    /// Deliveries in the hands of workers, by acceptance.
+    pub(crate) held: Mutex<BTreeSet<i64>>,
+    pub(crate) ready: Arc<Notify>,
+    _lock: Lock,
+}
+
+impl SqliteStore {
+    /// Opens the database, creating it where there is none, and brings its schema up to date. Must run inside tokio.
+    ///
+    /// Pages are not all read here (that would take long on a large file): damage is reported by the call that meets it.
+    pub async fn open(path: impl AsRef<Path>, options: Options) -> Result<Self> {
+        let path = path.as_ref().to_owned();
+        let lock = Lock::take(&path)?;
+        let opened = Self::connect(path.clone(), options, lock).await;
+        opened.map_err(|Failure(error)| named(error, &path))
+    }
+
+    async fn connect(path: PathBuf, options: Options, lock: Lock) -> Outcome<Self> {
+        let durable = connection(&path, &options, options.writer_cache);
+        let relaxed = durable.clone().synchronous(SqliteSynchronous::Normal);
+        let reader = connection(&path, &options, options.reader_cache).pragma("query_only", "ON");
+        let durable = pool(1).connect_with(durable).await?;
+        schema::migrate(&mut *durable.acquire().await?).await?;
+        let writers = Writers {
+            turn: Arc::default(),
+            durable,
+            relaxed: pool(1).connect_lazy_with(relaxed),
+        };
+        let ready = Arc::new(Notify::new());
+        let store = Self {
+            shared: Arc::new(Shared {
+                publisher: Publisher::start(writers.clone(), Arc::clone(&ready)),
+                readers: pool(options.readers.max(1)).connect_lazy_with(reader),
+                writers,
+                held: Mutex::default(),
+                ready,
+                path,
+                options,
+                _lock: lock,
+            }),
+        };
+        scrub::finish(&store).await?;
+        Ok(store)
+    }
+
+    /// Moves everything into the main file and closes it. Without it nothing is lost: the next open recovers the WAL.
+    /// Another process may open the database once the last clone is dropped.
+    pub async fn close(&self) -> Result<()> {
+        let shared = &self.shared;
+        shared.readers.close().await;
+        let turn = shared.writers.turn.lock().await;
+        shared.writers.relaxed.close().await;
+        let emptied = sqlx::query("PRAGMA wal_checkpoint(TRUNCATE)")
+            .execute(&shared.writers.durable)
+            .await;
+        shared.writers.durable.close().await;
+        drop(turn);
+        emptied.map_err(Failure::from)?;
+        Ok(())
+    }
+
+    /// A snapshot to read from.
+    pub(crate) async fn read(&self) -> Outcome<Transaction<'static, Sqlite>> {
+        Ok(self.shared.readers.begin().await?)
+    }
+
+    /// The one write transaction; on disk when its `commit` returns.
+    pub(crate) async fn write(&self) -> Outcome<Write> {
+        self.shared.writers.begin_durable().await
+    }
+
+    /// How to open one more connection, for what must not disturb the others.
+    pub(crate) fn connection(&self) -> SqliteConnectOptions {
+        let shared = &self.shared;
+        connection(&shared.path, &shared.options, shared.options.writer_cache)
+    }
+}
+
+/// The connections that write, one after the other.
+#[derive(Debug, Clone)]
+pub(crate) struct Writers {
+    /// Whose turn it is. SQLite's own lock would do, but waiting for it polls.
+    pub(crate) turn: Arc<Mutex<()>>,
+    durable: SqlitePool,
+    /// Survives the death of the process, may lose its last commits when the machine dies: for what a redelivery mends.
+    relaxed: SqlitePool,
+}
+
+impl Writers {
+    pub(crate) async fn begin_durable(&self) -> Outcome<Write> {
+        self.begin(&self.durable).await
+    }
+
+    pub(crate) async fn begin_relaxed(&self) -> Outcome<Write> {
+        self.begin(&self.relaxed).await
+    }
+
+    async fn begin(&self, pool: &SqlitePool) -> Outcome<Write> {
+        let turn = Arc::clone(&self.turn).lock_owned().await;
+        let transaction = pool.begin_with("BEGIN IMMEDIATE").await?;
+        Ok(Write {
+            transaction,
+            _turn: turn,
+        })
+    }
+}
+
+/// A write transaction; rolled back when dropped.
+#[derive(Debug)]
+pub(crate) struct Write {
+    transaction: Transaction<'static, Sqlite>,
+    _turn: OwnedMutexGuard<()>,
+}
+
+impl Write {
+    pub(crate) async fn commit(self) -> Outcome<()> {
+        Ok(self.transaction.commit().await?)
+    }
+}
+
+impl Deref for Write {
+    type Target = SqliteConnection;
+
+    fn deref(&self) -> &SqliteConnection {
+        &self.transaction
+    }
+}
+
+impl DerefMut for Write {
+    fn deref_mut(&mut self) -> &mut SqliteConnection {
+        &mut self.transaction
+    }
+}
+
+fn connection(path: &Path, options: &Options, cache: u64) -> SqliteConnectOptions {
+    let connection = SqliteConnectOptions::new()
+        .filename(path)
+        .create_if_missing(true)
+        .page_size(PAGE_SIZE)
+        .journal_mode(SqliteJournalMode::Wal)
+        .synchronous(SqliteSynchronous::Full)
+        .foreign_keys(true)
+        .busy_timeout(options.busy_timeout)
+        .pragma("secure_delete", "ON")
+        .pragma("temp_store", "MEMORY")
+        .pragma("journal_size_limit", "16777216")
+        .pragma("cache_size", format!("-{}", cache >> 10))
+        .disable_statement_logging();
+    match options.max_pages {
+        Some(pages) => connection.pragma("max_page_count", pages.to_string()),
+        None => connection,
+    }
+}
+
+fn pool(connections: u32) -> PoolOptions<Sqlite> {
+    SqlitePoolOptions::new()
+        .max_connections(connections)
+        .test_before_acquire(false)
+        .idle_timeout(None)
+        .max_lifetime(None)
+        .after_release(|connection, _| Box::pin(is_idle(connection)))
+}
+
+/// Whether a connection that comes back has left its transaction. SQLite ends one by itself when the disk is full, the
+/// driver then fails to roll it back and counts it for ever: such a connection is closed, and the pool opens another.
+async fn is_idle(connection: &mut SqliteConnection) -> sqlx::Result<bool> {
+    // A dropped transaction is rolled back in the background: the answer to a ping comes after it.
+    connection.ping().await?;
+    Ok(!connection.is_in_transaction())
+}
+
+/// Errors of opening say which file.
+fn named(error: StoreError, path: &Path) -> StoreError {
+    let path = path.display();
+    match error {
+        StoreError::Unavailable(cause) => StoreError::Unavailable(format!("{path}: {cause}")),
+        StoreError::Full(cause) => StoreError::Full(format!("{path}: {cause}")),
+        StoreError::Damaged(cause) => StoreError::Damaged(format!("{path}: {cause}")),
+        StoreError::Unexpected(cause) => StoreError::Unexpected(format!("{path}: {cause}")),
+        newer => newer,
+    }
+}

@@ -1,0 +1,20 @@
+//! SQLite passes the suites of every storage port.
+
+use memfleet_sqlite::{Options, SqliteStore};
+use tempfile::TempDir;
+
+async fn fresh() -> (SqliteStore, TempDir) {
+    let directory = TempDir::new().expect("a temporary directory");
+    let path = directory.path().join("memfleet.db");
+    let store = SqliteStore::open(path, Options::default())
+        .await
+        .expect("an empty store");
+    (store, directory)
+}
+
+memfleet_ports::ledger_conformance!(fresh);
+memfleet_ports::feed_conformance!(fresh);
+memfleet_ports::erasure_conformance!(fresh);
+memfleet_ports::undelivered_conformance!(fresh);
+memfleet_ports::spaces_conformance!(fresh);
+memfleet_ports::queue_conformance!(fresh);

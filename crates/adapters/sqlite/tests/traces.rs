@@ -1,0 +1,290 @@
+//! After an erase no byte of what was forgotten is in any file of the store.
+
+use std::collections::HashSet;
+use std::path::Path;
+
+use memfleet_domain::Scope;
+use memfleet_domain::turn::{AcceptedTurn, Media};
+use memfleet_ports::conformance::samples::{
+    batch_in, embedding_space, indexed, instant, passages, scope, session, speaker, turn_in,
+    without_vectors,
+};
+use memfleet_ports::erasure::Erasure;
+use memfleet_ports::filter::TurnFilter;
+use memfleet_ports::ledger::Ledger;
+use memfleet_ports::queue::{DeadLetter, IngestQueue};
+use memfleet_sqlite::{Options, SqliteStore};
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+
+/// The random letters of every mark are unlike anything else in the files.
+struct Marks(StdRng);
+
+impl Marks {
+    fn next(&mut self) -> String {
+        (0..16)
+            .map(|_| char::from(self.0.random_range(b'a'..=b'z')))
+            .collect()
+    }
+
+    /// A turn with marks wherever a caller can put words, of one word or up to 60 KiB.
+    fn turn(&mut self, scope: &Scope, name: &str) -> Marked {
+        let words = match self.0.random_range(0..10) {
+            0 => 1,
+            1 => self.0.random_range(1_000..3_500),
+            _ => self.0.random_range(3..60),
+        };
+        let marks: Vec<String> = (0..words.min(40) + 3).map(|_| self.next()).collect();
+        let text: Vec<&str> = (0..words)
+            .map(|n| marks[n % (marks.len() - 3)].as_str())
+            .collect();
+        let [key, value, caption] = marks.last_chunk::<3>().expect("at least 4 marks");
+        let mut turn = turn_in(scope, name, &self.next(), &text.join(" "));
+        turn.metadata = [(key.clone(), value.clone())].into();
+        turn.content.media = vec![Media {
+            uri: format!("https://example.org/{caption}"),
+            mime_type: String::new(),
+            caption: caption.clone(),
+        }];
+        Marked { turn, marks }
+    }
+}
+
+#[derive(Clone)]
+struct Marked {
+    turn: AcceptedTurn,
+    marks: Vec<String>,
+}
+
+/// Every run of 8 letters of the marks, so that a torn remnant is found too.
+fn windows<'a>(marked: impl IntoIterator<Item = &'a Marked>) -> HashSet<[u8; 8]> {
+    let marks = marked.into_iter().flat_map(|marked| &marked.marks);
+    marks
+        .flat_map(|mark| mark.as_bytes().array_windows::<8>().copied())
+        .collect()
+}
+
+/// How many places in the store's files hold one of the windows.
+fn count(directory: &Path, windows: &HashSet<[u8; 8]>) -> usize {
+    let mut found = 0;
+    for entry in std::fs::read_dir(directory).expect("a directory") {
+        let bytes = std::fs::read(entry.expect("an entry").path()).expect("read");
+        found += bytes
+            .array_windows::<8>()
+            .filter(|window| windows.contains(*window))
+            .count();
+    }
+    found
+}
+
+async fn commit(store: &SqliteStore, scope: &Scope, key: &str, acceptance: u64, turns: &[Marked]) {
+    let turns = turns.iter().map(|marked| marked.turn.clone()).collect();
+    let mut told = indexed(batch_in(scope, key, turns), acceptance);
+    if acceptance.is_multiple_of(3) {
+        told = without_vectors(told);
+    }
+    store.commit(vec![told]).await.expect("commit");
+}
+
+/// Turns of two tenants and three spaces, interleaved so that pages split, with edits and late vectors.
+async fn fill(store: &SqliteStore, marks: &mut Marks, scopes: &[Scope]) -> Vec<Vec<Marked>> {
+    let mut told: Vec<Vec<Marked>> = vec![Vec::new(); scopes.len()];
+    for round in 0..25 {
+        for (scope, told) in scopes.iter().zip(&mut told) {
+            let mut turns: Vec<_> = (0..3)
+                .map(|n| marks.turn(scope, &format!("s{}", (round + n) % 7)))
+                .collect();
+            if let Some(old) = told.last() {
+                turns[0].turn.replaces = Some(old.turn.id);
+            }
+            turns[1].turn.speaker = speaker("Ben");
+            turns[2].turn.event_time = Some(instant(round as i64));
+            commit(store, scope, &round.to_string(), round as u64, &turns).await;
+            told.extend(turns);
+        }
+    }
+    let space = embedding_space("1");
+    for waiting in store
+        .without_vectors(&space, 1_000)
+        .await
+        .expect("without vectors")
+    {
+        let text = &waiting.turn.accepted.content.text;
+        let vectors = passages(text)
+            .into_iter()
+            .filter_map(|passage| passage.vectors)
+            .collect();
+        let id = waiting.turn.accepted.id;
+        store
+            .attach_vectors(&waiting.scope, id, &space, vectors)
+            .await
+            .expect("attach");
+    }
+    told
+}
+
+#[tokio::test]
+async fn nothing_of_a_forgotten_turn_is_left_in_any_file() {
+    let directory = tempfile::TempDir::new().expect("a temporary directory");
+    let store = SqliteStore::open(directory.path().join("memfleet.db"), Options::default())
+        .await
+        .expect("open");
+    let mut marks = Marks(StdRng::seed_from_u64(7));
+    let scopes = [
+        scope("acme", "ada"),
+        scope("acme", "bob"),
+        scope("globex", "ada"),
+    ];
+    let told = fill(&store, &mut marks, &scopes).await;
+    let none = TurnFilter::default;
+    let some: Vec<_> = told[0]
+        .iter()
+        .step_by(17)
+        .map(|marked| marked.turn.id)
+        .collect();
+    for (scope, filter) in [
+        (
+            0,
+            TurnFilter {
+                turns: some,
+                ..none()
+            },
+        ),
+        (
+            0,
+            TurnFilter {
+                sessions: vec![session("s3")],
+                ..none()
+            },
+        ),
+        (
+            1,
+            TurnFilter {
+                speakers: vec![speaker("Ben")],
+                ..none()
+            },
+        ),
+        (
+            1,
+            TurnFilter {
+                time: memfleet_domain::time::TimeRange {
+                    start: Some(instant(10)),
+                    end: Some(instant(20)),
+                },
+                ..none()
+            },
+        ),
+        (2, none()),
+    ] {
+        let erased = store.erase(&scopes[scope], &filter).await.expect("erase");
+        assert!(!erased.turns.is_empty());
+        let gone: HashSet<_> = erased.turns.into_iter().collect();
+        let (gone, stay): (Vec<&Marked>, Vec<&Marked>) = told[scope]
+            .iter()
+            .partition(|marked| gone.contains(&marked.turn.id));
+        assert_eq!(count(directory.path(), &windows(gone)), 0, "{filter:?}");
+        assert!(
+            stay.is_empty() || count(directory.path(), &windows(stay)) > 0,
+            "the search finds what is there"
+        );
+    }
+}
+
+#[tokio::test]
+async fn nothing_is_left_of_what_was_never_stored() {
+    let directory = tempfile::TempDir::new().expect("a temporary directory");
+    let store = SqliteStore::open(directory.path().join("memfleet.db"), Options::default())
+        .await
+        .expect("open");
+    let mut marks = Marks(StdRng::seed_from_u64(8));
+    let home = scope("acme", "ada");
+    let mut told = Vec::new();
+    for round in 0..40 {
+        let turns: Vec<_> = (0..4)
+            .map(|n| marks.turn(&home, &format!("s{n}")))
+            .collect();
+        let accepted = turns.iter().map(|marked| marked.turn.clone()).collect();
+        store
+            .publish(&batch_in(&home, &round.to_string(), accepted), instant(0))
+            .await
+            .expect("publish");
+        told.extend(turns);
+    }
+    for delivery in store.take(60).await.expect("take") {
+        let letter = DeadLetter {
+            acceptance: delivery.acceptance,
+            batch: delivery.batch,
+            reason: "POISON: x".into(),
+            failed_at: instant(1),
+            attempts: 5,
+        };
+        store.dead_letter(&letter).await.expect("dead letter");
+    }
+    let filter = TurnFilter {
+        sessions: vec![session("s1"), session("s2")],
+        ..TurnFilter::default()
+    };
+    assert_eq!(
+        store
+            .erase(&home, &filter)
+            .await
+            .expect("erase")
+            .undelivered,
+        80
+    );
+    let (gone, stay): (Vec<&Marked>, Vec<&Marked>) = told
+        .iter()
+        .partition(|marked| filter.sessions.contains(&marked.turn.session));
+    assert_eq!(count(directory.path(), &windows(gone)), 0);
+    assert!(count(directory.path(), &windows(stay)) > 0);
+    store
+        .erase(&home, &TurnFilter::default())
+        .await
+        .expect("erase");
+    assert_eq!(count(directory.path(), &windows(&told)), 0);
+}
+
+#[tokio::test]
+async fn experiment() {
+    let directory = tempfile::TempDir::new().expect("a temporary directory");
+    let store = SqliteStore::open(directory.path().join("memfleet.db"), Options::default())
+        .await
+        .expect("open");
+    let mut marks = Marks(StdRng::seed_from_u64(9));
+    let scopes = [
+        scope("acme", "ada"),
+        scope("acme", "bob"),
+        scope("globex", "ada"),
+    ];
+    let mut told: Vec<(usize, Marked)> = Vec::new();
+    for round in 0..150u64 {
+        for (n, scope) in scopes.iter().enumerate() {
+            let turns: Vec<_> = (0..2)
+                .map(|_| {
+                    let mut t = marks.turn(scope, "s1");
+                    while t.turn.content.text.len() > 2000 {
+                        t = marks.turn(scope, "s1");
+                    }
+                    t
+                })
+                .collect();
+            commit(&store, scope, &round.to_string(), round, &turns).await;
+            told.extend(turns.into_iter().map(|t| (n, t)));
+        }
+    }
+    let mut gone: Vec<Marked> = Vec::new();
+    let mut step = 0;
+    while told.len() > 10 {
+        let (n, marked) = told.swap_remove(marks.0.random_range(0..told.len()));
+        let filter = TurnFilter {
+            turns: vec![marked.turn.id],
+            ..TurnFilter::default()
+        };
+        store.erase(&scopes[n], &filter).await.expect("erase");
+        gone.push(marked);
+        step += 1;
+        if step % 60 == 0 {
+            println!("{step}: {}", count(directory.path(), &windows(&gone)));
+        }
+    }
+}

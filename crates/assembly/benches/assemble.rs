@@ -1,0 +1,59 @@
+//! Assembly of 200 candidates at a budget of 4,000 tokens: short chat turns, and long turns cut to excerpts.
+#![allow(missing_docs)]
+
+use chrono::{DateTime, TimeDelta};
+use criterion::{Criterion, criterion_group, criterion_main};
+use memfleet_assembly::{Candidate, Options, SentenceScorer, Tokenizer, assemble};
+use memfleet_language::{Analyzer, Language};
+use std::hint::black_box;
+
+fn texts(sentences: usize) -> Vec<String> {
+    let sentence = |turn: usize, index: usize| {
+        format!(
+            "In week {turn} we met at the station and talked about plan {index} with friend {}. ",
+            (turn * 31 + index) % 97
+        )
+    };
+    (0..200)
+        .map(|turn| (0..sentences).map(|index| sentence(turn, index)).collect())
+        .collect()
+}
+
+fn bench(criterion: &mut Criterion) {
+    let analyzer = Analyzer::new(Language::English);
+    let tokenizer = Tokenizer::named("o200k_base").expect("o200k_base is built in");
+    for (name, sentences) in [("short turns", 2), ("long turns", 25)] {
+        let texts = texts(sentences);
+        let query = SentenceScorer::new(
+            &analyzer,
+            "Which plan with friend 12?",
+            texts.iter().map(String::as_str),
+        );
+        let scores: Vec<Vec<f32>> = texts.iter().map(|text| query.score(text)).collect();
+        let candidates: Vec<Candidate<'_>> = texts
+            .iter()
+            .zip(&scores)
+            .enumerate()
+            .map(|(index, (text, scores))| Candidate {
+                session: index as u64 % 20,
+                position: index as u64,
+                speaker: if index % 2 == 0 {
+                    "Caroline"
+                } else {
+                    "Melanie"
+                },
+                event_time: Some(DateTime::UNIX_EPOCH + TimeDelta::days(index as i64 % 20)),
+                text,
+                score: -(index as f32),
+                sentence_scores: Some(scores),
+            })
+            .collect();
+        let options = Options::new(4000, &tokenizer);
+        criterion.bench_function(name, |bencher| {
+            bencher.iter(|| assemble(black_box(&candidates), &options));
+        });
+    }
+}
+
+criterion_group!(benches, bench);
+criterion_main!(benches);

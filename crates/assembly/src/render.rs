@@ -1,0 +1,146 @@
+//! Rendering: headings by day, one line a turn, the enclosure.
+//!
+//! ```text
+//! <memory nonce="…">
+//! 2023-05-08
+//! Caroline: I went to the group.
+//!  Continuation lines are indented.
+//! </memory nonce="…">
+//! ```
+//! Only the renderer writes at the start of a line, so what stands there is a heading, a speaker, or the enclosure.
+
+use crate::candidate::Candidate;
+use crate::options::{Heading, Options, Order};
+use crate::sanitise;
+use chrono::NaiveDate;
+use std::cmp::Ordering;
+use std::collections::HashMap;
+
+/// A turn that will be shown, as its candidate and its rendered lines.
+pub(crate) struct Line<'c> {
+    pub(crate) candidate: &'c Candidate<'c>,
+    pub(crate) text: &'c str,
+}
+
+/// What a turn's heading depends on; turns with the same key stand under one heading.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct HeadingKey {
+    session: Option<u64>,
+    day: Option<NaiveDate>,
+}
+
+/// The lines of a turn: `Speaker: text`, each ended by a line feed. `None` if nothing of the text is visible.
+pub(crate) fn line(
+    candidate: &Candidate<'_>,
+    shown: &str,
+    options: &Options<'_>,
+) -> Option<String> {
+    let body = sanitise::body(shown, options.nonce);
+    (!body.is_empty()).then(|| {
+        format!(
+            "{}: {body}\n",
+            sanitise::name(candidate.speaker, options.nonce)
+        )
+    })
+}
+
+/// The heading that a turn stands under.
+pub(crate) fn heading_key(candidate: &Candidate<'_>, options: &Options<'_>) -> HeadingKey {
+    let day = day(candidate, options);
+    let shared =
+        day.is_some() && options.heading == Heading::Date && options.order == Order::Chronological;
+    HeadingKey {
+        session: (!shared).then_some(candidate.session),
+        day,
+    }
+}
+
+fn day(candidate: &Candidate<'_>, options: &Options<'_>) -> Option<NaiveDate> {
+    let time = candidate
+        .event_time
+        .filter(|_| options.heading != Heading::None)?;
+    // `naive_local` would overflow at the ends of the calendar.
+    let offset = chrono::Offset::fix(&chrono::TimeZone::offset_from_utc_datetime(
+        &options.time_zone,
+        &time.naive_utc(),
+    ));
+    Some(time.naive_utc().checked_add_offset(offset)?.date())
+}
+
+/// The heading over the first turn of a group, with its line end; a blank line where there is no date to show.
+pub(crate) fn heading(first: &Candidate<'_>, options: &Options<'_>) -> String {
+    match (day(first, options), first.event_time) {
+        (Some(day), Some(time)) if options.heading == Heading::DateTime => {
+            format!(
+                "{day} {}\n",
+                time.with_timezone(&options.time_zone).format("%H:%M")
+            )
+        }
+        (Some(day), _) => format!("{day}\n"),
+        (None, _) => "\n".to_owned(),
+    }
+}
+
+/// What stands before and after the turns.
+pub(crate) fn enclosure(options: &Options<'_>) -> (String, String) {
+    let (mut open, mut close) = (String::new(), String::new());
+    if let Some(nonce) = options.nonce {
+        open = format!("<memory nonce=\"{}\">\n", nonce.as_str());
+        close = format!("</memory nonce=\"{}\">", nonce.as_str());
+    }
+    let notice = sanitise::one_line(options.notice);
+    if !notice.is_empty() {
+        open.push_str(&notice);
+        open.push('\n');
+    }
+    (open, close)
+}
+
+/// The block's text; sorts the turns into the order in which they stand in it.
+pub(crate) fn block<'c, L: AsRef<Line<'c>>>(lines: &mut [L], options: &Options<'_>) -> String {
+    sort(lines, options.order);
+    let (open, close) = enclosure(options);
+    let mut out = open;
+    let mut previous: Option<HeadingKey> = None;
+    for line in lines.iter().map(AsRef::as_ref) {
+        let key = heading_key(line.candidate, options);
+        let first = previous.is_none();
+        if previous != Some(key) && !(first && key.day.is_none()) {
+            out.push_str(&heading(line.candidate, options));
+        }
+        out.push_str(line.text);
+        previous = Some(key);
+    }
+    if close.is_empty() {
+        out.truncate(out.trim_end_matches('\n').len());
+    }
+    out.push_str(&close);
+    out
+}
+
+/// Sessions by the order asked for, turns by their place in the session.
+fn sort<'c, L: AsRef<Line<'c>>>(lines: &mut [L], order: Order) {
+    let mut firsts: HashMap<u64, &'c Candidate<'c>> = HashMap::new();
+    let before = |left: &Candidate<'_>, right: &Candidate<'_>| match order {
+        Order::Chronological => left.event_time.cmp(&right.event_time),
+        Order::BestLast => right.score.total_cmp(&left.score),
+    };
+    for line in lines.iter().map(AsRef::as_ref) {
+        let first = firsts
+            .entry(line.candidate.session)
+            .or_insert(line.candidate);
+        if before(line.candidate, first) == Ordering::Less {
+            *first = line.candidate;
+        }
+    }
+    lines.sort_by(|left, right| {
+        let (left, right) = (left.as_ref().candidate, right.as_ref().candidate);
+        let sessions = before(firsts[&left.session], firsts[&right.session]);
+        let sessions = if order == Order::BestLast {
+            sessions.reverse()
+        } else {
+            sessions
+        };
+        sessions.then_with(|| left.by_place(right))
+    });
+}

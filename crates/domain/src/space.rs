@@ -1,0 +1,83 @@
+//! A space and its settings, and the sessions inside it.
+
+use chrono_tz::Tz;
+use serde::{Deserialize, Serialize};
+
+use crate::ids::{SessionId, SpaceId};
+use crate::time::Timestamp;
+
+/// What the owner of a space sets.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct SpaceSettings {
+    /// ISO 639-1 code that the analyzer stems by; absent: detected turn by turn.
+    pub language: Option<String>,
+    /// Zone in which dates are read and rendered. Default UTC.
+    pub time_zone: TimeZone,
+    /// Turns older than this many days (by event time, else recorded time) are removed. Absent: kept for ever.
+    pub retention_days: Option<u32>,
+}
+
+/// An IANA time zone, for example `Europe/Zurich`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct TimeZone(pub Tz);
+
+impl Default for TimeZone {
+    fn default() -> Self {
+        Self(Tz::UTC)
+    }
+}
+
+impl std::str::FromStr for TimeZone {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        text.parse()
+            .map(Self)
+            .map_err(|_| format!("`{text}` is not an IANA time zone such as `Europe/Zurich`"))
+    }
+}
+
+impl TryFrom<String> for TimeZone {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+impl From<TimeZone> for String {
+    fn from(zone: TimeZone) -> String {
+        zone.0.name().to_owned()
+    }
+}
+
+/// A space as it is listed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Space {
+    /// Its name.
+    pub id: SpaceId,
+    /// What the owner set.
+    pub settings: SpaceSettings,
+    /// When the first write created it.
+    pub created_at: Timestamp,
+    /// Sessions with at least one turn.
+    pub sessions: u64,
+    /// Turns, replaced ones included.
+    pub turns: u64,
+    /// Event time (else recorded time) of the latest turn.
+    pub last_turn_at: Option<Timestamp>,
+}
+
+/// A session as it is listed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Session {
+    /// Its name.
+    pub id: SessionId,
+    /// Turns, replaced ones included.
+    pub turns: u64,
+    /// Event time (else recorded time) of the first turn.
+    pub first_turn_at: Timestamp,
+    /// Event time (else recorded time) of the last turn.
+    pub last_turn_at: Timestamp,
+}

@@ -1,0 +1,187 @@
+//! The turn: one utterance of a conversation, kept verbatim. Turns are append-only: an edit is a new turn that names the
+//! one it replaces (AMA section 3, raw memory R with Ω = {τ, D_s:t}).
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::{ExternalId, SessionId, Speaker, TurnId};
+use crate::time::Timestamp;
+
+/// The part a speaker plays in the conversation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// A person.
+    User,
+    /// The model.
+    Assistant,
+    /// Instructions.
+    System,
+    /// What a tool gave back.
+    Tool,
+}
+
+/// Where the words come from, which decides how far a prompt may trust them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Trust {
+    /// Typed by a user of the application.
+    User,
+    /// Written by the model.
+    Assistant,
+    /// Returned by a tool.
+    Tool,
+    /// Taken from the web or another document.
+    Web,
+}
+
+impl Trust {
+    /// The label when the caller gives none.
+    pub fn of_role(role: Role) -> Self {
+        match role {
+            Role::User | Role::System => Self::User,
+            Role::Assistant => Self::Assistant,
+            Role::Tool => Self::Tool,
+        }
+    }
+}
+
+/// Something other than text, kept as a reference and a caption.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Media {
+    /// Where it is; never fetched by memfleet. At most 2,048 bytes.
+    pub uri: String,
+    /// Its MIME type, for example `image/jpeg`; may be empty.
+    pub mime_type: String,
+    /// What it shows, in words: this is what search finds. At most 4,096 bytes.
+    pub caption: String,
+}
+
+/// What was said.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Content {
+    /// The words, verbatim. At most 65,536 bytes of UTF-8.
+    pub text: String,
+    /// What came with them.
+    pub media: Vec<Media>,
+}
+
+impl Content {
+    /// The text that search indexes and prompts show: the words, then each caption as `[shares …]`.
+    pub fn searchable_text(&self) -> String {
+        let mut text = self.text.clone();
+        for caption in self
+            .media
+            .iter()
+            .map(|media| media.caption.trim())
+            .filter(|caption| !caption.is_empty())
+        {
+            if !text.is_empty() {
+                text.push(' ');
+            }
+            text.push_str("[shares ");
+            text.push_str(caption);
+            text.push(']');
+        }
+        text
+    }
+}
+
+/// The caller's own labels: at most 32 pairs, keys of at most 64 and values of at most 512 bytes.
+pub type Metadata = BTreeMap<String, String>;
+
+/// BLAKE3 over what a turn says and who said it; equal hashes are equal turns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct ContentHash(pub [u8; 32]);
+
+impl std::fmt::Display for ContentHash {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(blake3::Hash::from_bytes(self.0).to_hex().as_str())
+    }
+}
+
+/// A turn as it is accepted: checked, named, not yet placed in its session.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AcceptedTurn {
+    /// Its id, the same on every retry.
+    pub id: TurnId,
+    /// The session it belongs to.
+    pub session: SessionId,
+    /// The caller's id, if it gave one.
+    pub external_id: Option<ExternalId>,
+    /// Who spoke.
+    pub speaker: Speaker,
+    /// In which part.
+    pub role: Role,
+    /// What was said.
+    pub content: Content,
+    /// Event time τ: when it was said. Absent when the caller does not know; never the time of an import.
+    pub event_time: Option<Timestamp>,
+    /// Recorded time: when memfleet accepted it.
+    pub recorded_at: Timestamp,
+    /// The caller's labels.
+    pub metadata: Metadata,
+    /// Where the words come from.
+    pub trust: Trust,
+    /// The turn that this one replaces (an edit, a regenerated answer).
+    pub replaces: Option<TurnId>,
+}
+
+impl AcceptedTurn {
+    /// The hash of everything the caller said about the turn. The recorded time is ours and stays out, so that a retry is equal.
+    pub fn content_hash(&self) -> ContentHash {
+        let mut hasher = blake3::Hasher::new();
+        let mut field = |value: &str| {
+            hasher.update(&(value.len() as u64).to_be_bytes());
+            hasher.update(value.as_bytes());
+        };
+        field(self.session.as_str());
+        field(self.external_id.as_ref().map_or("", ExternalId::as_str));
+        field(self.speaker.as_str());
+        field(&format!("{:?} {:?}", self.role, self.trust));
+        field(&self.content.text);
+        for media in &self.content.media {
+            field(&media.uri);
+            field(&media.mime_type);
+            field(&media.caption);
+        }
+        field(
+            &self
+                .event_time
+                .map_or_else(String::new, |time| time.timestamp_micros().to_string()),
+        );
+        for (key, value) in &self.metadata {
+            field(key);
+            field(value);
+        }
+        field(&self.replaces.map_or_else(String::new, |id| id.to_string()));
+        ContentHash(*hasher.finalize().as_bytes())
+    }
+
+    /// Event time where it is known, else recorded time.
+    pub fn effective_time(&self) -> Timestamp {
+        self.event_time.unwrap_or(self.recorded_at)
+    }
+}
+
+/// A turn in the ledger.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Turn {
+    /// What was accepted.
+    #[serde(flatten)]
+    pub accepted: AcceptedTurn,
+    /// Its place in the session, D_s:t, from 0, in the order of acceptance.
+    pub position: u32,
+    /// The turn that replaced it, and since when.
+    pub replaced: Option<Replacement>,
+}
+
+/// That a turn was replaced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Replacement {
+    /// The newer turn.
+    pub by: TurnId,
+    /// Recorded time of the newer turn.
+    pub at: Timestamp,
+}

@@ -1,0 +1,21 @@
+//! Texts to vectors on CPU: one sentence vector and one vector for every word piece, from any BERT-family
+//! ONNX model. Pure: files in, tensors out. Queueing, batching over requests and cancellation belong to the
+//! embedder service; fetching models belongs to `memfleet-models`.
+
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+mod batch;
+mod encoder;
+mod error;
+mod lanes;
+mod pooling;
+pub mod projection;
+pub mod quantise;
+mod tokens;
+mod vectors;
+
+pub use encoder::{Encoder, ModelFiles, Spec};
+pub use error::Error;
+pub use pooling::Pooling;
+pub use tokens::Tokens;
+pub use vectors::{Encoding, TokenVectors};

@@ -1,0 +1,76 @@
+//! From source files to a model directory.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::num::NonZeroUsize;
+use std::path::Path;
+
+use memfleet_encoder::{Encoder, ModelFiles, Spec};
+
+use crate::calibration;
+use crate::directory::ModelDirectory;
+use crate::error::Error;
+use crate::export::{Exporter, Precision};
+use crate::hash;
+use crate::manifest::{MODEL, Manifest, Normalisation, REFERENCE, TOKENIZER};
+use crate::reference::Reference;
+use crate::registry::{KnownModel, SourceFile};
+
+/// Names what the exporter computes; changed whenever its vectors change.
+pub(crate) const RECIPE: &str = "int8-2";
+
+/// Makes the model directory `target`, which exists and is empty, of a folder with the source files.
+pub(crate) fn build(
+    model: &KnownModel,
+    source: &Path,
+    target: &Path,
+) -> Result<ModelDirectory, Error> {
+    let at = |file: &SourceFile| source.join(&file.name);
+    let tokenizer = target.join(TOKENIZER);
+    fs::copy(at(&model.tokenizer), &tokenizer).map_err(Error::file(&tokenizer))?;
+    let full = target.join("full-precision.onnx");
+    let exporter = Exporter::open(&at(&model.weights), &at(&model.configuration))?;
+    exporter.write(&full, Precision::Float)?;
+    let ranges = {
+        let files = ModelFiles {
+            model: full.clone(),
+            tokenizer,
+        };
+        let encoder = Encoder::open(&files, spec(model), NonZeroUsize::MIN)?;
+        Reference::compute(&encoder)?.write(&target.join(REFERENCE))?;
+        calibration::measure(&encoder, &exporter.products())?
+    };
+    fs::remove_file(&full).map_err(Error::file(&full))?;
+    exporter.write(&target.join(MODEL), Precision::Integer(&ranges))?;
+    let mut files = BTreeMap::new();
+    for name in [MODEL, TOKENIZER, REFERENCE] {
+        files.insert(name.to_owned(), hash::file(&target.join(name))?);
+    }
+    manifest(model, files).write(target)?;
+    ModelDirectory::open(target)
+}
+
+fn spec(model: &KnownModel) -> Spec {
+    let pooling = model.pooling.into();
+    Spec {
+        max_tokens: model.max_tokens,
+        dimensions: model.dimensions,
+        pooling,
+    }
+}
+
+fn manifest(model: &KnownModel, files: BTreeMap<String, String>) -> Manifest {
+    Manifest {
+        name: model.name.clone(),
+        revision: model.revision.clone(),
+        recipe: RECIPE.to_owned(),
+        dimensions: model.dimensions,
+        pooling: model.pooling,
+        normalisation: Normalisation::Unit,
+        max_tokens: model.max_tokens,
+        query_prefix: String::new(),
+        passage_prefix: String::new(),
+        licence: model.licence.clone(),
+        files,
+    }
+}

@@ -1,0 +1,224 @@
+//! A small builder of ONNX graphs: nodes are added in order, each gives the name of its output.
+
+use std::cell::RefCell;
+use std::fs::File;
+use std::path::Path;
+
+use rten_onnx::onnx::{
+    AttributeProto, AttributeType, DataType, Dimension, GraphProto, ModelProto, NodeProto,
+    OperatorSetIdProto, TensorProto, TensorShapeProto, TypeProto, TypeProtoTensor, ValueInfoProto,
+};
+
+use super::Error;
+
+/// ONNX file format version that came with operator set 18.
+const IR_VERSION: i64 = 8;
+const OPERATOR_SET: i64 = 18;
+/// Operators of ONNX Runtime beyond the standard; rten runs the ones used here.
+const EXTENSIONS: &str = "com.microsoft";
+
+/// A graph under construction.
+#[derive(Default)]
+pub(super) struct Graph {
+    proto: GraphProto,
+    count: usize,
+}
+
+/// An attribute of a node.
+pub(super) enum Attribute {
+    Integer(&'static str, i64),
+    Float(&'static str, f32),
+}
+
+impl Graph {
+    /// Declares an input of 64-bit integers.
+    pub(super) fn input(&mut self, name: &str, axes: &[&str]) -> String {
+        let axes = axes.iter().map(|axis| symbolic(axis)).collect();
+        self.proto
+            .input
+            .push(value_info(name, DataType::INT64, axes));
+        name.to_owned()
+    }
+
+    /// Declares an output of floats; an axis is a name or a number.
+    pub(super) fn output(&mut self, name: &str, source: &str, axes: &[&str]) {
+        let axes = axes.iter().map(|axis| symbolic(axis)).collect();
+        self.proto
+            .output
+            .push(value_info(name, DataType::FLOAT, axes));
+        self.push("Identity", None, &[source], vec![name.to_owned()], &[]);
+    }
+
+    /// Adds a node of the standard set.
+    pub(super) fn node(
+        &mut self,
+        operator: &str,
+        inputs: &[&str],
+        attributes: &[Attribute],
+    ) -> String {
+        let output = self.name(operator);
+        self.push(operator, None, inputs, vec![output.clone()], attributes);
+        output
+    }
+
+    /// Adds a node of the extension set.
+    pub(super) fn extension(
+        &mut self,
+        operator: &str,
+        inputs: &[&str],
+        attributes: &[Attribute],
+    ) -> String {
+        let output = self.name(operator);
+        self.push(
+            operator,
+            Some(EXTENSIONS),
+            inputs,
+            vec![output.clone()],
+            attributes,
+        );
+        output
+    }
+
+    /// Adds a conversion to another element type.
+    pub(super) fn cast(&mut self, input: &str, to: DataType) -> String {
+        self.node(
+            "Cast",
+            &[input],
+            &[Attribute::Integer("to", i64::from(to.0))],
+        )
+    }
+
+    /// Adds a constant of floats.
+    pub(super) fn floats(&mut self, dims: &[usize], values: &[f32]) -> String {
+        self.constant(
+            DataType::FLOAT,
+            dims,
+            values.iter().flat_map(|x| x.to_le_bytes()).collect(),
+        )
+    }
+
+    /// Adds a constant of signed bytes.
+    pub(super) fn signed_bytes(&mut self, dims: &[usize], values: &[i8]) -> String {
+        self.constant(
+            DataType::INT8,
+            dims,
+            values.iter().map(|x| x.cast_unsigned()).collect(),
+        )
+    }
+
+    /// Adds a constant scalar of an unsigned byte.
+    pub(super) fn unsigned_byte(&mut self, value: u8) -> String {
+        self.constant(DataType::UINT8, &[], vec![value])
+    }
+
+    /// Adds a constant list of 64-bit integers.
+    pub(super) fn integers(&mut self, values: &[i64]) -> String {
+        let bytes = values.iter().flat_map(|x| x.to_le_bytes()).collect();
+        self.constant(DataType::INT64, &[values.len()], bytes)
+    }
+
+    fn constant(&mut self, data_type: DataType, dims: &[usize], bytes: Vec<u8>) -> String {
+        let name = self.name("constant");
+        self.proto.initializer.push(TensorProto {
+            name: Some(name.clone()),
+            dims: dims.iter().map(|&size| size as i64).collect(),
+            data_type: Some(data_type),
+            raw_data: Some(RefCell::new(bytes)),
+            ..TensorProto::default()
+        });
+        name
+    }
+
+    fn name(&mut self, stem: &str) -> String {
+        self.count += 1;
+        format!("{stem}_{}", self.count)
+    }
+
+    fn push(
+        &mut self,
+        operator: &str,
+        domain: Option<&str>,
+        inputs: &[&str],
+        output: Vec<String>,
+        attributes: &[Attribute],
+    ) {
+        self.proto.node.push(NodeProto {
+            domain: domain.map(str::to_owned),
+            name: Some(output[0].clone()),
+            input: inputs.iter().map(|&input| input.to_owned()).collect(),
+            output,
+            op_type: Some(operator.to_owned()),
+            attribute: attributes.iter().map(Attribute::proto).collect(),
+        });
+    }
+
+    /// Writes the model file.
+    pub(super) fn write(self, path: &Path) -> Result<(), Error> {
+        let model = ModelProto {
+            ir_version: Some(IR_VERSION),
+            producer_name: Some("memfleet".to_owned()),
+            graph: Some(self.proto),
+            opset_import: vec![operator_set("", OPERATOR_SET), operator_set(EXTENSIONS, 1)],
+            ..ModelProto::default()
+        };
+        let failed = |reason: String| Error::Write {
+            path: path.to_owned(),
+            reason,
+        };
+        let file = File::create(path).map_err(|error| failed(error.to_string()))?;
+        model
+            .write_file(file)
+            .map_err(|error| failed(error.to_string()))
+    }
+}
+
+impl Attribute {
+    fn proto(&self) -> AttributeProto {
+        let (name, i, f, kind) = match *self {
+            Self::Integer(name, value) => (name, Some(value), None, AttributeType::INT),
+            Self::Float(name, value) => (name, None, Some(value), AttributeType::FLOAT),
+        };
+        AttributeProto {
+            name: Some(name.to_owned()),
+            i,
+            f,
+            r#type: Some(kind),
+            ..AttributeProto::default()
+        }
+    }
+}
+
+fn symbolic(axis: &str) -> Dimension {
+    match axis.parse() {
+        Ok(size) => Dimension {
+            dim_value: Some(size),
+            dim_param: None,
+        },
+        Err(_) => Dimension {
+            dim_value: None,
+            dim_param: Some(axis.to_owned()),
+        },
+    }
+}
+
+fn value_info(name: &str, elem_type: DataType, dim: Vec<Dimension>) -> ValueInfoProto {
+    let tensor = TypeProtoTensor {
+        elem_type: Some(elem_type),
+        shape: Some(TensorShapeProto { dim }),
+    };
+    let r#type = TypeProto {
+        tensor_type: Some(tensor),
+        ..TypeProto::default()
+    };
+    ValueInfoProto {
+        name: Some(name.to_owned()),
+        r#type: Some(r#type),
+    }
+}
+
+fn operator_set(domain: &str, version: i64) -> OperatorSetIdProto {
+    OperatorSetIdProto {
+        domain: Some(domain.to_owned()),
+        version: Some(version),
+    }
+}

@@ -1,0 +1,29 @@
+//! Models on disk: which ones are known, where they come from, how their files are checked, and how a checkpoint
+//! becomes the ONNX file that the encoder runs. A model is a directory of `model.onnx`, `tokenizer.json`,
+//! `reference.json` and `manifest.toml`. No Python at run time; pip is one way to fetch, where it is installed.
+
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+mod build;
+mod calibration;
+mod directory;
+mod error;
+pub mod export;
+mod hash;
+mod manifest;
+mod pull;
+mod reference;
+mod registry;
+mod root;
+pub mod testing;
+mod verify;
+
+pub use directory::{ModelDirectory, list};
+pub use error::Error;
+pub use manifest::{Manifest, Normalisation, Pooling};
+pub use pull::{Event, Progress, Sources, pull};
+pub use registry::{
+    DEFAULT_MODEL, HubSource, KnownModel, PackageSource, SourceFile, known, known_models,
+};
+pub use root::default_root;
+pub use verify::{LEAST_COSINE, Verification, verify};

@@ -1,0 +1,118 @@
+//! What comes after a forget.
+
+use memfleet_domain::ingestion::TurnState;
+use memfleet_domain::turn::AcceptedTurn;
+
+use super::{Store, by_turn, commit, conversation, erase, left};
+use crate::conformance::samples::{batch, edit, home, session, speaker, turn, turn_in};
+
+use crate::feed::Change;
+use crate::filter::TurnFilter;
+
+/// Of the same batch, or of another one from before.
+pub async fn a_redelivery_does_not_bring_back_what_was_forgotten(store: &impl Store) {
+    let turns = conversation(store).await;
+    commit(
+        store,
+        "later",
+        vec![turn_in(&home(), "s9", "x", "something else")],
+        9,
+    )
+    .await;
+    erase(
+        store,
+        &TurnFilter {
+            sessions: vec![session("s0"), session("s1")],
+            ..TurnFilter::default()
+        },
+    )
+    .await;
+    commit(store, "conversation", turns.clone(), 1).await;
+    commit(
+        store,
+        "on its way before the forget",
+        vec![turns[0].clone()],
+        1,
+    )
+    .await;
+    assert_eq!(left(store).await.len(), 3);
+    let id = batch("on its way before the forget", vec![]).id;
+    let status = store
+        .batch(&home(), id)
+        .await
+        .expect("batch")
+        .expect("known");
+    assert_eq!(status.turns[0].state, TurnState::Forgotten);
+}
+
+/// A caller may tell what it had forgotten.
+pub async fn what_is_told_again_after_a_forget_is_stored_again(store: &impl Store) {
+    let turns = conversation(store).await;
+    erase(store, &by_turn(&turns[0])).await;
+    let before = store.head(&home()).await.expect("head");
+    commit(store, "again", vec![turns[0].clone()], 50).await;
+    assert_eq!(left(store).await.len(), 6);
+    let changes = store
+        .changes_after(&home(), before, 100)
+        .await
+        .expect("changes")
+        .changes;
+    assert!(matches!(&changes[..], [Change::Stored(turn)] if turn.id == turns[0].id));
+    let all = store
+        .changes_after(&home(), 0, 100)
+        .await
+        .expect("changes")
+        .changes;
+    assert!(all.iter().all(|change| matches!(change, Change::Stored(_))));
+}
+
+/// Otherwise the old words would come up again.
+pub async fn forgetting_an_edit_forgets_the_versions_it_replaced(store: &impl Store) {
+    let first = turn("a", "one");
+    let second = edit(&first, "b", "two");
+    let third = AcceptedTurn {
+        speaker: speaker("Ben"),
+        ..edit(&second, "c", "three")
+    };
+    commit(
+        store,
+        "k",
+        vec![first.clone(), second.clone(), third.clone(), turn("d", "x")],
+        1,
+    )
+    .await;
+    let filter = TurnFilter {
+        speakers: vec![speaker("Ben")],
+        ..TurnFilter::default()
+    };
+    let planned = store.plan(&home(), &filter).await.expect("plan");
+    assert_eq!(planned.turns, [first.id, second.id, third.id]);
+    assert_eq!(erase(store, &filter).await, planned);
+    assert_eq!(left(store).await, [turn("d", "x").id]);
+}
+
+/// It names nothing that is gone.
+pub async fn forgetting_an_old_version_leaves_the_newer_one(store: &impl Store) {
+    let first = turn("a", "one");
+    let second = edit(&first, "b", "two");
+    commit(store, "k", vec![first.clone(), second.clone()], 1).await;
+    assert_eq!(erase(store, &by_turn(&first)).await.turns, [first.id]);
+    let history = store.history(&home(), second.id).await.expect("history");
+    assert_eq!(history.len(), 1);
+    assert_eq!(
+        (history[0].accepted.replaces, history[0].position),
+        (None, 1)
+    );
+    commit(store, "retry", vec![second], 2).await;
+    assert_eq!(left(store).await.len(), 1);
+}
+
+/// It was on its way while the old one was forgotten.
+pub async fn an_edit_of_a_forgotten_turn_is_stored(store: &impl Store) {
+    let first = turn("a", "one");
+    commit(store, "k1", vec![first.clone()], 1).await;
+    erase(store, &by_turn(&first)).await;
+    let second = edit(&first, "b", "two");
+    commit(store, "k2", vec![second.clone()], 2).await;
+    assert_eq!(left(store).await, [second.id]);
+}

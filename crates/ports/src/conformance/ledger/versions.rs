@@ -1,0 +1,92 @@
+//! Edits: which version shows where.
+
+use memfleet_domain::ids::TurnId;
+use memfleet_domain::ingestion::TurnState;
+use memfleet_domain::turn::Replacement;
+
+use super::{commit, texts};
+use crate::conformance::samples::{batch_in, edit, home, indexed, instant, scope, turn, turn_in};
+
+use crate::filter::TurnFilter;
+use crate::ledger::Ledger;
+
+/// It is still there by id, and says what replaced it.
+pub async fn a_replaced_turn_leaves_the_default_listing(store: &impl Ledger) {
+    let old = turn("a", "old");
+    let mut new = edit(&old, "b", "new");
+    new.recorded_at = instant(10);
+    commit(store, "k", vec![old.clone(), new.clone()], 1).await;
+    assert_eq!(texts(store, &TurnFilter::default()).await, ["new"]);
+    let all = TurnFilter {
+        include_replaced: true,
+        ..TurnFilter::default()
+    };
+    assert_eq!(texts(store, &all).await, ["old", "new"]);
+    let found = store.turns(&home(), &[old.id]).await.expect("turns");
+    assert_eq!(
+        found[0].replaced,
+        Some(Replacement {
+            by: new.id,
+            at: instant(10)
+        })
+    );
+}
+
+/// From any version.
+pub async fn history_follows_replacements_both_ways(store: &impl Ledger) {
+    let first = turn("a", "1");
+    let second = edit(&first, "b", "2");
+    let third = edit(&second, "c", "3");
+    let unrelated = turn("d", "4");
+    let turns = vec![first.clone(), unrelated, second.clone(), third.clone()];
+    commit(store, "k", turns, 1).await;
+    for version in [&first, &second, &third] {
+        let history = store.history(&home(), version.id).await.expect("history");
+        let ids: Vec<_> = history.iter().map(|turn| turn.accepted.id).collect();
+        assert_eq!(ids, [first.id, second.id, third.id]);
+    }
+    assert_eq!(
+        store.history(&home(), TurnId::from_bytes([1; 16])).await,
+        Ok(vec![])
+    );
+}
+
+/// Also itself, and a turn of another space.
+pub async fn replacing_an_unknown_turn_is_dead_lettered(store: &impl Ledger) {
+    let other = scope("acme", "bob");
+    let foreign = turn_in(&other, "s1", "f", "foreign");
+    store
+        .commit(vec![indexed(
+            batch_in(&other, "k", vec![foreign.clone()]),
+            1,
+        )])
+        .await
+        .expect("commit");
+    let mut itself = turn("b", "me");
+    itself.replaces = Some(itself.id);
+    let turns = vec![
+        edit(&turn("a", "never told"), "c", "new"),
+        itself,
+        edit(&foreign, "d", "theirs"),
+    ];
+    let committed = commit(store, "k", turns, 2).await;
+    for receipt in committed.turns {
+        assert_eq!(receipt.state, TurnState::DeadLettered);
+        let reason = receipt.reason.unwrap_or_default();
+        assert!(reason.starts_with("REPLACED_TURN_UNKNOWN: "), "{reason}");
+    }
+    assert_eq!(texts(store, &TurnFilter::default()).await, [""; 0]);
+}
+
+/// Two edits of one turn are both current; the old one left when the first came.
+pub async fn the_first_replacement_stays(store: &impl Ledger) {
+    let old = turn("a", "old");
+    let [first, second] = ["b", "c"].map(|name| edit(&old, name, name));
+    commit(store, "k", vec![old.clone(), first.clone(), second], 1).await;
+    assert_eq!(texts(store, &TurnFilter::default()).await, ["b", "c"]);
+    let found = store.turns(&home(), &[old.id]).await.expect("turns");
+    assert_eq!(
+        found[0].replaced.map(|replaced| replaced.by),
+        Some(first.id)
+    );
+}

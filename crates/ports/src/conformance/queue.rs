@@ -1,0 +1,71 @@
+//! What every ingestion queue does.
+
+mod delivery;
+mod letters;
+mod watching;
+
+use memfleet_domain::ingestion::Batch;
+
+use super::samples::{TEXTS, batch, instant, turn};
+
+use crate::queue::{Delivery, IngestQueue};
+
+pub use self::delivery::*;
+pub use self::letters::*;
+pub use self::watching::*;
+
+/// Runs every case on a queue.
+#[macro_export]
+macro_rules! queue_conformance {
+    ($fresh:ident) => {
+        $crate::conformance_cases!(
+            $fresh,
+            queue,
+            [
+                batches_come_back_as_published_in_the_order_of_acceptance,
+                a_batch_that_waits_is_not_added_again,
+                the_same_batch_with_another_payload_is_a_conflict,
+                the_same_key_in_another_space_is_another_batch,
+                taking_stops_at_the_bound_and_brings_one_batch_at_least,
+                what_is_held_is_not_handed_out_again,
+                what_is_given_back_comes_again_first,
+                what_is_acknowledged_is_gone_and_its_position_is_not_given_out_again,
+                dead_letters_leave_the_queue_and_are_listed,
+                a_second_letter_of_a_delivery_loses_nothing_of_the_first,
+                dead_letters_are_replayed_at_their_old_place,
+                a_replay_names_its_letters_or_means_all_of_the_space,
+                a_batch_that_waits_is_found,
+                the_span_of_a_space_covers_what_waits_and_what_is_held,
+                the_depth_counts_batches_turns_and_the_oldest,
+                publishing_wakes_whoever_waits,
+                giving_back_wakes_whoever_waits,
+                publishing_at_the_same_time_loses_and_doubles_nothing,
+            ]
+        );
+    };
+}
+
+async fn publish(queue: &impl IngestQueue, key: &str, turns: u32) -> u64 {
+    let published = queue
+        .publish(&some(key, turns), instant(0))
+        .await
+        .expect("publish");
+    assert!(!published.duplicate);
+    published.acceptance
+}
+
+fn some(key: &str, turns: u32) -> Batch {
+    let turns = (0..turns).map(|n| turn(&format!("{key} {n}"), TEXTS[n as usize % TEXTS.len()]));
+    batch(key, turns.collect())
+}
+
+async fn take(queue: &impl IngestQueue, turns: u32) -> Vec<u64> {
+    positions(&queue.take(turns).await.expect("take"))
+}
+
+fn positions(deliveries: &[Delivery]) -> Vec<u64> {
+    deliveries
+        .iter()
+        .map(|delivery| delivery.acceptance)
+        .collect()
+}

@@ -1,0 +1,134 @@
+//! What could not be applied.
+
+use memfleet_domain::time::Timestamp;
+
+use super::{positions, publish, take};
+use crate::conformance::samples::{batch, batch_in, home, instant, scope, turn_in};
+
+use crate::queue::{DeadLetter, Delivery, Depth, IngestQueue};
+
+fn letter(delivery: &Delivery, failed_at: Timestamp) -> DeadLetter {
+    DeadLetter {
+        acceptance: delivery.acceptance,
+        batch: delivery.batch.clone(),
+        reason: "POISON: it does not parse".into(),
+        failed_at,
+        attempts: delivery.attempt,
+    }
+}
+
+/// Only the turns that failed; the rest counts as applied.
+pub async fn dead_letters_leave_the_queue_and_are_listed(queue: &impl IngestQueue) {
+    for key in ["k1", "k2", "k3"] {
+        publish(queue, key, 3).await;
+    }
+    let mut letters = Vec::new();
+    for delivery in queue.take(100).await.expect("take") {
+        let mut letter = letter(&delivery, instant(77));
+        letter.batch.turns.truncate(1);
+        queue.dead_letter(&letter).await.expect("dead letter");
+        assert_eq!(
+            queue.buried(&home(), letter.batch.id).await,
+            Ok(Some(letter.clone()))
+        );
+        letters.push(letter);
+    }
+    assert_eq!(queue.waiting(&home(), letters[0].batch.id).await, Ok(None));
+    assert_eq!(
+        queue
+            .buried(&scope("acme", "bob"), letters[0].batch.id)
+            .await,
+        Ok(None)
+    );
+    let first = queue
+        .dead_letters(&home(), 2, None)
+        .await
+        .expect("dead letters");
+    assert_eq!(first.items, letters[..2]);
+    let second = queue
+        .dead_letters(&home(), 2, first.next.as_ref())
+        .await
+        .expect("dead letters");
+    assert_eq!((&second.items[..], second.next), (&letters[2..], None));
+    let bob = queue
+        .dead_letters(&scope("acme", "bob"), 2, None)
+        .await
+        .expect("dead letters");
+    assert_eq!(bob.items, []);
+    let depth = queue.depth().await.expect("depth");
+    assert_eq!(
+        depth,
+        Depth {
+            dead_letters: 3,
+            ..Depth::default()
+        }
+    );
+}
+
+/// A turn here, a turn there.
+pub async fn a_second_letter_of_a_delivery_loses_nothing_of_the_first(queue: &impl IngestQueue) {
+    publish(queue, "k", 2).await;
+    let delivery = queue.take(10).await.expect("take").remove(0);
+    for turn in &delivery.batch.turns {
+        let mut letter = letter(&delivery, instant(1));
+        letter.batch.turns = vec![turn.clone()];
+        queue.dead_letter(&letter).await.expect("dead letter");
+    }
+    let letters = queue
+        .dead_letters(&home(), 10, None)
+        .await
+        .expect("dead letters")
+        .items;
+    assert_eq!(letters.len(), 1);
+    assert_eq!(letters[0].batch, delivery.batch);
+}
+
+/// With fresh attempts.
+pub async fn dead_letters_are_replayed_at_their_old_place(queue: &impl IngestQueue) {
+    let accepted = [publish(queue, "k1", 3).await, publish(queue, "k2", 1).await];
+    let deliveries = queue.take(100).await.expect("take");
+    let mut failed = letter(&deliveries[0], instant(1));
+    failed.batch.turns.remove(0);
+    queue.dead_letter(&failed).await.expect("dead letter");
+    queue.release(&[accepted[1]]).await.expect("release");
+    assert_eq!(queue.replay(&home(), &[]).await, Ok(1));
+    assert_eq!(queue.replay(&home(), &[]).await, Ok(0));
+    let again = queue.take(100).await.expect("take");
+    assert_eq!(positions(&again), accepted);
+    assert_eq!((&again[0].batch, again[0].attempt), (&failed.batch, 1));
+    assert_eq!(queue.buried(&home(), failed.batch.id).await, Ok(None));
+}
+
+/// Other spaces' letters stay where they are.
+pub async fn a_replay_names_its_letters_or_means_all_of_the_space(queue: &impl IngestQueue) {
+    let bob = scope("acme", "bob");
+    let theirs = batch_in(&bob, "k", vec![turn_in(&bob, "s", "a", "x")]);
+    queue.publish(&theirs, instant(0)).await.expect("publish");
+    for key in ["k1", "k2", "k3"] {
+        publish(queue, key, 1).await;
+    }
+    let deliveries = queue.take(100).await.expect("take");
+    for delivery in &deliveries {
+        queue
+            .dead_letter(&letter(delivery, instant(1)))
+            .await
+            .expect("dead letter");
+    }
+    let position = |n: usize| deliveries[n].acceptance;
+    assert_eq!(
+        queue.replay(&home(), &[position(2), position(0)]).await,
+        Ok(1)
+    );
+    assert_eq!(take(queue, 100).await, [position(2)]);
+    assert_eq!(queue.replay(&home(), &[]).await, Ok(2));
+    assert_eq!(take(queue, 100).await, [position(1), position(3)]);
+    assert_eq!(
+        queue
+            .dead_letters(&bob, 10, None)
+            .await
+            .expect("dead letters")
+            .items
+            .len(),
+        1
+    );
+}

@@ -1,0 +1,96 @@
+//! What can be asked of the queue, and waiting for it.
+
+use super::{publish, some, take};
+use crate::conformance::samples::{batch_in, home, instant, scope, turn_in};
+
+use crate::queue::{Depth, IngestQueue};
+
+/// Held or not, in its own space only.
+pub async fn a_batch_that_waits_is_found(queue: &impl IngestQueue) {
+    let told = some("k", 2);
+    assert_eq!(queue.waiting(&home(), told.id).await, Ok(None));
+    let acceptance = publish(queue, "k", 2).await;
+    assert_eq!(
+        queue.waiting(&home(), told.id).await,
+        Ok(Some(told.clone()))
+    );
+    take(queue, 100).await;
+    assert_eq!(
+        queue.waiting(&home(), told.id).await,
+        Ok(Some(told.clone()))
+    );
+    assert_eq!(
+        queue.waiting(&scope("globex", "ada"), told.id).await,
+        Ok(None)
+    );
+    queue.acknowledge(&[acceptance]).await.expect("acknowledge");
+    assert_eq!(queue.waiting(&home(), told.id).await, Ok(None));
+}
+
+/// Whoever must see all that was accepted waits for it.
+pub async fn the_span_of_a_space_covers_what_waits_and_what_is_held(queue: &impl IngestQueue) {
+    assert_eq!(queue.waiting_span(&home()).await, Ok(None));
+    let bob = scope("acme", "bob");
+    let theirs = batch_in(&bob, "k", vec![turn_in(&bob, "s", "a", "x")]);
+    queue.publish(&theirs, instant(0)).await.expect("publish");
+    let first = publish(queue, "k1", 1).await;
+    take(queue, 100).await;
+    let last = publish(queue, "k2", 1).await;
+    assert_eq!(queue.waiting_span(&home()).await, Ok(Some((first, last))));
+    queue.acknowledge(&[first]).await.expect("acknowledge");
+    assert_eq!(queue.waiting_span(&home()).await, Ok(Some((last, last))));
+}
+
+/// For shedding and for the status page.
+pub async fn the_depth_counts_batches_turns_and_the_oldest(queue: &impl IngestQueue) {
+    assert_eq!(queue.depth().await, Ok(Depth::default()));
+    for (key, turns, second) in [("k1", 3, 50), ("k2", 4, 60)] {
+        queue
+            .publish(&some(key, turns), instant(second))
+            .await
+            .expect("publish");
+    }
+    let taken = take(queue, 1).await;
+    let expected = Depth {
+        batches: 2,
+        turns: 7,
+        oldest: Some(instant(50)),
+        dead_letters: 0,
+    };
+    assert_eq!(queue.depth().await, Ok(expected));
+    queue.acknowledge(&taken).await.expect("acknowledge");
+    let expected = Depth {
+        batches: 1,
+        turns: 4,
+        oldest: Some(instant(60)),
+        dead_letters: 0,
+    };
+    assert_eq!(queue.depth().await, Ok(expected));
+}
+
+/// No polling.
+pub async fn publishing_wakes_whoever_waits(queue: &impl IngestQueue) {
+    let waiting = async {
+        while take(queue, 10).await.is_empty() {
+            queue.ready().await;
+        }
+    };
+    tokio::join!(waiting, publish(queue, "k", 1));
+    publish(queue, "before anyone waits", 1).await;
+    queue.ready().await;
+    assert_eq!(take(queue, 10).await.len(), 1);
+}
+
+/// Another worker, or the same one later.
+pub async fn giving_back_wakes_whoever_waits(queue: &impl IngestQueue) {
+    let acceptance = publish(queue, "k", 1).await;
+    queue.ready().await;
+    take(queue, 10).await;
+    let waiting = async {
+        while take(queue, 10).await.is_empty() {
+            queue.ready().await;
+        }
+    };
+    let giving_back = async { queue.release(&[acceptance]).await.expect("release") };
+    tokio::join!(waiting, giving_back);
+}

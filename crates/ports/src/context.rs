@@ -1,0 +1,47 @@
+//! What every call carries: whose data, until when, and the id that ties logs together.
+
+use std::future::Future;
+use std::time::Duration;
+
+use memfleet_domain::Fault;
+use memfleet_domain::Scope;
+use memfleet_domain::ids::{SpaceId, TenantId};
+use tokio::time::Instant;
+
+/// The circumstances of one call. Deadlines travel with it and only shrink.
+#[derive(Debug, Clone)]
+pub struct Context {
+    /// From the credential only.
+    pub tenant: TenantId,
+    /// When the caller stops waiting.
+    pub deadline: Instant,
+}
+
+impl Context {
+    /// A call of `tenant` that may take `budget` from now.
+    pub fn new(tenant: TenantId, budget: Duration) -> Self {
+        Self {
+            tenant,
+            deadline: Instant::now() + budget,
+        }
+    }
+
+    /// A space of the caller's tenant.
+    pub fn scope(&self, space: &SpaceId) -> Scope {
+        Scope {
+            tenant: self.tenant.clone(),
+            space: space.clone(),
+        }
+    }
+
+    /// Waits for `work` until the deadline; `what` names it in the fault.
+    pub async fn within<T>(
+        &self,
+        what: &str,
+        work: impl Future<Output = Result<T, Fault>>,
+    ) -> Result<T, Fault> {
+        tokio::time::timeout_at(self.deadline, work)
+            .await
+            .unwrap_or_else(|_| Err(Fault::deadline(what)))
+    }
+}

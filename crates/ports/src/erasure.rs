@@ -1,0 +1,40 @@
+//! Removing turns for good: from the ledger, its indexes and vectors, the queue and its dead letters.
+
+use async_trait::async_trait;
+use memfleet_domain::Scope;
+use memfleet_domain::ids::{SessionId, TurnId};
+use memfleet_domain::time::Timestamp;
+
+use crate::filter::TurnFilter;
+use crate::store::Result;
+
+/// What is gone, or what would go.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Erased {
+    /// The turns.
+    pub turns: Vec<TurnId>,
+    /// Sessions that have no turn left.
+    pub emptied_sessions: Vec<SessionId>,
+    /// Passages with their terms and vectors.
+    pub passages: u64,
+    /// Turns waiting in the queue or among the dead letters.
+    pub undelivered: u64,
+    /// Whether the space itself is gone.
+    pub space: bool,
+}
+
+/// What the refresher asks of storage.
+#[async_trait]
+pub trait Erasure: Send + Sync {
+    /// What [`Erasure::erase`] would remove. Replaced turns are always included, and with a turn go all the versions that
+    /// it replaced: otherwise the older words would come up again. A newer version of it stays.
+    async fn plan(&self, scope: &Scope, filter: &TurnFilter) -> Result<Erased>;
+
+    /// Removes every turn that matches, and the space itself when the filter means everything. When it returns, no file
+    /// of the store holds their text. What stays are ids without content: tombstones, so that indexes let go of the turns
+    /// and a delivery under way does not bring them back, and the receipts of their batches. A caller may tell them anew.
+    async fn erase(&self, scope: &Scope, filter: &TurnFilter) -> Result<Erased>;
+
+    /// Spaces whose retention period has turns to remove at `now`, with the instant before which they go.
+    async fn expired(&self, now: Timestamp) -> Result<Vec<(Scope, Timestamp)>>;
+}

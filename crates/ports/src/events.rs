@@ -1,0 +1,48 @@
+//! What happened, for whoever waits for it. Best effort: a listener that may have missed something asks the store.
+
+use memfleet_domain::Scope;
+use memfleet_domain::ids::BatchId;
+use tokio::sync::broadcast;
+
+/// Something became visible.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Event {
+    /// A batch left the queue: stored, or dead-lettered.
+    Settled {
+        /// Where.
+        scope: Scope,
+        /// Which.
+        batch: BatchId,
+    },
+    /// Turns of the space were forgotten: caches must let go of it.
+    Forgotten {
+        /// Where.
+        scope: Scope,
+    },
+}
+
+/// Announces events inside one process.
+#[derive(Debug, Clone)]
+pub struct Events {
+    sender: broadcast::Sender<Event>,
+}
+
+impl Default for Events {
+    fn default() -> Self {
+        Self {
+            sender: broadcast::channel(1024).0,
+        }
+    }
+}
+
+impl Events {
+    /// Tells every listener; nobody listening is fine.
+    pub fn announce(&self, event: Event) {
+        let _unheard = self.sender.send(event);
+    }
+
+    /// Hears everything from now on.
+    pub fn listen(&self) -> broadcast::Receiver<Event> {
+        self.sender.subscribe()
+    }
+}

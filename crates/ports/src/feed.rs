@@ -1,0 +1,101 @@
+//! How a search index follows the ledger: changes after a sequence number, and token vectors read in batches.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use memfleet_domain::Scope;
+use memfleet_domain::embedding::TokenVectors;
+use memfleet_domain::ids::{SessionId, Speaker, TurnId};
+use memfleet_domain::time::Timestamp;
+use memfleet_domain::turn::Role;
+
+use crate::ledger::TermCount;
+use crate::store::Result;
+
+/// Where a turn stands in its session: position of acceptance, then place in the batch.
+pub type Order = (u64, u32);
+
+/// A turn as the index needs it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct IndexedTurn {
+    /// The turn.
+    pub id: TurnId,
+    /// Its session.
+    pub session: SessionId,
+    /// Its place in the session.
+    pub order: Order,
+    /// Who spoke.
+    pub speaker: Speaker,
+    /// In which part.
+    pub role: Role,
+    /// Event time τ.
+    pub event_time: Option<Timestamp>,
+    /// Recorded time.
+    pub recorded_at: Timestamp,
+    /// When a newer turn replaced it.
+    pub replaced_at: Option<Timestamp>,
+    /// Number of its first passage in the space; the others follow it.
+    pub first_passage: u32,
+    /// Its passages.
+    pub passages: Vec<IndexedPassage>,
+}
+
+/// A passage as the index needs it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct IndexedPassage {
+    /// Length of its text in bytes.
+    pub length: u32,
+    /// Analyzed terms with their counts.
+    pub terms: Vec<TermCount>,
+    /// Features of the prior.
+    pub features: Vec<f32>,
+    /// Its sentence vector, int8; absent while the vectors are missing.
+    pub sentence: Option<Vec<i8>>,
+    /// The distinct word pieces of its text, for document frequencies.
+    pub pieces: Vec<u32>,
+}
+
+/// One step of a space's history.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Change {
+    /// A turn was stored, or changed (replaced, vectors attached): the index takes this state.
+    Stored(Box<IndexedTurn>),
+    /// A turn was forgotten.
+    Forgotten(TurnId),
+}
+
+/// Changes of a space in order.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Changes {
+    /// The changes.
+    pub changes: Vec<Change>,
+    /// The sequence number that the index has reached with them.
+    pub reached: u64,
+    /// Whether there may be more.
+    pub more: bool,
+}
+
+/// What the retriever reads.
+#[async_trait]
+pub trait IndexFeed: Send + Sync {
+    /// The space's change sequence; 0 for a space that was never written to. It never goes back: a space that was forgotten
+    /// as a whole goes on counting, and its tombstones empty an index that followed it.
+    async fn head(&self, scope: &Scope) -> Result<u64>;
+
+    /// Changes after `after`, oldest first, about `limit` of them. A turn that changed twice comes once, in its last state.
+    async fn changes_after(&self, scope: &Scope, after: u64, limit: u32) -> Result<Changes>;
+
+    /// Token vectors of passages by their numbers, in the order asked; `None` where there are none.
+    async fn token_vectors(
+        &self,
+        scope: &Scope,
+        passages: &[u32],
+    ) -> Result<Vec<Option<Arc<TokenVectors>>>>;
+
+    /// The turns that carry all these labels.
+    async fn with_metadata(
+        &self,
+        scope: &Scope,
+        labels: &[(String, String)],
+    ) -> Result<Vec<TurnId>>;
+}

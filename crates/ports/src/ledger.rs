@@ -1,0 +1,131 @@
+//! The ledger: turns, verbatim and append-only, with what makes them findable. One call is one transaction.
+
+use async_trait::async_trait;
+use memfleet_domain::Scope;
+use memfleet_domain::embedding::{EmbeddingSpace, PassageVectors};
+use memfleet_domain::ids::{BatchId, TurnId};
+use memfleet_domain::ingestion::{Batch, TurnReceipt};
+use memfleet_domain::turn::Turn;
+
+use crate::filter::TurnFilter;
+use crate::store::Result;
+
+/// A term of a passage and how often it occurs there.
+pub type TermCount = (String, u16);
+
+/// A piece of a turn that is indexed on its own: a turn of up to 700 characters is one passage, a longer one is cut at
+/// sentence ends.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Passage {
+    /// First byte in the turn's searchable text.
+    pub start: u32,
+    /// First byte after.
+    pub end: u32,
+    /// Analyzed terms with their counts, sorted by term.
+    pub terms: Vec<TermCount>,
+    /// Scale-free features that the prior is made of, by the recipe of the retrieval core; opaque to the store.
+    pub features: Vec<f32>,
+    /// Absent when the embedder was down; [`Ledger::attach_vectors`] brings them later.
+    pub vectors: Option<PassageVectors>,
+}
+
+/// A batch with what the constructor made of each turn.
+#[derive(Debug, Clone)]
+pub struct IndexedBatch {
+    /// The batch as it was accepted.
+    pub batch: Batch,
+    /// Position of acceptance (queue row, stream sequence): the order inside a session follows it.
+    pub acceptance: u64,
+    /// Passages of each turn, in the order of `batch.turns`; never empty.
+    pub passages: Vec<Vec<Passage>>,
+    /// Where the vectors live.
+    pub embedding_space: EmbeddingSpace,
+}
+
+/// What a commit did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Committed {
+    /// The space's change sequence after it.
+    pub change: u64,
+    /// One a turn: stored, or dead-lettered where its external id is taken by other content.
+    pub turns: Vec<TurnReceipt>,
+}
+
+/// What the ledger knows of a batch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BatchStatus {
+    /// The space's change sequence at which it became visible.
+    pub change: u64,
+    /// Hash of the accepted payload; absent when its turns were forgotten.
+    pub payload_hash: Option<[u8; 32]>,
+    /// One a turn.
+    pub turns: Vec<TurnReceipt>,
+}
+
+/// One page of a listing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Page<T> {
+    /// What was asked for, in a stable order.
+    pub items: Vec<T>,
+    /// Where to go on; absent on the last page.
+    pub next: Option<PageToken>,
+}
+
+/// Where a listing goes on; opaque to callers. Stable while writes go on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PageToken(pub String);
+
+/// A turn without vectors, to be embedded when the embedder is back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unembedded {
+    /// Where it is.
+    pub scope: Scope,
+    /// The turn.
+    pub turn: Turn,
+    /// Number of its first passage in the space, and the byte range of each.
+    pub first_passage: u32,
+    /// Byte ranges of its passages in the searchable text.
+    pub ranges: Vec<(u32, u32)>,
+}
+
+/// The turns of every space.
+#[async_trait]
+pub trait Ledger: Send + Sync {
+    /// Stores each batch in one transaction, in the order given. A batch that is already there changes nothing and gives
+    /// the answer of the first time; only its dead-lettered turns are tried again. A turn that is already there with the
+    /// same content is left alone; one that was forgotten after this acceptance stays forgotten.
+    ///
+    /// Dead-lettered are a turn whose id is taken by other content (`EXTERNAL_ID_CONFLICT`, with both hashes) and one that
+    /// replaces a turn that the space never held (`REPLACED_TURN_UNKNOWN`).
+    async fn commit(&self, batches: Vec<IndexedBatch>) -> Result<Vec<Committed>>;
+
+    /// What became of a batch; absent while it is still queued or when it was never accepted.
+    async fn batch(&self, scope: &Scope, batch: BatchId) -> Result<Option<BatchStatus>>;
+
+    /// The turns with these ids, replaced ones too, in the order of the ids; unknown ids are left out.
+    async fn turns(&self, scope: &Scope, ids: &[TurnId]) -> Result<Vec<Turn>>;
+
+    /// The turns that match, ordered by recorded time of their session's first turn, then by position in the session.
+    async fn list(
+        &self,
+        scope: &Scope,
+        filter: &TurnFilter,
+        limit: u32,
+        after: Option<&PageToken>,
+    ) -> Result<Page<Turn>>;
+
+    /// Every version of a turn, oldest first: the turns it replaced and those that replaced it.
+    async fn history(&self, scope: &Scope, turn: TurnId) -> Result<Vec<Turn>>;
+
+    /// Up to `limit` turns of any space that have no vectors in `space`.
+    async fn without_vectors(&self, space: &EmbeddingSpace, limit: u32) -> Result<Vec<Unembedded>>;
+
+    /// Adds the vectors of a turn's passages; a turn that is gone by now is left alone.
+    async fn attach_vectors(
+        &self,
+        scope: &Scope,
+        turn: TurnId,
+        space: &EmbeddingSpace,
+        vectors: Vec<PassageVectors>,
+    ) -> Result<()>;
+}

@@ -1,0 +1,26 @@
+//! The ports: what the services ask of storage, queue, models and each other, as traits over domain types, with the
+//! conformance suites that every adapter passes. No driver and no wire type appears here.
+//!
+//! Storage: [`ledger`], [`feed`], [`erasure`], [`spaces`], [`queue`]. Between roles: [`embedder`], [`retriever`],
+//! [`refresher`]. The public API: [`memory`], [`assembly`], [`maintenance`].
+
+pub mod assembly;
+pub mod context;
+pub mod embedder;
+pub mod erasure;
+pub mod events;
+pub mod feed;
+pub mod filter;
+pub mod ledger;
+pub mod maintenance;
+pub mod memory;
+pub mod queue;
+pub mod refresher;
+pub mod retriever;
+pub mod spaces;
+pub mod store;
+
+#[cfg(feature = "conformance")]
+pub mod conformance;
+#[cfg(feature = "conformance")]
+pub mod testing;

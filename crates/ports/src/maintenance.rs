@@ -1,0 +1,56 @@
+//! The public API for whoever runs a node: what it is doing, and what it could not do.
+
+use async_trait::async_trait;
+use memfleet_domain::Fault;
+use memfleet_domain::embedding::EmbeddingSpace;
+use memfleet_domain::ids::SpaceId;
+
+use crate::context::Context;
+use crate::ledger::Page;
+use crate::memory::PageRequest;
+use crate::queue::{DeadLetter, Depth};
+
+/// A part that a node needs, and whether it works.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Part {
+    /// For example `store`, `embedder`.
+    pub name: String,
+    /// Absent when it works.
+    pub trouble: Option<String>,
+}
+
+/// What a node says of itself.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Status {
+    /// Version of memfleet.
+    pub version: String,
+    /// Where new vectors live.
+    pub embedding_space: EmbeddingSpace,
+    /// Each part.
+    pub parts: Vec<Part>,
+    /// The ingestion queue.
+    pub queue: Depth,
+}
+
+/// The `Maintenance` service.
+#[async_trait]
+pub trait Maintenance: Send + Sync {
+    /// What the node is doing.
+    async fn status(&self, context: &Context) -> Result<Status, Fault>;
+
+    /// What could not be applied in a space.
+    async fn dead_letters(
+        &self,
+        context: &Context,
+        space: &SpaceId,
+        page: PageRequest,
+    ) -> Result<Page<DeadLetter>, Fault>;
+
+    /// Puts dead letters back into the queue, all of them when `acceptances` is empty; how many batches.
+    async fn replay(
+        &self,
+        context: &Context,
+        space: &SpaceId,
+        acceptances: &[u64],
+    ) -> Result<u64, Fault>;
+}

@@ -1,0 +1,107 @@
+//! The ingestion queue: durable before `Remember` answers, at least once, in the order of acceptance.
+
+use async_trait::async_trait;
+use memfleet_domain::Scope;
+use memfleet_domain::ids::BatchId;
+use memfleet_domain::ingestion::Batch;
+use memfleet_domain::time::Timestamp;
+
+use crate::ledger::{Page, PageToken};
+use crate::store::Result;
+
+/// What `publish` did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Published {
+    /// Position of acceptance.
+    pub acceptance: u64,
+    /// Whether this batch was waiting already.
+    pub duplicate: bool,
+}
+
+/// A batch handed to a worker.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Delivery {
+    /// Position of acceptance; also what the worker acknowledges.
+    pub acceptance: u64,
+    /// How often it was handed out, this time included.
+    pub attempt: u32,
+    /// The batch.
+    pub batch: Batch,
+}
+
+/// A batch, or part of one, that could not be applied.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeadLetter {
+    /// Position of acceptance.
+    pub acceptance: u64,
+    /// Only the turns that failed.
+    pub batch: Batch,
+    /// Stable reason (docs/errors.md) and a sentence.
+    pub reason: String,
+    /// When it was given up.
+    pub failed_at: Timestamp,
+    /// How often it was tried.
+    pub attempts: u32,
+}
+
+/// How full the queue is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Depth {
+    /// Batches waiting or being worked on.
+    pub batches: u64,
+    /// Turns in them.
+    pub turns: u64,
+    /// When the oldest of them was accepted.
+    pub oldest: Option<Timestamp>,
+    /// Dead letters.
+    pub dead_letters: u64,
+}
+
+/// The durable way from the gateway to the constructor.
+#[async_trait]
+pub trait IngestQueue: Send + Sync {
+    /// Durable when it returns. A batch that is waiting already is not added again; the same id with another payload is a
+    /// [`crate::store::StoreError::Conflict`].
+    async fn publish(&self, batch: &Batch, now: Timestamp) -> Result<Published>;
+
+    /// The oldest batches that nobody holds, up to about `turns` turns and at least one batch; empty when there is none.
+    /// What is taken and not acknowledged is handed out again after a restart.
+    async fn take(&self, turns: u32) -> Result<Vec<Delivery>>;
+
+    /// Removes what was applied.
+    async fn acknowledge(&self, acceptances: &[u64]) -> Result<()>;
+
+    /// Gives deliveries back: they are handed out again, in their old order.
+    async fn release(&self, acceptances: &[u64]) -> Result<()>;
+
+    /// Moves `letter.batch` from the queue to the dead letters; the rest of the delivery counts as applied. A second letter
+    /// of the same delivery adds its turns to the first.
+    async fn dead_letter(&self, letter: &DeadLetter) -> Result<()>;
+
+    /// Whether this batch is waiting, and its turns.
+    async fn waiting(&self, scope: &Scope, batch: BatchId) -> Result<Option<Batch>>;
+
+    /// The dead letter of this batch, if it has one.
+    async fn buried(&self, scope: &Scope, batch: BatchId) -> Result<Option<DeadLetter>>;
+
+    /// The oldest and the youngest position of a space's batches that are waiting or being worked on.
+    async fn waiting_span(&self, scope: &Scope) -> Result<Option<(u64, u64)>>;
+
+    /// The dead letters of a space, oldest first.
+    async fn dead_letters(
+        &self,
+        scope: &Scope,
+        limit: u32,
+        after: Option<&PageToken>,
+    ) -> Result<Page<DeadLetter>>;
+
+    /// Puts dead letters back into the queue at their old positions, with fresh attempts, all of the space when
+    /// `acceptances` is empty; the answer is how many batches.
+    async fn replay(&self, scope: &Scope, acceptances: &[u64]) -> Result<u64>;
+
+    /// How full the queue is.
+    async fn depth(&self) -> Result<Depth>;
+
+    /// Returns when there may be something to take.
+    async fn ready(&self);
+}

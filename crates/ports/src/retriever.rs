@@ -1,0 +1,75 @@
+//! Search, as a service: a query in, ranked turns out.
+
+use async_trait::async_trait;
+use memfleet_domain::Fault;
+use memfleet_domain::ids::SpaceId;
+use memfleet_domain::time::Timestamp;
+use memfleet_domain::turn::Turn;
+
+use crate::context::Context;
+use crate::filter::TurnFilter;
+
+/// What to look for, and where.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Query {
+    /// The words to find memory for. Not empty.
+    pub text: String,
+    /// The spaces to search as one; at least one.
+    pub spaces: Vec<SpaceId>,
+    /// Which turns may be found.
+    pub filter: TurnFilter,
+    /// How many turns, best first; 1 to 1,000.
+    pub k: u32,
+    /// Turns before and after each hit to bring along, 0 to 10. They are context, not hits.
+    pub neighbours: u32,
+    /// What "last week" is relative to. Default: the event time of the last turn that may be found.
+    pub now: Option<Timestamp>,
+    /// Whether hits carry their score breakdown.
+    pub explain: bool,
+}
+
+/// One signal of a score.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SignalScore {
+    /// Name as in docs/retrieval.md, for example `maxsim_window`.
+    pub signal: std::borrow::Cow<'static, str>,
+    /// The signal before weighting (z-score where the signal is one).
+    pub value: f32,
+    /// What it adds to the score.
+    pub contribution: f32,
+}
+
+/// A turn that was found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Hit {
+    /// Where.
+    pub space: SpaceId,
+    /// The turn.
+    pub turn: Turn,
+    /// Higher is better; comparable within one answer only.
+    pub score: f32,
+    /// Byte range of the passage in the turn's searchable text that matched best.
+    pub passage: (u32, u32),
+    /// Why, when asked for.
+    pub signals: Vec<SignalScore>,
+    /// Turns of the same session around it, oldest first, itself left out.
+    pub neighbours: Vec<Turn>,
+}
+
+/// The answer to a query.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Found {
+    /// Best first.
+    pub hits: Vec<Hit>,
+    /// What was missing, by name, for example `vectors: 12 turns are not embedded yet`; empty when all was there.
+    pub degraded: Vec<String>,
+    /// How many turns were eligible.
+    pub searched: u64,
+}
+
+/// The retriever role.
+#[async_trait]
+pub trait Retriever: Send + Sync {
+    /// Ranks the turns that pass the filter. An empty answer is no error; a space that does not exist is.
+    async fn search(&self, context: &Context, query: &Query) -> Result<Found, Fault>;
+}

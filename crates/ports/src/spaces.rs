@@ -1,0 +1,36 @@
+//! Spaces, their settings, and the sessions in them.
+
+use async_trait::async_trait;
+use memfleet_domain::Scope;
+use memfleet_domain::ids::TenantId;
+use memfleet_domain::space::{Session, Space, SpaceSettings};
+use memfleet_domain::time::Timestamp;
+
+use crate::ledger::{Page, PageToken};
+use crate::store::Result;
+
+/// The catalogue of spaces.
+#[async_trait]
+pub trait SpaceCatalog: Send + Sync {
+    /// Creates the space or changes its settings.
+    async fn put(&self, scope: &Scope, settings: &SpaceSettings, now: Timestamp) -> Result<Space>;
+
+    /// The space, if it exists. It exists from its first turn or `put` on, until it is forgotten as a whole.
+    async fn get(&self, scope: &Scope) -> Result<Option<Space>>;
+
+    /// The spaces of a tenant by name.
+    async fn list(
+        &self,
+        tenant: &TenantId,
+        limit: u32,
+        after: Option<&PageToken>,
+    ) -> Result<Page<Space>>;
+
+    /// The sessions of a space, by the time of their first turn.
+    async fn sessions(
+        &self,
+        scope: &Scope,
+        limit: u32,
+        after: Option<&PageToken>,
+    ) -> Result<Page<Session>>;
+}

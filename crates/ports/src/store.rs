@@ -1,0 +1,72 @@
+//! What can go wrong in any store, whatever engine is behind it.
+
+use std::time::Duration;
+
+use memfleet_domain::{Fault, FaultKind};
+
+/// Shorthand of the storage ports.
+pub type Result<T> = std::result::Result<T, StoreError>;
+
+/// Why a store could not answer. Messages name the file or server, never the data.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum StoreError {
+    /// Another process holds the lock, or the server cannot be reached; a retry may work.
+    #[error("the store is not available: {0}")]
+    Unavailable(String),
+    /// No space is left; nothing was written.
+    #[error("the store is full: {0}")]
+    Full(String),
+    /// What is stored cannot be read back as it was written.
+    #[error("the store is damaged: {0}")]
+    Damaged(String),
+    /// The store was written by a newer version.
+    #[error(
+        "the store has schema version {found}, this build knows up to {known}: run a newer memfleet, or restore a backup"
+    )]
+    Newer {
+        /// What the store says.
+        found: i64,
+        /// What this build knows.
+        known: i64,
+    },
+    /// The same identity arrived with other content.
+    #[error("{what} was accepted before with other content")]
+    Conflict {
+        /// What is taken.
+        what: String,
+        /// Hash of what is stored.
+        stored: String,
+        /// Hash of what was given.
+        given: String,
+    },
+    /// A page token that this listing did not give.
+    #[error("the page token is not one that this listing gave")]
+    PageToken,
+    /// A defect: the adapter does not understand what happened.
+    #[error("unexpected answer of the store: {0}")]
+    Unexpected(String),
+}
+
+impl From<StoreError> for Fault {
+    fn from(error: StoreError) -> Self {
+        let message = error.to_string();
+        match error {
+            StoreError::Unavailable(_) => {
+                Self::new(FaultKind::Unavailable, "STORE_UNAVAILABLE", message)
+                    .retry_after(Duration::from_secs(1))
+            }
+            StoreError::Full(_) => Self::new(FaultKind::ResourceExhausted, "STORE_FULL", message),
+            StoreError::Damaged(_) => Self::new(FaultKind::DataLoss, "STORE_DAMAGED", message),
+            StoreError::Newer { .. } => {
+                Self::new(FaultKind::FailedPrecondition, "STORE_NEWER", message)
+            }
+            StoreError::Conflict { stored, given, .. } => {
+                Self::new(FaultKind::AlreadyExists, "IDENTITY_CONFLICT", message)
+                    .with("stored_hash", stored)
+                    .with("given_hash", given)
+            }
+            StoreError::PageToken => Self::invalid("page_token", message),
+            StoreError::Unexpected(_) => Self::internal(message),
+        }
+    }
+}

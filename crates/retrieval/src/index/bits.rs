@@ -1,0 +1,83 @@
+//! A set of rows, one bit each.
+
+/// Bits beyond the end are 0.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Bits {
+    words: Vec<u64>,
+}
+
+impl Bits {
+    /// Whether the bit is set.
+    pub(crate) fn contains(&self, at: u32) -> bool {
+        self.words.get(at as usize / 64).is_some_and(|word| word >> (at % 64) & 1 == 1)
+    }
+
+    /// Sets or clears the bit.
+    pub(crate) fn set(&mut self, at: u32, value: bool) {
+        let word = at as usize / 64;
+        if word >= self.words.len() {
+            if !value {
+                return;
+            }
+            self.words.resize(word + 1, 0);
+        }
+        let mask = 1 << (at % 64);
+        if value {
+            self.words[word] |= mask;
+        } else {
+            self.words[word] &= !mask;
+        }
+    }
+
+    /// How many bits are set.
+    pub(crate) fn count(&self) -> usize {
+        self.words.iter().map(|word| word.count_ones() as usize).sum()
+    }
+
+    /// The bits that are set, ascending.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = u32> {
+        (0..).step_by(64).zip(&self.words).flat_map(|(start, &word)| {
+            let mut rest = word;
+            std::iter::from_fn(move || {
+                let bit = (rest != 0).then(|| rest.trailing_zeros())?;
+                rest &= rest - 1;
+                Some(start + bit)
+            })
+        })
+    }
+
+    /// Heap bytes.
+    pub(crate) fn bytes(&self) -> usize {
+        self.words.capacity() * 8
+    }
+}
+
+impl FromIterator<u32> for Bits {
+    fn from_iter<I: IntoIterator<Item = u32>>(iter: I) -> Self {
+        let mut bits = Self::default();
+        iter.into_iter().for_each(|at| bits.set(at, true));
+        bits
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    proptest! {
+        #[test]
+        fn bits_behave_as_a_set(steps in prop::collection::vec((0_u32..300, any::<bool>()), 0..100)) {
+            let mut bits = Bits::default();
+            let mut set = BTreeSet::new();
+            for (at, value) in steps {
+                bits.set(at, value);
+                if value { set.insert(at); } else { set.remove(&at); }
+            }
+            prop_assert_eq!(bits.count(), set.len());
+            prop_assert!(bits.iter().eq(set.iter().copied()));
+            prop_assert!((0..320).all(|at| bits.contains(at) == set.contains(&at)));
+        }
+    }
+}

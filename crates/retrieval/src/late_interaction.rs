@@ -1,0 +1,122 @@
+//! Late interaction (MaxSim, Khattab & Zaharia 2020): each word piece of the query looks for its best match in a passage; a
+//! piece that is rare in the space counts more. The window form also accepts a match in a neighbouring passage, at a discount.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use memfleet_domain::embedding::TokenVectors;
+
+use crate::candidates::{Candidates, Searched};
+use crate::dot::Tiles;
+use crate::lexical::inverse_frequency;
+use crate::plan::Plan;
+
+/// Components of stored token vectors are those of unit vectors × 200.
+const UNIT: f32 = 200.0 * 200.0;
+
+/// What the caller read for [`Candidates::needed`].
+pub(crate) type TokensBySpace = [Vec<Option<Arc<TokenVectors>>>];
+
+/// Highest cosine of each query piece with any piece of each needed passage.
+pub(crate) struct LateInteraction<'a> {
+    candidates: &'a Candidates,
+    /// Weight of each query piece; their sum is 1.
+    weights: Vec<f32>,
+    /// By space: a row of cosines a needed passage, NaN where its token vectors are missing.
+    similarities: Vec<Vec<f32>>,
+    /// By (space, session): MaxSim over all rows that were read.
+    sessions: HashMap<(usize, u32), f32>,
+}
+
+impl<'a> LateInteraction<'a> {
+    /// Compares the query with every passage that the candidates need; absent when the query has no token vectors.
+    pub(crate) fn new(
+        spaces: &[Searched<'_>],
+        plan: &Plan,
+        candidates: &'a Candidates,
+        tokens: &TokensBySpace,
+    ) -> Option<Self> {
+        let query = &plan.vectors.as_ref()?.tokens;
+        if query.pieces.is_empty() {
+            return None;
+        }
+        let tiles = Tiles::new(&query.values, query.dimensions);
+        let similarities = tokens.iter().map(|passages| compare(&tiles, passages)).collect();
+        let weights = piece_weights(spaces, &query.pieces);
+        let mut late = Self { candidates, weights, similarities, sessions: HashMap::new() };
+        late.read_sessions(spaces);
+        Some(late)
+    }
+
+    /// MaxSim of a whole session, as far as it was read; NaN without token vectors.
+    pub(crate) fn session(&self, space: usize, session: u32) -> f32 {
+        self.sessions.get(&(space, session)).copied().unwrap_or(f32::NAN)
+    }
+
+    fn read_sessions(&mut self, spaces: &[Searched<'_>]) {
+        let width = self.weights.len();
+        let mut best: HashMap<(usize, u32), Vec<f32>> = HashMap::new();
+        for (space, rows) in self.candidates.needed.iter().enumerate() {
+            for (&row, similarities) in rows.iter().zip(self.similarities[space].chunks_exact(width)) {
+                let session = spaces[space].index.session_of(row);
+                let best = best.entry((space, session)).or_insert_with(|| vec![f32::NAN; width]);
+                best.iter_mut().zip(similarities).for_each(|(best, &x)| *best = best.max(x));
+            }
+        }
+        self.sessions = best.into_iter().map(|(key, best)| (key, self.weighted(best.into_iter()))).collect();
+    }
+
+    /// MaxSim of a candidate's row; NaN without token vectors.
+    pub(crate) fn passage(&self, space: usize, row: u32) -> f32 {
+        self.weighted(self.row(space, row).iter().copied())
+    }
+
+    /// MaxSim of a candidate's row and its neighbours, discounted by distance.
+    pub(crate) fn window(&self, searched: &Searched<'_>, space: usize, row: u32, discounts: &[f32]) -> f32 {
+        let mut best = self.row(space, row).to_vec();
+        let passages = searched.index.passages();
+        let before = passages.before(row).zip(discounts);
+        let after = passages.after(row).zip(discounts);
+        for (row, discount) in before.chain(after) {
+            // `max` passes over what is missing on one side.
+            best.iter_mut().zip(self.row(space, row)).for_each(|(best, &x)| *best = best.max(discount * x));
+        }
+        self.weighted(best.into_iter())
+    }
+
+    fn weighted(&self, similarities: impl Iterator<Item = f32>) -> f32 {
+        self.weights.iter().zip(similarities).map(|(weight, similarity)| weight * similarity).sum()
+    }
+
+    fn row(&self, space: usize, row: u32) -> &[f32] {
+        let at = self.candidates.needed[space].binary_search(&row).expect("the needed rows cover every window");
+        let width = self.weights.len();
+        &self.similarities[space][at * width..(at + 1) * width]
+    }
+}
+
+fn compare(tiles: &Tiles, passages: &[Option<Arc<TokenVectors>>]) -> Vec<f32> {
+    let mut best = vec![0; tiles.tokens()];
+    let mut similarities = Vec::with_capacity(passages.len() * tiles.tokens());
+    for passage in passages {
+        match passage {
+            Some(tokens) if tokens.dimensions == tiles.dimensions() && !tokens.values.is_empty() => {
+                tiles.highest(&tokens.values, &mut best);
+                similarities.extend(best.iter().map(|&product| product as f32 / UNIT));
+            }
+            _ => similarities.resize(similarities.len() + tiles.tokens(), f32::NAN),
+        }
+    }
+    similarities
+}
+
+/// IDF of each query piece over the passages of all spaces, scaled to a sum of 1.
+fn piece_weights(spaces: &[Searched<'_>], pieces: &[u32]) -> Vec<f32> {
+    let count = spaces.iter().map(|space| space.index.passages().alive()).sum::<usize>() as f32;
+    let frequency = |piece| spaces.iter().map(|space| space.index.passages().piece_frequency(piece)).sum::<u32>();
+    let mut weights: Vec<f32> =
+        pieces.iter().map(|&piece| inverse_frequency(count, frequency(piece) as f32)).collect();
+    let sum = weights.iter().sum::<f32>().max(f32::MIN_POSITIVE);
+    weights.iter_mut().for_each(|weight| *weight /= sum);
+    weights
+}

@@ -1,0 +1,30 @@
+//! The retrieval core: which turns of a space a query means. Pure: no network, no storage, no clock.
+//!
+//! [`document::documents`] turns a turn into indexed passages; [`SpaceIndex`] holds a space in memory; [`Plan`] is what a
+//! query means; [`candidates`] picks some hundred turns by BM25 and sentence vectors; the caller reads the token vectors
+//! that [`Candidates::needed`] names; [`rank`] scores the candidates by all [`Signal`]s under [`Weights`].
+
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+mod candidates;
+pub mod document;
+mod dot;
+#[cfg(test)]
+mod fixture;
+mod index;
+mod late_interaction;
+mod lexical;
+mod plan;
+mod rank;
+mod signal;
+mod signals;
+mod standard;
+mod top;
+mod weights;
+
+pub use candidates::{Candidates, Searched, candidates};
+pub use index::{Eligible, SpaceIndex};
+pub use plan::Plan;
+pub use rank::{Ranked, rank};
+pub use signal::Signal;
+pub use weights::{Bm25, Weights, WeightsError};

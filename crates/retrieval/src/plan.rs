@@ -1,0 +1,109 @@
+//! What a query means: its terms, whom it is about, when, and its vectors.
+
+mod summary;
+
+use std::collections::BTreeSet;
+
+use chrono_tz::Tz;
+use memfleet_domain::embedding::QueryVectors;
+use memfleet_domain::time::Timestamp;
+use memfleet_domain::turn::Role;
+use memfleet_language::Analyzer;
+use memfleet_language::mentions::{Mention, Person, Persons, mentions};
+use memfleet_language::time::{Reference, references};
+
+use crate::candidates::Searched;
+
+/// A query, understood against the spaces it searches.
+#[derive(Debug, Clone, Default)]
+pub struct Plan {
+    /// Distinct content terms.
+    pub(crate) terms: Vec<String>,
+    /// Which of `terms` come from the names of speakers that the query mentions.
+    pub(crate) named: Vec<bool>,
+    /// Distinct terms of those speakers' whole names.
+    pub(crate) names: Vec<String>,
+    /// The speakers it mentions.
+    pub(crate) mentioned: Vec<String>,
+    /// The one of them that it is about, and how surely.
+    pub(crate) subject: Option<(String, f32)>,
+    /// Who it is about where it names nobody.
+    pub(crate) role: Option<Role>,
+    pub(crate) dates: Vec<Reference>,
+    pub(crate) asks_summary: bool,
+    /// Absent while the embedder is down: then only lexical signals rank.
+    pub(crate) vectors: Option<QueryVectors>,
+}
+
+impl Plan {
+    /// Understands `text`. `analyzer` is that of the index; `now` (default: the time of the last turn that may be found)
+    /// and `zone` place relative dates.
+    pub fn new(
+        text: &str,
+        vectors: Option<QueryVectors>,
+        spaces: &[Searched<'_>],
+        analyzer: &Analyzer,
+        now: Option<Timestamp>,
+        zone: Tz,
+    ) -> Self {
+        let speakers = speakers(spaces);
+        let found = mentions(text, &speakers, analyzer.language());
+        let named_terms: BTreeSet<String> =
+            found.mentions.iter().flat_map(|mention| analyzer.terms(&text[mention.span.clone()])).collect();
+        let terms = distinct(analyzer.query_terms(text));
+        let named = terms.iter().map(|term| named_terms.contains(term)).collect();
+        let mentioned: Vec<String> =
+            found.mentions.iter().map(|mention| speakers[mention.name].to_owned()).collect();
+        let names = distinct(mentioned.iter().flat_map(|name| analyzer.terms(name)));
+        let now = now.or_else(|| spaces.iter().filter_map(|space| space.index.last_time(&space.eligible)).max());
+        let dates = now.map_or_else(Vec::new, |now| references(text, now, zone, analyzer.language()));
+        Self {
+            terms,
+            named,
+            names,
+            subject: subject(&found.mentions, found.joined, &speakers),
+            role: role(text, &mentioned, analyzer),
+            mentioned,
+            dates,
+            asks_summary: summary::is_asked_for(text),
+            vectors,
+        }
+    }
+
+    /// The content terms that are not names of speakers.
+    pub(crate) fn plain_terms(&self) -> impl Iterator<Item = &String> {
+        self.terms.iter().zip(&self.named).filter(|&(_, &named)| !named).map(|(term, _)| term)
+    }
+}
+
+/// The speakers of all spaces, each once, by name. A name that begins with a sign is a label, not a person.
+fn speakers<'a>(spaces: &'a [Searched<'_>]) -> Vec<&'a str> {
+    let all: BTreeSet<&str> = spaces.iter().flat_map(|space| space.index.speakers()).collect();
+    all.into_iter().filter(|name| name.starts_with(char::is_alphanumeric)).collect()
+}
+
+/// The only speaker named; or, less surely, the first of two who are not joined by "and" or "both".
+fn subject(mentions: &[Mention], joined: bool, speakers: &[&str]) -> Option<(String, f32)> {
+    let (mention, sureness) = match mentions {
+        [only] => (only, 1.0),
+        [first, _] if !joined => (first, 0.5),
+        _ => return None,
+    };
+    Some((speakers[mention.name].to_owned(), sureness))
+}
+
+/// Where nobody is named: first person means the user, only second person the assistant.
+fn role(text: &str, mentioned: &[String], analyzer: &Analyzer) -> Option<Role> {
+    if !mentioned.is_empty() {
+        return None;
+    }
+    Persons::count(text, analyzer.language()).person().map(|person| match person {
+        Person::First => Role::User,
+        Person::Second => Role::Assistant,
+    })
+}
+
+fn distinct(terms: impl IntoIterator<Item = String>) -> Vec<String> {
+    let mut seen = BTreeSet::new();
+    terms.into_iter().filter(|term| seen.insert(term.clone())).collect()
+}

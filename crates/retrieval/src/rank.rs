@@ -1,0 +1,168 @@
+//! The second stage: every signal of every candidate, standardised over the candidates, weighted, summed.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use memfleet_domain::embedding::TokenVectors;
+use memfleet_domain::ids::TurnId;
+use memfleet_ports::retriever::SignalScore;
+
+use crate::candidates::{Candidates, Searched};
+use crate::index::TurnEntry;
+use crate::plan::Plan;
+use crate::signal::Signal;
+use crate::signals::{Evidence, Place};
+use crate::standard::Standard;
+use crate::weights::Weights;
+
+/// A turn that was found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ranked {
+    /// Which of the searched spaces.
+    pub space: usize,
+    /// The turn.
+    pub turn: TurnId,
+    /// Higher is better; comparable within one answer only.
+    pub score: f32,
+    /// Byte range of the best passage in the turn's searchable text.
+    pub passage: (u32, u32),
+    /// The breakdown: contributions sum to the score.
+    pub signals: Vec<SignalScore>,
+}
+
+/// Ranks the candidates, best first, at most `limit`. `tokens` are the token vectors of [`Candidates::needed`], in its order.
+/// Equal scores rank the later turn first.
+pub fn rank(
+    spaces: &[Searched<'_>],
+    plan: &Plan,
+    candidates: &Candidates,
+    tokens: &[Vec<Option<Arc<TokenVectors>>>],
+    weights: &Weights,
+    limit: usize,
+) -> Vec<Ranked> {
+    let evidence = Evidence::new(spaces, plan, weights, candidates, tokens);
+    let turns: Vec<Turn<'_>> = Turn::all(spaces, candidates);
+    let used = Signal::ALL.into_iter().filter(|&signal| weights.of(signal) != 0.0);
+    let sessions: usize = spaces.iter().map(|space| space.index.sessions()).sum();
+    let weight = |signal: Signal| {
+        let scale = if signal.is_of_session() { (sessions as f32 / weights.sessions as f32).min(1.0) } else { 1.0 };
+        scale * weights.of(signal)
+    };
+    let columns: Vec<Column> = used.map(|signal| Column::new(signal, weight(signal), &turns, &evidence)).collect();
+    let score = |at: usize| columns.iter().map(|column| column.contribution(at)).sum::<f32>();
+    let mut order: Vec<(f32, usize)> = (0..turns.len()).map(|at| (score(at), at)).collect();
+    let recency = |at: usize| {
+        let entry = turns[at].entry;
+        (entry.effective_time(), entry.order, entry.id)
+    };
+    let best_first = |a: &(f32, usize), b: &(f32, usize)| -> Ordering {
+        b.0.total_cmp(&a.0).then_with(|| recency(b.1).cmp(&recency(a.1)))
+    };
+    if limit < order.len() {
+        order.select_nth_unstable_by(limit, best_first);
+        order.truncate(limit);
+    }
+    order.sort_unstable_by(best_first);
+    let ranked = |(score, at): (f32, usize)| {
+        let turn = &turns[at];
+        Ranked {
+            space: turn.space,
+            turn: turn.entry.id,
+            score,
+            passage: turn.passage(spaces, best_row(&columns, turn)),
+            signals: columns.iter().map(|column| column.explain(at)).collect(),
+        }
+    };
+    order.into_iter().map(ranked).collect()
+}
+
+/// A candidate and where its passages stand among all.
+struct Turn<'a> {
+    space: usize,
+    entry: &'a TurnEntry,
+    first: usize,
+}
+
+impl<'a> Turn<'a> {
+    fn all(spaces: &[Searched<'a>], candidates: &Candidates) -> Vec<Self> {
+        let mut first = 0;
+        let place = |&(space, slot): &(usize, u32)| {
+            let entry = spaces[space].index.turn(slot);
+            let turn = Turn { space, entry, first };
+            first += entry.rows as usize;
+            turn
+        };
+        candidates.turns.iter().map(place).collect()
+    }
+
+    fn places(&self) -> impl Iterator<Item = Place<'a>> {
+        let (space, turn) = (self.space, self.entry);
+        turn.rows().map(move |row| Place { space, turn, row })
+    }
+
+    /// Where its passages stand.
+    fn range(&self) -> std::ops::Range<usize> {
+        self.first..self.first + self.entry.rows as usize
+    }
+
+    /// Byte range of a passage in the turn's text: passages cover it without gaps.
+    fn passage(&self, spaces: &[Searched<'_>], at: usize) -> (u32, u32) {
+        let length = |row| spaces[self.space].index.passages().text_bytes(row);
+        let start = self.entry.rows().take(at - self.first).map(length).sum();
+        (start, start + length(self.entry.first_row + (at - self.first) as u32))
+    }
+}
+
+/// One signal of all candidates.
+struct Column {
+    signal: Signal,
+    weight: f32,
+    /// By passage.
+    passages: Vec<f32>,
+    /// By turn: the highest of its passages, standardised where the signal is.
+    turns: Vec<f32>,
+    standard: Option<Standard>,
+}
+
+impl Column {
+    fn new(signal: Signal, weight: f32, turns: &[Turn<'_>], evidence: &Evidence<'_>) -> Self {
+        let passages: Vec<f32> =
+            turns.iter().flat_map(Turn::places).map(|place| evidence.value(signal, place)).collect();
+        // The sign of the weight says which end of the scale is the good one.
+        let best = |turn: &Turn<'_>| {
+            let values = passages[turn.range()].iter().copied();
+            if weight < 0.0 { values.fold(f32::NAN, f32::min) } else { values.fold(f32::NAN, f32::max) }
+        };
+        let values: Vec<f32> = turns.iter().map(best).collect();
+        let standard = signal.is_standardised().then(|| Standard::of(values.iter().copied()));
+        let score = |value| match standard {
+            Some(standard) => standard.score(value),
+            None => value,
+        };
+        Self { signal, weight, turns: values.into_iter().map(score).collect(), passages, standard }
+    }
+
+    fn contribution(&self, turn: usize) -> f32 {
+        self.weight * self.turns[turn]
+    }
+
+    fn explain(&self, turn: usize) -> SignalScore {
+        let contribution = self.contribution(turn);
+        SignalScore { signal: self.signal.name().into(), value: self.turns[turn], contribution }
+    }
+
+    /// What a passage alone would add.
+    fn passage_contribution(&self, at: usize) -> f32 {
+        self.standard.map_or(0.0, |standard| self.weight * standard.score(self.passages[at]))
+    }
+}
+
+/// The passage of a turn that matches best, the first of equals.
+fn best_row(columns: &[Column], turn: &Turn<'_>) -> usize {
+    let score = |at: usize| -> f32 { columns.iter().map(|column| column.passage_contribution(at)).sum() };
+    let better = |best: usize, at: usize| if score(at) > score(best) { at } else { best };
+    turn.range().reduce(better).unwrap_or(turn.first)
+}
+
+#[cfg(test)]
+mod tests;

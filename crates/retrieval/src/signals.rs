@@ -1,0 +1,162 @@
+//! The value of every signal for a candidate's passage.
+
+mod date;
+
+use memfleet_domain::embedding::QueryVectors;
+
+use crate::candidates::{Candidates, Searched};
+use crate::document::Feature;
+use crate::dot::Query;
+use crate::index::{NONE, TurnEntry};
+use crate::late_interaction::{LateInteraction, TokensBySpace};
+use crate::lexical::inverse_frequency;
+use crate::plan::Plan;
+use crate::signal::Signal;
+use crate::weights::Weights;
+
+/// Sessions of more speakers are scenes: there the one named is mostly talked about, not talking.
+const DIALOGUE: usize = 2;
+
+/// A passage of a candidate.
+#[derive(Clone, Copy)]
+pub(crate) struct Place<'a> {
+    pub(crate) space: usize,
+    pub(crate) turn: &'a TurnEntry,
+    pub(crate) row: u32,
+}
+
+/// What signals are computed from.
+pub(crate) struct Evidence<'a> {
+    spaces: &'a [Searched<'a>],
+    plan: &'a Plan,
+    weights: &'a Weights,
+    candidates: &'a Candidates,
+    late: Option<LateInteraction<'a>>,
+    query: Option<Query>,
+    /// Sum of the sentence vectors of all spaces.
+    centre: Vec<f32>,
+    /// Passages of all spaces.
+    count: f32,
+}
+
+impl<'a> Evidence<'a> {
+    pub(crate) fn new(
+        spaces: &'a [Searched<'a>],
+        plan: &'a Plan,
+        weights: &'a Weights,
+        candidates: &'a Candidates,
+        tokens: &TokensBySpace,
+    ) -> Self {
+        let sentence = |vectors: &QueryVectors| Query::new(&vectors.sentence);
+        Self {
+            spaces,
+            plan,
+            weights,
+            candidates,
+            late: LateInteraction::new(spaces, plan, candidates, tokens),
+            query: plan.vectors.as_ref().filter(|vectors| !vectors.sentence.is_empty()).map(sentence),
+            centre: centre(spaces),
+            count: spaces.iter().map(|space| space.index.passages().alive()).sum::<usize>() as f32,
+        }
+    }
+
+    /// The signal of a passage before standardising; NaN where what it needs is missing.
+    pub(crate) fn value(&self, signal: Signal, place: Place<'_>) -> f32 {
+        let index = self.spaces[place.space].index;
+        let lexical = &self.candidates.lexical[place.space];
+        let (row, session) = (place.row as usize, place.turn.session as usize);
+        match signal {
+            Signal::Maxsim => self.late.as_ref().map_or(f32::NAN, |late| late.passage(place.space, place.row)),
+            Signal::MaxsimWindow => self.maxsim_window(place),
+            Signal::MaxsimSession => self.late.as_ref().map_or(f32::NAN, |late| late.session(place.space, place.turn.session)),
+            Signal::Bm25 => lexical.passage[row],
+            Signal::Bm25Window => lexical.window[row],
+            Signal::Bm25Session => lexical.session[session],
+            Signal::Bm25SessionNames => lexical.session_names[session],
+            Signal::Cosine => self.cosine(place),
+            Signal::LengthBias => length_bias(place.turn),
+            Signal::LengthBiasSummary if self.plan.asks_summary => length_bias(place.turn),
+            Signal::LengthBiasSummary => 0.0,
+            Signal::Speaker => self.speaker(place),
+            Signal::SpeakerMentioned => self.speaker_mentioned(place),
+            Signal::Date => date::nearness(&self.plan.dates, place.turn.event_time),
+            Signal::FirstPerson => self.feature(place, Feature::FirstPerson),
+            Signal::TimeExpressions => self.feature(place, Feature::TimeExpressions),
+            Signal::Information => self.information(place),
+            Signal::Novelty => index.passages().sentences.novelty(place.row),
+            Signal::Centrality => self.centrality(place),
+            Signal::Question => self.feature(place, Feature::Question),
+            Signal::Capitalised => self.feature(place, Feature::Capitalised),
+            Signal::Opening => f32::from(index.passages().previous(place.turn.first_row) == NONE),
+        }
+    }
+
+    fn maxsim_window(&self, place: Place<'_>) -> f32 {
+        let searched = &self.spaces[place.space];
+        let window = |late: &LateInteraction<'_>| late.window(searched, place.space, place.row, &self.weights.window);
+        self.late.as_ref().map_or(f32::NAN, window)
+    }
+
+    fn sentence(&self, place: Place<'_>) -> Option<&'a [i8]> {
+        self.spaces[place.space].index.passages().sentences.get(place.row)
+    }
+
+    fn cosine(&self, place: Place<'_>) -> f32 {
+        match (&self.query, self.sentence(place)) {
+            (Some(query), Some(sentence)) if query.len() == sentence.len() => query.dot(sentence) as f32,
+            _ => f32::NAN,
+        }
+    }
+
+    fn centrality(&self, place: Place<'_>) -> f32 {
+        let product = |sentence: &[i8]| self.centre.iter().zip(sentence).map(|(sum, &x)| sum * f32::from(x)).sum();
+        self.sentence(place).map_or(f32::NAN, product)
+    }
+
+    fn feature(&self, place: Place<'_>, feature: Feature) -> f32 {
+        self.spaces[place.space].index.passages().features(place.row)[feature as usize]
+    }
+
+    fn information(&self, place: Place<'_>) -> f32 {
+        let frequencies = self.spaces[place.space].index.passages().terms.frequencies(place.row);
+        frequencies.map(|frequency| inverse_frequency(self.count, frequency as f32)).sum::<f32>().ln_1p()
+    }
+
+    fn is_dialogue(&self, place: Place<'_>) -> bool {
+        self.spaces[place.space].index.speakers_in_session_of(place.turn) <= DIALOGUE
+    }
+
+    fn speaker_name(&self, place: Place<'_>) -> &str {
+        self.spaces[place.space].index.speaker_name(place.turn)
+    }
+
+    fn speaker(&self, place: Place<'_>) -> f32 {
+        if !self.is_dialogue(place) {
+            return 0.0;
+        }
+        match (&self.plan.subject, self.plan.role) {
+            (Some((subject, sureness)), _) if subject == self.speaker_name(place) => *sureness,
+            (None, Some(role)) => f32::from(role == place.turn.role),
+            _ => 0.0,
+        }
+    }
+
+    fn speaker_mentioned(&self, place: Place<'_>) -> f32 {
+        let mentioned = || self.plan.mentioned.iter().any(|name| name == self.speaker_name(place));
+        f32::from(!self.is_dialogue(place) && mentioned())
+    }
+}
+
+fn length_bias(turn: &TurnEntry) -> f32 {
+    (2.0 * (turn.rows as f32).ln()).sqrt()
+}
+
+/// The sum of all sentence vectors of one length, scaled down to keep products small.
+fn centre(spaces: &[Searched<'_>]) -> Vec<f32> {
+    let sums = || spaces.iter().map(|space| space.index.passages().sentences.sum());
+    let mut centre = vec![0.0; sums().map(<[i64]>::len).max().unwrap_or(0)];
+    for sum in sums() {
+        centre.iter_mut().zip(sum).for_each(|(total, &x)| *total += x as f32 / 16_129.0);
+    }
+    centre
+}

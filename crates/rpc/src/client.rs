@@ -1,0 +1,82 @@
+//! A remote node as the same handle as a local one: [`Client`] implements the traits of `memfleet-ports` over a channel.
+
+mod assembly;
+mod calls;
+mod maintenance;
+mod memory;
+
+use std::time::Duration;
+
+use memfleet_domain::{Fault, FaultKind};
+use tonic::metadata::{Ascii, MetadataValue};
+use tonic::transport::{Channel, ClientTlsConfig, Endpoint};
+
+/// Largest answer that is read: a page of 1,000 turns of the largest size.
+const MAX_ANSWER_BYTES: usize = 128 << 20;
+
+/// Longest wait for a connection.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Silence after which a connection with calls on it is probed.
+const KEEP_ALIVE: Duration = Duration::from_secs(20);
+
+/// A node behind a URL. Cheap to clone; all clones share one connection, which is opened again when it breaks.
+#[derive(Debug, Clone)]
+pub struct Client {
+    channel: Channel,
+    credential: Option<MetadataValue<Ascii>>,
+}
+
+impl Client {
+    /// Connects to `url` (`http://127.0.0.1:9460`; `https` trusts the roots of the operating system) and sends `api_key`
+    /// with every call. The tenant of a [`memfleet_ports::context::Context`] never travels: the key decides.
+    pub async fn connect(url: &str, api_key: Option<&str>) -> Result<Self, Fault> {
+        let credential = api_key.map(credential).transpose()?;
+        let channel = endpoint(url)?
+            .connect()
+            .await
+            .map_err(|error| unreachable(url, &error))?;
+        Ok(Self {
+            channel,
+            credential,
+        })
+    }
+}
+
+fn credential(key: &str) -> Result<MetadataValue<Ascii>, Fault> {
+    let mut value: MetadataValue<Ascii> = format!("Bearer {key}")
+        .parse()
+        .map_err(|_| Fault::invalid("api_key", "must be printable ASCII"))?;
+    value.set_sensitive(true);
+    Ok(value)
+}
+
+fn endpoint(url: &str) -> Result<Endpoint, Fault> {
+    let malformed = || {
+        Fault::invalid(
+            "url",
+            "must have the form http://host:port or https://host:port",
+        )
+    };
+    let endpoint = Endpoint::from_shared(url.to_owned()).map_err(|_| malformed())?;
+    let endpoint = match endpoint.uri().scheme_str() {
+        Some("http") => endpoint,
+        Some("https") => endpoint
+            .tls_config(ClientTlsConfig::new().with_native_roots())
+            .map_err(|error| unreachable(url, &error))?,
+        _ => return Err(malformed()),
+    };
+    Ok(endpoint
+        .connect_timeout(CONNECT_TIMEOUT)
+        .http2_keep_alive_interval(KEEP_ALIVE)
+        .keep_alive_timeout(KEEP_ALIVE)
+        .tcp_nodelay(true))
+}
+
+fn unreachable(url: &str, error: &(dyn std::error::Error + 'static)) -> Fault {
+    let cause = std::iter::successors(Some(error), |error| error.source())
+        .last()
+        .unwrap_or(error);
+    let message = format!("no memfleet node answers at {url}: {cause}");
+    Fault::new(FaultKind::Unavailable, "CONNECTION_FAILED", message)
+}

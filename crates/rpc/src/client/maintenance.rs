@@ -1,0 +1,74 @@
+//! The service Maintenance.
+
+use async_trait::async_trait;
+use memfleet_domain::Fault;
+use memfleet_domain::ids::SpaceId;
+use memfleet_ports::context::Context;
+use memfleet_ports::ledger::Page;
+use memfleet_ports::maintenance::{Maintenance, Status};
+use memfleet_ports::memory::PageRequest;
+use memfleet_ports::queue::DeadLetter;
+use tonic::transport::Channel;
+
+use super::calls::{message, value};
+use super::memory::page_token;
+use super::{Client, MAX_ANSWER_BYTES};
+use crate::convert::{LettersOf, understand};
+use crate::proto;
+use crate::proto::maintenance_client::MaintenanceClient;
+
+impl Client {
+    fn maintenance(&self) -> MaintenanceClient<Channel> {
+        MaintenanceClient::new(self.channel.clone()).max_decoding_message_size(MAX_ANSWER_BYTES)
+    }
+}
+
+#[async_trait]
+impl Maintenance for Client {
+    async fn status(&self, context: &Context) -> Result<Status, Fault> {
+        value(
+            context,
+            self.maintenance()
+                .get_status(self.request(context, proto::GetStatusRequest {})),
+        )
+        .await
+    }
+
+    async fn dead_letters(
+        &self,
+        context: &Context,
+        space: &SpaceId,
+        page: PageRequest,
+    ) -> Result<Page<DeadLetter>, Fault> {
+        let request = proto::ListDeadLettersRequest {
+            space: space.to_string(),
+            page_size: page.limit,
+            page_token: page_token(page.after),
+        };
+        let letters = message(
+            context,
+            self.maintenance()
+                .list_dead_letters(self.request(context, request)),
+        )
+        .await?;
+        understand(LettersOf(&context.tenant, letters))
+    }
+
+    async fn replay(
+        &self,
+        context: &Context,
+        space: &SpaceId,
+        acceptances: &[u64],
+    ) -> Result<u64, Fault> {
+        let request = proto::ReplayDeadLettersRequest {
+            space: space.to_string(),
+            acceptances: acceptances.to_vec(),
+        };
+        value(
+            context,
+            self.maintenance()
+                .replay_dead_letters(self.request(context, request)),
+        )
+        .await
+    }
+}

@@ -1,0 +1,156 @@
+//! Searches and what they find.
+
+use memfleet_domain::Fault;
+use memfleet_domain::ids::{BatchId, SpaceId};
+use memfleet_ports::memory::RecallRequest;
+use memfleet_ports::retriever::{Found, Hit, Query, SignalScore};
+
+use super::time::time;
+use super::{Checked, Fields};
+use crate::{limits, proto};
+
+/// Hits of a `Recall` that does not say.
+const DEFAULT_K: u32 = 10;
+
+impl Fields {
+    /// Consistency tokens.
+    pub(super) fn wait_for(&mut self, tokens: Vec<String>) -> Option<Vec<BatchId>> {
+        self.each("wait_for", tokens, limits::WAIT_FOR, |fields, token| {
+            fields.id("", &token, "the token of a receipt")
+        })
+    }
+
+    /// The spaces of a query.
+    pub(super) fn spaces(&mut self, names: Vec<String>) -> Option<Vec<SpaceId>> {
+        let spaces = self.names("spaces", names, limits::SPACES, SpaceId::new);
+        self.some("spaces", spaces)
+    }
+
+    /// How many neighbours.
+    pub(super) fn neighbours(&mut self, neighbours: u32) -> Option<u32> {
+        self.number("neighbours", neighbours, 0, 0..=limits::NEIGHBOURS)
+    }
+}
+
+impl TryFrom<RecallRequest> for proto::RecallRequest {
+    type Error = Fault;
+
+    fn try_from(request: RecallRequest) -> Result<Self, Fault> {
+        let query = request.query;
+        Ok(Self {
+            query: query.text,
+            spaces: query.spaces.into_iter().map(Into::into).collect(),
+            filter: Some(query.filter.try_into()?),
+            k: query.k,
+            neighbours: query.neighbours,
+            now: query.now.map(time),
+            explain: query.explain,
+            wait_for: request.wait_for.iter().map(ToString::to_string).collect(),
+        })
+    }
+}
+
+impl Checked for proto::RecallRequest {
+    type Value = RecallRequest;
+
+    fn check(self, fields: &mut Fields) -> Option<RecallRequest> {
+        let text = fields.words("query", self.query, limits::QUERY);
+        let spaces = fields.spaces(self.spaces);
+        let filter = fields.message_or_default("filter", self.filter);
+        let k = fields.number("k", self.k, DEFAULT_K, 1..=limits::K);
+        let neighbours = fields.neighbours(self.neighbours);
+        let now = fields.optional_time("now", self.now);
+        let wait_for = fields.wait_for(self.wait_for);
+        let query = Query {
+            text: text?,
+            spaces: spaces?,
+            filter: filter?,
+            k: k?,
+            neighbours: neighbours?,
+            now: now?,
+            explain: self.explain,
+        };
+        Some(RecallRequest {
+            query,
+            wait_for: wait_for?,
+        })
+    }
+}
+
+impl From<SignalScore> for proto::SignalScore {
+    fn from(score: SignalScore) -> Self {
+        Self {
+            signal: score.signal.into_owned(),
+            value: score.value,
+            contribution: score.contribution,
+        }
+    }
+}
+
+impl Checked for proto::SignalScore {
+    type Value = SignalScore;
+
+    fn check(self, _: &mut Fields) -> Option<SignalScore> {
+        Some(SignalScore {
+            signal: self.signal.into(),
+            value: self.value,
+            contribution: self.contribution,
+        })
+    }
+}
+
+impl From<Hit> for proto::Hit {
+    fn from(hit: Hit) -> Self {
+        Self {
+            space: hit.space.into(),
+            turn: Some(hit.turn.into()),
+            score: hit.score,
+            passage_start: hit.passage.0,
+            passage_end: hit.passage.1,
+            signals: hit.signals.into_iter().map(Into::into).collect(),
+            neighbours: hit.neighbours.into_iter().map(Into::into).collect(),
+        }
+    }
+}
+
+impl Checked for proto::Hit {
+    type Value = Hit;
+
+    fn check(self, fields: &mut Fields) -> Option<Hit> {
+        let space = fields.name("space", self.space, SpaceId::new);
+        let turn = fields.message("turn", self.turn);
+        let signals = fields.messages("signals", self.signals, usize::MAX);
+        let neighbours = fields.messages("neighbours", self.neighbours, usize::MAX);
+        Some(Hit {
+            space: space?,
+            turn: turn?,
+            score: self.score,
+            passage: (self.passage_start, self.passage_end),
+            signals: signals?,
+            neighbours: neighbours?,
+        })
+    }
+}
+
+impl From<Found> for proto::RecallResponse {
+    fn from(found: Found) -> Self {
+        Self {
+            hits: found.hits.into_iter().map(Into::into).collect(),
+            degraded: found.degraded,
+            searched: found.searched,
+        }
+    }
+}
+
+impl Checked for proto::RecallResponse {
+    type Value = Found;
+
+    fn check(self, fields: &mut Fields) -> Option<Found> {
+        let hits = fields.messages("hits", self.hits, usize::MAX)?;
+        Some(Found {
+            hits,
+            degraded: self.degraded,
+            searched: self.searched,
+        })
+    }
+}

@@ -1,0 +1,208 @@
+//! Spaces and sessions.
+
+use memfleet_domain::ids::{SessionId, SpaceId};
+use memfleet_domain::space::{Session, Space, SpaceSettings, TimeZone};
+use memfleet_ports::ledger::Page;
+use memfleet_ports::memory::PageRequest;
+
+use super::page::{page_token, parts};
+use super::time::time;
+use super::{Checked, Fields};
+use crate::{limits, proto};
+
+impl From<SpaceSettings> for proto::SpaceSettings {
+    fn from(settings: SpaceSettings) -> Self {
+        Self {
+            language: settings.language.unwrap_or_default(),
+            time_zone: settings.time_zone.into(),
+            retention_days: settings.retention_days.unwrap_or_default(),
+        }
+    }
+}
+
+impl Checked for proto::SpaceSettings {
+    type Value = SpaceSettings;
+
+    fn check(self, fields: &mut Fields) -> Option<SpaceSettings> {
+        let is_code =
+            self.language.len() == 2 && self.language.bytes().all(|byte| byte.is_ascii_lowercase());
+        let language = match self.language {
+            language if language.is_empty() => Some(None),
+            language if is_code => Some(Some(language)),
+            _ => fields.refuse(
+                "language",
+                "must be an ISO 639-1 code of two lower-case letters such as `en`",
+            ),
+        };
+        let time_zone = match self.time_zone.as_str() {
+            "" => Some(TimeZone::default()),
+            name => name.parse().map_or_else(
+                |_| {
+                    fields.refuse(
+                        "time_zone",
+                        "must be an IANA time zone such as `Europe/Zurich`",
+                    )
+                },
+                Some,
+            ),
+        };
+        let days = fields.number(
+            "retention_days",
+            self.retention_days,
+            0,
+            1..=limits::RETENTION_DAYS,
+        );
+        Some(SpaceSettings {
+            language: language?,
+            time_zone: time_zone?,
+            retention_days: days.map(|days| (days > 0).then_some(days))?,
+        })
+    }
+}
+
+impl From<Space> for proto::Space {
+    fn from(space: Space) -> Self {
+        Self {
+            name: space.id.into(),
+            settings: Some(space.settings.into()),
+            created_at: Some(time(space.created_at)),
+            sessions: space.sessions,
+            turns: space.turns,
+            last_turn_at: space.last_turn_at.map(time),
+        }
+    }
+}
+
+impl Checked for proto::Space {
+    type Value = Space;
+
+    fn check(self, fields: &mut Fields) -> Option<Space> {
+        let id = fields.name("name", self.name, SpaceId::new);
+        let settings = fields.message("settings", self.settings);
+        let created_at = fields.message("created_at", self.created_at);
+        let last_turn_at = fields.optional_time("last_turn_at", self.last_turn_at);
+        Some(Space {
+            id: id?,
+            settings: settings?,
+            created_at: created_at?,
+            sessions: self.sessions,
+            turns: self.turns,
+            last_turn_at: last_turn_at?,
+        })
+    }
+}
+
+impl Checked for proto::PutSpaceRequest {
+    type Value = (SpaceId, SpaceSettings);
+
+    fn check(self, fields: &mut Fields) -> Option<Self::Value> {
+        let space = fields.name("space", self.space, SpaceId::new);
+        let settings = fields.message_or_default("settings", self.settings);
+        Some((space?, settings?))
+    }
+}
+
+impl From<Space> for proto::PutSpaceResponse {
+    fn from(space: Space) -> Self {
+        Self {
+            space: Some(space.into()),
+        }
+    }
+}
+
+impl Checked for proto::PutSpaceResponse {
+    type Value = Space;
+
+    fn check(self, fields: &mut Fields) -> Option<Space> {
+        fields.message("space", self.space)
+    }
+}
+
+impl Checked for proto::ListSpacesRequest {
+    type Value = PageRequest;
+
+    fn check(self, fields: &mut Fields) -> Option<PageRequest> {
+        fields.page(self.page_size, self.page_token)
+    }
+}
+
+impl From<Page<Space>> for proto::ListSpacesResponse {
+    fn from(page: Page<Space>) -> Self {
+        let (spaces, next_page_token) = parts(page);
+        Self {
+            spaces,
+            next_page_token,
+        }
+    }
+}
+
+impl Checked for proto::ListSpacesResponse {
+    type Value = Page<Space>;
+
+    fn check(self, fields: &mut Fields) -> Option<Page<Space>> {
+        let items = fields.messages("spaces", self.spaces, usize::MAX)?;
+        Some(Page {
+            items,
+            next: page_token(self.next_page_token),
+        })
+    }
+}
+
+impl From<Session> for proto::Session {
+    fn from(session: Session) -> Self {
+        Self {
+            name: session.id.into(),
+            turns: session.turns,
+            first_turn_at: Some(time(session.first_turn_at)),
+            last_turn_at: Some(time(session.last_turn_at)),
+        }
+    }
+}
+
+impl Checked for proto::Session {
+    type Value = Session;
+
+    fn check(self, fields: &mut Fields) -> Option<Session> {
+        let id = fields.name("name", self.name, SessionId::new);
+        let first_turn_at = fields.message("first_turn_at", self.first_turn_at);
+        let last_turn_at = fields.message("last_turn_at", self.last_turn_at);
+        Some(Session {
+            id: id?,
+            turns: self.turns,
+            first_turn_at: first_turn_at?,
+            last_turn_at: last_turn_at?,
+        })
+    }
+}
+
+impl Checked for proto::ListSessionsRequest {
+    type Value = (SpaceId, PageRequest);
+
+    fn check(self, fields: &mut Fields) -> Option<Self::Value> {
+        let space = fields.name("space", self.space, SpaceId::new);
+        let page = fields.page(self.page_size, self.page_token);
+        Some((space?, page?))
+    }
+}
+
+impl From<Page<Session>> for proto::ListSessionsResponse {
+    fn from(page: Page<Session>) -> Self {
+        let (sessions, next_page_token) = parts(page);
+        Self {
+            sessions,
+            next_page_token,
+        }
+    }
+}
+
+impl Checked for proto::ListSessionsResponse {
+    type Value = Page<Session>;
+
+    fn check(self, fields: &mut Fields) -> Option<Page<Session>> {
+        let items = fields.messages("sessions", self.sessions, usize::MAX)?;
+        Some(Page {
+            items,
+            next: page_token(self.next_page_token),
+        })
+    }
+}

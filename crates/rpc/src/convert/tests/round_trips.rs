@@ -1,0 +1,108 @@
+//! What goes over the wire comes back equal.
+
+use memfleet_domain::ids::TenantId;
+use proptest::prelude::*;
+use prost::Message;
+
+use crate::convert::{Checked, LettersOf, accept, understand};
+use crate::{proto, strategies};
+
+/// The message after a journey as bytes.
+fn sent<M: Message + Default>(message: &M) -> M {
+    M::decode(message.encode_to_vec().as_slice()).unwrap()
+}
+
+fn answered<T, M>(value: &T) -> T
+where
+    T: Clone,
+    M: Message + Default + From<T> + Checked<Value = T>,
+{
+    understand(sent(&M::from(value.clone()))).unwrap()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn of_remember(request in strategies::remember()) {
+        let message = proto::RememberRequest::from(request.clone());
+        prop_assert_eq!(accept(sent(&message)), Ok(request));
+    }
+
+    #[test]
+    fn of_recall(request in strategies::recall()) {
+        let message = proto::RecallRequest::try_from(request.clone()).unwrap();
+        prop_assert_eq!(accept(sent(&message)), Ok(request));
+    }
+
+    #[test]
+    fn of_assemble(request in strategies::assemble()) {
+        let message = proto::AssembleRequest::try_from(request.clone()).unwrap();
+        prop_assert_eq!(accept(sent(&message)), Ok(request));
+    }
+
+    #[test]
+    fn of_forget(request in strategies::forget()) {
+        let message = proto::ForgetRequest::try_from(request.clone()).unwrap();
+        prop_assert_eq!(accept(sent(&message)), Ok(request));
+    }
+
+    #[test]
+    fn of_filters(filter in strategies::filter()) {
+        let message = proto::TurnFilter::try_from(filter.clone()).unwrap();
+        prop_assert_eq!(accept(sent(&message)), Ok(filter));
+    }
+
+    #[test]
+    fn of_turns(turn in strategies::turn()) {
+        prop_assert_eq!(&answered::<_, proto::Turn>(&turn), &turn);
+    }
+
+    #[test]
+    fn of_what_was_found(found in strategies::found()) {
+        prop_assert_eq!(&answered::<_, proto::RecallResponse>(&found), &found);
+    }
+
+    #[test]
+    fn of_what_was_assembled(assembled in strategies::assembled()) {
+        prop_assert_eq!(&answered::<_, proto::AssembleResponse>(&assembled), &assembled);
+    }
+
+    #[test]
+    fn of_receipts(receipt in strategies::receipt()) {
+        prop_assert_eq!(&answered::<_, proto::RememberResponse>(&receipt), &receipt);
+    }
+
+    #[test]
+    fn of_what_was_forgotten(receipt in strategies::forgotten()) {
+        prop_assert_eq!(&answered::<_, proto::ForgetResponse>(&receipt), &receipt);
+    }
+
+    #[test]
+    fn of_pages(
+        turns in strategies::page(strategies::turn()),
+        spaces in strategies::page(strategies::space()),
+        sessions in strategies::page(strategies::session()),
+    ) {
+        prop_assert_eq!(&answered::<_, proto::ListResponse>(&turns), &turns);
+        prop_assert_eq!(&answered::<_, proto::ListSpacesResponse>(&spaces), &spaces);
+        prop_assert_eq!(&answered::<_, proto::ListSessionsResponse>(&sessions), &sessions);
+    }
+
+    #[test]
+    fn of_records(record in strategies::record()) {
+        prop_assert_eq!(&answered::<_, proto::ExportResponse>(&record), &record);
+    }
+
+    #[test]
+    fn of_the_status(status in strategies::status()) {
+        prop_assert_eq!(&answered::<_, proto::GetStatusResponse>(&status), &status);
+    }
+
+    #[test]
+    fn of_dead_letters(page in strategies::page(strategies::dead_letter())) {
+        let message = sent(&proto::ListDeadLettersResponse::from(page.clone()));
+        let tenant = TenantId::new("default").unwrap();
+        prop_assert_eq!(understand(LettersOf(&tenant, message)), Ok(page));
+    }
+}

@@ -1,0 +1,560 @@
+//! Every violation is named, with the path of its field; defaults are filled in.
+
+use std::collections::BTreeMap;
+
+use memfleet_domain::turn::{Role, Trust};
+use memfleet_domain::{Fault, FaultKind};
+use prost_types::Timestamp;
+
+use crate::convert::{Checked, accept, understand};
+use crate::proto;
+
+/// The fields at fault, each with its description.
+fn violations<M: Checked<Value: std::fmt::Debug>>(request: M) -> Vec<(String, String)> {
+    let fault = accept(request).unwrap_err();
+    assert_eq!(
+        (fault.kind, fault.reason.as_ref()),
+        (FaultKind::InvalidArgument, "INVALID_FIELD")
+    );
+    fault
+        .fields
+        .into_iter()
+        .map(|violation| (violation.field, violation.description))
+        .collect()
+}
+
+fn fields<M: Checked<Value: std::fmt::Debug>>(request: M) -> Vec<String> {
+    violations(request)
+        .into_iter()
+        .map(|(field, _)| field)
+        .collect()
+}
+
+fn said(text: &str) -> proto::NewTurn {
+    proto::NewTurn {
+        session: "s".into(),
+        text: text.into(),
+        ..Default::default()
+    }
+}
+
+fn remember(turns: Vec<proto::NewTurn>) -> proto::RememberRequest {
+    proto::RememberRequest {
+        space: "ada".into(),
+        turns,
+        ..Default::default()
+    }
+}
+
+fn recall() -> proto::RecallRequest {
+    proto::RecallRequest {
+        query: "dogs".into(),
+        spaces: vec!["ada".into()],
+        ..Default::default()
+    }
+}
+
+fn assemble() -> proto::AssembleRequest {
+    proto::AssembleRequest {
+        spaces: vec!["ada".into()],
+        budget_tokens: 100,
+        ..Default::default()
+    }
+}
+
+fn strings(count: usize) -> Vec<String> {
+    vec!["x".to_owned(); count]
+}
+
+#[test]
+fn all_violations_of_a_turn_come_at_once() {
+    let turn = proto::NewTurn {
+        session: " ".into(),
+        external_id: "\n".into(),
+        speaker: "x".repeat(129),
+        role: 9,
+        text: "x".repeat(65_537),
+        media: vec![
+            proto::Media {
+                uri: String::new(),
+                mime_type: "x".repeat(256),
+                caption: "x".repeat(4_097),
+            },
+            proto::Media {
+                uri: "x".repeat(2_049),
+                ..Default::default()
+            },
+        ],
+        event_time: Some(Timestamp {
+            seconds: i64::MAX,
+            nanos: 0,
+        }),
+        metadata: BTreeMap::from([
+            (String::new(), String::new()),
+            ("k".into(), "x".repeat(513)),
+            ("x".repeat(65), String::new()),
+        ]),
+        trust: 9,
+        replaces: "no".into(),
+    };
+    let mut request = remember(vec![said("fine"), turn]);
+    request.space = "\u{0}".into();
+    request.idempotency_key = "x".repeat(257);
+    let found = fields(request);
+    assert_eq!(
+        found,
+        [
+            "space",
+            "turns[1].role",
+            "turns[1].session",
+            "turns[1].external_id",
+            "turns[1].text",
+            "turns[1].media[0].uri",
+            "turns[1].media[0].mime_type",
+            "turns[1].media[0].caption",
+            "turns[1].media[1].uri",
+            "turns[1].event_time",
+            "turns[1].metadata",
+            "turns[1].metadata[\"k\"]",
+            "turns[1].metadata",
+            "turns[1].trust",
+            "turns[1].replaces",
+            "idempotency_key",
+        ]
+    );
+}
+
+#[test]
+fn a_violation_says_what_is_allowed() {
+    let request = remember(vec![proto::NewTurn {
+        speaker: "x".repeat(129),
+        ..said("hi")
+    }]);
+    let expected = "is 129 bytes of UTF-8; at most 128 are allowed";
+    assert_eq!(
+        violations(request),
+        [("turns[0].speaker".to_owned(), expected.to_owned())]
+    );
+    let request = remember(vec![said(&"x".repeat(65_537))]);
+    let expected = "has 65537 bytes of UTF-8; at most 65536 are allowed";
+    assert_eq!(
+        violations(request),
+        [("turns[0].text".to_owned(), expected.to_owned())]
+    );
+}
+
+#[test]
+fn a_thousand_violations_are_counted_and_the_first_twenty_named() {
+    let fault: Fault = accept(remember(vec![said(" "); 1_000])).unwrap_err();
+    assert_eq!(fault.fields.len(), 20);
+    assert_eq!(fault.metadata["more_violations"], "980");
+    assert!(fault.message.ends_with("; and 980 more"));
+}
+
+#[test]
+fn a_request_needs_turns_and_not_too_many() {
+    assert_eq!(fields(remember(vec![])), ["turns"]);
+    assert_eq!(fields(remember(vec![said("hi"); 1_001])), ["turns"]);
+    assert!(accept(remember(vec![said("hi"); 1_000])).is_ok());
+}
+
+#[test]
+fn a_turn_gets_its_defaults_and_keeps_its_text_verbatim() {
+    let assistant = proto::NewTurn {
+        role: proto::Role::Assistant.into(),
+        ..said(" a\u{0}\tb\r\n")
+    };
+    let turns = accept(remember(vec![said("hi"), assistant])).unwrap().turns;
+    assert_eq!(
+        (turns[0].role, turns[0].trust, turns[0].speaker.as_str()),
+        (Role::User, Trust::User, "user")
+    );
+    assert_eq!(turns[1].trust, Trust::Assistant);
+    assert_eq!(turns[1].speaker.as_str(), "assistant");
+    assert_eq!(turns[1].content.text, " a\u{0}\tb\r\n");
+}
+
+#[test]
+fn a_caption_stands_in_for_text() {
+    let media = |caption: &str| {
+        let media = proto::Media {
+            uri: "file:a".into(),
+            caption: caption.into(),
+            ..Default::default()
+        };
+        remember(vec![proto::NewTurn {
+            media: vec![media],
+            ..said("")
+        }])
+    };
+    assert!(accept(media("a dog")).is_ok());
+    assert_eq!(fields(media(" ")), ["turns[0].text"]);
+}
+
+#[test]
+fn too_many_media_and_labels_are_refused() {
+    let media = vec![
+        proto::Media {
+            uri: "a".into(),
+            ..Default::default()
+        };
+        17
+    ];
+    let metadata = (0..33)
+        .map(|number| (number.to_string(), String::new()))
+        .collect();
+    let turn = proto::NewTurn {
+        media,
+        metadata,
+        ..said("hi")
+    };
+    assert_eq!(
+        fields(remember(vec![turn])),
+        ["turns[0].media", "turns[0].metadata"]
+    );
+}
+
+#[test]
+fn times_are_cut_to_microseconds_and_stay_within_four_digit_years() {
+    let at = |seconds, nanos| {
+        let event_time = Some(Timestamp { seconds, nanos });
+        accept(remember(vec![proto::NewTurn {
+            event_time,
+            ..said("hi")
+        }]))
+        .map(|request| request.turns[0].event_time)
+    };
+    let time = at(-1, 999_999_999).unwrap().unwrap();
+    assert_eq!(time.timestamp_nanos_opt(), Some(-1_000));
+    assert_eq!(
+        at(-62_135_596_800, 0).unwrap().unwrap().to_rfc3339(),
+        "0001-01-01T00:00:00+00:00"
+    );
+    assert_eq!(
+        at(253_402_300_799, 0).unwrap().unwrap().to_rfc3339(),
+        "9999-12-31T23:59:59+00:00"
+    );
+    for (seconds, nanos) in [
+        (-62_135_596_801, 0),
+        (253_402_300_800, 0),
+        (0, -1),
+        (0, 1_000_000_000),
+    ] {
+        assert!(at(seconds, nanos).is_err(), "{seconds} {nanos}");
+    }
+}
+
+#[test]
+fn a_search_is_checked_in_full() {
+    let filter = proto::TurnFilter {
+        turn_ids: vec!["no".into()],
+        sessions: vec!["s".into(), String::new()],
+        excluded_sessions: strings(1_001),
+        speakers: vec!["\u{7}".into()],
+        roles: vec![1, 0, 7],
+        time: Some(proto::TimeRange {
+            start: Some(Timestamp {
+                seconds: 5,
+                nanos: 0,
+            }),
+            end: Some(Timestamp {
+                seconds: 5,
+                nanos: 0,
+            }),
+        }),
+        metadata: BTreeMap::from([(String::new(), String::new())]),
+        as_of: Some(proto::AsOf {
+            known_at: Some(Timestamp {
+                seconds: 0,
+                nanos: -1,
+            }),
+            happened_by: None,
+        }),
+        include_replaced: false,
+    };
+    let request = proto::RecallRequest {
+        query: "\n".into(),
+        spaces: vec![],
+        filter: Some(filter),
+        k: 1_001,
+        neighbours: 11,
+        now: Some(Timestamp {
+            seconds: i64::MIN,
+            nanos: 0,
+        }),
+        explain: false,
+        wait_for: vec!["no".into()],
+    };
+    assert_eq!(
+        fields(request),
+        [
+            "query",
+            "spaces",
+            "filter.turn_ids[0]",
+            "filter.sessions[1]",
+            "filter.excluded_sessions",
+            "filter.speakers[0]",
+            "filter.roles[1]",
+            "filter.roles[2]",
+            "filter.time.end",
+            "filter.metadata",
+            "filter.as_of.known_at",
+            "k",
+            "neighbours",
+            "now",
+            "wait_for[0]",
+        ]
+    );
+}
+
+#[test]
+fn a_search_finds_ten_turns_unless_told() {
+    assert_eq!(accept(recall()).unwrap().query.k, 10);
+}
+
+#[test]
+fn queries_and_lists_of_a_search_are_bounded() {
+    let request = proto::RecallRequest {
+        query: "x".repeat(8_193),
+        spaces: strings(65),
+        wait_for: strings(101),
+        ..recall()
+    };
+    assert_eq!(fields(request), ["query", "spaces", "wait_for"]);
+}
+
+#[test]
+fn one_key_of_a_filter_cannot_have_two_values() {
+    let pair = |value: &str| ("k".to_owned(), value.to_owned());
+    let filter = memfleet_ports::filter::TurnFilter {
+        metadata: vec![pair("a"), pair("b")],
+        ..Default::default()
+    };
+    let fault = proto::TurnFilter::try_from(filter).unwrap_err();
+    assert_eq!(fault.fields[0].field, "filter.metadata");
+}
+
+#[test]
+fn an_assembly_is_checked_in_full() {
+    let request = proto::AssembleRequest {
+        query: String::new(),
+        messages: vec![],
+        spaces: vec![" ".into()],
+        budget_tokens: 0,
+        tokenizer: "x".repeat(65),
+        k: 1_001,
+        neighbours: 11,
+        ..Default::default()
+    };
+    assert_eq!(
+        fields(request),
+        [
+            "query",
+            "spaces[0]",
+            "budget_tokens",
+            "tokenizer",
+            "k",
+            "neighbours"
+        ]
+    );
+    assert_eq!(
+        fields(proto::AssembleRequest {
+            query: "q".into(),
+            budget_tokens: 1_000_001,
+            ..assemble()
+        }),
+        ["budget_tokens"]
+    );
+}
+
+#[test]
+fn an_assembly_gets_its_defaults() {
+    let request = accept(proto::AssembleRequest {
+        query: "q".into(),
+        ..assemble()
+    })
+    .unwrap();
+    assert_eq!(
+        (request.query.k, request.tokenizer.as_str()),
+        (100, "o200k_base")
+    );
+    assert!(request.excerpts);
+    assert_eq!((request.max_items, request.max_item_tokens), (None, None));
+}
+
+fn conversation(messages: &[(proto::Role, &str)]) -> proto::AssembleRequest {
+    let message = |(role, text): &(proto::Role, &str)| proto::Message {
+        role: (*role).into(),
+        text: (*text).into(),
+    };
+    proto::AssembleRequest {
+        messages: messages.iter().map(message).collect(),
+        ..assemble()
+    }
+}
+
+#[test]
+fn the_last_run_of_user_messages_is_the_query() {
+    use proto::Role::{Assistant, User};
+    let asked = |messages: &[_]| accept(conversation(messages)).unwrap().query.text;
+    assert_eq!(
+        asked(&[
+            (User, "old"),
+            (Assistant, "a"),
+            (User, "one"),
+            (User, "two")
+        ]),
+        "one\ntwo"
+    );
+    assert_eq!(
+        asked(&[(User, "asked"), (Assistant, "calls a tool")]),
+        "asked"
+    );
+    let long = "ä".repeat(5_000) + "?";
+    let text = asked(&[(User, &long)]);
+    assert!(text.len() <= 8_192 && text.ends_with("ä?"));
+}
+
+#[test]
+fn a_conversation_without_a_user_message_asks_nothing() {
+    use proto::Role::{Assistant, User};
+    assert_eq!(
+        fields(conversation(&[(Assistant, "a"), (User, " ")])),
+        ["messages"]
+    );
+    let both = proto::AssembleRequest {
+        query: "q".into(),
+        ..conversation(&[(User, "u")])
+    };
+    assert_eq!(fields(both), ["messages"]);
+    let long = "x".repeat(65_537);
+    assert_eq!(
+        fields(conversation(&[(User, "u"), (User, &long)])),
+        ["messages[1].text"]
+    );
+}
+
+#[test]
+fn forgetting_names_either_turns_or_everything() {
+    let request = |everything, sessions: &[&str]| proto::ForgetRequest {
+        space: "ada".into(),
+        filter: Some(proto::TurnFilter {
+            sessions: sessions.iter().map(|name| (*name).into()).collect(),
+            ..Default::default()
+        }),
+        everything,
+        dry_run: false,
+    };
+    assert_eq!(fields(request(false, &[])), ["filter"]);
+    assert_eq!(fields(request(true, &["s"])), ["filter"]);
+    assert!(accept(request(true, &[])).is_ok() && accept(request(false, &["s"])).is_ok());
+}
+
+#[test]
+fn settings_of_a_space_are_checked() {
+    let settings = proto::SpaceSettings {
+        language: "EN".into(),
+        time_zone: "Mars".into(),
+        retention_days: 36_526,
+    };
+    let request = proto::PutSpaceRequest {
+        space: String::new(),
+        settings: Some(settings),
+    };
+    assert_eq!(
+        fields(request),
+        [
+            "space",
+            "settings.language",
+            "settings.time_zone",
+            "settings.retention_days"
+        ]
+    );
+    let (_, settings) = accept(proto::PutSpaceRequest {
+        space: "ada".into(),
+        settings: None,
+    })
+    .unwrap();
+    assert_eq!(settings, memfleet_domain::space::SpaceSettings::default());
+}
+
+#[test]
+fn reads_and_listings_are_checked() {
+    let get = proto::GetRequest {
+        space: String::new(),
+        turn_ids: vec![],
+        wait_for: vec![String::new()],
+    };
+    assert_eq!(fields(get), ["space", "turn_ids", "wait_for[0]"]);
+    let list = proto::ListRequest {
+        page_size: 1_001,
+        page_token: "x".repeat(1_025),
+        ..Default::default()
+    };
+    assert_eq!(fields(list), ["space", "page_size", "page_token"]);
+    assert_eq!(
+        accept(proto::ListSpacesRequest::default()).unwrap().limit,
+        100
+    );
+    assert_eq!(fields(proto::ListSessionsRequest::default()), ["space"]);
+    assert_eq!(
+        fields(proto::HistoryRequest::default()),
+        ["space", "turn_id"]
+    );
+    assert_eq!(
+        fields(proto::WatchIngestionRequest::default()),
+        ["space", "token"]
+    );
+    assert_eq!(fields(proto::ExportRequest::default()), ["space"]);
+    assert_eq!(fields(proto::CountTokensRequest::default()), ["texts"]);
+    assert_eq!(fields(proto::ListDeadLettersRequest::default()), ["space"]);
+    let replay = proto::ReplayDeadLettersRequest {
+        space: String::new(),
+        acceptances: vec![1; 1_001],
+    };
+    assert_eq!(fields(replay), ["space", "acceptances"]);
+}
+
+#[test]
+fn an_imported_record_is_held_to_the_limits_of_a_request() {
+    let record = |kind| proto::ImportRequest {
+        kind: Some(proto::import_request::Kind::Record(proto::Record { kind })),
+    };
+    let turn = proto::Turn {
+        session: "s".into(),
+        text: "x".repeat(65_537),
+        ..Default::default()
+    };
+    assert_eq!(
+        fields(record(Some(proto::record::Kind::Turn(turn)))),
+        [
+            "record.turn.id",
+            "record.turn.recorded_at",
+            "record.turn.text"
+        ]
+    );
+    assert_eq!(fields(record(None)), ["record"]);
+    assert_eq!(fields(proto::ImportRequest::default()), ["record"]);
+}
+
+#[test]
+fn an_answer_may_be_larger_than_a_request() {
+    let turn = proto::Turn {
+        id: "6ba7b810-9dad-81d1-80b4-00c04fd430c8".into(),
+        session: "s".into(),
+        text: "x".repeat(70_000),
+        recorded_at: Some(Timestamp::default()),
+        ..Default::default()
+    };
+    assert!(understand(turn).is_ok());
+}
+
+#[test]
+fn an_answer_that_breaks_its_proto_is_the_servers_fault() {
+    let fault = understand(proto::TurnReceipt::default()).unwrap_err();
+    assert_eq!(
+        (fault.kind, fault.reason.as_ref()),
+        (FaultKind::Internal, "ANSWER_NOT_UNDERSTOOD")
+    );
+    assert!(fault.message.contains("turn_id") && fault.message.contains("state"));
+}

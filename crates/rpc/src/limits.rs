@@ -1,0 +1,48 @@
+//! How large the parts of a request may be, as the protos document them. Lengths count bytes of UTF-8.
+
+/// Turns of one `Remember`.
+pub const TURNS: usize = 1_000;
+/// Text of a turn or a message.
+pub const TEXT: usize = 65_536;
+/// Media of a turn.
+pub const MEDIA: usize = 16;
+/// `Media.uri`.
+pub const URI: usize = 2_048;
+/// `Media.mime_type`.
+pub const MIME_TYPE: usize = 255;
+/// `Media.caption`.
+pub const CAPTION: usize = 4_096;
+/// Labels of a turn or a filter.
+pub const METADATA: usize = 32;
+/// Key of a label.
+pub const METADATA_KEY: usize = 64;
+/// Value of a label.
+pub const METADATA_VALUE: usize = 512;
+/// Text of a query.
+pub const QUERY: usize = 8_192;
+/// Spaces of a query.
+pub const SPACES: usize = 64;
+/// Values of one condition of a filter, ids of a `Get`, dead letters of a replay.
+pub const VALUES: usize = 1_000;
+/// Consistency tokens of a read.
+pub const WAIT_FOR: usize = 100;
+/// Hits of a `Recall`, candidates of an `Assemble`.
+pub const K: u32 = 1_000;
+/// Neighbours on each side of a hit.
+pub const NEIGHBOURS: u32 = 10;
+/// Items of a page.
+pub const PAGE: u32 = 1_000;
+/// `page_token`.
+pub const PAGE_TOKEN: usize = 1_024;
+/// Messages of an `Assemble`.
+pub const MESSAGES: usize = 1_000;
+/// Budget of an `Assemble`, in tokens.
+pub const BUDGET_TOKENS: u32 = 1_000_000;
+/// Name of a tokenizer.
+pub const TOKENIZER: usize = 64;
+/// Texts of a `CountTokens`.
+pub const COUNTED_TEXTS: usize = 1_000;
+/// One text of a `CountTokens`.
+pub const COUNTED_TEXT: usize = 1_048_576;
+/// `SpaceSettings.retention_days`.
+pub const RETENTION_DAYS: u32 = 36_525;

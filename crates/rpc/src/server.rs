@@ -1,0 +1,109 @@
+//! gRPC services over the traits of `memfleet-ports`: [`routes`] makes all of them, behind authentication, with bounded
+//! messages and deadlines.
+
+mod assembly;
+mod calls;
+mod maintenance;
+mod memory;
+mod sessions;
+mod spaces;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use memfleet_ports::assembly::Assembly;
+use memfleet_ports::maintenance::Maintenance;
+use memfleet_ports::memory::Memory;
+use tonic::service::{LayerExt, Routes};
+
+use crate::auth::{AuthLayer, Keys};
+use crate::proto::assembly_server::AssemblyServer;
+use crate::proto::maintenance_server::MaintenanceServer;
+use crate::proto::memory_server::MemoryServer;
+use crate::proto::sessions_server::SessionsServer;
+use crate::proto::spaces_server::SpacesServer;
+
+use calls::Calls;
+
+/// What answers the calls.
+#[derive(Clone)]
+pub struct Services {
+    /// The services Memory, Spaces and Sessions.
+    pub memory: Arc<dyn Memory>,
+    /// The service Assembly.
+    pub assembly: Arc<dyn Assembly>,
+    /// The service Maintenance.
+    pub maintenance: Arc<dyn Maintenance>,
+}
+
+/// Bounds of calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bounds {
+    /// Largest message that is accepted, in bytes. Default 16 MiB.
+    pub max_request_bytes: usize,
+    /// Largest message that is sent, in bytes. Default 64 MiB.
+    pub max_response_bytes: usize,
+    /// Time of a call, and of each message of `RememberStream`, whose caller sets no deadline. Default 30 s.
+    pub default_deadline: Duration,
+    /// Longest time of a single call. Default 10 min. Streams last as long as their callers like.
+    pub max_deadline: Duration,
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self {
+            max_request_bytes: 16 << 20,
+            max_response_bytes: 64 << 20,
+            default_deadline: Duration::from_secs(30),
+            max_deadline: Duration::from_secs(600),
+        }
+    }
+}
+
+/// Every service of `memfleet.v1`, behind `keys`. Add health and reflection (of [`crate::proto::DESCRIPTORS`]) beside
+/// them: those stay open.
+pub fn routes(services: Services, keys: Keys, bounds: Bounds) -> Routes {
+    let calls = Calls(bounds);
+    let auth = AuthLayer(keys);
+    let Services {
+        memory,
+        assembly,
+        maintenance,
+    } = services;
+    macro_rules! bounded {
+        ($server:ident, $service:expr) => {
+            auth.named_layer(
+                $server::new($service)
+                    .max_decoding_message_size(bounds.max_request_bytes)
+                    .max_encoding_message_size(bounds.max_response_bytes),
+            )
+        };
+    }
+    Routes::default()
+        .add_service(bounded!(
+            MemoryServer,
+            memory::Service {
+                memory: memory.clone(),
+                calls
+            }
+        ))
+        .add_service(bounded!(
+            SpacesServer,
+            spaces::Service {
+                memory: memory.clone(),
+                calls
+            }
+        ))
+        .add_service(bounded!(
+            SessionsServer,
+            sessions::Service { memory, calls }
+        ))
+        .add_service(bounded!(
+            AssemblyServer,
+            assembly::Service { assembly, calls }
+        ))
+        .add_service(bounded!(
+            MaintenanceServer,
+            maintenance::Service { maintenance, calls }
+        ))
+}

@@ -1,0 +1,59 @@
+//! The service Maintenance.
+
+use std::sync::Arc;
+
+use memfleet_ports::maintenance::Maintenance;
+use tonic::{Request, Response, Status};
+
+use super::calls::{Calls, answer};
+use crate::proto::{self, maintenance_server};
+
+pub(super) struct Service {
+    pub maintenance: Arc<dyn Maintenance>,
+    pub calls: Calls,
+}
+
+#[tonic::async_trait]
+impl maintenance_server::Maintenance for Service {
+    async fn get_status(
+        &self,
+        request: Request<proto::GetStatusRequest>,
+    ) -> Result<Response<proto::GetStatusResponse>, Status> {
+        let (context, ()) = self.calls.open(request)?;
+        answer(
+            context
+                .within("the status", self.maintenance.status(&context))
+                .await,
+        )
+    }
+
+    async fn list_dead_letters(
+        &self,
+        request: Request<proto::ListDeadLettersRequest>,
+    ) -> Result<Response<proto::ListDeadLettersResponse>, Status> {
+        let (context, (space, page)) = self.calls.open(request)?;
+        answer(
+            context
+                .within(
+                    "the dead letters",
+                    self.maintenance.dead_letters(&context, &space, page),
+                )
+                .await,
+        )
+    }
+
+    async fn replay_dead_letters(
+        &self,
+        request: Request<proto::ReplayDeadLettersRequest>,
+    ) -> Result<Response<proto::ReplayDeadLettersResponse>, Status> {
+        let (context, (space, acceptances)) = self.calls.open(request)?;
+        answer(
+            context
+                .within(
+                    "the replay",
+                    self.maintenance.replay(&context, &space, &acceptances),
+                )
+                .await,
+        )
+    }
+}

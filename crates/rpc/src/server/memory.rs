@@ -1,0 +1,216 @@
+//! The service Memory.
+
+use std::sync::Arc;
+
+use futures::{StreamExt, TryStreamExt};
+use memfleet_domain::Fault;
+use memfleet_ports::context::Context;
+use memfleet_ports::memory::{Answers, Memory, Record};
+use tonic::{Request, Response, Status, Streaming};
+
+use super::calls::{Calls, Outbound, answer, at_message, stream};
+use crate::convert::{ImportMessage, accept};
+use crate::proto::{self, memory_server};
+use crate::status;
+
+pub(super) struct Service {
+    pub memory: Arc<dyn Memory>,
+    pub calls: Calls,
+}
+
+#[tonic::async_trait]
+impl memory_server::Memory for Service {
+    async fn remember(
+        &self,
+        request: Request<proto::RememberRequest>,
+    ) -> Result<Response<proto::RememberResponse>, Status> {
+        let (context, request) = self.calls.open(request)?;
+        answer(
+            context
+                .within("the receipt", self.memory.remember(&context, request))
+                .await,
+        )
+    }
+
+    type RememberStreamStream = Outbound<proto::RememberResponse>;
+
+    /// One request at a time: the order inside a session is the order of acceptance.
+    async fn remember_stream(
+        &self,
+        request: Request<Streaming<proto::RememberRequest>>,
+    ) -> Result<Response<Self::RememberStreamStream>, Status> {
+        let writer = Writer {
+            context: self.calls.stream_context(&request)?,
+            memory: self.memory.clone(),
+            calls: self.calls,
+            requests: request.into_inner(),
+            index: 0,
+        };
+        let receipts = futures::stream::try_unfold(writer, async |mut writer| {
+            let Some(request) = writer.requests.message().await? else {
+                return Ok(None);
+            };
+            let receipt = writer.remember(request).await;
+            let receipt =
+                receipt.map_err(|fault| status::from_fault(&at_message(fault, writer.index)))?;
+            writer.index += 1;
+            Ok(Some((receipt, writer)))
+        });
+        Ok(Response::new(Box::pin(receipts)))
+    }
+
+    async fn recall(
+        &self,
+        request: Request<proto::RecallRequest>,
+    ) -> Result<Response<proto::RecallResponse>, Status> {
+        let (context, request) = self.calls.open(request)?;
+        answer(
+            context
+                .within("the search", self.memory.recall(&context, request))
+                .await,
+        )
+    }
+
+    async fn get(
+        &self,
+        request: Request<proto::GetRequest>,
+    ) -> Result<Response<proto::GetResponse>, Status> {
+        let (context, (space, ids, wait_for)) = self.calls.open(request)?;
+        answer(
+            context
+                .within(
+                    "the turns",
+                    self.memory.get(&context, &space, &ids, &wait_for),
+                )
+                .await,
+        )
+    }
+
+    async fn list(
+        &self,
+        request: Request<proto::ListRequest>,
+    ) -> Result<Response<proto::ListResponse>, Status> {
+        let (context, (space, filter, page, wait_for)) = self.calls.open(request)?;
+        let turns = self.memory.list(&context, &space, &filter, page, &wait_for);
+        answer(context.within("the turns", turns).await)
+    }
+
+    async fn history(
+        &self,
+        request: Request<proto::HistoryRequest>,
+    ) -> Result<Response<proto::HistoryResponse>, Status> {
+        let (context, (space, turn)) = self.calls.open(request)?;
+        answer(
+            context
+                .within("the history", self.memory.history(&context, &space, turn))
+                .await,
+        )
+    }
+
+    async fn forget(
+        &self,
+        request: Request<proto::ForgetRequest>,
+    ) -> Result<Response<proto::ForgetResponse>, Status> {
+        let (context, request) = self.calls.open(request)?;
+        answer(
+            context
+                .within("the forgetting", self.memory.forget(&context, request))
+                .await,
+        )
+    }
+
+    type WatchIngestionStream = Outbound<proto::WatchIngestionResponse>;
+
+    async fn watch_ingestion(
+        &self,
+        request: Request<proto::WatchIngestionRequest>,
+    ) -> Result<Response<Self::WatchIngestionStream>, Status> {
+        let (context, (space, batch)) = self.calls.open_stream(request)?;
+        stream(
+            context
+                .within("the states", self.memory.watch(&context, &space, batch))
+                .await,
+        )
+    }
+
+    type ExportStream = Outbound<proto::ExportResponse>;
+
+    async fn export(
+        &self,
+        request: Request<proto::ExportRequest>,
+    ) -> Result<Response<Self::ExportStream>, Status> {
+        let (context, (space, filter)) = self.calls.open_stream(request)?;
+        stream(
+            context
+                .within("the records", self.memory.export(&context, &space, &filter))
+                .await,
+        )
+    }
+
+    async fn import(
+        &self,
+        request: Request<Streaming<proto::ImportRequest>>,
+    ) -> Result<Response<proto::ImportResponse>, Status> {
+        let context = self.calls.stream_context(&request)?;
+        let mut messages = request.into_inner();
+        let Some(first) = messages.message().await? else {
+            return Err(status::from_fault(&unnamed_space()));
+        };
+        let space =
+            match accept(first).map_err(|fault| status::from_fault(&at_message(fault, 0)))? {
+                ImportMessage::Space(space) => space,
+                ImportMessage::Record(_) => {
+                    return Err(status::from_fault(&at_message(unnamed_space(), 0)));
+                }
+            };
+        answer(
+            context
+                .within(
+                    "the import",
+                    self.memory.import(&context, &space, records(messages)),
+                )
+                .await,
+        )
+    }
+}
+
+/// The state of a `RememberStream`.
+struct Writer {
+    context: Context,
+    memory: Arc<dyn Memory>,
+    calls: Calls,
+    requests: Streaming<proto::RememberRequest>,
+    index: u64,
+}
+
+impl Writer {
+    async fn remember(
+        &self,
+        request: proto::RememberRequest,
+    ) -> Result<proto::RememberResponse, Fault> {
+        let context = self.calls.message_context(&self.context);
+        let receipt = self.memory.remember(&context, accept(request)?);
+        context.within("the receipt", receipt).await.map(Into::into)
+    }
+}
+
+fn unnamed_space() -> Fault {
+    Fault::invalid("space", "must come in the first message")
+}
+
+/// The records after the first message.
+fn records(messages: Streaming<proto::ImportRequest>) -> Answers<Record> {
+    let numbered = messages
+        .map_err(|status| status::to_fault(&status))
+        .zip(futures::stream::iter(1..));
+    Box::pin(
+        numbered.map(|(message, index): (_, u64)| match accept(message?) {
+            Ok(ImportMessage::Record(record)) => Ok(record),
+            Ok(ImportMessage::Space(_)) => Err(at_message(
+                Fault::invalid("space", "must come in the first message only"),
+                index,
+            )),
+            Err(fault) => Err(at_message(fault, index)),
+        }),
+    )
+}

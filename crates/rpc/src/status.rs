@@ -1,0 +1,125 @@
+//! Faults on the wire: a gRPC status with `google.rpc` details, and back without a loss.
+
+use std::collections::BTreeMap;
+use std::error::Error;
+
+use memfleet_domain::fault::FieldViolation;
+use memfleet_domain::{Fault, FaultKind};
+use tonic::{Code, Status};
+use tonic_types::{ErrorDetails, StatusExt};
+
+/// Domain of the `google.rpc.ErrorInfo` of every fault.
+pub const DOMAIN: &str = "memfleet";
+
+/// Longest message that a status carries, in bytes. It travels in HTTP headers, which many clients cap at 8 KiB.
+const MESSAGE: usize = 1_024;
+
+/// Every kind.
+#[cfg(test)]
+pub(crate) const KINDS: [FaultKind; 11] = [
+    FaultKind::InvalidArgument,
+    FaultKind::NotFound,
+    FaultKind::AlreadyExists,
+    FaultKind::FailedPrecondition,
+    FaultKind::ResourceExhausted,
+    FaultKind::Unavailable,
+    FaultKind::DeadlineExceeded,
+    FaultKind::Unauthenticated,
+    FaultKind::PermissionDenied,
+    FaultKind::DataLoss,
+    FaultKind::Internal,
+];
+
+/// The canonical code of a kind.
+pub fn code(kind: FaultKind) -> Code {
+    match kind {
+        FaultKind::InvalidArgument => Code::InvalidArgument,
+        FaultKind::NotFound => Code::NotFound,
+        FaultKind::AlreadyExists => Code::AlreadyExists,
+        FaultKind::FailedPrecondition => Code::FailedPrecondition,
+        FaultKind::ResourceExhausted => Code::ResourceExhausted,
+        FaultKind::Unavailable => Code::Unavailable,
+        FaultKind::DeadlineExceeded => Code::DeadlineExceeded,
+        FaultKind::Unauthenticated => Code::Unauthenticated,
+        FaultKind::PermissionDenied => Code::PermissionDenied,
+        FaultKind::DataLoss => Code::DataLoss,
+        FaultKind::Internal => Code::Internal,
+    }
+}
+
+/// The status of a fault: its message, `ErrorInfo`, and `BadRequest` and `RetryInfo` where it has fields and a time.
+pub fn from_fault(fault: &Fault) -> Status {
+    let metadata = fault
+        .metadata
+        .clone()
+        .into_iter()
+        .collect::<std::collections::HashMap<_, _>>();
+    let mut details = ErrorDetails::with_error_info(fault.reason.as_ref(), DOMAIN, metadata);
+    for violation in &fault.fields {
+        details.add_bad_request_violation(&violation.field, &violation.description);
+    }
+    if fault.retry_after.is_some() {
+        details.set_retry_info(fault.retry_after);
+    }
+    let message = &fault.message[..fault.message.floor_char_boundary(MESSAGE)];
+    Status::with_error_details(code(fault.kind), message, details)
+}
+
+/// The fault that a status tells of. One without details, from a proxy or the transport, gets a reason of its own.
+pub fn to_fault(status: &Status) -> Fault {
+    let details = status.get_error_details();
+    let (kind, reason) = origin(status);
+    let mut fault = Fault::new(kind, reason, status.message());
+    if let Some(info) = details.error_info().filter(|info| info.domain == DOMAIN) {
+        fault.reason = info.reason.clone().into();
+        fault.metadata = info
+            .metadata
+            .clone()
+            .into_iter()
+            .collect::<BTreeMap<_, _>>();
+    }
+    let violations = details
+        .bad_request()
+        .map(|request| request.field_violations.as_slice());
+    fault.fields = violations
+        .unwrap_or_default()
+        .iter()
+        .map(|violation| FieldViolation {
+            field: violation.field.clone(),
+            description: violation.description.clone(),
+        })
+        .collect();
+    fault.retry_after = details.retry_info().and_then(|info| info.retry_delay);
+    fault
+}
+
+/// The kind of a status, and the reason of one that names none.
+fn origin(status: &Status) -> (FaultKind, &'static str) {
+    if status
+        .source()
+        .is_some_and(|source| source.is::<tonic::transport::Error>())
+    {
+        return (FaultKind::Unavailable, "CONNECTION_FAILED");
+    }
+    match status.code() {
+        Code::InvalidArgument => (FaultKind::InvalidArgument, "INVALID_ARGUMENT"),
+        Code::OutOfRange => (FaultKind::InvalidArgument, "OUT_OF_RANGE"),
+        Code::NotFound => (FaultKind::NotFound, "NOT_FOUND"),
+        Code::AlreadyExists => (FaultKind::AlreadyExists, "ALREADY_EXISTS"),
+        Code::FailedPrecondition => (FaultKind::FailedPrecondition, "FAILED_PRECONDITION"),
+        Code::Unimplemented => (FaultKind::FailedPrecondition, "UNIMPLEMENTED"),
+        Code::ResourceExhausted => (FaultKind::ResourceExhausted, "RESOURCE_EXHAUSTED"),
+        Code::Unavailable => (FaultKind::Unavailable, "UNAVAILABLE"),
+        Code::Aborted => (FaultKind::Unavailable, "ABORTED"),
+        Code::Cancelled => (FaultKind::Unavailable, "CANCELLED"),
+        Code::DeadlineExceeded => (FaultKind::DeadlineExceeded, "DEADLINE_EXCEEDED"),
+        Code::Unauthenticated => (FaultKind::Unauthenticated, "UNAUTHENTICATED"),
+        Code::PermissionDenied => (FaultKind::PermissionDenied, "PERMISSION_DENIED"),
+        Code::DataLoss => (FaultKind::DataLoss, "DATA_LOSS"),
+        Code::Internal => (FaultKind::Internal, "INTERNAL"),
+        Code::Ok | Code::Unknown => (FaultKind::Internal, "UNKNOWN"),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,504 @@
+//! Random domain values for the property tests.
+
+use memfleet_domain::Timestamp;
+use memfleet_domain::embedding::EmbeddingSpace;
+use memfleet_domain::ids::{
+    BatchId, ExternalId, IdempotencyKey, SessionId, SpaceId, Speaker, TenantId, TurnId,
+};
+use memfleet_domain::ingestion::{Batch, Receipt, TurnReceipt, TurnState};
+use memfleet_domain::space::{Session, Space, SpaceSettings};
+use memfleet_domain::time::{AsOf, TimeRange};
+use memfleet_domain::turn::{
+    AcceptedTurn, Content, Media, Metadata, Replacement, Role, Trust, Turn,
+};
+use memfleet_domain::{Fault, Scope};
+use memfleet_ports::assembly::{AssembleRequest, Assembled, AssembledItem};
+use memfleet_ports::erasure::Erased;
+use memfleet_ports::filter::TurnFilter;
+use memfleet_ports::ledger::{Page, PageToken};
+use memfleet_ports::maintenance::{Part, Status};
+use memfleet_ports::memory::{NewTurn, RecallRequest, Record, RememberRequest};
+use memfleet_ports::queue::{DeadLetter, Depth};
+use memfleet_ports::refresher::{ForgetReceipt, ForgetRequest};
+use memfleet_ports::retriever::{Found, Hit, Query, SignalScore};
+use proptest::collection::{btree_map, vec};
+use proptest::option;
+use proptest::prelude::*;
+
+fn named<T: std::fmt::Debug>(
+    make: fn(String) -> Result<T, memfleet_domain::ids::NameError>,
+) -> impl Strategy<Value = T> {
+    "[\\p{L}\\p{N} ._-]{0,12}[\\p{L}\\p{N}]".prop_map(move |text| make(text).unwrap())
+}
+
+fn space_name() -> impl Strategy<Value = SpaceId> {
+    named(SpaceId::new)
+}
+
+fn turn_id() -> impl Strategy<Value = TurnId> {
+    any::<[u8; 16]>().prop_map(TurnId::from_bytes)
+}
+
+fn batch_id() -> impl Strategy<Value = BatchId> {
+    any::<[u8; 16]>().prop_map(BatchId::from_bytes)
+}
+
+fn words() -> impl Strategy<Value = String> {
+    any::<String>().prop_map(|text| text + "x")
+}
+
+/// Any microsecond of the years 1 to 9999.
+fn instant() -> impl Strategy<Value = Timestamp> {
+    (-62_135_596_800_000_000_i64..253_402_300_800_000_000)
+        .prop_map(|microseconds| Timestamp::from_timestamp_micros(microseconds).unwrap())
+}
+
+fn role() -> impl Strategy<Value = Role> {
+    prop::sample::select(vec![Role::User, Role::Assistant, Role::System, Role::Tool])
+}
+
+fn trust() -> impl Strategy<Value = Trust> {
+    prop::sample::select(vec![Trust::User, Trust::Assistant, Trust::Tool, Trust::Web])
+}
+
+fn metadata() -> impl Strategy<Value = Metadata> {
+    btree_map(".{1,8}", any::<String>(), 0..4)
+}
+
+fn content() -> impl Strategy<Value = Content> {
+    let media =
+        (words(), any::<String>(), any::<String>()).prop_map(|(uri, mime_type, caption)| Media {
+            uri,
+            mime_type,
+            caption,
+        });
+    (words(), vec(media, 0..3)).prop_map(|(text, media)| Content { text, media })
+}
+
+fn new_turn() -> impl Strategy<Value = NewTurn> {
+    let who = (
+        named(SessionId::new),
+        option::of(named(ExternalId::new)),
+        named(Speaker::new),
+        role(),
+        trust(),
+    );
+    (
+        who,
+        content(),
+        option::of(instant()),
+        metadata(),
+        option::of(turn_id()),
+    )
+        .prop_map(
+            |(
+                (session, external_id, speaker, role, trust),
+                content,
+                event_time,
+                metadata,
+                replaces,
+            )| NewTurn {
+                session,
+                external_id,
+                speaker,
+                role,
+                content,
+                event_time,
+                metadata,
+                trust,
+                replaces,
+            },
+        )
+}
+
+fn accepted() -> impl Strategy<Value = AcceptedTurn> {
+    (new_turn(), turn_id(), instant()).prop_map(|(turn, id, recorded_at)| AcceptedTurn {
+        id,
+        session: turn.session,
+        external_id: turn.external_id,
+        speaker: turn.speaker,
+        role: turn.role,
+        content: turn.content,
+        event_time: turn.event_time,
+        recorded_at,
+        metadata: turn.metadata,
+        trust: turn.trust,
+        replaces: turn.replaces,
+    })
+}
+
+pub(crate) fn turn() -> impl Strategy<Value = Turn> {
+    let replaced = option::of((turn_id(), instant()).prop_map(|(by, at)| Replacement { by, at }));
+    (accepted(), any::<u32>(), replaced).prop_map(|(accepted, position, replaced)| Turn {
+        accepted,
+        position,
+        replaced,
+    })
+}
+
+pub(crate) fn remember() -> impl Strategy<Value = RememberRequest> {
+    (
+        space_name(),
+        vec(new_turn(), 1..4),
+        option::of(named(IdempotencyKey::new)),
+    )
+        .prop_map(|(space, turns, idempotency_key)| RememberRequest {
+            space,
+            turns,
+            idempotency_key,
+        })
+}
+
+pub(crate) fn filter() -> impl Strategy<Value = TurnFilter> {
+    let names = (
+        vec(turn_id(), 0..3),
+        vec(named(SessionId::new), 0..3),
+        vec(named(SessionId::new), 0..3),
+        vec(named(Speaker::new), 0..3),
+        vec(role(), 0..3),
+    );
+    let range = option::of((instant(), 1..1_000_000_i64)).prop_map(|range| match range {
+        Some((start, length)) => TimeRange {
+            start: Some(start),
+            end: (start + chrono::TimeDelta::microseconds(length)).into(),
+        },
+        None => TimeRange::default(),
+    });
+    let within = range.prop_filter("ends in year 9999", |range| {
+        range
+            .end
+            .is_none_or(|end| end.timestamp() <= 253_402_300_799)
+    });
+    let as_of =
+        (option::of(instant()), option::of(instant())).prop_map(|(known_at, happened_by)| AsOf {
+            known_at,
+            happened_by,
+        });
+    (names, within, metadata(), as_of, any::<bool>()).prop_map(
+        |(
+            (turns, sessions, excluded_sessions, speakers, roles),
+            time,
+            metadata,
+            as_of,
+            include_replaced,
+        )| TurnFilter {
+            turns,
+            sessions,
+            excluded_sessions,
+            speakers,
+            roles,
+            time,
+            metadata: metadata.into_iter().collect(),
+            as_of,
+            include_replaced,
+        },
+    )
+}
+
+fn query() -> impl Strategy<Value = Query> {
+    let amounts = (1..=1_000_u32, 0..=10_u32, any::<bool>());
+    (
+        words(),
+        vec(space_name(), 1..4),
+        filter(),
+        amounts,
+        option::of(instant()),
+    )
+        .prop_map(
+            |(text, spaces, filter, (k, neighbours, explain), now)| Query {
+                text,
+                spaces,
+                filter,
+                k,
+                neighbours,
+                now,
+                explain,
+            },
+        )
+}
+
+pub(crate) fn recall() -> impl Strategy<Value = RecallRequest> {
+    (query(), vec(batch_id(), 0..3)).prop_map(|(query, wait_for)| RecallRequest { query, wait_for })
+}
+
+pub(crate) fn assemble() -> impl Strategy<Value = AssembleRequest> {
+    let bounds = (
+        1..=1_000_000_u32,
+        option::of(1..100_u32),
+        option::of(1..100_u32),
+        any::<bool>(),
+    );
+    (query(), bounds, "[a-z0-9_]{1,12}", vec(batch_id(), 0..3)).prop_map(
+        |(query, (budget_tokens, max_items, max_item_tokens, excerpts), tokenizer, wait_for)| {
+            AssembleRequest {
+                query: Query {
+                    explain: false,
+                    ..query
+                },
+                budget_tokens,
+                tokenizer,
+                max_items,
+                max_item_tokens,
+                excerpts,
+                wait_for,
+            }
+        },
+    )
+}
+
+pub(crate) fn forget() -> impl Strategy<Value = ForgetRequest> {
+    (space_name(), filter(), any::<bool>()).prop_map(|(space, filter, dry_run)| ForgetRequest {
+        space,
+        everything: filter.is_everything(),
+        filter,
+        dry_run,
+    })
+}
+
+pub(crate) fn forgotten() -> impl Strategy<Value = ForgetReceipt> {
+    let counts = (any::<u64>(), any::<u64>(), any::<bool>(), any::<bool>());
+    (
+        vec(turn_id(), 0..4),
+        vec(named(SessionId::new), 0..4),
+        counts,
+    )
+        .prop_map(
+            |(turns, emptied_sessions, (passages, undelivered, space, dry_run))| ForgetReceipt {
+                erased: Erased {
+                    turns,
+                    emptied_sessions,
+                    passages,
+                    undelivered,
+                    space,
+                },
+                dry_run,
+            },
+        )
+}
+
+pub(crate) fn found() -> impl Strategy<Value = Found> {
+    let signal =
+        ("[a-z_]{1,9}", -9.0..9.0_f32, -9.0..9.0_f32).prop_map(|(signal, value, contribution)| {
+            SignalScore {
+                signal: signal.into(),
+                value,
+                contribution,
+            }
+        });
+    let hit = (
+        space_name(),
+        turn(),
+        -9.0..9.0_f32,
+        any::<(u32, u32)>(),
+        vec(signal, 0..3),
+        vec(turn(), 0..2),
+    )
+        .prop_map(|(space, turn, score, passage, signals, neighbours)| Hit {
+            space,
+            turn,
+            score,
+            passage,
+            signals,
+            neighbours,
+        });
+    (vec(hit, 0..3), vec(any::<String>(), 0..2), any::<u64>()).prop_map(
+        |(hits, degraded, searched)| Found {
+            hits,
+            degraded,
+            searched,
+        },
+    )
+}
+
+pub(crate) fn assembled() -> impl Strategy<Value = Assembled> {
+    let item = (
+        space_name(),
+        turn_id(),
+        -9.0..9.0_f32,
+        any::<u32>(),
+        any::<bool>(),
+    )
+        .prop_map(|(space, turn, score, tokens, excerpt)| AssembledItem {
+            space,
+            turn,
+            score,
+            tokens,
+            excerpt,
+        });
+    (
+        any::<String>(),
+        any::<u32>(),
+        vec(item, 0..4),
+        any::<u32>(),
+        vec(any::<String>(), 0..2),
+    )
+        .prop_map(|(block, tokens, items, left_out, degraded)| Assembled {
+            block,
+            tokens,
+            items,
+            left_out,
+            degraded,
+        })
+}
+
+fn turn_receipt() -> impl Strategy<Value = TurnReceipt> {
+    let states = vec![
+        TurnState::Queued,
+        TurnState::Stored,
+        TurnState::DeadLettered,
+        TurnState::Forgotten,
+    ];
+    (turn_id(), prop::sample::select(states), option::of(words()))
+        .prop_map(|(id, state, reason)| TurnReceipt { id, state, reason })
+}
+
+pub(crate) fn receipt() -> impl Strategy<Value = Receipt> {
+    (batch_id(), vec(turn_receipt(), 0..4), any::<bool>()).prop_map(|(batch, turns, duplicate)| {
+        Receipt {
+            batch,
+            turns,
+            duplicate,
+        }
+    })
+}
+
+fn settings() -> impl Strategy<Value = SpaceSettings> {
+    let zones = prop::sample::select(vec![
+        "UTC",
+        "Europe/Zurich",
+        "America/Argentina/Ushuaia",
+        "Asia/Kolkata",
+    ]);
+    (option::of("[a-z]{2}"), zones, option::of(1..=36_525_u32)).prop_map(
+        |(language, zone, retention_days)| SpaceSettings {
+            language,
+            time_zone: zone.parse().unwrap(),
+            retention_days,
+        },
+    )
+}
+
+pub(crate) fn space() -> impl Strategy<Value = Space> {
+    (
+        space_name(),
+        settings(),
+        instant(),
+        any::<(u64, u64)>(),
+        option::of(instant()),
+    )
+        .prop_map(
+            |(id, settings, created_at, (sessions, turns), last_turn_at)| Space {
+                id,
+                settings,
+                created_at,
+                sessions,
+                turns,
+                last_turn_at,
+            },
+        )
+}
+
+pub(crate) fn session() -> impl Strategy<Value = Session> {
+    (named(SessionId::new), any::<u64>(), instant(), instant()).prop_map(
+        |(id, turns, first_turn_at, last_turn_at)| Session {
+            id,
+            turns,
+            first_turn_at,
+            last_turn_at,
+        },
+    )
+}
+
+pub(crate) fn record() -> impl Strategy<Value = Record> {
+    prop_oneof![
+        (space_name(), settings()).prop_map(|(name, settings)| Record::Space(name, settings)),
+        turn().prop_map(|turn| Record::Turn(Box::new(turn))),
+    ]
+}
+
+pub(crate) fn status() -> impl Strategy<Value = Status> {
+    let part = (words(), option::of(words())).prop_map(|(name, trouble)| Part { name, trouble });
+    let queue = (any::<(u64, u64, u64)>(), option::of(instant())).prop_map(
+        |((batches, turns, dead_letters), oldest)| Depth {
+            batches,
+            turns,
+            oldest,
+            dead_letters,
+        },
+    );
+    (any::<[String; 5]>(), vec(part, 0..3), queue).prop_map(
+        |([version, model, revision, recipe, projection], parts, queue)| Status {
+            version,
+            embedding_space: EmbeddingSpace {
+                model,
+                revision,
+                recipe,
+                projection,
+            },
+            parts,
+            queue,
+        },
+    )
+}
+
+/// A letter of the tenant `default`.
+pub(crate) fn dead_letter() -> impl Strategy<Value = DeadLetter> {
+    (
+        space_name(),
+        batch_id(),
+        vec(accepted(), 0..3),
+        any::<(u64, u32, String)>(),
+        instant(),
+    )
+        .prop_map(
+            |(space, id, turns, (acceptance, attempts, reason), failed_at)| DeadLetter {
+                acceptance,
+                batch: Batch {
+                    id,
+                    scope: Scope {
+                        tenant: TenantId::new("default").unwrap(),
+                        space,
+                    },
+                    turns,
+                },
+                reason,
+                failed_at,
+                attempts,
+            },
+        )
+}
+
+pub(crate) fn page<T: std::fmt::Debug + Clone>(
+    item: impl Strategy<Value = T>,
+) -> impl Strategy<Value = Page<T>> {
+    (vec(item, 0..3), option::of(words().prop_map(PageToken)))
+        .prop_map(|(items, next)| Page { items, next })
+}
+
+pub(crate) fn fault() -> impl Strategy<Value = Fault> {
+    let fields = vec((any::<String>(), any::<String>()), 0..4);
+    let kind = prop::sample::select(crate::status::KINDS.to_vec());
+    let wait = option::of((0..100_000_u64, 0..1_000_000_000_u32));
+    (
+        kind,
+        "[A-Z_]{1,20}",
+        any::<String>(),
+        fields,
+        metadata(),
+        wait,
+    )
+        .prop_map(|(kind, reason, message, fields, metadata, wait)| Fault {
+            fields: fields
+                .into_iter()
+                .map(
+                    |(field, description)| memfleet_domain::fault::FieldViolation {
+                        field,
+                        description,
+                    },
+                )
+                .collect(),
+            metadata,
+            retry_after: wait.map(|(seconds, nanos)| std::time::Duration::new(seconds, nanos)),
+            ..Fault::new(kind, reason, message)
+        })
+}

@@ -1,0 +1,126 @@
+//! Who calls, until when, and how much.
+
+use std::time::Duration;
+
+use memfleet_domain::FaultKind;
+use memfleet_ports::assembly::Assembly;
+use memfleet_ports::context::Context;
+use memfleet_ports::maintenance::Maintenance;
+use memfleet_ports::memory::Memory;
+use memfleet_rpc::Client;
+use memfleet_rpc::auth::{KeyHash, Keys};
+use memfleet_rpc::server::Bounds;
+use tonic::transport::Endpoint;
+use tonic_health::pb::HealthCheckRequest;
+use tonic_health::pb::health_client::HealthClient;
+
+use crate::calls::{recall, remember};
+use crate::{connected, context, serve, tenant};
+
+fn keys() -> Keys {
+    Keys::new([(tenant("acme"), KeyHash::of("secret"))])
+}
+
+#[tokio::test]
+async fn the_key_decides_the_tenant_whatever_the_caller_says() {
+    let (node, url) = serve(keys(), Bounds::default()).await;
+    let client = Client::connect(&url, Some("secret")).await.unwrap();
+    client.status(&context()).await.unwrap();
+    assert_eq!(node.last().0, "acme");
+}
+
+#[tokio::test]
+async fn without_a_known_key_no_call_reaches_the_node() {
+    let (node, url) = serve(keys(), Bounds::default()).await;
+    for (key, reason) in [
+        (None, "CREDENTIAL_MISSING"),
+        (Some("guess"), "CREDENTIAL_UNKNOWN"),
+    ] {
+        let client = Client::connect(&url, key).await.unwrap();
+        let fault = client.recall(&context(), recall("ada")).await.unwrap_err();
+        assert_eq!(
+            (fault.kind, fault.reason.as_ref()),
+            (FaultKind::Unauthenticated, reason)
+        );
+        assert_eq!(client.status(&context()).await.unwrap_err().reason, reason);
+        let counted = client
+            .count_tokens(&context(), "o200k_base", &["a".into()])
+            .await;
+        assert_eq!(counted.unwrap_err().reason, reason);
+    }
+    assert!(node.asked.lock().unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn health_stays_open() {
+    let (_, url) = serve(keys(), Bounds::default()).await;
+    let channel = Endpoint::from_shared(url).unwrap().connect_lazy();
+    let mut health = HealthClient::new(channel);
+    assert!(health.check(HealthCheckRequest::default()).await.is_ok());
+}
+
+#[tokio::test]
+async fn the_deadline_travels_and_the_server_says_what_it_waited_for() {
+    let (node, client) = connected().await;
+    let brief = Context::new(tenant("default"), Duration::from_millis(400));
+    let fault = client.recall(&brief, recall("slow")).await.unwrap_err();
+    assert_eq!(
+        (fault.kind, fault.reason.as_ref()),
+        (FaultKind::DeadlineExceeded, "DEADLINE_EXCEEDED")
+    );
+    assert!(fault.message.contains("the search"), "{fault}");
+    assert!(node.budget.lock().unwrap().unwrap() < Duration::from_millis(400));
+    node.dropped.notified().await;
+}
+
+#[tokio::test]
+async fn the_server_bounds_the_deadline() {
+    let bounds = Bounds {
+        max_deadline: Duration::from_millis(100),
+        ..Bounds::default()
+    };
+    let (node, url) = serve(Keys::default(), bounds).await;
+    let client = Client::connect(&url, None).await.unwrap();
+    let fault = client
+        .remember(&context(), remember("slow"))
+        .await
+        .unwrap_err();
+    assert_eq!(fault.kind, FaultKind::DeadlineExceeded);
+    assert!(node.budget.lock().unwrap().unwrap() <= Duration::from_millis(100));
+}
+
+#[tokio::test]
+async fn a_message_over_the_bound_is_refused() {
+    let bounds = Bounds {
+        max_request_bytes: 1024,
+        ..Bounds::default()
+    };
+    let (_, url) = serve(Keys::default(), bounds).await;
+    let client = Client::connect(&url, None).await.unwrap();
+    let mut request = remember("ada");
+    request.turns[0].content.text = "x".repeat(2_000);
+    let fault = client.remember(&context(), request).await.unwrap_err();
+    assert_eq!(
+        (fault.kind, fault.reason.as_ref()),
+        (FaultKind::InvalidArgument, "OUT_OF_RANGE")
+    );
+}
+
+#[tokio::test]
+async fn a_node_that_is_not_there_is_unavailable() {
+    let free = std::net::TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap();
+    let fault = Client::connect(&format!("http://{free}"), None)
+        .await
+        .unwrap_err();
+    assert_eq!(
+        (fault.kind, fault.reason.as_ref()),
+        (FaultKind::Unavailable, "CONNECTION_FAILED")
+    );
+    for malformed in ["", "localhost", "ftp://localhost"] {
+        let fault = Client::connect(malformed, None).await.unwrap_err();
+        assert_eq!(fault.kind, FaultKind::InvalidArgument, "{malformed}");
+    }
+}

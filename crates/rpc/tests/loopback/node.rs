@@ -1,0 +1,473 @@
+//! A node that notes what it is asked and answers from a script: the space `slow` never answers, `missing` does not exist.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures::{StreamExt, stream};
+use memfleet_domain::embedding::EmbeddingSpace;
+use memfleet_domain::ids::{BatchId, SessionId, SpaceId, Speaker, TurnId};
+use memfleet_domain::ingestion::{Batch, Receipt, TurnReceipt, TurnState};
+use memfleet_domain::space::{Session, Space, SpaceSettings};
+use memfleet_domain::turn::{AcceptedTurn, Content, Role, Trust, Turn};
+use memfleet_domain::{Fault, FaultKind, Timestamp};
+use memfleet_ports::assembly::{AssembleRequest, Assembled, Assembly};
+use memfleet_ports::context::Context;
+use memfleet_ports::erasure::Erased;
+use memfleet_ports::filter::TurnFilter;
+use memfleet_ports::ledger::{Page, PageToken};
+use memfleet_ports::maintenance::{Maintenance, Part, Status};
+use memfleet_ports::memory::{
+    Answers, Imported, Memory, PageRequest, RecallRequest, Record, RememberRequest,
+};
+use memfleet_ports::queue::{DeadLetter, Depth};
+use memfleet_ports::refresher::{ForgetReceipt, ForgetRequest};
+use memfleet_ports::retriever::{Found, Hit, SignalScore};
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+#[derive(Default)]
+pub struct Node {
+    /// What was asked, each with its tenant.
+    pub asked: Mutex<Vec<(String, String)>>,
+    /// Time that the last call had.
+    pub budget: Mutex<Option<Duration>>,
+    /// Told when a call to `slow` arrives, and when it is dropped.
+    pub begun: Notify,
+    pub dropped: Arc<Notify>,
+}
+
+/// Tells when the work that holds it is dropped.
+struct Held(Arc<Notify>);
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.0.notify_one();
+    }
+}
+
+impl Node {
+    /// Notes the call; fails or never answers where the script says so.
+    async fn asked(&self, context: &Context, space: &SpaceId, what: String) -> Result<(), Fault> {
+        self.note(context, what);
+        match space.as_str() {
+            "slow" => {
+                let _held = Held(self.dropped.clone());
+                self.begun.notify_one();
+                std::future::pending().await
+            }
+            "missing" => Err(missing()),
+            _ => Ok(()),
+        }
+    }
+
+    fn note(&self, context: &Context, what: String) {
+        *self.budget.lock().unwrap() =
+            Some(context.deadline.saturating_duration_since(Instant::now()));
+        self.asked
+            .lock()
+            .unwrap()
+            .push((context.tenant.to_string(), what));
+    }
+
+    pub fn last(&self) -> (String, String) {
+        self.asked.lock().unwrap().last().cloned().unwrap()
+    }
+}
+
+pub fn missing() -> Fault {
+    Fault::not_found("the space `missing`")
+        .with("space", "missing")
+        .retry_after(Duration::from_millis(20))
+}
+
+pub fn space(name: &str) -> SpaceId {
+    SpaceId::new(name).unwrap()
+}
+
+pub fn instant() -> Timestamp {
+    Timestamp::from_timestamp_micros(1_700_000_000_000_001).unwrap()
+}
+
+pub fn turn_id() -> TurnId {
+    TurnId::from_bytes([7; 16])
+}
+
+pub fn batch() -> BatchId {
+    BatchId::from_bytes([9; 16])
+}
+
+pub fn turn(text: &str) -> Turn {
+    let accepted = AcceptedTurn {
+        id: turn_id(),
+        session: SessionId::new("s1").unwrap(),
+        external_id: None,
+        speaker: Speaker::new("Ada").unwrap(),
+        role: Role::User,
+        content: Content {
+            text: text.into(),
+            media: vec![],
+        },
+        event_time: None,
+        recorded_at: instant(),
+        metadata: [("k".to_owned(), "v".to_owned())].into(),
+        trust: Trust::User,
+        replaces: None,
+    };
+    Turn {
+        accepted,
+        position: 3,
+        replaced: None,
+    }
+}
+
+pub fn receipt(index: usize) -> Receipt {
+    let turn = TurnReceipt {
+        id: turn_id(),
+        state: TurnState::Queued,
+        reason: None,
+    };
+    Receipt {
+        batch: batch(),
+        turns: vec![turn; index],
+        duplicate: false,
+    }
+}
+
+pub fn states() -> Vec<TurnReceipt> {
+    let state = |state, reason: Option<&str>| TurnReceipt {
+        id: turn_id(),
+        state,
+        reason: reason.map(Into::into),
+    };
+    vec![
+        state(TurnState::Queued, None),
+        state(TurnState::DeadLettered, Some("IDENTITY_CONFLICT: taken")),
+    ]
+}
+
+pub fn records() -> Vec<Record> {
+    let settings = SpaceSettings {
+        language: Some("de".into()),
+        ..Default::default()
+    };
+    vec![
+        Record::Space(space("ada"), settings),
+        Record::Turn(Box::new(turn("exported"))),
+    ]
+}
+
+pub fn found() -> Found {
+    let signal = SignalScore {
+        signal: "maxsim_window".into(),
+        value: 0.5,
+        contribution: 0.25,
+    };
+    let hit = Hit {
+        space: space("ada"),
+        turn: turn("found"),
+        score: 1.5,
+        passage: (1, 4),
+        signals: vec![signal],
+        neighbours: vec![turn("next to it")],
+    };
+    Found {
+        hits: vec![hit],
+        degraded: vec!["vectors: 1 turn is not embedded yet".into()],
+        searched: 12,
+    }
+}
+
+pub fn listed() -> Space {
+    Space {
+        id: space("ada"),
+        settings: SpaceSettings::default(),
+        created_at: instant(),
+        sessions: 1,
+        turns: 2,
+        last_turn_at: None,
+    }
+}
+
+pub fn session() -> Session {
+    Session {
+        id: SessionId::new("s1").unwrap(),
+        turns: 2,
+        first_turn_at: instant(),
+        last_turn_at: instant(),
+    }
+}
+
+pub fn page<T>(item: T) -> Page<T> {
+    Page {
+        items: vec![item],
+        next: Some(PageToken("next".into())),
+    }
+}
+
+pub fn erased() -> Erased {
+    Erased {
+        turns: vec![turn_id()],
+        passages: 1,
+        ..Default::default()
+    }
+}
+
+pub fn status() -> Status {
+    let embedding_space = EmbeddingSpace {
+        model: "m".into(),
+        revision: "1".into(),
+        recipe: "int8-1".into(),
+        projection: "pca64-1".into(),
+    };
+    let parts = vec![Part {
+        name: "store".into(),
+        trouble: None,
+    }];
+    Status {
+        version: "0.1.0".into(),
+        embedding_space,
+        parts,
+        queue: Depth {
+            batches: 4,
+            ..Default::default()
+        },
+    }
+}
+
+pub fn letter(context: &Context) -> DeadLetter {
+    let scope = context.scope(&space("ada"));
+    DeadLetter {
+        acceptance: 5,
+        batch: Batch {
+            id: batch(),
+            scope,
+            turns: vec![turn("refused").accepted],
+        },
+        reason: "IDENTITY_CONFLICT: taken".into(),
+        failed_at: instant(),
+        attempts: 2,
+    }
+}
+
+pub fn assembled() -> Assembled {
+    Assembled {
+        block: "Ada: hi".into(),
+        tokens: 4,
+        left_out: 1,
+        ..Default::default()
+    }
+}
+
+#[async_trait]
+impl Memory for Node {
+    async fn remember(
+        &self,
+        context: &Context,
+        request: RememberRequest,
+    ) -> Result<Receipt, Fault> {
+        self.asked(context, &request.space, format!("{request:?}"))
+            .await?;
+        Ok(receipt(request.turns.len()))
+    }
+
+    async fn recall(&self, context: &Context, request: RecallRequest) -> Result<Found, Fault> {
+        self.asked(context, &request.query.spaces[0], format!("{request:?}"))
+            .await?;
+        Ok(found())
+    }
+
+    async fn get(
+        &self,
+        context: &Context,
+        space: &SpaceId,
+        ids: &[TurnId],
+        wait_for: &[BatchId],
+    ) -> Result<Vec<Turn>, Fault> {
+        self.asked(context, space, format!("{ids:?} {wait_for:?}"))
+            .await?;
+        Ok(vec![turn("got")])
+    }
+
+    async fn list(
+        &self,
+        context: &Context,
+        space: &SpaceId,
+        filter: &TurnFilter,
+        page_request: PageRequest,
+        wait_for: &[BatchId],
+    ) -> Result<Page<Turn>, Fault> {
+        self.asked(
+            context,
+            space,
+            format!("{filter:?} {page_request:?} {wait_for:?}"),
+        )
+        .await?;
+        Ok(page(turn("listed")))
+    }
+
+    async fn history(
+        &self,
+        context: &Context,
+        space: &SpaceId,
+        id: TurnId,
+    ) -> Result<Vec<Turn>, Fault> {
+        self.asked(context, space, format!("{id:?}")).await?;
+        Ok(vec![turn("old"), turn("new")])
+    }
+
+    async fn forget(
+        &self,
+        context: &Context,
+        request: ForgetRequest,
+    ) -> Result<ForgetReceipt, Fault> {
+        self.asked(context, &request.space, format!("{request:?}"))
+            .await?;
+        Ok(ForgetReceipt {
+            erased: erased(),
+            dry_run: request.dry_run,
+        })
+    }
+
+    async fn watch(
+        &self,
+        context: &Context,
+        space: &SpaceId,
+        batch: BatchId,
+    ) -> Result<Answers<TurnReceipt>, Fault> {
+        self.note(context, format!("{batch:?}"));
+        let states = stream::iter(states()).map(Ok);
+        if space.as_str() == "slow" {
+            let held = Held(self.dropped.clone());
+            return Ok(Box::pin(states.chain(stream::pending()).inspect(
+                move |_| {
+                    let _ = &held;
+                },
+            )));
+        }
+        let failed = stream::iter((space.as_str() == "missing").then(|| Err(missing())));
+        Ok(Box::pin(states.chain(failed)))
+    }
+
+    async fn export(
+        &self,
+        context: &Context,
+        space: &SpaceId,
+        filter: &TurnFilter,
+    ) -> Result<Answers<Record>, Fault> {
+        self.asked(context, space, format!("{filter:?}")).await?;
+        Ok(Box::pin(stream::iter(records()).map(Ok)))
+    }
+
+    async fn import(
+        &self,
+        context: &Context,
+        space: &SpaceId,
+        mut records: Answers<Record>,
+    ) -> Result<Imported, Fault> {
+        let _held = Held(self.dropped.clone());
+        let mut accepted = 0;
+        while let Some(record) = records.next().await {
+            self.note(context, format!("{space} {:?}", record?));
+            accepted += 1;
+        }
+        self.note(context, "the end".into());
+        Ok(Imported {
+            accepted,
+            duplicates: 1,
+        })
+    }
+
+    async fn put_space(
+        &self,
+        context: &Context,
+        space: &SpaceId,
+        settings: SpaceSettings,
+    ) -> Result<Space, Fault> {
+        self.asked(context, space, format!("{settings:?}")).await?;
+        Ok(Space {
+            settings,
+            ..listed()
+        })
+    }
+
+    async fn spaces(
+        &self,
+        context: &Context,
+        page_request: PageRequest,
+    ) -> Result<Page<Space>, Fault> {
+        self.note(context, format!("{page_request:?}"));
+        Ok(page(listed()))
+    }
+
+    async fn sessions(
+        &self,
+        context: &Context,
+        space: &SpaceId,
+        page_request: PageRequest,
+    ) -> Result<Page<Session>, Fault> {
+        self.asked(context, space, format!("{page_request:?}"))
+            .await?;
+        Ok(page(session()))
+    }
+}
+
+#[async_trait]
+impl Assembly for Node {
+    async fn assemble(
+        &self,
+        context: &Context,
+        request: AssembleRequest,
+    ) -> Result<Assembled, Fault> {
+        self.asked(context, &request.query.spaces[0], format!("{request:?}"))
+            .await?;
+        Ok(assembled())
+    }
+
+    async fn count_tokens(
+        &self,
+        context: &Context,
+        tokenizer: &str,
+        texts: &[String],
+    ) -> Result<Vec<u32>, Fault> {
+        self.note(context, format!("{tokenizer} {texts:?}"));
+        if tokenizer == "unknown" {
+            return Err(Fault::new(
+                FaultKind::FailedPrecondition,
+                "TOKENIZER_UNKNOWN",
+                "no such tokenizer",
+            ));
+        }
+        Ok(texts.iter().map(|text| text.len() as u32).collect())
+    }
+}
+
+#[async_trait]
+impl Maintenance for Node {
+    async fn status(&self, context: &Context) -> Result<Status, Fault> {
+        self.note(context, "status".into());
+        Ok(status())
+    }
+
+    async fn dead_letters(
+        &self,
+        context: &Context,
+        space: &SpaceId,
+        page_request: PageRequest,
+    ) -> Result<Page<DeadLetter>, Fault> {
+        self.asked(context, space, format!("{page_request:?}"))
+            .await?;
+        Ok(page(letter(context)))
+    }
+
+    async fn replay(
+        &self,
+        context: &Context,
+        space: &SpaceId,
+        acceptances: &[u64],
+    ) -> Result<u64, Fault> {
+        self.asked(context, space, format!("{acceptances:?}"))
+            .await?;
+        Ok(acceptances.len() as u64)
+    }
+}

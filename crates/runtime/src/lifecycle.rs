@@ -1,0 +1,264 @@
+//! Start, run and stop of a process: named tasks with a policy, a stop order that reaches each of them, a bounded drain,
+//! and an exit code that says how it went.
+
+mod signal;
+
+use std::collections::HashMap;
+use std::future::Future;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use tokio::task::{self, JoinError, JoinSet};
+use tokio::time::{Instant, timeout_at};
+use tokio_util::sync::CancellationToken;
+
+pub(crate) use signal::SystemSignals;
+pub use signal::{Signals, StopReason};
+
+use crate::config::{HumanDuration, Problem, Validate};
+use crate::telemetry::names;
+use crate::{BoxError, describe};
+
+/// How a process stops.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Options {
+    /// Time that running work gets to finish once the process is asked to stop; what is left is then cut off. Default 20 s.
+    pub drain: HumanDuration,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            drain: HumanDuration::seconds(20),
+        }
+    }
+}
+
+impl Validate for Options {
+    fn problems(&self) -> Vec<Problem> {
+        let endless = self.drain.get() > Duration::from_hours(1);
+        endless
+            .then(|| Problem::new("drain", "must be at most 1h"))
+            .into_iter()
+            .collect()
+    }
+}
+
+/// What the end of a task means for the process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Policy {
+    /// The process is pointless without it: its end before a stop order, even a good one, stops the process.
+    Essential,
+    /// Its failure is logged and counted, and the rest goes on.
+    BestEffort,
+}
+
+/// How a process ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// It was asked to stop and finished its work. Exit code 0.
+    Stopped,
+    /// An essential task ended, or a task failed while draining. Exit code 1.
+    Failed,
+    /// It was asked to stop, and work was cut off at the drain limit or by a second signal. Exit code 3.
+    CutOff,
+}
+
+impl From<Outcome> for ExitCode {
+    fn from(outcome: Outcome) -> Self {
+        ExitCode::from(match outcome {
+            Outcome::Stopped => 0,
+            Outcome::Failed => 1,
+            Outcome::CutOff => 3,
+        })
+    }
+}
+
+/// The tasks of a process. They stop in two steps: first those that take work in, then those they lean on.
+#[derive(Debug)]
+pub struct Lifecycle {
+    drain: Duration,
+    fronts: Group,
+    supports: Group,
+    failed: bool,
+}
+
+impl Lifecycle {
+    /// A process without tasks.
+    pub fn new(options: &Options) -> Self {
+        Self {
+            drain: options.drain.get(),
+            fronts: Group::default(),
+            supports: Group::default(),
+            failed: false,
+        }
+    }
+
+    /// Cancelled when the process is to stop; cancelling it stops the process.
+    pub fn stop_token(&self) -> CancellationToken {
+        self.fronts.stop.clone()
+    }
+
+    /// Starts a task that is told to stop as soon as the process is: servers, consumers, sweeps. It gets the token that
+    /// tells it, and then finishes what it has begun.
+    pub fn spawn<F, E>(
+        &mut self,
+        name: &'static str,
+        policy: Policy,
+        task: impl FnOnce(CancellationToken) -> F,
+    ) where
+        F: Future<Output = Result<(), E>> + Send + 'static,
+        E: Into<BoxError> + 'static,
+    {
+        self.fronts.spawn(name, policy, task);
+    }
+
+    /// Starts a task that others lean on (a batcher, a writer, the metrics endpoint): it is told to stop once every task
+    /// of [`Lifecycle::spawn`] has ended.
+    pub fn spawn_support<F, E>(
+        &mut self,
+        name: &'static str,
+        policy: Policy,
+        task: impl FnOnce(CancellationToken) -> F,
+    ) where
+        F: Future<Output = Result<(), E>> + Send + 'static,
+        E: Into<BoxError> + 'static,
+    {
+        self.supports.spawn(name, policy, task);
+    }
+
+    /// Runs until a signal, an essential task's end or a cancelled [`Lifecycle::stop_token`], then drains.
+    pub async fn run(mut self, mut signals: impl Signals) -> Outcome {
+        let asked = self.until_stop(&mut signals).await;
+        self.fronts.stop.cancel();
+        let deadline = Instant::now() + self.drain;
+        tracing::info!(reason = %asked, limit = ?self.drain, "stopping");
+        let drained = tokio::select! {
+            drained = timeout_at(deadline, self.drain_all()) => drained.is_ok(),
+            again = signals.next() => {
+                tracing::warn!(reason = %again, "asked again to stop: work in progress is cut off");
+                false
+            }
+        };
+        if !drained {
+            tracing::warn!(fronts = ?self.fronts.running(), supports = ?self.supports.running(), "work was cut off");
+        }
+        match (self.failed, drained) {
+            (true, _) => Outcome::Failed,
+            (false, false) => Outcome::CutOff,
+            (false, true) => Outcome::Stopped,
+        }
+    }
+
+    async fn until_stop(&mut self, signals: &mut impl Signals) -> StopReason {
+        let stop = self.fronts.stop.clone();
+        loop {
+            let ended = tokio::select! {
+                reason = signals.next() => return reason,
+                () = stop.cancelled() => return StopReason::Requested,
+                Some(ended) = self.fronts.next() => ended,
+                Some(ended) = self.supports.next() => ended,
+            };
+            let essential = ended.policy == Policy::Essential && !stop.is_cancelled();
+            if essential && ended.error.is_none() {
+                tracing::error!(task = ended.name, "an essential task ended by itself");
+            }
+            ended.report();
+            if essential {
+                self.failed = true;
+                return StopReason::TaskEnded(ended.name);
+            }
+        }
+    }
+
+    async fn drain_all(&mut self) {
+        for group in [&mut self.fronts, &mut self.supports] {
+            group.stop.cancel();
+            while let Some(ended) = group.next().await {
+                self.failed |= ended.policy == Policy::Essential && ended.error.is_some();
+                ended.report();
+            }
+        }
+    }
+}
+
+/// Tasks that are told to stop together. Dropping it cuts them off.
+#[derive(Debug, Default)]
+struct Group {
+    stop: CancellationToken,
+    tasks: JoinSet<Result<(), BoxError>>,
+    names: HashMap<task::Id, (&'static str, Policy)>,
+}
+
+/// A task that is over.
+struct Ended {
+    name: &'static str,
+    policy: Policy,
+    error: Option<String>,
+}
+
+impl Group {
+    fn spawn<F, E>(
+        &mut self,
+        name: &'static str,
+        policy: Policy,
+        task: impl FnOnce(CancellationToken) -> F,
+    ) where
+        F: Future<Output = Result<(), E>> + Send + 'static,
+        E: Into<BoxError> + 'static,
+    {
+        let running = task(self.stop.clone());
+        let handle = self
+            .tasks
+            .spawn(async move { running.await.map_err(Into::into) });
+        self.names.insert(handle.id(), (name, policy));
+    }
+
+    async fn next(&mut self) -> Option<Ended> {
+        let (id, error) = match self.tasks.join_next_with_id().await? {
+            Ok((id, result)) => (id, result.err().map(|error| describe(&*error))),
+            Err(error) => (error.id(), Some(panic_message(error))),
+        };
+        let (name, policy) = self
+            .names
+            .remove(&id)
+            .expect("every task is named when it is spawned");
+        Some(Ended {
+            name,
+            policy,
+            error,
+        })
+    }
+
+    fn running(&self) -> Vec<&'static str> {
+        self.names.values().map(|(name, _)| *name).collect()
+    }
+}
+
+impl Ended {
+    fn report(&self) {
+        let Some(error) = &self.error else {
+            return tracing::debug!(task = self.name, "a task ended");
+        };
+        metrics::counter!(names::TASK_FAILURES, "task" => self.name).increment(1);
+        tracing::error!(task = self.name, error, "a task failed");
+    }
+}
+
+fn panic_message(error: JoinError) -> String {
+    match error.try_into_panic() {
+        Ok(payload) => {
+            let text = payload
+                .downcast_ref::<&str>()
+                .copied()
+                .or(payload.downcast_ref::<String>().map(String::as_str));
+            format!("panicked: {}", text.unwrap_or("without a message"))
+        }
+        Err(cancelled) => cancelled.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,45 @@
+//! The one main that every role and `up` share.
+
+use std::process::ExitCode;
+
+use crate::BoxError;
+use crate::lifecycle::{self, Lifecycle, Policy, SystemSignals};
+use crate::telemetry::{self, MetricsAddress, MetricsEndpoint};
+
+/// Runs a process from start to exit code: logs, metrics, signals, `start`, wait, drain. `start` builds the services and
+/// spawns their tasks. An error means that the process could not start; nothing was printed for it.
+pub fn run<S>(
+    telemetry: &telemetry::Options,
+    lifecycle: &lifecycle::Options,
+    start: S,
+) -> Result<ExitCode, BoxError>
+where
+    S: AsyncFnOnce(&mut Lifecycle) -> Result<(), BoxError>,
+{
+    telemetry::init(telemetry)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()?;
+    let outcome = runtime.block_on(async {
+        let signals = SystemSignals::listen()?;
+        let mut process = Lifecycle::new(lifecycle);
+        spawn_metrics(telemetry.metrics_address, &mut process).await?;
+        start(&mut process).await?;
+        Ok::<_, BoxError>(process.run(signals).await)
+    });
+    // Blocking work that outlived the drain must not hold the process.
+    runtime.shutdown_background();
+    outcome.map(ExitCode::from)
+}
+
+async fn spawn_metrics(address: MetricsAddress, process: &mut Lifecycle) -> Result<(), BoxError> {
+    let recorder = telemetry::install_recorder()?;
+    if let MetricsAddress::At(address) = address {
+        let endpoint = MetricsEndpoint::bind(address).await?;
+        tracing::info!(address = %endpoint.address(), "metrics are served");
+        process.spawn_support("metrics", Policy::BestEffort, |stop| {
+            endpoint.serve(recorder, stop)
+        });
+    }
+    Ok(())
+}

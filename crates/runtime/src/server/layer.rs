@@ -1,0 +1,195 @@
+//! The layer around every call: id, span, admission, deadline, panic guard and measurement.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use http::{HeaderValue, Request, Response};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tonic::body::Body;
+use tonic::{Code, Status};
+use tonic_types::{ErrorDetails, StatusExt};
+use tower::{Layer, Service};
+use tracing::Instrument;
+
+use super::Options;
+use super::answer::{Answer, Meter};
+use super::call::{Deadline, REQUEST_ID_HEADER, RequestId, allowance};
+use super::methods::{Method, Methods};
+
+/// Domain of the `google.rpc.ErrorInfo` that the shell's own refusals carry.
+const ERROR_DOMAIN: &str = "memfleet";
+
+/// When a refused caller may try again.
+const RETRY_DELAY: Duration = Duration::from_millis(500);
+
+/// Wraps the routes of a server.
+#[derive(Debug, Clone)]
+pub(super) struct Shell(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    options: Options,
+    methods: Methods,
+    permits: Arc<Semaphore>,
+    stop: CancellationToken,
+}
+
+impl Shell {
+    /// A shell with the limits of `options`; `stop` begins the drain of streams.
+    pub(super) fn new(options: &Options, methods: Methods, stop: CancellationToken) -> Self {
+        let permits = Arc::new(Semaphore::new(options.max_concurrent_calls));
+        Self(Arc::new(Shared {
+            options: options.clone(),
+            methods,
+            permits,
+            stop,
+        }))
+    }
+}
+
+impl<S> Layer<S> for Shell {
+    type Service = Shelled<S>;
+
+    fn layer(&self, inner: S) -> Shelled<S> {
+        Shelled {
+            inner,
+            shared: self.0.clone(),
+        }
+    }
+}
+
+/// A service inside a [`Shell`].
+#[derive(Debug, Clone)]
+pub(super) struct Shelled<S> {
+    inner: S,
+    shared: Arc<Shared>,
+}
+
+impl<S> Service<Request<Body>> for Shelled<S>
+where
+    S: Service<Request<Body>, Response = Response<Body>> + Clone + Send + 'static,
+    S::Future: Send,
+    S::Error: Send,
+{
+    type Response = Response<Body>;
+    type Error = S::Error;
+    type Future = BoxFuture<'static, Result<Response<Body>, S::Error>>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        self.inner.poll_ready(context)
+    }
+
+    fn call(&mut self, mut request: Request<Body>) -> Self::Future {
+        let shared = self.shared.clone();
+        let method = shared.methods.at(request.uri().path()).clone();
+        let id = RequestId::of(request.headers());
+        let span = tracing::info_span!("call", method = &*method.name, request_id = &*id.0);
+        let meter = Meter::begin(method.name.clone(), span.clone());
+        let permit = match shared.admit(request.uri().path()) {
+            Ok(permit) => permit,
+            Err(refusal) => {
+                let answer = finish(refusal.into_http(), meter, &id, None);
+                return async move { Ok(answer) }.boxed();
+            }
+        };
+        let due = allowance(request.headers(), method.streaming, &shared.options)
+            .map(|time| Instant::now() + time);
+        if let Some(due) = due {
+            request.extensions_mut().insert(Deadline(due));
+        }
+        request.extensions_mut().insert(id.clone());
+        let handled = AssertUnwindSafe(self.inner.call(request)).catch_unwind();
+        async move {
+            let _permit = permit;
+            let answer = tokio::select! {
+                biased;
+                answer = handled => answer.unwrap_or_else(|_| Ok(panicked().into_http()))?,
+                status = shared.interruption(due, &method) => status.into_http(),
+            };
+            let cut = method
+                .streaming
+                .then(|| async move { shared.interruption(due, &method).await }.boxed());
+            Ok(finish(answer, meter, &id, cut))
+        }
+        .instrument(span)
+        .boxed()
+    }
+}
+
+impl Shared {
+    /// A place among the concurrent calls, kept until the answer begins. Probes need none: they must answer under load.
+    fn admit(&self, path: &str) -> Result<Option<OwnedSemaphorePermit>, Status> {
+        if path.starts_with("/grpc.") {
+            return Ok(None);
+        }
+        self.permits
+            .clone()
+            .try_acquire_owned()
+            .map(Some)
+            .map_err(|_| {
+                let limit = self.options.max_concurrent_calls;
+                let message =
+                    format!("the server is working on {limit} calls already; try again shortly");
+                retryable(Code::ResourceExhausted, "OVERLOADED", &message)
+            })
+    }
+
+    /// Resolves when the call must end before it is done: its deadline passed, or it is a stream and the server stops.
+    async fn interruption(&self, due: Option<Instant>, method: &Method) -> Status {
+        let deadline = async {
+            match due {
+                Some(due) => tokio::time::sleep_until(due).await,
+                None => std::future::pending().await,
+            }
+        };
+        let stopping = async {
+            if !method.streaming {
+                return std::future::pending().await;
+            }
+            self.stop.cancelled().await;
+            tokio::time::sleep(self.options.stream_drain.get()).await;
+        };
+        tokio::select! {
+            () = deadline => {
+                let details = ErrorDetails::with_error_info("DEADLINE_EXCEEDED", ERROR_DOMAIN, []);
+                Status::with_error_details(Code::DeadlineExceeded, "the deadline passed before the answer was ready", details)
+            }
+            () = stopping => retryable(Code::Unavailable, "STOPPING", "the server is stopping; connect again"),
+        }
+    }
+}
+
+fn retryable(code: Code, reason: &str, message: &str) -> Status {
+    let mut details = ErrorDetails::with_error_info(reason, ERROR_DOMAIN, []);
+    details.set_retry_info(Some(RETRY_DELAY));
+    Status::with_error_details(code, message, details)
+}
+
+fn panicked() -> Status {
+    let details = ErrorDetails::with_error_info("INTERNAL", ERROR_DOMAIN, []);
+    let message =
+        "the server failed on this call; its log has the cause under the answer's x-request-id";
+    Status::with_error_details(Code::Internal, message, details)
+}
+
+fn finish(
+    mut answer: Response<Body>,
+    mut meter: Meter,
+    id: &RequestId,
+    cut: Option<BoxFuture<'static, Status>>,
+) -> Response<Body> {
+    if let Ok(id) = HeaderValue::from_str(&id.0) {
+        answer.headers_mut().insert(REQUEST_ID_HEADER, id);
+    }
+    meter.see(answer.headers());
+    answer.map(|body| Body::new(Answer::new(body, meter, cut)))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,240 @@
+//! The layer around handlers that are a few lines each, on paused time.
+
+use std::convert::Infallible;
+use std::future::Future;
+
+use bytes::Bytes;
+use http_body::{Body as _, Frame};
+use prost::Message;
+use prost_types::{
+    FileDescriptorProto, FileDescriptorSet, MethodDescriptorProto, ServiceDescriptorProto,
+};
+use tower::{ServiceExt, service_fn};
+
+use super::*;
+use crate::config::HumanDuration;
+
+fn methods() -> Methods {
+    let method = |name: &str, stream| MethodDescriptorProto {
+        name: Some(name.to_owned()),
+        server_streaming: Some(stream),
+        ..MethodDescriptorProto::default()
+    };
+    let service = ServiceDescriptorProto {
+        name: Some("Memory".to_owned()),
+        method: vec![method("Recall", false), method("Watch", true)],
+        ..ServiceDescriptorProto::default()
+    };
+    let file = FileDescriptorProto {
+        package: Some("test".to_owned()),
+        service: vec![service],
+        ..FileDescriptorProto::default()
+    };
+    Methods::from_descriptors(&[&FileDescriptorSet { file: vec![file] }.encode_to_vec()]).unwrap()
+}
+
+fn shelled<H, F>(
+    shell: &Shell,
+    handler: H,
+) -> impl Service<Request<Body>, Response = Response<Body>, Error = Infallible, Future: Send> + Clone
+where
+    H: Fn(Request<Body>) -> F + Clone + Send + 'static,
+    F: Future<Output = Response<Body>> + Send + 'static,
+{
+    shell.layer(service_fn(move |request| {
+        let answer = handler(request);
+        async move { Ok::<_, Infallible>(answer.await) }
+    }))
+}
+
+fn shell(options: &Options) -> (Shell, CancellationToken) {
+    let stop = CancellationToken::new();
+    (Shell::new(options, methods(), stop.clone()), stop)
+}
+
+fn call(method: &str, headers: &[(&str, &str)]) -> Request<Body> {
+    let builder = Request::builder().uri(format!("http://node/test.Memory/{method}"));
+    headers
+        .iter()
+        .fold(builder, |builder, (name, value)| {
+            builder.header(*name, *value)
+        })
+        .body(Body::empty())
+        .unwrap()
+}
+
+fn status(answer: &Response<Body>) -> Status {
+    Status::from_header_map(answer.headers()).unwrap()
+}
+
+async fn forever(_: Request<Body>) -> Response<Body> {
+    std::future::pending().await
+}
+
+/// A stream that never sends.
+struct Silent;
+
+impl http_body::Body for Silent {
+    type Data = Bytes;
+    type Error = Status;
+
+    fn poll_frame(
+        self: std::pin::Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
+        Poll::Pending
+    }
+}
+
+async fn silent(_: Request<Body>) -> Response<Body> {
+    Response::new(Body::new(Silent))
+}
+
+async fn trailers(answer: Response<Body>) -> Status {
+    let mut body = Box::pin(answer.into_body());
+    let frame = std::future::poll_fn(|context| body.as_mut().poll_frame(context))
+        .await
+        .unwrap()
+        .unwrap();
+    Status::from_header_map(frame.trailers_ref().unwrap()).unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_ends_at_its_callers_deadline_or_at_the_default() {
+    let (shell, _stop) = shell(&Options::default());
+    for (headers, at_most) in [(&[("grpc-timeout", "2S")][..], 2), (&[][..], 30)] {
+        let begun = Instant::now();
+        let answer = shelled(&shell, forever)
+            .oneshot(call("Recall", headers))
+            .await
+            .unwrap();
+        assert_eq!(status(&answer).code(), Code::DeadlineExceeded);
+        assert!(
+            begun.elapsed() <= Duration::from_millis(at_most * 1000 + 1),
+            "{:?}",
+            begun.elapsed()
+        );
+        assert!(
+            begun.elapsed() >= Duration::from_millis(at_most * 1000 - 50),
+            "{:?}",
+            begun.elapsed()
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_call_too_many_is_refused_at_once_and_says_when_to_try_again() {
+    let (shell, _stop) = shell(&Options {
+        max_concurrent_calls: 1,
+        ..Options::default()
+    });
+    let service = shelled(&shell, forever);
+    let mut first = std::pin::pin!(service.clone().oneshot(call("Recall", &[])));
+    assert!(futures::poll!(&mut first).is_pending());
+    let refused = status(&service.clone().oneshot(call("Recall", &[])).await.unwrap());
+    assert_eq!(refused.code(), Code::ResourceExhausted);
+    assert_eq!(
+        refused.get_details_error_info().unwrap().reason,
+        "OVERLOADED"
+    );
+    assert!(
+        refused
+            .get_details_retry_info()
+            .unwrap()
+            .retry_delay
+            .is_some()
+    );
+}
+
+#[tokio::test]
+async fn probes_are_admitted_under_load() {
+    let (shell, _stop) = shell(&Options {
+        max_concurrent_calls: 0,
+        ..Options::default()
+    });
+    let service = shelled(&shell, async |_| Status::ok("").into_http());
+    let probe = Request::builder()
+        .uri("http://node/grpc.health.v1.Health/Check")
+        .body(Body::empty())
+        .unwrap();
+    assert_eq!(
+        status(&service.oneshot(probe).await.unwrap()).code(),
+        Code::Ok
+    );
+}
+
+#[tokio::test]
+async fn handlers_see_id_and_deadline_and_the_answer_carries_the_id() {
+    let (shell, _stop) = shell(&Options::default());
+    let service = shelled(&shell, async |request: Request<Body>| {
+        let id = request.extensions().get::<RequestId>().unwrap();
+        let deadline = request.extensions().get::<Deadline>().unwrap();
+        assert!(deadline.remaining() > Duration::from_secs(4));
+        Status::ok(&*id.0).into_http()
+    });
+    let answer = service
+        .oneshot(call(
+            "Recall",
+            &[("x-request-id", "abc"), ("grpc-timeout", "5S")],
+        ))
+        .await
+        .unwrap();
+    assert_eq!(status(&answer).message(), "abc");
+    assert_eq!(answer.headers()["x-request-id"], "abc");
+}
+
+#[tokio::test]
+async fn a_panic_becomes_an_internal_error_of_its_call_only() {
+    let (shell, _stop) = shell(&Options::default());
+    let service = shelled(&shell, async |request: Request<Body>| {
+        assert!(request.headers().contains_key("calm"), "on purpose");
+        Status::ok("").into_http()
+    });
+    let answer = service.clone().oneshot(call("Recall", &[])).await.unwrap();
+    assert_eq!(status(&answer).code(), Code::Internal);
+    let answer = service
+        .oneshot(call("Recall", &[("calm", "yes")]))
+        .await
+        .unwrap();
+    assert_eq!(status(&answer).code(), Code::Ok);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_outlives_the_default_deadline_and_ends_after_the_stop_order() {
+    let (shell, stop) = shell(&Options {
+        stream_drain: HumanDuration::seconds(3),
+        ..Options::default()
+    });
+    let answer = shelled(&shell, silent)
+        .oneshot(call("Watch", &[]))
+        .await
+        .unwrap();
+    let ended = tokio::spawn(trailers(answer));
+    tokio::time::sleep(Duration::from_hours(1)).await;
+    assert!(!ended.is_finished());
+    stop.cancel();
+    let begun = Instant::now();
+    let status = ended.await.unwrap();
+    assert_eq!(status.code(), Code::Unavailable);
+    assert_eq!(status.get_details_error_info().unwrap().reason, "STOPPING");
+    assert_eq!(begun.elapsed().as_secs(), 3);
+}
+
+#[tokio::test]
+async fn calls_are_counted_by_method_and_code() {
+    let recorder = crate::telemetry::install_recorder().unwrap();
+    let (shell, _stop) = shell(&Options::default());
+    let service = shelled(&shell, async |_| {
+        Status::not_found("no such turn").into_http()
+    });
+    drop(service.oneshot(call("Recall", &[])).await.unwrap());
+    let rendered = recorder.render();
+    let counted = "memfleet_grpc_calls_total{method=\"test.Memory/Recall\",code=\"NOT_FOUND\"} 1";
+    assert!(rendered.contains(counted), "{rendered}");
+    assert!(
+        rendered.contains(
+            "memfleet_grpc_call_duration_seconds_bucket{method=\"test.Memory/Recall\",le="
+        ),
+        "{rendered}"
+    );
+}

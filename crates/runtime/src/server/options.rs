@@ -1,0 +1,149 @@
+//! What an operator may set about serving.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::config::{ByteSize, HumanDuration, Problem, Validate};
+
+/// The gRPC server of a process.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Options {
+    /// Where calls are answered; port 0 takes a free one. Default `127.0.0.1:9460`.
+    pub address: SocketAddr,
+    /// Largest message that is accepted. Default 16 MiB.
+    pub max_request_size: ByteSize,
+    /// Largest message that is sent. Default 64 MiB.
+    pub max_response_size: ByteSize,
+    /// Calls worked on at once; one more is refused at once with `RESOURCE_EXHAUSTED`. Streams count until they open.
+    /// Health and reflection are exempt. Default 256.
+    pub max_concurrent_calls: usize,
+    /// Time that a single call gets when its caller sets no deadline. Default 30 s.
+    pub default_deadline: HumanDuration,
+    /// Longest time that a single call gets, whatever its caller asks. Default 10 min.
+    pub max_deadline: HumanDuration,
+    /// Pause after which an idle connection is probed. Default 30 s.
+    pub keep_alive_interval: HumanDuration,
+    /// Time that a probe's answer may take before the connection is closed. Default 20 s.
+    pub keep_alive_timeout: HumanDuration,
+    /// Time that open streams get to end once the process stops; then they end with `UNAVAILABLE`. Default 5 s.
+    pub stream_drain: HumanDuration,
+}
+
+impl Options {
+    /// Whether only this machine can reach the address. Serving on any other one without authentication is for the
+    /// caller to refuse.
+    pub fn is_loopback(&self) -> bool {
+        self.address.ip().to_canonical().is_loopback()
+    }
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            address: SocketAddr::from((Ipv4Addr::LOCALHOST, 9460)),
+            max_request_size: ByteSize::mebibytes(16),
+            max_response_size: ByteSize::mebibytes(64),
+            max_concurrent_calls: 256,
+            default_deadline: HumanDuration::seconds(30),
+            max_deadline: HumanDuration::seconds(600),
+            keep_alive_interval: HumanDuration::seconds(30),
+            keep_alive_timeout: HumanDuration::seconds(20),
+            stream_drain: HumanDuration::seconds(5),
+        }
+    }
+}
+
+impl Validate for Options {
+    fn problems(&self) -> Vec<Problem> {
+        let positive = "must be longer than 0s";
+        let rules = [
+            (
+                "max_request_size",
+                self.max_request_size < ByteSize::kibibytes(1),
+                "must be at least 1KiB",
+            ),
+            (
+                "max_response_size",
+                self.max_response_size < ByteSize::kibibytes(1),
+                "must be at least 1KiB",
+            ),
+            (
+                "max_concurrent_calls",
+                self.max_concurrent_calls == 0,
+                "must be at least 1",
+            ),
+            (
+                "max_concurrent_calls",
+                self.max_concurrent_calls > tokio::sync::Semaphore::MAX_PERMITS,
+                "is more than can be counted",
+            ),
+            (
+                "default_deadline",
+                self.default_deadline.get() == Duration::ZERO,
+                positive,
+            ),
+            (
+                "max_deadline",
+                self.max_deadline < self.default_deadline,
+                "must not be shorter than default_deadline",
+            ),
+            (
+                "keep_alive_interval",
+                self.keep_alive_interval.get() == Duration::ZERO,
+                positive,
+            ),
+            (
+                "keep_alive_timeout",
+                self.keep_alive_timeout.get() == Duration::ZERO,
+                positive,
+            ),
+        ];
+        rules
+            .into_iter()
+            .filter(|(_, broken, _)| *broken)
+            .map(|(key, _, message)| Problem::new(key, message))
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn defaults_are_valid_and_loopback() {
+        assert!(Options::default().problems().is_empty());
+        assert!(Options::default().is_loopback());
+    }
+
+    #[test]
+    fn loopback_is_told_from_every_other_address() {
+        let at = |address: &str| {
+            Options {
+                address: address.parse().unwrap(),
+                ..Options::default()
+            }
+            .is_loopback()
+        };
+        assert!(at("127.9.9.9:1") && at("[::1]:1") && at("[::ffff:127.0.0.1]:1"));
+        assert!(!at("0.0.0.0:1") && !at("[::]:1") && !at("192.168.0.1:1"));
+    }
+
+    #[test]
+    fn every_broken_rule_is_reported() {
+        let options = Options {
+            max_concurrent_calls: 0,
+            max_deadline: HumanDuration::seconds(1),
+            ..Options::default()
+        };
+        let keys: Vec<_> = options
+            .problems()
+            .into_iter()
+            .map(|problem| problem.key)
+            .collect();
+        assert_eq!(keys, ["max_concurrent_calls", "max_deadline"]);
+    }
+}

@@ -1,0 +1,160 @@
+//! Structured logs on standard error and a Prometheus endpoint.
+
+mod endpoint;
+pub mod names;
+
+use std::io::{self, IsTerminal};
+
+use serde::{Deserialize, Serialize};
+use tracing_subscriber::fmt::MakeWriter;
+use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{EnvFilter, Layer, layer::SubscriberExt};
+
+pub use endpoint::{MetricsAddress, MetricsEndpoint, install_recorder};
+
+use crate::config::{Problem, Validate};
+
+/// Logs and metrics of a process.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Options {
+    /// What is logged: a level (`error`, `warn`, `info`, `debug`, `trace`), or directives such as
+    /// `info,memfleet_retriever=debug`. The variable `RUST_LOG` wins when it is set. Default `info`.
+    pub level: String,
+    /// How log lines look. Default `human`.
+    pub format: Format,
+    /// Where `GET /metrics` answers in the Prometheus text format: an address, or `off`. Default `127.0.0.1:9464`.
+    pub metrics_address: MetricsAddress,
+}
+
+/// How log lines look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Format {
+    /// For people; in colour on a terminal unless `NO_COLOR` is set.
+    Human,
+    /// One JSON object a line, for log collectors.
+    Json,
+}
+
+/// Telemetry cannot be set up.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// `level` is not a filter.
+    #[error("the log filter `{0}` is not valid: {1}")]
+    Filter(String, tracing_subscriber::filter::ParseError),
+    /// The endpoint's address cannot be bound.
+    #[error(
+        "metrics cannot be served on {0}: {1}; set telemetry.metrics_address to a free address or to \"off\""
+    )]
+    Bind(std::net::SocketAddr, io::Error),
+    /// The process already records metrics some other way.
+    #[error("another metrics recorder is installed")]
+    Recorder,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            level: "info".to_owned(),
+            format: Format::Human,
+            metrics_address: MetricsAddress::default(),
+        }
+    }
+}
+
+impl Validate for Options {
+    fn problems(&self) -> Vec<Problem> {
+        let invalid = EnvFilter::try_new(&self.level).err();
+        invalid
+            .map(|error| Problem::new("level", format!("not a log filter: {error}")))
+            .into_iter()
+            .collect()
+    }
+}
+
+/// Starts logging to standard error. In a process that logs already (tests) nothing changes.
+pub fn init(options: &Options) -> Result<(), Error> {
+    let directives = std::env::var(EnvFilter::DEFAULT_ENV)
+        .ok()
+        .filter(|directives| !directives.is_empty());
+    let directives = directives.unwrap_or_else(|| options.level.clone());
+    let filter =
+        EnvFilter::try_new(&directives).map_err(|error| Error::Filter(directives, error))?;
+    let colours = io::stderr().is_terminal()
+        && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+    let subscriber = tracing_subscriber::registry().with(filter).with(lines(
+        options.format,
+        colours,
+        io::stderr,
+    ));
+    // Refused only when a subscriber is there already, which then stays.
+    let _ = subscriber.try_init();
+    Ok(())
+}
+
+fn lines<S, W>(format: Format, colours: bool, writer: W) -> Box<dyn Layer<S> + Send + Sync>
+where
+    S: tracing::Subscriber + for<'a> tracing_subscriber::registry::LookupSpan<'a>,
+    W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
+{
+    let layer = tracing_subscriber::fmt::layer().with_writer(writer);
+    match format {
+        Format::Human => layer.with_ansi(colours).boxed(),
+        Format::Json => layer.with_ansi(false).json().flatten_event(true).boxed(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use super::*;
+
+    #[derive(Clone, Default)]
+    struct Sink(Arc<Mutex<Vec<u8>>>);
+
+    impl io::Write for Sink {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().write(bytes)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn logged(format: Format, colours: bool) -> String {
+        let sink = Sink::default();
+        let writer = sink.clone();
+        let subscriber =
+            tracing_subscriber::registry().with(lines(format, colours, move || writer.clone()));
+        tracing::subscriber::with_default(subscriber, || tracing::info!(turns = 3, "stored"));
+        String::from_utf8(sink.0.lock().unwrap().clone()).unwrap()
+    }
+
+    #[test]
+    fn json_lines_carry_fields_by_name() {
+        let line: serde_json::Value = serde_json::from_str(&logged(Format::Json, true)).unwrap();
+        assert_eq!(
+            (&line["message"], &line["turns"]),
+            (&"stored".into(), &3.into())
+        );
+    }
+
+    #[test]
+    fn human_lines_have_colours_only_when_asked() {
+        assert!(!logged(Format::Human, false).contains('\u{1b}'));
+        assert!(logged(Format::Human, true).contains('\u{1b}'));
+    }
+
+    #[test]
+    fn a_filter_that_cannot_be_parsed_is_a_problem() {
+        let options = Options {
+            level: "info,=,=".to_owned(),
+            ..Options::default()
+        };
+        assert_eq!(options.problems()[0].key, "level");
+        assert!(Options::default().problems().is_empty());
+    }
+}

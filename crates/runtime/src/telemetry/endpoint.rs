@@ -1,0 +1,203 @@
+//! The Prometheus endpoint: one recorder a process, served over HTTP where configured.
+
+use std::fmt;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::str::FromStr;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use axum::Router;
+use axum::http::header::CONTENT_TYPE;
+use axum::routing::get;
+use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use super::Error;
+
+/// Upper bounds of the latency histograms, in seconds: 1 ms to 30 s, finest where recall answers.
+const LATENCY_BUCKETS: [f64; 14] = [
+    0.001, 0.002, 0.005, 0.01, 0.02, 0.04, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0,
+];
+
+/// How often samples that were recorded but not scraped are folded together.
+const UPKEEP: Duration = Duration::from_secs(5);
+
+/// Where metrics are served: an address, or nowhere (`off`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MetricsAddress {
+    /// Metrics are recorded and not served.
+    Off,
+    /// Served on this address; port 0 takes a free one.
+    At(SocketAddr),
+}
+
+impl Default for MetricsAddress {
+    fn default() -> Self {
+        Self::At(SocketAddr::from((Ipv4Addr::LOCALHOST, 9464)))
+    }
+}
+
+impl fmt::Display for MetricsAddress {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Off => formatter.write_str("off"),
+            Self::At(address) => address.fmt(formatter),
+        }
+    }
+}
+
+/// The text is neither an address nor `off`.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is neither \"off\" nor an address with its port, such as \"127.0.0.1:9464\"")]
+pub struct ParseError(String);
+
+impl FromStr for MetricsAddress {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        match text {
+            "off" => Ok(Self::Off),
+            _ => text
+                .parse()
+                .map(Self::At)
+                .map_err(|_| ParseError(text.to_owned())),
+        }
+    }
+}
+
+impl Serialize for MetricsAddress {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for MetricsAddress {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?
+            .parse()
+            .map_err(serde::de::Error::custom)
+    }
+}
+
+/// Makes this process record metrics; later calls give the same recorder.
+pub fn install_recorder() -> Result<PrometheusHandle, Error> {
+    static RECORDER: Mutex<Option<PrometheusHandle>> = Mutex::new(None);
+    let mut recorder = RECORDER.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(handle) = recorder.as_ref() {
+        return Ok(handle.clone());
+    }
+    let builder = PrometheusBuilder::new()
+        .set_buckets_for_metric(Matcher::Suffix("_seconds".to_owned()), &LATENCY_BUCKETS)
+        .expect("the buckets are not empty");
+    let handle = builder.install_recorder().map_err(|_| Error::Recorder)?;
+    Ok(recorder.insert(handle).clone())
+}
+
+/// A bound endpoint that is not served yet.
+#[derive(Debug)]
+pub struct MetricsEndpoint {
+    listener: TcpListener,
+    address: SocketAddr,
+}
+
+impl MetricsEndpoint {
+    /// Takes the address.
+    pub async fn bind(address: SocketAddr) -> Result<Self, Error> {
+        let failed = |error| Error::Bind(address, error);
+        let listener = TcpListener::bind(address).await.map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
+        Ok(Self { listener, address })
+    }
+
+    /// The bound address, with the port that was taken.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Answers `GET /metrics` until `stop`.
+    pub async fn serve(
+        self,
+        recorder: PrometheusHandle,
+        stop: CancellationToken,
+    ) -> std::io::Result<()> {
+        let upkeep = stop.run_until_cancelled_owned(keep_up(recorder.clone()));
+        let render = move || async move {
+            (
+                [(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")],
+                recorder.render(),
+            )
+        };
+        let served = axum::serve(self.listener, Router::new().route("/metrics", get(render)));
+        // A scrape that is cut off is repeated: nothing here is worth waiting for.
+        tokio::select! {
+            result = served => result,
+            _ = upkeep => Ok(()),
+        }
+    }
+}
+
+async fn keep_up(recorder: PrometheusHandle) {
+    let mut interval = tokio::time::interval(UPKEEP);
+    loop {
+        interval.tick().await;
+        recorder.run_upkeep();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpStream;
+
+    use super::*;
+
+    #[test]
+    fn an_address_is_off_or_a_socket_address() {
+        for text in ["off", "127.0.0.1:9464", "[::1]:0"] {
+            assert_eq!(text.parse::<MetricsAddress>().unwrap().to_string(), text);
+        }
+        assert!("9464".parse::<MetricsAddress>().is_err());
+    }
+
+    #[tokio::test]
+    async fn what_was_recorded_is_served() {
+        let recorder = install_recorder().unwrap();
+        metrics::counter!("memfleet_endpoint_test_total").increment(7);
+        let endpoint = MetricsEndpoint::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))
+            .await
+            .unwrap();
+        let mut stream = TcpStream::connect(endpoint.address()).await.unwrap();
+        let stop = CancellationToken::new();
+        let serving = tokio::spawn(endpoint.serve(recorder, stop.clone()));
+        stream
+            .write_all(b"GET /metrics HTTP/1.1\r\nhost: test\r\nconnection: close\r\n\r\n")
+            .await
+            .unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.unwrap();
+        assert!(
+            answer.contains("memfleet_endpoint_test_total 7"),
+            "{answer}"
+        );
+        stop.cancel();
+        serving.await.unwrap().unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_taken_address_says_which_and_what_to_change() {
+        let first = MetricsEndpoint::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))
+            .await
+            .unwrap();
+        let error = MetricsEndpoint::bind(first.address())
+            .await
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.contains(&first.address().to_string())
+                && error.contains("telemetry.metrics_address"),
+            "{error}"
+        );
+    }
+}

@@ -1,0 +1,11 @@
+//! Names of metrics, in one place so that dashboards and code cannot drift apart. All begin with `memfleet_`; durations are
+//! histograms in seconds.
+
+/// Calls that ended, by `method` and `code` (counter).
+pub const GRPC_CALLS: &str = "memfleet_grpc_calls_total";
+/// Time from a call's arrival to the end of its answer, by `method` (histogram).
+pub const GRPC_SECONDS: &str = "memfleet_grpc_call_duration_seconds";
+/// Calls being worked on, by `method` (gauge).
+pub const GRPC_IN_FLIGHT: &str = "memfleet_grpc_calls_in_flight";
+/// Tasks that ended with an error or a panic, by `task` (counter).
+pub const TASK_FAILURES: &str = "memfleet_task_failures_total";

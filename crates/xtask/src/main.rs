@@ -1,0 +1,39 @@
+//! The project's own commands: `cargo xtask test`, `cargo xtask verify` and the steps of the latter one by one. What runs
+//! here is what runs in CI.
+
+mod proto;
+mod steps;
+
+use std::process::ExitCode;
+
+use steps::Step;
+
+const USAGE: &str = "\
+usage: cargo xtask <command>
+
+  test [ARGS]        pull the model if it is missing, then run all tests; ARGS go to `cargo test`
+  verify             everything CI checks: the checks below, then the tests
+  check              the checks below
+    fmt              formatting
+    lint             clippy, warnings refused
+    doc              documentation, warnings refused
+    deny             dependencies: bans, licences, sources (needs cargo-deny)
+    proto            no incompatible change against proto/released.binpb
+  proto --release    record the protos as released";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let mut words = arguments.iter().map(String::as_str);
+    let steps = match (words.next(), words.next()) {
+        (Some("test"), _) => vec![Step::Test(arguments[1..].to_vec())],
+        (Some("proto"), Some("--release")) => vec![Step::ReleaseProto],
+        (Some("verify"), None) => [Step::checks(), vec![Step::Test(Vec::new())]].concat(),
+        (Some("check"), None) => Step::checks(),
+        (Some(name), None) if let Some(step) = Step::named(name) => vec![step],
+        _ => {
+            eprintln!("{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    steps::run(&steps)
+}

@@ -1,0 +1,220 @@
+//! The steps of a verification. Each runs whether or not those before it passed, so that one run shows all there is to mend.
+
+use std::env;
+use std::ffi::OsStr;
+use std::path::Path;
+use std::process::{Command, ExitCode};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+
+use crate::proto;
+
+/// One step.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Step {
+    /// Formatting.
+    Fmt,
+    /// Clippy.
+    Lint,
+    /// Documentation.
+    Doc,
+    /// Dependencies.
+    Deny,
+    /// Proto compatibility.
+    Proto,
+    /// Records the protos as released.
+    ReleaseProto,
+    /// All tests; holds further arguments of `cargo test`.
+    Test(Vec<String>),
+}
+
+/// How a step ended.
+#[derive(Debug)]
+enum Ending {
+    Passed,
+    Skipped(&'static str),
+}
+
+impl Step {
+    /// Everything that is checked without running the code.
+    pub fn checks() -> Vec<Self> {
+        vec![Self::Fmt, Self::Lint, Self::Doc, Self::Deny, Self::Proto]
+    }
+
+    /// The check of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::checks().into_iter().find(|step| step.name() == name)
+    }
+
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Fmt => "fmt",
+            Self::Lint => "lint",
+            Self::Doc => "doc",
+            Self::Deny => "deny",
+            Self::Proto | Self::ReleaseProto => "proto",
+            Self::Test(_) => "test",
+        }
+    }
+
+    fn run(&self, root: &Path) -> Result<Ending> {
+        match self {
+            Self::Fmt => cargo(root, ["fmt", "--all", "--check"])?,
+            Self::Lint => cargo(
+                root,
+                [
+                    "clippy",
+                    "--workspace",
+                    "--all-targets",
+                    "--",
+                    "--deny=warnings",
+                ],
+            )?,
+            Self::Doc => {
+                let mut command = cargo_command(
+                    root,
+                    [
+                        "doc",
+                        "--workspace",
+                        "--no-deps",
+                        "--document-private-items",
+                    ],
+                );
+                run_command(command.env("RUSTDOCFLAGS", "--deny=warnings"))?;
+            }
+            Self::Deny => return deny(root),
+            Self::Proto => proto::check(root)?,
+            Self::ReleaseProto => proto::release(root)?,
+            Self::Test(arguments) => test(root, arguments)?,
+        }
+        Ok(Ending::Passed)
+    }
+}
+
+/// Runs the steps, prints a table of how they went, and fails if any did.
+pub fn run(steps: &[Step]) -> ExitCode {
+    // The manifest's folder is crates/xtask.
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .ancestors()
+        .nth(2)
+        .expect("crates/xtask is two folders deep");
+    let results: Vec<_> = steps.iter().map(|step| timed(step, root)).collect();
+    eprintln!();
+    for (step, ending, time) in &results {
+        let (mark, note) = match ending {
+            Ok(Ending::Passed) => ("ok", String::new()),
+            Ok(Ending::Skipped(reason)) => ("skipped", (*reason).to_owned()),
+            Err(error) => ("FAILED", format!("{error:#}")),
+        };
+        eprintln!(
+            "{:<6} {mark:<8} {:>7.1} s  {note}",
+            step.name(),
+            time.as_secs_f64()
+        );
+    }
+    let failed = results
+        .iter()
+        .filter(|(_, ending, _)| ending.is_err())
+        .count();
+    if failed > 0 {
+        eprintln!("{failed} of {} steps failed", results.len());
+    }
+    ExitCode::from(u8::from(failed > 0))
+}
+
+fn timed<'a>(step: &'a Step, root: &Path) -> (&'a Step, Result<Ending>, Duration) {
+    eprintln!("==> {}", step.name());
+    let begun = Instant::now();
+    let ending = step.run(root);
+    (step, ending, begun.elapsed())
+}
+
+/// Builds everything once, lets the freshly built binary fetch the model, then runs the tests from the same build.
+fn test(root: &Path, arguments: &[String]) -> Result<()> {
+    cargo(root, ["build", "--workspace", "--bins", "--tests"])?;
+    let own = env::current_exe().context("the folder of built binaries is unknown")?;
+    let binary = own.with_file_name(format!("memfleet{}", env::consts::EXE_SUFFIX));
+    run_command(
+        Command::new(binary)
+            .args(["model", "pull"])
+            .current_dir(root),
+    )?;
+    let narrowed = arguments
+        .iter()
+        .any(|argument| argument == "-p" || argument.starts_with("--package"));
+    let scope = if narrowed { None } else { Some("--workspace") };
+    run_command(cargo_command(root, ["test"]).args(scope).args(arguments))
+}
+
+/// Advisories are left out: their database lives elsewhere and changes without us.
+fn deny(root: &Path) -> Result<Ending> {
+    let installed = cargo_command(root, ["deny", "--version"])
+        .output()
+        .is_ok_and(|output| output.status.success());
+    if !installed && env::var_os("CI").is_none() {
+        return Ok(Ending::Skipped(
+            "cargo-deny is not installed: cargo install --locked cargo-deny",
+        ));
+    }
+    cargo(
+        root,
+        [
+            "deny",
+            "--workspace",
+            "--log-level",
+            "error",
+            "check",
+            "bans",
+            "licenses",
+            "sources",
+        ],
+    )?;
+    Ok(Ending::Passed)
+}
+
+fn cargo<const N: usize>(root: &Path, arguments: [&str; N]) -> Result<()> {
+    run_command(&mut cargo_command(root, arguments))
+}
+
+fn cargo_command<const N: usize>(root: &Path, arguments: [&str; N]) -> Command {
+    let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.args(arguments).current_dir(root);
+    command
+}
+
+fn run_command(command: &mut Command) -> Result<()> {
+    let words: Vec<_> = [command.get_program()]
+        .into_iter()
+        .chain(command.get_args())
+        .map(OsStr::to_string_lossy)
+        .collect();
+    let shown = words.join(" ");
+    let status = command
+        .status()
+        .with_context(|| format!("cannot run `{shown}`"))?;
+    if !status.success() {
+        bail!("`{shown}`: {status}");
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_check_is_callable_by_its_name() {
+        for step in Step::checks() {
+            assert_eq!(Step::named(step.name()), Some(step));
+        }
+        assert_eq!(Step::named("test"), None);
+    }
+
+    #[test]
+    fn a_command_that_fails_is_named_in_the_error() {
+        let error = run_command(Command::new(env::current_exe().unwrap()).arg("--no-such-flag"))
+            .unwrap_err();
+        assert!(error.to_string().contains("--no-such-flag"), "{error}");
+    }
+}

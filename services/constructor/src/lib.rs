@@ -1,0 +1,53 @@
+//! The constructor: takes accepted batches from the queue, cuts turns into passages, analyzes and embeds them, and commits
+//! turn, terms and vectors in one transaction. From that commit on a turn is searchable.
+//!
+//! [`worker`] owns the loop and what happens when something fails; [`passages`] is what a turn becomes; [`backfill`]
+//! brings the vectors that were missing while the embedder was down.
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+pub mod backfill;
+pub mod passages;
+pub mod worker;
+
+use std::sync::Arc;
+
+use memfleet_domain::Clock;
+use memfleet_ports::embedder::Embedder;
+use memfleet_ports::events::Events;
+use memfleet_ports::ledger::Ledger;
+use memfleet_ports::queue::IngestQueue;
+use memfleet_ports::spaces::SpaceCatalog;
+
+/// What the constructor works with.
+#[derive(Clone)]
+pub struct Constructor {
+    /// Where batches come from.
+    pub queue: Arc<dyn IngestQueue>,
+    /// Where turns go.
+    pub ledger: Arc<dyn Ledger>,
+    /// Where a space's language is set.
+    pub spaces: Arc<dyn SpaceCatalog>,
+    /// Text to vectors.
+    pub embedder: Arc<dyn Embedder>,
+    /// Tells waiting readers what became visible.
+    pub events: Events,
+    /// Stamps dead letters.
+    pub clock: Arc<dyn Clock>,
+    /// Bounds of the work.
+    pub options: Options,
+}
+
+/// Bounds of the constructor's work.
+#[derive(Debug, Clone, Copy)]
+pub struct Options {
+    /// Turns taken, embedded and committed together. More is faster for imports and slower to become visible.
+    pub turns_per_round: u32,
+    /// How often a batch that the store refuses is tried before it becomes a dead letter.
+    pub attempts: u32,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { turns_per_round: 64, attempts: 5 }
+    }
+}

@@ -1,0 +1,160 @@
+//! The constructor on a real store, with a stand-in for the model.
+
+use std::sync::Arc;
+
+use memfleet_constructor::{Constructor, Options};
+use memfleet_domain::Scope;
+use memfleet_domain::ids::{BatchId, ExternalId, SessionId, SpaceId, Speaker, TenantId, TurnId};
+use memfleet_domain::ingestion::{Batch, TurnState};
+use memfleet_domain::time::{Clock, SystemClock};
+use memfleet_domain::turn::{AcceptedTurn, Content, Metadata, Role, Trust};
+use memfleet_ports::events::{Event, Events};
+use memfleet_ports::feed::{Change, IndexFeed};
+use memfleet_ports::ledger::Ledger;
+use memfleet_ports::queue::IngestQueue;
+use memfleet_ports::testing::WordEmbedder;
+use memfleet_sqlite::SqliteStore;
+
+struct Bench {
+    store: Arc<SqliteStore>,
+    embedder: Arc<WordEmbedder>,
+    constructor: Constructor,
+    _directory: tempfile::TempDir,
+}
+
+async fn bench() -> Bench {
+    let directory = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(directory.path().join("memory.db"), memfleet_sqlite::Options::default()).await;
+    let store = Arc::new(store.unwrap());
+    let embedder = Arc::new(WordEmbedder::default());
+    let constructor = Constructor {
+        queue: store.clone(),
+        ledger: store.clone(),
+        spaces: store.clone(),
+        embedder: embedder.clone(),
+        events: Events::default(),
+        clock: Arc::new(SystemClock),
+        options: Options::default(),
+    };
+    Bench { store, embedder, constructor, _directory: directory }
+}
+
+fn scope() -> Scope {
+    Scope { tenant: TenantId::new("acme").unwrap(), space: SpaceId::new("ada").unwrap() }
+}
+
+fn batch(texts: &[&str]) -> Batch {
+    let session = SessionId::new("monday").unwrap();
+    let turn = |text: &&str| {
+        let external = ExternalId::new(*text).unwrap();
+        AcceptedTurn {
+            id: TurnId::of_external(&scope(), &session, &external),
+            session: session.clone(),
+            external_id: Some(external),
+            speaker: Speaker::new("Ada").unwrap(),
+            role: Role::User,
+            content: Content { text: (*text).to_owned(), media: Vec::new() },
+            event_time: None,
+            recorded_at: SystemClock.now(),
+            metadata: Metadata::new(),
+            trust: Trust::User,
+            replaces: None,
+        }
+    };
+    let turns = texts.iter().map(turn).collect::<Vec<_>>();
+    let ids = turns.iter().map(|turn| turn.id).collect::<Vec<_>>();
+    Batch { id: BatchId::of_turns(&ids), scope: scope(), turns }
+}
+
+impl Bench {
+    async fn publish(&self, batch: &Batch) {
+        self.store.publish(batch, SystemClock.now()).await.unwrap();
+    }
+
+    async fn vectors_in_feed(&self) -> Vec<bool> {
+        let changes = self.store.changes_after(&scope(), 0, 100).await.unwrap().changes;
+        let has_vectors = |change: &Change| match change {
+            Change::Stored(turn) => turn.passages.iter().all(|passage| passage.sentence.is_some()),
+            Change::Forgotten(_) => false,
+        };
+        changes.iter().map(has_vectors).collect()
+    }
+}
+
+#[tokio::test]
+async fn what_is_queued_is_stored_with_vectors_announced_and_acknowledged() {
+    let bench = bench().await;
+    let batch = batch(&["I moved to Lisbon.", "The cat is called Pixel."]);
+    let mut heard = bench.constructor.events.listen();
+    bench.publish(&batch).await;
+    assert!(bench.constructor.round().await.unwrap());
+    let status = bench.store.batch(&scope(), batch.id).await.unwrap().unwrap();
+    assert!(status.turns.iter().all(|turn| turn.state == TurnState::Stored));
+    assert_eq!(bench.vectors_in_feed().await, [true, true]);
+    assert_eq!(heard.recv().await.unwrap(), Event::Settled { scope: scope(), batch: batch.id });
+    assert_eq!(bench.store.depth().await.unwrap().batches, 0);
+    assert!(!bench.constructor.round().await.unwrap());
+}
+
+#[tokio::test]
+async fn a_delivery_that_comes_twice_is_applied_once() {
+    let bench = bench().await;
+    let batch = batch(&["Once is enough."]);
+    bench.publish(&batch).await;
+    bench.constructor.round().await.unwrap();
+    // The crash between commit and acknowledgement: the queue hands the same batch out again.
+    bench.publish(&batch).await;
+    bench.constructor.round().await.unwrap();
+    assert_eq!(bench.vectors_in_feed().await.len(), 1);
+}
+
+#[tokio::test]
+async fn an_embedder_that_is_down_delays_vectors_and_never_turns() {
+    let bench = bench().await;
+    bench.embedder.set_down(true);
+    let batch = batch(&["Stored all the same."]);
+    bench.publish(&batch).await;
+    bench.constructor.round().await.unwrap();
+    assert_eq!(bench.vectors_in_feed().await, [false]);
+    assert!(bench.constructor.backfill_once().await.is_err());
+    bench.embedder.set_down(false);
+    assert_eq!(bench.constructor.backfill_once().await.unwrap(), 1);
+    assert_eq!(bench.vectors_in_feed().await, [true]);
+    assert_eq!(bench.constructor.backfill_once().await.unwrap(), 0);
+}
+
+#[tokio::test]
+async fn a_taken_external_id_becomes_a_dead_letter_and_its_neighbours_are_stored() {
+    let bench = bench().await;
+    let first = batch(&["The original."]);
+    let mut second = batch(&["The original.", "A neighbour."]);
+    second.turns[0].content.text = "Another text under the same external id.".to_owned();
+    bench.publish(&first).await;
+    bench.publish(&second).await;
+    bench.constructor.round().await.unwrap();
+    let status = bench.store.batch(&scope(), second.id).await.unwrap().unwrap();
+    let states = status.turns.iter().map(|turn| turn.state).collect::<Vec<_>>();
+    assert_eq!(states, [TurnState::DeadLettered, TurnState::Stored]);
+    let letters = bench.store.dead_letters(&scope(), 10, None).await.unwrap().items;
+    assert_eq!(letters.len(), 1);
+    assert_eq!(letters[0].batch.turns.len(), 1);
+    assert!(letters[0].reason.starts_with("EXTERNAL_ID_CONFLICT"), "{}", letters[0].reason);
+    assert_eq!(bench.store.depth().await.unwrap().batches, 0);
+}
+
+#[tokio::test]
+async fn text_in_any_script_and_of_any_length_is_stored() {
+    let bench = bench().await;
+    let long = "a long tale without an end ".repeat(2_000);
+    let batch = batch(&["私は京都に引っ越しました。", "Привет 👋🏽 мир", "\u{202e}rtl\u{0}"]);
+    let mut longer = batch.clone();
+    longer.turns[0].content.text = long;
+    longer.turns.truncate(1);
+    longer.turns[0].id = TurnId::from_bytes([7; 16]);
+    longer.turns[0].external_id = None;
+    longer.id = BatchId::from_bytes([7; 16]);
+    bench.publish(&batch).await;
+    bench.publish(&longer).await;
+    bench.constructor.round().await.unwrap();
+    assert_eq!(bench.vectors_in_feed().await, [true; 4]);
+}

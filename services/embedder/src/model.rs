@@ -1,0 +1,50 @@
+//! What the service drives: something that reads texts and computes the vectors of a batch.
+
+use memfleet_domain::embedding::{PassageVectors, TokenVectors};
+use memfleet_encoder::projection::Projection;
+use memfleet_encoder::{Encoder, Encoding, Error, Tokens, quantise};
+
+/// A model with all that makes vectors of its output. Called from several threads at once.
+pub trait Model: Send + Sync {
+    /// Cuts texts into word pieces; cheap beside [`Model::encode`].
+    fn tokenize(&self, texts: &[&str]) -> Result<Vec<Tokens>, Error>;
+
+    /// One answer a text, in order.
+    fn encode(&self, batch: &[Tokens]) -> Result<Vec<PassageVectors>, Error>;
+}
+
+/// A sentence encoder whose token vectors are projected.
+pub struct SentenceModel {
+    /// The model.
+    pub encoder: Encoder,
+    /// Applied to every token vector.
+    pub projection: Projection,
+}
+
+impl SentenceModel {
+    fn vectors(&self, encoding: &Encoding) -> Result<PassageVectors, Error> {
+        let tokens = self.projection.project_quantise(&encoding.tokens)?;
+        Ok(PassageVectors {
+            sentence: quantise::sentence(&encoding.sentence),
+            tokens: TokenVectors {
+                dimensions: usize::from(tokens.dimensions),
+                pieces: tokens.pieces,
+                values: tokens.values,
+            },
+        })
+    }
+}
+
+impl Model for SentenceModel {
+    fn tokenize(&self, texts: &[&str]) -> Result<Vec<Tokens>, Error> {
+        self.encoder.tokenize(texts)
+    }
+
+    fn encode(&self, batch: &[Tokens]) -> Result<Vec<PassageVectors>, Error> {
+        let encodings = self.encoder.encode(batch)?;
+        encodings
+            .iter()
+            .map(|encoding| self.vectors(encoding))
+            .collect()
+    }
+}

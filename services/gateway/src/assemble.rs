@@ -1,0 +1,110 @@
+//! The `Assembly` service: finds memory for a prompt and renders what fits the budget.
+
+use async_trait::async_trait;
+use memfleet_assembly::{Block, Candidate, Extent, Nonce, Options, Tokenizer};
+use memfleet_domain::Fault;
+use memfleet_domain::space::TimeZone;
+use memfleet_ports::assembly::{AssembleRequest, Assembled, AssembledItem, Assembly};
+use memfleet_ports::context::Context;
+use memfleet_ports::retriever::{Found, Hit};
+use uuid::Uuid;
+
+use crate::Gateway;
+use crate::excerpts::sentence_scores;
+
+#[async_trait]
+impl Assembly for Gateway {
+    async fn assemble(&self, context: &Context, request: AssembleRequest) -> Result<Assembled, Fault> {
+        let name = request.tokenizer.clone();
+        // The vocabulary is read on first use: while the search runs.
+        let tokenizer = tokio::task::spawn_blocking(move || tokenizer(&name));
+        self.wait_for(context, &request.query.spaces, &request.wait_for).await?;
+        let found = context.within("the search", self.retriever.search(context, &request.query)).await?;
+        let zone = self.time_zone(context, &request).await?;
+        let tokenizer = tokenizer.await.map_err(stopped)??;
+        tokio::task::spawn_blocking(move || render(&request, &found, &tokenizer, zone)).await.map_err(stopped)
+    }
+
+    async fn count_tokens(&self, _context: &Context, name: &str, texts: &[String]) -> Result<Vec<u32>, Fault> {
+        let (name, texts) = (name.to_owned(), texts.to_vec());
+        let count = move || {
+            let tokenizer = tokenizer(&name)?;
+            Ok(texts.iter().map(|text| tokenizer.count(text) as u32).collect())
+        };
+        tokio::task::spawn_blocking(count).await.map_err(stopped)?
+    }
+}
+
+impl Gateway {
+    /// Dates are rendered in the zone of the first space.
+    async fn time_zone(&self, context: &Context, request: &AssembleRequest) -> Result<TimeZone, Fault> {
+        let Some(space) = request.query.spaces.first() else { return Ok(TimeZone::default()) };
+        let space = self.spaces.get(&context.scope(space)).await?;
+        Ok(space.map(|space| space.settings.time_zone).unwrap_or_default())
+    }
+}
+
+fn tokenizer(name: &str) -> Result<Tokenizer, Fault> {
+    Tokenizer::named(name).map_err(|error| Fault::invalid("tokenizer", error.to_string()))
+}
+
+fn stopped(error: tokio::task::JoinError) -> Fault {
+    Fault::internal(format!("assembling stopped: {error}"))
+}
+
+fn render(request: &AssembleRequest, found: &Found, tokenizer: &Tokenizer, zone: TimeZone) -> Assembled {
+    let texts = found.hits.iter().map(|hit| hit.turn.accepted.content.searchable_text()).collect::<Vec<_>>();
+    let scores = if request.excerpts { sentence_scores(&request.query.text, &found.hits, &texts) } else { Vec::new() };
+    let candidates = candidates(&found.hits, &texts, &scores);
+    let nonce = Uuid::now_v7().simple().to_string();
+    // The random half of the id, shortened: every token of the wrapper is paid for.
+    let nonce = Nonce::new(&nonce[nonce.len() - 8..]);
+    let options = Options {
+        max_items: request.max_items.map(|items| items as usize),
+        per_item_tokens: request.max_item_tokens.map(|tokens| tokens as usize),
+        excerpts: request.excerpts,
+        time_zone: zone.0,
+        nonce,
+        ..Options::new(request.budget_tokens as usize, tokenizer)
+    };
+    answer(memfleet_assembly::assemble(&candidates, &options), found)
+}
+
+fn candidates<'a>(hits: &'a [Hit], texts: &'a [String], scores: &'a [Vec<f32>]) -> Vec<Candidate<'a>> {
+    let mut sessions = std::collections::HashMap::new();
+    let pairs = hits.iter().zip(texts).enumerate();
+    pairs
+        .map(|(index, (hit, text))| {
+            let next = sessions.len() as u64;
+            Candidate {
+                session: *sessions.entry((&hit.space, &hit.turn.accepted.session)).or_insert(next),
+                position: hit.turn.position.into(),
+                speaker: hit.turn.accepted.speaker.as_str(),
+                event_time: hit.turn.accepted.event_time,
+                text,
+                score: hit.score,
+                sentence_scores: scores.get(index).map(Vec::as_slice),
+            }
+        })
+        .collect()
+}
+
+fn answer(block: Block, found: &Found) -> Assembled {
+    let items = block.items.iter().map(|item| {
+        let hit = &found.hits[item.candidate];
+        AssembledItem {
+            space: hit.space.clone(),
+            turn: hit.turn.accepted.id,
+            score: hit.score,
+            tokens: item.tokens as u32,
+            excerpt: matches!(item.extent, Extent::Excerpt(_)),
+        }
+    });
+    Assembled {
+        items: items.collect(),
+        tokens: block.tokens as u32,
+        left_out: block.left_out.len() as u32,
+        degraded: found.degraded.clone(),
+        block: block.text,
+    }
+}

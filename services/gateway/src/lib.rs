@@ -1,0 +1,57 @@
+//! The gateway: the public API's use-cases. It checks, names and accepts turns, waits for writes that a read must see, asks
+//! the retriever, and renders what fits a prompt. The wire is `memfleet-rpc`'s business.
+//!
+//! [`memory`] is the `Memory` service, [`assemble`] the `Assembly` service, [`maintain`] the `Maintenance` service.
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+mod assemble;
+mod excerpts;
+mod maintain;
+mod memory;
+
+use std::sync::Arc;
+
+use memfleet_domain::Clock;
+use memfleet_ports::embedder::Embedder;
+use memfleet_ports::events::Events;
+use memfleet_ports::ledger::Ledger;
+use memfleet_ports::queue::IngestQueue;
+use memfleet_ports::refresher::Refresher;
+use memfleet_ports::retriever::Retriever;
+use memfleet_ports::spaces::SpaceCatalog;
+
+/// What the gateway works with.
+#[derive(Clone)]
+pub struct Gateway {
+    /// Accepts turns.
+    pub queue: Arc<dyn IngestQueue>,
+    /// Gives turns back.
+    pub ledger: Arc<dyn Ledger>,
+    /// Which spaces exist.
+    pub spaces: Arc<dyn SpaceCatalog>,
+    /// Searches.
+    pub retriever: Arc<dyn Retriever>,
+    /// Forgets.
+    pub refresher: Arc<dyn Refresher>,
+    /// Named in the node's status.
+    pub embedder: Arc<dyn Embedder>,
+    /// Wakes readers that wait for a write.
+    pub events: Events,
+    /// Recorded time.
+    pub clock: Arc<dyn Clock>,
+    /// Bounds.
+    pub options: Options,
+}
+
+/// Bounds of the gateway.
+#[derive(Debug, Clone, Copy)]
+pub struct Options {
+    /// Turns that may wait in the queue; beyond that `Remember` is `RESOURCE_EXHAUSTED`.
+    pub max_queued_turns: u64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { max_queued_turns: 100_000 }
+    }
+}

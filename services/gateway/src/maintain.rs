@@ -1,0 +1,39 @@
+//! The `Maintenance` service: what the node is doing, and what it could not do.
+
+use async_trait::async_trait;
+use memfleet_domain::Fault;
+use memfleet_domain::ids::SpaceId;
+use memfleet_ports::context::Context;
+use memfleet_ports::ledger::Page;
+use memfleet_ports::maintenance::{Maintenance, Part, Status};
+use memfleet_ports::memory::PageRequest;
+use memfleet_ports::queue::{DeadLetter, Depth};
+
+use crate::Gateway;
+
+#[async_trait]
+impl Maintenance for Gateway {
+    async fn status(&self, _context: &Context) -> Result<Status, Fault> {
+        let depth = self.queue.depth().await;
+        let embedder = self.embedder.embed_query("status".to_owned()).await;
+        let part = |name: &str, trouble: Option<String>| Part { name: name.to_owned(), trouble };
+        Ok(Status {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            embedding_space: self.embedder.space().clone(),
+            parts: vec![
+                part("store", depth.as_ref().err().map(ToString::to_string)),
+                part("embedder", embedder.err().map(|fault| fault.message)),
+            ],
+            queue: depth.unwrap_or_else(|_| Depth::default()),
+        })
+    }
+
+    async fn dead_letters(&self, context: &Context, space: &SpaceId, page: PageRequest) -> Result<Page<DeadLetter>, Fault> {
+        let scope = context.scope(space);
+        Ok(self.queue.dead_letters(&scope, page.limit, page.after.as_ref()).await?)
+    }
+
+    async fn replay(&self, context: &Context, space: &SpaceId, acceptances: &[u64]) -> Result<u64, Fault> {
+        Ok(self.queue.replay(&context.scope(space), acceptances).await?)
+    }
+}

@@ -1,0 +1,148 @@
+//! `Remember`: names the turns, refuses what contradicts what is there, and has the batch durable before it answers.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use memfleet_domain::ids::{BatchId, TurnId};
+use memfleet_domain::ingestion::{Batch, Receipt, TurnReceipt, TurnState};
+use memfleet_domain::time::Timestamp;
+use memfleet_domain::turn::AcceptedTurn;
+use memfleet_domain::{Fault, FaultKind, Scope};
+use memfleet_ports::context::Context;
+use memfleet_ports::memory::{NewTurn, RememberRequest};
+use uuid::Uuid;
+
+use crate::Gateway;
+
+impl Gateway {
+    pub(super) async fn accept(&self, context: &Context, request: RememberRequest) -> Result<Receipt, Fault> {
+        let batch = name(context.scope(&request.space), request, self.clock.now())?;
+        self.accept_batch(&batch).await
+    }
+
+    /// Publishes a named batch, or gives the receipt of the first time.
+    pub(super) async fn accept_batch(&self, batch: &Batch) -> Result<Receipt, Fault> {
+        if let Some(receipt) = self.seen(batch).await? {
+            return Ok(receipt);
+        }
+        self.refuse_conflicts(batch).await?;
+        self.refuse_overload(batch.turns.len()).await?;
+        let published = self.queue.publish(batch, self.clock.now()).await?;
+        metrics::counter!("memfleet_turns_accepted_total").increment(batch.turns.len() as u64);
+        Ok(queued(batch, published.duplicate))
+    }
+
+    /// The receipt of a batch that the ledger knows already.
+    async fn seen(&self, batch: &Batch) -> Result<Option<Receipt>, Fault> {
+        let Some(known) = self.ledger.batch(&batch.scope, batch.id).await? else { return Ok(None) };
+        let given = batch.payload_hash();
+        match known.payload_hash {
+            Some(stored) if stored != given.0 => Err(Fault::new(
+                FaultKind::AlreadyExists,
+                "IDEMPOTENCY_CONFLICT",
+                "this idempotency key was used before with other turns: use a new key for new turns",
+            )
+            .with("stored_hash", memfleet_domain::turn::ContentHash(stored).to_string())
+            .with("given_hash", given.to_string())),
+            _ => Ok(Some(Receipt { batch: batch.id, turns: known.turns, duplicate: true })),
+        }
+    }
+
+    /// An external id that is taken by other content is the caller's mistake: say so before accepting anything. What is
+    /// still queued is compared at commit, the last word.
+    async fn refuse_conflicts(&self, batch: &Batch) -> Result<(), Fault> {
+        let named = batch.turns.iter().enumerate().filter(|(_, turn)| turn.external_id.is_some());
+        let named = named.map(|(index, turn)| (turn.id, index)).collect::<HashMap<_, _>>();
+        let ids = named.keys().copied().collect::<Vec<_>>();
+        if ids.is_empty() {
+            return Ok(());
+        }
+        for stored in self.ledger.turns(&batch.scope, &ids).await? {
+            let index = named[&stored.accepted.id];
+            let (stored, given) = (stored.accepted.content_hash(), batch.turns[index].content_hash());
+            if stored != given {
+                let mut fault = Fault::invalid(
+                    format!("turns[{index}].external_id"),
+                    "is taken by a turn with other content: turns are append-only, send an edit under a new id with `replaces`",
+                );
+                fault.kind = FaultKind::AlreadyExists;
+                fault.reason = "EXTERNAL_ID_CONFLICT".into();
+                return Err(fault.with("stored_hash", stored.to_string()).with("given_hash", given.to_string()));
+            }
+        }
+        Ok(())
+    }
+
+    async fn refuse_overload(&self, turns: usize) -> Result<(), Fault> {
+        let waiting = self.queue.depth().await?.turns;
+        if waiting + turns as u64 <= self.options.max_queued_turns {
+            return Ok(());
+        }
+        metrics::counter!("memfleet_turns_shed_total").increment(turns as u64);
+        Err(Fault::new(
+            FaultKind::ResourceExhausted,
+            "QUEUE_FULL",
+            format!("{waiting} turns are waiting to be stored, the bound is {}", self.options.max_queued_turns),
+        )
+        .retry_after(Duration::from_secs(2)))
+    }
+}
+
+fn queued(batch: &Batch, duplicate: bool) -> Receipt {
+    let turns = batch.turns.iter().map(|turn| TurnReceipt { id: turn.id, state: TurnState::Queued, reason: None });
+    Receipt { batch: batch.id, turns: turns.collect(), duplicate }
+}
+
+/// Gives the batch and its turns their ids, the same on every retry.
+fn name(scope: Scope, request: RememberRequest, now: Timestamp) -> Result<Batch, Fault> {
+    let id = batch_id(&scope, &request);
+    let mut seen = HashMap::new();
+    let mut turns = Vec::with_capacity(request.turns.len());
+    for (index, turn) in request.turns.into_iter().enumerate() {
+        let turn = accepted(&scope, id, index as u32, turn, now);
+        if let Some(first) = seen.insert(turn.id, index) {
+            return Err(Fault::invalid(
+                format!("turns[{index}].external_id"),
+                format!("is the same as that of turns[{first}] in the same session"),
+            ));
+        }
+        turns.push(turn);
+    }
+    Ok(Batch { id, scope, turns })
+}
+
+/// From the idempotency key; else from the external ids, if every turn has one; else new.
+fn batch_id(scope: &Scope, request: &RememberRequest) -> BatchId {
+    if let Some(key) = &request.idempotency_key {
+        return BatchId::of_key(scope, key);
+    }
+    let ids = request
+        .turns
+        .iter()
+        .map(|turn| Some(TurnId::of_external(scope, &turn.session, turn.external_id.as_ref()?)))
+        .collect::<Option<Vec<_>>>();
+    match ids {
+        Some(ids) => BatchId::of_turns(&ids),
+        None => BatchId::from_bytes(Uuid::now_v7().into_bytes()),
+    }
+}
+
+fn accepted(scope: &Scope, batch: BatchId, ordinal: u32, turn: NewTurn, now: Timestamp) -> AcceptedTurn {
+    let id = match &turn.external_id {
+        Some(external) => TurnId::of_external(scope, &turn.session, external),
+        None => TurnId::of_batch(batch, &turn.session, ordinal),
+    };
+    AcceptedTurn {
+        id,
+        session: turn.session,
+        external_id: turn.external_id,
+        speaker: turn.speaker,
+        role: turn.role,
+        content: turn.content,
+        event_time: turn.event_time,
+        recorded_at: now,
+        metadata: turn.metadata,
+        trust: turn.trust,
+        replaces: turn.replaces,
+    }
+}

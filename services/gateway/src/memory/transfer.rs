@@ -1,0 +1,80 @@
+//! `Export` and `Import`: a space as records, and back, equal in everything.
+
+use futures::{StreamExt, TryStreamExt};
+use memfleet_domain::ids::{BatchId, SpaceId};
+use memfleet_domain::ingestion::Batch;
+use memfleet_domain::turn::AcceptedTurn;
+use memfleet_domain::{Fault, FaultKind, Scope};
+use memfleet_ports::context::Context;
+use memfleet_ports::filter::TurnFilter;
+use memfleet_ports::ledger::PageToken;
+use memfleet_ports::memory::{Answers, Imported, Record};
+
+use crate::Gateway;
+
+/// Turns read or accepted at a time.
+const CHUNK: usize = 256;
+
+impl Gateway {
+    pub(super) async fn export_space(&self, context: &Context, space: &SpaceId, filter: TurnFilter) -> Result<Answers<Record>, Fault> {
+        let scope = context.scope(space);
+        let Some(found) = self.spaces.get(&scope).await? else {
+            return Err(Fault::not_found(format_args!("space `{space}`")));
+        };
+        let first = futures::stream::iter([Ok(Record::Space(found.id, found.settings))]);
+        let pages = futures::stream::try_unfold(Some(None::<PageToken>), {
+            let gateway = self.clone();
+            move |at| {
+                let (gateway, scope, filter) = (gateway.clone(), scope.clone(), filter.clone());
+                async move {
+                    let Some(after) = at else { return Ok(None) };
+                    let page = gateway.ledger.list(&scope, &filter, CHUNK as u32, after.as_ref()).await?;
+                    let records = page.items.into_iter().map(|turn| Ok(Record::Turn(Box::new(turn))));
+                    Ok::<_, Fault>(Some((futures::stream::iter(records), page.next.map(Some))))
+                }
+            }
+        });
+        Ok(first.chain(pages.try_flatten()).boxed())
+    }
+
+    pub(super) async fn import_records(&self, context: &Context, space: &SpaceId, mut records: Answers<Record>) -> Result<Imported, Fault> {
+        let scope = context.scope(space);
+        let mut imported = Imported::default();
+        let mut chunk = Vec::with_capacity(CHUNK);
+        while let Some(record) = records.try_next().await? {
+            match record {
+                Record::Space(_, settings) => {
+                    self.spaces.put(&scope, &settings, self.clock.now()).await?;
+                }
+                Record::Turn(turn) => chunk.push(turn.accepted),
+            }
+            if chunk.len() == CHUNK {
+                self.import_chunk(&scope, std::mem::take(&mut chunk), &mut imported).await?;
+            }
+        }
+        self.import_chunk(&scope, chunk, &mut imported).await?;
+        Ok(imported)
+    }
+
+    /// Accepts a chunk; waits while the queue is full, since an import is in no hurry.
+    async fn import_chunk(&self, scope: &Scope, turns: Vec<AcceptedTurn>, imported: &mut Imported) -> Result<(), Fault> {
+        if turns.is_empty() {
+            return Ok(());
+        }
+        let count = turns.len() as u64;
+        let ids = turns.iter().map(|turn| turn.id).collect::<Vec<_>>();
+        let batch = Batch { id: BatchId::of_turns(&ids), scope: scope.clone(), turns };
+        loop {
+            match self.accept_batch(&batch).await {
+                Ok(receipt) if receipt.duplicate => imported.duplicates += count,
+                Ok(_) => imported.accepted += count,
+                Err(fault) if fault.kind == FaultKind::ResourceExhausted && fault.reason == "QUEUE_FULL" => {
+                    tokio::time::sleep(fault.retry_after.unwrap_or_default()).await;
+                    continue;
+                }
+                Err(fault) => return Err(fault),
+            }
+            return Ok(());
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! Reading your own write: a read that is given a receipt's token waits until that batch has left the queue.
+
+use std::time::Duration;
+
+use futures::StreamExt;
+use memfleet_domain::ids::{BatchId, SpaceId};
+use memfleet_domain::ingestion::{TurnReceipt, TurnState};
+use memfleet_domain::{Fault, Scope};
+use memfleet_ports::context::Context;
+use memfleet_ports::events::Event;
+use memfleet_ports::memory::Answers;
+use tokio::sync::broadcast::Receiver;
+
+use crate::Gateway;
+
+/// Events are best effort; the store is asked again after this long without one.
+const POLL: Duration = Duration::from_millis(250);
+
+/// Where a batch stands.
+enum Standing {
+    Waiting(Vec<TurnReceipt>),
+    Settled(Vec<TurnReceipt>),
+    Unknown,
+}
+
+impl Gateway {
+    /// Returns when every batch has settled, in whichever of the spaces it was accepted.
+    pub(crate) async fn wait_for(&self, context: &Context, spaces: &[SpaceId], batches: &[BatchId]) -> Result<(), Fault> {
+        for batch in batches {
+            let settled = async {
+                let scopes = spaces.iter().map(|space| context.scope(space)).collect::<Vec<_>>();
+                self.settled(&scopes, *batch).await
+            };
+            context.within("the write that `wait_for` names", settled).await?;
+        }
+        Ok(())
+    }
+
+    async fn settled(&self, scopes: &[Scope], batch: BatchId) -> Result<(), Fault> {
+        let mut events = self.events.listen();
+        loop {
+            let mut known = false;
+            for scope in scopes {
+                match self.standing(scope, batch).await? {
+                    Standing::Settled(_) => return Ok(()),
+                    Standing::Waiting(_) => known = true,
+                    Standing::Unknown => {}
+                }
+            }
+            if !known {
+                return Err(unknown(batch));
+            }
+            next_event(&mut events, batch).await;
+        }
+    }
+
+    /// The present states of a batch's turns, then the final ones.
+    pub(super) async fn watch_batch(&self, scope: Scope, batch: BatchId) -> Result<Answers<TurnReceipt>, Fault> {
+        let mut events = self.events.listen();
+        let first = match self.standing(&scope, batch).await? {
+            Standing::Unknown => return Err(unknown(batch)),
+            Standing::Settled(turns) => return Ok(answers(turns)),
+            Standing::Waiting(turns) => turns,
+        };
+        let gateway = self.clone();
+        let rest = async move {
+            loop {
+                next_event(&mut events, batch).await;
+                match gateway.standing(&scope, batch).await {
+                    Ok(Standing::Waiting(_)) => {}
+                    Ok(Standing::Settled(turns)) => return answers(turns),
+                    Ok(Standing::Unknown) => return failed(unknown(batch)),
+                    Err(fault) => return failed(fault),
+                }
+            }
+        };
+        Ok(answers(first).chain(futures::stream::once(rest).flatten()).boxed())
+    }
+
+    async fn standing(&self, scope: &Scope, batch: BatchId) -> Result<Standing, Fault> {
+        // The queue is asked first: a batch that leaves it between the two questions is then found in the ledger.
+        let waiting = self.queue.waiting(scope, batch).await?;
+        if let Some(status) = self.ledger.batch(scope, batch).await? {
+            return Ok(Standing::Settled(status.turns));
+        }
+        if let Some(waiting) = waiting {
+            let queued = |id| TurnReceipt { id, state: TurnState::Queued, reason: None };
+            return Ok(Standing::Waiting(waiting.turns.iter().map(|turn| queued(turn.id)).collect()));
+        }
+        Ok(match self.queue.buried(scope, batch).await? {
+            Some(letter) => Standing::Settled(
+                letter
+                    .batch
+                    .turns
+                    .iter()
+                    .map(|turn| TurnReceipt { id: turn.id, state: TurnState::DeadLettered, reason: Some(letter.reason.clone()) })
+                    .collect(),
+            ),
+            None => Standing::Unknown,
+        })
+    }
+}
+
+fn unknown(batch: BatchId) -> Fault {
+    Fault::not_found(format_args!("write {batch} (of this space)"))
+}
+
+fn answers(turns: Vec<TurnReceipt>) -> Answers<TurnReceipt> {
+    futures::stream::iter(turns.into_iter().map(Ok)).boxed()
+}
+
+fn failed(fault: Fault) -> Answers<TurnReceipt> {
+    futures::stream::iter([Err(fault)]).boxed()
+}
+
+/// Returns when something was heard of the batch, or when it is time to look.
+async fn next_event(events: &mut Receiver<Event>, batch: BatchId) {
+    let heard = async {
+        while let Ok(event) = events.recv().await {
+            if matches!(event, Event::Settled { batch: settled, .. } if settled == batch) {
+                return;
+            }
+        }
+    };
+    let _in_time = tokio::time::timeout(POLL, heard).await;
+}

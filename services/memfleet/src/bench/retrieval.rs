@@ -1,0 +1,181 @@
+//! `memfleet bench retrieval`: recall, coverage and coverage inside a token budget, by category, with latencies.
+
+use std::collections::{BTreeMap, HashSet};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use indicatif::{ProgressBar, ProgressStyle};
+use memfleet_domain::ids::TurnId;
+use memfleet_evaluation::{Conversation, Dataset, Question};
+use memfleet_gateway::Gateway;
+use memfleet_models::ModelDirectory;
+use memfleet_ports::assembly::{AssembleRequest, Assembly};
+use memfleet_ports::filter::TurnFilter;
+use memfleet_ports::memory::{Memory, RecallRequest};
+use memfleet_ports::retriever::Query;
+use memfleet_runtime::BoxError;
+
+use super::arms::arms;
+use crate::corpus::{Corpus, call};
+use super::latency::Latency;
+use super::report::{CategoryFigures, FileReport, Figures, Measures, Report, Sums};
+use super::{Bench, deliver};
+
+/// Budgets of the block, in tokens of `TOKENIZER`.
+const BUDGETS: [u32; 5] = [300, 500, 1000, 2000, 4000];
+const TOKENIZER: &str = "o200k_base";
+/// Depth of a ranking.
+const DEPTH: u32 = 100;
+/// Candidates of a block: more turns than the largest budget holds.
+const BLOCK_CANDIDATES: u32 = 250;
+
+/// Arguments.
+#[derive(Debug, Args)]
+pub struct RetrievalArgs {
+    /// Data sets with annotated evidence; the format is detected
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// Also all conversations of a file in one space
+    #[arg(long)]
+    pooled: bool,
+    /// Also BM25, dense and reciprocal rank fusion of both on the same turns
+    #[arg(long)]
+    arms: bool,
+    /// Write the report as JSON to this file
+    #[arg(long = "json", value_name = "OUT")]
+    out: Option<PathBuf>,
+}
+
+/// Runs the command.
+pub async fn run(args: RetrievalArgs, model: &ModelDirectory, json: bool) -> Result<(), BoxError> {
+    let mut files = Vec::with_capacity(args.files.len());
+    for path in &args.files {
+        let dataset = Dataset::load(path)?;
+        let singly = dataset.conversations.iter().map(std::slice::from_ref).collect::<Vec<_>>();
+        let figures = measure(model, &singly, args.arms).await?;
+        let pooled = match args.pooled {
+            true => Some(measure(model, &[&dataset.conversations], args.arms).await?),
+            false => None,
+        };
+        files.push(FileReport {
+            file: path.display().to_string(),
+            conversations: dataset.conversations.len(),
+            turns: dataset.turns(),
+            figures,
+            pooled,
+        });
+    }
+    let report = Report { files };
+    deliver(&report, args.out.as_ref(), json, || report.table())
+}
+
+/// Everything about one way to lay conversations out in spaces.
+async fn measure(model: &ModelDirectory, layout: &[&[Conversation]], with_arms: bool) -> Result<Figures, BoxError> {
+    let bench = Bench::start(model).await?;
+    let mut corpora = Vec::with_capacity(layout.len());
+    let progress = progress("remembering", layout.len());
+    for (number, conversations) in layout.iter().enumerate() {
+        corpora.push(Corpus::remember(&bench.node.gateway, &format!("space-{number}"), conversations).await?);
+        progress.inc(1);
+    }
+    let ours = Method::run("memfleet", &bench.node.gateway, &corpora).await?;
+    let mut others = BTreeMap::new();
+    if with_arms {
+        for (name, gateway) in arms(&bench.node) {
+            others.insert(name, Method::run(name, &gateway, &corpora).await?.measures());
+        }
+    }
+    bench.stop().await;
+    Ok(ours.figures(others))
+}
+
+/// One method over all questions.
+#[derive(Default)]
+struct Method {
+    by_category: BTreeMap<String, Sums>,
+    all: Sums,
+    durations: Vec<Duration>,
+}
+
+impl Method {
+    async fn run(name: &str, gateway: &Gateway, corpora: &[Corpus]) -> Result<Self, BoxError> {
+        let mut method = Self::default();
+        let progress = progress(name, corpora.iter().map(|corpus| corpus.questions.len()).sum());
+        for corpus in corpora {
+            for question in &corpus.questions {
+                method.ask(gateway, corpus, question).await?;
+                progress.inc(1);
+            }
+        }
+        Ok(method)
+    }
+
+    async fn ask(&mut self, gateway: &Gateway, corpus: &Corpus, question: &Question) -> Result<(), BoxError> {
+        let begun = Instant::now();
+        let found = gateway.recall(&call(), RecallRequest { query: query(corpus, question, DEPTH), wait_for: Vec::new() }).await?;
+        self.durations.push(begun.elapsed());
+        let place = |id: &TurnId| corpus.places.get(id).copied();
+        let ranked = found.hits.iter().filter_map(|hit| place(&hit.turn.accepted.id)).collect::<Vec<_>>();
+        let evidence = question.evidence.iter().copied().collect::<HashSet<_>>();
+        let (mut whole, mut excerpts) = (Vec::new(), Vec::new());
+        for budget in BUDGETS {
+            for (with_excerpts, shares) in [(false, &mut whole), (true, &mut excerpts)] {
+                let block = gateway.assemble(&call(), request(corpus, question, budget, with_excerpts)).await?;
+                let shown = block.items.iter().filter_map(|item| place(&item.turn)).collect::<HashSet<_>>();
+                shares.push((budget as usize, f64::from(u8::from(evidence.is_subset(&shown)))));
+            }
+        }
+        for sums in [&mut self.all, self.by_category.entry(question.category.clone()).or_default()] {
+            sums.ranked.add(question, &ranked);
+            sums.whole.add(whole.iter().copied());
+            sums.excerpts.add(excerpts.iter().copied());
+        }
+        Ok(())
+    }
+
+    fn measures(&self) -> Measures {
+        self.all.measures()
+    }
+
+    fn figures(self, arms: BTreeMap<&'static str, Measures>) -> Figures {
+        let category = |sums: &Sums| CategoryFigures { questions: sums.whole.questions(), measures: sums.measures() };
+        Figures {
+            questions: self.all.whole.questions(),
+            all: self.measures(),
+            by_category: self.by_category.iter().map(|(name, sums)| (name.clone(), category(sums))).collect(),
+            latency_ms: Latency::of(self.durations),
+            arms,
+        }
+    }
+}
+
+fn query(corpus: &Corpus, question: &Question, k: u32) -> Query {
+    Query {
+        text: question.text.clone(),
+        spaces: vec![corpus.space.clone()],
+        filter: TurnFilter::default(),
+        k,
+        neighbours: 0,
+        now: None,
+        explain: false,
+    }
+}
+
+fn request(corpus: &Corpus, question: &Question, budget_tokens: u32, excerpts: bool) -> AssembleRequest {
+    AssembleRequest {
+        query: query(corpus, question, BLOCK_CANDIDATES),
+        budget_tokens,
+        tokenizer: TOKENIZER.to_owned(),
+        max_items: None,
+        max_item_tokens: None,
+        excerpts,
+        wait_for: Vec::new(),
+    }
+}
+
+/// A bar on the terminal; silent elsewhere.
+fn progress(name: &str, length: usize) -> ProgressBar {
+    let style = ProgressStyle::with_template("{msg:12} {bar:40} {pos}/{len} {per_sec} {eta}");
+    ProgressBar::new(length as u64).with_message(name.to_owned()).with_style(style.expect("the template is well formed"))
+}

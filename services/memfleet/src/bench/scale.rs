@@ -1,0 +1,108 @@
+//! `memfleet bench scale`: search latency and memory as a space grows.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use memfleet_domain::ids::SpaceId;
+use memfleet_gateway::Gateway;
+use memfleet_models::ModelDirectory;
+use memfleet_ports::filter::TurnFilter;
+use memfleet_ports::memory::{Memory, RecallRequest};
+use memfleet_ports::retriever::Query;
+use memfleet_runtime::BoxError;
+use serde::Serialize;
+
+use crate::corpus::{accept, call};
+use super::latency::Latency;
+use super::process::{bytes_of_files, resident_memory};
+use super::synthetic::Conversation;
+use super::{Bench, deliver};
+
+/// Arguments.
+#[derive(Debug, Args)]
+pub struct ScaleArgs {
+    /// Sizes of the space to measure at, ascending
+    #[arg(long, value_delimiter = ',', default_value = "1000,10000,100000")]
+    turns: Vec<usize>,
+    /// Searches at each size
+    #[arg(long, default_value_t = 300)]
+    queries: usize,
+    /// Searches before those that count
+    #[arg(long, default_value_t = 100)]
+    warm_up: usize,
+    /// Write the report as JSON to this file
+    #[arg(long = "json", value_name = "OUT")]
+    out: Option<PathBuf>,
+}
+
+#[derive(Debug, Serialize)]
+struct Report {
+    sizes: Vec<Size>,
+}
+
+#[derive(Debug, Serialize)]
+struct Size {
+    turns: usize,
+    latency_ms: Latency,
+    resident_memory_mib: f64,
+    bytes_on_disk_per_turn: f64,
+}
+
+/// Runs the command.
+pub async fn run(args: &ScaleArgs, model: &ModelDirectory, json: bool) -> Result<(), BoxError> {
+    let bench = Bench::start(model).await?;
+    let gateway = bench.node.gateway.clone();
+    let space = SpaceId::new("scale")?;
+    let mut conversation = Conversation::new(1);
+    let (mut stored, mut sizes) = (0, Vec::new());
+    for &turns in &args.turns {
+        accept(&gateway, &space, conversation.turns(turns.saturating_sub(stored))).await?;
+        stored = stored.max(turns);
+        search(&gateway, &space, &mut conversation, args.warm_up).await?;
+        let durations = search(&gateway, &space, &mut conversation, args.queries).await?;
+        sizes.push(Size {
+            turns: stored,
+            latency_ms: Latency::of(durations),
+            resident_memory_mib: resident_memory() as f64 / f64::from(1 << 20),
+            bytes_on_disk_per_turn: bytes_of_files(bench.path())? as f64 / stored as f64,
+        });
+        eprintln!("{stored} turns measured");
+    }
+    bench.stop().await;
+    let report = Report { sizes };
+    deliver(&report, args.out.as_ref(), json, || report.table())
+}
+
+async fn search(gateway: &Gateway, space: &SpaceId, conversation: &mut Conversation, count: usize) -> Result<Vec<Duration>, BoxError> {
+    let mut durations = Vec::with_capacity(count);
+    for _ in 0..count {
+        let query = Query {
+            text: conversation.question(),
+            spaces: vec![space.clone()],
+            filter: TurnFilter::default(),
+            k: 10,
+            neighbours: 0,
+            now: None,
+            explain: false,
+        };
+        let begun = Instant::now();
+        gateway.recall(&call(), RecallRequest { query, wait_for: Vec::new() }).await?;
+        durations.push(begun.elapsed());
+    }
+    Ok(durations)
+}
+
+impl Report {
+    fn table(&self) -> String {
+        let mut lines = vec![format!("{:>9}{:>10}{:>10}{:>10}{:>12}{:>14}", "turns", "p50 ms", "p95 ms", "p99 ms", "memory MiB", "disk B/turn")];
+        lines.extend(self.sizes.iter().map(|size| {
+            let latency = size.latency_ms;
+            format!(
+                "{:>9}{:>10.1}{:>10.1}{:>10.1}{:>12.0}{:>14.0}",
+                size.turns, latency.p50, latency.p95, latency.p99, size.resident_memory_mib, size.bytes_on_disk_per_turn
+            )
+        }));
+        lines.join("\n")
+    }
+}

@@ -1,0 +1,177 @@
+//! The command line: global options, the commands, and what runs each. A client command reads its arguments, calls the
+//! public API through a [`Handle`] and prints the answer; it cannot tell whether the node is here or elsewhere.
+
+mod assemble;
+mod backup;
+mod completions;
+mod config;
+mod dead_letters;
+mod demo;
+mod exit;
+mod export;
+mod filter;
+mod forget;
+mod handle;
+mod import;
+mod key;
+mod model;
+mod recall;
+mod remember;
+mod sessions;
+mod spaces;
+mod status;
+mod up;
+mod values;
+mod watch;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand};
+use memfleet_runtime::BoxError;
+use memfleet_runtime::config::{HumanDuration, Secret};
+
+use crate::bench;
+use crate::output::Output;
+use exit::{Error, Exit};
+pub use handle::Handle;
+
+/// Long-term memory for LLM agents
+#[derive(Debug, Parser)]
+#[command(name = "memfleet", version, max_term_width = 120)]
+pub struct Cli {
+    #[command(flatten)]
+    global: Global,
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// Options that every command understands.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Global options")]
+pub struct Global {
+    /// Node to talk to
+    #[arg(long, global = true, env = "MEMFLEET_SERVER", value_name = "URL", default_value = "http://127.0.0.1:9460")]
+    server: String,
+    /// API key, where the node asks for one
+    #[arg(long, global = true, env = "MEMFLEET_API_KEY", value_name = "KEY", hide_env_values = true)]
+    api_key: Option<Secret>,
+    /// Configuration file of the node; by default memfleet.toml here or in ~/.config/memfleet
+    #[arg(long, global = true, env = "MEMFLEET_CONFIG", value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Print JSON: one document, or one a line for lists
+    #[arg(long, global = true)]
+    json: bool,
+    /// What a call may take, for example `10s`; by default 30 s, and a day for streams, imports and forgetting
+    #[arg(long, global = true, value_name = "DURATION")]
+    timeout: Option<HumanDuration>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Up(up::UpArgs),
+    Demo(demo::DemoArgs),
+    #[command(flatten)]
+    Remote(Box<Remote>),
+    #[command(flatten)]
+    Local(Local),
+    Bench(bench::BenchArgs),
+}
+
+/// Commands that need no node.
+#[derive(Debug, Subcommand)]
+enum Local {
+    Backup(backup::BackupArgs),
+    Model(model::ModelArgs),
+    Config(config::ConfigArgs),
+    Key(key::KeyArgs),
+    Completions(completions::CompletionsArgs),
+}
+
+/// Commands that talk to a node.
+#[derive(Debug, Subcommand)]
+enum Remote {
+    Import(import::ImportArgs),
+    Export(export::ExportArgs),
+    Remember(remember::RememberArgs),
+    Recall(recall::RecallArgs),
+    Assemble(assemble::AssembleArgs),
+    Spaces(spaces::SpacesArgs),
+    Sessions(sessions::SessionsArgs),
+    Forget(forget::ForgetArgs),
+    Watch(watch::WatchArgs),
+    DeadLetters(dead_letters::DeadLettersArgs),
+    /// Show what a node is doing and whether its parts work
+    Status,
+}
+
+/// Reads the command line, runs the command, and says how it went.
+pub fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let json = cli.global.json;
+    let mut output = Output::stdout(json);
+    let ended = run(cli, &mut output);
+    let flushed = output.flush().map_err(Error::from);
+    ended.and_then(|code| flushed.map(|()| code)).unwrap_or_else(|error| {
+        error.report(json);
+        error.exit().into()
+    })
+}
+
+fn run(Cli { global, command }: Cli, output: &mut Output) -> Result<ExitCode, Error> {
+    Ok(match command {
+        Command::Up(args) => up::run(&args, &config::load(&global, &args)?.config)?,
+        Command::Demo(args) => {
+            let model = config::load(&global, &())?.config.model;
+            in_runtime(demo::run(args, &model, output))?.into()
+        }
+        Command::Remote(command) => in_runtime(remote(*command, &global, output))?.into(),
+        Command::Local(command) => local(command, &global, output)?.into(),
+        Command::Bench(args) => {
+            let model = up::model(&config::load(&global, &())?.config.model)?;
+            let measured = async { Ok(bench::run(args, model, global.json).await.map(|()| Exit::Done)?) };
+            in_runtime(measured)?.into()
+        }
+    })
+}
+
+fn local(command: Local, global: &Global, output: &mut Output) -> Result<Exit, Error> {
+    match command {
+        Local::Backup(args) => {
+            let store = config::load(global, &())?.config.store;
+            in_runtime(backup::run(args, &store, output))
+        }
+        Local::Model(args) => {
+            let configured = config::load(global, &())?.config.model.directory;
+            model::run(args, configured, output)
+        }
+        Local::Config(args) => config::run(&args, global, output),
+        Local::Key(args) => key::run(&args, output),
+        Local::Completions(args) => completions::run(&args, output),
+    }
+}
+
+async fn remote(command: Remote, global: &Global, output: &mut Output) -> Result<Exit, Error> {
+    let handle = &Handle::connect(global).await?;
+    match command {
+        Remote::Import(args) => import::run(args, handle, output).await,
+        Remote::Export(args) => export::run(args, handle, output).await,
+        Remote::Remember(args) => remember::run(args, handle, output).await,
+        Remote::Recall(args) => recall::run(args, handle, output).await,
+        Remote::Assemble(args) => assemble::run(args, handle, output).await,
+        Remote::Spaces(args) => spaces::run(args, handle, output).await,
+        Remote::Sessions(args) => sessions::run(args, handle, output).await,
+        Remote::Forget(args) => forget::run(args, handle, output).await,
+        Remote::Watch(args) => watch::run(args, handle, output).await,
+        Remote::DeadLetters(args) => dead_letters::run(args, handle, output).await,
+        Remote::Status => status::run(handle, output).await,
+    }
+}
+
+fn in_runtime(work: impl Future<Output = Result<Exit, Error>>) -> Result<Exit, Error> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    runtime.map_err(BoxError::from)?.block_on(work)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,53 @@
+//! `memfleet config`: what the configuration says, and what is wrong with it; and the one way it is loaded.
+
+use clap::{Args, Subcommand};
+use memfleet_runtime::config::{Loaded, Loader, to_toml};
+use serde::Serialize;
+use serde_json::json;
+
+use super::Global;
+use super::exit::{Error, Exit};
+use crate::config::NodeConfig;
+use crate::output::Output;
+
+/// Variables that begin like a configuration key and mean something else.
+const RESERVED: [&str; 4] = ["MEMFLEET_SERVER", "MEMFLEET_API_KEY", "MEMFLEET_CONFIG", "MEMFLEET_MODELS"];
+
+/// Check or show the configuration of a node
+#[derive(Debug, Args)]
+pub struct ConfigArgs {
+    #[command(subcommand)]
+    command: ConfigCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum ConfigCommand {
+    /// Say everything that is wrong with it; exit code 2 if something is
+    Check,
+    /// Print the values that are in force, as TOML
+    Show,
+}
+
+/// Loads the configuration of a node: defaults, file, environment, `flags`.
+pub fn load(global: &Global, flags: &impl Serialize) -> Result<Loaded<NodeConfig>, Error> {
+    let loader = Loader::from_process().file(global.config.clone()).flags(flags);
+    let loader = RESERVED.iter().fold(loader, |loader, variable| loader.reserve(variable));
+    Ok(loader.load()?)
+}
+
+/// Runs the command.
+pub fn run(args: &ConfigArgs, global: &Global, output: &mut Output) -> Result<Exit, Error> {
+    let loaded = load(global, &())?;
+    let file = loaded.file.as_deref();
+    match args.command {
+        ConfigCommand::Check => {
+            let source = file.map_or_else(|| "no file, defaults and environment".to_owned(), |file| file.display().to_string());
+            output.answer(
+                || json!({ "file": file, "problems": [] }),
+                |palette| format!("{}  ({source})", palette.good("the configuration is sound")),
+            )?;
+        }
+        ConfigCommand::Show => output.answer(|| json!(loaded.config), |_| to_toml(&loaded.config))?,
+    }
+    Ok(Exit::Done)
+}

@@ -1,0 +1,82 @@
+//! `memfleet dead-letters`: what could not be stored, why, and once more.
+
+use clap::{Args, Subcommand};
+use memfleet_domain::ids::SpaceId;
+use memfleet_ports::queue::DeadLetter;
+use serde_json::{Value, json};
+
+use super::exit::{Error, Exit};
+use super::handle::every;
+use super::{Handle, values};
+use crate::output::{Align, Output, Palette, count, table, time};
+
+/// List what could not be stored, or try it again
+#[derive(Debug, Args)]
+pub struct DeadLettersArgs {
+    #[command(subcommand)]
+    command: DeadLettersCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum DeadLettersCommand {
+    /// List the dead letters of a space
+    List {
+        /// The space
+        #[arg(value_parser = values::space)]
+        space: SpaceId,
+    },
+    /// Put dead letters back into the queue
+    Replay {
+        /// The space
+        #[arg(value_parser = values::space)]
+        space: SpaceId,
+        /// Positions as `list` shows them; all of the space when there is none
+        positions: Vec<u64>,
+    },
+}
+
+/// Runs the command.
+pub async fn run(args: DeadLettersArgs, handle: &Handle, output: &mut Output) -> Result<Exit, Error> {
+    match args.command {
+        DeadLettersCommand::List { space } => {
+            let letters = every(async |page| handle.maintenance.dead_letters(&handle.call(), &space, page).await).await?;
+            output.list(&letters, to_json, |palette| human(&letters, palette))?;
+        }
+        DeadLettersCommand::Replay { space, positions } => {
+            let replayed = handle.maintenance.replay(&handle.call(), &space, &positions).await?;
+            output.answer(|| json!({ "replayed": replayed }), |_| format!("{} queued again", count(replayed, "write")))?;
+        }
+    }
+    Ok(Exit::Done)
+}
+
+fn to_json(letter: &DeadLetter) -> Value {
+    json!({
+        "position": letter.acceptance,
+        "token": letter.batch.id,
+        "reason": letter.reason,
+        "failed_at": letter.failed_at,
+        "attempts": letter.attempts,
+        "turns": letter.batch.turns,
+    })
+}
+
+fn human(letters: &[DeadLetter], palette: Palette) -> String {
+    let columns = [
+        ("POSITION", Align::Right),
+        ("FAILED", Align::Left),
+        ("TRIES", Align::Right),
+        ("TURNS", Align::Right),
+        ("REASON", Align::Left),
+    ];
+    let rows = letters.iter().map(|letter| {
+        [
+            letter.acceptance.to_string(),
+            time(letter.failed_at),
+            letter.attempts.to_string(),
+            letter.batch.turns.len().to_string(),
+            letter.reason.clone(),
+        ]
+    });
+    table(palette, columns, rows)
+}

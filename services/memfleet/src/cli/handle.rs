@@ -1,0 +1,83 @@
+//! What a client command talks to: the public API of a node, here or across the network.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use memfleet_domain::Fault;
+use memfleet_domain::ids::TenantId;
+use memfleet_ports::assembly::Assembly;
+use memfleet_ports::context::Context;
+use memfleet_ports::ledger::Page;
+use memfleet_ports::maintenance::Maintenance;
+use memfleet_ports::memory::{Memory, PageRequest};
+use memfleet_rpc::auth::DEFAULT_TENANT;
+use memfleet_rpc::client::Client;
+use memfleet_runtime::config::{HumanDuration, Secret};
+
+use super::Global;
+
+/// What one call may take when `--timeout` says nothing.
+const CALL: Duration = Duration::from_secs(30);
+/// What a stream, an import or a forget may take when `--timeout` says nothing.
+const LONG_CALL: Duration = Duration::from_hours(24);
+/// Items a listing asks for at a time.
+const PAGE: u32 = 1000;
+
+/// The public API, with what every call carries.
+#[derive(Clone)]
+pub struct Handle {
+    /// Turns and spaces.
+    pub memory: Arc<dyn Memory>,
+    /// Memory for prompts.
+    pub assembly: Arc<dyn Assembly>,
+    /// What the node says of itself.
+    pub maintenance: Arc<dyn Maintenance>,
+    /// Whose memory. A remote node takes it from the API key and ignores this one.
+    pub tenant: TenantId,
+    /// What a call may take; absent: 30 seconds a call, a day a stream, an import or a forget.
+    pub timeout: Option<Duration>,
+}
+
+impl Handle {
+    /// The API behind one value that implements all of it.
+    pub fn new<S>(service: Arc<S>, tenant: TenantId, timeout: Option<Duration>) -> Self
+    where
+        S: Memory + Assembly + Maintenance + 'static,
+    {
+        Self { memory: service.clone(), assembly: service.clone(), maintenance: service, tenant, timeout }
+    }
+
+    /// The API of the node that the global options name.
+    pub async fn connect(global: &Global) -> Result<Self, Fault> {
+        let tenant = TenantId::new(DEFAULT_TENANT).expect("the default tenant has a valid name");
+        let timeout = global.timeout.map(HumanDuration::get);
+        let context = Context::new(tenant.clone(), timeout.unwrap_or(CALL));
+        let key = global.api_key.as_ref().filter(|key| !key.is_empty()).map(Secret::expose);
+        let client = context.within("a connection", Client::connect(&global.server, key)).await?;
+        Ok(Self::new(Arc::new(client), tenant, timeout))
+    }
+
+    /// The circumstances of a single call that starts now.
+    pub fn call(&self) -> Context {
+        Context::new(self.tenant.clone(), self.timeout.unwrap_or(CALL))
+    }
+
+    /// The circumstances of a stream, or of another call that grows with what is stored.
+    pub fn long_call(&self) -> Context {
+        Context::new(self.tenant.clone(), self.timeout.unwrap_or(LONG_CALL))
+    }
+}
+
+/// Every item of a listing, page by page.
+pub async fn every<T>(fetch: impl AsyncFn(PageRequest) -> Result<Page<T>, Fault>) -> Result<Vec<T>, Fault> {
+    let mut items = Vec::new();
+    let mut after = None;
+    loop {
+        let page = fetch(PageRequest { limit: PAGE, after }).await?;
+        items.extend(page.items);
+        after = page.next;
+        if after.is_none() {
+            return Ok(items);
+        }
+    }
+}

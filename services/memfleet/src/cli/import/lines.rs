@@ -1,0 +1,65 @@
+//! JSON lines of `memfleet export`, back into a space: turns keep their ids and recorded times.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+
+use futures::StreamExt;
+use memfleet_domain::ids::SpaceId;
+use memfleet_ports::memory::{Imported, Record};
+use memfleet_rpc::jsonl;
+
+use super::upload::Tally;
+use super::{name_of, wrong};
+use crate::cli::Handle;
+use crate::cli::exit::Error;
+use crate::output::Progress;
+
+/// Records a call.
+const CHUNK: usize = 256;
+
+/// Whether the first line of the file is a record of an export.
+pub fn is_export(file: &Path) -> Result<bool, Error> {
+    let mut first = String::new();
+    let opened = File::open(file).map_err(Error::file(file))?;
+    // A file that is no text is no export either; whoever reads it next says so.
+    let read = BufReader::new(opened).read_line(&mut first).is_ok();
+    Ok(read && jsonl::read(&first).is_ok())
+}
+
+/// Imports the file into `space`, by default the one that it was exported from.
+pub async fn import(file: &Path, space: Option<&SpaceId>, handle: &Handle) -> Result<(SpaceId, Tally), Error> {
+    let opened = File::open(file).map_err(Error::file(file))?;
+    let length = opened.metadata().map_err(Error::file(file))?.len();
+    let progress = Progress::bytes(length, &name_of(file));
+    let mut lines = BufReader::new(opened).lines().zip(1..);
+    let mut tally = Tally::default();
+    let mut space = space.cloned();
+    loop {
+        let mut records = Vec::with_capacity(CHUNK);
+        let mut bytes = 0;
+        for (line, number) in lines.by_ref().take(CHUNK) {
+            let line = line.map_err(Error::file(file))?;
+            bytes += line.len() as u64 + 1;
+            if !line.trim().is_empty() {
+                records.push(jsonl::read(&line).map_err(|error| wrong(file, &format!("line {number}: {error}")))?);
+            }
+        }
+        if bytes == 0 {
+            break;
+        }
+        if let (None, Some(Record::Space(named, _))) = (&space, records.first()) {
+            space = Some(named.clone());
+        }
+        let Some(target) = &space else {
+            return Err(wrong(file, "does not begin with its space; name one with --space"));
+        };
+        let records = futures::stream::iter(records.into_iter().map(Ok)).boxed();
+        let Imported { accepted, duplicates } = handle.memory.import(&handle.long_call(), target, records).await?;
+        tally.accepted += accepted;
+        tally.skipped += duplicates;
+        progress.advance(bytes);
+    }
+    let space = space.ok_or_else(|| wrong(file, "is empty"))?;
+    Ok((space, tally))
+}

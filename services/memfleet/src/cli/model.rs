@@ -1,0 +1,149 @@
+//! `memfleet model`: the models of this machine.
+
+mod fetch;
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use memfleet_models::{DEFAULT_MODEL, ModelDirectory, Verification, default_root, known, known_models, list, verify};
+use memfleet_runtime::BoxError;
+use serde_json::{Value, json};
+
+use super::exit::{Error, Exit};
+use crate::output::{Align, Output, Palette, count, table};
+
+pub use fetch::fetch;
+
+/// Fetch, list or check models
+#[derive(Debug, Args)]
+pub struct ModelArgs {
+    #[command(subcommand)]
+    command: ModelCommand,
+    /// Folder that holds models; by default the one of the configuration, else `memfleet/models` in the user's cache
+    #[arg(long, value_name = "FOLDER")]
+    directory: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+enum ModelCommand {
+    /// Fetch a model and build its int8 form; what is there already is left alone
+    Pull {
+        /// Name of the model
+        #[arg(default_value = DEFAULT_MODEL)]
+        name: String,
+        /// Folder with the source files, instead of the network
+        #[arg(long, value_name = "FOLDER")]
+        from: Option<PathBuf>,
+    },
+    /// List the models that are known and those that are here
+    List,
+    /// Check a model's files, and its vectors against the full-precision model
+    Verify {
+        /// Name of the model; all that are here when it is left out
+        name: Option<String>,
+    },
+}
+
+/// Runs the command; `configured` is the folder that the configuration names.
+pub fn run(args: ModelArgs, configured: Option<PathBuf>, output: &mut Output) -> Result<Exit, Error> {
+    let root = args.directory.or(configured).map_or_else(default_root, Ok).map_err(BoxError::from)?;
+    match args.command {
+        ModelCommand::Pull { name, from } => {
+            let model = fetch(&name, root, from)?;
+            output.answer(|| here_to_json(&model), |palette| format!("{} is in {}", palette.strong(&name), model.path().display()))?;
+        }
+        ModelCommand::List => {
+            let here = list(&root).map_err(BoxError::from)?;
+            let names = known_models().iter().map(|model| model.name.clone());
+            let mut names = names.chain(here.iter().map(|model| model.manifest().name.clone())).collect::<Vec<_>>();
+            names.sort();
+            names.dedup();
+            let rows = names.iter().map(|name| Row::new(name, &here)).collect::<Vec<_>>();
+            output.list(&rows, Row::to_json, |palette| rows_table(&rows, palette))?;
+        }
+        ModelCommand::Verify { name } => {
+            let mut here = list(&root).map_err(BoxError::from)?;
+            here.retain(|model| name.as_ref().is_none_or(|name| *name == model.manifest().name));
+            if here.is_empty() {
+                let what = name.map_or_else(|| "no model".to_owned(), |name| format!("model {name} is not"));
+                return Err(missing(&format!("{what} in {}", root.display())));
+            }
+            for model in &here {
+                let found = verify(model).map_err(BoxError::from)?;
+                output.answer(|| verified_to_json(model, found), |palette| verified(model, found, palette))?;
+            }
+        }
+    }
+    Ok(Exit::Done)
+}
+
+fn missing(what: &str) -> Error {
+    use memfleet_domain::{Fault, FaultKind};
+    Fault::new(FaultKind::NotFound, "MODEL_NOT_FOUND", format!("{what}; fetch it with `memfleet model pull`")).into()
+}
+
+/// A model by name, and what is here of it.
+struct Row<'a> {
+    name: &'a str,
+    here: Option<&'a ModelDirectory>,
+}
+
+impl<'a> Row<'a> {
+    fn new(name: &'a str, here: &'a [ModelDirectory]) -> Self {
+        Self { name, here: here.iter().find(|model| model.manifest().name == name) }
+    }
+
+    fn dimensions(&self) -> usize {
+        let here = self.here.map(|model| model.manifest().dimensions);
+        here.or_else(|| known(self.name).map(|model| model.dimensions)).unwrap_or_default()
+    }
+
+    fn licence(&self) -> &str {
+        let here = self.here.map(|model| model.manifest().licence.as_str());
+        here.or_else(|| known(self.name).map(|model| model.licence.as_str())).unwrap_or_default()
+    }
+
+    fn to_json(&self) -> Value {
+        json!({
+            "name": self.name,
+            "dimensions": self.dimensions(),
+            "licence": self.licence(),
+            "path": self.here.map(ModelDirectory::path),
+        })
+    }
+}
+
+fn rows_table(rows: &[Row<'_>], palette: Palette) -> String {
+    let columns =
+        [("MODEL", Align::Left), ("DIMENSIONS", Align::Right), ("LICENCE", Align::Left), ("WHERE", Align::Left)];
+    let rows = rows.iter().map(|row| {
+        let place = row.here.map_or_else(|| "not here".to_owned(), |model| model.path().display().to_string());
+        [row.name.to_owned(), row.dimensions().to_string(), row.licence().to_owned(), place]
+    });
+    table(palette, columns, rows)
+}
+
+fn here_to_json(model: &ModelDirectory) -> Value {
+    let manifest = model.manifest();
+    json!({ "name": manifest.name, "revision": manifest.revision, "recipe": manifest.recipe, "path": model.path() })
+}
+
+fn verified_to_json(model: &ModelDirectory, found: Verification) -> Value {
+    json!({
+        "name": model.manifest().name,
+        "files": found.files,
+        "least_cosine": found.least_cosine,
+        "mean_cosine": found.mean_cosine,
+    })
+}
+
+fn verified(model: &ModelDirectory, found: Verification, palette: Palette) -> String {
+    format!(
+        "{}  {}  {} match, cosine to full precision at least {:.4}, mean {:.4}",
+        model.manifest().name,
+        palette.good("sound"),
+        count(found.files as u64, "file hash").replace("hashs", "hashes"),
+        found.least_cosine,
+        found.mean_cosine
+    )
+}

@@ -1,0 +1,50 @@
+//! A pull that shows how it goes; `model pull`, `up` and `demo` share it.
+
+use std::path::PathBuf;
+
+use memfleet_domain::Fault;
+use memfleet_models::{Event, ModelDirectory, Sources, known, known_models, pull};
+use memfleet_runtime::BoxError;
+
+use crate::cli::exit::Error;
+use crate::output::Progress;
+
+/// Gives the model of this name in the folder `root`, fetched (from the folder `from`, else from the network) and built if
+/// it is not there. Progress goes to standard error.
+pub fn fetch(name: &str, root: PathBuf, from: Option<PathBuf>) -> Result<ModelDirectory, Error> {
+    let Some(model) = known(name) else {
+        let names = known_models().iter().map(|model| model.name.as_str()).collect::<Vec<_>>();
+        let message = format!("`{name}` is not a model that can be fetched; known: {}", names.join(", "));
+        return Err(Fault::invalid("name", message).into());
+    };
+    let sources = Sources { folder: from, ..Sources::new(root) };
+    let mut bar = Shown { progress: None, file: String::new() };
+    Ok(pull(model, &sources, &mut |event: Event<'_>| bar.show(event)).map_err(BoxError::from)?)
+}
+
+/// The bar of the file that is on its way, if one is.
+struct Shown {
+    progress: Option<Progress>,
+    file: String,
+}
+
+impl Shown {
+    fn show(&mut self, event: Event<'_>) {
+        if let Event::Received { file, bytes, total } = event {
+            if self.file != file {
+                file.clone_into(&mut self.file);
+                self.progress = None;
+            }
+            return self.progress.get_or_insert_with(|| Progress::bytes(total, file)).reached(bytes);
+        }
+        self.progress = None;
+        match event {
+            Event::Waiting => eprintln!("another process is fetching this model; waiting for it"),
+            Event::Trying { source } => eprintln!("fetching from {source}"),
+            Event::Failed { source, reason } => eprintln!("{source} did not work: {reason}"),
+            Event::Building => eprintln!("building the int8 model"),
+            Event::Verifying => eprintln!("comparing it with the full-precision model"),
+            Event::Received { .. } => {}
+        }
+    }
+}

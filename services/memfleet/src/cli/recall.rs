@@ -1,0 +1,134 @@
+//! `memfleet recall`: ranked turns.
+
+use clap::Args;
+use memfleet_domain::Timestamp;
+use memfleet_domain::ids::{BatchId, SpaceId};
+use memfleet_ports::memory::RecallRequest;
+use memfleet_ports::retriever::{Found, Hit, Query};
+use serde_json::{Value, json};
+
+use super::exit::{Error, Exit};
+use super::filter::{Selection, View};
+use super::{Handle, values};
+use crate::output::{Align, Output, Palette, count, neighbour, table, turn_lines};
+
+/// Find the turns that a question needs
+#[derive(Debug, Args)]
+pub struct RecallArgs {
+    #[command(flatten)]
+    search: SearchArgs,
+    /// How many turns, best first
+    #[arg(long, short, default_value_t = 10)]
+    k: u32,
+    /// Turns before and after each hit to show with it
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    neighbours: u32,
+    /// Show what each score is made of
+    #[arg(long)]
+    explain: bool,
+}
+
+/// What to look for and where; `recall` and `assemble` share it.
+#[derive(Debug, Args)]
+pub struct SearchArgs {
+    /// What to find memory for
+    query: String,
+    /// Space to search; repeatable, several are searched as one
+    #[arg(long = "space", value_name = "SPACE", required = true, value_parser = values::space)]
+    spaces: Vec<SpaceId>,
+    /// What "last week" is relative to; by default the time of the last turn
+    #[arg(long, value_name = "TIME", value_parser = values::instant)]
+    now: Option<Timestamp>,
+    /// Token of a write that the answer must see; repeatable
+    #[arg(long, value_name = "TOKEN")]
+    wait_for: Vec<BatchId>,
+    #[command(flatten)]
+    selection: Selection,
+    #[command(flatten)]
+    view: View,
+}
+
+impl SearchArgs {
+    /// The query for `k` turns, and the writes to wait for.
+    pub fn query(self, k: u32) -> (Query, Vec<BatchId>) {
+        let query = Query {
+            text: self.query,
+            spaces: self.spaces,
+            filter: self.selection.seen(self.view),
+            k,
+            neighbours: 0,
+            now: self.now,
+            explain: false,
+        };
+        (query, self.wait_for)
+    }
+}
+
+/// Runs the command.
+pub async fn run(args: RecallArgs, handle: &Handle, output: &mut Output) -> Result<Exit, Error> {
+    let (query, wait_for) = args.search.query(args.k);
+    let query = Query { neighbours: args.neighbours, explain: args.explain, ..query };
+    let several = query.spaces.len() > 1;
+    let found = handle.memory.recall(&handle.call(), RecallRequest { query, wait_for }).await?;
+    output.answer(|| to_json(&found), |palette| human(&found, several, palette))?;
+    Ok(Exit::Done)
+}
+
+fn to_json(found: &Found) -> Value {
+    json!({
+        "hits": found.hits.iter().map(hit_to_json).collect::<Vec<_>>(),
+        "searched": found.searched,
+        "degraded": found.degraded,
+    })
+}
+
+fn hit_to_json(hit: &Hit) -> Value {
+    let signals = hit.signals.iter();
+    let signals = signals.map(|one| json!({ "signal": one.signal, "value": one.value, "contribution": one.contribution }));
+    json!({
+        "space": hit.space,
+        "turn": hit.turn,
+        "score": hit.score,
+        "passage": hit.passage,
+        "signals": signals.collect::<Vec<_>>(),
+        "neighbours": hit.neighbours,
+    })
+}
+
+/// The hits as people read them; `several` names the space of each.
+pub fn human(found: &Found, several: bool, palette: Palette) -> String {
+    let hits = found.hits.iter().zip(1..).map(|(hit, rank)| hit_lines(hit, rank, several, palette));
+    let parts = hits.chain([summary(found, palette)]);
+    parts.collect::<Vec<_>>().join("\n\n")
+}
+
+fn hit_lines(hit: &Hit, rank: usize, several: bool, palette: Palette) -> String {
+    let mark = format!("{rank:>2}  {:>6.3}  ", hit.score);
+    let mut lines = vec![turn_lines(palette, &mark, several.then(|| hit.space.as_str()), &hit.turn)];
+    if !hit.neighbours.is_empty() {
+        lines.push(palette.dim("    around it:"));
+        lines.extend(hit.neighbours.iter().map(|turn| neighbour(palette, turn)));
+    }
+    if !hit.signals.is_empty() {
+        lines.push(signal_table(hit, palette));
+    }
+    lines.join("\n")
+}
+
+fn signal_table(hit: &Hit, palette: Palette) -> String {
+    let columns = [("    SIGNAL", Align::Left), ("VALUE", Align::Right), ("ADDS", Align::Right)];
+    let rows = hit.signals.iter().map(|one| {
+        [format!("    {}", one.signal), format!("{:.3}", one.value), format!("{:+.3}", one.contribution)]
+    });
+    table(palette, columns, rows)
+}
+
+fn summary(found: &Found, palette: Palette) -> String {
+    let hits = count(found.hits.len() as u64, "turn");
+    let mut text = palette.dim(&format!("{hits} of {} searched", found.searched));
+    for missing in &found.degraded {
+        text.push('\n');
+        text.push_str(&palette.warning(&format!("incomplete: {missing}")));
+    }
+    text
+}

@@ -1,0 +1,52 @@
+//! The command line as users see it.
+
+use clap::{Command, CommandFactory, Parser};
+
+use super::Cli;
+
+/// Every command with its path, itself first.
+fn all(command: Command, path: &str) -> Vec<(String, Command)> {
+    let path = format!("{path}{}", command.get_name());
+    let inner = command.get_subcommands().filter(|inner| inner.get_name() != "help").cloned().collect::<Vec<_>>();
+    let below = inner.into_iter().flat_map(|inner| all(inner, &format!("{path} ")));
+    [(path.clone(), command)].into_iter().chain(below).collect()
+}
+
+#[test]
+fn help_of_every_command() {
+    let mut root = Cli::command().term_width(100);
+    root.build();
+    for (path, mut command) in all(root, "") {
+        insta::assert_snapshot!(path.replace(' ', "_"), command.render_help());
+    }
+}
+
+#[test]
+fn the_definition_is_consistent() {
+    Cli::command().debug_assert();
+}
+
+#[test]
+fn every_command_is_documented() {
+    let documentation = include_str!("../../../../docs/cli.md");
+    let mut root = Cli::command();
+    root.build();
+    for (path, command) in all(root, "") {
+        if !command.has_subcommands() {
+            assert!(documentation.contains(&format!("`{path}")), "docs/cli.md does not name `{path}`");
+        }
+    }
+}
+
+#[test]
+fn global_options_work_after_the_command() {
+    let cli = Cli::try_parse_from(["memfleet", "status", "--json", "--timeout", "2s"]).unwrap();
+    assert!(cli.global.json);
+    assert_eq!(cli.global.timeout.unwrap().get().as_secs(), 2);
+}
+
+#[test]
+fn wrong_arguments_end_with_the_documented_code() {
+    let error = Cli::try_parse_from(["memfleet", "recall"]).unwrap_err();
+    assert_eq!(error.exit_code(), super::Exit::Usage as i32);
+}

@@ -1,0 +1,110 @@
+//! Readers of argument values: names, instants, labels, roles. Each says what is wrong and what a right value looks like.
+
+use chrono::{DateTime, NaiveDate, NaiveDateTime};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use memfleet_domain::ids::{ExternalId, IdempotencyKey, NameError, SessionId, SpaceId, Speaker};
+use memfleet_domain::time::{Clock, SystemClock};
+use memfleet_domain::turn::Role;
+use memfleet_domain::{Timestamp, space};
+use memfleet_runtime::config::HumanDuration;
+
+/// Date-times without a zone, which are read as UTC.
+const LOCAL_FORMATS: [&str; 4] = ["%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M", "%Y-%m-%dT%H:%M"];
+
+/// The name of a space.
+pub fn space(text: &str) -> Result<SpaceId, NameError> {
+    SpaceId::new(text)
+}
+
+/// The name of a session.
+pub fn session(text: &str) -> Result<SessionId, NameError> {
+    SessionId::new(text)
+}
+
+/// The name of a speaker.
+pub fn speaker(text: &str) -> Result<Speaker, NameError> {
+    Speaker::new(text)
+}
+
+/// The caller's own id of a turn.
+pub fn external_id(text: &str) -> Result<ExternalId, NameError> {
+    ExternalId::new(text)
+}
+
+/// The caller's name for a request.
+pub fn idempotency_key(text: &str) -> Result<IdempotencyKey, NameError> {
+    IdempotencyKey::new(text)
+}
+
+/// A label as `key=value`.
+pub fn label(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
+        _ => Err("is not `key=value`".to_owned()),
+    }
+}
+
+/// One of the roles by name.
+pub fn role() -> impl TypedValueParser<Value = Role> {
+    PossibleValuesParser::new(["user", "assistant", "system", "tool"]).map(|name| match name.as_str() {
+        "assistant" => Role::Assistant,
+        "system" => Role::System,
+        "tool" => Role::Tool,
+        _ => Role::User,
+    })
+}
+
+/// A time zone by its IANA name.
+pub fn time_zone(text: &str) -> Result<space::TimeZone, String> {
+    text.parse()
+}
+
+/// An instant: RFC 3339, a date or date-time in UTC, or how long ago (`7d`, `2h 30m`).
+pub fn instant(text: &str) -> Result<Timestamp, String> {
+    instant_at(text, SystemClock.now())
+}
+
+fn instant_at(text: &str, now: Timestamp) -> Result<Timestamp, String> {
+    let text = text.trim();
+    if let Ok(instant) = DateTime::parse_from_rfc3339(text) {
+        return Ok(instant.to_utc());
+    }
+    if let Ok(date) = NaiveDate::parse_from_str(text, "%Y-%m-%d") {
+        return Ok(date.and_time(chrono::NaiveTime::MIN).and_utc());
+    }
+    let local = LOCAL_FORMATS.iter().find_map(|format| NaiveDateTime::parse_from_str(text, format).ok());
+    if let Some(local) = local {
+        return Ok(local.and_utc());
+    }
+    let ago = text.parse::<HumanDuration>().ok().and_then(|ago| chrono::TimeDelta::from_std(ago.get()).ok());
+    ago.and_then(|ago| now.checked_sub_signed(ago)).ok_or_else(|| {
+        "is not an instant such as `2025-03-02`, `2025-03-02 16:20`, `2025-03-02T16:20:00+01:00` or `7d` (ago)".to_owned()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instants_are_read_in_every_documented_form() {
+        let now = instant("2025-03-02T16:20:00Z").unwrap();
+        let read = |text| instant_at(text, now).unwrap().to_rfc3339();
+        assert_eq!(read("2025-03-02"), "2025-03-02T00:00:00+00:00");
+        assert_eq!(read("2025-03-02 16:20"), "2025-03-02T16:20:00+00:00");
+        assert_eq!(read("2025-03-02T16:20:07+01:00"), "2025-03-02T15:20:07+00:00");
+        assert_eq!(read("7d"), "2025-02-23T16:20:00+00:00");
+    }
+
+    #[test]
+    fn what_is_no_instant_is_refused_with_examples() {
+        assert!(instant("yesterday").unwrap_err().contains("2025-03-02"));
+        assert!(instant("99999999999y").is_err());
+    }
+
+    #[test]
+    fn labels_may_hold_further_equal_signs() {
+        assert_eq!(label("url=a?b=c"), Ok(("url".to_owned(), "a?b=c".to_owned())));
+        assert!(label("=x").is_err());
+    }
+}

@@ -1,0 +1,192 @@
+//! The small configuration of a node (`memfleet up`): one file, translated into the services' own options in [`crate::node`].
+//! Every key is documented in docs/configuration.md, which a test compares with these defaults.
+
+use std::path::PathBuf;
+
+use memfleet_domain::ids::TenantId;
+use memfleet_rpc::auth::{KeyHash, Keys};
+use memfleet_runtime::config::{ByteSize, Problem, Validate};
+use memfleet_runtime::{lifecycle, server, telemetry};
+use serde::{Deserialize, Serialize};
+
+/// Everything that can be set for a node.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct NodeConfig {
+    /// Where memory is kept.
+    pub store: Store,
+    /// The gRPC address and its limits.
+    pub server: server::Options,
+    /// Who may call.
+    pub auth: Auth,
+    /// The embedding model.
+    pub model: Model,
+    /// Writing.
+    pub ingestion: Ingestion,
+    /// Reading.
+    pub retrieval: Retrieval,
+    /// Logs and metrics.
+    pub telemetry: telemetry::Options,
+    /// Stopping.
+    pub lifecycle: lifecycle::Options,
+}
+
+/// Where memory is kept.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Store {
+    /// `sqlite:` and the path of the database file. Default `sqlite:memfleet.db`.
+    pub url: String,
+}
+
+impl Default for Store {
+    fn default() -> Self {
+        Self { url: "sqlite:memfleet.db".to_owned() }
+    }
+}
+
+impl Store {
+    /// The database file.
+    pub fn path(&self) -> Option<PathBuf> {
+        let path = self.url.strip_prefix("sqlite:")?;
+        let path = path.strip_prefix("//").unwrap_or(path);
+        (!path.is_empty()).then(|| PathBuf::from(path))
+    }
+}
+
+/// Who may call.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Auth {
+    /// API keys as `tenant:hash`; the hash is the BLAKE3 of the key in hexadecimal, as `memfleet key` prints it. Without
+    /// keys every caller is the tenant `default`, and only a loopback address is allowed. Default none.
+    pub keys: Vec<String>,
+}
+
+/// The embedding model.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Model {
+    /// Name of the model, as `memfleet model list` shows it. Default `all-MiniLM-L6-v2`.
+    pub name: String,
+    /// Directory that holds models. Default: `memfleet/models` in the user's cache directory.
+    pub directory: Option<PathBuf>,
+    /// Threads of the model; 0 takes one a core. Default 0.
+    pub threads: usize,
+    /// Texts that may wait for the model; more are refused with `RESOURCE_EXHAUSTED`. Default 4096.
+    pub queue: usize,
+}
+
+impl Default for Model {
+    fn default() -> Self {
+        Self { name: "all-MiniLM-L6-v2".to_owned(), directory: None, threads: 0, queue: 4096 }
+    }
+}
+
+/// Writing.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Ingestion {
+    /// Turns that may wait to be stored; beyond that `Remember` is `RESOURCE_EXHAUSTED`. Default 100000.
+    pub max_queued_turns: u64,
+    /// Turns embedded and committed together. Default 64.
+    pub turns_per_round: u32,
+}
+
+impl Default for Ingestion {
+    fn default() -> Self {
+        Self { max_queued_turns: 100_000, turns_per_round: 64 }
+    }
+}
+
+/// Reading.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Retrieval {
+    /// Memory for the indexes of spaces; the least recently used leave first. Default 256 MiB.
+    pub index_cache: ByteSize,
+    /// Memory for token vectors that were read. Default 64 MiB.
+    pub token_cache: ByteSize,
+    /// Passages that the first stage hands to the second. Default 600.
+    pub candidates: usize,
+}
+
+impl Default for Retrieval {
+    fn default() -> Self {
+        Self {
+            index_cache: ByteSize::mebibytes(256),
+            token_cache: ByteSize::mebibytes(64),
+            candidates: 600,
+        }
+    }
+}
+
+impl Auth {
+    /// The keys; all of them, since [`Validate`] refused a configuration with others.
+    pub fn keys(&self) -> Keys {
+        Keys::new(self.keys.iter().filter_map(|key| parse_key(key).ok()))
+    }
+}
+
+fn parse_key(text: &str) -> Result<(TenantId, KeyHash), String> {
+    let (tenant, hash) = text.rsplit_once(':').ok_or("is not `tenant:hash`")?;
+    let tenant = TenantId::new(tenant).map_err(|error| format!("the tenant {error}"))?;
+    let hash = hash.parse().map_err(|error| format!("the hash {error}"))?;
+    Ok((tenant, hash))
+}
+
+impl Validate for NodeConfig {
+    fn problems(&self) -> Vec<Problem> {
+        let mut problems = self.server.problems_under("server");
+        problems.extend(self.telemetry.problems_under("telemetry"));
+        problems.extend(self.lifecycle.problems_under("lifecycle"));
+        for (index, key) in self.auth.keys.iter().enumerate() {
+            if let Err(message) = parse_key(key) {
+                problems.push(Problem::new(format!("auth.keys[{index}]"), message));
+            }
+        }
+        let rules = [
+            ("store.url", self.store.path().is_none(), "must be `sqlite:` and a path, for example `sqlite:memfleet.db`"),
+            ("model.queue", self.model.queue == 0, "must be at least 1"),
+            ("ingestion.max_queued_turns", self.ingestion.max_queued_turns == 0, "must be at least 1"),
+            ("ingestion.turns_per_round", self.ingestion.turns_per_round == 0, "must be at least 1"),
+            ("retrieval.candidates", self.retrieval.candidates < 100, "must be at least 100"),
+            (
+                "server.address",
+                !self.server.is_loopback() && self.auth.keys.is_empty(),
+                "is reachable from other machines while nobody has to authenticate: set auth.keys (see `memfleet key`) or a loopback address",
+            ),
+        ];
+        problems.extend(rules.into_iter().filter(|rule| rule.1).map(|(key, _, message)| Problem::new(key, message)));
+        problems
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn defaults_are_usable_as_they_are() {
+        assert_eq!(NodeConfig::default().problems(), []);
+    }
+
+    #[test]
+    fn a_public_address_without_keys_is_refused() {
+        let mut config = NodeConfig::default();
+        config.server.address = "0.0.0.0:9460".parse().unwrap();
+        assert_eq!(config.problems()[0].key, "server.address");
+        config.auth.keys = vec![format!("acme:{}", KeyHash::of("key"))];
+        assert_eq!(config.problems(), []);
+    }
+
+    #[test]
+    fn every_problem_is_named() {
+        let mut config = NodeConfig::default();
+        config.store.url = "mysql:x".to_owned();
+        config.auth.keys = vec!["acme".to_owned()];
+        config.retrieval.candidates = 1;
+        let keys = config.problems().into_iter().map(|problem| problem.key).collect::<Vec<_>>();
+        assert_eq!(keys, ["auth.keys[0]", "store.url", "retrieval.candidates"]);
+    }
+}

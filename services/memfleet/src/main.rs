@@ -1,0 +1,17 @@
+//! The one binary: a node in this process (`up`, `demo`), and the client commands that talk to one.
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+mod bench;
+mod cli;
+mod config;
+mod corpus;
+mod node;
+mod output;
+
+/// Many small vectors are made and dropped per request; the system's allocator keeps their pages.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> std::process::ExitCode {
+    cli::main()
+}

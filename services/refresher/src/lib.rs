@@ -1,0 +1,29 @@
+//! The refresher: removes memory, on an explicit request ([`forget`]) or because the owner of a space set a retention
+//! period ([`retention`]). Nothing else in memfleet removes data.
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+pub mod forget;
+pub mod retention;
+
+use std::sync::Arc;
+
+use memfleet_domain::Clock;
+use memfleet_ports::erasure::Erasure;
+use memfleet_ports::events::Events;
+use memfleet_ports::queue::IngestQueue;
+use memfleet_ports::spaces::SpaceCatalog;
+
+/// What the refresher works with.
+#[derive(Clone)]
+pub struct LocalRefresher {
+    /// Removes from storage.
+    pub erasure: Arc<dyn Erasure>,
+    /// What was accepted before a forget is applied before it, so that nothing comes back afterwards.
+    pub queue: Arc<dyn IngestQueue>,
+    /// Which spaces exist.
+    pub spaces: Arc<dyn SpaceCatalog>,
+    /// Tells caches to let go.
+    pub events: Events,
+    /// When retention periods end.
+    pub clock: Arc<dyn Clock>,
+}

@@ -1,0 +1,90 @@
+//! The retriever: follows the change feed of each space into an in-memory index and ranks its turns for a query. It holds
+//! caches only; the store is the truth, and every search first reaches the store's present change sequence.
+//!
+//! [`cache`] keeps indexes current, [`tokens`] reads token vectors, [`search`] is a query from start to end; the ranking
+//! itself is `memfleet-retrieval`.
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+mod cache;
+mod hits;
+mod search;
+mod tokens;
+
+use std::sync::Arc;
+
+use memfleet_ports::embedder::Embedder;
+use memfleet_ports::events::{Event, Events};
+use memfleet_ports::feed::IndexFeed;
+use memfleet_ports::ledger::Ledger;
+use memfleet_ports::spaces::SpaceCatalog;
+use memfleet_retrieval::Weights;
+use tokio::sync::broadcast::error::RecvError;
+use tokio_util::sync::CancellationToken;
+
+use cache::IndexCache;
+use tokens::TokenReader;
+
+/// Bounds of the retriever's memory and work.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Bytes for the indexes of spaces.
+    pub index_cache: usize,
+    /// Bytes for token vectors.
+    pub token_cache: usize,
+    /// Weights of the score, and how many candidates the first stage keeps.
+    pub weights: Weights,
+}
+
+/// The retriever in this process.
+pub struct LocalRetriever {
+    indexes: IndexCache,
+    tokens: TokenReader,
+    feed: Arc<dyn IndexFeed>,
+    ledger: Arc<dyn Ledger>,
+    spaces: Arc<dyn SpaceCatalog>,
+    embedder: Arc<dyn Embedder>,
+    weights: Arc<Weights>,
+}
+
+impl LocalRetriever {
+    /// A retriever with empty caches.
+    pub fn new(
+        feed: Arc<dyn IndexFeed>,
+        ledger: Arc<dyn Ledger>,
+        spaces: Arc<dyn SpaceCatalog>,
+        embedder: Arc<dyn Embedder>,
+        options: Options,
+    ) -> Self {
+        Self {
+            indexes: IndexCache::new(feed.clone(), options.index_cache),
+            tokens: TokenReader::new(feed.clone(), options.token_cache),
+            feed,
+            ledger,
+            spaces,
+            embedder,
+            weights: Arc::new(options.weights),
+        }
+    }
+
+    /// Lets go of what is forgotten, until `shutdown`.
+    pub async fn follow(&self, events: &Events, shutdown: CancellationToken) {
+        let mut heard = events.listen();
+        loop {
+            let event = tokio::select! {
+                () = shutdown.cancelled() => return,
+                event = heard.recv() => event,
+            };
+            match event {
+                Ok(Event::Forgotten { scope }) => {
+                    if let Some(generation) = self.indexes.drop_space(&scope) {
+                        self.tokens.forget(generation);
+                    }
+                }
+                Ok(Event::Settled { .. }) => {}
+                // What was missed may have been a forget.
+                Err(RecvError::Lagged(_)) => self.indexes.drop_all().into_iter().for_each(|lost| self.tokens.forget(lost)),
+                Err(RecvError::Closed) => return,
+            }
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! A query from start to end: indexes and query vectors, first stage, token vectors, second stage, turns.
+
+use std::collections::{BTreeSet, HashSet};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use memfleet_domain::embedding::QueryVectors;
+use memfleet_domain::space::Space;
+use memfleet_domain::{Fault, Scope};
+use memfleet_language::{Analyzer, Language};
+use memfleet_ports::context::Context;
+use memfleet_ports::retriever::{Found, Query, Retriever};
+use memfleet_retrieval::{Candidates, Eligible, Plan, Ranked, Searched, Weights, candidates, rank};
+
+use crate::LocalRetriever;
+use crate::cache::Reading;
+
+#[async_trait]
+impl Retriever for LocalRetriever {
+    async fn search(&self, context: &Context, query: &Query) -> Result<Found, Fault> {
+        let targets = self.targets(context, query).await?;
+        let scopes = targets.iter().map(|target| &target.scope).collect::<Vec<_>>();
+        let (readings, vectors) =
+            tokio::join!(self.indexes.current(&scopes), self.embedder.embed_query(query.text.clone()));
+        let mut degraded = Vec::new();
+        let vectors = vectors.inspect_err(|fault| degraded.push(format!("embedder: {fault}"))).ok();
+        let stage = self.first_stage(query, &targets, readings?, vectors).await?;
+        degraded.extend(stage.missing_vectors());
+        let tokens = self.token_vectors(&targets, &stage).await?;
+        let (stage, ranked) = self.second_stage(stage, tokens, query.k as usize).await?;
+        let hits = self.hits(query, &targets, &stage, ranked).await?;
+        let searched = stage.eligible.iter().map(|eligible| eligible.turns() as u64).sum();
+        Ok(Found { hits, degraded, searched })
+    }
+}
+
+/// A space that the query searches.
+pub(crate) struct Target {
+    pub(crate) scope: Scope,
+    space: Space,
+    labelled: Option<HashSet<memfleet_domain::ids::TurnId>>,
+}
+
+/// What the first stage hands to the second.
+pub(crate) struct Stage {
+    pub(crate) readings: Vec<Reading>,
+    pub(crate) eligible: Vec<Eligible>,
+    plan: Plan,
+    candidates: Candidates,
+}
+
+impl Stage {
+    fn searched<'a>(readings: &'a [Reading], eligible: &[Eligible]) -> Vec<Searched<'a>> {
+        let pairs = readings.iter().zip(eligible);
+        pairs.map(|(reading, eligible)| Searched { index: &reading.index, eligible: eligible.clone() }).collect()
+    }
+
+    /// Turns that only their words can find for now.
+    fn missing_vectors(&self) -> Option<String> {
+        let missing: usize = self.readings.iter().map(|reading| reading.index.without_vectors()).sum();
+        (missing > 0).then(|| format!("vectors: {missing} turns are not embedded yet"))
+    }
+}
+
+impl LocalRetriever {
+    /// The spaces of the query, sorted and each once, which must exist, with what only the store knows of the filter.
+    async fn targets(&self, context: &Context, query: &Query) -> Result<Vec<Target>, Fault> {
+        let mut targets = Vec::with_capacity(query.spaces.len());
+        for space in query.spaces.iter().collect::<BTreeSet<_>>() {
+            let scope = context.scope(space);
+            let Some(space) = self.spaces.get(&scope).await? else {
+                return Err(Fault::not_found(format_args!("space `{space}`")));
+            };
+            let labels = &query.filter.metadata;
+            let labelled = if labels.is_empty() {
+                None
+            } else {
+                Some(self.feed.with_metadata(&scope, labels).await?.into_iter().collect())
+            };
+            targets.push(Target { scope, space, labelled });
+        }
+        Ok(targets)
+    }
+
+    async fn first_stage(
+        &self,
+        query: &Query,
+        targets: &[Target],
+        readings: Vec<Reading>,
+        vectors: Option<QueryVectors>,
+    ) -> Result<Stage, Fault> {
+        let weights = self.weights.clone();
+        let query = query.clone();
+        let labelled = targets.iter().map(|target| target.labelled.clone()).collect::<Vec<_>>();
+        let settings = targets.first().map(|target| target.space.settings.clone()).unwrap_or_default();
+        off_the_async_threads(move || {
+            let eligible = readings
+                .iter()
+                .zip(&labelled)
+                .map(|(reading, labelled)| reading.index.eligible(&query.filter, labelled.as_ref()))
+                .collect::<Vec<_>>();
+            let language = settings.language.as_deref().and_then(Language::from_tag);
+            let analyzer = Analyzer::new(language.unwrap_or_else(|| Language::detect(&query.text)));
+            let spaces = Stage::searched(&readings, &eligible);
+            let plan = Plan::new(&query.text, vectors, &spaces, &analyzer, query.now, settings.time_zone.0);
+            let candidates = candidates(&spaces, &plan, &weights);
+            drop(spaces);
+            Stage { readings, eligible, plan, candidates }
+        })
+        .await
+    }
+
+    /// Token vectors of the candidates and their neighbours, space by space.
+    async fn token_vectors(&self, targets: &[Target], stage: &Stage) -> Result<Tokens, Fault> {
+        let mut tokens = Vec::with_capacity(targets.len());
+        for ((target, reading), needed) in targets.iter().zip(&stage.readings).zip(stage.candidates.needed()) {
+            tokens.push(self.tokens.read(&target.scope, reading.generation, needed).await?);
+        }
+        Ok(tokens)
+    }
+
+    async fn second_stage(&self, stage: Stage, tokens: Tokens, k: usize) -> Result<(Stage, Vec<Ranked>), Fault> {
+        let weights: Arc<Weights> = self.weights.clone();
+        off_the_async_threads(move || {
+            let spaces = Stage::searched(&stage.readings, &stage.eligible);
+            let ranked = rank(&spaces, &stage.plan, &stage.candidates, &tokens, &weights, k);
+            drop(spaces);
+            (stage, ranked)
+        })
+        .await
+    }
+}
+
+type Tokens = Vec<Vec<Option<Arc<memfleet_domain::embedding::TokenVectors>>>>;
+
+async fn off_the_async_threads<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Fault> {
+    tokio::task::spawn_blocking(work).await.map_err(|error| Fault::internal(format!("a search stopped: {error}")))
+}

@@ -1,0 +1,105 @@
+//! Drives the real `memfleet` binary from outside, as a user would: a process, its files, its gRPC address.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail, ensure};
+use memfleet_domain::ids::TenantId;
+use memfleet_ports::context::Context;
+use memfleet_rpc::Client;
+
+/// A running node.
+pub struct Node {
+    process: Child,
+    address: String,
+}
+
+impl Node {
+    /// Starts a node whose database is `store` and waits until it says where it listens.
+    pub async fn start(store: &Path) -> Result<Self> {
+        let store = store.to_owned();
+        tokio::task::spawn_blocking(move || Self::launch(&store, &[])).await?
+    }
+
+    /// The same with more environment, for example `MEMFLEET_AUTH__KEYS`.
+    pub fn launch(store: &Path, environment: &[(&str, &str)]) -> Result<Self> {
+        let mut process = Command::new(binary()?)
+            .arg("up")
+            .current_dir(store.parent().context("a store lies in a directory")?)
+            .env("MEMFLEET_STORE__URL", format!("sqlite:{}", store.display()))
+            .env("MEMFLEET_SERVER__ADDRESS", "127.0.0.1:0")
+            .env("MEMFLEET_TELEMETRY__METRICS_ADDRESS", "off")
+            .envs(environment.iter().copied())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::inherit())
+            .spawn()?;
+        let output = process.stdout.take().context("standard output is piped")?;
+        let mut lines = BufReader::new(output).lines();
+        let Some(line) = lines.next() else {
+            bail!("the node ended before it was ready: {}", process.wait()?);
+        };
+        let line = line?;
+        let address = line.split("listening on ").nth(1).with_context(|| format!("unexpected first line: {line}"))?;
+        Ok(Self { process, address: address.trim().to_owned() })
+    }
+
+    /// The address as a URL.
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// A client of this node.
+    pub async fn client(&self) -> Result<Client> {
+        Ok(Client::connect(&self.url(), None).await?)
+    }
+
+    /// Ends the process as a power cut would.
+    pub fn kill(mut self) -> Result<()> {
+        self.process.kill()?;
+        self.process.wait()?;
+        Ok(())
+    }
+
+    /// Asks the process to stop and waits for its exit code.
+    pub fn stop(mut self) -> Result<i32> {
+        let asked = Command::new("kill").arg("-TERM").arg(self.process.id().to_string()).status()?;
+        ensure!(asked.success(), "the node could not be signalled");
+        self.process.wait()?.code().context("the node ended by a signal")
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        let _gone_already = self.process.kill();
+        let _reaped_already = self.process.wait();
+    }
+}
+
+/// A call of the default tenant with a minute to go.
+pub fn call() -> Context {
+    let tenant = TenantId::new("default").expect("`default` is a valid name");
+    Context::new(tenant, Duration::from_secs(60))
+}
+
+/// The binary under test, built once with the profile of these tests, so that it is never older than the code.
+pub fn binary() -> Result<PathBuf> {
+    static BINARY: OnceLock<Result<PathBuf, String>> = OnceLock::new();
+    let built = BINARY.get_or_init(|| build().map_err(|error| format!("{error:#}")));
+    built.clone().map_err(anyhow::Error::msg)
+}
+
+fn build() -> Result<PathBuf> {
+    let tests = std::env::current_exe()?;
+    let profile = tests.parent().and_then(Path::parent).context("tests lie in target/<profile>/deps")?;
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo.args(["build", "--quiet", "--package", "memfleet", "--bin", "memfleet"]);
+    if profile.ends_with("release") {
+        cargo.arg("--release");
+    }
+    ensure!(cargo.status()?.success(), "the memfleet binary does not build");
+    Ok(profile.join(format!("memfleet{}", std::env::consts::EXE_SUFFIX)))
+}
