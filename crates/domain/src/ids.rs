@@ -192,7 +192,11 @@ impl BatchId {
     /// The id of a batch whose turns all have ids of their own: sent again, it is the same batch.
     pub fn of_turns(turns: &[TurnId]) -> Self {
         let parts = turns.iter().map(|turn| &turn.as_bytes()[..]);
-        Self(derive(&std::iter::once(&b"turns"[..]).chain(parts).collect::<Vec<_>>()))
+        Self(derive(
+            &std::iter::once(&b"turns"[..])
+                .chain(parts)
+                .collect::<Vec<_>>(),
+        ))
     }
 }
 

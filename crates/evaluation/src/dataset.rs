@@ -105,8 +105,10 @@ pub enum DatasetError {
 impl Dataset {
     /// Reads a file; the format is detected.
     pub fn load(path: &Path) -> Result<Self, DatasetError> {
-        let text = std::fs::read_to_string(path)
-            .map_err(|source| DatasetError::Read { path: path.to_owned(), source })?;
+        let text = std::fs::read_to_string(path).map_err(|source| DatasetError::Read {
+            path: path.to_owned(),
+            source,
+        })?;
         Self::parse(&text)
     }
 
@@ -129,12 +131,18 @@ impl Dataset {
 
     /// Turns of all conversations.
     pub fn turns(&self) -> usize {
-        self.conversations.iter().map(|conversation| conversation.turns.len()).sum()
+        self.conversations
+            .iter()
+            .map(|conversation| conversation.turns.len())
+            .sum()
     }
 
     /// Questions of all conversations.
     pub fn questions(&self) -> usize {
-        self.conversations.iter().map(|conversation| conversation.questions.len()).sum()
+        self.conversations
+            .iter()
+            .map(|conversation| conversation.questions.len())
+            .sum()
     }
 }
 
@@ -142,7 +150,12 @@ impl Turn {
     /// What search indexes: the words, then each caption as `[shares …]`.
     pub fn searchable_text(&self) -> String {
         let mut text = self.text.clone();
-        for caption in self.captions.iter().map(|caption| caption.trim()).filter(|caption| !caption.is_empty()) {
+        for caption in self
+            .captions
+            .iter()
+            .map(|caption| caption.trim())
+            .filter(|caption| !caption.is_empty())
+        {
             if !text.is_empty() {
                 text.push(' ');
             }
@@ -159,7 +172,13 @@ pub(crate) struct Places<'a>(HashMap<&'a str, usize>);
 
 impl<'a> Places<'a> {
     pub(crate) fn of(turns: &'a [Turn]) -> Self {
-        Self(turns.iter().enumerate().map(|(place, turn)| (turn.id.as_str(), place)).collect())
+        Self(
+            turns
+                .iter()
+                .enumerate()
+                .map(|(place, turn)| (turn.id.as_str(), place))
+                .collect(),
+        )
     }
 
     /// A question about the turns with these ids; ids that name no turn are dropped, and a question without any left too.
@@ -169,10 +188,17 @@ impl<'a> Places<'a> {
         category: String,
         ids: impl IntoIterator<Item = String>,
     ) -> Option<Question> {
-        let mut evidence: Vec<usize> = ids.into_iter().filter_map(|id| self.0.get(id.as_str()).copied()).collect();
+        let mut evidence: Vec<usize> = ids
+            .into_iter()
+            .filter_map(|id| self.0.get(id.as_str()).copied())
+            .collect();
         evidence.sort_unstable();
         evidence.dedup();
-        (!evidence.is_empty()).then_some(Question { text, category, evidence })
+        (!evidence.is_empty()).then_some(Question {
+            text,
+            category,
+            evidence,
+        })
     }
 }
 

@@ -44,9 +44,15 @@ fn conversation(file: File) -> Result<Conversation, DatasetError> {
     sessions.sort_unstable();
     let mut turns = Vec::new();
     for session in sessions {
-        let date = file.conversation.get(&format!("session_{session}_date_time")).and_then(Value::as_str);
-        let unknown = |date: &str| DatasetError::Format(format!("`{date}` is not a date of a session"));
-        let time = date.map(|date| time::parse(date).ok_or_else(|| unknown(date))).transpose()?;
+        let date = file
+            .conversation
+            .get(&format!("session_{session}_date_time"))
+            .and_then(Value::as_str);
+        let unknown =
+            |date: &str| DatasetError::Format(format!("`{date}` is not a date of a session"));
+        let time = date
+            .map(|date| time::parse(date).ok_or_else(|| unknown(date)))
+            .transpose()?;
         let said = file.conversation[&format!("session_{session}")].clone();
         let said: Vec<Said> = serde_json::from_value(said).map_err(format_error)?;
         turns.extend(said.into_iter().map(|said| Turn {
@@ -60,9 +66,17 @@ fn conversation(file: File) -> Result<Conversation, DatasetError> {
         }));
     }
     let places = Places::of(&turns);
-    let questions = file.qa.into_iter().filter_map(|asked| question(asked, &places)).collect();
+    let questions = file
+        .qa
+        .into_iter()
+        .filter_map(|asked| question(asked, &places))
+        .collect();
     let id = file.sample_id.as_str().unwrap_or_default().to_owned();
-    Ok(Conversation { id, turns, questions })
+    Ok(Conversation {
+        id,
+        turns,
+        questions,
+    })
 }
 
 /// A question of categories 1 to 4; the fifth, adversarial, has no answer in the conversation.
@@ -74,14 +88,21 @@ fn question(asked: Asked, places: &Places<'_>) -> Option<Question> {
         4 => "single-hop",
         _ => return None,
     };
-    let evidence: Vec<String> = asked.evidence.iter().filter_map(Value::as_str).flat_map(turn_ids).collect();
+    let evidence: Vec<String> = asked
+        .evidence
+        .iter()
+        .filter_map(Value::as_str)
+        .flat_map(turn_ids)
+        .collect();
     places.question(asked.question, category.to_owned(), evidence)
 }
 
 /// The ids in a piece of evidence, which may hold several, or be malformed: `D8:6; D9:17`, `D:11:26`, `D30:05`.
 fn turn_ids(text: &str) -> Vec<String> {
     let numbers = |part: &str| -> Option<String> {
-        let mut numbers = part.split(|letter: char| !letter.is_ascii_digit()).filter(|digits| !digits.is_empty());
+        let mut numbers = part
+            .split(|letter: char| !letter.is_ascii_digit())
+            .filter(|digits| !digits.is_empty());
         let session: u32 = numbers.next()?.parse().ok()?;
         let turn: u32 = numbers.next()?.parse().ok()?;
         Some(format!("D{session}:{turn}"))
@@ -121,9 +142,16 @@ mod tests {
             {"question": "q3", "category": 4, "evidence": ["D99:1"]}
         ]}]"#;
         let conversation = Dataset::parse(text).unwrap().conversations.remove(0);
-        let ids: Vec<&str> = conversation.turns.iter().map(|turn| turn.id.as_str()).collect();
+        let ids: Vec<&str> = conversation
+            .turns
+            .iter()
+            .map(|turn| turn.id.as_str())
+            .collect();
         assert_eq!(ids, ["D2:1", "D10:1"]);
-        assert_eq!(conversation.turns[1].searchable_text(), "Look [shares a boat]");
+        assert_eq!(
+            conversation.turns[1].searchable_text(),
+            "Look [shares a boat]"
+        );
         assert_eq!(conversation.questions.len(), 1);
         assert_eq!(conversation.questions[0].category, "temporal");
         assert_eq!(conversation.questions[0].evidence, [0, 1]);

@@ -31,7 +31,10 @@ impl Shares {
     /// The mean at each depth in percent.
     pub fn means(&self) -> Means {
         let questions = self.questions.max(1) as f64;
-        self.sums.iter().map(|(&depth, sum)| (depth, 100.0 * sum / questions)).collect()
+        self.sums
+            .iter()
+            .map(|(&depth, sum)| (depth, 100.0 * sum / questions))
+            .collect()
     }
 
     /// Adds the questions of another collection at the same depths.
@@ -60,11 +63,17 @@ impl Tally {
     pub fn add(&mut self, question: &Question, found: &[usize]) {
         let share = |depth: usize| {
             let first = &found[..depth.min(found.len())];
-            let hits = question.evidence.iter().filter(|place| first.contains(place)).count();
+            let hits = question
+                .evidence
+                .iter()
+                .filter(|place| first.contains(place))
+                .count();
             hits as f64 / question.evidence.len() as f64
         };
-        self.recall.add(Self::DEPTHS.map(|depth| (depth, share(depth))));
-        self.coverage.add(Self::DEPTHS.map(|depth| (depth, f64::from(share(depth) >= 1.0))));
+        self.recall
+            .add(Self::DEPTHS.map(|depth| (depth, share(depth))));
+        self.coverage
+            .add(Self::DEPTHS.map(|depth| (depth, f64::from(share(depth) >= 1.0))));
     }
 
     /// Adds the questions of another tally.
@@ -79,7 +88,11 @@ mod tests {
     use super::*;
 
     fn question(evidence: &[usize]) -> Question {
-        Question { text: String::new(), category: String::new(), evidence: evidence.to_vec() }
+        Question {
+            text: String::new(),
+            category: String::new(),
+            evidence: evidence.to_vec(),
+        }
     }
 
     #[test]

@@ -42,14 +42,22 @@ pub(crate) fn conversations(value: Value) -> Result<Vec<Conversation>, DatasetEr
 
 fn conversation(file: File) -> Result<Conversation, DatasetError> {
     let mut at = Place::default();
-    let turns = file.messages.into_iter().map(|message| at.turn(message)).collect::<Result<Vec<Turn>, _>>()?;
+    let turns = file
+        .messages
+        .into_iter()
+        .map(|message| at.turn(message))
+        .collect::<Result<Vec<Turn>, _>>()?;
     let places = Places::of(&turns);
     let question = |asked: Asked| {
         let ids = asked.evidence_message_ids.iter().map(text);
         places.question(asked.question, text(&asked.category), ids)
     };
     let questions = file.questions.into_iter().filter_map(question).collect();
-    Ok(Conversation { id: text(&file.conversation_id), turns, questions })
+    Ok(Conversation {
+        id: text(&file.conversation_id),
+        turns,
+        questions,
+    })
 }
 
 /// Where the reading stands: a message inherits what it does not say.
@@ -64,11 +72,15 @@ struct Place {
 
 impl Place {
     fn turn(&mut self, message: Message) -> Result<Turn, DatasetError> {
-        let anchor = message.time_anchor.filter(|anchor| !anchor.trim().is_empty());
+        let anchor = message
+            .time_anchor
+            .filter(|anchor| !anchor.trim().is_empty());
         if let Some(anchor) = anchor
             && self.anchor.as_ref() != Some(&anchor)
         {
-            let unknown = || DatasetError::Format(format!("`{anchor}` is not a date such as `March-15-2024`"));
+            let unknown = || {
+                DatasetError::Format(format!("`{anchor}` is not a date such as `March-15-2024`"))
+            };
             self.time = Some(time::parse(&anchor).ok_or_else(unknown)?);
             self.opened += 1;
             self.anchor = Some(anchor);
@@ -76,12 +88,24 @@ impl Place {
         if message.session.is_some() {
             self.session = message.session;
         }
-        let role = message.role.as_deref().or(message.speaker.as_deref()).and_then(Role::parse).unwrap_or_default();
-        let speaker = message.speaker.or(message.role).filter(|speaker| !speaker.trim().is_empty());
-        let unnamed = || DatasetError::Format("a message has neither `speaker` nor `role`".to_owned());
+        let role = message
+            .role
+            .as_deref()
+            .or(message.speaker.as_deref())
+            .and_then(Role::parse)
+            .unwrap_or_default();
+        let speaker = message
+            .speaker
+            .or(message.role)
+            .filter(|speaker| !speaker.trim().is_empty());
+        let unnamed =
+            || DatasetError::Format("a message has neither `speaker` nor `role`".to_owned());
         Ok(Turn {
             id: text(&message.id),
-            session: self.session.as_ref().map_or_else(|| self.opened.to_string(), text),
+            session: self
+                .session
+                .as_ref()
+                .map_or_else(|| self.opened.to_string(), text),
             speaker: speaker.ok_or_else(unnamed)?,
             role,
             time: self.time,
@@ -93,7 +117,9 @@ impl Place {
 
 /// Ids may be numbers or text.
 fn text(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+    value
+        .as_str()
+        .map_or_else(|| value.to_string(), str::to_owned)
 }
 
 #[cfg(test)]
@@ -117,7 +143,11 @@ mod tests {
     #[test]
     fn a_new_anchor_opens_a_session_and_a_message_without_one_inherits() {
         let conversation = Dataset::parse(CHAT).unwrap().conversations.remove(0);
-        let sessions: Vec<&str> = conversation.turns.iter().map(|turn| turn.session.as_str()).collect();
+        let sessions: Vec<&str> = conversation
+            .turns
+            .iter()
+            .map(|turn| turn.session.as_str())
+            .collect();
         assert_eq!(sessions, ["1", "1", "1", "2"]);
         assert_eq!(conversation.turns[1].time, conversation.turns[0].time);
         assert_eq!(conversation.turns[1].role, Role::Assistant);
@@ -135,7 +165,15 @@ mod tests {
     fn without_anchors_there_is_no_time() {
         let text = r#"[{"conversation_id": "c", "messages": [
             {"id": 0, "speaker": "Ada", "session": 4, "content": "a"}], "questions": []}]"#;
-        let turn = Dataset::parse(text).unwrap().conversations.remove(0).turns.remove(0);
-        assert_eq!((turn.time, turn.session.as_str(), turn.role), (None, "4", Role::User));
+        let turn = Dataset::parse(text)
+            .unwrap()
+            .conversations
+            .remove(0)
+            .turns
+            .remove(0);
+        assert_eq!(
+            (turn.time, turn.session.as_str(), turn.role),
+            (None, "4", Role::User)
+        );
     }
 }

@@ -3,10 +3,23 @@
 use chrono::{DateTime, NaiveDate, NaiveDateTime, NaiveTime, Utc};
 
 /// Formats with a time of day.
-const MOMENTS: &[&str] =
-    &["%I:%M %p on %d %B, %Y", "%I:%M %p on %d %B %Y", "%Y-%m-%d %H:%M:%S", "%Y-%m-%d %H:%M", "%Y-%m-%dT%H:%M:%S%.f"];
+const MOMENTS: &[&str] = &[
+    "%I:%M %p on %d %B, %Y",
+    "%I:%M %p on %d %B %Y",
+    "%Y-%m-%d %H:%M:%S",
+    "%Y-%m-%d %H:%M",
+    "%Y-%m-%dT%H:%M:%S%.f",
+];
 /// Formats of days; they count as midnight.
-const DAYS: &[&str] = &["%B-%d-%Y", "%B %d, %Y", "%B %d %Y", "%d %B %Y", "%d %B, %Y", "%Y-%m-%d", "%Y/%m/%d"];
+const DAYS: &[&str] = &[
+    "%B-%d-%Y",
+    "%B %d, %Y",
+    "%B %d %Y",
+    "%d %B %Y",
+    "%d %B, %Y",
+    "%Y-%m-%d",
+    "%Y/%m/%d",
+];
 
 /// The instant a data set means; zones are UTC unless the text has one. Absent for text of another form.
 pub(crate) fn parse(text: &str) -> Option<DateTime<Utc>> {
@@ -14,9 +27,16 @@ pub(crate) fn parse(text: &str) -> Option<DateTime<Utc>> {
     if let Ok(moment) = DateTime::parse_from_rfc3339(text) {
         return Some(moment.to_utc());
     }
-    let moment = MOMENTS.iter().find_map(|format| NaiveDateTime::parse_from_str(text, format).ok());
-    let day = || DAYS.iter().find_map(|format| NaiveDate::parse_from_str(text, format).ok());
-    moment.or_else(|| Some(day()?.and_time(NaiveTime::MIN))).map(|moment| moment.and_utc())
+    let moment = MOMENTS
+        .iter()
+        .find_map(|format| NaiveDateTime::parse_from_str(text, format).ok());
+    let day = || {
+        DAYS.iter()
+            .find_map(|format| NaiveDate::parse_from_str(text, format).ok())
+    };
+    moment
+        .or_else(|| Some(day()?.and_time(NaiveTime::MIN)))
+        .map(|moment| moment.and_utc())
 }
 
 #[cfg(test)]
@@ -34,7 +54,11 @@ mod tests {
             ("2024-03-15T08:30:00+02:00", "2024-03-15T06:30:00Z"),
         ];
         for (text, expected) in cases {
-            assert_eq!(parse(text).map(|time| time.to_rfc3339()), Some(expected.replace('Z', "+00:00")), "{text}");
+            assert_eq!(
+                parse(text).map(|time| time.to_rfc3339()),
+                Some(expected.replace('Z', "+00:00")),
+                "{text}"
+            );
         }
         assert_eq!(parse("last spring"), None);
     }

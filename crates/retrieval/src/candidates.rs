@@ -52,13 +52,25 @@ pub fn candidates(spaces: &[Searched<'_>], plan: &Plan, weights: &Weights) -> Ca
     let lexical = lexical::score(spaces, plan, weights);
     let cosines: Vec<Vec<f32>> = spaces.iter().map(|space| cosines(space, plan)).collect();
     let places = || {
-        spaces.iter().enumerate().flat_map(|(space, searched)| searched.eligible.rows().map(move |row| (space, row)))
+        spaces
+            .iter()
+            .enumerate()
+            .flat_map(|(space, searched)| searched.eligible.rows().map(move |row| (space, row)))
     };
     let lexical_of = |(space, row): (usize, u32)| lexical[space].window[row as usize];
-    let cosine_of = |(space, row): (usize, u32)| cosines[space].get(row as usize).copied().unwrap_or(f32::NAN);
+    let cosine_of = |(space, row): (usize, u32)| {
+        cosines[space]
+            .get(row as usize)
+            .copied()
+            .unwrap_or(f32::NAN)
+    };
     let lexical_standard = Standard::of(places().map(lexical_of));
     let cosine_standard = Standard::of(places().map(cosine_of));
-    let few = spaces.iter().map(|space| space.eligible.turns()).sum::<usize>() <= weights.candidates;
+    let few = spaces
+        .iter()
+        .map(|space| space.eligible.turns())
+        .sum::<usize>()
+        <= weights.candidates;
     let mut tops = [(); 3].map(|()| Top::new(weights.candidates / 3));
     for place in places().take(if few { 0 } else { usize::MAX }) {
         let (lexical, cosine) = (lexical_of(place), cosine_of(place));
@@ -77,16 +89,27 @@ pub fn candidates(spaces: &[Searched<'_>], plan: &Plan, weights: &Weights) -> Ca
     let turns: Vec<(usize, u32)> = turns.into_iter().collect();
     let needed = needed(spaces, &turns, weights.window.len());
     let numbers = |(space, rows): (&Searched<'_>, &Vec<u32>)| {
-        rows.iter().map(|&row| space.index.passage_number(row)).collect()
+        rows.iter()
+            .map(|&row| space.index.passage_number(row))
+            .collect()
     };
     let passages = spaces.iter().zip(&needed).map(numbers).collect();
-    Candidates { turns, needed, lexical, passages }
+    Candidates {
+        turns,
+        needed,
+        lexical,
+        passages,
+    }
 }
 
 /// Cosine of every eligible row with the query, by row; empty without vectors.
 fn cosines(space: &Searched<'_>, plan: &Plan) -> Vec<f32> {
     let sentences = &space.index.passages().sentences;
-    let Some(vectors) = plan.vectors.as_ref().filter(|vectors| vectors.sentence.len() == sentences.dimensions()) else {
+    let Some(vectors) = plan
+        .vectors
+        .as_ref()
+        .filter(|vectors| vectors.sentence.len() == sentences.dimensions())
+    else {
         return Vec::new();
     };
     let query = Query::new(&vectors.sentence);

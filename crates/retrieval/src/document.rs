@@ -34,7 +34,10 @@ pub fn documents(speaker: &str, text: &str, analyzer: &Analyzer) -> Vec<Document
             features: features(words, analyzer),
             vectors: None,
         };
-        Document { passage, text: labelled }
+        Document {
+            passage,
+            text: labelled,
+        }
     };
     ranges.into_iter().map(document).collect()
 }
@@ -75,9 +78,22 @@ mod tests {
         let text = "We climbed the hill again. ".repeat(60);
         let documents = documents("Ada", &text, &Analyzer::new(Language::English));
         assert!(documents.len() > 2);
-        assert!(documents.iter().all(|document| document.text.starts_with("Ada: We climbed")));
-        assert_eq!(documents.last().map(|document| document.passage.end as usize), Some(text.len()));
-        let climbs = documents[0].passage.terms.iter().find(|(term, _)| term == "climb");
+        assert!(
+            documents
+                .iter()
+                .all(|document| document.text.starts_with("Ada: We climbed"))
+        );
+        assert_eq!(
+            documents
+                .last()
+                .map(|document| document.passage.end as usize),
+            Some(text.len())
+        );
+        let climbs = documents[0]
+            .passage
+            .terms
+            .iter()
+            .find(|(term, _)| term == "climb");
         assert!(climbs.is_some_and(|&(_, count)| count > 10));
     }
 }

@@ -226,7 +226,10 @@ mod tests {
     fn extreme_bytes_do_not_overflow() {
         let lowest = std::vec![i8::MIN; 384];
         for kernel in Kernel::available() {
-            assert_eq!(Query::with_kernel(&lowest, kernel).dot(&lowest), 384 * 16_384);
+            assert_eq!(
+                Query::with_kernel(&lowest, kernel).dot(&lowest),
+                384 * 16_384
+            );
             let tiles = Tiles::with_kernel(&lowest, 64, kernel);
             let mut best = [0; 6];
             tiles.highest(&lowest, &mut best);

@@ -19,8 +19,15 @@ use crate::{Plan, Ranked, Searched, SpaceIndex, Weights, candidates, rank};
 const DIMENSIONS: usize = 16;
 
 pub(crate) fn id(number: u32) -> TurnId {
-    let scope = Scope { tenant: TenantId::new("t").unwrap(), space: SpaceId::new("s").unwrap() };
-    TurnId::of_external(&scope, &SessionId::new("s").unwrap(), &ExternalId::new(number.to_string()).unwrap())
+    let scope = Scope {
+        tenant: TenantId::new("t").unwrap(),
+        space: SpaceId::new("s").unwrap(),
+    };
+    TurnId::of_external(
+        &scope,
+        &SessionId::new("s").unwrap(),
+        &ExternalId::new(number.to_string()).unwrap(),
+    )
 }
 
 pub(crate) fn day(number: u32) -> DateTime<Utc> {
@@ -51,12 +58,19 @@ pub(crate) fn turn(number: u32, session: &str, speaker: &str, text: &str) -> Ind
         session: SessionId::new(session).unwrap(),
         order: (u64::from(number), 0),
         speaker: Speaker::new(speaker).unwrap(),
-        role: if speaker == "assistant" { Role::Assistant } else { Role::User },
+        role: if speaker == "assistant" {
+            Role::Assistant
+        } else {
+            Role::User
+        },
         event_time: Some(day(number)),
         recorded_at: day(number),
         replaced_at: None,
         first_passage: 100 * number,
-        passages: documents(speaker, text, &analyzer()).into_iter().map(passage).collect(),
+        passages: documents(speaker, text, &analyzer())
+            .into_iter()
+            .map(passage)
+            .collect(),
     }
 }
 
@@ -71,16 +85,23 @@ pub(crate) fn bare(mut turn: IndexedTurn) -> IndexedTurn {
 
 pub(crate) fn index(turns: impl IntoIterator<Item = IndexedTurn>) -> SpaceIndex {
     let mut index = SpaceIndex::new();
-    turns.into_iter().for_each(|turn| index.apply(Change::Stored(Box::new(turn))));
+    turns
+        .into_iter()
+        .for_each(|turn| index.apply(Change::Stored(Box::new(turn))));
     index
 }
 
 /// One vector a word, fixed by its letters.
 pub(crate) fn vectors(text: &str) -> PassageVectors {
-    let mut tokens = TokenVectors { dimensions: DIMENSIONS, ..TokenVectors::default() };
+    let mut tokens = TokenVectors {
+        dimensions: DIMENSIONS,
+        ..TokenVectors::default()
+    };
     let mut sum = [0_i32; DIMENSIONS];
     for word in text.split_whitespace() {
-        let hash = word.bytes().fold(7_u32, |hash, byte| hash.wrapping_mul(31).wrapping_add(u32::from(byte)));
+        let hash = word.bytes().fold(7_u32, |hash, byte| {
+            hash.wrapping_mul(31).wrapping_add(u32::from(byte))
+        });
         tokens.pieces.push(hash % 1_000);
         for (at, sum) in sum.iter_mut().enumerate() {
             let value = (hash.rotate_left(at as u32 * 5) % 101) as i32 - 50;
@@ -89,12 +110,23 @@ pub(crate) fn vectors(text: &str) -> PassageVectors {
         }
     }
     let words = tokens.pieces.len().max(1) as i32;
-    PassageVectors { sentence: sum.iter().map(|sum| (sum / words) as i8).collect(), tokens }
+    PassageVectors {
+        sentence: sum.iter().map(|sum| (sum / words) as i8).collect(),
+        tokens,
+    }
 }
 
 /// Searches one space without conditions. `texts` are what passages say, by number, for their token vectors.
-pub(crate) fn search(index: &SpaceIndex, query: &str, texts: &HashMap<u32, String>, weights: &Weights) -> Vec<Ranked> {
-    let spaces = [Searched { index, eligible: index.eligible(&TurnFilter::default(), None) }];
+pub(crate) fn search(
+    index: &SpaceIndex,
+    query: &str,
+    texts: &HashMap<u32, String>,
+    weights: &Weights,
+) -> Vec<Ranked> {
+    let spaces = [Searched {
+        index,
+        eligible: index.eligible(&TurnFilter::default(), None),
+    }];
     search_spaces(&spaces, query, texts, weights)
 }
 
@@ -104,10 +136,21 @@ pub(crate) fn search_spaces(
     texts: &HashMap<u32, String>,
     weights: &Weights,
 ) -> Vec<Ranked> {
-    let plan = Plan::new(query, Some(vectors(query)), spaces, &analyzer(), None, Tz::UTC);
+    let plan = Plan::new(
+        query,
+        Some(vectors(query)),
+        spaces,
+        &analyzer(),
+        None,
+        Tz::UTC,
+    );
     let candidates = candidates(spaces, &plan, weights);
     let read = |number: &u32| texts.get(number).map(|text| Arc::new(vectors(text).tokens));
-    let tokens: Vec<Vec<_>> = candidates.needed().iter().map(|numbers| numbers.iter().map(read).collect()).collect();
+    let tokens: Vec<Vec<_>> = candidates
+        .needed()
+        .iter()
+        .map(|numbers| numbers.iter().map(read).collect())
+        .collect();
     rank(spaces, &plan, &candidates, &tokens, weights, 100)
 }
 
@@ -117,7 +160,9 @@ pub(crate) fn texts(turns: &[(u32, &str, &str, &str)]) -> HashMap<u32, String> {
         .iter()
         .flat_map(|&(number, _, speaker, text)| {
             let documents = documents(speaker, text, &analyzer());
-            (100 * number..).zip(documents).map(|(passage, document)| (passage, document.text))
+            (100 * number..)
+                .zip(documents)
+                .map(|(passage, document)| (passage, document.text))
         })
         .collect()
 }

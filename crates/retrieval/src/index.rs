@@ -115,7 +115,11 @@ impl SpaceIndex {
         if self.passages.sentences.count() == self.passages.alive() {
             return 0;
         }
-        self.turns.iter().flatten().filter(|entry| missing(entry)).count()
+        self.turns
+            .iter()
+            .flatten()
+            .filter(|entry| missing(entry))
+            .count()
     }
 
     /// Bytes of memory, for a cache that evicts by size.
@@ -140,13 +144,25 @@ impl SpaceIndex {
         };
         let entry = self.turn(slot);
         let session = self.sessions.turns(entry.session);
-        let Ok(at) = session.binary_search_by_key(&entry.order, |&other| self.turn(other).order) else {
+        let Ok(at) = session.binary_search_by_key(&entry.order, |&other| self.turn(other).order)
+        else {
             return Vec::new();
         };
         let visible = |&slot: &u32| eligible.contains(self.turn(slot).first_row);
         let id = |slot: u32| self.turn(slot).id;
-        let before = session[..at].iter().rev().copied().filter(visible).take(reach).map(id);
-        let after = session[at + 1..].iter().copied().filter(visible).take(reach).map(id);
+        let before = session[..at]
+            .iter()
+            .rev()
+            .copied()
+            .filter(visible)
+            .take(reach)
+            .map(id);
+        let after = session[at + 1..]
+            .iter()
+            .copied()
+            .filter(visible)
+            .take(reach)
+            .map(id);
         let mut out: Vec<TurnId> = before.collect();
         out.reverse();
         out.extend(after);
@@ -154,7 +170,9 @@ impl SpaceIndex {
     }
 
     pub(crate) fn turn(&self, slot: u32) -> &TurnEntry {
-        self.turns[slot as usize].as_ref().expect("rows and sessions name turns that are there")
+        self.turns[slot as usize]
+            .as_ref()
+            .expect("rows and sessions name turns that are there")
     }
 
     /// The store's number of a row.
@@ -275,12 +293,15 @@ impl SpaceIndex {
         let Some(slot) = self.by_id.remove(&id) else {
             return;
         };
-        let entry = self.turns[slot as usize].take().expect("an id names a turn that is there");
+        let entry = self.turns[slot as usize]
+            .take()
+            .expect("an id names a turn that is there");
         let at = self.place(entry.session, entry.order);
         let (before, after) = self.rows_around(entry.session, at, at + 1);
         self.passages.link(before, after);
         let length = self.length(entry.rows());
-        self.sessions.remove(entry.session, at, entry.speaker, length);
+        self.sessions
+            .remove(entry.session, at, entry.speaker, length);
         self.session_names.release(entry.session);
         self.speakers.release(entry.speaker);
         for row in entry.rows() {
@@ -299,7 +320,9 @@ impl SpaceIndex {
     /// Where a turn of this order stands, or would stand, in its session.
     fn place(&self, session: u32, order: Order) -> usize {
         let before = |&slot: &u32| {
-            self.turns[slot as usize].as_ref().is_some_and(|other| other.order < order)
+            self.turns[slot as usize]
+                .as_ref()
+                .is_some_and(|other| other.order < order)
         };
         self.sessions.turns(session).partition_point(before)
     }
@@ -307,8 +330,12 @@ impl SpaceIndex {
     /// Last row of the turn before place `start` and first row of the turn at place `end` of a session.
     fn rows_around(&self, session: u32, start: usize, end: usize) -> (u32, u32) {
         let turns = self.sessions.turns(session);
-        let before = start.checked_sub(1).map_or(NONE, |at| self.turn(turns[at]).rows().end - 1);
-        let after = turns.get(end).map_or(NONE, |&slot| self.turn(slot).first_row);
+        let before = start
+            .checked_sub(1)
+            .map_or(NONE, |at| self.turn(turns[at]).rows().end - 1);
+        let after = turns
+            .get(end)
+            .map_or(NONE, |&slot| self.turn(slot).first_row);
         (before, after)
     }
 }

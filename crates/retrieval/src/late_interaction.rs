@@ -41,29 +41,50 @@ impl<'a> LateInteraction<'a> {
             return None;
         }
         let tiles = Tiles::new(&query.values, query.dimensions);
-        let similarities = tokens.iter().map(|passages| compare(&tiles, passages)).collect();
+        let similarities = tokens
+            .iter()
+            .map(|passages| compare(&tiles, passages))
+            .collect();
         let weights = piece_weights(spaces, &query.pieces);
-        let mut late = Self { candidates, weights, similarities, sessions: HashMap::new() };
+        let mut late = Self {
+            candidates,
+            weights,
+            similarities,
+            sessions: HashMap::new(),
+        };
         late.read_sessions(spaces);
         Some(late)
     }
 
     /// MaxSim of a whole session, as far as it was read; NaN without token vectors.
     pub(crate) fn session(&self, space: usize, session: u32) -> f32 {
-        self.sessions.get(&(space, session)).copied().unwrap_or(f32::NAN)
+        self.sessions
+            .get(&(space, session))
+            .copied()
+            .unwrap_or(f32::NAN)
     }
 
     fn read_sessions(&mut self, spaces: &[Searched<'_>]) {
         let width = self.weights.len();
         let mut best: HashMap<(usize, u32), Vec<f32>> = HashMap::new();
         for (space, rows) in self.candidates.needed.iter().enumerate() {
-            for (&row, similarities) in rows.iter().zip(self.similarities[space].chunks_exact(width)) {
+            for (&row, similarities) in rows
+                .iter()
+                .zip(self.similarities[space].chunks_exact(width))
+            {
                 let session = spaces[space].index.session_of(row);
-                let best = best.entry((space, session)).or_insert_with(|| vec![f32::NAN; width]);
-                best.iter_mut().zip(similarities).for_each(|(best, &x)| *best = best.max(x));
+                let best = best
+                    .entry((space, session))
+                    .or_insert_with(|| vec![f32::NAN; width]);
+                best.iter_mut()
+                    .zip(similarities)
+                    .for_each(|(best, &x)| *best = best.max(x));
             }
         }
-        self.sessions = best.into_iter().map(|(key, best)| (key, self.weighted(best.into_iter()))).collect();
+        self.sessions = best
+            .into_iter()
+            .map(|(key, best)| (key, self.weighted(best.into_iter())))
+            .collect();
     }
 
     /// MaxSim of a candidate's row; NaN without token vectors.
@@ -72,24 +93,38 @@ impl<'a> LateInteraction<'a> {
     }
 
     /// MaxSim of a candidate's row and its neighbours, discounted by distance.
-    pub(crate) fn window(&self, searched: &Searched<'_>, space: usize, row: u32, discounts: &[f32]) -> f32 {
+    pub(crate) fn window(
+        &self,
+        searched: &Searched<'_>,
+        space: usize,
+        row: u32,
+        discounts: &[f32],
+    ) -> f32 {
         let mut best = self.row(space, row).to_vec();
         let passages = searched.index.passages();
         let before = passages.before(row).zip(discounts);
         let after = passages.after(row).zip(discounts);
         for (row, discount) in before.chain(after) {
             // `max` passes over what is missing on one side.
-            best.iter_mut().zip(self.row(space, row)).for_each(|(best, &x)| *best = best.max(discount * x));
+            best.iter_mut()
+                .zip(self.row(space, row))
+                .for_each(|(best, &x)| *best = best.max(discount * x));
         }
         self.weighted(best.into_iter())
     }
 
     fn weighted(&self, similarities: impl Iterator<Item = f32>) -> f32 {
-        self.weights.iter().zip(similarities).map(|(weight, similarity)| weight * similarity).sum()
+        self.weights
+            .iter()
+            .zip(similarities)
+            .map(|(weight, similarity)| weight * similarity)
+            .sum()
     }
 
     fn row(&self, space: usize, row: u32) -> &[f32] {
-        let at = self.candidates.needed[space].binary_search(&row).expect("the needed rows cover every window");
+        let at = self.candidates.needed[space]
+            .binary_search(&row)
+            .expect("the needed rows cover every window");
         let width = self.weights.len();
         &self.similarities[space][at * width..(at + 1) * width]
     }
@@ -100,7 +135,9 @@ fn compare(tiles: &Tiles, passages: &[Option<Arc<TokenVectors>>]) -> Vec<f32> {
     let mut similarities = Vec::with_capacity(passages.len() * tiles.tokens());
     for passage in passages {
         match passage {
-            Some(tokens) if tokens.dimensions == tiles.dimensions() && !tokens.values.is_empty() => {
+            Some(tokens)
+                if tokens.dimensions == tiles.dimensions() && !tokens.values.is_empty() =>
+            {
                 tiles.highest(&tokens.values, &mut best);
                 similarities.extend(best.iter().map(|&product| product as f32 / UNIT));
             }
@@ -112,10 +149,20 @@ fn compare(tiles: &Tiles, passages: &[Option<Arc<TokenVectors>>]) -> Vec<f32> {
 
 /// IDF of each query piece over the passages of all spaces, scaled to a sum of 1.
 fn piece_weights(spaces: &[Searched<'_>], pieces: &[u32]) -> Vec<f32> {
-    let count = spaces.iter().map(|space| space.index.passages().alive()).sum::<usize>() as f32;
-    let frequency = |piece| spaces.iter().map(|space| space.index.passages().piece_frequency(piece)).sum::<u32>();
-    let mut weights: Vec<f32> =
-        pieces.iter().map(|&piece| inverse_frequency(count, frequency(piece) as f32)).collect();
+    let count = spaces
+        .iter()
+        .map(|space| space.index.passages().alive())
+        .sum::<usize>() as f32;
+    let frequency = |piece| {
+        spaces
+            .iter()
+            .map(|space| space.index.passages().piece_frequency(piece))
+            .sum::<u32>()
+    };
+    let mut weights: Vec<f32> = pieces
+        .iter()
+        .map(|&piece| inverse_frequency(count, frequency(piece) as f32))
+        .collect();
     let sum = weights.iter().sum::<f32>().max(f32::MIN_POSITIVE);
     weights.iter_mut().for_each(|weight| *weight /= sum);
     weights

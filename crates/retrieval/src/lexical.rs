@@ -30,11 +30,21 @@ pub(crate) fn score(spaces: &[Searched<'_>], plan: &Plan, weights: &Weights) -> 
     for term in plan.plain_terms() {
         let matches: Vec<Matches> = spaces.iter().map(|space| windows(space, term)).collect();
         let length = |space: usize, row| window_length(&spaces[space], row);
-        units.window.add(&matches, weights.bm25, length, scores.iter_mut().map(|score| &mut score.window));
+        units.window.add(
+            &matches,
+            weights.bm25,
+            length,
+            scores.iter_mut().map(|score| &mut score.window),
+        );
         if weights.use_any(&[Signal::Bm25]) {
             let matches: Vec<Matches> = spaces.iter().map(|space| passages(space, term)).collect();
             let length = |space: usize, row| spaces[space].index.passages().length(row);
-            units.passage.add(&matches, weights.bm25, length, scores.iter_mut().map(|score| &mut score.passage));
+            units.passage.add(
+                &matches,
+                weights.bm25,
+                length,
+                scores.iter_mut().map(|score| &mut score.passage),
+            );
         }
     }
     let session_length = |space: usize, session| spaces[space].index.session_length(session);
@@ -42,14 +52,18 @@ pub(crate) fn score(spaces: &[Searched<'_>], plan: &Plan, weights: &Weights) -> 
         for term in &plan.terms {
             let matches: Vec<Matches> = spaces.iter().map(|space| sessions(space, term)).collect();
             let scores = scores.iter_mut().map(|score| &mut score.session);
-            units.session.add(&matches, weights.bm25, session_length, scores);
+            units
+                .session
+                .add(&matches, weights.bm25, session_length, scores);
         }
     }
     if weights.use_any(&[Signal::Bm25SessionNames]) {
         for term in &plan.names {
             let matches: Vec<Matches> = spaces.iter().map(|space| sessions(space, term)).collect();
             let scores = scores.iter_mut().map(|score| &mut score.session_names);
-            units.session.add(&matches, weights.bm25, session_length, scores);
+            units
+                .session
+                .add(&matches, weights.bm25, session_length, scores);
         }
     }
     scores
@@ -102,7 +116,10 @@ impl Units {
 impl Collection {
     fn new(count: usize, length: u64) -> Self {
         let count = count.max(1) as f32;
-        Self { count, average_length: (length as f32 / count).max(1.0) }
+        Self {
+            count,
+            average_length: (length as f32 / count).max(1.0),
+        }
     }
 
     /// Adds one term's BM25 to the scores of each space.
@@ -133,7 +150,12 @@ pub(crate) fn inverse_frequency(count: f32, frequency: f32) -> f32 {
 
 fn passages(space: &Searched<'_>, term: &str) -> Matches {
     let postings = space.index.passages().terms.postings(term);
-    postings.map_or_else(Vec::new, |postings| postings.iter().map(|(row, count)| (row, u32::from(count))).collect())
+    postings.map_or_else(Vec::new, |postings| {
+        postings
+            .iter()
+            .map(|(row, count)| (row, u32::from(count)))
+            .collect()
+    })
 }
 
 fn windows(space: &Searched<'_>, term: &str) -> Matches {
@@ -155,7 +177,10 @@ fn windows(space: &Searched<'_>, term: &str) -> Matches {
             *slot += u16::from(count);
         }
     }
-    touched.into_iter().map(|row| (row, u32::from(counts[row as usize]))).collect()
+    touched
+        .into_iter()
+        .map(|row| (row, u32::from(counts[row as usize])))
+        .collect()
 }
 
 fn sessions(space: &Searched<'_>, term: &str) -> Matches {
@@ -171,5 +196,7 @@ fn sessions(space: &Searched<'_>, term: &str) -> Matches {
 
 fn window_length(space: &Searched<'_>, row: u32) -> u32 {
     let passages = space.index.passages();
-    passages.length(passages.previous(row)) + passages.length(row) + passages.length(passages.next(row))
+    passages.length(passages.previous(row))
+        + passages.length(row)
+        + passages.length(passages.next(row))
 }

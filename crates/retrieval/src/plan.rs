@@ -48,15 +48,31 @@ impl Plan {
     ) -> Self {
         let speakers = speakers(spaces);
         let found = mentions(text, &speakers, analyzer.language());
-        let named_terms: BTreeSet<String> =
-            found.mentions.iter().flat_map(|mention| analyzer.terms(&text[mention.span.clone()])).collect();
+        let named_terms: BTreeSet<String> = found
+            .mentions
+            .iter()
+            .flat_map(|mention| analyzer.terms(&text[mention.span.clone()]))
+            .collect();
         let terms = distinct(analyzer.query_terms(text));
-        let named = terms.iter().map(|term| named_terms.contains(term)).collect();
-        let mentioned: Vec<String> =
-            found.mentions.iter().map(|mention| speakers[mention.name].to_owned()).collect();
+        let named = terms
+            .iter()
+            .map(|term| named_terms.contains(term))
+            .collect();
+        let mentioned: Vec<String> = found
+            .mentions
+            .iter()
+            .map(|mention| speakers[mention.name].to_owned())
+            .collect();
         let names = distinct(mentioned.iter().flat_map(|name| analyzer.terms(name)));
-        let now = now.or_else(|| spaces.iter().filter_map(|space| space.index.last_time(&space.eligible)).max());
-        let dates = now.map_or_else(Vec::new, |now| references(text, now, zone, analyzer.language()));
+        let now = now.or_else(|| {
+            spaces
+                .iter()
+                .filter_map(|space| space.index.last_time(&space.eligible))
+                .max()
+        });
+        let dates = now.map_or_else(Vec::new, |now| {
+            references(text, now, zone, analyzer.language())
+        });
         Self {
             terms,
             named,
@@ -72,14 +88,23 @@ impl Plan {
 
     /// The content terms that are not names of speakers.
     pub(crate) fn plain_terms(&self) -> impl Iterator<Item = &String> {
-        self.terms.iter().zip(&self.named).filter(|&(_, &named)| !named).map(|(term, _)| term)
+        self.terms
+            .iter()
+            .zip(&self.named)
+            .filter(|&(_, &named)| !named)
+            .map(|(term, _)| term)
     }
 }
 
 /// The speakers of all spaces, each once, by name. A name that begins with a sign is a label, not a person.
 fn speakers<'a>(spaces: &'a [Searched<'_>]) -> Vec<&'a str> {
-    let all: BTreeSet<&str> = spaces.iter().flat_map(|space| space.index.speakers()).collect();
-    all.into_iter().filter(|name| name.starts_with(char::is_alphanumeric)).collect()
+    let all: BTreeSet<&str> = spaces
+        .iter()
+        .flat_map(|space| space.index.speakers())
+        .collect();
+    all.into_iter()
+        .filter(|name| name.starts_with(char::is_alphanumeric))
+        .collect()
 }
 
 /// The only speaker named; or, less surely, the first of two who are not joined by "and" or "both".
@@ -97,13 +122,18 @@ fn role(text: &str, mentioned: &[String], analyzer: &Analyzer) -> Option<Role> {
     if !mentioned.is_empty() {
         return None;
     }
-    Persons::count(text, analyzer.language()).person().map(|person| match person {
-        Person::First => Role::User,
-        Person::Second => Role::Assistant,
-    })
+    Persons::count(text, analyzer.language())
+        .person()
+        .map(|person| match person {
+            Person::First => Role::User,
+            Person::Second => Role::Assistant,
+        })
 }
 
 fn distinct(terms: impl IntoIterator<Item = String>) -> Vec<String> {
     let mut seen = BTreeSet::new();
-    terms.into_iter().filter(|term| seen.insert(term.clone())).collect()
+    terms
+        .into_iter()
+        .filter(|term| seen.insert(term.clone()))
+        .collect()
 }

@@ -42,21 +42,35 @@ pub fn rank(
 ) -> Vec<Ranked> {
     let evidence = Evidence::new(spaces, plan, weights, candidates, tokens);
     let turns: Vec<Turn<'_>> = Turn::all(spaces, candidates);
-    let used = Signal::ALL.into_iter().filter(|&signal| weights.of(signal) != 0.0);
+    let used = Signal::ALL
+        .into_iter()
+        .filter(|&signal| weights.of(signal) != 0.0);
     let sessions: usize = spaces.iter().map(|space| space.index.sessions()).sum();
     let weight = |signal: Signal| {
-        let scale = if signal.is_of_session() { (sessions as f32 / weights.sessions as f32).min(1.0) } else { 1.0 };
+        let scale = if signal.is_of_session() {
+            (sessions as f32 / weights.sessions as f32).min(1.0)
+        } else {
+            1.0
+        };
         scale * weights.of(signal)
     };
-    let columns: Vec<Column> = used.map(|signal| Column::new(signal, weight(signal), &turns, &evidence)).collect();
-    let score = |at: usize| columns.iter().map(|column| column.contribution(at)).sum::<f32>();
+    let columns: Vec<Column> = used
+        .map(|signal| Column::new(signal, weight(signal), &turns, &evidence))
+        .collect();
+    let score = |at: usize| {
+        columns
+            .iter()
+            .map(|column| column.contribution(at))
+            .sum::<f32>()
+    };
     let mut order: Vec<(f32, usize)> = (0..turns.len()).map(|at| (score(at), at)).collect();
     let recency = |at: usize| {
         let entry = turns[at].entry;
         (entry.effective_time(), entry.order, entry.id)
     };
     let best_first = |a: &(f32, usize), b: &(f32, usize)| -> Ordering {
-        b.0.total_cmp(&a.0).then_with(|| recency(b.1).cmp(&recency(a.1)))
+        b.0.total_cmp(&a.0)
+            .then_with(|| recency(b.1).cmp(&recency(a.1)))
     };
     if limit < order.len() {
         order.select_nth_unstable_by(limit, best_first);
@@ -88,7 +102,11 @@ impl<'a> Turn<'a> {
         let mut first = 0;
         let place = |&(space, slot): &(usize, u32)| {
             let entry = spaces[space].index.turn(slot);
-            let turn = Turn { space, entry, first };
+            let turn = Turn {
+                space,
+                entry,
+                first,
+            };
             first += entry.rows as usize;
             turn
         };
@@ -109,7 +127,10 @@ impl<'a> Turn<'a> {
     fn passage(&self, spaces: &[Searched<'_>], at: usize) -> (u32, u32) {
         let length = |row| spaces[self.space].index.passages().text_bytes(row);
         let start = self.entry.rows().take(at - self.first).map(length).sum();
-        (start, start + length(self.entry.first_row + (at - self.first) as u32))
+        (
+            start,
+            start + length(self.entry.first_row + (at - self.first) as u32),
+        )
     }
 }
 
@@ -126,20 +147,35 @@ struct Column {
 
 impl Column {
     fn new(signal: Signal, weight: f32, turns: &[Turn<'_>], evidence: &Evidence<'_>) -> Self {
-        let passages: Vec<f32> =
-            turns.iter().flat_map(Turn::places).map(|place| evidence.value(signal, place)).collect();
+        let passages: Vec<f32> = turns
+            .iter()
+            .flat_map(Turn::places)
+            .map(|place| evidence.value(signal, place))
+            .collect();
         // The sign of the weight says which end of the scale is the good one.
         let best = |turn: &Turn<'_>| {
             let values = passages[turn.range()].iter().copied();
-            if weight < 0.0 { values.fold(f32::NAN, f32::min) } else { values.fold(f32::NAN, f32::max) }
+            if weight < 0.0 {
+                values.fold(f32::NAN, f32::min)
+            } else {
+                values.fold(f32::NAN, f32::max)
+            }
         };
         let values: Vec<f32> = turns.iter().map(best).collect();
-        let standard = signal.is_standardised().then(|| Standard::of(values.iter().copied()));
+        let standard = signal
+            .is_standardised()
+            .then(|| Standard::of(values.iter().copied()));
         let score = |value| match standard {
             Some(standard) => standard.score(value),
             None => value,
         };
-        Self { signal, weight, turns: values.into_iter().map(score).collect(), passages, standard }
+        Self {
+            signal,
+            weight,
+            turns: values.into_iter().map(score).collect(),
+            passages,
+            standard,
+        }
     }
 
     fn contribution(&self, turn: usize) -> f32 {
@@ -148,18 +184,29 @@ impl Column {
 
     fn explain(&self, turn: usize) -> SignalScore {
         let contribution = self.contribution(turn);
-        SignalScore { signal: self.signal.name().into(), value: self.turns[turn], contribution }
+        SignalScore {
+            signal: self.signal.name().into(),
+            value: self.turns[turn],
+            contribution,
+        }
     }
 
     /// What a passage alone would add.
     fn passage_contribution(&self, at: usize) -> f32 {
-        self.standard.map_or(0.0, |standard| self.weight * standard.score(self.passages[at]))
+        self.standard.map_or(0.0, |standard| {
+            self.weight * standard.score(self.passages[at])
+        })
     }
 }
 
 /// The passage of a turn that matches best, the first of equals.
 fn best_row(columns: &[Column], turn: &Turn<'_>) -> usize {
-    let score = |at: usize| -> f32 { columns.iter().map(|column| column.passage_contribution(at)).sum() };
+    let score = |at: usize| -> f32 {
+        columns
+            .iter()
+            .map(|column| column.passage_contribution(at))
+            .sum()
+    };
     let better = |best: usize, at: usize| if score(at) > score(best) { at } else { best };
     turn.range().reduce(better).unwrap_or(turn.first)
 }

@@ -112,7 +112,11 @@ impl Signal {
     pub fn is_standardised(self) -> bool {
         !matches!(
             self,
-            Self::LengthBias | Self::LengthBiasSummary | Self::Speaker | Self::SpeakerMentioned | Self::Date
+            Self::LengthBias
+                | Self::LengthBiasSummary
+                | Self::Speaker
+                | Self::SpeakerMentioned
+                | Self::Date
         )
     }
 }

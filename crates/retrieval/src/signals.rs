@@ -54,9 +54,16 @@ impl<'a> Evidence<'a> {
             weights,
             candidates,
             late: LateInteraction::new(spaces, plan, candidates, tokens),
-            query: plan.vectors.as_ref().filter(|vectors| !vectors.sentence.is_empty()).map(sentence),
+            query: plan
+                .vectors
+                .as_ref()
+                .filter(|vectors| !vectors.sentence.is_empty())
+                .map(sentence),
             centre: centre(spaces),
-            count: spaces.iter().map(|space| space.index.passages().alive()).sum::<usize>() as f32,
+            count: spaces
+                .iter()
+                .map(|space| space.index.passages().alive())
+                .sum::<usize>() as f32,
         }
     }
 
@@ -66,9 +73,14 @@ impl<'a> Evidence<'a> {
         let lexical = &self.candidates.lexical[place.space];
         let (row, session) = (place.row as usize, place.turn.session as usize);
         match signal {
-            Signal::Maxsim => self.late.as_ref().map_or(f32::NAN, |late| late.passage(place.space, place.row)),
+            Signal::Maxsim => self
+                .late
+                .as_ref()
+                .map_or(f32::NAN, |late| late.passage(place.space, place.row)),
             Signal::MaxsimWindow => self.maxsim_window(place),
-            Signal::MaxsimSession => self.late.as_ref().map_or(f32::NAN, |late| late.session(place.space, place.turn.session)),
+            Signal::MaxsimSession => self.late.as_ref().map_or(f32::NAN, |late| {
+                late.session(place.space, place.turn.session)
+            }),
             Signal::Bm25 => lexical.passage[row],
             Signal::Bm25Window => lexical.window[row],
             Signal::Bm25Session => lexical.session[session],
@@ -93,37 +105,64 @@ impl<'a> Evidence<'a> {
 
     fn maxsim_window(&self, place: Place<'_>) -> f32 {
         let searched = &self.spaces[place.space];
-        let window = |late: &LateInteraction<'_>| late.window(searched, place.space, place.row, &self.weights.window);
+        let window = |late: &LateInteraction<'_>| {
+            late.window(searched, place.space, place.row, &self.weights.window)
+        };
         self.late.as_ref().map_or(f32::NAN, window)
     }
 
     fn sentence(&self, place: Place<'_>) -> Option<&'a [i8]> {
-        self.spaces[place.space].index.passages().sentences.get(place.row)
+        self.spaces[place.space]
+            .index
+            .passages()
+            .sentences
+            .get(place.row)
     }
 
     fn cosine(&self, place: Place<'_>) -> f32 {
         match (&self.query, self.sentence(place)) {
-            (Some(query), Some(sentence)) if query.len() == sentence.len() => query.dot(sentence) as f32,
+            (Some(query), Some(sentence)) if query.len() == sentence.len() => {
+                query.dot(sentence) as f32
+            }
             _ => f32::NAN,
         }
     }
 
     fn centrality(&self, place: Place<'_>) -> f32 {
-        let product = |sentence: &[i8]| self.centre.iter().zip(sentence).map(|(sum, &x)| sum * f32::from(x)).sum();
+        let product = |sentence: &[i8]| {
+            self.centre
+                .iter()
+                .zip(sentence)
+                .map(|(sum, &x)| sum * f32::from(x))
+                .sum()
+        };
         self.sentence(place).map_or(f32::NAN, product)
     }
 
     fn feature(&self, place: Place<'_>, feature: Feature) -> f32 {
-        self.spaces[place.space].index.passages().features(place.row)[feature as usize]
+        self.spaces[place.space]
+            .index
+            .passages()
+            .features(place.row)[feature as usize]
     }
 
     fn information(&self, place: Place<'_>) -> f32 {
-        let frequencies = self.spaces[place.space].index.passages().terms.frequencies(place.row);
-        frequencies.map(|frequency| inverse_frequency(self.count, frequency as f32)).sum::<f32>().ln_1p()
+        let frequencies = self.spaces[place.space]
+            .index
+            .passages()
+            .terms
+            .frequencies(place.row);
+        frequencies
+            .map(|frequency| inverse_frequency(self.count, frequency as f32))
+            .sum::<f32>()
+            .ln_1p()
     }
 
     fn is_dialogue(&self, place: Place<'_>) -> bool {
-        self.spaces[place.space].index.speakers_in_session_of(place.turn) <= DIALOGUE
+        self.spaces[place.space]
+            .index
+            .speakers_in_session_of(place.turn)
+            <= DIALOGUE
     }
 
     fn speaker_name(&self, place: Place<'_>) -> &str {
@@ -142,7 +181,12 @@ impl<'a> Evidence<'a> {
     }
 
     fn speaker_mentioned(&self, place: Place<'_>) -> f32 {
-        let mentioned = || self.plan.mentioned.iter().any(|name| name == self.speaker_name(place));
+        let mentioned = || {
+            self.plan
+                .mentioned
+                .iter()
+                .any(|name| name == self.speaker_name(place))
+        };
         f32::from(!self.is_dialogue(place) && mentioned())
     }
 }
@@ -153,10 +197,17 @@ fn length_bias(turn: &TurnEntry) -> f32 {
 
 /// The sum of all sentence vectors of one length, scaled down to keep products small.
 fn centre(spaces: &[Searched<'_>]) -> Vec<f32> {
-    let sums = || spaces.iter().map(|space| space.index.passages().sentences.sum());
+    let sums = || {
+        spaces
+            .iter()
+            .map(|space| space.index.passages().sentences.sum())
+    };
     let mut centre = vec![0.0; sums().map(<[i64]>::len).max().unwrap_or(0)];
     for sum in sums() {
-        centre.iter_mut().zip(sum).for_each(|(total, &x)| *total += x as f32 / 16_129.0);
+        centre
+            .iter_mut()
+            .zip(sum)
+            .for_each(|(total, &x)| *total += x as f32 / 16_129.0);
     }
     centre
 }

@@ -12,9 +12,15 @@ impl Standard {
     /// Measures a column.
     pub(crate) fn of(values: impl Iterator<Item = f32>) -> Self {
         // Sums of distances from the first value keep their precision however far the column lies from 0.
-        let mut finite = values.filter(|value| value.is_finite()).map(f64::from).peekable();
+        let mut finite = values
+            .filter(|value| value.is_finite())
+            .map(f64::from)
+            .peekable();
         let Some(&origin) = finite.peek() else {
-            return Self { mean: 0.0, scale: 0.0 };
+            return Self {
+                mean: 0.0,
+                scale: 0.0,
+            };
         };
         let (mut count, mut sum, mut squares) = (0.0, 0.0, 0.0);
         for value in finite.map(|value| value - origin) {
@@ -27,12 +33,19 @@ impl Standard {
         // Below this the spread is rounding of equal values.
         let flat = deviation <= 1e-6 * mean.abs().max(1e-3);
         let scale = if flat { 0.0 } else { deviation.recip() };
-        Self { mean: mean as f32, scale: scale as f32 }
+        Self {
+            mean: mean as f32,
+            scale: scale as f32,
+        }
     }
 
     /// The z-score of a value; 0 when it is missing.
     pub(crate) fn score(self, value: f32) -> f32 {
-        if value.is_finite() { (value - self.mean) * self.scale } else { 0.0 }
+        if value.is_finite() {
+            (value - self.mean) * self.scale
+        } else {
+            0.0
+        }
     }
 }
 

@@ -12,13 +12,21 @@ pub(crate) struct Top<K> {
 impl<K: Copy + Ord> Top<K> {
     /// Collects up to `limit`.
     pub(crate) fn new(limit: usize) -> Self {
-        Self { limit, entries: Vec::with_capacity(2 * limit), floor: None }
+        Self {
+            limit,
+            entries: Vec::with_capacity(2 * limit),
+            floor: None,
+        }
     }
 
     /// Offers an entry; a score that is no number is not taken.
     pub(crate) fn push(&mut self, score: f32, key: K) {
         let entry = (score, key);
-        if score.is_nan() || self.floor.is_some_and(|floor| descending(&floor, &entry).is_le()) {
+        if score.is_nan()
+            || self
+                .floor
+                .is_some_and(|floor| descending(&floor, &entry).is_le())
+        {
             return;
         }
         self.entries.push(entry);
@@ -37,7 +45,9 @@ impl<K: Copy + Ord> Top<K> {
         if self.limit == 0 {
             self.entries.clear();
         } else if self.entries.len() > self.limit {
-            let (_, last, _) = self.entries.select_nth_unstable_by(self.limit - 1, descending);
+            let (_, last, _) = self
+                .entries
+                .select_nth_unstable_by(self.limit - 1, descending);
             self.floor = Some(*last);
             self.entries.truncate(self.limit);
         }

@@ -46,21 +46,34 @@ pub enum WeightsError {
 impl Weights {
     /// The weights that ship with memfleet.
     pub fn shipped() -> Self {
-        Self::from_toml(include_str!("../data/weights.toml")).expect("the shipped weights are tested")
+        Self::from_toml(include_str!("../data/weights.toml"))
+            .expect("the shipped weights are tested")
     }
 
     /// Reads and checks a weights file.
     pub fn from_toml(text: &str) -> Result<Self, WeightsError> {
         let weights: Self = toml::from_str(text)?;
-        let finite = weights.signals.values().chain(&weights.window).all(|value| value.is_finite());
+        let finite = weights
+            .signals
+            .values()
+            .chain(&weights.window)
+            .all(|value| value.is_finite());
         if !finite || !weights.bm25.k1.is_finite() {
             return Err(WeightsError::Value("every number must be finite"));
         }
-        if weights.window.iter().any(|discount| !(0.0..=1.0).contains(discount)) {
-            return Err(WeightsError::Value("a window discount must lie between 0 and 1"));
+        if weights
+            .window
+            .iter()
+            .any(|discount| !(0.0..=1.0).contains(discount))
+        {
+            return Err(WeightsError::Value(
+                "a window discount must lie between 0 and 1",
+            ));
         }
         if weights.bm25.k1 < 0.0 || !(0.0..=1.0).contains(&weights.bm25.b) {
-            return Err(WeightsError::Value("k1 must not be negative and b must lie between 0 and 1"));
+            return Err(WeightsError::Value(
+                "k1 must not be negative and b must lie between 0 and 1",
+            ));
         }
         if weights.candidates < 3 {
             return Err(WeightsError::Value("at least 3 candidates are needed"));
@@ -91,16 +104,27 @@ mod tests {
     #[test]
     fn names_of_signals_are_those_of_the_file() {
         let signals: BTreeMap<Signal, f32> = Signal::ALL.map(|signal| (signal, 1.0)).into();
-        let text = toml::to_string(&Weights { signals, ..Weights::shipped() }).unwrap();
+        let text = toml::to_string(&Weights {
+            signals,
+            ..Weights::shipped()
+        })
+        .unwrap();
         for signal in Signal::ALL {
-            assert!(text.contains(&format!("\n{} = 1.0", signal.name())), "{}", signal.name());
+            assert!(
+                text.contains(&format!("\n{} = 1.0", signal.name())),
+                "{}",
+                signal.name()
+            );
         }
     }
 
     #[test]
     fn unknown_signals_and_impossible_numbers_are_refused() {
         let text = toml::to_string(&Weights::shipped()).unwrap();
-        assert!(matches!(Weights::from_toml(&format!("{text}\nluck = 1.0")), Err(WeightsError::Syntax(_))));
+        assert!(matches!(
+            Weights::from_toml(&format!("{text}\nluck = 1.0")),
+            Err(WeightsError::Syntax(_))
+        ));
         let with = |change: fn(&mut Weights)| {
             let mut weights = Weights::shipped();
             change(&mut weights);

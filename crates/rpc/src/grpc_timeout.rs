@@ -32,8 +32,8 @@ mod tests {
 
     #[test]
     fn every_unit_is_read() {
-        assert_eq!(header("2H"), Some(Duration::from_secs(7200)));
-        assert_eq!(header("2M"), Some(Duration::from_secs(120)));
+        assert_eq!(header("2H"), Some(Duration::from_hours(2)));
+        assert_eq!(header("2M"), Some(Duration::from_mins(2)));
         assert_eq!(header("2S"), Some(Duration::from_secs(2)));
         assert_eq!(header("2m"), Some(Duration::from_millis(2)));
         assert_eq!(header("2u"), Some(Duration::from_micros(2)));

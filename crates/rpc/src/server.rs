@@ -55,7 +55,7 @@ impl Default for Bounds {
             max_request_bytes: 16 << 20,
             max_response_bytes: 64 << 20,
             default_deadline: Duration::from_secs(30),
-            max_deadline: Duration::from_secs(600),
+            max_deadline: Duration::from_mins(10),
         }
     }
 }

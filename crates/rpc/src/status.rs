@@ -5,6 +5,7 @@ use std::error::Error;
 
 use memfleet_domain::fault::FieldViolation;
 use memfleet_domain::{Fault, FaultKind};
+use tonic::transport::Error as TransportError;
 use tonic::{Code, Status};
 use tonic_types::{ErrorDetails, StatusExt};
 
@@ -97,7 +98,7 @@ pub fn to_fault(status: &Status) -> Fault {
 fn origin(status: &Status) -> (FaultKind, &'static str) {
     if status
         .source()
-        .is_some_and(|source| source.is::<tonic::transport::Error>())
+        .is_some_and(<dyn Error>::is::<TransportError>)
     {
         return (FaultKind::Unavailable, "CONNECTION_FAILED");
     }

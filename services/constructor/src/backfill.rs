@@ -25,7 +25,9 @@ impl Constructor {
                     tracing::info!(turns, "missing vectors added");
                     continue;
                 }
-                Err(fault) => tracing::warn!(reason = %fault.reason, "vectors are still missing: {fault}"),
+                Err(fault) => {
+                    tracing::warn!(reason = %fault.reason, "vectors are still missing: {fault}")
+                }
             }
             tokio::select! {
                 () = shutdown.cancelled() => {}
@@ -40,7 +42,9 @@ impl Constructor {
         let waiting = self.ledger.without_vectors(space, TURNS).await?;
         for turn in &waiting {
             let vectors = self.embedder.embed_passages(texts(turn)).await?;
-            self.ledger.attach_vectors(&turn.scope, turn.turn.accepted.id, space, vectors).await?;
+            self.ledger
+                .attach_vectors(&turn.scope, turn.turn.accepted.id, space, vectors)
+                .await?;
         }
         Ok(waiting.len())
     }
@@ -49,6 +53,7 @@ impl Constructor {
 fn texts(waiting: &Unembedded) -> Vec<String> {
     let text = waiting.turn.accepted.content.searchable_text();
     let speaker = waiting.turn.accepted.speaker.as_str();
-    let passage = |&(start, end): &(u32, u32)| labelled(speaker, &text[start as usize..end as usize]);
+    let passage =
+        |&(start, end): &(u32, u32)| labelled(speaker, &text[start as usize..end as usize]);
     waiting.ranges.iter().map(passage).collect()
 }

@@ -48,6 +48,9 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { turns_per_round: 64, attempts: 5 }
+        Self {
+            turns_per_round: 64,
+            attempts: 5,
+        }
     }
 }

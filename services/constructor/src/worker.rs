@@ -21,8 +21,12 @@ use crate::Constructor;
 use crate::passages::prepare;
 
 /// Pauses after a failure, by attempt; the last one repeats.
-const PAUSES: [Duration; 4] =
-    [Duration::from_millis(50), Duration::from_millis(500), Duration::from_secs(2), Duration::from_secs(10)];
+const PAUSES: [Duration; 4] = [
+    Duration::from_millis(50),
+    Duration::from_millis(500),
+    Duration::from_secs(2),
+    Duration::from_secs(10),
+];
 
 impl Constructor {
     /// Works until `shutdown`; what is in hand is finished first.
@@ -54,7 +58,10 @@ impl Constructor {
         if deliveries.is_empty() {
             return Ok(false);
         }
-        let acceptances = deliveries.iter().map(|delivery| delivery.acceptance).collect::<Vec<_>>();
+        let acceptances = deliveries
+            .iter()
+            .map(|delivery| delivery.acceptance)
+            .collect::<Vec<_>>();
         let applied = self.apply(deliveries).await;
         if applied.is_err() {
             self.queue.release(&acceptances).await?;
@@ -75,7 +82,11 @@ impl Constructor {
     }
 
     /// One refused batch must not hold up its neighbours.
-    async fn apply_singly(&self, deliveries: Vec<Delivery>, batches: Vec<IndexedBatch>) -> Result<()> {
+    async fn apply_singly(
+        &self,
+        deliveries: Vec<Delivery>,
+        batches: Vec<IndexedBatch>,
+    ) -> Result<()> {
         for (delivery, batch) in deliveries.into_iter().zip(batches) {
             let delivery = [delivery];
             match self.ledger.commit(vec![batch]).await {
@@ -88,11 +99,18 @@ impl Constructor {
 
     /// A batch that the store refuses again and again, though it works otherwise, becomes a dead letter.
     async fn give_up_or_retry(&self, deliveries: &[Delivery], error: StoreError) -> Result<()> {
-        let [delivery] = deliveries else { return Err(error) };
+        let [delivery] = deliveries else {
+            return Err(error);
+        };
         if is_transient(&error) || delivery.attempt < self.options.attempts {
             return Err(error);
         }
-        self.bury(delivery, delivery.batch.clone(), format!("STORE_REFUSED: {error}")).await?;
+        self.bury(
+            delivery,
+            delivery.batch.clone(),
+            format!("STORE_REFUSED: {error}"),
+        )
+        .await?;
         self.announce(&delivery.batch);
         Ok(())
     }
@@ -109,8 +127,12 @@ impl Constructor {
         for delivery in deliveries {
             self.announce(&delivery.batch);
         }
-        metrics::counter!("memfleet_turns_stored_total")
-            .increment(committed.iter().map(|outcome| outcome.turns.len() as u64).sum());
+        metrics::counter!("memfleet_turns_stored_total").increment(
+            committed
+                .iter()
+                .map(|outcome| outcome.turns.len() as u64)
+                .sum(),
+        );
         Ok(())
     }
 
@@ -128,7 +150,10 @@ impl Constructor {
     }
 
     fn announce(&self, batch: &Batch) {
-        self.events.announce(Event::Settled { scope: batch.scope.clone(), batch: batch.id });
+        self.events.announce(Event::Settled {
+            scope: batch.scope.clone(),
+            batch: batch.id,
+        });
     }
 
     /// Passages, terms and vectors of every turn in hand, embedded together.
@@ -139,13 +164,23 @@ impl Constructor {
             work.iter()
                 .map(|delivery| {
                     let language = languages[&delivery.batch.scope].as_deref();
-                    delivery.batch.turns.iter().map(|turn| prepare(turn, language)).collect::<Vec<_>>()
+                    delivery
+                        .batch
+                        .turns
+                        .iter()
+                        .map(|turn| prepare(turn, language))
+                        .collect::<Vec<_>>()
                 })
                 .collect::<Vec<_>>()
         })
         .await
         .map_err(|error| StoreError::Unexpected(format!("preparing turns stopped: {error}")))?;
-        let texts = prepared.iter().flatten().flatten().map(|document| document.text.clone()).collect::<Vec<_>>();
+        let texts = prepared
+            .iter()
+            .flatten()
+            .flatten()
+            .map(|document| document.text.clone())
+            .collect::<Vec<_>>();
         let vectors = self.vectors(texts).await;
         Ok(self.assemble(deliveries, prepared, vectors))
     }
@@ -156,7 +191,10 @@ impl Constructor {
             let scope = &delivery.batch.scope;
             if !languages.contains_key(scope) {
                 let space = self.spaces.get(scope).await?;
-                languages.insert(scope.clone(), space.and_then(|space| space.settings.language));
+                languages.insert(
+                    scope.clone(),
+                    space.and_then(|space| space.settings.language),
+                );
             }
         }
         Ok(languages)
@@ -181,12 +219,18 @@ impl Constructor {
             vectors: vectors.as_mut().and_then(Iterator::next),
             ..document.passage
         };
-        let batches = deliveries.iter().zip(prepared).map(|(delivery, turns)| IndexedBatch {
-            batch: delivery.batch.clone(),
-            acceptance: delivery.acceptance,
-            embedding_space: self.embedder.space().clone(),
-            passages: turns.into_iter().map(|turn| turn.into_iter().map(&mut passage).collect()).collect(),
-        });
+        let batches = deliveries
+            .iter()
+            .zip(prepared)
+            .map(|(delivery, turns)| IndexedBatch {
+                batch: delivery.batch.clone(),
+                acceptance: delivery.acceptance,
+                embedding_space: self.embedder.space().clone(),
+                passages: turns
+                    .into_iter()
+                    .map(|turn| turn.into_iter().map(&mut passage).collect())
+                    .collect(),
+            });
         batches.collect()
     }
 }
@@ -194,10 +238,26 @@ impl Constructor {
 /// The turns of a batch that the ledger refused, with the first reason.
 fn refused(batch: &Batch, outcome: &Committed) -> Option<(Batch, String)> {
     let dead = |state| state == TurnState::DeadLettered;
-    let reason = outcome.turns.iter().find(|turn| dead(turn.state))?.reason.clone().unwrap_or_default();
-    let turns = batch.turns.iter().zip(&outcome.turns).filter(|(_, receipt)| dead(receipt.state));
+    let reason = outcome
+        .turns
+        .iter()
+        .find(|turn| dead(turn.state))?
+        .reason
+        .clone()
+        .unwrap_or_default();
+    let turns = batch
+        .turns
+        .iter()
+        .zip(&outcome.turns)
+        .filter(|(_, receipt)| dead(receipt.state));
     let turns = turns.map(|(turn, _)| turn.clone()).collect();
-    Some((Batch { turns, ..batch.clone() }, reason))
+    Some((
+        Batch {
+            turns,
+            ..batch.clone()
+        },
+        reason,
+    ))
 }
 
 fn is_transient(error: &StoreError) -> bool {

@@ -87,7 +87,7 @@ async fn a_full_queue_sheds_at_once() {
         let embedder = embedder.clone();
         async move { embedder.embed_passages(texts(1)).await }
     });
-    tokio::task::spawn_blocking(move || seen.recv().unwrap())
+    let _seen = tokio::task::spawn_blocking(move || (seen.recv().unwrap(), seen).1)
         .await
         .unwrap();
     let waiting = tokio::spawn({

@@ -14,22 +14,39 @@ use crate::excerpts::sentence_scores;
 
 #[async_trait]
 impl Assembly for Gateway {
-    async fn assemble(&self, context: &Context, request: AssembleRequest) -> Result<Assembled, Fault> {
+    async fn assemble(
+        &self,
+        context: &Context,
+        request: AssembleRequest,
+    ) -> Result<Assembled, Fault> {
         let name = request.tokenizer.clone();
         // The vocabulary is read on first use: while the search runs.
         let tokenizer = tokio::task::spawn_blocking(move || tokenizer(&name));
-        self.wait_for(context, &request.query.spaces, &request.wait_for).await?;
-        let found = context.within("the search", self.retriever.search(context, &request.query)).await?;
+        self.wait_for(context, &request.query.spaces, &request.wait_for)
+            .await?;
+        let found = context
+            .within("the search", self.retriever.search(context, &request.query))
+            .await?;
         let zone = self.time_zone(context, &request).await?;
         let tokenizer = tokenizer.await.map_err(stopped)??;
-        tokio::task::spawn_blocking(move || render(&request, &found, &tokenizer, zone)).await.map_err(stopped)
+        tokio::task::spawn_blocking(move || render(&request, &found, &tokenizer, zone))
+            .await
+            .map_err(stopped)
     }
 
-    async fn count_tokens(&self, _context: &Context, name: &str, texts: &[String]) -> Result<Vec<u32>, Fault> {
+    async fn count_tokens(
+        &self,
+        _context: &Context,
+        name: &str,
+        texts: &[String],
+    ) -> Result<Vec<u32>, Fault> {
         let (name, texts) = (name.to_owned(), texts.to_vec());
         let count = move || {
             let tokenizer = tokenizer(&name)?;
-            Ok(texts.iter().map(|text| tokenizer.count(text) as u32).collect())
+            Ok(texts
+                .iter()
+                .map(|text| tokenizer.count(text) as u32)
+                .collect())
         };
         tokio::task::spawn_blocking(count).await.map_err(stopped)?
     }
@@ -37,10 +54,18 @@ impl Assembly for Gateway {
 
 impl Gateway {
     /// Dates are rendered in the zone of the first space.
-    async fn time_zone(&self, context: &Context, request: &AssembleRequest) -> Result<TimeZone, Fault> {
-        let Some(space) = request.query.spaces.first() else { return Ok(TimeZone::default()) };
+    async fn time_zone(
+        &self,
+        context: &Context,
+        request: &AssembleRequest,
+    ) -> Result<TimeZone, Fault> {
+        let Some(space) = request.query.spaces.first() else {
+            return Ok(TimeZone::default());
+        };
         let space = self.spaces.get(&context.scope(space)).await?;
-        Ok(space.map(|space| space.settings.time_zone).unwrap_or_default())
+        Ok(space
+            .map(|space| space.settings.time_zone)
+            .unwrap_or_default())
     }
 }
 
@@ -52,9 +77,22 @@ fn stopped(error: tokio::task::JoinError) -> Fault {
     Fault::internal(format!("assembling stopped: {error}"))
 }
 
-fn render(request: &AssembleRequest, found: &Found, tokenizer: &Tokenizer, zone: TimeZone) -> Assembled {
-    let texts = found.hits.iter().map(|hit| hit.turn.accepted.content.searchable_text()).collect::<Vec<_>>();
-    let scores = if request.excerpts { sentence_scores(&request.query.text, &found.hits, &texts) } else { Vec::new() };
+fn render(
+    request: &AssembleRequest,
+    found: &Found,
+    tokenizer: &Tokenizer,
+    zone: TimeZone,
+) -> Assembled {
+    let texts = found
+        .hits
+        .iter()
+        .map(|hit| hit.turn.accepted.content.searchable_text())
+        .collect::<Vec<_>>();
+    let scores = if request.excerpts {
+        sentence_scores(&request.query.text, &found.hits, &texts)
+    } else {
+        Vec::new()
+    };
     let candidates = candidates(&found.hits, &texts, &scores);
     let nonce = Uuid::now_v7().simple().to_string();
     // The random half of the id, shortened: every token of the wrapper is paid for.
@@ -70,14 +108,20 @@ fn render(request: &AssembleRequest, found: &Found, tokenizer: &Tokenizer, zone:
     answer(memfleet_assembly::assemble(&candidates, &options), found)
 }
 
-fn candidates<'a>(hits: &'a [Hit], texts: &'a [String], scores: &'a [Vec<f32>]) -> Vec<Candidate<'a>> {
+fn candidates<'a>(
+    hits: &'a [Hit],
+    texts: &'a [String],
+    scores: &'a [Vec<f32>],
+) -> Vec<Candidate<'a>> {
     let mut sessions = std::collections::HashMap::new();
     let pairs = hits.iter().zip(texts).enumerate();
     pairs
         .map(|(index, (hit, text))| {
             let next = sessions.len() as u64;
             Candidate {
-                session: *sessions.entry((&hit.space, &hit.turn.accepted.session)).or_insert(next),
+                session: *sessions
+                    .entry((&hit.space, &hit.turn.accepted.session))
+                    .or_insert(next),
                 position: hit.turn.position.into(),
                 speaker: hit.turn.accepted.speaker.as_str(),
                 event_time: hit.turn.accepted.event_time,

@@ -11,7 +11,10 @@ const BEST_PASSAGE: f32 = 0.5;
 pub fn sentence_scores(query: &str, hits: &[Hit], texts: &[String]) -> Vec<Vec<f32>> {
     let analyzer = Analyzer::new(Language::detect(query));
     let scorer = SentenceScorer::new(&analyzer, query, texts.iter().map(String::as_str));
-    hits.iter().zip(texts).map(|(hit, text)| with_passage(scorer.score(text), text, hit.passage)).collect()
+    hits.iter()
+        .zip(texts)
+        .map(|(hit, text)| with_passage(scorer.score(text), text, hit.passage))
+        .collect()
 }
 
 fn with_passage(mut scores: Vec<f32>, text: &str, passage: (u32, u32)) -> Vec<f32> {

@@ -52,6 +52,8 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { max_queued_turns: 100_000 }
+        Self {
+            max_queued_turns: 100_000,
+        }
     }
 }

@@ -16,7 +16,10 @@ impl Maintenance for Gateway {
     async fn status(&self, _context: &Context) -> Result<Status, Fault> {
         let depth = self.queue.depth().await;
         let embedder = self.embedder.embed_query("status".to_owned()).await;
-        let part = |name: &str, trouble: Option<String>| Part { name: name.to_owned(), trouble };
+        let part = |name: &str, trouble: Option<String>| Part {
+            name: name.to_owned(),
+            trouble,
+        };
         Ok(Status {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             embedding_space: self.embedder.space().clone(),
@@ -28,12 +31,28 @@ impl Maintenance for Gateway {
         })
     }
 
-    async fn dead_letters(&self, context: &Context, space: &SpaceId, page: PageRequest) -> Result<Page<DeadLetter>, Fault> {
+    async fn dead_letters(
+        &self,
+        context: &Context,
+        space: &SpaceId,
+        page: PageRequest,
+    ) -> Result<Page<DeadLetter>, Fault> {
         let scope = context.scope(space);
-        Ok(self.queue.dead_letters(&scope, page.limit, page.after.as_ref()).await?)
+        Ok(self
+            .queue
+            .dead_letters(&scope, page.limit, page.after.as_ref())
+            .await?)
     }
 
-    async fn replay(&self, context: &Context, space: &SpaceId, acceptances: &[u64]) -> Result<u64, Fault> {
-        Ok(self.queue.replay(&context.scope(space), acceptances).await?)
+    async fn replay(
+        &self,
+        context: &Context,
+        space: &SpaceId,
+        acceptances: &[u64],
+    ) -> Result<u64, Fault> {
+        Ok(self
+            .queue
+            .replay(&context.scope(space), acceptances)
+            .await?)
     }
 }

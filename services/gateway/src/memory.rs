@@ -14,7 +14,9 @@ use memfleet_language::Language;
 use memfleet_ports::context::Context;
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::ledger::Page;
-use memfleet_ports::memory::{Answers, Imported, Memory, PageRequest, RecallRequest, Record, RememberRequest};
+use memfleet_ports::memory::{
+    Answers, Imported, Memory, PageRequest, RecallRequest, Record, RememberRequest,
+};
 use memfleet_ports::refresher::{ForgetReceipt, ForgetRequest};
 use memfleet_ports::retriever::Found;
 
@@ -22,17 +24,33 @@ use crate::Gateway;
 
 #[async_trait]
 impl Memory for Gateway {
-    async fn remember(&self, context: &Context, request: RememberRequest) -> Result<Receipt, Fault> {
-        context.within("the ingestion queue", self.accept(context, request)).await
+    async fn remember(
+        &self,
+        context: &Context,
+        request: RememberRequest,
+    ) -> Result<Receipt, Fault> {
+        context
+            .within("the ingestion queue", self.accept(context, request))
+            .await
     }
 
     async fn recall(&self, context: &Context, request: RecallRequest) -> Result<Found, Fault> {
-        self.wait_for(context, &request.query.spaces, &request.wait_for).await?;
-        context.within("the search", self.retriever.search(context, &request.query)).await
+        self.wait_for(context, &request.query.spaces, &request.wait_for)
+            .await?;
+        context
+            .within("the search", self.retriever.search(context, &request.query))
+            .await
     }
 
-    async fn get(&self, context: &Context, space: &SpaceId, ids: &[TurnId], wait_for: &[BatchId]) -> Result<Vec<Turn>, Fault> {
-        self.wait_for(context, std::slice::from_ref(space), wait_for).await?;
+    async fn get(
+        &self,
+        context: &Context,
+        space: &SpaceId,
+        ids: &[TurnId],
+        wait_for: &[BatchId],
+    ) -> Result<Vec<Turn>, Fault> {
+        self.wait_for(context, std::slice::from_ref(space), wait_for)
+            .await?;
         let scope = self.existing(context, space).await?;
         Ok(self.ledger.turns(&scope, ids).await?)
     }
@@ -45,12 +63,21 @@ impl Memory for Gateway {
         page: PageRequest,
         wait_for: &[BatchId],
     ) -> Result<Page<Turn>, Fault> {
-        self.wait_for(context, std::slice::from_ref(space), wait_for).await?;
+        self.wait_for(context, std::slice::from_ref(space), wait_for)
+            .await?;
         let scope = self.existing(context, space).await?;
-        Ok(self.ledger.list(&scope, filter, page.limit, page.after.as_ref()).await?)
+        Ok(self
+            .ledger
+            .list(&scope, filter, page.limit, page.after.as_ref())
+            .await?)
     }
 
-    async fn history(&self, context: &Context, space: &SpaceId, turn: TurnId) -> Result<Vec<Turn>, Fault> {
+    async fn history(
+        &self,
+        context: &Context,
+        space: &SpaceId,
+        turn: TurnId,
+    ) -> Result<Vec<Turn>, Fault> {
         let scope = self.existing(context, space).await?;
         let versions = self.ledger.history(&scope, turn).await?;
         if versions.is_empty() {
@@ -59,40 +86,82 @@ impl Memory for Gateway {
         Ok(versions)
     }
 
-    async fn forget(&self, context: &Context, request: ForgetRequest) -> Result<ForgetReceipt, Fault> {
+    async fn forget(
+        &self,
+        context: &Context,
+        request: ForgetRequest,
+    ) -> Result<ForgetReceipt, Fault> {
         self.refresher.forget(context, &request).await
     }
 
-    async fn watch(&self, context: &Context, space: &SpaceId, batch: BatchId) -> Result<Answers<TurnReceipt>, Fault> {
+    async fn watch(
+        &self,
+        context: &Context,
+        space: &SpaceId,
+        batch: BatchId,
+    ) -> Result<Answers<TurnReceipt>, Fault> {
         self.watch_batch(context.scope(space), batch).await
     }
 
-    async fn export(&self, context: &Context, space: &SpaceId, filter: &TurnFilter) -> Result<Answers<Record>, Fault> {
+    async fn export(
+        &self,
+        context: &Context,
+        space: &SpaceId,
+        filter: &TurnFilter,
+    ) -> Result<Answers<Record>, Fault> {
         self.export_space(context, space, filter.clone()).await
     }
 
-    async fn import(&self, context: &Context, space: &SpaceId, records: Answers<Record>) -> Result<Imported, Fault> {
+    async fn import(
+        &self,
+        context: &Context,
+        space: &SpaceId,
+        records: Answers<Record>,
+    ) -> Result<Imported, Fault> {
         self.import_records(context, space, records).await
     }
 
-    async fn put_space(&self, context: &Context, space: &SpaceId, settings: SpaceSettings) -> Result<Space, Fault> {
+    async fn put_space(
+        &self,
+        context: &Context,
+        space: &SpaceId,
+        settings: SpaceSettings,
+    ) -> Result<Space, Fault> {
         check_settings(&settings)?;
-        Ok(self.spaces.put(&context.scope(space), &settings, self.clock.now()).await?)
+        Ok(self
+            .spaces
+            .put(&context.scope(space), &settings, self.clock.now())
+            .await?)
     }
 
     async fn spaces(&self, context: &Context, page: PageRequest) -> Result<Page<Space>, Fault> {
-        Ok(self.spaces.list(&context.tenant, page.limit, page.after.as_ref()).await?)
+        Ok(self
+            .spaces
+            .list(&context.tenant, page.limit, page.after.as_ref())
+            .await?)
     }
 
-    async fn sessions(&self, context: &Context, space: &SpaceId, page: PageRequest) -> Result<Page<Session>, Fault> {
+    async fn sessions(
+        &self,
+        context: &Context,
+        space: &SpaceId,
+        page: PageRequest,
+    ) -> Result<Page<Session>, Fault> {
         let scope = self.existing(context, space).await?;
-        Ok(self.spaces.sessions(&scope, page.limit, page.after.as_ref()).await?)
+        Ok(self
+            .spaces
+            .sessions(&scope, page.limit, page.after.as_ref())
+            .await?)
     }
 }
 
 impl Gateway {
     /// The scope of a space that must exist: a misspelt name is an error, not an empty memory.
-    pub(crate) async fn existing(&self, context: &Context, space: &SpaceId) -> Result<Scope, Fault> {
+    pub(crate) async fn existing(
+        &self,
+        context: &Context,
+        space: &SpaceId,
+    ) -> Result<Scope, Fault> {
         let scope = context.scope(space);
         match self.spaces.get(&scope).await? {
             Some(_) => Ok(scope),
@@ -105,10 +174,16 @@ fn check_settings(settings: &SpaceSettings) -> Result<(), Fault> {
     if let Some(language) = &settings.language
         && Language::from_tag(language).is_none()
     {
-        return Err(Fault::invalid("settings.language", format!("`{language}` is not a language tag such as `en` or `pt-BR`")));
+        return Err(Fault::invalid(
+            "settings.language",
+            format!("`{language}` is not a language tag such as `en` or `pt-BR`"),
+        ));
     }
     if settings.retention_days == Some(0) {
-        return Err(Fault::invalid("settings.retention_days", "must be at least 1; leave it out to keep turns for ever"));
+        return Err(Fault::invalid(
+            "settings.retention_days",
+            "must be at least 1; leave it out to keep turns for ever",
+        ));
     }
     Ok(())
 }

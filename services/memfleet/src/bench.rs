@@ -61,7 +61,11 @@ impl Bench {
         config.retrieval.token_cache = memfleet_runtime::config::ByteSize::mebibytes(512);
         let node = Node::open(&config, model).await?;
         let workers = node.run_in_background();
-        Ok(Self { node, workers, directory })
+        Ok(Self {
+            node,
+            workers,
+            directory,
+        })
     }
 
     fn path(&self) -> &Path {
@@ -74,9 +78,14 @@ impl Bench {
 }
 
 /// Writes a report where it was asked for.
-fn deliver<R: Serialize>(report: &R, to: Option<&PathBuf>, json: bool, table: impl FnOnce() -> String) -> Result<(), BoxError> {
+fn deliver<R: Serialize>(
+    report: &R,
+    to: Option<&PathBuf>,
+    json: bool,
+    table: impl FnOnce() -> String,
+) -> Result<(), BoxError> {
     let text = serde_json::to_string_pretty(report)?;
-    if let Some(path) = to {
+    if let Some(path) = to.filter(|_| !json) {
         std::fs::write(path, &text)?;
     }
     println!("{}", if json { text } else { table() });

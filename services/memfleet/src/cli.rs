@@ -46,25 +46,49 @@ pub struct Cli {
     command: Command,
 }
 
+/// How command lines write standard output where a path may stand.
+const STANDARD_OUTPUT: &str = "-";
+
 /// Options that every command understands.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Global options")]
 pub struct Global {
     /// Node to talk to
-    #[arg(long, global = true, env = "MEMFLEET_SERVER", value_name = "URL", default_value = "http://127.0.0.1:9460")]
+    #[arg(
+        long,
+        global = true,
+        env = "MEMFLEET_SERVER",
+        value_name = "URL",
+        default_value = "http://127.0.0.1:9460"
+    )]
     server: String,
     /// API key, where the node asks for one
-    #[arg(long, global = true, env = "MEMFLEET_API_KEY", value_name = "KEY", hide_env_values = true)]
+    #[arg(
+        long,
+        global = true,
+        env = "MEMFLEET_API_KEY",
+        value_name = "KEY",
+        hide_env_values = true
+    )]
     api_key: Option<Secret>,
     /// Configuration file of the node; by default memfleet.toml here or in ~/.config/memfleet
     #[arg(long, global = true, env = "MEMFLEET_CONFIG", value_name = "FILE")]
     config: Option<PathBuf>,
     /// Print JSON: one document, or one a line for lists
-    #[arg(long, global = true)]
-    json: bool,
+    // A path, always `-`, because `bench` shares the option and takes a file there.
+    #[arg(long, global = true, num_args = 0, default_missing_value = STANDARD_OUTPUT)]
+    json: Option<PathBuf>,
     /// What a call may take, for example `10s`; by default 30 s, and a day for streams, imports and forgetting
     #[arg(long, global = true, value_name = "DURATION")]
     timeout: Option<HumanDuration>,
+}
+
+impl Global {
+    fn prints_json(&self) -> bool {
+        self.json
+            .as_deref()
+            .is_some_and(|path| path == STANDARD_OUTPUT)
+    }
 }
 
 #[derive(Debug, Subcommand)]
@@ -108,14 +132,16 @@ enum Remote {
 /// Reads the command line, runs the command, and says how it went.
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
-    let json = cli.global.json;
+    let json = cli.global.prints_json();
     let mut output = Output::stdout(json);
     let ended = run(cli, &mut output);
     let flushed = output.flush().map_err(Error::from);
-    ended.and_then(|code| flushed.map(|()| code)).unwrap_or_else(|error| {
-        error.report(json);
-        error.exit().into()
-    })
+    ended
+        .and_then(|code| flushed.map(|()| code))
+        .unwrap_or_else(|error| {
+            error.report(json);
+            error.exit().into()
+        })
 }
 
 fn run(Cli { global, command }: Cli, output: &mut Output) -> Result<ExitCode, Error> {
@@ -129,7 +155,11 @@ fn run(Cli { global, command }: Cli, output: &mut Output) -> Result<ExitCode, Er
         Command::Local(command) => local(command, &global, output)?.into(),
         Command::Bench(args) => {
             let model = up::model(&config::load(&global, &())?.config.model)?;
-            let measured = async { Ok(bench::run(args, model, global.json).await.map(|()| Exit::Done)?) };
+            let measured = async {
+                Ok(bench::run(args, model, global.prints_json())
+                    .await
+                    .map(|()| Exit::Done)?)
+            };
             in_runtime(measured)?.into()
         }
     })
@@ -169,7 +199,9 @@ async fn remote(command: Remote, global: &Global, output: &mut Output) -> Result
 }
 
 fn in_runtime(work: impl Future<Output = Result<Exit, Error>>) -> Result<Exit, Error> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build();
     runtime.map_err(BoxError::from)?.block_on(work)
 }
 

@@ -41,7 +41,9 @@ pub struct Store {
 
 impl Default for Store {
     fn default() -> Self {
-        Self { url: "sqlite:memfleet.db".to_owned() }
+        Self {
+            url: "sqlite:memfleet.db".to_owned(),
+        }
     }
 }
 
@@ -79,7 +81,12 @@ pub struct Model {
 
 impl Default for Model {
     fn default() -> Self {
-        Self { name: "all-MiniLM-L6-v2".to_owned(), directory: None, threads: 0, queue: 4096 }
+        Self {
+            name: "all-MiniLM-L6-v2".to_owned(),
+            directory: None,
+            threads: 0,
+            queue: 4096,
+        }
     }
 }
 
@@ -95,7 +102,10 @@ pub struct Ingestion {
 
 impl Default for Ingestion {
     fn default() -> Self {
-        Self { max_queued_turns: 100_000, turns_per_round: 64 }
+        Self {
+            max_queued_turns: 100_000,
+            turns_per_round: 64,
+        }
     }
 }
 
@@ -146,24 +156,47 @@ impl Validate for NodeConfig {
             }
         }
         let rules = [
-            ("store.url", self.store.path().is_none(), "must be `sqlite:` and a path, for example `sqlite:memfleet.db`"),
+            (
+                "store.url",
+                self.store.path().is_none(),
+                "must be `sqlite:` and a path, for example `sqlite:memfleet.db`",
+            ),
             ("model.queue", self.model.queue == 0, "must be at least 1"),
-            ("ingestion.max_queued_turns", self.ingestion.max_queued_turns == 0, "must be at least 1"),
-            ("ingestion.turns_per_round", self.ingestion.turns_per_round == 0, "must be at least 1"),
-            ("retrieval.candidates", self.retrieval.candidates < 100, "must be at least 100"),
+            (
+                "ingestion.max_queued_turns",
+                self.ingestion.max_queued_turns == 0,
+                "must be at least 1",
+            ),
+            (
+                "ingestion.turns_per_round",
+                self.ingestion.turns_per_round == 0,
+                "must be at least 1",
+            ),
+            (
+                "retrieval.candidates",
+                self.retrieval.candidates < 100,
+                "must be at least 100",
+            ),
             (
                 "server.address",
                 !self.server.is_loopback() && self.auth.keys.is_empty(),
                 "is reachable from other machines while nobody has to authenticate: set auth.keys (see `memfleet key`) or a loopback address",
             ),
         ];
-        problems.extend(rules.into_iter().filter(|rule| rule.1).map(|(key, _, message)| Problem::new(key, message)));
+        problems.extend(
+            rules
+                .into_iter()
+                .filter(|rule| rule.1)
+                .map(|(key, _, message)| Problem::new(key, message)),
+        );
         problems
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use memfleet_runtime::config::{Loader, leaves};
+
     use super::*;
 
     #[test]
@@ -180,13 +213,54 @@ mod tests {
         assert_eq!(config.problems(), []);
     }
 
+    const DOCUMENT: &str = include_str!("../../../docs/configuration.md");
+
+    #[test]
+    fn the_document_names_every_key_with_its_default_and_no_other() {
+        let row = |(key, default): (String, String)| match default.as_str() {
+            "none" => format!("| `{key}` | none |"),
+            value => format!("| `{key}` | `{value}` |"),
+        };
+        let rows = leaves(&NodeConfig::default())
+            .into_iter()
+            .map(row)
+            .collect::<Vec<_>>();
+        let missing = rows
+            .iter()
+            .filter(|row| !DOCUMENT.contains(*row))
+            .collect::<Vec<_>>();
+        assert_eq!(missing, Vec::<&String>::new());
+        assert_eq!(DOCUMENT.matches("\n| `").count(), rows.len());
+    }
+
+    #[test]
+    fn the_sample_of_the_document_is_accepted() {
+        let sample = DOCUMENT
+            .split("```toml")
+            .nth(1)
+            .and_then(|rest| rest.split("```").next())
+            .unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("memfleet.toml");
+        std::fs::write(&file, sample).unwrap();
+        let loaded = Loader::defaults_only()
+            .file(Some(file))
+            .load::<NodeConfig>()
+            .unwrap();
+        assert_eq!(loaded.config.server.address.port(), 9460);
+    }
+
     #[test]
     fn every_problem_is_named() {
         let mut config = NodeConfig::default();
         config.store.url = "mysql:x".to_owned();
         config.auth.keys = vec!["acme".to_owned()];
         config.retrieval.candidates = 1;
-        let keys = config.problems().into_iter().map(|problem| problem.key).collect::<Vec<_>>();
+        let keys = config
+            .problems()
+            .into_iter()
+            .map(|problem| problem.key)
+            .collect::<Vec<_>>();
         assert_eq!(keys, ["auth.keys[0]", "store.url", "retrieval.candidates"]);
     }
 }

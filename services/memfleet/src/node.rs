@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use memfleet_constructor::Constructor;
 use memfleet_domain::Clock;
-use memfleet_domain::time::SystemClock;
 use memfleet_domain::embedding::EmbeddingSpace;
+use memfleet_domain::time::SystemClock;
 use memfleet_embedder::{LocalEmbedder, SentenceModel};
 use memfleet_encoder::projection::Projection;
 use memfleet_gateway::Gateway;
@@ -40,7 +40,10 @@ pub struct Node {
 impl Node {
     /// Opens the store and the model, and connects the roles. Nothing runs yet.
     pub async fn open(config: &NodeConfig, model: &ModelDirectory) -> Result<Self, BoxError> {
-        let weights = Weights { candidates: config.retrieval.candidates, ..Weights::shipped() };
+        let weights = Weights {
+            candidates: config.retrieval.candidates,
+            ..Weights::shipped()
+        };
         let path = config.store.path().ok_or("store.url names no file")?;
         let store = Arc::new(SqliteStore::open(&path, memfleet_sqlite::Options::default()).await?);
         let embedder = Arc::new(embedder(config, model)?);
@@ -64,7 +67,12 @@ impl Node {
             events: events.clone(),
             clock: clock.clone(),
         });
-        let retriever = Arc::new(retriever(&store, embedder.clone(), &config.retrieval, weights));
+        let retriever = Arc::new(retriever(
+            &store,
+            embedder.clone(),
+            &config.retrieval,
+            weights,
+        ));
         let gateway = Arc::new(Gateway {
             queue: store.clone(),
             ledger: store.clone(),
@@ -74,26 +82,48 @@ impl Node {
             embedder,
             events: events.clone(),
             clock,
-            options: memfleet_gateway::Options { max_queued_turns: config.ingestion.max_queued_turns },
+            options: memfleet_gateway::Options {
+                max_queued_turns: config.ingestion.max_queued_turns,
+            },
         });
-        Ok(Self { gateway, store, constructor, refresher, retriever, events })
+        Ok(Self {
+            gateway,
+            store,
+            constructor,
+            refresher,
+            retriever,
+            events,
+        })
     }
 
     /// Another retriever over the same memory, for measuring other weights.
     pub fn retriever(&self, weights: Weights) -> Arc<dyn Retriever> {
-        Arc::new(retriever(&self.store, self.gateway.embedder.clone(), &Retrieval::default(), weights))
+        Arc::new(retriever(
+            &self.store,
+            self.gateway.embedder.clone(),
+            &Retrieval::default(),
+            weights,
+        ))
     }
 
     /// Starts the workers.
     pub fn spawn(&self, process: &mut Lifecycle) {
         let constructor = self.constructor.clone();
-        process.spawn("constructor", Policy::Essential, |stop| finish(async move { constructor.run(stop).await }));
+        process.spawn("constructor", Policy::Essential, |stop| {
+            finish(async move { constructor.run(stop).await })
+        });
         let constructor = self.constructor.clone();
-        process.spawn("backfill", Policy::BestEffort, |stop| finish(async move { constructor.run_backfill(stop).await }));
+        process.spawn("backfill", Policy::BestEffort, |stop| {
+            finish(async move { constructor.run_backfill(stop).await })
+        });
         let refresher = self.refresher.clone();
-        process.spawn("retention", Policy::BestEffort, |stop| finish(async move { refresher.run_retention(stop).await }));
+        process.spawn("retention", Policy::BestEffort, |stop| {
+            finish(async move { refresher.run_retention(stop).await })
+        });
         let (retriever, events) = (self.retriever.clone(), self.events.clone());
-        process.spawn("index", Policy::Essential, |stop| finish(async move { retriever.follow(&events, stop).await }));
+        process.spawn("index", Policy::Essential, |stop| {
+            finish(async move { retriever.follow(&events, stop).await })
+        });
         let store = self.store.clone();
         process.spawn_support("store", Policy::Essential, |stop| async move {
             stop.cancelled().await;
@@ -115,7 +145,8 @@ impl Node {
 
 /// The embedder role on the configured model.
 fn embedder(config: &NodeConfig, model: &ModelDirectory) -> Result<LocalEmbedder, BoxError> {
-    let threads = NonZeroUsize::new(config.model.threads).map_or_else(std::thread::available_parallelism, Ok)?;
+    let threads = NonZeroUsize::new(config.model.threads)
+        .map_or_else(std::thread::available_parallelism, Ok)?;
     let projection = Projection::shipped();
     let manifest = model.manifest();
     let space = EmbeddingSpace {
@@ -124,17 +155,31 @@ fn embedder(config: &NodeConfig, model: &ModelDirectory) -> Result<LocalEmbedder
         recipe: manifest.recipe.clone(),
         projection: projection.fingerprint(),
     };
-    let model = SentenceModel { encoder: model.load(threads)?, projection };
+    let model = SentenceModel {
+        encoder: model.load(threads)?,
+        projection,
+    };
     Ok(LocalEmbedder::start(space, model, config.model.queue)?)
 }
 
-fn retriever(store: &Arc<SqliteStore>, embedder: Arc<dyn Embedder>, config: &Retrieval, weights: Weights) -> LocalRetriever {
+fn retriever(
+    store: &Arc<SqliteStore>,
+    embedder: Arc<dyn Embedder>,
+    config: &Retrieval,
+    weights: Weights,
+) -> LocalRetriever {
     let options = memfleet_retriever::Options {
         index_cache: config.index_cache.as_usize(),
         token_cache: config.token_cache.as_usize(),
         weights,
     };
-    LocalRetriever::new(store.clone(), store.clone(), store.clone(), embedder, options)
+    LocalRetriever::new(
+        store.clone(),
+        store.clone(),
+        store.clone(),
+        embedder,
+        options,
+    )
 }
 
 /// The workers of a node inside a command.

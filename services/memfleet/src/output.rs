@@ -15,7 +15,7 @@ use serde::Serialize;
 pub use palette::Palette;
 pub use progress::Progress;
 pub use table::{Align, table};
-pub use text::{count, printable, size, time};
+pub use text::{count, decimal, printable, size, time};
 pub use turns::{neighbour, turn_lines};
 
 /// Standard output, in the form that the caller asked for.
@@ -54,7 +54,7 @@ impl Output {
         }
     }
 
-    /// A list: JSON lines, or one text for all.
+    /// A list: JSON lines, or one text for all; an empty one says so to people.
     pub fn list<T, J: Serialize>(
         &mut self,
         items: &[T],
@@ -62,7 +62,12 @@ impl Output {
         human: impl FnOnce(Palette) -> String,
     ) -> io::Result<()> {
         if !self.json {
-            return self.text(human(self.palette).trim_end_matches('\n'));
+            let text = if items.is_empty() {
+                self.palette.dim("none")
+            } else {
+                human(self.palette)
+            };
+            return self.text(text.trim_end_matches('\n'));
         }
         items.iter().try_for_each(|item| self.json(&json(item)))
     }

@@ -16,26 +16,40 @@ const DRAIN_POLL: Duration = Duration::from_millis(10);
 
 #[async_trait]
 impl Refresher for LocalRefresher {
-    async fn forget(&self, context: &Context, request: &ForgetRequest) -> Result<ForgetReceipt, Fault> {
+    async fn forget(
+        &self,
+        context: &Context,
+        request: &ForgetRequest,
+    ) -> Result<ForgetReceipt, Fault> {
         check(request)?;
         let scope = context.scope(&request.space);
         if self.spaces.get(&scope).await?.is_none() {
             return Err(Fault::not_found(format_args!("space `{}`", request.space)));
         }
-        context.within("writes that were accepted before the forget", self.drain(&scope)).await?;
+        context
+            .within(
+                "writes that were accepted before the forget",
+                self.drain(&scope),
+            )
+            .await?;
         let erased = if request.dry_run {
             self.erasure.plan(&scope, &request.filter).await?
         } else {
             self.erase(&scope, request).await?
         };
-        Ok(ForgetReceipt { erased, dry_run: request.dry_run })
+        Ok(ForgetReceipt {
+            erased,
+            dry_run: request.dry_run,
+        })
     }
 }
 
 impl LocalRefresher {
     async fn erase(&self, scope: &Scope, request: &ForgetRequest) -> Result<Erased, Fault> {
         let erased = self.erasure.erase(scope, &request.filter).await?;
-        self.events.announce(Event::Forgotten { scope: scope.clone() });
+        self.events.announce(Event::Forgotten {
+            scope: scope.clone(),
+        });
         metrics::counter!("memfleet_turns_forgotten_total").increment(erased.turns.len() as u64);
         tracing::info!(%scope, turns = erased.turns.len(), "forgotten");
         Ok(erased)
@@ -44,8 +58,15 @@ impl LocalRefresher {
     /// Returns when what was accepted until now has left the queue: a worker that holds a turn would store it again after
     /// the erasure.
     async fn drain(&self, scope: &Scope) -> Result<(), Fault> {
-        let Some((_, youngest)) = self.queue.waiting_span(scope).await? else { return Ok(()) };
-        while self.queue.waiting_span(scope).await?.is_some_and(|(oldest, _)| oldest <= youngest) {
+        let Some((_, youngest)) = self.queue.waiting_span(scope).await? else {
+            return Ok(());
+        };
+        while self
+            .queue
+            .waiting_span(scope)
+            .await?
+            .is_some_and(|(oldest, _)| oldest <= youngest)
+        {
             tokio::time::sleep(DRAIN_POLL).await;
         }
         Ok(())
@@ -58,7 +79,10 @@ fn check(request: &ForgetRequest) -> Result<(), Fault> {
             "filter",
             "has no condition, which would forget the whole space: add one, or set `everything`",
         )),
-        (false, true) => Err(Fault::invalid("everything", "contradicts the filter: set one of the two")),
+        (false, true) => Err(Fault::invalid(
+            "everything",
+            "contradicts the filter: set one of the two",
+        )),
         _ => Ok(()),
     }
 }

@@ -31,8 +31,20 @@ impl LocalRefresher {
     pub async fn apply_retention(&self) -> Result<usize, Fault> {
         let mut removed = 0;
         for (scope, before) in self.erasure.expired(self.clock.now()).await? {
-            let time = TimeRange { start: None, end: Some(before) };
-            let erased = self.erasure.erase(&scope, &TurnFilter { time, ..TurnFilter::default() }).await?;
+            let time = TimeRange {
+                start: None,
+                end: Some(before),
+            };
+            let erased = self
+                .erasure
+                .erase(
+                    &scope,
+                    &TurnFilter {
+                        time,
+                        ..TurnFilter::default()
+                    },
+                )
+                .await?;
             removed += erased.turns.len();
             tracing::info!(%scope, turns = erased.turns.len(), "removed by the retention period");
             self.events.announce(Event::Forgotten { scope });

@@ -53,7 +53,12 @@ impl Entry {
 impl IndexCache {
     /// An empty cache that keeps at most about `budget` bytes.
     pub fn new(feed: Arc<dyn IndexFeed>, budget: usize) -> Self {
-        Self { feed, budget, clock: AtomicU64::new(0), entries: Mutex::default() }
+        Self {
+            feed,
+            budget,
+            clock: AtomicU64::new(0),
+            entries: Mutex::default(),
+        }
     }
 
     /// The indexes of spaces, each at least as new as the store was when this was called. `scopes` are sorted and distinct:
@@ -66,7 +71,10 @@ impl IndexCache {
         }
         let mut readings = Vec::with_capacity(scopes.len());
         for entry in entries {
-            readings.push(Reading { index: entry.index.clone().read_owned().await, generation: entry.generation });
+            readings.push(Reading {
+                index: entry.index.clone().read_owned().await,
+                generation: entry.generation,
+            });
         }
         Ok(readings)
     }
@@ -90,7 +98,10 @@ impl IndexCache {
 
     /// Lets go of every space; the generations that are gone.
     pub fn drop_all(&self) -> Vec<u64> {
-        self.lock().drain().map(|(_, entry)| entry.generation).collect()
+        self.lock()
+            .drain()
+            .map(|(_, entry)| entry.generation)
+            .collect()
     }
 
     async fn catch_up(&self, scope: &Scope, entry: &Entry, head: u64) -> Result<(), Fault> {
@@ -117,7 +128,11 @@ impl IndexCache {
 
     fn entry(&self, scope: &Scope) -> Arc<Entry> {
         let now = self.clock.fetch_add(1, Ordering::Relaxed);
-        let entry = self.lock().entry(scope.clone()).or_insert_with(|| Arc::new(Entry::new(now))).clone();
+        let entry = self
+            .lock()
+            .entry(scope.clone())
+            .or_insert_with(|| Arc::new(Entry::new(now)))
+            .clone();
         entry.last_read.store(now, Ordering::Relaxed);
         entry
     }
@@ -126,7 +141,10 @@ impl IndexCache {
     fn evict(&self, reading: &Scope) {
         let mut entries = self.lock();
         loop {
-            let total: u64 = entries.values().map(|entry| entry.bytes.load(Ordering::Relaxed)).sum();
+            let total: u64 = entries
+                .values()
+                .map(|entry| entry.bytes.load(Ordering::Relaxed))
+                .sum();
             metrics::gauge!("memfleet_index_cache_bytes").set(total as f64);
             if total <= self.budget as u64 {
                 return;

@@ -13,22 +13,37 @@ use crate::search::{Stage, Target};
 
 impl LocalRetriever {
     /// The hits in rank order. A turn that was forgotten since it was ranked is left out.
-    pub(crate) async fn hits(&self, query: &Query, targets: &[Target], stage: &Stage, ranked: Vec<Ranked>) -> Result<Vec<Hit>, Fault> {
+    pub(crate) async fn hits(
+        &self,
+        query: &Query,
+        targets: &[Target],
+        stage: &Stage,
+        ranked: Vec<Ranked>,
+    ) -> Result<Vec<Hit>, Fault> {
         let reach = query.neighbours as usize;
         let neighbours = |hit: &Ranked| {
-            stage.readings[hit.space].index.neighbours(hit.turn, reach, &stage.eligible[hit.space])
+            stage.readings[hit.space]
+                .index
+                .neighbours(hit.turn, reach, &stage.eligible[hit.space])
         };
         let around = ranked.iter().map(neighbours).collect::<Vec<_>>();
         let turns = self.turns(targets, &ranked, &around).await?;
         let hits = ranked.into_iter().zip(around).filter_map(|(hit, around)| {
             let turn = turns[hit.space].get(&hit.turn)?.clone();
-            let neighbours = around.iter().filter_map(|id| turns[hit.space].get(id).cloned()).collect();
+            let neighbours = around
+                .iter()
+                .filter_map(|id| turns[hit.space].get(id).cloned())
+                .collect();
             Some(Hit {
                 space: targets[hit.space].scope.space.clone(),
                 turn,
                 score: hit.score,
                 passage: hit.passage,
-                signals: if query.explain { hit.signals } else { Vec::new() },
+                signals: if query.explain {
+                    hit.signals
+                } else {
+                    Vec::new()
+                },
                 neighbours,
             })
         });
@@ -52,7 +67,12 @@ impl LocalRetriever {
             ids.sort_unstable();
             ids.dedup();
             let found = self.ledger.turns(&target.scope, &ids).await?;
-            turns.push(found.into_iter().map(|turn| (turn.accepted.id, turn)).collect());
+            turns.push(
+                found
+                    .into_iter()
+                    .map(|turn| (turn.accepted.id, turn))
+                    .collect(),
+            );
         }
         Ok(turns)
     }

@@ -82,7 +82,11 @@ impl LocalRetriever {
                 }
                 Ok(Event::Settled { .. }) => {}
                 // What was missed may have been a forget.
-                Err(RecvError::Lagged(_)) => self.indexes.drop_all().into_iter().for_each(|lost| self.tokens.forget(lost)),
+                Err(RecvError::Lagged(_)) => self
+                    .indexes
+                    .drop_all()
+                    .into_iter()
+                    .for_each(|lost| self.tokens.forget(lost)),
                 Err(RecvError::Closed) => return,
             }
         }

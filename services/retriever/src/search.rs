@@ -19,18 +19,35 @@ use crate::cache::Reading;
 impl Retriever for LocalRetriever {
     async fn search(&self, context: &Context, query: &Query) -> Result<Found, Fault> {
         let targets = self.targets(context, query).await?;
-        let scopes = targets.iter().map(|target| &target.scope).collect::<Vec<_>>();
-        let (readings, vectors) =
-            tokio::join!(self.indexes.current(&scopes), self.embedder.embed_query(query.text.clone()));
+        let scopes = targets
+            .iter()
+            .map(|target| &target.scope)
+            .collect::<Vec<_>>();
+        let (readings, vectors) = tokio::join!(
+            self.indexes.current(&scopes),
+            self.embedder.embed_query(query.text.clone())
+        );
         let mut degraded = Vec::new();
-        let vectors = vectors.inspect_err(|fault| degraded.push(format!("embedder: {fault}"))).ok();
-        let stage = self.first_stage(query, &targets, readings?, vectors).await?;
+        let vectors = vectors
+            .inspect_err(|fault| degraded.push(format!("embedder: {fault}")))
+            .ok();
+        let stage = self
+            .first_stage(query, &targets, readings?, vectors)
+            .await?;
         degraded.extend(stage.missing_vectors());
         let tokens = self.token_vectors(&targets, &stage).await?;
         let (stage, ranked) = self.second_stage(stage, tokens, query.k as usize).await?;
         let hits = self.hits(query, &targets, &stage, ranked).await?;
-        let searched = stage.eligible.iter().map(|eligible| eligible.turns() as u64).sum();
-        Ok(Found { hits, degraded, searched })
+        let searched = stage
+            .eligible
+            .iter()
+            .map(|eligible| eligible.turns() as u64)
+            .sum();
+        Ok(Found {
+            hits,
+            degraded,
+            searched,
+        })
     }
 }
 
@@ -52,12 +69,21 @@ pub(crate) struct Stage {
 impl Stage {
     fn searched<'a>(readings: &'a [Reading], eligible: &[Eligible]) -> Vec<Searched<'a>> {
         let pairs = readings.iter().zip(eligible);
-        pairs.map(|(reading, eligible)| Searched { index: &reading.index, eligible: eligible.clone() }).collect()
+        pairs
+            .map(|(reading, eligible)| Searched {
+                index: &reading.index,
+                eligible: eligible.clone(),
+            })
+            .collect()
     }
 
     /// Turns that only their words can find for now.
     fn missing_vectors(&self) -> Option<String> {
-        let missing: usize = self.readings.iter().map(|reading| reading.index.without_vectors()).sum();
+        let missing: usize = self
+            .readings
+            .iter()
+            .map(|reading| reading.index.without_vectors())
+            .sum();
         (missing > 0).then(|| format!("vectors: {missing} turns are not embedded yet"))
     }
 }
@@ -75,9 +101,19 @@ impl LocalRetriever {
             let labelled = if labels.is_empty() {
                 None
             } else {
-                Some(self.feed.with_metadata(&scope, labels).await?.into_iter().collect())
+                Some(
+                    self.feed
+                        .with_metadata(&scope, labels)
+                        .await?
+                        .into_iter()
+                        .collect(),
+                )
             };
-            targets.push(Target { scope, space, labelled });
+            targets.push(Target {
+                scope,
+                space,
+                labelled,
+            });
         }
         Ok(targets)
     }
@@ -91,8 +127,14 @@ impl LocalRetriever {
     ) -> Result<Stage, Fault> {
         let weights = self.weights.clone();
         let query = query.clone();
-        let labelled = targets.iter().map(|target| target.labelled.clone()).collect::<Vec<_>>();
-        let settings = targets.first().map(|target| target.space.settings.clone()).unwrap_or_default();
+        let labelled = targets
+            .iter()
+            .map(|target| target.labelled.clone())
+            .collect::<Vec<_>>();
+        let settings = targets
+            .first()
+            .map(|target| target.space.settings.clone())
+            .unwrap_or_default();
         off_the_async_threads(move || {
             let eligible = readings
                 .iter()
@@ -102,10 +144,22 @@ impl LocalRetriever {
             let language = settings.language.as_deref().and_then(Language::from_tag);
             let analyzer = Analyzer::new(language.unwrap_or_else(|| Language::detect(&query.text)));
             let spaces = Stage::searched(&readings, &eligible);
-            let plan = Plan::new(&query.text, vectors, &spaces, &analyzer, query.now, settings.time_zone.0);
+            let plan = Plan::new(
+                &query.text,
+                vectors,
+                &spaces,
+                &analyzer,
+                query.now,
+                settings.time_zone.0,
+            );
             let candidates = candidates(&spaces, &plan, &weights);
             drop(spaces);
-            Stage { readings, eligible, plan, candidates }
+            Stage {
+                readings,
+                eligible,
+                plan,
+                candidates,
+            }
         })
         .await
     }
@@ -113,17 +167,37 @@ impl LocalRetriever {
     /// Token vectors of the candidates and their neighbours, space by space.
     async fn token_vectors(&self, targets: &[Target], stage: &Stage) -> Result<Tokens, Fault> {
         let mut tokens = Vec::with_capacity(targets.len());
-        for ((target, reading), needed) in targets.iter().zip(&stage.readings).zip(stage.candidates.needed()) {
-            tokens.push(self.tokens.read(&target.scope, reading.generation, needed).await?);
+        for ((target, reading), needed) in targets
+            .iter()
+            .zip(&stage.readings)
+            .zip(stage.candidates.needed())
+        {
+            tokens.push(
+                self.tokens
+                    .read(&target.scope, reading.generation, needed)
+                    .await?,
+            );
         }
         Ok(tokens)
     }
 
-    async fn second_stage(&self, stage: Stage, tokens: Tokens, k: usize) -> Result<(Stage, Vec<Ranked>), Fault> {
+    async fn second_stage(
+        &self,
+        stage: Stage,
+        tokens: Tokens,
+        k: usize,
+    ) -> Result<(Stage, Vec<Ranked>), Fault> {
         let weights: Arc<Weights> = self.weights.clone();
         off_the_async_threads(move || {
             let spaces = Stage::searched(&stage.readings, &stage.eligible);
-            let ranked = rank(&spaces, &stage.plan, &stage.candidates, &tokens, &weights, k);
+            let ranked = rank(
+                &spaces,
+                &stage.plan,
+                &stage.candidates,
+                &tokens,
+                &weights,
+                k,
+            );
             drop(spaces);
             (stage, ranked)
         })
@@ -133,6 +207,10 @@ impl LocalRetriever {
 
 type Tokens = Vec<Vec<Option<Arc<memfleet_domain::embedding::TokenVectors>>>>;
 
-async fn off_the_async_threads<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Fault> {
-    tokio::task::spawn_blocking(work).await.map_err(|error| Fault::internal(format!("a search stopped: {error}")))
+async fn off_the_async_threads<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Fault> {
+    tokio::task::spawn_blocking(work)
+        .await
+        .map_err(|error| Fault::internal(format!("a search stopped: {error}")))
 }

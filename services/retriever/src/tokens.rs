@@ -20,21 +20,40 @@ impl TokenReader {
     /// A reader that keeps at most about `budget` bytes.
     pub fn new(feed: Arc<dyn IndexFeed>, budget: usize) -> Self {
         let weight = |_: &Key, vectors: &Arc<TokenVectors>| {
-            (vectors.values.len() + 4 * vectors.pieces.len() + 128).try_into().unwrap_or(u32::MAX)
+            (vectors.values.len() + 4 * vectors.pieces.len() + 128)
+                .try_into()
+                .unwrap_or(u32::MAX)
         };
-        let cache = Cache::builder().weigher(weight).max_capacity(budget as u64).support_invalidation_closures().build();
+        let cache = Cache::builder()
+            .weigher(weight)
+            .max_capacity(budget as u64)
+            .support_invalidation_closures()
+            .build();
         Self { feed, cache }
     }
 
     /// The token vectors of passages, in their order; `None` where there are none. `generation` is that of the index that
     /// named the passages.
-    pub async fn read(&self, scope: &Scope, generation: u64, passages: &[u32]) -> Result<Vec<Option<Arc<TokenVectors>>>, Fault> {
-        let mut found = passages.iter().map(|&passage| self.cache.get(&(generation, passage))).collect::<Vec<_>>();
-        let missing = (0..passages.len()).filter(|&place| found[place].is_none()).collect::<Vec<_>>();
+    pub async fn read(
+        &self,
+        scope: &Scope,
+        generation: u64,
+        passages: &[u32],
+    ) -> Result<Vec<Option<Arc<TokenVectors>>>, Fault> {
+        let mut found = passages
+            .iter()
+            .map(|&passage| self.cache.get(&(generation, passage)))
+            .collect::<Vec<_>>();
+        let missing = (0..passages.len())
+            .filter(|&place| found[place].is_none())
+            .collect::<Vec<_>>();
         if missing.is_empty() {
             return Ok(found);
         }
-        let numbers = missing.iter().map(|&place| passages[place]).collect::<Vec<_>>();
+        let numbers = missing
+            .iter()
+            .map(|&place| passages[place])
+            .collect::<Vec<_>>();
         let read = self.feed.token_vectors(scope, &numbers).await?;
         for ((place, number), vectors) in missing.into_iter().zip(numbers).zip(read) {
             if let Some(vectors) = &vectors {
@@ -48,6 +67,8 @@ impl TokenReader {
     /// Lets go of everything of one generation.
     pub fn forget(&self, generation: u64) {
         // Refused only without support for closures, which the cache is built with.
-        let _supported = self.cache.invalidate_entries_if(move |key, _| key.0 == generation);
+        let _supported = self
+            .cache
+            .invalidate_entries_if(move |key, _| key.0 == generation);
     }
 }

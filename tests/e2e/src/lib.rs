@@ -3,7 +3,6 @@
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::OnceLock;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail, ensure};
@@ -43,8 +42,14 @@ impl Node {
             bail!("the node ended before it was ready: {}", process.wait()?);
         };
         let line = line?;
-        let address = line.split("listening on ").nth(1).with_context(|| format!("unexpected first line: {line}"))?;
-        Ok(Self { process, address: address.trim().to_owned() })
+        let address = line
+            .split("listening on ")
+            .nth(1)
+            .with_context(|| format!("unexpected first line: {line}"))?;
+        Ok(Self {
+            process,
+            address: address.trim().to_owned(),
+        })
     }
 
     /// The address as a URL.
@@ -66,9 +71,15 @@ impl Node {
 
     /// Asks the process to stop and waits for its exit code.
     pub fn stop(mut self) -> Result<i32> {
-        let asked = Command::new("kill").arg("-TERM").arg(self.process.id().to_string()).status()?;
+        let asked = Command::new("kill")
+            .arg("-TERM")
+            .arg(self.process.id().to_string())
+            .status()?;
         ensure!(asked.success(), "the node could not be signalled");
-        self.process.wait()?.code().context("the node ended by a signal")
+        self.process
+            .wait()?
+            .code()
+            .context("the node ended by a signal")
     }
 }
 
@@ -85,21 +96,18 @@ pub fn call() -> Context {
     Context::new(tenant, Duration::from_secs(60))
 }
 
-/// The binary under test, built once with the profile of these tests, so that it is never older than the code.
+/// The binary under test: `cargo xtask test` builds it, with the profile of these tests, before it runs them.
 pub fn binary() -> Result<PathBuf> {
-    static BINARY: OnceLock<Result<PathBuf, String>> = OnceLock::new();
-    let built = BINARY.get_or_init(|| build().map_err(|error| format!("{error:#}")));
-    built.clone().map_err(anyhow::Error::msg)
-}
-
-fn build() -> Result<PathBuf> {
     let tests = std::env::current_exe()?;
-    let profile = tests.parent().and_then(Path::parent).context("tests lie in target/<profile>/deps")?;
-    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    cargo.args(["build", "--quiet", "--package", "memfleet", "--bin", "memfleet"]);
-    if profile.ends_with("release") {
-        cargo.arg("--release");
-    }
-    ensure!(cargo.status()?.success(), "the memfleet binary does not build");
-    Ok(profile.join(format!("memfleet{}", std::env::consts::EXE_SUFFIX)))
+    let profile = tests
+        .parent()
+        .and_then(Path::parent)
+        .context("tests lie in target/<profile>/deps")?;
+    let binary = profile.join(format!("memfleet{}", std::env::consts::EXE_SUFFIX));
+    ensure!(
+        binary.is_file(),
+        "{} is missing: run the tests with `cargo xtask test`",
+        binary.display()
+    );
+    Ok(binary)
 }

@@ -31,14 +31,18 @@ async fn fifty_kills_lose_nothing_acknowledged_and_double_nothing() -> Result<()
     let directory = tempfile::tempdir()?;
     let store = directory.path().join("memory.db");
     let mut random = StdRng::seed_from_u64(20_261_122);
-    let writers: Vec<_> = (0..WRITERS).map(|_| Arc::new(Mutex::new(Writer::default()))).collect();
+    let writers: Vec<_> = (0..WRITERS)
+        .map(|_| Arc::new(Mutex::new(Writer::default())))
+        .collect();
     for _ in 0..KILLS {
         let node = Node::start(&store).await?;
         let client = node.client().await?;
         let work: Vec<_> = writers
             .iter()
             .enumerate()
-            .map(|(number, writer)| tokio::spawn(write(client.clone(), number as u32, writer.clone())))
+            .map(|(number, writer)| {
+                tokio::spawn(write(client.clone(), number as u32, writer.clone()))
+            })
             .collect();
         tokio::time::sleep(Duration::from_millis(random.random_range(5..300))).await;
         node.kill()?;
@@ -69,13 +73,18 @@ async fn write(client: Client, number: u32, writer: Arc<Mutex<Writer>>) {
 fn request(writer: u32, number: u32) -> (RememberRequest, Vec<String>) {
     let size = number % 4 + 1;
     let named = number % 2 == 1;
-    let texts: Vec<_> = (0..size).map(|turn| format!("writer {writer} request {number:05} turn {turn}")).collect();
+    let texts: Vec<_> = (0..size)
+        .map(|turn| format!("writer {writer} request {number:05} turn {turn}"))
+        .collect();
     let turn = |text: &String| NewTurn {
         session: SessionId::new(format!("session-{writer}")).unwrap(),
         external_id: named.then(|| ExternalId::new(text.clone()).unwrap()),
         speaker: Speaker::new("Ada").unwrap(),
         role: Role::User,
-        content: Content { text: text.clone(), media: Vec::new() },
+        content: Content {
+            text: text.clone(),
+            media: Vec::new(),
+        },
         event_time: None,
         metadata: Metadata::new(),
         trust: Trust::User,
@@ -84,7 +93,8 @@ fn request(writer: u32, number: u32) -> (RememberRequest, Vec<String>) {
     let request = RememberRequest {
         space: SpaceId::new("kill").unwrap(),
         turns: texts.iter().map(turn).collect(),
-        idempotency_key: (!named).then(|| IdempotencyKey::new(format!("{writer}-{number}")).unwrap()),
+        idempotency_key: (!named)
+            .then(|| IdempotencyKey::new(format!("{writer}-{number}")).unwrap()),
     };
     (request, texts)
 }
@@ -92,35 +102,79 @@ fn request(writer: u32, number: u32) -> (RememberRequest, Vec<String>) {
 async fn check(store: &Path, writers: &[Arc<Mutex<Writer>>]) -> Result<()> {
     let node = Node::start(store).await?;
     let client = node.client().await?;
-    let acknowledged: Vec<_> = writers.iter().flat_map(|writer| writer.lock().unwrap().acknowledged.clone()).collect();
-    ensure!(acknowledged.len() > KILLS as usize, "only {} requests were acknowledged: the test tests nothing", acknowledged.len());
-    let stored = everything(&client, acknowledged.iter().map(|(batch, _)| *batch).collect()).await?;
+    let acknowledged: Vec<_> = writers
+        .iter()
+        .flat_map(|writer| writer.lock().unwrap().acknowledged.clone())
+        .collect();
+    ensure!(
+        acknowledged.len() > KILLS as usize,
+        "only {} requests were acknowledged: the test tests nothing",
+        acknowledged.len()
+    );
+    let batches: Vec<_> = acknowledged.iter().map(|(batch, _)| *batch).collect();
+    let stored = everything(&client, &batches).await?;
 
     let mut seen = HashSet::new();
     for texts in stored.values() {
-        let doubled: Vec<_> = texts.iter().filter(|text| !seen.insert((*text).clone())).collect();
+        let doubled: Vec<_> = texts
+            .iter()
+            .filter(|text| !seen.insert((*text).clone()))
+            .collect();
         ensure!(doubled.is_empty(), "stored twice: {doubled:?}");
         ensure!(texts.is_sorted(), "the order of acceptance was not kept");
     }
-    let lost: Vec<_> = acknowledged.iter().flat_map(|(_, texts)| texts).filter(|text| !seen.contains(*text)).collect();
+    let lost: Vec<_> = acknowledged
+        .iter()
+        .flat_map(|(_, texts)| texts)
+        .filter(|text| !seen.contains(*text))
+        .collect();
     ensure!(lost.is_empty(), "acknowledged and lost: {lost:?}");
-    println!("{KILLS} kills, {} requests acknowledged, {} turns stored", acknowledged.len(), seen.len());
+    println!(
+        "{KILLS} kills, {} requests acknowledged, {} turns stored",
+        acknowledged.len(),
+        seen.len()
+    );
     ensure!(node.stop()? == 0, "the node did not stop cleanly");
     Ok(())
 }
 
 /// The texts of every session, in the session's order.
-async fn everything(client: &Client, wait_for: Vec<BatchId>) -> Result<BTreeMap<String, Vec<String>>, Fault> {
+async fn everything(
+    client: &Client,
+    batches: &[BatchId],
+) -> Result<BTreeMap<String, Vec<String>>, Fault> {
     let space = SpaceId::new("kill").unwrap();
     let mut stored = BTreeMap::<String, Vec<String>>::new();
-    let mut page = PageRequest { limit: 1000, after: None };
+    for batches in batches.chunks(100) {
+        let page = PageRequest {
+            limit: 1,
+            after: None,
+        };
+        client
+            .list(&call(), &space, &TurnFilter::default(), page, batches)
+            .await?;
+    }
+    let mut page = PageRequest {
+        limit: 1000,
+        after: None,
+    };
     loop {
-        let listed = client.list(&call(), &space, &TurnFilter::default(), page, &wait_for).await?;
+        let listed = client
+            .list(&call(), &space, &TurnFilter::default(), page, &[])
+            .await?;
         for turn in listed.items {
-            stored.entry(turn.accepted.session.to_string()).or_default().push(turn.accepted.content.text);
+            stored
+                .entry(turn.accepted.session.to_string())
+                .or_default()
+                .push(turn.accepted.content.text);
         }
         match listed.next {
-            Some(next) => page = PageRequest { limit: 1000, after: Some(next) },
+            Some(next) => {
+                page = PageRequest {
+                    limit: 1000,
+                    after: Some(next),
+                }
+            }
             None => return Ok(stored),
         }
     }

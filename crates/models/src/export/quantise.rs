@@ -70,10 +70,10 @@ mod tests {
         let matrix = Matrix {
             inputs: 2,
             outputs: 2,
-            values: vec![63.0, 0.5, -31.5, 1.0],
+            values: vec![63.0, 0.25, -31.0, 1.0],
         };
         let quantised = columns(&matrix);
-        assert_eq!(quantised.values, [63, 32, -32, 63]);
+        assert_eq!(quantised.values, [63, 16, -31, 63]);
     }
 
     proptest! {

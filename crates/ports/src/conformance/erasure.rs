@@ -7,7 +7,7 @@ mod turns;
 use memfleet_domain::ids::TurnId;
 use memfleet_domain::turn::{AcceptedTurn, Role};
 
-use super::samples::{batch, home, indexed, instant, speaker, turn, turn_in};
+use super::samples::{batch, home, indexed, instant, speaker, turn_in};
 
 use crate::erasure::{Erased, Erasure};
 use crate::feed::IndexFeed;

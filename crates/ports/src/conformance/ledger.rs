@@ -9,7 +9,7 @@ mod versions;
 use memfleet_domain::ingestion::TurnState;
 use memfleet_domain::turn::{AcceptedTurn, Turn};
 
-use super::samples::{batch, home, indexed, turn};
+use super::samples::{batch, home, indexed};
 
 use crate::filter::TurnFilter;
 use crate::ledger::{Committed, Ledger};

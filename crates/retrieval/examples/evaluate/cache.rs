@@ -30,22 +30,35 @@ impl VectorCache {
         let mut known = HashMap::new();
         if path.exists() {
             let mut file = BufReader::new(File::open(&path)?);
-            while let Some((text, vectors)) = read_entry(&mut file).with_context(|| path.display().to_string())? {
+            while let Some((text, vectors)) =
+                read_entry(&mut file).with_context(|| path.display().to_string())?
+            {
                 known.insert(text, Arc::new(vectors));
             }
         }
-        Ok(Self { path, known, model, encoder: None })
+        Ok(Self {
+            path,
+            known,
+            model,
+            encoder: None,
+        })
     }
 
     /// The vectors of each text, in order.
     pub fn vectors(&mut self, texts: &[String]) -> Result<Vec<Arc<PassageVectors>>> {
-        let missing: Vec<&String> = texts.iter().filter(|text| !self.known.contains_key(*text)).collect();
+        let missing: Vec<&String> = texts
+            .iter()
+            .filter(|text| !self.known.contains_key(*text))
+            .collect();
         if !missing.is_empty() {
             eprintln!("encoding {} texts", missing.len());
         }
         for batch in missing.chunks(BATCH) {
             let vectors = self.encode(batch)?;
-            let file = OpenOptions::new().create(true).append(true).open(&self.path)?;
+            let file = OpenOptions::new()
+                .create(true)
+                .append(true)
+                .open(&self.path)?;
             let mut file = BufWriter::new(file);
             for (&text, vectors) in batch.iter().zip(vectors) {
                 write_entry(&mut file, text, &vectors)?;
@@ -53,18 +66,27 @@ impl VectorCache {
             }
             file.flush()?;
         }
-        Ok(texts.iter().map(|text| Arc::clone(&self.known[text])).collect())
+        Ok(texts
+            .iter()
+            .map(|text| Arc::clone(&self.known[text]))
+            .collect())
     }
 
     fn encode(&mut self, texts: &[&String]) -> Result<Vec<PassageVectors>> {
         if self.encoder.is_none() {
-            let (model, threads) = self.model.as_ref().context("no model: run `memfleet model pull` or give --model")?;
+            let (model, threads) = self
+                .model
+                .as_ref()
+                .context("no model: run `memfleet model pull` or give --model")?;
             self.encoder = Some((model.load(*threads)?, Projection::shipped()));
         }
         let (encoder, projection) = self.encoder.as_ref().context("loaded above")?;
         let texts: Vec<&str> = texts.iter().map(|text| text.as_str()).collect();
         let encodings = encoder.encode(&encoder.tokenize(&texts)?)?;
-        encodings.iter().map(|encoding| stored(encoding, projection)).collect()
+        encodings
+            .iter()
+            .map(|encoding| stored(encoding, projection))
+            .collect()
     }
 }
 
@@ -82,7 +104,12 @@ fn stored(encoding: &Encoding, projection: &Projection) -> Result<PassageVectors
 
 fn write_entry(file: &mut impl Write, text: &str, vectors: &PassageVectors) -> io::Result<()> {
     let tokens = &vectors.tokens;
-    for length in [text.len(), vectors.sentence.len(), tokens.pieces.len(), tokens.dimensions] {
+    for length in [
+        text.len(),
+        vectors.sentence.len(),
+        tokens.pieces.len(),
+        tokens.dimensions,
+    ] {
         file.write_all(&(length as u32).to_le_bytes())?;
     }
     file.write_all(text.as_bytes())?;
@@ -96,9 +123,17 @@ fn write_entry(file: &mut impl Write, text: &str, vectors: &PassageVectors) -> i
 fn read_entry(file: &mut impl Read) -> Result<Option<(String, PassageVectors)>> {
     let mut header = [0; 16];
     if let Err(error) = file.read_exact(&mut header) {
-        return if error.kind() == io::ErrorKind::UnexpectedEof { Ok(None) } else { Err(error.into()) };
+        return if error.kind() == io::ErrorKind::UnexpectedEof {
+            Ok(None)
+        } else {
+            Err(error.into())
+        };
     }
-    let mut lengths = header.as_chunks::<4>().0.iter().map(|&bytes| u32::from_le_bytes(bytes) as usize);
+    let mut lengths = header
+        .as_chunks::<4>()
+        .0
+        .iter()
+        .map(|&bytes| u32::from_le_bytes(bytes) as usize);
     let [text, sentence, pieces, dimensions] = std::array::from_fn(|_| lengths.next().unwrap_or(0));
     let mut bytes = |length: usize| -> Result<Vec<u8>> {
         let mut bytes = vec![0; length];
@@ -112,7 +147,12 @@ fn read_entry(file: &mut impl Read) -> Result<Option<(String, PassageVectors)>> 
         sentence: signed(bytes(sentence)?),
         tokens: TokenVectors {
             dimensions,
-            pieces: numbers.as_chunks::<4>().0.iter().map(|&bytes| u32::from_le_bytes(bytes)).collect(),
+            pieces: numbers
+                .as_chunks::<4>()
+                .0
+                .iter()
+                .map(|&bytes| u32::from_le_bytes(bytes))
+                .collect(),
             values: signed(bytes(pieces * dimensions)?),
         },
     };

@@ -57,8 +57,13 @@ fn main() -> Result<()> {
     let model = model(&options)?;
     for file in &options.files {
         let dataset = Dataset::load(file).with_context(|| file.display().to_string())?;
-        let stem = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        let mut cache = VectorCache::open(options.cache.join(format!("{stem}.vectors")), model.clone())?;
+        let stem = file
+            .file_stem()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
+        let mut cache =
+            VectorCache::open(options.cache.join(format!("{stem}.vectors")), model.clone())?;
         println!(
             "{stem}: {} conversations, {} turns, {} questions",
             dataset.conversations.len(),
@@ -66,8 +71,15 @@ fn main() -> Result<()> {
             dataset.questions()
         );
         let all: Vec<&Conversation> = dataset.conversations.iter().collect();
-        let alone: Vec<Vec<&Conversation>> = all.iter().map(|&conversation| vec![conversation]).collect();
-        run("each conversation alone", &alone, &options, &weights, &mut cache)?;
+        let alone: Vec<Vec<&Conversation>> =
+            all.iter().map(|&conversation| vec![conversation]).collect();
+        run(
+            "each conversation alone",
+            &alone,
+            &options,
+            &weights,
+            &mut cache,
+        )?;
         if options.pooled && all.len() > 1 {
             run("all in one space", &[all], &options, &weights, &mut cache)?;
         }
@@ -84,13 +96,23 @@ fn run(
     cache: &mut VectorCache,
 ) -> Result<()> {
     let started = Instant::now();
-    let spaces = groups.iter().map(|group| Space::build(group, cache)).collect::<Result<Vec<_>>>()?;
+    let spaces = groups
+        .iter()
+        .map(|group| Space::build(group, cache))
+        .collect::<Result<Vec<_>>>()?;
     let built = started.elapsed();
     let full = Report::of(&spaces, weights);
-    println!("{name} (built in {:.1} s, {} bytes a turn)", built.as_secs_f32(), full.bytes_a_turn);
+    println!(
+        "{name} (built in {:.1} s, {} bytes a turn)",
+        built.as_secs_f32(),
+        full.bytes_a_turn
+    );
     full.print(options.categories);
     if options.ablate {
-        for signal in Signal::ALL.into_iter().filter(|&signal| weights.of(signal) != 0.0) {
+        for signal in Signal::ALL
+            .into_iter()
+            .filter(|&signal| weights.of(signal) != 0.0)
+        {
             let mut reduced = weights.clone();
             reduced.signals.remove(&signal);
             Report::of(&spaces, &reduced).print_loss(signal.name(), &full);
@@ -104,7 +126,9 @@ fn weights(options: &Options) -> Result<Weights> {
         Some(path) => Weights::from_toml(&std::fs::read_to_string(path)?)?,
         None => Weights::shipped(),
     };
-    weights.signals.retain(|signal, _| !options.without.iter().any(|name| name == signal.name()));
+    weights
+        .signals
+        .retain(|signal, _| !options.without.iter().any(|name| name == signal.name()));
     weights.candidates = options.candidates.unwrap_or(weights.candidates);
     Ok(weights)
 }
@@ -115,5 +139,7 @@ fn model(options: &Options) -> Result<Option<(ModelDirectory, NonZeroUsize)>> {
         None => default_root()?.join(DEFAULT_MODEL),
     };
     let threads = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
-    Ok(ModelDirectory::open(&path).ok().map(|model| (model, threads)))
+    Ok(ModelDirectory::open(&path)
+        .ok()
+        .map(|model| (model, threads)))
 }

@@ -37,13 +37,21 @@ impl Report {
                 report.candidates += answer.candidates;
                 report.passages += answer.passages;
                 tally.add(question, &answer.found);
-                report.by_category.entry(question.category.clone()).or_default().add(question, &answer.found);
+                report
+                    .by_category
+                    .entry(question.category.clone())
+                    .or_default()
+                    .add(question, &answer.found);
             }
             report.all.merge(&tally);
             report.by_space.push(tally);
         }
         let turns: usize = spaces.iter().map(|space| space.index.turns()).sum();
-        report.bytes_a_turn = spaces.iter().map(|space| space.index.bytes()).sum::<usize>() / turns.max(1);
+        report.bytes_a_turn = spaces
+            .iter()
+            .map(|space| space.index.bytes())
+            .sum::<usize>()
+            / turns.max(1);
         report
     }
 
@@ -80,7 +88,11 @@ impl Report {
 }
 
 fn line(name: &str, tally: &Tally) {
-    let row = |means: Means| Tally::DEPTHS.map(|depth| format!("{:5.1}", means[&depth])).join(" ");
+    let row = |means: Means| {
+        Tally::DEPTHS
+            .map(|depth| format!("{:5.1}", means[&depth]))
+            .join(" ")
+    };
     println!(
         "  {name:28} {:5} questions  recall {}  coverage {}",
         tally.recall.questions(),

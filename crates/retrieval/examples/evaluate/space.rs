@@ -65,19 +65,39 @@ impl Space {
             .iter()
             .map(|turn| documents(&turn.speaker, &turn.searchable_text(), &self.analyzer))
             .collect();
-        let texts: Vec<String> = pieces.iter().flatten().map(|document| document.text.clone()).collect();
+        let texts: Vec<String> = pieces
+            .iter()
+            .flatten()
+            .map(|document| document.text.clone())
+            .collect();
         let mut vectors = cache.vectors(&texts)?.into_iter();
         for (place, (turn, documents)) in conversation.turns.iter().zip(pieces).enumerate() {
-            let vectors: Vec<Arc<PassageVectors>> = vectors.by_ref().take(documents.len()).collect();
-            let indexed = self.indexed(&conversation.id, turn, first + place, documents, &vectors)?;
+            let vectors: Vec<Arc<PassageVectors>> =
+                vectors.by_ref().take(documents.len()).collect();
+            let indexed =
+                self.indexed(&conversation.id, turn, first + place, documents, &vectors)?;
             self.places.insert(indexed.id, first + place);
             self.tokens.extend(vectors);
             self.index.apply(Change::Stored(Box::new(indexed)));
         }
-        let texts: Vec<String> = conversation.questions.iter().map(|question| question.text.clone()).collect();
+        let texts: Vec<String> = conversation
+            .questions
+            .iter()
+            .map(|question| question.text.clone())
+            .collect();
         for (question, vectors) in conversation.questions.iter().zip(cache.vectors(&texts)?) {
-            let evidence = question.evidence.iter().map(|place| first + place).collect();
-            self.questions.push((Question { evidence, ..question.clone() }, vectors));
+            let evidence = question
+                .evidence
+                .iter()
+                .map(|place| first + place)
+                .collect();
+            self.questions.push((
+                Question {
+                    evidence,
+                    ..question.clone()
+                },
+                vectors,
+            ));
         }
         Ok(())
     }
@@ -91,19 +111,25 @@ impl Space {
         vectors: &[Arc<PassageVectors>],
     ) -> Result<IndexedTurn> {
         let session = SessionId::new(format!("{conversation} {}", turn.session))?;
-        let scope = Scope { tenant: TenantId::new("default")?, space: SpaceId::new("evaluation")? };
-        let passages = documents.into_iter().zip(vectors).map(|(document, vectors)| {
-            let mut pieces = vectors.tokens.pieces.clone();
-            pieces.sort_unstable();
-            pieces.dedup();
-            IndexedPassage {
-                length: document.passage.end - document.passage.start,
-                terms: document.passage.terms,
-                features: document.passage.features,
-                sentence: Some(vectors.sentence.clone()),
-                pieces,
-            }
-        });
+        let scope = Scope {
+            tenant: TenantId::new("default")?,
+            space: SpaceId::new("evaluation")?,
+        };
+        let passages = documents
+            .into_iter()
+            .zip(vectors)
+            .map(|(document, vectors)| {
+                let mut pieces = vectors.tokens.pieces.clone();
+                pieces.sort_unstable();
+                pieces.dedup();
+                IndexedPassage {
+                    length: document.passage.end - document.passage.start,
+                    terms: document.passage.terms,
+                    features: document.passage.features,
+                    sentence: Some(vectors.sentence.clone()),
+                    pieces,
+                }
+            });
         Ok(IndexedTurn {
             id: TurnId::of_external(&scope, &session, &ExternalId::new(place.to_string())?),
             order: (place as u64, 0),
@@ -119,24 +145,48 @@ impl Space {
     }
 
     /// Searches for what answers a question.
-    pub fn ask(&self, question: &Question, vectors: &Arc<PassageVectors>, weights: &Weights, limit: usize) -> Answer {
+    pub fn ask(
+        &self,
+        question: &Question,
+        vectors: &Arc<PassageVectors>,
+        weights: &Weights,
+        limit: usize,
+    ) -> Answer {
         let eligible = self.index.eligible(&TurnFilter::default(), None);
-        let spaces = [Searched { index: &self.index, eligible }];
-        let plan =
-            Plan::new(&question.text, Some(PassageVectors::clone(vectors)), &spaces, &self.analyzer, None, Tz::UTC);
+        let spaces = [Searched {
+            index: &self.index,
+            eligible,
+        }];
+        let plan = Plan::new(
+            &question.text,
+            Some(PassageVectors::clone(vectors)),
+            &spaces,
+            &self.analyzer,
+            None,
+            Tz::UTC,
+        );
         let candidates = candidates(&spaces, &plan, weights);
-        let tokens: Vec<Vec<Option<Arc<TokenVectors>>>> =
-            candidates.needed().iter().map(|numbers| self.token_vectors(numbers)).collect();
+        let tokens: Vec<Vec<Option<Arc<TokenVectors>>>> = candidates
+            .needed()
+            .iter()
+            .map(|numbers| self.token_vectors(numbers))
+            .collect();
         let ranked = rank(&spaces, &plan, &candidates, &tokens, weights, limit);
         Answer {
-            found: ranked.iter().map(|ranked| self.places[&ranked.turn]).collect(),
+            found: ranked
+                .iter()
+                .map(|ranked| self.places[&ranked.turn])
+                .collect(),
             candidates: candidates.len(),
             passages: tokens.iter().map(Vec::len).sum(),
         }
     }
 
     fn token_vectors(&self, numbers: &[u32]) -> Vec<Option<Arc<TokenVectors>>> {
-        numbers.iter().map(|&number| Some(Arc::new(self.tokens[number as usize].tokens.clone()))).collect()
+        numbers
+            .iter()
+            .map(|&number| Some(Arc::new(self.tokens[number as usize].tokens.clone())))
+            .collect()
     }
 }
 

@@ -34,7 +34,10 @@ pub fn features(text: &str, analyzer: &Analyzer) -> Vec<f32> {
 
 fn question_share(text: &str) -> f32 {
     let is_question = |sentence: &str| sentence.trim_end().ends_with(['?', '？', '؟', ';']);
-    let asked = sentences(text).into_iter().map(|range| &text[range]).filter(|sentence| is_question(sentence));
+    let asked = sentences(text)
+        .into_iter()
+        .map(|range| &text[range])
+        .filter(|sentence| is_question(sentence));
     asked.map(str::len).sum::<usize>() as f32 / text.len().max(1) as f32
 }
 
@@ -43,10 +46,14 @@ fn capitalised(text: &str) -> usize {
     let inside = |before: &str| before.ends_with(|last: char| last.is_lowercase() || last == ',');
     let name = |word: &str| {
         let mut letters = word.chars();
-        letters.next().is_some_and(char::is_uppercase) && letters.next().is_some_and(char::is_lowercase)
+        letters.next().is_some_and(char::is_uppercase)
+            && letters.next().is_some_and(char::is_lowercase)
     };
     let words: Vec<&str> = text.split_whitespace().collect();
-    words.windows(2).filter(|pair| inside(pair[0]) && name(pair[1])).count()
+    words
+        .windows(2)
+        .filter(|pair| inside(pair[0]) && name(pair[1]))
+        .count()
 }
 
 #[cfg(test)]
@@ -70,6 +77,9 @@ mod tests {
 
     #[test]
     fn empty_text_has_finite_features() {
-        assert_eq!(features("", &Analyzer::new(Language::English)), [0.0; FEATURES]);
+        assert_eq!(
+            features("", &Analyzer::new(Language::English)),
+            [0.0; FEATURES]
+        );
     }
 }

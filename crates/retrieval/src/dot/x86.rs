@@ -2,12 +2,13 @@
 //! whose lengths are checked here.
 
 use std::arch::x86_64::{
-    __m256i, __m512i, _mm256_add_epi32, _mm256_castsi256_si128, _mm256_cvtepi8_epi16,
-    _mm256_extracti128_si256, _mm256_loadu_si256, _mm256_madd_epi16, _mm256_max_epi32,
-    _mm256_set1_epi32, _mm256_setzero_si256, _mm256_storeu_si256, _mm512_cvtepi8_epi16, _mm512_dpbusd_epi32, _mm512_dpwssd_epi32, _mm512_loadu_si512,
-    _mm512_max_epi32, _mm512_reduce_add_epi32, _mm512_set1_epi8, _mm512_set1_epi32,
-    _mm512_setzero_si512, _mm512_storeu_si512, _mm512_sub_epi32, _mm_add_epi32, _mm_cvtsi128_si32,
-    _mm_loadu_si128, _mm_shuffle_epi32,
+    __m256i, __m512i, _mm_add_epi32, _mm_cvtsi128_si32, _mm_loadu_si128, _mm_shuffle_epi32,
+    _mm256_add_epi32, _mm256_castsi256_si128, _mm256_cvtepi8_epi16, _mm256_extracti128_si256,
+    _mm256_loadu_si256, _mm256_madd_epi16, _mm256_max_epi32, _mm256_set1_epi32,
+    _mm256_setzero_si256, _mm256_storeu_si256, _mm512_cvtepi8_epi16, _mm512_dpbusd_epi32,
+    _mm512_dpwssd_epi32, _mm512_loadu_si512, _mm512_max_epi32, _mm512_reduce_add_epi32,
+    _mm512_set1_epi8, _mm512_set1_epi32, _mm512_setzero_si512, _mm512_storeu_si512,
+    _mm512_sub_epi32,
 };
 
 use super::{LANES, plain};

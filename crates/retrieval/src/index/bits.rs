@@ -9,7 +9,9 @@ pub(crate) struct Bits {
 impl Bits {
     /// Whether the bit is set.
     pub(crate) fn contains(&self, at: u32) -> bool {
-        self.words.get(at as usize / 64).is_some_and(|word| word >> (at % 64) & 1 == 1)
+        self.words
+            .get(at as usize / 64)
+            .is_some_and(|word| word >> (at % 64) & 1 == 1)
     }
 
     /// Sets or clears the bit.
@@ -30,20 +32,27 @@ impl Bits {
     }
 
     /// How many bits are set.
+    #[cfg(test)]
     pub(crate) fn count(&self) -> usize {
-        self.words.iter().map(|word| word.count_ones() as usize).sum()
+        self.words
+            .iter()
+            .map(|word| word.count_ones() as usize)
+            .sum()
     }
 
     /// The bits that are set, ascending.
     pub(crate) fn iter(&self) -> impl Iterator<Item = u32> {
-        (0..).step_by(64).zip(&self.words).flat_map(|(start, &word)| {
-            let mut rest = word;
-            std::iter::from_fn(move || {
-                let bit = (rest != 0).then(|| rest.trailing_zeros())?;
-                rest &= rest - 1;
-                Some(start + bit)
+        (0..)
+            .step_by(64)
+            .zip(&self.words)
+            .flat_map(|(start, &word)| {
+                let mut rest = word;
+                std::iter::from_fn(move || {
+                    let bit = (rest != 0).then(|| rest.trailing_zeros())?;
+                    rest &= rest - 1;
+                    Some(start + bit)
+                })
             })
-        })
     }
 
     /// Heap bytes.

@@ -17,9 +17,14 @@ impl SpaceIndex {
     pub(super) fn compact(&mut self) {
         let old = self.passages.compact();
         for entry in self.turns.iter_mut().flatten() {
-            let first = old.binary_search(&entry.first_row).expect("rows of a turn that is there are alive");
+            let first = old
+                .binary_search(&entry.first_row)
+                .expect("rows of a turn that is there are alive");
             entry.first_row = first as u32;
         }
-        self.current = (0..).zip(&old).filter_map(|(new, &old)| self.current.contains(old).then_some(new)).collect();
+        self.current = (0..)
+            .zip(&old)
+            .filter_map(|(new, &old)| self.current.contains(old).then_some(new))
+            .collect();
     }
 }

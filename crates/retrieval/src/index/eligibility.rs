@@ -36,11 +36,23 @@ impl SpaceIndex {
     /// labels, absent when the filter names none.
     pub fn eligible(&self, filter: &TurnFilter, labelled: Option<&HashSet<TurnId>>) -> Eligible {
         if labelled.is_none() && filter.is_everything() && !filter.include_replaced {
-            let turns = self.turns.iter().flatten().filter(|entry| entry.replaced_at.is_none()).count();
-            return Eligible { rows: self.current.clone(), turns };
+            let turns = self
+                .turns
+                .iter()
+                .flatten()
+                .filter(|entry| entry.replaced_at.is_none())
+                .count();
+            return Eligible {
+                rows: self.current.clone(),
+                turns,
+            };
         }
         let condition = Condition::new(self, filter, labelled);
-        let passing = self.turns.iter().flatten().filter(|entry| condition.holds(entry));
+        let passing = self
+            .turns
+            .iter()
+            .flatten()
+            .filter(|entry| condition.holds(entry));
         let (mut rows, mut turns) = (Bits::default(), 0);
         for entry in passing {
             turns += 1;
@@ -52,8 +64,16 @@ impl SpaceIndex {
     /// The latest event time of the turns that pass, else their latest recorded time: what "last week" is relative to
     /// unless the request says.
     pub fn last_time(&self, eligible: &Eligible) -> Option<Timestamp> {
-        let passing = || self.turns.iter().flatten().filter(|entry| eligible.contains(entry.first_row));
-        passing().filter_map(|entry| entry.event_time).max().or_else(|| passing().map(|entry| entry.recorded_at).max())
+        let passing = || {
+            self.turns
+                .iter()
+                .flatten()
+                .filter(|entry| eligible.contains(entry.first_row))
+        };
+        passing()
+            .filter_map(|entry| entry.event_time)
+            .max()
+            .or_else(|| passing().map(|entry| entry.recorded_at).max())
     }
 }
 
@@ -68,9 +88,16 @@ struct Condition<'a> {
 }
 
 impl<'a> Condition<'a> {
-    fn new(index: &SpaceIndex, filter: &'a TurnFilter, labelled: Option<&'a HashSet<TurnId>>) -> Self {
+    fn new(
+        index: &SpaceIndex,
+        filter: &'a TurnFilter,
+        labelled: Option<&'a HashSet<TurnId>>,
+    ) -> Self {
         let sessions = |names: &[memfleet_domain::ids::SessionId]| {
-            names.iter().map(|name| index.session_names.get(name.as_str())).collect()
+            names
+                .iter()
+                .map(|name| index.session_names.get(name.as_str()))
+                .collect()
         };
         Self {
             filter,
@@ -78,7 +105,11 @@ impl<'a> Condition<'a> {
             turns: filter.turns.iter().copied().collect(),
             sessions: sessions(&filter.sessions),
             excluded_sessions: sessions(&filter.excluded_sessions),
-            speakers: filter.speakers.iter().map(|name| index.speakers.get(name.as_str())).collect(),
+            speakers: filter
+                .speakers
+                .iter()
+                .map(|name| index.speakers.get(name.as_str()))
+                .collect(),
         }
     }
 
@@ -99,8 +130,12 @@ impl<'a> Condition<'a> {
     fn known(&self, entry: &TurnEntry) -> bool {
         let as_of = self.filter.as_of;
         let recorded = as_of.known_at.is_none_or(|at| entry.recorded_at <= at);
-        let happened = as_of.happened_by.is_none_or(|at| entry.effective_time() <= at);
-        let replaced = entry.replaced_at.is_some_and(|replaced| as_of.known_at.is_none_or(|at| replaced <= at));
+        let happened = as_of
+            .happened_by
+            .is_none_or(|at| entry.effective_time() <= at);
+        let replaced = entry
+            .replaced_at
+            .is_some_and(|replaced| as_of.known_at.is_none_or(|at| replaced <= at));
         recorded && happened && (self.filter.include_replaced || !replaced)
     }
 }

@@ -30,7 +30,10 @@ impl Names {
             return false;
         }
         let name = std::mem::take(&mut self.names[id as usize]);
-        if let Ok(entry) = self.table.find_entry(self.hasher.hash_one(&*name), |&other| other == id) {
+        if let Ok(entry) = self
+            .table
+            .find_entry(self.hasher.hash_one(&*name), |&other| other == id)
+        {
             entry.remove();
         }
         self.text_bytes -= name.len();
@@ -63,14 +66,20 @@ impl Names {
 
     /// The names in use, in no meaningful order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &str)> {
-        (0..).zip(&self.names).zip(&self.uses).filter_map(|((id, name), &uses)| (uses > 0).then_some((id, &**name)))
+        (0..)
+            .zip(&self.names)
+            .zip(&self.uses)
+            .filter_map(|((id, name), &uses)| (uses > 0).then_some((id, &**name)))
     }
 
     /// Heap bytes.
     pub(crate) fn bytes(&self) -> usize {
         let slot = size_of::<Box<str>>() + size_of::<u32>();
         // An allocation takes about 16 bytes beside the text.
-        self.text_bytes + self.names.len() * 16 + self.names.capacity() * slot + self.table.allocation_size()
+        self.text_bytes
+            + self.names.len() * 16
+            + self.names.capacity() * slot
+            + self.table.allocation_size()
     }
 
     fn add(&mut self, name: &str) -> u32 {
@@ -84,7 +93,8 @@ impl Names {
         };
         let hash = self.hasher.hash_one(name);
         let (names, hasher) = (&self.names, &self.hasher);
-        self.table.insert_unique(hash, id, |&id| hasher.hash_one(&*names[id as usize]));
+        self.table
+            .insert_unique(hash, id, |&id| hasher.hash_one(&*names[id as usize]));
         self.text_bytes += name.len();
         id
     }

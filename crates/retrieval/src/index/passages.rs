@@ -39,7 +39,11 @@ impl Passages {
     pub(crate) fn push(&mut self, turn: u32, passages: &[IndexedPassage]) -> u32 {
         let first = self.turns.len() as u32;
         for (row, passage) in (first..).zip(passages) {
-            let length = passage.terms.iter().map(|&(_, count)| u32::from(count)).sum();
+            let length = passage
+                .terms
+                .iter()
+                .map(|&(_, count)| u32::from(count))
+                .sum();
             self.turns.push(turn);
             self.previous.push(NONE);
             self.next.push(NONE);
@@ -175,7 +179,10 @@ impl Passages {
     pub(crate) fn compact(&mut self) -> Vec<u32> {
         let keep: Vec<u32> = self.alive.iter().collect();
         let renumbered = |row: u32| keep.binary_search(&row).map_or(NONE, |at| at as u32);
-        self.previous = keep.iter().map(|&row| renumbered(self.previous(row))).collect();
+        self.previous = keep
+            .iter()
+            .map(|&row| renumbered(self.previous(row)))
+            .collect();
         self.next = keep.iter().map(|&row| renumbered(self.next(row))).collect();
         pick(&mut self.turns, &keep);
         pick(&mut self.lengths, &keep);
@@ -190,8 +197,17 @@ impl Passages {
 
     /// Heap bytes.
     pub(crate) fn bytes(&self) -> usize {
-        let columns = [&self.turns, &self.previous, &self.next, &self.lengths, &self.bytes];
-        columns.iter().map(|column| column.capacity() * 4).sum::<usize>()
+        let columns = [
+            &self.turns,
+            &self.previous,
+            &self.next,
+            &self.lengths,
+            &self.bytes,
+        ];
+        columns
+            .iter()
+            .map(|column| column.capacity() * 4)
+            .sum::<usize>()
             + self.features.capacity() * size_of::<[f32; FEATURES]>()
             + self.terms.bytes()
             + self.sentences.bytes()
@@ -223,7 +239,10 @@ impl Passages {
 /// The stored features; what an older recipe did not store is 0.
 fn features(passage: &IndexedPassage) -> [f32; FEATURES] {
     let mut features = [0.0; FEATURES];
-    features.iter_mut().zip(&passage.features).for_each(|(slot, &value)| *slot = value);
+    features
+        .iter_mut()
+        .zip(&passage.features)
+        .for_each(|(slot, &value)| *slot = value);
     features
 }
 

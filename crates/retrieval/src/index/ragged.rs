@@ -9,7 +9,10 @@ pub(crate) struct Ragged<T> {
 
 impl<T> Default for Ragged<T> {
     fn default() -> Self {
-        Self { spans: Vec::new(), values: Vec::new() }
+        Self {
+            spans: Vec::new(),
+            values: Vec::new(),
+        }
     }
 }
 

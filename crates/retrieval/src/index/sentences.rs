@@ -40,7 +40,10 @@ impl Sentences {
             self.values.resize(end, 0);
         }
         self.values[end - self.dimensions..end].copy_from_slice(vector);
-        self.sum.iter_mut().zip(vector).for_each(|(sum, &x)| *sum += i64::from(x));
+        self.sum
+            .iter_mut()
+            .zip(vector)
+            .for_each(|(sum, &x)| *sum += i64::from(x));
         self.present.set(row, true);
         self.count += 1;
         self.remember_novelty(row, vector);
@@ -48,15 +51,25 @@ impl Sentences {
 
     /// 1 − highest cosine to one of the rows shortly before, 1 for the first; NaN without a vector.
     pub(crate) fn novelty(&self, row: u32) -> f32 {
-        if self.has(row) { self.novelty[row as usize] } else { f32::NAN }
+        if self.has(row) {
+            self.novelty[row as usize]
+        } else {
+            f32::NAN
+        }
     }
 
     fn remember_novelty(&mut self, row: u32, vector: &[i8]) {
         let row = row as usize;
         let query = Query::new(vector);
-        let earlier = &self.values[row.saturating_sub(MEMORY) * self.dimensions..row * self.dimensions];
+        let earlier =
+            &self.values[row.saturating_sub(MEMORY) * self.dimensions..row * self.dimensions];
         // Rows without a vector are zero and give 0, as if they were unlike anything.
-        let highest = earlier.chunks_exact(self.dimensions).map(|other| query.dot(other)).max().unwrap_or(0).max(0);
+        let highest = earlier
+            .chunks_exact(self.dimensions)
+            .map(|other| query.dot(other))
+            .max()
+            .unwrap_or(0)
+            .max(0);
         if self.novelty.len() <= row {
             self.novelty.resize(row + 1, f32::NAN);
         }
@@ -71,7 +84,8 @@ impl Sentences {
     /// The row's vector.
     pub(crate) fn get(&self, row: u32) -> Option<&[i8]> {
         let start = row as usize * self.dimensions;
-        self.has(row).then(|| &self.values[start..start + self.dimensions])
+        self.has(row)
+            .then(|| &self.values[start..start + self.dimensions])
     }
 
     /// Components a vector; 0 before the first.
@@ -99,13 +113,19 @@ impl Sentences {
             }
         }
         self.novelty = keep.iter().map(|&row| self.novelty(row)).collect();
-        self.present = (0..).zip(keep).filter_map(|(new, &old)| self.has(old).then_some(new)).collect();
+        self.present = (0..)
+            .zip(keep)
+            .filter_map(|(new, &old)| self.has(old).then_some(new))
+            .collect();
         self.values = values;
     }
 
     /// Heap bytes.
     pub(crate) fn bytes(&self) -> usize {
-        self.values.capacity() + self.present.bytes() + self.sum.capacity() * 8 + self.novelty.capacity() * 4
+        self.values.capacity()
+            + self.present.bytes()
+            + self.sum.capacity() * 8
+            + self.novelty.capacity() * 4
     }
 
     fn clear(&mut self, row: u32) {
@@ -114,7 +134,10 @@ impl Sentences {
         }
         let start = row as usize * self.dimensions;
         let vector = &mut self.values[start..start + self.dimensions];
-        self.sum.iter_mut().zip(&*vector).for_each(|(sum, &x)| *sum -= i64::from(x));
+        self.sum
+            .iter_mut()
+            .zip(&*vector)
+            .for_each(|(sum, &x)| *sum -= i64::from(x));
         vector.fill(0);
         self.present.set(row, false);
         self.count -= 1;

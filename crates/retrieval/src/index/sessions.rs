@@ -17,12 +17,16 @@ struct Session {
 impl Sessions {
     /// The turns of a session in order; empty for a session that is not there.
     pub(crate) fn turns(&self, session: u32) -> &[u32] {
-        self.0.get(session as usize).map_or(&[], |session| &session.turns)
+        self.0
+            .get(session as usize)
+            .map_or(&[], |session| &session.turns)
     }
 
     /// How many different speakers a session has.
     pub(crate) fn speakers(&self, session: u32) -> usize {
-        self.0.get(session as usize).map_or(0, |session| session.speakers.len())
+        self.0
+            .get(session as usize)
+            .map_or(0, |session| session.speakers.len())
     }
 
     /// Numbers of sessions ever given out; some may be empty.
@@ -32,7 +36,9 @@ impl Sessions {
 
     /// Terms of a session, with repeats.
     pub(crate) fn length(&self, session: u32) -> u32 {
-        self.0.get(session as usize).map_or(0, |session| session.length)
+        self.0
+            .get(session as usize)
+            .map_or(0, |session| session.length)
     }
 
     /// Puts a turn of `length` terms at place `at`.
@@ -43,7 +49,11 @@ impl Sessions {
         let session = &mut self.0[session as usize];
         session.turns.insert(at, turn);
         session.length += length;
-        match session.speakers.iter_mut().find(|(known, _)| *known == speaker) {
+        match session
+            .speakers
+            .iter_mut()
+            .find(|(known, _)| *known == speaker)
+        {
             Some((_, turns)) => *turns += 1,
             None => session.speakers.push((speaker, 1)),
         }
@@ -65,7 +75,8 @@ impl Sessions {
 
     /// Heap bytes.
     pub(crate) fn bytes(&self) -> usize {
-        let heap = |session: &Session| session.turns.capacity() * 4 + session.speakers.capacity() * 8;
+        let heap =
+            |session: &Session| session.turns.capacity() * 4 + session.speakers.capacity() * 8;
         self.0.capacity() * size_of::<Session>() + self.0.iter().map(heap).sum::<usize>()
     }
 }

@@ -40,7 +40,9 @@ impl Terms {
             }
             let postings = &mut self.postings[number as usize];
             postings.rows.push(row);
-            postings.counts.push(u8::try_from(*count).unwrap_or(u8::MAX));
+            postings
+                .counts
+                .push(u8::try_from(*count).unwrap_or(u8::MAX));
             numbers.push(number);
         }
         self.rows.push(numbers);
@@ -63,19 +65,30 @@ impl Terms {
 
     /// The postings of a term.
     pub(crate) fn postings(&self, term: &str) -> Option<&Postings> {
-        self.names.get(term).map(|number| &self.postings[number as usize])
+        self.names
+            .get(term)
+            .map(|number| &self.postings[number as usize])
     }
 
     /// In how many rows each distinct term of a row occurs.
     pub(crate) fn frequencies(&self, row: u32) -> impl Iterator<Item = u32> {
-        self.rows.row(row as usize).iter().map(|&number| self.names.uses(number))
+        self.rows
+            .row(row as usize)
+            .iter()
+            .map(|&number| self.names.uses(number))
     }
 
     /// Keeps the rows that `keep` names, in order.
     pub(crate) fn retain(&mut self, keep: &[u32]) {
         self.rows.retain(keep);
-        for row in self.postings.iter_mut().flat_map(|postings| &mut postings.rows) {
-            *row = keep.binary_search(row).expect("postings only name rows that are kept") as u32;
+        for row in self
+            .postings
+            .iter_mut()
+            .flat_map(|postings| &mut postings.rows)
+        {
+            *row = keep
+                .binary_search(row)
+                .expect("postings only name rows that are kept") as u32;
         }
     }
 

@@ -13,8 +13,10 @@ use super::SpaceIndex;
 use crate::fixture::{bare, day, id, index, search, turn};
 use crate::{Ranked, Signal, Weights};
 
-const WORDS: [&str; 12] =
-    ["river", "lamp", "yoga", "Porto", "seven", "dog", "train", "bread", "Monday", "song", "paint", "the"];
+const WORDS: [&str; 12] = [
+    "river", "lamp", "yoga", "Porto", "seven", "dog", "train", "bread", "Monday", "song", "paint",
+    "the",
+];
 
 /// A turn whose words, session and speaker follow from its number.
 fn said(number: u32) -> IndexedTurn {
@@ -23,7 +25,12 @@ fn said(number: u32) -> IndexedTurn {
     let long = if number % 6 == 5 { 60 } else { 1 };
     let session = ["a", "b", "c"][(number % 3) as usize];
     let speaker = ["Ada", "Ben"][(number / 3 % 2) as usize];
-    turn(number, session, speaker, &format!("I saw {}. ", words.join(" ")).repeat(long))
+    turn(
+        number,
+        session,
+        speaker,
+        &format!("I saw {}. ", words.join(" ")).repeat(long),
+    )
 }
 
 #[derive(Debug, Clone)]
@@ -54,9 +61,13 @@ fn after(steps: &[Step]) -> (SpaceIndex, BTreeMap<u32, IndexedTurn>) {
         let stored = match *step {
             Step::Store(number) => (number, said(number)),
             Step::StoreBare(number) => (number, bare(said(number))),
-            Step::Replace(number) => {
-                (number, IndexedTurn { replaced_at: Some(day(number + 1)), ..said(number) })
-            }
+            Step::Replace(number) => (
+                number,
+                IndexedTurn {
+                    replaced_at: Some(day(number + 1)),
+                    ..said(number)
+                },
+            ),
             Step::Forget(number) => {
                 turns.remove(&number);
                 index.apply(Change::Forgotten(id(number)));
@@ -78,7 +89,15 @@ fn scores(index: &SpaceIndex) -> HashMap<memfleet_domain::ids::TurnId, f32> {
     let mut weights = Weights::shipped();
     weights.signals.remove(&Signal::Novelty);
     let score = |ranked: Ranked| (ranked.turn, ranked.score);
-    search(index, "Which dog did Ada see in Porto?", &HashMap::new(), &weights).into_iter().map(score).collect()
+    search(
+        index,
+        "Which dog did Ada see in Porto?",
+        &HashMap::new(),
+        &weights,
+    )
+    .into_iter()
+    .map(score)
+    .collect()
 }
 
 proptest! {
@@ -120,7 +139,10 @@ fn late_turns_take_their_place_in_the_session() {
     let turns = [4, 0, 2, 1, 3].map(|number| turn(number, "s", "Ada", "hello there"));
     let index = index(turns);
     let everything = index.eligible(&TurnFilter::default(), None);
-    assert_eq!(index.neighbours(id(2), 2, &everything), [0, 1, 3, 4].map(id));
+    assert_eq!(
+        index.neighbours(id(2), 2, &everything),
+        [0, 1, 3, 4].map(id)
+    );
     assert_eq!(index.neighbours(id(0), 1, &everything), [id(1)]);
     assert!(index.neighbours(id(9), 3, &everything).is_empty());
 }
@@ -139,7 +161,11 @@ fn reached_follows_the_feed() {
     let mut index = SpaceIndex::new();
     assert_eq!(index.reached(), 0);
     let changes = vec![Change::Stored(Box::new(said(1))), Change::Forgotten(id(7))];
-    index.advance(Changes { changes, reached: 9, more: false });
+    index.advance(Changes {
+        changes,
+        reached: 9,
+        more: false,
+    });
     assert_eq!((index.reached(), index.turns()), (9, 1));
 }
 
@@ -157,7 +183,11 @@ fn passing(filter: &TurnFilter) -> Vec<u32> {
     let index = index((0..12).map(|number| {
         let mut turn = said(number);
         turn.replaced_at = (number == 3).then(|| day(8));
-        turn.role = if number == 5 { Role::Assistant } else { Role::User };
+        turn.role = if number == 5 {
+            Role::Assistant
+        } else {
+            Role::User
+        };
         turn.event_time = turn.event_time.filter(|_| number != 6);
         turn
     }));
@@ -176,23 +206,84 @@ fn filters_let_through_what_they_say() {
     let session = |name: &str| vec![SessionId::new(name).unwrap()];
     let everything = TurnFilter::default;
     assert_eq!(passing(&everything()), [0, 1, 2, 4, 5, 6, 7, 8, 9, 10, 11]);
-    assert_eq!(passing(&TurnFilter { include_replaced: true, ..everything() }).len(), 12);
-    assert_eq!(passing(&TurnFilter { sessions: session("b"), ..everything() }), [1, 4, 7, 10]);
-    assert_eq!(passing(&TurnFilter { sessions: session("z"), ..everything() }), [0; 0]);
-    assert_eq!(passing(&TurnFilter { excluded_sessions: session("b"), ..everything() }), [0, 2, 5, 6, 8, 9, 11]);
+    assert_eq!(
+        passing(&TurnFilter {
+            include_replaced: true,
+            ..everything()
+        })
+        .len(),
+        12
+    );
+    assert_eq!(
+        passing(&TurnFilter {
+            sessions: session("b"),
+            ..everything()
+        }),
+        [1, 4, 7, 10]
+    );
+    assert_eq!(
+        passing(&TurnFilter {
+            sessions: session("z"),
+            ..everything()
+        }),
+        [0; 0]
+    );
+    assert_eq!(
+        passing(&TurnFilter {
+            excluded_sessions: session("b"),
+            ..everything()
+        }),
+        [0, 2, 5, 6, 8, 9, 11]
+    );
     let speakers = vec![Speaker::new("Ben").unwrap()];
-    assert_eq!(passing(&TurnFilter { speakers, ..everything() }), [4, 5, 9, 10, 11]);
-    assert_eq!(passing(&TurnFilter { roles: vec![Role::Assistant], ..everything() }), [5]);
-    assert_eq!(passing(&TurnFilter { turns: vec![id(2), id(3)], ..everything() }), [2]);
-    let time = TimeRange { start: Some(day(5)), end: Some(day(8)) };
-    assert_eq!(passing(&TurnFilter { time, ..everything() }), [5, 6, 7]);
+    assert_eq!(
+        passing(&TurnFilter {
+            speakers,
+            ..everything()
+        }),
+        [4, 5, 9, 10, 11]
+    );
+    assert_eq!(
+        passing(&TurnFilter {
+            roles: vec![Role::Assistant],
+            ..everything()
+        }),
+        [5]
+    );
+    assert_eq!(
+        passing(&TurnFilter {
+            turns: vec![id(2), id(3)],
+            ..everything()
+        }),
+        [2]
+    );
+    let time = TimeRange {
+        start: Some(day(5)),
+        end: Some(day(8)),
+    };
+    assert_eq!(
+        passing(&TurnFilter {
+            time,
+            ..everything()
+        }),
+        [5, 6, 7]
+    );
 }
 
 #[test]
 fn the_past_is_seen_as_it_was_known() {
-    let as_of = |known_at, happened_by| TurnFilter { as_of: AsOf { known_at, happened_by }, ..TurnFilter::default() };
+    let as_of = |known_at, happened_by| TurnFilter {
+        as_of: AsOf {
+            known_at,
+            happened_by,
+        },
+        ..TurnFilter::default()
+    };
     assert_eq!(passing(&as_of(Some(day(4)), None)), [0, 1, 2, 3, 4]);
-    assert_eq!(passing(&as_of(Some(day(8)), None)), [0, 1, 2, 4, 5, 6, 7, 8]);
+    assert_eq!(
+        passing(&as_of(Some(day(8)), None)),
+        [0, 1, 2, 4, 5, 6, 7, 8]
+    );
     assert_eq!(passing(&as_of(None, Some(day(2)))), [0, 1, 2]);
 }
 
@@ -200,5 +291,10 @@ fn the_past_is_seen_as_it_was_known() {
 fn labels_narrow_further() {
     let index = index((0..6).map(said));
     let labelled = [id(1), id(4)].into();
-    assert_eq!(index.eligible(&TurnFilter::default(), Some(&labelled)).turns(), 2);
+    assert_eq!(
+        index
+            .eligible(&TurnFilter::default(), Some(&labelled))
+            .turns(),
+        2
+    );
 }

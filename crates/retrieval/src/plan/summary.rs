@@ -2,9 +2,34 @@
 
 /// How words begin that ask for a summary, in the languages of the word lists.
 const BEGINNINGS: &[&str] = &[
-    "summar", "overview", "recap", "zusammenfass", "zusammengefasst", "überblick", "résum", "récapitul", "resum",
-    "riassu", "riepilog", "panoramica", "samenvat", "overzicht", "sammanfatt", "sammendrag", "opsummer", "oppsummer",
-    "özet", "обзор", "резюм", "краткое содержание", "总结", "總結", "概述", "まとめ", "要約", "요약",
+    "summar",
+    "overview",
+    "recap",
+    "zusammenfass",
+    "zusammengefasst",
+    "überblick",
+    "résum",
+    "récapitul",
+    "resum",
+    "riassu",
+    "riepilog",
+    "panoramica",
+    "samenvat",
+    "overzicht",
+    "sammanfatt",
+    "sammendrag",
+    "opsummer",
+    "oppsummer",
+    "özet",
+    "обзор",
+    "резюм",
+    "краткое содержание",
+    "总结",
+    "總結",
+    "概述",
+    "まとめ",
+    "要約",
+    "요약",
 ];
 
 /// Whether a word of the text begins in one of those ways; in scripts without spaces, whether the text holds one.

@@ -13,7 +13,9 @@ const BEFORE: f32 = 2.0;
 pub(super) fn nearness(dates: &[Reference], time: Option<Timestamp>) -> f32 {
     let Some(time) = time else { return 0.0 };
     // A whole year says too little about a day.
-    let dates = dates.iter().filter(|date| date.granularity < Granularity::Year);
+    let dates = dates
+        .iter()
+        .filter(|date| date.granularity < Granularity::Year);
     dates.map(|date| decay(date, time)).fold(0.0, f32::max)
 }
 
@@ -42,7 +44,13 @@ mod tests {
 
     #[test]
     fn nearness_falls_slowly_after_and_quickly_before() {
-        let date = Reference { start: at(8, 0), end: at(9, 0), granularity: Granularity::Day, recurring: false, span: 0..1 };
+        let date = Reference {
+            start: at(8, 0),
+            end: at(9, 0),
+            granularity: Granularity::Day,
+            recurring: false,
+            span: 0..1,
+        };
         let near = |time| nearness(std::slice::from_ref(&date), Some(time));
         assert!((near(at(8, 13)) - 1.0).abs() < f32::EPSILON);
         assert!((near(at(16, 0)) - (-1_f32).exp()).abs() < 1e-6);
@@ -54,7 +62,13 @@ mod tests {
 
     #[test]
     fn a_year_is_too_wide() {
-        let year = Reference { start: at(1, 0), end: at(30, 0), granularity: Granularity::Year, recurring: false, span: 0..1 };
+        let year = Reference {
+            start: at(1, 0),
+            end: at(30, 0),
+            granularity: Granularity::Year,
+            recurring: false,
+            span: 0..1,
+        };
         assert!(nearness(&[year], Some(at(8, 0))).abs() < f32::EPSILON);
     }
 }

@@ -33,14 +33,12 @@ async fn call(keys: Keys, credential: Option<&str>) -> Result<TenantId, String> 
     }
     let request = request.body(()).unwrap();
     let response = AuthLayer(keys).layer(echo).oneshot(request).await.unwrap();
-    match response.headers().get("x-tenant") {
-        Some(name) => Ok(tenant(name.to_str().unwrap())),
-        None => {
-            let status = tonic::Status::from_header_map(response.headers()).unwrap();
-            assert_eq!(status.code(), tonic::Code::Unauthenticated);
-            Err(status::to_fault(&status).reason.into_owned())
-        }
+    if let Some(name) = response.headers().get("x-tenant") {
+        return Ok(tenant(name.to_str().unwrap()));
     }
+    let status = tonic::Status::from_header_map(response.headers()).unwrap();
+    assert_eq!(status.code(), tonic::Code::Unauthenticated);
+    Err(status::to_fault(&status).reason.into_owned())
 }
 
 #[tokio::test]

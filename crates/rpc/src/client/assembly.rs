@@ -1,6 +1,7 @@
 //! The service Assembly.
 
 use async_trait::async_trait;
+use futures::FutureExt;
 use memfleet_domain::Fault;
 use memfleet_ports::assembly::{AssembleRequest, Assembled, Assembly};
 use memfleet_ports::context::Context;
@@ -25,7 +26,7 @@ impl Assembly for Client {
         request: AssembleRequest,
     ) -> Result<Assembled, Fault> {
         let request = self.request(context, request.try_into()?);
-        value(context, self.assembly().assemble(request)).await
+        value(context, self.assembly().assemble(request).boxed()).await
     }
 
     async fn count_tokens(
@@ -40,7 +41,9 @@ impl Assembly for Client {
         };
         value(
             context,
-            self.assembly().count_tokens(self.request(context, request)),
+            self.assembly()
+                .count_tokens(self.request(context, request))
+                .boxed(),
         )
         .await
     }

@@ -1,7 +1,6 @@
 //! What every call has in common: credential, deadline, checks of what comes back.
 
-use std::future::Future;
-
+use futures::future::BoxFuture;
 use futures::{StreamExt, stream};
 use memfleet_domain::Fault;
 use memfleet_ports::context::Context;
@@ -12,6 +11,9 @@ use tonic::{Request, Response, Status, Streaming};
 use super::Client;
 use crate::convert::{Checked, understand};
 use crate::status;
+
+/// A call on its way; boxed, for the generated futures are large.
+pub(super) type Call<'a, M> = BoxFuture<'a, Result<Response<M>, Status>>;
 
 impl Client {
     /// A request that carries the credential and what is left of the caller's time.
@@ -28,10 +30,7 @@ impl Client {
 }
 
 /// The message that answers a call, waited for until the deadline even if the network is silent.
-pub(super) async fn message<M>(
-    context: &Context,
-    call: impl Future<Output = Result<Response<M>, Status>>,
-) -> Result<M, Fault> {
+pub(super) async fn message<M>(context: &Context, call: Call<'_, M>) -> Result<M, Fault> {
     let answer = async { call.await.map_err(|status| status::to_fault(&status)) };
     context
         .within("the server's answer", answer)
@@ -42,7 +41,7 @@ pub(super) async fn message<M>(
 /// The value that answers a call.
 pub(super) async fn value<M: Checked>(
     context: &Context,
-    call: impl Future<Output = Result<Response<M>, Status>>,
+    call: Call<'_, M>,
 ) -> Result<M::Value, Fault> {
     understand(message(context, call).await?)
 }

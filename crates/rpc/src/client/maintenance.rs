@@ -1,6 +1,7 @@
 //! The service Maintenance.
 
 use async_trait::async_trait;
+use futures::FutureExt;
 use memfleet_domain::Fault;
 use memfleet_domain::ids::SpaceId;
 use memfleet_ports::context::Context;
@@ -29,7 +30,8 @@ impl Maintenance for Client {
         value(
             context,
             self.maintenance()
-                .get_status(self.request(context, proto::GetStatusRequest {})),
+                .get_status(self.request(context, proto::GetStatusRequest {}))
+                .boxed(),
         )
         .await
     }
@@ -48,7 +50,8 @@ impl Maintenance for Client {
         let letters = message(
             context,
             self.maintenance()
-                .list_dead_letters(self.request(context, request)),
+                .list_dead_letters(self.request(context, request))
+                .boxed(),
         )
         .await?;
         understand(LettersOf(&context.tenant, letters))
@@ -67,7 +70,8 @@ impl Maintenance for Client {
         value(
             context,
             self.maintenance()
-                .replay_dead_letters(self.request(context, request)),
+                .replay_dead_letters(self.request(context, request))
+                .boxed(),
         )
         .await
     }

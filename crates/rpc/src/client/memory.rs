@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use futures::channel::oneshot;
-use futures::{Stream, StreamExt, stream};
+use futures::{FutureExt, Stream, StreamExt, stream};
 use memfleet_domain::Fault;
 use memfleet_domain::ids::{BatchId, SpaceId, TurnId};
 use memfleet_domain::ingestion::{Receipt, TurnReceipt};
@@ -38,7 +38,7 @@ impl Client {
         requests: impl Stream<Item = RememberRequest> + Send + 'static,
     ) -> Result<Answers<Receipt>, Fault> {
         let request = self.request(context, requests.map(Into::into));
-        let receipts = message(context, self.memory().remember_stream(request)).await?;
+        let receipts = message(context, self.memory().remember_stream(request).boxed()).await?;
         Ok(values(context, receipts))
     }
 }
@@ -51,12 +51,12 @@ impl Memory for Client {
         request: RememberRequest,
     ) -> Result<Receipt, Fault> {
         let request = self.request(context, request.into());
-        value(context, self.memory().remember(request)).await
+        value(context, self.memory().remember(request).boxed()).await
     }
 
     async fn recall(&self, context: &Context, request: RecallRequest) -> Result<Found, Fault> {
         let request = self.request(context, request.try_into()?);
-        value(context, self.memory().recall(request)).await
+        value(context, self.memory().recall(request).boxed()).await
     }
 
     async fn get(
@@ -71,7 +71,11 @@ impl Memory for Client {
             turn_ids: texts(ids),
             wait_for: texts(wait_for),
         };
-        value(context, self.memory().get(self.request(context, request))).await
+        value(
+            context,
+            self.memory().get(self.request(context, request)).boxed(),
+        )
+        .await
     }
 
     async fn list(
@@ -89,7 +93,11 @@ impl Memory for Client {
             page_token: page_token(page.after),
             wait_for: texts(wait_for),
         };
-        value(context, self.memory().list(self.request(context, request))).await
+        value(
+            context,
+            self.memory().list(self.request(context, request)).boxed(),
+        )
+        .await
     }
 
     async fn history(
@@ -104,7 +112,9 @@ impl Memory for Client {
         };
         value(
             context,
-            self.memory().history(self.request(context, request)),
+            self.memory()
+                .history(self.request(context, request))
+                .boxed(),
         )
         .await
     }
@@ -115,7 +125,7 @@ impl Memory for Client {
         request: ForgetRequest,
     ) -> Result<ForgetReceipt, Fault> {
         let request = self.request(context, request.try_into()?);
-        value(context, self.memory().forget(request)).await
+        value(context, self.memory().forget(request).boxed()).await
     }
 
     async fn watch(
@@ -131,7 +141,7 @@ impl Memory for Client {
         let request = self.request(context, request);
         Ok(values(
             context,
-            message(context, self.memory().watch_ingestion(request)).await?,
+            message(context, self.memory().watch_ingestion(request).boxed()).await?,
         ))
     }
 
@@ -148,7 +158,7 @@ impl Memory for Client {
         let request = self.request(context, request);
         Ok(values(
             context,
-            message(context, self.memory().export(request)).await?,
+            message(context, self.memory().export(request).boxed()).await?,
         ))
     }
 
@@ -162,7 +172,9 @@ impl Memory for Client {
         let (messages, mut reported) = import_messages(space, records);
         let imported = value(
             context,
-            self.memory().import(self.request(context, messages)),
+            self.memory()
+                .import(self.request(context, messages))
+                .boxed(),
         )
         .await;
         match reported.try_recv() {
@@ -182,7 +194,11 @@ impl Memory for Client {
             settings: Some(settings.into()),
         };
         let mut spaces = SpacesClient::new(self.channel.clone());
-        value(context, spaces.put_space(self.request(context, request))).await
+        value(
+            context,
+            spaces.put_space(self.request(context, request)).boxed(),
+        )
+        .await
     }
 
     async fn spaces(&self, context: &Context, page: PageRequest) -> Result<Page<Space>, Fault> {
@@ -191,7 +207,11 @@ impl Memory for Client {
             page_token: page_token(page.after),
         };
         let mut spaces = SpacesClient::new(self.channel.clone());
-        value(context, spaces.list_spaces(self.request(context, request))).await
+        value(
+            context,
+            spaces.list_spaces(self.request(context, request)).boxed(),
+        )
+        .await
     }
 
     async fn sessions(
@@ -208,7 +228,9 @@ impl Memory for Client {
         let mut sessions = SessionsClient::new(self.channel.clone());
         value(
             context,
-            sessions.list_sessions(self.request(context, request)),
+            sessions
+                .list_sessions(self.request(context, request))
+                .boxed(),
         )
         .await
     }

@@ -18,7 +18,7 @@ use crate::{grpc_timeout, status};
 pub(super) type Outbound<M> = Pin<Box<dyn Stream<Item = Result<M, Status>> + Send>>;
 
 /// Time of a stream whose caller sets no deadline: it ends when the caller goes.
-const UNBOUNDED: Duration = Duration::from_secs(365 * 24 * 3600);
+const UNBOUNDED: Duration = Duration::from_hours(365 * 24);
 
 /// Opens calls within bounds.
 #[derive(Debug, Clone, Copy)]
@@ -41,33 +41,30 @@ impl Calls {
         ))
     }
 
-    /// A call that streams out.
-    pub(super) fn open_stream<M: Checked>(
-        self,
-        request: Request<M>,
-    ) -> Result<(Context, M::Value), Status> {
-        let context = self.stream_context(&request)?;
-        Ok((
-            context,
-            accept(request.into_inner()).map_err(|fault| status::from_fault(&fault))?,
-        ))
-    }
-
-    /// The circumstances of a stream.
-    pub(super) fn stream_context<M>(self, request: &Request<M>) -> Result<Context, Status> {
-        let asked = grpc_timeout::read(request.metadata().as_ref());
-        Ok(Context::new(
-            tenant(request)?,
-            asked.map_or(UNBOUNDED, less_travel),
-        ))
-    }
-
     /// The circumstances of one message of a stream: never past the stream's own deadline.
     pub(super) fn message_context(self, stream: &Context) -> Context {
         let mut context = Context::new(stream.tenant.clone(), self.0.default_deadline);
         context.deadline = context.deadline.min(stream.deadline);
         context
     }
+}
+
+/// A call that streams out: its context and its request, checked.
+pub(super) fn open_stream<M: Checked>(request: Request<M>) -> Result<(Context, M::Value), Status> {
+    let context = stream_context(&request)?;
+    Ok((
+        context,
+        accept(request.into_inner()).map_err(|fault| status::from_fault(&fault))?,
+    ))
+}
+
+/// The circumstances of a stream.
+pub(super) fn stream_context<M>(request: &Request<M>) -> Result<Context, Status> {
+    let asked = grpc_timeout::read(request.metadata().as_ref());
+    Ok(Context::new(
+        tenant(request)?,
+        asked.map_or(UNBOUNDED, less_travel),
+    ))
 }
 
 fn tenant<M>(request: &Request<M>) -> Result<TenantId, Status> {

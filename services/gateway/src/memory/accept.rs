@@ -15,7 +15,11 @@ use uuid::Uuid;
 use crate::Gateway;
 
 impl Gateway {
-    pub(super) async fn accept(&self, context: &Context, request: RememberRequest) -> Result<Receipt, Fault> {
+    pub(super) async fn accept(
+        &self,
+        context: &Context,
+        request: RememberRequest,
+    ) -> Result<Receipt, Fault> {
         let batch = name(context.scope(&request.space), request, self.clock.now())?;
         self.accept_batch(&batch).await
     }
@@ -34,7 +38,9 @@ impl Gateway {
 
     /// The receipt of a batch that the ledger knows already.
     async fn seen(&self, batch: &Batch) -> Result<Option<Receipt>, Fault> {
-        let Some(known) = self.ledger.batch(&batch.scope, batch.id).await? else { return Ok(None) };
+        let Some(known) = self.ledger.batch(&batch.scope, batch.id).await? else {
+            return Ok(None);
+        };
         let given = batch.payload_hash();
         match known.payload_hash {
             Some(stored) if stored != given.0 => Err(Fault::new(
@@ -51,15 +57,24 @@ impl Gateway {
     /// An external id that is taken by other content is the caller's mistake: say so before accepting anything. What is
     /// still queued is compared at commit, the last word.
     async fn refuse_conflicts(&self, batch: &Batch) -> Result<(), Fault> {
-        let named = batch.turns.iter().enumerate().filter(|(_, turn)| turn.external_id.is_some());
-        let named = named.map(|(index, turn)| (turn.id, index)).collect::<HashMap<_, _>>();
+        let named = batch
+            .turns
+            .iter()
+            .enumerate()
+            .filter(|(_, turn)| turn.external_id.is_some());
+        let named = named
+            .map(|(index, turn)| (turn.id, index))
+            .collect::<HashMap<_, _>>();
         let ids = named.keys().copied().collect::<Vec<_>>();
         if ids.is_empty() {
             return Ok(());
         }
         for stored in self.ledger.turns(&batch.scope, &ids).await? {
             let index = named[&stored.accepted.id];
-            let (stored, given) = (stored.accepted.content_hash(), batch.turns[index].content_hash());
+            let (stored, given) = (
+                stored.accepted.content_hash(),
+                batch.turns[index].content_hash(),
+            );
             if stored != given {
                 let mut fault = Fault::invalid(
                     format!("turns[{index}].external_id"),
@@ -67,7 +82,9 @@ impl Gateway {
                 );
                 fault.kind = FaultKind::AlreadyExists;
                 fault.reason = "EXTERNAL_ID_CONFLICT".into();
-                return Err(fault.with("stored_hash", stored.to_string()).with("given_hash", given.to_string()));
+                return Err(fault
+                    .with("stored_hash", stored.to_string())
+                    .with("given_hash", given.to_string()));
             }
         }
         Ok(())
@@ -82,15 +99,26 @@ impl Gateway {
         Err(Fault::new(
             FaultKind::ResourceExhausted,
             "QUEUE_FULL",
-            format!("{waiting} turns are waiting to be stored, the bound is {}", self.options.max_queued_turns),
+            format!(
+                "{waiting} turns are waiting to be stored, the bound is {}",
+                self.options.max_queued_turns
+            ),
         )
         .retry_after(Duration::from_secs(2)))
     }
 }
 
 fn queued(batch: &Batch, duplicate: bool) -> Receipt {
-    let turns = batch.turns.iter().map(|turn| TurnReceipt { id: turn.id, state: TurnState::Queued, reason: None });
-    Receipt { batch: batch.id, turns: turns.collect(), duplicate }
+    let turns = batch.turns.iter().map(|turn| TurnReceipt {
+        id: turn.id,
+        state: TurnState::Queued,
+        reason: None,
+    });
+    Receipt {
+        batch: batch.id,
+        turns: turns.collect(),
+        duplicate,
+    }
 }
 
 /// Gives the batch and its turns their ids, the same on every retry.
@@ -119,7 +147,13 @@ fn batch_id(scope: &Scope, request: &RememberRequest) -> BatchId {
     let ids = request
         .turns
         .iter()
-        .map(|turn| Some(TurnId::of_external(scope, &turn.session, turn.external_id.as_ref()?)))
+        .map(|turn| {
+            Some(TurnId::of_external(
+                scope,
+                &turn.session,
+                turn.external_id.as_ref()?,
+            ))
+        })
         .collect::<Option<Vec<_>>>();
     match ids {
         Some(ids) => BatchId::of_turns(&ids),
@@ -127,7 +161,13 @@ fn batch_id(scope: &Scope, request: &RememberRequest) -> BatchId {
     }
 }
 
-fn accepted(scope: &Scope, batch: BatchId, ordinal: u32, turn: NewTurn, now: Timestamp) -> AcceptedTurn {
+fn accepted(
+    scope: &Scope,
+    batch: BatchId,
+    ordinal: u32,
+    turn: NewTurn,
+    now: Timestamp,
+) -> AcceptedTurn {
     let id = match &turn.external_id {
         Some(external) => TurnId::of_external(scope, &turn.session, external),
         None => TurnId::of_batch(batch, &turn.session, ordinal),

@@ -16,7 +16,12 @@ use crate::Gateway;
 const CHUNK: usize = 256;
 
 impl Gateway {
-    pub(super) async fn export_space(&self, context: &Context, space: &SpaceId, filter: TurnFilter) -> Result<Answers<Record>, Fault> {
+    pub(super) async fn export_space(
+        &self,
+        context: &Context,
+        space: &SpaceId,
+        filter: TurnFilter,
+    ) -> Result<Answers<Record>, Fault> {
         let scope = context.scope(space);
         let Some(found) = self.spaces.get(&scope).await? else {
             return Err(Fault::not_found(format_args!("space `{space}`")));
@@ -28,8 +33,14 @@ impl Gateway {
                 let (gateway, scope, filter) = (gateway.clone(), scope.clone(), filter.clone());
                 async move {
                     let Some(after) = at else { return Ok(None) };
-                    let page = gateway.ledger.list(&scope, &filter, CHUNK as u32, after.as_ref()).await?;
-                    let records = page.items.into_iter().map(|turn| Ok(Record::Turn(Box::new(turn))));
+                    let page = gateway
+                        .ledger
+                        .list(&scope, &filter, CHUNK as u32, after.as_ref())
+                        .await?;
+                    let records = page
+                        .items
+                        .into_iter()
+                        .map(|turn| Ok(Record::Turn(Box::new(turn))));
                     Ok::<_, Fault>(Some((futures::stream::iter(records), page.next.map(Some))))
                 }
             }
@@ -37,7 +48,12 @@ impl Gateway {
         Ok(first.chain(pages.try_flatten()).boxed())
     }
 
-    pub(super) async fn import_records(&self, context: &Context, space: &SpaceId, mut records: Answers<Record>) -> Result<Imported, Fault> {
+    pub(super) async fn import_records(
+        &self,
+        context: &Context,
+        space: &SpaceId,
+        mut records: Answers<Record>,
+    ) -> Result<Imported, Fault> {
         let scope = context.scope(space);
         let mut imported = Imported::default();
         let mut chunk = Vec::with_capacity(CHUNK);
@@ -49,7 +65,8 @@ impl Gateway {
                 Record::Turn(turn) => chunk.push(turn.accepted),
             }
             if chunk.len() == CHUNK {
-                self.import_chunk(&scope, std::mem::take(&mut chunk), &mut imported).await?;
+                self.import_chunk(&scope, std::mem::take(&mut chunk), &mut imported)
+                    .await?;
             }
         }
         self.import_chunk(&scope, chunk, &mut imported).await?;
@@ -57,18 +74,30 @@ impl Gateway {
     }
 
     /// Accepts a chunk; waits while the queue is full, since an import is in no hurry.
-    async fn import_chunk(&self, scope: &Scope, turns: Vec<AcceptedTurn>, imported: &mut Imported) -> Result<(), Fault> {
+    async fn import_chunk(
+        &self,
+        scope: &Scope,
+        turns: Vec<AcceptedTurn>,
+        imported: &mut Imported,
+    ) -> Result<(), Fault> {
         if turns.is_empty() {
             return Ok(());
         }
         let count = turns.len() as u64;
         let ids = turns.iter().map(|turn| turn.id).collect::<Vec<_>>();
-        let batch = Batch { id: BatchId::of_turns(&ids), scope: scope.clone(), turns };
+        let batch = Batch {
+            id: BatchId::of_turns(&ids),
+            scope: scope.clone(),
+            turns,
+        };
         loop {
             match self.accept_batch(&batch).await {
                 Ok(receipt) if receipt.duplicate => imported.duplicates += count,
                 Ok(_) => imported.accepted += count,
-                Err(fault) if fault.kind == FaultKind::ResourceExhausted && fault.reason == "QUEUE_FULL" => {
+                Err(fault)
+                    if fault.kind == FaultKind::ResourceExhausted
+                        && fault.reason == "QUEUE_FULL" =>
+                {
                     tokio::time::sleep(fault.retry_after.unwrap_or_default()).await;
                     continue;
                 }

@@ -25,13 +25,23 @@ enum Standing {
 
 impl Gateway {
     /// Returns when every batch has settled, in whichever of the spaces it was accepted.
-    pub(crate) async fn wait_for(&self, context: &Context, spaces: &[SpaceId], batches: &[BatchId]) -> Result<(), Fault> {
+    pub(crate) async fn wait_for(
+        &self,
+        context: &Context,
+        spaces: &[SpaceId],
+        batches: &[BatchId],
+    ) -> Result<(), Fault> {
         for batch in batches {
             let settled = async {
-                let scopes = spaces.iter().map(|space| context.scope(space)).collect::<Vec<_>>();
+                let scopes = spaces
+                    .iter()
+                    .map(|space| context.scope(space))
+                    .collect::<Vec<_>>();
                 self.settled(&scopes, *batch).await
             };
-            context.within("the write that `wait_for` names", settled).await?;
+            context
+                .within("the write that `wait_for` names", settled)
+                .await?;
         }
         Ok(())
     }
@@ -55,7 +65,11 @@ impl Gateway {
     }
 
     /// The present states of a batch's turns, then the final ones.
-    pub(super) async fn watch_batch(&self, scope: Scope, batch: BatchId) -> Result<Answers<TurnReceipt>, Fault> {
+    pub(super) async fn watch_batch(
+        &self,
+        scope: Scope,
+        batch: BatchId,
+    ) -> Result<Answers<TurnReceipt>, Fault> {
         let mut events = self.events.listen();
         let first = match self.standing(&scope, batch).await? {
             Standing::Unknown => return Err(unknown(batch)),
@@ -74,7 +88,9 @@ impl Gateway {
                 }
             }
         };
-        Ok(answers(first).chain(futures::stream::once(rest).flatten()).boxed())
+        Ok(answers(first)
+            .chain(futures::stream::once(rest).flatten())
+            .boxed())
     }
 
     async fn standing(&self, scope: &Scope, batch: BatchId) -> Result<Standing, Fault> {
@@ -84,8 +100,14 @@ impl Gateway {
             return Ok(Standing::Settled(status.turns));
         }
         if let Some(waiting) = waiting {
-            let queued = |id| TurnReceipt { id, state: TurnState::Queued, reason: None };
-            return Ok(Standing::Waiting(waiting.turns.iter().map(|turn| queued(turn.id)).collect()));
+            let queued = |id| TurnReceipt {
+                id,
+                state: TurnState::Queued,
+                reason: None,
+            };
+            return Ok(Standing::Waiting(
+                waiting.turns.iter().map(|turn| queued(turn.id)).collect(),
+            ));
         }
         Ok(match self.queue.buried(scope, batch).await? {
             Some(letter) => Standing::Settled(
@@ -93,7 +115,11 @@ impl Gateway {
                     .batch
                     .turns
                     .iter()
-                    .map(|turn| TurnReceipt { id: turn.id, state: TurnState::DeadLettered, reason: Some(letter.reason.clone()) })
+                    .map(|turn| TurnReceipt {
+                        id: turn.id,
+                        state: TurnState::DeadLettered,
+                        reason: Some(letter.reason.clone()),
+                    })
                     .collect(),
             ),
             None => Standing::Unknown,

@@ -18,11 +18,26 @@ const RANK_CONSTANT: f32 = 60.0;
 
 /// A gateway for each method, by name.
 pub fn arms(node: &Node) -> Vec<(&'static str, Gateway)> {
-    let only = |signal| node.retriever(Weights { signals: [(signal, 1.0)].into(), ..Weights::shipped() });
+    let only = |signal| {
+        node.retriever(Weights {
+            signals: [(signal, 1.0)].into(),
+            ..Weights::shipped()
+        })
+    };
     let (lexical, dense) = (only(Signal::Bm25), only(Signal::Cosine));
-    let fused = Arc::new(ReciprocalRankFusion { first: lexical.clone(), second: dense.clone() });
-    let with = |retriever: Arc<dyn Retriever>| Gateway { retriever, ..(*node.gateway).clone() };
-    vec![("bm25", with(lexical)), ("dense", with(dense)), ("rrf", with(fused))]
+    let fused = Arc::new(ReciprocalRankFusion {
+        first: lexical.clone(),
+        second: dense.clone(),
+    });
+    let with = |retriever: Arc<dyn Retriever>| Gateway {
+        retriever,
+        ..(*node.gateway).clone()
+    };
+    vec![
+        ("bm25", with(lexical)),
+        ("dense", with(dense)),
+        ("rrf", with(fused)),
+    ]
 }
 
 /// Two retrievers fused by rank.
@@ -54,7 +69,10 @@ fn fuse(lists: [Vec<Hit>; 2], k: usize) -> Vec<Hit> {
     }
     let mut hits = fused.into_values().collect::<Vec<_>>();
     hits.sort_by(|one, other| {
-        other.score.total_cmp(&one.score).then_with(|| one.turn.accepted.id.cmp(&other.turn.accepted.id))
+        other
+            .score
+            .total_cmp(&one.score)
+            .then_with(|| one.turn.accepted.id.cmp(&other.turn.accepted.id))
     });
     hits.truncate(k);
     hits

@@ -13,11 +13,11 @@ use memfleet_ports::retriever::Query;
 use memfleet_runtime::BoxError;
 use serde::Serialize;
 
-use crate::corpus::{accept, call};
 use super::latency::Latency;
 use super::process::{bytes_of_files, resident_memory};
 use super::synthetic::Conversation;
 use super::{Bench, deliver};
+use crate::corpus::{accept, call};
 
 /// Arguments.
 #[derive(Debug, Args)]
@@ -29,7 +29,7 @@ pub struct IngestArgs {
     #[arg(long, default_value_t = 200)]
     singles: usize,
     /// Write the report as JSON to this file
-    #[arg(long = "json", value_name = "OUT")]
+    #[arg(id = "json", long = "json", value_name = "OUT")]
     out: Option<PathBuf>,
 }
 
@@ -71,7 +71,10 @@ pub async fn run(args: &IngestArgs, model: &ModelDirectory, json: bool) -> Resul
     deliver(&report, args.out.as_ref(), json, || report.table())
 }
 
-fn word_pieces<'a>(model: &ModelDirectory, texts: impl Iterator<Item = &'a str>) -> Result<usize, BoxError> {
+fn word_pieces<'a>(
+    model: &ModelDirectory,
+    texts: impl Iterator<Item = &'a str>,
+) -> Result<usize, BoxError> {
     let encoder = model.load(std::num::NonZeroUsize::MIN)?;
     let texts = texts.collect::<Vec<_>>();
     let tokens = encoder.tokenize(&texts)?;
@@ -79,16 +82,44 @@ fn word_pieces<'a>(model: &ModelDirectory, texts: impl Iterator<Item = &'a str>)
 }
 
 /// From the call of `Remember` to the end of a search that found the turn.
-async fn singles(gateway: &Gateway, space: &SpaceId, conversation: &mut Conversation, count: usize) -> Result<Vec<Duration>, BoxError> {
+async fn singles(
+    gateway: &Gateway,
+    space: &SpaceId,
+    conversation: &mut Conversation,
+    count: usize,
+) -> Result<Vec<Duration>, BoxError> {
     let mut durations = Vec::with_capacity(count);
     for turn in conversation.turns(count) {
         let text = turn.content.text.clone();
         let begun = Instant::now();
-        let request = RememberRequest { space: space.clone(), turns: vec![turn], idempotency_key: None };
+        let request = RememberRequest {
+            space: space.clone(),
+            turns: vec![turn],
+            idempotency_key: None,
+        };
         let receipt = gateway.remember(&call(), request).await?;
-        let filter = TurnFilter { turns: vec![receipt.turns[0].id], ..TurnFilter::default() };
-        let query = Query { text, spaces: vec![space.clone()], filter, k: 1, neighbours: 0, now: None, explain: false };
-        let found = gateway.recall(&call(), RecallRequest { query, wait_for: vec![receipt.batch] }).await?;
+        let filter = TurnFilter {
+            turns: vec![receipt.turns[0].id],
+            ..TurnFilter::default()
+        };
+        let query = Query {
+            text,
+            spaces: vec![space.clone()],
+            filter,
+            k: 1,
+            neighbours: 0,
+            now: None,
+            explain: false,
+        };
+        let found = gateway
+            .recall(
+                &call(),
+                RecallRequest {
+                    query,
+                    wait_for: vec![receipt.batch],
+                },
+            )
+            .await?;
         durations.push(begun.elapsed());
         if found.hits.len() != 1 {
             return Err("a turn that was remembered was not found".into());
@@ -100,10 +131,22 @@ async fn singles(gateway: &Gateway, space: &SpaceId, conversation: &mut Conversa
 impl Report {
     fn table(&self) -> String {
         [
-            format!("bulk import           {:>10.0} turns/s ({} turns, {:.0} word pieces/s)", self.turns_per_second, self.turns, self.word_pieces_per_second),
-            format!("remember → searchable {:>10.1} ms p50, {:.1} ms p95", self.searchable_ms.p50, self.searchable_ms.p95),
-            format!("on disk               {:>10.0} bytes a turn", self.bytes_on_disk_per_turn),
-            format!("resident memory       {:>10.0} MiB", self.resident_memory_mib),
+            format!(
+                "bulk import           {:>10.0} turns/s ({} turns, {:.0} word pieces/s)",
+                self.turns_per_second, self.turns, self.word_pieces_per_second
+            ),
+            format!(
+                "remember → searchable {:>10.1} ms p50, {:.1} ms p95",
+                self.searchable_ms.p50, self.searchable_ms.p95
+            ),
+            format!(
+                "on disk               {:>10.0} bytes a turn",
+                self.bytes_on_disk_per_turn
+            ),
+            format!(
+                "resident memory       {:>10.0} MiB",
+                self.resident_memory_mib
+            ),
         ]
         .join("\n")
     }

@@ -97,15 +97,25 @@ impl Sums {
 impl Report {
     /// A table a file, a line a method or category.
     pub fn table(&self) -> String {
-        self.files.iter().map(FileReport::table).collect::<Vec<_>>().join("\n")
+        self.files
+            .iter()
+            .map(FileReport::table)
+            .collect::<Vec<_>>()
+            .join("\n")
     }
 }
 
 impl FileReport {
     fn table(&self) -> String {
         let mut lines = vec![
-            format!("{}: {} conversations, {} turns, {} questions", self.file, self.conversations, self.turns, self.figures.questions),
-            format!("{:<28}{:>6}{:>8}{:>8}{:>8}{:>9}{:>9}{:>9}", "", "n", "r@10", "r@100", "cov@10", "cov@300t", "cov@1kt", "+excerpt"),
+            format!(
+                "{}: {} conversations, {} turns, {} questions",
+                self.file, self.conversations, self.turns, self.figures.questions
+            ),
+            format!(
+                "{:<28}{:>6}{:>8}{:>8}{:>8}{:>9}{:>9}{:>9}",
+                "", "n", "r@10", "r@100", "cov@10", "cov@300t", "cov@1kt", "+excerpt"
+            ),
         ];
         lines.extend(self.figures.lines(""));
         if let Some(pooled) = &self.pooled {
@@ -119,14 +129,21 @@ impl FileReport {
 impl Figures {
     fn lines(&self, prefix: &str) -> Vec<String> {
         let mut lines = vec![self.all.line(&format!("{prefix}memfleet"), self.questions)];
-        lines.extend(self.arms.iter().map(|(name, arm)| arm.line(&format!("{prefix}{name}"), self.questions)));
         lines.extend(
-            self.by_category
+            self.arms
                 .iter()
-                .map(|(name, category)| category.measures.line(&format!("{prefix}  {name}"), category.questions)),
+                .map(|(name, arm)| arm.line(&format!("{prefix}{name}"), self.questions)),
         );
+        lines.extend(self.by_category.iter().map(|(name, category)| {
+            category
+                .measures
+                .line(&format!("{prefix}  {name}"), category.questions)
+        }));
         let latency = self.latency_ms;
-        lines.push(format!("{prefix}latency ms: p50 {:.1}, p95 {:.1}, p99 {:.1}", latency.p50, latency.p95, latency.p99));
+        lines.push(format!(
+            "{prefix}latency ms: p50 {:.1}, p95 {:.1}, p99 {:.1}",
+            latency.p50, latency.p95, latency.p99
+        ));
         lines
     }
 }

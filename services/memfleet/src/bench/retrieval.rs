@@ -17,10 +17,10 @@ use memfleet_ports::retriever::Query;
 use memfleet_runtime::BoxError;
 
 use super::arms::arms;
-use crate::corpus::{Corpus, call};
 use super::latency::Latency;
-use super::report::{CategoryFigures, FileReport, Figures, Measures, Report, Sums};
+use super::report::{CategoryFigures, Figures, FileReport, Measures, Report, Sums};
 use super::{Bench, deliver};
+use crate::corpus::{Corpus, call};
 
 /// Budgets of the block, in tokens of `TOKENIZER`.
 const BUDGETS: [u32; 5] = [300, 500, 1000, 2000, 4000];
@@ -43,7 +43,7 @@ pub struct RetrievalArgs {
     #[arg(long)]
     arms: bool,
     /// Write the report as JSON to this file
-    #[arg(long = "json", value_name = "OUT")]
+    #[arg(id = "json", long = "json", value_name = "OUT")]
     out: Option<PathBuf>,
 }
 
@@ -52,7 +52,11 @@ pub async fn run(args: RetrievalArgs, model: &ModelDirectory, json: bool) -> Res
     let mut files = Vec::with_capacity(args.files.len());
     for path in &args.files {
         let dataset = Dataset::load(path)?;
-        let singly = dataset.conversations.iter().map(std::slice::from_ref).collect::<Vec<_>>();
+        let singly = dataset
+            .conversations
+            .iter()
+            .map(std::slice::from_ref)
+            .collect::<Vec<_>>();
         let figures = measure(model, &singly, args.arms).await?;
         let pooled = match args.pooled {
             true => Some(measure(model, &[&dataset.conversations], args.arms).await?),
@@ -71,19 +75,33 @@ pub async fn run(args: RetrievalArgs, model: &ModelDirectory, json: bool) -> Res
 }
 
 /// Everything about one way to lay conversations out in spaces.
-async fn measure(model: &ModelDirectory, layout: &[&[Conversation]], with_arms: bool) -> Result<Figures, BoxError> {
+async fn measure(
+    model: &ModelDirectory,
+    layout: &[&[Conversation]],
+    with_arms: bool,
+) -> Result<Figures, BoxError> {
     let bench = Bench::start(model).await?;
     let mut corpora = Vec::with_capacity(layout.len());
     let progress = progress("remembering", layout.len());
     for (number, conversations) in layout.iter().enumerate() {
-        corpora.push(Corpus::remember(&bench.node.gateway, &format!("space-{number}"), conversations).await?);
+        corpora.push(
+            Corpus::remember(
+                &bench.node.gateway,
+                &format!("space-{number}"),
+                conversations,
+            )
+            .await?,
+        );
         progress.inc(1);
     }
     let ours = Method::run("memfleet", &bench.node.gateway, &corpora).await?;
     let mut others = BTreeMap::new();
     if with_arms {
         for (name, gateway) in arms(&bench.node) {
-            others.insert(name, Method::run(name, &gateway, &corpora).await?.measures());
+            others.insert(
+                name,
+                Method::run(name, &gateway, &corpora).await?.measures(),
+            );
         }
     }
     bench.stop().await;
@@ -101,7 +119,10 @@ struct Method {
 impl Method {
     async fn run(name: &str, gateway: &Gateway, corpora: &[Corpus]) -> Result<Self, BoxError> {
         let mut method = Self::default();
-        let progress = progress(name, corpora.iter().map(|corpus| corpus.questions.len()).sum());
+        let progress = progress(
+            name,
+            corpora.iter().map(|corpus| corpus.questions.len()).sum(),
+        );
         for corpus in corpora {
             for question in &corpus.questions {
                 method.ask(gateway, corpus, question).await?;
@@ -111,22 +132,53 @@ impl Method {
         Ok(method)
     }
 
-    async fn ask(&mut self, gateway: &Gateway, corpus: &Corpus, question: &Question) -> Result<(), BoxError> {
+    async fn ask(
+        &mut self,
+        gateway: &Gateway,
+        corpus: &Corpus,
+        question: &Question,
+    ) -> Result<(), BoxError> {
         let begun = Instant::now();
-        let found = gateway.recall(&call(), RecallRequest { query: query(corpus, question, DEPTH), wait_for: Vec::new() }).await?;
+        let found = gateway
+            .recall(
+                &call(),
+                RecallRequest {
+                    query: query(corpus, question, DEPTH),
+                    wait_for: Vec::new(),
+                },
+            )
+            .await?;
         self.durations.push(begun.elapsed());
         let place = |id: &TurnId| corpus.places.get(id).copied();
-        let ranked = found.hits.iter().filter_map(|hit| place(&hit.turn.accepted.id)).collect::<Vec<_>>();
+        let ranked = found
+            .hits
+            .iter()
+            .filter_map(|hit| place(&hit.turn.accepted.id))
+            .collect::<Vec<_>>();
         let evidence = question.evidence.iter().copied().collect::<HashSet<_>>();
         let (mut whole, mut excerpts) = (Vec::new(), Vec::new());
         for budget in BUDGETS {
             for (with_excerpts, shares) in [(false, &mut whole), (true, &mut excerpts)] {
-                let block = gateway.assemble(&call(), request(corpus, question, budget, with_excerpts)).await?;
-                let shown = block.items.iter().filter_map(|item| place(&item.turn)).collect::<HashSet<_>>();
-                shares.push((budget as usize, f64::from(u8::from(evidence.is_subset(&shown)))));
+                let block = gateway
+                    .assemble(&call(), request(corpus, question, budget, with_excerpts))
+                    .await?;
+                let shown = block
+                    .items
+                    .iter()
+                    .filter_map(|item| place(&item.turn))
+                    .collect::<HashSet<_>>();
+                shares.push((
+                    budget as usize,
+                    f64::from(u8::from(evidence.is_subset(&shown))),
+                ));
             }
         }
-        for sums in [&mut self.all, self.by_category.entry(question.category.clone()).or_default()] {
+        for sums in [
+            &mut self.all,
+            self.by_category
+                .entry(question.category.clone())
+                .or_default(),
+        ] {
             sums.ranked.add(question, &ranked);
             sums.whole.add(whole.iter().copied());
             sums.excerpts.add(excerpts.iter().copied());
@@ -139,11 +191,18 @@ impl Method {
     }
 
     fn figures(self, arms: BTreeMap<&'static str, Measures>) -> Figures {
-        let category = |sums: &Sums| CategoryFigures { questions: sums.whole.questions(), measures: sums.measures() };
+        let category = |sums: &Sums| CategoryFigures {
+            questions: sums.whole.questions(),
+            measures: sums.measures(),
+        };
         Figures {
             questions: self.all.whole.questions(),
             all: self.measures(),
-            by_category: self.by_category.iter().map(|(name, sums)| (name.clone(), category(sums))).collect(),
+            by_category: self
+                .by_category
+                .iter()
+                .map(|(name, sums)| (name.clone(), category(sums)))
+                .collect(),
             latency_ms: Latency::of(self.durations),
             arms,
         }
@@ -162,7 +221,12 @@ fn query(corpus: &Corpus, question: &Question, k: u32) -> Query {
     }
 }
 
-fn request(corpus: &Corpus, question: &Question, budget_tokens: u32, excerpts: bool) -> AssembleRequest {
+fn request(
+    corpus: &Corpus,
+    question: &Question,
+    budget_tokens: u32,
+    excerpts: bool,
+) -> AssembleRequest {
     AssembleRequest {
         query: query(corpus, question, BLOCK_CANDIDATES),
         budget_tokens,
@@ -177,5 +241,7 @@ fn request(corpus: &Corpus, question: &Question, budget_tokens: u32, excerpts: b
 /// A bar on the terminal; silent elsewhere.
 fn progress(name: &str, length: usize) -> ProgressBar {
     let style = ProgressStyle::with_template("{msg:12} {bar:40} {pos}/{len} {per_sec} {eta}");
-    ProgressBar::new(length as u64).with_message(name.to_owned()).with_style(style.expect("the template is well formed"))
+    ProgressBar::new(length as u64)
+        .with_message(name.to_owned())
+        .with_style(style.expect("the template is well formed"))
 }

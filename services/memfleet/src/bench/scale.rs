@@ -13,11 +13,11 @@ use memfleet_ports::retriever::Query;
 use memfleet_runtime::BoxError;
 use serde::Serialize;
 
-use crate::corpus::{accept, call};
 use super::latency::Latency;
 use super::process::{bytes_of_files, resident_memory};
 use super::synthetic::Conversation;
 use super::{Bench, deliver};
+use crate::corpus::{accept, call};
 
 /// Arguments.
 #[derive(Debug, Args)]
@@ -32,7 +32,7 @@ pub struct ScaleArgs {
     #[arg(long, default_value_t = 100)]
     warm_up: usize,
     /// Write the report as JSON to this file
-    #[arg(long = "json", value_name = "OUT")]
+    #[arg(id = "json", long = "json", value_name = "OUT")]
     out: Option<PathBuf>,
 }
 
@@ -57,7 +57,12 @@ pub async fn run(args: &ScaleArgs, model: &ModelDirectory, json: bool) -> Result
     let mut conversation = Conversation::new(1);
     let (mut stored, mut sizes) = (0, Vec::new());
     for &turns in &args.turns {
-        accept(&gateway, &space, conversation.turns(turns.saturating_sub(stored))).await?;
+        accept(
+            &gateway,
+            &space,
+            conversation.turns(turns.saturating_sub(stored)),
+        )
+        .await?;
         stored = stored.max(turns);
         search(&gateway, &space, &mut conversation, args.warm_up).await?;
         let durations = search(&gateway, &space, &mut conversation, args.queries).await?;
@@ -74,7 +79,12 @@ pub async fn run(args: &ScaleArgs, model: &ModelDirectory, json: bool) -> Result
     deliver(&report, args.out.as_ref(), json, || report.table())
 }
 
-async fn search(gateway: &Gateway, space: &SpaceId, conversation: &mut Conversation, count: usize) -> Result<Vec<Duration>, BoxError> {
+async fn search(
+    gateway: &Gateway,
+    space: &SpaceId,
+    conversation: &mut Conversation,
+    count: usize,
+) -> Result<Vec<Duration>, BoxError> {
     let mut durations = Vec::with_capacity(count);
     for _ in 0..count {
         let query = Query {
@@ -87,7 +97,15 @@ async fn search(gateway: &Gateway, space: &SpaceId, conversation: &mut Conversat
             explain: false,
         };
         let begun = Instant::now();
-        gateway.recall(&call(), RecallRequest { query, wait_for: Vec::new() }).await?;
+        gateway
+            .recall(
+                &call(),
+                RecallRequest {
+                    query,
+                    wait_for: Vec::new(),
+                },
+            )
+            .await?;
         durations.push(begun.elapsed());
     }
     Ok(durations)
@@ -95,12 +113,20 @@ async fn search(gateway: &Gateway, space: &SpaceId, conversation: &mut Conversat
 
 impl Report {
     fn table(&self) -> String {
-        let mut lines = vec![format!("{:>9}{:>10}{:>10}{:>10}{:>12}{:>14}", "turns", "p50 ms", "p95 ms", "p99 ms", "memory MiB", "disk B/turn")];
+        let mut lines = vec![format!(
+            "{:>9}{:>10}{:>10}{:>10}{:>12}{:>14}",
+            "turns", "p50 ms", "p95 ms", "p99 ms", "memory MiB", "disk B/turn"
+        )];
         lines.extend(self.sizes.iter().map(|size| {
             let latency = size.latency_ms;
             format!(
                 "{:>9}{:>10.1}{:>10.1}{:>10.1}{:>12.0}{:>14.0}",
-                size.turns, latency.p50, latency.p95, latency.p99, size.resident_memory_mib, size.bytes_on_disk_per_turn
+                size.turns,
+                latency.p50,
+                latency.p95,
+                latency.p99,
+                size.resident_memory_mib,
+                size.bytes_on_disk_per_turn
             )
         }));
         lines.join("\n")

@@ -12,12 +12,14 @@ use rand::{Rng, SeedableRng};
 /// Turns a session.
 const SESSION: usize = 20;
 const SYLLABLES: [&str; 20] = [
-    "ba", "den", "ko", "lim", "ra", "sto", "ven", "mi", "tor", "fel", "ga", "pis", "nu", "wer", "cha", "lo", "bri", "dus", "ken", "ja",
+    "ba", "den", "ko", "lim", "ra", "sto", "ven", "mi", "tor", "fel", "ga", "pis", "nu", "wer",
+    "cha", "lo", "bri", "dus", "ken", "ja",
 ];
 const COMMON: [&str; 40] = [
-    "the", "a", "and", "to", "of", "in", "we", "it", "was", "my", "for", "with", "that", "you", "about", "went", "really", "had",
-    "this", "on", "at", "have", "so", "they", "time", "last", "week", "good", "new", "work", "home", "friend", "today", "but",
-    "love", "think", "some", "from", "day", "next",
+    "the", "a", "and", "to", "of", "in", "we", "it", "was", "my", "for", "with", "that", "you",
+    "about", "went", "really", "had", "this", "on", "at", "have", "so", "they", "time", "last",
+    "week", "good", "new", "work", "home", "friend", "today", "but", "love", "think", "some",
+    "from", "day", "next",
 ];
 
 /// An endless conversation.
@@ -32,9 +34,19 @@ impl Conversation {
     /// The conversation of a seed.
     pub fn new(seed: u64) -> Self {
         let mut random = StdRng::seed_from_u64(seed);
-        let word = |random: &mut StdRng| (0..random.random_range(2..4)).filter_map(|_| SYLLABLES.choose(random)).copied().collect();
+        let word = |random: &mut StdRng| {
+            (0..random.random_range(2..4))
+                .filter_map(|_| SYLLABLES.choose(random))
+                .copied()
+                .collect()
+        };
         let words = (0..8_000).map(|_| word(&mut random)).collect();
-        Self { random, words, said: 0, start: Timestamp::UNIX_EPOCH + TimeDelta::days(19_000) }
+        Self {
+            random,
+            words,
+            said: 0,
+            start: Timestamp::UNIX_EPOCH + TimeDelta::days(19_000),
+        }
     }
 
     /// The next turns.
@@ -60,7 +72,10 @@ impl Conversation {
             external_id: None,
             speaker: Speaker::new(if even { "Ada" } else { "Ben" }).expect("a short name"),
             role: Role::User,
-            content: Content { text: words.join(" ") + ".", media: Vec::new() },
+            content: Content {
+                text: words.join(" ") + ".",
+                media: Vec::new(),
+            },
             event_time: Some(self.start + TimeDelta::minutes(minutes)),
             metadata: Metadata::new(),
             trust: Trust::User,

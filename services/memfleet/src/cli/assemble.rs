@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::Handle;
 use super::exit::{Error, Exit};
 use super::recall::SearchArgs;
-use crate::output::{Output, count};
+use crate::output::{Output, count, decimal};
 
 /// Render the memory that belongs in a prompt
 #[derive(Debug, Args)]
@@ -62,7 +62,7 @@ fn to_json(assembled: &Assembled) -> Value {
         json!({
             "space": item.space,
             "turn": item.turn,
-            "score": item.score,
+            "score": decimal(item.score),
             "tokens": item.tokens,
             "excerpt": item.excerpt,
         })
@@ -86,6 +86,12 @@ pub fn summary(assembled: &Assembled, budget: u32) -> String {
         assembled.tokens,
         assembled.left_out
     );
-    let missing = assembled.degraded.iter().map(|missing| format!("incomplete: {missing}"));
-    std::iter::once(first).chain(missing).collect::<Vec<_>>().join("\n")
+    let missing = assembled
+        .degraded
+        .iter()
+        .map(|missing| format!("incomplete: {missing}"));
+    std::iter::once(first)
+        .chain(missing)
+        .collect::<Vec<_>>()
+        .join("\n")
 }

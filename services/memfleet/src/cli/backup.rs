@@ -24,20 +24,35 @@ pub struct BackupArgs {
 /// Runs the command.
 pub async fn run(args: BackupArgs, store: &Store, output: &mut Output) -> Result<Exit, Error> {
     let from = args.from.or_else(|| store.path()).ok_or_else(|| {
-        Error::Usage(format!("store.url `{}` is no database file; name one with --from", store.url))
+        Error::Usage(format!(
+            "store.url `{}` is no database file; name one with --from",
+            store.url
+        ))
     })?;
     if args.to.exists() {
-        return Err(Error::Refused(format!("{} exists already; backups never overwrite", args.to.display())));
+        return Err(Error::Refused(format!(
+            "{} exists already; backups never overwrite",
+            args.to.display()
+        )));
     }
     // Opening would create what is not there.
     std::fs::metadata(&from).map_err(Error::file(&from))?;
-    let store = SqliteStore::open(&from, Options::default()).await.map_err(BoxError::from)?;
+    let store = SqliteStore::open(&from, Options::default())
+        .await
+        .map_err(BoxError::from)?;
     store.backup(&args.to).await.map_err(BoxError::from)?;
-    let bytes = std::fs::metadata(&args.to).map_err(Error::file(&args.to))?.len();
+    let bytes = std::fs::metadata(&args.to)
+        .map_err(Error::file(&args.to))?
+        .len();
     output.answer(
         || json!({ "from": from, "to": args.to, "bytes": bytes }),
         |palette| {
-            format!("{}  {} ({})", palette.strong("copied"), args.to.display(), size(bytes))
+            format!(
+                "{}  {} ({})",
+                palette.strong("copied"),
+                args.to.display(),
+                size(bytes)
+            )
         },
     )?;
     Ok(Exit::Done)

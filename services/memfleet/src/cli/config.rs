@@ -11,7 +11,12 @@ use crate::config::NodeConfig;
 use crate::output::Output;
 
 /// Variables that begin like a configuration key and mean something else.
-const RESERVED: [&str; 4] = ["MEMFLEET_SERVER", "MEMFLEET_API_KEY", "MEMFLEET_CONFIG", "MEMFLEET_MODELS"];
+const RESERVED: [&str; 4] = [
+    "MEMFLEET_SERVER",
+    "MEMFLEET_API_KEY",
+    "MEMFLEET_CONFIG",
+    "MEMFLEET_MODELS",
+];
 
 /// Check or show the configuration of a node
 #[derive(Debug, Args)]
@@ -30,8 +35,12 @@ enum ConfigCommand {
 
 /// Loads the configuration of a node: defaults, file, environment, `flags`.
 pub fn load(global: &Global, flags: &impl Serialize) -> Result<Loaded<NodeConfig>, Error> {
-    let loader = Loader::from_process().file(global.config.clone()).flags(flags);
-    let loader = RESERVED.iter().fold(loader, |loader, variable| loader.reserve(variable));
+    let loader = Loader::from_process()
+        .file(global.config.clone())
+        .flags(flags);
+    let loader = RESERVED
+        .iter()
+        .fold(loader, |loader, variable| loader.reserve(variable));
     Ok(loader.load()?)
 }
 
@@ -41,13 +50,18 @@ pub fn run(args: &ConfigArgs, global: &Global, output: &mut Output) -> Result<Ex
     let file = loaded.file.as_deref();
     match args.command {
         ConfigCommand::Check => {
-            let source = file.map_or_else(|| "no file, defaults and environment".to_owned(), |file| file.display().to_string());
+            let source = file.map_or_else(
+                || "no file, defaults and environment".to_owned(),
+                |file| file.display().to_string(),
+            );
             output.answer(
                 || json!({ "file": file, "problems": [] }),
                 |palette| format!("{}  ({source})", palette.good("the configuration is sound")),
             )?;
         }
-        ConfigCommand::Show => output.answer(|| json!(loaded.config), |_| to_toml(&loaded.config))?,
+        ConfigCommand::Show => {
+            output.answer(|| json!(loaded.config), |_| to_toml(&loaded.config))?
+        }
     }
     Ok(Exit::Done)
 }

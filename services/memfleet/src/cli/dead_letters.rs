@@ -36,15 +36,31 @@ enum DeadLettersCommand {
 }
 
 /// Runs the command.
-pub async fn run(args: DeadLettersArgs, handle: &Handle, output: &mut Output) -> Result<Exit, Error> {
+pub async fn run(
+    args: DeadLettersArgs,
+    handle: &Handle,
+    output: &mut Output,
+) -> Result<Exit, Error> {
     match args.command {
         DeadLettersCommand::List { space } => {
-            let letters = every(async |page| handle.maintenance.dead_letters(&handle.call(), &space, page).await).await?;
+            let letters = every(async |page| {
+                handle
+                    .maintenance
+                    .dead_letters(&handle.call(), &space, page)
+                    .await
+            })
+            .await?;
             output.list(&letters, to_json, |palette| human(&letters, palette))?;
         }
         DeadLettersCommand::Replay { space, positions } => {
-            let replayed = handle.maintenance.replay(&handle.call(), &space, &positions).await?;
-            output.answer(|| json!({ "replayed": replayed }), |_| format!("{} queued again", count(replayed, "write")))?;
+            let replayed = handle
+                .maintenance
+                .replay(&handle.call(), &space, &positions)
+                .await?;
+            output.answer(
+                || json!({ "replayed": replayed }),
+                |_| format!("{} queued again", count(replayed, "write")),
+            )?;
         }
     }
     Ok(Exit::Done)

@@ -33,20 +33,34 @@ pub struct DemoArgs {}
 
 /// Runs the demo.
 pub async fn run(_args: DemoArgs, configured: &Model, output: &mut Output) -> Result<Exit, Error> {
-    telemetry::init(&telemetry::Options { level: "warn".to_owned(), ..Default::default() }).map_err(BoxError::from)?;
+    telemetry::init(&telemetry::Options {
+        level: "warn".to_owned(),
+        ..Default::default()
+    })
+    .map_err(BoxError::from)?;
     let model = model(configured)?;
     let directory = tempfile::tempdir().map_err(BoxError::from)?;
     let begun = Instant::now();
     let node = Node::open(&temporary(directory.path()), &model).await?;
     let workers = node.run_in_background();
-    step(output, "1", &format!("a node with {} started in {}", model.manifest().name, milliseconds(begun)))?;
+    step(
+        output,
+        "1",
+        &format!(
+            "a node with {} started in {}",
+            model.manifest().name,
+            milliseconds(begun)
+        ),
+    )?;
     let corpus = remember(&node, output).await?;
     let tenant = TenantId::new(DEFAULT_TENANT).expect("the default tenant has a valid name");
     let handle = Handle::new(node.gateway.clone(), tenant, Some(Duration::from_secs(60)));
     recall(&handle, &corpus, output).await?;
     assemble(&handle, &corpus, output).await?;
     workers.stop().await;
-    output.text("\nNext: `memfleet up` starts a node that stays; README.md shows how to talk to it.")?;
+    output.text(
+        "\nNext: `memfleet up` starts a node that stays; README.md shows how to talk to it.",
+    )?;
     Ok(Exit::Done)
 }
 
@@ -55,21 +69,38 @@ async fn remember(node: &Node, output: &mut Output) -> Result<Corpus, Error> {
     let begun = Instant::now();
     let corpus = Corpus::remember(&node.gateway, "demo", &sample.conversations).await?;
     let turns = sample.turns();
-    step(output, "2", &format!("remembered {turns} turns of a year, searchable after {}", milliseconds(begun)))?;
+    step(
+        output,
+        "2",
+        &format!(
+            "remembered {turns} turns of a year, searchable after {}",
+            milliseconds(begun)
+        ),
+    )?;
     Ok(corpus)
 }
 
 /// Asks the sample's questions and marks the turns that hold the answer.
 async fn recall(handle: &Handle, corpus: &Corpus, output: &mut Output) -> Result<(), Error> {
-    step(output, "3", "recall: the best turns for each question; * marks those that hold the answer")?;
+    step(
+        output,
+        "3",
+        "recall: the best turns for each question; * marks those that hold the answer",
+    )?;
     for question in &corpus.questions {
         let begun = Instant::now();
-        let request = RecallRequest { query: query(corpus, question, SHOWN), wait_for: Vec::new() };
+        let request = RecallRequest {
+            query: query(corpus, question, SHOWN),
+            wait_for: Vec::new(),
+        };
         let found = handle.memory.recall(&handle.call(), request).await?;
         let title = format!("\n   {}  ({})", question.text, milliseconds(begun));
         output.answer(|| question.text.clone(), |palette| palette.strong(&title))?;
         for hit in &found.hits {
-            let answers = corpus.places.get(&hit.turn.accepted.id).is_some_and(|place| question.evidence.contains(place));
+            let answers = corpus
+                .places
+                .get(&hit.turn.accepted.id)
+                .is_some_and(|place| question.evidence.contains(place));
             output.answer(|| hit.score, |palette| line(hit, answers, palette))?;
         }
     }
@@ -77,7 +108,9 @@ async fn recall(handle: &Handle, corpus: &Corpus, output: &mut Output) -> Result
 }
 
 async fn assemble(handle: &Handle, corpus: &Corpus, output: &mut Output) -> Result<(), Error> {
-    let Some(question) = corpus.questions.first() else { return Ok(()) };
+    let Some(question) = corpus.questions.first() else {
+        return Ok(());
+    };
     let begun = Instant::now();
     let request = AssembleRequest {
         query: query(corpus, question, 50),
@@ -114,13 +147,20 @@ fn query(corpus: &Corpus, question: &Question, k: u32) -> Query {
 }
 
 fn step(output: &mut Output, number: &str, what: &str) -> Result<(), Error> {
-    output.answer(|| what.to_owned(), |palette| format!("{}  {what}", palette.good(number)))?;
+    output.answer(
+        || what.to_owned(),
+        |palette| format!("{}  {what}", palette.good(number)),
+    )?;
     Ok(output.flush()?)
 }
 
 fn line(hit: &Hit, answers: bool, palette: Palette) -> String {
     let turn = &hit.turn.accepted;
-    let mark = if answers { palette.good("*") } else { " ".to_owned() };
+    let mark = if answers {
+        palette.good("*")
+    } else {
+        " ".to_owned()
+    };
     let day = turn.event_time.map(time).unwrap_or_default();
     let text = printable(&turn.content.searchable_text()).replace('\n', " ");
     let text: String = text.chars().take(110).collect();

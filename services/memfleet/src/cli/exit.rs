@@ -40,7 +40,9 @@ impl From<FaultKind> for Exit {
             FaultKind::InvalidArgument => Self::Usage,
             FaultKind::NotFound => Self::NotFound,
             FaultKind::AlreadyExists | FaultKind::FailedPrecondition => Self::Refused,
-            FaultKind::ResourceExhausted | FaultKind::Unavailable | FaultKind::DeadlineExceeded => Self::Unavailable,
+            FaultKind::ResourceExhausted | FaultKind::Unavailable | FaultKind::DeadlineExceeded => {
+                Self::Unavailable
+            }
             FaultKind::Unauthenticated | FaultKind::PermissionDenied => Self::Denied,
             FaultKind::DataLoss | FaultKind::Internal => Self::Failed,
         }
@@ -110,7 +112,9 @@ impl Error {
     }
 
     fn to_line(&self) -> String {
-        let Self::Fault(fault) = self else { return self.to_string() };
+        let Self::Fault(fault) = self else {
+            return self.to_string();
+        };
         match hint(fault) {
             Some(hint) => format!("{fault} ({}); {hint}", fault.reason),
             None => format!("{fault} ({})", fault.reason),
@@ -138,7 +142,9 @@ fn hint(fault: &Fault) -> Option<String> {
         return Some("start one with `memfleet up`, or name another with --server".to_owned());
     }
     Some(match fault.kind {
-        FaultKind::NotFound => "`memfleet spaces` lists what is there".to_owned(),
+        FaultKind::NotFound if fault.message.starts_with("space") => {
+            "`memfleet spaces` lists what is there".to_owned()
+        }
         FaultKind::ResourceExhausted | FaultKind::Unavailable => match fault.retry_after {
             Some(wait) => format!("try again in {}", config::HumanDuration::from(wait)),
             None => "try again later".to_owned(),
@@ -175,16 +181,30 @@ mod tests {
 
     #[test]
     fn the_line_names_field_reason_and_fix() {
-        let fault = Fault::new(FaultKind::ResourceExhausted, "QUEUE_FULL", "9 turns are waiting")
-            .retry_after(Duration::from_secs(2));
-        assert_eq!(Error::from(fault).to_line(), "9 turns are waiting (QUEUE_FULL); try again in 2s");
+        let fault = Fault::new(
+            FaultKind::ResourceExhausted,
+            "QUEUE_FULL",
+            "9 turns are waiting",
+        )
+        .retry_after(Duration::from_secs(2));
+        assert_eq!(
+            Error::from(fault).to_line(),
+            "9 turns are waiting (QUEUE_FULL); try again in 2s"
+        );
         let fault = Fault::invalid("k", "must be at least 1");
-        assert_eq!(Error::from(fault).to_line(), "k: must be at least 1 (INVALID_FIELD)");
+        assert_eq!(
+            Error::from(fault).to_line(),
+            "k: must be at least 1 (INVALID_FIELD)"
+        );
     }
 
     #[test]
     fn a_node_that_is_not_there_can_be_started() {
-        let fault = Fault::new(FaultKind::Unavailable, "CONNECTION_FAILED", "no memfleet node answers at http://[::1]:1");
+        let fault = Fault::new(
+            FaultKind::Unavailable,
+            "CONNECTION_FAILED",
+            "no memfleet node answers at http://[::1]:1",
+        );
         let error = Error::from(fault);
         assert!(error.to_line().contains("`memfleet up`"));
         assert_eq!(error.exit(), Exit::Unavailable);
@@ -210,7 +230,10 @@ mod tests {
             Exit::Unavailable,
             Exit::Denied,
         ] {
-            assert!(documentation.contains(&format!("| {} | `{exit:?}` |", exit as u8)), "{exit:?}");
+            assert!(
+                documentation.contains(&format!("| {} | `{exit:?}` |", exit as u8)),
+                "{exit:?}"
+            );
         }
     }
 }

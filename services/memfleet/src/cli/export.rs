@@ -32,7 +32,10 @@ pub struct ExportArgs {
 /// Runs the command.
 pub async fn run(args: ExportArgs, handle: &Handle, output: &mut Output) -> Result<Exit, Error> {
     let filter = args.selection.seen(args.view);
-    let mut records = handle.memory.export(&handle.long_call(), &args.space, &filter).await?;
+    let mut records = handle
+        .memory
+        .export(&handle.long_call(), &args.space, &filter)
+        .await?;
     let Some(path) = args.output else {
         while let Some(record) = records.try_next().await? {
             output.text(&jsonl::write(&record))?;

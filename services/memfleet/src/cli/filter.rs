@@ -1,10 +1,10 @@
 //! Arguments that choose turns, shared by every command that reads or forgets.
 
 use clap::Args;
+use memfleet_domain::Timestamp;
 use memfleet_domain::ids::{SessionId, Speaker, TurnId};
 use memfleet_domain::time::{AsOf, TimeRange};
 use memfleet_domain::turn::Role;
-use memfleet_domain::Timestamp;
 use memfleet_ports::filter::TurnFilter;
 
 use super::values;
@@ -62,7 +62,10 @@ impl Selection {
             sessions: self.sessions,
             speakers: self.speakers,
             roles: self.roles,
-            time: TimeRange { start: self.after, end: self.before },
+            time: TimeRange {
+                start: self.after,
+                end: self.before,
+            },
             metadata: self.labels,
             ..TurnFilter::default()
         }
@@ -72,7 +75,10 @@ impl Selection {
     pub fn seen(self, view: View) -> TurnFilter {
         TurnFilter {
             excluded_sessions: view.excluded_sessions,
-            as_of: AsOf { known_at: view.as_of, happened_by: view.happened_by },
+            as_of: AsOf {
+                known_at: view.as_of,
+                happened_by: view.happened_by,
+            },
             include_replaced: view.include_replaced,
             ..self.filter()
         }
@@ -106,8 +112,24 @@ mod tests {
     #[test]
     fn every_argument_becomes_a_condition() {
         let filter = filter(&[
-            "--session", "s1", "--session", "s2", "--not-session", "s3", "--speaker", "Noor", "--role", "tool",
-            "--after", "2025-01-01", "--before", "2025-02-01", "--label", "a=b", "--as-of", "2025-03-01",
+            "--session",
+            "s1",
+            "--session",
+            "s2",
+            "--not-session",
+            "s3",
+            "--speaker",
+            "Noor",
+            "--role",
+            "tool",
+            "--after",
+            "2025-01-01",
+            "--before",
+            "2025-02-01",
+            "--label",
+            "a=b",
+            "--as-of",
+            "2025-03-01",
         ]);
         assert_eq!(filter.sessions.len(), 2);
         assert_eq!(filter.excluded_sessions[0].as_str(), "s3");

@@ -39,8 +39,16 @@ pub async fn run(args: ForgetArgs, handle: &Handle, output: &mut Output) -> Resu
             "say which turns to forget (--session, --speaker, --after, …), or --everything, not both and not neither".to_owned(),
         ));
     }
-    let request = ForgetRequest { space: args.space, filter, everything: args.everything, dry_run: true };
-    let plan = handle.memory.forget(&handle.long_call(), request.clone()).await?;
+    let request = ForgetRequest {
+        space: args.space,
+        filter,
+        everything: args.everything,
+        dry_run: true,
+    };
+    let plan = handle
+        .memory
+        .forget(&handle.long_call(), request.clone())
+        .await?;
     let empty = plan.erased == memfleet_ports::erasure::Erased::default();
     if args.dry_run || empty {
         output.answer(|| to_json(&plan), |palette| human(&plan, palette))?;
@@ -50,7 +58,16 @@ pub async fn run(args: ForgetArgs, handle: &Handle, output: &mut Output) -> Resu
         eprintln!("{}", human(&plan, Palette::default()));
         confirm(io::stdin().is_terminal(), &mut io::stdin().lock())?;
     }
-    let receipt = handle.memory.forget(&handle.long_call(), ForgetRequest { dry_run: false, ..request }).await?;
+    let receipt = handle
+        .memory
+        .forget(
+            &handle.long_call(),
+            ForgetRequest {
+                dry_run: false,
+                ..request
+            },
+        )
+        .await?;
     output.answer(|| to_json(&receipt), |palette| human(&receipt, palette))?;
     Ok(Exit::Done)
 }
@@ -58,7 +75,9 @@ pub async fn run(args: ForgetArgs, handle: &Handle, output: &mut Output) -> Resu
 /// Asks a person; without one only `--yes` will do.
 fn confirm(terminal: bool, answers: &mut impl BufRead) -> Result<(), Error> {
     if !terminal {
-        return Err(Error::Refused("nothing was forgotten: nobody can confirm it here; add --yes".to_owned()));
+        return Err(Error::Refused(
+            "nothing was forgotten: nobody can confirm it here; add --yes".to_owned(),
+        ));
     }
     eprint!("This cannot be undone. Forget them? Type `yes`: ");
     let mut answer = String::new();
@@ -83,14 +102,21 @@ fn to_json(receipt: &ForgetReceipt) -> Value {
 
 fn human(receipt: &ForgetReceipt, palette: Palette) -> String {
     let erased = &receipt.erased;
-    let verb = if receipt.dry_run { "would be forgotten" } else { "forgotten" };
+    let verb = if receipt.dry_run {
+        "would be forgotten"
+    } else {
+        "forgotten"
+    };
     let mut parts = vec![
         count(erased.turns.len() as u64, "turn"),
         count(erased.passages, "indexed passage"),
         count(erased.emptied_sessions.len() as u64, "whole session"),
     ];
     if erased.undelivered > 0 {
-        parts.push(format!("{} not stored yet", count(erased.undelivered, "turn")));
+        parts.push(format!(
+            "{} not stored yet",
+            count(erased.undelivered, "turn")
+        ));
     }
     if erased.space {
         parts.push("the space itself".to_owned());
@@ -105,8 +131,14 @@ mod tests {
     #[test]
     fn only_yes_confirms() {
         assert!(confirm(true, &mut &b"yes\n"[..]).is_ok());
-        assert!(matches!(confirm(true, &mut &b"y\n"[..]), Err(Error::Refused(_))));
-        assert!(matches!(confirm(true, &mut &b""[..]), Err(Error::Refused(_))));
+        assert!(matches!(
+            confirm(true, &mut &b"y\n"[..]),
+            Err(Error::Refused(_))
+        ));
+        assert!(matches!(
+            confirm(true, &mut &b""[..]),
+            Err(Error::Refused(_))
+        ));
     }
 
     #[test]

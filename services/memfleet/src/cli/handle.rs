@@ -44,7 +44,13 @@ impl Handle {
     where
         S: Memory + Assembly + Maintenance + 'static,
     {
-        Self { memory: service.clone(), assembly: service.clone(), maintenance: service, tenant, timeout }
+        Self {
+            memory: service.clone(),
+            assembly: service.clone(),
+            maintenance: service,
+            tenant,
+            timeout,
+        }
     }
 
     /// The API of the node that the global options name.
@@ -52,8 +58,14 @@ impl Handle {
         let tenant = TenantId::new(DEFAULT_TENANT).expect("the default tenant has a valid name");
         let timeout = global.timeout.map(HumanDuration::get);
         let context = Context::new(tenant.clone(), timeout.unwrap_or(CALL));
-        let key = global.api_key.as_ref().filter(|key| !key.is_empty()).map(Secret::expose);
-        let client = context.within("a connection", Client::connect(&global.server, key)).await?;
+        let key = global
+            .api_key
+            .as_ref()
+            .filter(|key| !key.is_empty())
+            .map(Secret::expose);
+        let client = context
+            .within("a connection", Client::connect(&global.server, key))
+            .await?;
         Ok(Self::new(Arc::new(client), tenant, timeout))
     }
 
@@ -69,7 +81,9 @@ impl Handle {
 }
 
 /// Every item of a listing, page by page.
-pub async fn every<T>(fetch: impl AsyncFn(PageRequest) -> Result<Page<T>, Fault>) -> Result<Vec<T>, Fault> {
+pub async fn every<T>(
+    fetch: impl AsyncFn(PageRequest) -> Result<Page<T>, Fault>,
+) -> Result<Vec<T>, Fault> {
     let mut items = Vec::new();
     let mut after = None;
     loop {

@@ -71,10 +71,19 @@ pub async fn run(args: ImportArgs, handle: &Handle, output: &mut Output) -> Resu
     Ok(exit)
 }
 
-async fn import<'a>(file: &'a Path, args: &ImportArgs, handle: &Handle) -> Result<Report<'a>, Error> {
+async fn import<'a>(
+    file: &'a Path,
+    args: &ImportArgs,
+    handle: &Handle,
+) -> Result<Report<'a>, Error> {
     if args.format == Some(Format::Export) || (args.format.is_none() && lines::is_export(file)?) {
-        let (space, tally) = lines::import(file, args.space.as_ref(), handle).await?;
-        return Ok(Report { file, format: Format::Export, spaces: vec![space], tally });
+        let (space, tally) = lines::import(file, args, handle).await?;
+        return Ok(Report {
+            file,
+            format: Format::Export,
+            spaces: vec![space],
+            tally,
+        });
     }
     let (format, conversations) = read(file, args.format)?;
     let total = conversations.iter().map(|one| one.turns.len() as u64).sum();
@@ -82,13 +91,19 @@ async fn import<'a>(file: &'a Path, args: &ImportArgs, handle: &Handle) -> Resul
     let mut upload = Upload::new(handle, &progress, !args.no_wait);
     let mut spaces = Vec::new();
     for conversation in conversations {
-        let (space, turns) = placed(conversation, args.space.as_ref()).map_err(|problem| wrong(file, &problem))?;
+        let (space, turns) =
+            placed(conversation, args.space.as_ref()).map_err(|problem| wrong(file, &problem))?;
         upload.send(&space, turns).await?;
         if !spaces.contains(&space) {
             spaces.push(space);
         }
     }
-    Ok(Report { file, format, spaces, tally: upload.finish().await? })
+    Ok(Report {
+        file,
+        format,
+        spaces,
+        tally: upload.finish().await?,
+    })
 }
 
 /// The conversations of a file that is not an export.
@@ -96,27 +111,40 @@ fn read(file: &Path, format: Option<Format>) -> Result<(Format, Vec<Conversation
     let text = fs::read_to_string(file).map_err(Error::file(file))?;
     let documents = format::documents(&text).map_err(|problem| wrong(file, &problem))?;
     let Some(format) = format.or_else(|| format::detect(&documents)) else {
-        return Err(wrong(file, "is in no format that can be told; name it with --format"));
+        return Err(wrong(
+            file,
+            "is in no format that can be told; name it with --format",
+        ));
     };
     let conversations = match format {
         Format::Locomo | Format::Plain => dataset::conversations(&text),
         Format::Openai => messages::conversations(documents, &name_of(file), openai::messages),
-        Format::Anthropic => messages::conversations(documents, &name_of(file), anthropic::messages),
+        Format::Anthropic => {
+            messages::conversations(documents, &name_of(file), anthropic::messages)
+        }
         Format::Export => Err("is no export of memfleet".to_owned()),
     };
-    Ok((format, conversations.map_err(|problem| wrong(file, &problem))?))
+    Ok((
+        format,
+        conversations.map_err(|problem| wrong(file, &problem))?,
+    ))
 }
 
 /// Where a conversation goes. In a space that it shares with others its sessions carry its name.
-fn placed(conversation: Conversation, space: Option<&SpaceId>) -> Result<(SpaceId, Vec<NewTurn>), String> {
+fn placed(
+    conversation: Conversation,
+    space: Option<&SpaceId>,
+) -> Result<(SpaceId, Vec<NewTurn>), String> {
     let Conversation { name, mut turns } = conversation;
     let Some(space) = space else {
-        let space = SpaceId::new(&*name).map_err(|error| format!("the conversation's name {error}"))?;
+        let space =
+            SpaceId::new(&*name).map_err(|error| format!("the conversation's name {error}"))?;
         return Ok((space, turns));
     };
     for turn in &mut turns {
         if turn.session.as_str() != name {
-            turn.session = SessionId::new(format!("{name}/{}", turn.session)).map_err(|error| format!("the session's name {error}"))?;
+            turn.session = SessionId::new(format!("{name}/{}", turn.session))
+                .map_err(|error| format!("the session's name {error}"))?;
         }
     }
     Ok((space.clone(), turns))
@@ -124,7 +152,10 @@ fn placed(conversation: Conversation, space: Option<&SpaceId>) -> Result<(SpaceI
 
 /// The name of a file without its folder and its extension.
 fn name_of(file: &Path) -> String {
-    file.file_stem().unwrap_or(file.as_os_str()).to_string_lossy().into_owned()
+    file.file_stem()
+        .unwrap_or(file.as_os_str())
+        .to_string_lossy()
+        .into_owned()
 }
 
 /// A file that says something wrong.
@@ -134,8 +165,15 @@ fn wrong(file: &Path, problem: &str) -> Error {
 
 impl Report<'_> {
     fn to_json(&self) -> Value {
-        let Tally { stored, accepted, skipped, dead_letters } = &self.tally;
-        let dead_letters = dead_letters.iter().map(|(turn, reason)| json!({ "turn": turn, "reason": reason }));
+        let Tally {
+            stored,
+            accepted,
+            skipped,
+            dead_letters,
+        } = &self.tally;
+        let dead_letters = dead_letters
+            .iter()
+            .map(|(turn, reason)| json!({ "turn": turn, "reason": reason }));
         json!({
             "file": self.file,
             "format": self.format.name(),
@@ -148,22 +186,38 @@ impl Report<'_> {
     }
 
     fn human(&self, palette: Palette) -> String {
-        let Tally { stored, accepted, skipped, dead_letters } = &self.tally;
-        let mut parts = vec![format!("{} stored", count(*stored, "turn"))];
-        if *accepted > 0 {
-            parts.push(format!("{accepted} accepted"));
-        }
-        if *skipped > 0 {
-            parts.push(format!("{skipped} there already"));
-        }
+        let Tally {
+            stored,
+            accepted,
+            skipped,
+            dead_letters,
+        } = &self.tally;
+        let numbers = [
+            (*stored, "stored"),
+            (*accepted, "accepted"),
+            (*skipped, "there already"),
+        ];
+        let parts = numbers.iter().filter(|(number, _)| *number > 0);
+        let parts = parts
+            .map(|(number, what)| format!("{} {what}", count(*number, "turn")))
+            .collect::<Vec<_>>();
         let spaces = match self.spaces.as_slice() {
             [space] => printable(space.as_str()),
             spaces => count(spaces.len() as u64, "space"),
         };
         let heading = palette.strong(&printable(&self.file.display().to_string()));
-        let refused = dead_letters.iter().map(|(turn, reason)| palette.warning(&format!("  refused {turn}: {}", printable(reason))));
-        let first = format!("{heading} ({}) to {spaces}: {}", self.format.name(), parts.join(", "));
-        std::iter::once(first).chain(refused).collect::<Vec<_>>().join("\n")
+        let refused = dead_letters.iter().map(|(turn, reason)| {
+            palette.warning(&format!("  refused {turn}: {}", printable(reason)))
+        });
+        let first = format!(
+            "{heading} ({}) to {spaces}: {}",
+            self.format.name(),
+            parts.join(", ")
+        );
+        std::iter::once(first)
+            .chain(refused)
+            .collect::<Vec<_>>()
+            .join("\n")
     }
 }
 

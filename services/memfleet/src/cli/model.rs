@@ -5,7 +5,9 @@ mod fetch;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use memfleet_models::{DEFAULT_MODEL, ModelDirectory, Verification, default_root, known, known_models, list, verify};
+use memfleet_models::{
+    DEFAULT_MODEL, ModelDirectory, Verification, default_root, known, known_models, list, verify,
+};
 use memfleet_runtime::BoxError;
 use serde_json::{Value, json};
 
@@ -45,32 +47,57 @@ enum ModelCommand {
 }
 
 /// Runs the command; `configured` is the folder that the configuration names.
-pub fn run(args: ModelArgs, configured: Option<PathBuf>, output: &mut Output) -> Result<Exit, Error> {
-    let root = args.directory.or(configured).map_or_else(default_root, Ok).map_err(BoxError::from)?;
+pub fn run(
+    args: ModelArgs,
+    configured: Option<PathBuf>,
+    output: &mut Output,
+) -> Result<Exit, Error> {
+    let root = args
+        .directory
+        .or(configured)
+        .map_or_else(default_root, Ok)
+        .map_err(BoxError::from)?;
     match args.command {
         ModelCommand::Pull { name, from } => {
             let model = fetch(&name, root, from)?;
-            output.answer(|| here_to_json(&model), |palette| format!("{} is in {}", palette.strong(&name), model.path().display()))?;
+            output.answer(
+                || here_to_json(&model),
+                |palette| format!("{} is in {}", palette.strong(&name), model.path().display()),
+            )?;
         }
         ModelCommand::List => {
             let here = list(&root).map_err(BoxError::from)?;
             let names = known_models().iter().map(|model| model.name.clone());
-            let mut names = names.chain(here.iter().map(|model| model.manifest().name.clone())).collect::<Vec<_>>();
+            let mut names = names
+                .chain(here.iter().map(|model| model.manifest().name.clone()))
+                .collect::<Vec<_>>();
             names.sort();
             names.dedup();
-            let rows = names.iter().map(|name| Row::new(name, &here)).collect::<Vec<_>>();
+            let rows = names
+                .iter()
+                .map(|name| Row::new(name, &here))
+                .collect::<Vec<_>>();
             output.list(&rows, Row::to_json, |palette| rows_table(&rows, palette))?;
         }
         ModelCommand::Verify { name } => {
             let mut here = list(&root).map_err(BoxError::from)?;
-            here.retain(|model| name.as_ref().is_none_or(|name| *name == model.manifest().name));
+            here.retain(|model| {
+                name.as_ref()
+                    .is_none_or(|name| *name == model.manifest().name)
+            });
             if here.is_empty() {
-                let what = name.map_or_else(|| "no model".to_owned(), |name| format!("model {name} is not"));
+                let what = name.map_or_else(
+                    || "no model".to_owned(),
+                    |name| format!("model {name} is not"),
+                );
                 return Err(missing(&format!("{what} in {}", root.display())));
             }
             for model in &here {
                 let found = verify(model).map_err(BoxError::from)?;
-                output.answer(|| verified_to_json(model, found), |palette| verified(model, found, palette))?;
+                output.answer(
+                    || verified_to_json(model, found),
+                    |palette| verified(model, found, palette),
+                )?;
             }
         }
     }
@@ -79,7 +106,12 @@ pub fn run(args: ModelArgs, configured: Option<PathBuf>, output: &mut Output) ->
 
 fn missing(what: &str) -> Error {
     use memfleet_domain::{Fault, FaultKind};
-    Fault::new(FaultKind::NotFound, "MODEL_NOT_FOUND", format!("{what}; fetch it with `memfleet model pull`")).into()
+    Fault::new(
+        FaultKind::NotFound,
+        "MODEL_NOT_FOUND",
+        format!("{what}; fetch it with `memfleet model pull`"),
+    )
+    .into()
 }
 
 /// A model by name, and what is here of it.
@@ -90,17 +122,22 @@ struct Row<'a> {
 
 impl<'a> Row<'a> {
     fn new(name: &'a str, here: &'a [ModelDirectory]) -> Self {
-        Self { name, here: here.iter().find(|model| model.manifest().name == name) }
+        Self {
+            name,
+            here: here.iter().find(|model| model.manifest().name == name),
+        }
     }
 
     fn dimensions(&self) -> usize {
         let here = self.here.map(|model| model.manifest().dimensions);
-        here.or_else(|| known(self.name).map(|model| model.dimensions)).unwrap_or_default()
+        here.or_else(|| known(self.name).map(|model| model.dimensions))
+            .unwrap_or_default()
     }
 
     fn licence(&self) -> &str {
         let here = self.here.map(|model| model.manifest().licence.as_str());
-        here.or_else(|| known(self.name).map(|model| model.licence.as_str())).unwrap_or_default()
+        here.or_else(|| known(self.name).map(|model| model.licence.as_str()))
+            .unwrap_or_default()
     }
 
     fn to_json(&self) -> Value {
@@ -114,11 +151,23 @@ impl<'a> Row<'a> {
 }
 
 fn rows_table(rows: &[Row<'_>], palette: Palette) -> String {
-    let columns =
-        [("MODEL", Align::Left), ("DIMENSIONS", Align::Right), ("LICENCE", Align::Left), ("WHERE", Align::Left)];
+    let columns = [
+        ("MODEL", Align::Left),
+        ("DIMENSIONS", Align::Right),
+        ("LICENCE", Align::Left),
+        ("WHERE", Align::Left),
+    ];
     let rows = rows.iter().map(|row| {
-        let place = row.here.map_or_else(|| "not here".to_owned(), |model| model.path().display().to_string());
-        [row.name.to_owned(), row.dimensions().to_string(), row.licence().to_owned(), place]
+        let place = row.here.map_or_else(
+            || "not here".to_owned(),
+            |model| model.path().display().to_string(),
+        );
+        [
+            row.name.to_owned(),
+            row.dimensions().to_string(),
+            row.licence().to_owned(),
+            place,
+        ]
     });
     table(palette, columns, rows)
 }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::exit::{Error, Exit};
 use super::filter::{Selection, View};
 use super::{Handle, values};
-use crate::output::{Align, Output, Palette, count, neighbour, table, turn_lines};
+use crate::output::{Align, Output, Palette, count, decimal, neighbour, table, turn_lines};
 
 /// Find the turns that a question needs
 #[derive(Debug, Args)]
@@ -67,10 +67,20 @@ impl SearchArgs {
 /// Runs the command.
 pub async fn run(args: RecallArgs, handle: &Handle, output: &mut Output) -> Result<Exit, Error> {
     let (query, wait_for) = args.search.query(args.k);
-    let query = Query { neighbours: args.neighbours, explain: args.explain, ..query };
+    let query = Query {
+        neighbours: args.neighbours,
+        explain: args.explain,
+        ..query
+    };
     let several = query.spaces.len() > 1;
-    let found = handle.memory.recall(&handle.call(), RecallRequest { query, wait_for }).await?;
-    output.answer(|| to_json(&found), |palette| human(&found, several, palette))?;
+    let found = handle
+        .memory
+        .recall(&handle.call(), RecallRequest { query, wait_for })
+        .await?;
+    output.answer(
+        || to_json(&found),
+        |palette| human(&found, several, palette),
+    )?;
     Ok(Exit::Done)
 }
 
@@ -84,11 +94,13 @@ fn to_json(found: &Found) -> Value {
 
 fn hit_to_json(hit: &Hit) -> Value {
     let signals = hit.signals.iter();
-    let signals = signals.map(|one| json!({ "signal": one.signal, "value": one.value, "contribution": one.contribution }));
+    let signals = signals.map(|one| {
+        json!({ "signal": one.signal, "value": decimal(one.value), "contribution": decimal(one.contribution) })
+    });
     json!({
         "space": hit.space,
         "turn": hit.turn,
-        "score": hit.score,
+        "score": decimal(hit.score),
         "passage": hit.passage,
         "signals": signals.collect::<Vec<_>>(),
         "neighbours": hit.neighbours,
@@ -97,14 +109,23 @@ fn hit_to_json(hit: &Hit) -> Value {
 
 /// The hits as people read them; `several` names the space of each.
 pub fn human(found: &Found, several: bool, palette: Palette) -> String {
-    let hits = found.hits.iter().zip(1..).map(|(hit, rank)| hit_lines(hit, rank, several, palette));
+    let hits = found
+        .hits
+        .iter()
+        .zip(1..)
+        .map(|(hit, rank)| hit_lines(hit, rank, several, palette));
     let parts = hits.chain([summary(found, palette)]);
     parts.collect::<Vec<_>>().join("\n\n")
 }
 
 fn hit_lines(hit: &Hit, rank: usize, several: bool, palette: Palette) -> String {
     let mark = format!("{rank:>2}  {:>6.3}  ", hit.score);
-    let mut lines = vec![turn_lines(palette, &mark, several.then(|| hit.space.as_str()), &hit.turn)];
+    let mut lines = vec![turn_lines(
+        palette,
+        &mark,
+        several.then(|| hit.space.as_str()),
+        &hit.turn,
+    )];
     if !hit.neighbours.is_empty() {
         lines.push(palette.dim("    around it:"));
         lines.extend(hit.neighbours.iter().map(|turn| neighbour(palette, turn)));
@@ -116,9 +137,17 @@ fn hit_lines(hit: &Hit, rank: usize, several: bool, palette: Palette) -> String 
 }
 
 fn signal_table(hit: &Hit, palette: Palette) -> String {
-    let columns = [("    SIGNAL", Align::Left), ("VALUE", Align::Right), ("ADDS", Align::Right)];
+    let columns = [
+        ("    SIGNAL", Align::Left),
+        ("VALUE", Align::Right),
+        ("ADDS", Align::Right),
+    ];
     let rows = hit.signals.iter().map(|one| {
-        [format!("    {}", one.signal), format!("{:.3}", one.value), format!("{:+.3}", one.contribution)]
+        [
+            format!("    {}", one.signal),
+            format!("{:.3}", one.value),
+            format!("{:+.3}", one.contribution),
+        ]
     });
     table(palette, columns, rows)
 }

@@ -62,14 +62,20 @@ pub async fn run(args: RememberArgs, handle: &Handle, output: &mut Output) -> Re
         external_id: args.external_id,
         speaker: args.speaker,
         role: args.role,
-        content: Content { text, media: Vec::new() },
+        content: Content {
+            text,
+            media: Vec::new(),
+        },
         event_time: args.time,
         metadata: args.labels.into_iter().collect(),
         trust: Trust::of_role(args.role),
         replaces: args.replaces,
     };
-    let request =
-        RememberRequest { space: args.space.clone(), turns: vec![turn], idempotency_key: args.idempotency_key };
+    let request = RememberRequest {
+        space: args.space.clone(),
+        turns: vec![turn],
+        idempotency_key: args.idempotency_key,
+    };
     let mut receipt = handle.memory.remember(&handle.call(), request).await?;
     if args.wait {
         receipt.turns = watch::settled(handle, &args.space, receipt.batch).await?;
@@ -83,7 +89,9 @@ fn standard_input() -> Result<String, Error> {
         eprintln!("reading the turn from standard input; end it with Ctrl-D");
     }
     let mut text = String::new();
-    io::stdin().read_to_string(&mut text).map_err(Error::file("standard input"))?;
+    io::stdin()
+        .read_to_string(&mut text)
+        .map_err(Error::file("standard input"))?;
     Ok(text.trim_end_matches(['\r', '\n']).to_owned())
 }
 
@@ -103,6 +111,11 @@ fn human(receipt: &Receipt, palette: Palette) -> String {
         Some(TurnState::DeadLettered) => "not stored",
         _ => "accepted",
     };
-    let turns = receipt.turns.iter().map(|turn| watch::human(turn, palette)).collect::<Vec<_>>().join("\n");
+    let turns = receipt
+        .turns
+        .iter()
+        .map(|turn| watch::human(turn, palette))
+        .collect::<Vec<_>>()
+        .join("\n");
     format!("{}  token {}\n{turns}", palette.strong(done), receipt.batch)
 }

@@ -20,7 +20,13 @@ pub struct SessionsArgs {
 
 /// Runs the command.
 pub async fn run(args: SessionsArgs, handle: &Handle, output: &mut Output) -> Result<Exit, Error> {
-    let sessions = every(async |page| handle.memory.sessions(&handle.call(), &args.space, page).await).await?;
+    let sessions = every(async |page| {
+        handle
+            .memory
+            .sessions(&handle.call(), &args.space, page)
+            .await
+    })
+    .await?;
     output.list(&sessions, to_json, |palette| human(&sessions, palette))?;
     Ok(Exit::Done)
 }
@@ -35,10 +41,19 @@ fn to_json(session: &Session) -> Value {
 }
 
 fn human(sessions: &[Session], palette: Palette) -> String {
-    let columns =
-        [("SESSION", Align::Left), ("TURNS", Align::Right), ("FIRST TURN", Align::Left), ("LAST TURN", Align::Left)];
+    let columns = [
+        ("SESSION", Align::Left),
+        ("TURNS", Align::Right),
+        ("FIRST TURN", Align::Left),
+        ("LAST TURN", Align::Left),
+    ];
     let rows = sessions.iter().map(|session| {
-        [session.id.to_string(), session.turns.to_string(), time(session.first_turn_at), time(session.last_turn_at)]
+        [
+            session.id.to_string(),
+            session.turns.to_string(),
+            time(session.first_turn_at),
+            time(session.last_turn_at),
+        ]
     });
     table(palette, columns, rows)
 }

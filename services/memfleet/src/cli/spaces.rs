@@ -48,7 +48,10 @@ struct Retention(Option<u32>);
 fn retention(text: &str) -> Result<Retention, String> {
     match text {
         "none" => Ok(Retention(None)),
-        days => days.parse().map(|days| Retention(Some(days))).map_err(|_| "is neither a number of days nor `none`".to_owned()),
+        days => days
+            .parse()
+            .map(|days| Retention(Some(days)))
+            .map_err(|_| "is neither a number of days nor `none`".to_owned()),
     }
 }
 
@@ -61,8 +64,14 @@ pub async fn run(args: SpacesArgs, handle: &Handle, output: &mut Output) -> Resu
             let known = spaces.into_iter().find(|space| space.id == args.name);
             let name = args.name.clone();
             let settings = changed(known.map(|space| space.settings).unwrap_or_default(), args);
-            let space = handle.memory.put_space(&handle.call(), &name, settings).await?;
-            output.answer(|| to_json(&space), |palette| human(std::slice::from_ref(&space), palette))?;
+            let space = handle
+                .memory
+                .put_space(&handle.call(), &name, settings)
+                .await?;
+            output.answer(
+                || to_json(&space),
+                |palette| human(std::slice::from_ref(&space), palette),
+            )?;
         }
     }
     Ok(Exit::Done)
@@ -107,9 +116,14 @@ fn human(spaces: &[Space], palette: Palette) -> String {
             space.sessions.to_string(),
             space.turns.to_string(),
             space.last_turn_at.map_or_else(|| "-".to_owned(), time),
-            settings.language.clone().unwrap_or_else(|| "auto".to_owned()),
+            settings
+                .language
+                .clone()
+                .unwrap_or_else(|| "auto".to_owned()),
             settings.time_zone.0.name().to_owned(),
-            settings.retention_days.map_or_else(|| "for ever".to_owned(), |days| format!("{days} d")),
+            settings
+                .retention_days
+                .map_or_else(|| "for ever".to_owned(), |days| format!("{days} d")),
         ]
     });
     table(palette, columns, rows)
@@ -132,13 +146,19 @@ mod tests {
     fn settings_that_are_left_out_stay() {
         let german = changed(SpaceSettings::default(), set(Some("de"), None));
         let kept = changed(german, set(None, Some("30")));
-        assert_eq!((kept.language.as_deref(), kept.retention_days), (Some("de"), Some(30)));
+        assert_eq!(
+            (kept.language.as_deref(), kept.retention_days),
+            (Some("de"), Some(30))
+        );
     }
 
     #[test]
     fn auto_and_none_take_settings_back() {
         let set_once = changed(SpaceSettings::default(), set(Some("de"), Some("30")));
-        assert_eq!(changed(set_once, set(Some("auto"), Some("none"))), SpaceSettings::default());
+        assert_eq!(
+            changed(set_once, set(Some("auto"), Some("none"))),
+            SpaceSettings::default()
+        );
     }
 
     #[test]

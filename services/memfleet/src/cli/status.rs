@@ -12,11 +12,18 @@ pub async fn run(handle: &Handle, output: &mut Output) -> Result<Exit, Error> {
     let status = handle.maintenance.status(&handle.call()).await?;
     output.answer(|| to_json(&status), |palette| human(&status, palette))?;
     let working = status.parts.iter().all(|part| part.trouble.is_none());
-    Ok(if working { Exit::Done } else { Exit::Unavailable })
+    Ok(if working {
+        Exit::Done
+    } else {
+        Exit::Unavailable
+    })
 }
 
 fn to_json(status: &Status) -> Value {
-    let parts = status.parts.iter().map(|part| json!({ "name": part.name, "trouble": part.trouble }));
+    let parts = status
+        .parts
+        .iter()
+        .map(|part| json!({ "name": part.name, "trouble": part.trouble }));
     json!({
         "version": status.version,
         "embedding_space": status.embedding_space,
@@ -43,10 +50,20 @@ fn human(status: &Status, palette: Palette) -> String {
         lines.push(format!("{:<9}{state}", part.name));
     }
     let queue = &status.queue;
-    let oldest = queue.oldest.map(|oldest| format!(" since {}", time(oldest))).unwrap_or_default();
-    lines.push(format!("{}    {} waiting{oldest}", palette.strong("queue"), count(queue.turns, "turn")));
+    let oldest = queue
+        .oldest
+        .map(|oldest| format!(" since {}", time(oldest)))
+        .unwrap_or_default();
+    lines.push(format!(
+        "{}    {} waiting{oldest}",
+        palette.strong("queue"),
+        count(queue.turns, "turn")
+    ));
     if queue.dead_letters > 0 {
-        lines.push(palette.warning(&format!("{}; see `memfleet dead-letters list`", count(queue.dead_letters, "dead letter"))));
+        lines.push(palette.warning(&format!(
+            "{}; see `memfleet dead-letters list`",
+            count(queue.dead_letters, "dead letter")
+        )));
     }
     lines.join("\n")
 }

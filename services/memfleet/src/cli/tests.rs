@@ -7,8 +7,14 @@ use super::Cli;
 /// Every command with its path, itself first.
 fn all(command: Command, path: &str) -> Vec<(String, Command)> {
     let path = format!("{path}{}", command.get_name());
-    let inner = command.get_subcommands().filter(|inner| inner.get_name() != "help").cloned().collect::<Vec<_>>();
-    let below = inner.into_iter().flat_map(|inner| all(inner, &format!("{path} ")));
+    let inner = command
+        .get_subcommands()
+        .filter(|inner| inner.get_name() != "help")
+        .cloned()
+        .collect::<Vec<_>>();
+    let below = inner
+        .into_iter()
+        .flat_map(|inner| all(inner, &format!("{path} ")));
     [(path.clone(), command)].into_iter().chain(below).collect()
 }
 
@@ -33,7 +39,10 @@ fn every_command_is_documented() {
     root.build();
     for (path, command) in all(root, "") {
         if !command.has_subcommands() {
-            assert!(documentation.contains(&format!("`{path}")), "docs/cli.md does not name `{path}`");
+            assert!(
+                documentation.contains(&format!("`{path}")),
+                "docs/cli.md does not name `{path}`"
+            );
         }
     }
 }
@@ -41,7 +50,7 @@ fn every_command_is_documented() {
 #[test]
 fn global_options_work_after_the_command() {
     let cli = Cli::try_parse_from(["memfleet", "status", "--json", "--timeout", "2s"]).unwrap();
-    assert!(cli.global.json);
+    assert!(cli.global.prints_json());
     assert_eq!(cli.global.timeout.unwrap().get().as_secs(), 2);
 }
 
@@ -49,4 +58,35 @@ fn global_options_work_after_the_command() {
 fn wrong_arguments_end_with_the_documented_code() {
     let error = Cli::try_parse_from(["memfleet", "recall"]).unwrap_err();
     assert_eq!(error.exit_code(), super::Exit::Usage as i32);
+}
+
+#[test]
+fn json_of_a_bench_may_go_to_a_file() {
+    let cli = Cli::try_parse_from([
+        "memfleet",
+        "bench",
+        "retrieval",
+        "data.json",
+        "--json",
+        "out.json",
+    ])
+    .unwrap();
+    assert!(!cli.global.prints_json());
+    let cli =
+        Cli::try_parse_from(["memfleet", "--json", "bench", "retrieval", "data.json"]).unwrap();
+    assert!(cli.global.prints_json());
+}
+
+#[test]
+fn json_takes_no_value_elsewhere() {
+    let cli = Cli::try_parse_from([
+        "memfleet",
+        "recall",
+        "--json",
+        "where is Noor?",
+        "--space",
+        "demo",
+    ])
+    .unwrap();
+    assert!(cli.global.prints_json());
 }

@@ -36,8 +36,12 @@ pub struct UpArgs {
 /// The flags in the shape of the configuration.
 impl Serialize for UpArgs {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let url = self.store.as_ref().map(|path| format!("sqlite:{}", path.display()));
-        serde_json::json!({ "server": { "address": self.listen }, "store": { "url": url } }).serialize(serializer)
+        let url = self
+            .store
+            .as_ref()
+            .map(|path| format!("sqlite:{}", path.display()));
+        serde_json::json!({ "server": { "address": self.listen }, "store": { "url": url } })
+            .serialize(serializer)
     }
 }
 
@@ -53,17 +57,28 @@ pub fn run(args: &UpArgs, config: &NodeConfig) -> Result<ExitCode, Error> {
 
 /// The configured model, fetched when it is missing.
 pub fn model(config: &Model) -> Result<ModelDirectory, Error> {
-    let root = config.directory.clone().map_or_else(default_root, Ok).map_err(BoxError::from)?;
+    let root = config
+        .directory
+        .clone()
+        .map_or_else(default_root, Ok)
+        .map_err(BoxError::from)?;
     fetch(&config.name, root, None)
 }
 
-async fn start(config: &NodeConfig, model: &ModelDirectory, process: &mut Lifecycle) -> Result<(), BoxError> {
+async fn start(
+    config: &NodeConfig,
+    model: &ModelDirectory,
+    process: &mut Lifecycle,
+) -> Result<(), BoxError> {
     // The address first: a second node on the same port must not touch the store.
     let server = Server::bind(&config.server).await?;
     let node = Node::open(config, model).await?;
     node.spawn(process);
-    let services =
-        Services { memory: node.gateway.clone(), assembly: node.gateway.clone(), maintenance: node.gateway.clone() };
+    let services = Services {
+        memory: node.gateway.clone(),
+        assembly: node.gateway.clone(),
+        maintenance: node.gateway.clone(),
+    };
     let options = &config.server;
     let bounds = Bounds {
         max_request_bytes: options.max_request_size.as_usize(),
@@ -73,7 +88,11 @@ async fn start(config: &NodeConfig, model: &ModelDirectory, process: &mut Lifecy
     };
     let routes = routes(services, config.auth.keys(), bounds);
     // Standard output is for whoever started the node; logs go to standard error.
-    println!("memfleet {} is listening on {}", env!("CARGO_PKG_VERSION"), server.address());
+    println!(
+        "memfleet {} is listening on {}",
+        env!("CARGO_PKG_VERSION"),
+        server.address()
+    );
     std::io::stdout().flush()?;
     process.spawn("gateway", Policy::Essential, move |stop| async move {
         server.serve(routes, &[DESCRIPTORS], stop).await

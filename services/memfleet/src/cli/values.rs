@@ -9,7 +9,12 @@ use memfleet_domain::{Timestamp, space};
 use memfleet_runtime::config::HumanDuration;
 
 /// Date-times without a zone, which are read as UTC.
-const LOCAL_FORMATS: [&str; 4] = ["%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M", "%Y-%m-%dT%H:%M"];
+const LOCAL_FORMATS: [&str; 4] = [
+    "%Y-%m-%d %H:%M:%S",
+    "%Y-%m-%dT%H:%M:%S",
+    "%Y-%m-%d %H:%M",
+    "%Y-%m-%dT%H:%M",
+];
 
 /// The name of a space.
 pub fn space(text: &str) -> Result<SpaceId, NameError> {
@@ -46,11 +51,13 @@ pub fn label(text: &str) -> Result<(String, String), String> {
 
 /// One of the roles by name.
 pub fn role() -> impl TypedValueParser<Value = Role> {
-    PossibleValuesParser::new(["user", "assistant", "system", "tool"]).map(|name| match name.as_str() {
-        "assistant" => Role::Assistant,
-        "system" => Role::System,
-        "tool" => Role::Tool,
-        _ => Role::User,
+    PossibleValuesParser::new(["user", "assistant", "system", "tool"]).map(|name| {
+        match name.as_str() {
+            "assistant" => Role::Assistant,
+            "system" => Role::System,
+            "tool" => Role::Tool,
+            _ => Role::User,
+        }
     })
 }
 
@@ -72,11 +79,16 @@ fn instant_at(text: &str, now: Timestamp) -> Result<Timestamp, String> {
     if let Ok(date) = NaiveDate::parse_from_str(text, "%Y-%m-%d") {
         return Ok(date.and_time(chrono::NaiveTime::MIN).and_utc());
     }
-    let local = LOCAL_FORMATS.iter().find_map(|format| NaiveDateTime::parse_from_str(text, format).ok());
+    let local = LOCAL_FORMATS
+        .iter()
+        .find_map(|format| NaiveDateTime::parse_from_str(text, format).ok());
     if let Some(local) = local {
         return Ok(local.and_utc());
     }
-    let ago = text.parse::<HumanDuration>().ok().and_then(|ago| chrono::TimeDelta::from_std(ago.get()).ok());
+    let ago = text
+        .parse::<HumanDuration>()
+        .ok()
+        .and_then(|ago| chrono::TimeDelta::from_std(ago.get()).ok());
     ago.and_then(|ago| now.checked_sub_signed(ago)).ok_or_else(|| {
         "is not an instant such as `2025-03-02`, `2025-03-02 16:20`, `2025-03-02T16:20:00+01:00` or `7d` (ago)".to_owned()
     })
@@ -92,7 +104,10 @@ mod tests {
         let read = |text| instant_at(text, now).unwrap().to_rfc3339();
         assert_eq!(read("2025-03-02"), "2025-03-02T00:00:00+00:00");
         assert_eq!(read("2025-03-02 16:20"), "2025-03-02T16:20:00+00:00");
-        assert_eq!(read("2025-03-02T16:20:07+01:00"), "2025-03-02T15:20:07+00:00");
+        assert_eq!(
+            read("2025-03-02T16:20:07+01:00"),
+            "2025-03-02T15:20:07+00:00"
+        );
         assert_eq!(read("7d"), "2025-02-23T16:20:00+00:00");
     }
 
@@ -104,7 +119,10 @@ mod tests {
 
     #[test]
     fn labels_may_hold_further_equal_signs() {
-        assert_eq!(label("url=a?b=c"), Ok(("url".to_owned(), "a?b=c".to_owned())));
+        assert_eq!(
+            label("url=a?b=c"),
+            Ok(("url".to_owned(), "a?b=c".to_owned()))
+        );
         assert!(label("=x").is_err());
     }
 }

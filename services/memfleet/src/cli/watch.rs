@@ -22,7 +22,10 @@ pub struct WatchArgs {
 
 /// Runs the command.
 pub async fn run(args: WatchArgs, handle: &Handle, output: &mut Output) -> Result<Exit, Error> {
-    let mut states = handle.memory.watch(&handle.long_call(), &args.space, args.token).await?;
+    let mut states = handle
+        .memory
+        .watch(&handle.long_call(), &args.space, args.token)
+        .await?;
     let mut last = Vec::new();
     while let Some(turn) = states.try_next().await? {
         output.answer(|| to_json(&turn), |palette| human(&turn, palette))?;
@@ -33,8 +36,15 @@ pub async fn run(args: WatchArgs, handle: &Handle, output: &mut Output) -> Resul
 }
 
 /// The final states of a batch's turns, once all of them are final.
-pub async fn settled(handle: &Handle, space: &SpaceId, batch: BatchId) -> Result<Vec<TurnReceipt>, Error> {
-    let mut states = handle.memory.watch(&handle.long_call(), space, batch).await?;
+pub async fn settled(
+    handle: &Handle,
+    space: &SpaceId,
+    batch: BatchId,
+) -> Result<Vec<TurnReceipt>, Error> {
+    let mut states = handle
+        .memory
+        .watch(&handle.long_call(), space, batch)
+        .await?;
     let mut turns = Vec::<TurnReceipt>::new();
     while let Some(turn) = states.try_next().await? {
         match turns.iter_mut().find(|known| known.id == turn.id) {
@@ -47,7 +57,10 @@ pub async fn settled(handle: &Handle, space: &SpaceId, batch: BatchId) -> Result
 
 /// A write is refused when one of its turns became a dead letter.
 pub fn exit_of(turns: &[TurnReceipt]) -> Exit {
-    match turns.iter().any(|turn| turn.state == TurnState::DeadLettered) {
+    match turns
+        .iter()
+        .any(|turn| turn.state == TurnState::DeadLettered)
+    {
         true => Exit::Refused,
         false => Exit::Done,
     }

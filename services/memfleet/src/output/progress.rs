@@ -24,7 +24,9 @@ impl Progress {
     fn new(total: u64, what: &str, template: &str) -> Self {
         // Hides itself where standard error is not a terminal.
         let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr());
-        bar.set_style(ProgressStyle::with_template(template).expect("the templates above are valid"));
+        bar.set_style(
+            ProgressStyle::with_template(template).expect("the templates above are valid"),
+        );
         bar.set_message(what.to_owned());
         bar.enable_steady_tick(Duration::from_millis(250));
         Self(bar)

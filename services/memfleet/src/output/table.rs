@@ -25,7 +25,9 @@ pub fn table<const N: usize>(
         return String::new();
     }
     let mut table = Table::new();
-    table.load_preset(presets::NOTHING).set_header(columns.map(|(heading, _)| heading));
+    table
+        .load_preset(presets::NOTHING)
+        .set_header(columns.map(|(heading, _)| heading));
     for row in rows {
         table.add_row(row.map(|cell| printable(&cell).replace(['\n', '\t'], " ")));
     }
@@ -50,8 +52,15 @@ mod tests {
 
     #[test]
     fn columns_are_aligned_by_what_is_seen_not_by_bytes() {
-        let rows = [["ada".to_owned(), "7".to_owned()], ["アダ".to_owned(), "1234".to_owned()]];
-        let text = table(Palette::default(), [("SPACE", Align::Left), ("TURNS", Align::Right)], rows);
+        let rows = [
+            ["ada".to_owned(), "7".to_owned()],
+            ["アダ".to_owned(), "1234".to_owned()],
+        ];
+        let text = table(
+            Palette::default(),
+            [("SPACE", Align::Left), ("TURNS", Align::Right)],
+            rows,
+        );
         assert_eq!(text, "SPACE  TURNS\nada        7\nアダ    1234");
     }
 
@@ -62,7 +71,11 @@ mod tests {
 
     #[test]
     fn a_cell_cannot_break_the_table_or_the_terminal() {
-        let text = table(Palette::default(), [("NAME", Align::Left)], [["a\nb\u{1b}[2J".to_owned()]]);
+        let text = table(
+            Palette::default(),
+            [("NAME", Align::Left)],
+            [["a\nb\u{1b}[2J".to_owned()]],
+        );
         assert_eq!(text, "NAME\na b\u{fffd}[2J");
     }
 }

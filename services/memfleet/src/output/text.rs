@@ -25,6 +25,11 @@ pub fn count(number: u64, noun: &str) -> String {
     }
 }
 
+/// A single-precision number without the digits that it does not have.
+pub fn decimal(number: f32) -> f64 {
+    (f64::from(number) * 1e6).round() / 1e6
+}
+
 /// A number of bytes in the unit that reads best.
 pub fn size(bytes: u64) -> String {
     indicatif::HumanBytes(bytes).to_string()
@@ -36,11 +41,17 @@ mod tests {
 
     #[test]
     fn escape_sequences_of_stored_text_do_not_reach_the_terminal() {
-        assert_eq!(printable("a\u{1b}]0;title\u{7}b\n\tc\r"), "a\u{fffd}]0;title\u{fffd}b\n\tc\u{fffd}");
+        assert_eq!(
+            printable("a\u{1b}]0;title\u{7}b\n\tc\r"),
+            "a\u{fffd}]0;title\u{fffd}b\n\tc\u{fffd}"
+        );
     }
 
     #[test]
     fn counts_agree_with_their_noun() {
-        assert_eq!([count(0, "turn"), count(1, "turn"), count(12, "turn")], ["0 turns", "1 turn", "12 turns"]);
+        assert_eq!(
+            [count(0, "turn"), count(1, "turn"), count(12, "turn")],
+            ["0 turns", "1 turn", "12 turns"]
+        );
     }
 }

@@ -14,7 +14,11 @@ pub fn turn_lines(palette: Palette, mark: &str, space: Option<&str>, turn: &Turn
     };
     let speaker = palette.strong(&printable(accepted.speaker.as_str()));
     let when = time(accepted.effective_time());
-    format!("{mark}{when}  {speaker}  {}\n{}", palette.dim(&place), indented(&accepted.content.searchable_text()))
+    format!(
+        "{mark}{when}  {speaker}  {}\n{}",
+        palette.dim(&place),
+        indented(&accepted.content.searchable_text())
+    )
 }
 
 /// A turn that is shown around another one, on one line.
@@ -23,10 +27,17 @@ pub fn neighbour(palette: Palette, turn: &Turn) -> String {
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let short = text.chars().take(100).collect::<String>();
     let more = if short.len() < text.len() { "…" } else { "" };
-    palette.dim(&format!("      #{} {}: {short}{more}", turn.position, printable(turn.accepted.speaker.as_str())))
+    palette.dim(&format!(
+        "      #{} {}: {short}{more}",
+        turn.position,
+        printable(turn.accepted.speaker.as_str())
+    ))
 }
 
 fn indented(text: &str) -> String {
     let text = printable(text);
-    text.lines().map(|line| format!("    {line}").trim_end().to_owned()).collect::<Vec<_>>().join("\n")
+    text.lines()
+        .map(|line| format!("    {line}").trim_end().to_owned())
+        .collect::<Vec<_>>()
+        .join("\n")
 }

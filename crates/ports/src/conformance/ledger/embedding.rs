@@ -4,7 +4,7 @@ use memfleet_domain::ids::TurnId;
 
 use super::commit;
 use crate::conformance::samples::{
-    batch, embedding_space, home, indexed, passages, scope, turn, vectors, without_vectors,
+    batch, embedding_space, home, indexed, passages, turn, vectors, without_vectors,
 };
 
 use crate::ledger::Ledger;

@@ -3,7 +3,7 @@
 use memfleet_domain::time::{AsOf, TimeRange};
 use memfleet_domain::turn::{AcceptedTurn, Role};
 
-use super::{commit, listed, texts};
+use super::{commit, texts};
 use crate::conformance::samples::{edit, home, instant, session, speaker, turn, turn_in};
 
 use crate::filter::TurnFilter;

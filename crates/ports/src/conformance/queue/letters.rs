@@ -3,7 +3,7 @@
 use memfleet_domain::time::Timestamp;
 
 use super::{positions, publish, take};
-use crate::conformance::samples::{batch, batch_in, home, instant, scope, turn_in};
+use crate::conformance::samples::{batch_in, home, instant, scope, turn_in};
 
 use crate::queue::{DeadLetter, Delivery, Depth, IngestQueue};
 

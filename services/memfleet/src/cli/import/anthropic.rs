@@ -9,12 +9,28 @@ use serde_json::Value;
 use super::messages::{Envelope, Message, id_of, media, time_of, tool_call};
 
 /// Kinds of content block that only this format has.
-const OWN_BLOCKS: [&str; 6] = ["tool_use", "tool_result", "image", "document", "thinking", "redacted_thinking"];
+const OWN_BLOCKS: [&str; 6] = [
+    "tool_use",
+    "tool_result",
+    "image",
+    "document",
+    "thinking",
+    "redacted_thinking",
+];
 
 /// Whether the list can only be in this format.
 pub fn is_certain(envelope: &Envelope) -> bool {
-    let blocks = envelope.messages.iter().filter_map(|message| message.get("content")?.as_array()).flatten();
-    let own = |block: &Value| block.get("type").and_then(Value::as_str).is_some_and(|kind| OWN_BLOCKS.contains(&kind));
+    let blocks = envelope
+        .messages
+        .iter()
+        .filter_map(|message| message.get("content")?.as_array())
+        .flatten();
+    let own = |block: &Value| {
+        block
+            .get("type")
+            .and_then(Value::as_str)
+            .is_some_and(|kind| OWN_BLOCKS.contains(&kind))
+    };
     envelope.system.is_some() || blocks.into_iter().any(own)
 }
 
@@ -23,17 +39,32 @@ pub fn messages(envelope: &Envelope) -> Result<Vec<Message>, String> {
     let mut found = Vec::new();
     if let Some(system) = &envelope.system {
         let (text, media) = words(system).map_err(|problem| format!("system: {problem}"))?;
-        found.push(Message { role: Role::System, speaker: "system".to_owned(), text, media, id: None, time: None });
+        found.push(Message {
+            role: Role::System,
+            speaker: "system".to_owned(),
+            text,
+            media,
+            id: None,
+            time: None,
+        });
     }
     let mut tools = HashMap::new();
     for (index, message) in envelope.messages.iter().enumerate() {
-        found.extend(read(message, &mut tools).map_err(|problem| format!("messages[{index}].{problem}"))?);
+        found.extend(
+            read(message, &mut tools).map_err(|problem| format!("messages[{index}].{problem}"))?,
+        );
     }
     Ok(found)
 }
 
-fn read<'a>(message: &'a Value, tools: &mut HashMap<&'a str, &'a str>) -> Result<Vec<Message>, String> {
-    let name = message.get("role").and_then(Value::as_str).unwrap_or("nothing");
+fn read<'a>(
+    message: &'a Value,
+    tools: &mut HashMap<&'a str, &'a str>,
+) -> Result<Vec<Message>, String> {
+    let name = message
+        .get("role")
+        .and_then(Value::as_str)
+        .unwrap_or("nothing");
     let role = match name {
         "user" => Role::User,
         "assistant" => Role::Assistant,
@@ -48,13 +79,30 @@ fn read<'a>(message: &'a Value, tools: &mut HashMap<&'a str, &'a str>) -> Result
             tools.insert(id, tool);
         }
         if text("type") == Some("tool_result") {
-            let speaker = text("tool_use_id").and_then(|id| tools.get(id).copied()).unwrap_or("tool").to_owned();
+            let speaker = text("tool_use_id")
+                .and_then(|id| tools.get(id).copied())
+                .unwrap_or("tool")
+                .to_owned();
             let (text, media) = words(block.get("content").unwrap_or(&Value::Null))?;
-            found.push(Message { role: Role::Tool, speaker, text, media, id: None, time });
+            found.push(Message {
+                role: Role::Tool,
+                speaker,
+                text,
+                media,
+                id: None,
+                time,
+            });
         }
     }
     let (text, media) = words(content).map_err(|problem| format!("content: {problem}"))?;
-    found.push(Message { role, speaker: name.to_owned(), text, media, id: id_of(message), time });
+    found.push(Message {
+        role,
+        speaker: name.to_owned(),
+        text,
+        media,
+        id: id_of(message),
+        time,
+    });
     Ok(found)
 }
 
@@ -67,14 +115,20 @@ fn words(content: &Value) -> Result<(String, Vec<Media>), String> {
         _ => return Err("is neither a text nor a list of content blocks".to_owned()),
     };
     let texts = blocks.iter().filter_map(block_text).collect::<Vec<_>>();
-    Ok((texts.join("\n"), blocks.iter().filter_map(attachment).collect()))
+    Ok((
+        texts.join("\n"),
+        blocks.iter().filter_map(attachment).collect(),
+    ))
 }
 
 fn block_text(block: &Value) -> Option<String> {
     let text = |key: &str| block.get(key).and_then(Value::as_str);
     match text("type")? {
         "text" => text("text").map(str::to_owned),
-        "tool_use" => Some(tool_call(text("name")?, &block.get("input").unwrap_or(&Value::Null).to_string())),
+        "tool_use" => Some(tool_call(
+            text("name")?,
+            &block.get("input").unwrap_or(&Value::Null).to_string(),
+        )),
         _ => None,
     }
 }
@@ -88,7 +142,11 @@ fn attachment(block: &Value) -> Option<Media> {
     };
     let mime_type = text("/source/media_type").unwrap_or("");
     match text("/source/type")? {
-        "base64" => Some(media(&format!("data:{mime_type};base64,{}", text("/source/data")?), mime_type, caption)),
+        "base64" => Some(media(
+            &format!("data:{mime_type};base64,{}", text("/source/data")?),
+            mime_type,
+            caption,
+        )),
         "url" => Some(media(text("/source/url")?, mime_type, caption)),
         "file" => Some(media(text("/source/file_id")?, mime_type, caption)),
         _ => None,
@@ -102,7 +160,11 @@ mod tests {
     use super::*;
 
     fn envelope(system: Option<Value>, messages: &[Value]) -> Envelope {
-        Envelope { name: None, system, messages: messages.to_vec() }
+        Envelope {
+            name: None,
+            system,
+            messages: messages.to_vec(),
+        }
     }
 
     #[test]
@@ -115,8 +177,14 @@ mod tests {
             ]})],
         );
         let read = messages(&list).unwrap();
-        assert_eq!((read[0].role, read[0].text.as_str()), (Role::System, "be kind"));
-        assert_eq!((read[1].role, read[1].text.as_str()), (Role::Assistant, "hello"));
+        assert_eq!(
+            (read[0].role, read[0].text.as_str()),
+            (Role::System, "be kind")
+        );
+        assert_eq!(
+            (read[1].role, read[1].text.as_str()),
+            (Role::Assistant, "hello")
+        );
         assert!(is_certain(&list));
     }
 
@@ -134,11 +202,18 @@ mod tests {
             ],
         ))
         .unwrap();
-        let seen = read.iter().map(|one| (one.role, one.speaker.as_str(), one.text.as_str())).collect::<Vec<_>>();
+        let seen = read
+            .iter()
+            .map(|one| (one.role, one.speaker.as_str(), one.text.as_str()))
+            .collect::<Vec<_>>();
         assert_eq!(
             seen,
             [
-                (Role::Assistant, "assistant", "[calls weather({\"city\":\"Graz\"})]"),
+                (
+                    Role::Assistant,
+                    "assistant",
+                    "[calls weather({\"city\":\"Graz\"})]"
+                ),
                 (Role::Tool, "weather", "snow"),
                 (Role::User, "user", "thanks"),
             ]
@@ -148,12 +223,19 @@ mod tests {
 
     #[test]
     fn plain_texts_are_no_proof_of_this_format() {
-        assert!(!is_certain(&envelope(None, &[json!({"role": "user", "content": "hi"})])));
+        assert!(!is_certain(&envelope(
+            None,
+            &[json!({"role": "user", "content": "hi"})]
+        )));
     }
 
     #[test]
     fn an_error_names_the_message_and_the_field() {
-        let error = messages(&envelope(None, &[json!({"role": "tool", "content": "x"})])).unwrap_err();
-        assert_eq!(error, "messages[0].role: `tool` is neither `user` nor `assistant`");
+        let error =
+            messages(&envelope(None, &[json!({"role": "tool", "content": "x"})])).unwrap_err();
+        assert_eq!(
+            error,
+            "messages[0].role: `tool` is neither `user` nor `assistant`"
+        );
     }
 }

@@ -11,13 +11,25 @@ use super::messages::media;
 /// The conversations in the text of a data set's file.
 pub fn conversations(text: &str) -> Result<Vec<Conversation>, String> {
     let dataset = Dataset::parse(text).map_err(|error| error.to_string())?;
-    dataset.conversations.into_iter().map(|conversation| {
-        let turns = conversation.turns.into_iter().map(|turn| {
-            let id = turn.id.clone();
-            new_turn(turn).map_err(|error| format!("a name in message {id} of conversation {} {error}", conversation.id))
-        });
-        Ok(Conversation { turns: turns.collect::<Result<_, String>>()?, name: conversation.id.clone() })
-    }).collect()
+    dataset
+        .conversations
+        .into_iter()
+        .map(|conversation| {
+            let turns = conversation.turns.into_iter().map(|turn| {
+                let id = turn.id.clone();
+                new_turn(turn).map_err(|error| {
+                    format!(
+                        "a name in message {id} of conversation {} {error}",
+                        conversation.id
+                    )
+                })
+            });
+            Ok(Conversation {
+                turns: turns.collect::<Result<_, String>>()?,
+                name: conversation.id.clone(),
+            })
+        })
+        .collect()
 }
 
 /// A turn of a data set; its id there is its external id.
@@ -29,13 +41,19 @@ pub fn new_turn(turn: Turn) -> Result<NewTurn, NameError> {
         memfleet_evaluation::Role::Tool => Role::Tool,
     };
     // Data sets keep captions without the pictures: the caption is all there is to refer to.
-    let captions = turn.captions.iter().map(|caption| media(&format!("data:,{caption}"), "", caption));
+    let captions = turn
+        .captions
+        .iter()
+        .map(|caption| media(&format!("data:,{caption}"), "", caption));
     Ok(NewTurn {
         session: SessionId::new(turn.session)?,
         external_id: Some(ExternalId::new(turn.id)?),
         speaker: Speaker::new(turn.speaker)?,
         role,
-        content: Content { media: captions.collect(), text: turn.text },
+        content: Content {
+            media: captions.collect(),
+            text: turn.text,
+        },
         event_time: turn.time,
         metadata: std::collections::BTreeMap::new(),
         trust: Trust::of_role(role),

@@ -40,7 +40,9 @@ pub fn documents(text: &str) -> Result<Vec<Value>, String> {
         Err(error) => error,
     };
     let lines = text.lines().filter(|line| !line.trim().is_empty());
-    let read = lines.map(serde_json::from_str).collect::<Result<Vec<Value>, _>>();
+    let read = lines
+        .map(serde_json::from_str)
+        .collect::<Result<Vec<Value>, _>>();
     // A file that is broken is more often one document than many: say where that one breaks.
     read.map_err(|_| format!("is neither JSON ({whole}) nor JSON lines"))
 }
@@ -48,7 +50,9 @@ pub fn documents(text: &str) -> Result<Vec<Value>, String> {
 /// The format of these documents. Message lists that could be either are OpenAI's.
 pub fn detect(documents: &[Value]) -> Option<Format> {
     let first = documents.first()?;
-    let sample = first.as_array().map_or(Some(first), |items| items.first())?;
+    let sample = first
+        .as_array()
+        .map_or(Some(first), |items| items.first())?;
     let has = |key: &str| sample.get(key).is_some();
     if has("qa") && has("conversation") {
         return Some(Format::Locomo);
@@ -58,7 +62,11 @@ pub fn detect(documents: &[Value]) -> Option<Format> {
     }
     let lists = messages::envelopes(documents.to_vec()).ok()?;
     let certain = lists.iter().any(anthropic::is_certain);
-    Some(if certain { Format::Anthropic } else { Format::Openai })
+    Some(if certain {
+        Format::Anthropic
+    } else {
+        Format::Openai
+    })
 }
 
 #[cfg(test)]
@@ -70,10 +78,22 @@ mod tests {
     #[test]
     fn formats_are_told_apart() {
         let detected = |document| detect(&[document]);
-        assert_eq!(detected(json!([{"qa": [], "conversation": {}, "sample_id": "c"}])), Some(Format::Locomo));
-        assert_eq!(detected(json!([{"conversation_id": "c", "messages": [], "questions": []}])), Some(Format::Plain));
-        assert_eq!(detected(json!([{"role": "user", "content": "hi"}])), Some(Format::Openai));
-        assert_eq!(detected(json!({"messages": [{"role": "user", "content": "hi"}]})), Some(Format::Openai));
+        assert_eq!(
+            detected(json!([{"qa": [], "conversation": {}, "sample_id": "c"}])),
+            Some(Format::Locomo)
+        );
+        assert_eq!(
+            detected(json!([{"conversation_id": "c", "messages": [], "questions": []}])),
+            Some(Format::Plain)
+        );
+        assert_eq!(
+            detected(json!([{"role": "user", "content": "hi"}])),
+            Some(Format::Openai)
+        );
+        assert_eq!(
+            detected(json!({"messages": [{"role": "user", "content": "hi"}]})),
+            Some(Format::Openai)
+        );
         assert_eq!(
             detected(json!({"system": "be kind", "messages": [{"role": "user", "content": "hi"}]})),
             Some(Format::Anthropic)

@@ -1,18 +1,19 @@
 //! JSON lines of `memfleet export`, back into a space: turns keep their ids and recorded times.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 
 use futures::StreamExt;
-use memfleet_domain::ids::SpaceId;
+use memfleet_domain::FaultKind;
+use memfleet_domain::ids::{BatchId, SpaceId};
 use memfleet_ports::memory::{Imported, Record};
 use memfleet_rpc::jsonl;
 
 use super::upload::Tally;
-use super::{name_of, wrong};
-use crate::cli::Handle;
+use super::{ImportArgs, name_of, wrong};
 use crate::cli::exit::Error;
+use crate::cli::{Handle, watch};
 use crate::output::Progress;
 
 /// Records a call.
@@ -27,24 +28,20 @@ pub fn is_export(file: &Path) -> Result<bool, Error> {
     Ok(read && jsonl::read(&first).is_ok())
 }
 
-/// Imports the file into `space`, by default the one that it was exported from.
-pub async fn import(file: &Path, space: Option<&SpaceId>, handle: &Handle) -> Result<(SpaceId, Tally), Error> {
+/// Imports the file into the named space, by default the one that it was exported from.
+pub async fn import(
+    file: &Path,
+    args: &ImportArgs,
+    handle: &Handle,
+) -> Result<(SpaceId, Tally), Error> {
     let opened = File::open(file).map_err(Error::file(file))?;
     let length = opened.metadata().map_err(Error::file(file))?.len();
     let progress = Progress::bytes(length, &name_of(file));
     let mut lines = BufReader::new(opened).lines().zip(1..);
     let mut tally = Tally::default();
-    let mut space = space.cloned();
+    let mut space = args.space.clone();
     loop {
-        let mut records = Vec::with_capacity(CHUNK);
-        let mut bytes = 0;
-        for (line, number) in lines.by_ref().take(CHUNK) {
-            let line = line.map_err(Error::file(file))?;
-            bytes += line.len() as u64 + 1;
-            if !line.trim().is_empty() {
-                records.push(jsonl::read(&line).map_err(|error| wrong(file, &format!("line {number}: {error}")))?);
-            }
-        }
+        let (records, bytes) = chunk(file, &mut lines)?;
         if bytes == 0 {
             break;
         }
@@ -52,14 +49,69 @@ pub async fn import(file: &Path, space: Option<&SpaceId>, handle: &Handle) -> Re
             space = Some(named.clone());
         }
         let Some(target) = &space else {
-            return Err(wrong(file, "does not begin with its space; name one with --space"));
+            return Err(wrong(
+                file,
+                "does not begin with its space; name one with --space",
+            ));
         };
-        let records = futures::stream::iter(records.into_iter().map(Ok)).boxed();
-        let Imported { accepted, duplicates } = handle.memory.import(&handle.long_call(), target, records).await?;
-        tally.accepted += accepted;
-        tally.skipped += duplicates;
+        send(records, target, !args.no_wait, handle, &mut tally).await?;
         progress.advance(bytes);
     }
     let space = space.ok_or_else(|| wrong(file, "is empty"))?;
     Ok((space, tally))
+}
+
+/// The next records, and how many bytes of the file they take.
+fn chunk(
+    file: &Path,
+    lines: &mut impl Iterator<Item = (io::Result<String>, usize)>,
+) -> Result<(Vec<Record>, u64), Error> {
+    let mut records = Vec::with_capacity(CHUNK);
+    let mut bytes = 0;
+    for (line, number) in lines.take(CHUNK) {
+        let line = line.map_err(Error::file(file))?;
+        bytes += line.len() as u64 + 1;
+        if !line.trim().is_empty() {
+            records.push(
+                jsonl::read(&line)
+                    .map_err(|error| wrong(file, &format!("line {number}: {error}")))?,
+            );
+        }
+    }
+    Ok((records, bytes))
+}
+
+async fn send(
+    records: Vec<Record>,
+    space: &SpaceId,
+    wait: bool,
+    handle: &Handle,
+    tally: &mut Tally,
+) -> Result<(), Error> {
+    let turns = records.iter().filter_map(|record| match record {
+        Record::Turn(turn) => Some(turn.accepted.id),
+        Record::Space(..) => None,
+    });
+    let batch = BatchId::of_turns(&turns.collect::<Vec<_>>());
+    let records = futures::stream::iter(records.into_iter().map(Ok)).boxed();
+    let Imported {
+        accepted,
+        duplicates,
+    } = handle
+        .memory
+        .import(&handle.long_call(), space, records)
+        .await?;
+    tally.skipped += duplicates;
+    if !wait || accepted == 0 {
+        tally.accepted += accepted;
+        return Ok(());
+    }
+    // An import gives no token. Turns that were taken together are the batch that their ids name; a node that cut them
+    // otherwise does not know it, and then they are accepted, which is what it said.
+    match watch::settled(handle, space, batch).await {
+        Ok(turns) => tally.add(turns),
+        Err(Error::Fault(fault)) if fault.kind == FaultKind::NotFound => tally.accepted += accepted,
+        Err(error) => return Err(error),
+    }
+    Ok(())
 }

@@ -14,7 +14,6 @@ use serde_json::Value;
 
 use super::Conversation;
 
-
 /// A list of messages and what stands around it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Envelope {
@@ -46,7 +45,11 @@ pub struct Message {
 /// The lists in a file's documents: a list of messages, an object with `messages`, or several of either; a file of one
 /// message a line is one list.
 pub fn envelopes(documents: Vec<Value>) -> Result<Vec<Envelope>, String> {
-    let bare = |messages| Envelope { name: None, system: None, messages };
+    let bare = |messages| Envelope {
+        name: None,
+        system: None,
+        messages,
+    };
     if documents.len() > 1 && documents.iter().all(is_message) {
         return Ok(vec![bare(documents)]);
     }
@@ -59,10 +62,20 @@ pub fn envelopes(documents: Vec<Value>) -> Result<Vec<Envelope>, String> {
                 let Some(Value::Array(messages)) = object.remove("messages") else {
                     return Err("an object has no list `messages`".to_owned());
                 };
-                let name = ["id", "conversation_id"].into_iter().find_map(|key| name_of(object.get(key)?));
-                found.push(Envelope { name, system: object.remove("system"), messages });
+                let name = ["id", "conversation_id"]
+                    .into_iter()
+                    .find_map(|key| name_of(object.get(key)?));
+                found.push(Envelope {
+                    name,
+                    system: object.remove("system"),
+                    messages,
+                });
             }
-            _ => return Err("holds neither a list of messages nor an object with `messages`".to_owned()),
+            _ => {
+                return Err(
+                    "holds neither a list of messages nor an object with `messages`".to_owned(),
+                );
+            }
         }
     }
     Ok(found)
@@ -77,12 +90,25 @@ pub fn conversations(
     let envelopes = envelopes(documents)?;
     let several = envelopes.len() > 1;
     let conversation = |(envelope, number): (Envelope, usize)| {
-        let of_file = if several { format!("{file}-{number}") } else { file.to_owned() };
+        let of_file = if several {
+            format!("{file}-{number}")
+        } else {
+            file.to_owned()
+        };
         let name = envelope.name.clone().unwrap_or(of_file);
-        let named = |problem: String| if several { format!("conversation {name}: {problem}") } else { problem };
+        let named = |problem: String| {
+            if several {
+                format!("conversation {name}: {problem}")
+            } else {
+                problem
+            }
+        };
         let session = SessionId::new(&*name).map_err(|error| named(format!("its name {error}")))?;
         let turns = turns(read(&envelope).map_err(named)?, &session);
-        Ok(Conversation { turns: turns.map_err(|error| named(format!("a name {error}")))?, name: name.clone() })
+        Ok(Conversation {
+            turns: turns.map_err(|error| named(format!("a name {error}")))?,
+            name: name.clone(),
+        })
     };
     envelopes.into_iter().zip(1..).map(conversation).collect()
 }
@@ -92,7 +118,10 @@ fn is_message(value: &Value) -> bool {
 }
 
 fn name_of(value: &Value) -> Option<String> {
-    value.as_str().map(str::to_owned).or_else(|| value.as_i64().map(|number| number.to_string()))
+    value
+        .as_str()
+        .map(str::to_owned)
+        .or_else(|| value.as_i64().map(|number| number.to_string()))
 }
 
 /// The sender's id of a message, if it has one.
@@ -102,9 +131,13 @@ pub fn id_of(message: &Value) -> Option<String> {
 
 /// When a message was sent, where exports say it: `created_at` or `timestamp`, RFC 3339 or seconds since 1970.
 pub fn time_of(message: &Value) -> Option<Timestamp> {
-    let value = ["created_at", "timestamp"].into_iter().find_map(|key| message.get(key))?;
+    let value = ["created_at", "timestamp"]
+        .into_iter()
+        .find_map(|key| message.get(key))?;
     match value {
-        Value::String(text) => DateTime::parse_from_rfc3339(text).ok().map(|time| time.to_utc()),
+        Value::String(text) => DateTime::parse_from_rfc3339(text)
+            .ok()
+            .map(|time| time.to_utc()),
         number => DateTime::from_timestamp_micros((number.as_f64()? * 1e6) as i64),
     }
 }
@@ -116,20 +149,29 @@ pub fn tool_call(name: &str, arguments: &str) -> String {
 
 /// A reference to something that is not text. What is inlined, or too long for a reference, is named by its hash.
 pub fn media(uri: &str, mime_type: &str, caption: &str) -> Media {
-    let inline = uri.strip_prefix("data:").and_then(|rest| rest.split_once([';', ',']));
+    let inline = uri
+        .strip_prefix("data:")
+        .and_then(|rest| rest.split_once([';', ',']));
     let mime_type = inline.map_or(mime_type, |(mime_type, _)| mime_type);
     let uri = match inline.is_some() || uri.len() > limits::URI {
         true => format!("urn:blake3:{}", blake3::hash(uri.as_bytes()).to_hex()),
         false => uri.to_owned(),
     };
-    Media { uri, mime_type: mime_type.to_owned(), caption: caption.to_owned() }
+    Media {
+        uri,
+        mime_type: mime_type.to_owned(),
+        caption: caption.to_owned(),
+    }
 }
 
 /// The turns of a list; messages without words and without media are left out.
 pub fn turns(messages: Vec<Message>, session: &SessionId) -> Result<Vec<NewTurn>, NameError> {
     let mut seen = HashMap::<String, u32>::new();
     let mut turns = Vec::with_capacity(messages.len());
-    for message in messages.into_iter().filter(|message| !message.text.trim().is_empty() || !message.media.is_empty()) {
+    for message in messages
+        .into_iter()
+        .filter(|message| !message.text.trim().is_empty() || !message.media.is_empty())
+    {
         let id = message.id.clone().unwrap_or_else(|| {
             let print = fingerprint(&message);
             let times = seen.entry(print.clone()).or_default();
@@ -137,9 +179,16 @@ pub fn turns(messages: Vec<Message>, session: &SessionId) -> Result<Vec<NewTurn>
             format!("{print}-{times}")
         });
         let speaker = Speaker::new(message.speaker)?;
-        let (texts, media) = (pieces(&message.text), message.media.chunks(limits::MEDIA).collect::<Vec<_>>());
+        let (texts, media) = (
+            pieces(&message.text),
+            message.media.chunks(limits::MEDIA).collect::<Vec<_>>(),
+        );
         for number in 0..texts.len().max(media.len()) {
-            let id = if number == 0 { id.clone() } else { format!("{id}/{}", number + 1) };
+            let id = if number == 0 {
+                id.clone()
+            } else {
+                format!("{id}/{}", number + 1)
+            };
             turns.push(NewTurn {
                 session: session.clone(),
                 external_id: Some(ExternalId::new(id)?),
@@ -163,7 +212,10 @@ fn fingerprint(message: &Message) -> String {
     let mut hasher = blake3::Hasher::new();
     let said = format!("{:?} {:?}", message.role, message.time);
     let uris = message.media.iter().map(|media| media.uri.as_str());
-    for part in [said.as_str(), &message.speaker, &message.text].into_iter().chain(uris) {
+    for part in [said.as_str(), &message.speaker, &message.text]
+        .into_iter()
+        .chain(uris)
+    {
         hasher.update(&(part.len() as u64).to_be_bytes());
         hasher.update(part.as_bytes());
     }
@@ -175,9 +227,15 @@ pub fn pieces(text: &str) -> Vec<&str> {
     let mut pieces = Vec::new();
     let mut rest = text;
     while rest.len() > limits::TEXT {
-        let end = (0..=limits::TEXT).rev().find(|end| rest.is_char_boundary(*end)).unwrap_or(0);
+        let end = (0..=limits::TEXT)
+            .rev()
+            .find(|end| rest.is_char_boundary(*end))
+            .unwrap_or(0);
         let head = &rest[..end];
-        let cut = head.rfind('\n').or_else(|| head.rfind(' ')).map_or(end, |at| at + 1);
+        let cut = head
+            .rfind('\n')
+            .or_else(|| head.rfind(' '))
+            .map_or(end, |at| at + 1);
         pieces.push(&rest[..cut]);
         rest = &rest[cut..];
     }
@@ -193,13 +251,23 @@ mod tests {
     use super::*;
 
     fn said(text: &str) -> Message {
-        Message { role: Role::User, speaker: "user".to_owned(), text: text.to_owned(), media: vec![], id: None, time: None }
+        Message {
+            role: Role::User,
+            speaker: "user".to_owned(),
+            text: text.to_owned(),
+            media: vec![],
+            id: None,
+            time: None,
+        }
     }
 
     fn ids(texts: &[&str]) -> Vec<String> {
         let session = SessionId::new("s").unwrap();
         let turns = turns(texts.iter().map(|text| said(text)).collect(), &session).unwrap();
-        turns.into_iter().map(|turn| turn.external_id.unwrap().to_string()).collect()
+        turns
+            .into_iter()
+            .map(|turn| turn.external_id.unwrap().to_string())
+            .collect()
     }
 
     #[test]
@@ -219,12 +287,24 @@ mod tests {
     fn every_shape_of_list_is_found() {
         let message = json!({"role": "user", "content": "hi"});
         let object = json!({"id": 7, "messages": [message]});
-        let count = |documents| envelopes(documents).unwrap().into_iter().map(|one| one.messages.len()).collect::<Vec<_>>();
+        let count = |documents| {
+            envelopes(documents)
+                .unwrap()
+                .into_iter()
+                .map(|one| one.messages.len())
+                .collect::<Vec<_>>()
+        };
         assert_eq!(count(vec![json!([message, message])]), [2]);
-        assert_eq!(count(vec![message.clone(), message.clone(), message.clone()]), [3]);
+        assert_eq!(
+            count(vec![message.clone(), message.clone(), message.clone()]),
+            [3]
+        );
         assert_eq!(count(vec![object.clone(), object.clone()]), [1, 1]);
         assert_eq!(count(vec![json!([object, [message]])]), [1, 1]);
-        assert_eq!(envelopes(vec![object]).unwrap()[0].name.as_deref(), Some("7"));
+        assert_eq!(
+            envelopes(vec![object]).unwrap()[0].name.as_deref(),
+            Some("7")
+        );
         assert!(envelopes(vec![json!({"text": "hi"})]).is_err());
     }
 
@@ -233,13 +313,19 @@ mod tests {
         let inlined = media("data:image/png;base64,AAAA", "", "an image");
         assert!(inlined.uri.starts_with("urn:blake3:"));
         assert_eq!(inlined.mime_type, "image/png");
-        assert_eq!(media("https://a.example/b.png", "", "").uri, "https://a.example/b.png");
+        assert_eq!(
+            media("https://a.example/b.png", "", "").uri,
+            "https://a.example/b.png"
+        );
     }
 
     #[test]
     fn times_are_read_as_text_and_as_seconds() {
         let text = time_of(&json!({"timestamp": "2025-03-02T16:20:00Z"})).unwrap();
-        assert_eq!(time_of(&json!({"created_at": text.timestamp()})), Some(text));
+        assert_eq!(
+            time_of(&json!({"created_at": text.timestamp()})),
+            Some(text)
+        );
         assert_eq!(time_of(&json!({"created_at": null})), None);
     }
 

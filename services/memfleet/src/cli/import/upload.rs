@@ -33,6 +33,18 @@ pub struct Tally {
     pub dead_letters: Vec<(TurnId, String)>,
 }
 
+impl Tally {
+    /// Counts turns whose states are final.
+    pub fn add(&mut self, turns: Vec<TurnReceipt>) {
+        for TurnReceipt { id, state, reason } in turns {
+            match state {
+                TurnState::DeadLettered => self.dead_letters.push((id, reason.unwrap_or_default())),
+                _ => self.stored += 1,
+            }
+        }
+    }
+}
+
 /// An import that is going on.
 pub struct Upload<'a> {
     handle: &'a Handle,
@@ -45,7 +57,13 @@ pub struct Upload<'a> {
 impl<'a> Upload<'a> {
     /// An import through `handle`; with `wait` it follows every turn until it can be found.
     pub fn new(handle: &'a Handle, progress: &'a Progress, wait: bool) -> Self {
-        Self { handle, progress, wait, in_flight: VecDeque::new(), tally: Tally::default() }
+        Self {
+            handle,
+            progress,
+            wait,
+            in_flight: VecDeque::new(),
+            tally: Tally::default(),
+        }
     }
 
     /// Sends turns, in the order of the time at which they were said.
@@ -53,7 +71,12 @@ impl<'a> Upload<'a> {
         for batch in batches(by_time(turns)) {
             let receipt = self.remember(space, batch).await?;
             let count = receipt.turns.len() as u64;
-            if receipt.duplicate && receipt.turns.iter().all(|turn| turn.state != TurnState::Queued) {
+            if receipt.duplicate
+                && receipt
+                    .turns
+                    .iter()
+                    .all(|turn| turn.state != TurnState::Queued)
+            {
                 self.tally.skipped += count;
                 self.progress.advance(count);
             } else if self.wait {
@@ -79,10 +102,22 @@ impl<'a> Upload<'a> {
 
     /// Waits while the queue of the node is full: an import is in no hurry.
     async fn remember(&self, space: &SpaceId, turns: Vec<NewTurn>) -> Result<Receipt, Error> {
-        let request = RememberRequest { space: space.clone(), turns, idempotency_key: None };
+        let request = RememberRequest {
+            space: space.clone(),
+            turns,
+            idempotency_key: None,
+        };
         loop {
-            match self.handle.memory.remember(&self.handle.call(), request.clone()).await {
-                Err(fault) if fault.kind == FaultKind::ResourceExhausted && fault.retry_after.is_some() => {
+            match self
+                .handle
+                .memory
+                .remember(&self.handle.call(), request.clone())
+                .await
+            {
+                Err(fault)
+                    if fault.kind == FaultKind::ResourceExhausted
+                        && fault.retry_after.is_some() =>
+                {
                     tokio::time::sleep(fault.retry_after.unwrap_or(Duration::from_secs(1))).await;
                 }
                 answer => return Ok(answer?),
@@ -91,15 +126,12 @@ impl<'a> Upload<'a> {
     }
 
     async fn settle_oldest(&mut self) -> Result<(), Error> {
-        let Some((space, batch)) = self.in_flight.pop_front() else { return Ok(()) };
+        let Some((space, batch)) = self.in_flight.pop_front() else {
+            return Ok(());
+        };
         let turns = watch::settled(self.handle, &space, batch).await?;
         self.progress.advance(turns.len() as u64);
-        for TurnReceipt { id, state, reason } in turns {
-            match state {
-                TurnState::DeadLettered => self.tally.dead_letters.push((id, reason.unwrap_or_default())),
-                _ => self.tally.stored += 1,
-            }
-        }
+        self.tally.add(turns);
         Ok(())
     }
 }
@@ -122,7 +154,9 @@ fn batches(turns: Vec<NewTurn>) -> Vec<Vec<NewTurn>> {
     let mut bytes = 0;
     for turn in turns {
         let size = turn.content.text.len();
-        let fits = batches.last().is_some_and(|batch| batch.len() < BATCH_TURNS && bytes + size <= BATCH_BYTES);
+        let fits = batches
+            .last()
+            .is_some_and(|batch| batch.len() < BATCH_TURNS && bytes + size <= BATCH_BYTES);
         match batches.last_mut().filter(|_| fits) {
             Some(batch) => batch.push(turn),
             None => {
@@ -150,7 +184,10 @@ mod tests {
             external_id: None,
             speaker: Speaker::new("Noor").unwrap(),
             role: Role::User,
-            content: Content { text: text.to_owned(), media: vec![] },
+            content: Content {
+                text: text.to_owned(),
+                media: vec![],
+            },
             event_time: time.map(|time| instant(time).unwrap()),
             metadata: std::collections::BTreeMap::new(),
             trust: Trust::User,
@@ -166,7 +203,10 @@ mod tests {
             turn("a", Some("2025-01-01")),
             turn("b", None),
         ];
-        let sorted = by_time(turns).into_iter().map(|turn| turn.content.text).collect::<String>();
+        let sorted = by_time(turns)
+            .into_iter()
+            .map(|turn| turn.content.text)
+            .collect::<String>();
         assert_eq!(sorted, "abcd");
     }
 

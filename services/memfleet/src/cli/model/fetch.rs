@@ -13,12 +13,24 @@ use crate::output::Progress;
 /// it is not there. Progress goes to standard error.
 pub fn fetch(name: &str, root: PathBuf, from: Option<PathBuf>) -> Result<ModelDirectory, Error> {
     let Some(model) = known(name) else {
-        let names = known_models().iter().map(|model| model.name.as_str()).collect::<Vec<_>>();
-        let message = format!("`{name}` is not a model that can be fetched; known: {}", names.join(", "));
+        let names = known_models()
+            .iter()
+            .map(|model| model.name.as_str())
+            .collect::<Vec<_>>();
+        let message = format!(
+            "`{name}` is not a model that can be fetched; known: {}",
+            names.join(", ")
+        );
         return Err(Fault::invalid("name", message).into());
     };
-    let sources = Sources { folder: from, ..Sources::new(root) };
-    let mut bar = Shown { progress: None, file: String::new() };
+    let sources = Sources {
+        folder: from,
+        ..Sources::new(root)
+    };
+    let mut bar = Shown {
+        progress: None,
+        file: String::new(),
+    };
     Ok(pull(model, &sources, &mut |event: Event<'_>| bar.show(event)).map_err(BoxError::from)?)
 }
 
@@ -35,7 +47,10 @@ impl Shown {
                 file.clone_into(&mut self.file);
                 self.progress = None;
             }
-            return self.progress.get_or_insert_with(|| Progress::bytes(total, file)).reached(bytes);
+            return self
+                .progress
+                .get_or_insert_with(|| Progress::bytes(total, file))
+                .reached(bytes);
         }
         self.progress = None;
         match event {
