@@ -147,7 +147,7 @@ macro_rules! id {
 }
 
 id!(
-    /// A turn: a UUIDv8 derived from what identifies it (see [`TurnId::derive`]).
+    /// A turn: a `UUIDv8` derived from what identifies it (see [`TurnId::of_external`]).
     TurnId
 );
 id!(
@@ -200,7 +200,7 @@ impl BatchId {
     }
 }
 
-/// A UUIDv8 from BLAKE3 over the length-prefixed parts (the prefix keeps `ab`+`c` and `a`+`bc` apart).
+/// A `UUIDv8` from BLAKE3 over the length-prefixed parts (the prefix keeps `ab`+`c` and `a`+`bc` apart).
 fn derive(parts: &[&[u8]]) -> Uuid {
     let mut hasher =
         blake3::Hasher::new_derive_key("memfleet 2026-11 identity of turns and batches");

@@ -1,5 +1,5 @@
 //! The turn: one utterance of a conversation, kept verbatim. Turns are append-only: an edit is a new turn that names the
-//! one it replaces (AMA section 3, raw memory R with Ω = {τ, D_s:t}).
+//! one it replaces (AMA section 3, raw memory R with Ω = {τ, `D_s:t`}).
 
 use std::collections::BTreeMap;
 
@@ -171,7 +171,7 @@ pub struct Turn {
     /// What was accepted.
     #[serde(flatten)]
     pub accepted: AcceptedTurn,
-    /// Its place in the session, D_s:t, from 0, in the order of acceptance.
+    /// Its place in the session, `D_s:t`, from 0, in the order of acceptance.
     pub position: u32,
     /// The turn that replaced it, and since when.
     pub replaced: Option<Replacement>,

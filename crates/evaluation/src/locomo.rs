@@ -34,7 +34,7 @@ struct Asked {
 }
 
 pub(crate) fn conversations(value: Value) -> Result<Vec<Conversation>, DatasetError> {
-    let files: Vec<File> = serde_json::from_value(value).map_err(format_error)?;
+    let files: Vec<File> = serde_json::from_value(value).map_err(|error| format_error(&error))?;
     files.into_iter().map(conversation).collect()
 }
 
@@ -54,7 +54,7 @@ fn conversation(file: File) -> Result<Conversation, DatasetError> {
             .map(|date| time::parse(date).ok_or_else(|| unknown(date)))
             .transpose()?;
         let said = file.conversation[&format!("session_{session}")].clone();
-        let said: Vec<Said> = serde_json::from_value(said).map_err(format_error)?;
+        let said: Vec<Said> = serde_json::from_value(said).map_err(|error| format_error(&error))?;
         turns.extend(said.into_iter().map(|said| Turn {
             id: said.dia_id,
             session: session.to_string(),
@@ -110,7 +110,7 @@ fn turn_ids(text: &str) -> Vec<String> {
     text.split('D').filter_map(numbers).collect()
 }
 
-fn format_error(error: serde_json::Error) -> DatasetError {
+fn format_error(error: &serde_json::Error) -> DatasetError {
     DatasetError::Format(error.to_string())
 }
 

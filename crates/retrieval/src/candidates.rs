@@ -27,13 +27,13 @@ pub struct Candidates {
     /// By space: the candidates' rows and their neighbours, ascending.
     pub(crate) needed: Vec<Vec<u32>>,
     pub(crate) lexical: Vec<Lexical>,
-    passages: Vec<Vec<u32>>,
+    numbers: Vec<Vec<u32>>,
 }
 
 impl Candidates {
     /// The passages whose token vectors [`crate::rank`] reads, by space in the order of the search: the store's numbers.
     pub fn needed(&self) -> &[Vec<u32>] {
-        &self.passages
+        &self.numbers
     }
 
     /// How many turns there are.
@@ -50,56 +50,44 @@ impl Candidates {
 /// Picks the candidates: all turns where there are no more than [`Weights::candidates`].
 pub fn candidates(spaces: &[Searched<'_>], plan: &Plan, weights: &Weights) -> Candidates {
     let lexical = lexical::score(spaces, plan, weights);
+    let eligible = spaces.iter().map(|space| space.eligible.turns()).sum::<usize>();
+    let rows: Vec<(usize, u32)> = if eligible <= weights.candidates {
+        places(spaces).collect()
+    } else {
+        best(spaces, plan, &lexical, weights.candidates / 3)
+    };
+    let turn = |(space, row): (usize, u32)| (space, spaces[space].index.passages().turn(row));
+    let turns: BTreeSet<(usize, u32)> = rows.into_iter().map(turn).collect();
+    let turns: Vec<(usize, u32)> = turns.into_iter().collect();
+    let needed = needed(spaces, &turns, weights.window.len());
+    let number = |(space, rows): (&Searched<'_>, &Vec<u32>)| {
+        rows.iter().map(|&row| space.index.passage_number(row)).collect()
+    };
+    let numbers = spaces.iter().zip(&needed).map(number).collect();
+    Candidates { turns, needed, lexical, numbers }
+}
+
+/// Every row that may be found.
+fn places(spaces: &[Searched<'_>]) -> impl Iterator<Item = (usize, u32)> {
+    spaces.iter().enumerate().flat_map(|(space, searched)| searched.eligible.rows().map(move |row| (space, row)))
+}
+
+/// The `share` best rows each by window BM25, by sentence vector, and by the sum of both.
+fn best(spaces: &[Searched<'_>], plan: &Plan, lexical: &[Lexical], share: usize) -> Vec<(usize, u32)> {
     let cosines: Vec<Vec<f32>> = spaces.iter().map(|space| cosines(space, plan)).collect();
-    let places = || {
-        spaces
-            .iter()
-            .enumerate()
-            .flat_map(|(space, searched)| searched.eligible.rows().map(move |row| (space, row)))
-    };
-    let lexical_of = |(space, row): (usize, u32)| lexical[space].window[row as usize];
-    let cosine_of = |(space, row): (usize, u32)| {
-        cosines[space]
-            .get(row as usize)
-            .copied()
-            .unwrap_or(f32::NAN)
-    };
-    let lexical_standard = Standard::of(places().map(lexical_of));
-    let cosine_standard = Standard::of(places().map(cosine_of));
-    let few = spaces
-        .iter()
-        .map(|space| space.eligible.turns())
-        .sum::<usize>()
-        <= weights.candidates;
-    let mut tops = [(); 3].map(|()| Top::new(weights.candidates / 3));
-    for place in places().take(if few { 0 } else { usize::MAX }) {
-        let (lexical, cosine) = (lexical_of(place), cosine_of(place));
+    let lexical = |(space, row): (usize, u32)| lexical[space].window[row as usize];
+    let cosine = |(space, row): (usize, u32)| cosines[space].get(row as usize).copied().unwrap_or(f32::NAN);
+    let lexical_standard = Standard::of(places(spaces).map(lexical));
+    let cosine_standard = Standard::of(places(spaces).map(cosine));
+    let mut tops = [(); 3].map(|()| Top::new(share));
+    for place in places(spaces) {
+        let (lexical, cosine) = (lexical(place), cosine(place));
         let sum = lexical_standard.score(lexical) + cosine_standard.score(cosine);
         for (top, score) in tops.iter_mut().zip([lexical, cosine, sum]) {
             top.push(score, place);
         }
     }
-    let all = places().take(if few { usize::MAX } else { 0 });
-    let turns: BTreeSet<(usize, u32)> = tops
-        .into_iter()
-        .flat_map(Top::into_keys)
-        .chain(all)
-        .map(|(space, row)| (space, spaces[space].index.passages().turn(row)))
-        .collect();
-    let turns: Vec<(usize, u32)> = turns.into_iter().collect();
-    let needed = needed(spaces, &turns, weights.window.len());
-    let numbers = |(space, rows): (&Searched<'_>, &Vec<u32>)| {
-        rows.iter()
-            .map(|&row| space.index.passage_number(row))
-            .collect()
-    };
-    let passages = spaces.iter().zip(&needed).map(numbers).collect();
-    Candidates {
-        turns,
-        needed,
-        lexical,
-        passages,
-    }
+    tops.into_iter().flat_map(Top::into_keys).collect()
 }
 
 /// Cosine of every eligible row with the query, by row; empty without vectors.

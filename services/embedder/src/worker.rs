@@ -30,7 +30,7 @@ pub(crate) fn unavailable(message: &str) -> Fault {
 fn serve(requests: Vec<Request>, lane: Lane, model: &dyn Model) {
     let waited = requests.iter().map(|request| request.since.elapsed());
     waited.for_each(|wait| {
-        metrics::histogram!(names::QUEUE_SECONDS, "lane" => lane.label()).record(wait)
+        metrics::histogram!(names::QUEUE_SECONDS, "lane" => lane.label()).record(wait);
     });
     // A panic inside the model fails these requests, not the worker.
     let outcome = catch_unwind(AssertUnwindSafe(|| compute(&requests, lane, model)));

@@ -28,10 +28,10 @@ impl Assembly for Gateway {
             .within("the search", self.retriever.search(context, &request.query))
             .await?;
         let zone = self.time_zone(context, &request).await?;
-        let tokenizer = tokenizer.await.map_err(stopped)??;
+        let tokenizer = tokenizer.await.map_err(|error| stopped(&error))??;
         tokio::task::spawn_blocking(move || render(&request, &found, &tokenizer, zone))
             .await
-            .map_err(stopped)
+            .map_err(|error| stopped(&error))
     }
 
     async fn count_tokens(
@@ -48,7 +48,7 @@ impl Assembly for Gateway {
                 .map(|text| tokenizer.count(text) as u32)
                 .collect())
         };
-        tokio::task::spawn_blocking(count).await.map_err(stopped)?
+        tokio::task::spawn_blocking(count).await.map_err(|error| stopped(&error))?
     }
 }
 
@@ -73,7 +73,7 @@ fn tokenizer(name: &str) -> Result<Tokenizer, Fault> {
     Tokenizer::named(name).map_err(|error| Fault::invalid("tokenizer", error.to_string()))
 }
 
-fn stopped(error: tokio::task::JoinError) -> Fault {
+fn stopped(error: &tokio::task::JoinError) -> Fault {
     Fault::internal(format!("assembling stopped: {error}"))
 }
 

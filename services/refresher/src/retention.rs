@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use crate::LocalRefresher;
 
 /// How often retention periods are looked at.
-const PERIOD: Duration = Duration::from_secs(3600);
+const PERIOD: Duration = Duration::from_hours(1);
 
 impl LocalRefresher {
     /// Applies retention periods until `shutdown`.

@@ -93,7 +93,7 @@ impl Drop for Node {
 /// A call of the default tenant with a minute to go.
 pub fn call() -> Context {
     let tenant = TenantId::new("default").expect("`default` is a valid name");
-    Context::new(tenant, Duration::from_secs(60))
+    Context::new(tenant, Duration::from_mins(1))
 }
 
 /// The binary under test: `cargo xtask test` builds it, with the profile of these tests, before it runs them.

@@ -254,7 +254,7 @@ mod tests {
             let tokens = TokenVectors { dimensions: 3, values: numbers.iter().flat_map(|n| [*n as i8, 1, -1]).collect(), pieces: numbers.clone() };
             let twice = [from_token_vectors(&tokens), from_token_vectors(&tokens)].concat();
             prop_assert_eq!(to_token_vectors(&twice).unwrap(), [tokens.clone(), tokens]);
-            let distinct: Vec<u32> = std::collections::BTreeSet::from_iter(numbers.iter().copied()).into_iter().collect();
+            let distinct: Vec<u32> = numbers.iter().copied().collect::<std::collections::BTreeSet<_>>().into_iter().collect();
             prop_assert_eq!(to_set(&from_set(&numbers)).unwrap(), distinct);
         }
 

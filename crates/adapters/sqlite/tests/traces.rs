@@ -98,7 +98,7 @@ async fn fill(store: &SqliteStore, marks: &mut Marks, scopes: &[Scope]) -> Vec<V
                 turns[0].turn.replaces = Some(old.turn.id);
             }
             turns[1].turn.speaker = speaker("Ben");
-            turns[2].turn.event_time = Some(instant(round as i64));
+            turns[2].turn.event_time = Some(instant(i64::from(round)));
             commit(store, scope, &round.to_string(), round as u64, &turns).await;
             told.extend(turns);
         }

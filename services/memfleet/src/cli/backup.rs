@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use clap::Args;
 use memfleet_runtime::BoxError;
-use memfleet_sqlite::{Options, SqliteStore};
 use serde_json::json;
 
 use super::exit::{Error, Exit};
@@ -35,12 +34,10 @@ pub async fn run(args: BackupArgs, store: &Store, output: &mut Output) -> Result
             args.to.display()
         )));
     }
-    // Opening would create what is not there.
     std::fs::metadata(&from).map_err(Error::file(&from))?;
-    let store = SqliteStore::open(&from, Options::default())
+    memfleet_sqlite::backup(&from, &args.to)
         .await
         .map_err(BoxError::from)?;
-    store.backup(&args.to).await.map_err(BoxError::from)?;
     let bytes = std::fs::metadata(&args.to)
         .map_err(Error::file(&args.to))?
         .len();
