@@ -41,15 +41,22 @@ impl Dice {
     }
 
     fn bytes(&mut self, count: usize) -> Vec<i8> {
-        (0..count).map(|_| ((self.next() >> 32) % 41) as i8 - 20).collect()
+        (0..count)
+            .map(|_| ((self.next() >> 32) % 41) as i8 - 20)
+            .collect()
     }
 }
 
 fn turn(number: u32, dice: &mut Dice) -> Result<IndexedTurn, Box<dyn std::error::Error>> {
     let session = SessionId::new(format!("session {}", number / SESSION))?;
-    let scope = Scope { tenant: TenantId::new("t")?, space: SpaceId::new("s")? };
+    let scope = Scope {
+        tenant: TenantId::new("t")?,
+        space: SpaceId::new("s")?,
+    };
     let speaker = ["Ada", "Ben"][(number % 2) as usize];
-    let mut terms: Vec<String> = (0..WORDS).map(|_| format!("w{}", dice.zipf(40_000.0))).collect();
+    let mut terms: Vec<String> = (0..WORDS)
+        .map(|_| format!("w{}", dice.zipf(40_000.0)))
+        .collect();
     terms.push(speaker.to_lowercase());
     terms.sort_unstable();
     terms.dedup();
@@ -96,25 +103,50 @@ fn search(criterion: &mut Criterion) {
             let turn = turn(number, &mut dice).expect("synthetic names are valid");
             index.apply(Change::Stored(Box::new(turn)));
         }
-        println!("{turns} turns: {} bytes a turn", index.bytes() / turns as usize);
-        let texts: Vec<Arc<TokenVectors>> = (0..TEXTS).map(|_| Arc::new(tokens(&mut dice, PIECES))).collect();
-        let vectors = PassageVectors { sentence: dice.bytes(SENTENCE), tokens: tokens(&mut dice, 14) };
-        let spaces = [Searched { index: &index, eligible: index.eligible(&TurnFilter::default(), None) }];
+        println!(
+            "{turns} turns: {} bytes a turn",
+            index.bytes() / turns as usize
+        );
+        let texts: Vec<Arc<TokenVectors>> = (0..TEXTS)
+            .map(|_| Arc::new(tokens(&mut dice, PIECES)))
+            .collect();
+        let vectors = PassageVectors {
+            sentence: dice.bytes(SENTENCE),
+            tokens: tokens(&mut dice, 14),
+        };
+        let spaces = [Searched {
+            index: &index,
+            eligible: index.eligible(&TurnFilter::default(), None),
+        }];
         let plan = || {
             let question = "When did Ada say w40 about w300 w1200 and the w9000 at w20000?";
-            Plan::new(question, Some(vectors.clone()), &spaces, &analyzer, None, Tz::UTC)
+            Plan::new(
+                question,
+                Some(vectors.clone()),
+                &spaces,
+                &analyzer,
+                None,
+                Tz::UTC,
+            )
         };
         let plan_made = plan();
         let chosen = candidates(&spaces, &plan_made, &weights);
         let needed = chosen.needed();
         let read: Vec<Vec<_>> = needed
             .iter()
-            .map(|numbers| numbers.iter().map(|&number| Some(Arc::clone(&texts[number as usize % TEXTS]))).collect())
+            .map(|numbers| {
+                numbers
+                    .iter()
+                    .map(|&number| Some(Arc::clone(&texts[number as usize % TEXTS])))
+                    .collect()
+            })
             .collect();
         println!("{} candidates, {} passages", chosen.len(), read[0].len());
         let mut group = criterion.benchmark_group("search");
         group.sample_size(50);
-        group.bench_function(BenchmarkId::new("plan", turns), |bencher| bencher.iter(|| black_box(plan())));
+        group.bench_function(BenchmarkId::new("plan", turns), |bencher| {
+            bencher.iter(|| black_box(plan()));
+        });
         group.bench_function(BenchmarkId::new("eligible", turns), |bencher| {
             bencher.iter(|| black_box(index.eligible(&TurnFilter::default(), None)));
         });

@@ -25,7 +25,7 @@ pub struct Candidates {
     /// (space, turn slot), in a fixed order.
     pub(crate) turns: Vec<(usize, u32)>,
     /// By space: the candidates' rows and their neighbours, ascending.
-    pub(crate) needed: Vec<Vec<u32>>,
+    pub(crate) rows: Vec<Vec<u32>>,
     pub(crate) lexical: Vec<Lexical>,
     numbers: Vec<Vec<u32>>,
 }
@@ -50,7 +50,10 @@ impl Candidates {
 /// Picks the candidates: all turns where there are no more than [`Weights::candidates`].
 pub fn candidates(spaces: &[Searched<'_>], plan: &Plan, weights: &Weights) -> Candidates {
     let lexical = lexical::score(spaces, plan, weights);
-    let eligible = spaces.iter().map(|space| space.eligible.turns()).sum::<usize>();
+    let eligible = spaces
+        .iter()
+        .map(|space| space.eligible.turns())
+        .sum::<usize>();
     let rows: Vec<(usize, u32)> = if eligible <= weights.candidates {
         places(spaces).collect()
     } else {
@@ -61,22 +64,42 @@ pub fn candidates(spaces: &[Searched<'_>], plan: &Plan, weights: &Weights) -> Ca
     let turns: Vec<(usize, u32)> = turns.into_iter().collect();
     let needed = needed(spaces, &turns, weights.window.len());
     let number = |(space, rows): (&Searched<'_>, &Vec<u32>)| {
-        rows.iter().map(|&row| space.index.passage_number(row)).collect()
+        rows.iter()
+            .map(|&row| space.index.passage_number(row))
+            .collect()
     };
     let numbers = spaces.iter().zip(&needed).map(number).collect();
-    Candidates { turns, needed, lexical, numbers }
+    Candidates {
+        turns,
+        rows: needed,
+        lexical,
+        numbers,
+    }
 }
 
 /// Every row that may be found.
 fn places(spaces: &[Searched<'_>]) -> impl Iterator<Item = (usize, u32)> {
-    spaces.iter().enumerate().flat_map(|(space, searched)| searched.eligible.rows().map(move |row| (space, row)))
+    spaces
+        .iter()
+        .enumerate()
+        .flat_map(|(space, searched)| searched.eligible.rows().map(move |row| (space, row)))
 }
 
 /// The `share` best rows each by window BM25, by sentence vector, and by the sum of both.
-fn best(spaces: &[Searched<'_>], plan: &Plan, lexical: &[Lexical], share: usize) -> Vec<(usize, u32)> {
+fn best(
+    spaces: &[Searched<'_>],
+    plan: &Plan,
+    lexical: &[Lexical],
+    share: usize,
+) -> Vec<(usize, u32)> {
     let cosines: Vec<Vec<f32>> = spaces.iter().map(|space| cosines(space, plan)).collect();
     let lexical = |(space, row): (usize, u32)| lexical[space].window[row as usize];
-    let cosine = |(space, row): (usize, u32)| cosines[space].get(row as usize).copied().unwrap_or(f32::NAN);
+    let cosine = |(space, row): (usize, u32)| {
+        cosines[space]
+            .get(row as usize)
+            .copied()
+            .unwrap_or(f32::NAN)
+    };
     let lexical_standard = Standard::of(places(spaces).map(lexical));
     let cosine_standard = Standard::of(places(spaces).map(cosine));
     let mut tops = [(); 3].map(|()| Top::new(share));

@@ -67,7 +67,7 @@ impl<'a> LateInteraction<'a> {
     fn read_sessions(&mut self, spaces: &[Searched<'_>]) {
         let width = self.weights.len();
         let mut best: HashMap<(usize, u32), Vec<f32>> = HashMap::new();
-        for (space, rows) in self.candidates.needed.iter().enumerate() {
+        for (space, rows) in self.candidates.rows.iter().enumerate() {
             for (&row, similarities) in rows
                 .iter()
                 .zip(self.similarities[space].chunks_exact(width))
@@ -122,7 +122,7 @@ impl<'a> LateInteraction<'a> {
     }
 
     fn row(&self, space: usize, row: u32) -> &[f32] {
-        let at = self.candidates.needed[space]
+        let at = self.candidates.rows[space]
             .binary_search(&row)
             .expect("the needed rows cover every window");
         let width = self.weights.len();

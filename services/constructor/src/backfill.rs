@@ -26,7 +26,7 @@ impl Constructor {
                     continue;
                 }
                 Err(fault) => {
-                    tracing::warn!(reason = %fault.reason, "vectors are still missing: {fault}")
+                    tracing::warn!(reason = %fault.reason, "vectors are still missing: {fault}");
                 }
             }
             tokio::select! {

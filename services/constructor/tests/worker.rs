@@ -1,5 +1,7 @@
 //! The constructor on a real store, with a stand-in for the model.
 
+#![allow(clippy::unwrap_used)]
+
 use std::sync::Arc;
 
 use memfleet_constructor::{Constructor, Options};

@@ -48,7 +48,9 @@ impl Assembly for Gateway {
                 .map(|text| tokenizer.count(text) as u32)
                 .collect())
         };
-        tokio::task::spawn_blocking(count).await.map_err(|error| stopped(&error))?
+        tokio::task::spawn_blocking(count)
+            .await
+            .map_err(|error| stopped(&error))?
     }
 }
 

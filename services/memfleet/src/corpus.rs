@@ -29,7 +29,7 @@ pub struct Corpus {
 /// A call of the bench.
 pub fn call() -> Context {
     let tenant = TenantId::new("default").expect("`default` is a valid name");
-    Context::new(tenant, Duration::from_secs(3600))
+    Context::new(tenant, Duration::from_hours(1))
 }
 
 impl Corpus {

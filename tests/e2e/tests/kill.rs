@@ -1,5 +1,7 @@
 //! `kill -9` at random moments of a stream of writes: nothing acknowledged is lost, nothing is doubled, order is kept.
 
+#![allow(clippy::unwrap_used)]
+
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 use std::sync::{Arc, Mutex};

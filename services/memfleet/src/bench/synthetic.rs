@@ -64,7 +64,7 @@ impl Conversation {
     fn turn(&mut self) -> NewTurn {
         let length = self.random.random_range(14..38);
         let words = (0..length).map(|_| self.word()).collect::<Vec<_>>();
-        let (session, even) = (self.said / SESSION, self.said % 2 == 0);
+        let (session, even) = (self.said / SESSION, self.said.is_multiple_of(2));
         let minutes = (session * 3 * 24 * 60 + self.said % SESSION) as i64;
         self.said += 1;
         NewTurn {

@@ -54,7 +54,7 @@ pub async fn run(_args: DemoArgs, configured: &Model, output: &mut Output) -> Re
     )?;
     let corpus = remember(&node, output).await?;
     let tenant = TenantId::new(DEFAULT_TENANT).expect("the default tenant has a valid name");
-    let handle = Handle::new(node.gateway.clone(), tenant, Some(Duration::from_secs(60)));
+    let handle = Handle::new(node.gateway.clone(), tenant, Some(Duration::from_mins(1)));
     recall(&handle, &corpus, output).await?;
     assemble(&handle, &corpus, output).await?;
     workers.stop().await;

@@ -34,7 +34,10 @@ async fn conversation(store: &impl Ledger) {
 }
 
 /// Alone and together.
-#[expect(clippy::too_many_lines, reason = "one row a condition; rows apart would say less")]
+#[expect(
+    clippy::too_many_lines,
+    reason = "one row a condition; rows apart would say less"
+)]
 pub async fn each_filter_narrows_the_listing(store: &impl Ledger) {
     conversation(store).await;
     let none = TurnFilter::default;
