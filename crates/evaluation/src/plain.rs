@@ -1,4 +1,4 @@
-//! The plain format: `[{conversation_id, messages: [{id, speaker or role, session?, time_anchor?, content}],
+//! The plain format: `[{conversation_id, messages: [{id, speaker or role, session?, time_anchor?, content, caption?}],
 //! questions: [{question, category, evidence_message_ids}]}]`. Users evaluate on their own conversations with it.
 
 use chrono::{DateTime, Utc};
@@ -24,6 +24,7 @@ struct Message {
     session: Option<Value>,
     time_anchor: Option<String>,
     content: String,
+    caption: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -110,7 +111,7 @@ impl Place {
             role,
             time: self.time,
             text: message.content,
-            captions: Vec::new(),
+            captions: message.caption.into_iter().collect(),
         })
     }
 }
