@@ -1,6 +1,6 @@
 //! Assembly: choosing and rendering memory inside a token budget.
 //!
-//! [`assemble`] takes ranked candidates and gives a block of text that never exceeds the budget, counted as a whole with
+//! [`assemble()`] takes ranked candidates and gives a block of text that never exceeds the budget, counted as a whole with
 //! a named [`Tokenizer`]. It drops duplicates, cuts long turns to their relevant sentences, orders by time, and renders
 //! stored text so that it can forge neither a turn nor the end of the block. Pure: no store, no model, no clock.
 

@@ -31,7 +31,7 @@ pub struct Candidates {
 }
 
 impl Candidates {
-    /// The passages whose token vectors [`crate::rank`] reads, by space in the order of the search: the store's numbers.
+    /// The passages whose token vectors [`crate::rank()`] reads, by space in the order of the search: the store's numbers.
     pub fn needed(&self) -> &[Vec<u32>] {
         &self.numbers
     }

@@ -1,7 +1,7 @@
 //! The constructor: takes accepted batches from the queue, cuts turns into passages, analyzes and embeds them, and commits
 //! turn, terms and vectors in one transaction. From that commit on a turn is searchable.
 //!
-//! [`worker`] owns the loop and what happens when something fails; [`passages`] is what a turn becomes; [`backfill`]
+//! `worker` owns the loop and what happens when something fails; `passages` is what a turn becomes; `backfill`
 //! brings the vectors that were missing while the embedder was down.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 

@@ -1,7 +1,7 @@
 //! The gateway: the public API's use-cases. It checks, names and accepts turns, waits for writes that a read must see, asks
 //! the retriever, and renders what fits a prompt. The wire is `memfleet-rpc`'s business.
 //!
-//! [`memory`] is the `Memory` service, [`assemble`] the `Assembly` service, [`maintain`] the `Maintenance` service.
+//! `memory` is the `Memory` service, `assemble` the `Assembly` service, `maintain` the `Maintenance` service.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod assemble;

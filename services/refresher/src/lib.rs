@@ -1,5 +1,5 @@
-//! The refresher: removes memory, on an explicit request ([`forget`]) or because the owner of a space set a retention
-//! period ([`retention`]). Nothing else in memfleet removes data.
+//! The refresher: removes memory, on an explicit request (`forget`) or because the owner of a space set a retention
+//! period (`retention`). Nothing else in memfleet removes data.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod forget;

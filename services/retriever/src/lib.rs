@@ -1,7 +1,7 @@
 //! The retriever: follows the change feed of each space into an in-memory index and ranks its turns for a query. It holds
 //! caches only; the store is the truth, and every search first reaches the store's present change sequence.
 //!
-//! [`cache`] keeps indexes current, [`tokens`] reads token vectors, [`search`] is a query from start to end; the ranking
+//! `cache` keeps indexes current, `tokens` reads token vectors, `search` is a query from start to end; the ranking
 //! itself is `memfleet-retrieval`.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
