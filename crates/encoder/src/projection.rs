@@ -15,7 +15,7 @@ pub use fit::fit;
 pub struct Projection {
     from: usize,
     to: usize,
-    /// Row-major, `to × from`; rows are orthonormal.
+    /// Row-major, `to × from`.
     matrix: Vec<f32>,
 }
 
@@ -26,14 +26,14 @@ pub struct QuantisedTokens {
     pub dimensions: u16,
     /// Vocabulary ids, in the order of the text.
     pub pieces: Vec<u32>,
-    /// Row-major, `pieces.len() × dimensions`; components × 200, clipped to ±127.
+    /// Row-major, `pieces.len() × dimensions`; rows of length 1, components × 200, clipped to ±127.
     pub values: Vec<i8>,
 }
 
 impl Projection {
-    /// The projection of all-MiniLM-L6-v2's token vectors to 64 dimensions that ships with this crate.
+    /// The projection of all-MiniLM-L6-v2's token vectors to 96 dimensions that ships with this crate.
     pub fn shipped() -> Self {
-        Self::from_bytes(include_bytes!("../data/all-minilm-l6-v2-64.bin"))
+        Self::from_bytes(include_bytes!("../data/all-minilm-l6-v2-96.bin"))
             .expect("the shipped file was written by this crate and is tested")
     }
 
@@ -47,8 +47,7 @@ impl Projection {
         self.to
     }
 
-    /// Projects every row and stores it as bytes. Rows are not scaled back to length 1, so that their dot products
-    /// come as near as possible to the cosines of the full vectors.
+    /// Projects every row, scales it back to length 1 and stores it as bytes.
     pub fn project_quantise(&self, tokens: &TokenVectors) -> Result<QuantisedTokens, Error> {
         if !tokens.is_empty() && tokens.dimensions != self.from {
             return Err(Error::Projection(format!(
@@ -60,6 +59,7 @@ impl Projection {
         let mut values = Vec::with_capacity(tokens.len() * self.to);
         for vector in tokens.rows() {
             self.project(vector, &mut row);
+            normalise(&mut row);
             values.extend(bytes(&row, TOKEN_SCALE));
         }
         let dimensions = u16::try_from(self.to).expect("checked when the projection was made");
@@ -74,6 +74,14 @@ impl Projection {
         for (component, direction) in row.iter_mut().zip(self.matrix.chunks_exact(self.from)) {
             *component = dot(direction, vector);
         }
+    }
+}
+
+/// Scales a row to length 1; a row of zeros stays.
+fn normalise(row: &mut [f32]) {
+    let length = dot(row, row).sqrt();
+    if length > 0.0 {
+        row.iter_mut().for_each(|x| *x /= length);
     }
 }
 
@@ -103,11 +111,11 @@ mod tests {
     }
 
     #[test]
-    fn tokens_are_projected_and_scaled() {
+    fn tokens_are_projected_to_length_one_and_scaled() {
         let tokens = TokenVectors {
             dimensions: 3,
             pieces: vec![5, 6],
-            values: vec![0.5, 0.25, 0.0, 0.0, -1.0, 0.0],
+            values: vec![0.4, 0.3, 0.0, 0.0, -1.0, 0.0],
         };
         let stored = swap().project_quantise(&tokens).unwrap();
         assert_eq!(
@@ -115,7 +123,7 @@ mod tests {
             QuantisedTokens {
                 dimensions: 2,
                 pieces: vec![5, 6],
-                values: vec![50, 100, -127, 0]
+                values: vec![120, 127, -127, 0]
             }
         );
     }

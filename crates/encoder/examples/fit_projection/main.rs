@@ -1,5 +1,5 @@
 //! Fits the projection that ships with this crate: `fit_projection MODEL_DIRECTORY OUT [DIMENSIONS]`. The texts
-//! are our own: pieces of the model's vocabulary in carrier sentences, and sentences made from templates.
+//! are our own: pieces of the model's vocabulary in carrier sentences.
 
 mod corpus;
 
@@ -22,7 +22,7 @@ fn main() -> Result<()> {
     let out = arguments
         .next()
         .context("usage: fit_projection MODEL_DIRECTORY OUT [DIMENSIONS]")?;
-    let dimensions = arguments.next().map_or(Ok(64), |number| number.parse())?;
+    let dimensions = arguments.next().map_or(Ok(96), |number| number.parse())?;
     let directory = Path::new(&directory);
     let files = ModelFiles {
         model: directory.join("model.onnx"),

@@ -1,5 +1,9 @@
 //! Fitting a projection: uncentred principal components. The directions that keep dot products best are the
 //! leading eigenvectors of the second-moment matrix (Eckart and Young, 1936); taking the mean out first would not.
+//!
+//! The vectors of a transformer crowd around a few directions, which would drown what tells two tokens apart. So each
+//! direction is scaled by λ^(−1/4), half way to whitening: 1.5 to 3 points of recall more than plain directions
+//! (docs/adr/0003).
 
 use super::Projection;
 use crate::error::Error;
@@ -7,8 +11,11 @@ use crate::error::Error;
 /// Sweeps after which Jacobi's method has long converged for matrices of some hundred rows.
 const SWEEPS: usize = 30;
 
-/// The best projection of `samples` (rows of one length, at least one) to `to` dimensions. Deterministic: same
-/// samples in the same order, same result.
+/// Share of the energy below which a direction holds nothing but rounding errors, which must not be blown up.
+const NO_ENERGY: f64 = 1e-6;
+
+/// The projection of `samples` (rows of one length, at least one) to `to` dimensions. Deterministic: same samples in
+/// the same order, same result.
 pub fn fit<'a>(
     samples: impl IntoIterator<Item = &'a [f32]>,
     to: usize,
@@ -36,10 +43,12 @@ pub fn fit<'a>(
     }
     let mut order: Vec<usize> = (0..size).collect();
     order.sort_by(|&a, &b| moment[b * size + b].total_cmp(&moment[a * size + a]));
-    let leading = order
-        .iter()
-        .take(to)
-        .flat_map(|&row| oriented(&directions[row * size..][..size]));
+    let total: f64 = (0..size).map(|row| moment[row * size + row]).sum();
+    let leading = order.iter().take(to).flat_map(|&row| {
+        let energy = moment[row * size + row] / total;
+        let scale = energy.max(NO_ENERGY).powf(-0.25);
+        oriented(&directions[row * size..][..size]).map(move |x| (x * scale) as f32)
+    });
     Projection::new(size, to, leading.collect())
 }
 
@@ -122,13 +131,13 @@ impl Rotation {
 }
 
 /// The sign of an eigenvector is arbitrary; its largest component is made positive.
-fn oriented(direction: &[f64]) -> impl Iterator<Item = f32> {
+fn oriented(direction: &[f64]) -> impl Iterator<Item = f64> {
     let largest = direction
         .iter()
         .copied()
         .fold(0.0_f64, |a, b| if b.abs() > a.abs() { b } else { a });
     let sign = if largest < 0.0 { -1.0 } else { 1.0 };
-    direction.iter().map(move |x| (x * sign) as f32)
+    direction.iter().map(move |x| x * sign)
 }
 
 #[cfg(test)]
@@ -138,10 +147,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn directions_of_most_energy_are_kept_in_order() {
+    fn directions_of_most_energy_are_kept_in_order_and_half_whitened() {
         let samples = [[0.0, 3.0, 0.0], [0.0, 0.0, 1.0], [2.0, 0.0, 0.0]];
         let projection = fit(samples.iter().map(<[f32; 3]>::as_slice), 2).unwrap();
-        assert_eq!(projection.matrix, [0.0, 1.0, 0.0, 1.0, 0.0, 0.0]);
+        let [first, second] = [9.0_f32 / 14.0, 4.0 / 14.0].map(|energy| energy.powf(-0.25));
+        for (got, expected) in projection.matrix.iter().zip([0.0, first, 0.0, second, 0.0, 0.0]) {
+            assert!((got - expected).abs() < 1e-6);
+        }
     }
 
     #[test]
@@ -153,19 +165,19 @@ mod tests {
 
     proptest! {
         #[test]
-        fn all_directions_are_orthonormal_and_keep_dot_products(
+        fn directions_are_orthogonal_and_all_numbers_finite(
             samples in prop::collection::vec(prop::array::uniform8(-1.0_f32..1.0), 1..20),
         ) {
+            prop_assume!(samples.iter().flatten().any(|x| x.abs() > 0.01));
             let projection = fit(samples.iter().map(<[f32; 8]>::as_slice), 8).unwrap();
-            let project = |sample: &[f32; 8]| {
-                let mut row = vec![0.0; 8];
-                projection.project(sample, &mut row);
-                row
-            };
-            for pair in samples.windows(2) {
-                let before = super::super::dot(&pair[0], &pair[1]);
-                let after = super::super::dot(&project(&pair[0]), &project(&pair[1]));
-                prop_assert!((before - after).abs() < 1e-4);
+            let rows: Vec<&[f32]> = projection.matrix.chunks_exact(8).collect();
+            let length = |row: &[f32]| super::super::dot(row, row).sqrt();
+            for (at, row) in rows.iter().enumerate() {
+                prop_assert!(length(row).is_finite() && length(row) > 0.9);
+                for other in &rows[at + 1..] {
+                    let cosine = super::super::dot(row, other) / length(row) / length(other);
+                    prop_assert!(cosine.abs() < 1e-4);
+                }
             }
         }
     }
