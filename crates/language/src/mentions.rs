@@ -3,6 +3,7 @@
 use crate::fold::fold;
 use crate::language::Language;
 use crate::spaceless::Spaceless;
+use crate::stopwords;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -13,6 +14,9 @@ use unicode_script::{Script, UnicodeScript};
 const TITLES: &[&str] = &[
     "dr", "mr", "mrs", "ms", "prof", "sir", "the", "herr", "frau", "m", "mme", "sr", "sra", "don",
 ];
+
+/// Letters of the shortest short form of a name.
+const SHORT_FORM: usize = 3;
 
 /// A name found in a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,7 +36,8 @@ pub struct Mentions {
     pub joined: bool,
 }
 
-/// Finds whole names, or the first word of names of several words, whatever their case and accents. A first name that two
+/// Finds whole names, or the first word of names of several words, whatever their case and accents, or a short form of the
+/// first word. A first name that two
 /// names share mentions both. Names in scripts without spaces, and Korean names, are found inside longer runs.
 pub fn mentions<N: AsRef<str>>(text: &str, names: &[N], language: Language) -> Mentions {
     let words = words(text);
@@ -41,6 +46,14 @@ pub fn mentions<N: AsRef<str>>(text: &str, names: &[N], language: Language) -> M
         Some(Mention { name, span })
     };
     let mut mentions: Vec<Mention> = names.iter().enumerate().filter_map(find).collect();
+    let find_short = |(name, written): (usize, &N)| {
+        let known = mentions.iter().any(|mention| mention.name == name);
+        let span =
+            (!known).then(|| find_short_form(text, &words, written.as_ref(), &mentions, language));
+        Some(Mention { name, span: span?? })
+    };
+    let short: Vec<Mention> = names.iter().enumerate().filter_map(find_short).collect();
+    mentions.extend(short);
     mentions.sort_by_key(|mention| (mention.span.start, mention.name));
     let joined = match mentions.as_slice() {
         [first, second, ..] => {
@@ -167,6 +180,35 @@ fn find(text: &str, words: &[Word], name: &str) -> Option<Range<usize>> {
     Some(word.span.clone())
 }
 
+/// Where a short form of a name stands in a text, as "Mel" of "Melanie", past the names `taken` already.
+fn find_short_form(
+    text: &str,
+    words: &[Word],
+    name: &str,
+    taken: &[Mention],
+    language: Language,
+) -> Option<Range<usize>> {
+    let name = self::words(name).into_iter().next()?.folded;
+    let free = |word: &&Word| {
+        taken
+            .iter()
+            .all(|other| !other.span.contains(&word.span.start))
+    };
+    let short = |word: &&Word| is_short_form(&text[word.span.clone()], word, &name, language);
+    let word = words.iter().filter(free).find(short)?;
+    Some(word.span.clone())
+}
+
+/// Whether a word of at least three letters is the beginning of a name, as "Mel" of "Melanie". It must be written like a
+/// name and must not be a word that every text has ("Will", "Can").
+fn is_short_form(written: &str, word: &Word, name: &str, language: Language) -> bool {
+    word.folded.chars().count() >= SHORT_FORM
+        && word.folded.len() < name.len()
+        && name.starts_with(&word.folded)
+        && written.starts_with(char::is_uppercase)
+        && !stopwords::of(language).any(|stop| stop == word.folded)
+}
+
 fn is_written_without_spaces(letter: char) -> bool {
     Spaceless::of(letter).is_some() || letter.script() == Script::Hangul
 }
@@ -241,6 +283,21 @@ mod tests {
             (vec![0, 1, 2], false)
         );
         assert_eq!(found("caramel", &names), (vec![], false));
+    }
+
+    #[test]
+    fn short_forms_are_understood_where_no_one_has_that_name() {
+        let names = ["Melanie Wood", "Caroline"];
+        assert_eq!(
+            found("Did Mel paint Caroline?", &names),
+            (vec![0, 1], false)
+        );
+        assert_eq!(found("Did mel paint?", &names), (vec![], false));
+        assert_eq!(found("Ca. 20 Me?", &names), (vec![], false));
+        assert_eq!(
+            found("Will he come? Can she?", &["William", "Candice"]),
+            (vec![], false)
+        );
     }
 
     #[test]

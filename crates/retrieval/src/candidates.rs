@@ -47,14 +47,14 @@ impl Candidates {
     }
 }
 
-/// Picks the candidates: all turns where there are no more than [`Weights::candidates`].
+/// Picks the candidates: all turns where there are no more than [`Weights::exhaustive`].
 pub fn candidates(spaces: &[Searched<'_>], plan: &Plan, weights: &Weights) -> Candidates {
     let lexical = lexical::score(spaces, plan, weights);
     let eligible = spaces
         .iter()
         .map(|space| space.eligible.turns())
         .sum::<usize>();
-    let rows: Vec<(usize, u32)> = if eligible <= weights.candidates {
+    let rows: Vec<(usize, u32)> = if eligible <= weights.exhaustive {
         places(spaces).collect()
     } else {
         best(spaces, plan, &lexical, weights.candidates / 3)

@@ -10,6 +10,8 @@ use crate::signal::Signal;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Weights {
+    /// Up to this many turns the second stage scores every one; only larger searches have a first stage.
+    pub exhaustive: usize,
     /// Passages that the first stage may name: a third each by window BM25, sentence vectors, and their sum.
     pub candidates: usize,
     /// Discount of a neighbour's word piece by distance: one before or after, two before or after, …

@@ -151,7 +151,11 @@ mod tests {
         let samples = [[0.0, 3.0, 0.0], [0.0, 0.0, 1.0], [2.0, 0.0, 0.0]];
         let projection = fit(samples.iter().map(<[f32; 3]>::as_slice), 2).unwrap();
         let [first, second] = [9.0_f32 / 14.0, 4.0 / 14.0].map(|energy| energy.powf(-0.25));
-        for (got, expected) in projection.matrix.iter().zip([0.0, first, 0.0, second, 0.0, 0.0]) {
+        for (got, expected) in projection
+            .matrix
+            .iter()
+            .zip([0.0, first, 0.0, second, 0.0, 0.0])
+        {
             assert!((got - expected).abs() < 1e-6);
         }
     }
