@@ -1,10 +1,12 @@
 //! Data sets with annotated evidence, and the measures of retrieval on them. Knows files and numbers, no search.
 //!
-//! [`Dataset::load`] reads the LoCoMo format or the plain format (docs/benchmarks.md); [`Tally`] collects recall and coverage.
+//! [`Dataset::load`] reads the LoCoMo format or the plain format (docs/benchmarks.md); [`Tally`] collects recall and coverage; [`fit`]
+//! chooses the weights of a score.
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::float_cmp))]
 
 mod dataset;
+pub mod fit;
 mod locomo;
 mod measure;
 mod plain;

@@ -1,8 +1,8 @@
 //! Language: what text means to search and to time, in any script, without a model.
 //!
 //! One [`Analyzer`] turns text into lexical terms for the index and for queries. Beside it: sentence and passage bounds
-//! ([`sentences`], [`passages`]), dates and relative time in questions ([`time`]), and who a question is about
-//! ([`mentions`]). Everything here is pure: text in, data out; `now` is an argument.
+//! ([`sentences`], [`passages`]), dates and relative time in questions ([`time`]), who a question is about
+//! ([`mentions`]), and its topic without the wording of the request ([`topic`]). Everything here is pure: text in, data out; `now` is an argument.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
@@ -10,12 +10,15 @@ mod analyzer;
 mod fold;
 mod language;
 pub mod mentions;
+mod request;
 mod segments;
 mod spaceless;
 mod stopwords;
 pub mod time;
+mod words;
 
 pub use analyzer::Analyzer;
 pub use fold::fold;
 pub use language::Language;
+pub use request::topic;
 pub use segments::{PASSAGE_CHARS, passages, sentences};

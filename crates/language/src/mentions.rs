@@ -4,10 +4,10 @@ use crate::fold::fold;
 use crate::language::Language;
 use crate::spaceless::Spaceless;
 use crate::stopwords;
+use crate::words::{self, Word};
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::LazyLock;
-use unicode_normalization::char::is_combining_mark;
 use unicode_script::{Script, UnicodeScript};
 
 /// Titles that are no first names.
@@ -40,7 +40,7 @@ pub struct Mentions {
 /// first word. A first name that two
 /// names share mentions both. Names in scripts without spaces, and Korean names, are found inside longer runs.
 pub fn mentions<N: AsRef<str>>(text: &str, names: &[N], language: Language) -> Mentions {
-    let words = words(text);
+    let words = words::of(text);
     let find = |(name, written): (usize, &N)| {
         let span = find(text, &words, written.as_ref())?;
         Some(Mention { name, span })
@@ -71,7 +71,7 @@ pub fn mentions<N: AsRef<str>>(text: &str, names: &[N], language: Language) -> M
 
 /// Whether the text between two names is only a coordinator, past a possessive "s".
 fn coordinates(between: &str, language: Language) -> bool {
-    let mut words = words(between)
+    let mut words = words::of(between)
         .into_iter()
         .map(|word| word.folded)
         .filter(|word| word != "s")
@@ -105,7 +105,7 @@ pub enum Person {
 impl Persons {
     /// Counts the persons of a text; zero of each in languages without a table (`data/persons.txt`).
     pub fn count(text: &str, language: Language) -> Self {
-        let words = words(text);
+        let words = words::of(text);
         let of = |table: Table| {
             words
                 .iter()
@@ -129,39 +129,13 @@ impl Persons {
     }
 }
 
-struct Word {
-    folded: String,
-    span: Range<usize>,
-}
-
-/// The words of a text, folded; an apostrophe ends a word, so possessives and elisions fall away.
-fn words(text: &str) -> Vec<Word> {
-    let in_word = |letter: char| letter.is_alphanumeric() || is_combining_mark(letter);
-    let mut out = Vec::new();
-    let mut start = None;
-    for (at, letter) in text.char_indices().chain([(text.len(), ' ')]) {
-        match (start, in_word(letter)) {
-            (None, true) => start = Some(at),
-            (Some(first), false) => {
-                out.push(Word {
-                    folded: fold(&text[first..at]),
-                    span: first..at,
-                });
-                start = None;
-            }
-            _ => {}
-        }
-    }
-    out
-}
-
 /// Where a name stands in a text.
 fn find(text: &str, words: &[Word], name: &str) -> Option<Range<usize>> {
     if !name.trim().is_empty() && name.trim().chars().all(is_written_without_spaces) {
         let start = text.find(name.trim())?;
         return Some(start..start + name.trim().len());
     }
-    let name: Vec<String> = self::words(name)
+    let name: Vec<String> = words::of(name)
         .into_iter()
         .map(|word| word.folded)
         .collect();
@@ -188,7 +162,7 @@ fn find_short_form(
     taken: &[Mention],
     language: Language,
 ) -> Option<Range<usize>> {
-    let name = self::words(name).into_iter().next()?.folded;
+    let name = words::of(name).into_iter().next()?.folded;
     let free = |word: &&Word| {
         taken
             .iter()

@@ -8,9 +8,9 @@ use chrono_tz::Tz;
 use memfleet_domain::embedding::QueryVectors;
 use memfleet_domain::time::Timestamp;
 use memfleet_domain::turn::Role;
-use memfleet_language::Analyzer;
 use memfleet_language::mentions::{Mention, Person, Persons, mentions};
 use memfleet_language::time::{Reference, references};
+use memfleet_language::{Analyzer, topic};
 
 use crate::candidates::Searched;
 
@@ -36,7 +36,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Understands `text`. `analyzer` is that of the index; `now` (default: the time of the last turn that may be found)
+    /// Understands `text`; `vectors` are those of its [`topic`]. `analyzer` is that of the index; `now` (default: the time of the last turn that may be found)
     /// and `zone` place relative dates.
     pub fn new(
         text: &str,
@@ -53,7 +53,7 @@ impl Plan {
             .iter()
             .flat_map(|mention| analyzer.terms(&text[mention.span.clone()]))
             .collect();
-        let terms = distinct(analyzer.query_terms(text));
+        let terms = distinct(analyzer.query_terms(&topic(text, analyzer.language())));
         let named = terms
             .iter()
             .map(|term| named_terms.contains(term))

@@ -2,7 +2,7 @@
 //! temporary store and goes through the public API, as a user's calls do.
 
 mod arms;
-
+mod fit;
 mod ingest;
 mod latency;
 mod process;
@@ -31,6 +31,8 @@ pub struct BenchArgs {
 enum What {
     /// Recall and coverage on data sets with annotated evidence (LoCoMo or the plain format)
     Retrieval(retrieval::RetrievalArgs),
+    /// Ablate every signal, and set the weights of the score by cross-validation over data sets
+    Fit(fit::FitArgs),
     /// Turns a second, time to searchable, disk and memory a turn
     Ingest(ingest::IngestArgs),
     /// Search latency and memory as a space grows
@@ -41,6 +43,7 @@ enum What {
 pub async fn run(args: BenchArgs, model: ModelDirectory, json: bool) -> Result<(), BoxError> {
     match args.what {
         What::Retrieval(args) => retrieval::run(args, &model, json).await,
+        What::Fit(args) => fit::run(args, &model, json).await,
         What::Ingest(args) => ingest::run(&args, &model, json).await,
         What::Scale(args) => scale::run(&args, &model, json).await,
     }

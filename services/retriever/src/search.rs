@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use memfleet_domain::embedding::QueryVectors;
 use memfleet_domain::space::Space;
 use memfleet_domain::{Fault, Scope};
-use memfleet_language::{Analyzer, Language};
+use memfleet_language::{Analyzer, Language, topic};
 use memfleet_ports::context::Context;
 use memfleet_ports::retriever::{Found, Query, Retriever};
 use memfleet_retrieval::{Candidates, Eligible, Plan, Ranked, Searched, Weights, candidates, rank};
@@ -23,9 +23,10 @@ impl Retriever for LocalRetriever {
             .iter()
             .map(|target| &target.scope)
             .collect::<Vec<_>>();
+        let about = topic(&query.text, Language::detect(&query.text)).into_owned();
         let (readings, vectors) = tokio::join!(
             self.indexes.current(&scopes),
-            self.embedder.embed_query(query.text.clone())
+            self.embedder.embed_query(about)
         );
         let mut degraded = Vec::new();
         let vectors = vectors

@@ -209,7 +209,8 @@ impl Method {
     }
 }
 
-fn query(corpus: &Corpus, question: &Question, k: u32) -> Query {
+/// A question as a user asks it.
+pub fn query(corpus: &Corpus, question: &Question, k: u32) -> Query {
     Query {
         text: question.text.clone(),
         spaces: vec![corpus.space.clone()],
@@ -239,7 +240,7 @@ fn request(
 }
 
 /// A bar on the terminal; silent elsewhere.
-fn progress(name: &str, length: usize) -> ProgressBar {
+pub fn progress(name: &str, length: usize) -> ProgressBar {
     let style = ProgressStyle::with_template("{msg:12} {bar:40} {pos}/{len} {per_sec} {eta}");
     ProgressBar::new(length as u64)
         .with_message(name.to_owned())
