@@ -5,6 +5,7 @@ mod arms;
 mod fit;
 mod ingest;
 mod latency;
+mod once;
 mod process;
 mod report;
 mod retrieval;

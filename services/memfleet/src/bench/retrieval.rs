@@ -18,6 +18,7 @@ use memfleet_runtime::BoxError;
 
 use super::arms::arms;
 use super::latency::Latency;
+use super::once::once;
 use super::report::{CategoryFigures, Figures, FileReport, Measures, Report, Sums};
 use super::{Bench, deliver};
 use crate::corpus::{Corpus, call};
@@ -119,6 +120,7 @@ struct Method {
 impl Method {
     async fn run(name: &str, gateway: &Gateway, corpora: &[Corpus]) -> Result<Self, BoxError> {
         let mut method = Self::default();
+        let gateway = &once(gateway);
         let progress = progress(
             name,
             corpora.iter().map(|corpus| corpus.questions.len()).sum(),
