@@ -126,6 +126,10 @@ pub struct AcceptedTurn {
     pub trust: Trust,
     /// The turn that this one replaces (an edit, a regenerated answer).
     pub replaces: Option<TurnId>,
+    /// Its place in the session where an export was made: an import leaves the gaps of what was forgotten there. Absent on
+    /// any other way in, and once the turn has its [`Turn::position`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<u32>,
 }
 
 impl AcceptedTurn {

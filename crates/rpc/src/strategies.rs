@@ -124,6 +124,7 @@ fn accepted() -> impl Strategy<Value = AcceptedTurn> {
         metadata: turn.metadata,
         trust: turn.trust,
         replaces: turn.replaces,
+        place: None,
     })
 }
 

@@ -76,6 +76,7 @@ fn batch(texts: &[&str]) -> Batch {
             metadata: Metadata::new(),
             trust: Trust::User,
             replaces: None,
+            place: None,
         }
     };
     let turns = texts.iter().map(turn).collect::<Vec<_>>();

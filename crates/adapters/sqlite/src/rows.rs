@@ -55,6 +55,7 @@ pub fn turn(row: &SqliteRow) -> Outcome<Turn> {
                 .try_get::<Option<&[u8]>, _>(11)?
                 .map(to_id)
                 .transpose()?,
+            place: None,
         },
         position: row.try_get(12)?,
         replaced,

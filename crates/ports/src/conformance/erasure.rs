@@ -41,6 +41,7 @@ macro_rules! erasure_conformance {
                 a_space_told_again_goes_on_counting,
                 a_filter_that_matches_nothing_removes_nothing,
                 positions_and_order_of_what_stays_do_not_change,
+                a_session_starts_with_the_first_turn_that_is_left,
                 spaces_with_turns_past_their_retention_are_expired,
             ]
         );

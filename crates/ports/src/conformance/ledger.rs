@@ -39,6 +39,7 @@ macro_rules! ledger_conformance {
                 several_batches_are_committed_in_the_order_given,
                 a_batch_has_a_status_from_its_commit_on,
                 positions_follow_acceptance_whatever_the_order_of_delivery,
+                a_turn_that_brings_its_place_takes_it,
                 the_same_names_under_another_tenant_or_space_are_other_turns,
                 a_replaced_turn_leaves_the_default_listing,
                 history_follows_replacements_both_ways,

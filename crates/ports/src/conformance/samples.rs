@@ -77,6 +77,7 @@ pub fn turn_in(scope: &Scope, name: &str, external: &str, text: &str) -> Accepte
         metadata: BTreeMap::new(),
         trust: Trust::User,
         replaces: None,
+        place: None,
     }
 }
 

@@ -223,6 +223,7 @@ impl Checked for proto::Turn {
             metadata: said.metadata,
             trust: said.trust,
             replaces: said.replaces,
+            place: None,
         };
         Some(Turn {
             accepted,

@@ -113,6 +113,7 @@ pub fn turn(text: &str) -> Turn {
         metadata: [("k".to_owned(), "v".to_owned())].into(),
         trust: Trust::User,
         replaces: None,
+        place: None,
     };
     Turn {
         accepted,

@@ -184,5 +184,6 @@ fn accepted(
         metadata: turn.metadata,
         trust: turn.trust,
         replaces: turn.replaces,
+        place: None,
     }
 }

@@ -22,6 +22,11 @@ impl Gateway {
         space: &SpaceId,
         filter: TurnFilter,
     ) -> Result<Answers<Record>, Fault> {
+        // Without the turns that were replaced an import could not take those that replaced them.
+        let filter = TurnFilter {
+            include_replaced: filter.include_replaced || filter.is_everything(),
+            ..filter
+        };
         let scope = context.scope(space);
         let Some(found) = self.spaces.get(&scope).await? else {
             return Err(Fault::not_found(format_args!("space `{space}`")));
@@ -62,7 +67,10 @@ impl Gateway {
                 Record::Space(_, settings) => {
                     self.spaces.put(&scope, &settings, self.clock.now()).await?;
                 }
-                Record::Turn(turn) => chunk.push(turn.accepted),
+                Record::Turn(turn) => chunk.push(AcceptedTurn {
+                    place: Some(turn.position),
+                    ..turn.accepted
+                }),
             }
             if chunk.len() == CHUNK {
                 self.import_chunk(&scope, std::mem::take(&mut chunk), &mut imported)

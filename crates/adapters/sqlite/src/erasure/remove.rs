@@ -99,8 +99,8 @@ async fn remove_turns(
     for change in [
         "DELETE FROM sessions WHERE id IN (SELECT value FROM json_each(?1))
              AND NOT EXISTS (SELECT 1 FROM turns t WHERE t.session = sessions.id)",
-        "UPDATE sessions SET (turns, first_at, last_at) = (
-             SELECT count(*), min(coalesce(event_time, recorded_at)), max(coalesce(event_time, recorded_at))
+        "UPDATE sessions SET (turns, started_at, first_at, last_at) = (
+             SELECT count(*), min(recorded_at), min(coalesce(event_time, recorded_at)), max(coalesce(event_time, recorded_at))
              FROM turns t WHERE t.session = sessions.id)
          WHERE id IN (SELECT value FROM json_each(?1))",
     ] {

@@ -4,7 +4,7 @@ use memfleet_domain::ingestion::TurnState;
 use memfleet_domain::turn::AcceptedTurn;
 
 use super::{Store, by_turn, commit, conversation, erase, left};
-use crate::conformance::samples::{batch, edit, home, session, speaker, turn, turn_in};
+use crate::conformance::samples::{batch, edit, home, instant, session, speaker, turn, turn_in};
 
 use crate::feed::Change;
 use crate::filter::TurnFilter;
@@ -115,4 +115,21 @@ pub async fn an_edit_of_a_forgotten_turn_is_stored(store: &impl Store) {
     let second = edit(&first, "b", "two");
     commit(store, "k2", vec![second.clone()], 2).await;
     assert_eq!(left(store).await, [second.id]);
+}
+
+/// In listings, as in a space that never held what was forgotten.
+pub async fn a_session_starts_with_the_first_turn_that_is_left(store: &impl Store) {
+    let tell = |name: &str, in_session: &str, second| AcceptedTurn {
+        recorded_at: instant(second),
+        ..turn_in(&home(), in_session, name, name)
+    };
+    let turns = [
+        tell("a", "s1", 1),
+        tell("b", "s2", 2),
+        tell("c", "s1", 3),
+        tell("d", "s3", 4),
+    ];
+    commit(store, "k", turns.to_vec(), 1).await;
+    erase(store, &by_turn(&turns[0])).await;
+    assert_eq!(left(store).await, [1, 2, 3].map(|n| turns[n].id));
 }

@@ -120,6 +120,20 @@ pub async fn positions_follow_acceptance_whatever_the_order_of_delivery(store: &
     }
 }
 
+/// Unless that is taken, or out of all bounds.
+pub async fn a_turn_that_brings_its_place_takes_it(store: &impl Ledger) {
+    let places = [Some(2), Some(5), Some(1), None, Some(u32::MAX), None];
+    let turns = (0..).zip(places).map(|(n, place): (u32, _)| AcceptedTurn {
+        place,
+        ..turn(&n.to_string(), "x")
+    });
+    commit(store, "k", turns.collect(), 1).await;
+    let listed = listed(store, &TurnFilter::default()).await;
+    let positions: Vec<_> = listed.iter().map(|turn| turn.position).collect();
+    assert_eq!(positions, [2, 5, 6, 7, 8, 9]);
+    assert!(listed.iter().all(|turn| turn.accepted.place.is_none()));
+}
+
 /// Isolation: ids, listings, batches, history.
 pub async fn the_same_names_under_another_tenant_or_space_are_other_turns(store: &impl Ledger) {
     let scopes = [

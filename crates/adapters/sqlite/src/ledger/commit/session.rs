@@ -5,6 +5,9 @@ use sqlx::{Row, SqliteConnection};
 
 use crate::failure::Outcome;
 
+/// Places beyond are not kept, so that no import brings positions near the end of their numbers.
+const LAST_PLACE: u32 = u32::MAX / 2;
+
 /// A session's row, kept in memory during a commit.
 pub struct OpenSession {
     pub id: i64,
@@ -58,12 +61,14 @@ impl OpenSession {
         })
     }
 
-    /// The position of a turn that is about to be stored. Turns that were accepted later but stored earlier move up by one.
+    /// The position of a turn that is about to be stored: its place, if it brings one that is further than the end. Turns
+    /// that were accepted later but stored earlier move up by one.
     pub async fn make_room(
         &mut self,
         connection: &mut SqliteConnection,
         acceptance: i64,
         ordinal: u32,
+        place: Option<u32>,
     ) -> Outcome<u32> {
         match self.last {
             Some((last_acceptance, last_ordinal, position))
@@ -73,7 +78,9 @@ impl OpenSession {
                 Self::insert_before(connection, self.id, acceptance, ordinal).await
             }
             before => {
-                let position = before.map_or(0, |(_, _, position)| position + 1);
+                let end = before.map_or(0, |(_, _, position)| position + 1);
+                let place = place.filter(|place| *place <= LAST_PLACE);
+                let position = place.map_or(end, |place| place.max(end));
                 self.last = Some((acceptance, ordinal, position));
                 Ok(position)
             }

@@ -35,7 +35,7 @@ impl Committing<'_> {
             .get_mut(&turn.session)
             .expect("was just opened");
         let position = session
-            .make_room(self.connection, self.acceptance, ordinal)
+            .make_room(self.connection, self.acceptance, ordinal, turn.place)
             .await?;
         session.count(turn);
         let session = session.id;
