@@ -23,15 +23,16 @@ impl Refresher for LocalRefresher {
     ) -> Result<ForgetReceipt, Fault> {
         check(request)?;
         let scope = context.scope(&request.space);
-        if self.spaces.get(&scope).await?.is_none() {
-            return Err(Fault::not_found(format_args!("space `{}`", request.space)));
-        }
         context
             .within(
                 "writes that were accepted before the forget",
                 self.drain(&scope),
             )
             .await?;
+        // Only now: the first write of a space may be among those that were waited for.
+        if self.spaces.get(&scope).await?.is_none() {
+            return Err(Fault::not_found(format_args!("space `{}`", request.space)));
+        }
         let erased = if request.dry_run {
             self.erasure.plan(&scope, &request.filter).await?
         } else {
