@@ -1,0 +1,158 @@
+//! The block of a prompt: inside its budget whatever that is, with the words that answer.
+
+use memfleet_domain::FaultKind;
+use memfleet_domain::space::SpaceSettings;
+use memfleet_ports::assembly::{AssembleRequest, Assembly};
+use memfleet_ports::conformance::samples::{instant, session};
+use memfleet_ports::memory::{Memory, NewTurn};
+
+use crate::roles::{Node, acme, recall, said, space};
+
+/// A request for the block of one space, with excerpts.
+pub fn assemble(name: &str, text: &str, budget_tokens: u32) -> AssembleRequest {
+    let mut query = recall(name, text, &[]).query;
+    query.k = 100;
+    AssembleRequest {
+        query,
+        budget_tokens,
+        tokenizer: "o200k_base".to_owned(),
+        max_items: None,
+        max_item_tokens: None,
+        excerpts: true,
+        wait_for: Vec::new(),
+    }
+}
+
+/// Long turns in several scripts over several days; one sentence of one of them names the lighthouse.
+async fn long_conversation() -> Node {
+    let node = Node::new().await;
+    let filler = [
+        "We went to the market and bought bread, cheese and a bottle of wine. ",
+        "昨日は雨が降っていたので、家で本を読みました。",
+        "Погода была хорошая, и мы пошли гулять. ",
+        "Status: {\"ok\": true, \"items\": [1, 2, 3]}! ",
+    ];
+    let turn = |n: usize| {
+        let mut text = filler[n % 4].repeat(3 + n);
+        if n == 9 {
+            text.push_str("My grandmother kept the lighthouse of Skagen. ");
+            text.push_str(&filler[0].repeat(8));
+        }
+        NewTurn {
+            session: session(&format!("s{}", n / 4)),
+            event_time: (!n.is_multiple_of(5)).then(|| instant(n as i64 * 40_000)),
+            ..said(&text)
+        }
+    };
+    node.told("ada", (0..16).map(turn).collect()).await;
+    node
+}
+
+#[tokio::test]
+async fn the_block_never_exceeds_its_budget_and_says_its_true_size() {
+    let node = long_conversation().await;
+    let budgets = (0..40).chain((40..400).step_by(23)).chain([2_000, 100_000]);
+    for budget in budgets {
+        for tokenizer in ["o200k_base", "cl100k_base", "bytes"] {
+            let request = AssembleRequest {
+                tokenizer: tokenizer.to_owned(),
+                ..assemble("ada", "Who kept the lighthouse?", budget)
+            };
+            let block = node.gateway.assemble(&acme(), request).await.unwrap();
+            let counted = node
+                .gateway
+                .count_tokens(&acme(), tokenizer, std::slice::from_ref(&block.block))
+                .await
+                .unwrap();
+            assert_eq!(counted, [block.tokens], "{tokenizer} {budget}");
+            assert!(block.tokens <= budget, "{tokenizer} {budget}");
+            assert_eq!(block.items.is_empty(), block.block.is_empty());
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_long_turn_is_cut_to_the_sentence_that_answers() {
+    let node = long_conversation().await;
+    let request = assemble("ada", "Who kept the lighthouse of Skagen?", 120);
+    let cut = node
+        .gateway
+        .assemble(&acme(), request.clone())
+        .await
+        .unwrap();
+    assert!(cut.block.contains("lighthouse of Skagen"), "{}", cut.block);
+    assert!(cut.items.iter().any(|item| item.excerpt));
+    let whole = AssembleRequest {
+        excerpts: false,
+        ..request
+    };
+    let whole = node.gateway.assemble(&acme(), whole).await.unwrap();
+    assert!(whole.items.iter().all(|item| !item.excerpt));
+}
+
+#[tokio::test]
+async fn items_are_bounded_in_number_and_size() {
+    let node = long_conversation().await;
+    let request = AssembleRequest {
+        max_items: Some(2),
+        max_item_tokens: Some(60),
+        ..assemble("ada", "Who kept the lighthouse?", 10_000)
+    };
+    let block = node.gateway.assemble(&acme(), request).await.unwrap();
+    assert!((1..=2).contains(&block.items.len()), "{block:?}");
+    assert!(
+        block.items.iter().all(|item| item.tokens <= 60),
+        "{block:?}"
+    );
+    assert!(block.left_out > 0);
+}
+
+#[tokio::test]
+async fn what_two_spaces_hold_comes_in_the_order_of_time_with_dates_of_the_first_space() {
+    let node = Node::new().await;
+    let at = |second, text: &str| NewTurn {
+        event_time: Some(instant(second)),
+        ..said(text)
+    };
+    // The samples' time begins on 14 November 2023 at 22:13 UTC, which is the next day in Tokyo.
+    node.told("team", vec![at(0, "The kettle was bought")])
+        .await;
+    node.told("ada", vec![at(90_000, "The kettle broke")]).await;
+    let tokyo = SpaceSettings {
+        time_zone: "Asia/Tokyo".parse().unwrap(),
+        ..SpaceSettings::default()
+    };
+    node.gateway
+        .put_space(&acme(), &space("ada"), tokyo)
+        .await
+        .unwrap();
+    let mut request = assemble("ada", "kettle", 500);
+    request.query.spaces.push(space("team"));
+    let block = node.gateway.assemble(&acme(), request).await.unwrap().block;
+    let place = |words: &str| {
+        block
+            .find(words)
+            .unwrap_or_else(|| panic!("{words}: {block}"))
+    };
+    assert!(place("2023-11-15") < place("was bought"));
+    assert!(place("was bought") < place("2023-11-16"));
+    assert!(place("2023-11-16") < place("broke"));
+}
+
+#[tokio::test]
+async fn nothing_found_is_an_empty_block_and_an_unknown_tokenizer_a_named_field() {
+    let node = Node::new().await;
+    node.told("ada", vec![said("Hello")]).await;
+    let mut request = assemble("ada", "hello", 100);
+    request.query.filter.sessions = vec![session("never")];
+    let block = node
+        .gateway
+        .assemble(&acme(), request.clone())
+        .await
+        .unwrap();
+    assert_eq!((block.block.as_str(), block.tokens), ("", 0));
+    request.tokenizer = "gpt-99".to_owned();
+    let fault = node.gateway.assemble(&acme(), request).await.unwrap_err();
+    assert_eq!(fault.kind, FaultKind::InvalidArgument);
+    assert_eq!(fault.fields[0].field, "tokenizer");
+}

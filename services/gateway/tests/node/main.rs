@@ -1,0 +1,9 @@
+//! The gateway over the other roles and a real store, with a stand-in for the model.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+mod assembling;
+mod isolation;
+mod roles;
+mod transfer;
+mod waiting;
+mod writing;

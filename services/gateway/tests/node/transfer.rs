@@ -1,0 +1,182 @@
+//! Export and import: a space comes back equal in everything, with the gaps of what was forgotten.
+
+use futures::TryStreamExt;
+use memfleet_domain::ids::TurnId;
+use memfleet_domain::space::SpaceSettings;
+use memfleet_domain::turn::{Media, Role};
+use memfleet_ports::conformance::samples::{instant, session, speaker};
+use memfleet_ports::filter::TurnFilter;
+use memfleet_ports::memory::{Answers, Memory, NewTurn, Record};
+use memfleet_ports::refresher::ForgetRequest;
+
+use crate::roles::{Node, acme, named, said, space};
+
+async fn export(node: &Node, name: &str, filter: &TurnFilter) -> Vec<Record> {
+    let records = node.gateway.export(&acme(), &space(name), filter).await;
+    records.unwrap().try_collect().await.unwrap()
+}
+
+async fn import(node: &Node, name: &str, records: Vec<Record>) -> (u64, u64) {
+    let records: Answers<Record> = Box::pin(futures::stream::iter(records.into_iter().map(Ok)));
+    let imported = node.gateway.import(&acme(), &space(name), records).await;
+    node.settle().await;
+    let imported = imported.unwrap();
+    (imported.accepted, imported.duplicates)
+}
+
+/// 600 turns in three sessions that take turns, some with everything that a turn can have; every fiftieth is an edit of the
+/// one before it in its session.
+async fn eventful(node: &Node) -> Vec<TurnId> {
+    let settings = SpaceSettings {
+        language: Some("en".to_owned()),
+        time_zone: "Europe/Zurich".parse().unwrap(),
+        retention_days: Some(36_000),
+    };
+    node.gateway
+        .put_space(&acme(), &space("ada"), settings)
+        .await
+        .unwrap();
+    let mut ids: Vec<TurnId> = Vec::new();
+    for n in 0..600_usize {
+        let mut turn = NewTurn {
+            session: session(&format!("s{}", n % 3)),
+            event_time: (!n.is_multiple_of(4)).then(|| instant(-(n as i64))),
+            ..if n % 2 == 0 {
+                said("")
+            } else {
+                named(&n.to_string(), "")
+            }
+        };
+        turn.content.text = format!("Turn {n} of a long story\n with \"quotes\" and ☂");
+        if n % 7 == 0 {
+            turn.role = Role::Tool;
+            turn.speaker = speaker("camera");
+            turn.metadata = [("n".to_owned(), n.to_string())].into();
+            turn.content.media = vec![Media {
+                uri: format!("file:{n}"),
+                mime_type: "image/png".into(),
+                caption: format!("picture {n}"),
+            }];
+        }
+        if n % 50 == 49 {
+            turn.replaces = Some(ids[n - 3]);
+        }
+        node.clock.set(n as i64);
+        let receipt = node.remember("ada", vec![turn]).await.unwrap();
+        ids.push(receipt.turns[0].id);
+    }
+    node.settle().await;
+    ids
+}
+
+async fn forget(node: &Node, filter: TurnFilter) -> usize {
+    let request = ForgetRequest {
+        space: space("ada"),
+        filter,
+        everything: false,
+        dry_run: false,
+    };
+    let receipt = node.gateway.forget(&acme(), request).await.unwrap();
+    receipt.erased.turns.len()
+}
+
+#[tokio::test]
+async fn a_space_goes_to_another_node_and_comes_back_equal() {
+    let (here, there) = (Node::new().await, Node::new().await);
+    eventful(&here).await;
+    there.clock.set(1_000_000);
+    let records = export(&here, "ada", &TurnFilter::default()).await;
+    assert_eq!(records.len(), 601, "the replaced turns are among them");
+    assert_eq!(import(&there, "ada", records.clone()).await, (600, 0));
+    assert_eq!(export(&there, "ada", &TurnFilter::default()).await, records);
+    assert_eq!(import(&there, "ada", records.clone()).await, (0, 600));
+    assert_eq!(export(&there, "ada", &TurnFilter::default()).await, records);
+}
+
+#[tokio::test]
+async fn gaps_of_what_was_forgotten_travel_too() {
+    let (here, there) = (Node::new().await, Node::new().await);
+    let ids = eventful(&here).await;
+    // The first turns of a session, one in the middle, an edit, and one that was replaced.
+    let turns = vec![ids[0], ids[3], ids[300], ids[99], ids[146]];
+    let some = TurnFilter {
+        turns,
+        ..TurnFilter::default()
+    };
+    // With the edit goes what it replaced.
+    assert_eq!(forget(&here, some).await, 6);
+    let records = export(&here, "ada", &TurnFilter::default()).await;
+    assert_eq!(records.len(), 595);
+    assert_eq!(import(&there, "ada", records.clone()).await, (594, 0));
+    let arrived = export(&there, "ada", &TurnFilter::default()).await;
+    for (arrived, sent) in arrived.iter().zip(&records) {
+        assert_eq!(arrived, sent);
+    }
+    assert_eq!(arrived.len(), records.len());
+    there.told("ada", vec![said("Life goes on")]).await;
+    assert_eq!(
+        there.found("ada", "life goes on").await.unwrap()[0],
+        "Life goes on"
+    );
+}
+
+#[tokio::test]
+async fn an_import_into_a_space_with_turns_of_its_own_keeps_the_order_of_both() {
+    let (here, there) = (Node::new().await, Node::new().await);
+    here.told("ada", vec![named("1", "One"), named("2", "Two")])
+        .await;
+    there
+        .told(
+            "bob",
+            vec![named("a", "A"), named("b", "B"), named("c", "C")],
+        )
+        .await;
+    let records = export(&here, "ada", &TurnFilter::default()).await;
+    import(&there, "bob", records).await;
+    let records = export(&there, "bob", &TurnFilter::default()).await;
+    let places = records.iter().filter_map(|record| match record {
+        Record::Turn(turn) => Some((turn.accepted.content.text.as_str(), turn.position)),
+        Record::Space(..) => None,
+    });
+    assert!(places.eq([("A", 0), ("B", 1), ("C", 2), ("One", 3), ("Two", 4)]));
+}
+
+#[tokio::test]
+async fn an_import_that_breaks_off_is_sent_again_and_completed() {
+    let (here, there) = (Node::new().await, Node::new().await);
+    eventful(&here).await;
+    let records = export(&here, "ada", &TurnFilter::default()).await;
+    let broken = memfleet_domain::Fault::invalid("record", "is torn");
+    let half = records[..400].iter().cloned().map(Ok);
+    let torn: Answers<Record> = Box::pin(futures::stream::iter(
+        half.chain([Err(broken)]).collect::<Vec<_>>(),
+    ));
+    let fault = there.gateway.import(&acme(), &space("ada"), torn).await;
+    assert_eq!(fault.unwrap_err().fields[0].field, "record");
+    there.settle().await;
+    let (accepted, duplicates) = import(&there, "ada", records.clone()).await;
+    assert_eq!(accepted + duplicates, 600);
+    assert_eq!(export(&there, "ada", &TurnFilter::default()).await, records);
+}
+
+#[tokio::test]
+async fn an_export_of_some_turns_holds_those_only() {
+    let node = Node::new().await;
+    eventful(&node).await;
+    let filter = TurnFilter {
+        speakers: vec![speaker("camera")],
+        sessions: vec![session("s1")],
+        ..TurnFilter::default()
+    };
+    let records = export(&node, "ada", &filter).await;
+    assert!(matches!(records[0], Record::Space(..)));
+    assert!(records.len() > 10);
+    for record in &records[1..] {
+        let Record::Turn(turn) = record else {
+            panic!("one space a file");
+        };
+        assert_eq!(turn.accepted.speaker, speaker("camera"));
+        assert_eq!(turn.accepted.session, session("s1"));
+        assert_eq!(turn.replaced, None);
+    }
+}

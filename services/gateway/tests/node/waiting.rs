@@ -1,0 +1,159 @@
+//! Reading one's own writes: tokens are waited for, and what cannot be waited for is said.
+
+use futures::TryStreamExt;
+use memfleet_domain::FaultKind;
+use memfleet_domain::ids::{BatchId, TurnId};
+use memfleet_domain::ingestion::TurnState;
+use memfleet_ports::assembly::Assembly;
+use memfleet_ports::filter::TurnFilter;
+use memfleet_ports::memory::{Memory, NewTurn, PageRequest};
+
+use crate::assembling::assemble;
+use crate::roles::{Node, acme, brief, named, recall, said, space};
+
+#[tokio::test]
+async fn every_read_given_a_token_sees_the_write() {
+    let node = Node::new().await;
+    let token = async |text: &str| {
+        let receipt = node.remember("ada", vec![said(text)]).await.unwrap();
+        (receipt.batch, receipt.turns[0].id)
+    };
+    let (batch, _) = token("I keep bees").await;
+    let _constructor = node.start_constructor();
+    let gateway = &node.gateway;
+    let found = gateway
+        .recall(&acme(), recall("ada", "bees", &[batch]))
+        .await;
+    assert_eq!(found.unwrap().hits.len(), 1);
+
+    let (batch, id) = token("I sold the bees").await;
+    let turns = gateway.get(&acme(), &space("ada"), &[id], &[batch]).await;
+    assert_eq!(turns.unwrap().len(), 1);
+
+    let (batch, _) = token("I miss the bees").await;
+    let all = TurnFilter::default();
+    let page = PageRequest::default();
+    let listed = gateway
+        .list(&acme(), &space("ada"), &all, page, &[batch])
+        .await;
+    assert_eq!(listed.unwrap().items.len(), 3);
+
+    let (batch, _) = token("I bought new bees").await;
+    let mut request = assemble("ada", "bees", 200);
+    request.wait_for = vec![batch];
+    let assembled = gateway.assemble(&acme(), request).await.unwrap();
+    assert!(assembled.block.contains("new bees"), "{}", assembled.block);
+}
+
+#[tokio::test]
+async fn a_write_that_is_not_applied_in_time_is_a_clear_error() {
+    let node = Node::new().await;
+    node.told("ada", vec![said("Settled")]).await;
+    let receipt = node.remember("ada", vec![said("Stuck")]).await.unwrap();
+    let waiting = [receipt.batch];
+    let gateway = &node.gateway;
+    let all = TurnFilter::default();
+    let mut request = assemble("ada", "x", 100);
+    request.wait_for = waiting.to_vec();
+    let faults = [
+        gateway
+            .recall(&brief(), recall("ada", "x", &waiting))
+            .await
+            .err(),
+        gateway
+            .get(&brief(), &space("ada"), &[], &waiting)
+            .await
+            .err(),
+        gateway
+            .list(
+                &brief(),
+                &space("ada"),
+                &all,
+                PageRequest::default(),
+                &waiting,
+            )
+            .await
+            .err(),
+        gateway.assemble(&brief(), request).await.err(),
+    ];
+    for fault in faults.map(Option::unwrap) {
+        assert_eq!(fault.kind, FaultKind::DeadlineExceeded);
+        assert_eq!(fault.reason, "DEADLINE_EXCEEDED");
+        assert!(
+            fault.message.contains("the write that `wait_for` names"),
+            "{fault}"
+        );
+    }
+    node.settle().await;
+    let found = node.found("ada", "stuck").await.unwrap();
+    assert!(found.contains(&"Stuck".to_owned()), "it was only late");
+}
+
+#[tokio::test]
+async fn a_token_holds_in_whichever_of_the_spaces_it_was_given() {
+    let node = Node::new().await;
+    node.told("team", vec![said("The team met")]).await;
+    let receipt = node.told("ada", vec![said("Ada met the team")]).await;
+    let mut request = recall("team", "met", &[receipt.batch]);
+    let fault = node.gateway.recall(&acme(), request.clone()).await;
+    assert_eq!(fault.unwrap_err().kind, FaultKind::NotFound);
+    request.query.spaces.push(space("ada"));
+    let found = node.gateway.recall(&acme(), request).await.unwrap();
+    assert_eq!(found.hits.len(), 2);
+}
+
+#[tokio::test]
+async fn an_unknown_token_is_not_waited_for() {
+    let node = Node::new().await;
+    node.told("ada", vec![said("Hello")]).await;
+    let unknown = BatchId::from_bytes([7; 16]);
+    let request = recall("ada", "hello", &[unknown]);
+    let fault = node.gateway.recall(&acme(), request).await.unwrap_err();
+    assert_eq!(fault.kind, FaultKind::NotFound);
+    assert!(fault.message.contains(&unknown.to_string()), "{fault}");
+}
+
+#[tokio::test]
+async fn a_write_that_became_a_dead_letter_is_not_waited_for_either() {
+    let node = Node::new().await;
+    node.told("ada", vec![said("Hello")]).await;
+    let orphan = NewTurn {
+        replaces: Some(TurnId::from_bytes([9; 16])),
+        ..said("Replaces nothing")
+    };
+    let receipt = node.told("ada", vec![orphan]).await;
+    let request = recall("ada", "hello", &[receipt.batch]);
+    let found = node.gateway.recall(&acme(), request).await.unwrap();
+    assert_eq!(found.hits.len(), 1);
+    let states = node
+        .gateway
+        .watch(&acme(), &space("ada"), receipt.batch)
+        .await;
+    let states: Vec<_> = states.unwrap().try_collect().await.unwrap();
+    assert_eq!(states[0].state, TurnState::DeadLettered);
+    let reason = states[0].reason.as_deref().unwrap();
+    assert!(reason.starts_with("REPLACED_TURN_UNKNOWN"), "{reason}");
+}
+
+#[tokio::test]
+async fn a_write_is_watched_from_the_queue_to_the_ledger() {
+    let node = Node::new().await;
+    let turns = vec![named("1", "One"), named("2", "Two")];
+    let receipt = node.remember("ada", turns).await.unwrap();
+    let states = node
+        .gateway
+        .watch(&acme(), &space("ada"), receipt.batch)
+        .await;
+    let _constructor = node.start_constructor();
+    let states: Vec<_> = states.unwrap().try_collect().await.unwrap();
+    let ids = receipt.turns.iter().map(|turn| turn.id);
+    let expected = [TurnState::Queued, TurnState::Stored]
+        .into_iter()
+        .flat_map(|state| ids.clone().map(move |id| (id, state)));
+    assert!(
+        states
+            .into_iter()
+            .map(|turn| (turn.id, turn.state))
+            .eq(expected)
+    );
+}

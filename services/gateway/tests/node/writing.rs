@@ -1,0 +1,183 @@
+//! Accepting turns: retries are recognised, contradictions are refused, and a full queue says when to come back.
+
+use std::time::Duration;
+
+use memfleet_domain::ids::SpaceId;
+use memfleet_domain::ingestion::TurnState;
+use memfleet_domain::{Fault, FaultKind};
+use memfleet_gateway::Options;
+use memfleet_ports::filter::TurnFilter;
+use memfleet_ports::maintenance::Maintenance;
+use memfleet_ports::memory::{Memory, PageRequest};
+use memfleet_ports::refresher::ForgetRequest;
+
+use crate::roles::{Node, acme, keyed, named, request, said, space};
+
+async fn texts(node: &Node, name: &str) -> Vec<String> {
+    let all = TurnFilter::default();
+    let listed = node
+        .gateway
+        .list(&acme(), &space(name), &all, PageRequest::default(), &[])
+        .await;
+    let items = listed.unwrap().items.into_iter();
+    items.map(|turn| turn.accepted.content.text).collect()
+}
+
+#[tokio::test]
+async fn a_retry_gets_the_receipt_of_the_first_time_and_changes_nothing() {
+    let node = Node::new().await;
+    let by_key = keyed("ada", "k", vec![said("One"), said("Two")]);
+    let by_ids = request("ada", vec![named("3", "Three"), named("4", "Four")]);
+    for request in [by_key, by_ids] {
+        let first = node
+            .gateway
+            .remember(&acme(), request.clone())
+            .await
+            .unwrap();
+        assert!(!first.duplicate);
+        let queued = node
+            .gateway
+            .remember(&acme(), request.clone())
+            .await
+            .unwrap();
+        node.settle().await;
+        let stored = node.gateway.remember(&acme(), request).await.unwrap();
+        for (again, state) in [(queued, TurnState::Queued), (stored, TurnState::Stored)] {
+            assert!(again.duplicate);
+            assert_eq!(again.batch, first.batch);
+            for (again, first) in again.turns.iter().zip(&first.turns) {
+                assert_eq!((again.id, again.state), (first.id, state));
+            }
+        }
+    }
+    node.settle().await;
+    assert_eq!(texts(&node, "ada").await, ["One", "Two", "Three", "Four"]);
+}
+
+#[tokio::test]
+async fn without_a_key_or_ids_the_same_words_are_said_twice() {
+    let node = Node::new().await;
+    for _ in 0..2 {
+        node.told("ada", vec![said("Hello")]).await;
+    }
+    assert_eq!(texts(&node, "ada").await, ["Hello", "Hello"]);
+}
+
+fn both_hashes(fault: &Fault) -> bool {
+    let hash = |name: &str| fault.metadata.get(name).cloned();
+    let (stored, given) = (hash("stored_hash"), hash("given_hash"));
+    stored.is_some() && given.is_some() && stored != given
+}
+
+#[tokio::test]
+async fn a_key_that_was_used_with_other_turns_is_refused() {
+    let node = Node::new().await;
+    let first = keyed("ada", "k", vec![said("One")]);
+    node.gateway.remember(&acme(), first).await.unwrap();
+    let other = keyed("ada", "k", vec![said("Something else")]);
+    let while_queued = node.gateway.remember(&acme(), other.clone()).await;
+    node.settle().await;
+    let when_stored = node.gateway.remember(&acme(), other).await;
+    for (refused, reason) in [
+        (while_queued, "IDENTITY_CONFLICT"),
+        (when_stored, "IDEMPOTENCY_CONFLICT"),
+    ] {
+        let fault = refused.unwrap_err();
+        assert_eq!(fault.kind, FaultKind::AlreadyExists);
+        assert_eq!(fault.reason, reason);
+        assert!(both_hashes(&fault), "{fault:?}");
+    }
+    node.settle().await;
+    assert_eq!(texts(&node, "ada").await, ["One"]);
+}
+
+#[tokio::test]
+async fn an_external_id_with_other_content_is_refused_and_named() {
+    let node = Node::new().await;
+    node.told("ada", vec![named("1", "The original")]).await;
+    let turns = vec![named("2", "New"), named("1", "Not the original")];
+    let fault = node.remember("ada", turns).await.unwrap_err();
+    assert_eq!(fault.kind, FaultKind::AlreadyExists);
+    assert_eq!(fault.reason, "EXTERNAL_ID_CONFLICT");
+    assert_eq!(fault.fields[0].field, "turns[1].external_id");
+    assert!(both_hashes(&fault), "{fault:?}");
+    node.settle().await;
+    assert_eq!(texts(&node, "ada").await, ["The original"]);
+}
+
+#[tokio::test]
+async fn one_request_cannot_name_a_turn_twice() {
+    let node = Node::new().await;
+    let turns = vec![named("1", "One"), named("1", "Two")];
+    let fault = node.remember("ada", turns).await.unwrap_err();
+    assert_eq!(fault.kind, FaultKind::InvalidArgument);
+    assert_eq!(fault.fields[0].field, "turns[1].external_id");
+}
+
+#[tokio::test]
+async fn a_full_queue_takes_no_more_and_says_when_to_come_back() {
+    let node = Node::with(Options {
+        max_queued_turns: 3,
+    })
+    .await;
+    let two = || vec![said("a"), said("b")];
+    node.remember("ada", two()).await.unwrap();
+    let fault = node.remember("ada", two()).await.unwrap_err();
+    assert_eq!(fault.kind, FaultKind::ResourceExhausted);
+    assert_eq!(fault.reason, "QUEUE_FULL");
+    assert!(fault.retry_after.is_some_and(|wait| wait > Duration::ZERO));
+    node.settle().await;
+    node.remember("ada", two()).await.unwrap();
+}
+
+#[tokio::test]
+async fn what_is_queued_when_a_forget_comes_does_not_come_back() {
+    let node = Node::new().await;
+    let receipt = node.remember("ada", vec![said("Forget me")]).await.unwrap();
+    let forget = ForgetRequest {
+        space: space("ada"),
+        filter: TurnFilter::default(),
+        everything: true,
+        dry_run: false,
+    };
+    let call = acme();
+    let forgetting = node.gateway.forget(&call, forget);
+    let (forgotten, ()) = tokio::join!(forgetting, node.settle());
+    assert_eq!(forgotten.unwrap().erased.turns, [receipt.turns[0].id]);
+    node.settle().await;
+    let fault = node.found("ada", "forget").await.unwrap_err();
+    assert_eq!(fault.kind, FaultKind::NotFound);
+    let again = node.told("ada", vec![said("Something new")]).await;
+    assert_ne!(again.batch, receipt.batch);
+    assert_eq!(texts(&node, "ada").await, ["Something new"]);
+}
+
+#[tokio::test]
+async fn a_dead_letter_is_listed_and_replayed_once_its_cause_is_gone() {
+    let node = Node::new().await;
+    let older = named("old", "The older words");
+    let edit = |old| {
+        let mut turn = named("new", "The newer words");
+        turn.replaces = Some(old);
+        turn
+    };
+    // The id of a turn that will come later is known to whoever names turns.
+    let ada: SpaceId = space("ada");
+    let old = memfleet_domain::ids::TurnId::of_external(
+        &acme().scope(&ada),
+        &older.session,
+        older.external_id.as_ref().unwrap(),
+    );
+    node.told("ada", vec![edit(old)]).await;
+    let letters = node
+        .gateway
+        .dead_letters(&acme(), &ada, PageRequest::default())
+        .await
+        .unwrap();
+    assert!(letters.items[0].reason.starts_with("REPLACED_TURN_UNKNOWN"));
+    node.told("ada", vec![older]).await;
+    let replayed = node.gateway.replay(&acme(), &ada, &[]).await;
+    assert_eq!(replayed.unwrap(), 1);
+    node.settle().await;
+    assert_eq!(texts(&node, "ada").await, ["The newer words"]);
+}

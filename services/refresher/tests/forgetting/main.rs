@@ -1,0 +1,7 @@
+//! The refresher on a real store.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+mod bench;
+mod queued;
+mod requests;
+mod retention;

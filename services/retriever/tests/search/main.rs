@@ -1,0 +1,9 @@
+//! The retriever on a real store, with a stand-in for the model.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+mod caching;
+mod filters;
+mod memory;
+mod past;
+mod scopes;
+mod shape;

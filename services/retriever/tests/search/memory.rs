@@ -1,0 +1,238 @@
+//! A store with turns in it, a retriever over it, and a look at what the retriever reads.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use memfleet_domain::embedding::TokenVectors;
+use memfleet_domain::ids::{SpaceId, TenantId, TurnId};
+use memfleet_domain::turn::{AcceptedTurn, Turn};
+use memfleet_domain::{Fault, Scope};
+use memfleet_language::{Analyzer, Language};
+use memfleet_ports::conformance::samples::{batch_in, scope};
+use memfleet_ports::context::Context;
+use memfleet_ports::embedder::Embedder;
+use memfleet_ports::events::Events;
+use memfleet_ports::feed::{Changes, IndexFeed};
+use memfleet_ports::filter::TurnFilter;
+use memfleet_ports::ledger::{IndexedBatch, Ledger, Passage};
+use memfleet_ports::retriever::{Found, Query, Retriever};
+use memfleet_ports::store::Result;
+use memfleet_ports::testing::WordEmbedder;
+use memfleet_retrieval::Weights;
+use memfleet_retrieval::document::documents;
+use memfleet_retriever::{LocalRetriever, Options};
+use memfleet_sqlite::SqliteStore;
+
+/// The feed of a store, counting how often an index was begun from nothing and how many passages' vectors were read.
+pub struct CountingFeed {
+    store: Arc<SqliteStore>,
+    builds: AtomicU64,
+    passages_read: AtomicU64,
+}
+
+#[async_trait]
+impl IndexFeed for CountingFeed {
+    async fn head(&self, scope: &Scope) -> Result<u64> {
+        self.store.head(scope).await
+    }
+
+    async fn changes_after(&self, scope: &Scope, after: u64, limit: u32) -> Result<Changes> {
+        if after == 0 {
+            self.builds.fetch_add(1, Ordering::SeqCst);
+        }
+        self.store.changes_after(scope, after, limit).await
+    }
+
+    async fn token_vectors(
+        &self,
+        scope: &Scope,
+        passages: &[u32],
+    ) -> Result<Vec<Option<Arc<TokenVectors>>>> {
+        self.passages_read
+            .fetch_add(passages.len() as u64, Ordering::SeqCst);
+        self.store.token_vectors(scope, passages).await
+    }
+
+    async fn with_metadata(
+        &self,
+        scope: &Scope,
+        labels: &[(String, String)],
+    ) -> Result<Vec<TurnId>> {
+        self.store.with_metadata(scope, labels).await
+    }
+}
+
+/// The memory of several spaces.
+pub struct Memory {
+    pub store: Arc<SqliteStore>,
+    pub embedder: Arc<WordEmbedder>,
+    pub feed: Arc<CountingFeed>,
+    pub retriever: Arc<LocalRetriever>,
+    pub events: Events,
+    batches: AtomicU64,
+    _directory: tempfile::TempDir,
+}
+
+impl Memory {
+    /// An empty one, with room for every index.
+    pub async fn new() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("memory.db");
+        let store = SqliteStore::open(path, memfleet_sqlite::Options::default()).await;
+        let store = Arc::new(store.unwrap());
+        let feed = Arc::new(CountingFeed {
+            store: store.clone(),
+            builds: AtomicU64::new(0),
+            passages_read: AtomicU64::new(0),
+        });
+        let embedder = Arc::new(WordEmbedder::default());
+        let retriever = retriever(&store, &feed, &embedder, 64 << 20);
+        Self {
+            store,
+            embedder,
+            feed,
+            retriever,
+            events: Events::default(),
+            batches: AtomicU64::new(0),
+            _directory: directory,
+        }
+    }
+
+    /// Bounds the indexes that are kept.
+    pub fn set_budget(&mut self, bytes: usize) {
+        self.retriever = retriever(&self.store, &self.feed, &self.embedder, bytes);
+    }
+
+    /// Stores turns as the constructor does, with vectors unless the embedder is down.
+    pub async fn tell(&self, scope: &Scope, turns: &[AcceptedTurn]) {
+        let number = self.batches.fetch_add(1, Ordering::SeqCst) + 1;
+        let mut passages = Vec::new();
+        for turn in turns {
+            passages.push(self.passages(turn).await);
+        }
+        let batch = IndexedBatch {
+            batch: batch_in(scope, &number.to_string(), turns.to_vec()),
+            acceptance: number,
+            passages,
+            embedding_space: self.embedder.space().clone(),
+        };
+        self.store.commit(vec![batch]).await.unwrap();
+    }
+
+    async fn passages(&self, turn: &AcceptedTurn) -> Vec<Passage> {
+        let text = turn.content.searchable_text();
+        let analyzer = Analyzer::new(Language::English);
+        let documents = documents(turn.speaker.as_str(), &text, &analyzer);
+        let texts = documents
+            .iter()
+            .map(|document| document.text.clone())
+            .collect();
+        let mut vectors = self
+            .embedder
+            .embed_passages(texts)
+            .await
+            .map(Vec::into_iter)
+            .ok();
+        documents
+            .into_iter()
+            .map(|document| Passage {
+                vectors: vectors.as_mut().and_then(Iterator::next),
+                ..document.passage
+            })
+            .collect()
+    }
+
+    /// Brings the vectors that were missing.
+    pub async fn bring_vectors(&self) {
+        let space = self.embedder.space();
+        for waiting in self.store.without_vectors(space, 100).await.unwrap() {
+            let passages = self.passages(&waiting.turn.accepted).await;
+            let vectors = passages.into_iter().filter_map(|passage| passage.vectors);
+            let turn = waiting.turn.accepted.id;
+            let attached =
+                self.store
+                    .attach_vectors(&waiting.scope, turn, space, vectors.collect());
+            attached.await.unwrap();
+        }
+    }
+
+    /// Searches as the tenant `acme`.
+    pub async fn search(&self, query: &Query) -> std::result::Result<Found, Fault> {
+        self.search_as("acme", query).await
+    }
+
+    /// Searches as a tenant.
+    pub async fn search_as(
+        &self,
+        tenant: &str,
+        query: &Query,
+    ) -> std::result::Result<Found, Fault> {
+        let tenant = TenantId::new(tenant).unwrap();
+        let context = Context::new(tenant, Duration::from_mins(1));
+        self.retriever.search(&context, query).await
+    }
+
+    /// What a search finds, as texts, the best first.
+    pub async fn found(&self, query: &Query) -> Vec<String> {
+        let found = self.search(query).await.unwrap();
+        found.hits.iter().map(|hit| text(&hit.turn)).collect()
+    }
+
+    /// Indexes that were begun from nothing until now.
+    pub fn builds(&self) -> u64 {
+        self.feed.builds.load(Ordering::SeqCst)
+    }
+
+    /// Passages whose token vectors were read from the store until now.
+    pub fn passages_read(&self) -> u64 {
+        self.feed.passages_read.load(Ordering::SeqCst)
+    }
+}
+
+fn retriever(
+    store: &Arc<SqliteStore>,
+    feed: &Arc<CountingFeed>,
+    embedder: &Arc<WordEmbedder>,
+    index_cache: usize,
+) -> Arc<LocalRetriever> {
+    let options = Options {
+        index_cache,
+        token_cache: 1 << 20,
+        weights: Weights::shipped(),
+    };
+    Arc::new(LocalRetriever::new(
+        feed.clone(),
+        store.clone(),
+        store.clone(),
+        embedder.clone(),
+        options,
+    ))
+}
+
+/// A space of the tenant `acme`.
+pub fn acme(space: &str) -> Scope {
+    scope("acme", space)
+}
+
+/// The words of a turn.
+pub fn text(turn: &Turn) -> String {
+    turn.accepted.content.text.clone()
+}
+
+/// A query of spaces without any condition.
+pub fn query(text: &str, spaces: &[&str]) -> Query {
+    Query {
+        text: text.to_owned(),
+        spaces: spaces
+            .iter()
+            .map(|space| SpaceId::new(*space).unwrap())
+            .collect(),
+        filter: TurnFilter::default(),
+        k: 100,
+        neighbours: 0,
+        now: None,
+        explain: false,
+    }
+}
