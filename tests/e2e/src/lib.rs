@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail, ensure};
@@ -25,14 +25,8 @@ impl Node {
 
     /// The same with more environment, for example `MEMFLEET_AUTH__KEYS`.
     pub fn launch(store: &Path, environment: &[(&str, &str)]) -> Result<Self> {
-        let mut process = Command::new(binary()?)
-            .arg("up")
-            .current_dir(store.parent().context("a store lies in a directory")?)
-            .env("MEMFLEET_STORE__URL", format!("sqlite:{}", store.display()))
-            .env("MEMFLEET_SERVER__ADDRESS", "127.0.0.1:0")
-            .env("MEMFLEET_TELEMETRY__METRICS_ADDRESS", "off")
+        let mut process = up(store)?
             .envs(environment.iter().copied())
-            .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::inherit())
             .spawn()?;
@@ -62,6 +56,27 @@ impl Node {
         Ok(Client::connect(&self.url(), None).await?)
     }
 
+    /// A client that sends an API key.
+    pub async fn client_with(&self, key: &str) -> Result<Client> {
+        Ok(Client::connect(&self.url(), Some(key)).await?)
+    }
+
+    /// Runs a command of the client against this node.
+    pub fn run(&self, arguments: &[&str]) -> Result<Output> {
+        run(&self.url(), arguments)
+    }
+
+    /// The same for a command that must succeed: what it printed.
+    pub fn printed(&self, arguments: &[&str]) -> Result<String> {
+        let output = self.run(arguments)?;
+        ensure!(
+            output.status.success(),
+            "{arguments:?}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        Ok(String::from_utf8(output.stdout)?)
+    }
+
     /// Ends the process as a power cut would.
     pub fn kill(mut self) -> Result<()> {
         self.process.kill()?;
@@ -71,15 +86,21 @@ impl Node {
 
     /// Asks the process to stop and waits for its exit code.
     pub fn stop(mut self) -> Result<i32> {
+        self.signal()?;
+        self.process
+            .wait()?
+            .code()
+            .context("the node ended by a signal")
+    }
+
+    /// Asks the process to stop.
+    pub fn signal(&self) -> Result<()> {
         let asked = Command::new("kill")
             .arg("-TERM")
             .arg(self.process.id().to_string())
             .status()?;
         ensure!(asked.success(), "the node could not be signalled");
-        self.process
-            .wait()?
-            .code()
-            .context("the node ended by a signal")
+        Ok(())
     }
 }
 
@@ -88,6 +109,30 @@ impl Drop for Node {
         let _gone_already = self.process.kill();
         let _reaped_already = self.process.wait();
     }
+}
+
+/// The command that runs a node whose database is `store` on a free port.
+pub fn up(store: &Path) -> Result<Command> {
+    let mut command = Command::new(binary()?);
+    command
+        .arg("up")
+        .current_dir(store.parent().context("a store lies in a directory")?)
+        .env("MEMFLEET_STORE__URL", format!("sqlite:{}", store.display()))
+        .env("MEMFLEET_SERVER__ADDRESS", "127.0.0.1:0")
+        .env("MEMFLEET_TELEMETRY__METRICS_ADDRESS", "off")
+        .stdin(Stdio::null());
+    Ok(command)
+}
+
+/// Runs a command of the client against the node at `url`.
+pub fn run(url: &str, arguments: &[&str]) -> Result<Output> {
+    let output = Command::new(binary()?)
+        .args(arguments)
+        .env("MEMFLEET_SERVER", url)
+        .env_remove("MEMFLEET_API_KEY")
+        .stdin(Stdio::null())
+        .output()?;
+    Ok(output)
 }
 
 /// A call of the default tenant with a minute to go.

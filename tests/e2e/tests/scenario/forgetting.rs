@@ -1,0 +1,104 @@
+//! Forgetting over the wire, and a look into the files for what is left of it.
+
+use std::path::Path;
+
+use anyhow::Result;
+use memfleet_domain::FaultKind;
+use memfleet_domain::ids::Speaker;
+use memfleet_e2e::{Node, call};
+use memfleet_ports::filter::TurnFilter;
+use memfleet_ports::memory::Memory;
+use memfleet_ports::refresher::ForgetRequest;
+
+use crate::conversation::{found, fresh, recall, remember, said, space, turns};
+
+/// Whether any file beside the store holds these words.
+fn in_files(store: &Path, words: &str) -> Result<bool> {
+    for entry in std::fs::read_dir(store.parent().unwrap())? {
+        let bytes = std::fs::read(entry?.path())?;
+        let mut windows = bytes.windows(words.len());
+        if windows.any(|window| window == words.as_bytes()) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+fn by_speaker(name: &str) -> ForgetRequest {
+    ForgetRequest {
+        space: space("noor"),
+        filter: TurnFilter {
+            speakers: vec![Speaker::new(name).unwrap()],
+            ..TurnFilter::default()
+        },
+        everything: false,
+        dry_run: true,
+    }
+}
+
+#[tokio::test]
+async fn a_forget_is_tried_then_done_and_leaves_no_words_behind() -> Result<()> {
+    let fresh = fresh().await?;
+    remember(&fresh.client, "noor", turns()).await?;
+    let planned = fresh.client.forget(&call(), by_speaker("Sam")).await?;
+    assert_eq!(planned.erased.turns.len(), 2);
+    assert!(planned.dry_run && in_files(&fresh.store, "Trondheim")?);
+    let request = ForgetRequest {
+        dry_run: false,
+        ..by_speaker("Sam")
+    };
+    let done = fresh.client.forget(&call(), request).await?;
+    assert_eq!(done.erased, planned.erased);
+    assert!(!in_files(&fresh.store, "Trondheim")?, "words are left");
+    assert!(!in_files(&fresh.store, "trondheim")?, "terms are left");
+    assert!(
+        in_files(&fresh.store, "thunder")?,
+        "the search finds what is there"
+    );
+    let asked = recall("noor", "Trondheim", TurnFilter::default(), &[]);
+    let left = found(&fresh.client, asked).await?;
+    assert_eq!(left.len(), 5);
+    assert!(left.iter().all(|text| !text.contains("Trondheim")));
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_write_on_its_way_is_forgotten_too() -> Result<()> {
+    let fresh = fresh().await?;
+    let everything = ForgetRequest {
+        filter: TurnFilter::default(),
+        everything: true,
+        dry_run: false,
+        ..by_speaker("Sam")
+    };
+    for round in 0..10 {
+        let words = format!("The {round}th password is xylophone.");
+        remember(&fresh.client, "noor", vec![said("s", "Noor", 8, &words)]).await?;
+        // Not waited for: the turn may still be in the queue.
+        let receipt = fresh.client.forget(&call(), everything.clone()).await?;
+        assert_eq!(receipt.erased.turns.len(), 1);
+        assert!(!in_files(&fresh.store, "xylophone")?);
+        let asked = recall("noor", "password", TurnFilter::default(), &[]);
+        let fault = fresh.client.recall(&call(), asked).await.unwrap_err();
+        assert_eq!(fault.kind, FaultKind::NotFound);
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_was_forgotten_stays_forgotten_after_a_crash() -> Result<()> {
+    let fresh = fresh().await?;
+    let token = remember(&fresh.client, "noor", turns()).await?;
+    let request = ForgetRequest {
+        dry_run: false,
+        ..by_speaker("Noor")
+    };
+    fresh.client.forget(&call(), request).await?;
+    fresh.node.kill()?;
+    let node = Node::start(&fresh.store).await?;
+    let client = node.client().await?;
+    let asked = recall("noor", "Biscuit", TurnFilter::default(), &[token]);
+    assert_eq!(found(&client, asked).await?.len(), 3);
+    assert!(!in_files(&fresh.store, "Biscuit")?);
+    Ok(())
+}
