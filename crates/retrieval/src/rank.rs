@@ -142,6 +142,7 @@ struct Column {
     passages: Vec<f32>,
     /// By turn: the highest of its passages, standardised where the signal is.
     turns: Vec<f32>,
+    /// Of `passages`, where the signal is standardised.
     standard: Option<Standard>,
 }
 
@@ -161,20 +162,20 @@ impl Column {
                 values.fold(f32::NAN, f32::max)
             }
         };
-        let values: Vec<f32> = turns.iter().map(best).collect();
-        let standard = signal
-            .is_standardised()
-            .then(|| Standard::of(values.iter().copied()));
-        let score = |value| match standard {
-            Some(standard) => standard.score(value),
-            None => value,
-        };
+        let mut values: Vec<f32> = turns.iter().map(best).collect();
+        let of = |values: &[f32]| Standard::of(values.iter().copied());
+        if signal.is_standardised() {
+            let standard = of(&values);
+            values
+                .iter_mut()
+                .for_each(|value| *value = standard.score(*value));
+        }
         Self {
             signal,
             weight,
-            turns: values.into_iter().map(score).collect(),
+            turns: values,
+            standard: signal.is_standardised().then(|| of(&passages)),
             passages,
-            standard,
         }
     }
 
@@ -191,7 +192,7 @@ impl Column {
         }
     }
 
-    /// What a passage alone would add.
+    /// What a passage adds among all passages; among turns, a single one would leave nothing to compare.
     fn passage_contribution(&self, at: usize) -> f32 {
         self.standard.map_or(0.0, |standard| {
             self.weight * standard.score(self.passages[at])
