@@ -183,6 +183,7 @@ pub fn listed() -> Space {
     Space {
         id: space("ada"),
         settings: SpaceSettings::default(),
+        first_language: None,
         created_at: instant(),
         sessions: 1,
         turns: 2,
