@@ -23,7 +23,7 @@ impl Retriever for LocalRetriever {
             .iter()
             .map(|target| &target.scope)
             .collect::<Vec<_>>();
-        let about = topic(&query.text, Language::detect(&query.text)).into_owned();
+        let about = topic(&query.text, language(&targets)).into_owned();
         let (readings, vectors) = tokio::join!(
             self.indexes.current(&scopes),
             self.embedder.embed_query(about)
@@ -133,7 +133,7 @@ impl LocalRetriever {
             .map(|target| target.labelled.clone())
             .collect::<Vec<_>>();
         let first = targets.first().map(|target| &target.space);
-        let analyzer = Analyzer::new(Language::tagged(first.and_then(Space::language)));
+        let analyzer = Analyzer::new(language(targets));
         let zone = first.map_or_else(TimeZone::default, |space| space.settings.time_zone);
         off_the_async_threads(move || {
             let eligible = readings
@@ -194,6 +194,12 @@ impl LocalRetriever {
         })
         .await
     }
+}
+
+/// The language that the query is read in: that of the first space.
+fn language(targets: &[Target]) -> Language {
+    let space = targets.first().map(|target| &target.space);
+    Language::tagged(space.and_then(Space::language))
 }
 
 type Tokens = Vec<Vec<Option<Arc<memfleet_domain::embedding::TokenVectors>>>>;
