@@ -173,6 +173,7 @@ impl Report<'_> {
             stored,
             accepted,
             skipped,
+            forgotten,
             dead_letters,
         } = &self.tally;
         let dead_letters = dead_letters
@@ -185,6 +186,7 @@ impl Report<'_> {
             "stored": stored,
             "accepted": accepted,
             "skipped": skipped,
+            "forgotten": forgotten,
             "dead_letters": dead_letters.collect::<Vec<_>>(),
         })
     }
@@ -194,12 +196,14 @@ impl Report<'_> {
             stored,
             accepted,
             skipped,
+            forgotten,
             dead_letters,
         } = &self.tally;
         let numbers = [
             (*stored, "stored"),
             (*accepted, "accepted"),
             (*skipped, "there already"),
+            (*forgotten, "forgotten before and not brought back"),
         ];
         let parts = numbers.iter().filter(|(number, _)| *number > 0);
         let parts = parts
