@@ -19,8 +19,8 @@ use memfleet_ports::retriever::{Hit, Query};
 use memfleet_retrieval::{Signal, Weights};
 use memfleet_runtime::BoxError;
 
-use super::retrieval::{progress, query};
 use super::Bench;
+use super::retrieval::{progress, query};
 use crate::corpus::{Corpus, call};
 use report::{Report, Trial};
 
