@@ -13,19 +13,6 @@ fn fixture(name: &str) -> PathBuf {
         .join(name)
 }
 
-fn command(node: &Node, arguments: &[&str]) -> Result<Command> {
-    let mut command = Command::new(binary()?);
-    command
-        .args(arguments)
-        .env("MEMFLEET_SERVER", node.url())
-        .stdin(Stdio::null());
-    Ok(command)
-}
-
-fn run(node: &Node, arguments: &[&str]) -> Result<Output> {
-    Ok(command(node, arguments)?.output()?)
-}
-
 /// The lines of standard output, which must be JSON each.
 fn lines(output: &Output) -> Result<Vec<Value>> {
     let text = str::from_utf8(&output.stdout)?;
@@ -44,7 +31,7 @@ fn data_sets_with_pictures_are_imported_once_and_found_by_their_captions() -> Re
     let (locomo, plain) = (fixture("locomo.json"), fixture("plain.json"));
     let files = [locomo.display().to_string(), plain.display().to_string()];
     for (stored, skipped) in [([4, 2], [0, 0]), ([0, 0], [4, 2])] {
-        let output = run(&node, &["import", "--json", &files[0], &files[1]])?;
+        let output = node.run(&["import", "--json", &files[0], &files[1]])?;
         ensure!(output.status.success(), "{output:?}");
         let reports = lines(&output)?;
         for (file, report) in reports.iter().enumerate() {
@@ -53,10 +40,7 @@ fn data_sets_with_pictures_are_imported_once_and_found_by_their_captions() -> Re
         }
     }
     let question = ["recall", "--json", "--space", "harbour", "-k", "1"];
-    let output = run(
-        &node,
-        &[&question[..], &["Where are the brushes?"]].concat(),
-    )?;
+    let output = node.run(&[&question[..], &["Where are the brushes?"]].concat())?;
     let content = lines(&output)?[0]["hits"][0]["turn"]["content"].clone();
     ensure!(
         content["media"][0]["caption"] == "a tin of paint beside two brushes",
@@ -98,7 +82,7 @@ fn standard_output_holds_json_alone_and_the_exit_code_says_how_it_went() -> Resu
     ];
     for (arguments, code) in cases {
         // `--server` may stand once: the variable names the node, the option another.
-        let output = run(&node, &[arguments, &["--json"]].concat())?;
+        let output = node.run(&[arguments, &["--json"]].concat())?;
         ensure!(
             output.status.code() == Some(code),
             "{arguments:?}: {output:?}"
@@ -119,7 +103,10 @@ fn nobody_panics_when_the_reader_leaves() -> Result<()> {
     let node = node(directory.path())?;
     let measured = ["bench", "ingest", "--turns", "8", "--singles", "1"];
     for arguments in [&["status"][..], &["completions", "bash"], &measured] {
-        let mut child = command(&node, arguments)?
+        let mut child = Command::new(binary()?)
+            .args(arguments)
+            .env("MEMFLEET_SERVER", node.url())
+            .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()?;
