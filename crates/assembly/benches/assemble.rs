@@ -29,7 +29,10 @@ fn bench(criterion: &mut Criterion) {
             "Which plan with friend 12?",
             texts.iter().map(String::as_str),
         );
-        let scores: Vec<Vec<f32>> = texts.iter().map(|text| query.score(text)).collect();
+        let scores: Vec<Vec<f32>> = texts
+            .iter()
+            .map(|text| query.score(text, &memfleet_language::sentences(text)))
+            .collect();
         let candidates: Vec<Candidate<'_>> = texts
             .iter()
             .zip(&scores)

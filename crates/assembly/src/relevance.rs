@@ -1,8 +1,9 @@
 //! Relevance of sentences to a query: what an excerpt is chosen by when no model has scored sentences.
 
-use memfleet_language::{Analyzer, sentences};
+use memfleet_language::Analyzer;
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::ops::Range;
 
 /// What a sentence takes from each neighbour: the answer often stands beside the words of the question.
 const NEIGHBOUR: f32 = 0.3;
@@ -49,17 +50,14 @@ impl<'a> SentenceScorer<'a> {
         scorer
     }
 
-    /// A score for each sentence of a text, in order: its own terms and a share of its neighbours'.
-    pub fn score(&self, text: &str) -> Vec<f32> {
-        let own = |sentence| {
-            self.present(sentence)
+    /// A score for each of a text's sentences, in order: its own terms and a share of its neighbours'.
+    pub fn score(&self, text: &str, sentences: &[Range<usize>]) -> Vec<f32> {
+        let own = |sentence: &Range<usize>| {
+            self.present(&text[sentence.clone()])
                 .into_iter()
                 .fold(0.0, |sum, term| sum + self.weights[term])
         };
-        let own: Vec<f32> = sentences(text)
-            .into_iter()
-            .map(|range| own(&text[range]))
-            .collect();
+        let own: Vec<f32> = sentences.iter().map(own).collect();
         let at = |index: Option<usize>| {
             index
                 .and_then(|index| own.get(index))
@@ -95,7 +93,7 @@ impl<'a> SentenceScorer<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use memfleet_language::Language;
+    use memfleet_language::{Language, sentences};
 
     #[test]
     fn the_sentence_with_the_rare_term_scores_best_and_its_neighbours_next() {
@@ -105,7 +103,7 @@ mod tests {
             "A dog is loud. The violin is mine. It was cheap. Bye.",
         ];
         let query = SentenceScorer::new(&analyzer, "Whose violin and dog?", texts);
-        let scores = query.score(texts[1]);
+        let scores = query.score(texts[1], &sentences(texts[1]));
         assert_eq!(scores.len(), 4);
         assert!(scores[1] > scores[0] && scores[0] > scores[2] && scores[2] > scores[3]);
     }

@@ -25,6 +25,11 @@ pub enum NameError {
     Control(char),
 }
 
+/// The text is not an id that memfleet gave out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("is not an id such as `018f2b6c-7a35-8d6e-9c41-5b0a7d3e2f10`, as memfleet gives them out")]
+pub struct IdError;
+
 fn checked(text: impl Into<String>, limit: usize) -> Result<String, NameError> {
     let text = text.into();
     if text.trim().is_empty() {
@@ -131,10 +136,10 @@ macro_rules! id {
         }
 
         impl std::str::FromStr for $name {
-            type Err = uuid::Error;
+            type Err = IdError;
 
-            fn from_str(text: &str) -> Result<Self, uuid::Error> {
-                Uuid::parse_str(text).map(Self)
+            fn from_str(text: &str) -> Result<Self, IdError> {
+                Uuid::parse_str(text).map(Self).map_err(|_| IdError)
             }
         }
 

@@ -9,7 +9,7 @@ use crate::time::Timestamp;
 /// What the owner of a space sets.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct SpaceSettings {
-    /// ISO 639-1 code that the analyzer stems by; absent: detected turn by turn.
+    /// ISO 639-1 code that turns and queries are stemmed by; absent: the language of its first turns.
     pub language: Option<String>,
     /// Zone in which dates are read and rendered. Default UTC.
     pub time_zone: TimeZone,
@@ -59,6 +59,8 @@ pub struct Space {
     pub id: SpaceId,
     /// What the owner set.
     pub settings: SpaceSettings,
+    /// Code of the language that its first turns were analysed in; absent until they say enough to tell.
+    pub first_language: Option<String>,
     /// When the first write created it.
     pub created_at: Timestamp,
     /// Sessions with at least one turn.
@@ -67,6 +69,17 @@ pub struct Space {
     pub turns: u64,
     /// Event time (else recorded time) of the latest turn.
     pub last_turn_at: Option<Timestamp>,
+}
+
+impl Space {
+    /// Code of the language that turns and queries are analysed in: the owner's choice, else that of the first turns. One
+    /// for the whole space, whatever a single text is in: what index and query stem differently is never found.
+    pub fn language(&self) -> Option<&str> {
+        self.settings
+            .language
+            .as_deref()
+            .or(self.first_language.as_deref())
+    }
 }
 
 /// A session as it is listed.

@@ -34,7 +34,7 @@ enum Origin {
 }
 
 impl Analyzer {
-    /// The analyzer of a language; see [`Language::detect`] to find one. An index and its queries must use the same.
+    /// The analyzer of a language; an index and its queries must use the same.
     pub fn new(language: Language) -> Self {
         let scripts = [
             Script::Latin,

@@ -1,7 +1,7 @@
 //! The languages with rules of their own (stemmer, stop words, time and person words), and their detection.
 
 use rust_stemmers::Algorithm;
-use unicode_script::{Script, UnicodeScript};
+use unicode_script::Script;
 
 /// A language of text. Every script is analysed under every language; the language only adds its stemmer and word lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
@@ -12,7 +12,7 @@ pub enum Language {
     Danish,
     /// Dutch.
     Dutch,
-    /// English: the default, and what undecided text in the Latin script is taken for.
+    /// English: the default.
     #[default]
     English,
     /// Finnish.
@@ -114,19 +114,16 @@ impl Language {
         Some(known.unwrap_or(Self::Other))
     }
 
-    /// The most likely language of a text. Undecided text in the Latin script is English, so that short English questions
-    /// keep their stemmer; in another script it is that script's language, else [`Language::Other`].
-    pub fn detect(text: &str) -> Self {
-        match whatlang::detect(text) {
-            Some(info) if info.is_reliable() || info.script() != whatlang::Script::Latin => {
-                Self::of_detected(info.lang())
-            }
-            Some(_) => Self::English,
-            None => match first_script(text) {
-                Some(Script::Latin) | None => Self::English,
-                Some(_) => Self::Other,
-            },
-        }
+    /// The language that a tag names, English where it names none.
+    pub fn tagged(tag: Option<&str>) -> Self {
+        tag.and_then(Self::from_tag).unwrap_or_default()
+    }
+
+    /// The language of a text, where the text tells: a question, or a turn of a few words, seldom does.
+    pub fn recognise(text: &str) -> Option<Self> {
+        let info = whatlang::detect(text)?;
+        let told_by_script = info.script() != whatlang::Script::Latin;
+        (told_by_script || info.is_reliable()).then(|| Self::of_detected(info.lang()))
     }
 
     fn of_detected(detected: whatlang::Lang) -> Self {
@@ -190,13 +187,6 @@ impl Language {
     }
 }
 
-/// The script of the first letter, `None` without letters.
-fn first_script(text: &str) -> Option<Script> {
-    text.chars()
-        .find(|letter| letter.is_alphabetic())
-        .map(|letter| letter.script())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -219,18 +209,25 @@ mod tests {
     }
 
     #[test]
-    fn long_text_is_detected_and_short_latin_text_falls_back_to_english() {
+    fn a_text_of_some_length_tells_its_language_and_a_short_one_does_not() {
         let german = "Ich bin gestern mit meiner Schwester in die Stadt gefahren und wir haben ein neues Fahrrad gekauft.";
-        assert_eq!(Language::detect(german), Language::German);
+        assert_eq!(Language::recognise(german), Some(Language::German));
         assert_eq!(
-            Language::detect("Вчера мы ездили в город и купили новый велосипед для сестры."),
-            Language::Russian
+            Language::recognise("Вчера мы ездили в город и купили новый велосипед для сестры."),
+            Some(Language::Russian)
         );
-        assert_eq!(Language::detect("ok"), Language::English);
-        assert_eq!(Language::detect(""), Language::English);
         assert_eq!(
-            Language::detect("昨日は友達と一緒に映画を見ました"),
-            Language::Other
+            Language::recognise("昨日は友達と一緒に映画を見ました"),
+            Some(Language::Other)
         );
+        for short in ["", "ok", "Where is Noor?"] {
+            assert_eq!(Language::recognise(short), None, "{short}");
+        }
+    }
+
+    #[test]
+    fn without_a_tag_the_language_is_english() {
+        assert_eq!(Language::tagged(None), Language::English);
+        assert_eq!(Language::tagged(Some("und")), Language::Other);
     }
 }

@@ -40,6 +40,8 @@ pub struct IndexedBatch {
     pub passages: Vec<Vec<Passage>>,
     /// Where the vectors live.
     pub embedding_space: EmbeddingSpace,
+    /// Code of the language that the terms are in; absent while it cannot be told.
+    pub language: Option<String>,
 }
 
 /// What a commit did.
@@ -93,7 +95,8 @@ pub struct Unembedded {
 pub trait Ledger: Send + Sync {
     /// Stores each batch in one transaction, in the order given. A batch that is already there changes nothing and gives
     /// the answer of the first time; only its dead-lettered turns are tried again. A turn that is already there with the
-    /// same content is left alone; one that was forgotten after this acceptance stays forgotten.
+    /// same content is left alone; one that was forgotten after this acceptance stays forgotten. The first language that a
+    /// batch names stays the space's.
     ///
     /// Dead-lettered are a turn whose id is taken by other content (`EXTERNAL_ID_CONFLICT`, with both hashes) and one that
     /// replaces a turn that the space never held (`REPLACED_TURN_UNKNOWN`).

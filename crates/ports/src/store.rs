@@ -61,7 +61,7 @@ impl From<StoreError> for Fault {
                 Self::new(FaultKind::FailedPrecondition, "STORE_NEWER", message)
             }
             StoreError::Conflict { stored, given, .. } => {
-                Self::new(FaultKind::AlreadyExists, "IDENTITY_CONFLICT", message)
+                Self::new(FaultKind::AlreadyExists, "IDEMPOTENCY_CONFLICT", message)
                     .with("stored_hash", stored)
                     .with("given_hash", given)
             }

@@ -391,6 +391,7 @@ pub(crate) fn space() -> impl Strategy<Value = Space> {
             |(id, settings, created_at, (sessions, turns), last_turn_at)| Space {
                 id,
                 settings,
+                first_language: None,
                 created_at,
                 sessions,
                 turns,

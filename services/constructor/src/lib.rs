@@ -1,13 +1,14 @@
 //! The constructor: takes accepted batches from the queue, cuts turns into passages, analyzes and embeds them, and commits
 //! turn, terms and vectors in one transaction. From that commit on a turn is searchable.
 //!
-//! `worker` owns the loop and what happens when something fails; `passages` is what a turn becomes; `backfill`
-//! brings the vectors that were missing while the embedder was down.
+//! `worker` owns the loop and what happens when something fails; `language` is what a space's turns are analysed
+//! in; `passages` is what they become; `backfill` brings the vectors that were missing while the embedder was down.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
-pub mod backfill;
-pub mod passages;
-pub mod worker;
+mod backfill;
+mod language;
+mod passages;
+mod worker;
 
 use std::sync::Arc;
 
@@ -25,7 +26,7 @@ pub struct Constructor {
     pub queue: Arc<dyn IngestQueue>,
     /// Where turns go.
     pub ledger: Arc<dyn Ledger>,
-    /// Where a space's language is set.
+    /// Where a space's language is.
     pub spaces: Arc<dyn SpaceCatalog>,
     /// Text to vectors.
     pub embedder: Arc<dyn Embedder>,

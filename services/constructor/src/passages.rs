@@ -1,14 +1,36 @@
-//! What a turn becomes in the index, in the language of its space.
+//! From turns to what is stored and embedded of them.
 
-use memfleet_domain::turn::AcceptedTurn;
 use memfleet_language::{Analyzer, Language};
+use memfleet_ports::queue::Delivery;
+use memfleet_ports::store::{Result, StoreError};
 use memfleet_retrieval::document::{Document, documents};
 
-/// The passages of a turn with the text to embed for each. The language is the space's, or the turn's own where none is set.
-pub fn prepare(turn: &AcceptedTurn, language: Option<&str>) -> Vec<Document> {
-    let text = turn.content.searchable_text();
-    let language = language
-        .and_then(Language::from_tag)
-        .unwrap_or_else(|| Language::detect(&text));
-    documents(turn.speaker.as_str(), &text, &Analyzer::new(language))
+/// The passages of each turn of a batch, with the text to embed for each.
+pub type Prepared = Vec<Vec<Document>>;
+
+/// The passages of every batch, in the language whose tag stands at its place, made off the async threads.
+pub async fn prepare(
+    deliveries: Vec<Delivery>,
+    languages: Vec<Option<String>>,
+) -> Result<Vec<Prepared>> {
+    let batches = move || {
+        let batches = deliveries.iter().zip(&languages);
+        batches
+            .map(|(delivery, language)| prepare_batch(delivery, language.as_deref()))
+            .collect()
+    };
+    tokio::task::spawn_blocking(batches)
+        .await
+        .map_err(|error| StoreError::Unexpected(format!("preparing turns stopped: {error}")))
+}
+
+fn prepare_batch(delivery: &Delivery, language: Option<&str>) -> Prepared {
+    let analyzer = Analyzer::new(Language::tagged(language));
+    let turns = delivery.batch.turns.iter();
+    turns
+        .map(|turn| {
+            let text = turn.content.searchable_text();
+            documents(turn.speaker.as_str(), &text, &analyzer)
+        })
+        .collect()
 }

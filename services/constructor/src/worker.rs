@@ -4,12 +4,11 @@
 //! by its id. An embedder that is down delays vectors, never turns; a store that is down delays everything and loses
 //! nothing; only what the store refuses for good becomes a dead letter.
 
-use std::collections::HashMap;
 use std::time::Duration;
 
+use memfleet_domain::Fault;
 use memfleet_domain::embedding::PassageVectors;
 use memfleet_domain::ingestion::{Batch, TurnState};
-use memfleet_domain::{Fault, Scope};
 use memfleet_ports::events::Event;
 use memfleet_ports::ledger::{Committed, IndexedBatch, Passage};
 use memfleet_ports::queue::{DeadLetter, Delivery};
@@ -18,7 +17,7 @@ use memfleet_retrieval::document::Document;
 use tokio_util::sync::CancellationToken;
 
 use crate::Constructor;
-use crate::passages::prepare;
+use crate::passages::{Prepared, prepare};
 
 /// Pauses after a failure, by attempt; the last one repeats.
 const PAUSES: [Duration; 4] = [
@@ -159,22 +158,11 @@ impl Constructor {
     /// Passages, terms and vectors of every turn in hand, embedded together.
     async fn index(&self, deliveries: &[Delivery]) -> Result<Vec<IndexedBatch>> {
         let languages = self.languages(deliveries).await?;
-        let work = deliveries.to_vec();
-        let prepared = tokio::task::spawn_blocking(move || {
-            work.iter()
-                .map(|delivery| {
-                    let language = languages[&delivery.batch.scope].as_deref();
-                    delivery
-                        .batch
-                        .turns
-                        .iter()
-                        .map(|turn| prepare(turn, language))
-                        .collect::<Vec<_>>()
-                })
-                .collect::<Vec<_>>()
-        })
-        .await
-        .map_err(|error| StoreError::Unexpected(format!("preparing turns stopped: {error}")))?;
+        let tags = deliveries
+            .iter()
+            .map(|delivery| languages[&delivery.batch.scope].clone())
+            .collect::<Vec<_>>();
+        let prepared = prepare(deliveries.to_vec(), tags.clone()).await?;
         let texts = prepared
             .iter()
             .flatten()
@@ -182,22 +170,7 @@ impl Constructor {
             .map(|document| document.text.clone())
             .collect::<Vec<_>>();
         let vectors = self.vectors(texts).await;
-        Ok(self.assemble(deliveries, prepared, vectors))
-    }
-
-    async fn languages(&self, deliveries: &[Delivery]) -> Result<HashMap<Scope, Option<String>>> {
-        let mut languages = HashMap::new();
-        for delivery in deliveries {
-            let scope = &delivery.batch.scope;
-            if !languages.contains_key(scope) {
-                let space = self.spaces.get(scope).await?;
-                languages.insert(
-                    scope.clone(),
-                    space.and_then(|space| space.settings.language),
-                );
-            }
-        }
-        Ok(languages)
+        Ok(self.assemble(deliveries, tags, prepared, vectors))
     }
 
     /// The vectors, or none of them while the embedder is down: [`crate::backfill`] brings them later.
@@ -211,7 +184,8 @@ impl Constructor {
     fn assemble(
         &self,
         deliveries: &[Delivery],
-        prepared: Vec<Vec<Vec<Document>>>,
+        languages: Vec<Option<String>>,
+        prepared: Vec<Prepared>,
         vectors: Option<Vec<PassageVectors>>,
     ) -> Vec<IndexedBatch> {
         let mut vectors = vectors.map(Vec::into_iter);
@@ -219,18 +193,21 @@ impl Constructor {
             vectors: vectors.as_mut().and_then(Iterator::next),
             ..document.passage
         };
-        let batches = deliveries
-            .iter()
-            .zip(prepared)
-            .map(|(delivery, turns)| IndexedBatch {
-                batch: delivery.batch.clone(),
-                acceptance: delivery.acceptance,
-                embedding_space: self.embedder.space().clone(),
-                passages: turns
-                    .into_iter()
-                    .map(|turn| turn.into_iter().map(&mut passage).collect())
-                    .collect(),
-            });
+        let batches =
+            deliveries
+                .iter()
+                .zip(languages)
+                .zip(prepared)
+                .map(|((delivery, language), turns)| IndexedBatch {
+                    batch: delivery.batch.clone(),
+                    acceptance: delivery.acceptance,
+                    embedding_space: self.embedder.space().clone(),
+                    language,
+                    passages: turns
+                        .into_iter()
+                        .map(|turn| turn.into_iter().map(&mut passage).collect())
+                        .collect(),
+                });
         batches.collect()
     }
 }

@@ -14,6 +14,7 @@ use memfleet_ports::events::{Event, Events};
 use memfleet_ports::feed::{Change, IndexFeed};
 use memfleet_ports::ledger::Ledger;
 use memfleet_ports::queue::IngestQueue;
+use memfleet_ports::spaces::SpaceCatalog;
 use memfleet_ports::testing::WordEmbedder;
 use memfleet_sqlite::SqliteStore;
 
@@ -221,4 +222,47 @@ async fn text_in_any_script_and_of_any_length_is_stored() {
     bench.publish(&longer).await;
     bench.constructor.round().await.unwrap();
     assert_eq!(bench.vectors_in_feed().await, [true; 4]);
+}
+
+/// The terms of the turns in the index, by turn.
+async fn terms(bench: &Bench) -> Vec<Vec<String>> {
+    let changes = bench.store.changes_after(&scope(), 0, 100).await.unwrap();
+    let terms = |change: Change| match change {
+        Change::Stored(turn) => {
+            let passages = turn.passages.into_iter();
+            passages
+                .flat_map(|passage| passage.terms)
+                .map(|(term, _)| term)
+                .collect()
+        }
+        Change::Forgotten(_) => Vec::new(),
+    };
+    changes.changes.into_iter().map(terms).collect()
+}
+
+#[tokio::test]
+async fn a_space_keeps_the_language_of_its_first_turns_whatever_a_later_one_is_in() {
+    let bench = bench().await;
+    let german = [
+        "Gestern bin ich mit meiner Schwester in die Stadt gefahren.",
+        "Wir haben dort ein neues Fahrrad für unseren Vater gekauft, weil das alte gestohlen wurde.",
+        "Danach gingen wir noch in ein kleines Café am Fluss und sprachen über die Ferien.",
+    ];
+    bench.publish(&batch(&["Ja."])).await;
+    bench.constructor.round().await.unwrap();
+    let language = async || {
+        let space = bench.store.get(&scope()).await.unwrap().unwrap();
+        space.language().map(str::to_owned)
+    };
+    assert_eq!(language().await, None);
+    bench.publish(&batch(&german)).await;
+    bench.constructor.round().await.unwrap();
+    assert_eq!(language().await.as_deref(), Some("de"));
+    let english = "The sister, and the brother who was with her, bought two bicycles because theirs had been stolen.";
+    bench.publish(&batch(&[english, "Fahrräder"])).await;
+    bench.constructor.round().await.unwrap();
+    assert_eq!(language().await.as_deref(), Some("de"));
+    let terms = terms(&bench).await;
+    let found = |turn: &[String]| turn.iter().any(|term| term.starts_with("fahrrad"));
+    assert!(found(&terms[2]) && found(&terms[5]), "{terms:?}");
 }

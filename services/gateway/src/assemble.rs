@@ -3,7 +3,8 @@
 use async_trait::async_trait;
 use memfleet_assembly::{Block, Candidate, Extent, Nonce, Options, Tokenizer};
 use memfleet_domain::Fault;
-use memfleet_domain::space::TimeZone;
+use memfleet_domain::space::{Space, TimeZone};
+use memfleet_language::{Analyzer, Language};
 use memfleet_ports::assembly::{AssembleRequest, Assembled, AssembledItem, Assembly};
 use memfleet_ports::context::Context;
 use memfleet_ports::retriever::{Found, Hit};
@@ -27,9 +28,9 @@ impl Assembly for Gateway {
         let found = context
             .within("the search", self.retriever.search(context, &request.query))
             .await?;
-        let zone = self.time_zone(context, &request).await?;
+        let space = self.first_space(context, &request).await?;
         let tokenizer = tokenizer.await.map_err(|error| stopped(&error))??;
-        tokio::task::spawn_blocking(move || render(&request, &found, &tokenizer, zone))
+        tokio::task::spawn_blocking(move || render(&request, &found, &tokenizer, space.as_ref()))
             .await
             .map_err(|error| stopped(&error))
     }
@@ -55,19 +56,16 @@ impl Assembly for Gateway {
 }
 
 impl Gateway {
-    /// Dates are rendered in the zone of the first space.
-    async fn time_zone(
+    /// The first space of the query: its zone and its language are those of the block.
+    async fn first_space(
         &self,
         context: &Context,
         request: &AssembleRequest,
-    ) -> Result<TimeZone, Fault> {
-        let Some(space) = request.query.spaces.first() else {
-            return Ok(TimeZone::default());
-        };
-        let space = self.spaces.get(&context.scope(space)).await?;
-        Ok(space
-            .map(|space| space.settings.time_zone)
-            .unwrap_or_default())
+    ) -> Result<Option<Space>, Fault> {
+        match request.query.spaces.first() {
+            Some(space) => Ok(self.spaces.get(&context.scope(space)).await?),
+            None => Ok(None),
+        }
     }
 }
 
@@ -83,7 +81,7 @@ fn render(
     request: &AssembleRequest,
     found: &Found,
     tokenizer: &Tokenizer,
-    zone: TimeZone,
+    space: Option<&Space>,
 ) -> Assembled {
     let texts = found
         .hits
@@ -91,11 +89,14 @@ fn render(
         .map(|hit| hit.turn.accepted.content.searchable_text())
         .collect::<Vec<_>>();
     let scores = if request.excerpts {
-        sentence_scores(&request.query.text, &found.hits, &texts)
+        let language = Language::tagged(space.and_then(Space::language));
+        let analyzer = Analyzer::new(language);
+        sentence_scores(&analyzer, &request.query.text, &found.hits, &texts)
     } else {
         Vec::new()
     };
     let candidates = candidates(&found.hits, &texts, &scores);
+    let zone = space.map_or_else(TimeZone::default, |space| space.settings.time_zone);
     let nonce = Uuid::now_v7().simple().to_string();
     // The random half of the id, shortened: every token of the wrapper is paid for.
     let nonce = Nonce::new(&nonce[nonce.len() - 8..]);
@@ -113,7 +114,7 @@ fn render(
 fn candidates<'a>(
     hits: &'a [Hit],
     texts: &'a [String],
-    scores: &'a [Vec<f32>],
+    scores: &'a [Option<Vec<f32>>],
 ) -> Vec<Candidate<'a>> {
     let mut sessions = std::collections::HashMap::new();
     let pairs = hits.iter().zip(texts).enumerate();
@@ -129,7 +130,7 @@ fn candidates<'a>(
                 event_time: hit.turn.accepted.event_time,
                 text,
                 score: hit.score,
-                sentence_scores: scores.get(index).map(Vec::as_slice),
+                sentence_scores: scores.get(index).and_then(Option::as_deref),
             }
         })
         .collect()

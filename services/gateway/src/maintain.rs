@@ -38,10 +38,15 @@ impl Maintenance for Gateway {
         page: PageRequest,
     ) -> Result<Page<DeadLetter>, Fault> {
         let scope = context.scope(space);
-        Ok(self
+        let letters = self
             .queue
             .dead_letters(&scope, page.limit, page.after.as_ref())
-            .await?)
+            .await?;
+        if letters.items.is_empty() {
+            // A space of which nothing was ever stored may have dead letters, and one that has none must exist.
+            self.existing(context, space).await?;
+        }
+        Ok(letters)
     }
 
     async fn replay(
@@ -50,9 +55,11 @@ impl Maintenance for Gateway {
         space: &SpaceId,
         acceptances: &[u64],
     ) -> Result<u64, Fault> {
-        Ok(self
-            .queue
-            .replay(&context.scope(space), acceptances)
-            .await?)
+        let scope = context.scope(space);
+        let replayed = self.queue.replay(&scope, acceptances).await?;
+        if replayed == 0 {
+            self.existing(context, space).await?;
+        }
+        Ok(replayed)
     }
 }

@@ -19,7 +19,9 @@ use memfleet_models::ModelDirectory;
 use memfleet_runtime::BoxError;
 use serde::Serialize;
 
+use crate::cli::{Error, Exit};
 use crate::node::{Background, Node, temporary};
+use crate::output::Output;
 
 /// Measure retrieval quality, ingestion and scale on a temporary node
 #[derive(Debug, Args)]
@@ -40,13 +42,29 @@ enum What {
     Scale(scale::ScaleArgs),
 }
 
-/// Runs the command. `json` prints the report as JSON on standard output.
-pub async fn run(args: BenchArgs, model: ModelDirectory, json: bool) -> Result<(), BoxError> {
+/// Runs the command.
+pub async fn run(
+    args: BenchArgs,
+    model: &ModelDirectory,
+    output: &mut Output,
+) -> Result<Exit, Error> {
     match args.what {
-        What::Retrieval(args) => retrieval::run(args, &model, json).await,
-        What::Fit(args) => fit::run(args, &model, json).await,
-        What::Ingest(args) => ingest::run(&args, &model, json).await,
-        What::Scale(args) => scale::run(&args, &model, json).await,
+        What::Retrieval(args) => {
+            let report = retrieval::measure_files(&args, model).await?;
+            deliver(&report, args.out, output, || report.table())
+        }
+        What::Fit(args) => {
+            let report = fit::measure(&args, model).await?;
+            deliver(&report, args.out, output, || report.table())
+        }
+        What::Ingest(args) => {
+            let report = ingest::measure(&args, model).await?;
+            deliver(&report, args.out, output, || report.table())
+        }
+        What::Scale(args) => {
+            let report = scale::measure(&args, model).await?;
+            deliver(&report, args.out, output, || report.table())
+        }
     }
 }
 
@@ -81,17 +99,18 @@ impl Bench {
     }
 }
 
-/// Writes a report where it was asked for.
+/// Prints a report, and writes it as JSON to the file that was named.
 fn deliver<R: Serialize>(
     report: &R,
-    to: Option<&PathBuf>,
-    json: bool,
+    to: Option<PathBuf>,
+    output: &mut Output,
     table: impl FnOnce() -> String,
-) -> Result<(), BoxError> {
-    let text = serde_json::to_string_pretty(report)?;
-    if let Some(path) = to.filter(|_| !json) {
-        std::fs::write(path, &text)?;
+) -> Result<Exit, Error> {
+    output.answer(|| report, |_| table())?;
+    // With `--json` alone the value is the sign for standard output, and all is said.
+    if let Some(path) = to.filter(|_| !output.is_json()) {
+        let text = serde_json::to_string_pretty(report).map_err(BoxError::from)?;
+        std::fs::write(&path, text).map_err(Error::file(path))?;
     }
-    println!("{}", if json { text } else { table() });
-    Ok(())
+    Ok(Exit::Done)
 }

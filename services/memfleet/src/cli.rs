@@ -33,7 +33,7 @@ use memfleet_runtime::config::{HumanDuration, Secret};
 
 use crate::bench;
 use crate::output::Output;
-use exit::{Error, Exit};
+pub use exit::{Error, Exit};
 pub use handle::Handle;
 
 /// Long-term memory for LLM agents
@@ -59,7 +59,8 @@ pub struct Global {
         global = true,
         env = "MEMFLEET_SERVER",
         value_name = "URL",
-        default_value = "http://127.0.0.1:9460"
+        default_value = "http://127.0.0.1:9460",
+        hide_env_values = true
     )]
     server: String,
     /// API key, where the node asks for one
@@ -72,14 +73,20 @@ pub struct Global {
     )]
     api_key: Option<Secret>,
     /// Configuration file of the node; by default memfleet.toml here or in ~/.config/memfleet
-    #[arg(long, global = true, env = "MEMFLEET_CONFIG", value_name = "FILE")]
+    #[arg(
+        long,
+        global = true,
+        env = "MEMFLEET_CONFIG",
+        value_name = "FILE",
+        hide_env_values = true
+    )]
     config: Option<PathBuf>,
     /// Print JSON: one document, or one a line for lists
     // A path, always `-`, because `bench` shares the option and takes a file there.
     #[arg(long, global = true, num_args = 0, default_missing_value = STANDARD_OUTPUT)]
     json: Option<PathBuf>,
     /// What a call may take, for example `10s`; by default 30 s, and a day for streams, imports and forgetting
-    #[arg(long, global = true, value_name = "DURATION")]
+    #[arg(long, global = true, value_name = "DURATION", value_parser = values::timeout)]
     timeout: Option<HumanDuration>,
 }
 
@@ -146,7 +153,7 @@ pub fn main() -> ExitCode {
 
 fn run(Cli { global, command }: Cli, output: &mut Output) -> Result<ExitCode, Error> {
     Ok(match command {
-        Command::Up(args) => up::run(&args, &config::load(&global, &args)?.config)?,
+        Command::Up(args) => up::run(&args, &config::load(&global, &args)?.config, output)?,
         Command::Demo(args) => {
             let model = config::load(&global, &())?.config.model;
             in_runtime(demo::run(args, &model, output))?.into()
@@ -155,12 +162,7 @@ fn run(Cli { global, command }: Cli, output: &mut Output) -> Result<ExitCode, Er
         Command::Local(command) => local(command, &global, output)?.into(),
         Command::Bench(args) => {
             let model = up::model(&config::load(&global, &())?.config.model)?;
-            let measured = async {
-                Ok(bench::run(args, model, global.prints_json())
-                    .await
-                    .map(|()| Exit::Done)?)
-            };
-            in_runtime(measured)?.into()
+            in_runtime(bench::run(args, &model, output))?.into()
         }
     })
 }

@@ -1,7 +1,9 @@
 //! The small configuration of a node (`memfleet up`): one file, translated into the services' own options in [`crate::node`].
 //! Every key is documented in docs/configuration.md, which a test compares with these defaults.
 
+use std::fmt;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use memfleet_domain::ids::TenantId;
 use memfleet_rpc::auth::{KeyHash, Keys};
@@ -134,15 +136,36 @@ impl Default for Retrieval {
 impl Auth {
     /// The keys; all of them, since [`Validate`] refused a configuration with others.
     pub fn keys(&self) -> Keys {
-        Keys::new(self.keys.iter().filter_map(|key| parse_key(key).ok()))
+        let entries = self.keys.iter().filter_map(|key| key.parse().ok());
+        Keys::new(entries.map(|entry: KeyEntry| (entry.tenant, entry.hash)))
     }
 }
 
-fn parse_key(text: &str) -> Result<(TenantId, KeyHash), String> {
-    let (tenant, hash) = text.rsplit_once(':').ok_or("is not `tenant:hash`")?;
-    let tenant = TenantId::new(tenant).map_err(|error| format!("the tenant {error}"))?;
-    let hash = hash.parse().map_err(|error| format!("the hash {error}"))?;
-    Ok((tenant, hash))
+/// One of [`Auth::keys`]: whom a key speaks for, and what is kept of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyEntry {
+    /// Whose key it is.
+    pub tenant: TenantId,
+    /// The hash of the key.
+    pub hash: KeyHash,
+}
+
+impl fmt::Display for KeyEntry {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}:{}", self.tenant, self.hash)
+    }
+}
+
+impl FromStr for KeyEntry {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (tenant, hash) = text.rsplit_once(':').ok_or("is not `tenant:hash`")?;
+        Ok(Self {
+            tenant: TenantId::new(tenant).map_err(|error| format!("the tenant {error}"))?,
+            hash: hash.parse().map_err(|error| format!("the hash {error}"))?,
+        })
+    }
 }
 
 impl Validate for NodeConfig {
@@ -151,7 +174,7 @@ impl Validate for NodeConfig {
         problems.extend(self.telemetry.problems_under("telemetry"));
         problems.extend(self.lifecycle.problems_under("lifecycle"));
         for (index, key) in self.auth.keys.iter().enumerate() {
-            if let Err(message) = parse_key(key) {
+            if let Err(message) = key.parse::<KeyEntry>() {
                 problems.push(Problem::new(format!("auth.keys[{index}]"), message));
             }
         }
@@ -202,6 +225,18 @@ mod tests {
     #[test]
     fn defaults_are_usable_as_they_are() {
         assert_eq!(NodeConfig::default().problems(), []);
+    }
+
+    #[test]
+    fn an_entry_reads_back_as_it_was_written() {
+        let entry = KeyEntry {
+            tenant: TenantId::new("acme: the second").unwrap(),
+            hash: KeyHash::of("key"),
+        };
+        assert_eq!(entry.to_string().parse(), Ok(entry));
+        for wrong in ["acme", "acme:", ":abc", "acme:abc"] {
+            assert!(wrong.parse::<KeyEntry>().is_err(), "{wrong}");
+        }
     }
 
     #[test]

@@ -3,15 +3,16 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use memfleet_domain::ids::{BatchId, ExternalId, SessionId, SpaceId, Speaker, TenantId, TurnId};
-use memfleet_domain::turn::{Content, Media, Metadata, Role, Trust};
-use memfleet_evaluation::{Conversation, Question, Turn};
+use memfleet_domain::ids::{BatchId, SpaceId, TenantId, TurnId};
+use memfleet_evaluation::{Conversation, Question};
 use memfleet_gateway::Gateway;
 use memfleet_ports::context::Context;
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::memory::PageRequest;
 use memfleet_ports::memory::{Memory, NewTurn, RememberRequest};
 use memfleet_runtime::BoxError;
+
+use crate::dataset::said;
 
 /// Turns a request.
 const REQUEST: usize = 200;
@@ -42,17 +43,12 @@ impl Corpus {
         let space = SpaceId::new(name)?;
         let (mut places, mut questions, mut offset) = (HashMap::new(), Vec::new(), 0);
         for (number, conversation) in conversations.iter().enumerate() {
-            let turns = conversation.turns.iter().enumerate();
-            let turns = turns
-                .map(|(place, turn)| new_turn(number, place, turn))
-                .collect::<Result<Vec<_>, _>>()?;
-            for (place, id) in accept(gateway, &space, turns)
-                .await?
-                .into_iter()
-                .enumerate()
-            {
-                places.insert(id, offset + place);
-            }
+            let (turns, said_at) = turns(number, conversation)?;
+            let ids = accept(gateway, &space, turns).await?;
+            places.extend(
+                ids.into_iter()
+                    .zip(said_at.iter().map(|place| place + offset)),
+            );
             questions.extend(conversation.questions.iter().map(|question| {
                 Question {
                     evidence: question
@@ -71,6 +67,21 @@ impl Corpus {
             places,
         })
     }
+}
+
+/// The turns of a conversation, and the place there of each. Several conversations may share a space: names carry the number.
+fn turns(
+    number: usize,
+    conversation: &Conversation,
+) -> Result<(Vec<NewTurn>, Vec<usize>), BoxError> {
+    let (mut turns, mut places) = (Vec::new(), Vec::new());
+    for (place, turn) in conversation.turns.iter().enumerate() {
+        let session = format!("{number}/{}", turn.session);
+        let said = said(turn, session, format!("{number}/{place}")).turns()?;
+        places.extend(said.iter().map(|_| place));
+        turns.extend(said);
+    }
+    Ok((turns, places))
 }
 
 /// Remembers turns, in order; their ids.
@@ -109,36 +120,4 @@ pub async fn settled(
         .list(&call(), space, &TurnFilter::default(), page, &write)
         .await?;
     Ok(())
-}
-
-fn new_turn(conversation: usize, place: usize, turn: &Turn) -> Result<NewTurn, BoxError> {
-    let role = role(turn.role);
-    let media = |caption: &String| Media {
-        uri: String::new(),
-        mime_type: String::new(),
-        caption: caption.clone(),
-    };
-    Ok(NewTurn {
-        session: SessionId::new(format!("{conversation}/{}", turn.session))?,
-        external_id: Some(ExternalId::new(format!("{conversation}/{place}"))?),
-        speaker: Speaker::new(turn.speaker.as_str())?,
-        role,
-        content: Content {
-            text: turn.text.clone(),
-            media: turn.captions.iter().map(media).collect(),
-        },
-        event_time: turn.time,
-        metadata: Metadata::new(),
-        trust: Trust::of_role(role),
-        replaces: None,
-    })
-}
-
-fn role(role: memfleet_evaluation::Role) -> Role {
-    match role {
-        memfleet_evaluation::Role::User => Role::User,
-        memfleet_evaluation::Role::Assistant => Role::Assistant,
-        memfleet_evaluation::Role::System => Role::System,
-        memfleet_evaluation::Role::Tool => Role::Tool,
-    }
 }

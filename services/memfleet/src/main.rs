@@ -5,8 +5,10 @@ mod bench;
 mod cli;
 mod config;
 mod corpus;
+mod dataset;
 mod node;
 mod output;
+mod said;
 
 /// Many small vectors are made and dropped per request; the system's allocator keeps their pages.
 #[global_allocator]

@@ -40,13 +40,18 @@ pub struct Node {
 impl Node {
     /// Opens the store and the model, and connects the roles. Nothing runs yet.
     pub async fn open(config: &NodeConfig, model: &ModelDirectory) -> Result<Self, BoxError> {
+        let path = config.store.path().ok_or("store.url names no file")?;
+        let store = SqliteStore::open(&path, memfleet_sqlite::Options::default()).await?;
+        let embedder = embedder(config, model)?;
+        Ok(Self::connect(config, Arc::new(store), Arc::new(embedder)))
+    }
+
+    /// Every role with what it asks of the others.
+    fn connect(config: &NodeConfig, store: Arc<SqliteStore>, embedder: Arc<dyn Embedder>) -> Self {
         let weights = Weights {
             candidates: config.retrieval.candidates,
             ..Weights::shipped()
         };
-        let path = config.store.path().ok_or("store.url names no file")?;
-        let store = Arc::new(SqliteStore::open(&path, memfleet_sqlite::Options::default()).await?);
-        let embedder = Arc::new(embedder(config, model)?);
         let (events, clock): (_, Arc<dyn Clock>) = (Events::default(), Arc::new(SystemClock));
         let constructor = Constructor {
             queue: store.clone(),
@@ -73,6 +78,7 @@ impl Node {
             &config.retrieval,
             weights,
         ));
+        let max_queued_turns = config.ingestion.max_queued_turns;
         let gateway = Arc::new(Gateway {
             queue: store.clone(),
             ledger: store.clone(),
@@ -82,18 +88,16 @@ impl Node {
             embedder,
             events: events.clone(),
             clock,
-            options: memfleet_gateway::Options {
-                max_queued_turns: config.ingestion.max_queued_turns,
-            },
+            options: memfleet_gateway::Options { max_queued_turns },
         });
-        Ok(Self {
+        Self {
             gateway,
             store,
             constructor,
             refresher,
             retriever,
             events,
-        })
+        }
     }
 
     /// Another retriever over the same memory, for measuring other weights.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use memfleet_domain::embedding::QueryVectors;
-use memfleet_domain::space::Space;
+use memfleet_domain::space::{Space, TimeZone};
 use memfleet_domain::{Fault, Scope};
 use memfleet_language::{Analyzer, Language, topic};
 use memfleet_ports::context::Context;
@@ -23,7 +23,7 @@ impl Retriever for LocalRetriever {
             .iter()
             .map(|target| &target.scope)
             .collect::<Vec<_>>();
-        let about = topic(&query.text, Language::detect(&query.text)).into_owned();
+        let about = topic(&query.text, language(&targets)).into_owned();
         let (readings, vectors) = tokio::join!(
             self.indexes.current(&scopes),
             self.embedder.embed_query(about)
@@ -132,27 +132,17 @@ impl LocalRetriever {
             .iter()
             .map(|target| target.labelled.clone())
             .collect::<Vec<_>>();
-        let settings = targets
-            .first()
-            .map(|target| target.space.settings.clone())
-            .unwrap_or_default();
+        let first = targets.first().map(|target| &target.space);
+        let analyzer = Analyzer::new(language(targets));
+        let zone = first.map_or_else(TimeZone::default, |space| space.settings.time_zone);
         off_the_async_threads(move || {
             let eligible = readings
                 .iter()
                 .zip(&labelled)
                 .map(|(reading, labelled)| reading.index.eligible(&query.filter, labelled.as_ref()))
                 .collect::<Vec<_>>();
-            let language = settings.language.as_deref().and_then(Language::from_tag);
-            let analyzer = Analyzer::new(language.unwrap_or_else(|| Language::detect(&query.text)));
             let spaces = Stage::searched(&readings, &eligible);
-            let plan = Plan::new(
-                &query.text,
-                vectors,
-                &spaces,
-                &analyzer,
-                query.now,
-                settings.time_zone.0,
-            );
+            let plan = Plan::new(&query.text, vectors, &spaces, &analyzer, query.now, zone.0);
             let candidates = candidates(&spaces, &plan, &weights);
             drop(spaces);
             Stage {
@@ -204,6 +194,12 @@ impl LocalRetriever {
         })
         .await
     }
+}
+
+/// The language that the query is read in: that of the first space.
+fn language(targets: &[Target]) -> Language {
+    let space = targets.first().map(|target| &target.space);
+    Language::tagged(space.and_then(Space::language))
 }
 
 type Tokens = Vec<Vec<Option<Arc<memfleet_domain::embedding::TokenVectors>>>>;

@@ -89,6 +89,7 @@ fn indexed(random: &mut StdRng, first: usize, count: usize) -> IndexedBatch {
         acceptance: first as u64,
         passages,
         embedding_space: embedding_space("1"),
+        language: None,
     }
 }
 

@@ -7,8 +7,14 @@ use sqlx::{SqlSafeStr, SqliteConnection};
 use crate::failure::{Failure, Outcome};
 
 /// Every migration in order: version, name, statements.
-const MIGRATIONS: [(i64, &str, &str); 1] =
-    [(1, "first", include_str!("../migrations/0001_first.sql"))];
+const MIGRATIONS: [(i64, &str, &str); 2] = [
+    (1, "first", include_str!("../migrations/0001_first.sql")),
+    (
+        2,
+        "language",
+        include_str!("../migrations/0002_language.sql"),
+    ),
+];
 
 /// Brings the database to the newest schema, or refuses one that is newer still.
 pub async fn migrate(connection: &mut SqliteConnection) -> Outcome<()> {

@@ -19,7 +19,7 @@ use crate::store::SqliteStore;
 /// The columns that [`space`] reads.
 macro_rules! space_columns {
     () => {
-        "SELECT p.name, p.settings, p.created_at, count(s.id), coalesce(sum(s.turns), 0), max(s.last_at)
+        "SELECT p.name, p.settings, p.created_at, count(s.id), coalesce(sum(s.turns), 0), max(s.last_at), p.language
          FROM spaces p LEFT JOIN sessions s ON s.space = p.id"
     };
 }
@@ -130,6 +130,7 @@ fn space(row: &SqliteRow) -> Outcome<Space> {
         sessions: row.try_get::<i64, _>(3)? as u64,
         turns: row.try_get::<i64, _>(4)? as u64,
         last_turn_at: row.try_get::<Option<i64>, _>(5)?.map(time).transpose()?,
+        first_language: row.try_get(6)?,
     })
 }
 

@@ -154,8 +154,8 @@ fn long_turns_are_cut_to_relevant_sentences_when_others_need_the_room_and_stay_w
     let filler = "Here is one more sentence about nothing at all that matters. ".repeat(20);
     let long = format!("{filler}The violin was made in Cremona. {filler}");
     let analyzer = Analyzer::new(Language::English);
-    let scores =
-        SentenceScorer::new(&analyzer, "Where was the violin made?", [long.as_str()]).score(&long);
+    let scorer = SentenceScorer::new(&analyzer, "Where was the violin made?", [long.as_str()]);
+    let scores = scorer.score(&long, &memfleet_language::sentences(&long));
     let mut candidates = vec![Candidate {
         sentence_scores: Some(&scores),
         ..turn((0, 0), "A", &long, 9.0)

@@ -126,6 +126,7 @@ pub fn indexed(batch: Batch, acceptance: u64) -> IndexedBatch {
         acceptance,
         passages,
         embedding_space: embedding_space("1"),
+        language: None,
     }
 }
 

@@ -5,7 +5,7 @@ use memfleet_domain::space::SpaceSettings;
 use memfleet_domain::turn::AcceptedTurn;
 
 use super::samples::{batch_in, home, indexed, instant, scope, session, turn_in};
-use crate::ledger::{Ledger, PageToken};
+use crate::ledger::{IndexedBatch, Ledger, PageToken};
 use crate::spaces::SpaceCatalog;
 use crate::store::StoreError;
 
@@ -20,6 +20,7 @@ macro_rules! spaces_conformance {
                 a_space_exists_from_its_first_put,
                 a_space_exists_from_its_first_turn,
                 settings_change_and_nothing_else_does,
+                the_first_language_stays_unless_the_owner_sets_another,
                 spaces_are_listed_by_name_in_pages,
                 another_tenant_sees_nothing,
                 sessions_are_listed_by_their_first_turn_in_pages,
@@ -97,6 +98,31 @@ pub async fn settings_change_and_nothing_else_does(store: &(impl SpaceCatalog + 
     tell(store, "s1", "b", 70, None).await;
     let space = store.get(&home()).await.expect("get").expect("exists");
     assert_eq!((space.settings, space.turns), (settings("fr"), 2));
+}
+
+/// Whatever later batches are in.
+pub async fn the_first_language_stays_unless_the_owner_sets_another(
+    store: &(impl SpaceCatalog + Ledger),
+) {
+    for (acceptance, language) in [(1, None), (2, Some("pt")), (3, Some("en"))] {
+        let told = turn_in(&home(), "s1", &acceptance.to_string(), "a");
+        let batch = IndexedBatch {
+            language: language.map(str::to_owned),
+            ..indexed(
+                batch_in(&home(), &acceptance.to_string(), vec![told]),
+                acceptance,
+            )
+        };
+        store.commit(vec![batch]).await.expect("commit");
+    }
+    let space = store.get(&home()).await.expect("get").expect("exists");
+    assert_eq!(space.language(), Some("pt"));
+    let space = store
+        .put(&home(), &settings("de"), instant(9))
+        .await
+        .expect("put");
+    assert_eq!(space.language(), Some("de"));
+    assert_eq!(space.first_language.as_deref(), Some("pt"));
 }
 
 /// Every one once.

@@ -84,6 +84,7 @@ impl Checked for proto::Space {
         Some(Space {
             id: id?,
             settings: settings?,
+            first_language: None,
             created_at: created_at?,
             sessions: self.sessions,
             turns: self.turns,

@@ -143,7 +143,7 @@ pub fn states() -> Vec<TurnReceipt> {
     };
     vec![
         state(TurnState::Queued, None),
-        state(TurnState::DeadLettered, Some("IDENTITY_CONFLICT: taken")),
+        state(TurnState::DeadLettered, Some("EXTERNAL_ID_CONFLICT: taken")),
     ]
 }
 
@@ -183,6 +183,7 @@ pub fn listed() -> Space {
     Space {
         id: space("ada"),
         settings: SpaceSettings::default(),
+        first_language: None,
         created_at: instant(),
         sessions: 1,
         turns: 2,
@@ -245,7 +246,7 @@ pub fn letter(context: &Context) -> DeadLetter {
             scope,
             turns: vec![turn("refused").accepted],
         },
-        reason: "IDENTITY_CONFLICT: taken".into(),
+        reason: "EXTERNAL_ID_CONFLICT: taken".into(),
         failed_at: instant(),
         attempts: 2,
     }

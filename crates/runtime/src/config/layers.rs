@@ -22,7 +22,7 @@ pub enum Source {
     File {
         /// The file.
         path: PathBuf,
-        /// Line in it, from 1.
+        /// Line in it, from 1; 0 for the file as a whole.
         line: usize,
     },
     /// An environment variable, by name.
@@ -35,6 +35,7 @@ impl fmt::Display for Source {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Default => formatter.write_str("default"),
+            Self::File { path, line: 0 } => write!(formatter, "{}", path.display()),
             Self::File { path, line } => write!(formatter, "{}:{line}", path.display()),
             Self::Environment(variable) => write!(formatter, "environment variable {variable}"),
             Self::Flag => formatter.write_str("command line"),

@@ -147,14 +147,14 @@ impl Merge {
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 self.report(
                     "",
-                    at_line(1),
+                    at_line(0),
                     "the file does not exist",
                     Some("check the path".to_owned()),
                 );
             }
             Err(error) => self.report(
                 "",
-                at_line(1),
+                at_line(0),
                 &format!("the file cannot be read: {error}"),
                 None,
             ),

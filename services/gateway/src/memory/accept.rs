@@ -6,10 +6,11 @@ use std::time::Duration;
 use memfleet_domain::ids::{BatchId, TurnId};
 use memfleet_domain::ingestion::{Batch, Receipt, TurnReceipt, TurnState};
 use memfleet_domain::time::Timestamp;
-use memfleet_domain::turn::AcceptedTurn;
+use memfleet_domain::turn::{AcceptedTurn, ContentHash};
 use memfleet_domain::{Fault, FaultKind, Scope};
 use memfleet_ports::context::Context;
 use memfleet_ports::memory::{NewTurn, RememberRequest};
+use memfleet_ports::store::StoreError;
 use uuid::Uuid;
 
 use crate::Gateway;
@@ -31,7 +32,12 @@ impl Gateway {
         }
         self.refuse_conflicts(batch).await?;
         self.refuse_overload(batch.turns.len()).await?;
-        let published = self.queue.publish(batch, self.clock.now()).await?;
+        let published = match self.queue.publish(batch, self.clock.now()).await {
+            Err(StoreError::Conflict { stored, given, .. }) => {
+                return Err(conflict(batch, stored, given));
+            }
+            other => other?,
+        };
         metrics::counter!("memfleet_turns_accepted_total").increment(batch.turns.len() as u64);
         Ok(queued(batch, published.duplicate))
     }
@@ -43,14 +49,16 @@ impl Gateway {
         };
         let given = batch.payload_hash();
         match known.payload_hash {
-            Some(stored) if stored != given.0 => Err(Fault::new(
-                FaultKind::AlreadyExists,
-                "IDEMPOTENCY_CONFLICT",
-                "this idempotency key was used before with other turns: use a new key for new turns",
-            )
-            .with("stored_hash", memfleet_domain::turn::ContentHash(stored).to_string())
-            .with("given_hash", given.to_string())),
-            _ => Ok(Some(Receipt { batch: batch.id, turns: known.turns, duplicate: true })),
+            Some(stored) if stored != given.0 => {
+                self.refuse_conflicts(batch).await?;
+                let stored = ContentHash(stored).to_string();
+                Err(conflict(batch, stored, given.to_string()))
+            }
+            _ => Ok(Some(Receipt {
+                batch: batch.id,
+                turns: known.turns,
+                duplicate: true,
+            })),
         }
     }
 
@@ -106,6 +114,25 @@ impl Gateway {
         )
         .retry_after(Duration::from_secs(2)))
     }
+}
+
+/// The same identity with other content: the caller's key, or its external ids where it gave no key.
+fn conflict(batch: &Batch, stored: String, given: String) -> Fault {
+    let ids = batch.turns.iter().map(|turn| turn.id).collect::<Vec<_>>();
+    let (reason, message) = if batch.id == BatchId::of_turns(&ids) {
+        (
+            "EXTERNAL_ID_CONFLICT",
+            "these external ids were used before with other content: turns are append-only, send an edit under a new id with `replaces`",
+        )
+    } else {
+        (
+            "IDEMPOTENCY_CONFLICT",
+            "this idempotency key was used before with other turns: use a new key for new turns",
+        )
+    };
+    Fault::new(FaultKind::AlreadyExists, reason, message)
+        .with("stored_hash", stored)
+        .with("given_hash", given)
 }
 
 fn queued(batch: &Batch, duplicate: bool) -> Receipt {

@@ -78,13 +78,10 @@ async fn a_key_that_was_used_with_other_turns_is_refused() {
     let while_queued = node.gateway.remember(&acme(), other.clone()).await;
     node.settle().await;
     let when_stored = node.gateway.remember(&acme(), other).await;
-    for (refused, reason) in [
-        (while_queued, "IDENTITY_CONFLICT"),
-        (when_stored, "IDEMPOTENCY_CONFLICT"),
-    ] {
+    for refused in [while_queued, when_stored] {
         let fault = refused.unwrap_err();
         assert_eq!(fault.kind, FaultKind::AlreadyExists);
-        assert_eq!(fault.reason, reason);
+        assert_eq!(fault.reason, "IDEMPOTENCY_CONFLICT");
         assert!(both_hashes(&fault), "{fault:?}");
     }
     node.settle().await;
@@ -103,6 +100,20 @@ async fn an_external_id_with_other_content_is_refused_and_named() {
     assert!(both_hashes(&fault), "{fault:?}");
     node.settle().await;
     assert_eq!(texts(&node, "ada").await, ["The original"]);
+}
+
+#[tokio::test]
+async fn an_external_id_that_is_told_otherwise_is_no_matter_of_a_key() {
+    let node = Node::new().await;
+    let tell = async |text| node.remember("ada", vec![named("1", text)]).await;
+    tell("The original").await.unwrap();
+    let while_queued = tell("Not the original").await.unwrap_err();
+    node.settle().await;
+    let when_stored = tell("Not the original").await.unwrap_err();
+    for fault in [while_queued, when_stored] {
+        assert_eq!(fault.reason, "EXTERNAL_ID_CONFLICT");
+        assert!(both_hashes(&fault), "{fault:?}");
+    }
 }
 
 #[tokio::test]

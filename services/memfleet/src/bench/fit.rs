@@ -19,8 +19,8 @@ use memfleet_ports::retriever::{Hit, Query};
 use memfleet_retrieval::{Signal, Weights};
 use memfleet_runtime::BoxError;
 
+use super::Bench;
 use super::retrieval::{progress, query};
-use super::{Bench, deliver};
 use crate::corpus::{Corpus, call};
 use report::{Report, Trial};
 
@@ -38,7 +38,7 @@ pub struct FitArgs {
     weights: Option<PathBuf>,
     /// Write the report as JSON to this file
     #[arg(id = "json", long = "json", value_name = "OUT")]
-    out: Option<PathBuf>,
+    pub out: Option<PathBuf>,
 }
 
 /// A file's conversations, each with its questions.
@@ -53,8 +53,8 @@ impl File {
     }
 }
 
-/// Runs the command.
-pub async fn run(args: FitArgs, model: &ModelDirectory, json: bool) -> Result<(), BoxError> {
+/// Measures, fits, and writes the weights where asked.
+pub async fn measure(args: &FitArgs, model: &ModelDirectory) -> Result<Report, BoxError> {
     let shipped = Weights::shipped();
     let signals: Vec<Signal> = shipped.signals.keys().copied().collect();
     let start: Vec<f32> = signals.iter().map(|&signal| shipped.of(signal)).collect();
@@ -69,7 +69,7 @@ pub async fn run(args: FitArgs, model: &ModelDirectory, json: bool) -> Result<()
     }
     let (trials, fitted) =
         tokio::task::spawn_blocking(move || Trial::of_all(&files, &start)).await?;
-    if let Some(path) = args.weights {
+    if let Some(path) = &args.weights {
         let signals = signals.iter().copied().zip(fitted.iter().copied());
         let weights = Weights {
             signals: signals.collect(),
@@ -77,8 +77,7 @@ pub async fn run(args: FitArgs, model: &ModelDirectory, json: bool) -> Result<()
         };
         std::fs::write(path, toml::to_string(&weights)?)?;
     }
-    let report = Report::new(trials, &signals, &fitted);
-    deliver(&report, args.out.as_ref(), json, || report.table())
+    Ok(Report::new(trials, &signals, &fitted))
 }
 
 /// The score breakdowns of a file's questions, each conversation in its own space.

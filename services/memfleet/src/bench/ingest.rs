@@ -13,10 +13,10 @@ use memfleet_ports::retriever::Query;
 use memfleet_runtime::BoxError;
 use serde::Serialize;
 
+use super::Bench;
 use super::latency::Latency;
 use super::process::{bytes_of_files, resident_memory};
 use super::synthetic::Conversation;
-use super::{Bench, deliver};
 use crate::corpus::{accept, call};
 
 /// Arguments.
@@ -30,11 +30,12 @@ pub struct IngestArgs {
     singles: usize,
     /// Write the report as JSON to this file
     #[arg(id = "json", long = "json", value_name = "OUT")]
-    out: Option<PathBuf>,
+    pub out: Option<PathBuf>,
 }
 
+/// What was measured.
 #[derive(Debug, Serialize)]
-struct Report {
+pub struct Report {
     turns: usize,
     seconds: f64,
     turns_per_second: f64,
@@ -44,8 +45,8 @@ struct Report {
     resident_memory_mib: f64,
 }
 
-/// Runs the command.
-pub async fn run(args: &IngestArgs, model: &ModelDirectory, json: bool) -> Result<(), BoxError> {
+/// Measures it.
+pub async fn measure(args: &IngestArgs, model: &ModelDirectory) -> Result<Report, BoxError> {
     let bench = Bench::start(model).await?;
     let gateway = bench.node.gateway.clone();
     let space = SpaceId::new("ingest")?;
@@ -59,7 +60,7 @@ pub async fn run(args: &IngestArgs, model: &ModelDirectory, json: bool) -> Resul
     let resident = resident_memory();
     bench.workers.stop().await;
     let bytes = bytes_of_files(bench.directory.path())?;
-    let report = Report {
+    Ok(Report {
         turns: args.turns,
         seconds,
         turns_per_second: args.turns as f64 / seconds,
@@ -67,8 +68,7 @@ pub async fn run(args: &IngestArgs, model: &ModelDirectory, json: bool) -> Resul
         searchable_ms: Latency::of(searchable),
         bytes_on_disk_per_turn: bytes as f64 / (args.turns + args.singles) as f64,
         resident_memory_mib: resident as f64 / f64::from(1 << 20),
-    };
-    deliver(&report, args.out.as_ref(), json, || report.table())
+    })
 }
 
 fn word_pieces<'a>(
@@ -129,7 +129,8 @@ async fn singles(
 }
 
 impl Report {
-    fn table(&self) -> String {
+    /// The figures for people.
+    pub fn table(&self) -> String {
         [
             format!(
                 "bulk import           {:>10.0} turns/s ({} turns, {:.0} word pieces/s)",

@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
-use memfleet_domain::ids::TurnId;
 use memfleet_evaluation::{Conversation, Dataset, Question};
 use memfleet_gateway::Gateway;
 use memfleet_models::ModelDirectory;
@@ -16,11 +15,11 @@ use memfleet_ports::memory::{Memory, RecallRequest};
 use memfleet_ports::retriever::Query;
 use memfleet_runtime::BoxError;
 
+use super::Bench;
 use super::arms::arms;
 use super::latency::Latency;
 use super::once::once;
 use super::report::{CategoryFigures, Figures, FileReport, Measures, Report, Sums};
-use super::{Bench, deliver};
 use crate::corpus::{Corpus, call};
 
 /// Budgets of the block, in tokens of `TOKENIZER`.
@@ -45,11 +44,14 @@ pub struct RetrievalArgs {
     arms: bool,
     /// Write the report as JSON to this file
     #[arg(id = "json", long = "json", value_name = "OUT")]
-    out: Option<PathBuf>,
+    pub out: Option<PathBuf>,
 }
 
-/// Runs the command.
-pub async fn run(args: RetrievalArgs, model: &ModelDirectory, json: bool) -> Result<(), BoxError> {
+/// Measures every file.
+pub async fn measure_files(
+    args: &RetrievalArgs,
+    model: &ModelDirectory,
+) -> Result<Report, BoxError> {
     let mut files = Vec::with_capacity(args.files.len());
     for path in &args.files {
         let dataset = Dataset::load(path)?;
@@ -71,8 +73,7 @@ pub async fn run(args: RetrievalArgs, model: &ModelDirectory, json: bool) -> Res
             pooled,
         });
     }
-    let report = Report { files };
-    deliver(&report, args.out.as_ref(), json, || report.table())
+    Ok(Report { files })
 }
 
 /// Everything about one way to lay conversations out in spaces.
@@ -140,50 +141,24 @@ impl Method {
         corpus: &Corpus,
         question: &Question,
     ) -> Result<(), BoxError> {
+        let request = RecallRequest {
+            query: query(corpus, question, DEPTH),
+            wait_for: Vec::new(),
+        };
         let begun = Instant::now();
-        let found = gateway
-            .recall(
-                &call(),
-                RecallRequest {
-                    query: query(corpus, question, DEPTH),
-                    wait_for: Vec::new(),
-                },
-            )
-            .await?;
+        let found = gateway.recall(&call(), request).await?;
         self.durations.push(begun.elapsed());
-        let place = |id: &TurnId| corpus.places.get(id).copied();
-        let ranked = found
-            .hits
-            .iter()
-            .filter_map(|hit| place(&hit.turn.accepted.id))
+        let ids = found.hits.iter().map(|hit| &hit.turn.accepted.id);
+        let ranked = ids
+            .filter_map(|id| corpus.places.get(id).copied())
             .collect::<Vec<_>>();
-        let evidence = question.evidence.iter().copied().collect::<HashSet<_>>();
-        let (mut whole, mut excerpts) = (Vec::new(), Vec::new());
-        for budget in BUDGETS {
-            for (with_excerpts, shares) in [(false, &mut whole), (true, &mut excerpts)] {
-                let block = gateway
-                    .assemble(&call(), request(corpus, question, budget, with_excerpts))
-                    .await?;
-                let shown = block
-                    .items
-                    .iter()
-                    .filter_map(|item| place(&item.turn))
-                    .collect::<HashSet<_>>();
-                shares.push((
-                    budget as usize,
-                    f64::from(u8::from(evidence.is_subset(&shown))),
-                ));
-            }
-        }
-        for sums in [
-            &mut self.all,
-            self.by_category
-                .entry(question.category.clone())
-                .or_default(),
-        ] {
+        let whole = shares(gateway, corpus, question, false).await?;
+        let excerpts = shares(gateway, corpus, question, true).await?;
+        let category = self.by_category.entry(question.category.clone());
+        for sums in [&mut self.all, category.or_default()] {
             sums.ranked.add(question, &ranked);
-            sums.whole.add(whole.iter().copied());
-            sums.excerpts.add(excerpts.iter().copied());
+            sums.whole.add(whole);
+            sums.excerpts.add(excerpts);
         }
         Ok(())
     }
@@ -209,6 +184,28 @@ impl Method {
             arms,
         }
     }
+}
+
+/// For each budget, whether the block holds all evidence: 1 or 0.
+async fn shares(
+    gateway: &Gateway,
+    corpus: &Corpus,
+    question: &Question,
+    excerpts: bool,
+) -> Result<[(usize, f64); BUDGETS.len()], BoxError> {
+    let mut shares = [(0, 0.0); BUDGETS.len()];
+    for (share, budget) in shares.iter_mut().zip(BUDGETS) {
+        let request = request(corpus, question, budget, excerpts);
+        let block = gateway.assemble(&call(), request).await?;
+        let shown = block
+            .items
+            .iter()
+            .filter_map(|item| corpus.places.get(&item.turn))
+            .collect::<HashSet<_>>();
+        let whole = question.evidence.iter().all(|place| shown.contains(place));
+        *share = (budget as usize, f64::from(u8::from(whole)));
+    }
+    Ok(shares)
 }
 
 /// A question as a user asks it.

@@ -13,10 +13,10 @@ use memfleet_ports::retriever::Query;
 use memfleet_runtime::BoxError;
 use serde::Serialize;
 
+use super::Bench;
 use super::latency::Latency;
 use super::process::{bytes_of_files, resident_memory};
 use super::synthetic::Conversation;
-use super::{Bench, deliver};
 use crate::corpus::{accept, call};
 
 /// Arguments.
@@ -33,11 +33,12 @@ pub struct ScaleArgs {
     warm_up: usize,
     /// Write the report as JSON to this file
     #[arg(id = "json", long = "json", value_name = "OUT")]
-    out: Option<PathBuf>,
+    pub out: Option<PathBuf>,
 }
 
+/// What was measured.
 #[derive(Debug, Serialize)]
-struct Report {
+pub struct Report {
     sizes: Vec<Size>,
 }
 
@@ -49,8 +50,8 @@ struct Size {
     bytes_on_disk_per_turn: f64,
 }
 
-/// Runs the command.
-pub async fn run(args: &ScaleArgs, model: &ModelDirectory, json: bool) -> Result<(), BoxError> {
+/// Measures it.
+pub async fn measure(args: &ScaleArgs, model: &ModelDirectory) -> Result<Report, BoxError> {
     let bench = Bench::start(model).await?;
     let gateway = bench.node.gateway.clone();
     let space = SpaceId::new("scale")?;
@@ -75,8 +76,7 @@ pub async fn run(args: &ScaleArgs, model: &ModelDirectory, json: bool) -> Result
         eprintln!("{stored} turns measured");
     }
     bench.stop().await;
-    let report = Report { sizes };
-    deliver(&report, args.out.as_ref(), json, || report.table())
+    Ok(Report { sizes })
 }
 
 async fn search(
@@ -112,7 +112,8 @@ async fn search(
 }
 
 impl Report {
-    fn table(&self) -> String {
+    /// The figures for people.
+    pub fn table(&self) -> String {
         let mut lines = vec![format!(
             "{:>9}{:>10}{:>10}{:>10}{:>12}{:>14}",
             "turns", "p50 ms", "p95 ms", "p99 ms", "memory MiB", "disk B/turn"

@@ -2,11 +2,13 @@
 
 use clap::Args;
 use memfleet_ports::assembly::{AssembleRequest, Assembled};
+use memfleet_rpc::limits;
 use serde_json::{Value, json};
 
 use super::Handle;
 use super::exit::{Error, Exit};
 use super::recall::SearchArgs;
+use super::values::range;
 use crate::output::{Output, count, decimal};
 
 /// Render the memory that belongs in a prompt
@@ -15,19 +17,19 @@ pub struct AssembleArgs {
     #[command(flatten)]
     search: SearchArgs,
     /// Tokens that the block may have
-    #[arg(long, value_name = "TOKENS", default_value_t = 1000)]
+    #[arg(long, value_name = "TOKENS", default_value_t = 1000, value_parser = range(1..=limits::BUDGET_TOKENS))]
     budget: u32,
     /// Tokenizer that the budget is counted with
     #[arg(long, value_name = "NAME", default_value = "o200k_base")]
     tokenizer: String,
     /// Turns to choose from
-    #[arg(long, value_name = "N", default_value_t = 100)]
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = range(1..=limits::K))]
     candidates: u32,
     /// At most this many turns
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = range(1..=u32::MAX))]
     max_items: Option<u32>,
     /// At most this many tokens a turn; longer turns become excerpts
-    #[arg(long, value_name = "TOKENS")]
+    #[arg(long, value_name = "TOKENS", value_parser = range(1..=u32::MAX))]
     max_item_tokens: Option<u32>,
     /// Whole turns only: never cut one to its relevant sentences
     #[arg(long)]

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use memfleet_domain::{Fault, FaultKind};
 use memfleet_runtime::BoxError;
 use serde_json::json;
 
@@ -34,10 +35,16 @@ pub async fn run(args: BackupArgs, store: &Store, output: &mut Output) -> Result
             args.to.display()
         )));
     }
-    std::fs::metadata(&from).map_err(Error::file(&from))?;
+    if !from.exists() {
+        let message = format!(
+            "there is no database at {}; name one with --from, or its configuration with --config",
+            from.display()
+        );
+        return Err(Fault::new(FaultKind::NotFound, "NOT_FOUND", message).into());
+    }
     memfleet_sqlite::backup(&from, &args.to)
         .await
-        .map_err(BoxError::from)?;
+        .map_err(|error| BoxError::from(format!("{}: {error}", from.display())))?;
     let bytes = std::fs::metadata(&args.to)
         .map_err(Error::file(&args.to))?
         .len();

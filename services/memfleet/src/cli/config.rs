@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand};
 use memfleet_runtime::config::{Loaded, Loader, to_toml};
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::Global;
 use super::exit::{Error, Exit};
@@ -46,10 +46,21 @@ pub fn load(global: &Global, flags: &impl Serialize) -> Result<Loaded<NodeConfig
 
 /// Runs the command.
 pub fn run(args: &ConfigArgs, global: &Global, output: &mut Output) -> Result<Exit, Error> {
-    let loaded = load(global, &())?;
-    let file = loaded.file.as_deref();
     match args.command {
-        ConfigCommand::Check => {
+        ConfigCommand::Check => check(load(global, &()), output),
+        ConfigCommand::Show => {
+            let config = load(global, &())?.config;
+            output.answer(|| json!(config), |_| to_toml(&config))?;
+            Ok(Exit::Done)
+        }
+    }
+}
+
+/// What is wrong is the answer here, not an error.
+fn check(loaded: Result<Loaded<NodeConfig>, Error>, output: &mut Output) -> Result<Exit, Error> {
+    match loaded {
+        Ok(loaded) => {
+            let file = loaded.file.as_deref();
             let source = file.map_or_else(
                 || "no file, defaults and environment".to_owned(),
                 |file| file.display().to_string(),
@@ -58,10 +69,26 @@ pub fn run(args: &ConfigArgs, global: &Global, output: &mut Output) -> Result<Ex
                 || json!({ "file": file, "problems": [] }),
                 |palette| format!("{}  ({source})", palette.good("the configuration is sound")),
             )?;
+            Ok(Exit::Done)
         }
-        ConfigCommand::Show => {
-            output.answer(|| json!(loaded.config), |_| to_toml(&loaded.config))?
+        Err(Error::Configuration(error)) if output.is_json() => {
+            output.json(&json!({ "file": null, "problems": problems(&error) }))?;
+            Ok(Exit::Usage)
         }
+        Err(error) => Err(error),
     }
-    Ok(Exit::Done)
+}
+
+fn problems(error: &memfleet_runtime::config::Error) -> Vec<Value> {
+    let findings = error.findings.iter();
+    findings
+        .map(|finding| {
+            json!({
+                "key": finding.key,
+                "source": finding.source.to_string(),
+                "message": finding.message,
+                "fix": finding.fix,
+            })
+        })
+        .collect()
 }

@@ -1,7 +1,10 @@
 //! `memfleet dead-letters`: what could not be stored, why, and once more.
 
+use std::collections::HashSet;
+
 use clap::{Args, Subcommand};
 use memfleet_domain::ids::SpaceId;
+use memfleet_domain::{Fault, FaultKind};
 use memfleet_ports::queue::DeadLetter;
 use serde_json::{Value, json};
 
@@ -61,6 +64,12 @@ pub async fn run(
                 || json!({ "replayed": replayed }),
                 |_| format!("{} queued again", count(replayed, "write")),
             )?;
+            if replayed < positions.iter().collect::<HashSet<_>>().len() as u64 {
+                let message = format!(
+                    "a position names no dead letter; `memfleet dead-letters list {space}` shows them"
+                );
+                return Err(Fault::new(FaultKind::NotFound, "NOT_FOUND", message).into());
+            }
         }
     }
     Ok(Exit::Done)

@@ -11,6 +11,7 @@ use memfleet_ports::memory::RecallRequest;
 use memfleet_ports::retriever::{Hit, Query};
 use memfleet_rpc::auth::DEFAULT_TENANT;
 use memfleet_runtime::{BoxError, telemetry};
+use serde_json::json;
 
 use super::Handle;
 use super::exit::{Error, Exit};
@@ -18,7 +19,7 @@ use super::up::model;
 use crate::config::Model;
 use crate::corpus::Corpus;
 use crate::node::{Node, temporary};
-use crate::output::{Output, Palette, printable, time};
+use crate::output::{Output, Palette, decimal, printable, time};
 
 /// Two friends and an assistant over a year: our own fiction.
 const SAMPLE: &str = include_str!("../../data/sample-conversation.json");
@@ -58,9 +59,11 @@ pub async fn run(_args: DemoArgs, configured: &Model, output: &mut Output) -> Re
     recall(&handle, &corpus, output).await?;
     assemble(&handle, &corpus, output).await?;
     workers.stop().await;
-    output.text(
-        "\nNext: `memfleet up` starts a node that stays; README.md shows how to talk to it.",
-    )?;
+    if !output.is_json() {
+        output.text(
+            "\nNext: `memfleet up` starts a node that stays; README.md shows how to talk to it.",
+        )?;
+    }
     Ok(Exit::Done)
 }
 
@@ -94,15 +97,24 @@ async fn recall(handle: &Handle, corpus: &Corpus, output: &mut Output) -> Result
             wait_for: Vec::new(),
         };
         let found = handle.memory.recall(&handle.call(), request).await?;
-        let title = format!("\n   {}  ({})", question.text, milliseconds(begun));
-        output.answer(|| question.text.clone(), |palette| palette.strong(&title))?;
-        for hit in &found.hits {
-            let answers = corpus
-                .places
-                .get(&hit.turn.accepted.id)
-                .is_some_and(|place| question.evidence.contains(place));
-            output.answer(|| hit.score, |palette| line(hit, answers, palette))?;
-        }
+        let took = milliseconds(begun);
+        let answers = |hit: &Hit| {
+            let place = corpus.places.get(&hit.turn.accepted.id);
+            place.is_some_and(|place| question.evidence.contains(place))
+        };
+        output.answer(
+            || {
+                let hits = found.hits.iter();
+                let hits = hits.map(|hit| json!({ "turn": hit.turn, "score": decimal(hit.score), "answers": answers(hit) }));
+                json!({ "question": question.text, "hits": hits.collect::<Vec<_>>() })
+            },
+            |palette| {
+                let title = format!("\n   {}  ({took})", question.text);
+                let lines = found.hits.iter().map(|hit| line(hit, answers(hit), palette));
+                let all = std::iter::once(palette.strong(&title)).chain(lines);
+                all.collect::<Vec<_>>().join("\n")
+            },
+        )?;
     }
     Ok(())
 }
@@ -128,10 +140,11 @@ async fn assemble(handle: &Handle, corpus: &Corpus, output: &mut Output) -> Resu
         assembled.tokens,
         milliseconds(begun)
     );
-    output.text("")?;
     step(output, "\n4", &what)?;
-    output.text(&printable(&assembled.block))?;
-    Ok(())
+    Ok(output.answer(
+        || json!({ "block": assembled.block, "tokens": assembled.tokens }),
+        |_| printable(&assembled.block),
+    )?)
 }
 
 fn query(corpus: &Corpus, question: &Question, k: u32) -> Query {
@@ -148,7 +161,7 @@ fn query(corpus: &Corpus, question: &Question, k: u32) -> Query {
 
 fn step(output: &mut Output, number: &str, what: &str) -> Result<(), Error> {
     output.answer(
-        || what.to_owned(),
+        || json!({ "step": what.trim() }),
         |palette| format!("{}  {what}", palette.good(number)),
     )?;
     Ok(output.flush()?)

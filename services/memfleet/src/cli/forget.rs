@@ -4,6 +4,7 @@ use std::io::{self, BufRead, IsTerminal};
 
 use clap::Args;
 use memfleet_domain::ids::SpaceId;
+use memfleet_ports::erasure::Erased;
 use memfleet_ports::refresher::{ForgetReceipt, ForgetRequest};
 use serde_json::{Value, json};
 
@@ -36,7 +37,7 @@ pub async fn run(args: ForgetArgs, handle: &Handle, output: &mut Output) -> Resu
     let filter = args.selection.filter();
     if filter.is_everything() != args.everything {
         return Err(Error::Usage(
-            "say which turns to forget (--session, --speaker, --after, …), or --everything, not both and not neither".to_owned(),
+            "say either which turns to forget (--turn, --session, --speaker, --after, …) or --everything".to_owned(),
         ));
     }
     let request = ForgetRequest {
@@ -49,7 +50,7 @@ pub async fn run(args: ForgetArgs, handle: &Handle, output: &mut Output) -> Resu
         .memory
         .forget(&handle.long_call(), request.clone())
         .await?;
-    let empty = plan.erased == memfleet_ports::erasure::Erased::default();
+    let empty = plan.erased == Erased::default();
     if args.dry_run || empty {
         output.answer(|| to_json(&plan), |palette| human(&plan, palette))?;
         return Ok(Exit::Done);
@@ -102,6 +103,9 @@ fn to_json(receipt: &ForgetReceipt) -> Value {
 
 fn human(receipt: &ForgetReceipt, palette: Palette) -> String {
     let erased = &receipt.erased;
+    if *erased == Erased::default() {
+        return "nothing to forget: no turn matches".to_owned();
+    }
     let verb = if receipt.dry_run {
         "would be forgotten"
     } else {

@@ -65,7 +65,8 @@ impl Handle {
             .map(Secret::expose);
         let client = context
             .within("a connection", Client::connect(&global.server, key))
-            .await?;
+            .await
+            .map_err(named_as_options)?;
         Ok(Self::new(Arc::new(client), tenant, timeout))
     }
 
@@ -78,6 +79,19 @@ impl Handle {
     pub fn long_call(&self) -> Context {
         Context::new(self.tenant.clone(), self.timeout.unwrap_or(LONG_CALL))
     }
+}
+
+/// What is wrong with an address or a key is named as the command line does.
+fn named_as_options(fault: Fault) -> Fault {
+    let [violation] = fault.fields.as_slice() else {
+        return fault;
+    };
+    let option = match violation.field.as_str() {
+        "url" => "--server",
+        "api_key" => "--api-key",
+        _ => return fault,
+    };
+    Fault::invalid(option, violation.description.clone())
 }
 
 /// Every item of a listing, page by page.

@@ -3,6 +3,7 @@
 
 mod anthropic;
 mod dataset;
+mod envelopes;
 mod format;
 mod lines;
 mod messages;
@@ -110,17 +111,20 @@ async fn import<'a>(
 fn read(file: &Path, format: Option<Format>) -> Result<(Format, Vec<Conversation>), Error> {
     let text = fs::read_to_string(file).map_err(Error::file(file))?;
     let documents = format::documents(&text).map_err(|problem| wrong(file, &problem))?;
+    if format::are_empty(&documents) {
+        return Err(wrong(file, "holds no conversation"));
+    }
     let Some(format) = format.or_else(|| format::detect(&documents)) else {
         return Err(wrong(
             file,
-            "is in no format that can be told; name it with --format",
+            "is in no format that is known; docs/cli.md says what each holds, --format names one",
         ));
     };
     let conversations = match format {
         Format::Locomo | Format::Plain => dataset::conversations(&text),
-        Format::Openai => messages::conversations(documents, &name_of(file), openai::messages),
+        Format::Openai => envelopes::conversations(documents, &name_of(file), openai::messages),
         Format::Anthropic => {
-            messages::conversations(documents, &name_of(file), anthropic::messages)
+            envelopes::conversations(documents, &name_of(file), anthropic::messages)
         }
         Format::Export => Err("is no export of memfleet".to_owned()),
     };
@@ -169,6 +173,7 @@ impl Report<'_> {
             stored,
             accepted,
             skipped,
+            forgotten,
             dead_letters,
         } = &self.tally;
         let dead_letters = dead_letters
@@ -181,6 +186,7 @@ impl Report<'_> {
             "stored": stored,
             "accepted": accepted,
             "skipped": skipped,
+            "forgotten": forgotten,
             "dead_letters": dead_letters.collect::<Vec<_>>(),
         })
     }
@@ -190,12 +196,14 @@ impl Report<'_> {
             stored,
             accepted,
             skipped,
+            forgotten,
             dead_letters,
         } = &self.tally;
         let numbers = [
             (*stored, "stored"),
             (*accepted, "accepted"),
             (*skipped, "there already"),
+            (*forgotten, "forgotten before and not brought back"),
         ];
         let parts = numbers.iter().filter(|(number, _)| *number > 0);
         let parts = parts

@@ -6,6 +6,7 @@ use memfleet_rpc::auth::KeyHash;
 use serde_json::json;
 
 use super::exit::{Error, Exit};
+use crate::config::KeyEntry;
 use crate::output::Output;
 
 /// Make an API key for a tenant
@@ -24,7 +25,11 @@ fn tenant(text: &str) -> Result<TenantId, NameError> {
 pub fn run(args: &KeyArgs, output: &mut Output) -> Result<Exit, Error> {
     let random = blake3::Hash::from_bytes(rand::random());
     let key = format!("memfleet-{}", random.to_hex());
-    let entry = entry(&args.tenant, &key);
+    let entry = KeyEntry {
+        tenant: args.tenant.clone(),
+        hash: KeyHash::of(&key),
+    };
+    let entry = entry.to_string();
     output.answer(
         || json!({ "tenant": args.tenant, "key": key, "entry": entry }),
         |palette| {
@@ -36,24 +41,4 @@ pub fn run(args: &KeyArgs, output: &mut Output) -> Result<Exit, Error> {
         },
     )?;
     Ok(Exit::Done)
-}
-
-/// What `auth.keys` keeps of a key.
-fn entry(tenant: &TenantId, key: &str) -> String {
-    format!("{tenant}:{}", KeyHash::of(key))
-}
-
-#[cfg(test)]
-mod tests {
-    use memfleet_runtime::config::Validate;
-
-    use super::*;
-    use crate::config::NodeConfig;
-
-    #[test]
-    fn the_entry_is_what_the_configuration_takes() {
-        let mut config = NodeConfig::default();
-        config.auth.keys = vec![entry(&tenant("acme").unwrap(), "secret")];
-        assert_eq!(config.problems(), []);
-    }
 }

@@ -2,7 +2,8 @@
 
 mod fetch;
 
-use std::path::PathBuf;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use memfleet_models::{
@@ -65,43 +66,47 @@ pub fn run(
                 |palette| format!("{} is in {}", palette.strong(&name), model.path().display()),
             )?;
         }
-        ModelCommand::List => {
-            let here = list(&root).map_err(BoxError::from)?;
-            let names = known_models().iter().map(|model| model.name.clone());
-            let mut names = names
-                .chain(here.iter().map(|model| model.manifest().name.clone()))
-                .collect::<Vec<_>>();
-            names.sort();
-            names.dedup();
-            let rows = names
-                .iter()
-                .map(|name| Row::new(name, &here))
-                .collect::<Vec<_>>();
-            output.list(&rows, Row::to_json, |palette| rows_table(&rows, palette))?;
-        }
-        ModelCommand::Verify { name } => {
-            let mut here = list(&root).map_err(BoxError::from)?;
-            here.retain(|model| {
-                name.as_ref()
-                    .is_none_or(|name| *name == model.manifest().name)
-            });
-            if here.is_empty() {
-                let what = name.map_or_else(
-                    || "no model".to_owned(),
-                    |name| format!("model {name} is not"),
-                );
-                return Err(missing(&format!("{what} in {}", root.display())));
-            }
-            for model in &here {
-                let found = verify(model).map_err(BoxError::from)?;
-                output.answer(
-                    || verified_to_json(model, found),
-                    |palette| verified(model, found, palette),
-                )?;
-            }
-        }
+        ModelCommand::List => print_list(&root, output)?,
+        ModelCommand::Verify { name } => print_verified(&root, name, output)?,
     }
     Ok(Exit::Done)
+}
+
+fn print_list(root: &Path, output: &mut Output) -> Result<(), Error> {
+    let here = list(root).map_err(BoxError::from)?;
+    let names = known_models().iter().map(|model| model.name.clone());
+    let names = names
+        .chain(here.iter().map(|model| model.manifest().name.clone()))
+        .collect::<BTreeSet<_>>();
+    let rows = names
+        .iter()
+        .map(|name| Row::new(name, &here))
+        .collect::<Vec<_>>();
+    Ok(output.list(&rows, Row::to_json, |palette| rows_table(&rows, palette))?)
+}
+
+fn print_verified(root: &Path, name: Option<String>, output: &mut Output) -> Result<(), Error> {
+    let mut here = list(root).map_err(BoxError::from)?;
+    let wanted = |model: &ModelDirectory| {
+        let name = name.as_ref();
+        name.is_none_or(|name| *name == model.manifest().name)
+    };
+    here.retain(wanted);
+    if here.is_empty() {
+        let what = name.map_or_else(
+            || "no model is".to_owned(),
+            |name| format!("model {name} is not"),
+        );
+        return Err(missing(&format!("{what} in {}", root.display())));
+    }
+    for model in &here {
+        let found = verify(model).map_err(BoxError::from)?;
+        output.answer(
+            || verified_to_json(model, found),
+            |palette| verified(model, found, palette),
+        )?;
+    }
+    Ok(())
 }
 
 fn missing(what: &str) -> Error {

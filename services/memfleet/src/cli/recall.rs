@@ -5,10 +5,12 @@ use memfleet_domain::Timestamp;
 use memfleet_domain::ids::{BatchId, SpaceId};
 use memfleet_ports::memory::RecallRequest;
 use memfleet_ports::retriever::{Found, Hit, Query};
+use memfleet_rpc::limits;
 use serde_json::{Value, json};
 
 use super::exit::{Error, Exit};
 use super::filter::{Selection, View};
+use super::values::range;
 use super::{Handle, values};
 use crate::output::{Align, Output, Palette, count, decimal, neighbour, table, turn_lines};
 
@@ -18,10 +20,10 @@ pub struct RecallArgs {
     #[command(flatten)]
     search: SearchArgs,
     /// How many turns, best first
-    #[arg(long, short, default_value_t = 10)]
+    #[arg(long, short, default_value_t = 10, value_parser = range(1..=limits::K))]
     k: u32,
     /// Turns before and after each hit to show with it
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = range(0..=limits::NEIGHBOURS))]
     neighbours: u32,
     /// Show what each score is made of
     #[arg(long)]

@@ -3,6 +3,7 @@
 use clap::{Args, Subcommand};
 use memfleet_domain::ids::SpaceId;
 use memfleet_domain::space::{Space, SpaceSettings, TimeZone};
+use memfleet_rpc::limits;
 use serde_json::{Value, json};
 
 use super::exit::{Error, Exit};
@@ -30,7 +31,7 @@ struct SetArgs {
     /// The space
     #[arg(value_parser = values::space)]
     name: SpaceId,
-    /// ISO 639-1 code of its language, or `auto` to detect it turn by turn
+    /// ISO 639-1 code of the language its turns and queries are analysed in, or `auto` for that of its first turns
     #[arg(long, value_name = "CODE")]
     language: Option<String>,
     /// IANA time zone in which its dates are read and rendered, for example Europe/Zurich
@@ -48,10 +49,14 @@ struct Retention(Option<u32>);
 fn retention(text: &str) -> Result<Retention, String> {
     match text {
         "none" => Ok(Retention(None)),
-        days => days
-            .parse()
-            .map(|days| Retention(Some(days)))
-            .map_err(|_| "is neither a number of days nor `none`".to_owned()),
+        // On the wire 0 stands for `none`, which nobody means who writes 0.
+        days => match days.parse() {
+            Ok(days @ 1..=limits::RETENTION_DAYS) => Ok(Retention(Some(days))),
+            _ => Err(format!(
+                "is neither `none` nor a number of days from 1 to {}",
+                limits::RETENTION_DAYS
+            )),
+        },
     }
 }
 
@@ -162,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_retention_that_is_no_number_is_refused() {
-        assert!(retention("a week").is_err());
+    fn a_retention_of_no_days_is_refused() {
+        assert!(retention("a week").is_err() && retention("0").is_err());
     }
 }

@@ -1,6 +1,6 @@
 //! `memfleet up`: a node in this process.
 
-use std::io::Write;
+use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -13,11 +13,13 @@ use memfleet_runtime::lifecycle::{Lifecycle, Policy};
 use memfleet_runtime::server::Server;
 use memfleet_runtime::{BoxError, run as run_process};
 use serde::{Serialize, Serializer};
+use serde_json::json;
 
 use super::exit::Error;
 use super::model::fetch;
 use crate::config::{Model, NodeConfig};
 use crate::node::Node;
+use crate::output::Output;
 
 /// Run a node: every role in this process, memory in one SQLite file
 #[derive(Debug, Args)]
@@ -40,18 +42,18 @@ impl Serialize for UpArgs {
             .store
             .as_ref()
             .map(|path| format!("sqlite:{}", path.display()));
-        serde_json::json!({ "server": { "address": self.listen }, "store": { "url": url } })
+        json!({ "server": { "address": self.listen }, "store": { "url": url } })
             .serialize(serializer)
     }
 }
 
 /// Runs until a signal.
-pub fn run(args: &UpArgs, config: &NodeConfig) -> Result<ExitCode, Error> {
+pub fn run(args: &UpArgs, config: &NodeConfig, output: &mut Output) -> Result<ExitCode, Error> {
     if args.check_config {
         return Ok(ExitCode::SUCCESS);
     }
     let model = model(&config.model)?;
-    let start = async |process: &mut Lifecycle| start(config, &model, process).await;
+    let start = async |process: &mut Lifecycle| start(config, &model, process, output).await;
     Ok(run_process(&config.telemetry, &config.lifecycle, start)?)
 }
 
@@ -69,6 +71,7 @@ async fn start(
     config: &NodeConfig,
     model: &ModelDirectory,
     process: &mut Lifecycle,
+    output: &mut Output,
 ) -> Result<(), BoxError> {
     // The address first: a second node on the same port must not touch the store.
     let server = Server::bind(&config.server).await?;
@@ -87,15 +90,21 @@ async fn start(
         max_deadline: options.max_deadline.get(),
     };
     let routes = routes(services, config.auth.keys(), bounds);
-    // Standard output is for whoever started the node; logs go to standard error.
-    println!(
-        "memfleet {} is listening on {}",
-        env!("CARGO_PKG_VERSION"),
-        server.address()
-    );
-    std::io::stdout().flush()?;
+    if let Err(error) = announce(server.address(), output) {
+        tracing::warn!(%error, "nobody reads the address on standard output");
+    }
     process.spawn("gateway", Policy::Essential, move |stop| async move {
         server.serve(routes, &[DESCRIPTORS], stop).await
     });
     Ok(())
+}
+
+/// Standard output is for whoever started the node; logs go to standard error.
+fn announce(address: SocketAddr, output: &mut Output) -> io::Result<()> {
+    let version = env!("CARGO_PKG_VERSION");
+    output.answer(
+        || json!({ "version": version, "address": address }),
+        |_| format!("memfleet {version} is listening on {address}"),
+    )?;
+    output.flush()
 }

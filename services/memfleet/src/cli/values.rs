@@ -61,6 +61,21 @@ pub fn role() -> impl TypedValueParser<Value = Role> {
     })
 }
 
+/// A whole number within bounds. On the wire 0 stands for "not given": it must not get there by mistake.
+pub fn range(bounds: std::ops::RangeInclusive<u32>) -> impl TypedValueParser<Value = u32> {
+    let (least, most) = bounds.into_inner();
+    clap::value_parser!(u32).range(i64::from(least)..=i64::from(most))
+}
+
+/// What a call may take.
+pub fn timeout(text: &str) -> Result<HumanDuration, String> {
+    let duration = text.parse::<HumanDuration>();
+    match duration.map_err(|error| error.to_string())? {
+        none if none.get().is_zero() => Err("leaves no time for anything".to_owned()),
+        some => Ok(some),
+    }
+}
+
 /// A time zone by its IANA name.
 pub fn time_zone(text: &str) -> Result<space::TimeZone, String> {
     text.parse()

@@ -117,6 +117,7 @@ impl Memory {
             acceptance: number,
             passages,
             embedding_space: self.embedder.space().clone(),
+            language: None,
         };
         self.store.commit(vec![batch]).await.unwrap();
     }

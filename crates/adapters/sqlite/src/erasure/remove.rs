@@ -214,10 +214,13 @@ async fn settle_queued(
 
 /// The row stays without names and settings, and with its counters.
 async fn remove_space(connection: &mut SqliteConnection, space: i64) -> Outcome<()> {
-    let changed = sqlx::query("UPDATE spaces SET tenant = NULL, name = NULL, settings = '{\"time_zone\":\"UTC\"}' WHERE id = ?")
-        .bind(space)
-        .execute(connection)
-        .await?;
+    let changed = sqlx::query(
+        "UPDATE spaces SET tenant = NULL, name = NULL, language = NULL, settings = '{\"time_zone\":\"UTC\"}'
+         WHERE id = ?",
+    )
+    .bind(space)
+    .execute(connection)
+    .await?;
     match changed.rows_affected() {
         1 => Ok(()),
         _ => Err(damaged("the row of a space is gone")),

@@ -36,6 +36,7 @@ pub async fn commit(connection: &mut SqliteConnection, batch: &IndexedBatch) -> 
         before: Before::load(connection, space, turns).await?,
         embedding: vectors::embedding_space(connection, &batch.embedding_space).await?,
         acceptance: batch.acceptance as i64,
+        language: batch.language.as_deref(),
         sessions: HashMap::new(),
         space,
         connection,
@@ -132,6 +133,7 @@ struct Committing<'c> {
     connection: &'c mut SqliteConnection,
     space: SpaceRow,
     embedding: i64,
+    language: Option<&'c str>,
     acceptance: i64,
     before: Before,
     sessions: HashMap<SessionId, OpenSession>,
@@ -196,12 +198,15 @@ impl Committing<'_> {
         for session in self.sessions.values() {
             session.save(self.connection).await?;
         }
-        sqlx::query("UPDATE spaces SET head = ?, next_passage = ? WHERE id = ?")
-            .bind(self.space.head)
-            .bind(self.space.next_passage)
-            .bind(self.space.id)
-            .execute(&mut *self.connection)
-            .await?;
+        sqlx::query(
+            "UPDATE spaces SET head = ?, next_passage = ?, language = coalesce(language, ?) WHERE id = ?",
+        )
+        .bind(self.space.head)
+        .bind(self.space.next_passage)
+        .bind(self.language)
+        .bind(self.space.id)
+        .execute(&mut *self.connection)
+        .await?;
         Ok(self.space)
     }
 }

@@ -166,7 +166,13 @@ fn a_missing_explicit_file_is_an_error_and_a_missing_searched_one_is_not() {
     let directory = tempfile::tempdir().unwrap();
     let missing = directory.path().join("absent.toml");
     let explicit = Loader::defaults_only().file(Some(missing.clone()));
-    assert_eq!(findings(&explicit)[0].message, "the file does not exist");
+    assert_eq!(
+        findings(&explicit)[0].to_string(),
+        format!(
+            "{}: the file does not exist; check the path",
+            missing.display()
+        )
+    );
     let searched = Loader {
         search: vec![missing],
         ..Loader::defaults_only()

@@ -3,10 +3,13 @@
 
 use std::collections::HashMap;
 
+use memfleet_domain::Timestamp;
 use memfleet_domain::turn::{Media, Role};
 use serde_json::Value;
 
-use super::messages::{Envelope, Message, id_of, media, time_of, tool_call};
+use super::envelopes::Envelope;
+use super::messages::{Message, id_of, time_of, tool_call};
+use crate::said::media;
 
 /// Kinds of content block that only this format has.
 const OWN_BLOCKS: [&str; 6] = [
@@ -75,23 +78,12 @@ fn read<'a>(
     let mut found = Vec::new();
     for block in content.as_array().into_iter().flatten() {
         let text = |key: &str| block.get(key).and_then(Value::as_str);
-        if let (Some("tool_use"), Some(id), Some(tool)) = (text("type"), text("id"), text("name")) {
-            tools.insert(id, tool);
-        }
-        if text("type") == Some("tool_result") {
-            let speaker = text("tool_use_id")
-                .and_then(|id| tools.get(id).copied())
-                .unwrap_or("tool")
-                .to_owned();
-            let (text, media) = words(block.get("content").unwrap_or(&Value::Null))?;
-            found.push(Message {
-                role: Role::Tool,
-                speaker,
-                text,
-                media,
-                id: None,
-                time,
-            });
+        match (text("type"), text("id"), text("name")) {
+            (Some("tool_use"), Some(id), Some(tool)) => {
+                tools.insert(id, tool);
+            }
+            (Some("tool_result"), ..) => found.push(tool_result(block, tools, time)?),
+            _ => {}
         }
     }
     let (text, media) = words(content).map_err(|problem| format!("content: {problem}"))?;
@@ -104,6 +96,25 @@ fn read<'a>(
         time,
     });
     Ok(found)
+}
+
+/// What a tool gave back, said by the tool that was called.
+fn tool_result(
+    block: &Value,
+    tools: &HashMap<&str, &str>,
+    time: Option<Timestamp>,
+) -> Result<Message, String> {
+    let called = block.get("tool_use_id").and_then(Value::as_str);
+    let tool = called.and_then(|id| tools.get(id).copied());
+    let (text, media) = words(block.get("content").unwrap_or(&Value::Null))?;
+    Ok(Message {
+        role: Role::Tool,
+        speaker: tool.unwrap_or("tool").to_owned(),
+        text,
+        media,
+        id: None,
+        time,
+    })
 }
 
 /// Words and media of a content. Thoughts are not part of the conversation, and tool results are turns of their own.

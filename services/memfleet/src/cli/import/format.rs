@@ -3,7 +3,7 @@
 use clap::ValueEnum;
 use serde_json::Value;
 
-use super::{anthropic, messages};
+use super::{anthropic, envelopes};
 
 /// The formats that `memfleet import` reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -47,6 +47,12 @@ pub fn documents(text: &str) -> Result<Vec<Value>, String> {
     read.map_err(|_| format!("is neither JSON ({whole}) nor JSON lines"))
 }
 
+/// Whether there is nothing in them.
+pub fn are_empty(documents: &[Value]) -> bool {
+    let empty = |document: &Value| document.as_array().is_some_and(Vec::is_empty);
+    documents.iter().all(empty)
+}
+
 /// The format of these documents. Message lists that could be either are OpenAI's.
 pub fn detect(documents: &[Value]) -> Option<Format> {
     let first = documents.first()?;
@@ -60,7 +66,7 @@ pub fn detect(documents: &[Value]) -> Option<Format> {
     if has("conversation_id") && has("messages") {
         return Some(Format::Plain);
     }
-    let lists = messages::envelopes(documents.to_vec()).ok()?;
+    let lists = envelopes::envelopes(documents.to_vec()).ok()?;
     let certain = lists.iter().any(anthropic::is_certain);
     Some(if certain {
         Format::Anthropic

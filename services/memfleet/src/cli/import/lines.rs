@@ -101,16 +101,19 @@ async fn send(
         .memory
         .import(&handle.long_call(), space, records)
         .await?;
-    tally.skipped += duplicates;
-    if !wait || accepted == 0 {
+    if !wait || accepted + duplicates == 0 {
         tally.accepted += accepted;
+        tally.skipped += duplicates;
         return Ok(());
     }
     // An import gives no token. Turns that were taken together are the batch that their ids name; a node that cut them
-    // otherwise does not know it, and then they are accepted, which is what it said.
+    // otherwise does not know it, and then they are what it said.
     match watch::settled(handle, space, batch).await {
-        Ok(turns) => tally.add(turns),
-        Err(Error::Fault(fault)) if fault.kind == FaultKind::NotFound => tally.accepted += accepted,
+        Ok(turns) => tally.add(turns, accepted == 0),
+        Err(Error::Fault(fault)) if fault.kind == FaultKind::NotFound => {
+            tally.accepted += accepted;
+            tally.skipped += duplicates;
+        }
         Err(error) => return Err(error),
     }
     Ok(())

@@ -5,7 +5,9 @@ use std::collections::HashMap;
 use memfleet_domain::turn::{Media, Role};
 use serde_json::Value;
 
-use super::messages::{Envelope, Message, id_of, media, time_of, tool_call};
+use super::envelopes::Envelope;
+use super::messages::{Message, id_of, time_of, tool_call};
+use crate::said::media;
 
 /// The messages of a list.
 pub fn messages(envelope: &Envelope) -> Result<Vec<Message>, String> {
@@ -20,29 +22,13 @@ pub fn messages(envelope: &Envelope) -> Result<Vec<Message>, String> {
 
 fn read<'a>(message: &'a Value, tools: &mut HashMap<&'a str, &'a str>) -> Result<Message, String> {
     let text = |key: &str| message.get(key).and_then(Value::as_str);
-    let role = match text("role") {
-        Some("user") => Role::User,
-        Some("assistant") => Role::Assistant,
-        Some("system" | "developer") => Role::System,
-        Some("tool" | "function") => Role::Tool,
-        other => {
-            return Err(format!(
-                "role: `{}` is not a role of a chat message",
-                other.unwrap_or("nothing")
-            ));
-        }
-    };
+    let role = role(text("role"))?;
     let (mut parts, media) = content(message.get("content").unwrap_or(&Value::Null))?;
-    for call in message
-        .get("tool_calls")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
-    {
+    let calls = message.get("tool_calls").and_then(Value::as_array);
+    for call in calls.into_iter().flatten() {
         let function = |key: &str| {
-            call.pointer(&format!("/function/{key}"))
-                .and_then(Value::as_str)
-                .unwrap_or("")
+            let value = call.pointer(&format!("/function/{key}"));
+            value.and_then(Value::as_str).unwrap_or("")
         };
         if let (Some(id), Some(name)) = (call.get("id"), call.pointer("/function/name")) {
             tools.extend(id.as_str().zip(name.as_str()));
@@ -63,6 +49,19 @@ fn read<'a>(message: &'a Value, tools: &mut HashMap<&'a str, &'a str>) -> Result
         id: id_of(message),
         time: time_of(message),
     })
+}
+
+fn role(name: Option<&str>) -> Result<Role, String> {
+    match name {
+        Some("user") => Ok(Role::User),
+        Some("assistant") => Ok(Role::Assistant),
+        Some("system" | "developer") => Ok(Role::System),
+        Some("tool" | "function") => Ok(Role::Tool),
+        other => Err(format!(
+            "role: `{}` is not a role of a chat message",
+            other.unwrap_or("nothing")
+        )),
+    }
 }
 
 /// Texts and media of a content: a text, nothing, or a list of parts. Parts that hold neither are left out.

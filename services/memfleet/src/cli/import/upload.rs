@@ -29,16 +29,20 @@ pub struct Tally {
     pub accepted: u64,
     /// Were there before.
     pub skipped: u64,
+    /// Were forgotten, and stay so: an import that is run again must not bring them back.
+    pub forgotten: u64,
     /// Refused for good, and why.
     pub dead_letters: Vec<(TurnId, String)>,
 }
 
 impl Tally {
-    /// Counts turns whose states are final.
-    pub fn add(&mut self, turns: Vec<TurnReceipt>) {
+    /// Counts turns whose states are final; `known` says that an earlier import brought them there.
+    pub fn add(&mut self, turns: Vec<TurnReceipt>, known: bool) {
         for TurnReceipt { id, state, reason } in turns {
             match state {
                 TurnState::DeadLettered => self.dead_letters.push((id, reason.unwrap_or_default())),
+                TurnState::Forgotten => self.forgotten += 1,
+                _ if known => self.skipped += 1,
                 _ => self.stored += 1,
             }
         }
@@ -71,13 +75,9 @@ impl<'a> Upload<'a> {
         for batch in batches(by_time(turns)) {
             let receipt = self.remember(space, batch).await?;
             let count = receipt.turns.len() as u64;
-            if receipt.duplicate
-                && receipt
-                    .turns
-                    .iter()
-                    .all(|turn| turn.state != TurnState::Queued)
-            {
-                self.tally.skipped += count;
+            let queued = |turn: &TurnReceipt| turn.state == TurnState::Queued;
+            if receipt.duplicate && !receipt.turns.iter().any(queued) {
+                self.tally.add(receipt.turns, true);
                 self.progress.advance(count);
             } else if self.wait {
                 self.in_flight.push_back((space.clone(), receipt.batch));
@@ -131,7 +131,7 @@ impl<'a> Upload<'a> {
         };
         let turns = watch::settled(self.handle, &space, batch).await?;
         self.progress.advance(turns.len() as u64);
-        self.tally.add(turns);
+        self.tally.add(turns, false);
         Ok(())
     }
 }
@@ -208,6 +208,27 @@ mod tests {
             .map(|turn| turn.content.text)
             .collect::<String>();
         assert_eq!(sorted, "abcd");
+    }
+
+    #[test]
+    fn what_was_forgotten_is_not_counted_as_there() {
+        let states = [
+            TurnState::Stored,
+            TurnState::Forgotten,
+            TurnState::DeadLettered,
+        ];
+        let turns = states.map(|state| TurnReceipt {
+            id: TurnId::from_bytes([state as u8; 16]),
+            state,
+            reason: None,
+        });
+        for known in [true, false] {
+            let mut tally = Tally::default();
+            tally.add(turns.to_vec(), known);
+            let (there, others) = (tally.skipped + tally.stored, tally.dead_letters.len());
+            assert_eq!((there, tally.forgotten, others), (1, 1, 1));
+            assert_eq!(tally.skipped == 1, known);
+        }
     }
 
     proptest! {
