@@ -1,8 +1,8 @@
 //! Dot products of signed bytes, the one place with `unsafe`: AVX-512 VNNI or AVX2 where the processor has them, else
-//! plain loops (which the compiler turns into NEON on aarch64). Every form gives exactly the same numbers.
+//! plain loops (which the compiler turns into NEON on aarch64). Every form gives exactly the same integers.
 //!
 //! [`Query`] compares one vector with many rows; [`Tiles`] compares the rows of one text with all tokens of a query
-//! and keeps the highest cosine of each token.
+//! and keeps the highest product of each token.
 
 use std::sync::OnceLock;
 
@@ -72,16 +72,23 @@ impl Query {
 
     /// The product with a row of the same length.
     pub(crate) fn dot(&self, row: &[i8]) -> i32 {
-        dot(&self.vector, row, self.kernel)
+        assert_eq!(row.len(), self.vector.len(), "vectors of one length");
+        match self.kernel {
+            Kernel::Plain => plain(&self.vector, row),
+            // SAFETY: `Kernel::available` found the instructions on this processor.
+            #[cfg(target_arch = "x86_64")]
+            Kernel::Avx2 => unsafe { x86::dot_avx2(&self.vector, row) },
+            // SAFETY: as above.
+            #[cfg(target_arch = "x86_64")]
+            Kernel::Vnni => unsafe { x86::dot_vnni(&self.vector, row) },
+        }
     }
 }
 
 /// The tokens of a query, ready to be compared with the tokens of many texts.
 pub(crate) struct Tiles {
-    kernel: Kernel,
     dimensions: usize,
-    /// 1 / length of each token; 0 for a token of zeros.
-    scales: Vec<f32>,
+    tokens: usize,
     layout: Layout,
 }
 
@@ -117,16 +124,15 @@ impl Tiles {
             _ => Layout::Plain(values.to_vec()),
         };
         Self {
-            kernel,
             dimensions,
-            scales: scales(values, dimensions, kernel),
+            tokens: values.len() / dimensions,
             layout,
         }
     }
 
     /// Query tokens.
     pub(crate) fn tokens(&self) -> usize {
-        self.scales.len()
+        self.tokens
     }
 
     /// Components a token.
@@ -134,25 +140,22 @@ impl Tiles {
         self.dimensions
     }
 
-    /// For each token of the query its highest cosine with any of `rows`; NaN where there is no row. Lengths are taken out
-    /// here: projecting to fewer dimensions shortens vectors, and a short row is no worse match.
-    pub(crate) fn highest(&self, rows: &[i8], best: &mut [f32]) {
-        assert_eq!(best.len(), self.tokens(), "one maximum a query token");
+    /// For each token of the query its highest product with any of `rows`; `i32::MIN` where there is no row.
+    pub(crate) fn highest(&self, rows: &[i8], best: &mut [i32]) {
+        assert_eq!(best.len(), self.tokens, "one maximum a query token");
+        best.fill(i32::MIN);
         if rows.len() < self.dimensions {
-            return best.fill(f32::NAN);
+            return;
         }
-        let scales = scales(rows, self.dimensions, self.kernel);
         match &self.layout {
-            Layout::Plain(values) => {
-                highest_plain(values, self.dimensions, rows, &scales, best);
-            }
+            Layout::Plain(values) => highest_plain(values, self.dimensions, rows, best),
             #[cfg(target_arch = "x86_64")]
             Layout::Pairs(pairs) => {
                 let tiles = pairs.chunks_exact(self.dimensions / 2);
                 for (tile, best) in tiles.zip(best.chunks_mut(LANES)) {
                     // SAFETY: this layout is only made where AVX2 was found.
-                    let found = unsafe { x86::highest_avx2(tile, rows, &scales) };
-                    best.copy_from_slice(&found[..best.len()]);
+                    let products = unsafe { x86::highest_avx2(tile, rows) };
+                    best.copy_from_slice(&products[..best.len()]);
                 }
             }
             #[cfg(target_arch = "x86_64")]
@@ -160,38 +163,12 @@ impl Tiles {
                 let tiles = quads.chunks_exact(self.dimensions / 4);
                 for (tile, best) in tiles.zip(best.chunks_mut(LANES)) {
                     // SAFETY: this layout is only made where AVX-512 VNNI was found.
-                    let found = unsafe { x86::highest_vnni(tile, rows, &scales) };
-                    best.copy_from_slice(&found[..best.len()]);
+                    let products = unsafe { x86::highest_vnni(tile, rows) };
+                    best.copy_from_slice(&products[..best.len()]);
                 }
             }
         }
-        best.iter_mut()
-            .zip(&self.scales)
-            .for_each(|(best, scale)| *best *= scale);
     }
-}
-
-/// The product of two vectors of one length.
-fn dot(a: &[i8], b: &[i8], kernel: Kernel) -> i32 {
-    assert_eq!(a.len(), b.len(), "vectors of one length");
-    match kernel {
-        Kernel::Plain => plain(a, b),
-        // SAFETY: `Kernel::available` found the instructions on this processor.
-        #[cfg(target_arch = "x86_64")]
-        Kernel::Avx2 => unsafe { x86::dot_avx2(a, b) },
-        // SAFETY: as above.
-        #[cfg(target_arch = "x86_64")]
-        Kernel::Vnni => unsafe { x86::dot_vnni(a, b) },
-    }
-}
-
-/// 1 / length of each row; 0 for a row of zeros.
-fn scales(rows: &[i8], dimensions: usize, kernel: Kernel) -> Vec<f32> {
-    let scale = |row| match dot(row, row, kernel) {
-        0 => 0.0,
-        square => (square as f32).sqrt().recip(),
-    };
-    rows.chunks_exact(dimensions).map(scale).collect()
 }
 
 fn plain(a: &[i8], b: &[i8]) -> i32 {
@@ -201,11 +178,10 @@ fn plain(a: &[i8], b: &[i8]) -> i32 {
         .sum()
 }
 
-fn highest_plain(values: &[i8], dimensions: usize, rows: &[i8], scales: &[f32], best: &mut [f32]) {
-    best.fill(f32::NEG_INFINITY);
-    for (row, scale) in rows.chunks_exact(dimensions).zip(scales) {
+fn highest_plain(values: &[i8], dimensions: usize, rows: &[i8], best: &mut [i32]) {
+    for row in rows.chunks_exact(dimensions) {
         for (best, token) in best.iter_mut().zip(values.chunks_exact(dimensions)) {
-            *best = best.max(plain(token, row) as f32 * scale);
+            *best = (*best).max(plain(token, row));
         }
     }
 }
@@ -228,24 +204,20 @@ mod tests {
         }
 
         #[test]
-        fn every_kernel_finds_the_highest_cosines(
+        fn every_kernel_finds_the_highest_products(
             (dimensions, query, rows) in (1_usize..40, 0_usize..40, 0_usize..9).prop_flat_map(|(d, q, r)| {
                 (Just(d), vec(any::<i8>(), d * q), vec(any::<i8>(), d * r))
             }),
         ) {
-            let length = |row: &[i8]| (plain(row, row) as f32).sqrt().max(1.0);
-            let cosine = |a: &[i8], b: &[i8]| plain(a, b) as f32 / length(a) / length(b);
+            let expected: Vec<i32> = query
+                .chunks_exact(dimensions)
+                .map(|token| rows.chunks_exact(dimensions).map(|row| plain(token, row)).max().unwrap_or(i32::MIN))
+                .collect();
             for kernel in Kernel::available() {
                 let tiles = Tiles::with_kernel(&query, dimensions, kernel);
-                let mut best = std::vec![0.0; tiles.tokens()];
+                let mut best = std::vec![0; tiles.tokens()];
                 tiles.highest(&rows, &mut best);
-                for (token, best) in query.chunks_exact(dimensions).zip(best) {
-                    let expected = rows.chunks_exact(dimensions).map(|row| cosine(token, row)).reduce(f32::max);
-                    match expected {
-                        Some(expected) => prop_assert!((best - expected).abs() < 1e-5, "{:?}: {} {}", kernel, best, expected),
-                        None => prop_assert!(best.is_nan()),
-                    }
-                }
+                prop_assert_eq!(&best, &expected, "{:?}", kernel);
             }
         }
     }
@@ -259,9 +231,9 @@ mod tests {
                 384 * 16_384
             );
             let tiles = Tiles::with_kernel(&lowest, 64, kernel);
-            let mut best = [0.0; 6];
+            let mut best = [0; 6];
             tiles.highest(&lowest, &mut best);
-            assert!(best.iter().all(|best| (best - 1.0).abs() < 1e-6));
+            assert_eq!(best, [64 * 16_384; 6]);
         }
     }
 }

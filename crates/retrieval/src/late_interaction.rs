@@ -11,6 +11,9 @@ use crate::dot::Tiles;
 use crate::lexical::inverse_frequency;
 use crate::plan::Plan;
 
+/// Components of stored token vectors are those of unit vectors × 200.
+const UNIT: f32 = 200.0 * 200.0;
+
 /// What the caller read for [`Candidates::needed`].
 pub(crate) type TokensBySpace = [Vec<Option<Arc<TokenVectors>>>];
 
@@ -128,7 +131,7 @@ impl<'a> LateInteraction<'a> {
 }
 
 fn compare(tiles: &Tiles, passages: &[Option<Arc<TokenVectors>>]) -> Vec<f32> {
-    let mut best = vec![0.0; tiles.tokens()];
+    let mut best = vec![0; tiles.tokens()];
     let mut similarities = Vec::with_capacity(passages.len() * tiles.tokens());
     for passage in passages {
         match passage {
@@ -136,7 +139,7 @@ fn compare(tiles: &Tiles, passages: &[Option<Arc<TokenVectors>>]) -> Vec<f32> {
                 if tokens.dimensions == tiles.dimensions() && !tokens.values.is_empty() =>
             {
                 tiles.highest(&tokens.values, &mut best);
-                similarities.extend_from_slice(&best);
+                similarities.extend(best.iter().map(|&product| product as f32 / UNIT));
             }
             _ => similarities.resize(similarities.len() + tiles.tokens(), f32::NAN),
         }

@@ -3,12 +3,12 @@
 
 use std::arch::x86_64::{
     __m256i, __m512i, _mm_add_epi32, _mm_cvtsi128_si32, _mm_loadu_si128, _mm_shuffle_epi32,
-    _mm256_add_epi32, _mm256_castsi256_si128, _mm256_cvtepi8_epi16, _mm256_cvtepi32_ps,
-    _mm256_extracti128_si256, _mm256_loadu_si256, _mm256_madd_epi16, _mm256_max_ps, _mm256_mul_ps,
-    _mm256_set1_epi32, _mm256_set1_ps, _mm256_setzero_si256, _mm256_storeu_ps,
-    _mm512_cvtepi8_epi16, _mm512_cvtepi32_ps, _mm512_dpbusd_epi32, _mm512_dpwssd_epi32,
-    _mm512_loadu_si512, _mm512_max_ps, _mm512_mul_ps, _mm512_reduce_add_epi32, _mm512_set1_epi8,
-    _mm512_set1_epi32, _mm512_set1_ps, _mm512_setzero_si512, _mm512_storeu_ps, _mm512_sub_epi32,
+    _mm256_add_epi32, _mm256_castsi256_si128, _mm256_cvtepi8_epi16, _mm256_extracti128_si256,
+    _mm256_loadu_si256, _mm256_madd_epi16, _mm256_max_epi32, _mm256_set1_epi32,
+    _mm256_setzero_si256, _mm256_storeu_si256, _mm512_cvtepi8_epi16, _mm512_dpbusd_epi32,
+    _mm512_dpwssd_epi32, _mm512_loadu_si512, _mm512_max_epi32, _mm512_reduce_add_epi32,
+    _mm512_set1_epi8, _mm512_set1_epi32, _mm512_setzero_si512, _mm512_storeu_si512,
+    _mm512_sub_epi32,
 };
 
 use super::{LANES, plain};
@@ -101,12 +101,11 @@ pub(super) fn dot_vnni(a: &[i8], b: &[i8]) -> i32 {
     _mm512_reduce_add_epi32(sum) + plain(a_rest, b_rest)
 }
 
-/// Highest product of each of a tile's tokens with any row, times the row's scale; a row has twice as many components as
-/// the tile has pairs.
+/// Highest product of each of a tile's tokens with any row; a row has twice as many components as the tile has pairs.
 #[target_feature(enable = "avx2")]
-pub(super) fn highest_avx2(tile: &[Pairs], rows: &[i8], scales: &[f32]) -> [f32; LANES] {
-    let mut best = [_mm256_set1_ps(f32::NEG_INFINITY); 2];
-    for (row, &scale) in rows.chunks_exact(2 * tile.len()).zip(scales) {
+pub(super) fn highest_avx2(tile: &[Pairs], rows: &[i8]) -> [i32; LANES] {
+    let mut best = [_mm256_set1_epi32(i32::MIN); 2];
+    for row in rows.chunks_exact(2 * tile.len()) {
         let mut sums = [_mm256_setzero_si256(); 2];
         for (&[x, y], weights) in row.as_chunks::<2>().0.iter().zip(tile) {
             let both = (i32::from(y) << 16) | (i32::from(x) & 0xffff);
@@ -117,43 +116,41 @@ pub(super) fn highest_avx2(tile: &[Pairs], rows: &[i8], scales: &[f32]) -> [f32;
                 *sum = _mm256_add_epi32(*sum, _mm256_madd_epi16(both, half));
             }
         }
-        let scale = _mm256_set1_ps(scale);
-        for (best, sum) in best.iter_mut().zip(sums) {
-            *best = _mm256_max_ps(*best, _mm256_mul_ps(_mm256_cvtepi32_ps(sum), scale));
-        }
+        best = [
+            _mm256_max_epi32(best[0], sums[0]),
+            _mm256_max_epi32(best[1], sums[1]),
+        ];
     }
-    let mut out = [0.0; LANES];
+    let mut out = [0; LANES];
     for (half, best) in out.as_chunks_mut::<8>().0.iter_mut().zip(best) {
         // SAFETY: half the lanes are 8 numbers of 4 bytes; unaligned store.
-        unsafe { _mm256_storeu_ps(half.as_mut_ptr(), best) };
+        unsafe { _mm256_storeu_si256(half.as_mut_ptr().cast(), best) };
     }
     out
 }
 
-/// Highest product of each of a tile's tokens with any row, times the row's scale; a row has four times as many components
-/// as the tile has groups.
+/// Highest product of each of a tile's tokens with any row; a row has four times as many components as the tile has groups.
 ///
 /// The instruction multiplies unsigned by signed bytes, so rows are shifted by 128; what that adds depends on the query
-/// token alone and is taken off again.
+/// token alone and is taken off at the end.
 #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
-pub(super) fn highest_vnni(tile: &[Quads], rows: &[i8], scales: &[f32]) -> [f32; LANES] {
+pub(super) fn highest_vnni(tile: &[Quads], rows: &[i8]) -> [i32; LANES] {
     let mut shift = _mm512_setzero_si512();
     for group in tile {
         shift = _mm512_dpbusd_epi32(shift, _mm512_set1_epi8(i8::MIN), load(group));
     }
-    let mut best = _mm512_set1_ps(f32::NEG_INFINITY);
-    for (row, &scale) in rows.chunks_exact(4 * tile.len()).zip(scales) {
+    let mut best = _mm512_set1_epi32(i32::MIN);
+    for row in rows.chunks_exact(4 * tile.len()) {
         let mut sum = _mm512_setzero_si512();
         for (&four, group) in row.as_chunks::<4>().0.iter().zip(tile) {
             let four = i32::from_le_bytes(four.map(|x| x.cast_unsigned() ^ 0x80));
             sum = _mm512_dpbusd_epi32(sum, _mm512_set1_epi32(four), load(group));
         }
-        let product = _mm512_cvtepi32_ps(_mm512_sub_epi32(sum, shift));
-        best = _mm512_max_ps(best, _mm512_mul_ps(product, _mm512_set1_ps(scale)));
+        best = _mm512_max_epi32(best, sum);
     }
-    let mut out = [0.0; LANES];
+    let mut out = [0; LANES];
     // SAFETY: the lanes are 16 numbers of 4 bytes; unaligned store.
-    unsafe { _mm512_storeu_ps(out.as_mut_ptr(), best) };
+    unsafe { _mm512_storeu_si512(out.as_mut_ptr().cast(), _mm512_sub_epi32(best, shift)) };
     out
 }
 
