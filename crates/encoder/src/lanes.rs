@@ -1,5 +1,6 @@
 //! Threads that compute. Whole groups of texts run side by side, each on a pool of one thread: that scales better than
-//! sharing every operator of one group, and lets a query run beside a batch instead of behind it.
+//! sharing every operator of one group, and lets a query run beside a batch instead of behind it. A group that is alone
+//! has all threads.
 
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,6 +14,7 @@ use crate::error::Error;
 pub(crate) struct Lanes {
     width: usize,
     free: Mutex<Vec<Arc<ThreadPool>>>,
+    wide: Arc<ThreadPool>,
 }
 
 /// A pool on loan.
@@ -27,6 +29,7 @@ impl Lanes {
         Self {
             width: width.get(),
             free: Mutex::default(),
+            wide: Arc::new(ThreadPool::with_num_threads(width.get())),
         }
     }
 
@@ -40,13 +43,15 @@ impl Lanes {
     where
         F: Fn(&Arc<ThreadPool>) -> Result<(), Error> + Sync,
     {
-        let work = || work(&self.lane().pool);
-        match self.width.min(groups) {
-            0 => Ok(()),
-            1 => work(),
-            count => thread::scope(|scope| {
-                let others: Vec<_> = (1..count).map(|_| scope.spawn(work)).collect();
-                let mut result = work();
+        let on_a_lane = || work(&self.lane().pool);
+        match (groups, self.width) {
+            (0, _) => Ok(()),
+            (1, _) => work(&self.wide),
+            (_, 1) => on_a_lane(),
+            (groups, width) => thread::scope(|scope| {
+                let others = 1..width.min(groups);
+                let others: Vec<_> = others.map(|_| scope.spawn(on_a_lane)).collect();
+                let mut result = on_a_lane();
                 for other in others {
                     let outcome = other.join();
                     result = result
@@ -110,8 +115,8 @@ mod tests {
                 Ok(())
             };
             thread::scope(|scope| {
-                scope.spawn(|| lanes.run(1, meet));
-                lanes.run(1, meet).unwrap();
+                scope.spawn(|| lanes.run(2, meet));
+                lanes.run(2, meet).unwrap();
             });
             assert_eq!(lanes.free.lock().unwrap().len(), 2);
         }

@@ -6,7 +6,7 @@ use crate::dot::Query;
 use crate::index::{Eligible, SpaceIndex};
 use crate::lexical::{self, Lexical};
 use crate::plan::Plan;
-use crate::standard::Standard;
+use crate::standard::Moments;
 use crate::top::Top;
 use crate::weights::Weights;
 
@@ -85,7 +85,8 @@ fn places(spaces: &[Searched<'_>]) -> impl Iterator<Item = (usize, u32)> {
         .flat_map(|(space, searched)| searched.eligible.rows().map(move |row| (space, row)))
 }
 
-/// The `share` best rows each by window BM25, by sentence vector, and by the sum of both.
+/// The `share` best rows each by window BM25, by sentence vector, and by the sum of both. One pass over all rows; the sum needs
+/// only rows that hold a term, and the best by sentence vector: no other row can be among its best.
 fn best(
     spaces: &[Searched<'_>],
     plan: &Plan,
@@ -93,24 +94,44 @@ fn best(
     share: usize,
 ) -> Vec<(usize, u32)> {
     let cosines: Vec<Vec<f32>> = spaces.iter().map(|space| cosines(space, plan)).collect();
-    let lexical = |(space, row): (usize, u32)| lexical[space].window[row as usize];
-    let cosine = |(space, row): (usize, u32)| {
-        cosines[space]
-            .get(row as usize)
-            .copied()
-            .unwrap_or(f32::NAN)
-    };
-    let lexical_standard = Standard::of(places(spaces).map(lexical));
-    let cosine_standard = Standard::of(places(spaces).map(cosine));
-    let mut tops = [(); 3].map(|()| Top::new(share));
-    for place in places(spaces) {
-        let (lexical, cosine) = (lexical(place), cosine(place));
-        let sum = lexical_standard.score(lexical) + cosine_standard.score(cosine);
-        for (top, score) in tops.iter_mut().zip([lexical, cosine, sum]) {
-            top.push(score, place);
+    let (mut matched, mut count) = (Vec::new(), 0);
+    let mut cosine_moments = Moments::default();
+    let mut by_cosine = Top::new(share);
+    for (space, row) in places(spaces) {
+        count += 1;
+        let cosine = cosines[space].get(row as usize).copied();
+        if let Some(cosine) = cosine.filter(|cosine| cosine.is_finite()) {
+            cosine_moments.add(cosine);
+            by_cosine.push(cosine, (space, row));
+        }
+        let score = lexical[space].window[row as usize];
+        if score > 0.0 {
+            matched.push((score, (space, row)));
         }
     }
-    tops.into_iter().flat_map(Top::into_keys).collect()
+    let mut lexical_moments = Moments::default();
+    matched
+        .iter()
+        .for_each(|&(score, _)| lexical_moments.add(score));
+    let lexical_standard = lexical_moments.standard(count);
+    let cosine_standard = cosine_moments.standard(cosine_moments.count());
+    let sum = |score: f32, (space, row): (usize, u32)| {
+        let cosine = cosines[space].get(row as usize).copied();
+        lexical_standard.score(score) + cosine_standard.score(cosine.unwrap_or(f32::NAN))
+    };
+    let (mut by_words, mut by_both) = (Top::new(share), Top::new(share));
+    for (score, place) in matched {
+        by_words.push(score, place);
+        by_both.push(sum(score, place), place);
+    }
+    let by_cosine: Vec<(usize, u32)> = by_cosine.into_keys().collect();
+    for &place in &by_cosine {
+        if lexical[place.0].window[place.1 as usize] == 0.0 {
+            by_both.push(sum(0.0, place), place);
+        }
+    }
+    let others = by_words.into_keys().chain(by_both.into_keys());
+    others.chain(by_cosine).collect()
 }
 
 /// Cosine of every eligible row with the query, by row; empty without vectors.

@@ -46,6 +46,8 @@ pub struct SpaceIndex {
     passages: Passages,
     /// Rows that default retrieval may find: alive and not replaced.
     current: Bits,
+    /// Turns that another replaces.
+    replaced: usize,
 }
 
 /// A turn without its text.
@@ -245,6 +247,8 @@ impl SpaceIndex {
             self.passages.update(row, passage);
             self.current.set(row, turn.replaced_at.is_none());
         }
+        self.replaced -= usize::from(entry.replaced_at.is_some());
+        self.replaced += usize::from(turn.replaced_at.is_some());
         self.turns[slot as usize] = Some(TurnEntry {
             role: turn.role,
             event_time: turn.event_time,
@@ -275,6 +279,7 @@ impl SpaceIndex {
             rows: turn.passages.len() as u32,
         };
         self.by_id.insert(turn.id, slot);
+        self.replaced += usize::from(turn.replaced_at.is_some());
         for row in entry.rows() {
             self.current.set(row, turn.replaced_at.is_none());
         }
@@ -296,6 +301,7 @@ impl SpaceIndex {
         let entry = self.turns[slot as usize]
             .take()
             .expect("an id names a turn that is there");
+        self.replaced -= usize::from(entry.replaced_at.is_some());
         let at = self.place(entry.session, entry.order);
         let (before, after) = self.rows_around(entry.session, at, at + 1);
         self.passages.link(before, after);

@@ -9,7 +9,7 @@ use memfleet_domain::embedding::QueryVectors;
 use memfleet_domain::time::Timestamp;
 use memfleet_domain::turn::Role;
 use memfleet_language::mentions::{Mention, Person, Persons, mentions};
-use memfleet_language::time::{Reference, references};
+use memfleet_language::time::{Reference, count_expressions, references};
 use memfleet_language::{Analyzer, topic};
 
 use crate::candidates::Searched;
@@ -65,10 +65,10 @@ impl Plan {
             .collect();
         let names = distinct(mentioned.iter().flat_map(|name| analyzer.terms(name)));
         let now = now.or_else(|| {
-            spaces
-                .iter()
-                .filter_map(|space| space.index.last_time(&space.eligible))
-                .max()
+            // Most queries name no time, and the last one is only known by a look at every turn.
+            let names_time = count_expressions(text, analyzer.language()) > 0;
+            let last = |space: &Searched<'_>| space.index.last_time(&space.eligible);
+            names_time.then(|| spaces.iter().filter_map(last).max())?
         });
         let dates = now.map_or_else(Vec::new, |now| {
             references(text, now, zone, analyzer.language())

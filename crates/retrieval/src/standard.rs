@@ -8,35 +8,61 @@ pub(crate) struct Standard {
     scale: f32,
 }
 
-impl Standard {
-    /// Measures a column.
-    pub(crate) fn of(values: impl Iterator<Item = f32>) -> Self {
-        // Sums of distances from the first value keep their precision however far the column lies from 0.
-        let mut finite = values
-            .filter(|value| value.is_finite())
-            .map(f64::from)
-            .peekable();
-        let Some(&origin) = finite.peek() else {
-            return Self {
-                mean: 0.0,
-                scale: 0.0,
-            };
-        };
-        let (mut count, mut sum, mut squares) = (0.0, 0.0, 0.0);
-        for value in finite.map(|value| value - origin) {
-            count += 1.0;
-            sum += value;
-            squares += value * value;
+/// Sums over a column, gathered value by value.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Moments {
+    count: usize,
+    /// Distances are summed from the first value: they keep their precision however far the column lies from 0.
+    origin: f64,
+    sum: f64,
+    squares: f64,
+}
+
+impl Moments {
+    /// Adds a value, which must be finite.
+    pub(crate) fn add(&mut self, value: f32) {
+        let value = f64::from(value);
+        if self.count == 0 {
+            self.origin = value;
         }
-        let mean = origin + sum / count;
-        let deviation = (squares / count - (sum / count).powi(2)).max(0.0).sqrt();
+        let distance = value - self.origin;
+        self.count += 1;
+        self.sum += distance;
+        self.squares += distance * distance;
+    }
+
+    /// Values that were added.
+    pub(crate) fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Mean and deviation of a column of `count` values, of which those that were not added are 0.
+    pub(crate) fn standard(mut self, count: usize) -> Standard {
+        let zeros = (count - self.count) as f64;
+        self.sum -= zeros * self.origin;
+        self.squares += zeros * self.origin * self.origin;
+        let count = count.max(1) as f64;
+        let mean = self.origin + self.sum / count;
+        let variance = self.squares / count - (self.sum / count).powi(2);
+        let deviation = variance.max(0.0).sqrt();
         // Below this the spread is rounding of equal values.
         let flat = deviation <= 1e-6 * mean.abs().max(1e-3);
         let scale = if flat { 0.0 } else { deviation.recip() };
-        Self {
+        Standard {
             mean: mean as f32,
             scale: scale as f32,
         }
+    }
+}
+
+impl Standard {
+    /// Measures a column.
+    pub(crate) fn of(values: impl Iterator<Item = f32>) -> Self {
+        let mut moments = Moments::default();
+        values
+            .filter(|value| value.is_finite())
+            .for_each(|value| moments.add(value));
+        moments.standard(moments.count)
     }
 
     /// The z-score of a value; 0 when it is missing.
@@ -66,6 +92,16 @@ mod tests {
         let standard = Standard::of([1.0, f32::NAN, 3.0].into_iter());
         assert!((standard.score(3.0) - 1.0).abs() < 1e-6);
         assert!(standard.score(f32::NAN).abs() < f32::EPSILON);
+    }
+
+    #[test]
+    fn values_that_were_not_added_count_as_zeros() {
+        let mut moments = Moments::default();
+        [3.0, 5.0].into_iter().for_each(|value| moments.add(value));
+        assert_eq!(
+            moments.standard(4),
+            Standard::of([3.0, 0.0, 5.0, 0.0].into_iter())
+        );
     }
 
     proptest! {

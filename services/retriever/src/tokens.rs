@@ -5,30 +5,35 @@ use std::sync::Arc;
 use memfleet_domain::embedding::TokenVectors;
 use memfleet_domain::{Fault, Scope};
 use memfleet_ports::feed::IndexFeed;
-use moka::sync::Cache;
+use quick_cache::Weighter;
+use quick_cache::sync::Cache;
 
 /// A passage of one generation of a space's index.
 type Key = (u64, u32);
 
-/// Reads token vectors through a cache.
+/// What a passage of a chat turn takes: 35 word pieces of 96 bytes, and their ids.
+const USUAL_BYTES: usize = 4_000;
+
+/// Reads token vectors through a cache. A search asks for thousands at once, so a look into the cache must be cheap.
 pub struct TokenReader {
     feed: Arc<dyn IndexFeed>,
-    cache: Cache<Key, Arc<TokenVectors>>,
+    cache: Cache<Key, Arc<TokenVectors>, Bytes>,
+}
+
+/// Weighs token vectors by the memory they take.
+#[derive(Clone)]
+struct Bytes;
+
+impl Weighter<Key, Arc<TokenVectors>> for Bytes {
+    fn weight(&self, _: &Key, vectors: &Arc<TokenVectors>) -> u64 {
+        (vectors.values.len() + 4 * vectors.pieces.len() + 128) as u64
+    }
 }
 
 impl TokenReader {
     /// A reader that keeps at most about `budget` bytes.
     pub fn new(feed: Arc<dyn IndexFeed>, budget: usize) -> Self {
-        let weight = |_: &Key, vectors: &Arc<TokenVectors>| {
-            (vectors.values.len() + 4 * vectors.pieces.len() + 128)
-                .try_into()
-                .unwrap_or(u32::MAX)
-        };
-        let cache = Cache::builder()
-            .weigher(weight)
-            .max_capacity(budget as u64)
-            .support_invalidation_closures()
-            .build();
+        let cache = Cache::with_weighter(budget / USUAL_BYTES, budget as u64, Bytes);
         Self { feed, cache }
     }
 
@@ -66,9 +71,6 @@ impl TokenReader {
 
     /// Lets go of everything of one generation.
     pub fn forget(&self, generation: u64) {
-        // Refused only without support for closures, which the cache is built with.
-        let _supported = self
-            .cache
-            .invalidate_entries_if(move |key, _| key.0 == generation);
+        self.cache.retain(|key, _| key.0 != generation);
     }
 }

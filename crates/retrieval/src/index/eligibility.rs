@@ -36,15 +36,9 @@ impl SpaceIndex {
     /// labels, absent when the filter names none.
     pub fn eligible(&self, filter: &TurnFilter, labelled: Option<&HashSet<TurnId>>) -> Eligible {
         if labelled.is_none() && filter.is_everything() && !filter.include_replaced {
-            let turns = self
-                .turns
-                .iter()
-                .flatten()
-                .filter(|entry| entry.replaced_at.is_none())
-                .count();
             return Eligible {
                 rows: self.current.clone(),
-                turns,
+                turns: self.turns() - self.replaced,
             };
         }
         let condition = Condition::new(self, filter, labelled);

@@ -98,9 +98,9 @@ impl Sentences {
         self.count
     }
 
-    /// Sum of all vectors.
+    /// Sum of all vectors; empty without any.
     pub(crate) fn sum(&self) -> &[i64] {
-        &self.sum
+        if self.count == 0 { &[] } else { &self.sum }
     }
 
     /// Keeps the rows that `keep` names, in order.
