@@ -31,9 +31,9 @@ pub struct QuantisedTokens {
 }
 
 impl Projection {
-    /// The projection of all-MiniLM-L6-v2's token vectors to 96 dimensions that ships with this crate.
+    /// The projection of all-MiniLM-L6-v2's token vectors to 64 dimensions that ships with this crate.
     pub fn shipped() -> Self {
-        Self::from_bytes(include_bytes!("../data/all-minilm-l6-v2-96.bin"))
+        Self::from_bytes(include_bytes!("../data/all-minilm-l6-v2-64.bin"))
             .expect("the shipped file was written by this crate and is tested")
     }
 

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use rayon::prelude::*;
+
 use crate::dot::Query;
 use crate::index::{Eligible, SpaceIndex};
 use crate::lexical::{self, Lexical};
@@ -9,6 +11,9 @@ use crate::plan::Plan;
 use crate::standard::Moments;
 use crate::top::Top;
 use crate::weights::Weights;
+
+/// Rows that a thread compares at a time.
+const PART: u32 = 4_096;
 
 /// A space in a search. Several spaces are searched as one: document frequencies and z-scores are those of all together.
 #[derive(Debug)]
@@ -146,11 +151,18 @@ fn cosines(space: &Searched<'_>, plan: &Plan) -> Vec<f32> {
     };
     let query = Query::new(&vectors.sentence);
     let mut cosines = vec![f32::NAN; space.index.passages().rows()];
-    for row in space.eligible.rows() {
-        if let Some(sentence) = sentences.get(row) {
-            cosines[row as usize] = query.dot(sentence) as f32;
+    let fill = |(part, cosines): (usize, &mut [f32])| {
+        for (row, cosine) in (part as u32 * PART..).zip(cosines) {
+            let eligible = space.eligible.contains(row);
+            if let Some(sentence) = sentences.get(row).filter(|_| eligible) {
+                *cosine = query.dot(sentence) as f32;
+            }
         }
-    }
+    };
+    cosines
+        .par_chunks_mut(PART as usize)
+        .enumerate()
+        .for_each(fill);
     cosines
 }
 

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use memfleet_domain::embedding::TokenVectors;
+use rayon::prelude::*;
 
 use crate::candidates::{Candidates, Searched};
 use crate::dot::Tiles;
@@ -13,6 +14,9 @@ use crate::plan::Plan;
 
 /// Components of stored token vectors are those of unit vectors × 200.
 const UNIT: f32 = 200.0 * 200.0;
+
+/// Passages that a thread compares at a time.
+const PART: usize = 256;
 
 /// What the caller read for [`Candidates::needed`].
 pub(crate) type TokensBySpace = [Vec<Option<Arc<TokenVectors>>>];
@@ -130,21 +134,31 @@ impl<'a> LateInteraction<'a> {
     }
 }
 
+/// A row of cosines a passage. Token vectors lie all over memory, and two threads wait for it side by side.
 fn compare(tiles: &Tiles, passages: &[Option<Arc<TokenVectors>>]) -> Vec<f32> {
+    let width = tiles.tokens();
+    let mut similarities = vec![f32::NAN; passages.len() * width];
+    similarities
+        .par_chunks_mut(width * PART)
+        .zip(passages.par_chunks(PART))
+        .for_each(|(similarities, passages)| compare_part(tiles, passages, similarities));
+    similarities
+}
+
+fn compare_part(tiles: &Tiles, passages: &[Option<Arc<TokenVectors>>], similarities: &mut [f32]) {
     let mut best = vec![0; tiles.tokens()];
-    let mut similarities = Vec::with_capacity(passages.len() * tiles.tokens());
-    for passage in passages {
-        match passage {
-            Some(tokens)
-                if tokens.dimensions == tiles.dimensions() && !tokens.values.is_empty() =>
-            {
-                tiles.highest(&tokens.values, &mut best);
-                similarities.extend(best.iter().map(|&product| product as f32 / UNIT));
-            }
-            _ => similarities.resize(similarities.len() + tiles.tokens(), f32::NAN),
+    let rows = similarities.chunks_exact_mut(tiles.tokens());
+    for (passage, row) in passages.iter().zip(rows) {
+        let comparable = |tokens: &&Arc<TokenVectors>| {
+            tokens.dimensions == tiles.dimensions() && !tokens.values.is_empty()
+        };
+        if let Some(tokens) = passage.as_ref().filter(comparable) {
+            tiles.highest(&tokens.values, &mut best);
+            row.iter_mut()
+                .zip(&best)
+                .for_each(|(cosine, &product)| *cosine = product as f32 / UNIT);
         }
     }
-    similarities
 }
 
 /// IDF of each query piece over the passages of all spaces, scaled to a sum of 1.

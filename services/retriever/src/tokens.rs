@@ -11,8 +11,8 @@ use quick_cache::sync::Cache;
 /// A passage of one generation of a space's index.
 type Key = (u64, u32);
 
-/// What a passage of a chat turn takes: 35 word pieces of 96 bytes, and their ids.
-const USUAL_BYTES: usize = 4_000;
+/// What a passage of a chat turn takes: 35 word pieces of 64 bytes, and their ids.
+const USUAL_BYTES: usize = 2_500;
 
 /// Reads token vectors through a cache. A search asks for thousands at once, so a look into the cache must be cheap.
 pub struct TokenReader {

@@ -22,7 +22,7 @@ fn main() -> Result<()> {
     let out = arguments
         .next()
         .context("usage: fit_projection MODEL_DIRECTORY OUT [DIMENSIONS]")?;
-    let dimensions = arguments.next().map_or(Ok(96), |number| number.parse())?;
+    let dimensions = arguments.next().map_or(Ok(64), |number| number.parse())?;
     let directory = Path::new(&directory);
     let files = ModelFiles {
         model: directory.join("model.onnx"),

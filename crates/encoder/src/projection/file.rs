@@ -91,7 +91,7 @@ mod tests {
         let shipped = Projection::shipped();
         assert_eq!(
             (shipped.input_dimensions(), shipped.dimensions()),
-            (384, 96)
+            (384, 64)
         );
     }
 
