@@ -71,7 +71,24 @@ pub struct Space {
     pub last_turn_at: Option<Timestamp>,
 }
 
+/// How the text of a space is read: all that a search needs to know of it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Locale {
+    /// Code of the language that turns and queries are analysed in; absent until it is known.
+    pub language: Option<String>,
+    /// Zone in which dates are read and rendered.
+    pub time_zone: TimeZone,
+}
+
 impl Space {
+    /// How its text is read.
+    pub fn locale(&self) -> Locale {
+        Locale {
+            language: self.language().map(str::to_owned),
+            time_zone: self.settings.time_zone,
+        }
+    }
+
     /// Code of the language that turns and queries are analysed in: the owner's choice, else that of the first turns. One
     /// for the whole space, whatever a single text is in: what index and query stem differently is never found.
     pub fn language(&self) -> Option<&str> {

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use memfleet_domain::Scope;
 use memfleet_domain::ids::TenantId;
-use memfleet_domain::space::{Session, Space, SpaceSettings};
+use memfleet_domain::space::{Locale, Session, Space, SpaceSettings};
 use memfleet_domain::time::Timestamp;
 
 use crate::ledger::{Page, PageToken};
@@ -17,6 +17,9 @@ pub trait SpaceCatalog: Send + Sync {
 
     /// The space, if it exists. It exists from its first turn or `put` on, until it is forgotten as a whole.
     async fn get(&self, scope: &Scope) -> Result<Option<Space>>;
+
+    /// How the space's text is read, if it exists: a look that every search takes, without the totals that [`Self::get`] adds up.
+    async fn locale(&self, scope: &Scope) -> Result<Option<Locale>>;
 
     /// The spaces of a tenant by name.
     async fn list(

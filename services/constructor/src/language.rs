@@ -4,7 +4,6 @@
 use std::collections::HashMap;
 
 use memfleet_domain::Scope;
-use memfleet_domain::space::Space;
 use memfleet_domain::turn::{AcceptedTurn, Role};
 use memfleet_language::Language;
 use memfleet_ports::filter::TurnFilter;
@@ -38,9 +37,9 @@ impl Constructor {
     }
 
     async fn language(&self, scope: &Scope, deliveries: &[Delivery]) -> Result<Option<String>> {
-        let space = self.spaces.get(scope).await?;
-        if let Some(known) = space.as_ref().and_then(Space::language) {
-            return Ok(Some(known.to_owned()));
+        let locale = self.spaces.locale(scope).await?.unwrap_or_default();
+        if locale.language.is_some() {
+            return Ok(locale.language);
         }
         let filter = TurnFilter {
             roles: vec![Role::User, Role::Assistant],

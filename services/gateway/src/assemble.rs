@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use memfleet_assembly::{Block, Candidate, Extent, Nonce, Options, Tokenizer};
 use memfleet_domain::Fault;
-use memfleet_domain::space::{Space, TimeZone};
+use memfleet_domain::space::Locale;
 use memfleet_language::{Analyzer, Language};
 use memfleet_ports::assembly::{AssembleRequest, Assembled, AssembledItem, Assembly};
 use memfleet_ports::context::Context;
@@ -28,9 +28,9 @@ impl Assembly for Gateway {
         let found = context
             .within("the search", self.retriever.search(context, &request.query))
             .await?;
-        let space = self.first_space(context, &request).await?;
+        let locale = self.locale(context, &request).await?;
         let tokenizer = tokenizer.await.map_err(|error| stopped(&error))??;
-        tokio::task::spawn_blocking(move || render(&request, &found, &tokenizer, space.as_ref()))
+        tokio::task::spawn_blocking(move || render(&request, &found, &tokenizer, &locale))
             .await
             .map_err(|error| stopped(&error))
     }
@@ -56,16 +56,13 @@ impl Assembly for Gateway {
 }
 
 impl Gateway {
-    /// The first space of the query: its zone and its language are those of the block.
-    async fn first_space(
-        &self,
-        context: &Context,
-        request: &AssembleRequest,
-    ) -> Result<Option<Space>, Fault> {
-        match request.query.spaces.first() {
-            Some(space) => Ok(self.spaces.get(&context.scope(space)).await?),
-            None => Ok(None),
-        }
+    /// That of the first space of the query: its zone and its language are those of the block.
+    async fn locale(&self, context: &Context, request: &AssembleRequest) -> Result<Locale, Fault> {
+        let locale = match request.query.spaces.first() {
+            Some(space) => self.spaces.locale(&context.scope(space)).await?,
+            None => None,
+        };
+        Ok(locale.unwrap_or_default())
     }
 }
 
@@ -81,7 +78,7 @@ fn render(
     request: &AssembleRequest,
     found: &Found,
     tokenizer: &Tokenizer,
-    space: Option<&Space>,
+    locale: &Locale,
 ) -> Assembled {
     let texts = found
         .hits
@@ -89,14 +86,13 @@ fn render(
         .map(|hit| hit.turn.accepted.content.searchable_text())
         .collect::<Vec<_>>();
     let scores = if request.excerpts {
-        let language = Language::tagged(space.and_then(Space::language));
+        let language = Language::tagged(locale.language.as_deref());
         let analyzer = Analyzer::new(language);
         sentence_scores(&analyzer, &request.query.text, &found.hits, &texts)
     } else {
         Vec::new()
     };
     let candidates = candidates(&found.hits, &texts, &scores);
-    let zone = space.map_or_else(TimeZone::default, |space| space.settings.time_zone);
     let nonce = Uuid::now_v7().simple().to_string();
     // The random half of the id, shortened: every token of the wrapper is paid for.
     let nonce = Nonce::new(&nonce[nonce.len() - 8..]);
@@ -104,7 +100,7 @@ fn render(
         max_items: request.max_items.map(|items| items as usize),
         per_item_tokens: request.max_item_tokens.map(|tokens| tokens as usize),
         excerpts: request.excerpts,
-        time_zone: zone.0,
+        time_zone: locale.time_zone.0,
         nonce,
         ..Options::new(request.budget_tokens as usize, tokenizer)
     };

@@ -30,7 +30,7 @@ impl Refresher for LocalRefresher {
             )
             .await?;
         // Only now: the first write of a space may be among those that were waited for.
-        if self.spaces.get(&scope).await?.is_none() {
+        if self.spaces.locale(&scope).await?.is_none() {
             return Err(Fault::not_found(format_args!("space `{}`", request.space)));
         }
         let erased = if request.dry_run {

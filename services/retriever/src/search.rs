@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use memfleet_domain::embedding::QueryVectors;
-use memfleet_domain::space::{Space, TimeZone};
+use memfleet_domain::space::{Locale, TimeZone};
 use memfleet_domain::{Fault, Scope};
 use memfleet_language::{Analyzer, Language, topic};
 use memfleet_ports::context::Context;
@@ -55,7 +55,7 @@ impl Retriever for LocalRetriever {
 /// A space that the query searches.
 pub(crate) struct Target {
     pub(crate) scope: Scope,
-    space: Space,
+    locale: Locale,
     labelled: Option<HashSet<memfleet_domain::ids::TurnId>>,
 }
 
@@ -95,7 +95,7 @@ impl LocalRetriever {
         let mut targets = Vec::with_capacity(query.spaces.len());
         for space in query.spaces.iter().collect::<BTreeSet<_>>() {
             let scope = context.scope(space);
-            let Some(space) = self.spaces.get(&scope).await? else {
+            let Some(locale) = self.spaces.locale(&scope).await? else {
                 return Err(Fault::not_found(format_args!("space `{space}`")));
             };
             let labels = &query.filter.metadata;
@@ -112,7 +112,7 @@ impl LocalRetriever {
             };
             targets.push(Target {
                 scope,
-                space,
+                locale,
                 labelled,
             });
         }
@@ -132,9 +132,10 @@ impl LocalRetriever {
             .iter()
             .map(|target| target.labelled.clone())
             .collect::<Vec<_>>();
-        let first = targets.first().map(|target| &target.space);
         let analyzer = Analyzer::new(language(targets));
-        let zone = first.map_or_else(TimeZone::default, |space| space.settings.time_zone);
+        let zone = targets
+            .first()
+            .map_or_else(TimeZone::default, |target| target.locale.time_zone);
         off_the_async_threads(move || {
             let eligible = readings
                 .iter()
@@ -198,8 +199,8 @@ impl LocalRetriever {
 
 /// The language that the query is read in: that of the first space.
 fn language(targets: &[Target]) -> Language {
-    let space = targets.first().map(|target| &target.space);
-    Language::tagged(space.and_then(Space::language))
+    let first = targets.first();
+    Language::tagged(first.and_then(|target| target.locale.language.as_deref()))
 }
 
 type Tokens = Vec<Vec<Option<Arc<memfleet_domain::embedding::TokenVectors>>>>;

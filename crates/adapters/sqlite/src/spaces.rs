@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use memfleet_domain::Scope;
 use memfleet_domain::ids::{SessionId, SpaceId, TenantId};
-use memfleet_domain::space::{Session, Space, SpaceSettings};
+use memfleet_domain::space::{Locale, Session, Space, SpaceSettings};
 use memfleet_domain::time::Timestamp;
 use memfleet_ports::ledger::{Page, PageToken};
 use memfleet_ports::spaces::SpaceCatalog;
@@ -42,6 +42,11 @@ impl SpaceCatalog for SqliteStore {
 
     async fn get(&self, scope: &Scope) -> Result<Option<Space>> {
         Ok(find(&mut *self.read().await?, scope).await?)
+    }
+
+    async fn locale(&self, scope: &Scope) -> Result<Option<Locale>> {
+        let mut read = self.shared.readers.acquire().await.map_err(Failure::from)?;
+        Ok(locale(&mut read, scope).await?)
     }
 
     async fn list(
@@ -85,6 +90,21 @@ async fn find(connection: &mut SqliteConnection, scope: &Scope) -> Outcome<Optio
     .fetch_optional(connection)
     .await?;
     row.as_ref().map(space).transpose()
+}
+
+async fn locale(connection: &mut SqliteConnection, scope: &Scope) -> Outcome<Option<Locale>> {
+    let row =
+        sqlx::query("SELECT settings, language FROM spaces WHERE key = ? AND name IS NOT NULL")
+            .bind(scope::key(scope))
+            .fetch_optional(connection)
+            .await?;
+    let Some(row) = row else { return Ok(None) };
+    let settings: SpaceSettings = json(row.try_get(0)?)?;
+    let first: Option<String> = row.try_get(1)?;
+    Ok(Some(Locale {
+        language: settings.language.or(first),
+        time_zone: settings.time_zone,
+    }))
 }
 
 async fn sessions(

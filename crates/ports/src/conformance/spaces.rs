@@ -123,6 +123,9 @@ pub async fn the_first_language_stays_unless_the_owner_sets_another(
         .expect("put");
     assert_eq!(space.language(), Some("de"));
     assert_eq!(space.first_language.as_deref(), Some("pt"));
+    let locale = store.locale(&home()).await.expect("locale");
+    assert_eq!(locale, Some(space.locale()));
+    assert_eq!(store.locale(&scope("nowhere", "s")).await, Ok(None));
 }
 
 /// Every one once.
