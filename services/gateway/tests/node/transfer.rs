@@ -142,6 +142,44 @@ async fn an_import_into_a_space_with_turns_of_its_own_keeps_the_order_of_both() 
 }
 
 #[tokio::test]
+async fn a_space_that_exists_keeps_its_settings_when_something_is_imported() {
+    let (here, there) = (Node::new().await, Node::new().await);
+    let kept_for = |days| SpaceSettings {
+        retention_days: days,
+        ..SpaceSettings::default()
+    };
+    for (node, days) in [(&here, Some(1)), (&there, None)] {
+        let put = node
+            .gateway
+            .put_space(&acme(), &space("ada"), kept_for(days));
+        put.await.unwrap();
+    }
+    here.told("ada", vec![named("1", "One")]).await;
+    let records = export(&here, "ada", &TurnFilter::default()).await;
+    assert_eq!(import(&there, "ada", records).await, (1, 0));
+    let records = export(&there, "ada", &TurnFilter::default()).await;
+    assert_eq!(records[0], Record::Space(space("ada"), kept_for(None)));
+}
+
+#[tokio::test]
+async fn settings_that_no_space_may_have_are_refused_in_an_import_too() {
+    let node = Node::new().await;
+    let settings = SpaceSettings {
+        retention_days: Some(0),
+        ..SpaceSettings::default()
+    };
+    let records: Answers<Record> = Box::pin(futures::stream::iter([Ok(Record::Space(
+        space("ada"),
+        settings,
+    ))]));
+    let fault = node.gateway.import(&acme(), &space("ada"), records).await;
+    assert_eq!(
+        fault.unwrap_err().fields[0].field,
+        "settings.retention_days"
+    );
+}
+
+#[tokio::test]
 async fn an_import_that_breaks_off_is_sent_again_and_completed() {
     let (here, there) = (Node::new().await, Node::new().await);
     eventful(&here).await;
