@@ -42,7 +42,7 @@ impl Gateway {
                     let Some(after) = at else { return Ok(None) };
                     let page = gateway
                         .ledger
-                        .list(&scope, &filter, CHUNK as u32, after.as_ref())
+                        .list_accepted(&scope, &filter, CHUNK as u32, after.as_ref())
                         .await?;
                     let records = page
                         .items

@@ -94,6 +94,30 @@ async fn a_space_goes_to_another_node_and_comes_back_equal() {
 }
 
 #[tokio::test]
+async fn a_turn_that_replaces_one_of_a_later_session_travels_with_it() {
+    let (here, there) = (Node::new().await, Node::new().await);
+    let on = |day: &str, name: &str| NewTurn {
+        session: session(day),
+        ..named(name, name)
+    };
+    here.told("ada", vec![on("monday", "We meet")]).await;
+    here.clock.set(1);
+    let old = here.told("ada", vec![on("tuesday", "At five")]).await;
+    let edit = NewTurn {
+        replaces: Some(old.turns[0].id),
+        ..on("monday", "At six")
+    };
+    here.told("ada", vec![edit]).await;
+    let records = export(&here, "ada", &TurnFilter::default()).await;
+    assert_eq!(import(&there, "ada", records.clone()).await, (3, 0));
+    assert_eq!(export(&there, "ada", &TurnFilter::default()).await, records);
+    let versions = there
+        .gateway
+        .history(&acme(), &space("ada"), old.turns[0].id);
+    assert_eq!(versions.await.unwrap().len(), 2);
+}
+
+#[tokio::test]
 async fn gaps_of_what_was_forgotten_travel_too() {
     let (here, there) = (Node::new().await, Node::new().await);
     let ids = eventful(&here).await;
