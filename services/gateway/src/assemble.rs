@@ -128,6 +128,7 @@ fn candidates<'a>(
                 position: hit.turn.position.into(),
                 speaker: hit.turn.accepted.speaker.as_str(),
                 event_time: hit.turn.accepted.event_time,
+                recorded_at: hit.turn.accepted.recorded_at,
                 text,
                 score: hit.score,
                 sentence_scores: scores.get(index).and_then(Option::as_deref),

@@ -140,6 +140,24 @@ async fn what_two_spaces_hold_comes_in_the_order_of_time_with_dates_of_the_first
 }
 
 #[tokio::test]
+async fn sessions_without_dates_come_in_the_order_in_which_they_were_told() {
+    let node = Node::new().await;
+    let on = |day: &str, text: &str| NewTurn {
+        session: session(day),
+        ..said(text)
+    };
+    node.told("ada", vec![on("first", "We talked about a kettle")])
+        .await;
+    node.clock.set(60);
+    node.told("ada", vec![on("second", "kettle")]).await;
+    let request = assemble("ada", "kettle", 500);
+    let found = node.gateway.assemble(&acme(), request).await.unwrap();
+    assert!(found.items[0].score < found.items[1].score);
+    let text = found.block;
+    assert!(text.contains("talked about a kettle\n\nAda: kettle"), "{text}");
+}
+
+#[tokio::test]
 async fn nothing_found_is_an_empty_block_and_an_unknown_tokenizer_a_named_field() {
     let node = Node::new().await;
     node.told("ada", vec![said("Hello")]).await;
