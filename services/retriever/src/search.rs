@@ -23,7 +23,7 @@ impl Retriever for LocalRetriever {
             .iter()
             .map(|target| &target.scope)
             .collect::<Vec<_>>();
-        let about = topic(&query.text, language(&targets)).into_owned();
+        let about = topic(&query.text, language(query, &targets)).into_owned();
         let (readings, vectors) = tokio::join!(
             self.indexes.current(&scopes),
             self.embedder.embed_query(about)
@@ -132,9 +132,8 @@ impl LocalRetriever {
             .iter()
             .map(|target| target.labelled.clone())
             .collect::<Vec<_>>();
-        let first = targets.first().map(|target| &target.space);
-        let analyzer = Analyzer::new(language(targets));
-        let zone = first.map_or_else(TimeZone::default, |space| space.settings.time_zone);
+        let analyzer = Analyzer::new(language(&query, targets));
+        let zone = first_space(&query, targets).map_or_else(TimeZone::default, |space| space.settings.time_zone);
         off_the_async_threads(move || {
             let eligible = readings
                 .iter()
@@ -196,10 +195,15 @@ impl LocalRetriever {
     }
 }
 
-/// The language that the query is read in: that of the first space.
-fn language(targets: &[Target]) -> Language {
-    let space = targets.first().map(|target| &target.space);
-    Language::tagged(space.and_then(Space::language))
+/// The space that the query names first: its language and zone are those that the query is read in.
+fn first_space<'a>(query: &Query, targets: &'a [Target]) -> Option<&'a Space> {
+    let first = query.spaces.first()?;
+    let mut spaces = targets.iter().map(|target| &target.space);
+    spaces.find(|space| space.id == *first)
+}
+
+fn language(query: &Query, targets: &[Target]) -> Language {
+    Language::tagged(first_space(query, targets).and_then(Space::language))
 }
 
 type Tokens = Vec<Vec<Option<Arc<memfleet_domain::embedding::TokenVectors>>>>;
