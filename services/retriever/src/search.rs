@@ -133,7 +133,8 @@ impl LocalRetriever {
             .map(|target| target.labelled.clone())
             .collect::<Vec<_>>();
         let analyzer = Analyzer::new(language(&query, targets));
-        let zone = first_space(&query, targets).map_or_else(TimeZone::default, |space| space.settings.time_zone);
+        let zone = first_space(&query, targets)
+            .map_or_else(TimeZone::default, |space| space.settings.time_zone);
         off_the_async_threads(move || {
             let eligible = readings
                 .iter()
