@@ -46,6 +46,7 @@ fn bench(criterion: &mut Criterion) {
                     "Melanie"
                 },
                 event_time: Some(DateTime::UNIX_EPOCH + TimeDelta::days(index as i64 % 20)),
+                recorded_at: DateTime::UNIX_EPOCH,
                 text,
                 score: -(index as f32),
                 sentence_scores: Some(scores),

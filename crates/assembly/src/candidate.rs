@@ -12,8 +12,10 @@ pub struct Candidate<'a> {
     pub position: u64,
     /// Who said it; rendered before the text.
     pub speaker: &'a str,
-    /// When it was said (τ), if known.
+    /// When it was said (τ), if known: the date that it stands under.
     pub event_time: Option<DateTime<Utc>>,
+    /// When it was recorded: what it is ordered by where nothing else is known.
+    pub recorded_at: DateTime<Utc>,
     /// What was said, verbatim.
     pub text: &'a str,
     /// Relevance, higher is better, on any scale. Not a finite number: the candidate is left out.
@@ -27,8 +29,13 @@ impl Candidate<'_> {
     /// Rank order: score, then the newer, then session and position; independent of the order of the input.
     pub(crate) fn by_rank(&self, other: &Self) -> Ordering {
         let score = other.score.total_cmp(&self.score);
-        let newer = other.event_time.cmp(&self.event_time);
+        let newer = other.effective_time().cmp(&self.effective_time());
         score.then(newer).then_with(|| self.by_place(other))
+    }
+
+    /// When it was said, else when it was recorded.
+    pub(crate) fn effective_time(&self) -> DateTime<Utc> {
+        self.event_time.unwrap_or(self.recorded_at)
     }
 
     /// Conversation order inside a session.

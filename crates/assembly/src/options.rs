@@ -52,7 +52,7 @@ impl<'a> Options<'a> {
 /// The order of sessions in the block. Inside a session it is always the order of the conversation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Order {
-    /// The oldest first, those without a time before all.
+    /// The oldest first, by event time, else recorded time.
     #[default]
     Chronological,
     /// By the best score of the session, ascending: the best stands last, next to the question.

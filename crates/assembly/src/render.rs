@@ -122,7 +122,7 @@ pub(crate) fn block<'c, L: AsRef<Line<'c>>>(lines: &mut [L], options: &Options<'
 fn sort<'c, L: AsRef<Line<'c>>>(lines: &mut [L], order: Order) {
     let mut firsts: HashMap<u64, &'c Candidate<'c>> = HashMap::new();
     let before = |left: &Candidate<'_>, right: &Candidate<'_>| match order {
-        Order::Chronological => left.event_time.cmp(&right.event_time),
+        Order::Chronological => left.effective_time().cmp(&right.effective_time()),
         Order::BestLast => right.score.total_cmp(&left.score),
     };
     for line in lines.iter().map(AsRef::as_ref) {

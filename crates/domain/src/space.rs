@@ -9,7 +9,8 @@ use crate::time::Timestamp;
 /// What the owner of a space sets.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct SpaceSettings {
-    /// ISO 639-1 code that turns and queries are stemmed by; absent: the language of its first turns.
+    /// Code of the language that turns and queries are stemmed by (ISO 639-1, or `und` for one without rules of its own);
+    /// absent: the language of its first turns.
     pub language: Option<String>,
     /// Zone in which dates are read and rendered. Default UTC.
     pub time_zone: TimeZone,

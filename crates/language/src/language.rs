@@ -96,6 +96,12 @@ impl Language {
         }
     }
 
+    /// The language with exactly this code.
+    pub fn of_code(code: &str) -> Option<Self> {
+        let mut all = Self::ALL.into_iter();
+        all.find(|language| language.code() == code)
+    }
+
     /// The language of a BCP 47 tag (`de`, `pt-BR`); a well-formed tag of a language without rules is [`Language::Other`].
     /// `None` when the tag is not well-formed: its first part must be two or three ASCII letters.
     pub fn from_tag(tag: &str) -> Option<Self> {
@@ -108,10 +114,7 @@ impl Language {
             "nb" | "nn" => "no".to_owned(),
             other => other.to_owned(),
         };
-        let known = Self::ALL
-            .into_iter()
-            .find(|language| language.code() == code);
-        Some(known.unwrap_or(Self::Other))
+        Some(Self::of_code(&code).unwrap_or(Self::Other))
     }
 
     /// The language that a tag names, English where it names none.
@@ -205,6 +208,10 @@ mod tests {
     fn codes_and_languages_are_one_to_one() {
         for language in Language::ALL {
             assert_eq!(Language::from_tag(language.code()), Some(language));
+            assert_eq!(Language::of_code(language.code()), Some(language));
+        }
+        for unknown in ["", "zz", "EN", "pt-BR"] {
+            assert_eq!(Language::of_code(unknown), None, "{unknown}");
         }
     }
 

@@ -10,7 +10,7 @@ use crate::retriever::Query;
 /// Memory for one prompt.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AssembleRequest {
-    /// What to find memory for, and where; its `k` bounds the candidates.
+    /// What to find memory for, and where; its `k` bounds the candidates, and their `neighbours` are candidates of less worth.
     pub query: Query,
     /// Upper bound of the block, counted with `tokenizer`.
     pub budget_tokens: u32,
@@ -33,7 +33,7 @@ pub struct AssembledItem {
     pub space: SpaceId,
     /// The turn.
     pub turn: TurnId,
-    /// Its score in the search.
+    /// Its score in the search; lower than that of its hit for a neighbour.
     pub score: f32,
     /// Its tokens in the block, without headings.
     pub tokens: u32,

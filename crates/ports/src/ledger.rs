@@ -117,6 +117,15 @@ pub trait Ledger: Send + Sync {
         after: Option<&PageToken>,
     ) -> Result<Page<Turn>>;
 
+    /// The same turns in the order in which they were accepted, across sessions: what replaces a turn comes after it.
+    async fn list_accepted(
+        &self,
+        scope: &Scope,
+        filter: &TurnFilter,
+        limit: u32,
+        after: Option<&PageToken>,
+    ) -> Result<Page<Turn>>;
+
     /// Every version of a turn, oldest first: the turns it replaced and those that replaced it.
     async fn history(&self, scope: &Scope, turn: TurnId) -> Result<Vec<Turn>>;
 

@@ -143,7 +143,8 @@ pub trait Memory: Send + Sync {
         filter: &TurnFilter,
     ) -> Result<Answers<Record>, Fault>;
 
-    /// Records of an export into `space`; turns keep their ids and recorded times.
+    /// Records of an export into `space`; turns keep their ids and recorded times. The settings are those of the records only
+    /// where the space does not exist yet.
     async fn import(
         &self,
         context: &Context,

@@ -60,8 +60,8 @@ pub struct Depth {
 /// The durable way from the gateway to the constructor.
 #[async_trait]
 pub trait IngestQueue: Send + Sync {
-    /// Durable when it returns. A batch that is waiting already is not added again; the same id with another payload is a
-    /// [`crate::store::StoreError::Conflict`].
+    /// Durable when it returns. A batch that is waiting already is not added again; the same id with another payload, waiting or
+    /// a dead letter, is a [`crate::store::StoreError::Conflict`].
     async fn publish(&self, batch: &Batch, now: Timestamp) -> Result<Published>;
 
     /// The oldest batches that nobody holds, up to about `turns` turns and at least one batch; empty when there is none.
@@ -96,7 +96,7 @@ pub trait IngestQueue: Send + Sync {
     ) -> Result<Page<DeadLetter>>;
 
     /// Puts dead letters back into the queue at their old positions, with fresh attempts, all of the space when
-    /// `acceptances` is empty; the answer is how many batches.
+    /// `acceptances` is empty; the answer is how many batches. One whose batch waits again by then stays a letter.
     async fn replay(&self, scope: &Scope, acceptances: &[u64]) -> Result<u64>;
 
     /// How full the queue is.

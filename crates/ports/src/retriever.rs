@@ -14,7 +14,7 @@ use crate::filter::TurnFilter;
 pub struct Query {
     /// The words to find memory for. Not empty.
     pub text: String,
-    /// The spaces to search as one; at least one.
+    /// The spaces to search as one; at least one. Language and time zone of the first are those of the query.
     pub spaces: Vec<SpaceId>,
     /// Which turns may be found.
     pub filter: TurnFilter,

@@ -44,5 +44,7 @@ pub const TOKENIZER: usize = 64;
 pub const COUNTED_TEXTS: usize = 1_000;
 /// One text of a `CountTokens`.
 pub const COUNTED_TEXT: usize = 1_048_576;
+/// `SpaceSettings.language`.
+pub const LANGUAGE: usize = 16;
 /// `SpaceSettings.retention_days`.
 pub const RETENTION_DAYS: u32 = 36_525;

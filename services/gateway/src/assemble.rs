@@ -7,10 +7,11 @@ use memfleet_domain::space::Locale;
 use memfleet_language::{Analyzer, Language};
 use memfleet_ports::assembly::{AssembleRequest, Assembled, AssembledItem, Assembly};
 use memfleet_ports::context::Context;
-use memfleet_ports::retriever::{Found, Hit};
+use memfleet_ports::retriever::Found;
 use uuid::Uuid;
 
 use crate::Gateway;
+use crate::candidates::{Eligible, eligible};
 use crate::excerpts::sentence_scores;
 
 #[async_trait]
@@ -80,19 +81,19 @@ fn render(
     tokenizer: &Tokenizer,
     locale: &Locale,
 ) -> Assembled {
-    let texts = found
-        .hits
+    let turns = eligible(&found.hits);
+    let texts = turns
         .iter()
-        .map(|hit| hit.turn.accepted.content.searchable_text())
+        .map(|found| found.turn.accepted.content.searchable_text())
         .collect::<Vec<_>>();
     let scores = if request.excerpts {
         let language = Language::tagged(locale.language.as_deref());
         let analyzer = Analyzer::new(language);
-        sentence_scores(&analyzer, &request.query.text, &found.hits, &texts)
+        sentence_scores(&analyzer, &request.query.text, &turns, &texts)
     } else {
         Vec::new()
     };
-    let candidates = candidates(&found.hits, &texts, &scores);
+    let candidates = candidates(&turns, &texts, &scores);
     let nonce = Uuid::now_v7().simple().to_string();
     // The random half of the id, shortened: every token of the wrapper is paid for.
     let nonce = Nonce::new(&nonce[nonce.len() - 8..]);
@@ -104,41 +105,42 @@ fn render(
         nonce,
         ..Options::new(request.budget_tokens as usize, tokenizer)
     };
-    answer(memfleet_assembly::assemble(&candidates, &options), found)
+    let block = memfleet_assembly::assemble(&candidates, &options);
+    answer(block, &turns, found.degraded.clone())
 }
 
 fn candidates<'a>(
-    hits: &'a [Hit],
+    turns: &'a [Eligible<'a>],
     texts: &'a [String],
     scores: &'a [Option<Vec<f32>>],
 ) -> Vec<Candidate<'a>> {
     let mut sessions = std::collections::HashMap::new();
-    let pairs = hits.iter().zip(texts).enumerate();
+    let pairs = turns.iter().zip(texts).enumerate();
     pairs
-        .map(|(index, (hit, text))| {
+        .map(|(index, (found, text))| {
             let next = sessions.len() as u64;
+            let turn = &found.turn.accepted;
             Candidate {
-                session: *sessions
-                    .entry((&hit.space, &hit.turn.accepted.session))
-                    .or_insert(next),
-                position: hit.turn.position.into(),
-                speaker: hit.turn.accepted.speaker.as_str(),
-                event_time: hit.turn.accepted.event_time,
+                session: *sessions.entry((found.space, &turn.session)).or_insert(next),
+                position: found.turn.position.into(),
+                speaker: turn.speaker.as_str(),
+                event_time: turn.event_time,
+                recorded_at: turn.recorded_at,
                 text,
-                score: hit.score,
+                score: found.score,
                 sentence_scores: scores.get(index).and_then(Option::as_deref),
             }
         })
         .collect()
 }
 
-fn answer(block: Block, found: &Found) -> Assembled {
+fn answer(block: Block, turns: &[Eligible<'_>], degraded: Vec<String>) -> Assembled {
     let items = block.items.iter().map(|item| {
-        let hit = &found.hits[item.candidate];
+        let found = &turns[item.candidate];
         AssembledItem {
-            space: hit.space.clone(),
-            turn: hit.turn.accepted.id,
-            score: hit.score,
+            space: found.space.clone(),
+            turn: found.turn.accepted.id,
+            score: found.score,
             tokens: item.tokens as u32,
             excerpt: matches!(item.extent, Extent::Excerpt(_)),
         }
@@ -147,7 +149,7 @@ fn answer(block: Block, found: &Found) -> Assembled {
         items: items.collect(),
         tokens: block.tokens as u32,
         left_out: block.left_out.len() as u32,
-        degraded: found.degraded.clone(),
+        degraded,
         block: block.text,
     }
 }

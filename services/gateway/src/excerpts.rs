@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use memfleet_assembly::SentenceScorer;
 use memfleet_language::{Analyzer, sentences};
-use memfleet_ports::retriever::Hit;
+
+use crate::candidates::Eligible;
 
 /// What a sentence gains inside the turn's best passage, as a share of the turn's best sentence.
 const BEST_PASSAGE: f32 = 0.5;
@@ -15,17 +16,17 @@ const SHORT: usize = 120;
 pub fn sentence_scores(
     analyzer: &Analyzer,
     query: &str,
-    hits: &[Hit],
+    turns: &[Eligible<'_>],
     texts: &[String],
 ) -> Vec<Option<Vec<f32>>> {
     let scorer = SentenceScorer::new(analyzer, query, texts.iter().map(String::as_str));
-    let score = |(hit, text): (&Hit, &String)| {
+    let score = |(turn, text): (&Eligible<'_>, &String)| {
         (text.len() > SHORT).then(|| {
             let sentences = sentences(text);
-            with_passage(scorer.score(text, &sentences), &sentences, hit.passage)
+            with_passage(scorer.score(text, &sentences), &sentences, turn.passage)
         })
     };
-    hits.iter().zip(texts).map(score).collect()
+    turns.iter().zip(texts).map(score).collect()
 }
 
 fn with_passage(mut scores: Vec<f32>, sentences: &[Range<usize>], passage: (u32, u32)) -> Vec<f32> {

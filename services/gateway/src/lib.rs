@@ -5,6 +5,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod assemble;
+mod candidates;
 mod excerpts;
 mod maintain;
 mod memory;

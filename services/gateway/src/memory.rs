@@ -172,11 +172,12 @@ impl Gateway {
 
 fn check_settings(settings: &SpaceSettings) -> Result<(), Fault> {
     if let Some(language) = &settings.language
-        && Language::from_tag(language).is_none()
+        && Language::of_code(language).is_none()
     {
+        let codes = Language::ALL.map(Language::code).join(", ");
         return Err(Fault::invalid(
             "settings.language",
-            format!("`{language}` is not a language tag such as `en` or `pt-BR`"),
+            format!("must be one of {codes}; `und` stands for every other language"),
         ));
     }
     if settings.retention_days == Some(0) {

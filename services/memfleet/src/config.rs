@@ -56,6 +56,21 @@ impl Store {
         let path = path.strip_prefix("//").unwrap_or(path);
         (!path.is_empty()).then(|| PathBuf::from(path))
     }
+
+    /// What is wrong with the address. SQLite would take some more forms, but not as what they say.
+    fn problem(&self) -> Option<&'static str> {
+        let Some(path) = self.path() else {
+            return Some("must be `sqlite:` and a path, for example `sqlite:memfleet.db`");
+        };
+        let path = path.to_string_lossy();
+        if path == ":memory:" {
+            return Some(
+                "cannot be `:memory:`, a node keeps memory in a file: give its path, for example `sqlite:memfleet.db`",
+            );
+        }
+        path.contains('?')
+            .then_some("takes no parameters: leave out `?` and what follows it")
+    }
 }
 
 /// Who may call.
@@ -181,8 +196,8 @@ impl Validate for NodeConfig {
         let rules = [
             (
                 "store.url",
-                self.store.path().is_none(),
-                "must be `sqlite:` and a path, for example `sqlite:memfleet.db`",
+                self.store.problem().is_some(),
+                self.store.problem().unwrap_or_default(),
             ),
             ("model.queue", self.model.queue == 0, "must be at least 1"),
             (
@@ -283,6 +298,23 @@ mod tests {
             .load::<NodeConfig>()
             .unwrap();
         assert_eq!(loaded.config.server.address.port(), 9460);
+    }
+
+    #[test]
+    fn an_address_without_a_file_or_with_parameters_is_refused_with_the_fix() {
+        for (url, fix) in [
+            ("sqlite:", "`sqlite:` and a path"),
+            ("sqlite::memory:", "give its path"),
+            ("sqlite://:memory:", "give its path"),
+            ("sqlite:memory.db?mode=ro", "leave out `?`"),
+            ("sqlite:?mode=memory", "leave out `?`"),
+        ] {
+            let mut config = NodeConfig::default();
+            config.store.url = url.to_owned();
+            let problems = config.problems();
+            assert_eq!(problems[0].key, "store.url", "{url}");
+            assert!(problems[0].message.contains(fix), "{url}: {problems:?}");
+        }
     }
 
     #[test]

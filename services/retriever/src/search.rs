@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use memfleet_domain::embedding::QueryVectors;
-use memfleet_domain::space::{Locale, TimeZone};
+use memfleet_domain::space::Locale;
 use memfleet_domain::{Fault, Scope};
 use memfleet_language::{Analyzer, Language, topic};
 use memfleet_ports::context::Context;
@@ -23,7 +23,8 @@ impl Retriever for LocalRetriever {
             .iter()
             .map(|target| &target.scope)
             .collect::<Vec<_>>();
-        let about = topic(&query.text, language(&targets)).into_owned();
+        let language = Language::tagged(locale(query, &targets).language.as_deref());
+        let about = topic(&query.text, language).into_owned();
         let (readings, vectors) = tokio::join!(
             self.indexes.current(&scopes),
             self.embedder.embed_query(about)
@@ -132,10 +133,8 @@ impl LocalRetriever {
             .iter()
             .map(|target| target.labelled.clone())
             .collect::<Vec<_>>();
-        let analyzer = Analyzer::new(language(targets));
-        let zone = targets
-            .first()
-            .map_or_else(TimeZone::default, |target| target.locale.time_zone);
+        let locale = locale(&query, targets);
+        let analyzer = Analyzer::new(Language::tagged(locale.language.as_deref()));
         off_the_async_threads(move || {
             let eligible = readings
                 .iter()
@@ -143,7 +142,14 @@ impl LocalRetriever {
                 .map(|(reading, labelled)| reading.index.eligible(&query.filter, labelled.as_ref()))
                 .collect::<Vec<_>>();
             let spaces = Stage::searched(&readings, &eligible);
-            let plan = Plan::new(&query.text, vectors, &spaces, &analyzer, query.now, zone.0);
+            let plan = Plan::new(
+                &query.text,
+                vectors,
+                &spaces,
+                &analyzer,
+                query.now,
+                locale.time_zone.0,
+            );
             let candidates = candidates(&spaces, &plan, &weights);
             drop(spaces);
             Stage {
@@ -197,10 +203,13 @@ impl LocalRetriever {
     }
 }
 
-/// The language that the query is read in: that of the first space.
-fn language(targets: &[Target]) -> Language {
-    let first = targets.first();
-    Language::tagged(first.and_then(|target| target.locale.language.as_deref()))
+/// That of the space that the query names first: its language and zone are those that the query is read in.
+fn locale(query: &Query, targets: &[Target]) -> Locale {
+    let first = query.spaces.first();
+    let target = targets
+        .iter()
+        .find(|target| first == Some(&target.scope.space));
+    target.map_or_else(Locale::default, |target| target.locale.clone())
 }
 
 type Tokens = Vec<Vec<Option<Arc<memfleet_domain::embedding::TokenVectors>>>>;

@@ -8,6 +8,7 @@ use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions, Connection};
 
 use crate::failure::Outcome;
+use crate::private;
 use crate::store::SqliteStore;
 
 /// Why there is no backup.
@@ -52,6 +53,10 @@ pub async fn backup(from: &Path, to: &Path) -> Result<(), BackupError> {
 }
 
 async fn copy(from: &Path, partial: &Path, to: &Path) -> Result<(), BackupError> {
+    private::make(partial).map_err(|cause| BackupError::Place {
+        path: partial.to_owned(),
+        cause,
+    })?;
     vacuum_into(from, partial).await.map_err(StoreError::from)?;
     let (partial, to) = (partial.to_owned(), to.to_owned());
     let placed = tokio::task::spawn_blocking(move || place(&partial, &to)).await;

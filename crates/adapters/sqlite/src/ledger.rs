@@ -48,6 +48,17 @@ impl Ledger for SqliteStore {
         Ok(listing::list(&mut *self.read().await?, scope, filter, limit, after).await?)
     }
 
+    async fn list_accepted(
+        &self,
+        scope: &Scope,
+        filter: &TurnFilter,
+        limit: u32,
+        after: Option<&PageToken>,
+    ) -> Result<Page<Turn>> {
+        let mut read = self.read().await?;
+        Ok(listing::list_accepted(&mut read, scope, filter, limit, after).await?)
+    }
+
     async fn history(&self, scope: &Scope, turn: TurnId) -> Result<Vec<Turn>> {
         Ok(listing::history(&mut *self.read().await?, scope, turn).await?)
     }

@@ -13,6 +13,7 @@ mod filter;
 mod ledger;
 mod lock;
 mod passages;
+mod private;
 mod queue;
 mod rows;
 mod schema;

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use memfleet_ports::store::StoreError;
 
+use crate::private;
+
 /// Held as long as the store is open; the operating system releases it when the process dies.
 #[derive(Debug)]
 pub struct Lock {
@@ -17,12 +19,7 @@ impl Lock {
         let path = path_of(database);
         let refused =
             |cause: std::io::Error| StoreError::Unavailable(format!("{}: {cause}", path.display()));
-        let file = File::options()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .open(&path)
-            .map_err(refused)?;
+        let file = private::options().open(&path).map_err(refused)?;
         match file.try_lock() {
             Ok(()) => Ok(Self { _file: file }),
             Err(TryLockError::WouldBlock) => Err(StoreError::Unavailable(format!(

@@ -7,13 +7,19 @@ use sqlx::{SqlSafeStr, SqliteConnection};
 use crate::failure::{Failure, Outcome};
 
 /// Every migration in order: version, name, statements.
-const MIGRATIONS: [(i64, &str, &str); 2] = [
+const MIGRATIONS: [(i64, &str, &str); 4] = [
     (1, "first", include_str!("../migrations/0001_first.sql")),
     (
         2,
         "language",
         include_str!("../migrations/0002_language.sql"),
     ),
+    (
+        3,
+        "acceptance",
+        include_str!("../migrations/0003_acceptance.sql"),
+    ),
+    (4, "letters", include_str!("../migrations/0004_letters.sql")),
 ];
 
 /// Brings the database to the newest schema, or refuses one that is newer still.

@@ -17,7 +17,7 @@ use tokio::sync::{Mutex, Notify, OwnedMutexGuard};
 use crate::failure::{Failure, Outcome};
 use crate::lock::Lock;
 use crate::queue::publish::Publisher;
-use crate::{schema, scrub};
+use crate::{private, schema, scrub};
 
 /// How much the store may take.
 #[derive(Debug, Clone)]
@@ -75,6 +75,8 @@ impl SqliteStore {
     pub async fn open(path: impl AsRef<Path>, options: Options) -> Result<Self> {
         let path = path.as_ref().to_owned();
         let lock = Lock::take(&path)?;
+        private::make(&path)
+            .map_err(|cause| named(StoreError::Unavailable(cause.to_string()), &path))?;
         let opened = Self::connect(path.clone(), options, lock).await;
         opened.map_err(|Failure(error)| named(error, &path))
     }

@@ -354,3 +354,22 @@ async fn a_backup_taken_while_writing_holds_whole_batches_and_opens_like_any_dat
         .expect("changes");
     assert_eq!(changes.changes.len(), count + 10);
 }
+
+#[cfg(unix)]
+#[tokio::test]
+async fn only_the_owner_may_read_the_files() {
+    use std::os::unix::fs::PermissionsExt;
+    let (directory, path) = place();
+    let store = open(&path).await;
+    store.commit(told("k", 10, 1)).await.expect("commit");
+    let copy = directory.path().join("copy.db");
+    store.backup(&copy).await.expect("backup");
+    let entries = std::fs::read_dir(directory.path()).expect("a directory");
+    let mut names = Vec::new();
+    for entry in entries.flatten() {
+        let mode = entry.metadata().expect("metadata").permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{}", entry.path().display());
+        names.push(entry.file_name().to_string_lossy().into_owned());
+    }
+    assert!(names.contains(&"memfleet.db-wal".to_owned()), "{names:?}");
+}

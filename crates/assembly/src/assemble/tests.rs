@@ -19,6 +19,7 @@ fn turn<'a>(place: (u64, u64), speaker: &'a str, text: &'a str, score: f32) -> C
         position,
         speaker,
         event_time,
+        recorded_at: day(31),
         text,
         score,
         sentence_scores: None,
@@ -263,6 +264,7 @@ fn candidates<'a>(spoken: &'a [Spoken], scores: &'a [Vec<f32>]) -> Vec<Candidate
         event_time: spoken
             .time
             .and_then(|seconds| DateTime::from_timestamp(seconds, 0)),
+        recorded_at: day(31),
         text: &spoken.text,
         score: spoken.score,
         sentence_scores: (spoken.position % 3 > 0).then_some(scores.as_slice()),

@@ -48,6 +48,7 @@ macro_rules! ledger_conformance {
                 each_filter_narrows_the_listing,
                 a_listing_as_of_the_past_shows_what_was_known_and_had_happened,
                 a_listing_is_ordered_by_session_start_then_position,
+                the_order_of_acceptance_runs_across_sessions,
                 pages_bring_every_turn_once_while_writes_go_on,
                 a_foreign_page_token_is_refused,
                 turns_without_vectors_are_found_and_completed,

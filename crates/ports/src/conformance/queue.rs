@@ -33,6 +33,8 @@ macro_rules! queue_conformance {
                 dead_letters_leave_the_queue_and_are_listed,
                 a_second_letter_of_a_delivery_loses_nothing_of_the_first,
                 dead_letters_are_replayed_at_their_old_place,
+                a_letter_whose_batch_waits_again_stays_until_it_can_be_replayed,
+                a_batch_that_is_a_letter_with_another_payload_is_a_conflict,
                 a_replay_names_its_letters_or_means_all_of_the_space,
                 a_batch_that_waits_is_found,
                 the_span_of_a_space_covers_what_waits_and_what_is_held,

@@ -24,16 +24,8 @@ impl Checked for proto::SpaceSettings {
     type Value = SpaceSettings;
 
     fn check(self, fields: &mut Fields) -> Option<SpaceSettings> {
-        let is_code =
-            self.language.len() == 2 && self.language.bytes().all(|byte| byte.is_ascii_lowercase());
-        let language = match self.language {
-            language if language.is_empty() => Some(None),
-            language if is_code => Some(Some(language)),
-            _ => fields.refuse(
-                "language",
-                "must be an ISO 639-1 code of two lower-case letters such as `en`",
-            ),
-        };
+        // Which codes there are is the gateway's to say.
+        let language = fields.text("language", self.language, limits::LANGUAGE);
         let time_zone = match self.time_zone.as_str() {
             "" => Some(TimeZone::default()),
             name => name.parse().map_or_else(
@@ -53,7 +45,7 @@ impl Checked for proto::SpaceSettings {
             1..=limits::RETENTION_DAYS,
         );
         Some(SpaceSettings {
-            language: language?,
+            language: language.map(|code| (!code.is_empty()).then_some(code))?,
             time_zone: time_zone?,
             retention_days: days.map(|days| (days > 0).then_some(days))?,
         })

@@ -3,6 +3,7 @@
 use futures::{StreamExt, TryStreamExt};
 use memfleet_domain::ids::{BatchId, SpaceId};
 use memfleet_domain::ingestion::Batch;
+use memfleet_domain::space::SpaceSettings;
 use memfleet_domain::turn::AcceptedTurn;
 use memfleet_domain::{Fault, FaultKind, Scope};
 use memfleet_ports::context::Context;
@@ -10,6 +11,7 @@ use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::ledger::PageToken;
 use memfleet_ports::memory::{Answers, Imported, Record};
 
+use super::check_settings;
 use crate::Gateway;
 
 /// Turns read or accepted at a time.
@@ -40,7 +42,7 @@ impl Gateway {
                     let Some(after) = at else { return Ok(None) };
                     let page = gateway
                         .ledger
-                        .list(&scope, &filter, CHUNK as u32, after.as_ref())
+                        .list_accepted(&scope, &filter, CHUNK as u32, after.as_ref())
                         .await?;
                     let records = page
                         .items
@@ -64,9 +66,7 @@ impl Gateway {
         let mut chunk = Vec::with_capacity(CHUNK);
         while let Some(record) = records.try_next().await? {
             match record {
-                Record::Space(_, settings) => {
-                    self.spaces.put(&scope, &settings, self.clock.now()).await?;
-                }
+                Record::Space(_, settings) => self.settle_space(&scope, &settings).await?,
                 Record::Turn(turn) => chunk.push(AcceptedTurn {
                     place: Some(turn.position),
                     ..turn.accepted
@@ -79,6 +79,16 @@ impl Gateway {
         }
         self.import_chunk(&scope, chunk, &mut imported).await?;
         Ok(imported)
+    }
+
+    /// Creates the space with the settings of the file. One that is there keeps its own: a retention that comes with a
+    /// file would remove turns that its owner means to keep.
+    async fn settle_space(&self, scope: &Scope, settings: &SpaceSettings) -> Result<(), Fault> {
+        check_settings(settings)?;
+        if self.spaces.get(scope).await?.is_none() {
+            self.spaces.put(scope, settings, self.clock.now()).await?;
+        }
+        Ok(())
     }
 
     /// Accepts a chunk; waits while the queue is full, since an import is in no hurry.

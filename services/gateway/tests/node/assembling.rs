@@ -140,6 +140,56 @@ async fn what_two_spaces_hold_comes_in_the_order_of_time_with_dates_of_the_first
 }
 
 #[tokio::test]
+async fn sessions_without_dates_come_in_the_order_in_which_they_were_told() {
+    let node = Node::new().await;
+    let on = |day: &str, text: &str| NewTurn {
+        session: session(day),
+        ..said(text)
+    };
+    node.told("ada", vec![on("first", "We talked about a kettle")])
+        .await;
+    node.clock.set(60);
+    node.told("ada", vec![on("second", "kettle")]).await;
+    let request = assemble("ada", "kettle", 500);
+    let found = node.gateway.assemble(&acme(), request).await.unwrap();
+    assert!(found.items[0].score < found.items[1].score);
+    let text = found.block;
+    assert!(
+        text.contains("talked about a kettle\n\nAda: kettle"),
+        "{text}"
+    );
+}
+
+#[tokio::test]
+async fn neighbours_enter_the_block_once_and_behind_what_was_found() {
+    let node = Node::new().await;
+    let texts = ["Hello", "My kettle broke", "On a Sunday", "Bye"];
+    node.told("ada", texts.map(said).to_vec()).await;
+    let asked = |neighbours, max_items| {
+        let mut request = assemble("ada", "kettle broke", 500);
+        request.query.k = 1;
+        request.query.neighbours = neighbours;
+        AssembleRequest {
+            max_items,
+            ..request
+        }
+    };
+    for (neighbours, max_items, expected) in [
+        (0, None, &texts[1..2]),
+        (1, None, &texts[..3]),
+        (2, None, &texts[..]),
+        (2, Some(1), &texts[1..2]),
+    ] {
+        let request = asked(neighbours, max_items);
+        let found = node.gateway.assemble(&acme(), request).await.unwrap();
+        let lines = found.block.lines();
+        let told = lines.filter_map(|line| line.strip_prefix("Ada: "));
+        assert_eq!(told.collect::<Vec<_>>(), expected);
+        assert_eq!(found.items.len(), expected.len());
+    }
+}
+
+#[tokio::test]
 async fn nothing_found_is_an_empty_block_and_an_unknown_tokenizer_a_named_field() {
     let node = Node::new().await;
     node.told("ada", vec![said("Hello")]).await;

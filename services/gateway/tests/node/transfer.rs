@@ -94,6 +94,30 @@ async fn a_space_goes_to_another_node_and_comes_back_equal() {
 }
 
 #[tokio::test]
+async fn a_turn_that_replaces_one_of_a_later_session_travels_with_it() {
+    let (here, there) = (Node::new().await, Node::new().await);
+    let on = |day: &str, name: &str| NewTurn {
+        session: session(day),
+        ..named(name, name)
+    };
+    here.told("ada", vec![on("monday", "We meet")]).await;
+    here.clock.set(1);
+    let old = here.told("ada", vec![on("tuesday", "At five")]).await;
+    let edit = NewTurn {
+        replaces: Some(old.turns[0].id),
+        ..on("monday", "At six")
+    };
+    here.told("ada", vec![edit]).await;
+    let records = export(&here, "ada", &TurnFilter::default()).await;
+    assert_eq!(import(&there, "ada", records.clone()).await, (3, 0));
+    assert_eq!(export(&there, "ada", &TurnFilter::default()).await, records);
+    let versions = there
+        .gateway
+        .history(&acme(), &space("ada"), old.turns[0].id);
+    assert_eq!(versions.await.unwrap().len(), 2);
+}
+
+#[tokio::test]
 async fn gaps_of_what_was_forgotten_travel_too() {
     let (here, there) = (Node::new().await, Node::new().await);
     let ids = eventful(&here).await;
@@ -139,6 +163,44 @@ async fn an_import_into_a_space_with_turns_of_its_own_keeps_the_order_of_both() 
         Record::Space(..) => None,
     });
     assert!(places.eq([("A", 0), ("B", 1), ("C", 2), ("One", 3), ("Two", 4)]));
+}
+
+#[tokio::test]
+async fn a_space_that_exists_keeps_its_settings_when_something_is_imported() {
+    let (here, there) = (Node::new().await, Node::new().await);
+    let kept_for = |days| SpaceSettings {
+        retention_days: days,
+        ..SpaceSettings::default()
+    };
+    for (node, days) in [(&here, Some(1)), (&there, None)] {
+        let put = node
+            .gateway
+            .put_space(&acme(), &space("ada"), kept_for(days));
+        put.await.unwrap();
+    }
+    here.told("ada", vec![named("1", "One")]).await;
+    let records = export(&here, "ada", &TurnFilter::default()).await;
+    assert_eq!(import(&there, "ada", records).await, (1, 0));
+    let records = export(&there, "ada", &TurnFilter::default()).await;
+    assert_eq!(records[0], Record::Space(space("ada"), kept_for(None)));
+}
+
+#[tokio::test]
+async fn settings_that_no_space_may_have_are_refused_in_an_import_too() {
+    let node = Node::new().await;
+    let settings = SpaceSettings {
+        retention_days: Some(0),
+        ..SpaceSettings::default()
+    };
+    let records: Answers<Record> = Box::pin(futures::stream::iter([Ok(Record::Space(
+        space("ada"),
+        settings,
+    ))]));
+    let fault = node.gateway.import(&acme(), &space("ada"), records).await;
+    assert_eq!(
+        fault.unwrap_err().fields[0].field,
+        "settings.retention_days"
+    );
 }
 
 #[tokio::test]

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use memfleet_domain::ids::SpaceId;
 use memfleet_domain::ingestion::TurnState;
+use memfleet_domain::space::SpaceSettings;
 use memfleet_domain::{Fault, FaultKind};
 use memfleet_gateway::Options;
 use memfleet_ports::filter::TurnFilter;
@@ -191,4 +192,27 @@ async fn a_dead_letter_is_listed_and_replayed_once_its_cause_is_gone() {
     assert_eq!(replayed.unwrap(), 1);
     node.settle().await;
     assert_eq!(texts(&node, "ada").await, ["The newer words"]);
+}
+
+#[tokio::test]
+async fn a_language_is_one_of_those_that_are_known_or_the_codes_are_named() {
+    let node = Node::new().await;
+    let set = async |code: &str| {
+        let settings = SpaceSettings {
+            language: Some(code.to_owned()),
+            ..SpaceSettings::default()
+        };
+        node.gateway
+            .put_space(&acme(), &space("ada"), settings)
+            .await
+    };
+    for known in ["en", "pt", "und"] {
+        set(known).await.unwrap();
+    }
+    for unknown in ["zz", "pt-BR", "EN", "english"] {
+        let fault = set(unknown).await.unwrap_err();
+        assert_eq!(fault.fields[0].field, "settings.language");
+        let description = &fault.fields[0].description;
+        assert!(description.contains("pt, ro, ru"), "{description}");
+    }
 }

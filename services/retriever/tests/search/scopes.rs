@@ -1,9 +1,11 @@
 //! Several spaces as one, and tenants who know nothing of each other.
 
 use memfleet_domain::FaultKind;
-use memfleet_ports::conformance::samples::{scope, turn_in};
+use memfleet_domain::space::SpaceSettings;
+use memfleet_ports::conformance::samples::{instant, scope, turn_in};
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::retriever::Query;
+use memfleet_ports::spaces::SpaceCatalog;
 
 use crate::memory::{Memory, acme, query};
 
@@ -33,6 +35,35 @@ async fn several_spaces_are_ranked_as_one() {
     for hit in &found.hits {
         assert!(hit.turn.accepted.content.text.contains("violin"), "{hit:?}");
     }
+}
+
+#[tokio::test]
+async fn a_query_is_read_in_the_language_of_the_space_that_it_names_first() {
+    let memory = Memory::new().await;
+    let german = SpaceSettings {
+        language: Some("de".to_owned()),
+        ..SpaceSettings::default()
+    };
+    let put = memory.store.put(&acme("ada"), &german, instant(0));
+    put.await.unwrap();
+    for (space, words) in [("team", "He runs"), ("team", "Tea"), ("ada", "Kaffee")] {
+        let turn = turn_in(&acme(space), "s1", words, words);
+        memory.tell(&acme(space), &[turn]).await;
+    }
+    // Only English takes `running` and `runs` for one word.
+    let by_words = async |spaces: &[&str]| {
+        let asked = Query {
+            explain: true,
+            ..query("running", spaces)
+        };
+        let found = memory.search(&asked).await.unwrap();
+        let hits = found.hits.into_iter();
+        let mut runs = hits.filter(|hit| hit.turn.accepted.content.text == "He runs");
+        let signals = runs.next().unwrap().signals.into_iter();
+        let values = signals.map(|signal| (signal.signal, signal.value));
+        values.collect::<std::collections::HashMap<_, _>>()["bm25"]
+    };
+    assert!(by_words(&["team", "ada"]).await > by_words(&["ada", "team"]).await);
 }
 
 #[tokio::test]

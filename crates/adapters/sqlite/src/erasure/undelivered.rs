@@ -128,11 +128,13 @@ pub async fn remove(connection: &mut SqliteConnection, undelivered: &Undelivered
                 .execute(&mut *connection)
                 .await?;
         } else {
-            sqlx::query("UPDATE dead_letters SET payload = ? WHERE acceptance = ?")
-                .bind(to_json(&parted.rest))
-                .bind(parted.acceptance)
-                .execute(&mut *connection)
-                .await?;
+            sqlx::query(
+                "UPDATE dead_letters SET payload = ?, payload_hash = NULL WHERE acceptance = ?",
+            )
+            .bind(to_json(&parted.rest))
+            .bind(parted.acceptance)
+            .execute(&mut *connection)
+            .await?;
         }
     }
     Ok(())

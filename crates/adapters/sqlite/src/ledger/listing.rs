@@ -123,7 +123,49 @@ pub async fn list(
         query.push_bind((wanted - rows.len()) as i64);
         rows.extend(query.build().fetch_all(connection).await?);
     }
-    page(&rows, limit as usize)
+    page(&rows, limit as usize, |row| {
+        Ok(to_token([
+            row.try_get(17)?,
+            row.try_get(18)?,
+            row.try_get(15)?,
+            row.try_get(16)?,
+        ]))
+    })
+}
+
+/// A page of the turns that match, in the order of acceptance.
+pub async fn list_accepted(
+    connection: &mut SqliteConnection,
+    scope: &Scope,
+    filter: &TurnFilter,
+    limit: u32,
+    after: Option<&PageToken>,
+) -> Outcome<Page<Turn>> {
+    let Some(space) = scope::find(connection, scope).await? else {
+        return Ok(Page {
+            items: Vec::new(),
+            next: None,
+        });
+    };
+    let [acceptance, ordinal] = after.map_or(Ok([i64::MIN, i64::MIN]), from_token)?;
+    let mut query = QueryBuilder::<Sqlite>::new(concat!(
+        "SELECT ",
+        turn_columns!(),
+        " FROM turns t CROSS JOIN sessions s ON s.id = t.session WHERE t.space = "
+    ));
+    query.push_bind(space.id);
+    query
+        .push(" AND (t.acceptance, t.ordinal) > (")
+        .push_bind(acceptance);
+    query.push(", ").push_bind(ordinal).push(")");
+    push_conditions(&mut query, filter);
+    query
+        .push(" ORDER BY t.acceptance, t.ordinal LIMIT ")
+        .push_bind(i64::from(limit) + 1);
+    let rows = query.build().fetch_all(connection).await?;
+    page(&rows, limit as usize, |row| {
+        Ok(to_token([row.try_get(15)?, row.try_get(16)?]))
+    })
 }
 
 /// Sessions lead, so that their index gives the order.
@@ -135,7 +177,11 @@ fn select() -> QueryBuilder<Sqlite> {
     ))
 }
 
-fn page(rows: &[SqliteRow], limit: usize) -> Outcome<Page<Turn>> {
+fn page(
+    rows: &[SqliteRow],
+    limit: usize,
+    token: impl FnOnce(&SqliteRow) -> Outcome<PageToken>,
+) -> Outcome<Page<Turn>> {
     let items = rows
         .iter()
         .take(limit)
@@ -143,12 +189,7 @@ fn page(rows: &[SqliteRow], limit: usize) -> Outcome<Page<Turn>> {
         .collect::<Outcome<_>>()?;
     let last = limit.checked_sub(1).and_then(|last| rows.get(last));
     let next = match last {
-        Some(row) if rows.len() > limit => Some(to_token([
-            row.try_get(17)?,
-            row.try_get(18)?,
-            row.try_get(15)?,
-            row.try_get(16)?,
-        ])),
+        Some(row) if rows.len() > limit => Some(token(row)?),
         _ => None,
     };
     Ok(Page { items, next })

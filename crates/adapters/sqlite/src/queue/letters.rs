@@ -27,8 +27,10 @@ pub async fn put(connection: &mut SqliteConnection, letter: &DeadLetter) -> Outc
         batch.turns.splice(0..0, turns);
     }
     sqlx::query(
-        "INSERT OR REPLACE INTO dead_letters (acceptance, space_key, batch, payload, reason, failed_at, attempts)
-         VALUES (?, ?, ?, ?, ?, ?, ?)",
+        "INSERT OR REPLACE INTO dead_letters (acceptance, space_key, batch, payload, reason, failed_at, attempts, payload_hash)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, coalesce(
+             (SELECT payload_hash FROM queue WHERE acceptance = ?1),
+             (SELECT payload_hash FROM dead_letters WHERE acceptance = ?1)))",
     )
     .bind(letter.acceptance as i64)
     .bind(scope::key(&batch.scope))
@@ -92,39 +94,58 @@ fn letter(row: &SqliteRow) -> Outcome<DeadLetter> {
     })
 }
 
-/// Puts letters back into the queue at their old places. One whose batch waits again already (a caller's retry) is in it.
+/// Puts letters back into the queue at their old places. One whose batch waits again already (a caller's retry) stays a letter:
+/// nothing tells that all its turns are in what waits.
 pub async fn replay(
     connection: &mut SqliteConnection,
     scope: &Scope,
     acceptances: &[u64],
 ) -> Outcome<u64> {
     let rows = sqlx::query(
-        "DELETE FROM dead_letters WHERE space_key = ?1
+        "SELECT acceptance, payload, failed_at, payload_hash FROM dead_letters WHERE space_key = ?1
              AND (?2 = '[]' OR acceptance IN (SELECT value FROM json_each(?2)))
-         RETURNING acceptance, payload, failed_at",
+         ORDER BY acceptance",
     )
     .bind(scope::key(scope))
     .bind(to_json(&acceptances))
     .fetch_all(&mut *connection)
     .await?;
+    let mut replayed = 0;
     for row in &rows {
-        let batch: Batch = json(row.try_get(1)?)?;
-        let accepted_at = batch
-            .turns
-            .first()
-            .map_or(row.try_get(2)?, |turn| turn.recorded_at.timestamp_micros());
-        sqlx::query(
-            "INSERT OR IGNORE INTO queue (acceptance, space_key, batch, turns, accepted_at, payload)
-             VALUES (?, ?, ?, ?, ?, ?)",
-        )
-        .bind(row.try_get::<i64, _>(0)?)
-        .bind(scope::key(scope))
-        .bind(batch.id.as_bytes().as_slice())
-        .bind(batch.turns.len() as i64)
-        .bind(accepted_at)
-        .bind(row.try_get::<&str, _>(1)?)
-        .execute(&mut *connection)
-        .await?;
+        if enqueue(connection, scope, row).await? {
+            sqlx::query("DELETE FROM dead_letters WHERE acceptance = ?")
+                .bind(row.try_get::<i64, _>(0)?)
+                .execute(&mut *connection)
+                .await?;
+            replayed += 1;
+        }
     }
-    Ok(rows.len() as u64)
+    Ok(replayed)
+}
+
+/// Whether the letter is in the queue now.
+async fn enqueue(
+    connection: &mut SqliteConnection,
+    scope: &Scope,
+    row: &SqliteRow,
+) -> Outcome<bool> {
+    let batch: Batch = json(row.try_get(1)?)?;
+    let accepted_at = batch
+        .turns
+        .first()
+        .map_or(row.try_get(2)?, |turn| turn.recorded_at.timestamp_micros());
+    let inserted = sqlx::query(
+        "INSERT OR IGNORE INTO queue (acceptance, space_key, batch, turns, accepted_at, payload, payload_hash)
+         VALUES (?, ?, ?, ?, ?, ?, ?)",
+    )
+    .bind(row.try_get::<i64, _>(0)?)
+    .bind(scope::key(scope))
+    .bind(batch.id.as_bytes().as_slice())
+    .bind(batch.turns.len() as i64)
+    .bind(accepted_at)
+    .bind(row.try_get::<&str, _>(1)?)
+    .bind(row.try_get::<Option<&[u8]>, _>(3)?)
+    .execute(connection)
+    .await?;
+    Ok(inserted.rows_affected() > 0)
 }

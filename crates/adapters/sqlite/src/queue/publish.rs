@@ -10,6 +10,7 @@ use memfleet_ports::store::{Result, StoreError};
 use sqlx::{Row, SqliteConnection};
 use tokio::sync::{Notify, mpsc, oneshot};
 
+use crate::codec::to_hash;
 use crate::failure::{Failure, Outcome};
 use crate::rows::to_json;
 use crate::scope;
@@ -100,18 +101,16 @@ async fn enqueue(connection: &mut SqliteConnection, entry: &Entry) -> Outcome<Pu
             .fetch_optional(&mut *connection)
             .await?;
     if let Some(row) = waiting {
-        let stored: Option<Vec<u8>> = row.try_get(1)?;
-        return match stored.and_then(|hash| hash.try_into().ok()) {
-            Some(stored) if stored != entry.payload_hash => Err(Failure(StoreError::Conflict {
-                what: "a batch with this idempotency key".into(),
-                stored: ContentHash(stored).to_string(),
-                given: ContentHash(entry.payload_hash).to_string(),
-            })),
+        return match row.try_get::<Option<&[u8]>, _>(1)? {
+            Some(stored) if stored != entry.payload_hash => Err(conflict(stored, entry)?),
             _ => Ok(Published {
                 acceptance: row.try_get::<i64, _>(0)? as u64,
                 duplicate: true,
             }),
         };
+    }
+    if let Some(stored) = buried_otherwise(connection, entry).await? {
+        return Err(conflict(&stored, entry)?);
     }
     let acceptance: i64 = sqlx::query_scalar(
         "INSERT INTO queue (space_key, batch, turns, accepted_at, payload_hash, payload)
@@ -129,4 +128,27 @@ async fn enqueue(connection: &mut SqliteConnection, entry: &Entry) -> Outcome<Pu
         acceptance: acceptance as u64,
         duplicate: false,
     })
+}
+
+/// The hash of a dead letter of this batch with another payload: it could not be replayed beside this one.
+async fn buried_otherwise(
+    connection: &mut SqliteConnection,
+    entry: &Entry,
+) -> Outcome<Option<Vec<u8>>> {
+    Ok(sqlx::query_scalar(
+        "SELECT payload_hash FROM dead_letters WHERE space_key = ? AND batch = ? AND payload_hash <> ? LIMIT 1",
+    )
+    .bind(&entry.space_key)
+    .bind(entry.batch.as_slice())
+    .bind(entry.payload_hash.as_slice())
+    .fetch_optional(connection)
+    .await?)
+}
+
+fn conflict(stored: &[u8], entry: &Entry) -> Outcome<Failure> {
+    Ok(Failure(StoreError::Conflict {
+        what: "a batch with this idempotency key".into(),
+        stored: to_hash(stored)?.to_string(),
+        given: ContentHash(entry.payload_hash).to_string(),
+    }))
 }

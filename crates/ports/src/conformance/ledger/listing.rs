@@ -290,3 +290,37 @@ pub async fn a_foreign_page_token_is_refused(store: &impl Ledger) {
         .await;
     assert_eq!(page, Err(StoreError::PageToken));
 }
+
+/// An export is in this order: what replaces a turn of another session comes after it. Page by page.
+pub async fn the_order_of_acceptance_runs_across_sessions(store: &impl Ledger) {
+    for (acceptance, names) in [(1, ["s1", "s2"]), (2, ["s1", "s3"]), (3, ["s2", "s1"])] {
+        let tell = |name: &str| {
+            let text = format!("{acceptance} {name}");
+            turn_in(&home(), name, &text, &text)
+        };
+        let key = acceptance.to_string();
+        commit(store, &key, names.map(tell).to_vec(), acceptance).await;
+    }
+    let (mut found, mut after) = (Vec::new(), None);
+    loop {
+        let all = TurnFilter::default();
+        let page = store.list_accepted(&home(), &all, 2, after.as_ref()).await;
+        let page = page.expect("list");
+        let texts = page
+            .items
+            .into_iter()
+            .map(|turn| turn.accepted.content.text);
+        found.extend(texts);
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    assert_eq!(found, ["1 s1", "1 s2", "2 s1", "2 s3", "3 s2", "3 s1"]);
+    let some = TurnFilter {
+        sessions: vec![session("s2")],
+        ..TurnFilter::default()
+    };
+    let page = store.list_accepted(&home(), &some, 10, None).await;
+    assert_eq!(page.expect("list").items.len(), 2);
+}

@@ -6,6 +6,7 @@ use super::{positions, publish, take};
 use crate::conformance::samples::{batch_in, home, instant, scope, turn_in};
 
 use crate::queue::{DeadLetter, Delivery, Depth, IngestQueue};
+use crate::store::StoreError;
 
 fn letter(delivery: &Delivery, failed_at: Timestamp) -> DeadLetter {
     DeadLetter {
@@ -97,6 +98,42 @@ pub async fn dead_letters_are_replayed_at_their_old_place(queue: &impl IngestQue
     assert_eq!(positions(&again), accepted);
     assert_eq!((&again[0].batch, again[0].attempt), (&failed.batch, 1));
     assert_eq!(queue.buried(&home(), failed.batch.id).await, Ok(None));
+}
+
+/// A caller tried again before the replay: nothing of what was acknowledged goes.
+pub async fn a_letter_whose_batch_waits_again_stays_until_it_can_be_replayed(
+    queue: &impl IngestQueue,
+) {
+    publish(queue, "k", 2).await;
+    let delivery = queue.take(10).await.expect("take").remove(0);
+    let failed = letter(&delivery, instant(1));
+    queue.dead_letter(&failed).await.expect("dead letter");
+    let retried = publish(queue, "k", 2).await;
+    assert_eq!(queue.replay(&home(), &[]).await, Ok(0));
+    let buried = queue.buried(&home(), failed.batch.id).await;
+    assert_eq!(buried, Ok(Some(failed.clone())));
+    assert_eq!(take(queue, 10).await, [retried]);
+    queue.acknowledge(&[retried]).await.expect("acknowledge");
+    assert_eq!(queue.replay(&home(), &[]).await, Ok(1));
+    assert_eq!(take(queue, 10).await, [failed.acceptance]);
+}
+
+/// Whether it is a letter still, or waits again after a replay.
+pub async fn a_batch_that_is_a_letter_with_another_payload_is_a_conflict(queue: &impl IngestQueue) {
+    publish(queue, "k", 2).await;
+    let delivery = queue.take(10).await.expect("take").remove(0);
+    let mut failed = letter(&delivery, instant(1));
+    failed.batch.turns.truncate(1);
+    queue.dead_letter(&failed).await.expect("dead letter");
+    let mut other = delivery.batch.clone();
+    other.turns.remove(0);
+    let refused = queue.publish(&other, instant(2)).await;
+    let conflict = |refused| matches!(refused, Err(StoreError::Conflict { .. }));
+    assert!(conflict(refused));
+    assert_eq!(queue.replay(&home(), &[]).await, Ok(1));
+    assert!(conflict(queue.publish(&other, instant(2)).await));
+    let same = queue.publish(&delivery.batch, instant(2)).await;
+    assert!(same.expect("publish").duplicate);
 }
 
 /// Other spaces' letters stay where they are.

@@ -453,7 +453,7 @@ fn forgetting_names_either_turns_or_everything() {
 #[test]
 fn settings_of_a_space_are_checked() {
     let settings = proto::SpaceSettings {
-        language: "EN".into(),
+        language: "a language of its own".into(),
         time_zone: "Mars".into(),
         retention_days: 36_526,
     };

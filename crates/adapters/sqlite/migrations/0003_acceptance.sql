@@ -1,0 +1,2 @@
+-- The order in which a space is exported.
+CREATE INDEX turns_by_acceptance ON turns (space, acceptance, ordinal);

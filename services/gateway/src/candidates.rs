@@ -1,0 +1,60 @@
+//! What may enter a block: the turns that a search found, and those around them at a discount.
+
+use std::collections::HashSet;
+
+use memfleet_domain::ids::SpaceId;
+use memfleet_domain::turn::Turn;
+use memfleet_ports::retriever::Hit;
+
+/// What a neighbour ranks below its hit, as a share of the distance between the best hit and the last.
+const NEIGHBOUR_DISCOUNT: f32 = 0.5;
+/// The least discount: a neighbour never comes before its hit.
+const LEAST_DISCOUNT: f32 = 0.001;
+
+/// A turn that may enter the block.
+pub struct Eligible<'a> {
+    /// Where it comes from.
+    pub space: &'a SpaceId,
+    /// The turn.
+    pub turn: &'a Turn,
+    /// What it ranks by.
+    pub score: f32,
+    /// Byte range of its best passage; empty for a neighbour.
+    pub passage: (u32, u32),
+}
+
+/// The hits, best first, then their neighbours; each turn once.
+pub fn eligible(hits: &[Hit]) -> Vec<Eligible<'_>> {
+    let mut all = hits
+        .iter()
+        .map(|hit| Eligible {
+            space: &hit.space,
+            turn: &hit.turn,
+            score: hit.score,
+            passage: hit.passage,
+        })
+        .collect::<Vec<_>>();
+    let mut known = all
+        .iter()
+        .map(|hit| (hit.space, hit.turn.accepted.id))
+        .collect::<HashSet<_>>();
+    let spread = match (hits.first(), hits.last()) {
+        (Some(best), Some(last)) => best.score - last.score,
+        _ => 0.0,
+    };
+    let discount = (NEIGHBOUR_DISCOUNT * spread).max(LEAST_DISCOUNT);
+    // The best hits come first, so a turn beside several of them gets the best of their scores.
+    for hit in hits {
+        for turn in &hit.neighbours {
+            if known.insert((&hit.space, turn.accepted.id)) {
+                all.push(Eligible {
+                    space: &hit.space,
+                    turn,
+                    score: hit.score - discount,
+                    passage: (0, 0),
+                });
+            }
+        }
+    }
+    all
+}
