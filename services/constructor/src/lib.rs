@@ -20,6 +20,8 @@ use memfleet_ports::ledger::Ledger;
 use memfleet_ports::queue::IngestQueue;
 use memfleet_ports::spaces::SpaceCatalog;
 
+pub use self::backfill::Postponed;
+
 /// What the constructor works with.
 #[derive(Clone)]
 pub struct Constructor {

@@ -2,9 +2,11 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod backfill;
 mod bench;
 mod poison;
 
+use memfleet_constructor::Postponed;
 use memfleet_domain::ids::{BatchId, TurnId};
 use memfleet_domain::ingestion::TurnState;
 use memfleet_ports::events::Event;
@@ -66,11 +68,15 @@ async fn an_embedder_that_is_down_delays_vectors_and_never_turns() {
     bench.publish(&batch).await;
     bench.constructor.round().await.unwrap();
     assert_eq!(bench.vectors_in_feed().await, [false]);
-    assert!(bench.constructor.backfill_once().await.is_err());
+    let backfill = async || {
+        let mut postponed = Postponed::default();
+        bench.constructor.backfill_once(&mut postponed).await
+    };
+    assert!(backfill().await.is_err());
     bench.embedder.set_down(false);
-    assert_eq!(bench.constructor.backfill_once().await.unwrap(), 1);
+    assert_eq!(backfill().await.unwrap(), 1);
     assert_eq!(bench.vectors_in_feed().await, [true]);
-    assert_eq!(bench.constructor.backfill_once().await.unwrap(), 0);
+    assert_eq!(backfill().await.unwrap(), 0);
 }
 
 #[tokio::test]
