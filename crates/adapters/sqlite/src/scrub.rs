@@ -2,8 +2,9 @@
 //!
 //! `secure_delete` zeroes a deleted cell, but where SQLite rebuilds a page of the b-tree (`rebuildPage`), old copies of cells
 //! stay in the unused middle of the page, and a later delete does not find them: after random deletes hundreds of fragments
-//! can be read in the raw file. Only a rewrite removes them, so an erase ends in `VACUUM` (the time of copying the file
-//! twice, free disk of twice its size while it lasts; writers wait, readers do not) and an emptied WAL.
+//! can be read in the raw file. Only a rewrite removes them, so a removal is followed by `VACUUM` (the time of copying the
+//! file twice, free disk of twice its size while it lasts; writers wait, readers do not) and an emptied WAL. One scrub
+//! serves all the removals before it.
 
 use std::time::Duration;
 
@@ -25,8 +26,18 @@ pub async fn due(connection: &mut SqliteConnection) -> Outcome<()> {
     Ok(())
 }
 
+/// Whether a scrub is due.
+pub async fn is_due(connection: &mut SqliteConnection) -> Outcome<bool> {
+    let due = sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM unscrubbed)");
+    Ok(due.fetch_one(connection).await?)
+}
+
 /// Scrubs if it is due.
 pub async fn finish(store: &SqliteStore) -> Outcome<()> {
+    // Asked on a reader first: what is not due takes no writer's turn.
+    if !is_due(&mut *store.read().await?).await? {
+        return Ok(());
+    }
     let _turn = store.shared.writers.turn.lock().await;
     // Pages of the copy go to a temporary file and not to memory, which would take as much as the database is large.
     let options = store.connection().pragma("temp_store", "FILE");
@@ -37,10 +48,8 @@ pub async fn finish(store: &SqliteStore) -> Outcome<()> {
 }
 
 async fn scrub(connection: &mut SqliteConnection) -> Outcome<()> {
-    let due: Option<i64> = sqlx::query_scalar("SELECT id FROM unscrubbed")
-        .fetch_optional(&mut *connection)
-        .await?;
-    if due.is_none() {
+    // Another one may have come first.
+    if !is_due(connection).await? {
         return Ok(());
     }
     sqlx::query("VACUUM").execute(&mut *connection).await?;

@@ -5,3 +5,4 @@ mod bench;
 mod queued;
 mod requests;
 mod retention;
+mod watched;
