@@ -37,7 +37,7 @@ pub trait Erasure: Send + Sync {
     async fn remove(&self, scope: &Scope, filter: &TurnFilter) -> Result<Erased>;
 
     /// When it returns, no file of the store holds text of what was removed before. It may take long, as it may have to
-    /// rewrite the store, and is nothing when nothing was removed since the last time.
+    /// rewrite the store, and is nothing when nothing was removed since the last time. What was begun is finished also when the caller leaves.
     async fn scrub(&self) -> Result<()>;
 
     /// [`Erasure::remove`] and [`Erasure::scrub`].

@@ -18,7 +18,7 @@ use crate::store::SqliteStore;
 /// How long readers of old snapshots may keep the WAL from being emptied.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Notes in the erasing transaction that a scrub is due: it is made up for at the next open or erase after a crash.
+/// Notes in the erasing transaction that a scrub is due: it is made up for after a crash.
 pub async fn due(connection: &mut SqliteConnection) -> Outcome<()> {
     sqlx::query("INSERT OR IGNORE INTO unscrubbed (id) VALUES (1)")
         .execute(connection)
@@ -32,12 +32,22 @@ pub async fn is_due(connection: &mut SqliteConnection) -> Outcome<bool> {
     Ok(due.fetch_one(connection).await?)
 }
 
-/// Scrubs if it is due.
+/// Scrubs if it is due. It goes on when its caller leaves: a rewrite that was begun runs to its end in SQLite, and must keep
+/// the writers' turn as long.
 pub async fn finish(store: &SqliteStore) -> Outcome<()> {
     // Asked on a reader first: what is not due takes no writer's turn.
     if !is_due(&mut *store.read().await?).await? {
         return Ok(());
     }
+    let store = store.clone();
+    let rewriting = tokio::spawn(async move { rewrite(&store).await });
+    rewriting.await.unwrap_or_else(|error| {
+        let cause = format!("the scrub stopped: {error}");
+        Err(Failure(StoreError::Unexpected(cause)))
+    })
+}
+
+async fn rewrite(store: &SqliteStore) -> Outcome<()> {
     let _turn = store.shared.writers.turn.lock().await;
     // Pages of the copy go to a temporary file and not to memory, which would take as much as the database is large.
     let options = store.connection().pragma("temp_store", "FILE");
@@ -71,7 +81,7 @@ async fn empty_wal(connection: &mut SqliteConnection) -> Outcome<()> {
         }
         if Instant::now() >= deadline {
             return Err(Failure(StoreError::Unavailable(
-                "readers keep the write-ahead log from being emptied: the turns are gone, but their text may still be in the file; forget again".into(),
+                "readers keep the write-ahead log from being emptied: the turns are gone, but their text may still be in the file, which is tried again in the background".into(),
             )));
         }
         sleep(Duration::from_millis(20)).await;

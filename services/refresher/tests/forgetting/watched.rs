@@ -1,4 +1,4 @@
-//! An erasure that counts what is asked of it and fails where it is told to.
+//! An erasure that counts what is asked of it, and fails and waits where it is told to.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -9,6 +9,7 @@ use memfleet_ports::erasure::{Erased, Erasure};
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::store::{Result, StoreError};
 use memfleet_sqlite::SqliteStore;
+use tokio::sync::{Notify, Semaphore};
 
 use crate::bench::{Bench, bench};
 
@@ -17,6 +18,14 @@ pub struct Watched {
     /// Nothing can be removed here.
     refused: Option<Scope>,
     pub scrubs: AtomicU32,
+    /// How many scrubs from now on fail.
+    pub failing: AtomicU32,
+    /// A scrub takes one before it does anything.
+    pub permits: Semaphore,
+    /// A scrub has begun.
+    pub begun: Notify,
+    /// A scrub has worked.
+    pub done: Notify,
 }
 
 /// A bench on an erasure that fails for one space.
@@ -26,6 +35,10 @@ pub async fn watched(refused: Option<Scope>) -> (Bench, Arc<Watched>) {
         store: bench.store.clone(),
         refused,
         scrubs: AtomicU32::new(0),
+        failing: AtomicU32::new(0),
+        permits: Semaphore::new(Semaphore::MAX_PERMITS),
+        begun: Notify::new(),
+        done: Notify::new(),
     });
     bench.refresher.erasure = watched.clone();
     (bench, watched)
@@ -46,7 +59,16 @@ impl Erasure for Watched {
 
     async fn scrub(&self) -> Result<()> {
         self.scrubs.fetch_add(1, Ordering::SeqCst);
-        self.store.scrub().await
+        self.begun.notify_one();
+        self.permits.acquire().await.expect("it is open").forget();
+        let one_less = |left: u32| left.checked_sub(1);
+        let (set, fetch) = (Ordering::SeqCst, Ordering::SeqCst);
+        if self.failing.fetch_update(set, fetch, one_less).is_ok() {
+            return Err(StoreError::Unavailable("readers".into()));
+        }
+        self.store.scrub().await?;
+        self.done.notify_one();
+        Ok(())
     }
 
     async fn expired(&self, now: Timestamp) -> Result<Vec<(Scope, Timestamp)>> {
