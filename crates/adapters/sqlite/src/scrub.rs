@@ -9,6 +9,7 @@
 use std::time::Duration;
 
 use memfleet_ports::store::StoreError;
+use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions, Connection, Row, SqliteConnection};
 use tokio::time::{Instant, sleep};
 
@@ -49,12 +50,34 @@ pub async fn finish(store: &SqliteStore) -> Outcome<()> {
 
 async fn rewrite(store: &SqliteStore) -> Outcome<()> {
     let _turn = store.shared.writers.turn.lock().await;
-    // Pages of the copy go to a temporary file and not to memory, which would take as much as the database is large.
-    let options = store.connection().pragma("temp_store", "FILE");
-    let mut connection = options.connect().await?;
+    let mut connection = options(store).connect().await?;
     let outcome = scrub(&mut connection).await;
     connection.close().await?;
     outcome
+}
+
+/// Pages of the copy go to a temporary file and not to memory, which would take as much as the database is large. The file
+/// lies beside the database: the system's folder for temporary files may be small, in memory, or not as private.
+///
+/// The pragma sets the folder for the whole process. It is safe beside other threads, since SQLite changes and reads it
+/// under a lock of its own (an environment variable would have to be set before any thread starts). Only scrubs make
+/// temporary files; of two stores in one process the last one to scrub decides, and a folder that is gone is passed over.
+fn options(store: &SqliteStore) -> SqliteConnectOptions {
+    let options = store.connection().pragma("temp_store", "FILE");
+    let folder = match store.shared.path.parent() {
+        None => Some("."),
+        // A bare name is in the working directory; an empty folder would mean the system's.
+        Some(folder) if folder.as_os_str().is_empty() => Some("."),
+        Some(folder) => folder.to_str(),
+    };
+    match folder {
+        Some(folder) => {
+            let quoted = format!("'{}'", folder.replace('\'', "''"));
+            options.pragma("temp_store_directory", quoted)
+        }
+        // SQLite takes no name that is not Unicode.
+        None => options,
+    }
 }
 
 async fn scrub(connection: &mut SqliteConnection) -> Outcome<()> {
