@@ -26,14 +26,27 @@ pub struct Erased {
 /// What the refresher asks of storage.
 #[async_trait]
 pub trait Erasure: Send + Sync {
-    /// What [`Erasure::erase`] would remove. Replaced turns are always included, and with a turn go all the versions that
+    /// What [`Erasure::remove`] would remove. Replaced turns are always included, and with a turn go all the versions that
     /// it replaced: otherwise the older words would come up again. A newer version of it stays.
     async fn plan(&self, scope: &Scope, filter: &TurnFilter) -> Result<Erased>;
 
-    /// Removes every turn that matches, and the space itself when the filter means everything. When it returns, no file
-    /// of the store holds their text. What stays are ids without content: tombstones, so that indexes let go of the turns
-    /// and a delivery under way does not bring them back, and the receipts of their batches. A caller may tell them anew.
-    async fn erase(&self, scope: &Scope, filter: &TurnFilter) -> Result<Erased>;
+    /// Removes every turn that matches, and the space itself when the filter means everything: no read finds them any more.
+    /// What stays are ids without content: tombstones, so that indexes let go of the turns and a delivery under way does
+    /// not bring them back, and the receipts of their batches. A caller may tell them anew. Their text may be left in
+    /// unused bytes of the files until the next [`Erasure::scrub`].
+    async fn remove(&self, scope: &Scope, filter: &TurnFilter) -> Result<Erased>;
+
+    /// When it returns, no file of the store holds text of what was removed before. It may take long, as it may have to
+    /// rewrite the store, and is nothing when nothing was removed since the last time. What was begun is finished also when the caller leaves.
+    async fn scrub(&self) -> Result<()>;
+
+    /// [`Erasure::remove`] and [`Erasure::scrub`].
+    async fn erase(&self, scope: &Scope, filter: &TurnFilter) -> Result<Erased> {
+        let erased = self.remove(scope, filter).await?;
+        // Also when nothing matched: an erase that was cut short by a crash is tried again by its caller.
+        self.scrub().await?;
+        Ok(erased)
+    }
 
     /// Spaces whose retention period has turns to remove at `now`, with the instant before which they go.
     async fn expired(&self, now: Timestamp) -> Result<Vec<(Scope, Timestamp)>>;

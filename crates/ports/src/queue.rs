@@ -34,7 +34,7 @@ pub struct Delivery {
 pub struct DeadLetter {
     /// Position of acceptance.
     pub acceptance: u64,
-    /// Only the turns that failed.
+    /// Only the turns that failed; none where they could not be read.
     pub batch: Batch,
     /// Stable reason (docs/errors.md) and a sentence.
     pub reason: String,
@@ -65,7 +65,8 @@ pub trait IngestQueue: Send + Sync {
     async fn publish(&self, batch: &Batch, now: Timestamp) -> Result<Published>;
 
     /// The oldest batches that nobody holds, up to about `turns` turns and at least one batch; empty when there is none.
-    /// What is taken and not acknowledged is handed out again after a restart.
+    /// What is taken and not acknowledged is handed out again after a restart. A batch that cannot be read back becomes a
+    /// dead letter without turns, and those behind it come.
     async fn take(&self, turns: u32) -> Result<Vec<Delivery>>;
 
     /// Removes what was applied.
@@ -73,6 +74,9 @@ pub trait IngestQueue: Send + Sync {
 
     /// Gives deliveries back: they are handed out again, in their old order.
     async fn release(&self, acceptances: &[u64]) -> Result<()>;
+
+    /// As [`IngestQueue::release`], for what was taken and never tried: it does not count as an attempt.
+    async fn release_untried(&self, acceptances: &[u64]) -> Result<()>;
 
     /// Moves `letter.batch` from the queue to the dead letters; the rest of the delivery counts as applied. A second letter
     /// of the same delivery adds its turns to the first.

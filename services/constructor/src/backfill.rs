@@ -1,25 +1,73 @@
 //! Vectors that follow: turns stored while the embedder was down are embedded when it is back.
+//!
+//! A turn that the model fails on looks just like a model that is down. So each failure postpones its own turn, longer
+//! every time, and the others go on; a few failures in a row end a round, since then it is likely the embedder itself.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
-use memfleet_domain::Fault;
+use memfleet_domain::ids::TurnId;
+use memfleet_domain::{Fault, FaultKind};
 use memfleet_ports::ledger::Unembedded;
 use memfleet_retrieval::document::labelled;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::Constructor;
 
-/// How often the ledger is asked for turns without vectors.
+/// How often the ledger is asked for turns without vectors, and how long a turn is left alone after its first failure.
 const PERIOD: Duration = Duration::from_secs(5);
 
-/// Turns embedded together.
+/// The longest that a turn is left alone: also how long vectors may be missing once the embedder is back.
+const LONGEST: Duration = Duration::from_mins(5);
+
+/// Turns looked at together.
 const TURNS: u32 = 32;
+
+/// Failures one after the other that end a round.
+const IN_A_ROW: u32 = 3;
+
+/// Turns that could not be embedded, and when they are tried again.
+#[derive(Debug, Default)]
+pub struct Postponed {
+    turns: HashMap<TurnId, (u32, Instant)>,
+}
+
+impl Postponed {
+    /// How many are known.
+    fn len(&self) -> u32 {
+        u32::try_from(self.turns.len()).unwrap_or(u32::MAX)
+    }
+
+    fn is_due(&self, turn: TurnId) -> bool {
+        self.turns
+            .get(&turn)
+            .is_none_or(|(_, until)| *until <= Instant::now())
+    }
+
+    fn postpone(&mut self, turn: TurnId) {
+        let (failures, until) = self.turns.entry(turn).or_insert((0, Instant::now()));
+        let pause = PERIOD.saturating_mul(1 << (*failures).min(10)).min(LONGEST);
+        *failures += 1;
+        *until = Instant::now() + pause;
+    }
+
+    /// Lets go of those that wait for vectors no more: forgotten, or embedded.
+    fn keep(&mut self, waiting: &[Unembedded]) {
+        self.turns.retain(|id, _| {
+            waiting
+                .iter()
+                .any(|waiting| waiting.turn.accepted.id == *id)
+        });
+    }
+}
 
 impl Constructor {
     /// Brings missing vectors until `shutdown`.
     pub async fn run_backfill(&self, shutdown: CancellationToken) {
+        let mut postponed = Postponed::default();
         while !shutdown.is_cancelled() {
-            match self.backfill_once().await {
+            match self.backfill_once(&mut postponed).await {
                 Ok(0) => {}
                 Ok(turns) => {
                     tracing::info!(turns, "missing vectors added");
@@ -36,24 +84,56 @@ impl Constructor {
         }
     }
 
-    /// Embeds some of the turns that have no vectors; how many.
-    pub async fn backfill_once(&self) -> Result<usize, Fault> {
+    /// Embeds some of the turns that have no vectors and are not postponed; how many. Fails when it tried and none could be.
+    pub async fn backfill_once(&self, postponed: &mut Postponed) -> Result<usize, Fault> {
         let space = self.embedder.space();
-        let waiting = self.ledger.without_vectors(space, TURNS).await?;
+        // As many more as may be postponed: these come first as long as they wait.
+        let limit = TURNS.saturating_add(postponed.len());
+        let waiting = self.ledger.without_vectors(space, limit).await?;
+        postponed.keep(&waiting);
+        let (mut embedded, mut in_a_row, mut failure) = (0, 0, None);
         for turn in &waiting {
-            let vectors = self.embedder.embed_passages(texts(turn)).await?;
-            self.ledger
-                .attach_vectors(&turn.scope, turn.turn.accepted.id, space, vectors)
-                .await?;
+            let accepted = &turn.turn.accepted;
+            if in_a_row == IN_A_ROW || !postponed.is_due(accepted.id) {
+                continue;
+            }
+            match self.backfill_turn(turn).await {
+                Ok(()) => {
+                    (embedded, in_a_row) = (embedded + 1, 0);
+                }
+                Err(fault) => {
+                    tracing::warn!(scope = %turn.scope, turn = %accepted.id, reason = %fault.reason, "no vectors yet: {fault}");
+                    postponed.postpone(accepted.id);
+                    in_a_row += 1;
+                    failure = Some(fault);
+                }
+            }
         }
-        Ok(waiting.len())
+        match failure {
+            Some(fault) if embedded == 0 => Err(fault),
+            _ => Ok(embedded),
+        }
+    }
+
+    async fn backfill_turn(&self, waiting: &Unembedded) -> Result<(), Fault> {
+        let vectors = self.embedder.embed_passages(texts(waiting)?).await?;
+        let (space, turn) = (self.embedder.space(), waiting.turn.accepted.id);
+        self.ledger
+            .attach_vectors(&waiting.scope, turn, space, vectors)
+            .await?;
+        Ok(())
     }
 }
 
-fn texts(waiting: &Unembedded) -> Vec<String> {
+fn texts(waiting: &Unembedded) -> Result<Vec<String>, Fault> {
     let text = waiting.turn.accepted.content.searchable_text();
     let speaker = waiting.turn.accepted.speaker.as_str();
-    let passage =
-        |&(start, end): &(u32, u32)| labelled(speaker, &text[start as usize..end as usize]);
+    let passage = |&(start, end): &(u32, u32)| {
+        let passage = text.get(start as usize..end as usize).ok_or_else(|| {
+            let message = "a stored passage lies outside of its turn";
+            Fault::new(FaultKind::DataLoss, "STORE_DAMAGED", message)
+        })?;
+        Ok(labelled(speaker, passage))
+    };
     waiting.ranges.iter().map(passage).collect()
 }

@@ -1,11 +1,12 @@
 //! The constructor: takes accepted batches from the queue, cuts turns into passages, analyzes and embeds them, and commits
 //! turn, terms and vectors in one transaction. From that commit on a turn is searchable.
 //!
-//! `worker` owns the loop and what happens when something fails; `language` is what a space's turns are analysed
-//! in; `passages` is what they become; `backfill` brings the vectors that were missing while the embedder was down.
+//! `worker` owns the loop and what happens when something fails; `indexing` makes of turns what the ledger stores:
+//! `language` is what a space's turns are analysed in, `passages` is what they become; `backfill` brings the vectors that were missing while the embedder was down.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod backfill;
+mod indexing;
 mod language;
 mod passages;
 mod worker;
@@ -18,6 +19,8 @@ use memfleet_ports::events::Events;
 use memfleet_ports::ledger::Ledger;
 use memfleet_ports::queue::IngestQueue;
 use memfleet_ports::spaces::SpaceCatalog;
+
+pub use self::backfill::Postponed;
 
 /// What the constructor works with.
 #[derive(Clone)]

@@ -2,22 +2,20 @@
 //!
 //! Order of safety: commit, then acknowledge. A crash between the two hands the batch out again, and the ledger knows it
 //! by its id. An embedder that is down delays vectors, never turns; a store that is down delays everything and loses
-//! nothing; only what the store refuses for good becomes a dead letter.
+//! nothing; only what cannot be indexed or is refused for good becomes a dead letter, and it holds up no other space.
 
+use std::collections::HashSet;
+use std::slice;
 use std::time::Duration;
 
-use memfleet_domain::Fault;
-use memfleet_domain::embedding::PassageVectors;
 use memfleet_domain::ingestion::{Batch, TurnState};
 use memfleet_ports::events::Event;
-use memfleet_ports::ledger::{Committed, IndexedBatch, Passage};
+use memfleet_ports::ledger::Committed;
 use memfleet_ports::queue::{DeadLetter, Delivery};
 use memfleet_ports::store::{Result, StoreError};
-use memfleet_retrieval::document::Document;
 use tokio_util::sync::CancellationToken;
 
 use crate::Constructor;
-use crate::passages::{Prepared, prepare};
 
 /// Pauses after a failure, by attempt; the last one repeats.
 const PAUSES: [Duration; 4] = [
@@ -57,47 +55,64 @@ impl Constructor {
         if deliveries.is_empty() {
             return Ok(false);
         }
-        let acceptances = deliveries
-            .iter()
-            .map(|delivery| delivery.acceptance)
-            .collect::<Vec<_>>();
-        let applied = self.apply(deliveries).await;
-        if applied.is_err() {
-            self.queue.release(&acceptances).await?;
-        }
-        applied.map(|()| true)
+        self.apply(&deliveries).await.map(|()| true)
     }
 
-    async fn apply(&self, deliveries: Vec<Delivery>) -> Result<()> {
-        let batches = self.index(&deliveries).await?;
-        match self.ledger.commit(batches.clone()).await {
-            Ok(committed) => self.settle(&deliveries, &committed).await,
+    /// Applies what is in hand; what could not be applied is given back to the queue when it returns.
+    async fn apply(&self, deliveries: &[Delivery]) -> Result<()> {
+        match self.store(deliveries).await {
+            Ok(()) => Ok(()),
             Err(error) if deliveries.len() > 1 && !is_transient(&error) => {
-                tracing::warn!(%error, "a round was refused; its batches are tried one by one");
-                self.apply_singly(deliveries, batches).await
+                tracing::warn!(%error, "a round failed; its batches are tried one by one");
+                self.apply_singly(deliveries).await
             }
-            Err(error) => self.give_up_or_retry(&deliveries, error).await,
+            Err(error) => self.give_up_or_retry(deliveries, error).await,
         }
     }
 
-    /// One refused batch must not hold up its neighbours.
-    async fn apply_singly(
-        &self,
-        deliveries: Vec<Delivery>,
-        batches: Vec<IndexedBatch>,
-    ) -> Result<()> {
-        for (delivery, batch) in deliveries.into_iter().zip(batches) {
-            let delivery = [delivery];
-            match self.ledger.commit(vec![batch]).await {
-                Ok(committed) => self.settle(&delivery, &committed).await?,
-                Err(error) => self.give_up_or_retry(&delivery, error).await?,
-            }
-        }
-        Ok(())
+    async fn store(&self, deliveries: &[Delivery]) -> Result<()> {
+        let batches = self.index(deliveries).await?;
+        let committed = self.ledger.commit(batches).await?;
+        self.settle(deliveries, &committed).await
     }
 
-    /// A batch that the store refuses again and again, though it works otherwise, becomes a dead letter.
+    /// One batch that fails must not hold up its neighbours. Only later ones of its own space wait for it, since their
+    /// positions follow from the order; they were not tried, and so it does not count as an attempt.
+    async fn apply_singly(&self, deliveries: &[Delivery]) -> Result<()> {
+        let mut stuck = HashSet::new();
+        let mut is_down = false;
+        let mut untried = Vec::new();
+        let mut outcome = Ok(());
+        for delivery in deliveries {
+            if is_down || stuck.contains(&delivery.batch.scope) {
+                untried.push(delivery.acceptance);
+                continue;
+            }
+            let alone = slice::from_ref(delivery);
+            let Err(error) = self.store(alone).await else {
+                continue;
+            };
+            if let Err(error) = self.give_up_or_retry(alone, error).await {
+                is_down = is_transient(&error);
+                stuck.insert(&delivery.batch.scope);
+                outcome = outcome.and(Err(error));
+            }
+        }
+        self.queue.release_untried(&untried).await?;
+        outcome
+    }
+
     async fn give_up_or_retry(&self, deliveries: &[Delivery], error: StoreError) -> Result<()> {
+        let outcome = self.give_up(deliveries, error).await;
+        if outcome.is_err() {
+            let acceptances = deliveries.iter().map(|delivery| delivery.acceptance);
+            self.queue.release(&acceptances.collect::<Vec<_>>()).await?;
+        }
+        outcome
+    }
+
+    /// A batch that fails again and again, though the store works otherwise, becomes a dead letter.
+    async fn give_up(&self, deliveries: &[Delivery], error: StoreError) -> Result<()> {
         let [delivery] = deliveries else {
             return Err(error);
         };
@@ -153,62 +168,6 @@ impl Constructor {
             scope: batch.scope.clone(),
             batch: batch.id,
         });
-    }
-
-    /// Passages, terms and vectors of every turn in hand, embedded together.
-    async fn index(&self, deliveries: &[Delivery]) -> Result<Vec<IndexedBatch>> {
-        let languages = self.languages(deliveries).await?;
-        let tags = deliveries
-            .iter()
-            .map(|delivery| languages[&delivery.batch.scope].clone())
-            .collect::<Vec<_>>();
-        let prepared = prepare(deliveries.to_vec(), tags.clone()).await?;
-        let texts = prepared
-            .iter()
-            .flatten()
-            .flatten()
-            .map(|document| document.text.clone())
-            .collect::<Vec<_>>();
-        let vectors = self.vectors(texts).await;
-        Ok(self.assemble(deliveries, tags, prepared, vectors))
-    }
-
-    /// The vectors, or none of them while the embedder is down: [`crate::backfill`] brings them later.
-    async fn vectors(&self, texts: Vec<String>) -> Option<Vec<PassageVectors>> {
-        let result: std::result::Result<_, Fault> = self.embedder.embed_passages(texts).await;
-        result
-            .inspect_err(|fault| tracing::warn!(reason = %fault.reason, "turns are stored without vectors for now: {fault}"))
-            .ok()
-    }
-
-    fn assemble(
-        &self,
-        deliveries: &[Delivery],
-        languages: Vec<Option<String>>,
-        prepared: Vec<Prepared>,
-        vectors: Option<Vec<PassageVectors>>,
-    ) -> Vec<IndexedBatch> {
-        let mut vectors = vectors.map(Vec::into_iter);
-        let mut passage = |document: Document| Passage {
-            vectors: vectors.as_mut().and_then(Iterator::next),
-            ..document.passage
-        };
-        let batches =
-            deliveries
-                .iter()
-                .zip(languages)
-                .zip(prepared)
-                .map(|((delivery, language), turns)| IndexedBatch {
-                    batch: delivery.batch.clone(),
-                    acceptance: delivery.acceptance,
-                    embedding_space: self.embedder.space().clone(),
-                    language,
-                    passages: turns
-                        .into_iter()
-                        .map(|turn| turn.into_iter().map(&mut passage).collect())
-                        .collect(),
-                });
-        batches.collect()
     }
 }
 

@@ -124,6 +124,10 @@ impl Node {
         process.spawn("retention", Policy::BestEffort, |stop| {
             finish(async move { refresher.run_retention(stop).await })
         });
+        let refresher = self.refresher.clone();
+        process.spawn("scrub", Policy::BestEffort, |stop| {
+            finish(async move { refresher.run_scrubbing(stop).await })
+        });
         let (retriever, events) = (self.retriever.clone(), self.events.clone());
         process.spawn("index", Policy::Essential, |stop| {
             finish(async move { retriever.follow(&events, stop).await })

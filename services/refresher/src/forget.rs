@@ -1,4 +1,4 @@
-//! Forgetting on request: dry run, drain, erase, receipt.
+//! Forgetting on request: dry run, drain, removal, scrub, receipt.
 
 use std::time::Duration;
 
@@ -7,7 +7,9 @@ use memfleet_domain::{Fault, Scope};
 use memfleet_ports::context::Context;
 use memfleet_ports::erasure::Erased;
 use memfleet_ports::events::Event;
+use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::refresher::{ForgetReceipt, ForgetRequest, Refresher};
+use tracing::Instrument;
 
 use crate::LocalRefresher;
 
@@ -46,13 +48,25 @@ impl Refresher for LocalRefresher {
 }
 
 impl LocalRefresher {
+    /// Goes on when the caller's deadline passes: caches must hear of what is gone, and the text must leave the file.
     async fn erase(&self, scope: &Scope, request: &ForgetRequest) -> Result<Erased, Fault> {
-        let erased = self.erasure.erase(scope, &request.filter).await?;
+        let (refresher, scope, filter) = (self.clone(), scope.clone(), request.filter.clone());
+        let erasing = async move { refresher.erase_to_the_end(&scope, &filter).await };
+        tokio::spawn(erasing.in_current_span())
+            .await
+            .unwrap_or_else(|error| Err(Fault::internal(format!("forgetting stopped: {error}"))))
+    }
+
+    async fn erase_to_the_end(&self, scope: &Scope, filter: &TurnFilter) -> Result<Erased, Fault> {
+        let erased = self.erasure.remove(scope, filter).await?;
+        // Before the scrub, which takes long and may fail.
         self.events.announce(Event::Forgotten {
             scope: scope.clone(),
         });
         metrics::counter!("memfleet_turns_forgotten_total").increment(erased.turns.len() as u64);
         tracing::info!(%scope, turns = erased.turns.len(), "forgotten");
+        // Also when nothing matched: a forget that was cut short by a crash is tried again by its caller.
+        self.erasure.scrub().await?;
         Ok(erased)
     }
 

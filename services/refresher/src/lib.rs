@@ -1,9 +1,10 @@
 //! The refresher: removes memory, on an explicit request (`forget`) or because the owner of a space set a retention
-//! period (`retention`). Nothing else in memfleet removes data.
+//! period (`retention`). Nothing else in memfleet removes data. `scrubbing` makes up for what a removal left in the file.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod forget;
 pub mod retention;
+pub mod scrubbing;
 
 use std::sync::Arc;
 

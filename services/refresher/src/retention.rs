@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use memfleet_domain::Fault;
-use memfleet_domain::time::TimeRange;
+use memfleet_domain::time::{TimeRange, Timestamp};
+use memfleet_domain::{Fault, Scope};
 use memfleet_ports::events::Event;
 use memfleet_ports::filter::TurnFilter;
 use tokio_util::sync::CancellationToken;
@@ -27,28 +27,36 @@ impl LocalRefresher {
         }
     }
 
-    /// Removes what is past its period now; how many turns.
+    /// Removes what is past its period now; how many turns. A space that fails is logged and left for the next time.
     pub async fn apply_retention(&self) -> Result<usize, Fault> {
         let mut removed = 0;
         for (scope, before) in self.erasure.expired(self.clock.now()).await? {
-            let time = TimeRange {
-                start: None,
-                end: Some(before),
-            };
-            let erased = self
-                .erasure
-                .erase(
-                    &scope,
-                    &TurnFilter {
-                        time,
-                        ..TurnFilter::default()
-                    },
-                )
-                .await?;
-            removed += erased.turns.len();
-            tracing::info!(%scope, turns = erased.turns.len(), "removed by the retention period");
-            self.events.announce(Event::Forgotten { scope });
+            match self.expire(&scope, before).await {
+                Ok(turns) => removed += turns,
+                Err(fault) => {
+                    tracing::warn!(%scope, reason = %fault.reason, "retention is tried again later: {fault}");
+                }
+            }
         }
+        // Once for all spaces: it may rewrite the whole store.
+        self.erasure.scrub().await?;
         Ok(removed)
+    }
+
+    async fn expire(&self, scope: &Scope, before: Timestamp) -> Result<usize, Fault> {
+        let time = TimeRange {
+            start: None,
+            end: Some(before),
+        };
+        let filter = TurnFilter {
+            time,
+            ..TurnFilter::default()
+        };
+        let erased = self.erasure.remove(scope, &filter).await?;
+        self.events.announce(Event::Forgotten {
+            scope: scope.clone(),
+        });
+        tracing::info!(%scope, turns = erased.turns.len(), "removed by the retention period");
+        Ok(erased.turns.len())
     }
 }

@@ -31,7 +31,7 @@ impl Erasure for SqliteStore {
             .erased())
     }
 
-    async fn erase(&self, scope: &Scope, filter: &TurnFilter) -> Result<Erased> {
+    async fn remove(&self, scope: &Scope, filter: &TurnFilter) -> Result<Erased> {
         let mut write = self.write().await?;
         let doomed = find(&mut write, scope, filter).await?;
         let erased = doomed.erased();
@@ -39,12 +39,12 @@ impl Erasure for SqliteStore {
             remove::remove(&mut write, scope, &doomed).await?;
             scrub::due(&mut write).await?;
             write.commit().await?;
-        } else {
-            drop(write);
         }
-        // Also when nothing matched: an erase that was cut short by a crash is tried again by its caller.
-        scrub::finish(self).await?;
         Ok(erased)
+    }
+
+    async fn scrub(&self) -> Result<()> {
+        Ok(scrub::finish(self).await?)
     }
 
     async fn expired(&self, now: Timestamp) -> Result<Vec<(Scope, Timestamp)>> {

@@ -3,6 +3,7 @@
 
 mod letters;
 pub(crate) mod publish;
+mod taking;
 
 use async_trait::async_trait;
 use memfleet_domain::Scope;
@@ -27,18 +28,23 @@ impl IngestQueue for SqliteStore {
 
     async fn take(&self, turns: u32) -> Result<Vec<Delivery>> {
         let mut held = self.shared.held.lock().await;
-        let chosen = {
-            let mut read = self.read().await?;
-            choose(&mut read, &to_json(&*held), turns).await?
-        };
-        if chosen.is_empty() {
-            return Ok(Vec::new());
+        loop {
+            let chosen = {
+                let mut read = self.read().await?;
+                taking::choose(&mut read, &to_json(&*held), turns).await?
+            };
+            if chosen.is_empty() {
+                return Ok(Vec::new());
+            }
+            let mut write = self.shared.writers.begin_relaxed().await?;
+            let deliveries = taking::deliver(&mut write, &to_json(&chosen)).await?;
+            write.commit().await?;
+            // None is left when all were unreadable and are buried now: there may be others behind them.
+            if !deliveries.is_empty() {
+                held.extend(deliveries.iter().map(|delivery| delivery.acceptance as i64));
+                return Ok(deliveries);
+            }
         }
-        let mut write = self.shared.writers.begin_relaxed().await?;
-        let deliveries = deliver(&mut write, &to_json(&chosen)).await?;
-        write.commit().await?;
-        held.extend(deliveries.iter().map(|delivery| delivery.acceptance as i64));
-        Ok(deliveries)
     }
 
     async fn acknowledge(&self, acceptances: &[u64]) -> Result<()> {
@@ -53,6 +59,16 @@ impl IngestQueue for SqliteStore {
         self.let_go(acceptances).await;
         self.shared.ready.notify_one();
         Ok(())
+    }
+
+    async fn release_untried(&self, acceptances: &[u64]) -> Result<()> {
+        if acceptances.is_empty() {
+            return Ok(());
+        }
+        let counted = self.discount(acceptances).await;
+        // Given back in any case: what stays held would wait for a restart.
+        self.release(acceptances).await?;
+        Ok(counted?)
     }
 
     async fn dead_letter(&self, letter: &DeadLetter) -> Result<()> {
@@ -103,50 +119,19 @@ impl IngestQueue for SqliteStore {
 }
 
 impl SqliteStore {
+    /// Takes back the attempt that [`IngestQueue::take`] counted.
+    async fn discount(&self, acceptances: &[u64]) -> Outcome<()> {
+        let mut write = self.shared.writers.begin_relaxed().await?;
+        taking::discount(&mut write, &to_json(&acceptances)).await?;
+        write.commit().await
+    }
+
     async fn let_go(&self, acceptances: &[u64]) {
         let mut held = self.shared.held.lock().await;
         for acceptance in acceptances {
             held.remove(&(*acceptance as i64));
         }
     }
-}
-
-/// The oldest free rows that make up about `turns` turns, one at least.
-async fn choose(connection: &mut SqliteConnection, held: &str, turns: u32) -> Outcome<Vec<i64>> {
-    Ok(sqlx::query_scalar(
-        "SELECT acceptance FROM (
-             SELECT acceptance, sum(turns) OVER (ORDER BY acceptance ROWS UNBOUNDED PRECEDING) - turns AS before
-             FROM (SELECT acceptance, turns FROM queue
-                   WHERE acceptance NOT IN (SELECT value FROM json_each(?1))
-                   ORDER BY acceptance LIMIT max(?2, 1)))
-         WHERE before = 0 OR before < ?2",
-    )
-    .bind(held)
-    .bind(turns)
-    .fetch_all(connection)
-    .await?)
-}
-
-async fn deliver(connection: &mut SqliteConnection, chosen: &str) -> Outcome<Vec<Delivery>> {
-    let rows = sqlx::query(
-        "UPDATE queue SET attempts = attempts + 1 WHERE acceptance IN (SELECT value FROM json_each(?))
-         RETURNING acceptance, attempts, payload",
-    )
-    .bind(chosen)
-    .fetch_all(connection)
-    .await?;
-    let mut deliveries = rows
-        .iter()
-        .map(|row| {
-            Ok(Delivery {
-                acceptance: row.try_get::<i64, _>(0)? as u64,
-                attempt: row.try_get(1)?,
-                batch: json(row.try_get(2)?)?,
-            })
-        })
-        .collect::<Outcome<Vec<_>>>()?;
-    deliveries.sort_by_key(|delivery| delivery.acceptance);
-    Ok(deliveries)
 }
 
 async fn remove(connection: &mut SqliteConnection, acceptances: &[u64]) -> Outcome<()> {

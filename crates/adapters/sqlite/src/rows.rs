@@ -1,7 +1,7 @@
 //! Between a turn and its row.
 
 use chrono::DateTime;
-use memfleet_domain::ids::{ExternalId, NameError, SessionId, Speaker};
+use memfleet_domain::ids::{BatchId, ExternalId, NameError, SessionId, Speaker};
 use memfleet_domain::time::Timestamp;
 use memfleet_domain::turn::{AcceptedTurn, Content, Metadata, Replacement, Role, Trust, Turn};
 use sqlx::Row;
@@ -65,6 +65,14 @@ pub fn turn(row: &SqliteRow) -> Outcome<Turn> {
 /// A stored name; names are checked before they come here, so a bad one is damage.
 pub fn name<T>(name: Result<T, NameError>) -> Outcome<T> {
     name.map_err(|cause| damaged(format!("a stored name {cause}")))
+}
+
+/// The id of a batch in its column.
+pub fn batch_id(bytes: &[u8]) -> Outcome<BatchId> {
+    let bytes = bytes
+        .try_into()
+        .map_err(|_| damaged("a batch id is not 16 bytes"))?;
+    Ok(BatchId::from_bytes(bytes))
 }
 
 /// A JSON column.

@@ -86,14 +86,14 @@ impl SqliteStore {
         let relaxed = durable.clone().synchronous(SqliteSynchronous::Normal);
         let reader = connection(&path, &options, options.reader_cache).pragma("query_only", "ON");
         let durable = pool(1).connect_with(durable).await?;
-        schema::migrate(&mut *durable.acquire().await?).await?;
+        prepare(&durable, &path).await?;
         let writers = Writers {
             turn: Arc::default(),
             durable,
             relaxed: pool(1).connect_lazy_with(relaxed),
         };
         let ready = Arc::new(Notify::new());
-        let store = Self {
+        Ok(Self {
             shared: Arc::new(Shared {
                 publisher: Publisher::start(writers.clone(), Arc::clone(&ready)),
                 readers: pool(options.readers.max(1)).connect_lazy_with(reader),
@@ -104,9 +104,7 @@ impl SqliteStore {
                 options,
                 _lock: lock,
             }),
-        };
-        scrub::finish(&store).await?;
-        Ok(store)
+        })
     }
 
     /// Moves everything into the main file and closes it. Without it nothing is lost: the next open recovers the WAL.
@@ -196,6 +194,16 @@ impl DerefMut for Write {
     fn deref_mut(&mut self) -> &mut SqliteConnection {
         &mut self.transaction
     }
+}
+
+/// The newest schema. A scrub that is due is only told of: it takes long, and may fail where all else works.
+async fn prepare(durable: &SqlitePool, path: &Path) -> Outcome<()> {
+    let mut connection = durable.acquire().await?;
+    schema::migrate(&mut connection).await?;
+    if scrub::is_due(&mut connection).await? {
+        tracing::warn!(path = %path.display(), "text of forgotten turns may still be in the file: a scrub is due");
+    }
+    Ok(())
 }
 
 fn connection(path: &Path, options: &Options, cache: u64) -> SqliteConnectOptions {

@@ -5,3 +5,5 @@ mod bench;
 mod queued;
 mod requests;
 mod retention;
+mod scrubbing;
+mod watched;

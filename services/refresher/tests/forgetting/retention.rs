@@ -1,5 +1,7 @@
 //! Turns that are older than the owner of their space wants to keep.
 
+use std::sync::atomic::Ordering;
+
 use memfleet_domain::Scope;
 use memfleet_domain::space::SpaceSettings;
 use memfleet_domain::turn::AcceptedTurn;
@@ -8,6 +10,7 @@ use memfleet_ports::events::Event;
 use memfleet_ports::spaces::SpaceCatalog;
 
 use crate::bench::{Bench, TODAY, bench, day, home};
+use crate::watched::watched;
 
 impl Bench {
     async fn keep(&self, scope: &Scope, retention_days: Option<u32>) {
@@ -80,4 +83,19 @@ async fn a_space_outlives_its_last_turn() {
     assert_eq!(bench.refresher.apply_retention().await.unwrap(), 6);
     let space = bench.store.get(&home()).await.unwrap().unwrap();
     assert_eq!((space.turns, space.settings.retention_days), (0, Some(1)));
+}
+
+#[tokio::test]
+async fn a_space_that_fails_keeps_no_other_from_its_period_and_all_share_a_scrub() {
+    let scopes = [scope("acme", "bob"), home(), scope("globex", "ada")];
+    let (bench, watched) = watched(Some(home())).await;
+    for (position, scope) in scopes.iter().enumerate() {
+        bench.commit(scope, position as u64 + 1, turns(scope)).await;
+        bench.keep(scope, Some(30)).await;
+    }
+    assert_eq!(bench.refresher.apply_retention().await.unwrap(), 6);
+    assert_eq!(bench.left(&scopes[0]).await, KEPT);
+    assert_eq!(bench.left(&scopes[1]).await.len(), 6);
+    assert_eq!(bench.left(&scopes[2]).await, KEPT);
+    assert_eq!(watched.scrubs.load(Ordering::SeqCst), 1);
 }

@@ -5,11 +5,12 @@ use memfleet_domain::ids::{BatchId, TurnId};
 use memfleet_domain::ingestion::Batch;
 use memfleet_domain::turn::AcceptedTurn;
 use memfleet_ports::filter::TurnFilter;
+use sqlx::sqlite::SqliteRow;
 use sqlx::{Row, SqliteConnection};
 
-use crate::failure::Outcome;
+use crate::failure::{Outcome, damaged};
 use crate::filter::passes;
-use crate::rows::{json, to_json};
+use crate::rows::{batch_id, to_json};
 use crate::scope;
 
 /// Rows that hold at least one turn that matches.
@@ -59,8 +60,8 @@ pub async fn find(
     scope: &Scope,
     filter: &TurnFilter,
 ) -> Outcome<Undelivered> {
-    let queued = "SELECT acceptance, payload FROM queue WHERE space_key = ?";
-    let letters = "SELECT acceptance, payload FROM dead_letters WHERE space_key = ?";
+    let queued = "SELECT acceptance, payload, batch FROM queue WHERE space_key = ?";
+    let letters = "SELECT acceptance, payload, batch FROM dead_letters WHERE space_key = ?";
     Ok(Undelivered {
         queued: part(connection, queued, scope, filter).await?,
         letters: part(connection, letters, scope, filter).await?,
@@ -79,7 +80,15 @@ async fn part(
         .await?;
     let mut parted = Vec::new();
     for row in rows {
-        let batch: Batch = json(row.try_get(1)?)?;
+        let batch = match serde_json::from_slice::<Batch>(row.try_get(1)?) {
+            Ok(batch) => batch,
+            // Nobody can tell which turns are in it, but all of them go.
+            Err(_) if filter.is_everything() => {
+                parted.push(unreadable(&row, scope)?);
+                continue;
+            }
+            Err(_) => return Err(damaged("a batch that was not delivered cannot be read")),
+        };
         let (gone, rest): (Vec<AcceptedTurn>, _) = batch
             .turns
             .into_iter()
@@ -97,6 +106,20 @@ async fn part(
         }
     }
     Ok(parted)
+}
+
+fn unreadable(row: &SqliteRow, scope: &Scope) -> Outcome<Parted> {
+    let batch = batch_id(row.try_get(2)?)?;
+    Ok(Parted {
+        acceptance: row.try_get(0)?,
+        batch,
+        rest: Batch {
+            id: batch,
+            scope: scope.clone(),
+            turns: Vec::new(),
+        },
+        gone: Vec::new(),
+    })
 }
 
 /// Takes the turns out of the queue and out of the dead letters.

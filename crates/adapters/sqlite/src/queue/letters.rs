@@ -9,7 +9,7 @@ use sqlx::sqlite::SqliteRow;
 use sqlx::{Row, SqliteConnection};
 
 use crate::failure::Outcome;
-use crate::rows::{json, time, to_json};
+use crate::rows::{batch_id, json, time, to_json};
 use crate::scope;
 use crate::spaces::{cut, from_token, to_token};
 
@@ -53,7 +53,7 @@ pub async fn list(
 ) -> Outcome<Page<DeadLetter>> {
     let [after] = after.map_or(Ok([i64::MIN]), from_token)?;
     let rows = sqlx::query(
-        "SELECT acceptance, payload, reason, failed_at, attempts FROM dead_letters
+        "SELECT acceptance, payload, reason, failed_at, attempts, batch FROM dead_letters
          WHERE space_key = ? AND acceptance > ? ORDER BY acceptance LIMIT ?",
     )
     .bind(scope::key(scope))
@@ -61,7 +61,8 @@ pub async fn list(
     .bind(i64::from(limit) + 1)
     .fetch_all(connection)
     .await?;
-    let letters = rows.iter().map(letter).collect::<Outcome<Vec<_>>>()?;
+    let letters = rows.iter().map(|row| letter(row, scope));
+    let letters = letters.collect::<Outcome<Vec<_>>>()?;
     Ok(cut(letters, limit, |letter| {
         to_token([letter.acceptance as i64])
     }))
@@ -74,20 +75,29 @@ pub async fn of_batch(
     batch: BatchId,
 ) -> Outcome<Option<DeadLetter>> {
     let row = sqlx::query(
-        "SELECT acceptance, payload, reason, failed_at, attempts FROM dead_letters
+        "SELECT acceptance, payload, reason, failed_at, attempts, batch FROM dead_letters
          WHERE space_key = ? AND batch = ? ORDER BY acceptance DESC LIMIT 1",
     )
     .bind(scope::key(scope))
     .bind(batch.as_bytes().as_slice())
     .fetch_optional(connection)
     .await?;
-    row.as_ref().map(letter).transpose()
+    row.as_ref().map(|row| letter(row, scope)).transpose()
 }
 
-fn letter(row: &SqliteRow) -> Outcome<DeadLetter> {
+fn letter(row: &SqliteRow, scope: &Scope) -> Outcome<DeadLetter> {
+    let batch = match serde_json::from_slice(row.try_get(1)?) {
+        Ok(batch) => batch,
+        // Buried because nobody can read it (`taking`): what is known is where it belongs.
+        Err(_) => Batch {
+            id: batch_id(row.try_get(5)?)?,
+            scope: scope.clone(),
+            turns: Vec::new(),
+        },
+    };
     Ok(DeadLetter {
         acceptance: row.try_get::<i64, _>(0)? as u64,
-        batch: json(row.try_get(1)?)?,
+        batch,
         reason: row.try_get(2)?,
         failed_at: time(row.try_get(3)?)?,
         attempts: row.try_get(4)?,
@@ -102,8 +112,8 @@ pub async fn replay(
     acceptances: &[u64],
 ) -> Outcome<u64> {
     let rows = sqlx::query(
-        "SELECT acceptance, payload, failed_at, payload_hash FROM dead_letters WHERE space_key = ?1
-             AND (?2 = '[]' OR acceptance IN (SELECT value FROM json_each(?2)))
+        "SELECT acceptance, payload, reason, failed_at, attempts, batch, payload_hash FROM dead_letters
+         WHERE space_key = ?1 AND (?2 = '[]' OR acceptance IN (SELECT value FROM json_each(?2)))
          ORDER BY acceptance",
     )
     .bind(scope::key(scope))
@@ -112,7 +122,7 @@ pub async fn replay(
     .await?;
     let mut replayed = 0;
     for row in &rows {
-        if enqueue(connection, scope, row).await? {
+        if requeue(connection, scope, row).await? {
             sqlx::query("DELETE FROM dead_letters WHERE acceptance = ?")
                 .bind(row.try_get::<i64, _>(0)?)
                 .execute(&mut *connection)
@@ -124,27 +134,29 @@ pub async fn replay(
 }
 
 /// Whether the letter is in the queue now.
-async fn enqueue(
+async fn requeue(
     connection: &mut SqliteConnection,
     scope: &Scope,
     row: &SqliteRow,
 ) -> Outcome<bool> {
-    let batch: Batch = json(row.try_get(1)?)?;
+    let letter = letter(row, scope)?;
+    let batch = &letter.batch;
     let accepted_at = batch
         .turns
         .first()
-        .map_or(row.try_get(2)?, |turn| turn.recorded_at.timestamp_micros());
+        .map_or(letter.failed_at, |turn| turn.recorded_at);
     let inserted = sqlx::query(
         "INSERT OR IGNORE INTO queue (acceptance, space_key, batch, turns, accepted_at, payload, payload_hash)
-         VALUES (?, ?, ?, ?, ?, ?, ?)",
+         VALUES (?, ?, ?, ?, ?, CAST(? AS TEXT), ?)",
     )
-    .bind(row.try_get::<i64, _>(0)?)
-    .bind(scope::key(scope))
+    .bind(letter.acceptance as i64)
+    .bind(scope::key(&batch.scope))
     .bind(batch.id.as_bytes().as_slice())
     .bind(batch.turns.len() as i64)
-    .bind(accepted_at)
-    .bind(row.try_get::<&str, _>(1)?)
-    .bind(row.try_get::<Option<&[u8]>, _>(3)?)
+    .bind(accepted_at.timestamp_micros())
+    // As bytes: what could not be read is put back as it was found.
+    .bind(row.try_get::<&[u8], _>(1)?)
+    .bind(row.try_get::<Option<&[u8]>, _>(6)?)
     .execute(connection)
     .await?;
     Ok(inserted.rows_affected() > 0)

@@ -113,6 +113,19 @@ pub async fn what_is_given_back_comes_again_first(queue: &impl IngestQueue) {
     assert_eq!(attempts, [2, 2, 1]);
 }
 
+/// A round that stops early must not use up the attempts of what it did not come to.
+pub async fn what_is_given_back_untried_counts_no_attempt(queue: &impl IngestQueue) {
+    let accepted = [publish(queue, "k1", 1).await, publish(queue, "k2", 1).await];
+    assert_eq!(take(queue, 100).await, accepted);
+    queue
+        .release_untried(&[accepted[1]])
+        .await
+        .expect("release");
+    let deliveries = queue.take(100).await.expect("take");
+    assert_eq!(positions(&deliveries), [accepted[1]]);
+    assert_eq!(deliveries[0].attempt, 1);
+}
+
 /// The order of acceptance is one for ever.
 pub async fn what_is_acknowledged_is_gone_and_its_position_is_not_given_out_again(
     queue: &impl IngestQueue,

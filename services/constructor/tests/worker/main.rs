@@ -2,115 +2,20 @@
 
 #![allow(clippy::unwrap_used)]
 
-use std::sync::Arc;
+mod backfill;
+mod bench;
+mod poison;
 
-use memfleet_constructor::{Constructor, Options};
-use memfleet_domain::Scope;
-use memfleet_domain::ids::{BatchId, ExternalId, SessionId, SpaceId, Speaker, TenantId, TurnId};
-use memfleet_domain::ingestion::{Batch, TurnState};
-use memfleet_domain::time::{Clock, SystemClock};
-use memfleet_domain::turn::{AcceptedTurn, Content, Metadata, Role, Trust};
-use memfleet_ports::events::{Event, Events};
+use memfleet_constructor::Postponed;
+use memfleet_domain::ids::{BatchId, TurnId};
+use memfleet_domain::ingestion::TurnState;
+use memfleet_ports::events::Event;
 use memfleet_ports::feed::{Change, IndexFeed};
 use memfleet_ports::ledger::Ledger;
 use memfleet_ports::queue::IngestQueue;
 use memfleet_ports::spaces::SpaceCatalog;
-use memfleet_ports::testing::WordEmbedder;
-use memfleet_sqlite::SqliteStore;
 
-struct Bench {
-    store: Arc<SqliteStore>,
-    embedder: Arc<WordEmbedder>,
-    constructor: Constructor,
-    _directory: tempfile::TempDir,
-}
-
-async fn bench() -> Bench {
-    let directory = tempfile::tempdir().unwrap();
-    let store = SqliteStore::open(
-        directory.path().join("memory.db"),
-        memfleet_sqlite::Options::default(),
-    )
-    .await;
-    let store = Arc::new(store.unwrap());
-    let embedder = Arc::new(WordEmbedder::default());
-    let constructor = Constructor {
-        queue: store.clone(),
-        ledger: store.clone(),
-        spaces: store.clone(),
-        embedder: embedder.clone(),
-        events: Events::default(),
-        clock: Arc::new(SystemClock),
-        options: Options::default(),
-    };
-    Bench {
-        store,
-        embedder,
-        constructor,
-        _directory: directory,
-    }
-}
-
-fn scope() -> Scope {
-    Scope {
-        tenant: TenantId::new("acme").unwrap(),
-        space: SpaceId::new("ada").unwrap(),
-    }
-}
-
-fn batch(texts: &[&str]) -> Batch {
-    let session = SessionId::new("monday").unwrap();
-    let turn = |text: &&str| {
-        let external = ExternalId::new(*text).unwrap();
-        AcceptedTurn {
-            id: TurnId::of_external(&scope(), &session, &external),
-            session: session.clone(),
-            external_id: Some(external),
-            speaker: Speaker::new("Ada").unwrap(),
-            role: Role::User,
-            content: Content {
-                text: (*text).to_owned(),
-                media: Vec::new(),
-            },
-            event_time: None,
-            recorded_at: SystemClock.now(),
-            metadata: Metadata::new(),
-            trust: Trust::User,
-            replaces: None,
-            place: None,
-        }
-    };
-    let turns = texts.iter().map(turn).collect::<Vec<_>>();
-    let ids = turns.iter().map(|turn| turn.id).collect::<Vec<_>>();
-    Batch {
-        id: BatchId::of_turns(&ids),
-        scope: scope(),
-        turns,
-    }
-}
-
-impl Bench {
-    async fn publish(&self, batch: &Batch) {
-        self.store.publish(batch, SystemClock.now()).await.unwrap();
-    }
-
-    async fn vectors_in_feed(&self) -> Vec<bool> {
-        let changes = self
-            .store
-            .changes_after(&scope(), 0, 100)
-            .await
-            .unwrap()
-            .changes;
-        let has_vectors = |change: &Change| match change {
-            Change::Stored(turn) => turn
-                .passages
-                .iter()
-                .all(|passage| passage.sentence.is_some()),
-            Change::Forgotten(_) => false,
-        };
-        changes.iter().map(has_vectors).collect()
-    }
-}
+use crate::bench::{Bench, batch, bench, scope};
 
 #[tokio::test]
 async fn what_is_queued_is_stored_with_vectors_announced_and_acknowledged() {
@@ -163,11 +68,15 @@ async fn an_embedder_that_is_down_delays_vectors_and_never_turns() {
     bench.publish(&batch).await;
     bench.constructor.round().await.unwrap();
     assert_eq!(bench.vectors_in_feed().await, [false]);
-    assert!(bench.constructor.backfill_once().await.is_err());
+    let backfill = async || {
+        let mut postponed = Postponed::default();
+        bench.constructor.backfill_once(&mut postponed).await
+    };
+    assert!(backfill().await.is_err());
     bench.embedder.set_down(false);
-    assert_eq!(bench.constructor.backfill_once().await.unwrap(), 1);
+    assert_eq!(backfill().await.unwrap(), 1);
     assert_eq!(bench.vectors_in_feed().await, [true]);
-    assert_eq!(bench.constructor.backfill_once().await.unwrap(), 0);
+    assert_eq!(backfill().await.unwrap(), 0);
 }
 
 #[tokio::test]

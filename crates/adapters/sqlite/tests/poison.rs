@@ -1,0 +1,80 @@
+//! A queue row that cannot be read must not stop the others.
+
+use std::path::Path;
+
+use memfleet_domain::ids::BatchId;
+use memfleet_ports::conformance::samples::{batch, home, instant, turn};
+use memfleet_ports::erasure::Erasure;
+use memfleet_ports::filter::TurnFilter;
+use memfleet_ports::queue::{DeadLetter, IngestQueue};
+use memfleet_sqlite::{Options, SqliteStore};
+use sqlx::{Connection, SqliteConnection};
+use tempfile::TempDir;
+
+/// Inside the JSON, so that what follows it is no longer understood.
+const DAMAGED: &str = "{\"id\": \"a secret that was said";
+
+async fn raw(path: &Path) -> SqliteConnection {
+    let url = format!("sqlite:{}", path.display());
+    SqliteConnection::connect(&url).await.expect("connect")
+}
+
+/// A queue of one damaged row and a sound one behind it; the damaged batch, and the position of the sound one.
+async fn damaged() -> (TempDir, SqliteStore, BatchId, u64) {
+    let directory = TempDir::new().expect("a temporary directory");
+    let path = directory.path().join("memfleet.db");
+    let opened = SqliteStore::open(&path, Options::default()).await;
+    let store = opened.expect("open");
+    let poison = batch("poison", vec![turn("a", "x")]);
+    let sound = batch("sound", vec![turn("b", "y")]);
+    let first = store.publish(&poison, instant(0)).await.expect("publish");
+    let second = store.publish(&sound, instant(0)).await.expect("publish");
+    sqlx::query("UPDATE queue SET payload = ? WHERE acceptance = ?")
+        .bind(DAMAGED)
+        .bind(first.acceptance as i64)
+        .execute(&mut raw(&path).await)
+        .await
+        .expect("damage");
+    (directory, store, poison.id, second.acceptance)
+}
+
+async fn letters(store: &SqliteStore) -> Vec<DeadLetter> {
+    let letters = store.dead_letters(&home(), 10, None).await;
+    letters.expect("dead letters").items
+}
+
+#[tokio::test]
+async fn a_row_that_cannot_be_read_is_buried_as_it_is_and_those_behind_it_come() {
+    let (directory, store, poison, sound) = damaged().await;
+    // One turn at a time: the damaged row is all that the first look finds.
+    let deliveries = store.take(1).await.expect("take");
+    assert_eq!(deliveries.len(), 1);
+    assert_eq!(deliveries[0].acceptance, sound);
+    let letters = letters(&store).await;
+    assert_eq!(letters.len(), 1);
+    assert_eq!(letters[0].batch.id, poison);
+    assert!(letters[0].batch.turns.is_empty());
+    let reason = &letters[0].reason;
+    assert!(reason.starts_with("PAYLOAD_UNREADABLE"), "{reason}");
+    assert!(!reason.contains("secret"), "{reason}");
+    let payload: String = sqlx::query_scalar("SELECT payload FROM dead_letters")
+        .fetch_one(&mut raw(&directory.path().join("memfleet.db")).await)
+        .await
+        .expect("payload");
+    assert_eq!(payload, DAMAGED);
+}
+
+#[tokio::test]
+async fn a_letter_that_cannot_be_read_is_replayed_as_it_was_and_goes_with_its_space() {
+    let (_directory, store, poison, sound) = damaged().await;
+    store.take(10).await.expect("take");
+    store.acknowledge(&[sound]).await.expect("acknowledge");
+    assert_eq!(store.replay(&home(), &[]).await, Ok(1));
+    assert!(letters(&store).await.is_empty());
+    assert!(store.take(10).await.expect("take").is_empty());
+    let buried = store.buried(&home(), poison).await.expect("buried");
+    assert!(buried.is_some());
+    let everything = TurnFilter::default();
+    store.erase(&home(), &everything).await.expect("erase");
+    assert!(letters(&store).await.is_empty());
+}

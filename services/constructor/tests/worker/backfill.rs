@@ -1,0 +1,78 @@
+//! Vectors that were missing are brought later, whatever a single turn does to the model.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use memfleet_constructor::Postponed;
+use memfleet_domain::embedding::{EmbeddingSpace, PassageVectors, QueryVectors};
+use memfleet_domain::{Fault, FaultKind};
+use memfleet_ports::embedder::Embedder;
+use memfleet_ports::testing::WordEmbedder;
+
+use crate::bench::{Bench, batch, bench};
+
+/// A model that fails on some texts, and says no more than one that is down.
+struct Picky(WordEmbedder);
+
+#[async_trait]
+impl Embedder for Picky {
+    fn space(&self) -> &EmbeddingSpace {
+        self.0.space()
+    }
+
+    async fn embed_passages(&self, texts: Vec<String>) -> Result<Vec<PassageVectors>, Fault> {
+        if texts.iter().any(|text| text.contains("poison")) {
+            let message = "the embedding model failed";
+            return Err(Fault::new(
+                FaultKind::Unavailable,
+                "EMBEDDER_UNAVAILABLE",
+                message,
+            ));
+        }
+        self.0.embed_passages(texts).await
+    }
+
+    async fn embed_query(&self, text: String) -> Result<QueryVectors, Fault> {
+        self.0.embed_query(text).await
+    }
+}
+
+/// These turns are stored without vectors, as one of them spoils the round.
+async fn without_vectors(texts: &[String]) -> Bench {
+    let mut bench = bench().await;
+    bench.constructor.embedder = Arc::new(Picky(WordEmbedder::default()));
+    let texts = texts.iter().map(String::as_str).collect::<Vec<_>>();
+    bench.publish(&batch(&texts)).await;
+    bench.constructor.round().await.unwrap();
+    assert!(!bench.vectors_in_feed().await.contains(&true));
+    bench
+}
+
+#[tokio::test]
+async fn a_turn_that_the_model_fails_on_is_left_alone_and_the_others_get_their_vectors() {
+    let texts = ["poison", "one", "two"].map(str::to_owned);
+    let bench = without_vectors(&texts).await;
+    let mut postponed = Postponed::default();
+    let brought = bench.constructor.backfill_once(&mut postponed).await;
+    assert_eq!(brought.unwrap(), 2);
+    let vectors = bench.vectors_in_feed().await;
+    assert_eq!(vectors.iter().filter(|has| **has).count(), 2);
+    // Nothing is tried before its time, so nothing fails.
+    let brought = bench.constructor.backfill_once(&mut postponed).await;
+    assert_eq!(brought.unwrap(), 0);
+}
+
+#[tokio::test]
+async fn more_failing_turns_than_are_looked_at_together_do_not_hide_the_rest() {
+    let poison = (0..40).map(|n| format!("poison {n}"));
+    let texts: Vec<_> = poison.chain(["sound".to_owned()]).collect();
+    let bench = without_vectors(&texts).await;
+    let mut postponed = Postponed::default();
+    let mut rounds = 0;
+    while !bench.vectors_in_feed().await.contains(&true) {
+        // A round that brings nothing fails.
+        let _fault = bench.constructor.backfill_once(&mut postponed).await;
+        rounds += 1;
+        assert!(rounds < 20, "the sound turn is reached");
+    }
+}
