@@ -38,7 +38,8 @@ impl SqliteStore {
 }
 
 /// Copies the database `from`, which a node (of this or another process) may be using, to `to`: on disk and complete, or
-/// not there at all. The copy is a database like any other: restoring is opening it, or moving it where the lost one was.
+/// not there at all. The copy is a database like any other: restoring is opening it, or moving it where the lost one was,
+/// whose `-wal` and `-shm` must be gone by then (docs/errors.md).
 pub async fn backup(from: &Path, to: &Path) -> Result<(), BackupError> {
     if to.exists() {
         return Err(BackupError::Exists(to.to_owned()));

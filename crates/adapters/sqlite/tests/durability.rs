@@ -373,3 +373,28 @@ async fn only_the_owner_may_read_the_files() {
     }
     assert!(names.contains(&"memfleet.db-wal".to_owned()), "{names:?}");
 }
+
+/// As docs/errors.md says: stop, delete what belongs to the lost database, move the backup in its place.
+#[tokio::test]
+async fn a_backup_takes_the_place_of_a_database_that_left_its_wal() {
+    let (directory, path) = place();
+    let store = open(&path).await;
+    store.commit(told("before", 100, 1)).await.expect("commit");
+    let backup = directory.path().join("backup.db");
+    store.backup(&backup).await.expect("backup");
+    store.commit(told("after", 100, 2)).await.expect("commit");
+    let (crashed, lost) = place();
+    copy_files(directory.path(), crashed.path());
+    let beside = |suffix: &str| crashed.path().join(format!("memfleet.db{suffix}"));
+    let leftover = std::fs::metadata(beside("-wal")).expect("a WAL is left");
+    assert!(leftover.len() > 0);
+    for suffix in ["-wal", "-shm"] {
+        std::fs::remove_file(beside(suffix)).expect("remove");
+    }
+    std::fs::rename(crashed.path().join("backup.db"), &lost).expect("move");
+    let restored = open(&lost).await;
+    assert_eq!(stored(&restored).await, 100);
+    let more = restored.commit(told("more", 10, 900)).await;
+    more.expect("it can be written to");
+    assert_eq!(stored(&restored).await, 110);
+}
