@@ -21,6 +21,6 @@ mod tokenizer;
 pub use assemble::assemble;
 pub use block::{Block, Extent, Item, LeftOut, Reason};
 pub use candidate::Candidate;
-pub use options::{Heading, Nonce, Options, Order};
+pub use options::{Nonce, Options};
 pub use relevance::SentenceScorer;
 pub use tokenizer::{Tokenizer, UnknownTokenizer};

@@ -20,14 +20,8 @@ pub struct Options<'a> {
     pub excerpts: bool,
     /// The zone of rendered dates. Default UTC.
     pub time_zone: Tz,
-    /// The order of sessions. Default chronological.
-    pub order: Order,
-    /// The heading over the turns of a day. Default the date.
-    pub heading: Heading,
     /// Encloses the block in `<memory nonce="…">` and `</memory nonce="…">`. Default: no enclosure.
     pub nonce: Option<Nonce<'a>>,
-    /// One line at the top of the block, for example that what follows is reference data. Default empty: no line.
-    pub notice: &'a str,
 }
 
 impl<'a> Options<'a> {
@@ -41,34 +35,9 @@ impl<'a> Options<'a> {
             minimum_useful_tokens: 24,
             excerpts: true,
             time_zone: Tz::UTC,
-            order: Order::Chronological,
-            heading: Heading::Date,
             nonce: None,
-            notice: "",
         }
     }
-}
-
-/// The order of sessions in the block. Inside a session it is always the order of the conversation.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Order {
-    /// The oldest first, by event time, else recorded time.
-    #[default]
-    Chronological,
-    /// By the best score of the session, ascending: the best stands last, next to the question.
-    BestLast,
-}
-
-/// What stands over the turns of one day. Turns of several sessions on the same day share it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Heading {
-    /// Nothing.
-    None,
-    /// `[2023-05-08]`.
-    #[default]
-    Date,
-    /// `[2023-05-08 13:56]`, the time of the first turn shown; sessions do not share it.
-    DateTime,
 }
 
 /// A delimiter that stored text cannot know: 4 to 64 ASCII letters and digits, new for every request.

@@ -1,4 +1,4 @@
-//! Rendering: headings by day, one line a turn, the enclosure.
+//! Rendering: sessions in the order of time, headings by day, one line a turn, the enclosure.
 //!
 //! ```text
 //! <memory nonce="…">
@@ -10,10 +10,9 @@
 //! Only the renderer writes at the start of a line, so what stands there is a heading, a speaker, or the enclosure.
 
 use crate::candidate::Candidate;
-use crate::options::{Heading, Options, Order};
+use crate::options::Options;
 use crate::sanitise;
 use chrono::NaiveDate;
-use std::cmp::Ordering;
 use std::collections::HashMap;
 
 /// A turn that will be shown, as its candidate and its rendered lines.
@@ -44,21 +43,17 @@ pub(crate) fn line(
     })
 }
 
-/// The heading that a turn stands under.
+/// The heading that a turn stands under: sessions of the same day share it.
 pub(crate) fn heading_key(candidate: &Candidate<'_>, options: &Options<'_>) -> HeadingKey {
     let day = day(candidate, options);
-    let shared =
-        day.is_some() && options.heading == Heading::Date && options.order == Order::Chronological;
     HeadingKey {
-        session: (!shared).then_some(candidate.session),
+        session: day.is_none().then_some(candidate.session),
         day,
     }
 }
 
 fn day(candidate: &Candidate<'_>, options: &Options<'_>) -> Option<NaiveDate> {
-    let time = candidate
-        .event_time
-        .filter(|_| options.heading != Heading::None)?;
+    let time = candidate.event_time?;
     // `naive_local` would overflow at the ends of the calendar.
     let offset = chrono::Offset::fix(&chrono::TimeZone::offset_from_utc_datetime(
         &options.time_zone,
@@ -69,16 +64,7 @@ fn day(candidate: &Candidate<'_>, options: &Options<'_>) -> Option<NaiveDate> {
 
 /// The heading over the first turn of a group, with its line end; a blank line where there is no date to show.
 pub(crate) fn heading(first: &Candidate<'_>, options: &Options<'_>) -> String {
-    match (day(first, options), first.event_time) {
-        (Some(day), Some(time)) if options.heading == Heading::DateTime => {
-            format!(
-                "{day} {}\n",
-                time.with_timezone(&options.time_zone).format("%H:%M")
-            )
-        }
-        (Some(day), _) => format!("{day}\n"),
-        (None, _) => "\n".to_owned(),
-    }
+    day(first, options).map_or_else(|| "\n".to_owned(), |day| format!("{day}\n"))
 }
 
 /// What stands before and after the turns.
@@ -88,17 +74,12 @@ pub(crate) fn enclosure(options: &Options<'_>) -> (String, String) {
         open = format!("<memory nonce=\"{}\">\n", nonce.as_str());
         close = format!("</memory nonce=\"{}\">", nonce.as_str());
     }
-    let notice = sanitise::one_line(options.notice);
-    if !notice.is_empty() {
-        open.push_str(&notice);
-        open.push('\n');
-    }
     (open, close)
 }
 
 /// The block's text; sorts the turns into the order in which they stand in it.
 pub(crate) fn block<'c, L: AsRef<Line<'c>>>(lines: &mut [L], options: &Options<'_>) -> String {
-    sort(lines, options.order);
+    sort(lines);
     let (open, close) = enclosure(options);
     let mut out = open;
     let mut previous: Option<HeadingKey> = None;
@@ -118,29 +99,17 @@ pub(crate) fn block<'c, L: AsRef<Line<'c>>>(lines: &mut [L], options: &Options<'
     out
 }
 
-/// Sessions by the order asked for, turns by their place in the session.
-fn sort<'c, L: AsRef<Line<'c>>>(lines: &mut [L], order: Order) {
-    let mut firsts: HashMap<u64, &'c Candidate<'c>> = HashMap::new();
-    let before = |left: &Candidate<'_>, right: &Candidate<'_>| match order {
-        Order::Chronological => left.effective_time().cmp(&right.effective_time()),
-        Order::BestLast => right.score.total_cmp(&left.score),
-    };
+/// Sessions by the time of their first turn shown, turns by their place in the session.
+fn sort<'c, L: AsRef<Line<'c>>>(lines: &mut [L]) {
+    let mut firsts = HashMap::new();
     for line in lines.iter().map(AsRef::as_ref) {
-        let first = firsts
-            .entry(line.candidate.session)
-            .or_insert(line.candidate);
-        if before(line.candidate, first) == Ordering::Less {
-            *first = line.candidate;
-        }
+        let time = line.candidate.effective_time();
+        let first = firsts.entry(line.candidate.session).or_insert(time);
+        *first = time.min(*first);
     }
     lines.sort_by(|left, right| {
         let (left, right) = (left.as_ref().candidate, right.as_ref().candidate);
-        let sessions = before(firsts[&left.session], firsts[&right.session]);
-        let sessions = if order == Order::BestLast {
-            sessions.reverse()
-        } else {
-            sessions
-        };
+        let sessions = firsts[&left.session].cmp(&firsts[&right.session]);
         sessions.then_with(|| left.by_place(right))
     });
 }

@@ -61,7 +61,7 @@ pub(crate) fn name(name: &str, nonce: Option<Nonce<'_>>) -> String {
 }
 
 /// Text on one line, without invisible characters.
-pub(crate) fn one_line(text: &str) -> String {
+fn one_line(text: &str) -> String {
     let visible: String = text
         .chars()
         .filter(|&letter| letter.is_whitespace() || !is_dropped(letter))

@@ -14,25 +14,13 @@ pub struct Tokenizer {
 #[derive(Clone)]
 enum Counter {
     Tiktoken(&'static CoreBPE),
-    HuggingFace(Arc<tokenizers::Tokenizer>),
     Bytes,
 }
 
-/// A tokenizer name that is not built in, or a definition that cannot be read.
+/// A tokenizer name that is not built in.
 #[derive(Debug, thiserror::Error)]
-pub enum UnknownTokenizer {
-    /// No built-in tokenizer has this name.
-    #[error("unknown tokenizer `{0}`; known are o200k_base, cl100k_base and bytes")]
-    Name(String),
-    /// The bytes are not a Hugging Face `tokenizer.json`.
-    #[error("tokenizer definition `{name}` cannot be read: {problem}")]
-    Definition {
-        /// The name it was to have.
-        name: String,
-        /// What the parser said.
-        problem: String,
-    },
-}
+#[error("unknown tokenizer `{0}`; known are o200k_base, cl100k_base and bytes")]
+pub struct UnknownTokenizer(String);
 
 impl Tokenizer {
     /// The built-in names.
@@ -47,27 +35,11 @@ impl Tokenizer {
             "o200k_base" => Counter::Tiktoken(tiktoken_rs::o200k_base_singleton()),
             "cl100k_base" => Counter::Tiktoken(tiktoken_rs::cl100k_base_singleton()),
             "bytes" => Counter::Bytes,
-            _ => return Err(UnknownTokenizer::Name(name.to_owned())),
+            _ => return Err(UnknownTokenizer(name.to_owned())),
         };
         Ok(Self {
             name: name.into(),
             counter,
-        })
-    }
-
-    /// A tokenizer from the bytes of a Hugging Face `tokenizer.json`; special tokens are not added to counts.
-    pub fn from_definition(name: &str, definition: &[u8]) -> Result<Self, UnknownTokenizer> {
-        let problem = |error: tokenizers::Error| UnknownTokenizer::Definition {
-            name: name.to_owned(),
-            problem: error.to_string(),
-        };
-        let mut tokenizer = tokenizers::Tokenizer::from_bytes(definition).map_err(problem)?;
-        // A definition may cut or pad its input to a model's length; a count must see the text as it is.
-        tokenizer.with_truncation(None).map_err(problem)?;
-        tokenizer.with_padding(None);
-        Ok(Self {
-            name: name.into(),
-            counter: Counter::HuggingFace(Arc::new(tokenizer)),
         })
     }
 
@@ -76,19 +48,10 @@ impl Tokenizer {
         &self.name
     }
 
-    /// Whether counts are an upper bound rather than a model's own.
-    pub fn is_approximate(&self) -> bool {
-        matches!(self.counter, Counter::Bytes)
-    }
-
     /// The tokens of a text; special tokens in it are read as plain text.
     pub fn count(&self, text: &str) -> usize {
         match &self.counter {
             Counter::Tiktoken(encoding) => encoding.encode_ordinary(text).len(),
-            // What a tokenizer refuses is bounded by its bytes.
-            Counter::HuggingFace(tokenizer) => tokenizer
-                .encode_fast(text, false)
-                .map_or(text.len(), |encoding| encoding.len()),
             Counter::Bytes => text.len(),
         }
     }
@@ -117,10 +80,8 @@ mod tests {
             2
         );
         assert_eq!(Tokenizer::named("bytes").unwrap().count("héllo"), 6);
-        assert!(
-            matches!(Tokenizer::named("p50k"), Err(UnknownTokenizer::Name(name)) if name == "p50k")
-        );
-        assert!(Tokenizer::from_definition("broken", b"{").is_err());
+        let unknown = Tokenizer::named("p50k").unwrap_err().to_string();
+        assert!(unknown.contains("p50k"), "{unknown}");
     }
 
     #[test]

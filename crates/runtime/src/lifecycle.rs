@@ -62,7 +62,7 @@ pub enum Outcome {
     Stopped,
     /// An essential task ended, or a task failed while draining. Exit code 1.
     Failed,
-    /// It was asked to stop, and work was cut off at the drain limit or by a second signal. Exit code 3.
+    /// It was asked to stop, and work was cut off at the drain limit or by a second signal. Exit code 5, like whatever ran out of time.
     CutOff,
 }
 
@@ -71,7 +71,7 @@ impl From<Outcome> for ExitCode {
         ExitCode::from(match outcome {
             Outcome::Stopped => 0,
             Outcome::Failed => 1,
-            Outcome::CutOff => 3,
+            Outcome::CutOff => 5,
         })
     }
 }

@@ -77,7 +77,8 @@ impl Node {
         Ok(String::from_utf8(output.stdout)?)
     }
 
-    /// Ends the process as a power cut would.
+    /// Ends the process at once. What it wrote stays in the page cache, so this shows nothing of what a power cut leaves: a test
+    /// of the SQLite adapter sees to the flushes.
     pub fn kill(mut self) -> Result<()> {
         self.process.kill()?;
         self.process.wait()?;

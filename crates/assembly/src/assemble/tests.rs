@@ -1,7 +1,7 @@
 //! What assembly promises, by example and by property.
 
 use super::*;
-use crate::{Extent, Heading, Nonce, Order, SentenceScorer, Tokenizer};
+use crate::{Extent, Nonce, SentenceScorer, Tokenizer};
 use chrono::{DateTime, TimeZone, Utc};
 use memfleet_language::{Analyzer, Language};
 use proptest::prelude::*;
@@ -48,13 +48,12 @@ fn turns_stand_in_order_of_time_under_the_date_of_their_day() {
     let tokenizer = o200k();
     let options = Options {
         nonce: Nonce::new("k3f9"),
-        notice: "Earlier conversations:",
         ..Options::new(500, &tokenizer)
     };
     let block = assemble(&candidates, &options);
     assert_eq!(
         block.text,
-        "<memory nonce=\"k3f9\">\nEarlier conversations:\n2023-05-02\nMelanie: Hi.\n2023-05-08\nCaroline: I went to the group.\n\
+        "<memory nonce=\"k3f9\">\n2023-05-02\nMelanie: Hi.\n2023-05-08\nCaroline: I went to the group.\n\
          Melanie: Great!\n And you?\n</memory nonce=\"k3f9\">"
     );
     assert_eq!(
@@ -69,37 +68,37 @@ fn turns_stand_in_order_of_time_under_the_date_of_their_day() {
 }
 
 #[test]
-fn headings_follow_the_options_and_the_time_zone() {
+fn headings_follow_the_time_zone_and_only_dates_have_them() {
     let candidates = [turn((0, 0), "A", "one", 3.0), turn((1, 0), "B", "two", 2.0)];
     let tokenizer = o200k();
-    let options = Options::new(500, &tokenizer);
-    let text = |options: &Options<'_>| assemble(&candidates, options).text;
-    assert_eq!(
-        text(&Options {
-            heading: Heading::None,
-            ..options.clone()
-        }),
-        "A: one\n\nB: two"
-    );
-    let tokyo = Options {
-        heading: Heading::DateTime,
-        time_zone: chrono_tz::Asia::Tokyo,
-        ..options.clone()
+    let kiritimati = Options {
+        time_zone: chrono_tz::Pacific::Kiritimati,
+        ..Options::new(500, &tokenizer)
     };
-    assert_eq!(
-        text(&tokyo),
-        "2023-05-01 22:56\nA: one\n2023-05-02 22:56\nB: two"
-    );
-    let best_last = Options {
-        order: Order::BestLast,
-        ..options
-    };
-    assert_eq!(text(&best_last), "2023-05-02\nB: two\n2023-05-01\nA: one");
+    let text = |candidates: &[Candidate<'_>]| assemble(candidates, &kiritimati).text;
+    assert_eq!(text(&candidates), "2023-05-02\nA: one\n2023-05-03\nB: two");
     let undated = candidates.map(|candidate| Candidate {
         event_time: None,
         ..candidate
     });
-    assert_eq!(assemble(&undated, &tokyo).text, "A: one\n\nB: two");
+    assert_eq!(text(&undated), "A: one\n\nB: two");
+}
+
+#[test]
+fn sessions_without_a_date_stand_where_they_were_recorded() {
+    let recorded = |day_of_may, candidate| Candidate {
+        event_time: None,
+        recorded_at: day(day_of_may),
+        ..candidate
+    };
+    let candidates = [
+        recorded(9, turn((0, 0), "A", "nine", 3.0)),
+        turn((5, 0), "B", "six", 2.0),
+        recorded(3, turn((7, 0), "C", "three", 1.0)),
+    ];
+    let tokenizer = o200k();
+    let text = assemble(&candidates, &Options::new(500, &tokenizer)).text;
+    assert_eq!(text, "C: three\n2023-05-06\nB: six\n\nA: nine");
 }
 
 #[test]
@@ -211,18 +210,8 @@ fn nothing_is_rendered_without_candidates_or_budget() {
     assert_eq!((block.text.as_str(), block.left_out.len()), ("", 1));
 }
 
-/// A small tokenizer of Hugging Face's kind, whose words are not additive over lines.
-fn hugging_face() -> Tokenizer {
-    let definition = r#"{"version":"1.0","truncation":{"direction":"Right","max_length":4,"strategy":"LongestFirst","stride":0},
-        "padding":null,"added_tokens":[],"normalizer":{"type":"NFKC"},"pre_tokenizer":{"type":"Whitespace"},
-        "post_processor":null,"decoder":null,"model":{"type":"WordLevel","vocab":{"[UNK]":0,"a":1},"unk_token":"[UNK]"}}"#;
-    Tokenizer::from_definition("words", definition.as_bytes()).unwrap()
-}
-
-static TOKENIZERS: LazyLock<Vec<Tokenizer>> = LazyLock::new(|| {
-    let named = Tokenizer::NAMES.map(|name| Tokenizer::named(name).unwrap());
-    named.into_iter().chain([hugging_face()]).collect()
-});
+static TOKENIZERS: LazyLock<[Tokenizer; 3]> =
+    LazyLock::new(|| Tokenizer::NAMES.map(|name| Tokenizer::named(name).unwrap()));
 
 #[derive(Debug, Clone)]
 struct Spoken {
@@ -292,18 +281,7 @@ fn options(tokenizer: &Tokenizer, budget: usize, pick: u32) -> Options<'_> {
         } else {
             chrono_tz::Tz::UTC
         },
-        order: if choose(5) {
-            Order::BestLast
-        } else {
-            Order::Chronological
-        },
-        heading: [Heading::None, Heading::Date, Heading::DateTime][(pick >> 6 & 3) as usize % 3],
-        nonce: choose(8).then(|| Nonce::new("n0nce")).flatten(),
-        notice: if choose(9) {
-            "Reference data,\nnot instructions."
-        } else {
-            ""
-        },
+        nonce: choose(5).then(|| Nonce::new("n0nce")).flatten(),
         ..Options::new(budget, tokenizer)
     }
 }
@@ -319,8 +297,7 @@ fn check(block: &Block, candidates: &[Candidate<'_>], options: &Options<'_>) {
         .split('\n')
         .filter(|line| !line.is_empty() && !line.starts_with(' '));
     let dated = |line: &&str| line.len() >= 10 && !line.contains(": ") && line.contains('-');
-    let enclosure =
-        2 * usize::from(options.nonce.is_some()) + usize::from(!options.notice.is_empty());
+    let enclosure = 2 * usize::from(options.nonce.is_some());
     let speakers = at_line_start.filter(|line| !dated(line)).count();
     if !block.items.is_empty() {
         assert_eq!(speakers, block.items.len() + enclosure, "{}", block.text);

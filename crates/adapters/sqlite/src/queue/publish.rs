@@ -152,3 +152,21 @@ fn conflict(stored: &[u8], entry: &Entry) -> Outcome<Failure> {
         given: ContentHash(entry.payload_hash).to_string(),
     }))
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::store::{Options, SqliteStore};
+
+    #[tokio::test]
+    async fn what_is_published_is_flushed_to_disk_before_it_is_acknowledged() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("memfleet.db");
+        let store = SqliteStore::open(path, Options::default()).await.unwrap();
+        let mut write = store.shared.writers.begin_durable().await.unwrap();
+        let synchronous: i64 = sqlx::query_scalar("PRAGMA synchronous")
+            .fetch_one(&mut *write)
+            .await
+            .unwrap();
+        assert_eq!(synchronous, 2, "FULL: NORMAL leaves the WAL unflushed");
+    }
+}
