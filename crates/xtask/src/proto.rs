@@ -12,16 +12,22 @@ use prost_types::FileDescriptorSet;
 
 const BASELINE: &str = "proto/released.binpb";
 
+/// What the protos were compared with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Compared {
+    /// The released ones.
+    WithRelease,
+    /// Nothing: there is no release yet. They compile.
+    WithNothing,
+}
+
 /// Fails with every change that would break a client of the released protos.
-pub fn check(root: &Path) -> Result<()> {
+pub fn check(root: &Path) -> Result<Compared> {
     let current = compile(root)?;
     let released = match fs::read(root.join(BASELINE)) {
         Ok(bytes) => FileDescriptorSet::decode(bytes.as_slice())
             .with_context(|| format!("{BASELINE} is damaged"))?,
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            eprintln!("nothing is released yet ({BASELINE} is absent): the protos compile");
-            return Ok(());
-        }
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Compared::WithNothing),
         Err(error) => return Err(error).context(BASELINE),
     };
     let changes = compatibility::breaking_changes(&released, &current);
@@ -32,7 +38,7 @@ pub fn check(root: &Path) -> Result<()> {
             changes.join("\n  ")
         );
     }
-    Ok(())
+    Ok(Compared::WithRelease)
 }
 
 /// Records the protos as released. Only for a release: what is recorded can no longer change incompatibly.
@@ -83,10 +89,10 @@ mod tests {
             fs::write(root.join("proto/test/turn.proto"), text).unwrap();
         };
         write("string id = 1;");
-        check(&root).unwrap();
+        assert_eq!(check(&root).unwrap(), Compared::WithNothing);
         release(&root).unwrap();
         write("string id = 1; string text = 2;");
-        check(&root).unwrap();
+        assert_eq!(check(&root).unwrap(), Compared::WithRelease);
         write("bytes id = 1;");
         let refused = check(&root).unwrap_err().to_string();
         assert!(release(&root).is_err());

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
-use crate::proto;
+use crate::proto::{self, Compared};
 
 /// One step.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub enum Step {
 }
 
 /// How a step ended.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 enum Ending {
     Passed,
     Skipped(&'static str),
@@ -84,7 +84,11 @@ impl Step {
                 run_command(command.env("RUSTDOCFLAGS", "--deny=warnings"))?;
             }
             Self::Deny => return deny(root),
-            Self::Proto => proto::check(root)?,
+            Self::Proto => {
+                if proto::check(root)? == Compared::WithNothing {
+                    return Ok(Ending::Skipped("no release yet"));
+                }
+            }
             Self::ReleaseProto => proto::release(root)?,
             Self::Test(arguments) => test(root, arguments)?,
         }
@@ -102,16 +106,8 @@ pub fn run(steps: &[Step]) -> ExitCode {
     let results: Vec<_> = steps.iter().map(|step| timed(step, root)).collect();
     eprintln!();
     for (step, ending, time) in &results {
-        let (mark, note) = match ending {
-            Ok(Ending::Passed) => ("ok", String::new()),
-            Ok(Ending::Skipped(reason)) => ("skipped", (*reason).to_owned()),
-            Err(error) => ("FAILED", format!("{error:#}")),
-        };
-        eprintln!(
-            "{:<6} {mark:<8} {:>7.1} s  {note}",
-            step.name(),
-            time.as_secs_f64()
-        );
+        let seconds = time.as_secs_f64();
+        eprintln!("{:<6} {seconds:>7.1} s  {}", step.name(), told(ending));
     }
     let failed = results
         .iter()
@@ -121,6 +117,15 @@ pub fn run(steps: &[Step]) -> ExitCode {
         eprintln!("{failed} of {} steps failed", results.len());
     }
     ExitCode::from(u8::from(failed > 0))
+}
+
+/// How a step went, in the table.
+fn told(ending: &Result<Ending>) -> String {
+    match ending {
+        Ok(Ending::Passed) => "ok".to_owned(),
+        Ok(Ending::Skipped(reason)) => format!("skipped: {reason}"),
+        Err(error) => format!("FAILED: {error:#}"),
+    }
 }
 
 fn timed<'a>(step: &'a Step, root: &Path) -> (&'a Step, Result<Ending>, Duration) {
@@ -209,6 +214,16 @@ mod tests {
             assert_eq!(Step::named(step.name()), Some(step));
         }
         assert_eq!(Step::named("test"), None);
+    }
+
+    #[test]
+    fn protos_that_were_compared_with_nothing_are_no_success() {
+        let root = env::temp_dir().join(format!("xtask-steps-{}", std::process::id()));
+        std::fs::create_dir_all(root.join("proto")).unwrap();
+        std::fs::write(root.join("proto/a.proto"), "syntax = \"proto3\";\n").unwrap();
+        let ending = Step::Proto.run(&root);
+        std::fs::remove_dir_all(&root).unwrap();
+        assert_eq!(told(&ending), "skipped: no release yet");
     }
 
     #[test]
