@@ -1,6 +1,7 @@
 //! The wording of a request: what a question says about the form of its answer, not about its topic. "Can you list, in
 //! order, what we discussed about my garden?" is about a garden; "list", "order" and "discussed" match turns at random.
 
+use crate::fold::fold;
 use crate::language::Language;
 use crate::stopwords;
 use crate::words::{self, Word};
@@ -21,7 +22,7 @@ pub fn topic(text: &str, language: Language) -> Cow<'_, str> {
     if !lists.asks(&words) {
         return Cow::Borrowed(text);
     }
-    let stops: HashSet<&str> = stopwords::of(language).collect();
+    let stops: HashSet<String> = stopwords::of(language).map(fold).collect();
     let kept = lists.without_wording(&words, &stops);
     let topic: Vec<&str> = kept.iter().map(|word| &text[word.span.clone()]).collect();
     let topic = topic.join(" ");
@@ -79,7 +80,7 @@ impl Lists {
     }
 
     /// The words outside runs of wording: a run holds words of the list and stop words, and at least one of the former.
-    fn without_wording<'a>(&self, words: &'a [Word], stops: &HashSet<&str>) -> Vec<&'a Word> {
+    fn without_wording<'a>(&self, words: &'a [Word], stops: &HashSet<String>) -> Vec<&'a Word> {
         let (mut kept, mut run, mut wording) = (Vec::new(), Vec::new(), false);
         for word in words {
             let (listed, stop) = (
