@@ -155,6 +155,7 @@ mod tests {
             position: 0,
             speaker: "A",
             event_time: None,
+            recorded_at: chrono::DateTime::UNIX_EPOCH,
             text: TEXT,
             score: 0.0,
             sentence_scores: Some(scores),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use memfleet_domain::Scope;
 use memfleet_domain::ids::TenantId;
-use memfleet_domain::space::{Session, Space, SpaceSettings};
+use memfleet_domain::space::{Locale, Session, Space, SpaceSettings};
 use memfleet_domain::time::Timestamp;
 use memfleet_ports::ledger::{Ledger, Page, PageToken};
 use memfleet_ports::queue::IngestQueue;
@@ -29,10 +29,14 @@ impl SpaceCatalog for Failing {
     }
 
     async fn get(&self, scope: &Scope) -> Result<Option<Space>> {
+        self.catalogue.get(scope).await
+    }
+
+    async fn locale(&self, scope: &Scope) -> Result<Option<Locale>> {
         if *scope == self.space {
             return Err(self.error.clone());
         }
-        self.catalogue.get(scope).await
+        self.catalogue.locale(scope).await
     }
 
     async fn list(

@@ -113,8 +113,9 @@ async fn a_turn_that_replaces_one_of_a_later_session_travels_with_it() {
     assert_eq!(export(&there, "ada", &TurnFilter::default()).await, records);
     let versions = there
         .gateway
-        .history(&acme(), &space("ada"), old.turns[0].id);
-    assert_eq!(versions.await.unwrap().len(), 2);
+        .history(&acme(), &space("ada"), old.turns[0].id)
+        .await;
+    assert_eq!(versions.unwrap().len(), 2);
 }
 
 #[tokio::test]
@@ -173,10 +174,10 @@ async fn a_space_that_exists_keeps_its_settings_when_something_is_imported() {
         ..SpaceSettings::default()
     };
     for (node, days) in [(&here, Some(1)), (&there, None)] {
-        let put = node
-            .gateway
-            .put_space(&acme(), &space("ada"), kept_for(days));
-        put.await.unwrap();
+        node.gateway
+            .put_space(&acme(), &space("ada"), kept_for(days))
+            .await
+            .unwrap();
     }
     here.told("ada", vec![named("1", "One")]).await;
     let records = export(&here, "ada", &TurnFilter::default()).await;

@@ -44,8 +44,8 @@ async fn a_query_is_read_in_the_language_of_the_space_that_it_names_first() {
         language: Some("de".to_owned()),
         ..SpaceSettings::default()
     };
-    let put = memory.store.put(&acme("ada"), &german, instant(0));
-    put.await.unwrap();
+    let put = memory.store.put(&acme("ada"), &german, instant(0)).await;
+    put.unwrap();
     for (space, words) in [("team", "He runs"), ("team", "Tea"), ("ada", "Kaffee")] {
         let turn = turn_in(&acme(space), "s1", words, words);
         memory.tell(&acme(space), &[turn]).await;
@@ -61,7 +61,7 @@ async fn a_query_is_read_in_the_language_of_the_space_that_it_names_first() {
         let mut runs = hits.filter(|hit| hit.turn.accepted.content.text == "He runs");
         let signals = runs.next().unwrap().signals.into_iter();
         let values = signals.map(|signal| (signal.signal, signal.value));
-        values.collect::<std::collections::HashMap<_, _>>()["bm25"]
+        values.collect::<std::collections::HashMap<_, _>>()["bm25_window"]
     };
     assert!(by_words(&["team", "ada"]).await > by_words(&["ada", "team"]).await);
 }
