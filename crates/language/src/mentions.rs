@@ -180,7 +180,7 @@ fn is_short_form(written: &str, word: &Word, name: &str, language: Language) -> 
         && word.folded.len() < name.len()
         && name.starts_with(&word.folded)
         && written.starts_with(char::is_uppercase)
-        && !stopwords::of(language).any(|stop| stop == word.folded)
+        && !stopwords::of(language).any(|stop| fold(stop) == word.folded)
 }
 
 fn is_written_without_spaces(letter: char) -> bool {

@@ -144,6 +144,7 @@ fn the_first_stage_bounds_the_second() {
     let many =
         (0..200).map(|number| turn(number, "s", "Ada", &format!("note {number} about bread")));
     let weights = Weights {
+        exhaustive: 30,
         candidates: 30,
         ..Weights::shipped()
     };
