@@ -23,7 +23,8 @@ impl Retriever for LocalRetriever {
             .iter()
             .map(|target| &target.scope)
             .collect::<Vec<_>>();
-        let language = Language::tagged(locale(query, &targets).language.as_deref());
+        let locale = locale(query, &targets);
+        let language = Language::tagged(locale.language.as_deref());
         let about = topic(&query.text, language).into_owned();
         let (readings, vectors) = tokio::join!(
             self.indexes.current(&scopes),
@@ -34,7 +35,7 @@ impl Retriever for LocalRetriever {
             .inspect_err(|fault| degraded.push(format!("embedder: {fault}")))
             .ok();
         let stage = self
-            .first_stage(query, &targets, readings?, vectors)
+            .first_stage(query, &targets, locale, readings?, vectors)
             .await?;
         degraded.extend(stage.missing_vectors());
         let tokens = self.token_vectors(&targets, &stage).await?;
@@ -124,6 +125,7 @@ impl LocalRetriever {
         &self,
         query: &Query,
         targets: &[Target],
+        locale: Locale,
         readings: Vec<Reading>,
         vectors: Option<QueryVectors>,
     ) -> Result<Stage, Fault> {
@@ -133,7 +135,6 @@ impl LocalRetriever {
             .iter()
             .map(|target| target.labelled.clone())
             .collect::<Vec<_>>();
-        let locale = locale(&query, targets);
         let analyzer = Analyzer::new(Language::tagged(locale.language.as_deref()));
         off_the_async_threads(move || {
             let eligible = readings

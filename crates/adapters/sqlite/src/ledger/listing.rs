@@ -99,14 +99,7 @@ pub async fn list(
         let mut query = select();
         query.push(" t.session = ").push_bind(session);
         query.push(" AND t.space = ").push_bind(space.id);
-        query
-            .push(" AND (t.acceptance, t.ordinal) > (")
-            .push_bind(acceptance);
-        query.push(", ").push_bind(ordinal).push(")");
-        push_conditions(&mut query, filter);
-        query
-            .push(" ORDER BY t.acceptance, t.ordinal LIMIT ")
-            .push_bind(wanted as i64);
+        push_accepted_after(&mut query, [acceptance, ordinal], filter, wanted as i64);
         rows = query.build().fetch_all(&mut *connection).await?;
     }
     if rows.len() < wanted {
@@ -147,21 +140,14 @@ pub async fn list_accepted(
             next: None,
         });
     };
-    let [acceptance, ordinal] = after.map_or(Ok([i64::MIN, i64::MIN]), from_token)?;
+    let after = after.map_or(Ok([i64::MIN, i64::MIN]), from_token)?;
     let mut query = QueryBuilder::<Sqlite>::new(concat!(
         "SELECT ",
         turn_columns!(),
         " FROM turns t CROSS JOIN sessions s ON s.id = t.session WHERE t.space = "
     ));
     query.push_bind(space.id);
-    query
-        .push(" AND (t.acceptance, t.ordinal) > (")
-        .push_bind(acceptance);
-    query.push(", ").push_bind(ordinal).push(")");
-    push_conditions(&mut query, filter);
-    query
-        .push(" ORDER BY t.acceptance, t.ordinal LIMIT ")
-        .push_bind(i64::from(limit) + 1);
+    push_accepted_after(&mut query, after, filter, i64::from(limit) + 1);
     let rows = query.build().fetch_all(connection).await?;
     page(&rows, limit as usize, |row| {
         Ok(to_token([row.try_get(15)?, row.try_get(16)?]))
@@ -175,6 +161,23 @@ fn select() -> QueryBuilder<Sqlite> {
         turn_columns!(),
         " FROM sessions s CROSS JOIN turns t ON t.session = s.id WHERE"
     ))
+}
+
+/// What was accepted after a place (acceptance, ordinal), and matches, in that order.
+fn push_accepted_after(
+    query: &mut QueryBuilder<Sqlite>,
+    [acceptance, ordinal]: [i64; 2],
+    filter: &TurnFilter,
+    limit: i64,
+) {
+    query
+        .push(" AND (t.acceptance, t.ordinal) > (")
+        .push_bind(acceptance);
+    query.push(", ").push_bind(ordinal).push(")");
+    push_conditions(query, filter);
+    query
+        .push(" ORDER BY t.acceptance, t.ordinal LIMIT ")
+        .push_bind(limit);
 }
 
 fn page(
