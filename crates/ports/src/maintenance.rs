@@ -28,7 +28,7 @@ pub struct Status {
     pub embedding_space: EmbeddingSpace,
     /// Each part.
     pub parts: Vec<Part>,
-    /// The ingestion queue.
+    /// The ingestion queue, as far as it is the caller's.
     pub queue: Depth,
 }
 

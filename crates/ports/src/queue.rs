@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use memfleet_domain::Scope;
-use memfleet_domain::ids::BatchId;
+use memfleet_domain::ids::{BatchId, TenantId};
 use memfleet_domain::ingestion::Batch;
 use memfleet_domain::time::Timestamp;
 
@@ -51,10 +51,35 @@ pub struct Depth {
     pub batches: u64,
     /// Turns in them.
     pub turns: u64,
+    /// Bytes that they take.
+    pub bytes: u64,
     /// When the oldest of them was accepted.
     pub oldest: Option<Timestamp>,
     /// Dead letters.
     pub dead_letters: u64,
+}
+
+impl Depth {
+    /// Both together.
+    #[must_use]
+    pub fn with(self, other: Self) -> Self {
+        Self {
+            batches: self.batches + other.batches,
+            turns: self.turns + other.turns,
+            bytes: self.bytes + other.bytes,
+            oldest: self.oldest.into_iter().chain(other.oldest).min(),
+            dead_letters: self.dead_letters + other.dead_letters,
+        }
+    }
+}
+
+/// How full the queue is, of one tenant and of all of them together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Depths {
+    /// Of the tenant that was asked for.
+    pub own: Depth,
+    /// Of every tenant, the operator's business.
+    pub all: Depth,
 }
 
 /// The durable way from the gateway to the constructor.
@@ -64,7 +89,8 @@ pub trait IngestQueue: Send + Sync {
     /// a dead letter, is a [`crate::store::StoreError::Conflict`].
     async fn publish(&self, batch: &Batch, now: Timestamp) -> Result<Published>;
 
-    /// The oldest batches that nobody holds, up to about `turns` turns and at least one batch; empty when there is none.
+    /// Batches that nobody holds, up to about `turns` turns and at least one batch; empty when there is none. Tenants come in
+    /// turn, each with its oldest batch, so that nobody waits behind another's backlog; the answer is in the order of acceptance.
     /// What is taken and not acknowledged is handed out again after a restart. A batch that cannot be read back becomes a
     /// dead letter without turns, and those behind it come.
     async fn take(&self, turns: u32) -> Result<Vec<Delivery>>;
@@ -104,7 +130,7 @@ pub trait IngestQueue: Send + Sync {
     async fn replay(&self, scope: &Scope, acceptances: &[u64]) -> Result<u64>;
 
     /// How full the queue is.
-    async fn depth(&self) -> Result<Depth>;
+    async fn depth(&self, tenant: &TenantId) -> Result<Depths>;
 
     /// Returns when there may be something to take.
     async fn ready(&self);

@@ -420,10 +420,11 @@ pub(crate) fn record() -> impl Strategy<Value = Record> {
 
 pub(crate) fn status() -> impl Strategy<Value = Status> {
     let part = (words(), option::of(words())).prop_map(|(name, trouble)| Part { name, trouble });
-    let queue = (any::<(u64, u64, u64)>(), option::of(instant())).prop_map(
-        |((batches, turns, dead_letters), oldest)| Depth {
+    let queue = (any::<[u64; 4]>(), option::of(instant())).prop_map(
+        |([batches, turns, bytes, dead_letters], oldest)| Depth {
             batches,
             turns,
+            bytes,
             oldest,
             dead_letters,
         },

@@ -47,14 +47,18 @@ pub struct Gateway {
 /// Bounds of the gateway.
 #[derive(Debug, Clone, Copy)]
 pub struct Options {
-    /// Turns that may wait in the queue; beyond that `Remember` is `RESOURCE_EXHAUSTED`.
+    /// Turns that may wait in the queue …
     pub max_queued_turns: u64,
+    /// … and bytes. Of both a tenant gets at most half of what the others leave; beyond that `Remember` is
+    /// `RESOURCE_EXHAUSTED`.
+    pub max_queued_bytes: u64,
 }
 
 impl Default for Options {
     fn default() -> Self {
         Self {
             max_queued_turns: 100_000,
+            max_queued_bytes: 256 << 20,
         }
     }
 }

@@ -13,8 +13,10 @@ use crate::Gateway;
 
 #[async_trait]
 impl Maintenance for Gateway {
-    async fn status(&self, _context: &Context) -> Result<Status, Fault> {
-        let depth = self.queue.depth().await;
+    async fn status(&self, context: &Context) -> Result<Status, Fault> {
+        // A tenant's own: how much the others have waiting is none of its business.
+        let depth = self.queue.depth(&context.tenant).await;
+        let depth = depth.map(|depths| depths.own);
         let embedder = self.embedder.embed_query("status".to_owned()).await;
         let part = |name: &str, trouble: Option<String>| Part {
             name: name.to_owned(),

@@ -111,8 +111,11 @@ impl Default for Model {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Ingestion {
-    /// Turns that may wait to be stored; beyond that `Remember` is `RESOURCE_EXHAUSTED`. Default 100000.
+    /// Turns that may wait to be stored. A tenant gets half of what the others leave; beyond that `Remember` is
+    /// `RESOURCE_EXHAUSTED`. Default 100000.
     pub max_queued_turns: u64,
+    /// The same in bytes. Default 256 MiB.
+    pub max_queued_size: ByteSize,
     /// Turns embedded and committed together. Default 64.
     pub turns_per_round: u32,
 }
@@ -121,6 +124,7 @@ impl Default for Ingestion {
     fn default() -> Self {
         Self {
             max_queued_turns: 100_000,
+            max_queued_size: ByteSize::mebibytes(256),
             turns_per_round: 64,
         }
     }
@@ -204,6 +208,11 @@ impl Validate for NodeConfig {
                 "ingestion.max_queued_turns",
                 self.ingestion.max_queued_turns == 0,
                 "must be at least 1",
+            ),
+            (
+                "ingestion.max_queued_size",
+                self.ingestion.max_queued_size < ByteSize::kibibytes(1),
+                "must be at least 1KiB",
             ),
             (
                 "ingestion.turns_per_round",

@@ -78,7 +78,6 @@ impl Node {
             &config.retrieval,
             weights,
         ));
-        let max_queued_turns = config.ingestion.max_queued_turns;
         let gateway = Arc::new(Gateway {
             queue: store.clone(),
             ledger: store.clone(),
@@ -88,7 +87,10 @@ impl Node {
             embedder,
             events: events.clone(),
             clock,
-            options: memfleet_gateway::Options { max_queued_turns },
+            options: memfleet_gateway::Options {
+                max_queued_turns: config.ingestion.max_queued_turns,
+                max_queued_bytes: config.ingestion.max_queued_size.as_u64(),
+            },
         });
         Self {
             gateway,

@@ -3,15 +3,15 @@
 
 mod letters;
 pub(crate) mod publish;
-mod taking;
+pub(crate) mod taking;
 
 use async_trait::async_trait;
 use memfleet_domain::Scope;
-use memfleet_domain::ids::BatchId;
+use memfleet_domain::ids::{BatchId, TenantId};
 use memfleet_domain::ingestion::Batch;
 use memfleet_domain::time::Timestamp;
 use memfleet_ports::ledger::{Page, PageToken};
-use memfleet_ports::queue::{DeadLetter, Delivery, Depth, IngestQueue, Published};
+use memfleet_ports::queue::{DeadLetter, Delivery, Depth, Depths, IngestQueue, Published};
 use memfleet_ports::store::Result;
 use sqlx::{Row, SqliteConnection};
 
@@ -31,17 +31,17 @@ impl IngestQueue for SqliteStore {
         loop {
             let chosen = {
                 let mut read = self.read().await?;
-                taking::choose(&mut read, &to_json(&*held), turns).await?
+                taking::choose(&mut read, &held, turns).await?
             };
-            if chosen.is_empty() {
+            if chosen.acceptances.is_empty() {
                 return Ok(Vec::new());
             }
             let mut write = self.shared.writers.begin_relaxed().await?;
-            let deliveries = taking::deliver(&mut write, &to_json(&chosen)).await?;
+            let deliveries = taking::deliver(&mut write, &to_json(&chosen.acceptances)).await?;
             write.commit().await?;
             // None is left when all were unreadable and are buried now: there may be others behind them.
             if !deliveries.is_empty() {
-                held.extend(deliveries.iter().map(|delivery| delivery.acceptance as i64));
+                held.note(&deliveries, chosen.last_tenant);
                 return Ok(deliveries);
             }
         }
@@ -109,8 +109,8 @@ impl IngestQueue for SqliteStore {
         Ok(batches)
     }
 
-    async fn depth(&self) -> Result<Depth> {
-        Ok(depth(&mut *self.read().await?).await?)
+    async fn depth(&self, tenant: &TenantId) -> Result<Depths> {
+        Ok(depth(&mut *self.read().await?, tenant).await?)
     }
 
     async fn ready(&self) {
@@ -129,7 +129,7 @@ impl SqliteStore {
     async fn let_go(&self, acceptances: &[u64]) {
         let mut held = self.shared.held.lock().await;
         for acceptance in acceptances {
-            held.remove(&(*acceptance as i64));
+            held.acceptances.remove(&(*acceptance as i64));
         }
     }
 }
@@ -170,16 +170,28 @@ async fn waiting_span(
         .map(|(first, last)| (first as u64, last as u64)))
 }
 
-async fn depth(connection: &mut SqliteConnection) -> Outcome<Depth> {
-    let row = sqlx::query(
-        "SELECT count(*), coalesce(sum(turns), 0), min(accepted_at), (SELECT count(*) FROM dead_letters) FROM queue",
+async fn depth(connection: &mut SqliteConnection, tenant: &TenantId) -> Outcome<Depths> {
+    let rows = sqlx::query(
+        "SELECT tenant = ?1, count(*), sum(turns), sum(bytes), min(accepted_at), 0 FROM queue GROUP BY 1
+         UNION ALL
+         SELECT tenant = ?1, 0, 0, 0, NULL, count(*) FROM dead_letters GROUP BY 1",
     )
-    .fetch_one(connection)
+    .bind(tenant.as_str())
+    .fetch_all(connection)
     .await?;
-    Ok(Depth {
-        batches: row.try_get::<i64, _>(0)? as u64,
-        turns: row.try_get::<i64, _>(1)? as u64,
-        oldest: row.try_get::<Option<i64>, _>(2)?.map(time).transpose()?,
-        dead_letters: row.try_get::<i64, _>(3)? as u64,
-    })
+    let mut depths = Depths::default();
+    for row in &rows {
+        let part = Depth {
+            batches: row.try_get::<i64, _>(1)? as u64,
+            turns: row.try_get::<i64, _>(2)? as u64,
+            bytes: row.try_get::<i64, _>(3)? as u64,
+            oldest: row.try_get::<Option<i64>, _>(4)?.map(time).transpose()?,
+            dead_letters: row.try_get::<i64, _>(5)? as u64,
+        };
+        depths.all = depths.all.with(part);
+        if row.try_get(0)? {
+            depths.own = depths.own.with(part);
+        }
+    }
+    Ok(depths)
 }

@@ -7,7 +7,7 @@ use sqlx::{SqlSafeStr, SqliteConnection};
 use crate::failure::{Failure, Outcome};
 
 /// Every migration in order: version, name, statements.
-const MIGRATIONS: [(i64, &str, &str); 4] = [
+const MIGRATIONS: [(i64, &str, &str); 5] = [
     (1, "first", include_str!("../migrations/0001_first.sql")),
     (
         2,
@@ -20,6 +20,7 @@ const MIGRATIONS: [(i64, &str, &str); 4] = [
         include_str!("../migrations/0003_acceptance.sql"),
     ),
     (4, "letters", include_str!("../migrations/0004_letters.sql")),
+    (5, "tenants", include_str!("../migrations/0005_tenants.sql")),
 ];
 
 /// Brings the database to the newest schema, or refuses one that is newer still.

@@ -1,6 +1,5 @@
 //! Opening and closing the file, and the two ways in: readers on snapshots, one writer at a time.
 
-use std::collections::BTreeSet;
 use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,6 +16,7 @@ use tokio::sync::{Mutex, Notify, OwnedMutexGuard};
 use crate::failure::{Failure, Outcome};
 use crate::lock::Lock;
 use crate::queue::publish::Publisher;
+use crate::queue::taking::Held;
 use crate::{private, schema, scrub};
 
 /// How much the store may take.
@@ -62,8 +62,7 @@ pub(crate) struct Shared {
     pub(crate) readers: SqlitePool,
     pub(crate) writers: Writers,
     pub(crate) publisher: Publisher,
-    /// Deliveries in the hands of workers, by acceptance.
-    pub(crate) held: Mutex<BTreeSet<i64>>,
+    pub(crate) held: Mutex<Held>,
     pub(crate) ready: Arc<Notify>,
     _lock: Lock,
 }

@@ -6,9 +6,9 @@ mod watching;
 
 use memfleet_domain::ingestion::Batch;
 
-use super::samples::{TEXTS, batch, instant, turn};
+use super::samples::{TEXTS, batch, batch_in, home, instant, scope, turn, turn_in};
 
-use crate::queue::{Delivery, IngestQueue};
+use crate::queue::{Delivery, Depths, IngestQueue};
 
 pub use self::delivery::*;
 pub use self::letters::*;
@@ -27,6 +27,8 @@ macro_rules! queue_conformance {
                 the_same_batch_with_another_payload_is_a_conflict,
                 the_same_key_in_another_space_is_another_batch,
                 taking_stops_at_the_bound_and_brings_one_batch_at_least,
+                tenants_are_served_in_turn,
+                a_large_batch_of_one_tenant_holds_up_another_for_one_round_only,
                 what_is_held_is_not_handed_out_again,
                 what_is_given_back_comes_again_first,
                 what_is_given_back_untried_counts_no_attempt,
@@ -39,7 +41,8 @@ macro_rules! queue_conformance {
                 a_replay_names_its_letters_or_means_all_of_the_space,
                 a_batch_that_waits_is_found,
                 the_span_of_a_space_covers_what_waits_and_what_is_held,
-                the_depth_counts_batches_turns_and_the_oldest,
+                the_depth_counts_batches_turns_bytes_and_the_oldest,
+                the_depth_of_a_tenant_is_its_own,
                 publishing_wakes_whoever_waits,
                 giving_back_wakes_whoever_waits,
                 publishing_at_the_same_time_loses_and_doubles_nothing,
@@ -60,6 +63,17 @@ async fn publish(queue: &impl IngestQueue, key: &str, turns: u32) -> u64 {
 fn some(key: &str, turns: u32) -> Batch {
     let turns = (0..turns).map(|n| turn(&format!("{key} {n}"), TEXTS[n as usize % TEXTS.len()]));
     batch(key, turns.collect())
+}
+
+/// A batch of `turns` turns of a tenant.
+fn of(tenant: &str, key: &str, turns: u32) -> Batch {
+    let scope = scope(tenant, "ada");
+    let turns = (0..turns).map(|n| turn_in(&scope, "s", &format!("{key} {n}"), "x"));
+    batch_in(&scope, key, turns.collect())
+}
+
+async fn depth(queue: &impl IngestQueue) -> Depths {
+    queue.depth(&home().tenant).await.expect("depth")
 }
 
 async fn take(queue: &impl IngestQueue, turns: u32) -> Vec<u64> {

@@ -51,6 +51,7 @@ impl From<Depth> for proto::QueueDepth {
         Self {
             batches: depth.batches,
             turns: depth.turns,
+            bytes: depth.bytes,
             oldest: depth.oldest.map(time),
             dead_letters: depth.dead_letters,
         }
@@ -64,6 +65,7 @@ impl Checked for proto::QueueDepth {
         Some(Depth {
             batches: self.batches,
             turns: self.turns,
+            bytes: self.bytes,
             oldest: fields.optional_time("oldest", self.oldest)?,
             dead_letters: self.dead_letters,
         })

@@ -10,7 +10,7 @@ use memfleet_domain::time::{Clock, SystemClock};
 use memfleet_domain::turn::{AcceptedTurn, Content, Metadata, Role, Trust};
 use memfleet_ports::events::Events;
 use memfleet_ports::feed::{Change, IndexFeed};
-use memfleet_ports::queue::IngestQueue;
+use memfleet_ports::queue::{Depth, IngestQueue};
 use memfleet_ports::testing::WordEmbedder;
 use memfleet_sqlite::SqliteStore;
 
@@ -94,6 +94,12 @@ pub fn batch_in(scope: &Scope, texts: &[&str]) -> Batch {
 }
 
 impl Bench {
+    /// How full the queue is.
+    pub async fn depth(&self) -> Depth {
+        let depths = self.store.depth(&scope().tenant).await;
+        depths.unwrap().own
+    }
+
     pub async fn publish(&self, batch: &Batch) {
         self.store.publish(batch, SystemClock.now()).await.unwrap();
     }

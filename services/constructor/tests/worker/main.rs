@@ -44,7 +44,7 @@ async fn what_is_queued_is_stored_with_vectors_announced_and_acknowledged() {
             batch: batch.id
         }
     );
-    assert_eq!(bench.store.depth().await.unwrap().batches, 0);
+    assert_eq!(bench.depth().await.batches, 0);
     assert!(!bench.constructor.round().await.unwrap());
 }
 
@@ -113,7 +113,7 @@ async fn a_taken_external_id_becomes_a_dead_letter_and_its_neighbours_are_stored
         "{}",
         letters[0].reason
     );
-    assert_eq!(bench.store.depth().await.unwrap().batches, 0);
+    assert_eq!(bench.depth().await.batches, 0);
 }
 
 #[tokio::test]

@@ -10,6 +10,7 @@ use memfleet_domain::turn::{AcceptedTurn, ContentHash};
 use memfleet_domain::{Fault, FaultKind, Scope};
 use memfleet_ports::context::Context;
 use memfleet_ports::memory::{NewTurn, RememberRequest};
+use memfleet_ports::queue::Depths;
 use memfleet_ports::store::StoreError;
 use uuid::Uuid;
 
@@ -31,7 +32,7 @@ impl Gateway {
             return Ok(receipt);
         }
         self.refuse_conflicts(batch).await?;
-        self.refuse_overload(batch.turns.len()).await?;
+        self.refuse_overload(batch).await?;
         let published = match self.queue.publish(batch, self.clock.now()).await {
             Err(StoreError::Conflict { stored, given, .. }) => {
                 return Err(conflict(batch, stored, given));
@@ -98,21 +99,53 @@ impl Gateway {
         Ok(())
     }
 
-    async fn refuse_overload(&self, turns: usize) -> Result<(), Fault> {
-        let waiting = self.queue.depth().await?.turns;
-        if waiting + turns as u64 <= self.options.max_queued_turns {
+    /// A tenant that has nothing waiting is never refused, whatever the others have: nobody is shut out by a backlog that is
+    /// not its own.
+    async fn refuse_overload(&self, batch: &Batch) -> Result<(), Fault> {
+        let depths = self.queue.depth(&batch.scope.tenant).await?;
+        let Depths { own, all } = depths;
+        let turns = Fill {
+            own: own.turns,
+            all: all.turns,
+            bound: self.options.max_queued_turns,
+        };
+        let bytes = Fill {
+            own: own.bytes,
+            all: all.bytes,
+            bound: self.options.max_queued_bytes,
+        };
+        let count = batch.turns.len() as u64;
+        if own.batches == 0 || (turns.takes(count) && bytes.takes(batch.bytes())) {
             return Ok(());
         }
-        metrics::counter!("memfleet_turns_shed_total").increment(turns as u64);
-        Err(Fault::new(
-            FaultKind::ResourceExhausted,
-            "QUEUE_FULL",
-            format!(
-                "{waiting} turns are waiting to be stored, the bound is {}",
-                self.options.max_queued_turns
-            ),
-        )
-        .retry_after(Duration::from_secs(2)))
+        metrics::counter!("memfleet_turns_shed_total").increment(count);
+        let message = format!(
+            "{} turns ({} bytes) of this tenant are waiting to be stored; it may have {} ({} bytes) at present",
+            own.turns,
+            own.bytes,
+            turns.share(),
+            bytes.share(),
+        );
+        let fault = Fault::new(FaultKind::ResourceExhausted, "QUEUE_FULL", message);
+        Err(fault.retry_after(Duration::from_secs(2)))
+    }
+}
+
+/// How far one of the queue's bounds is used up.
+struct Fill {
+    own: u64,
+    all: u64,
+    bound: u64,
+}
+
+impl Fill {
+    /// Half of what the others leave: there is always room for one more tenant.
+    fn share(&self) -> u64 {
+        self.bound.saturating_sub(self.all - self.own) / 2
+    }
+
+    fn takes(&self, more: u64) -> bool {
+        self.own + more <= self.share()
     }
 }
 

@@ -103,6 +103,11 @@ impl Node {
         while self.constructor.round().await.unwrap() {}
     }
 
+    /// Applies what one round takes.
+    pub async fn round(&self) {
+        self.constructor.round().await.unwrap();
+    }
+
     /// Lets the constructor work by itself until the guard is dropped.
     pub fn start_constructor(&self) -> DropGuard {
         let shutdown = CancellationToken::new();

@@ -12,7 +12,7 @@ use memfleet_ports::maintenance::Maintenance;
 use memfleet_ports::memory::{Memory, PageRequest};
 use memfleet_ports::refresher::ForgetRequest;
 
-use crate::roles::{Node, acme, keyed, named, request, said, space};
+use crate::roles::{Node, acme, call_of, keyed, named, request, said, space};
 
 async fn texts(node: &Node, name: &str) -> Vec<String> {
     let all = TurnFilter::default();
@@ -129,7 +129,8 @@ async fn one_request_cannot_name_a_turn_twice() {
 #[tokio::test]
 async fn a_full_queue_takes_no_more_and_says_when_to_come_back() {
     let node = Node::with(Options {
-        max_queued_turns: 3,
+        max_queued_turns: 6,
+        ..Options::default()
     })
     .await;
     let two = || vec![said("a"), said("b")];
@@ -140,6 +141,50 @@ async fn a_full_queue_takes_no_more_and_says_when_to_come_back() {
     assert!(fault.retry_after.is_some_and(|wait| wait > Duration::ZERO));
     node.settle().await;
     node.remember("ada", two()).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_queue_is_full_by_its_bytes_too() {
+    let node = Node::with(Options {
+        max_queued_bytes: 8_000,
+        ..Options::default()
+    })
+    .await;
+    let long = || vec![said(&"x".repeat(3_000))];
+    node.remember("ada", long()).await.unwrap();
+    let fault = node.remember("bob", long()).await.unwrap_err();
+    assert_eq!(fault.reason, "QUEUE_FULL");
+    node.remember("ada", vec![said("short")]).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_tenant_with_a_long_backlog_shuts_out_and_holds_up_nobody() {
+    let node = Node::with(Options {
+        max_queued_turns: 600,
+        ..Options::default()
+    })
+    .await;
+    let many = || (0..75).map(|n| said(&format!("Turn {n}"))).collect();
+    for _ in 0..4 {
+        node.remember("ada", many()).await.unwrap();
+    }
+    let fault = node.remember("ada", vec![said("x")]).await.unwrap_err();
+    assert_eq!(fault.reason, "QUEUE_FULL");
+    for tenant in ["globex", "initech"] {
+        let context = call_of(tenant, Duration::from_mins(1));
+        for text in ["one", "two"] {
+            let request = request("theirs", vec![said(text)]);
+            node.gateway.remember(&context, request).await.unwrap();
+        }
+    }
+    for _ in 0..3 {
+        node.round().await;
+    }
+    let context = call_of("globex", Duration::from_mins(1));
+    let status = node.gateway.status(&context).await.unwrap();
+    assert_eq!(status.queue.turns, 0, "served before the backlog is done");
+    let status = node.gateway.status(&acme()).await.unwrap();
+    assert_eq!(status.queue.turns, 75);
 }
 
 #[tokio::test]

@@ -31,6 +31,7 @@ fn to_json(status: &Status) -> Value {
         "queue": {
             "batches": status.queue.batches,
             "turns": status.queue.turns,
+            "bytes": status.queue.bytes,
             "oldest": status.queue.oldest,
             "dead_letters": status.queue.dead_letters,
         },

@@ -14,6 +14,7 @@ use memfleet_ports::context::Context;
 use memfleet_ports::events::Events;
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::ledger::Ledger;
+use memfleet_ports::queue::{Depth, IngestQueue};
 use memfleet_ports::refresher::{ForgetReceipt, ForgetRequest, Refresher};
 use memfleet_refresher::LocalRefresher;
 use memfleet_sqlite::SqliteStore;
@@ -74,6 +75,12 @@ pub fn conversation(scope: &Scope) -> Vec<AcceptedTurn> {
 }
 
 impl Bench {
+    /// How full the queue is with what any tenant wrote.
+    pub async fn depth(&self) -> Depth {
+        let depths = self.store.depth(&home().tenant).await;
+        depths.unwrap().all
+    }
+
     /// Stores a batch that was accepted at a position.
     pub async fn commit(&self, scope: &Scope, acceptance: u64, turns: Vec<AcceptedTurn>) {
         let batch = batch_in(scope, &acceptance.to_string(), turns);

@@ -87,7 +87,7 @@ async fn the_queue_of_another_space_holds_nothing_up() {
         bench.accept(&other, "waiting").await;
     }
     bench.forget(&everything()).await.unwrap();
-    assert_eq!(bench.store.depth().await.unwrap().batches, 2);
+    assert_eq!(bench.depth().await.batches, 2);
 }
 
 #[tokio::test]
@@ -111,5 +111,5 @@ async fn dead_letters_are_forgotten_and_counted() {
     assert_eq!(letters.items[0].batch.turns.len(), 4);
     let receipt = bench.forget(&everything()).await.unwrap();
     assert_eq!(receipt.erased.undelivered, 4);
-    assert_eq!(bench.store.depth().await.unwrap().dead_letters, 0);
+    assert_eq!(bench.depth().await.dead_letters, 0);
 }

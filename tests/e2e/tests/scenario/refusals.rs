@@ -147,8 +147,11 @@ async fn a_full_queue_says_when_to_come_back() -> Result<()> {
     let bound = [("MEMFLEET_INGESTION__MAX_QUEUED_TURNS", "1")];
     let node = Node::launch(&directory.path().join("memory.db"), &bound)?;
     let mut client = connected(&node).await?;
-    let two = request("ada", vec![turn("one"), turn("two")]);
-    let status = client.remember(two).await.unwrap_err();
+    // Enough that most of it still waits when the next one comes.
+    let many = (0..500).map(|n| turn(&format!("This is turn number {n} of many")));
+    client.remember(request("ada", many.collect())).await?;
+    let one = request("ada", vec![turn("one")]);
+    let status = client.remember(one).await.unwrap_err();
     assert_eq!(status.code(), Code::ResourceExhausted);
     assert_eq!(reason(&status), "QUEUE_FULL");
     let retry = status.get_details_retry_info().unwrap().retry_delay;

@@ -27,8 +27,8 @@ pub async fn put(connection: &mut SqliteConnection, letter: &DeadLetter) -> Outc
         batch.turns.splice(0..0, turns);
     }
     sqlx::query(
-        "INSERT OR REPLACE INTO dead_letters (acceptance, space_key, batch, payload, reason, failed_at, attempts, payload_hash)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, coalesce(
+        "INSERT OR REPLACE INTO dead_letters (acceptance, space_key, batch, payload, reason, failed_at, attempts, tenant, payload_hash)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, coalesce(
              (SELECT payload_hash FROM queue WHERE acceptance = ?1),
              (SELECT payload_hash FROM dead_letters WHERE acceptance = ?1)))",
     )
@@ -39,6 +39,7 @@ pub async fn put(connection: &mut SqliteConnection, letter: &DeadLetter) -> Outc
     .bind(&letter.reason)
     .bind(letter.failed_at.timestamp_micros())
     .bind(letter.attempts)
+    .bind(batch.scope.tenant.as_str())
     .execute(connection)
     .await?;
     Ok(())
@@ -146,10 +147,11 @@ async fn requeue(
         .first()
         .map_or(letter.failed_at, |turn| turn.recorded_at);
     let inserted = sqlx::query(
-        "INSERT OR IGNORE INTO queue (acceptance, space_key, batch, turns, accepted_at, payload, payload_hash)
-         VALUES (?, ?, ?, ?, ?, CAST(? AS TEXT), ?)",
+        "INSERT OR IGNORE INTO queue (acceptance, tenant, space_key, batch, turns, accepted_at, payload, payload_hash)
+         VALUES (?, ?, ?, ?, ?, ?, CAST(? AS TEXT), ?)",
     )
     .bind(letter.acceptance as i64)
+    .bind(batch.scope.tenant.as_str())
     .bind(scope::key(&batch.scope))
     .bind(batch.id.as_bytes().as_slice())
     .bind(batch.turns.len() as i64)

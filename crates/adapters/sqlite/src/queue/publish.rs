@@ -32,6 +32,7 @@ struct Request {
 
 /// A batch as its row.
 struct Entry {
+    tenant: String,
     space_key: Vec<u8>,
     batch: [u8; 16],
     turns: i64,
@@ -51,6 +52,7 @@ impl Publisher {
         let closed = || StoreError::Unavailable("it is closed".into());
         let (answer, published) = oneshot::channel();
         let entry = Entry {
+            tenant: batch.scope.tenant.to_string(),
             space_key: scope::key(&batch.scope),
             batch: *batch.id.as_bytes(),
             turns: batch.turns.len() as i64,
@@ -113,9 +115,10 @@ async fn enqueue(connection: &mut SqliteConnection, entry: &Entry) -> Outcome<Pu
         return Err(conflict(&stored, entry)?);
     }
     let acceptance: i64 = sqlx::query_scalar(
-        "INSERT INTO queue (space_key, batch, turns, accepted_at, payload_hash, payload)
-         VALUES (?, ?, ?, ?, ?, ?) RETURNING acceptance",
+        "INSERT INTO queue (tenant, space_key, batch, turns, accepted_at, payload_hash, payload)
+         VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING acceptance",
     )
+    .bind(&entry.tenant)
     .bind(&entry.space_key)
     .bind(entry.batch.as_slice())
     .bind(entry.turns)

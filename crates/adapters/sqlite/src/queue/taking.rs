@@ -1,4 +1,6 @@
-//! Handing out: which rows, and what becomes of a row that cannot be read.
+//! Handing out: which rows, tenant by tenant, and what becomes of a row that cannot be read.
+
+use std::collections::BTreeSet;
 
 use memfleet_domain::ingestion::Batch;
 use memfleet_domain::time::{Clock, SystemClock};
@@ -6,22 +8,101 @@ use memfleet_ports::queue::Delivery;
 use sqlx::{Row, SqliteConnection};
 
 use crate::failure::Outcome;
+use crate::rows::to_json;
 
-/// The oldest free rows that make up about `turns` turns, one at least.
-pub async fn choose(
+/// What workers hold, and whose turn it was last.
+#[derive(Debug, Default)]
+pub(crate) struct Held {
+    /// Deliveries in the hands of workers, by acceptance.
+    pub acceptances: BTreeSet<i64>,
+    last_tenant: String,
+}
+
+impl Held {
+    /// The next rows, and the tenant that the last of them is of.
+    pub fn note(&mut self, deliveries: &[Delivery], last_tenant: String) {
+        let taken = deliveries.iter();
+        self.acceptances
+            .extend(taken.map(|delivery| delivery.acceptance as i64));
+        self.last_tenant = last_tenant;
+    }
+}
+
+/// Rows to hand out.
+#[derive(Default)]
+pub struct Chosen {
+    /// By position of acceptance.
+    pub acceptances: Vec<i64>,
+    /// Whose the last one is: the next round begins behind it.
+    pub last_tenant: String,
+}
+
+/// About `turns` turns of free rows, one row at least: the oldest of each tenant, then the next of each, and so on.
+pub async fn choose(connection: &mut SqliteConnection, held: &Held, turns: u32) -> Outcome<Chosen> {
+    let mut lines = Vec::new();
+    for tenant in tenants_in_turn(connection, held, turns).await? {
+        let rows = oldest(connection, &tenant, held, turns).await?;
+        lines.push((tenant, rows.into_iter()));
+    }
+    let (mut chosen, mut sum) = (Chosen::default(), 0);
+    while !lines.is_empty() {
+        let mut waiting = Vec::with_capacity(lines.len());
+        for (tenant, mut rows) in lines {
+            let Some((acceptance, size)) = rows.next() else {
+                continue;
+            };
+            chosen.acceptances.push(acceptance);
+            chosen.last_tenant.clone_from(&tenant);
+            sum += size.max(1);
+            if sum >= i64::from(turns) {
+                return Ok(chosen);
+            }
+            waiting.push((tenant, rows));
+        }
+        lines = waiting;
+    }
+    Ok(chosen)
+}
+
+/// Tenants that wait, those behind the last one first; no more than can be served.
+async fn tenants_in_turn(
     connection: &mut SqliteConnection,
-    held: &str,
+    held: &Held,
     turns: u32,
-) -> Outcome<Vec<i64>> {
+) -> Outcome<Vec<String>> {
     Ok(sqlx::query_scalar(
-        "SELECT acceptance FROM (
-             SELECT acceptance, sum(turns) OVER (ORDER BY acceptance ROWS UNBOUNDED PRECEDING) - turns AS before
-             FROM (SELECT acceptance, turns FROM queue
-                   WHERE acceptance NOT IN (SELECT value FROM json_each(?1))
-                   ORDER BY acceptance LIMIT max(?2, 1)))
-         WHERE before = 0 OR before < ?2",
+        "WITH RECURSIVE waiting (tenant) AS (
+             SELECT min(tenant) FROM queue
+             UNION ALL
+             SELECT (SELECT min(q.tenant) FROM queue q WHERE q.tenant > waiting.tenant)
+             FROM waiting WHERE waiting.tenant IS NOT NULL)
+         SELECT tenant FROM waiting
+         WHERE tenant IS NOT NULL AND EXISTS (
+             SELECT 1 FROM queue q WHERE q.tenant = waiting.tenant
+             AND q.acceptance NOT IN (SELECT value FROM json_each(?2)))
+         ORDER BY tenant <= ?1, tenant LIMIT max(?3, 1)",
     )
-    .bind(held)
+    .bind(&held.last_tenant)
+    .bind(to_json(&held.acceptances))
+    .bind(turns)
+    .fetch_all(connection)
+    .await?)
+}
+
+/// The tenant's oldest free rows, with their numbers of turns.
+async fn oldest(
+    connection: &mut SqliteConnection,
+    tenant: &str,
+    held: &Held,
+    turns: u32,
+) -> Outcome<Vec<(i64, i64)>> {
+    Ok(sqlx::query_as(
+        "SELECT acceptance, turns FROM queue
+         WHERE tenant = ? AND acceptance NOT IN (SELECT value FROM json_each(?))
+         ORDER BY acceptance LIMIT max(?, 1)",
+    )
+    .bind(tenant)
+    .bind(to_json(&held.acceptances))
     .bind(turns)
     .fetch_all(connection)
     .await?)
@@ -78,8 +159,8 @@ async fn bury(
     );
     tracing::error!(acceptance, reason, "dead letter");
     sqlx::query(
-        "INSERT OR REPLACE INTO dead_letters (acceptance, space_key, batch, payload, reason, failed_at, attempts)
-         SELECT acceptance, space_key, batch, payload, ?2, ?3, attempts FROM queue WHERE acceptance = ?1",
+        "INSERT OR REPLACE INTO dead_letters (acceptance, tenant, space_key, batch, payload, reason, failed_at, attempts)
+         SELECT acceptance, tenant, space_key, batch, payload, ?2, ?3, attempts FROM queue WHERE acceptance = ?1",
     )
     .bind(acceptance)
     .bind(reason)

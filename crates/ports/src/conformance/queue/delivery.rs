@@ -1,6 +1,6 @@
 //! From publish to acknowledge.
 
-use super::{positions, publish, some, take};
+use super::{of, positions, publish, some, take};
 use crate::conformance::samples::{batch, batch_in, home, instant, scope, turn_in};
 
 use crate::queue::IngestQueue;
@@ -71,6 +71,38 @@ pub async fn the_same_key_in_another_space_is_another_batch(queue: &impl IngestQ
         );
     }
     assert_eq!(take(queue, 100).await.len(), 3);
+}
+
+/// Whoever has much waiting does not hold up the others; each one's own order is kept.
+pub async fn tenants_are_served_in_turn(queue: &impl IngestQueue) {
+    let mut backlog = Vec::new();
+    for n in 0..6 {
+        backlog.push(publish(queue, &format!("k{n}"), 2).await);
+    }
+    let mut theirs = Vec::new();
+    for tenant in ["globex", "initech"] {
+        let batch = of(tenant, "k", 2);
+        let published = queue.publish(&batch, instant(0)).await.expect("publish");
+        theirs.push(published.acceptance);
+    }
+    let first = take(queue, 6).await;
+    assert_eq!(first, [backlog[0], theirs[0], theirs[1]]);
+    assert_eq!(take(queue, 6).await, backlog[1..4]);
+    assert_eq!(take(queue, 6).await, backlog[4..]);
+}
+
+/// The turn of a tenant comes even though another's batch fills a whole round.
+pub async fn a_large_batch_of_one_tenant_holds_up_another_for_one_round_only(
+    queue: &impl IngestQueue,
+) {
+    let mut backlog = Vec::new();
+    for key in ["k1", "k2", "k3"] {
+        backlog.push(publish(queue, key, 50).await);
+    }
+    let batch = of("globex", "k", 1);
+    let theirs = queue.publish(&batch, instant(0)).await.expect("publish");
+    assert_eq!(take(queue, 10).await, [backlog[0]]);
+    assert_eq!(take(queue, 10).await, [backlog[1], theirs.acceptance]);
 }
 
 /// About as many turns as asked for.

@@ -1,9 +1,9 @@
 //! What can be asked of the queue, and waiting for it.
 
-use super::{publish, some, take};
+use super::{depth, of, publish, some, take};
 use crate::conformance::samples::{batch_in, home, instant, scope, turn_in};
 
-use crate::queue::{Depth, IngestQueue};
+use crate::queue::{Depth, Depths, IngestQueue};
 
 /// Held or not, in its own space only.
 pub async fn a_batch_that_waits_is_found(queue: &impl IngestQueue) {
@@ -42,8 +42,8 @@ pub async fn the_span_of_a_space_covers_what_waits_and_what_is_held(queue: &impl
 }
 
 /// For shedding and for the status page.
-pub async fn the_depth_counts_batches_turns_and_the_oldest(queue: &impl IngestQueue) {
-    assert_eq!(queue.depth().await, Ok(Depth::default()));
+pub async fn the_depth_counts_batches_turns_bytes_and_the_oldest(queue: &impl IngestQueue) {
+    assert_eq!(depth(queue).await, Depths::default());
     for (key, turns, second) in [("k1", 3, 50), ("k2", 4, 60)] {
         queue
             .publish(&some(key, turns), instant(second))
@@ -51,21 +51,39 @@ pub async fn the_depth_counts_batches_turns_and_the_oldest(queue: &impl IngestQu
             .expect("publish");
     }
     let taken = take(queue, 1).await;
+    let Depths { own, all } = depth(queue).await;
+    assert_eq!(own, all);
+    let bytes = own.bytes;
+    assert!(bytes >= some("k1", 3).bytes() + some("k2", 4).bytes());
     let expected = Depth {
         batches: 2,
         turns: 7,
+        bytes,
         oldest: Some(instant(50)),
         dead_letters: 0,
     };
-    assert_eq!(queue.depth().await, Ok(expected));
+    assert_eq!(own, expected);
     queue.acknowledge(&taken).await.expect("acknowledge");
+    let own = depth(queue).await.own;
+    assert!(own.bytes < bytes);
     let expected = Depth {
         batches: 1,
         turns: 4,
+        bytes: own.bytes,
         oldest: Some(instant(60)),
         dead_letters: 0,
     };
-    assert_eq!(queue.depth().await, Ok(expected));
+    assert_eq!(own, expected);
+}
+
+/// Among those of all.
+pub async fn the_depth_of_a_tenant_is_its_own(queue: &impl IngestQueue) {
+    let theirs = of("globex", "k", 5);
+    queue.publish(&theirs, instant(0)).await.expect("publish");
+    publish(queue, "k", 2).await;
+    let Depths { own, all } = depth(queue).await;
+    assert_eq!((own.batches, own.turns), (1, 2));
+    assert_eq!((all.batches, all.turns), (2, 7));
 }
 
 /// No polling.
