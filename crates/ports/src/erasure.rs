@@ -19,6 +19,8 @@ pub struct Erased {
     pub passages: u64,
     /// Turns waiting in the queue or among the dead letters.
     pub undelivered: u64,
+    /// Batches among these that cannot be read: they go with any forget of their space, since nothing tells what they hold.
+    pub unreadable: u64,
     /// Whether the space itself is gone.
     pub space: bool,
 }

@@ -257,22 +257,25 @@ pub(crate) fn forget() -> impl Strategy<Value = ForgetRequest> {
 }
 
 pub(crate) fn forgotten() -> impl Strategy<Value = ForgetReceipt> {
-    let counts = (any::<u64>(), any::<u64>(), any::<bool>(), any::<bool>());
+    let counts = (any::<[u64; 3]>(), any::<[bool; 2]>());
     (
         vec(turn_id(), 0..4),
         vec(named(SessionId::new), 0..4),
         counts,
     )
         .prop_map(
-            |(turns, emptied_sessions, (passages, undelivered, space, dry_run))| ForgetReceipt {
-                erased: Erased {
-                    turns,
-                    emptied_sessions,
-                    passages,
-                    undelivered,
-                    space,
-                },
-                dry_run,
+            |(turns, emptied_sessions, ([passages, undelivered, unreadable], [space, dry_run]))| {
+                ForgetReceipt {
+                    erased: Erased {
+                        turns,
+                        emptied_sessions,
+                        passages,
+                        undelivered,
+                        unreadable,
+                        space,
+                    },
+                    dry_run,
+                }
             },
         )
 }

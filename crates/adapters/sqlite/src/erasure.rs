@@ -91,6 +91,7 @@ impl Doomed {
             emptied_sessions: self.emptied_sessions.clone(),
             passages: self.turns.iter().map(|turn| u64::from(turn.passages)).sum(),
             undelivered: self.undelivered.turns(),
+            unreadable: self.undelivered.unreadable(),
             space: self.removes_space(),
         }
     }

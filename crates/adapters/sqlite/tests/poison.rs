@@ -3,9 +3,10 @@
 use std::path::Path;
 
 use memfleet_domain::ids::BatchId;
-use memfleet_ports::conformance::samples::{batch, home, instant, turn};
+use memfleet_ports::conformance::samples::{batch, home, instant, session, turn};
 use memfleet_ports::erasure::Erasure;
 use memfleet_ports::filter::TurnFilter;
+use memfleet_ports::ledger::Ledger;
 use memfleet_ports::queue::{DeadLetter, IngestQueue};
 use memfleet_sqlite::{Options, SqliteStore};
 use sqlx::{Connection, SqliteConnection};
@@ -77,4 +78,22 @@ async fn a_letter_that_cannot_be_read_is_replayed_as_it_was_and_goes_with_its_sp
     let everything = TurnFilter::default();
     store.erase(&home(), &everything).await.expect("erase");
     assert!(letters(&store).await.is_empty());
+}
+
+#[tokio::test]
+async fn a_letter_that_cannot_be_read_holds_up_no_forget_and_goes_with_it() {
+    let (_directory, store, poison, sound) = damaged().await;
+    store.take(10).await.expect("take");
+    store.acknowledge(&[sound]).await.expect("acknowledge");
+    let of_nobody = TurnFilter {
+        sessions: vec![session("a session that is not there")],
+        ..TurnFilter::default()
+    };
+    let planned = store.plan(&home(), &of_nobody).await.expect("plan");
+    assert_eq!((planned.unreadable, planned.undelivered), (1, 0));
+    assert_eq!(store.erase(&home(), &of_nobody).await, Ok(planned));
+    assert!(letters(&store).await.is_empty());
+    // Sent again it is no retry of something known.
+    let known = store.batch(&home(), poison).await.expect("batch");
+    assert_eq!(known, None);
 }

@@ -185,6 +185,7 @@ impl From<ForgetReceipt> for proto::ForgetResponse {
                 .collect(),
             passages: erased.passages,
             undelivered: erased.undelivered,
+            unreadable: erased.unreadable,
             space_removed: erased.space,
             dry_run: receipt.dry_run,
         }
@@ -209,6 +210,7 @@ impl Checked for proto::ForgetResponse {
             emptied_sessions: sessions?,
             passages: self.passages,
             undelivered: self.undelivered,
+            unreadable: self.unreadable,
             space: self.space_removed,
         };
         Some(ForgetReceipt {

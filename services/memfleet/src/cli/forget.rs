@@ -97,6 +97,7 @@ fn to_json(receipt: &ForgetReceipt) -> Value {
         "emptied_sessions": erased.emptied_sessions,
         "passages": erased.passages,
         "undelivered": erased.undelivered,
+        "unreadable": erased.unreadable,
         "space": erased.space,
     })
 }
@@ -121,6 +122,10 @@ fn human(receipt: &ForgetReceipt, palette: Palette) -> String {
             "{} not stored yet",
             count(erased.undelivered, "turn")
         ));
+    }
+    if erased.unreadable > 0 {
+        let letters = count(erased.unreadable, "dead letter");
+        parts.push(format!("{letters} that cannot be read"));
     }
     if erased.space {
         parts.push("the space itself".to_owned());

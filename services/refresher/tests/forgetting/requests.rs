@@ -67,6 +67,7 @@ async fn a_dry_run_says_what_goes_and_the_deed_does_just_that() {
             // The samples cut every one of these turns in two.
             passages: gone.len() as u64 * 2,
             undelivered: 0,
+            unreadable: 0,
             space,
         };
         let dry = ForgetRequest {

@@ -182,14 +182,16 @@ async fn forget_receipts(
     Ok(())
 }
 
-/// A batch of which nothing is left to deliver is settled: whoever waits for it must not wait for ever.
+/// A batch of which nothing is left to deliver is settled: whoever waits for it must not wait for ever. One that could not be
+/// read is not: sent again, it is stored.
 async fn settle_queued(
     connection: &mut SqliteConnection,
     space: i64,
     head: i64,
     doomed: &Doomed,
 ) -> Outcome<()> {
-    for parted in doomed.undelivered.all().filter(|parted| parted.is_empty()) {
+    let settled = doomed.undelivered.all().filter(|parted| parted.is_empty());
+    for parted in settled.filter(|parted| !parted.is_unreadable()) {
         let batch: BatchId = parted.batch;
         let mut status = batches::find(connection, space, batch)
             .await?

@@ -8,7 +8,7 @@ use memfleet_ports::filter::TurnFilter;
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Row, SqliteConnection};
 
-use crate::failure::{Outcome, damaged};
+use crate::failure::Outcome;
 use crate::filter::passes;
 use crate::rows::{batch_id, to_json};
 use crate::scope;
@@ -33,6 +33,11 @@ impl Parted {
         self.rest.turns.is_empty()
     }
 
+    /// Whether nobody can tell what it holds.
+    pub fn is_unreadable(&self) -> bool {
+        self.gone.is_empty()
+    }
+
     /// The turns that go.
     pub fn gone(&self) -> &[TurnId] {
         &self.gone
@@ -47,6 +52,11 @@ impl Undelivered {
     /// How many turns go.
     pub fn turns(&self) -> u64 {
         self.all().map(|parted| parted.gone.len() as u64).sum()
+    }
+
+    /// How many rows go that cannot be read.
+    pub fn unreadable(&self) -> u64 {
+        self.all().filter(|parted| parted.is_unreadable()).count() as u64
     }
 
     /// Every row that is touched.
@@ -80,14 +90,10 @@ async fn part(
         .await?;
     let mut parted = Vec::new();
     for row in rows {
-        let batch = match serde_json::from_slice::<Batch>(row.try_get(1)?) {
-            Ok(batch) => batch,
-            // Nobody can tell which turns are in it, but all of them go.
-            Err(_) if filter.is_everything() => {
-                parted.push(unreadable(&row, scope)?);
-                continue;
-            }
-            Err(_) => return Err(damaged("a batch that was not delivered cannot be read")),
+        let Ok(batch) = serde_json::from_slice::<Batch>(row.try_get(1)?) else {
+            // It may hold the very words that are to be forgotten, and must not keep the others from going.
+            parted.push(unreadable(&row, scope)?);
+            continue;
         };
         let (gone, rest): (Vec<AcceptedTurn>, _) = batch
             .turns
