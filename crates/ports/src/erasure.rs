@@ -34,8 +34,9 @@ pub trait Erasure: Send + Sync {
 
     /// Removes every turn that matches, and the space itself when the filter means everything: no read finds them any more.
     /// What stays are ids without content: tombstones, so that indexes let go of the turns and a delivery under way does
-    /// not bring them back, and the receipts of their batches. A caller may tell them anew. Their text may be left in
-    /// unused bytes of the files until the next [`Erasure::scrub`].
+    /// not bring them back, and the receipts of their batches, unless the space goes: then its batches may be sent again as new.
+    /// A caller may tell single turns anew. Their text may be left in unused bytes of the files until the next
+    /// [`Erasure::scrub`].
     async fn remove(&self, scope: &Scope, filter: &TurnFilter) -> Result<Erased>;
 
     /// When it returns, no file of the store holds text of what was removed before. It may take long, as it may have to

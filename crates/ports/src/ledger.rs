@@ -1,5 +1,7 @@
 //! The ledger: turns, verbatim and append-only, with what makes them findable. One call is one transaction.
 
+use std::collections::HashSet;
+
 use async_trait::async_trait;
 use memfleet_domain::Scope;
 use memfleet_domain::embedding::{EmbeddingSpace, PassageVectors};
@@ -64,6 +66,15 @@ pub struct BatchStatus {
     pub turns: Vec<TurnReceipt>,
 }
 
+/// What a space knows of turns that are about to come.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Known {
+    /// Those that it holds.
+    pub stored: HashSet<TurnId>,
+    /// Those that were forgotten and not told again.
+    pub forgotten: HashSet<TurnId>,
+}
+
 /// One page of a listing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Page<T> {
@@ -107,6 +118,10 @@ pub trait Ledger: Send + Sync {
 
     /// The turns with these ids, replaced ones too, in the order of the ids; unknown ids are left out.
     async fn turns(&self, scope: &Scope, ids: &[TurnId]) -> Result<Vec<Turn>>;
+
+    /// Which of these turns the space holds, and which it had to forget. A space that was forgotten as a whole begins anew: of
+    /// what it held then it knows nothing.
+    async fn known(&self, scope: &Scope, ids: &[TurnId]) -> Result<Known>;
 
     /// The turns that match, ordered by recorded time of their session's first turn, then by position in the session.
     async fn list(

@@ -79,8 +79,10 @@ pub enum Record {
 pub struct Imported {
     /// Turns accepted now.
     pub accepted: u64,
-    /// Turns that were there already.
+    /// Turns that were there already, or were on their way.
     pub duplicates: u64,
+    /// Turns that were forgotten here, and are left out.
+    pub forgotten: u64,
 }
 
 /// The `Memory` service.
@@ -144,7 +146,7 @@ pub trait Memory: Send + Sync {
     ) -> Result<Answers<Record>, Fault>;
 
     /// Records of an export into `space`; turns keep their ids and recorded times. The settings are those of the records only
-    /// where the space does not exist yet.
+    /// where the space does not exist yet. What was forgotten in the space is not brought back, unless all of it was forgotten.
     async fn import(
         &self,
         context: &Context,

@@ -2,6 +2,7 @@
 
 pub(crate) mod batches;
 mod commit;
+mod known;
 mod listing;
 mod vectors;
 
@@ -12,7 +13,7 @@ use memfleet_domain::ids::{BatchId, TurnId};
 use memfleet_domain::turn::Turn;
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::ledger::{
-    BatchStatus, Committed, IndexedBatch, Ledger, Page, PageToken, Unembedded,
+    BatchStatus, Committed, IndexedBatch, Known, Ledger, Page, PageToken, Unembedded,
 };
 use memfleet_ports::store::Result;
 
@@ -36,6 +37,10 @@ impl Ledger for SqliteStore {
 
     async fn turns(&self, scope: &Scope, ids: &[TurnId]) -> Result<Vec<Turn>> {
         Ok(listing::turns(&mut *self.read().await?, scope, ids).await?)
+    }
+
+    async fn known(&self, scope: &Scope, ids: &[TurnId]) -> Result<Known> {
+        Ok(known::known(&mut *self.read().await?, scope, ids).await?)
     }
 
     async fn list(

@@ -7,7 +7,7 @@ use sqlx::{SqlSafeStr, SqliteConnection};
 use crate::failure::{Failure, Outcome};
 
 /// Every migration in order: version, name, statements.
-const MIGRATIONS: [(i64, &str, &str); 5] = [
+const MIGRATIONS: [(i64, &str, &str); 6] = [
     (1, "first", include_str!("../migrations/0001_first.sql")),
     (
         2,
@@ -21,6 +21,7 @@ const MIGRATIONS: [(i64, &str, &str); 5] = [
     ),
     (4, "letters", include_str!("../migrations/0004_letters.sql")),
     (5, "tenants", include_str!("../migrations/0005_tenants.sql")),
+    (6, "erased", include_str!("../migrations/0006_erased.sql")),
 ];
 
 /// Brings the database to the newest schema, or refuses one that is newer still.

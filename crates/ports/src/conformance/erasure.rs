@@ -37,6 +37,8 @@ macro_rules! erasure_conformance {
                 forgetting_an_edit_forgets_the_versions_it_replaced,
                 forgetting_an_old_version_leaves_the_newer_one,
                 an_edit_of_a_forgotten_turn_is_stored,
+                a_space_knows_what_it_had_to_forget,
+                the_batches_of_a_space_go_with_it,
                 forgetting_everything_removes_the_space_and_no_other,
                 a_space_told_again_goes_on_counting,
                 a_filter_that_matches_nothing_removes_nothing,

@@ -103,6 +103,7 @@ impl From<Imported> for proto::ImportResponse {
         Self {
             accepted: imported.accepted,
             duplicates: imported.duplicates,
+            forgotten: imported.forgotten,
         }
     }
 }
@@ -114,6 +115,7 @@ impl Checked for proto::ImportResponse {
         Some(Imported {
             accepted: self.accepted,
             duplicates: self.duplicates,
+            forgotten: self.forgotten,
         })
     }
 }

@@ -377,6 +377,7 @@ impl Memory for Node {
         Ok(Imported {
             accepted,
             duplicates: 1,
+            forgotten: 3,
         })
     }
 

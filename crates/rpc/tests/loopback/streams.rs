@@ -96,7 +96,8 @@ async fn an_export_can_be_imported() {
         imported,
         Ok(Imported {
             accepted: 2,
-            duplicates: 1
+            duplicates: 1,
+            forgotten: 3,
         })
     );
     let asked = node.asked.lock().unwrap().clone();

@@ -2,13 +2,13 @@
 
 use futures::{StreamExt, TryStreamExt};
 use memfleet_domain::ids::{BatchId, SpaceId};
-use memfleet_domain::ingestion::Batch;
+use memfleet_domain::ingestion::{Batch, Receipt};
 use memfleet_domain::space::SpaceSettings;
 use memfleet_domain::turn::AcceptedTurn;
-use memfleet_domain::{Fault, FaultKind, Scope};
+use memfleet_domain::{Fault, Scope};
 use memfleet_ports::context::Context;
 use memfleet_ports::filter::TurnFilter;
-use memfleet_ports::ledger::PageToken;
+use memfleet_ports::ledger::{Known, PageToken};
 use memfleet_ports::memory::{Answers, Imported, Record};
 
 use super::check_settings;
@@ -91,37 +91,70 @@ impl Gateway {
         Ok(())
     }
 
-    /// Accepts a chunk; waits while the queue is full, since an import is in no hurry.
+    /// Accepts a chunk without what was forgotten: a file from before a forget must not undo it.
     async fn import_chunk(
         &self,
         scope: &Scope,
         turns: Vec<AcceptedTurn>,
         imported: &mut Imported,
     ) -> Result<(), Fault> {
+        let ids = turns.iter().flat_map(|turn| [Some(turn.id), turn.replaces]);
+        let ids = ids.flatten().collect::<Vec<_>>();
+        let known = self.ledger.known(scope, &ids).await?;
+        let turns = remembered(turns, &known, imported);
         if turns.is_empty() {
             return Ok(());
         }
         let count = turns.len() as u64;
+        let stored = turns.iter().filter(|turn| known.stored.contains(&turn.id));
+        let stored = stored.count() as u64;
         let ids = turns.iter().map(|turn| turn.id).collect::<Vec<_>>();
         let batch = Batch {
             id: BatchId::of_turns(&ids),
             scope: scope.clone(),
             turns,
         };
+        let duplicate = self.accept_patiently(&batch).await?.duplicate;
+        let there = if duplicate { count } else { stored };
+        imported.duplicates += there;
+        imported.accepted += count - there;
+        Ok(())
+    }
+
+    /// Waits while the queue is full, since an import is in no hurry.
+    async fn accept_patiently(&self, batch: &Batch) -> Result<Receipt, Fault> {
         loop {
-            match self.accept_batch(&batch).await {
-                Ok(receipt) if receipt.duplicate => imported.duplicates += count,
-                Ok(_) => imported.accepted += count,
-                Err(fault)
-                    if fault.kind == FaultKind::ResourceExhausted
-                        && fault.reason == "QUEUE_FULL" =>
-                {
+            match self.accept_batch(batch).await {
+                Err(fault) if fault.reason == "QUEUE_FULL" => {
                     tokio::time::sleep(fault.retry_after.unwrap_or_default()).await;
-                    continue;
                 }
-                Err(fault) => return Err(fault),
+                answer => return answer,
             }
-            return Ok(());
         }
     }
+}
+
+/// What is left of a chunk. The ledger no longer says of a turn that it replaces one that is forgotten, so neither may the file.
+fn remembered(
+    turns: Vec<AcceptedTurn>,
+    known: &Known,
+    imported: &mut Imported,
+) -> Vec<AcceptedTurn> {
+    let mut left = Vec::with_capacity(turns.len());
+    for mut turn in turns {
+        let stands_alone = turn
+            .replaces
+            .is_some_and(|old| known.forgotten.contains(&old));
+        if known.forgotten.contains(&turn.id) {
+            imported.forgotten += 1;
+            continue;
+        }
+        if stands_alone && known.stored.contains(&turn.id) {
+            imported.duplicates += 1;
+            continue;
+        }
+        turn.replaces = turn.replaces.filter(|_| !stands_alone);
+        left.push(turn);
+    }
+    left
 }

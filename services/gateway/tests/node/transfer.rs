@@ -6,7 +6,7 @@ use memfleet_domain::space::SpaceSettings;
 use memfleet_domain::turn::{Media, Role};
 use memfleet_ports::conformance::samples::{instant, session, speaker};
 use memfleet_ports::filter::TurnFilter;
-use memfleet_ports::memory::{Answers, Memory, NewTurn, Record};
+use memfleet_ports::memory::{Answers, Imported, Memory, NewTurn, Record};
 use memfleet_ports::refresher::ForgetRequest;
 
 use crate::roles::{Node, acme, named, said, space};
@@ -17,11 +17,16 @@ async fn export(node: &Node, name: &str, filter: &TurnFilter) -> Vec<Record> {
 }
 
 async fn import(node: &Node, name: &str, records: Vec<Record>) -> (u64, u64) {
+    let imported = imported(node, name, records).await;
+    assert_eq!(imported.forgotten, 0);
+    (imported.accepted, imported.duplicates)
+}
+
+async fn imported(node: &Node, name: &str, records: Vec<Record>) -> Imported {
     let records: Answers<Record> = Box::pin(futures::stream::iter(records.into_iter().map(Ok)));
     let imported = node.gateway.import(&acme(), &space(name), records).await;
     node.settle().await;
-    let imported = imported.unwrap();
-    (imported.accepted, imported.duplicates)
+    imported.unwrap()
 }
 
 /// 600 turns in three sessions that take turns, some with everything that a turn can have; every fiftieth is an edit of the
@@ -72,8 +77,8 @@ async fn eventful(node: &Node) -> Vec<TurnId> {
 async fn forget(node: &Node, filter: TurnFilter) -> usize {
     let request = ForgetRequest {
         space: space("ada"),
+        everything: filter.is_everything(),
         filter,
-        everything: false,
         dry_run: false,
     };
     let receipt = node.gateway.forget(&acme(), request).await.unwrap();
@@ -242,4 +247,62 @@ async fn an_export_of_some_turns_holds_those_only() {
         assert_eq!(turn.accepted.session, session("s1"));
         assert_eq!(turn.replaced, None);
     }
+}
+
+#[tokio::test]
+async fn an_import_counts_turns_and_not_the_batches_they_come_in() {
+    let (here, there) = (Node::new().await, Node::new().await);
+    eventful(&here).await;
+    let records = export(&here, "ada", &TurnFilter::default()).await;
+    import(&there, "ada", records[..101].to_vec()).await;
+    let again = import(&there, "ada", records[..201].to_vec()).await;
+    assert_eq!(again, (100, 100));
+    assert_eq!(import(&there, "ada", records).await, (400, 200));
+}
+
+#[tokio::test]
+async fn an_import_does_not_bring_back_turns_that_were_forgotten_on_purpose() {
+    let node = Node::new().await;
+    let ids = eventful(&node).await;
+    let records = export(&node, "ada", &TurnFilter::default()).await;
+    let some = TurnFilter {
+        turns: vec![ids[1], ids[2], ids[400]],
+        ..TurnFilter::default()
+    };
+    assert_eq!(forget(&node, some).await, 3);
+    let left = export(&node, "ada", &TurnFilter::default()).await;
+    let expected = Imported {
+        accepted: 0,
+        duplicates: 597,
+        forgotten: 3,
+    };
+    // Whole, and cut in another way.
+    for records in [&records[..], &records[..301], &records[301..]] {
+        let space = records.len() > 301;
+        let imported = imported(&node, "ada", records.to_vec()).await;
+        assert_eq!(imported.accepted, 0);
+        assert!(!space || imported == expected, "{imported:?}");
+    }
+    assert_eq!(export(&node, "ada", &TurnFilter::default()).await, left);
+    // Told again it is another matter.
+    let told = node.told("ada", vec![named("1", "Told again")]).await;
+    assert_eq!(told.turns.len(), 1);
+}
+
+#[tokio::test]
+async fn a_space_that_was_forgotten_as_a_whole_can_be_imported_anew() {
+    let node = Node::new().await;
+    eventful(&node).await;
+    let records = export(&node, "ada", &TurnFilter::default()).await;
+    assert_eq!(forget(&node, TurnFilter::default()).await, 600);
+    assert_eq!(import(&node, "ada", records.clone()).await, (600, 0));
+    assert_eq!(export(&node, "ada", &TurnFilter::default()).await, records);
+    // What is forgotten of the new space stays forgotten.
+    let camera = TurnFilter {
+        speakers: vec![speaker("camera")],
+        ..TurnFilter::default()
+    };
+    let gone = forget(&node, camera).await as u64;
+    let imported = imported(&node, "ada", records).await;
+    assert_eq!((imported.accepted, imported.forgotten), (0, gone));
 }

@@ -261,3 +261,22 @@ async fn a_language_is_one_of_those_that_are_known_or_the_codes_are_named() {
         assert!(description.contains("pt, ro, ru"), "{description}");
     }
 }
+
+#[tokio::test]
+async fn a_key_is_new_again_once_its_space_was_forgotten_as_a_whole() {
+    let node = Node::new().await;
+    let told = || keyed("ada", "k", vec![said("Anew")]);
+    for _ in 0..2 {
+        let receipt = node.gateway.remember(&acme(), told()).await.unwrap();
+        assert!(!receipt.duplicate);
+        node.settle().await;
+        assert_eq!(node.found("ada", "anew").await.unwrap(), ["Anew"]);
+        let forget = ForgetRequest {
+            space: space("ada"),
+            filter: TurnFilter::default(),
+            everything: true,
+            dry_run: false,
+        };
+        node.gateway.forget(&acme(), forget).await.unwrap();
+    }
+}

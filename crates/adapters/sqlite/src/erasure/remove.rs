@@ -41,12 +41,12 @@ pub async fn remove(
         )
         .collect();
     let head = bury(connection, space, doomed, &ids).await?;
-    forget_receipts(connection, space.id, &ids).await?;
-    settle_queued(connection, space.id, head, doomed).await?;
     if doomed.everything {
-        remove_space(connection, space.id).await?;
+        remove_batches(connection, space.id).await?;
+        return remove_space(connection, space.id).await;
     }
-    Ok(())
+    forget_receipts(connection, space.id, &ids).await?;
+    settle_queued(connection, space.id, head, doomed).await
 }
 
 async fn unborn(connection: &mut SqliteConnection, scope: &Scope) -> Outcome<SpaceRow> {
@@ -147,6 +147,15 @@ async fn bury(
     Ok(head)
 }
 
+/// Whoever forgets a whole space and sends its turns again means it: no receipt may say that they are known.
+async fn remove_batches(connection: &mut SqliteConnection, space: i64) -> Outcome<()> {
+    sqlx::query("DELETE FROM batches WHERE space = ?")
+        .bind(space)
+        .execute(connection)
+        .await?;
+    Ok(())
+}
+
 /// Batches keep the ids of their turns; the hash of a payload that is gone goes too.
 async fn forget_receipts(
     connection: &mut SqliteConnection,
@@ -217,7 +226,7 @@ async fn settle_queued(
 /// The row stays without names and settings, and with its counters.
 async fn remove_space(connection: &mut SqliteConnection, space: i64) -> Outcome<()> {
     let changed = sqlx::query(
-        "UPDATE spaces SET tenant = NULL, name = NULL, language = NULL, settings = '{\"time_zone\":\"UTC\"}'
+        "UPDATE spaces SET tenant = NULL, name = NULL, language = NULL, settings = '{\"time_zone\":\"UTC\"}', erased = head
          WHERE id = ?",
     )
     .bind(space)

@@ -4,10 +4,13 @@ use memfleet_domain::ingestion::TurnState;
 use memfleet_domain::turn::AcceptedTurn;
 
 use super::{Store, by_turn, commit, conversation, erase, left};
-use crate::conformance::samples::{batch, edit, home, instant, session, speaker, turn, turn_in};
+use crate::conformance::samples::{
+    batch, edit, home, instant, scope, session, speaker, turn, turn_in,
+};
 
 use crate::feed::Change;
 use crate::filter::TurnFilter;
+use crate::ledger::Known;
 
 /// Of the same batch, or of another one from before.
 pub async fn a_redelivery_does_not_bring_back_what_was_forgotten(store: &impl Store) {
@@ -132,4 +135,22 @@ pub async fn a_session_starts_with_the_first_turn_that_is_left(store: &impl Stor
     commit(store, "k", turns.to_vec(), 1).await;
     erase(store, &by_turn(&turns[0])).await;
     assert_eq!(left(store).await, [1, 2, 3].map(|n| turns[n].id));
+}
+
+/// Until it is told again, or the whole space is forgotten.
+pub async fn a_space_knows_what_it_had_to_forget(store: &impl Store) {
+    let turns = conversation(store).await;
+    let ids: Vec<_> = turns.iter().map(|turn| turn.id).collect();
+    let elsewhere = scope("globex", "ada");
+    assert_eq!(store.known(&elsewhere, &ids).await, Ok(Known::default()));
+    erase(store, &by_turn(&turns[0])).await;
+    erase(store, &by_turn(&turns[1])).await;
+    let known = store.known(&home(), &ids).await.expect("known");
+    assert_eq!(known.stored, ids[2..].iter().copied().collect());
+    assert_eq!(known.forgotten, ids[..2].iter().copied().collect());
+    commit(store, "again", vec![turns[0].clone()], 50).await;
+    let known = store.known(&home(), &ids).await.expect("known");
+    assert_eq!(known.forgotten, [ids[1]].into());
+    erase(store, &TurnFilter::default()).await;
+    assert_eq!(store.known(&home(), &ids).await, Ok(Known::default()));
 }

@@ -4,7 +4,7 @@ use memfleet_domain::space::SpaceSettings;
 use memfleet_domain::turn::AcceptedTurn;
 
 use super::{Store, commit, conversation, erase};
-use crate::conformance::samples::{batch_in, home, indexed, instant, scope, turn, turn_in};
+use crate::conformance::samples::{batch, batch_in, home, indexed, instant, scope, turn, turn_in};
 
 use crate::erasure::Erased;
 use crate::feed::Change;
@@ -56,6 +56,17 @@ pub async fn forgetting_everything_removes_the_space_and_no_other(store: &impl S
         );
     }
     assert_eq!(erase(store, &everything).await, Erased::default());
+}
+
+/// Who forgets a space and sends its turns again means it.
+pub async fn the_batches_of_a_space_go_with_it(store: &impl Store) {
+    let turns = conversation(store).await;
+    erase(store, &TurnFilter::default()).await;
+    let id = batch("conversation", vec![]).id;
+    assert_eq!(store.batch(&home(), id).await, Ok(None));
+    commit(store, "conversation", turns, 60).await;
+    let space = store.get(&home()).await.expect("get").expect("exists");
+    assert_eq!(space.turns, 6);
 }
 
 /// An index from before learns what went; settings start anew.

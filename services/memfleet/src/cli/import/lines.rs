@@ -97,23 +97,31 @@ async fn send(
     let Imported {
         accepted,
         duplicates,
+        forgotten,
     } = handle
         .memory
         .import(&handle.long_call(), space, records)
         .await?;
-    if !wait || accepted + duplicates == 0 {
+    let mut as_said = || {
         tally.accepted += accepted;
         tally.skipped += duplicates;
+        tally.forgotten += forgotten;
+    };
+    if !wait || accepted + duplicates == 0 {
+        as_said();
         return Ok(());
     }
     // An import gives no token. Turns that were taken together are the batch that their ids name; a node that cut them
     // otherwise does not know it, and then they are what it said.
     match watch::settled(handle, space, batch).await {
-        Ok(turns) => tally.add(turns, accepted == 0),
-        Err(Error::Fault(fault)) if fault.kind == FaultKind::NotFound => {
-            tally.accepted += accepted;
-            tally.skipped += duplicates;
+        Ok(turns) if accepted == 0 => tally.add(turns, true),
+        Ok(turns) => {
+            tally.add(turns, false);
+            let there = duplicates.min(tally.stored);
+            tally.stored -= there;
+            tally.skipped += there;
         }
+        Err(Error::Fault(fault)) if fault.kind == FaultKind::NotFound => as_said(),
         Err(error) => return Err(error),
     }
     Ok(())
