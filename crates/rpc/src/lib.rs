@@ -9,7 +9,6 @@
 pub mod auth;
 pub mod client;
 pub mod convert;
-mod grpc_timeout;
 pub mod jsonl;
 pub mod limits;
 pub mod proto;

@@ -11,9 +11,11 @@ mod spaces;
 use std::sync::Arc;
 use std::time::Duration;
 
+use http::Extensions;
 use memfleet_ports::assembly::Assembly;
 use memfleet_ports::maintenance::Maintenance;
 use memfleet_ports::memory::Memory;
+use tokio::time::Instant;
 use tonic::service::{LayerExt, Routes};
 
 use crate::auth::{AuthLayer, Keys};
@@ -43,10 +45,8 @@ pub struct Bounds {
     pub max_request_bytes: usize,
     /// Largest message that is sent, in bytes. Default 64 MiB.
     pub max_response_bytes: usize,
-    /// Time of a call, and of each message of `RememberStream`, whose caller sets no deadline. Default 30 s.
+    /// Time of each message of `RememberStream`, and of a single call that nobody gave a deadline. Default 30 s.
     pub default_deadline: Duration,
-    /// Longest time of a single call. Default 10 min. Streams last as long as their callers like.
-    pub max_deadline: Duration,
 }
 
 impl Default for Bounds {
@@ -55,15 +55,18 @@ impl Default for Bounds {
             max_request_bytes: 16 << 20,
             max_response_bytes: 64 << 20,
             default_deadline: Duration::from_secs(30),
-            max_deadline: Duration::from_mins(10),
         }
     }
 }
 
+/// When a call's answer is due, as whoever serves the routes noted it in the request's extensions: there the caller's
+/// `grpc-timeout` is read and bounded. None: a stream that lasts as long as its caller likes.
+pub type Due = fn(&Extensions) -> Option<Instant>;
+
 /// Every service of `memfleet.v1`, behind `keys`. Add health and reflection (of [`crate::proto::DESCRIPTORS`]) beside
 /// them: those stay open.
-pub fn routes(services: Services, keys: Keys, bounds: Bounds) -> Routes {
-    let calls = Calls(bounds);
+pub fn routes(services: Services, keys: Keys, bounds: Bounds, due: Due) -> Routes {
+    let calls = Calls { bounds, due };
     let auth = AuthLayer(keys);
     let Services {
         memory,

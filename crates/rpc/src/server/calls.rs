@@ -9,10 +9,10 @@ use memfleet_ports::context::Context;
 use memfleet_ports::memory::Answers;
 use tonic::{Request, Response, Status};
 
-use super::Bounds;
+use super::{Bounds, Due};
 use crate::auth::Caller;
 use crate::convert::{Checked, accept};
-use crate::{grpc_timeout, status};
+use crate::status;
 
 /// Messages of a stream on their way out.
 pub(super) type Outbound<M> = Pin<Box<dyn Stream<Item = Result<M, Status>> + Send>>;
@@ -22,7 +22,10 @@ const UNBOUNDED: Duration = Duration::from_hours(365 * 24);
 
 /// Opens calls within bounds.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Calls(pub Bounds);
+pub(super) struct Calls {
+    pub bounds: Bounds,
+    pub due: Due,
+}
 
 impl Calls {
     /// A single call: its context and its request, checked.
@@ -30,41 +33,43 @@ impl Calls {
         self,
         request: Request<M>,
     ) -> Result<(Context, M::Value), Status> {
-        let asked = grpc_timeout::read(request.metadata().as_ref());
-        let budget = asked
-            .unwrap_or(self.0.default_deadline)
-            .min(self.0.max_deadline);
-        let context = Context::new(tenant(&request)?, less_travel(budget));
-        Ok((
-            context,
-            accept(request.into_inner()).map_err(|fault| status::from_fault(&fault))?,
-        ))
+        let context = self.context(&request, self.bounds.default_deadline)?;
+        Ok((context, accepted(request)?))
+    }
+
+    /// A call that streams out: its context and its request, checked.
+    pub(super) fn open_stream<M: Checked>(
+        self,
+        request: Request<M>,
+    ) -> Result<(Context, M::Value), Status> {
+        let context = self.stream_context(&request)?;
+        Ok((context, accepted(request)?))
+    }
+
+    /// The circumstances of a stream.
+    pub(super) fn stream_context<M>(self, request: &Request<M>) -> Result<Context, Status> {
+        self.context(request, UNBOUNDED)
     }
 
     /// The circumstances of one message of a stream: never past the stream's own deadline.
     pub(super) fn message_context(self, stream: &Context) -> Context {
-        let mut context = Context::new(stream.tenant.clone(), self.0.default_deadline);
+        let mut context = Context::new(stream.tenant.clone(), self.bounds.default_deadline);
         context.deadline = context.deadline.min(stream.deadline);
         context
     }
+
+    /// `otherwise` is the time of a call that nobody gave a deadline.
+    fn context<M>(self, request: &Request<M>, otherwise: Duration) -> Result<Context, Status> {
+        let mut context = Context::new(tenant(request)?, otherwise);
+        if let Some(due) = (self.due)(request.extensions()) {
+            context.deadline = due;
+        }
+        Ok(context)
+    }
 }
 
-/// A call that streams out: its context and its request, checked.
-pub(super) fn open_stream<M: Checked>(request: Request<M>) -> Result<(Context, M::Value), Status> {
-    let context = stream_context(&request)?;
-    Ok((
-        context,
-        accept(request.into_inner()).map_err(|fault| status::from_fault(&fault))?,
-    ))
-}
-
-/// The circumstances of a stream.
-pub(super) fn stream_context<M>(request: &Request<M>) -> Result<Context, Status> {
-    let asked = grpc_timeout::read(request.metadata().as_ref());
-    Ok(Context::new(
-        tenant(request)?,
-        asked.map_or(UNBOUNDED, less_travel),
-    ))
+fn accepted<M: Checked>(request: Request<M>) -> Result<M::Value, Status> {
+    accept(request.into_inner()).map_err(|fault| status::from_fault(&fault))
 }
 
 fn tenant<M>(request: &Request<M>) -> Result<TenantId, Status> {
@@ -74,11 +79,6 @@ fn tenant<M>(request: &Request<M>) -> Result<TenantId, Status> {
             "the service is not behind the authentication layer",
         ))),
     }
-}
-
-/// Leaves the answer time to travel, so that the caller hears why instead of giving up first.
-fn less_travel(budget: Duration) -> Duration {
-    budget.saturating_sub((budget / 5).min(Duration::from_millis(40)))
 }
 
 /// The answer to a single call.

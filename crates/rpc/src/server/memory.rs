@@ -8,7 +8,7 @@ use memfleet_ports::context::Context;
 use memfleet_ports::memory::{Answers, Memory, Record};
 use tonic::{Request, Response, Status, Streaming};
 
-use super::calls::{Calls, Outbound, answer, at_message, open_stream, stream, stream_context};
+use super::calls::{Calls, Outbound, answer, at_message, stream};
 use crate::convert::{ImportMessage, accept};
 use crate::proto::{self, memory_server};
 use crate::status;
@@ -40,7 +40,7 @@ impl memory_server::Memory for Service {
         request: Request<Streaming<proto::RememberRequest>>,
     ) -> Result<Response<Self::RememberStreamStream>, Status> {
         let writer = Writer {
-            context: stream_context(&request)?,
+            context: self.calls.stream_context(&request)?,
             memory: self.memory.clone(),
             calls: self.calls,
             requests: request.into_inner(),
@@ -125,7 +125,7 @@ impl memory_server::Memory for Service {
         &self,
         request: Request<proto::WatchIngestionRequest>,
     ) -> Result<Response<Self::WatchIngestionStream>, Status> {
-        let (context, (space, batch)) = open_stream(request)?;
+        let (context, (space, batch)) = self.calls.open_stream(request)?;
         stream(
             context
                 .within("the states", self.memory.watch(&context, &space, batch))
@@ -139,7 +139,7 @@ impl memory_server::Memory for Service {
         &self,
         request: Request<proto::ExportRequest>,
     ) -> Result<Response<Self::ExportStream>, Status> {
-        let (context, (space, filter)) = open_stream(request)?;
+        let (context, (space, filter)) = self.calls.open_stream(request)?;
         stream(
             context
                 .within("the records", self.memory.export(&context, &space, &filter))
@@ -151,7 +151,7 @@ impl memory_server::Memory for Service {
         &self,
         request: Request<Streaming<proto::ImportRequest>>,
     ) -> Result<Response<proto::ImportResponse>, Status> {
-        let context = stream_context(&request)?;
+        let context = self.calls.stream_context(&request)?;
         let mut messages = request.into_inner();
         let Some(first) = messages.message().await? else {
             return Err(status::from_fault(&unnamed_space()));

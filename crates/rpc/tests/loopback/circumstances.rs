@@ -10,12 +10,14 @@ use memfleet_ports::memory::Memory;
 use memfleet_rpc::Client;
 use memfleet_rpc::auth::{KeyHash, Keys};
 use memfleet_rpc::server::Bounds;
+use memfleet_runtime::config::HumanDuration;
+use memfleet_runtime::server::Options;
 use tonic::transport::Endpoint;
 use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_client::HealthClient;
 
 use crate::calls::{recall, remember};
-use crate::{connected, context, serve, tenant};
+use crate::{connected, context, serve, serve_with, tenant};
 
 fn keys() -> Keys {
     Keys::new([(tenant("acme"), KeyHash::of("secret"))])
@@ -75,11 +77,13 @@ async fn the_deadline_travels_and_the_server_says_what_it_waited_for() {
 
 #[tokio::test]
 async fn the_server_bounds_the_deadline() {
-    let bounds = Bounds {
-        max_deadline: Duration::from_millis(100),
-        ..Bounds::default()
+    let brief = HumanDuration::milliseconds(100);
+    let options = Options {
+        default_deadline: brief,
+        max_deadline: brief,
+        ..Options::default()
     };
-    let (node, url) = serve(Keys::default(), bounds).await;
+    let (node, url) = serve_with(Keys::default(), Bounds::default(), options).await;
     let client = Client::connect(&url, None).await.unwrap();
     let fault = client
         .remember(&context(), remember("slow"))

@@ -13,26 +13,32 @@ use memfleet_domain::ids::TenantId;
 use memfleet_ports::context::Context;
 use memfleet_rpc::Client;
 use memfleet_rpc::auth::Keys;
-use memfleet_rpc::server::{Bounds, Services, routes};
-use tokio::net::TcpListener;
-use tonic::transport::server::TcpIncoming;
+use memfleet_rpc::proto::DESCRIPTORS;
+use memfleet_rpc::server::{Bounds, Due, Services, routes};
+use memfleet_runtime::server::{Deadline, Options, Server};
+use tokio_util::sync::CancellationToken;
 
 use node::Node;
 
 /// A served node and where it listens. The server ends with the test's runtime.
 async fn serve(keys: Keys, bounds: Bounds) -> (Arc<Node>, String) {
+    serve_with(keys, bounds, Options::default()).await
+}
+
+/// The same in a shell with other limits.
+async fn serve_with(keys: Keys, bounds: Bounds, options: Options) -> (Arc<Node>, String) {
     let node = Arc::new(Node::default());
     let services = Services {
         memory: node.clone(),
         assembly: node.clone(),
         maintenance: node.clone(),
     };
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("http://{}", listener.local_addr().unwrap());
-    let (_, health) = tonic_health::server::health_reporter();
-    let routes = routes(services, keys, bounds).add_service(health);
-    let server = tonic::transport::Server::builder().add_routes(routes);
-    tokio::spawn(server.serve_with_incoming(TcpIncoming::from(listener)));
+    let address = "127.0.0.1:0".parse().unwrap();
+    let server = Server::bind(&Options { address, ..options }).await.unwrap();
+    let url = format!("http://{}", server.address());
+    let due: Due = |extensions| extensions.get::<Deadline>().map(|deadline| deadline.0);
+    let routes = routes(services, keys, bounds, due);
+    tokio::spawn(server.serve(routes, &[DESCRIPTORS], CancellationToken::new()));
     (node, url)
 }
 

@@ -118,6 +118,20 @@ mod tests {
     }
 
     #[test]
+    fn every_unit_of_a_timeout_is_read_and_what_is_malformed_says_nothing() {
+        let read = grpc_timeout;
+        assert_eq!(read("2H"), Some(Duration::from_hours(2)));
+        assert_eq!(read("2M"), Some(Duration::from_mins(2)));
+        assert_eq!(read("2S"), Some(Duration::from_secs(2)));
+        assert_eq!(read("2m"), Some(Duration::from_millis(2)));
+        assert_eq!(read("2u"), Some(Duration::from_micros(2)));
+        assert_eq!(read("99999999n"), Some(Duration::from_nanos(99_999_999)));
+        for malformed in ["", "S", "5", "-1S", "123456789S", "5x", "1.5S"] {
+            assert_eq!(read(malformed), None, "{malformed}");
+        }
+    }
+
+    #[test]
     fn only_single_calls_get_a_deadline_by_default() {
         let options = Options::default();
         assert_eq!(

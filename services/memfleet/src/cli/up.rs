@@ -8,9 +8,9 @@ use std::process::ExitCode;
 use clap::Args;
 use memfleet_models::{ModelDirectory, default_root};
 use memfleet_rpc::proto::DESCRIPTORS;
-use memfleet_rpc::server::{Bounds, Services, routes};
+use memfleet_rpc::server::{Bounds, Due, Services, routes};
 use memfleet_runtime::lifecycle::{Lifecycle, Policy};
-use memfleet_runtime::server::Server;
+use memfleet_runtime::server::{Deadline, Server};
 use memfleet_runtime::{BoxError, run as run_process};
 use serde::{Serialize, Serializer};
 use serde_json::json;
@@ -87,9 +87,10 @@ async fn start(
         max_request_bytes: options.max_request_size.as_usize(),
         max_response_bytes: options.max_response_size.as_usize(),
         default_deadline: options.default_deadline.get(),
-        max_deadline: options.max_deadline.get(),
     };
-    let routes = routes(services, config.auth.keys(), bounds);
+    // The shell has read how long the caller waits.
+    let due: Due = |extensions| extensions.get::<Deadline>().map(|deadline| deadline.0);
+    let routes = routes(services, config.auth.keys(), bounds, due);
     if let Err(error) = announce(server.address(), output) {
         tracing::warn!(%error, "nobody reads the address on standard output");
     }
