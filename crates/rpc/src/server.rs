@@ -1,10 +1,12 @@
 //! gRPC services over the traits of `memfleet-ports`: [`routes`] makes all of them, behind authentication, with bounded
 //! messages and deadlines.
 
+mod answers;
 mod assembly;
 mod calls;
 mod maintenance;
 mod memory;
+mod oversize;
 mod sessions;
 mod spaces;
 
@@ -17,6 +19,7 @@ use memfleet_ports::maintenance::Maintenance;
 use memfleet_ports::memory::Memory;
 use tokio::time::Instant;
 use tonic::service::{LayerExt, Routes};
+use tower::util::MapResponseLayer;
 
 use crate::auth::{AuthLayer, Keys};
 use crate::proto::assembly_server::AssemblyServer;
@@ -67,7 +70,9 @@ pub type Due = fn(&Extensions) -> Option<Instant>;
 /// them: those stay open.
 pub fn routes(services: Services, keys: Keys, bounds: Bounds, due: Due) -> Routes {
     let calls = Calls { bounds, due };
-    let auth = AuthLayer(keys);
+    let limit = bounds.max_request_bytes;
+    let explain = MapResponseLayer::new(move |answer| oversize::explain(answer, limit));
+    let layers = (AuthLayer(keys), explain);
     let Services {
         memory,
         assembly,
@@ -75,7 +80,7 @@ pub fn routes(services: Services, keys: Keys, bounds: Bounds, due: Due) -> Route
     } = services;
     macro_rules! bounded {
         ($server:ident, $service:expr) => {
-            auth.named_layer(
+            layers.named_layer(
                 $server::new($service)
                     .max_decoding_message_size(bounds.max_request_bytes)
                     .max_encoding_message_size(bounds.max_response_bytes),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use memfleet_ports::assembly::Assembly;
 use tonic::{Request, Response, Status};
 
-use super::calls::{Calls, answer};
+use super::calls::Calls;
 use crate::proto::{self, assembly_server};
 
 pub(super) struct Service {
@@ -20,7 +20,7 @@ impl assembly_server::Assembly for Service {
         request: Request<proto::AssembleRequest>,
     ) -> Result<Response<proto::AssembleResponse>, Status> {
         let (context, request) = self.calls.open(request)?;
-        answer(
+        self.calls.answer(
             context
                 .within("the assembly", self.assembly.assemble(&context, request))
                 .await,
@@ -32,7 +32,7 @@ impl assembly_server::Assembly for Service {
         request: Request<proto::CountTokensRequest>,
     ) -> Result<Response<proto::CountTokensResponse>, Status> {
         let (context, (tokenizer, texts)) = self.calls.open(request)?;
-        answer(
+        self.calls.answer(
             context
                 .within(
                     "the counts",

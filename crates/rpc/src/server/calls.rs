@@ -3,11 +3,10 @@
 use std::pin::Pin;
 use std::time::Duration;
 
-use futures::{Stream, StreamExt};
+use futures::Stream;
 use memfleet_domain::{Fault, ids::TenantId};
 use memfleet_ports::context::Context;
-use memfleet_ports::memory::Answers;
-use tonic::{Request, Response, Status};
+use tonic::{Request, Status};
 
 use super::{Bounds, Due};
 use crate::auth::Caller;
@@ -79,27 +78,6 @@ fn tenant<M>(request: &Request<M>) -> Result<TenantId, Status> {
             "the service is not behind the authentication layer",
         ))),
     }
-}
-
-/// The answer to a single call.
-pub(super) fn answer<T, M: From<T>>(result: Result<T, Fault>) -> Result<Response<M>, Status> {
-    match result {
-        Ok(value) => Ok(Response::new(value.into())),
-        Err(fault) => Err(status::from_fault(&fault)),
-    }
-}
-
-/// The answers of a stream.
-pub(super) fn stream<T: 'static, M: From<T> + 'static>(
-    result: Result<Answers<T>, Fault>,
-) -> Result<Response<Outbound<M>>, Status> {
-    let answers = result.map_err(|fault| status::from_fault(&fault))?;
-    let messages = answers.map(|answer| {
-        answer
-            .map(Into::into)
-            .map_err(|fault| status::from_fault(&fault))
-    });
-    Ok(Response::new(Box::pin(messages)))
 }
 
 /// Marks a fault as of the `index`-th message of a stream.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use memfleet_ports::maintenance::Maintenance;
 use tonic::{Request, Response, Status};
 
-use super::calls::{Calls, answer};
+use super::calls::Calls;
 use crate::proto::{self, maintenance_server};
 
 pub(super) struct Service {
@@ -20,7 +20,7 @@ impl maintenance_server::Maintenance for Service {
         request: Request<proto::GetStatusRequest>,
     ) -> Result<Response<proto::GetStatusResponse>, Status> {
         let (context, ()) = self.calls.open(request)?;
-        answer(
+        self.calls.answer(
             context
                 .within("the status", self.maintenance.status(&context))
                 .await,
@@ -32,14 +32,11 @@ impl maintenance_server::Maintenance for Service {
         request: Request<proto::ListDeadLettersRequest>,
     ) -> Result<Response<proto::ListDeadLettersResponse>, Status> {
         let (context, (space, page)) = self.calls.open(request)?;
-        answer(
-            context
-                .within(
-                    "the dead letters",
-                    self.maintenance.dead_letters(&context, &space, page),
-                )
-                .await,
-        )
+        let read = |page| {
+            let letters = self.maintenance.dead_letters(&context, &space, page);
+            context.within("the dead letters", letters)
+        };
+        self.calls.answer_page(page, read).await
     }
 
     async fn replay_dead_letters(
@@ -47,7 +44,7 @@ impl maintenance_server::Maintenance for Service {
         request: Request<proto::ReplayDeadLettersRequest>,
     ) -> Result<Response<proto::ReplayDeadLettersResponse>, Status> {
         let (context, (space, acceptances)) = self.calls.open(request)?;
-        answer(
+        self.calls.answer(
             context
                 .within(
                     "the replay",

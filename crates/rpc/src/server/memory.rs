@@ -8,7 +8,7 @@ use memfleet_ports::context::Context;
 use memfleet_ports::memory::{Answers, Memory, Record};
 use tonic::{Request, Response, Status, Streaming};
 
-use super::calls::{Calls, Outbound, answer, at_message, stream};
+use super::calls::{Calls, Outbound, at_message};
 use crate::convert::{ImportMessage, accept};
 use crate::proto::{self, memory_server};
 use crate::status;
@@ -25,7 +25,7 @@ impl memory_server::Memory for Service {
         request: Request<proto::RememberRequest>,
     ) -> Result<Response<proto::RememberResponse>, Status> {
         let (context, request) = self.calls.open(request)?;
-        answer(
+        self.calls.answer(
             context
                 .within("the receipt", self.memory.remember(&context, request))
                 .await,
@@ -47,7 +47,8 @@ impl memory_server::Memory for Service {
             index: 0,
         };
         let receipts = futures::stream::try_unfold(writer, async |mut writer| {
-            let Some(request) = writer.requests.message().await? else {
+            let request = writer.requests.message().await;
+            let Some(request) = request.map_err(|status| writer.calls.broken(status))? else {
                 return Ok(None);
             };
             let receipt = writer.remember(request).await;
@@ -64,10 +65,10 @@ impl memory_server::Memory for Service {
         request: Request<proto::RecallRequest>,
     ) -> Result<Response<proto::RecallResponse>, Status> {
         let (context, request) = self.calls.open(request)?;
-        answer(
-            context
-                .within("the search", self.memory.recall(&context, request))
-                .await,
+        let found = self.memory.recall(&context, request);
+        self.calls.answer_within(
+            context.within("the search", found).await,
+            ("k", "ask for fewer hits, or fewer `neighbours`"),
         )
     }
 
@@ -76,13 +77,10 @@ impl memory_server::Memory for Service {
         request: Request<proto::GetRequest>,
     ) -> Result<Response<proto::GetResponse>, Status> {
         let (context, (space, ids, wait_for)) = self.calls.open(request)?;
-        answer(
-            context
-                .within(
-                    "the turns",
-                    self.memory.get(&context, &space, &ids, &wait_for),
-                )
-                .await,
+        let turns = self.memory.get(&context, &space, &ids, &wait_for);
+        self.calls.answer_within(
+            context.within("the turns", turns).await,
+            ("turn_ids", "ask for fewer at a time"),
         )
     }
 
@@ -91,8 +89,11 @@ impl memory_server::Memory for Service {
         request: Request<proto::ListRequest>,
     ) -> Result<Response<proto::ListResponse>, Status> {
         let (context, (space, filter, page, wait_for)) = self.calls.open(request)?;
-        let turns = self.memory.list(&context, &space, &filter, page, &wait_for);
-        answer(context.within("the turns", turns).await)
+        let read = |page| {
+            let turns = self.memory.list(&context, &space, &filter, page, &wait_for);
+            context.within("the turns", turns)
+        };
+        self.calls.answer_page(page, read).await
     }
 
     async fn history(
@@ -100,7 +101,7 @@ impl memory_server::Memory for Service {
         request: Request<proto::HistoryRequest>,
     ) -> Result<Response<proto::HistoryResponse>, Status> {
         let (context, (space, turn)) = self.calls.open(request)?;
-        answer(
+        self.calls.answer(
             context
                 .within("the history", self.memory.history(&context, &space, turn))
                 .await,
@@ -112,10 +113,15 @@ impl memory_server::Memory for Service {
         request: Request<proto::ForgetRequest>,
     ) -> Result<Response<proto::ForgetResponse>, Status> {
         let (context, request) = self.calls.open(request)?;
-        answer(
-            context
-                .within("the forgetting", self.memory.forget(&context, request))
-                .await,
+        let remedy = if request.dry_run {
+            "forget less at a time"
+        } else {
+            "what it names is forgotten, only the list of it cannot be sent"
+        };
+        let receipt = self.memory.forget(&context, request);
+        self.calls.answer_within(
+            context.within("the forgetting", receipt).await,
+            ("filter", remedy),
         )
     }
 
@@ -126,7 +132,7 @@ impl memory_server::Memory for Service {
         request: Request<proto::WatchIngestionRequest>,
     ) -> Result<Response<Self::WatchIngestionStream>, Status> {
         let (context, (space, batch)) = self.calls.open_stream(request)?;
-        stream(
+        self.calls.stream(
             context
                 .within("the states", self.memory.watch(&context, &space, batch))
                 .await,
@@ -140,7 +146,7 @@ impl memory_server::Memory for Service {
         request: Request<proto::ExportRequest>,
     ) -> Result<Response<Self::ExportStream>, Status> {
         let (context, (space, filter)) = self.calls.open_stream(request)?;
-        stream(
+        self.calls.stream(
             context
                 .within("the records", self.memory.export(&context, &space, &filter))
                 .await,
@@ -153,7 +159,8 @@ impl memory_server::Memory for Service {
     ) -> Result<Response<proto::ImportResponse>, Status> {
         let context = self.calls.stream_context(&request)?;
         let mut messages = request.into_inner();
-        let Some(first) = messages.message().await? else {
+        let first = messages.message().await;
+        let Some(first) = first.map_err(|status| self.calls.broken(status))? else {
             return Err(status::from_fault(&unnamed_space()));
         };
         let space =
@@ -163,11 +170,12 @@ impl memory_server::Memory for Service {
                     return Err(status::from_fault(&at_message(unnamed_space(), 0)));
                 }
             };
-        answer(
+        self.calls.answer(
             context
                 .within(
                     "the import",
-                    self.memory.import(&context, &space, records(messages)),
+                    self.memory
+                        .import(&context, &space, records(messages, self.calls)),
                 )
                 .await,
         )
@@ -199,9 +207,9 @@ fn unnamed_space() -> Fault {
 }
 
 /// The records after the first message.
-fn records(messages: Streaming<proto::ImportRequest>) -> Answers<Record> {
+fn records(messages: Streaming<proto::ImportRequest>, calls: Calls) -> Answers<Record> {
     let numbered = messages
-        .map_err(|status| status::to_fault(&status))
+        .map_err(move |status| status::to_fault(&calls.broken(status)))
         .zip(futures::stream::iter(1..));
     Box::pin(
         numbered.map(|(message, index): (_, u64)| match accept(message?) {

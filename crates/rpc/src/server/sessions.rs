@@ -5,7 +5,7 @@ use std::sync::Arc;
 use memfleet_ports::memory::Memory;
 use tonic::{Request, Response, Status};
 
-use super::calls::{Calls, answer};
+use super::calls::Calls;
 use crate::proto::{self, sessions_server};
 
 pub(super) struct Service {
@@ -20,10 +20,10 @@ impl sessions_server::Sessions for Service {
         request: Request<proto::ListSessionsRequest>,
     ) -> Result<Response<proto::ListSessionsResponse>, Status> {
         let (context, (space, page)) = self.calls.open(request)?;
-        answer(
-            context
-                .within("the sessions", self.memory.sessions(&context, &space, page))
-                .await,
-        )
+        let read = |page| {
+            let sessions = self.memory.sessions(&context, &space, page);
+            context.within("the sessions", sessions)
+        };
+        self.calls.answer_page(page, read).await
     }
 }

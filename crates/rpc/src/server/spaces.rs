@@ -5,7 +5,7 @@ use std::sync::Arc;
 use memfleet_ports::memory::Memory;
 use tonic::{Request, Response, Status};
 
-use super::calls::{Calls, answer};
+use super::calls::Calls;
 use crate::proto::{self, spaces_server};
 
 pub(super) struct Service {
@@ -20,7 +20,7 @@ impl spaces_server::Spaces for Service {
         request: Request<proto::PutSpaceRequest>,
     ) -> Result<Response<proto::PutSpaceResponse>, Status> {
         let (context, (space, settings)) = self.calls.open(request)?;
-        answer(
+        self.calls.answer(
             context
                 .within(
                     "the space",
@@ -35,10 +35,7 @@ impl spaces_server::Spaces for Service {
         request: Request<proto::ListSpacesRequest>,
     ) -> Result<Response<proto::ListSpacesResponse>, Status> {
         let (context, page) = self.calls.open(request)?;
-        answer(
-            context
-                .within("the spaces", self.memory.spaces(&context, page))
-                .await,
-        )
+        let read = |page| context.within("the spaces", self.memory.spaces(&context, page));
+        self.calls.answer_page(page, read).await
     }
 }

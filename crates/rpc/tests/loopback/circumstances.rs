@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
+use futures::{StreamExt, stream};
 use memfleet_domain::FaultKind;
 use memfleet_ports::assembly::Assembly;
 use memfleet_ports::context::Context;
+use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::maintenance::Maintenance;
-use memfleet_ports::memory::Memory;
+use memfleet_ports::memory::{Memory, Record};
 use memfleet_rpc::Client;
 use memfleet_rpc::auth::{KeyHash, Keys};
 use memfleet_rpc::server::Bounds;
@@ -17,6 +19,7 @@ use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_client::HealthClient;
 
 use crate::calls::{recall, remember};
+use crate::node::{self, space};
 use crate::{connected, context, serve, serve_with, tenant};
 
 fn keys() -> Keys {
@@ -106,8 +109,63 @@ async fn a_message_over_the_bound_is_refused() {
     let fault = client.remember(&context(), request).await.unwrap_err();
     assert_eq!(
         (fault.kind, fault.reason.as_ref()),
-        (FaultKind::InvalidArgument, "OUT_OF_RANGE")
+        (FaultKind::InvalidArgument, "REQUEST_TOO_LARGE")
     );
+    assert_eq!(fault.metadata["limit_bytes"], "1024");
+    assert!(fault.message.contains("server.max_request_size"), "{fault}");
+}
+
+#[tokio::test]
+async fn a_message_of_a_stream_over_the_bound_is_refused_in_the_same_words() {
+    let bounds = Bounds {
+        max_request_bytes: 1024,
+        ..Bounds::default()
+    };
+    let (_, url) = serve(Keys::default(), bounds).await;
+    let client = Client::connect(&url, None).await.unwrap();
+    let mut request = remember("ada");
+    request.turns[0].content.text = "x".repeat(2_000);
+    let requests = stream::iter([remember("ada"), request]);
+    let receipts = client.remember_stream(&context(), requests).await.unwrap();
+    let receipts: Vec<_> = receipts.collect().await;
+    assert!(receipts[0].is_ok());
+    let fault = receipts[1].as_ref().unwrap_err();
+    assert_eq!(fault.reason, "REQUEST_TOO_LARGE");
+
+    let turn = node::turn(&"x".repeat(2_000));
+    let records = stream::iter([Ok(Record::Turn(Box::new(turn)))]);
+    let imported = client
+        .import(&context(), &space("ada"), Box::pin(records))
+        .await;
+    assert_eq!(imported.unwrap_err().reason, "REQUEST_TOO_LARGE");
+}
+
+#[tokio::test]
+async fn an_answer_over_the_bound_names_the_field_to_change() {
+    let bounds = Bounds {
+        max_response_bytes: 64,
+        ..Bounds::default()
+    };
+    let (_, url) = serve(Keys::default(), bounds).await;
+    let client = Client::connect(&url, None).await.unwrap();
+    let fault = client.recall(&context(), recall("ada")).await.unwrap_err();
+    assert_eq!(
+        (fault.kind, fault.reason.as_ref()),
+        (FaultKind::InvalidArgument, "ANSWER_TOO_LARGE")
+    );
+    assert_eq!(fault.fields[0].field, "k");
+    assert_eq!(fault.metadata["limit_bytes"], "64");
+    let got = client
+        .get(&context(), &space("ada"), &[node::turn_id()], &[])
+        .await;
+    assert_eq!(got.unwrap_err().fields[0].field, "turn_ids");
+    let records = client
+        .export(&context(), &space("ada"), &TurnFilter::default())
+        .await
+        .unwrap();
+    let records: Vec<_> = records.collect().await;
+    let fault = records.last().unwrap().as_ref().unwrap_err();
+    assert_eq!(fault.reason, "ANSWER_TOO_LARGE");
 }
 
 #[tokio::test]

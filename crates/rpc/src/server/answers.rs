@@ -1,0 +1,168 @@
+//! Answers on their way out: none is larger than a message may be. A listing gives shorter pages instead, anything else says what
+//! to ask for.
+
+use std::future::Future;
+
+use futures::StreamExt;
+use memfleet_domain::{Fault, FaultKind};
+use memfleet_ports::ledger::Page;
+use memfleet_ports::memory::{Answers, PageRequest};
+use prost::Message;
+use tonic::{Response, Status};
+
+use super::calls::{Calls, Outbound};
+use crate::status;
+
+/// What makes an answer smaller: a field of the request, and what to do with it.
+pub(super) type Remedy = (&'static str, &'static str);
+
+/// Where no field does.
+pub(super) const NOTHING_TO_NARROW: Remedy = (
+    "",
+    "raise `server.max_response_size` on the node, and the limit of the client",
+);
+
+impl Calls {
+    /// The answer to a single call that is small whatever is asked.
+    pub(super) fn answer<T, M>(self, result: Result<T, Fault>) -> Result<Response<M>, Status>
+    where
+        M: From<T> + Message,
+    {
+        self.answer_within(result, NOTHING_TO_NARROW)
+    }
+
+    /// The answer to a single call, or how to ask for less.
+    pub(super) fn answer_within<T, M>(
+        self,
+        result: Result<T, Fault>,
+        remedy: Remedy,
+    ) -> Result<Response<M>, Status>
+    where
+        M: From<T> + Message,
+    {
+        let message = result
+            .map(M::from)
+            .and_then(|message| self.fitting(message, remedy));
+        message
+            .map(Response::new)
+            .map_err(|fault| status::from_fault(&fault))
+    }
+
+    /// One page of a listing, with fewer items than asked for where these are large.
+    pub(super) async fn answer_page<T, M, F>(
+        self,
+        mut page: PageRequest,
+        read: impl Fn(PageRequest) -> F,
+    ) -> Result<Response<M>, Status>
+    where
+        M: From<Page<T>> + Message,
+        F: Future<Output = Result<Page<T>, Fault>>,
+    {
+        loop {
+            let items = read(page.clone()).await;
+            let items = items.map_err(|fault| status::from_fault(&fault))?;
+            let count = items.items.len();
+            let message = M::from(items);
+            let bound = self.bounds.max_response_bytes;
+            let size = message.encoded_len();
+            if size <= bound || count < 2 {
+                return self.answer_within(Ok(message), NOTHING_TO_NARROW);
+            }
+            let fitting = (count as u128 * bound as u128 / size as u128) as usize;
+            page.limit = fitting.clamp(1, count - 1) as u32;
+        }
+    }
+
+    /// The answers of a stream.
+    pub(super) fn stream<T: 'static, M: From<T> + Message + 'static>(
+        self,
+        result: Result<Answers<T>, Fault>,
+    ) -> Result<Response<Outbound<M>>, Status> {
+        let answers = result.map_err(|fault| status::from_fault(&fault))?;
+        let messages = answers.map(move |answer| {
+            answer
+                .map(M::from)
+                .and_then(|message| self.fitting(message, NOTHING_TO_NARROW))
+                .map_err(|fault| status::from_fault(&fault))
+        });
+        Ok(Response::new(Box::pin(messages)))
+    }
+
+    fn fitting<M: Message>(self, message: M, (field, remedy): Remedy) -> Result<M, Fault> {
+        let (size, bound) = (message.encoded_len(), self.bounds.max_response_bytes);
+        if size <= bound {
+            return Ok(message);
+        }
+        let problem =
+            format!("the answer would be {size} bytes, a message may be {bound}: {remedy}");
+        let mut fault = if field.is_empty() {
+            Fault::new(FaultKind::InvalidArgument, "", problem)
+        } else {
+            Fault::invalid(field, problem)
+        };
+        fault.reason = "ANSWER_TOO_LARGE".into();
+        let fault = fault.with("answer_bytes", size.to_string());
+        Err(fault.with("limit_bytes", bound.to_string()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use memfleet_domain::ids::SessionId;
+    use memfleet_domain::space::Session;
+    use memfleet_domain::time::Timestamp;
+
+    use super::*;
+    use crate::proto::ListSessionsResponse;
+    use crate::server::Bounds;
+
+    /// The first page of 50 sessions with long names, within a bound.
+    async fn page(
+        max_response_bytes: usize,
+        limit: u32,
+    ) -> Result<Response<ListSessionsResponse>, Status> {
+        let bounds = Bounds {
+            max_response_bytes,
+            ..Bounds::default()
+        };
+        let calls = Calls {
+            bounds,
+            due: |_| None,
+        };
+        let read = async |page: PageRequest| {
+            let session = |n: u32| Session {
+                id: SessionId::new(format!("{n:0200}")).unwrap(),
+                turns: 1,
+                first_turn_at: Timestamp::UNIX_EPOCH,
+                last_turn_at: Timestamp::UNIX_EPOCH,
+            };
+            Ok(Page {
+                items: (0..page.limit.min(50)).map(session).collect(),
+                next: None,
+            })
+        };
+        calls
+            .answer_page(PageRequest { limit, after: None }, read)
+            .await
+    }
+
+    #[tokio::test]
+    async fn a_page_is_as_long_as_a_message_can_hold() {
+        let whole = page(1 << 20, 1_000).await.unwrap().into_inner();
+        assert_eq!(whole.sessions.len(), 50);
+        let bound = whole.encoded_len() / 2;
+        let part = page(bound, 1_000).await.unwrap().into_inner();
+        assert!((20..=25).contains(&part.sessions.len()));
+        assert!(part.encoded_len() <= bound);
+    }
+
+    #[tokio::test]
+    async fn an_item_that_no_message_can_hold_is_refused() {
+        let fault = status::to_fault(&page(100, 1_000).await.unwrap_err());
+        assert_eq!(fault.reason, "ANSWER_TOO_LARGE");
+        assert!(
+            fault.message.contains("server.max_response_size"),
+            "{fault}"
+        );
+    }
+}
