@@ -6,6 +6,7 @@ mod call;
 mod layer;
 mod methods;
 mod options;
+mod stream;
 
 use std::io;
 use std::net::SocketAddr;

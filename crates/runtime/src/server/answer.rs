@@ -138,7 +138,8 @@ impl Body for Answer {
     }
 }
 
-fn trailers(status: &Status) -> HeaderMap {
+/// The end of an answer that this status is.
+pub(super) fn trailers(status: &Status) -> HeaderMap {
     let mut trailers = HeaderMap::new();
     // Fails only for messages that no header can hold, and then the code is there already.
     let _ = status.add_header(&mut trailers);

@@ -21,9 +21,10 @@ use super::Options;
 use super::answer::{Answer, Meter};
 use super::call::{Deadline, REQUEST_ID_HEADER, RequestId, allowance};
 use super::methods::{Method, Methods};
+use super::stream::{Inbound, Outbound};
 
 /// Domain of the `google.rpc.ErrorInfo` that the shell's own refusals carry.
-const ERROR_DOMAIN: &str = "memfleet";
+pub(super) const ERROR_DOMAIN: &str = "memfleet";
 
 /// When a refused caller may try again.
 const RETRY_DELAY: Duration = Duration::from_millis(500);
@@ -36,18 +37,47 @@ pub(super) struct Shell(Arc<Shared>);
 struct Shared {
     options: Options,
     methods: Methods,
-    permits: Arc<Semaphore>,
+    calls: Places,
+    streams: Places,
     stop: CancellationToken,
+}
+
+/// How many of a kind are worked on at once.
+#[derive(Debug)]
+struct Places {
+    free: Arc<Semaphore>,
+    limit: usize,
+    kind: &'static str,
+}
+
+impl Places {
+    fn new(limit: usize, kind: &'static str) -> Self {
+        Self {
+            free: Arc::new(Semaphore::new(limit)),
+            limit,
+            kind,
+        }
+    }
+
+    fn take(&self) -> Result<OwnedSemaphorePermit, Status> {
+        let place = self.free.clone().try_acquire_owned();
+        place.map_err(|_| {
+            let Self { limit, kind, .. } = self;
+            let message =
+                format!("the server is working on {limit} {kind} already; try again shortly");
+            retryable(Code::ResourceExhausted, "OVERLOADED", &message)
+        })
+    }
 }
 
 impl Shell {
     /// A shell with the limits of `options`; `stop` begins the drain of streams.
     pub(super) fn new(options: &Options, methods: Methods, stop: CancellationToken) -> Self {
-        let permits = Arc::new(Semaphore::new(options.max_concurrent_calls));
         Self(Arc::new(Shared {
             options: options.clone(),
             methods,
-            permits,
+            calls: Places::new(options.max_concurrent_calls, "calls"),
+            streams: Places::new(options.max_concurrent_streams, "streams"),
             stop,
         }))
     }
@@ -91,8 +121,8 @@ where
         let id = RequestId::of(request.headers());
         let span = tracing::info_span!("call", method = &*method.name, request_id = &*id.0);
         let meter = Meter::begin(method.name.clone(), span.clone());
-        let permit = match shared.admit(request.uri().path()) {
-            Ok(permit) => permit,
+        let place = match shared.admit(request.uri().path(), &method) {
+            Ok(place) => place,
             Err(refusal) => {
                 let answer = finish(refusal.into_http(), meter, &id, None);
                 return async move { Ok(answer) }.boxed();
@@ -104,14 +134,21 @@ where
             request.extensions_mut().insert(Deadline(due));
         }
         request.extensions_mut().insert(id.clone());
+        let idle = method.streaming.then(|| shared.options.stream_idle.get());
+        if let Some(idle) = idle {
+            request = request.map(|body| Body::new(Inbound::new(body, idle)));
+        }
         let handled = AssertUnwindSafe(self.inner.call(request)).catch_unwind();
         async move {
-            let _permit = permit;
-            let answer = tokio::select! {
+            let mut answer = tokio::select! {
                 biased;
                 answer = handled => answer.unwrap_or_else(|_| Ok(panicked().into_http()))?,
                 status = shared.interruption(due, &method) => status.into_http(),
             };
+            // The place of a single call is free again once its answer begins, that of a stream when it ends.
+            if let Some(idle) = idle {
+                answer = answer.map(|body| Body::new(Outbound::new(body, place, idle)));
+            }
             let cut = method
                 .streaming
                 .then(|| async move { shared.interruption(due, &method).await }.boxed());
@@ -123,21 +160,17 @@ where
 }
 
 impl Shared {
-    /// A place among the concurrent calls, kept until the answer begins. Probes need none: they must answer under load.
-    fn admit(&self, path: &str) -> Result<Option<OwnedSemaphorePermit>, Status> {
+    /// A place among the concurrent calls, or among the streams. Probes need none: they must answer under load.
+    fn admit(&self, path: &str, method: &Method) -> Result<Option<OwnedSemaphorePermit>, Status> {
         if path.starts_with("/grpc.") {
             return Ok(None);
         }
-        self.permits
-            .clone()
-            .try_acquire_owned()
-            .map(Some)
-            .map_err(|_| {
-                let limit = self.options.max_concurrent_calls;
-                let message =
-                    format!("the server is working on {limit} calls already; try again shortly");
-                retryable(Code::ResourceExhausted, "OVERLOADED", &message)
-            })
+        let places = if method.streaming {
+            &self.streams
+        } else {
+            &self.calls
+        };
+        places.take().map(Some)
     }
 
     /// Resolves when the call must end before it is done: its deadline passed, or it is a stream and the server stops.

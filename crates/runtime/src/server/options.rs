@@ -17,9 +17,11 @@ pub struct Options {
     pub max_request_size: ByteSize,
     /// Largest message that is sent. Default 64 MiB.
     pub max_response_size: ByteSize,
-    /// Calls worked on at once; one more is refused at once with `RESOURCE_EXHAUSTED`. Streams count until they open.
-    /// Health and reflection are exempt. Default 256.
+    /// Calls worked on at once; one more is refused at once with `RESOURCE_EXHAUSTED`. Health and reflection are
+    /// exempt. Default 256.
     pub max_concurrent_calls: usize,
+    /// The same for streams, which count until they end. Default 256.
+    pub max_concurrent_streams: usize,
     /// Time that a single call gets when its caller sets no deadline. Default 30 s.
     pub default_deadline: HumanDuration,
     /// Longest time that a single call gets, whatever its caller asks. Default 10 min.
@@ -28,6 +30,9 @@ pub struct Options {
     pub keep_alive_interval: HumanDuration,
     /// Time that a probe's answer may take before the connection is closed. Default 20 s.
     pub keep_alive_timeout: HumanDuration,
+    /// How long a stream may wait for its caller to send or to take the next message; then it ends with `DEADLINE_EXCEEDED`. A
+    /// stream that waits for the server is not idle. Default 5 min.
+    pub stream_idle: HumanDuration,
     /// Time that open streams get to end once the process stops; then they end with `UNAVAILABLE`. Default 5 s.
     pub stream_drain: HumanDuration,
 }
@@ -47,10 +52,12 @@ impl Default for Options {
             max_request_size: ByteSize::mebibytes(16),
             max_response_size: ByteSize::mebibytes(64),
             max_concurrent_calls: 256,
+            max_concurrent_streams: 256,
             default_deadline: HumanDuration::seconds(30),
             max_deadline: HumanDuration::seconds(600),
             keep_alive_interval: HumanDuration::seconds(30),
             keep_alive_timeout: HumanDuration::seconds(20),
+            stream_idle: HumanDuration::seconds(300),
             stream_drain: HumanDuration::seconds(5),
         }
     }
@@ -79,6 +86,21 @@ impl Validate for Options {
                 "max_concurrent_calls",
                 self.max_concurrent_calls > tokio::sync::Semaphore::MAX_PERMITS,
                 "is more than can be counted",
+            ),
+            (
+                "max_concurrent_streams",
+                self.max_concurrent_streams == 0,
+                "must be at least 1",
+            ),
+            (
+                "max_concurrent_streams",
+                self.max_concurrent_streams > tokio::sync::Semaphore::MAX_PERMITS,
+                "is more than can be counted",
+            ),
+            (
+                "stream_idle",
+                self.stream_idle.get() == Duration::ZERO,
+                positive,
             ),
             (
                 "default_deadline",

@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::future::Future;
+use std::pin::Pin;
 
 use bytes::Bytes;
 use http_body::{Body as _, Frame};
@@ -144,6 +145,111 @@ async fn one_call_too_many_is_refused_at_once_and_says_when_to_try_again() {
             .retry_delay
             .is_some()
     );
+}
+
+/// The next frame of an answer.
+async fn next(body: &mut Body) -> Option<Result<Frame<Bytes>, Status>> {
+    std::future::poll_fn(|context| Pin::new(&mut *body).poll_frame(context)).await
+}
+
+/// One message after the other, without an end.
+struct Endless;
+
+impl http_body::Body for Endless {
+    type Data = Bytes;
+    type Error = Status;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
+        Poll::Ready(Some(Ok(Frame::data(Bytes::from_static(b"message")))))
+    }
+}
+
+async fn endless(_: Request<Body>) -> Response<Body> {
+    Response::new(Body::new(Endless))
+}
+
+fn one_stream() -> Options {
+    Options {
+        max_concurrent_streams: 1,
+        stream_idle: HumanDuration::seconds(60),
+        ..Options::default()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_keeps_its_place_until_it_ends() {
+    let (shell, _stop) = shell(&one_stream());
+    let service = shelled(&shell, silent);
+    let open = || service.clone().oneshot(call("Watch", &[]));
+    let first = open().await.unwrap();
+    let refused = status(&open().await.unwrap());
+    assert_eq!(refused.code(), Code::ResourceExhausted);
+    let message = refused.message();
+    assert!(message.contains("1 streams"), "{message}");
+    let single = shelled(&shell, async |_| Status::ok("").into_http());
+    let answer = single.oneshot(call("Recall", &[])).await.unwrap();
+    assert_eq!(status(&answer).code(), Code::Ok, "single calls go on");
+    drop(first);
+    assert!(Status::from_header_map(open().await.unwrap().headers()).is_none());
+}
+
+#[tokio::test]
+async fn a_stream_that_is_refused_ends_with_its_headers() {
+    let (shell, _stop) = shell(&one_stream());
+    let service = shelled(&shell, async |_| Status::not_found("no space").into_http());
+    let answer = service.oneshot(call("Watch", &[])).await.unwrap();
+    assert_eq!(status(&answer).code(), Code::NotFound);
+    assert!(answer.body().is_end_stream());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_that_waits_for_the_server_is_not_idle() {
+    let (shell, _stop) = shell(&one_stream());
+    let answer = shelled(&shell, silent).oneshot(call("Watch", &[])).await;
+    let mut body = answer.unwrap().into_body();
+    let waiting = tokio::time::timeout(Duration::from_hours(1), next(&mut body)).await;
+    assert!(waiting.is_err(), "it waits still");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_that_nobody_reads_gives_its_place_back() {
+    let (shell, _stop) = shell(&one_stream());
+    let service = shelled(&shell, endless);
+    let open = || service.clone().oneshot(call("Watch", &[]));
+    let mut body = open().await.unwrap().into_body();
+    for _ in 0..3 {
+        assert!(next(&mut body).await.unwrap().unwrap().is_data());
+        tokio::time::sleep(Duration::from_secs(50)).await;
+    }
+    tokio::time::sleep(Duration::from_secs(71)).await;
+    let another = open().await.unwrap();
+    assert!(Status::from_header_map(another.headers()).is_none());
+    let end = next(&mut body).await.unwrap().unwrap();
+    let status = Status::from_header_map(end.trailers_ref().unwrap()).unwrap();
+    assert_eq!(status.code(), Code::DeadlineExceeded);
+    let info = status.get_details_error_info().unwrap();
+    assert_eq!(info.reason, "STREAM_IDLE");
+    assert!(next(&mut body).await.is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_caller_that_sends_nothing_more_is_waited_for_no_longer_than_the_bound() {
+    let (shell, _stop) = shell(&one_stream());
+    let service = shelled(&shell, async |request: Request<Body>| {
+        let mut body = request.into_body();
+        let error = next(&mut body).await.unwrap().unwrap_err();
+        error.into_http()
+    });
+    let mut request = call("Watch", &[]);
+    *request.body_mut() = Body::new(Silent);
+    let begun = Instant::now();
+    let status = status(&service.oneshot(request).await.unwrap());
+    assert_eq!(begun.elapsed().as_secs(), 60);
+    let info = status.get_details_error_info().unwrap();
+    assert_eq!(info.reason, "STREAM_IDLE");
 }
 
 #[tokio::test]
