@@ -11,6 +11,7 @@ pub mod erasure;
 pub mod events;
 pub mod feed;
 pub mod filter;
+pub mod health;
 pub mod ledger;
 pub mod maintenance;
 pub mod memory;

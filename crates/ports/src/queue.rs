@@ -129,8 +129,8 @@ pub trait IngestQueue: Send + Sync {
     /// `acceptances` is empty; the answer is how many batches. One whose batch waits again by then stays a letter.
     async fn replay(&self, scope: &Scope, acceptances: &[u64]) -> Result<u64>;
 
-    /// How full the queue is.
-    async fn depth(&self, tenant: &TenantId) -> Result<Depths>;
+    /// How full the queue is; nothing is a tenant's own when none is named.
+    async fn depth(&self, tenant: Option<&TenantId>) -> Result<Depths>;
 
     /// Returns when there may be something to take.
     async fn ready(&self);

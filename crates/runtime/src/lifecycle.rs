@@ -2,7 +2,9 @@
 //! and an exit code that says how it went.
 
 mod signal;
+mod supervision;
 
+use std::any::Any;
 use std::collections::HashMap;
 use std::future::Future;
 use std::process::ExitCode;
@@ -113,6 +115,22 @@ impl Lifecycle {
         E: Into<BoxError> + 'static,
     {
         self.fronts.spawn(name, policy, task);
+    }
+
+    /// Starts work that must go on: when it panics, or ends before the stop order, it is logged, counted, and started again after
+    /// a pause that grows. `works` hears how it is: at the start, at each failure, and when it has gone on for a while again.
+    pub fn supervise<F>(
+        &mut self,
+        name: &'static str,
+        works: impl Fn(bool) + Send + 'static,
+        work: impl Fn(CancellationToken) -> F + Send + 'static,
+    ) where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        self.spawn(name, Policy::BestEffort, |stop| async move {
+            supervision::supervise(name, stop, works, work).await;
+            Ok::<_, BoxError>(())
+        });
     }
 
     /// Starts a task that others lean on (a batcher, a writer, the metrics endpoint): it is told to stop once every task
@@ -249,15 +267,17 @@ impl Ended {
 
 fn panic_message(error: JoinError) -> String {
     match error.try_into_panic() {
-        Ok(payload) => {
-            let text = payload
-                .downcast_ref::<&str>()
-                .copied()
-                .or(payload.downcast_ref::<String>().map(String::as_str));
-            format!("panicked: {}", text.unwrap_or("without a message"))
-        }
+        Ok(payload) => panic_text(&*payload),
         Err(cancelled) => cancelled.to_string(),
     }
+}
+
+fn panic_text(payload: &(dyn Any + Send)) -> String {
+    let text = payload
+        .downcast_ref::<&str>()
+        .copied()
+        .or(payload.downcast_ref::<String>().map(String::as_str));
+    format!("panicked: {}", text.unwrap_or("without a message"))
 }
 
 #[cfg(test)]

@@ -2,10 +2,12 @@
 //! turn, terms and vectors in one transaction. From that commit on a turn is searchable.
 //!
 //! `worker` owns the loop and what happens when something fails; `indexing` makes of turns what the ledger stores:
-//! `language` is what a space's turns are analysed in, `passages` is what they become; `backfill` brings the vectors that were missing while the embedder was down.
+//! `language` is what a space's turns are analysed in, `passages` is what they become; `backfill` brings the vectors that
+//! were missing while the embedder was down; `gauges` tells how full the queue is.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod backfill;
+mod gauges;
 mod indexing;
 mod language;
 mod passages;

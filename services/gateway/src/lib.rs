@@ -15,6 +15,7 @@ use std::sync::Arc;
 use memfleet_domain::Clock;
 use memfleet_ports::embedder::Embedder;
 use memfleet_ports::events::Events;
+use memfleet_ports::health::Health;
 use memfleet_ports::ledger::Ledger;
 use memfleet_ports::queue::IngestQueue;
 use memfleet_ports::refresher::Refresher;
@@ -38,6 +39,8 @@ pub struct Gateway {
     pub embedder: Arc<dyn Embedder>,
     /// Wakes readers that wait for a write.
     pub events: Events,
+    /// How the parts are that may fail while the rest goes on.
+    pub health: Health,
     /// Recorded time.
     pub clock: Arc<dyn Clock>,
     /// Bounds.

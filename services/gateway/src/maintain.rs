@@ -15,20 +15,22 @@ use crate::Gateway;
 impl Maintenance for Gateway {
     async fn status(&self, context: &Context) -> Result<Status, Fault> {
         // A tenant's own: how much the others have waiting is none of its business.
-        let depth = self.queue.depth(&context.tenant).await;
+        let depth = self.queue.depth(Some(&context.tenant)).await;
         let depth = depth.map(|depths| depths.own);
         let embedder = self.embedder.embed_query("status".to_owned()).await;
         let part = |name: &str, trouble: Option<String>| Part {
             name: name.to_owned(),
             trouble,
         };
+        let mut parts = vec![
+            part("store", depth.as_ref().err().map(ToString::to_string)),
+            part("embedder", embedder.err().map(|fault| fault.message)),
+        ];
+        parts.extend(self.health.parts());
         Ok(Status {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             embedding_space: self.embedder.space().clone(),
-            parts: vec![
-                part("store", depth.as_ref().err().map(ToString::to_string)),
-                part("embedder", embedder.err().map(|fault| fault.message)),
-            ],
+            parts,
             queue: depth.unwrap_or_else(|_| Depth::default()),
         })
     }

@@ -14,6 +14,7 @@ use memfleet_gateway::Gateway;
 use memfleet_models::ModelDirectory;
 use memfleet_ports::embedder::Embedder;
 use memfleet_ports::events::Events;
+use memfleet_ports::health::Health;
 use memfleet_ports::retriever::Retriever;
 use memfleet_refresher::LocalRefresher;
 use memfleet_retrieval::Weights;
@@ -86,6 +87,7 @@ impl Node {
             refresher: refresher.clone(),
             embedder,
             events: events.clone(),
+            health: Health::default(),
             clock,
             options: memfleet_gateway::Options {
                 max_queued_turns: config.ingestion.max_queued_turns,
@@ -119,16 +121,24 @@ impl Node {
             finish(async move { constructor.run(stop).await })
         });
         let constructor = self.constructor.clone();
-        process.spawn("backfill", Policy::BestEffort, |stop| {
-            finish(async move { constructor.run_backfill(stop).await })
+        self.supervise(process, "backfill", move |stop| {
+            let constructor = constructor.clone();
+            async move { constructor.run_backfill(stop).await }
+        });
+        let constructor = self.constructor.clone();
+        self.supervise(process, "gauges", move |stop| {
+            let constructor = constructor.clone();
+            async move { constructor.run_gauges(stop).await }
         });
         let refresher = self.refresher.clone();
-        process.spawn("retention", Policy::BestEffort, |stop| {
-            finish(async move { refresher.run_retention(stop).await })
+        self.supervise(process, "retention", move |stop| {
+            let refresher = refresher.clone();
+            async move { refresher.run_retention(stop).await }
         });
         let refresher = self.refresher.clone();
-        process.spawn("scrub", Policy::BestEffort, |stop| {
-            finish(async move { refresher.run_scrubbing(stop).await })
+        self.supervise(process, "scrub", move |stop| {
+            let refresher = refresher.clone();
+            async move { refresher.run_scrubbing(stop).await }
         });
         let (retriever, events) = (self.retriever.clone(), self.events.clone());
         process.spawn("index", Policy::Essential, |stop| {
@@ -139,6 +149,24 @@ impl Node {
             stop.cancelled().await;
             store.close().await
         });
+    }
+
+    /// Starts work that goes on whatever happens, and has the node's status say how it is.
+    fn supervise<F>(
+        &self,
+        process: &mut Lifecycle,
+        name: &'static str,
+        work: impl Fn(CancellationToken) -> F + Send + 'static,
+    ) where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let health = self.gateway.health.clone();
+        let works = move |works: bool| {
+            // The cause is for the log: it may quote what a tenant wrote.
+            let trouble = "it failed and is started again; the log of the node says why";
+            health.report(name, (!works).then(|| trouble.to_owned()));
+        };
+        process.supervise(name, works, work);
     }
 
     /// Runs the workers in the background of a command; they end with the answer's [`Background::stop`].

@@ -109,7 +109,7 @@ impl IngestQueue for SqliteStore {
         Ok(batches)
     }
 
-    async fn depth(&self, tenant: &TenantId) -> Result<Depths> {
+    async fn depth(&self, tenant: Option<&TenantId>) -> Result<Depths> {
         Ok(depth(&mut *self.read().await?, tenant).await?)
     }
 
@@ -170,13 +170,13 @@ async fn waiting_span(
         .map(|(first, last)| (first as u64, last as u64)))
 }
 
-async fn depth(connection: &mut SqliteConnection, tenant: &TenantId) -> Outcome<Depths> {
+async fn depth(connection: &mut SqliteConnection, tenant: Option<&TenantId>) -> Outcome<Depths> {
     let rows = sqlx::query(
-        "SELECT tenant = ?1, count(*), sum(turns), sum(bytes), min(accepted_at), 0 FROM queue GROUP BY 1
+        "SELECT tenant IS ?1, count(*), sum(turns), sum(bytes), min(accepted_at), 0 FROM queue GROUP BY 1
          UNION ALL
-         SELECT tenant = ?1, 0, 0, 0, NULL, count(*) FROM dead_letters GROUP BY 1",
+         SELECT tenant IS ?1, 0, 0, 0, NULL, count(*) FROM dead_letters GROUP BY 1",
     )
-    .bind(tenant.as_str())
+    .bind(tenant.map(TenantId::as_str))
     .fetch_all(connection)
     .await?;
     let mut depths = Depths::default();

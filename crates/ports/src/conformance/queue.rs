@@ -73,7 +73,7 @@ fn of(tenant: &str, key: &str, turns: u32) -> Batch {
 }
 
 async fn depth(queue: &impl IngestQueue) -> Depths {
-    queue.depth(&home().tenant).await.expect("depth")
+    queue.depth(Some(&home().tenant)).await.expect("depth")
 }
 
 async fn take(queue: &impl IngestQueue, turns: u32) -> Vec<u64> {

@@ -56,7 +56,7 @@ async fn publish(store: &impl Store, batch: &Batch) -> u64 {
 }
 
 async fn depth(store: &impl Store) -> Depth {
-    store.depth(&home().tenant).await.expect("depth").own
+    store.depth(Some(&home().tenant)).await.expect("depth").own
 }
 
 async fn queued(store: &impl Store) -> Vec<Batch> {

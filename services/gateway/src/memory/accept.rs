@@ -102,7 +102,7 @@ impl Gateway {
     /// A tenant that has nothing waiting is never refused, whatever the others have: nobody is shut out by a backlog that is
     /// not its own.
     async fn refuse_overload(&self, batch: &Batch) -> Result<(), Fault> {
-        let depths = self.queue.depth(&batch.scope.tenant).await?;
+        let depths = self.queue.depth(Some(&batch.scope.tenant)).await?;
         let Depths { own, all } = depths;
         let turns = Fill {
             own: own.turns,

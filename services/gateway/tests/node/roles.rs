@@ -15,6 +15,7 @@ use memfleet_ports::conformance::samples::instant;
 use memfleet_ports::context::Context;
 use memfleet_ports::events::Events;
 use memfleet_ports::filter::TurnFilter;
+use memfleet_ports::health::Health;
 use memfleet_ports::memory::{Memory, NewTurn, RecallRequest, RememberRequest};
 use memfleet_ports::retriever::Query;
 use memfleet_ports::testing::WordEmbedder;
@@ -87,6 +88,7 @@ impl Node {
             refresher: Arc::new(refresher),
             embedder,
             events,
+            health: Health::default(),
             clock: clock.clone(),
             options,
         };

@@ -10,6 +10,7 @@ use memfleet_gateway::Options;
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::maintenance::Maintenance;
 use memfleet_ports::memory::{Memory, PageRequest};
+use memfleet_ports::queue::Depth;
 use memfleet_ports::refresher::ForgetRequest;
 
 use crate::roles::{Node, acme, call_of, keyed, named, request, said, space};
@@ -279,4 +280,24 @@ async fn a_key_is_new_again_once_its_space_was_forgotten_as_a_whole() {
         };
         node.gateway.forget(&acme(), forget).await.unwrap();
     }
+}
+
+#[tokio::test]
+async fn the_status_shows_the_parts_and_no_more_of_the_queue_than_is_the_callers() {
+    let node = Node::new().await;
+    node.remember("ada", vec![said("One")]).await.unwrap();
+    node.gateway
+        .health
+        .report("retention", Some("it failed".into()));
+    let theirs = call_of("globex", Duration::from_mins(1));
+    let status = node.gateway.status(&theirs).await.unwrap();
+    assert_eq!(status.queue, Depth::default());
+    let part = |name: &str| status.parts.iter().find(|part| part.name == name);
+    assert_eq!(part("store").unwrap().trouble, None);
+    assert_eq!(
+        part("retention").unwrap().trouble.as_deref(),
+        Some("it failed")
+    );
+    let status = node.gateway.status(&acme()).await.unwrap();
+    assert_eq!(status.queue.turns, 1);
 }

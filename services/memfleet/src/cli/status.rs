@@ -40,15 +40,19 @@ fn to_json(status: &Status) -> Value {
 
 fn human(status: &Status, palette: Palette) -> String {
     let mut lines = vec![
-        format!("{}  memfleet {}", palette.strong("version"), status.version),
-        format!("{}    {}", palette.strong("model"), status.embedding_space),
+        format!(
+            "{}   memfleet {}",
+            palette.strong("version"),
+            status.version
+        ),
+        format!("{}     {}", palette.strong("model"), status.embedding_space),
     ];
     for part in &status.parts {
         let state = match &part.trouble {
             None => palette.good("works"),
             Some(trouble) => palette.warning(&printable(trouble)),
         };
-        lines.push(format!("{:<9}{state}", part.name));
+        lines.push(format!("{:<10}{state}", part.name));
     }
     let queue = &status.queue;
     let oldest = queue
@@ -56,7 +60,7 @@ fn human(status: &Status, palette: Palette) -> String {
         .map(|oldest| format!(" since {}", time(oldest)))
         .unwrap_or_default();
     lines.push(format!(
-        "{}    {} waiting{oldest}",
+        "{}     {} waiting{oldest}",
         palette.strong("queue"),
         count(queue.turns, "turn")
     ));
