@@ -14,6 +14,7 @@ use memfleet_ports::ledger::Committed;
 use memfleet_ports::queue::{DeadLetter, Delivery};
 use memfleet_ports::store::{Result, StoreError};
 use tokio_util::sync::CancellationToken;
+use tracing::instrument;
 
 use crate::Constructor;
 
@@ -59,6 +60,7 @@ impl Constructor {
     }
 
     /// Applies what is in hand; what could not be applied is given back to the queue when it returns.
+    #[instrument(name = "ingest", skip_all, fields(batches = deliveries.len(), turns = turns_in(deliveries)))]
     async fn apply(&self, deliveries: &[Delivery]) -> Result<()> {
         match self.store(deliveries).await {
             Ok(()) => Ok(()),
@@ -169,6 +171,11 @@ impl Constructor {
             batch: batch.id,
         });
     }
+}
+
+fn turns_in(deliveries: &[Delivery]) -> usize {
+    let turns = deliveries.iter().map(|delivery| delivery.batch.turns.len());
+    turns.sum()
 }
 
 /// The turns of a batch that the ledger refused, with the first reason.

@@ -8,14 +8,18 @@ use memfleet_language::{Analyzer, Language};
 use memfleet_ports::assembly::{AssembleRequest, Assembled, AssembledItem, Assembly};
 use memfleet_ports::context::Context;
 use memfleet_ports::retriever::Found;
+use tracing::field::Empty;
+use tracing::{Span, instrument};
 use uuid::Uuid;
 
 use crate::Gateway;
 use crate::candidates::{Eligible, eligible};
 use crate::excerpts::sentence_scores;
+use crate::memory::names;
 
 #[async_trait]
 impl Assembly for Gateway {
+    #[instrument(skip_all, fields(tenant = %context.tenant, spaces = %names(&request.query.spaces), k = request.query.k, tokens = Empty))]
     async fn assemble(
         &self,
         context: &Context,
@@ -31,14 +35,18 @@ impl Assembly for Gateway {
             .await?;
         let locale = self.locale(context, &request).await?;
         let tokenizer = tokenizer.await.map_err(|error| stopped(&error))??;
-        tokio::task::spawn_blocking(move || render(&request, &found, &tokenizer, &locale))
+        let rendering = move || render(&request, &found, &tokenizer, &locale);
+        let assembled = tokio::task::spawn_blocking(rendering)
             .await
-            .map_err(|error| stopped(&error))
+            .map_err(|error| stopped(&error))?;
+        Span::current().record("tokens", assembled.tokens);
+        Ok(assembled)
     }
 
+    #[instrument(skip_all, fields(tenant = %context.tenant, texts = texts.len()))]
     async fn count_tokens(
         &self,
-        _context: &Context,
+        context: &Context,
         name: &str,
         texts: &[String],
     ) -> Result<Vec<u32>, Fault> {

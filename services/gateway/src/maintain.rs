@@ -8,11 +8,14 @@ use memfleet_ports::ledger::Page;
 use memfleet_ports::maintenance::{Maintenance, Part, Status};
 use memfleet_ports::memory::PageRequest;
 use memfleet_ports::queue::{DeadLetter, Depth};
+use tracing::field::Empty;
+use tracing::{Span, instrument};
 
 use crate::Gateway;
 
 #[async_trait]
 impl Maintenance for Gateway {
+    #[instrument(skip_all, fields(tenant = %context.tenant))]
     async fn status(&self, context: &Context) -> Result<Status, Fault> {
         // A tenant's own: how much the others have waiting is none of its business.
         let depth = self.queue.depth(Some(&context.tenant)).await;
@@ -35,6 +38,7 @@ impl Maintenance for Gateway {
         })
     }
 
+    #[instrument(skip_all, fields(tenant = %context.tenant, space = %space))]
     async fn dead_letters(
         &self,
         context: &Context,
@@ -53,6 +57,7 @@ impl Maintenance for Gateway {
         Ok(letters)
     }
 
+    #[instrument(skip_all, fields(tenant = %context.tenant, space = %space, batches = Empty))]
     async fn replay(
         &self,
         context: &Context,
@@ -61,6 +66,7 @@ impl Maintenance for Gateway {
     ) -> Result<u64, Fault> {
         let scope = context.scope(space);
         let replayed = self.queue.replay(&scope, acceptances).await?;
+        Span::current().record("batches", replayed);
         if replayed == 0 {
             self.existing(context, space).await?;
         }

@@ -19,11 +19,14 @@ use memfleet_ports::memory::{
 };
 use memfleet_ports::refresher::{ForgetReceipt, ForgetRequest};
 use memfleet_ports::retriever::Found;
+use tracing::field::Empty;
+use tracing::{Span, instrument};
 
 use crate::Gateway;
 
 #[async_trait]
 impl Memory for Gateway {
+    #[instrument(skip_all, fields(tenant = %context.tenant, space = %request.space, turns = request.turns.len()))]
     async fn remember(
         &self,
         context: &Context,
@@ -34,14 +37,17 @@ impl Memory for Gateway {
             .await
     }
 
+    #[instrument(skip_all, fields(tenant = %context.tenant, spaces = %names(&request.query.spaces), k = request.query.k, hits = Empty))]
     async fn recall(&self, context: &Context, request: RecallRequest) -> Result<Found, Fault> {
         self.wait_for(context, &request.query.spaces, &request.wait_for)
             .await?;
-        context
-            .within("the search", self.retriever.search(context, &request.query))
-            .await
+        let found = self.retriever.search(context, &request.query);
+        let found = context.within("the search", found).await?;
+        Span::current().record("hits", found.hits.len());
+        Ok(found)
     }
 
+    #[instrument(skip_all, fields(tenant = %context.tenant, space = %space, turns = ids.len()))]
     async fn get(
         &self,
         context: &Context,
@@ -55,6 +61,7 @@ impl Memory for Gateway {
         Ok(self.ledger.turns(&scope, ids).await?)
     }
 
+    #[instrument(skip_all, fields(tenant = %context.tenant, space = %space, limit = page.limit))]
     async fn list(
         &self,
         context: &Context,
@@ -72,6 +79,7 @@ impl Memory for Gateway {
             .await?)
     }
 
+    #[instrument(skip_all, fields(tenant = %context.tenant, space = %space))]
     async fn history(
         &self,
         context: &Context,
@@ -86,14 +94,18 @@ impl Memory for Gateway {
         Ok(versions)
     }
 
+    #[instrument(skip_all, fields(tenant = %context.tenant, space = %request.space, dry_run = request.dry_run, turns = Empty))]
     async fn forget(
         &self,
         context: &Context,
         request: ForgetRequest,
     ) -> Result<ForgetReceipt, Fault> {
-        self.refresher.forget(context, &request).await
+        let receipt = self.refresher.forget(context, &request).await?;
+        Span::current().record("turns", receipt.erased.turns.len());
+        Ok(receipt)
     }
 
+    #[instrument(skip_all, fields(tenant = %context.tenant, space = %space, %batch))]
     async fn watch(
         &self,
         context: &Context,
@@ -103,6 +115,7 @@ impl Memory for Gateway {
         self.watch_batch(context.scope(space), batch).await
     }
 
+    #[instrument(skip_all, fields(tenant = %context.tenant, space = %space))]
     async fn export(
         &self,
         context: &Context,
@@ -112,15 +125,22 @@ impl Memory for Gateway {
         self.export_space(context, space, filter.clone()).await
     }
 
+    #[instrument(skip_all, fields(tenant = %context.tenant, space = %space, accepted = Empty, duplicates = Empty, forgotten = Empty))]
     async fn import(
         &self,
         context: &Context,
         space: &SpaceId,
         records: Answers<Record>,
     ) -> Result<Imported, Fault> {
-        self.import_records(context, space, records).await
+        let imported = self.import_records(context, space, records).await?;
+        Span::current()
+            .record("accepted", imported.accepted)
+            .record("duplicates", imported.duplicates)
+            .record("forgotten", imported.forgotten);
+        Ok(imported)
     }
 
+    #[instrument(skip_all, fields(tenant = %context.tenant, space = %space))]
     async fn put_space(
         &self,
         context: &Context,
@@ -134,6 +154,7 @@ impl Memory for Gateway {
             .await?)
     }
 
+    #[instrument(skip_all, fields(tenant = %context.tenant))]
     async fn spaces(&self, context: &Context, page: PageRequest) -> Result<Page<Space>, Fault> {
         Ok(self
             .spaces
@@ -141,6 +162,7 @@ impl Memory for Gateway {
             .await?)
     }
 
+    #[instrument(skip_all, fields(tenant = %context.tenant, space = %space))]
     async fn sessions(
         &self,
         context: &Context,
@@ -168,6 +190,12 @@ impl Gateway {
             None => Err(Fault::not_found(format_args!("space `{space}`"))),
         }
     }
+}
+
+/// The spaces of a search, for its span.
+pub(crate) fn names(spaces: &[SpaceId]) -> String {
+    let names = spaces.iter().map(SpaceId::as_str);
+    names.collect::<Vec<_>>().join(",")
 }
 
 fn check_settings(settings: &SpaceSettings) -> Result<(), Fault> {

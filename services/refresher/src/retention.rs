@@ -7,6 +7,7 @@ use memfleet_domain::{Fault, Scope};
 use memfleet_ports::events::Event;
 use memfleet_ports::filter::TurnFilter;
 use tokio_util::sync::CancellationToken;
+use tracing::instrument;
 
 use crate::LocalRefresher;
 
@@ -43,6 +44,7 @@ impl LocalRefresher {
         Ok(removed)
     }
 
+    #[instrument(name = "retention", skip_all, fields(tenant = %scope.tenant, space = %scope.space))]
     async fn expire(&self, scope: &Scope, before: Timestamp) -> Result<usize, Fault> {
         let time = TimeRange {
             start: None,

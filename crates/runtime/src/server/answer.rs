@@ -101,9 +101,12 @@ impl Body for Answer {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
         let this = self.get_mut();
-        if this.meter.is_none() {
+        let Some(meter) = &this.meter else {
             return Poll::Ready(None);
-        }
+        };
+        // What a stream does between its messages belongs to its call.
+        let span = meter.span.clone();
+        let _entered = span.enter();
         if let Some(Poll::Ready(status)) = this.cut.as_mut().map(|cut| cut.as_mut().poll(context)) {
             let trailers = trailers(&status);
             this.end(&trailers);

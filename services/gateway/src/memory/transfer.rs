@@ -10,6 +10,7 @@ use memfleet_ports::context::Context;
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::ledger::{Known, PageToken};
 use memfleet_ports::memory::{Answers, Imported, Record};
+use tracing::{Instrument, Span};
 
 use super::check_settings;
 use crate::Gateway;
@@ -34,6 +35,8 @@ impl Gateway {
             return Err(Fault::not_found(format_args!("space `{space}`")));
         };
         let first = futures::stream::iter([Ok(Record::Space(found.id, found.settings))]);
+        // The pages are read when the call that asked for them has long returned.
+        let span = Span::current();
         let pages = futures::stream::try_unfold(Some(None::<PageToken>), {
             let gateway = self.clone();
             move |at| {
@@ -50,6 +53,7 @@ impl Gateway {
                         .map(|turn| Ok(Record::Turn(Box::new(turn))));
                     Ok::<_, Fault>(Some((futures::stream::iter(records), page.next.map(Some))))
                 }
+                .instrument(span.clone())
             }
         });
         Ok(first.chain(pages.try_flatten()).boxed())

@@ -4,6 +4,7 @@
 mod assembling;
 mod isolation;
 mod roles;
+mod spans;
 mod transfer;
 mod waiting;
 mod writing;
