@@ -1,6 +1,4 @@
-//! `kill -9` at random moments of a stream of writes: nothing acknowledged is lost, nothing is doubled, order is kept.
-
-#![allow(clippy::unwrap_used)]
+//! Nothing acknowledged is lost, nothing is doubled, order is kept.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
@@ -9,14 +7,14 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use memfleet_domain::Fault;
-use memfleet_domain::ids::{BatchId, ExternalId, IdempotencyKey, SessionId, SpaceId, Speaker};
-use memfleet_domain::turn::{Content, Metadata, Role, Trust};
+use memfleet_domain::ids::{BatchId, IdempotencyKey};
 use memfleet_e2e::{Node, call};
 use memfleet_ports::filter::TurnFilter;
-use memfleet_ports::memory::{Memory, NewTurn, PageRequest, RememberRequest};
+use memfleet_ports::memory::{Memory, RememberRequest};
 use memfleet_rpc::Client;
-use rand::rngs::StdRng;
-use rand::{Rng, SeedableRng};
+use rand::Rng;
+
+use crate::{chance, listed, said, settled, space, stopped};
 
 const KILLS: u32 = 50;
 const WRITERS: u32 = 3;
@@ -32,7 +30,7 @@ struct Writer {
 async fn fifty_kills_lose_nothing_acknowledged_and_double_nothing() -> Result<()> {
     let directory = tempfile::tempdir()?;
     let store = directory.path().join("memory.db");
-    let mut random = StdRng::seed_from_u64(20_261_122);
+    let mut random = chance();
     let writers: Vec<_> = (0..WRITERS)
         .map(|_| Arc::new(Mutex::new(Writer::default())))
         .collect();
@@ -78,22 +76,10 @@ fn request(writer: u32, number: u32) -> (RememberRequest, Vec<String>) {
     let texts: Vec<_> = (0..size)
         .map(|turn| format!("writer {writer} request {number:05} turn {turn}"))
         .collect();
-    let turn = |text: &String| NewTurn {
-        session: SessionId::new(format!("session-{writer}")).unwrap(),
-        external_id: named.then(|| ExternalId::new(text.clone()).unwrap()),
-        speaker: Speaker::new("Ada").unwrap(),
-        role: Role::User,
-        content: Content {
-            text: text.clone(),
-            media: Vec::new(),
-        },
-        event_time: None,
-        metadata: Metadata::new(),
-        trust: Trust::User,
-        replaces: None,
-    };
+    let session = format!("session-{writer}");
+    let turn = |text: &String| said(&session, named.then_some(text.as_str()), text);
     let request = RememberRequest {
-        space: SpaceId::new("kill").unwrap(),
+        space: space(),
         turns: texts.iter().map(turn).collect(),
         idempotency_key: (!named)
             .then(|| IdempotencyKey::new(format!("{writer}-{number}")).unwrap()),
@@ -136,8 +122,7 @@ async fn check(store: &Path, writers: &[Arc<Mutex<Writer>>]) -> Result<()> {
         acknowledged.len(),
         seen.len()
     );
-    ensure!(node.stop()? == 0, "the node did not stop cleanly");
-    Ok(())
+    stopped(node)
 }
 
 /// The texts of every session, in the session's order.
@@ -145,39 +130,11 @@ async fn everything(
     client: &Client,
     batches: &[BatchId],
 ) -> Result<BTreeMap<String, Vec<String>>, Fault> {
-    let space = SpaceId::new("kill").unwrap();
+    settled(client, batches).await?;
     let mut stored = BTreeMap::<String, Vec<String>>::new();
-    for batches in batches.chunks(100) {
-        let page = PageRequest {
-            limit: 1,
-            after: None,
-        };
-        client
-            .list(&call(), &space, &TurnFilter::default(), page, batches)
-            .await?;
+    for turn in listed(client, &TurnFilter::default()).await? {
+        let texts = stored.entry(turn.accepted.session.to_string());
+        texts.or_default().push(turn.accepted.content.text);
     }
-    let mut page = PageRequest {
-        limit: 1000,
-        after: None,
-    };
-    loop {
-        let listed = client
-            .list(&call(), &space, &TurnFilter::default(), page, &[])
-            .await?;
-        for turn in listed.items {
-            stored
-                .entry(turn.accepted.session.to_string())
-                .or_default()
-                .push(turn.accepted.content.text);
-        }
-        match listed.next {
-            Some(next) => {
-                page = PageRequest {
-                    limit: 1000,
-                    after: Some(next),
-                }
-            }
-            None => return Ok(stored),
-        }
-    }
+    Ok(stored)
 }

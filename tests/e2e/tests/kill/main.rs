@@ -1,0 +1,113 @@
+//! `kill -9` at random moments: while turns are written, forgotten, replayed and imported.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+mod forgets;
+mod imports;
+mod replays;
+mod writes;
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use memfleet_domain::Fault;
+use memfleet_domain::ids::{BatchId, ExternalId, SessionId, SpaceId, Speaker};
+use memfleet_domain::turn::{Content, Metadata, Role, Trust, Turn};
+use memfleet_e2e::{Node, call};
+use memfleet_ports::filter::TurnFilter;
+use memfleet_ports::memory::{Memory, NewTurn, PageRequest, RememberRequest};
+use memfleet_rpc::Client;
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+
+/// Chance that is the same in every run.
+fn chance() -> StdRng {
+    StdRng::seed_from_u64(20_261_122)
+}
+
+/// Starts a node, does `work` there until some moment within `longest`, and kills the node: the answer, if there was one.
+async fn killed_during<T, F>(
+    store: &Path,
+    longest: Duration,
+    random: &mut StdRng,
+    work: impl FnOnce(Client) -> F,
+) -> Result<Option<T>>
+where
+    T: Send + 'static,
+    F: Future<Output = Result<T, Fault>> + Send + 'static,
+{
+    let node = Node::start(store).await?;
+    let work = tokio::spawn(work(node.client().await?));
+    tokio::time::sleep(longest.mul_f64(random.random())).await;
+    node.kill()?;
+    Ok(work.await?.ok())
+}
+
+fn space() -> SpaceId {
+    SpaceId::new("kill").unwrap()
+}
+
+/// What Ada says under an id.
+fn said(session: &str, external: Option<&str>, text: &str) -> NewTurn {
+    NewTurn {
+        session: SessionId::new(session).unwrap(),
+        external_id: external.map(|external| ExternalId::new(external).unwrap()),
+        speaker: Speaker::new("Ada").unwrap(),
+        role: Role::User,
+        content: Content {
+            text: text.to_owned(),
+            media: Vec::new(),
+        },
+        event_time: None,
+        metadata: Metadata::new(),
+        trust: Trust::User,
+        replaces: None,
+    }
+}
+
+/// Remembers turns and waits until they have left the queue, as turns or as dead letters.
+async fn told(client: &Client, turns: Vec<NewTurn>) -> Result<()> {
+    let request = RememberRequest {
+        space: space(),
+        turns,
+        idempotency_key: None,
+    };
+    let receipt = client.remember(&call(), request).await?;
+    settled(client, &[receipt.batch]).await?;
+    Ok(())
+}
+
+/// Returns when these writes have left the queue.
+async fn settled(client: &Client, batches: &[BatchId]) -> Result<(), Fault> {
+    for batches in batches.chunks(100) {
+        let page = PageRequest {
+            limit: 1,
+            after: None,
+        };
+        client
+            .list(&call(), &space(), &TurnFilter::default(), page, batches)
+            .await?;
+    }
+    Ok(())
+}
+
+/// Every turn that a filter means, session by session.
+async fn listed(client: &Client, filter: &TurnFilter) -> Result<Vec<Turn>, Fault> {
+    let mut turns = Vec::new();
+    let mut after = None;
+    loop {
+        let page = PageRequest { limit: 1000, after };
+        let listed = client.list(&call(), &space(), filter, page, &[]).await?;
+        turns.extend(listed.items);
+        match listed.next {
+            Some(next) => after = Some(next),
+            None => return Ok(turns),
+        }
+    }
+}
+
+/// A node that stops as it should is a node that is sound.
+fn stopped(node: Node) -> Result<()> {
+    ensure!(node.stop()? == 0, "the node did not stop cleanly");
+    Ok(())
+}
