@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rten::{Model, ModelOptions, NodeId, RunOptions, ThreadPool, ValueOrView};
-use rten_tensor::prelude::*;
-use rten_tensor::{NdTensor, Tensor};
+use rten::ThreadPool;
 use tokenizers::{Tokenizer, TruncationParams};
 
 use crate::batch;
+use crate::bert::Bert;
 use crate::error::Error;
+use crate::graph::Graph;
 use crate::lanes::Lanes;
 use crate::pooling::Pooling;
 use crate::tokens::Tokens;
@@ -40,36 +40,27 @@ pub struct Spec {
 
 /// A loaded model. Shared by reference: calls from several threads are safe.
 pub struct Encoder {
-    model: Model,
-    nodes: Nodes,
+    network: Network,
     tokenizer: Tokenizer,
     spec: Spec,
     lanes: Lanes,
 }
 
-/// Graph nodes that a run feeds and reads.
-struct Nodes {
-    ids: NodeId,
-    mask: NodeId,
-    segments: Option<NodeId>,
-    hidden: NodeId,
+/// What computes hidden states.
+enum Network {
+    /// A file that our exporter wrote in bytes.
+    Bert(Box<Bert>),
+    /// Any other file.
+    Graph(Box<Graph>),
 }
 
 impl Encoder {
     /// Loads the model. One call of [`Encoder::encode`] uses up to `threads` threads.
     pub fn open(files: &ModelFiles, spec: Spec, threads: NonZeroUsize) -> Result<Self, Error> {
-        let model = ModelOptions::with_all_ops()
-            .prepack_weights(true)
-            .load_file(&files.model)
-            .map_err(|error| Error::Model {
-                path: files.model.clone(),
-                reason: error.to_string(),
-            })?;
-        let nodes = Nodes::of(&model)?;
+        let network = Network::open(&files.model, spec.dimensions)?;
         let tokenizer = open_tokenizer(&files.tokenizer, spec.max_tokens)?;
         Ok(Self {
-            model,
-            nodes,
+            network,
             tokenizer,
             spec,
             lanes: Lanes::new(threads),
@@ -122,92 +113,44 @@ impl Encoder {
             .collect())
     }
 
-    /// Further float outputs of the graph for one text, by name, flattened.
+    /// Further float outputs of the graph for one text, by name, flattened; only of models that run as graphs.
     pub fn outputs(&self, tokens: &Tokens, names: &[&str]) -> Result<Vec<Vec<f32>>, Error> {
-        let node = |name: &&str| {
-            let node = self.model.find_node(name);
-            node.ok_or_else(|| Error::Shape(format!("output {name} is missing")))
-        };
-        let nodes = names.iter().map(node).collect::<Result<Vec<_>, _>>()?;
-        let values = self.model.run(self.feed(&[tokens]), &nodes, None);
-        let values = values.map_err(|error| Error::Inference(error.to_string()))?;
-        let floats = values.into_iter().map(|value| {
-            let tensor: Tensor<f32> = value
-                .try_into()
-                .map_err(|_| Error::Shape("output is not of floats".to_owned()))?;
-            Ok(tensor.into_data())
-        });
-        floats.collect()
+        match &self.network {
+            Network::Graph(graph) => graph.outputs(tokens, names),
+            Network::Bert(_) => Err(Error::Shape("the model has one output".to_owned())),
+        }
     }
 
-    /// One run of the model over texts padded to the longest of them.
+    /// One run of the network, and what is made of its hidden states.
     fn run(&self, members: &[&Tokens], lane: &Arc<ThreadPool>) -> Result<Vec<Encoding>, Error> {
-        let options = RunOptions::default().with_thread_pool(Some(Arc::clone(lane)));
-        let [hidden] = self
-            .model
-            .run_n(self.feed(members), [self.nodes.hidden], Some(options))
-            .map_err(|error| Error::Inference(error.to_string()))?;
-        let hidden: NdTensor<f32, 3> = hidden
-            .try_into()
-            .map_err(|_| Error::Shape("output is not a batch of float matrices".to_owned()))?;
-        self.pool(&hidden, members)
-    }
-
-    /// Inputs of a run: word pieces, a mask that leaves padding out, and the first segment for all.
-    fn feed(&self, members: &[&Tokens]) -> Vec<(NodeId, ValueOrView<'static>)> {
-        let width = members.iter().map(|tokens| tokens.len()).max().unwrap_or(0);
-        let shape = [members.len(), width];
-        let mut ids = NdTensor::<i32, 2>::zeros(shape);
-        let mut mask = NdTensor::<i32, 2>::zeros(shape);
-        for (row, tokens) in members.iter().enumerate() {
-            for (column, &id) in tokens.ids().iter().enumerate() {
-                ids[[row, column]] = id.cast_signed();
-                mask[[row, column]] = 1;
-            }
-        }
-        let mut inputs = vec![(self.nodes.ids, ids.into()), (self.nodes.mask, mask.into())];
-        if let Some(segments) = self.nodes.segments {
-            inputs.push((segments, NdTensor::<i32, 2>::zeros(shape).into()));
-        }
-        inputs
-    }
-
-    fn pool(&self, hidden: &NdTensor<f32, 3>, members: &[&Tokens]) -> Result<Vec<Encoding>, Error> {
-        let [batch, width, dimensions] = hidden.shape();
-        if batch != members.len() || dimensions != self.spec.dimensions {
-            let expected = self.spec.dimensions;
-            return Err(Error::Shape(format!(
-                "hidden state has {dimensions} dimensions, expected {expected}"
-            )));
-        }
-        let values = hidden
-            .data()
-            .ok_or_else(|| Error::Shape("output is not contiguous".to_owned()))?;
-        let texts = values.chunks_exact((width * dimensions).max(1));
-        let encodings = texts.zip(members).map(|(rows, tokens)| {
-            self.spec
-                .pooling
-                .encoding(&rows[..tokens.len() * dimensions], dimensions, tokens)
+        let dimensions = self.spec.dimensions;
+        let hidden = match &self.network {
+            Network::Bert(bert) => lane.run(|| bert.run(members))?,
+            Network::Graph(graph) => graph.run(members, dimensions, lane)?,
+        };
+        let mut rest = &*hidden;
+        let encodings = members.iter().map(|tokens| {
+            let (rows, others) = rest.split_at(tokens.len() * dimensions);
+            rest = others;
+            self.spec.pooling.encoding(rows, dimensions, tokens)
         });
         Ok(encodings.collect())
     }
 }
 
-impl Nodes {
-    fn of(model: &Model) -> Result<Self, Error> {
-        let required = |name: &str| {
-            model
-                .find_node(name)
-                .ok_or_else(|| Error::Shape(format!("input {name} is missing")))
+impl Network {
+    fn open(path: &Path, dimensions: usize) -> Result<Self, Error> {
+        let Some(bert) = Bert::open(path)? else {
+            let graph = Graph::open(path)?;
+            return Ok(Self::Graph(Box::new(graph)));
         };
-        let hidden = model.find_node("last_hidden_state");
-        let hidden = hidden.or_else(|| model.output_ids().first().copied());
-        Ok(Self {
-            ids: required("input_ids")?,
-            mask: required("attention_mask")?,
-            segments: model.find_node("token_type_ids"),
-            hidden: hidden.ok_or_else(|| Error::Shape("output is missing".to_owned()))?,
-        })
+        let found = bert.dimensions();
+        if found != dimensions {
+            return Err(Error::Shape(format!(
+                "hidden state has {found} dimensions, expected {dimensions}"
+            )));
+        }
+        Ok(Self::Bert(Box::new(bert)))
     }
 }
 

@@ -5,8 +5,10 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod batch;
+mod bert;
 mod encoder;
 mod error;
+mod graph;
 mod lanes;
 mod pooling;
 pub mod projection;

@@ -1,12 +1,15 @@
 //! The default model as it lies on disk: what it computes, on its own and in batches.
 
+use std::fs::File;
 use std::num::NonZeroUsize;
+use std::path::Path;
 use std::thread;
 
 use anyhow::Result;
-use memfleet_encoder::{Encoder, Encoding};
+use memfleet_encoder::{Encoder, Encoding, ModelFiles};
 use memfleet_models::testing::default_model;
 use memfleet_models::verify;
+use rten_onnx::onnx::ModelProto;
 
 const TEXTS: [&str; 5] = [
     "Lena: did the plumber come by in the end?",
@@ -103,4 +106,37 @@ fn several_threads_share_one_encoder() -> Result<()> {
         }
         Ok(())
     })
+}
+
+/// The same file without what it says about itself, which makes the encoder run it as a graph.
+fn as_graph(folder: &Path) -> Result<Encoder> {
+    let model = default_model();
+    let mut proto = ModelProto::parse_file(File::open(model.path().join("model.onnx"))?)?;
+    proto.metadata_props.clear();
+    let path = folder.join("graph.onnx");
+    proto.write_file(File::create(&path)?)?;
+    let files = ModelFiles {
+        model: path,
+        tokenizer: model.path().join("tokenizer.json"),
+    };
+    let spec = encoder(1)?.spec();
+    Ok(Encoder::open(&files, spec, NonZeroUsize::MIN)?)
+}
+
+#[test]
+fn the_fused_loop_computes_what_the_graph_computes() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let (fused, graph) = (
+        encode(&encoder(1)?, &TEXTS)?,
+        encode(&as_graph(folder.path())?, &TEXTS)?,
+    );
+    for ((text, fused), graph) in TEXTS.iter().zip(fused).zip(graph) {
+        assert_eq!(fused.tokens.pieces, graph.tokens.pieces);
+        let sentence = dot(&fused.sentence, &graph.sentence);
+        assert!(sentence > 0.999, "{text}: {sentence}");
+        for (ours, theirs) in fused.tokens.rows().zip(graph.tokens.rows()) {
+            assert!(dot(ours, theirs) > 0.99, "{text}");
+        }
+    }
+    Ok(())
 }

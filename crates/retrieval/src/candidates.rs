@@ -13,7 +13,7 @@ use crate::top::Top;
 use crate::weights::Weights;
 
 /// Rows that a thread compares at a time.
-const PART: u32 = 4_096;
+const PART: u32 = 8_192;
 
 /// A space in a search. Several spaces are searched as one: document frequencies and z-scores are those of all together.
 #[derive(Debug)]
@@ -90,80 +90,114 @@ fn places(spaces: &[Searched<'_>]) -> impl Iterator<Item = (usize, u32)> {
         .flat_map(|(space, searched)| searched.eligible.rows().map(move |row| (space, row)))
 }
 
+/// A row and its space.
+type Place = (usize, u32);
+
 /// The `share` best rows each by window BM25, by sentence vector, and by the sum of both. One pass over all rows; the sum needs
 /// only rows that hold a term, and the best by sentence vector: no other row can be among its best.
-fn best(
-    spaces: &[Searched<'_>],
-    plan: &Plan,
-    lexical: &[Lexical],
-    share: usize,
-) -> Vec<(usize, u32)> {
-    let cosines: Vec<Vec<f32>> = spaces.iter().map(|space| cosines(space, plan)).collect();
-    let (mut matched, mut count) = (Vec::new(), 0);
-    let mut cosine_moments = Moments::default();
-    let mut by_cosine = Top::new(share);
-    for (space, row) in places(spaces) {
-        count += 1;
-        let cosine = cosines[space].get(row as usize).copied();
-        if let Some(cosine) = cosine.filter(|cosine| cosine.is_finite()) {
-            cosine_moments.add(cosine);
-            by_cosine.push(cosine, (space, row));
-        }
-        let score = lexical[space].window[row as usize];
-        if score > 0.0 {
-            matched.push((score, (space, row)));
+fn best(spaces: &[Searched<'_>], plan: &Plan, lexical: &[Lexical], share: usize) -> Vec<Place> {
+    let mut all = Pass::new(share);
+    for (space, searched) in spaces.iter().enumerate() {
+        for part in passes(space, searched, plan, &lexical[space], share) {
+            all.absorb(part);
         }
     }
-    let mut lexical_moments = Moments::default();
-    matched
-        .iter()
-        .for_each(|&(score, _)| lexical_moments.add(score));
-    let lexical_standard = lexical_moments.standard(count);
-    let cosine_standard = cosine_moments.standard(cosine_moments.count());
-    let sum = |score: f32, (space, row): (usize, u32)| {
-        let cosine = cosines[space].get(row as usize).copied();
-        lexical_standard.score(score) + cosine_standard.score(cosine.unwrap_or(f32::NAN))
-    };
-    let (mut by_words, mut by_both) = (Top::new(share), Top::new(share));
-    for (score, place) in matched {
-        by_words.push(score, place);
-        by_both.push(sum(score, place), place);
+    let by_words = all.lexical.standard(all.count);
+    let by_cosine = all.cosines.standard(all.cosines.count());
+    let sum = |score: f32, cosine: f32| by_words.score(score) + by_cosine.score(cosine);
+    let mut by_both = Top::new(share);
+    for &(score, cosine, place) in &all.matched {
+        by_both.push(sum(score, cosine), place);
     }
-    let by_cosine: Vec<(usize, u32)> = by_cosine.into_keys().collect();
-    for &place in &by_cosine {
+    let near: Vec<(f32, Place)> = all.by_cosine.into_entries().collect();
+    for &(cosine, place) in &near {
         if lexical[place.0].window[place.1 as usize] == 0.0 {
-            by_both.push(sum(0.0, place), place);
+            by_both.push(sum(0.0, cosine), place);
         }
     }
-    let others = by_words.into_keys().chain(by_both.into_keys());
-    others.chain(by_cosine).collect()
+    let others = all.by_words.into_keys().chain(by_both.into_keys());
+    others
+        .chain(near.into_iter().map(|(_, place)| place))
+        .collect()
 }
 
-/// Cosine of every eligible row with the query, by row; empty without vectors.
-fn cosines(space: &Searched<'_>, plan: &Plan) -> Vec<f32> {
-    let sentences = &space.index.passages().sentences;
-    let Some(vectors) = plan
-        .vectors
-        .as_ref()
-        .filter(|vectors| vectors.sentence.len() == sentences.dimensions())
-    else {
-        return Vec::new();
-    };
-    let query = Query::new(&vectors.sentence);
-    let mut cosines = vec![f32::NAN; space.index.passages().rows()];
-    let fill = |(part, cosines): (usize, &mut [f32])| {
-        for (row, cosine) in (part as u32 * PART..).zip(cosines) {
-            let eligible = space.eligible.contains(row);
-            if let Some(sentence) = sentences.get(row).filter(|_| eligible) {
-                *cosine = query.dot(sentence) as f32;
-            }
+/// What one pass over some rows finds.
+struct Pass {
+    /// Rows that may be found.
+    count: usize,
+    lexical: Moments,
+    cosines: Moments,
+    by_words: Top<Place>,
+    by_cosine: Top<Place>,
+    /// Rows that hold a term, with BM25 and cosine.
+    matched: Vec<(f32, f32, Place)>,
+}
+
+impl Pass {
+    fn new(share: usize) -> Self {
+        Self {
+            count: 0,
+            lexical: Moments::default(),
+            cosines: Moments::default(),
+            by_words: Top::new(share),
+            by_cosine: Top::new(share),
+            matched: Vec::new(),
         }
+    }
+
+    fn add(&mut self, score: f32, cosine: f32, place: Place) {
+        self.count += 1;
+        if cosine.is_finite() {
+            self.cosines.add(cosine);
+            self.by_cosine.push(cosine, place);
+        }
+        if score > 0.0 {
+            self.lexical.add(score);
+            self.by_words.push(score, place);
+            self.matched.push((score, cosine, place));
+        }
+    }
+
+    fn absorb(&mut self, other: Self) {
+        self.count += other.count;
+        self.lexical.absorb(other.lexical);
+        self.cosines.absorb(other.cosines);
+        for (score, place) in other.by_words.into_entries() {
+            self.by_words.push(score, place);
+        }
+        for (cosine, place) in other.by_cosine.into_entries() {
+            self.by_cosine.push(cosine, place);
+        }
+        self.matched.extend(other.matched);
+    }
+}
+
+/// The rows of a space that may be found, part by part, by as many threads as there are.
+fn passes(
+    space: usize,
+    Searched { index, eligible }: &Searched<'_>,
+    plan: &Plan,
+    lexical: &Lexical,
+    share: usize,
+) -> Vec<Pass> {
+    let sentences = &index.passages().sentences;
+    let vector = plan.vectors.as_ref().map(|vectors| &vectors.sentence);
+    let vector = vector.filter(|vector| vector.len() == sentences.dimensions());
+    let query = vector.map(|vector| Query::new(vector));
+    let pass = |rows: std::ops::Range<u32>| {
+        let mut pass = Pass::new(share);
+        for row in rows.filter(|&row| eligible.contains(row)) {
+            let cosine = query.as_ref().zip(sentences.get(row));
+            let cosine = cosine.map_or(f32::NAN, |(query, row)| query.dot(row) as f32);
+            pass.add(lexical.window[row as usize], cosine, (space, row));
+        }
+        pass
     };
-    cosines
-        .par_chunks_mut(PART as usize)
-        .enumerate()
-        .for_each(fill);
-    cosines
+    let rows = index.passages().rows() as u32;
+    let parts = (0..rows.div_ceil(PART)).into_par_iter();
+    parts
+        .map(|part| pass(part * PART..rows.min((part + 1) * PART)))
+        .collect()
 }
 
 /// The rows of the turns and up to `reach` linked rows on either side, by space, ascending.

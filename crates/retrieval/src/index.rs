@@ -183,10 +183,6 @@ impl SpaceIndex {
         turn.first_passage + (row - turn.first_row)
     }
 
-    pub(crate) fn session_of(&self, row: u32) -> u32 {
-        self.turn(self.passages.turn(row)).session
-    }
-
     /// Sessions with a turn.
     pub(crate) fn sessions(&self) -> usize {
         self.session_names.len()
@@ -264,10 +260,11 @@ impl SpaceIndex {
             self.turns.push(None);
             self.turns.len() as u32 - 1
         });
-        let first_row = self.passages.push(slot, &turn.passages);
+        let session = self.session_names.acquire(turn.session.as_str());
+        let first_row = self.passages.push(slot, session, &turn.passages);
         let entry = TurnEntry {
             id: turn.id,
-            session: self.session_names.acquire(turn.session.as_str()),
+            session,
             order: turn.order,
             speaker: self.speakers.acquire(turn.speaker.as_str()),
             role: turn.role,
@@ -283,7 +280,7 @@ impl SpaceIndex {
         for row in entry.rows() {
             self.current.set(row, turn.replaced_at.is_none());
         }
-        let (session, speaker) = (entry.session, entry.speaker);
+        let speaker = entry.speaker;
         self.turns[slot as usize] = Some(entry);
         let at = self.place(session, turn.order);
         let (before, after) = self.rows_around(session, at, at);

@@ -76,7 +76,7 @@ impl<'a> LateInteraction<'a> {
                 .iter()
                 .zip(self.similarities[space].chunks_exact(width))
             {
-                let session = spaces[space].index.session_of(row);
+                let session = spaces[space].index.passages().session(row);
                 let best = best
                     .entry((space, session))
                     .or_insert_with(|| vec![f32::NAN; width]);

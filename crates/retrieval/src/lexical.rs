@@ -10,7 +10,7 @@ use crate::weights::{Bm25, Weights};
 /// How often a term occurs in a unit: (unit, count), each unit once.
 type Matches = Vec<(u32, u32)>;
 
-/// Lexical scores of one space; 0 where nothing matches.
+/// Lexical scores of one space; 0 where nothing matches, empty where no weight asks.
 #[derive(Debug, Default)]
 pub(crate) struct Lexical {
     /// By row.
@@ -23,69 +23,57 @@ pub(crate) struct Lexical {
     pub(crate) session_names: Vec<f32>,
 }
 
-/// Scores every space.
+/// Scores every space; the kinds of units side by side.
 pub(crate) fn score(spaces: &[Searched<'_>], plan: &Plan, weights: &Weights) -> Vec<Lexical> {
-    let mut scores: Vec<Lexical> = spaces.iter().map(Lexical::of).collect();
     let units = Units::of(spaces);
-    for term in plan.plain_terms() {
-        let matches: Vec<Matches> = spaces.iter().map(|space| windows(space, term)).collect();
-        let length = |space: usize, row| window_length(&spaces[space], row);
-        units.window.add(
-            &matches,
-            weights.bm25,
-            length,
-            scores.iter_mut().map(|score| &mut score.window),
-        );
-        if weights.use_any(&[Signal::Bm25]) {
-            let matches: Vec<Matches> = spaces.iter().map(|space| passages(space, term)).collect();
-            let length = |space: usize, row| spaces[space].index.passages().length(row);
-            units.passage.add(
-                &matches,
-                weights.bm25,
-                length,
-                scores.iter_mut().map(|score| &mut score.passage),
-            );
+    let (plain, bm25) = (|| plan.plain_terms(), weights.bm25);
+    let scored = |signal: Signal, score: &dyn Fn() -> Vec<Vec<f32>>| {
+        if weights.use_any(&[signal]) {
+            score()
+        } else {
+            vec![Vec::new(); spaces.len()]
         }
-    }
-    let session_length = |space: usize, session| spaces[space].index.session_length(session);
-    if weights.use_any(&[Signal::Bm25Session]) {
-        for term in &plan.terms {
-            let matches: Vec<Matches> = spaces.iter().map(|space| sessions(space, term)).collect();
-            let scores = scores.iter_mut().map(|score| &mut score.session);
-            units
-                .session
-                .add(&matches, weights.bm25, session_length, scores);
-        }
-    }
-    if weights.use_any(&[Signal::Bm25SessionNames]) {
-        for term in &plan.names {
-            let matches: Vec<Matches> = spaces.iter().map(|space| sessions(space, term)).collect();
-            let scores = scores.iter_mut().map(|score| &mut score.session_names);
-            units
-                .session
-                .add(&matches, weights.bm25, session_length, scores);
-        }
-    }
-    scores
-}
-
-impl Lexical {
-    fn of(space: &Searched<'_>) -> Self {
-        let rows = space.index.passages().rows();
-        let sessions = space.index.session_slots();
-        Self {
-            window: vec![0.0; rows],
-            passage: vec![0.0; rows],
-            session: vec![0.0; sessions],
-            session_names: vec![0.0; sessions],
-        }
-    }
+    };
+    let of_windows = || {
+        let length = |space: &Searched<'_>, row| window_length(space, row);
+        units.window.score(spaces, plain(), bm25, windows, length)
+    };
+    let of_passages = || {
+        let length = |space: &Searched<'_>, row| space.index.passages().length(row);
+        units.passage.score(spaces, plain(), bm25, passages, length)
+    };
+    let of_sessions = |terms: &[String]| {
+        let length = |space: &Searched<'_>, session| space.index.session_length(session);
+        let terms = terms.iter();
+        units.session.score(spaces, terms, bm25, sessions, length)
+    };
+    let ((window, passage), (session, session_names)) = rayon::join(
+        || rayon::join(of_windows, || scored(Signal::Bm25, &of_passages)),
+        || {
+            rayon::join(
+                || scored(Signal::Bm25Session, &|| of_sessions(&plan.terms)),
+                || scored(Signal::Bm25SessionNames, &|| of_sessions(&plan.names)),
+            )
+        },
+    );
+    let rows = window.into_iter().zip(passage);
+    let sessions = session.into_iter().zip(session_names);
+    rows.zip(sessions)
+        .map(|((window, passage), (session, session_names))| Lexical {
+            window,
+            passage,
+            session,
+            session_names,
+        })
+        .collect()
 }
 
 /// How many units of a kind there are, and how long they are on average.
 struct Collection {
     count: f32,
     average_length: f32,
+    /// By space: one more than the highest number of a unit.
+    slots: Vec<usize>,
 }
 
 /// The collections of every kind of unit.
@@ -105,41 +93,50 @@ impl Units {
             length += passages.total_length();
             window_length += passages.window_length();
         }
+        let row_slots = || spaces.iter().map(|space| space.index.passages().rows());
+        let session_slots = spaces.iter().map(|space| space.index.session_slots());
         Self {
-            passage: Collection::new(rows, length),
-            window: Collection::new(rows, window_length),
-            session: Collection::new(sessions, length),
+            passage: Collection::new(rows, length, row_slots().collect()),
+            window: Collection::new(rows, window_length, row_slots().collect()),
+            session: Collection::new(sessions, length, session_slots.collect()),
         }
     }
 }
 
 impl Collection {
-    fn new(count: usize, length: u64) -> Self {
+    fn new(count: usize, length: u64, slots: Vec<usize>) -> Self {
         let count = count.max(1) as f32;
         Self {
             count,
             average_length: (length as f32 / count).max(1.0),
+            slots,
         }
     }
 
-    /// Adds one term's BM25 to the scores of each space.
-    fn add<'a>(
+    /// BM25 of every unit, by space and unit.
+    fn score<'t>(
         &self,
-        matches: &[Matches],
+        spaces: &[Searched<'_>],
+        terms: impl Iterator<Item = &'t String>,
         Bm25 { k1, b }: Bm25,
-        length: impl Fn(usize, u32) -> u32,
-        scores: impl Iterator<Item = &'a mut Vec<f32>>,
-    ) {
-        let frequency = matches.iter().map(Vec::len).sum::<usize>() as f32;
-        let idf = inverse_frequency(self.count, frequency);
-        for (space, (matches, scores)) in matches.iter().zip(scores).enumerate() {
-            for &(unit, count) in matches {
-                let relative = length(space, unit) as f32 / self.average_length;
-                let saturation = k1 * (1.0 - b + b * relative);
-                let count = count as f32;
-                scores[unit as usize] += idf * count * (k1 + 1.0) / (count + saturation);
+        matches: impl Fn(&Searched<'_>, &str) -> Matches,
+        length: impl Fn(&Searched<'_>, u32) -> u32,
+    ) -> Vec<Vec<f32>> {
+        let mut scores: Vec<Vec<f32>> = self.slots.iter().map(|&slots| vec![0.0; slots]).collect();
+        for term in terms {
+            let matches: Vec<Matches> = spaces.iter().map(|space| matches(space, term)).collect();
+            let frequency = matches.iter().map(Vec::len).sum::<usize>() as f32;
+            let idf = inverse_frequency(self.count, frequency);
+            for ((space, matches), scores) in spaces.iter().zip(matches).zip(&mut scores) {
+                for (unit, count) in matches {
+                    let relative = length(space, unit) as f32 / self.average_length;
+                    let saturation = k1 * (1.0 - b + b * relative);
+                    let count = count as f32;
+                    scores[unit as usize] += idf * count * (k1 + 1.0) / (count + saturation);
+                }
             }
         }
+        scores
     }
 }
 
@@ -184,12 +181,13 @@ fn windows(space: &Searched<'_>, term: &str) -> Matches {
 }
 
 fn sessions(space: &Searched<'_>, term: &str) -> Matches {
-    let Some(postings) = space.index.passages().terms.postings(term) else {
+    let passages = space.index.passages();
+    let Some(postings) = passages.terms.postings(term) else {
         return Vec::new();
     };
     let mut counts = vec![0_u32; space.index.session_slots()];
     for (row, count) in postings.iter() {
-        counts[space.index.session_of(row) as usize] += u32::from(count);
+        counts[passages.session(row) as usize] += u32::from(count);
     }
     (0..).zip(counts).filter(|&(_, count)| count > 0).collect()
 }

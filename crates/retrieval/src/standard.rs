@@ -31,6 +31,18 @@ impl Moments {
         self.squares += distance * distance;
     }
 
+    /// Adds all values of another column.
+    pub(crate) fn absorb(&mut self, other: Self) {
+        if self.count == 0 {
+            *self = other;
+            return;
+        }
+        let (count, shift) = (other.count as f64, other.origin - self.origin);
+        self.count += other.count;
+        self.sum += other.sum + count * shift;
+        self.squares += other.squares + 2.0 * shift * other.sum + count * shift * shift;
+    }
+
     /// Values that were added.
     pub(crate) fn count(&self) -> usize {
         self.count

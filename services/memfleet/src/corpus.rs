@@ -13,6 +13,7 @@ use memfleet_ports::memory::{Memory, NewTurn, RememberRequest};
 use memfleet_runtime::BoxError;
 
 use crate::dataset::said;
+use crate::patience;
 
 /// Turns a request.
 const REQUEST: usize = 200;
@@ -97,7 +98,7 @@ pub async fn accept(
             turns: turns.to_vec(),
             idempotency_key: None,
         };
-        let receipt = gateway.remember(&call(), request).await?;
+        let receipt = patience::remember(gateway, call, &request).await?;
         ids.extend(receipt.turns.iter().map(|turn| turn.id));
         last = Some(receipt.batch);
     }

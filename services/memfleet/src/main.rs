@@ -8,6 +8,7 @@ mod corpus;
 mod dataset;
 mod node;
 mod output;
+mod patience;
 mod said;
 
 /// Many small vectors are made and dropped per request; the system's allocator keeps their pages.

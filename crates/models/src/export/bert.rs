@@ -61,6 +61,15 @@ impl Architecture {
         Ok(architecture)
     }
 
+    /// Whether rows and heads fill the processor's vectors, which running without the graph rests on.
+    fn suits_vectors(&self) -> bool {
+        let head = self.hidden_size / self.num_attention_heads;
+        [self.hidden_size, self.intermediate_size]
+            .iter()
+            .all(|width| width.is_multiple_of(64))
+            && head.is_multiple_of(16)
+    }
+
     /// Names of all products, which are those of the float graph's range outputs.
     pub fn products(&self) -> Vec<String> {
         let parts = [
@@ -113,10 +122,20 @@ pub(super) fn build(
         &states,
         &["batch", "tokens", &hidden.to_string()],
     );
+    if !with_head && precision != Precision::Float && architecture.suits_vectors() {
+        describe(&mut graph, architecture);
+    }
     if with_head {
         classifier(&mut graph, architecture, weights, &states)?;
     }
     Ok(graph)
+}
+
+/// What a reader must know, besides the named constants, to compute without the graph.
+fn describe(graph: &mut Graph, architecture: &Architecture) {
+    graph.describe("memfleet.bert.layers", &architecture.num_hidden_layers);
+    graph.describe("memfleet.bert.heads", &architecture.num_attention_heads);
+    graph.describe("memfleet.bert.epsilon", &architecture.layer_norm_eps);
 }
 
 /// The sum of word, position and segment vectors, normalised.
@@ -148,8 +167,13 @@ impl Embedding<'_, '_> {
         let beta = self
             .weights
             .values("embeddings.LayerNorm.bias", &[hidden])?;
-        let gamma = self.graph.floats(&[hidden], &gamma);
-        let beta = self.graph.floats(&[hidden], &beta);
+        let name = "embeddings.LayerNorm";
+        let gamma = self
+            .graph
+            .named_floats(&format!("{name}.weight"), &[hidden], &gamma);
+        let beta = self
+            .graph
+            .named_floats(&format!("{name}.bias"), &[hidden], &beta);
         let epsilon = Attribute::Float("epsilon", self.architecture.layer_norm_eps);
         let normal = self
             .graph
@@ -168,8 +192,12 @@ impl Embedding<'_, '_> {
             return Ok(self.graph.node("Gather", &[&table, ids], &[]));
         }
         let quantised = quantise::rows(&table, hidden);
-        let table = self.graph.signed_bytes(&[words, hidden], &quantised.values);
-        let scales = self.graph.floats(&[words, 1], &quantised.scales);
+        let (name, shape) = ("embeddings.words", [words, hidden]);
+        let table = self.graph.named_bytes(name, &shape, &quantised.values);
+        let scales = format!("{name}.scales");
+        let scales = self
+            .graph
+            .named_floats(&scales, &[words, 1], &quantised.scales);
         let bytes = self.graph.node("Gather", &[&table, ids], &[]);
         let scales = self.graph.node("Gather", &[&scales, ids], &[]);
         let values = self.graph.cast(&bytes, DataType::FLOAT);
@@ -198,7 +226,10 @@ impl Embedding<'_, '_> {
                     .for_each(|(x, segment)| *x += segment);
             }
         }
-        let table = self.graph.floats(&[positions, hidden], &table);
+        let sizes = [positions, hidden];
+        let table = self
+            .graph
+            .named_floats("embeddings.positions", &sizes, &table);
         let [zero, one, two] = [0, 1, 2].map(|number| self.graph.integers(&[number]));
         let width = self.graph.node("Slice", &[shape, &one, &two, &zero], &[]);
         Ok(self

@@ -6,7 +6,8 @@ use std::path::Path;
 
 use rten_onnx::onnx::{
     AttributeProto, AttributeType, DataType, Dimension, GraphProto, ModelProto, NodeProto,
-    OperatorSetIdProto, TensorProto, TensorShapeProto, TypeProto, TypeProtoTensor, ValueInfoProto,
+    OperatorSetIdProto, StringStringEntryProto, TensorProto, TensorShapeProto, TypeProto,
+    TypeProtoTensor, ValueInfoProto,
 };
 
 use super::Error;
@@ -21,6 +22,7 @@ const EXTENSIONS: &str = "com.microsoft";
 #[derive(Default)]
 pub(super) struct Graph {
     proto: GraphProto,
+    properties: Vec<StringStringEntryProto>,
     count: usize,
 }
 
@@ -90,43 +92,64 @@ impl Graph {
 
     /// Adds a constant of floats.
     pub(super) fn floats(&mut self, dims: &[usize], values: &[f32]) -> String {
-        self.constant(
-            DataType::FLOAT,
-            dims,
-            values.iter().flat_map(|x| x.to_le_bytes()).collect(),
-        )
+        let name = self.name("constant");
+        self.named_floats(&name, dims, values)
     }
 
-    /// Adds a constant of signed bytes.
-    pub(super) fn signed_bytes(&mut self, dims: &[usize], values: &[i8]) -> String {
-        self.constant(
-            DataType::INT8,
-            dims,
-            values.iter().map(|x| x.cast_unsigned()).collect(),
-        )
+    /// Adds a constant of floats that readers find by its name.
+    pub(super) fn named_floats(&mut self, name: &str, dims: &[usize], values: &[f32]) -> String {
+        let bytes = values.iter().flat_map(|x| x.to_le_bytes()).collect();
+        self.constant(name, DataType::FLOAT, dims, bytes)
+    }
+
+    /// Adds a constant of signed bytes that readers find by its name.
+    pub(super) fn named_bytes(&mut self, name: &str, dims: &[usize], values: &[i8]) -> String {
+        let bytes = values.iter().map(|x| x.cast_unsigned()).collect();
+        self.constant(name, DataType::INT8, dims, bytes)
+    }
+
+    /// Adds a constant scalar of a signed byte.
+    pub(super) fn signed_byte(&mut self, value: i8) -> String {
+        let name = self.name("constant");
+        self.constant(&name, DataType::INT8, &[], vec![value.cast_unsigned()])
     }
 
     /// Adds a constant scalar of an unsigned byte.
     pub(super) fn unsigned_byte(&mut self, value: u8) -> String {
-        self.constant(DataType::UINT8, &[], vec![value])
+        let name = self.name("constant");
+        self.constant(&name, DataType::UINT8, &[], vec![value])
     }
 
     /// Adds a constant list of 64-bit integers.
     pub(super) fn integers(&mut self, values: &[i64]) -> String {
         let bytes = values.iter().flat_map(|x| x.to_le_bytes()).collect();
-        self.constant(DataType::INT64, &[values.len()], bytes)
+        let name = self.name("constant");
+        self.constant(&name, DataType::INT64, &[values.len()], bytes)
     }
 
-    fn constant(&mut self, data_type: DataType, dims: &[usize], bytes: Vec<u8>) -> String {
-        let name = self.name("constant");
+    fn constant(
+        &mut self,
+        name: &str,
+        data_type: DataType,
+        dims: &[usize],
+        bytes: Vec<u8>,
+    ) -> String {
         self.proto.initializer.push(TensorProto {
-            name: Some(name.clone()),
+            name: Some(name.to_owned()),
             dims: dims.iter().map(|&size| size as i64).collect(),
             data_type: Some(data_type),
             raw_data: Some(RefCell::new(bytes)),
             ..TensorProto::default()
         });
-        name
+        name.to_owned()
+    }
+
+    /// Says something about the model, for readers that look at more than the graph.
+    pub(super) fn describe(&mut self, name: &str, value: &impl ToString) {
+        self.properties.push(StringStringEntryProto {
+            key: Some(name.to_owned()),
+            value: Some(value.to_string()),
+        });
     }
 
     fn name(&mut self, stem: &str) -> String {
@@ -158,6 +181,7 @@ impl Graph {
             ir_version: Some(IR_VERSION),
             producer_name: Some("memfleet".to_owned()),
             graph: Some(self.proto),
+            metadata_props: self.properties,
             opset_import: vec![operator_set("", OPERATOR_SET), operator_set(EXTENSIONS, 1)],
             ..ModelProto::default()
         };

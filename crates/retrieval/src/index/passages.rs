@@ -18,6 +18,7 @@ pub(crate) struct Passages {
     alive: Bits,
     alive_count: usize,
     turns: Vec<u32>,
+    sessions: Vec<u32>,
     previous: Vec<u32>,
     next: Vec<u32>,
     /// Terms, with repeats.
@@ -35,8 +36,8 @@ pub(crate) struct Passages {
 }
 
 impl Passages {
-    /// Adds the passages of a turn as new rows, linked in their order; gives the first row.
-    pub(crate) fn push(&mut self, turn: u32, passages: &[IndexedPassage]) -> u32 {
+    /// Adds the passages of a turn of a session as new rows, linked in their order; gives the first row.
+    pub(crate) fn push(&mut self, turn: u32, session: u32, passages: &[IndexedPassage]) -> u32 {
         let first = self.turns.len() as u32;
         for (row, passage) in (first..).zip(passages) {
             let length = passage
@@ -45,6 +46,7 @@ impl Passages {
                 .map(|&(_, count)| u32::from(count))
                 .sum();
             self.turns.push(turn);
+            self.sessions.push(session);
             self.previous.push(NONE);
             self.next.push(NONE);
             self.lengths.push(length);
@@ -124,6 +126,11 @@ impl Passages {
         self.turns[row as usize]
     }
 
+    /// The session of a row: a column of its own, because whole postings are looked up in it.
+    pub(crate) fn session(&self, row: u32) -> u32 {
+        self.sessions[row as usize]
+    }
+
     /// The row before in the session, or [`NONE`].
     pub(crate) fn previous(&self, row: u32) -> u32 {
         self.previous.get(row as usize).copied().unwrap_or(NONE)
@@ -185,6 +192,7 @@ impl Passages {
             .collect();
         self.next = keep.iter().map(|&row| renumbered(self.next(row))).collect();
         pick(&mut self.turns, &keep);
+        pick(&mut self.sessions, &keep);
         pick(&mut self.lengths, &keep);
         pick(&mut self.bytes, &keep);
         pick(&mut self.features, &keep);
@@ -199,6 +207,7 @@ impl Passages {
     pub(crate) fn bytes(&self) -> usize {
         let columns = [
             &self.turns,
+            &self.sessions,
             &self.previous,
             &self.next,
             &self.lengths,

@@ -116,8 +116,11 @@ impl<'a, 'w> Layers<'a, 'w> {
         let hidden = self.architecture.hidden_size;
         let gamma = self.weights.values(&format!("{name}.weight"), &[hidden])?;
         let beta = self.weights.values(&format!("{name}.bias"), &[hidden])?;
-        let gamma = self.graph.floats(&[hidden], &gamma);
-        let beta = self.graph.floats(&[hidden], &beta);
+        let constant = |part: &str| format!("{name}.{part}");
+        let gamma = self
+            .graph
+            .named_floats(&constant("weight"), &[hidden], &gamma);
+        let beta = self.graph.named_floats(&constant("bias"), &[hidden], &beta);
         let epsilon = Attribute::Float("epsilon", self.architecture.layer_norm_eps);
         let inputs = [&product.rows, skipped, &gamma, &beta, &product.bias];
         Ok(self

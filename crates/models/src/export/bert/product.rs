@@ -42,7 +42,7 @@ impl<'a> Products<'a> {
             limit: graph.floats(&[], &[LIMIT]),
             step: graph.floats(&[], &[LIMIT.recip()]),
             zero_point: graph.unsigned_byte(ZERO_POINT),
-            weight_zero_point: graph.signed_bytes(&[], &[0]),
+            weight_zero_point: graph.signed_byte(0),
         }
     }
 
@@ -55,7 +55,7 @@ impl<'a> Products<'a> {
         matrix: Matrix,
         bias: &[f32],
     ) -> Result<Product, Error> {
-        let bias = graph.floats(&[matrix.outputs], bias);
+        let bias = graph.named_floats(&format!("{name}.bias"), &[matrix.outputs], bias);
         let rows = match self.precision {
             Precision::Float => floats(graph, name, input, &matrix),
             Precision::Integer(ranges) => {
@@ -64,13 +64,20 @@ impl<'a> Products<'a> {
                     .filter(|range| range.len() == matrix.inputs);
                 let range =
                     range.ok_or_else(|| Error::Checkpoint(format!("{name} has no range")))?;
-                self.bytes(graph, input, matrix, range)
+                self.bytes(graph, name, input, matrix, range)
             }
         };
         Ok(Product { rows, bias })
     }
 
-    fn bytes(&self, graph: &mut Graph, input: &str, mut matrix: Matrix, range: &[f32]) -> String {
+    fn bytes(
+        &self,
+        graph: &mut Graph,
+        name: &str,
+        input: &str,
+        mut matrix: Matrix,
+        range: &[f32],
+    ) -> String {
         let factors = smoothing(range, &matrix);
         let inverse: Vec<f32> = factors.iter().map(|factor| factor.recip()).collect();
         for (row, factor) in matrix.values.chunks_exact_mut(matrix.outputs).zip(&factors) {
@@ -78,13 +85,16 @@ impl<'a> Products<'a> {
                 *weight *= factor;
             }
         }
-        let inverse = graph.floats(&[inverse.len()], &inverse);
+        let constant = |part: &str| format!("{name}.{part}");
+        let inverse = graph.named_floats(&constant("smoothing"), &[inverse.len()], &inverse);
         let smooth = graph.node("Mul", &[input, &inverse], &[]);
         let (values, scales) = self.quantise_rows(graph, &smooth);
 
         let quantised = quantise::columns(&matrix);
-        let weight = graph.signed_bytes(&[matrix.inputs, matrix.outputs], &quantised.values);
-        let columns = graph.floats(&[matrix.outputs], &quantised.scales);
+        let shape = [matrix.inputs, matrix.outputs];
+        let weight = graph.named_bytes(&constant("weight"), &shape, &quantised.values);
+        let outputs = [matrix.outputs];
+        let columns = graph.named_floats(&constant("scales"), &outputs, &quantised.scales);
         let operands = [&*values, &weight, &self.zero_point, &self.weight_zero_point];
         let sums = graph.node("MatMulInteger", &operands, &[]);
         let sums = graph.cast(&sums, DataType::FLOAT);

@@ -2,9 +2,7 @@
 //! for: the node never idles, and what it may still lose track of stays small.
 
 use std::collections::VecDeque;
-use std::time::Duration;
 
-use memfleet_domain::FaultKind;
 use memfleet_domain::ids::{BatchId, SpaceId, TurnId};
 use memfleet_domain::ingestion::{Receipt, TurnReceipt, TurnState};
 use memfleet_ports::memory::{NewTurn, RememberRequest};
@@ -12,6 +10,7 @@ use memfleet_ports::memory::{NewTurn, RememberRequest};
 use crate::cli::exit::Error;
 use crate::cli::{Handle, watch};
 use crate::output::Progress;
+use crate::patience;
 
 /// Turns a batch.
 const BATCH_TURNS: usize = 64;
@@ -107,22 +106,8 @@ impl<'a> Upload<'a> {
             turns,
             idempotency_key: None,
         };
-        loop {
-            match self
-                .handle
-                .memory
-                .remember(&self.handle.call(), request.clone())
-                .await
-            {
-                Err(fault)
-                    if fault.kind == FaultKind::ResourceExhausted
-                        && fault.retry_after.is_some() =>
-                {
-                    tokio::time::sleep(fault.retry_after.unwrap_or(Duration::from_secs(1))).await;
-                }
-                answer => return Ok(answer?),
-            }
-        }
+        let (memory, call) = (&*self.handle.memory, || self.handle.call());
+        Ok(patience::remember(memory, call, &request).await?)
     }
 
     async fn settle_oldest(&mut self) -> Result<(), Error> {

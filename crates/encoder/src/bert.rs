@@ -1,0 +1,90 @@
+//! A BERT encoder in bytes, for the ONNX files that `memfleet-models` writes: the file's own weights, run by a loop
+//! that keeps a batch in the processor's cache instead of by a graph of operators that writes every
+//! intermediate to memory. Texts lie behind each other without padding. It computes what the graph computes; other
+//! ONNX files are run as graphs.
+
+// Vector instructions that are not inlined into the function that was chosen for the processor become calls.
+#![allow(clippy::inline_always)]
+
+mod attention;
+mod constants;
+mod embedding;
+mod layer;
+mod linear;
+mod rows;
+
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use rten_gemm::GemmExecutor;
+
+use crate::error::Error;
+use crate::tokens::Tokens;
+use constants::Constants;
+use embedding::Embedding;
+use layer::{Layer, Workspace};
+
+/// The longest vector of 32-bit lanes there is.
+const LANES: usize = 16;
+/// Widths of rows are multiples of this, the longest vector of bytes.
+const BYTES: usize = 64;
+
+/// A loaded model.
+pub(crate) struct Bert {
+    embedding: Embedding,
+    layers: Vec<Layer>,
+    heads: usize,
+    /// Workspaces that no run uses; fresh memory costs more than the steps between the products.
+    rooms: Mutex<Vec<Workspace>>,
+}
+
+impl Bert {
+    /// Reads an ONNX file; nothing if it is not one that this module runs.
+    pub(crate) fn open(path: &Path) -> Result<Option<Self>, Error> {
+        let Some(mut constants) = Constants::read(path)? else {
+            return Ok(None);
+        };
+        let epsilon = constants.property("epsilon")?;
+        let heads: usize = constants.property("heads")?;
+        let layers: usize = constants.property("layers")?;
+        let gemm = GemmExecutor::default();
+        let embedding = Embedding::take(&mut constants, epsilon)?;
+        let hidden = embedding.width();
+        let layers = (0..layers)
+            .map(|index| Layer::take(&mut constants, &gemm, index, hidden, epsilon))
+            .collect::<Result<_, _>>()?;
+        if heads == 0 || !hidden.is_multiple_of(heads) || !(hidden / heads).is_multiple_of(LANES) {
+            return Err(constants.unfit(&format!("{heads} heads of {hidden} dimensions")));
+        }
+        Ok(Some(Self {
+            embedding,
+            layers,
+            heads,
+            rooms: Mutex::default(),
+        }))
+    }
+
+    /// Components of a hidden state.
+    pub(crate) fn dimensions(&self) -> usize {
+        self.embedding.width()
+    }
+
+    /// The last hidden states of all texts, one row a word piece, the texts behind each other.
+    pub(crate) fn run(&self, texts: &[&Tokens]) -> Result<Vec<f32>, Error> {
+        let mut states = self.embedding.rows(texts)?;
+        let lengths: Vec<usize> = texts.iter().map(|tokens| tokens.len()).collect();
+        let mut work = self.rooms().pop().unwrap_or_default();
+        let inner = self.layers.iter().map(Layer::inner).max().unwrap_or(0);
+        work.fit(lengths.iter().sum(), self.dimensions(), inner);
+        let gemm = GemmExecutor::default();
+        for layer in &self.layers {
+            layer.run(&gemm, self.heads, &lengths, &mut states, &mut work)?;
+        }
+        self.rooms().push(work);
+        Ok(states)
+    }
+
+    fn rooms(&self) -> MutexGuard<'_, Vec<Workspace>> {
+        self.rooms.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

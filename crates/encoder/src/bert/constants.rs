@@ -1,0 +1,97 @@
+//! The constants of an ONNX file, by name.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use rten_onnx::onnx::{DataType, ModelProto, TensorProto};
+
+use crate::error::Error;
+
+/// What stands before the names of the properties that describe the model.
+const PROPERTY: &str = "memfleet.bert.";
+
+/// Constants and properties of a file that describes itself.
+pub(super) struct Constants {
+    path: PathBuf,
+    properties: HashMap<String, String>,
+    tensors: HashMap<String, TensorProto>,
+}
+
+impl Constants {
+    /// Reads a file; nothing if it does not describe itself.
+    pub(super) fn read(path: &Path) -> Result<Option<Self>, Error> {
+        let failed = |reason: String| Error::Model {
+            path: path.to_owned(),
+            reason,
+        };
+        let file = File::open(path).map_err(|error| failed(error.to_string()))?;
+        let model = ModelProto::parse_file(file).map_err(|error| failed(error.to_string()))?;
+        let properties: HashMap<_, _> = model
+            .metadata_props
+            .into_iter()
+            .filter_map(|entry| {
+                let name = entry.key?.strip_prefix(PROPERTY)?.to_owned();
+                Some((name, entry.value?))
+            })
+            .collect();
+        if properties.is_empty() {
+            return Ok(None);
+        }
+        let tensors = model.graph.unwrap_or_default().initializer;
+        let named = tensors
+            .into_iter()
+            .filter_map(|tensor| Some((tensor.name.clone()?, tensor)));
+        Ok(Some(Self {
+            path: path.to_owned(),
+            properties,
+            tensors: named.collect(),
+        }))
+    }
+
+    /// A number that describes the model.
+    pub(super) fn property<T: FromStr>(&self, name: &str) -> Result<T, Error> {
+        let value = self.properties.get(name).and_then(|text| text.parse().ok());
+        value.ok_or_else(|| self.unfit(&format!("property {name}")))
+    }
+
+    /// A constant of floats.
+    pub(super) fn floats(&mut self, name: &str) -> Result<Vec<f32>, Error> {
+        let (bytes, _) = self.take(name, DataType::FLOAT)?;
+        let (floats, _) = bytes.as_chunks();
+        Ok(floats.iter().map(|&x| f32::from_le_bytes(x)).collect())
+    }
+
+    /// A constant of signed bytes.
+    pub(super) fn bytes(&mut self, name: &str) -> Result<Vec<i8>, Error> {
+        let (bytes, _) = self.take(name, DataType::INT8)?;
+        Ok(bytes.into_iter().map(u8::cast_signed).collect())
+    }
+
+    /// A matrix of signed bytes and its shape.
+    pub(super) fn matrix(&mut self, name: &str) -> Result<(Vec<i8>, [usize; 2]), Error> {
+        let (bytes, dims) = self.take(name, DataType::INT8)?;
+        let shape: Option<[usize; 2]> = dims.try_into().ok();
+        let shape = shape.filter(|[rows, columns]| rows * columns == bytes.len());
+        let shape = shape.ok_or_else(|| self.unfit(&format!("shape of {name}")))?;
+        Ok((bytes.into_iter().map(u8::cast_signed).collect(), shape))
+    }
+
+    fn take(&mut self, name: &str, kind: DataType) -> Result<(Vec<u8>, Vec<usize>), Error> {
+        let tensor = self.tensors.remove(name);
+        let tensor = tensor.filter(|tensor| tensor.data_type == Some(kind));
+        let tensor = tensor.ok_or_else(|| self.unfit(&format!("constant {name}")))?;
+        let dims = tensor.dims.iter().map(|&size| size as usize).collect();
+        let bytes = tensor.raw_data.map(std::cell::RefCell::into_inner);
+        Ok((bytes.unwrap_or_default(), dims))
+    }
+
+    /// The error that says what is missing or of another size.
+    pub(super) fn unfit(&self, what: &str) -> Error {
+        Error::Model {
+            path: self.path.clone(),
+            reason: format!("{what} is not as its exporter writes it; pull the model again"),
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! From word pieces to the first layer's input.
+
+use super::BYTES;
+use super::constants::Constants;
+use super::rows::Norm;
+use crate::error::Error;
+use crate::tokens::Tokens;
+
+/// Vectors of words and positions, the first segment's among the latter.
+pub(super) struct Embedding {
+    words: Vec<i8>,
+    scales: Vec<f32>,
+    positions: Vec<f32>,
+    norm: Norm,
+}
+
+impl Embedding {
+    pub(super) fn take(constants: &mut Constants, epsilon: f32) -> Result<Self, Error> {
+        let norm = Norm::take(constants, "embeddings.LayerNorm", epsilon)?;
+        if norm.width() == 0 || !norm.width().is_multiple_of(BYTES) {
+            return Err(constants.unfit(&format!("{} dimensions", norm.width())));
+        }
+        let words = constants.bytes("embeddings.words")?;
+        let scales = constants.floats("embeddings.words.scales")?;
+        let positions = constants.floats("embeddings.positions")?;
+        if words.len() != scales.len() * norm.width()
+            || !positions.len().is_multiple_of(norm.width())
+        {
+            return Err(constants.unfit("tables of words and positions"));
+        }
+        Ok(Self {
+            words,
+            scales,
+            positions,
+            norm,
+        })
+    }
+
+    /// Components of a row.
+    pub(super) fn width(&self) -> usize {
+        self.norm.width()
+    }
+
+    /// The sum of word and position of every piece, normalised, the texts behind each other.
+    pub(super) fn rows(&self, texts: &[&Tokens]) -> Result<Vec<f32>, Error> {
+        let width = self.norm.width();
+        let count: usize = texts.iter().map(|tokens| tokens.len()).sum();
+        let mut rows = Vec::with_capacity(count * width);
+        for tokens in texts {
+            let positions = self.positions.chunks_exact(width);
+            if tokens.len() > positions.len() {
+                let (found, most) = (tokens.len(), positions.len());
+                return Err(Error::Shape(format!("{found} pieces, at most {most}")));
+            }
+            for (&id, position) in tokens.ids().iter().zip(positions) {
+                let id = id as usize;
+                let scale = self.scales.get(id);
+                let &scale =
+                    scale.ok_or_else(|| Error::Shape(format!("no vector for word piece {id}")))?;
+                let word = &self.words[id * width..][..width];
+                let sum = word
+                    .iter()
+                    .zip(position)
+                    .map(|(&byte, x)| f32::from(byte) * scale + x);
+                rows.extend(sum);
+            }
+        }
+        self.norm.apply(&mut rows);
+        Ok(rows)
+    }
+}
