@@ -172,11 +172,10 @@ async fn waiting_span(
 
 async fn depth(connection: &mut SqliteConnection, tenant: Option<&TenantId>) -> Outcome<Depths> {
     let rows = sqlx::query(
-        "SELECT tenant IS ?1, count(*), sum(turns), sum(bytes), min(accepted_at), 0 FROM queue GROUP BY 1
+        "SELECT tenant, count(*), sum(turns), sum(bytes), min(accepted_at), 0 FROM queue GROUP BY tenant
          UNION ALL
-         SELECT tenant IS ?1, 0, 0, 0, NULL, count(*) FROM dead_letters GROUP BY 1",
+         SELECT tenant, 0, 0, 0, NULL, count(*) FROM dead_letters GROUP BY tenant",
     )
-    .bind(tenant.map(TenantId::as_str))
     .fetch_all(connection)
     .await?;
     let mut depths = Depths::default();
@@ -189,7 +188,8 @@ async fn depth(connection: &mut SqliteConnection, tenant: Option<&TenantId>) -> 
             dead_letters: row.try_get::<i64, _>(5)? as u64,
         };
         depths.all = depths.all.with(part);
-        if row.try_get(0)? {
+        let name: &str = row.try_get(0)?;
+        if tenant.is_some_and(|tenant| tenant.as_str() == name) {
             depths.own = depths.own.with(part);
         }
     }

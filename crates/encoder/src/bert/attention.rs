@@ -156,3 +156,55 @@ fn product<I: Isa>(
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const SIZE: usize = LANES;
+
+    /// The definition, number by number: softmax(q · k / √d) · v inside the text.
+    fn expected(text: &[f32], heads: usize, head: usize, query: usize, component: usize) -> f32 {
+        let hidden = heads * SIZE;
+        let part = |piece: usize, part: usize| {
+            &text[piece * 3 * hidden + (3 * head + part) * SIZE..][..SIZE]
+        };
+        let pieces = 0..text.len() / (3 * hidden);
+        let score = |piece| {
+            let pairs = part(query, 0).iter().zip(part(piece, 1));
+            (pairs.map(|(q, k)| q * k).sum::<f32>() / (SIZE as f32).sqrt()).exp()
+        };
+        let total: f32 = pieces.clone().map(score).sum();
+        pieces
+            .map(|piece| score(piece) / total * part(piece, 2)[component])
+            .sum()
+    }
+
+    proptest! {
+        #[test]
+        fn every_head_of_every_text_is_as_defined(
+            lengths in prop::collection::vec(0_usize..37, 1..4),
+            heads in 1_usize..3,
+            seed in any::<u32>(),
+        ) {
+            let hidden = heads * SIZE;
+            let pieces: usize = lengths.iter().sum();
+            let value = |at: usize| ((at as u32).wrapping_mul(2_654_435_761) ^ seed) as f32 / u32::MAX as f32 - 0.5;
+            let parts: Vec<f32> = (0..pieces * 3 * hidden).map(value).collect();
+            let mut context = vec![f32::NAN; pieces * hidden];
+            Attention::new(&parts, heads, &lengths, &mut context).dispatch();
+            let mut first = 0;
+            for &length in &lengths {
+                let text = &parts[first * 3 * hidden..][..length * 3 * hidden];
+                for (at, &found) in context[first * hidden..][..length * hidden].iter().enumerate() {
+                    let (query, column) = (at / hidden, at % hidden);
+                    let expected = expected(text, heads, column / SIZE, query, column % SIZE);
+                    prop_assert!((found - expected).abs() < 1e-4, "{found} {expected}");
+                }
+                first += length;
+            }
+        }
+    }
+}

@@ -259,3 +259,52 @@ impl SimdOp for Gelu<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    struct Bytewise<'a>(&'a [f32], f32, &'a mut [u8]);
+
+    impl SimdOp for Bytewise<'_> {
+        type Output = f32;
+
+        #[inline(always)]
+        fn eval<I: Isa>(self, isa: I) -> f32 {
+            quantise(isa, self.0, self.1, self.2)
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn bytes_are_at_most_half_a_step_away(row in prop::collection::vec(-20_f32..20.0, 128)) {
+            let most = row.iter().fold(0_f32, |most, x| most.max(x.abs()));
+            let mut bytes = vec![0; row.len()];
+            let scale = Bytewise(&row, most, &mut bytes).dispatch();
+            for (x, byte) in row.iter().zip(bytes) {
+                let back = (f32::from(byte) - f32::from(ZERO_POINT)) * scale;
+                prop_assert!((back - x).abs() <= scale * 0.501, "{x} {back}");
+            }
+        }
+
+        #[test]
+        fn a_normalised_row_has_mean_0_and_variance_1(row in prop::collection::vec(-20_f32..20.0, 64)) {
+            prop_assume!(row.iter().any(|x| (x - row[0]).abs() > 0.1));
+            let norm = Norm { gamma: vec![1.0; 64], beta: vec![0.0; 64], epsilon: 0.0 };
+            let mut row = row;
+            norm.apply(&mut row);
+            let mean = row.iter().sum::<f32>() / 64.0;
+            let variance = row.iter().map(|x| (x - mean).powi(2)).sum::<f32>() / 64.0;
+            prop_assert!(mean.abs() < 1e-4 && (variance - 1.0).abs() < 1e-3, "{mean} {variance}");
+        }
+    }
+
+    #[test]
+    fn a_row_of_zeros_is_the_zero_point() {
+        let mut bytes = vec![0; 64];
+        let scale = Bytewise(&[0.0; 64], 0.0, &mut bytes).dispatch();
+        assert!(scale.is_normal() && bytes.iter().all(|&byte| byte == ZERO_POINT));
+    }
+}

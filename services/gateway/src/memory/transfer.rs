@@ -2,7 +2,7 @@
 
 use futures::{StreamExt, TryStreamExt};
 use memfleet_domain::ids::{BatchId, SpaceId};
-use memfleet_domain::ingestion::{Batch, Receipt};
+use memfleet_domain::ingestion::Batch;
 use memfleet_domain::space::SpaceSettings;
 use memfleet_domain::turn::AcceptedTurn;
 use memfleet_domain::{Fault, Scope};
@@ -95,19 +95,39 @@ impl Gateway {
         Ok(())
     }
 
-    /// Accepts a chunk without what was forgotten: a file from before a forget must not undo it.
+    /// Waits while the queue is full, since an import is in no hurry. What was forgotten is looked up again at every try: a
+    /// forget that came while it waited counts too.
     async fn import_chunk(
         &self,
         scope: &Scope,
         turns: Vec<AcceptedTurn>,
         imported: &mut Imported,
     ) -> Result<(), Fault> {
+        loop {
+            match self.try_chunk(scope, turns.clone()).await {
+                Err(fault) if fault.reason == "QUEUE_FULL" => {
+                    tokio::time::sleep(fault.retry_after.unwrap_or_default()).await;
+                }
+                answer => {
+                    let chunk = answer?;
+                    imported.accepted += chunk.accepted;
+                    imported.duplicates += chunk.duplicates;
+                    imported.forgotten += chunk.forgotten;
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    /// Accepts a chunk without what was forgotten: a file from before a forget must not undo it.
+    async fn try_chunk(&self, scope: &Scope, turns: Vec<AcceptedTurn>) -> Result<Imported, Fault> {
+        let mut imported = Imported::default();
         let ids = turns.iter().flat_map(|turn| [Some(turn.id), turn.replaces]);
         let ids = ids.flatten().collect::<Vec<_>>();
         let known = self.ledger.known(scope, &ids).await?;
-        let turns = remembered(turns, &known, imported);
+        let turns = remembered(turns, &known, &mut imported);
         if turns.is_empty() {
-            return Ok(());
+            return Ok(imported);
         }
         let count = turns.len() as u64;
         let stored = turns.iter().filter(|turn| known.stored.contains(&turn.id));
@@ -118,23 +138,11 @@ impl Gateway {
             scope: scope.clone(),
             turns,
         };
-        let duplicate = self.accept_patiently(&batch).await?.duplicate;
+        let duplicate = self.accept_batch(&batch).await?.duplicate;
         let there = if duplicate { count } else { stored };
         imported.duplicates += there;
         imported.accepted += count - there;
-        Ok(())
-    }
-
-    /// Waits while the queue is full, since an import is in no hurry.
-    async fn accept_patiently(&self, batch: &Batch) -> Result<Receipt, Fault> {
-        loop {
-            match self.accept_batch(batch).await {
-                Err(fault) if fault.reason == "QUEUE_FULL" => {
-                    tokio::time::sleep(fault.retry_after.unwrap_or_default()).await;
-                }
-                answer => return answer,
-            }
-        }
+        Ok(imported)
     }
 }
 
