@@ -10,6 +10,7 @@ mod attention;
 mod constants;
 mod embedding;
 mod layer;
+mod layout;
 mod linear;
 mod rows;
 
@@ -23,11 +24,7 @@ use crate::tokens::Tokens;
 use constants::Constants;
 use embedding::Embedding;
 use layer::{Layer, Workspace};
-
-/// The longest vector of 32-bit lanes there is.
-const LANES: usize = 16;
-/// Widths of rows are multiples of this, the longest vector of bytes.
-const BYTES: usize = 64;
+pub use layout::BertLayout;
 
 /// A loaded model.
 pub(crate) struct Bert {
@@ -44,22 +41,23 @@ impl Bert {
         let Some(mut constants) = Constants::read(path)? else {
             return Ok(None);
         };
-        let epsilon = constants.property("epsilon")?;
-        let heads: usize = constants.property("heads")?;
-        let layers: usize = constants.property("layers")?;
+        let layout = constants.layout;
         let gemm = GemmExecutor::default();
-        let embedding = Embedding::take(&mut constants, epsilon)?;
+        let embedding = Embedding::take(&mut constants)?;
         let hidden = embedding.width();
-        let layers = (0..layers)
-            .map(|index| Layer::take(&mut constants, &gemm, index, hidden, epsilon))
+        let layers: Vec<Layer> = (0..layout.layers)
+            .map(|index| Layer::take(&mut constants, &gemm, index, hidden))
             .collect::<Result<_, _>>()?;
-        if heads == 0 || !hidden.is_multiple_of(heads) || !(hidden / heads).is_multiple_of(LANES) {
-            return Err(constants.unfit(&format!("{heads} heads of {hidden} dimensions")));
+        if !layers
+            .iter()
+            .all(|layer| layout.suits(hidden, layer.inner()))
+        {
+            return Err(constants.unfit("the width of rows or heads"));
         }
         Ok(Some(Self {
             embedding,
             layers,
-            heads,
+            heads: layout.heads,
             rooms: Mutex::default(),
         }))
     }

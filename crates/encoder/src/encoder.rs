@@ -146,9 +146,7 @@ impl Network {
         };
         let found = bert.dimensions();
         if found != dimensions {
-            return Err(Error::Shape(format!(
-                "hidden state has {found} dimensions, expected {dimensions}"
-            )));
+            return Err(Error::dimensions(found, dimensions));
         }
         Ok(Self::Bert(Box::new(bert)))
     }

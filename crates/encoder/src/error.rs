@@ -34,3 +34,12 @@ pub enum Error {
     #[error("projection is not usable: {0}")]
     Projection(String),
 }
+
+impl Error {
+    /// The model's hidden state has another width than its description says.
+    pub(crate) fn dimensions(found: usize, expected: usize) -> Self {
+        Self::Shape(format!(
+            "hidden state has {found} dimensions, expected {expected}"
+        ))
+    }
+}

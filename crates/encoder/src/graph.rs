@@ -60,9 +60,7 @@ impl Graph {
             .map_err(|_| Error::Shape("output is not a batch of float matrices".to_owned()))?;
         let [batch, width, found] = hidden.shape();
         if batch != texts.len() || found != dimensions {
-            return Err(Error::Shape(format!(
-                "hidden state has {found} dimensions, expected {dimensions}"
-            )));
+            return Err(Error::dimensions(found, dimensions));
         }
         let padded = hidden.into_data();
         let rows = padded.chunks_exact((width * dimensions).max(1)).zip(texts);

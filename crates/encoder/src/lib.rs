@@ -16,6 +16,7 @@ pub mod quantise;
 mod tokens;
 mod vectors;
 
+pub use bert::BertLayout;
 pub use encoder::{Encoder, ModelFiles, Spec};
 pub use error::Error;
 pub use pooling::Pooling;

@@ -26,10 +26,6 @@ impl Constructor {
     }
 }
 
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "a gauge is a float, and a queue far from 2^52"
-)]
 fn show(depth: Depth) {
     metrics::gauge!("memfleet_queue_batches").set(depth.batches as f64);
     metrics::gauge!("memfleet_queue_turns").set(depth.turns as f64);

@@ -142,6 +142,18 @@ pub fn call() -> Context {
     Context::new(tenant, Duration::from_mins(1))
 }
 
+/// Whether any file beside the store holds these words.
+pub fn in_files(store: &Path, words: &str) -> Result<bool> {
+    for entry in std::fs::read_dir(store.parent().context("a store is in a folder")?)? {
+        let bytes = std::fs::read(entry?.path())?;
+        let mut windows = bytes.windows(words.len());
+        if windows.any(|window| window == words.as_bytes()) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
 /// The binary under test: `cargo xtask test` builds it, with the profile of these tests, before it runs them.
 pub fn binary() -> Result<PathBuf> {
     let tests = std::env::current_exe()?;

@@ -4,7 +4,7 @@ use rten_simd::ops::{BitOps, NumOps};
 use rten_simd::{Isa, SimdOp};
 use rten_vecmath::Softmax;
 
-use super::LANES;
+use super::layout::LANES;
 
 /// Rows that are computed at once, so that sums do not wait for each other.
 const ROWS: usize = 4;

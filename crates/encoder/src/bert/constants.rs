@@ -3,19 +3,16 @@
 use std::collections::HashMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 
 use rten_onnx::onnx::{DataType, ModelProto, TensorProto};
 
+use super::layout::BertLayout;
 use crate::error::Error;
 
-/// What stands before the names of the properties that describe the model.
-const PROPERTY: &str = "memfleet.bert.";
-
-/// Constants and properties of a file that describes itself.
+/// The layout and the constants of a file that describes itself.
 pub(super) struct Constants {
     path: PathBuf,
-    properties: HashMap<String, String>,
+    pub(super) layout: BertLayout,
     tensors: HashMap<String, TensorProto>,
 }
 
@@ -28,32 +25,21 @@ impl Constants {
         };
         let file = File::open(path).map_err(|error| failed(error.to_string()))?;
         let model = ModelProto::parse_file(file).map_err(|error| failed(error.to_string()))?;
-        let properties: HashMap<_, _> = model
-            .metadata_props
-            .into_iter()
-            .filter_map(|entry| {
-                let name = entry.key?.strip_prefix(PROPERTY)?.to_owned();
-                Some((name, entry.value?))
-            })
-            .collect();
-        if properties.is_empty() {
+        let properties = model.metadata_props.into_iter();
+        let properties = properties.filter_map(|entry| Some((entry.key?, entry.value?)));
+        let Some(layout) = BertLayout::read(&properties.collect()) else {
             return Ok(None);
-        }
+        };
+        let layout = layout.map_err(|name| unfit(path, name))?;
         let tensors = model.graph.unwrap_or_default().initializer;
         let named = tensors
             .into_iter()
             .filter_map(|tensor| Some((tensor.name.clone()?, tensor)));
         Ok(Some(Self {
             path: path.to_owned(),
-            properties,
+            layout,
             tensors: named.collect(),
         }))
-    }
-
-    /// A number that describes the model.
-    pub(super) fn property<T: FromStr>(&self, name: &str) -> Result<T, Error> {
-        let value = self.properties.get(name).and_then(|text| text.parse().ok());
-        value.ok_or_else(|| self.unfit(&format!("property {name}")))
     }
 
     /// A constant of floats.
@@ -89,9 +75,13 @@ impl Constants {
 
     /// The error that says what is missing or of another size.
     pub(super) fn unfit(&self, what: &str) -> Error {
-        Error::Model {
-            path: self.path.clone(),
-            reason: format!("{what} is not as its exporter writes it; pull the model again"),
-        }
+        unfit(&self.path, what)
+    }
+}
+
+fn unfit(path: &Path, what: &str) -> Error {
+    Error::Model {
+        path: path.to_owned(),
+        reason: format!("{what} is not as its exporter writes it; pull the model again"),
     }
 }

@@ -1,6 +1,5 @@
 //! From word pieces to the first layer's input.
 
-use super::BYTES;
 use super::constants::Constants;
 use super::rows::Norm;
 use crate::error::Error;
@@ -15,11 +14,8 @@ pub(super) struct Embedding {
 }
 
 impl Embedding {
-    pub(super) fn take(constants: &mut Constants, epsilon: f32) -> Result<Self, Error> {
-        let norm = Norm::take(constants, "embeddings.LayerNorm", epsilon)?;
-        if norm.width() == 0 || !norm.width().is_multiple_of(BYTES) {
-            return Err(constants.unfit(&format!("{} dimensions", norm.width())));
-        }
+    pub(super) fn take(constants: &mut Constants) -> Result<Self, Error> {
+        let norm = Norm::take(constants, "embeddings.LayerNorm")?;
         let words = constants.bytes("embeddings.words")?;
         let scales = constants.floats("embeddings.words.scales")?;
         let positions = constants.floats("embeddings.positions")?;

@@ -3,7 +3,6 @@
 use rten_gemm::GemmExecutor;
 use rten_simd::SimdOp;
 
-use super::BYTES;
 use super::attention::Attention;
 use super::constants::Constants;
 use super::linear::Linear;
@@ -37,7 +36,6 @@ impl Layer {
         gemm: &GemmExecutor<u8, i8, i32>,
         index: usize,
         hidden: usize,
-        epsilon: f32,
     ) -> Result<Self, Error> {
         let prefix = format!("encoder.layer.{index}");
         let mut linear = |name: &str| Linear::take(constants, gemm, &format!("{prefix}.{name}"));
@@ -45,15 +43,13 @@ impl Layer {
         let mixing = linear("attention.output.dense")?;
         let widening = linear("intermediate.dense")?;
         let narrowing = linear("output.dense")?;
-        let mut norm =
-            |name: &str| Norm::take(constants, &format!("{prefix}.{name}.LayerNorm"), epsilon);
+        let mut norm = |name: &str| Norm::take(constants, &format!("{prefix}.{name}.LayerNorm"));
         let (mixing_norm, narrowing_norm) = (norm("attention.output")?, norm("output")?);
         let inner = widening.outputs();
         let fits = attention.is(hidden, 3 * hidden)
             && mixing.is(hidden, hidden)
             && widening.is(hidden, inner)
             && narrowing.is(inner, hidden)
-            && inner.is_multiple_of(BYTES)
             && [&mixing_norm, &narrowing_norm]
                 .iter()
                 .all(|norm| norm.width() == hidden);

@@ -5,6 +5,7 @@ use rten_simd::ops::{BitOps, FloatOps, NarrowSaturate, NumOps, ToFloat};
 use rten_simd::{Isa, SimdOp, SimdUnaryOp};
 
 use super::constants::Constants;
+use super::layout::LANES;
 use super::linear::{Linear, ZERO_POINT};
 use crate::error::Error;
 
@@ -57,7 +58,7 @@ fn quantise<I: Isa>(isa: I, row: &[f32], largest: f32, bytes: &mut [u8]) -> f32 
 }
 
 impl Norm {
-    pub(super) fn take(constants: &mut Constants, name: &str, epsilon: f32) -> Result<Self, Error> {
+    pub(super) fn take(constants: &mut Constants, name: &str) -> Result<Self, Error> {
         let gamma = constants.floats(&format!("{name}.weight"))?;
         let beta = constants.floats(&format!("{name}.bias"))?;
         if gamma.len() != beta.len() {
@@ -66,7 +67,7 @@ impl Norm {
         Ok(Self {
             gamma,
             beta,
-            epsilon,
+            epsilon: constants.layout.epsilon,
         })
     }
 
@@ -139,7 +140,7 @@ fn magnitude<I: Isa>(isa: I, most: I::F32, x: I::F32) -> I::F32 {
 /// The largest lane.
 #[inline(always)]
 fn largest<I: Isa>(isa: I, lanes: I::F32) -> f32 {
-    let mut most = [0.0; super::LANES];
+    let mut most = [0.0; LANES];
     isa.f32().store(lanes, &mut most);
     most.into_iter().fold(0.0, f32::max)
 }

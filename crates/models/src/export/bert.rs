@@ -3,6 +3,7 @@
 mod layer;
 mod product;
 
+use memfleet_encoder::BertLayout;
 use serde::Deserialize;
 
 use super::graph::{Attribute, Graph};
@@ -61,13 +62,12 @@ impl Architecture {
         Ok(architecture)
     }
 
-    /// Whether rows and heads fill the processor's vectors, which running without the graph rests on.
-    fn suits_vectors(&self) -> bool {
-        let head = self.hidden_size / self.num_attention_heads;
-        [self.hidden_size, self.intermediate_size]
-            .iter()
-            .all(|width| width.is_multiple_of(64))
-            && head.is_multiple_of(16)
+    fn layout(&self) -> BertLayout {
+        BertLayout {
+            layers: self.num_hidden_layers,
+            heads: self.num_attention_heads,
+            epsilon: self.layer_norm_eps,
+        }
     }
 
     /// Names of all products, which are those of the float graph's range outputs.
@@ -122,20 +122,17 @@ pub(super) fn build(
         &states,
         &["batch", "tokens", &hidden.to_string()],
     );
-    if !with_head && precision != Precision::Float && architecture.suits_vectors() {
-        describe(&mut graph, architecture);
+    let layout = architecture.layout();
+    let suited = layout.suits(architecture.hidden_size, architecture.intermediate_size);
+    if !with_head && precision != Precision::Float && suited {
+        for (name, value) in layout.properties() {
+            graph.describe(name, value);
+        }
     }
     if with_head {
         classifier(&mut graph, architecture, weights, &states)?;
     }
     Ok(graph)
-}
-
-/// What a reader must know, besides the named constants, to compute without the graph.
-fn describe(graph: &mut Graph, architecture: &Architecture) {
-    graph.describe("memfleet.bert.layers", &architecture.num_hidden_layers);
-    graph.describe("memfleet.bert.heads", &architecture.num_attention_heads);
-    graph.describe("memfleet.bert.epsilon", &architecture.layer_norm_eps);
 }
 
 /// The sum of word, position and segment vectors, normalised.

@@ -145,10 +145,10 @@ impl Graph {
     }
 
     /// Says something about the model, for readers that look at more than the graph.
-    pub(super) fn describe(&mut self, name: &str, value: &impl ToString) {
+    pub(super) fn describe(&mut self, name: &str, value: String) {
         self.properties.push(StringStringEntryProto {
             key: Some(name.to_owned()),
-            value: Some(value.to_string()),
+            value: Some(value),
         });
     }
 

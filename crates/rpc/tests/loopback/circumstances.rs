@@ -8,7 +8,7 @@ use memfleet_ports::assembly::Assembly;
 use memfleet_ports::context::Context;
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::maintenance::Maintenance;
-use memfleet_ports::memory::{Memory, Record};
+use memfleet_ports::memory::{Memory, Record, RememberRequest};
 use memfleet_rpc::Client;
 use memfleet_rpc::auth::{KeyHash, Keys};
 use memfleet_rpc::server::Bounds;
@@ -96,8 +96,8 @@ async fn the_server_bounds_the_deadline() {
     assert!(node.budget.lock().unwrap().unwrap() <= Duration::from_millis(100));
 }
 
-#[tokio::test]
-async fn a_message_over_the_bound_is_refused() {
+/// A client of a node that takes 1 KiB a message, and a request that is larger.
+async fn over_the_bound() -> (Client, RememberRequest) {
     let bounds = Bounds {
         max_request_bytes: 1024,
         ..Bounds::default()
@@ -106,6 +106,12 @@ async fn a_message_over_the_bound_is_refused() {
     let client = Client::connect(&url, None).await.unwrap();
     let mut request = remember("ada");
     request.turns[0].content.text = "x".repeat(2_000);
+    (client, request)
+}
+
+#[tokio::test]
+async fn a_message_over_the_bound_is_refused() {
+    let (client, request) = over_the_bound().await;
     let fault = client.remember(&context(), request).await.unwrap_err();
     assert_eq!(
         (fault.kind, fault.reason.as_ref()),
@@ -117,14 +123,7 @@ async fn a_message_over_the_bound_is_refused() {
 
 #[tokio::test]
 async fn a_message_of_a_stream_over_the_bound_is_refused_in_the_same_words() {
-    let bounds = Bounds {
-        max_request_bytes: 1024,
-        ..Bounds::default()
-    };
-    let (_, url) = serve(Keys::default(), bounds).await;
-    let client = Client::connect(&url, None).await.unwrap();
-    let mut request = remember("ada");
-    request.turns[0].content.text = "x".repeat(2_000);
+    let (client, request) = over_the_bound().await;
     let requests = stream::iter([remember("ada"), request]);
     let receipts = client.remember_stream(&context(), requests).await.unwrap();
     let receipts: Vec<_> = receipts.collect().await;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use memfleet_domain::ids::SessionId;
-use memfleet_e2e::{Node, call};
+use memfleet_e2e::{Node, call, in_files};
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::memory::Memory;
 use memfleet_ports::refresher::ForgetRequest;
@@ -95,16 +95,4 @@ async fn a_kill_during_a_forget_leaves_it_whole_or_not_begun() -> Result<()> {
         ensure!(left == (*count > 0), "the words of session {n}: {left}");
     }
     stopped(node)
-}
-
-/// Whether any file beside the store holds these words.
-fn in_files(store: &Path, words: &str) -> Result<bool> {
-    for entry in std::fs::read_dir(store.parent().unwrap())? {
-        let bytes = std::fs::read(entry?.path())?;
-        let mut windows = bytes.windows(words.len());
-        if windows.any(|window| window == words.as_bytes()) {
-            return Ok(true);
-        }
-    }
-    Ok(false)
 }

@@ -1,28 +1,14 @@
 //! Forgetting over the wire, and a look into the files for what is left of it.
 
-use std::path::Path;
-
 use anyhow::Result;
 use memfleet_domain::FaultKind;
 use memfleet_domain::ids::Speaker;
-use memfleet_e2e::{Node, call};
+use memfleet_e2e::{Node, call, in_files};
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::memory::Memory;
 use memfleet_ports::refresher::ForgetRequest;
 
 use crate::conversation::{found, fresh, recall, remember, said, space, turns};
-
-/// Whether any file beside the store holds these words.
-fn in_files(store: &Path, words: &str) -> Result<bool> {
-    for entry in std::fs::read_dir(store.parent().unwrap())? {
-        let bytes = std::fs::read(entry?.path())?;
-        let mut windows = bytes.windows(words.len());
-        if windows.any(|window| window == words.as_bytes()) {
-            return Ok(true);
-        }
-    }
-    Ok(false)
-}
 
 fn by_speaker(name: &str) -> ForgetRequest {
     ForgetRequest {

@@ -39,9 +39,10 @@ pub struct Chosen {
 
 /// About `turns` turns of free rows, one row at least: the oldest of each tenant, then the next of each, and so on.
 pub async fn choose(connection: &mut SqliteConnection, held: &Held, turns: u32) -> Outcome<Chosen> {
+    let taken = to_json(&held.acceptances);
     let mut lines = Vec::new();
-    for tenant in tenants_in_turn(connection, held, turns).await? {
-        let rows = oldest(connection, &tenant, held, turns).await?;
+    for tenant in tenants_in_turn(connection, &held.last_tenant, &taken, turns).await? {
+        let rows = oldest(connection, &tenant, &taken, turns).await?;
         lines.push((tenant, rows.into_iter()));
     }
     let (mut chosen, mut sum) = (Chosen::default(), 0);
@@ -67,7 +68,8 @@ pub async fn choose(connection: &mut SqliteConnection, held: &Held, turns: u32) 
 /// Tenants that wait, those behind the last one first; no more than can be served.
 async fn tenants_in_turn(
     connection: &mut SqliteConnection,
-    held: &Held,
+    last: &str,
+    taken: &str,
     turns: u32,
 ) -> Outcome<Vec<String>> {
     Ok(sqlx::query_scalar(
@@ -82,8 +84,8 @@ async fn tenants_in_turn(
              AND q.acceptance NOT IN (SELECT value FROM json_each(?2)))
          ORDER BY tenant <= ?1, tenant LIMIT max(?3, 1)",
     )
-    .bind(&held.last_tenant)
-    .bind(to_json(&held.acceptances))
+    .bind(last)
+    .bind(taken)
     .bind(turns)
     .fetch_all(connection)
     .await?)
@@ -93,7 +95,7 @@ async fn tenants_in_turn(
 async fn oldest(
     connection: &mut SqliteConnection,
     tenant: &str,
-    held: &Held,
+    taken: &str,
     turns: u32,
 ) -> Outcome<Vec<(i64, i64)>> {
     Ok(sqlx::query_as(
@@ -102,7 +104,7 @@ async fn oldest(
          ORDER BY acceptance LIMIT max(?, 1)",
     )
     .bind(tenant)
-    .bind(to_json(&held.acceptances))
+    .bind(taken)
     .bind(turns)
     .fetch_all(connection)
     .await?)
