@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use chrono::{DateTime, TimeDelta};
 use chrono_tz::Tz;
-use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
+use criterion::{BatchSize, BenchmarkId, Criterion, criterion_group, criterion_main};
 use memfleet_domain::embedding::{PassageVectors, TokenVectors};
 use memfleet_domain::ids::{ExternalId, SessionId, SpaceId, Speaker, TenantId, TurnId};
 use memfleet_domain::scope::Scope;
@@ -13,7 +13,7 @@ use memfleet_domain::turn::Role;
 use memfleet_language::{Analyzer, Language};
 use memfleet_ports::feed::{Change, IndexedPassage, IndexedTurn};
 use memfleet_ports::filter::TurnFilter;
-use memfleet_retrieval::{Plan, Searched, SpaceIndex, Weights, candidates, rank};
+use memfleet_retrieval::{Plan, Searched, SpaceIndex, Weights, candidates, lexical, rank};
 
 const SENTENCE: usize = 384;
 const TOKEN: usize = 64;
@@ -120,17 +120,12 @@ fn search(criterion: &mut Criterion) {
         }];
         let plan = || {
             let question = "When did Ada say w40 about w300 w1200 and the w9000 at w20000?";
-            Plan::new(
-                question,
-                Some(vectors.clone()),
-                &spaces,
-                &analyzer,
-                None,
-                Tz::UTC,
-            )
+            let plan = Plan::new(question, &spaces, &analyzer, None, Tz::UTC);
+            plan.with_vectors(Some(vectors.clone()))
         };
         let plan_made = plan();
-        let chosen = candidates(&spaces, &plan_made, &weights);
+        let words = || lexical(&spaces, &plan_made, &weights);
+        let chosen = candidates(&spaces, &plan_made, words(), &weights);
         let needed = chosen.needed();
         let read: Vec<Vec<_>> = needed
             .iter()
@@ -150,8 +145,12 @@ fn search(criterion: &mut Criterion) {
         group.bench_function(BenchmarkId::new("eligible", turns), |bencher| {
             bencher.iter(|| black_box(index.eligible(&TurnFilter::default(), None)));
         });
+        group.bench_function(BenchmarkId::new("words", turns), |bencher| {
+            bencher.iter(|| black_box(words()));
+        });
         group.bench_function(BenchmarkId::new("first stage", turns), |bencher| {
-            bencher.iter(|| black_box(candidates(&spaces, &plan_made, &weights)));
+            let candidates = |words| candidates(&spaces, &plan_made, words, &weights);
+            bencher.iter_batched(words, candidates, BatchSize::SmallInput);
         });
         group.bench_function(BenchmarkId::new("second stage", turns), |bencher| {
             bencher.iter(|| black_box(rank(&spaces, &plan_made, &chosen, &read, &weights, 10)));

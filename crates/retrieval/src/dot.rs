@@ -1,8 +1,8 @@
-//! Dot products of signed bytes, the one place with `unsafe`: AVX-512 VNNI or AVX2 where the processor has them, else
+//! Products of vectors of signed bytes, the one place with `unsafe`: AVX-512 VNNI or AVX2 where the processor has them, else
 //! plain loops (which the compiler turns into NEON on aarch64). Every form gives exactly the same integers.
 //!
-//! [`Query`] compares one vector with many rows; [`Tiles`] compares the rows of one text with all tokens of a query
-//! and keeps the highest product of each token.
+//! [`Query`] compares one vector with many rows, by all bytes or by their signs alone; [`Tiles`] compares the rows of one text
+//! with all tokens of a query and keeps the highest product of each token.
 
 use std::sync::OnceLock;
 
@@ -37,7 +37,7 @@ impl Kernel {
             if x86::has_vnni() {
                 kernels.push(Self::Vnni);
             }
-            if is_x86_feature_detected!("avx2") {
+            if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("popcnt") {
                 kernels.push(Self::Avx2);
             }
         }
@@ -50,6 +50,14 @@ impl Kernel {
 pub(crate) struct Query {
     kernel: Kernel,
     vector: Vec<i8>,
+    signs: Vec<u64>,
+}
+
+/// The signs of a vector's components, a bit each: set where the component is negative.
+pub(crate) fn signs(vector: &[i8]) -> impl Iterator<Item = u64> {
+    let bit = |word: u64, (at, &x): (usize, &i8)| word | u64::from(x < 0) << at;
+    let word = move |part: &[i8]| part.iter().enumerate().fold(0, bit);
+    vector.chunks(64).map(word)
 }
 
 impl Query {
@@ -62,6 +70,7 @@ impl Query {
         Self {
             kernel,
             vector: vector.to_vec(),
+            signs: signs(vector).collect(),
         }
     }
 
@@ -81,6 +90,16 @@ impl Query {
             // SAFETY: as above.
             #[cfg(target_arch = "x86_64")]
             Kernel::Vnni => unsafe { x86::dot_vnni(&self.vector, row) },
+        }
+    }
+
+    /// In how many signs each row differs (the Hamming distance of their bits); `rows` holds [`signs`] row by row.
+    pub(crate) fn differences(&self, rows: &[u64], differences: &mut [u16]) {
+        match self.kernel {
+            Kernel::Plain => differing_signs(&self.signs, rows, differences),
+            // SAFETY: `Kernel::available` found the instructions on this processor.
+            #[cfg(target_arch = "x86_64")]
+            _ => unsafe { x86::differing_signs_popcnt(&self.signs, rows, differences) },
         }
     }
 }
@@ -118,7 +137,7 @@ impl Tiles {
                 Layout::Pairs(x86::pairs(values, dimensions))
             }
             #[cfg(target_arch = "x86_64")]
-            Kernel::Vnni if dimensions.is_multiple_of(4) => {
+            Kernel::Vnni if dimensions.is_multiple_of(4) && dimensions <= x86::WIDEST => {
                 Layout::Quads(x86::quads(values, dimensions))
             }
             _ => Layout::Plain(values.to_vec()),
@@ -178,6 +197,15 @@ fn plain(a: &[i8], b: &[i8]) -> i32 {
         .sum()
 }
 
+#[inline]
+fn differing_signs(query: &[u64], rows: &[u64], differences: &mut [u16]) {
+    let rows = rows.chunks_exact(query.len().max(1));
+    for (row, difference) in rows.zip(differences) {
+        let words = row.iter().zip(query);
+        *difference = words.map(|(x, y)| (x ^ y).count_ones() as u16).sum();
+    }
+}
+
 fn highest_plain(values: &[i8], dimensions: usize, rows: &[i8], best: &mut [i32]) {
     for row in rows.chunks_exact(dimensions) {
         for (best, token) in best.iter_mut().zip(values.chunks_exact(dimensions)) {
@@ -200,6 +228,19 @@ mod tests {
         ) {
             for kernel in Kernel::available() {
                 prop_assert_eq!(Query::with_kernel(&a, kernel).dot(&b), plain(&a, &b), "{:?}", kernel);
+            }
+        }
+
+        #[test]
+        fn every_kernel_counts_differing_signs(
+            (a, b) in (1_usize..400).prop_flat_map(|n| (vec(any::<i8>(), n), vec(any::<i8>(), n))),
+        ) {
+            let count = a.iter().zip(&b).filter(|&(&x, &y)| (x < 0) != (y < 0)).count() as u16;
+            let rows: Vec<u64> = signs(&b).chain(signs(&a)).collect();
+            for kernel in Kernel::available() {
+                let mut differences = [u16::MAX; 2];
+                Query::with_kernel(&a, kernel).differences(&rows, &mut differences);
+                prop_assert_eq!(differences, [count, 0], "{:?}", kernel);
             }
         }
 

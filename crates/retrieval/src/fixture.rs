@@ -14,7 +14,7 @@ use memfleet_ports::feed::{Change, IndexedPassage, IndexedTurn};
 use memfleet_ports::filter::TurnFilter;
 
 use crate::document::documents;
-use crate::{Plan, Ranked, Searched, SpaceIndex, Weights, candidates, rank};
+use crate::{Plan, Ranked, Searched, SpaceIndex, Weights, candidates, lexical, rank};
 
 const DIMENSIONS: usize = 16;
 
@@ -136,15 +136,10 @@ pub(crate) fn search_spaces(
     texts: &HashMap<u32, String>,
     weights: &Weights,
 ) -> Vec<Ranked> {
-    let plan = Plan::new(
-        query,
-        Some(vectors(query)),
-        spaces,
-        &analyzer(),
-        None,
-        Tz::UTC,
-    );
-    let candidates = candidates(spaces, &plan, weights);
+    let plan = Plan::new(query, spaces, &analyzer(), None, Tz::UTC);
+    let plan = plan.with_vectors(Some(vectors(query)));
+    let lexical = lexical(spaces, &plan, weights);
+    let candidates = candidates(spaces, &plan, lexical, weights);
     let read = |number: &u32| texts.get(number).map(|text| Arc::new(vectors(text).tokens));
     let tokens: Vec<Vec<_>> = candidates
         .needed()

@@ -1,9 +1,9 @@
 //! Late interaction (MaxSim, Khattab & Zaharia 2020): each word piece of the query looks for its best match in a passage; a
 //! piece that is rare in the space counts more. The window form also accepts a match in a neighbouring passage, at a discount.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
+use hashbrown::HashMap;
 use memfleet_domain::embedding::TokenVectors;
 use rayon::prelude::*;
 

@@ -1,18 +1,31 @@
 //! BM25 over passages, windows (a passage with the one before and the one after) and sessions. Only rows that hold a term of
 //! the query are touched; document frequencies are those of all spaces together.
 
-use crate::candidates::Searched;
+use crate::candidates::{Place, Searched};
 use crate::index::NONE;
 use crate::plan::Plan;
 use crate::signal::Signal;
+use crate::standard::{Moments, Standard};
+use crate::top::Top;
 use crate::weights::{Bm25, Weights};
 
 /// How often a term occurs in a unit: (unit, count), each unit once.
 type Matches = Vec<(u32, u32)>;
 
+/// The words of a query, looked up: the half of the first stage that needs no vectors.
+#[derive(Debug)]
+pub struct Lexical {
+    /// By space.
+    pub(crate) scores: Vec<Scores>,
+    /// What a window score is worth among those of all rows that may be found.
+    pub(crate) windows: Standard,
+    /// The rows with the highest window scores.
+    pub(crate) best: Vec<Place>,
+}
+
 /// Lexical scores of one space; 0 where nothing matches, empty where no weight asks.
 #[derive(Debug, Default)]
-pub(crate) struct Lexical {
+pub(crate) struct Scores {
     /// By row.
     pub(crate) window: Vec<f32>,
     /// By row.
@@ -23,8 +36,29 @@ pub(crate) struct Lexical {
     pub(crate) session_names: Vec<f32>,
 }
 
+/// Looks up the words of the plan in every space.
+pub fn lexical(spaces: &[Searched<'_>], plan: &Plan, weights: &Weights) -> Lexical {
+    let scores = score(spaces, plan, weights);
+    let mut moments = Moments::default();
+    let mut best = Top::new(weights.share());
+    for (space, (searched, scores)) in spaces.iter().zip(&scores).enumerate() {
+        for (row, &score) in (0..).zip(&scores.window) {
+            if score > 0.0 && searched.eligible.contains(row) {
+                moments.add(score);
+                best.push(score, (space, row));
+            }
+        }
+    }
+    let rows = spaces.iter().map(|space| space.eligible.rows()).sum();
+    Lexical {
+        scores,
+        windows: moments.standard(rows),
+        best: best.into_keys().collect(),
+    }
+}
+
 /// Scores every space; the kinds of units side by side.
-pub(crate) fn score(spaces: &[Searched<'_>], plan: &Plan, weights: &Weights) -> Vec<Lexical> {
+fn score(spaces: &[Searched<'_>], plan: &Plan, weights: &Weights) -> Vec<Scores> {
     let units = Units::of(spaces);
     let (plain, bm25) = (|| plan.plain_terms(), weights.bm25);
     let scored = |signal: Signal, score: &dyn Fn() -> Vec<Vec<f32>>| {
@@ -59,7 +93,7 @@ pub(crate) fn score(spaces: &[Searched<'_>], plan: &Plan, weights: &Weights) -> 
     let rows = window.into_iter().zip(passage);
     let sessions = session.into_iter().zip(session_names);
     rows.zip(sessions)
-        .map(|((window, passage), (session, session_names))| Lexical {
+        .map(|((window, passage), (session, session_names))| Scores {
             window,
             passage,
             session,

@@ -1,8 +1,9 @@
 //! The retrieval core: which turns of a space a query means. Pure: no network, no storage, no clock.
 //!
 //! [`document::documents`] turns a turn into indexed passages; [`SpaceIndex`] holds a space in memory; [`Plan`] is what a
-//! query means; [`candidates()`] picks some hundred turns by BM25 and sentence vectors; the caller reads the token vectors
-//! that [`Candidates::needed`] names; [`rank()`] scores the candidates by all [`Signal`]s under [`Weights`].
+//! query means; [`lexical()`] looks up its words; [`candidates()`] picks some hundred turns by BM25 and sentence vectors; the
+//! caller reads the token vectors that [`Candidates::needed`] names; [`rank()`] scores the candidates by all [`Signal`]s under
+//! [`Weights`].
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
@@ -24,6 +25,7 @@ mod weights;
 
 pub use candidates::{Candidates, Searched, candidates};
 pub use index::{Eligible, SpaceIndex};
+pub use lexical::{Lexical, lexical};
 pub use plan::Plan;
 pub use rank::{Ranked, rank};
 pub use signal::Signal;

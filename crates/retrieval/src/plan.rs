@@ -31,16 +31,15 @@ pub struct Plan {
     pub(crate) role: Option<Role>,
     pub(crate) dates: Vec<Reference>,
     pub(crate) asks_summary: bool,
-    /// Absent while the embedder is down: then only lexical signals rank.
+    /// Absent before [`Self::with_vectors`], and while the embedder is down: then only lexical signals rank.
     pub(crate) vectors: Option<QueryVectors>,
 }
 
 impl Plan {
-    /// Understands `text`; `vectors` are those of its [`topic`]. `analyzer` is that of the index; `now` (default: the time of the last turn that may be found)
-    /// and `zone` place relative dates.
+    /// Understands `text`. `analyzer` is that of the index; `now` (default: the time of the last turn that may be found) and
+    /// `zone` place relative dates.
     pub fn new(
         text: &str,
-        vectors: Option<QueryVectors>,
         spaces: &[Searched<'_>],
         analyzer: &Analyzer,
         now: Option<Timestamp>,
@@ -82,8 +81,14 @@ impl Plan {
             mentioned,
             dates,
             asks_summary: summary::is_asked_for(text),
-            vectors,
+            vectors: None,
         }
+    }
+
+    /// The same with the vectors of the query's [`topic`]. They come apart because words can be looked up meanwhile.
+    #[must_use]
+    pub fn with_vectors(self, vectors: Option<QueryVectors>) -> Self {
+        Self { vectors, ..self }
     }
 
     /// The content terms that are not names of speakers.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use memfleet_domain::embedding::TokenVectors;
 use memfleet_domain::ids::TurnId;
 use memfleet_ports::retriever::SignalScore;
+use rayon::prelude::*;
 
 use crate::candidates::{Candidates, Searched};
 use crate::index::TurnEntry;
@@ -55,6 +56,8 @@ pub fn rank(
         scale * weights.of(signal)
     };
     let columns: Vec<Column> = used
+        .collect::<Vec<_>>()
+        .into_par_iter()
         .map(|signal| Column::new(signal, weight(signal), &turns, &evidence))
         .collect();
     let score = |at: usize| {

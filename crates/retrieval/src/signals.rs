@@ -33,8 +33,8 @@ pub(crate) struct Evidence<'a> {
     candidates: &'a Candidates,
     late: Option<LateInteraction<'a>>,
     query: Option<Query>,
-    /// Sum of the sentence vectors of all spaces.
-    centre: Vec<f32>,
+    /// The direction in which all sentence vectors point together; absent without any.
+    centre: Option<Query>,
     /// Passages of all spaces.
     count: f32,
 }
@@ -70,7 +70,7 @@ impl<'a> Evidence<'a> {
     /// The signal of a passage before standardising; NaN where what it needs is missing.
     pub(crate) fn value(&self, signal: Signal, place: Place<'_>) -> f32 {
         let index = self.spaces[place.space].index;
-        let lexical = &self.candidates.lexical[place.space];
+        let lexical = &self.candidates.lexical.scores[place.space];
         let (row, session) = (place.row as usize, place.turn.session as usize);
         match signal {
             Signal::Maxsim => self
@@ -120,23 +120,11 @@ impl<'a> Evidence<'a> {
     }
 
     fn cosine(&self, place: Place<'_>) -> f32 {
-        match (&self.query, self.sentence(place)) {
-            (Some(query), Some(sentence)) if query.len() == sentence.len() => {
-                query.dot(sentence) as f32
-            }
-            _ => f32::NAN,
-        }
+        product(self.query.as_ref(), self.sentence(place))
     }
 
     fn centrality(&self, place: Place<'_>) -> f32 {
-        let product = |sentence: &[i8]| {
-            self.centre
-                .iter()
-                .zip(sentence)
-                .map(|(sum, &x)| sum * f32::from(x))
-                .sum()
-        };
-        self.sentence(place).map_or(f32::NAN, product)
+        product(self.centre.as_ref(), self.sentence(place))
     }
 
     fn feature(&self, place: Place<'_>, feature: Feature) -> f32 {
@@ -195,19 +183,34 @@ fn length_bias(turn: &TurnEntry) -> f32 {
     (2.0 * (turn.rows as f32).ln()).sqrt()
 }
 
-/// The sum of all sentence vectors of one length, scaled down to keep products small.
-fn centre(spaces: &[Searched<'_>]) -> Vec<f32> {
+/// NaN where one is missing or of another length.
+fn product(query: Option<&Query>, sentence: Option<&[i8]>) -> f32 {
+    match (query, sentence) {
+        (Some(query), Some(sentence)) if query.len() == sentence.len() => {
+            query.dot(sentence) as f32
+        }
+        _ => f32::NAN,
+    }
+}
+
+/// The sum of all sentence vectors, shortened until its largest component fits a byte.
+fn centre(spaces: &[Searched<'_>]) -> Option<Query> {
     let sums = || {
         spaces
             .iter()
             .map(|space| space.index.passages().sentences.sum())
     };
-    let mut centre = vec![0.0; sums().map(<[i64]>::len).max().unwrap_or(0)];
+    let mut centre = vec![0_i64; sums().map(<[i64]>::len).max()?];
     for sum in sums() {
         centre
             .iter_mut()
             .zip(sum)
-            .for_each(|(total, &x)| *total += x as f32 / 16_129.0);
+            .for_each(|(total, x)| *total += x);
     }
-    centre
+    let largest = centre.iter().map(|x| x.unsigned_abs()).max()?.max(1) as f32;
+    let bytes: Vec<i8> = centre
+        .iter()
+        .map(|&x| (x as f32 / largest * f32::from(i8::MAX)).round() as i8)
+        .collect();
+    Some(Query::new(&bytes))
 }

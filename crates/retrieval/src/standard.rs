@@ -21,14 +21,19 @@ pub(crate) struct Moments {
 impl Moments {
     /// Adds a value, which must be finite.
     pub(crate) fn add(&mut self, value: f32) {
+        self.add_times(value, 1);
+    }
+
+    /// Adds a value as often as it occurs.
+    pub(crate) fn add_times(&mut self, value: f32, count: usize) {
         let value = f64::from(value);
         if self.count == 0 {
             self.origin = value;
         }
         let distance = value - self.origin;
-        self.count += 1;
-        self.sum += distance;
-        self.squares += distance * distance;
+        self.count += count;
+        self.sum += count as f64 * distance;
+        self.squares += count as f64 * distance * distance;
     }
 
     /// Adds all values of another column.

@@ -35,15 +35,17 @@ impl<K: Copy + Ord> Top<K> {
         }
     }
 
-    /// The keys, in no order.
-    pub(crate) fn into_keys(self) -> impl Iterator<Item = K> {
-        self.into_entries().map(|(_, key)| key)
+    /// Offers everything that another one kept.
+    pub(crate) fn absorb(&mut self, other: Self) {
+        for (score, key) in other.entries {
+            self.push(score, key);
+        }
     }
 
-    /// Scores and keys, in no order.
-    pub(crate) fn into_entries(mut self) -> impl Iterator<Item = (f32, K)> {
+    /// The keys, in no order.
+    pub(crate) fn into_keys(mut self) -> impl Iterator<Item = K> {
         self.cut();
-        self.entries.into_iter()
+        self.entries.into_iter().map(|(_, key)| key)
     }
 
     fn cut(&mut self) {

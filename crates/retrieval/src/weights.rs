@@ -88,6 +88,11 @@ impl Weights {
         self.signals.get(&signal).copied().unwrap_or(0.0)
     }
 
+    /// Passages that each of the three ways of the first stage may name.
+    pub(crate) fn share(&self) -> usize {
+        self.candidates / 3
+    }
+
     /// Whether any of the signals counts.
     pub(crate) fn use_any(&self, signals: &[Signal]) -> bool {
         signals.iter().any(|&signal| self.of(signal) != 0.0)

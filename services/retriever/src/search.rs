@@ -10,7 +10,9 @@ use memfleet_domain::{Fault, Scope};
 use memfleet_language::{Analyzer, Language, topic};
 use memfleet_ports::context::Context;
 use memfleet_ports::retriever::{Found, Query, Retriever};
-use memfleet_retrieval::{Candidates, Eligible, Plan, Ranked, Searched, Weights, candidates, rank};
+use memfleet_retrieval::{
+    Candidates, Eligible, Lexical, Plan, Ranked, Searched, Weights, candidates, lexical, rank,
+};
 
 use crate::LocalRetriever;
 use crate::cache::Reading;
@@ -26,17 +28,19 @@ impl Retriever for LocalRetriever {
         let locale = locale(query, &targets);
         let language = Language::tagged(locale.language.as_deref());
         let about = topic(&query.text, language).into_owned();
-        let (readings, vectors) = tokio::join!(
-            self.indexes.current(&scopes),
+        // Words are looked up while the model computes.
+        let (understood, vectors) = tokio::join!(
+            async {
+                let readings = self.indexes.current(&scopes).await?;
+                self.understand(query, &targets, locale, readings).await
+            },
             self.embedder.embed_query(about)
         );
         let mut degraded = Vec::new();
         let vectors = vectors
             .inspect_err(|fault| degraded.push(format!("embedder: {fault}")))
             .ok();
-        let stage = self
-            .first_stage(query, &targets, locale, readings?, vectors)
-            .await?;
+        let stage = self.first_stage(understood?, vectors).await?;
         degraded.extend(stage.missing_vectors());
         let tokens = self.token_vectors(&targets, &stage).await?;
         let (stage, ranked) = self.second_stage(stage, tokens, query.k as usize).await?;
@@ -61,6 +65,14 @@ pub(crate) struct Target {
     labelled: Option<HashSet<memfleet_domain::ids::TurnId>>,
 }
 
+/// A query without its vectors, and the words of it that were found.
+struct Understood {
+    readings: Vec<Reading>,
+    eligible: Vec<Eligible>,
+    plan: Plan,
+    lexical: Lexical,
+}
+
 /// What the first stage hands to the second.
 pub(crate) struct Stage {
     pub(crate) readings: Vec<Reading>,
@@ -70,16 +82,6 @@ pub(crate) struct Stage {
 }
 
 impl Stage {
-    fn searched<'a>(readings: &'a [Reading], eligible: &[Eligible]) -> Vec<Searched<'a>> {
-        let pairs = readings.iter().zip(eligible);
-        pairs
-            .map(|(reading, eligible)| Searched {
-                index: &reading.index,
-                eligible: eligible.clone(),
-            })
-            .collect()
-    }
-
     /// Turns that only their words can find for now.
     fn missing_vectors(&self) -> Option<String> {
         let missing: usize = self
@@ -121,37 +123,53 @@ impl LocalRetriever {
         Ok(targets)
     }
 
-    async fn first_stage(
+    async fn understand(
         &self,
         query: &Query,
         targets: &[Target],
         locale: Locale,
         readings: Vec<Reading>,
+    ) -> Result<Understood, Fault> {
+        let (weights, query) = (self.weights.clone(), query.clone());
+        let labelled = targets.iter().map(|target| target.labelled.clone());
+        let labelled = labelled.collect::<Vec<_>>();
+        let analyzer = Analyzer::new(Language::tagged(locale.language.as_deref()));
+        off_the_async_threads(move || {
+            let pairs = readings.iter().zip(&labelled);
+            let eligible = pairs
+                .map(|(reading, labelled)| reading.index.eligible(&query.filter, labelled.as_ref()))
+                .collect::<Vec<_>>();
+            let spaces = searched(&readings, &eligible);
+            let zone = locale.time_zone.0;
+            let plan = Plan::new(&query.text, &spaces, &analyzer, query.now, zone);
+            let lexical = lexical(&spaces, &plan, &weights);
+            drop(spaces);
+            Understood {
+                readings,
+                eligible,
+                plan,
+                lexical,
+            }
+        })
+        .await
+    }
+
+    async fn first_stage(
+        &self,
+        understood: Understood,
         vectors: Option<QueryVectors>,
     ) -> Result<Stage, Fault> {
         let weights = self.weights.clone();
-        let query = query.clone();
-        let labelled = targets
-            .iter()
-            .map(|target| target.labelled.clone())
-            .collect::<Vec<_>>();
-        let analyzer = Analyzer::new(Language::tagged(locale.language.as_deref()));
         off_the_async_threads(move || {
-            let eligible = readings
-                .iter()
-                .zip(&labelled)
-                .map(|(reading, labelled)| reading.index.eligible(&query.filter, labelled.as_ref()))
-                .collect::<Vec<_>>();
-            let spaces = Stage::searched(&readings, &eligible);
-            let plan = Plan::new(
-                &query.text,
-                vectors,
-                &spaces,
-                &analyzer,
-                query.now,
-                locale.time_zone.0,
-            );
-            let candidates = candidates(&spaces, &plan, &weights);
+            let Understood {
+                readings,
+                eligible,
+                plan,
+                lexical,
+            } = understood;
+            let plan = plan.with_vectors(vectors);
+            let spaces = searched(&readings, &eligible);
+            let candidates = candidates(&spaces, &plan, lexical, &weights);
             drop(spaces);
             Stage {
                 readings,
@@ -188,7 +206,7 @@ impl LocalRetriever {
     ) -> Result<(Stage, Vec<Ranked>), Fault> {
         let weights: Arc<Weights> = self.weights.clone();
         off_the_async_threads(move || {
-            let spaces = Stage::searched(&stage.readings, &stage.eligible);
+            let spaces = searched(&stage.readings, &stage.eligible);
             let ranked = rank(
                 &spaces,
                 &stage.plan,
@@ -202,6 +220,17 @@ impl LocalRetriever {
         })
         .await
     }
+}
+
+/// What the retrieval core sees of the spaces.
+fn searched<'a>(readings: &'a [Reading], eligible: &[Eligible]) -> Vec<Searched<'a>> {
+    let pairs = readings.iter().zip(eligible);
+    pairs
+        .map(|(reading, eligible)| Searched {
+            index: &reading.index,
+            eligible: eligible.clone(),
+        })
+        .collect()
 }
 
 /// That of the space that the query names first: its language and zone are those that the query is read in.

@@ -11,10 +11,12 @@ use std::arch::x86_64::{
     _mm512_sub_epi32,
 };
 
-use super::{LANES, plain};
+use super::{LANES, differing_signs, plain};
 
 /// Two components of each of [`LANES`] tokens, widened.
 pub(super) type Pairs = [i16; 2 * LANES];
+/// Components of the widest rows that [`highest_vnni`] takes.
+pub(super) const WIDEST: usize = 1_024;
 /// Four components of each of [`LANES`] tokens.
 pub(super) type Quads = [i8; 4 * LANES];
 
@@ -22,6 +24,7 @@ pub(super) fn has_vnni() -> bool {
     is_x86_feature_detected!("avx512f")
         && is_x86_feature_detected!("avx512bw")
         && is_x86_feature_detected!("avx512vnni")
+        && is_x86_feature_detected!("popcnt")
 }
 
 /// Tokens laid out for [`highest_avx2`].
@@ -101,6 +104,12 @@ pub(super) fn dot_vnni(a: &[i8], b: &[i8]) -> i32 {
     _mm512_reduce_add_epi32(sum) + plain(a_rest, b_rest)
 }
 
+/// The plain loop, with the processor's own count of bits.
+#[target_feature(enable = "popcnt")]
+pub(super) fn differing_signs_popcnt(query: &[u64], rows: &[u64], differences: &mut [u16]) {
+    differing_signs(query, rows, differences);
+}
+
 /// Highest product of each of a tile's tokens with any row; a row has twice as many components as the tile has pairs.
 #[target_feature(enable = "avx2")]
 pub(super) fn highest_avx2(tile: &[Pairs], rows: &[i8]) -> [i32; LANES] {
@@ -135,23 +144,53 @@ pub(super) fn highest_avx2(tile: &[Pairs], rows: &[i8]) -> [i32; LANES] {
 /// token alone and is taken off at the end.
 #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
 pub(super) fn highest_vnni(tile: &[Quads], rows: &[i8]) -> [i32; LANES] {
+    let width = 4 * tile.len();
     let mut shift = _mm512_setzero_si512();
     for group in tile {
         shift = _mm512_dpbusd_epi32(shift, _mm512_set1_epi8(i8::MIN), load(group));
     }
     let mut best = _mm512_set1_epi32(i32::MIN);
-    for row in rows.chunks_exact(4 * tile.len()) {
-        let mut sum = _mm512_setzero_si512();
-        for (&four, group) in row.as_chunks::<4>().0.iter().zip(tile) {
-            let four = i32::from_le_bytes(four.map(|x| x.cast_unsigned() ^ 0x80));
-            sum = _mm512_dpbusd_epi32(sum, _mm512_set1_epi32(four), load(group));
+    let mut room = [0; WIDEST];
+    for part in rows.chunks(WIDEST / width * width) {
+        let shifted = &mut room[..part.len()];
+        let bytes = part.iter().map(|x| x.cast_unsigned() ^ 0x80);
+        shifted.iter_mut().zip(bytes).for_each(|(to, x)| *to = x);
+        let fours = shifted.chunks_exact(4 * width);
+        for row in fours.remainder().chunks_exact(width) {
+            let [sum] = products(tile, [row]);
+            best = _mm512_max_epi32(best, sum);
         }
-        best = _mm512_max_epi32(best, sum);
+        for four in fours {
+            let (front, back) = four.split_at(2 * width);
+            let ((a, b), (c, d)) = (front.split_at(width), back.split_at(width));
+            let [a, b, c, d] = products(tile, [a, b, c, d]);
+            let (front, back) = (_mm512_max_epi32(a, b), _mm512_max_epi32(c, d));
+            best = _mm512_max_epi32(best, _mm512_max_epi32(front, back));
+        }
     }
     let mut out = [0; LANES];
     // SAFETY: the lanes are 16 numbers of 4 bytes; unaligned store.
     unsafe { _mm512_storeu_si512(out.as_mut_ptr().cast(), _mm512_sub_epi32(best, shift)) };
     out
+}
+
+/// Products of shifted rows with each of a tile's tokens. Several rows at once read the tile once, and none waits for the
+/// sum of another.
+#[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
+fn products<const ROWS: usize>(tile: &[Quads], rows: [&[u8]; ROWS]) -> [__m512i; ROWS] {
+    let mut fours = [&[][..]; ROWS];
+    for (fours, row) in fours.iter_mut().zip(rows) {
+        *fours = &row.as_chunks::<4>().0[..tile.len()];
+    }
+    let mut sums = [_mm512_setzero_si512(); ROWS];
+    for (at, group) in tile.iter().enumerate() {
+        let group = load(group);
+        for (sum, fours) in sums.iter_mut().zip(fours) {
+            let four = _mm512_set1_epi32(i32::from_le_bytes(fours[at]));
+            *sum = _mm512_dpbusd_epi32(*sum, four, group);
+        }
+    }
+    sums
 }
 
 #[target_feature(enable = "avx512f")]

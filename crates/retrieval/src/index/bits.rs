@@ -31,8 +31,12 @@ impl Bits {
         }
     }
 
+    /// 64 bits; `at` is a multiple of 64.
+    pub(crate) fn word(&self, at: u32) -> u64 {
+        self.words.get(at as usize / 64).copied().unwrap_or(0)
+    }
+
     /// How many bits are set.
-    #[cfg(test)]
     pub(crate) fn count(&self) -> usize {
         self.words
             .iter()

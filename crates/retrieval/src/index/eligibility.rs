@@ -26,8 +26,19 @@ impl Eligible {
         self.rows.contains(row)
     }
 
-    pub(crate) fn rows(&self) -> impl Iterator<Item = u32> {
+    /// How many passages pass.
+    pub(crate) fn rows(&self) -> usize {
+        self.rows.count()
+    }
+
+    /// The passages that pass.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = u32> {
         self.rows.iter()
+    }
+
+    /// Which passages pass.
+    pub(crate) fn bits(&self) -> &Bits {
+        &self.rows
     }
 }
 

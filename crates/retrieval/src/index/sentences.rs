@@ -1,13 +1,17 @@
-//! The sentence vectors of a space: one row of signed bytes a passage.
+//! The sentence vectors of a space: one row of signed bytes a passage, and the signs of its components as bits.
+
+use std::ops::Range;
 
 use super::bits::Bits;
-use crate::dot::Query;
+use crate::dot::{Query, signs};
 
 /// Rows without a vector are zero. All vectors have the length of the first; others are not taken.
 #[derive(Debug, Default)]
 pub(crate) struct Sentences {
     dimensions: usize,
     values: Vec<i8>,
+    /// By row: [`signs`] of its vector, an eighth of the bytes.
+    signs: Vec<u64>,
     present: Bits,
     count: usize,
     /// Sum of all vectors.
@@ -40,6 +44,13 @@ impl Sentences {
             self.values.resize(end, 0);
         }
         self.values[end - self.dimensions..end].copy_from_slice(vector);
+        let words = self.words();
+        self.signs
+            .resize(self.values.len() / self.dimensions * words, 0);
+        let own = &mut self.signs[row as usize * words..][..words];
+        own.iter_mut()
+            .zip(signs(vector))
+            .for_each(|(word, signs)| *word = signs);
         self.sum
             .iter_mut()
             .zip(vector)
@@ -76,6 +87,11 @@ impl Sentences {
         self.novelty[row] = 1.0 - highest as f32 / UNIT;
     }
 
+    /// Which rows have a vector.
+    pub(crate) fn present(&self) -> &Bits {
+        &self.present
+    }
+
     /// Whether the row has a vector.
     pub(crate) fn has(&self, row: u32) -> bool {
         self.present.contains(row)
@@ -86,6 +102,17 @@ impl Sentences {
         let start = row as usize * self.dimensions;
         self.has(row)
             .then(|| &self.values[start..start + self.dimensions])
+    }
+
+    /// The signs of these rows' vectors, [`Self::words`] each, as far as rows are known; anything for a row without a vector.
+    pub(crate) fn signs(&self, rows: Range<u32>) -> &[u64] {
+        let word = |row: u32| (row as usize * self.words()).min(self.signs.len());
+        &self.signs[word(rows.start)..word(rows.end)]
+    }
+
+    /// Words of signs a row.
+    pub(crate) fn words(&self) -> usize {
+        self.dimensions.div_ceil(64)
     }
 
     /// Components a vector; 0 before the first.
@@ -106,11 +133,14 @@ impl Sentences {
     /// Keeps the rows that `keep` names, in order.
     pub(crate) fn retain(&mut self, keep: &[u32]) {
         let mut values = Vec::with_capacity(keep.len() * self.dimensions);
+        let mut signs = Vec::with_capacity(keep.len() * self.words());
         for &row in keep {
             match self.get(row) {
                 Some(vector) => values.extend_from_slice(vector),
                 None => values.resize(values.len() + self.dimensions, 0),
             }
+            signs.extend_from_slice(self.signs(row..row + 1));
+            signs.resize(values.len() / self.dimensions.max(1) * self.words(), 0);
         }
         self.novelty = keep.iter().map(|&row| self.novelty(row)).collect();
         self.present = (0..)
@@ -118,11 +148,13 @@ impl Sentences {
             .filter_map(|(new, &old)| self.has(old).then_some(new))
             .collect();
         self.values = values;
+        self.signs = signs;
     }
 
     /// Heap bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.values.capacity()
+            + self.signs.capacity() * 8
             + self.present.bytes()
             + self.sum.capacity() * 8
             + self.novelty.capacity() * 4

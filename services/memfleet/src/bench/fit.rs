@@ -33,6 +33,9 @@ pub struct FitArgs {
     /// Data sets with annotated evidence; each counts the same, however many questions it has
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
+    /// Also show what the weights are worth with all conversations of a file in one space; nothing is fitted on that
+    #[arg(long)]
+    pooled: bool,
     /// Write the weights fitted on all questions to this file, in the form of crates/retrieval/data/weights.toml
     #[arg(long, value_name = "FILE")]
     weights: Option<PathBuf>,
@@ -41,16 +44,13 @@ pub struct FitArgs {
     pub out: Option<PathBuf>,
 }
 
-/// A file's conversations, each with its questions.
+/// A file's questions, by conversation.
 pub struct File {
     name: String,
+    /// Each conversation its own space.
     conversations: Vec<Vec<Example>>,
-}
-
-impl File {
-    fn examples(&self) -> impl Iterator<Item = &Example> {
-        self.conversations.iter().flatten()
-    }
+    /// All conversations in one space; absent unless asked for.
+    pooled: Option<Vec<Vec<Example>>>,
 }
 
 /// Measures, fits, and writes the weights where asked.
@@ -61,10 +61,15 @@ pub async fn measure(args: &FitArgs, model: &ModelDirectory) -> Result<Report, B
     let mut files = Vec::with_capacity(args.files.len());
     for path in &args.files {
         let name = path.display().to_string();
-        let conversations = breakdowns(model, &Dataset::load(path)?, &signals, &start).await?;
+        let dataset = Dataset::load(path)?;
+        let ask = |pooled| breakdowns(model, &dataset, &signals, &start, pooled);
         files.push(File {
             name,
-            conversations,
+            conversations: ask(false).await?,
+            pooled: match args.pooled {
+                true => Some(ask(true).await?),
+                false => None,
+            },
         });
     }
     let (trials, fitted) =
@@ -80,29 +85,34 @@ pub async fn measure(args: &FitArgs, model: &ModelDirectory) -> Result<Report, B
     Ok(Report::new(trials, &signals, &fitted))
 }
 
-/// The score breakdowns of a file's questions, each conversation in its own space.
+/// The score breakdowns of a file's questions by conversation, each conversation in its own space or all in one.
 async fn breakdowns(
     model: &ModelDirectory,
     dataset: &Dataset,
     signals: &[Signal],
     weights: &[f32],
+    pooled: bool,
 ) -> Result<Vec<Vec<Example>>, BoxError> {
     let bench = Bench::start(model).await?;
     let gateway = &bench.node.gateway;
-    let progress = progress("asking", dataset.conversations.len());
-    let mut conversations = Vec::with_capacity(dataset.conversations.len());
-    for (number, conversation) in dataset.conversations.iter().enumerate() {
-        let one = std::slice::from_ref(conversation);
-        let corpus = Corpus::remember(gateway, &format!("space-{number}"), one).await?;
-        let mut examples = Vec::with_capacity(corpus.questions.len());
-        for question in &corpus.questions {
-            examples.push(example(gateway, &corpus, question, signals, weights).await?);
+    let conversations = &dataset.conversations;
+    let progress = progress("asking", conversations.len());
+    let size = if pooled { conversations.len() } else { 1 };
+    let mut breakdowns = Vec::with_capacity(conversations.len());
+    for (number, together) in conversations.chunks(size.max(1)).enumerate() {
+        let corpus = Corpus::remember(gateway, &format!("space-{number}"), together).await?;
+        let mut questions = corpus.questions.iter();
+        for conversation in together {
+            let mut examples = Vec::with_capacity(conversation.questions.len());
+            for question in questions.by_ref().take(conversation.questions.len()) {
+                examples.push(example(gateway, &corpus, question, signals, weights).await?);
+            }
+            breakdowns.push(examples);
+            progress.inc(1);
         }
-        conversations.push(examples);
-        progress.inc(1);
     }
     bench.stop().await;
-    Ok(conversations)
+    Ok(breakdowns)
 }
 
 async fn example(

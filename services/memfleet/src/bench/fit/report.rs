@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use memfleet_evaluation::fit::recall;
+use memfleet_evaluation::fit::{Example, recall};
 use memfleet_retrieval::Signal;
 use serde::Serialize;
 
@@ -11,7 +11,7 @@ use super::{File, Without, fit};
 /// Depth of the recall that is reported.
 const DEPTH: usize = 10;
 
-/// One file, recall@10 in percent.
+/// One file, each conversation its own space or all in one; recall@10 in percent.
 pub struct Trial {
     file: String,
     questions: usize,
@@ -27,40 +27,67 @@ impl Trial {
     /// All trials, and the weights fitted on everything.
     pub fn of_all(files: &[File], start: &[f32]) -> (Vec<Self>, Vec<f32>) {
         let fitted = fit(files, start, Without::Nothing);
-        let trial = |at| Self::of(files, at, start, &fitted);
-        ((0..files.len()).map(trial).collect(), fitted)
+        let mut trials = Vec::new();
+        for (at, file) in files.iter().enumerate() {
+            let unseen = Unseen::by(files, at, start);
+            let own = (file.name.clone(), &file.conversations);
+            let pooled = file.pooled.as_ref();
+            let pooled = pooled.map(|pooled| (format!("{} pooled", file.name), pooled));
+            let views = std::iter::once(own).chain(pooled);
+            trials.extend(views.map(|(name, view)| Self::of(name, view, start, &fitted, &unseen)));
+        }
+        (trials, fitted)
     }
 
-    fn of(files: &[File], at: usize, start: &[f32], fitted: &[f32]) -> Self {
-        let file = &files[at];
-        let percent = |weights: &[f32]| 100.0 * recall(file.examples(), weights, DEPTH);
+    fn of(
+        file: String,
+        view: &[Vec<Example>],
+        start: &[f32],
+        fitted: &[f32],
+        unseen: &Unseen,
+    ) -> Self {
+        let examples = || view.iter().flatten();
+        let percent = |weights: &[f32]| 100.0 * recall(examples(), weights, DEPTH);
         let without = |signal: usize| {
             let mut weights = start.to_vec();
             weights[signal] = 0.0;
             percent(&weights)
         };
+        let held_out: f64 = view
+            .iter()
+            .zip(&unseen.conversations)
+            .map(|(examples, weights)| recall(examples, weights, DEPTH) * examples.len() as f64)
+            .sum();
+        let questions = examples().count();
         Self {
-            file: file.name.clone(),
-            questions: file.examples().count(),
+            file,
+            questions,
             shipped: percent(start),
             ablated: (0..start.len()).map(without).collect(),
             fitted: percent(fitted),
-            held_out_conversation: held_out(files, at, start),
-            held_out_file: (files.len() > 1)
-                .then(|| percent(&fit(files, start, Without::File(at)))),
+            held_out_conversation: 100.0 * held_out / questions.max(1) as f64,
+            held_out_file: unseen.file.as_deref().map(percent),
         }
     }
 }
 
-/// Each conversation ranked with weights that never saw it.
-fn held_out(files: &[File], at: usize, start: &[f32]) -> f64 {
-    let (mut sum, mut questions) = (0.0, 0);
-    for (number, examples) in files[at].conversations.iter().enumerate() {
-        let weights = fit(files, start, Without::Conversation(at, number));
-        sum += recall(examples, &weights, DEPTH) * examples.len() as f64;
-        questions += examples.len();
+/// Weights that never saw what they rank.
+struct Unseen {
+    /// By conversation of the file: fitted on everything else.
+    conversations: Vec<Vec<f32>>,
+    /// Fitted on the other files, where there are any.
+    file: Option<Vec<f32>>,
+}
+
+impl Unseen {
+    fn by(files: &[File], at: usize, start: &[f32]) -> Self {
+        let numbers = 0..files[at].conversations.len();
+        let conversation = |number| fit(files, start, Without::Conversation(at, number));
+        Self {
+            conversations: numbers.map(conversation).collect(),
+            file: (files.len() > 1).then(|| fit(files, start, Without::File(at))),
+        }
     }
-    100.0 * sum / questions.max(1) as f64
 }
 
 /// All files.
