@@ -1,6 +1,6 @@
 //! What every erasure does to what is not stored yet.
 
-use memfleet_domain::ingestion::{Batch, TurnState};
+use memfleet_domain::ingestion::{Batch, TurnReceipt, TurnState};
 use memfleet_domain::turn::AcceptedTurn;
 
 use super::samples::{batch, home, indexed, instant, scope, session, speaker, turn, turn_in};
@@ -20,6 +20,7 @@ macro_rules! undelivered_conformance {
                 queued_turns_that_match_are_removed_and_the_others_stay,
                 dead_letters_that_match_are_removed_and_the_others_stay,
                 a_delivery_in_the_hands_of_a_worker_does_not_bring_back_what_was_forgotten,
+                a_delivery_leaves_nothing_in_a_space_that_was_forgotten_as_a_whole,
                 a_batch_of_which_nothing_is_left_is_settled,
                 everything_reaches_a_space_that_is_still_in_the_queue,
                 a_retry_of_a_batch_that_lost_turns_is_no_conflict,
@@ -164,6 +165,31 @@ pub async fn a_delivery_in_the_hands_of_a_worker_does_not_bring_back_what_was_fo
     assert_eq!(page.items.len(), 2);
 }
 
+/// Nor a receipt, which would keep the same batch from being told anew.
+pub async fn a_delivery_leaves_nothing_in_a_space_that_was_forgotten_as_a_whole(
+    store: &impl Store,
+) {
+    let everything = TurnFilter::default();
+    let told = batch("k", vec![by("Ada", "1"), by("Ben", "2")]);
+    let acceptance = publish(store, &told).await;
+    let delivery = store.take(100).await.expect("take").remove(0);
+    store.erase(&home(), &everything).await.expect("erase");
+    let committed = store
+        .commit(vec![indexed(delivery.batch, acceptance)])
+        .await
+        .expect("commit");
+    let is_forgotten = |receipt: &TurnReceipt| receipt.state == TurnState::Forgotten;
+    assert_eq!(committed[0].turns.len(), 2);
+    assert!(committed[0].turns.iter().all(is_forgotten));
+    let left = store.plan(&home(), &everything).await;
+    assert_eq!(left, Ok(Erased::default()), "the space stays gone");
+    assert_eq!(store.batch(&home(), told.id).await, Ok(None));
+    let again = publish(store, &told).await;
+    let committed = store.commit(vec![indexed(told, again)]).await;
+    let is_stored = |receipt: &TurnReceipt| receipt.state == TurnState::Stored;
+    assert!(committed.expect("commit")[0].turns.iter().all(is_stored));
+}
+
 /// Whoever waits for it learns that.
 pub async fn a_batch_of_which_nothing_is_left_is_settled(store: &impl Store) {
     let only = batch("only", vec![by("Ben", "1")]);
@@ -218,7 +244,10 @@ pub async fn a_retry_of_a_batch_that_lost_turns_is_no_conflict(store: &impl Stor
         ..TurnFilter::default()
     };
     store.erase(&home(), &filter).await.expect("erase");
-    let again = store.publish(&told, instant(0)).await.expect("publish");
+    let again = store
+        .publish(&told, instant(0))
+        .await
+        .expect("publish");
     assert_eq!((again.acceptance, again.duplicate), (acceptance, true));
     assert_eq!(queued(store).await[0].turns.len(), 1);
 }

@@ -27,6 +27,11 @@ pub async fn commit(connection: &mut SqliteConnection, batch: &IndexedBatch) -> 
         )));
     }
     let turns = &batch.batch.turns;
+    if let Some(space) = scope::find(connection, &batch.batch.scope).await?
+        && space.is_erased_since(batch.acceptance as i64)
+    {
+        return Ok(forgotten(space, turns));
+    }
     let now = turns
         .first()
         .map_or(Timestamp::UNIX_EPOCH, |turn| turn.recorded_at);
@@ -71,6 +76,20 @@ pub async fn commit(connection: &mut SqliteConnection, batch: &IndexedBatch) -> 
         change: status.change,
         turns: receipts,
     })
+}
+
+/// What becomes of a batch whose space was forgotten as a whole while it was on its way: no row tells of it, so that the space
+/// stays gone and the same batch may come again as new.
+fn forgotten(space: SpaceRow, turns: &[AcceptedTurn]) -> Committed {
+    let receipt = |turn: &AcceptedTurn| TurnReceipt {
+        id: turn.id,
+        state: TurnState::Forgotten,
+        reason: None,
+    };
+    Committed {
+        change: space.head as u64,
+        turns: turns.iter().map(receipt).collect(),
+    }
 }
 
 /// Which of the receipts of an earlier delivery is this turn's. A replay may bring only some of the turns, and a batch may
