@@ -87,10 +87,12 @@ pub async fn queued_turns_that_match_are_removed_and_the_others_stay(store: &imp
             ..Erased::default()
         }
     );
-    assert_eq!(depth(store).await.turns, 5);
+    let before = depth(store).await;
+    assert_eq!(before.turns, 5);
     assert_eq!(store.erase(&home(), &of("Ben")).await, Ok(planned));
     let depth = depth(store).await;
     assert_eq!((depth.batches, depth.turns), (2, 3));
+    assert!((before.bytes / 5..before.bytes).contains(&depth.bytes));
     let rest = batch("mixed", vec![by("Ada", "1"), by("Ada", "3")]);
     assert_eq!(queued(store).await, [rest, other]);
 }

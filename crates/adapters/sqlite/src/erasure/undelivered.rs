@@ -156,7 +156,7 @@ pub async fn remove(connection: &mut SqliteConnection, undelivered: &Undelivered
     for parted in &undelivered.queued {
         // The hash of what was published says something about what is gone.
         let (rewrite, delete) = (
-            "UPDATE queue SET payload = ?, turns = ?, payload_hash = NULL WHERE acceptance = ?",
+            "UPDATE queue SET payload = ?, turns = ?, bytes = ?, payload_hash = NULL WHERE acceptance = ?",
             "DELETE FROM queue WHERE acceptance = ?",
         );
         if parted.is_empty() {
@@ -165,9 +165,11 @@ pub async fn remove(connection: &mut SqliteConnection, undelivered: &Undelivered
                 .execute(&mut *connection)
                 .await?;
         } else {
+            let payload = to_json(&parted.rest);
             sqlx::query(rewrite)
-                .bind(to_json(&parted.rest))
+                .bind(&payload)
                 .bind(parted.rest.turns.len() as i64)
+                .bind(payload.len() as i64)
                 .bind(parted.acceptance)
                 .execute(&mut *connection)
                 .await?;

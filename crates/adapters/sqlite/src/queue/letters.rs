@@ -146,18 +146,20 @@ async fn requeue(
         .turns
         .first()
         .map_or(letter.failed_at, |turn| turn.recorded_at);
+    // As bytes: what could not be read is put back as it was found.
+    let payload: &[u8] = row.try_get(1)?;
     let inserted = sqlx::query(
-        "INSERT OR IGNORE INTO queue (acceptance, tenant, space_key, batch, turns, accepted_at, payload, payload_hash)
-         VALUES (?, ?, ?, ?, ?, ?, CAST(? AS TEXT), ?)",
+        "INSERT OR IGNORE INTO queue (acceptance, tenant, space_key, batch, turns, bytes, accepted_at, payload, payload_hash)
+         VALUES (?, ?, ?, ?, ?, ?, ?, CAST(? AS TEXT), ?)",
     )
     .bind(letter.acceptance as i64)
     .bind(batch.scope.tenant.as_str())
     .bind(scope::key(&batch.scope))
     .bind(batch.id.as_bytes().as_slice())
     .bind(batch.turns.len() as i64)
+    .bind(payload.len() as i64)
     .bind(accepted_at.timestamp_micros())
-    // As bytes: what could not be read is put back as it was found.
-    .bind(row.try_get::<&[u8], _>(1)?)
+    .bind(payload)
     .bind(row.try_get::<Option<&[u8]>, _>(6)?)
     .execute(connection)
     .await?;

@@ -115,13 +115,14 @@ async fn enqueue(connection: &mut SqliteConnection, entry: &Entry) -> Outcome<Pu
         return Err(conflict(&stored, entry)?);
     }
     let acceptance: i64 = sqlx::query_scalar(
-        "INSERT INTO queue (tenant, space_key, batch, turns, accepted_at, payload_hash, payload)
-         VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING acceptance",
+        "INSERT INTO queue (tenant, space_key, batch, turns, bytes, accepted_at, payload_hash, payload)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING acceptance",
     )
     .bind(&entry.tenant)
     .bind(&entry.space_key)
     .bind(entry.batch.as_slice())
     .bind(entry.turns)
+    .bind(entry.payload.len() as i64)
     .bind(entry.accepted_at)
     .bind(entry.payload_hash.as_slice())
     .bind(&entry.payload)
