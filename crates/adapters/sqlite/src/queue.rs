@@ -12,7 +12,7 @@ use memfleet_domain::ids::{BatchId, TenantId};
 use memfleet_domain::ingestion::Batch;
 use memfleet_domain::time::Timestamp;
 use memfleet_ports::ledger::{Page, PageToken};
-use memfleet_ports::queue::{DeadLetter, Delivery, Depths, IngestQueue, Published};
+use memfleet_ports::queue::{Bounds, DeadLetter, Delivery, Depths, IngestQueue, Published};
 use memfleet_ports::store::Result;
 use sqlx::{Row, SqliteConnection};
 
@@ -24,8 +24,8 @@ use crate::store::SqliteStore;
 
 #[async_trait]
 impl IngestQueue for SqliteStore {
-    async fn publish(&self, batch: &Batch, now: Timestamp) -> Result<Published> {
-        self.shared.publisher.publish(batch, now).await
+    async fn publish(&self, batch: &Batch, now: Timestamp, bounds: Bounds) -> Result<Published> {
+        self.shared.publisher.publish(batch, now, bounds).await
     }
 
     async fn take(&self, turns: u32) -> Result<Vec<Delivery>> {

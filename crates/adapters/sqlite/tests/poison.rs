@@ -8,7 +8,7 @@ use memfleet_ports::conformance::samples::{batch, home, instant, session, turn};
 use memfleet_ports::erasure::Erasure;
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::ledger::Ledger;
-use memfleet_ports::queue::{DeadLetter, IngestQueue};
+use memfleet_ports::queue::{Bounds, DeadLetter, IngestQueue};
 use memfleet_sqlite::{Options, SqliteStore};
 use sqlx::{Connection, SqliteConnection};
 use tempfile::TempDir;
@@ -30,11 +30,11 @@ async fn damaged() -> (TempDir, SqliteStore, BatchId, u64) {
     let poison = batch("poison", vec![turn("a", "x")]);
     let sound = batch("sound", vec![turn("b", "y")]);
     let first = store
-        .publish(&poison, instant(0))
+        .publish(&poison, instant(0), Bounds::NONE)
         .await
         .expect("publish");
     let second = store
-        .publish(&sound, instant(0))
+        .publish(&sound, instant(0), Bounds::NONE)
         .await
         .expect("publish");
     sqlx::query("UPDATE queue SET payload = ? WHERE acceptance = ?")

@@ -7,7 +7,7 @@ use super::samples::{batch, home, indexed, instant, scope, session, speaker, tur
 use crate::erasure::{Erased, Erasure};
 use crate::filter::TurnFilter;
 use crate::ledger::Ledger;
-use crate::queue::{DeadLetter, Depth, IngestQueue};
+use crate::queue::{Bounds, DeadLetter, Depth, IngestQueue};
 
 /// Runs every case on a store that is queue, ledger and erasure.
 #[macro_export]
@@ -50,7 +50,7 @@ fn of(name: &str) -> TurnFilter {
 
 async fn publish(store: &impl Store, batch: &Batch) -> u64 {
     store
-        .publish(batch, instant(0))
+        .publish(batch, instant(0), Bounds::NONE)
         .await
         .expect("publish")
         .acceptance
@@ -247,7 +247,7 @@ pub async fn a_retry_of_a_batch_that_lost_turns_is_no_conflict(store: &impl Stor
     };
     store.erase(&home(), &filter).await.expect("erase");
     let again = store
-        .publish(&told, instant(0))
+        .publish(&told, instant(0), Bounds::NONE)
         .await
         .expect("publish");
     assert_eq!((again.acceptance, again.duplicate), (acceptance, true));
