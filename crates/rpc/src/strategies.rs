@@ -265,17 +265,15 @@ pub(crate) fn forgotten() -> impl Strategy<Value = ForgetReceipt> {
     )
         .prop_map(
             |(turns, emptied_sessions, ([passages, undelivered, unreadable], [space, dry_run]))| {
-                ForgetReceipt {
-                    erased: Erased {
-                        turns,
-                        emptied_sessions,
-                        passages,
-                        undelivered,
-                        unreadable,
-                        space,
-                    },
-                    dry_run,
-                }
+                let erased = Erased {
+                    turns,
+                    emptied_sessions,
+                    passages,
+                    undelivered,
+                    unreadable,
+                    space,
+                };
+                ForgetReceipt::of(erased, dry_run)
             },
         )
 }

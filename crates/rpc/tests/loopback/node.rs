@@ -325,10 +325,7 @@ impl Memory for Node {
     ) -> Result<ForgetReceipt, Fault> {
         self.asked(context, &request.space, format!("{request:?}"))
             .await?;
-        Ok(ForgetReceipt {
-            erased: erased(),
-            dry_run: request.dry_run,
-        })
+        Ok(ForgetReceipt::of(erased(), request.dry_run))
     }
 
     async fn watch(
