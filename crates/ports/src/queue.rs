@@ -142,7 +142,7 @@ pub trait IngestQueue: Send + Sync {
     async fn release_untried(&self, acceptances: &[u64]) -> Result<()>;
 
     /// Moves `letter.batch` from the queue to the dead letters; the rest of the delivery counts as applied. A second letter
-    /// of the same delivery adds its turns to the first.
+    /// of the same delivery adds its turns to the first. What was forgotten since it was taken is in no letter.
     async fn dead_letter(&self, letter: &DeadLetter) -> Result<()>;
 
     /// Whether this batch is waiting, and its turns.

@@ -7,7 +7,7 @@ use super::samples::{batch, home, indexed, instant, scope, session, speaker, tur
 use crate::erasure::{Erased, Erasure};
 use crate::filter::TurnFilter;
 use crate::ledger::Ledger;
-use crate::queue::{Bounds, DeadLetter, Depth, IngestQueue};
+use crate::queue::{Bounds, DeadLetter, Delivery, Depth, IngestQueue};
 
 /// Runs every case on a store that is queue, ledger and erasure.
 #[macro_export]
@@ -21,6 +21,7 @@ macro_rules! undelivered_conformance {
                 dead_letters_that_match_are_removed_and_the_others_stay,
                 a_delivery_in_the_hands_of_a_worker_does_not_bring_back_what_was_forgotten,
                 a_delivery_leaves_nothing_in_a_space_that_was_forgotten_as_a_whole,
+                a_letter_holds_nothing_that_was_forgotten_before_it_was_written,
                 a_batch_of_which_nothing_is_left_is_settled,
                 everything_reaches_a_space_that_is_still_in_the_queue,
                 a_retry_of_a_batch_that_lost_turns_is_no_conflict,
@@ -165,6 +166,32 @@ pub async fn a_delivery_in_the_hands_of_a_worker_does_not_bring_back_what_was_fo
         .await
         .expect("list");
     assert_eq!(page.items.len(), 2);
+}
+
+/// The worker had read the text before the forget.
+pub async fn a_letter_holds_nothing_that_was_forgotten_before_it_was_written(store: &impl Store) {
+    let bury = async |delivery: Delivery| {
+        let letter = DeadLetter {
+            acceptance: delivery.acceptance,
+            batch: delivery.batch,
+            reason: "STORE_REFUSED: x".into(),
+            failed_at: instant(1),
+            attempts: 5,
+        };
+        store.dead_letter(&letter).await.expect("dead letter");
+        let letters = store.dead_letters(&home(), 10, None).await;
+        letters.expect("dead letters").items
+    };
+    publish(store, &batch("mixed", vec![by("Ada", "1"), by("Ben", "2")])).await;
+    let delivery = store.take(100).await.expect("take").remove(0);
+    store.erase(&home(), &of("Ben")).await.expect("erase");
+    let letters = bury(delivery).await;
+    assert_eq!(letters[0].batch.turns, [by("Ada", "1")]);
+    publish(store, &batch("all", vec![by("Ada", "3")])).await;
+    let delivery = store.take(100).await.expect("take").remove(0);
+    let everything = TurnFilter::default();
+    store.erase(&home(), &everything).await.expect("erase");
+    assert_eq!(bury(delivery).await, []);
 }
 
 /// Nor a receipt, which would keep the same batch from being told anew.

@@ -1,19 +1,20 @@
 //! Dead letters: what could not be applied, kept until it is replayed or forgotten.
 
 use memfleet_domain::Scope;
-use memfleet_domain::ids::BatchId;
+use memfleet_domain::ids::{BatchId, TurnId};
 use memfleet_domain::ingestion::Batch;
 use memfleet_ports::ledger::{Page, PageToken};
 use memfleet_ports::queue::DeadLetter;
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Row, SqliteConnection};
 
+use crate::codec::id_list;
 use crate::failure::Outcome;
 use crate::rows::{batch_id, json, time, to_json};
 use crate::scope;
 use crate::spaces::{cut, from_token, to_token};
 
-/// Writes a letter; turns of an earlier letter from the same delivery stay in it.
+/// Writes a letter of what was not forgotten meanwhile; turns of an earlier letter from the same delivery stay in it.
 pub async fn put(connection: &mut SqliteConnection, letter: &DeadLetter) -> Outcome<()> {
     let before: Option<String> =
         sqlx::query_scalar("SELECT payload FROM dead_letters WHERE acceptance = ?")
@@ -21,6 +22,10 @@ pub async fn put(connection: &mut SqliteConnection, letter: &DeadLetter) -> Outc
             .fetch_optional(&mut *connection)
             .await?;
     let mut batch = letter.batch.clone();
+    retain_unforgotten(connection, &mut batch, letter.acceptance as i64).await?;
+    if batch.turns.is_empty() && !letter.batch.turns.is_empty() {
+        return Ok(());
+    }
     if let Some(before) = before {
         let mut turns = json::<Batch>(&before)?.turns;
         turns.retain(|turn| !batch.turns.contains(turn));
@@ -42,6 +47,32 @@ pub async fn put(connection: &mut SqliteConnection, letter: &DeadLetter) -> Outc
     .bind(batch.scope.tenant.as_str())
     .execute(connection)
     .await?;
+    Ok(())
+}
+
+/// Takes out what was forgotten while a worker held it.
+async fn retain_unforgotten(
+    connection: &mut SqliteConnection,
+    batch: &mut Batch,
+    acceptance: i64,
+) -> Outcome<()> {
+    let Some(space) = scope::find(connection, &batch.scope).await? else {
+        return Ok(());
+    };
+    if space.is_erased_since(acceptance) {
+        batch.turns.clear();
+    }
+    let forgotten: Vec<Vec<u8>> = sqlx::query_scalar(
+        "SELECT id FROM forgotten
+         WHERE space = ? AND acceptance >= ? AND id IN (SELECT unhex(value, '-') FROM json_each(?))",
+    )
+    .bind(space.id)
+    .bind(acceptance)
+    .bind(id_list(batch.turns.iter().map(|turn| &turn.id)))
+    .fetch_all(connection)
+    .await?;
+    let is_forgotten = |id: &TurnId| forgotten.iter().any(|gone| gone == id.as_bytes());
+    batch.turns.retain(|turn| !is_forgotten(&turn.id));
     Ok(())
 }
 
