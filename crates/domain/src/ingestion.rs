@@ -27,11 +27,6 @@ impl Batch {
         }
         ContentHash(*hasher.finalize().as_bytes())
     }
-
-    /// About how much room it takes, in bytes.
-    pub fn bytes(&self) -> u64 {
-        self.turns.iter().map(AcceptedTurn::bytes).sum()
-    }
 }
 
 /// How far a turn has come.

@@ -163,22 +163,6 @@ impl AcceptedTurn {
         ContentHash(*hasher.finalize().as_bytes())
     }
 
-    /// About how much room it takes, in bytes: what its caller wrote.
-    pub fn bytes(&self) -> u64 {
-        let media = self.content.media.iter().map(|media| {
-            let Media {
-                uri,
-                mime_type,
-                caption,
-            } = media;
-            uri.len() + mime_type.len() + caption.len()
-        });
-        let labels = self.metadata.iter();
-        let labels = labels.map(|(key, value)| key.len() + value.len());
-        let besides = media.chain(labels).sum::<usize>();
-        (self.content.text.len() + besides) as u64
-    }
-
     /// Event time where it is known, else recorded time.
     pub fn effective_time(&self) -> Timestamp {
         self.event_time.unwrap_or(self.recorded_at)

@@ -39,6 +39,10 @@ pub trait Erasure: Send + Sync {
     /// [`Erasure::scrub`].
     async fn remove(&self, scope: &Scope, filter: &TurnFilter) -> Result<Erased>;
 
+    /// [`Erasure::remove`] of the turns from before an instant, by event time, else recorded time. Nobody named what cannot be
+    /// read, so of that goes only what came before the instant itself.
+    async fn expire(&self, scope: &Scope, before: Timestamp) -> Result<Erased>;
+
     /// When it returns, no file of the store holds text of what was removed before. It may take long, as it may have to
     /// rewrite the store, and is nothing when nothing was removed since the last time. What was begun is finished also when the caller leaves.
     async fn scrub(&self) -> Result<()>;
@@ -51,6 +55,7 @@ pub trait Erasure: Send + Sync {
         Ok(erased)
     }
 
-    /// Spaces whose retention period has turns to remove at `now`, with the instant before which they go.
+    /// Spaces whose retention period has turns to remove at `now`, with the instant before which they go; spaces with dead letters
+    /// are among them whatever these hold.
     async fn expired(&self, now: Timestamp) -> Result<Vec<(Scope, Timestamp)>>;
 }

@@ -75,7 +75,7 @@ pub enum Record {
 }
 
 /// What an import did.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Imported {
     /// Turns accepted now.
     pub accepted: u64,
@@ -83,6 +83,8 @@ pub struct Imported {
     pub duplicates: u64,
     /// Turns that were forgotten here, and are left out.
     pub forgotten: u64,
+    /// The batches that the other turns came in, in order; as text they are consistency tokens.
+    pub batches: Vec<BatchId>,
 }
 
 /// The `Memory` service.

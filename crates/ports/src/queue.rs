@@ -7,7 +7,7 @@ use memfleet_domain::ingestion::Batch;
 use memfleet_domain::time::Timestamp;
 
 use crate::ledger::{Page, PageToken};
-use crate::store::Result;
+use crate::store::{Result, StoreError};
 
 /// What `publish` did.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -82,12 +82,49 @@ pub struct Depths {
     pub all: Depth,
 }
 
+/// How much may wait. A tenant may have half of what the others leave, so there is always room for one more; one that has
+/// nothing waiting is never refused, whatever the others have: nobody is shut out by a backlog that is not its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bounds {
+    /// In turns …
+    pub turns: u64,
+    /// … and in bytes, as [`Depth::bytes`] counts them.
+    pub bytes: u64,
+}
+
+impl Bounds {
+    /// Everything is taken.
+    pub const NONE: Self = Self {
+        turns: u64::MAX,
+        bytes: u64::MAX,
+    };
+
+    /// Refuses with [`StoreError::QueueFull`] what would be more than the tenant's share.
+    pub fn check(self, depths: &Depths, turns: u64, bytes: u64) -> Result<()> {
+        let Depths { own, all } = depths;
+        let share = |bound: u64, all: u64, own: u64| bound.saturating_sub(all - own) / 2;
+        let max_turns = share(self.turns, all.turns, own.turns);
+        let max_bytes = share(self.bytes, all.bytes, own.bytes);
+        let fits = own.turns + turns <= max_turns && own.bytes + bytes <= max_bytes;
+        if own.batches == 0 || fits {
+            return Ok(());
+        }
+        Err(StoreError::QueueFull {
+            turns: own.turns,
+            bytes: own.bytes,
+            max_turns,
+            max_bytes,
+        })
+    }
+}
+
 /// The durable way from the gateway to the constructor.
 #[async_trait]
 pub trait IngestQueue: Send + Sync {
     /// Durable when it returns. A batch that is waiting already is not added again; the same id with another payload, waiting or
-    /// a dead letter, is a [`crate::store::StoreError::Conflict`].
-    async fn publish(&self, batch: &Batch, now: Timestamp) -> Result<Published>;
+    /// a dead letter, is a [`StoreError::Conflict`], and one more than `bounds` allow a [`StoreError::QueueFull`]: what is
+    /// published at the same moment counts too.
+    async fn publish(&self, batch: &Batch, now: Timestamp, bounds: Bounds) -> Result<Published>;
 
     /// Batches that nobody holds, up to about `turns` turns and at least one batch; empty when there is none. Tenants come in
     /// turn, each with its oldest batch, so that nobody waits behind another's backlog; the answer is in the order of acceptance.
@@ -105,7 +142,7 @@ pub trait IngestQueue: Send + Sync {
     async fn release_untried(&self, acceptances: &[u64]) -> Result<()>;
 
     /// Moves `letter.batch` from the queue to the dead letters; the rest of the delivery counts as applied. A second letter
-    /// of the same delivery adds its turns to the first.
+    /// of the same delivery adds its turns to the first. What was forgotten since it was taken is in no letter.
     async fn dead_letter(&self, letter: &DeadLetter) -> Result<()>;
 
     /// Whether this batch is waiting, and its turns.

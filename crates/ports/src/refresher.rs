@@ -24,10 +24,32 @@ pub struct ForgetRequest {
 /// What went.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ForgetReceipt {
-    /// What is gone, or would go.
+    /// What is gone, or would go. Its lists hold only the first turns and sessions where an answer could not hold them all.
     pub erased: Erased,
+    /// How many turns, listed or not.
+    pub turns: u64,
+    /// How many sessions have no turn left, listed or not.
+    pub sessions: u64,
     /// Whether nothing was touched.
     pub dry_run: bool,
+}
+
+impl ForgetReceipt {
+    /// A receipt that lists everything.
+    pub fn of(erased: Erased, dry_run: bool) -> Self {
+        Self {
+            turns: erased.turns.len() as u64,
+            sessions: erased.emptied_sessions.len() as u64,
+            erased,
+            dry_run,
+        }
+    }
+
+    /// Whether the lists are shorter than what they list.
+    pub fn is_cut(&self) -> bool {
+        let listed = (self.erased.turns.len(), self.erased.emptied_sessions.len());
+        (listed.0 as u64, listed.1 as u64) != (self.turns, self.sessions)
+    }
 }
 
 /// The refresher role.

@@ -39,6 +39,20 @@ pub enum StoreError {
         /// Hash of what was given.
         given: String,
     },
+    /// A tenant has its share of the queue waiting.
+    #[error(
+        "{turns} turns ({bytes} bytes) of this tenant are waiting to be stored; it may have {max_turns} ({max_bytes} bytes) at present"
+    )]
+    QueueFull {
+        /// Its turns that wait …
+        turns: u64,
+        /// … and their bytes.
+        bytes: u64,
+        /// Turns that may wait …
+        max_turns: u64,
+        /// … and bytes.
+        max_bytes: u64,
+    },
     /// A page token that this listing did not give.
     #[error("the page token is not one that this listing gave")]
     PageToken,
@@ -64,6 +78,10 @@ impl From<StoreError> for Fault {
                 Self::new(FaultKind::AlreadyExists, "IDEMPOTENCY_CONFLICT", message)
                     .with("stored_hash", stored)
                     .with("given_hash", given)
+            }
+            StoreError::QueueFull { .. } => {
+                Self::new(FaultKind::ResourceExhausted, "QUEUE_FULL", message)
+                    .retry_after(Duration::from_secs(2))
             }
             StoreError::PageToken => Self::invalid("page_token", message),
             StoreError::Unexpected(_) => Self::internal(message),

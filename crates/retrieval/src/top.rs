@@ -20,15 +20,16 @@ impl<K: Copy + Ord> Top<K> {
     }
 
     /// Offers an entry; a score that is no number is not taken.
+    #[inline]
     pub(crate) fn push(&mut self, score: f32, key: K) {
         let entry = (score, key);
-        if score.is_nan()
-            || self
-                .floor
-                .is_some_and(|floor| descending(&floor, &entry).is_le())
-        {
-            return;
+        let is_below = |floor| descending(&floor, &entry).is_le();
+        if !score.is_nan() && !self.floor.is_some_and(is_below) {
+            self.keep(entry);
         }
+    }
+
+    fn keep(&mut self, entry: (f32, K)) {
         self.entries.push(entry);
         if self.entries.len() >= 2 * self.limit.max(1) {
             self.cut();

@@ -30,6 +30,8 @@ pub const WAIT_FOR: usize = 100;
 pub const K: u32 = 1_000;
 /// Neighbours on each side of a hit.
 pub const NEIGHBOURS: u32 = 10;
+/// Hits and their neighbours together: all of them are read at once.
+pub const SHOWN: u32 = 5_000;
 /// Items of a page.
 pub const PAGE: u32 = 1_000;
 /// `page_token`.

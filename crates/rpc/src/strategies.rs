@@ -197,7 +197,8 @@ pub(crate) fn filter() -> impl Strategy<Value = TurnFilter> {
 }
 
 fn query() -> impl Strategy<Value = Query> {
-    let amounts = (1..=1_000_u32, 0..=10_u32, any::<bool>());
+    let reach = prop_oneof![(1..=1_000_u32, 0..=2_u32), (1..=238_u32, 0..=10_u32)];
+    let amounts = (reach, any::<bool>());
     (
         words(),
         vec(space_name(), 1..4),
@@ -206,7 +207,7 @@ fn query() -> impl Strategy<Value = Query> {
         option::of(instant()),
     )
         .prop_map(
-            |(text, spaces, filter, (k, neighbours, explain), now)| Query {
+            |(text, spaces, filter, ((k, neighbours), explain), now)| Query {
                 text,
                 spaces,
                 filter,
@@ -265,17 +266,15 @@ pub(crate) fn forgotten() -> impl Strategy<Value = ForgetReceipt> {
     )
         .prop_map(
             |(turns, emptied_sessions, ([passages, undelivered, unreadable], [space, dry_run]))| {
-                ForgetReceipt {
-                    erased: Erased {
-                        turns,
-                        emptied_sessions,
-                        passages,
-                        undelivered,
-                        unreadable,
-                        space,
-                    },
-                    dry_run,
-                }
+                let erased = Erased {
+                    turns,
+                    emptied_sessions,
+                    passages,
+                    undelivered,
+                    unreadable,
+                    space,
+                };
+                ForgetReceipt::of(erased, dry_run)
             },
         )
 }

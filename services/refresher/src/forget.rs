@@ -40,10 +40,7 @@ impl Refresher for LocalRefresher {
         } else {
             self.erase(&scope, request).await?
         };
-        Ok(ForgetReceipt {
-            erased,
-            dry_run: request.dry_run,
-        })
+        Ok(ForgetReceipt::of(erased, request.dry_run))
     }
 }
 

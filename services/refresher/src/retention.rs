@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use memfleet_domain::time::{TimeRange, Timestamp};
+use memfleet_domain::time::Timestamp;
 use memfleet_domain::{Fault, Scope};
+use memfleet_ports::erasure::Erased;
 use memfleet_ports::events::Event;
-use memfleet_ports::filter::TurnFilter;
 use tokio_util::sync::CancellationToken;
 use tracing::instrument;
 
@@ -46,19 +46,18 @@ impl LocalRefresher {
 
     #[instrument(name = "retention", skip_all, fields(tenant = %scope.tenant, space = %scope.space))]
     async fn expire(&self, scope: &Scope, before: Timestamp) -> Result<usize, Fault> {
-        let time = TimeRange {
-            start: None,
-            end: Some(before),
-        };
-        let filter = TurnFilter {
-            time,
-            ..TurnFilter::default()
-        };
-        let erased = self.erasure.remove(scope, &filter).await?;
+        let erased = self.erasure.expire(scope, before).await?;
+        if erased == Erased::default() {
+            return Ok(0);
+        }
         self.events.announce(Event::Forgotten {
             scope: scope.clone(),
         });
-        tracing::info!(%scope, turns = erased.turns.len(), "removed by the retention period");
-        Ok(erased.turns.len())
+        let (turns, undelivered) = (erased.turns.len(), erased.undelivered);
+        tracing::info!(%scope, turns, undelivered, "removed by the retention period");
+        if erased.unreadable > 0 {
+            tracing::warn!(%scope, batches = erased.unreadable, "removed by the retention period though nobody could read them");
+        }
+        Ok(turns)
     }
 }

@@ -38,7 +38,7 @@ pub struct Options {
 /// The retriever in this process.
 pub struct LocalRetriever {
     indexes: IndexCache,
-    tokens: TokenReader,
+    tokens: Arc<TokenReader>,
     feed: Arc<dyn IndexFeed>,
     ledger: Arc<dyn Ledger>,
     spaces: Arc<dyn SpaceCatalog>,
@@ -57,7 +57,7 @@ impl LocalRetriever {
     ) -> Self {
         Self {
             indexes: IndexCache::new(feed.clone(), options.index_cache),
-            tokens: TokenReader::new(feed.clone(), options.token_cache),
+            tokens: Arc::new(TokenReader::new(feed.clone(), options.token_cache)),
             feed,
             ledger,
             spaces,

@@ -1,10 +1,11 @@
 //! A query from start to end: indexes and query vectors, first stage, token vectors, second stage, turns.
 
 use std::collections::{BTreeSet, HashSet};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use memfleet_domain::embedding::QueryVectors;
+use memfleet_domain::embedding::{QueryVectors, TokenVectors};
 use memfleet_domain::space::Locale;
 use memfleet_domain::{Fault, Scope};
 use memfleet_language::{Analyzer, Language, topic};
@@ -13,6 +14,7 @@ use memfleet_ports::retriever::{Found, Query, Retriever};
 use memfleet_retrieval::{
     Candidates, Eligible, Lexical, Plan, Ranked, Searched, Weights, candidates, lexical, rank,
 };
+use tokio::sync::oneshot;
 
 use crate::LocalRetriever;
 use crate::cache::Reading;
@@ -42,8 +44,8 @@ impl Retriever for LocalRetriever {
             .ok();
         let stage = self.first_stage(understood?, vectors).await?;
         degraded.extend(stage.missing_vectors());
-        let tokens = self.token_vectors(&targets, &stage).await?;
-        let (stage, ranked) = self.second_stage(stage, tokens, query.k as usize).await?;
+        let stage = self.token_vectors(&targets, stage).await?;
+        let (stage, ranked) = self.second_stage(stage, query.k as usize).await?;
         let hits = self.hits(query, &targets, &stage, ranked).await?;
         let searched = stage
             .eligible
@@ -79,6 +81,8 @@ pub(crate) struct Stage {
     pub(crate) eligible: Vec<Eligible>,
     plan: Plan,
     candidates: Candidates,
+    /// By space, of the passages that the candidates need: those in memory, then those that were read.
+    tokens: Vec<Vec<Option<Arc<TokenVectors>>>>,
 }
 
 impl Stage {
@@ -159,7 +163,7 @@ impl LocalRetriever {
         understood: Understood,
         vectors: Option<QueryVectors>,
     ) -> Result<Stage, Fault> {
-        let weights = self.weights.clone();
+        let (weights, reader) = (self.weights.clone(), self.tokens.clone());
         off_the_async_threads(move || {
             let Understood {
                 readings,
@@ -171,39 +175,35 @@ impl LocalRetriever {
             let spaces = searched(&readings, &eligible);
             let candidates = candidates(&spaces, &plan, lexical, &weights);
             drop(spaces);
+            let tokens = readings.iter().zip(candidates.needed());
+            let tokens = tokens
+                .map(|(reading, needed)| reader.cached(reading.generation, needed))
+                .collect();
             Stage {
                 readings,
                 eligible,
                 plan,
                 candidates,
+                tokens,
             }
         })
         .await
     }
 
-    /// Token vectors of the candidates and their neighbours, space by space.
-    async fn token_vectors(&self, targets: &[Target], stage: &Stage) -> Result<Tokens, Fault> {
-        let mut tokens = Vec::with_capacity(targets.len());
-        for ((target, reading), needed) in targets
-            .iter()
-            .zip(&stage.readings)
-            .zip(stage.candidates.needed())
-        {
-            tokens.push(
-                self.tokens
-                    .read(&target.scope, reading.generation, needed)
-                    .await?,
-            );
+    /// Reads the token vectors that are not in memory, space by space.
+    async fn token_vectors(&self, targets: &[Target], mut stage: Stage) -> Result<Stage, Fault> {
+        let spaces = targets.iter().zip(&stage.readings).zip(&mut stage.tokens);
+        for (((target, reading), found), needed) in spaces.zip(stage.candidates.needed()) {
+            let generation = reading.generation;
+            let read = self
+                .tokens
+                .complete(&target.scope, generation, needed, found);
+            read.await?;
         }
-        Ok(tokens)
+        Ok(stage)
     }
 
-    async fn second_stage(
-        &self,
-        stage: Stage,
-        tokens: Tokens,
-        k: usize,
-    ) -> Result<(Stage, Vec<Ranked>), Fault> {
+    async fn second_stage(&self, stage: Stage, k: usize) -> Result<(Stage, Vec<Ranked>), Fault> {
         let weights: Arc<Weights> = self.weights.clone();
         off_the_async_threads(move || {
             let spaces = searched(&stage.readings, &stage.eligible);
@@ -211,7 +211,7 @@ impl LocalRetriever {
                 &spaces,
                 &stage.plan,
                 &stage.candidates,
-                &tokens,
+                &stage.tokens,
                 &weights,
                 k,
             );
@@ -242,12 +242,20 @@ fn locale(query: &Query, targets: &[Target]) -> Locale {
     target.map_or_else(Locale::default, |target| target.locale.clone())
 }
 
-type Tokens = Vec<Vec<Option<Arc<memfleet_domain::embedding::TokenVectors>>>>;
-
+/// Work on the threads that its parallel parts run on: from elsewhere each part would have to wake them and wait.
 async fn off_the_async_threads<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Fault> {
-    tokio::task::spawn_blocking(work)
-        .await
-        .map_err(|error| Fault::internal(format!("a search stopped: {error}")))
+    let (answer, answered) = oneshot::channel();
+    rayon::spawn(move || {
+        // The caller may have left; then there is nobody to work for.
+        if !answer.is_closed() {
+            // A panic fails this search, not the process.
+            let _ = answer.send(catch_unwind(AssertUnwindSafe(work)));
+        }
+    });
+    match answered.await {
+        Ok(Ok(done)) => Ok(done),
+        Ok(Err(_)) | Err(_) => Err(Fault::internal("a search stopped")),
+    }
 }

@@ -7,6 +7,7 @@ use memfleet_domain::{Fault, Scope};
 use memfleet_ports::feed::IndexFeed;
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
+use rayon::prelude::*;
 
 /// A passage of one generation of a space's index.
 type Key = (u64, u32);
@@ -37,23 +38,28 @@ impl TokenReader {
         Self { feed, cache }
     }
 
-    /// The token vectors of passages, in their order; `None` where there are none. `generation` is that of the index that
-    /// named the passages.
-    pub async fn read(
+    /// The token vectors of passages that are in memory, in their order. `generation` is that of the index that named the
+    /// passages.
+    pub fn cached(&self, generation: u64, passages: &[u32]) -> Vec<Option<Arc<TokenVectors>>> {
+        let passages = passages.par_iter();
+        passages
+            .map(|&passage| self.cache.get(&(generation, passage)))
+            .collect()
+    }
+
+    /// Reads what [`Self::cached`] did not have; `None` is left where there are no token vectors.
+    pub async fn complete(
         &self,
         scope: &Scope,
         generation: u64,
         passages: &[u32],
-    ) -> Result<Vec<Option<Arc<TokenVectors>>>, Fault> {
-        let mut found = passages
-            .iter()
-            .map(|&passage| self.cache.get(&(generation, passage)))
-            .collect::<Vec<_>>();
+        found: &mut [Option<Arc<TokenVectors>>],
+    ) -> Result<(), Fault> {
         let missing = (0..passages.len())
             .filter(|&place| found[place].is_none())
             .collect::<Vec<_>>();
         if missing.is_empty() {
-            return Ok(found);
+            return Ok(());
         }
         let numbers = missing
             .iter()
@@ -66,7 +72,7 @@ impl TokenReader {
             }
             found[place] = vectors;
         }
-        Ok(found)
+        Ok(())
     }
 
     /// Lets go of everything of one generation.

@@ -12,7 +12,7 @@ use memfleet_ports::erasure::Erasure;
 use memfleet_ports::feed::IndexFeed;
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::ledger::{IndexedBatch, Ledger, Passage};
-use memfleet_ports::queue::IngestQueue;
+use memfleet_ports::queue::{Bounds, IngestQueue};
 use memfleet_sqlite::{Options, SqliteStore};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
@@ -171,7 +171,7 @@ async fn queueing(store: &SqliteStore) {
         async move {
             for batch in batches.iter().skip(caller).step_by(64) {
                 store
-                    .publish(&batch.batch, instant(0))
+                    .publish(&batch.batch, instant(0), Bounds::NONE)
                     .await
                     .expect("publish");
             }
@@ -193,7 +193,7 @@ async fn queueing(store: &SqliteStore) {
         async || {
             let told = batches.borrow_mut().pop().expect("one a run");
             store
-                .publish(&told.batch, instant(0))
+                .publish(&told.batch, instant(0), Bounds::NONE)
                 .await
                 .expect("publish");
             let acceptance = store.take(64).await.expect("take")[0].acceptance;

@@ -8,13 +8,13 @@ use chrono::Days;
 use memfleet_domain::Scope;
 use memfleet_domain::ids::{SessionId, SpaceId, TenantId, TurnId};
 use memfleet_domain::space::SpaceSettings;
-use memfleet_domain::time::Timestamp;
+use memfleet_domain::time::{TimeRange, Timestamp};
 use memfleet_ports::erasure::{Erased, Erasure};
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::store::Result;
 use sqlx::{QueryBuilder, Row, SqliteConnection};
 
-use self::undelivered::Undelivered;
+use self::undelivered::{Undelivered, Unreadable};
 use crate::codec::to_id;
 use crate::failure::Outcome;
 use crate::filter::push_conditions;
@@ -26,21 +26,28 @@ use crate::store::SqliteStore;
 #[async_trait]
 impl Erasure for SqliteStore {
     async fn plan(&self, scope: &Scope, filter: &TurnFilter) -> Result<Erased> {
-        Ok(find(&mut *self.read().await?, scope, filter)
+        let mut read = self.read().await?;
+        Ok(find(&mut read, scope, filter, Unreadable::All)
             .await?
             .erased())
     }
 
     async fn remove(&self, scope: &Scope, filter: &TurnFilter) -> Result<Erased> {
-        let mut write = self.write().await?;
-        let doomed = find(&mut write, scope, filter).await?;
-        let erased = doomed.erased();
-        if doomed.is_something() {
-            remove::remove(&mut write, scope, &doomed).await?;
-            scrub::due(&mut write).await?;
-            write.commit().await?;
-        }
-        Ok(erased)
+        Ok(self.take_out(scope, filter, Unreadable::All).await?)
+    }
+
+    async fn expire(&self, scope: &Scope, before: Timestamp) -> Result<Erased> {
+        let time = TimeRange {
+            start: None,
+            end: Some(before),
+        };
+        let filter = TurnFilter {
+            time,
+            ..TurnFilter::default()
+        };
+        Ok(self
+            .take_out(scope, &filter, Unreadable::Before(before))
+            .await?)
     }
 
     async fn scrub(&self) -> Result<()> {
@@ -49,6 +56,25 @@ impl Erasure for SqliteStore {
 
     async fn expired(&self, now: Timestamp) -> Result<Vec<(Scope, Timestamp)>> {
         Ok(expired(&mut *self.read().await?, now).await?)
+    }
+}
+
+impl SqliteStore {
+    async fn take_out(
+        &self,
+        scope: &Scope,
+        filter: &TurnFilter,
+        unreadable: Unreadable,
+    ) -> Outcome<Erased> {
+        let mut write = self.write().await?;
+        let doomed = find(&mut write, scope, filter, unreadable).await?;
+        let erased = doomed.erased();
+        if doomed.is_something() {
+            remove::remove(&mut write, scope, &doomed).await?;
+            scrub::due(&mut write).await?;
+            write.commit().await?;
+        }
+        Ok(erased)
     }
 }
 
@@ -101,6 +127,7 @@ async fn find(
     connection: &mut SqliteConnection,
     scope: &Scope,
     filter: &TurnFilter,
+    unreadable: Unreadable,
 ) -> Outcome<Doomed> {
     let filter = TurnFilter {
         include_replaced: true,
@@ -111,7 +138,7 @@ async fn find(
         turns: Vec::new(),
         sessions: Vec::new(),
         emptied_sessions: Vec::new(),
-        undelivered: undelivered::find(connection, scope, &filter).await?,
+        undelivered: undelivered::find(connection, scope, &filter, unreadable).await?,
         everything: filter.is_everything(),
     };
     let Some(space) = scope::find(connection, scope).await? else {
@@ -181,7 +208,7 @@ async fn expired(
     now: Timestamp,
 ) -> Outcome<Vec<(Scope, Timestamp)>> {
     let rows = sqlx::query(
-        "SELECT id, tenant, name, settings FROM spaces
+        "SELECT id, tenant, name, settings, key FROM spaces
          WHERE name IS NOT NULL AND json_extract(settings, '$.retention_days') IS NOT NULL",
     )
     .fetch_all(&mut *connection)
@@ -194,10 +221,12 @@ async fn expired(
             continue;
         };
         let due: bool = sqlx::query_scalar(
-            "SELECT EXISTS (SELECT 1 FROM turns WHERE space = ? AND coalesce(event_time, recorded_at) < ?)",
+            "SELECT EXISTS (SELECT 1 FROM turns WHERE space = ? AND coalesce(event_time, recorded_at) < ?)
+                 OR EXISTS (SELECT 1 FROM dead_letters WHERE space_key = ?)",
         )
         .bind(row.try_get::<i64, _>(0)?)
         .bind(before.timestamp_micros())
+        .bind(row.try_get::<&[u8], _>(4)?)
         .fetch_one(&mut *connection)
         .await?;
         if due {

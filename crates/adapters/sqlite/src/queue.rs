@@ -1,6 +1,7 @@
 //! The ingestion queue: a table in the same file. What is taken is remembered in memory only, so that a restart hands it
 //! out again.
 
+mod depth;
 mod letters;
 pub(crate) mod publish;
 pub(crate) mod taking;
@@ -11,19 +12,20 @@ use memfleet_domain::ids::{BatchId, TenantId};
 use memfleet_domain::ingestion::Batch;
 use memfleet_domain::time::Timestamp;
 use memfleet_ports::ledger::{Page, PageToken};
-use memfleet_ports::queue::{DeadLetter, Delivery, Depth, Depths, IngestQueue, Published};
+use memfleet_ports::queue::{Bounds, DeadLetter, Delivery, Depths, IngestQueue, Published};
 use memfleet_ports::store::Result;
 use sqlx::{Row, SqliteConnection};
 
+use self::depth::Waiting;
 use crate::failure::Outcome;
-use crate::rows::{json, time, to_json};
+use crate::rows::{json, to_json};
 use crate::scope;
 use crate::store::SqliteStore;
 
 #[async_trait]
 impl IngestQueue for SqliteStore {
-    async fn publish(&self, batch: &Batch, now: Timestamp) -> Result<Published> {
-        self.shared.publisher.publish(batch, now).await
+    async fn publish(&self, batch: &Batch, now: Timestamp, bounds: Bounds) -> Result<Published> {
+        self.shared.publisher.publish(batch, now, bounds).await
     }
 
     async fn take(&self, turns: u32) -> Result<Vec<Delivery>> {
@@ -110,7 +112,8 @@ impl IngestQueue for SqliteStore {
     }
 
     async fn depth(&self, tenant: Option<&TenantId>) -> Result<Depths> {
-        Ok(depth(&mut *self.read().await?, tenant).await?)
+        let waiting = Waiting::read(&mut *self.read().await?).await?;
+        Ok(waiting.depths(tenant.map(TenantId::as_str)))
     }
 
     async fn ready(&self) {
@@ -168,30 +171,4 @@ async fn waiting_span(
     Ok(first
         .zip(last)
         .map(|(first, last)| (first as u64, last as u64)))
-}
-
-async fn depth(connection: &mut SqliteConnection, tenant: Option<&TenantId>) -> Outcome<Depths> {
-    let rows = sqlx::query(
-        "SELECT tenant, count(*), sum(turns), sum(bytes), min(accepted_at), 0 FROM queue GROUP BY tenant
-         UNION ALL
-         SELECT tenant, 0, 0, 0, NULL, count(*) FROM dead_letters GROUP BY tenant",
-    )
-    .fetch_all(connection)
-    .await?;
-    let mut depths = Depths::default();
-    for row in &rows {
-        let part = Depth {
-            batches: row.try_get::<i64, _>(1)? as u64,
-            turns: row.try_get::<i64, _>(2)? as u64,
-            bytes: row.try_get::<i64, _>(3)? as u64,
-            oldest: row.try_get::<Option<i64>, _>(4)?.map(time).transpose()?,
-            dead_letters: row.try_get::<i64, _>(5)? as u64,
-        };
-        depths.all = depths.all.with(part);
-        let name: &str = row.try_get(0)?;
-        if tenant.is_some_and(|tenant| tenant.as_str() == name) {
-            depths.own = depths.own.with(part);
-        }
-    }
-    Ok(depths)
 }

@@ -7,7 +7,7 @@ use sqlx::{SqlSafeStr, SqliteConnection};
 use crate::failure::{Failure, Outcome};
 
 /// Every migration in order: version, name, statements.
-const MIGRATIONS: [(i64, &str, &str); 6] = [
+const MIGRATIONS: [(i64, &str, &str); 8] = [
     (1, "first", include_str!("../migrations/0001_first.sql")),
     (
         2,
@@ -22,6 +22,12 @@ const MIGRATIONS: [(i64, &str, &str); 6] = [
     (4, "letters", include_str!("../migrations/0004_letters.sql")),
     (5, "tenants", include_str!("../migrations/0005_tenants.sql")),
     (6, "erased", include_str!("../migrations/0006_erased.sql")),
+    (
+        7,
+        "erased_acceptance",
+        include_str!("../migrations/0007_erased_acceptance.sql"),
+    ),
+    (8, "bytes", include_str!("../migrations/0008_bytes.sql")),
 ];
 
 /// Brings the database to the newest schema, or refuses one that is newer still.

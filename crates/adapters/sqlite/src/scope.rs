@@ -3,6 +3,7 @@
 use memfleet_domain::Scope;
 use memfleet_domain::space::SpaceSettings;
 use memfleet_domain::time::Timestamp;
+use sqlx::sqlite::SqliteRow;
 use sqlx::{Row, SqliteConnection};
 
 use crate::failure::Outcome;
@@ -16,6 +17,26 @@ pub struct SpaceRow {
     pub head: i64,
     /// The next passage number.
     pub next_passage: u32,
+    /// The last position of acceptance that a forget of the whole space covers.
+    erased_acceptance: Option<i64>,
+}
+
+impl SpaceRow {
+    /// Whether the space was forgotten as a whole after this acceptance.
+    pub fn is_erased_since(&self, acceptance: i64) -> bool {
+        self.erased_acceptance
+            .is_some_and(|last| acceptance <= last)
+    }
+
+    /// From the columns `id, head, next_passage, erased_acceptance`.
+    fn read(row: &SqliteRow) -> Outcome<Self> {
+        Ok(Self {
+            id: row.try_get(0)?,
+            head: row.try_get(1)?,
+            next_passage: row.try_get(2)?,
+            erased_acceptance: row.try_get(3)?,
+        })
+    }
 }
 
 /// What identifies a scope in every table that does not hang on a space's row.
@@ -30,18 +51,12 @@ pub fn key(scope: &Scope) -> Vec<u8> {
 
 /// The space's row, if it was ever written to.
 pub async fn find(connection: &mut SqliteConnection, scope: &Scope) -> Outcome<Option<SpaceRow>> {
-    let row = sqlx::query("SELECT id, head, next_passage FROM spaces WHERE key = ?")
-        .bind(key(scope))
-        .fetch_optional(connection)
-        .await?;
-    row.map(|row| {
-        Ok(SpaceRow {
-            id: row.try_get(0)?,
-            head: row.try_get(1)?,
-            next_passage: row.try_get(2)?,
-        })
-    })
-    .transpose()
+    let row =
+        sqlx::query("SELECT id, head, next_passage, erased_acceptance FROM spaces WHERE key = ?")
+            .bind(key(scope))
+            .fetch_optional(connection)
+            .await?;
+    row.as_ref().map(SpaceRow::read).transpose()
 }
 
 /// The space's row, made (or revived) where the space does not exist.
@@ -56,7 +71,7 @@ pub async fn ensure(
              created_at = iif(tenant IS NULL, excluded.created_at, created_at),
              tenant = excluded.tenant,
              name = excluded.name
-         RETURNING id, head, next_passage",
+         RETURNING id, head, next_passage, erased_acceptance",
     )
     .bind(key(scope))
     .bind(scope.tenant.as_str())
@@ -65,9 +80,5 @@ pub async fn ensure(
     .bind(now.timestamp_micros())
     .fetch_one(connection)
     .await?;
-    Ok(SpaceRow {
-        id: row.try_get(0)?,
-        head: row.try_get(1)?,
-        next_passage: row.try_get(2)?,
-    })
+    SpaceRow::read(&row)
 }

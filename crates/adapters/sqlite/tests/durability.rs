@@ -9,7 +9,7 @@ use memfleet_ports::erasure::Erasure;
 use memfleet_ports::feed::IndexFeed;
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::ledger::{IndexedBatch, Ledger};
-use memfleet_ports::queue::IngestQueue;
+use memfleet_ports::queue::{Bounds, IngestQueue};
 use memfleet_ports::store::StoreError;
 use memfleet_sqlite::{BackupError, Options, SqliteStore};
 use tempfile::TempDir;
@@ -80,7 +80,7 @@ async fn what_was_acknowledged_is_there_after_a_crash() {
     let store = open(&path).await;
     store.commit(told("k", 100, 1)).await.expect("commit");
     store
-        .publish(&batch("waiting", turns("w", 3)), instant(0))
+        .publish(&batch("waiting", turns("w", 3)), instant(0), Bounds::NONE)
         .await
         .expect("publish");
     let (crashed, _) = place();
@@ -127,7 +127,7 @@ async fn what_was_taken_is_handed_out_again_after_a_restart_and_its_attempts_cou
     let (_directory, path) = place();
     let store = open(&path).await;
     let first = store
-        .publish(&batch("k1", turns("a", 1)), instant(0))
+        .publish(&batch("k1", turns("a", 1)), instant(0), Bounds::NONE)
         .await
         .expect("publish")
         .acceptance;
@@ -141,7 +141,7 @@ async fn what_was_taken_is_handed_out_again_after_a_restart_and_its_attempts_cou
     drop(store);
     let store = reopened(&path).await;
     let second = store
-        .publish(&batch("k2", turns("b", 1)), instant(0))
+        .publish(&batch("k2", turns("b", 1)), instant(0), Bounds::NONE)
         .await
         .expect("publish")
         .acceptance;
@@ -281,7 +281,7 @@ async fn a_full_disk_is_an_error_and_loses_nothing() {
     assert!(kept > 0);
     assert_eq!(stored(&store).await, kept as usize * 10);
     let large = batch("large", vec![turn("x", &"x".repeat(300_000))]);
-    let published = store.publish(&large, instant(0)).await;
+    let published = store.publish(&large, instant(0), Bounds::NONE).await;
     assert!(
         matches!(published, Err(StoreError::Full(_))),
         "{published:?}"

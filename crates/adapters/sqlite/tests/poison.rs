@@ -2,12 +2,13 @@
 
 use std::path::Path;
 
+use memfleet_domain::Timestamp;
 use memfleet_domain::ids::BatchId;
 use memfleet_ports::conformance::samples::{batch, home, instant, session, turn};
 use memfleet_ports::erasure::Erasure;
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::ledger::Ledger;
-use memfleet_ports::queue::{DeadLetter, IngestQueue};
+use memfleet_ports::queue::{Bounds, DeadLetter, IngestQueue};
 use memfleet_sqlite::{Options, SqliteStore};
 use sqlx::{Connection, SqliteConnection};
 use tempfile::TempDir;
@@ -28,8 +29,14 @@ async fn damaged() -> (TempDir, SqliteStore, BatchId, u64) {
     let store = opened.expect("open");
     let poison = batch("poison", vec![turn("a", "x")]);
     let sound = batch("sound", vec![turn("b", "y")]);
-    let first = store.publish(&poison, instant(0)).await.expect("publish");
-    let second = store.publish(&sound, instant(0)).await.expect("publish");
+    let first = store
+        .publish(&poison, instant(0), Bounds::NONE)
+        .await
+        .expect("publish");
+    let second = store
+        .publish(&sound, instant(0), Bounds::NONE)
+        .await
+        .expect("publish");
     sqlx::query("UPDATE queue SET payload = ? WHERE acceptance = ?")
         .bind(DAMAGED)
         .bind(first.acceptance as i64)
@@ -78,6 +85,36 @@ async fn a_letter_that_cannot_be_read_is_replayed_as_it_was_and_goes_with_its_sp
     let everything = TurnFilter::default();
     store.erase(&home(), &everything).await.expect("erase");
     assert!(letters(&store).await.is_empty());
+}
+
+#[tokio::test]
+async fn what_cannot_be_read_expires_by_its_own_time() {
+    let (_directory, store, _, _) = damaged().await;
+    let waiting = async |before| {
+        let erased = store.expire(&home(), before).await.expect("expire");
+        (
+            erased.unreadable,
+            store.depth(None).await.expect("depth").all.batches,
+        )
+    };
+    assert_eq!(
+        waiting(instant(0)).await,
+        (0, 2),
+        "accepted at 0 and not before"
+    );
+    assert_eq!(
+        waiting(instant(1)).await,
+        (1, 0),
+        "both, as both were accepted at 0"
+    );
+    let (_directory, store, _, sound) = damaged().await;
+    store.take(10).await.expect("take");
+    store.acknowledge(&[sound]).await.expect("acknowledge");
+    let buried_at = letters(&store).await[0].failed_at;
+    for (before, left) in [(instant(1), 1), (buried_at, 1), (Timestamp::MAX_UTC, 0)] {
+        store.expire(&home(), before).await.expect("expire");
+        assert_eq!(letters(&store).await.len(), left, "{before}");
+    }
 }
 
 #[tokio::test]

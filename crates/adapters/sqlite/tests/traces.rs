@@ -12,7 +12,7 @@ use memfleet_ports::conformance::samples::{
 use memfleet_ports::erasure::Erasure;
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::ledger::Ledger;
-use memfleet_ports::queue::{DeadLetter, IngestQueue};
+use memfleet_ports::queue::{Bounds, DeadLetter, IngestQueue};
 use memfleet_sqlite::{Options, SqliteStore};
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
@@ -222,7 +222,11 @@ async fn nothing_is_left_of_what_was_never_stored() {
             .collect();
         let accepted = turns.iter().map(|marked| marked.turn.clone()).collect();
         store
-            .publish(&batch_in(&home, &round.to_string(), accepted), instant(0))
+            .publish(
+                &batch_in(&home, &round.to_string(), accepted),
+                instant(0),
+                Bounds::NONE,
+            )
             .await
             .expect("publish");
         told.extend(turns);

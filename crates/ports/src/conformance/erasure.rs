@@ -34,6 +34,7 @@ macro_rules! erasure_conformance {
                 a_batch_says_that_its_turns_were_forgotten,
                 a_redelivery_does_not_bring_back_what_was_forgotten,
                 what_is_told_again_after_a_forget_is_stored_again,
+                an_import_brings_back_a_space_and_no_single_turn,
                 forgetting_an_edit_forgets_the_versions_it_replaced,
                 forgetting_an_old_version_leaves_the_newer_one,
                 an_edit_of_a_forgotten_turn_is_stored,

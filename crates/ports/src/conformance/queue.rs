@@ -8,7 +8,7 @@ use memfleet_domain::ingestion::Batch;
 
 use super::samples::{TEXTS, batch, batch_in, home, instant, scope, turn, turn_in};
 
-use crate::queue::{Delivery, Depths, IngestQueue};
+use crate::queue::{Bounds, Delivery, Depths, IngestQueue};
 
 pub use self::delivery::*;
 pub use self::letters::*;
@@ -43,6 +43,7 @@ macro_rules! queue_conformance {
                 the_span_of_a_space_covers_what_waits_and_what_is_held,
                 the_depth_counts_batches_turns_bytes_and_the_oldest,
                 the_depth_of_a_tenant_is_its_own,
+                a_tenant_has_its_share_of_the_queue,
                 publishing_wakes_whoever_waits,
                 giving_back_wakes_whoever_waits,
                 publishing_at_the_same_time_loses_and_doubles_nothing,
@@ -53,7 +54,7 @@ macro_rules! queue_conformance {
 
 async fn publish(queue: &impl IngestQueue, key: &str, turns: u32) -> u64 {
     let published = queue
-        .publish(&some(key, turns), instant(0))
+        .publish(&some(key, turns), instant(0), Bounds::NONE)
         .await
         .expect("publish");
     assert!(!published.duplicate);

@@ -1,13 +1,15 @@
 //! What every erasure does to what is not stored yet.
 
-use memfleet_domain::ingestion::{Batch, TurnState};
+use memfleet_domain::ingestion::{Batch, TurnReceipt, TurnState};
+use memfleet_domain::space::SpaceSettings;
 use memfleet_domain::turn::AcceptedTurn;
 
 use super::samples::{batch, home, indexed, instant, scope, session, speaker, turn, turn_in};
 use crate::erasure::{Erased, Erasure};
 use crate::filter::TurnFilter;
 use crate::ledger::Ledger;
-use crate::queue::{DeadLetter, Depth, IngestQueue};
+use crate::queue::{Bounds, DeadLetter, Delivery, Depth, IngestQueue};
+use crate::spaces::SpaceCatalog;
 
 /// Runs every case on a store that is queue, ledger and erasure.
 #[macro_export]
@@ -19,7 +21,10 @@ macro_rules! undelivered_conformance {
             [
                 queued_turns_that_match_are_removed_and_the_others_stay,
                 dead_letters_that_match_are_removed_and_the_others_stay,
+                dead_letters_are_subject_to_retention,
                 a_delivery_in_the_hands_of_a_worker_does_not_bring_back_what_was_forgotten,
+                a_delivery_leaves_nothing_in_a_space_that_was_forgotten_as_a_whole,
+                a_letter_holds_nothing_that_was_forgotten_before_it_was_written,
                 a_batch_of_which_nothing_is_left_is_settled,
                 everything_reaches_a_space_that_is_still_in_the_queue,
                 a_retry_of_a_batch_that_lost_turns_is_no_conflict,
@@ -32,6 +37,17 @@ macro_rules! undelivered_conformance {
 pub trait Store: IngestQueue + Ledger + Erasure {}
 
 impl<S: IngestQueue + Ledger + Erasure> Store for S {}
+
+/// The letter of a delivery that failed for good.
+fn letter(delivery: Delivery) -> DeadLetter {
+    DeadLetter {
+        acceptance: delivery.acceptance,
+        batch: delivery.batch,
+        reason: "POISON: x".into(),
+        failed_at: instant(1),
+        attempts: 3,
+    }
+}
 
 fn by(name: &str, external: &str) -> AcceptedTurn {
     AcceptedTurn {
@@ -49,7 +65,7 @@ fn of(name: &str) -> TurnFilter {
 
 async fn publish(store: &impl Store, batch: &Batch) -> u64 {
     store
-        .publish(batch, instant(0))
+        .publish(batch, instant(0), Bounds::NONE)
         .await
         .expect("publish")
         .acceptance
@@ -86,10 +102,12 @@ pub async fn queued_turns_that_match_are_removed_and_the_others_stay(store: &imp
             ..Erased::default()
         }
     );
-    assert_eq!(depth(store).await.turns, 5);
+    let before = depth(store).await;
+    assert_eq!(before.turns, 5);
     assert_eq!(store.erase(&home(), &of("Ben")).await, Ok(planned));
     let depth = depth(store).await;
     assert_eq!((depth.batches, depth.turns), (2, 3));
+    assert!((before.bytes / 5..before.bytes).contains(&depth.bytes));
     let rest = batch("mixed", vec![by("Ada", "1"), by("Ada", "3")]);
     assert_eq!(queued(store).await, [rest, other]);
 }
@@ -102,14 +120,10 @@ pub async fn dead_letters_that_match_are_removed_and_the_others_stay(store: &imp
         publish(store, batch).await;
     }
     for delivery in store.take(100).await.expect("take") {
-        let letter = DeadLetter {
-            acceptance: delivery.acceptance,
-            batch: delivery.batch,
-            reason: "POISON: x".into(),
-            failed_at: instant(1),
-            attempts: 3,
-        };
-        store.dead_letter(&letter).await.expect("dead letter");
+        store
+            .dead_letter(&letter(delivery))
+            .await
+            .expect("dead letter");
     }
     let erased = store.erase(&home(), &of("Ben")).await.expect("erase");
     assert_eq!(
@@ -126,6 +140,30 @@ pub async fn dead_letters_that_match_are_removed_and_the_others_stay(store: &imp
         .items;
     assert_eq!(letters.len(), 1);
     assert_eq!(letters[0].batch, batch("mixed", vec![by("Ada", "1")]));
+}
+
+/// Also in a space with nothing else that is past its period.
+pub async fn dead_letters_are_subject_to_retention(store: &(impl Store + SpaceCatalog)) {
+    let keep = SpaceSettings {
+        retention_days: Some(10),
+        ..SpaceSettings::default()
+    };
+    store.put(&home(), &keep, instant(0)).await.expect("put");
+    publish(store, &batch("k", vec![by("Ada", "1")])).await;
+    let delivery = store.take(100).await.expect("take").remove(0);
+    store
+        .dead_letter(&letter(delivery))
+        .await
+        .expect("dead letter");
+    let left_at = async |now| {
+        for (scope, before) in store.expired(now).await.expect("expired") {
+            store.expire(&scope, before).await.expect("expire");
+        }
+        let letters = store.dead_letters(&home(), 10, None).await;
+        letters.expect("dead letters").items.len()
+    };
+    assert_eq!(left_at(instant(9 * 86_400)).await, 1);
+    assert_eq!(left_at(instant(11 * 86_400)).await, 0);
 }
 
 /// It had read the text before the forget, and commits after it.
@@ -162,6 +200,53 @@ pub async fn a_delivery_in_the_hands_of_a_worker_does_not_bring_back_what_was_fo
         .await
         .expect("list");
     assert_eq!(page.items.len(), 2);
+}
+
+/// The worker had read the text before the forget.
+pub async fn a_letter_holds_nothing_that_was_forgotten_before_it_was_written(store: &impl Store) {
+    let bury = async |delivery: Delivery| {
+        store
+            .dead_letter(&letter(delivery))
+            .await
+            .expect("dead letter");
+        let letters = store.dead_letters(&home(), 10, None).await;
+        letters.expect("dead letters").items
+    };
+    publish(store, &batch("mixed", vec![by("Ada", "1"), by("Ben", "2")])).await;
+    let delivery = store.take(100).await.expect("take").remove(0);
+    store.erase(&home(), &of("Ben")).await.expect("erase");
+    let letters = bury(delivery).await;
+    assert_eq!(letters[0].batch.turns, [by("Ada", "1")]);
+    publish(store, &batch("all", vec![by("Ada", "3")])).await;
+    let delivery = store.take(100).await.expect("take").remove(0);
+    let everything = TurnFilter::default();
+    store.erase(&home(), &everything).await.expect("erase");
+    assert_eq!(bury(delivery).await, []);
+}
+
+/// Nor a receipt, which would keep the same batch from being told anew.
+pub async fn a_delivery_leaves_nothing_in_a_space_that_was_forgotten_as_a_whole(
+    store: &impl Store,
+) {
+    let everything = TurnFilter::default();
+    let told = batch("k", vec![by("Ada", "1"), by("Ben", "2")]);
+    let acceptance = publish(store, &told).await;
+    let delivery = store.take(100).await.expect("take").remove(0);
+    store.erase(&home(), &everything).await.expect("erase");
+    let committed = store
+        .commit(vec![indexed(delivery.batch, acceptance)])
+        .await
+        .expect("commit");
+    let is_forgotten = |receipt: &TurnReceipt| receipt.state == TurnState::Forgotten;
+    assert_eq!(committed[0].turns.len(), 2);
+    assert!(committed[0].turns.iter().all(is_forgotten));
+    let left = store.plan(&home(), &everything).await;
+    assert_eq!(left, Ok(Erased::default()), "the space stays gone");
+    assert_eq!(store.batch(&home(), told.id).await, Ok(None));
+    let again = publish(store, &told).await;
+    let committed = store.commit(vec![indexed(told, again)]).await;
+    let is_stored = |receipt: &TurnReceipt| receipt.state == TurnState::Stored;
+    assert!(committed.expect("commit")[0].turns.iter().all(is_stored));
 }
 
 /// Whoever waits for it learns that.
@@ -218,7 +303,10 @@ pub async fn a_retry_of_a_batch_that_lost_turns_is_no_conflict(store: &impl Stor
         ..TurnFilter::default()
     };
     store.erase(&home(), &filter).await.expect("erase");
-    let again = store.publish(&told, instant(0)).await.expect("publish");
+    let again = store
+        .publish(&told, instant(0), Bounds::NONE)
+        .await
+        .expect("publish");
     assert_eq!((again.acceptance, again.duplicate), (acceptance, true));
     assert_eq!(queued(store).await[0].turns.len(), 1);
 }

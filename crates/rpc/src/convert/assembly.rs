@@ -55,16 +55,16 @@ impl Checked for proto::AssembleRequest {
             budget => fields.number("budget_tokens", budget, 0, 1..=limits::BUDGET_TOKENS),
         };
         let tokenizer = fields.tokenizer(self.tokenizer);
-        let k = fields.number("k", self.k, DEFAULT_K, 1..=limits::K);
+        let reach = fields.reach(self.k, DEFAULT_K, self.neighbours);
         let now = fields.optional_time("now", self.now);
         let wait_for = fields.wait_for(self.wait_for);
-        let neighbours = fields.neighbours(self.neighbours);
+        let (k, neighbours) = reach?;
         let query = Query {
             text: text?,
             spaces: spaces?,
             filter: filter?,
-            k: k?,
-            neighbours: neighbours?,
+            k,
+            neighbours,
             now: now?,
             explain: false,
         };

@@ -26,9 +26,19 @@ impl Fields {
         self.some("spaces", spaces)
     }
 
-    /// How many neighbours.
-    pub(super) fn neighbours(&mut self, neighbours: u32) -> Option<u32> {
-        self.number("neighbours", neighbours, 0, 0..=limits::NEIGHBOURS)
+    /// How many hits, and how many neighbours on each side of one.
+    pub(super) fn reach(&mut self, k: u32, default_k: u32, neighbours: u32) -> Option<(u32, u32)> {
+        let k = self.number("k", k, default_k, 1..=limits::K);
+        let neighbours = self.number("neighbours", neighbours, 0, 0..=limits::NEIGHBOURS);
+        let (k, neighbours) = (k?, neighbours?);
+        let (shown, most) = (limits::SHOWN, (limits::SHOWN / k).saturating_sub(1) / 2);
+        if neighbours > most {
+            let problem = format!(
+                "is {neighbours}; with {k} hits it may be {most} at most, as hits and neighbours together may be {shown} turns: ask for fewer of either"
+            );
+            return self.refuse("neighbours", problem);
+        }
+        Some((k, neighbours))
     }
 }
 
@@ -57,16 +67,16 @@ impl Checked for proto::RecallRequest {
         let text = fields.words("query", self.query, limits::QUERY);
         let spaces = fields.spaces(self.spaces);
         let filter = fields.message_or_default("filter", self.filter);
-        let k = fields.number("k", self.k, DEFAULT_K, 1..=limits::K);
-        let neighbours = fields.neighbours(self.neighbours);
+        let reach = fields.reach(self.k, DEFAULT_K, self.neighbours);
         let now = fields.optional_time("now", self.now);
         let wait_for = fields.wait_for(self.wait_for);
+        let (k, neighbours) = reach?;
         let query = Query {
             text: text?,
             spaces: spaces?,
             filter: filter?,
-            k: k?,
-            neighbours: neighbours?,
+            k,
+            neighbours,
             now: now?,
             explain: self.explain,
         };

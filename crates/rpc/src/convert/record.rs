@@ -104,6 +104,7 @@ impl From<Imported> for proto::ImportResponse {
             accepted: imported.accepted,
             duplicates: imported.duplicates,
             forgotten: imported.forgotten,
+            tokens: imported.batches.iter().map(ToString::to_string).collect(),
         }
     }
 }
@@ -111,11 +112,15 @@ impl From<Imported> for proto::ImportResponse {
 impl Checked for proto::ImportResponse {
     type Value = Imported;
 
-    fn check(self, _: &mut Fields) -> Option<Imported> {
+    fn check(self, fields: &mut Fields) -> Option<Imported> {
+        let batches = fields.each("tokens", self.tokens, usize::MAX, |fields, token| {
+            fields.id("", &token, "the token of a receipt")
+        });
         Some(Imported {
             accepted: self.accepted,
             duplicates: self.duplicates,
             forgotten: self.forgotten,
+            batches: batches?,
         })
     }
 }

@@ -175,6 +175,7 @@ impl Checked for proto::ForgetRequest {
 
 impl From<ForgetReceipt> for proto::ForgetResponse {
     fn from(receipt: ForgetReceipt) -> Self {
+        let lists_cut = receipt.is_cut();
         let erased = receipt.erased;
         Self {
             turn_ids: erased.turns.iter().map(ToString::to_string).collect(),
@@ -188,6 +189,9 @@ impl From<ForgetReceipt> for proto::ForgetResponse {
             unreadable: erased.unreadable,
             space_removed: erased.space,
             dry_run: receipt.dry_run,
+            turns: receipt.turns,
+            sessions: receipt.sessions,
+            lists_cut,
         }
     }
 }
@@ -215,6 +219,8 @@ impl Checked for proto::ForgetResponse {
         };
         Some(ForgetReceipt {
             erased,
+            turns: self.turns,
+            sessions: self.sessions,
             dry_run: self.dry_run,
         })
     }

@@ -1,5 +1,5 @@
-//! Answers on their way out: none is larger than a message may be. A listing gives shorter pages instead, anything else says what
-//! to ask for.
+//! Answers on their way out: none is larger than a message may be. A listing gives shorter pages instead, a forget shorter lists,
+//! anything else says what to ask for.
 
 use std::future::Future;
 
@@ -7,10 +7,12 @@ use futures::StreamExt;
 use memfleet_domain::{Fault, FaultKind};
 use memfleet_ports::ledger::Page;
 use memfleet_ports::memory::{Answers, PageRequest};
+use memfleet_ports::refresher::ForgetReceipt;
 use prost::Message;
 use tonic::{Response, Status};
 
 use super::calls::{Calls, Outbound};
+use crate::proto::ForgetResponse;
 use crate::status;
 
 /// What makes an answer smaller: a field of the request, and what to do with it.
@@ -73,6 +75,15 @@ impl Calls {
         }
     }
 
+    /// The answer to a forget: what is done cannot be refused, so its lists are as long as a message can hold.
+    pub(super) fn answer_forget(
+        self,
+        result: Result<ForgetReceipt, Fault>,
+    ) -> Result<Response<ForgetResponse>, Status> {
+        let bound = self.bounds.max_response_bytes;
+        self.answer(result.map(|receipt| shortened(receipt.into(), bound)))
+    }
+
     /// The answers of a stream.
     pub(super) fn stream<T: 'static, M: From<T> + Message + 'static>(
         self,
@@ -103,6 +114,20 @@ impl Calls {
         fault.reason = "ANSWER_TOO_LARGE".into();
         let fault = fault.with("answer_bytes", size.to_string());
         Err(fault.with("limit_bytes", bound.to_string()))
+    }
+}
+
+fn shortened(mut answer: ForgetResponse, bound: usize) -> ForgetResponse {
+    loop {
+        let size = answer.encoded_len();
+        let (turns, sessions) = (answer.turn_ids.len(), answer.emptied_sessions.len());
+        if size <= bound || turns + sessions == 0 {
+            return answer;
+        }
+        let fitting = |count: usize| (count as u128 * bound as u128 / size as u128) as usize;
+        answer.turn_ids.truncate(fitting(turns));
+        answer.emptied_sessions.truncate(fitting(sessions));
+        answer.lists_cut = true;
     }
 }
 
@@ -154,6 +179,26 @@ mod tests {
         let part = page(bound, 1_000).await.unwrap().into_inner();
         assert!((20..=25).contains(&part.sessions.len()));
         assert!(part.encoded_len() <= bound);
+    }
+
+    #[test]
+    fn the_lists_of_a_forget_are_as_long_as_a_message_can_hold_and_its_counts_are_whole() {
+        let names = |count: usize| (0..count).map(|n| format!("{n:036}")).collect::<Vec<_>>();
+        let whole = ForgetResponse {
+            turn_ids: names(1_000),
+            emptied_sessions: names(100),
+            turns: 1_000,
+            sessions: 100,
+            ..Default::default()
+        };
+        let size = whole.encoded_len();
+        assert_eq!(shortened(whole.clone(), size), whole);
+        let cut = shortened(whole.clone(), size / 2);
+        assert!(cut.encoded_len() <= size / 2);
+        assert!((450..500).contains(&cut.turn_ids.len()));
+        assert!(!cut.emptied_sessions.is_empty());
+        assert!(whole.turn_ids.starts_with(&cut.turn_ids));
+        assert_eq!((cut.turns, cut.sessions, cut.lists_cut), (1_000, 100, true));
     }
 
     #[tokio::test]

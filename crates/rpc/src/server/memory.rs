@@ -113,16 +113,9 @@ impl memory_server::Memory for Service {
         request: Request<proto::ForgetRequest>,
     ) -> Result<Response<proto::ForgetResponse>, Status> {
         let (context, request) = self.calls.open(request)?;
-        let remedy = if request.dry_run {
-            "forget less at a time"
-        } else {
-            "what it names is forgotten, only the list of it cannot be sent"
-        };
         let receipt = self.memory.forget(&context, request);
-        self.calls.answer_within(
-            context.within("the forgetting", receipt).await,
-            ("filter", remedy),
-        )
+        self.calls
+            .answer_forget(context.within("the forgetting", receipt).await)
     }
 
     type WatchIngestionStream = Outbound<proto::WatchIngestionResponse>;

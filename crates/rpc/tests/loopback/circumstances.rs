@@ -9,6 +9,7 @@ use memfleet_ports::context::Context;
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::maintenance::Maintenance;
 use memfleet_ports::memory::{Memory, Record, RememberRequest};
+use memfleet_ports::refresher::ForgetRequest;
 use memfleet_rpc::Client;
 use memfleet_rpc::auth::{KeyHash, Keys};
 use memfleet_rpc::server::Bounds;
@@ -137,6 +138,25 @@ async fn a_message_of_a_stream_over_the_bound_is_refused_in_the_same_words() {
         .import(&context(), &space("ada"), Box::pin(records))
         .await;
     assert_eq!(imported.unwrap_err().reason, "REQUEST_TOO_LARGE");
+}
+
+#[tokio::test]
+async fn a_forget_over_the_bound_is_answered_with_what_fits() {
+    let bounds = Bounds {
+        max_response_bytes: 32,
+        ..Bounds::default()
+    };
+    let (_, url) = serve(Keys::default(), bounds).await;
+    let client = Client::connect(&url, None).await.unwrap();
+    let request = ForgetRequest {
+        space: space("ada"),
+        filter: TurnFilter::default(),
+        everything: true,
+        dry_run: false,
+    };
+    let receipt = client.forget(&context(), request).await.unwrap();
+    assert!(receipt.is_cut());
+    assert_eq!((receipt.erased.turns, receipt.turns), (vec![], 1));
 }
 
 #[tokio::test]

@@ -325,10 +325,7 @@ impl Memory for Node {
     ) -> Result<ForgetReceipt, Fault> {
         self.asked(context, &request.space, format!("{request:?}"))
             .await?;
-        Ok(ForgetReceipt {
-            erased: erased(),
-            dry_run: request.dry_run,
-        })
+        Ok(ForgetReceipt::of(erased(), request.dry_run))
     }
 
     async fn watch(
@@ -378,6 +375,7 @@ impl Memory for Node {
             accepted,
             duplicates: 1,
             forgotten: 3,
+            batches: imported_batches(),
         })
     }
 
@@ -473,4 +471,9 @@ impl Maintenance for Node {
             .await?;
         Ok(acceptances.len() as u64)
     }
+}
+
+/// What the node says that an import came in.
+pub fn imported_batches() -> Vec<BatchId> {
+    [1, 2].map(|n| BatchId::from_bytes([n; 16])).into()
 }

@@ -98,6 +98,7 @@ async fn an_export_can_be_imported() {
             accepted: 2,
             duplicates: 1,
             forgotten: 3,
+            batches: node::imported_batches(),
         })
     );
     let asked = node.asked.lock().unwrap().clone();

@@ -198,7 +198,7 @@ impl Shared {
     }
 }
 
-fn retryable(code: Code, reason: &str, message: &str) -> Status {
+pub(super) fn retryable(code: Code, reason: &str, message: &str) -> Status {
     let mut details = ErrorDetails::with_error_info(reason, ERROR_DOMAIN, []);
     details.set_retry_info(Some(RETRY_DELAY));
     Status::with_error_details(code, message, details)

@@ -15,7 +15,7 @@ pub struct Options {
     pub address: SocketAddr,
     /// Largest message that is accepted. Default 16 MiB.
     pub max_request_size: ByteSize,
-    /// Largest message that is sent. Default 64 MiB.
+    /// Largest message that is sent; no smaller than one that is accepted. Default 64 MiB.
     pub max_response_size: ByteSize,
     /// Calls worked on at once; one more is refused at once with `RESOURCE_EXHAUSTED`. Health and reflection are
     /// exempt. Default 256.
@@ -74,8 +74,13 @@ impl Validate for Options {
             ),
             (
                 "max_response_size",
-                self.max_response_size < ByteSize::kibibytes(1),
-                "must be at least 1KiB",
+                self.max_response_size < ByteSize::kibibytes(64),
+                "must be at least 64KiB: a turn comes back with more about it than it went in with",
+            ),
+            (
+                "max_response_size",
+                self.max_response_size < self.max_request_size,
+                "is less than `server.max_request_size`, so that what is remembered could not be read: raise it to that at least, or lower the other",
             ),
             (
                 "max_concurrent_calls",
@@ -152,6 +157,19 @@ mod tests {
         };
         assert!(at("127.9.9.9:1") && at("[::1]:1") && at("[::ffff:127.0.0.1]:1"));
         assert!(!at("0.0.0.0:1") && !at("[::]:1") && !at("192.168.0.1:1"));
+    }
+
+    #[test]
+    fn what_may_come_in_may_go_out() {
+        let options = |response| Options {
+            max_request_size: ByteSize::mebibytes(8),
+            max_response_size: ByteSize::mebibytes(response),
+            ..Options::default()
+        };
+        assert_eq!(options(8).problems(), []);
+        let problems = options(7).problems();
+        assert_eq!(problems[0].key, "max_response_size");
+        assert!(problems[0].message.contains("`server.max_request_size`"));
     }
 
     #[test]

@@ -13,10 +13,9 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, Sleep};
 use tonic::body::Body;
 use tonic::{Code, Status};
-use tonic_types::{ErrorDetails, StatusExt};
 
 use super::answer::trailers;
-use super::layer::ERROR_DOMAIN;
+use super::layer::retryable;
 
 /// Messages on their way in. It is an error when somebody waits for the next one for longer than `idle`.
 pub(super) struct Inbound {
@@ -143,8 +142,7 @@ impl http_body::Body for Outbound {
 }
 
 fn stalled(idle: Duration, what: &str) -> Status {
-    let details = ErrorDetails::with_error_info("STREAM_IDLE", ERROR_DOMAIN, []);
     let message =
         format!("nothing was {what} for {idle:?} (`server.stream_idle`); open a new stream");
-    Status::with_error_details(Code::DeadlineExceeded, message, details)
+    retryable(Code::DeadlineExceeded, "STREAM_IDLE", &message)
 }

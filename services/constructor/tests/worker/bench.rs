@@ -10,7 +10,7 @@ use memfleet_domain::time::{Clock, SystemClock};
 use memfleet_domain::turn::{AcceptedTurn, Content, Metadata, Role, Trust};
 use memfleet_ports::events::Events;
 use memfleet_ports::feed::{Change, IndexFeed};
-use memfleet_ports::queue::{Depth, IngestQueue};
+use memfleet_ports::queue::{Bounds, Depth, IngestQueue};
 use memfleet_ports::testing::WordEmbedder;
 use memfleet_sqlite::SqliteStore;
 
@@ -101,7 +101,10 @@ impl Bench {
     }
 
     pub async fn publish(&self, batch: &Batch) {
-        self.store.publish(batch, SystemClock.now()).await.unwrap();
+        self.store
+            .publish(batch, SystemClock.now(), Bounds::NONE)
+            .await
+            .unwrap();
     }
 
     pub async fn vectors_in_feed(&self) -> Vec<bool> {

@@ -1,7 +1,6 @@
 //! `Remember`: names the turns, refuses what contradicts what is there, and has the batch durable before it answers.
 
 use std::collections::HashMap;
-use std::time::Duration;
 
 use memfleet_domain::ids::{BatchId, TurnId};
 use memfleet_domain::ingestion::{Batch, Receipt, TurnReceipt, TurnState};
@@ -10,7 +9,7 @@ use memfleet_domain::turn::{AcceptedTurn, ContentHash};
 use memfleet_domain::{Fault, FaultKind, Scope};
 use memfleet_ports::context::Context;
 use memfleet_ports::memory::{NewTurn, RememberRequest};
-use memfleet_ports::queue::Depths;
+use memfleet_ports::queue::{Bounds, Published};
 use memfleet_ports::store::StoreError;
 use uuid::Uuid;
 
@@ -32,15 +31,24 @@ impl Gateway {
             return Ok(receipt);
         }
         self.refuse_conflicts(batch).await?;
-        self.refuse_overload(batch).await?;
-        let published = match self.queue.publish(batch, self.clock.now()).await {
-            Err(StoreError::Conflict { stored, given, .. }) => {
-                return Err(conflict(batch, stored, given));
-            }
-            other => other?,
-        };
+        let published = self.publish(batch).await?;
         metrics::counter!("memfleet_turns_accepted_total").increment(batch.turns.len() as u64);
         Ok(queued(batch, published.duplicate))
+    }
+
+    async fn publish(&self, batch: &Batch) -> Result<Published, Fault> {
+        let bounds = Bounds {
+            turns: self.options.max_queued_turns,
+            bytes: self.options.max_queued_bytes,
+        };
+        match self.queue.publish(batch, self.clock.now(), bounds).await {
+            Err(StoreError::Conflict { stored, given, .. }) => Err(conflict(batch, stored, given)),
+            Err(full @ StoreError::QueueFull { .. }) => {
+                metrics::counter!("memfleet_turns_shed_total").increment(batch.turns.len() as u64);
+                Err(full.into())
+            }
+            other => Ok(other?),
+        }
     }
 
     /// The receipt of a batch that the ledger knows already.
@@ -97,55 +105,6 @@ impl Gateway {
             }
         }
         Ok(())
-    }
-
-    /// A tenant that has nothing waiting is never refused, whatever the others have: nobody is shut out by a backlog that is
-    /// not its own.
-    async fn refuse_overload(&self, batch: &Batch) -> Result<(), Fault> {
-        let depths = self.queue.depth(Some(&batch.scope.tenant)).await?;
-        let Depths { own, all } = depths;
-        let turns = Fill {
-            own: own.turns,
-            all: all.turns,
-            bound: self.options.max_queued_turns,
-        };
-        let bytes = Fill {
-            own: own.bytes,
-            all: all.bytes,
-            bound: self.options.max_queued_bytes,
-        };
-        let count = batch.turns.len() as u64;
-        if own.batches == 0 || (turns.takes(count) && bytes.takes(batch.bytes())) {
-            return Ok(());
-        }
-        metrics::counter!("memfleet_turns_shed_total").increment(count);
-        let message = format!(
-            "{} turns ({} bytes) of this tenant are waiting to be stored; it may have {} ({} bytes) at present",
-            own.turns,
-            own.bytes,
-            turns.share(),
-            bytes.share(),
-        );
-        let fault = Fault::new(FaultKind::ResourceExhausted, "QUEUE_FULL", message);
-        Err(fault.retry_after(Duration::from_secs(2)))
-    }
-}
-
-/// How far one of the queue's bounds is used up.
-struct Fill {
-    own: u64,
-    all: u64,
-    bound: u64,
-}
-
-impl Fill {
-    /// Half of what the others leave: there is always room for one more tenant.
-    fn share(&self) -> u64 {
-        self.bound.saturating_sub(self.all - self.own) / 2
-    }
-
-    fn takes(&self, more: u64) -> bool {
-        self.own + more <= self.share()
     }
 }
 

@@ -113,6 +113,7 @@ impl Gateway {
                     imported.accepted += chunk.accepted;
                     imported.duplicates += chunk.duplicates;
                     imported.forgotten += chunk.forgotten;
+                    imported.batches.extend(chunk.batches);
                     return Ok(());
                 }
             }
@@ -142,6 +143,7 @@ impl Gateway {
         let there = if duplicate { count } else { stored };
         imported.duplicates += there;
         imported.accepted += count - there;
+        imported.batches.push(batch.id);
         Ok(imported)
     }
 }

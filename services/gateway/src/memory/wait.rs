@@ -76,6 +76,8 @@ impl Gateway {
             Standing::Settled(turns) => return Ok(answers(turns)),
             Standing::Waiting(turns) => turns,
         };
+        // What waited and left no trace went with its whole space.
+        let gone = with_state(&first, TurnState::Forgotten);
         let gateway = self.clone();
         let rest = async move {
             loop {
@@ -83,7 +85,7 @@ impl Gateway {
                 match gateway.standing(&scope, batch).await {
                     Ok(Standing::Waiting(_)) => {}
                     Ok(Standing::Settled(turns)) => return answers(turns),
-                    Ok(Standing::Unknown) => return failed(unknown(batch)),
+                    Ok(Standing::Unknown) => return answers(gone),
                     Err(fault) => return failed(fault),
                 }
             }
@@ -133,6 +135,15 @@ fn unknown(batch: BatchId) -> Fault {
 
 fn answers(turns: Vec<TurnReceipt>) -> Answers<TurnReceipt> {
     futures::stream::iter(turns.into_iter().map(Ok)).boxed()
+}
+
+fn with_state(turns: &[TurnReceipt], state: TurnState) -> Vec<TurnReceipt> {
+    let receipt = |turn: &TurnReceipt| TurnReceipt {
+        id: turn.id,
+        state,
+        reason: None,
+    };
+    turns.iter().map(receipt).collect()
 }
 
 fn failed(fault: Fault) -> Answers<TurnReceipt> {

@@ -13,6 +13,7 @@ use memfleet_domain::{Clock, Fault, Timestamp};
 use memfleet_gateway::{Gateway, Options};
 use memfleet_ports::conformance::samples::instant;
 use memfleet_ports::context::Context;
+use memfleet_ports::erasure::Erasure;
 use memfleet_ports::events::Events;
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::health::Health;
@@ -45,6 +46,7 @@ impl Clock for HandClock {
 pub struct Node {
     pub gateway: Gateway,
     pub clock: Arc<HandClock>,
+    pub erasure: Arc<dyn Erasure>,
     constructor: Constructor,
     _directory: tempfile::TempDir,
 }
@@ -95,6 +97,7 @@ impl Node {
         Self {
             gateway,
             clock,
+            erasure: store,
             constructor,
             _directory: directory,
         }

@@ -136,6 +136,23 @@ async fn a_write_that_became_a_dead_letter_is_not_waited_for_either() {
 }
 
 #[tokio::test]
+async fn a_write_whose_whole_space_is_forgotten_meanwhile_ends_as_forgotten() {
+    let node = Node::new().await;
+    let receipt = node.remember("ada", vec![said("Hello")]).await.unwrap();
+    let states = node
+        .gateway
+        .watch(&acme(), &space("ada"), receipt.batch)
+        .await;
+    // Not through `Forget`, which would wait for the queue: this is a write that was accepted while it waited.
+    let (ada, everything) = (acme().scope(&space("ada")), TurnFilter::default());
+    let erased = node.erasure.erase(&ada, &everything);
+    assert_eq!(erased.await.unwrap().undelivered, 1);
+    let states: Vec<_> = states.unwrap().try_collect().await.unwrap();
+    let states = states.iter().map(|turn| turn.state);
+    assert!(states.eq([TurnState::Queued, TurnState::Forgotten]));
+}
+
+#[tokio::test]
 async fn a_write_is_watched_from_the_queue_to_the_ledger() {
     let node = Node::new().await;
     let turns = vec![named("1", "One"), named("2", "Two")];

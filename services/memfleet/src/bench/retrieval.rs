@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use clap::Args;
+use futures::future::try_join_all;
 use indicatif::{ProgressBar, ProgressStyle};
 use memfleet_evaluation::{Conversation, Dataset, Question};
 use memfleet_gateway::Gateway;
@@ -152,8 +153,10 @@ impl Method {
         let ranked = ids
             .filter_map(|id| corpus.places.get(id).copied())
             .collect::<Vec<_>>();
-        let whole = shares(gateway, corpus, question, false).await?;
-        let excerpts = shares(gateway, corpus, question, true).await?;
+        let (whole, excerpts) = tokio::try_join!(
+            shares(gateway, corpus, question, false),
+            shares(gateway, corpus, question, true)
+        )?;
         let category = self.by_category.entry(question.category.clone());
         for sums in [&mut self.all, category.or_default()] {
             sums.ranked.add(question, &ranked);
@@ -186,24 +189,24 @@ impl Method {
     }
 }
 
-/// For each budget, whether the block holds all evidence: 1 or 0.
+/// For each budget, whether the block holds all evidence: 1 or 0. Blocks are put together on all cores.
 async fn shares(
     gateway: &Gateway,
     corpus: &Corpus,
     question: &Question,
     excerpts: bool,
 ) -> Result<[(usize, f64); BUDGETS.len()], BoxError> {
-    let mut shares = [(0, 0.0); BUDGETS.len()];
-    for (share, budget) in shares.iter_mut().zip(BUDGETS) {
-        let request = request(corpus, question, budget, excerpts);
-        let block = gateway.assemble(&call(), request).await?;
+    let mut shares = BUDGETS.map(|budget| (budget as usize, 0.0));
+    let requests = BUDGETS.map(|budget| request(corpus, question, budget, excerpts));
+    let blocks = requests.map(|request| async { gateway.assemble(&call(), request).await });
+    for (share, block) in shares.iter_mut().zip(try_join_all(blocks).await?) {
         let shown = block
             .items
             .iter()
             .filter_map(|item| corpus.places.get(&item.turn))
             .collect::<HashSet<_>>();
         let whole = question.evidence.iter().all(|place| shown.contains(place));
-        *share = (budget as usize, f64::from(u8::from(whole)));
+        share.1 = f64::from(u8::from(whole));
     }
     Ok(shares)
 }

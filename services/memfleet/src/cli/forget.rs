@@ -95,6 +95,9 @@ fn to_json(receipt: &ForgetReceipt) -> Value {
         "dry_run": receipt.dry_run,
         "turns": erased.turns,
         "emptied_sessions": erased.emptied_sessions,
+        "turn_count": receipt.turns,
+        "emptied_session_count": receipt.sessions,
+        "lists_cut": receipt.is_cut(),
         "passages": erased.passages,
         "undelivered": erased.undelivered,
         "unreadable": erased.unreadable,
@@ -113,9 +116,9 @@ fn human(receipt: &ForgetReceipt, palette: Palette) -> String {
         "forgotten"
     };
     let mut parts = vec![
-        count(erased.turns.len() as u64, "turn"),
+        count(receipt.turns, "turn"),
         count(erased.passages, "indexed passage"),
-        count(erased.emptied_sessions.len() as u64, "whole session"),
+        count(receipt.sessions, "whole session"),
     ];
     if erased.undelivered > 0 {
         parts.push(format!(

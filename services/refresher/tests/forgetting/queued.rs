@@ -7,7 +7,7 @@ use memfleet_domain::ingestion::TurnState;
 use memfleet_domain::{FaultKind, Scope};
 use memfleet_ports::conformance::samples::{batch_in, indexed, instant, scope};
 use memfleet_ports::ledger::Ledger;
-use memfleet_ports::queue::{DeadLetter, IngestQueue};
+use memfleet_ports::queue::{Bounds, DeadLetter, IngestQueue};
 use memfleet_ports::refresher::Refresher;
 
 use crate::bench::{Bench, acme, bench, conversation, everything, home, of_session};
@@ -15,7 +15,10 @@ use crate::bench::{Bench, acme, bench, conversation, everything, home, of_sessio
 impl Bench {
     async fn accept(&self, scope: &Scope, key: &str) {
         let batch = batch_in(scope, key, conversation(scope));
-        self.store.publish(&batch, instant(0)).await.unwrap();
+        self.store
+            .publish(&batch, instant(0), Bounds::NONE)
+            .await
+            .unwrap();
     }
 
     /// What the constructor does with one batch.

@@ -75,17 +75,11 @@ async fn a_dry_run_says_what_goes_and_the_deed_does_just_that() {
             ..request.clone()
         };
         let head = bench.store.head(&home()).await.unwrap();
-        let planned = ForgetReceipt {
-            erased: expected.clone(),
-            dry_run: true,
-        };
+        let planned = ForgetReceipt::of(expected.clone(), true);
         assert_eq!(bench.forget(&dry).await.unwrap(), planned, "{request:?}");
         assert_eq!(bench.left(&home()).await.len(), 6);
         assert_eq!(bench.store.head(&home()).await.unwrap(), head);
-        let done = ForgetReceipt {
-            erased: expected,
-            dry_run: false,
-        };
+        let done = ForgetReceipt::of(expected, false);
         assert_eq!(bench.forget(&request).await.unwrap(), done, "{request:?}");
         let kept = (0..6).filter(|n| !gone.contains(n));
         let kept: Vec<_> = kept.map(|n| n.to_string()).collect();

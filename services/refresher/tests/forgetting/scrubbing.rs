@@ -71,6 +71,10 @@ impl Erasure for Scrubs {
         unreachable!("only scrubs are asked for")
     }
 
+    async fn expire(&self, _: &Scope, _: Timestamp) -> Result<Erased> {
+        unreachable!("only scrubs are asked for")
+    }
+
     async fn scrub(&self) -> Result<()> {
         let left = self.failing.load(Ordering::SeqCst);
         if left > 0 {

@@ -15,7 +15,7 @@ use crate::bench::{Bench, bench};
 
 pub struct Watched {
     store: Arc<SqliteStore>,
-    /// Nothing can be removed here.
+    /// Nothing can expire here.
     refused: Option<Scope>,
     pub scrubs: AtomicU32,
     /// How many scrubs from now on fail.
@@ -51,10 +51,14 @@ impl Erasure for Watched {
     }
 
     async fn remove(&self, scope: &Scope, filter: &TurnFilter) -> Result<Erased> {
+        self.store.remove(scope, filter).await
+    }
+
+    async fn expire(&self, scope: &Scope, before: Timestamp) -> Result<Erased> {
         if self.refused.as_ref() == Some(scope) {
             return Err(StoreError::Damaged("a page".into()));
         }
-        self.store.remove(scope, filter).await
+        self.store.expire(scope, before).await
     }
 
     async fn scrub(&self) -> Result<()> {

@@ -113,6 +113,39 @@ async fn a_space_with_gaps_arrives_with_its_gaps() -> Result<()> {
     Ok(())
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn an_import_is_waited_for_though_some_of_its_turns_were_forgotten_there() -> Result<()> {
+    let (here, there) = (fresh().await?, fresh().await?);
+    fill(&here.client).await?;
+    let file = here.store.with_file_name("noor.jsonl");
+    let file = file.to_str().unwrap();
+    here.node.printed(&["export", "noor", "--output", file])?;
+    // The same turn under the same id, told and forgotten before the file comes.
+    let first = turns()[..1].to_vec();
+    let token = remember(&there.client, "noor", first).await?;
+    let page = memfleet_ports::memory::PageRequest::default();
+    let all = TurnFilter::default();
+    let listed = there
+        .client
+        .list(&call(), &space("noor"), &all, page, &[token])
+        .await?;
+    let request = ForgetRequest {
+        space: space("noor"),
+        filter: TurnFilter {
+            turns: vec![listed.items[0].accepted.id],
+            ..TurnFilter::default()
+        },
+        everything: false,
+        dry_run: false,
+    };
+    there.client.forget(&call(), request).await?;
+    let report = there.node.printed(&["import", file, "--json"])?;
+    let report: serde_json::Value = serde_json::from_str(&report)?;
+    let counts = ["stored", "accepted", "skipped", "forgotten"].map(|key| &report[key]);
+    assert_eq!(counts, [307, 0, 0, 1], "{report}");
+    Ok(())
+}
+
 /// The first line that differs, as it went and as it came.
 fn difference(went: &str, came: &str) -> String {
     let pairs = went.lines().zip(came.lines());

@@ -40,10 +40,11 @@ pub async fn remove(
                 .flat_map(|parted| parted.gone().iter().copied()),
         )
         .collect();
-    let head = bury(connection, space, doomed, &ids).await?;
+    let last = last_acceptance(connection, doomed).await?;
+    let head = bury(connection, space, last, &ids).await?;
     if doomed.everything {
         remove_batches(connection, space.id).await?;
-        return remove_space(connection, space.id).await;
+        return remove_space(connection, space.id, Some(last)).await;
     }
     forget_receipts(connection, space.id, &ids).await?;
     settle_queued(connection, space.id, head, doomed).await
@@ -54,7 +55,7 @@ async fn unborn(connection: &mut SqliteConnection, scope: &Scope) -> Outcome<Spa
         return Ok(space);
     }
     let space = scope::ensure(connection, scope, Timestamp::UNIX_EPOCH).await?;
-    remove_space(connection, space.id).await?;
+    remove_space(connection, space.id, None).await?;
     Ok(space)
 }
 
@@ -109,25 +110,26 @@ async fn remove_turns(
     Ok(())
 }
 
+/// The last position of acceptance that this forget covers: what was given out by now is from before it.
+async fn last_acceptance(connection: &mut SqliteConnection, doomed: &Doomed) -> Outcome<i64> {
+    let given_out: Option<i64> =
+        sqlx::query_scalar("SELECT seq FROM sqlite_sequence WHERE name = 'queue'")
+            .fetch_optional(connection)
+            .await?;
+    let stored = doomed.turns.iter().map(|turn| turn.acceptance);
+    let undelivered = doomed.undelivered.all().map(|parted| parted.acceptance);
+    let all = stored.chain(undelivered).chain(given_out);
+    Ok(all.max().unwrap_or(0))
+}
+
 /// Writes a tombstone a turn, so that indexes let go of it and a delivery that is under way does not bring it back.
 /// The answer is the space's change sequence after it.
 async fn bury(
     connection: &mut SqliteConnection,
     space: SpaceRow,
-    doomed: &Doomed,
+    last: i64,
     ids: &HashSet<TurnId>,
 ) -> Outcome<i64> {
-    let given_out: Option<i64> =
-        sqlx::query_scalar("SELECT seq FROM sqlite_sequence WHERE name = 'queue'")
-            .fetch_optional(&mut *connection)
-            .await?;
-    let stored = doomed.turns.iter().map(|turn| turn.acceptance);
-    let undelivered = doomed.undelivered.all().map(|parted| parted.acceptance);
-    let last = stored
-        .chain(undelivered)
-        .chain(given_out)
-        .max()
-        .unwrap_or(0);
     sqlx::query(
         "INSERT OR REPLACE INTO forgotten (space, id, change, acceptance)
          SELECT ?1, unhex(value, '-'), ?2 + 1 + key, ?3 FROM json_each(?4)",
@@ -223,12 +225,18 @@ async fn settle_queued(
     Ok(())
 }
 
-/// The row stays without names and settings, and with its counters.
-async fn remove_space(connection: &mut SqliteConnection, space: i64) -> Outcome<()> {
+/// The row stays without names and settings, and with its counters. No delivery from up to `last` stores anything in it.
+async fn remove_space(
+    connection: &mut SqliteConnection,
+    space: i64,
+    last: Option<i64>,
+) -> Outcome<()> {
     let changed = sqlx::query(
-        "UPDATE spaces SET tenant = NULL, name = NULL, language = NULL, settings = '{\"time_zone\":\"UTC\"}', erased = head
+        "UPDATE spaces SET tenant = NULL, name = NULL, language = NULL, settings = '{\"time_zone\":\"UTC\"}', erased = head,
+             erased_acceptance = coalesce(?, erased_acceptance)
          WHERE id = ?",
     )
+    .bind(last)
     .bind(space)
     .execute(connection)
     .await?;

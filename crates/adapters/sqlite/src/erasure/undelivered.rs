@@ -3,6 +3,7 @@
 use memfleet_domain::Scope;
 use memfleet_domain::ids::{BatchId, TurnId};
 use memfleet_domain::ingestion::Batch;
+use memfleet_domain::time::Timestamp;
 use memfleet_domain::turn::AcceptedTurn;
 use memfleet_ports::filter::TurnFilter;
 use sqlx::sqlite::SqliteRow;
@@ -10,13 +11,31 @@ use sqlx::{Row, SqliteConnection};
 
 use crate::failure::Outcome;
 use crate::filter::passes;
-use crate::rows::{batch_id, to_json};
+use crate::rows::{batch_id, time, to_json};
 use crate::scope;
 
 /// Rows that hold at least one turn that matches.
 pub struct Undelivered {
     pub queued: Vec<Parted>,
     pub letters: Vec<Parted>,
+}
+
+/// Which of the rows go that nobody can read.
+#[derive(Clone, Copy)]
+pub enum Unreadable {
+    /// They may hold the very words that are to be forgotten, and must not keep the others from going.
+    All,
+    /// Those that are from before an instant themselves.
+    Before(Timestamp),
+}
+
+impl Unreadable {
+    fn goes(self, since: Timestamp) -> bool {
+        match self {
+            Self::All => true,
+            Self::Before(instant) => since < instant,
+        }
+    }
 }
 
 /// A batch without the turns that go.
@@ -69,12 +88,14 @@ pub async fn find(
     connection: &mut SqliteConnection,
     scope: &Scope,
     filter: &TurnFilter,
+    unreadable: Unreadable,
 ) -> Outcome<Undelivered> {
-    let queued = "SELECT acceptance, payload, batch FROM queue WHERE space_key = ?";
-    let letters = "SELECT acceptance, payload, batch FROM dead_letters WHERE space_key = ?";
+    let queued = "SELECT acceptance, payload, batch, accepted_at FROM queue WHERE space_key = ?";
+    let letters =
+        "SELECT acceptance, payload, batch, failed_at FROM dead_letters WHERE space_key = ?";
     Ok(Undelivered {
-        queued: part(connection, queued, scope, filter).await?,
-        letters: part(connection, letters, scope, filter).await?,
+        queued: part(connection, queued, scope, filter, unreadable).await?,
+        letters: part(connection, letters, scope, filter, unreadable).await?,
     })
 }
 
@@ -83,6 +104,7 @@ async fn part(
     query: &'static str,
     scope: &Scope,
     filter: &TurnFilter,
+    unreadable: Unreadable,
 ) -> Outcome<Vec<Parted>> {
     let rows = sqlx::query(query)
         .bind(scope::key(scope))
@@ -91,8 +113,9 @@ async fn part(
     let mut parted = Vec::new();
     for row in rows {
         let Ok(batch) = serde_json::from_slice::<Batch>(row.try_get(1)?) else {
-            // It may hold the very words that are to be forgotten, and must not keep the others from going.
-            parted.push(unreadable(&row, scope)?);
+            if unreadable.goes(time(row.try_get(3)?)?) {
+                parted.push(unread(&row, scope)?);
+            }
             continue;
         };
         let (gone, rest): (Vec<AcceptedTurn>, _) = batch
@@ -114,7 +137,7 @@ async fn part(
     Ok(parted)
 }
 
-fn unreadable(row: &SqliteRow, scope: &Scope) -> Outcome<Parted> {
+fn unread(row: &SqliteRow, scope: &Scope) -> Outcome<Parted> {
     let batch = batch_id(row.try_get(2)?)?;
     Ok(Parted {
         acceptance: row.try_get(0)?,
@@ -133,7 +156,7 @@ pub async fn remove(connection: &mut SqliteConnection, undelivered: &Undelivered
     for parted in &undelivered.queued {
         // The hash of what was published says something about what is gone.
         let (rewrite, delete) = (
-            "UPDATE queue SET payload = ?, turns = ?, payload_hash = NULL WHERE acceptance = ?",
+            "UPDATE queue SET payload = ?, turns = ?, bytes = ?, payload_hash = NULL WHERE acceptance = ?",
             "DELETE FROM queue WHERE acceptance = ?",
         );
         if parted.is_empty() {
@@ -142,9 +165,11 @@ pub async fn remove(connection: &mut SqliteConnection, undelivered: &Undelivered
                 .execute(&mut *connection)
                 .await?;
         } else {
+            let payload = to_json(&parted.rest);
             sqlx::query(rewrite)
-                .bind(to_json(&parted.rest))
+                .bind(&payload)
                 .bind(parted.rest.turns.len() as i64)
+                .bind(payload.len() as i64)
                 .bind(parted.acceptance)
                 .execute(&mut *connection)
                 .await?;

@@ -27,6 +27,11 @@ pub async fn commit(connection: &mut SqliteConnection, batch: &IndexedBatch) -> 
         )));
     }
     let turns = &batch.batch.turns;
+    if let Some(space) = scope::find(connection, &batch.batch.scope).await?
+        && space.is_erased_since(batch.acceptance as i64)
+    {
+        return Ok(forgotten(space, turns));
+    }
     let now = turns
         .first()
         .map_or(Timestamp::UNIX_EPOCH, |turn| turn.recorded_at);
@@ -73,6 +78,20 @@ pub async fn commit(connection: &mut SqliteConnection, batch: &IndexedBatch) -> 
     })
 }
 
+/// What becomes of a batch whose space was forgotten as a whole while it was on its way: no row tells of it, so that the space
+/// stays gone and the same batch may come again as new.
+fn forgotten(space: SpaceRow, turns: &[AcceptedTurn]) -> Committed {
+    let receipt = |turn: &AcceptedTurn| TurnReceipt {
+        id: turn.id,
+        state: TurnState::Forgotten,
+        reason: None,
+    };
+    Committed {
+        change: space.head as u64,
+        turns: turns.iter().map(receipt).collect(),
+    }
+}
+
 /// Which of the receipts of an earlier delivery is this turn's. A replay may bring only some of the turns, and a batch may
 /// name a turn twice.
 fn place_of(receipts: &[TurnReceipt], index: usize, turn: TurnId) -> Option<usize> {
@@ -85,8 +104,23 @@ fn place_of(receipts: &[TurnReceipt], index: usize, turn: TurnId) -> Option<usiz
 /// What the ledger knows of the turns of a batch before it is stored.
 struct Before {
     hashes: HashMap<TurnId, ContentHash>,
-    /// The last position of acceptance that a forget covers.
-    forgotten: HashMap<TurnId, i64>,
+    forgotten: HashMap<TurnId, Tombstone>,
+}
+
+/// A turn that was forgotten and not told again.
+struct Tombstone {
+    /// The last position of acceptance that the forget covers.
+    last: i64,
+    /// The whole space was forgotten with it or since.
+    is_of_space: bool,
+}
+
+impl Tombstone {
+    /// Whether a turn that comes now stays forgotten. An import may have been read before the forget and be accepted after it.
+    fn covers(&self, turn: &AcceptedTurn, acceptance: i64) -> bool {
+        let is_imported = turn.place.is_some();
+        acceptance <= self.last || (is_imported && !self.is_of_space)
+    }
 }
 
 impl Before {
@@ -116,13 +150,15 @@ impl Before {
                 .insert(to_id(row.try_get(0)?)?, to_hash(row.try_get(1)?)?);
         }
         let rows = sqlx::query(
-            "SELECT id, acceptance FROM forgotten
-             WHERE space = ? AND id IN (SELECT unhex(value, '-') FROM json_each(?))",
+            "SELECT f.id, f.acceptance, f.change <= s.erased FROM forgotten f JOIN spaces s ON s.id = f.space
+             WHERE f.space = ? AND f.id IN (SELECT unhex(value, '-') FROM json_each(?))",
         );
         for row in rows.bind(space.id).bind(&ids).fetch_all(connection).await? {
-            before
-                .forgotten
-                .insert(to_id(row.try_get(0)?)?, row.try_get(1)?);
+            let tombstone = Tombstone {
+                last: row.try_get(1)?,
+                is_of_space: row.try_get(2)?,
+            };
+            before.forgotten.insert(to_id(row.try_get(0)?)?, tombstone);
         }
         Ok(before)
     }
@@ -153,7 +189,7 @@ impl Committing<'_> {
             reason,
         };
         let forgotten = self.before.forgotten.get(&turn.id);
-        if forgotten.is_some_and(|last| self.acceptance <= *last) {
+        if forgotten.is_some_and(|tombstone| tombstone.covers(turn, self.acceptance)) {
             return Ok(receipt(TurnState::Forgotten, None));
         }
         let hash = turn.content_hash();

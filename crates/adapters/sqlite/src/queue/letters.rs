@@ -1,19 +1,20 @@
 //! Dead letters: what could not be applied, kept until it is replayed or forgotten.
 
 use memfleet_domain::Scope;
-use memfleet_domain::ids::BatchId;
+use memfleet_domain::ids::{BatchId, TurnId};
 use memfleet_domain::ingestion::Batch;
 use memfleet_ports::ledger::{Page, PageToken};
 use memfleet_ports::queue::DeadLetter;
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Row, SqliteConnection};
 
+use crate::codec::id_list;
 use crate::failure::Outcome;
 use crate::rows::{batch_id, json, time, to_json};
 use crate::scope;
 use crate::spaces::{cut, from_token, to_token};
 
-/// Writes a letter; turns of an earlier letter from the same delivery stay in it.
+/// Writes a letter of what was not forgotten meanwhile; turns of an earlier letter from the same delivery stay in it.
 pub async fn put(connection: &mut SqliteConnection, letter: &DeadLetter) -> Outcome<()> {
     let before: Option<String> =
         sqlx::query_scalar("SELECT payload FROM dead_letters WHERE acceptance = ?")
@@ -21,6 +22,10 @@ pub async fn put(connection: &mut SqliteConnection, letter: &DeadLetter) -> Outc
             .fetch_optional(&mut *connection)
             .await?;
     let mut batch = letter.batch.clone();
+    retain_unforgotten(connection, &mut batch, letter.acceptance as i64).await?;
+    if batch.turns.is_empty() && !letter.batch.turns.is_empty() {
+        return Ok(());
+    }
     if let Some(before) = before {
         let mut turns = json::<Batch>(&before)?.turns;
         turns.retain(|turn| !batch.turns.contains(turn));
@@ -42,6 +47,32 @@ pub async fn put(connection: &mut SqliteConnection, letter: &DeadLetter) -> Outc
     .bind(batch.scope.tenant.as_str())
     .execute(connection)
     .await?;
+    Ok(())
+}
+
+/// Takes out what was forgotten while a worker held it.
+async fn retain_unforgotten(
+    connection: &mut SqliteConnection,
+    batch: &mut Batch,
+    acceptance: i64,
+) -> Outcome<()> {
+    let Some(space) = scope::find(connection, &batch.scope).await? else {
+        return Ok(());
+    };
+    if space.is_erased_since(acceptance) {
+        batch.turns.clear();
+    }
+    let forgotten: Vec<Vec<u8>> = sqlx::query_scalar(
+        "SELECT id FROM forgotten
+         WHERE space = ? AND acceptance >= ? AND id IN (SELECT unhex(value, '-') FROM json_each(?))",
+    )
+    .bind(space.id)
+    .bind(acceptance)
+    .bind(id_list(batch.turns.iter().map(|turn| &turn.id)))
+    .fetch_all(connection)
+    .await?;
+    let is_forgotten = |id: &TurnId| forgotten.iter().any(|gone| gone == id.as_bytes());
+    batch.turns.retain(|turn| !is_forgotten(&turn.id));
     Ok(())
 }
 
@@ -146,18 +177,20 @@ async fn requeue(
         .turns
         .first()
         .map_or(letter.failed_at, |turn| turn.recorded_at);
+    // As bytes: what could not be read is put back as it was found.
+    let payload: &[u8] = row.try_get(1)?;
     let inserted = sqlx::query(
-        "INSERT OR IGNORE INTO queue (acceptance, tenant, space_key, batch, turns, accepted_at, payload, payload_hash)
-         VALUES (?, ?, ?, ?, ?, ?, CAST(? AS TEXT), ?)",
+        "INSERT OR IGNORE INTO queue (acceptance, tenant, space_key, batch, turns, bytes, accepted_at, payload, payload_hash)
+         VALUES (?, ?, ?, ?, ?, ?, ?, CAST(? AS TEXT), ?)",
     )
     .bind(letter.acceptance as i64)
     .bind(batch.scope.tenant.as_str())
     .bind(scope::key(&batch.scope))
     .bind(batch.id.as_bytes().as_slice())
     .bind(batch.turns.len() as i64)
+    .bind(payload.len() as i64)
     .bind(accepted_at.timestamp_micros())
-    // As bytes: what could not be read is put back as it was found.
-    .bind(row.try_get::<&[u8], _>(1)?)
+    .bind(payload)
     .bind(row.try_get::<Option<&[u8]>, _>(6)?)
     .execute(connection)
     .await?;

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use memfleet_domain::ingestion::Batch;
 use memfleet_domain::time::Timestamp;
 use memfleet_domain::turn::ContentHash;
-use memfleet_ports::queue::Published;
+use memfleet_ports::queue::{Bounds, Depth, Published};
 use memfleet_ports::store::{Result, StoreError};
 use sqlx::{Row, SqliteConnection};
 use tokio::sync::{Notify, mpsc, oneshot};
 
+use super::depth::Waiting;
 use crate::codec::to_hash;
 use crate::failure::{Failure, Outcome};
 use crate::rows::to_json;
@@ -27,6 +28,7 @@ pub(crate) struct Publisher {
 
 struct Request {
     entry: Entry,
+    bounds: Bounds,
     answer: oneshot::Sender<Result<Published>>,
 }
 
@@ -41,6 +43,18 @@ struct Entry {
     payload: String,
 }
 
+impl Entry {
+    /// What it adds to the queue.
+    fn depth(&self) -> Depth {
+        Depth {
+            batches: 1,
+            turns: self.turns as u64,
+            bytes: self.payload.len() as u64,
+            ..Depth::default()
+        }
+    }
+}
+
 impl Publisher {
     pub(crate) fn start(writers: Writers, ready: Arc<Notify>) -> Self {
         let (requests, receiver) = mpsc::channel(GROUP);
@@ -48,7 +62,12 @@ impl Publisher {
         Self { requests }
     }
 
-    pub(crate) async fn publish(&self, batch: &Batch, now: Timestamp) -> Result<Published> {
+    pub(crate) async fn publish(
+        &self,
+        batch: &Batch,
+        now: Timestamp,
+        bounds: Bounds,
+    ) -> Result<Published> {
         let closed = || StoreError::Unavailable("it is closed".into());
         let (answer, published) = oneshot::channel();
         let entry = Entry {
@@ -60,7 +79,11 @@ impl Publisher {
             payload_hash: batch.payload_hash().0,
             payload: to_json(batch),
         };
-        let request = Request { entry, answer };
+        let request = Request {
+            entry,
+            bounds,
+            answer,
+        };
         self.requests.send(request).await.map_err(|_| closed())?;
         published.await.map_err(|_| closed())?
     }
@@ -84,10 +107,14 @@ async fn run(mut requests: mpsc::Receiver<Request>, writers: Writers, ready: Arc
 
 async fn write(writers: &Writers, group: &[Request]) -> Outcome<Vec<Result<Published>>> {
     let mut write: Write = writers.begin_durable().await?;
+    // Here no other call can come between what is counted and what is added.
+    let mut waiting = Waiting::read(&mut write).await?;
     let mut outcomes = Vec::with_capacity(group.len());
     for request in group {
-        outcomes.push(match enqueue(&mut write, &request.entry).await {
-            Err(Failure(conflict @ StoreError::Conflict { .. })) => Err(conflict),
+        outcomes.push(match enqueue(&mut write, request, &mut waiting).await {
+            Err(Failure(
+                refusal @ (StoreError::Conflict { .. } | StoreError::QueueFull { .. }),
+            )) => Err(refusal),
             other => Ok(other?),
         });
     }
@@ -95,7 +122,27 @@ async fn write(writers: &Writers, group: &[Request]) -> Outcome<Vec<Result<Publi
     Ok(outcomes)
 }
 
-async fn enqueue(connection: &mut SqliteConnection, entry: &Entry) -> Outcome<Published> {
+async fn enqueue(
+    connection: &mut SqliteConnection,
+    Request { entry, bounds, .. }: &Request,
+    waiting: &mut Waiting,
+) -> Outcome<Published> {
+    if let Some(known) = known(connection, entry).await? {
+        return Ok(known);
+    }
+    let more = entry.depth();
+    let depths = waiting.depths(Some(&entry.tenant));
+    bounds.check(&depths, more.turns, more.bytes)?;
+    let acceptance = insert(connection, entry).await?;
+    waiting.add(&entry.tenant, more);
+    Ok(Published {
+        acceptance: acceptance as u64,
+        duplicate: false,
+    })
+}
+
+/// The batch where it waits already.
+async fn known(connection: &mut SqliteConnection, entry: &Entry) -> Outcome<Option<Published>> {
     let waiting =
         sqlx::query("SELECT acceptance, payload_hash FROM queue WHERE space_key = ? AND batch = ?")
             .bind(&entry.space_key)
@@ -105,32 +152,33 @@ async fn enqueue(connection: &mut SqliteConnection, entry: &Entry) -> Outcome<Pu
     if let Some(row) = waiting {
         return match row.try_get::<Option<&[u8]>, _>(1)? {
             Some(stored) if stored != entry.payload_hash => Err(conflict(stored, entry)?),
-            _ => Ok(Published {
+            _ => Ok(Some(Published {
                 acceptance: row.try_get::<i64, _>(0)? as u64,
                 duplicate: true,
-            }),
+            })),
         };
     }
-    if let Some(stored) = buried_otherwise(connection, entry).await? {
-        return Err(conflict(&stored, entry)?);
+    match buried_otherwise(connection, entry).await? {
+        Some(stored) => Err(conflict(&stored, entry)?),
+        None => Ok(None),
     }
-    let acceptance: i64 = sqlx::query_scalar(
-        "INSERT INTO queue (tenant, space_key, batch, turns, accepted_at, payload_hash, payload)
-         VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING acceptance",
+}
+
+async fn insert(connection: &mut SqliteConnection, entry: &Entry) -> Outcome<i64> {
+    Ok(sqlx::query_scalar(
+        "INSERT INTO queue (tenant, space_key, batch, turns, bytes, accepted_at, payload_hash, payload)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING acceptance",
     )
     .bind(&entry.tenant)
     .bind(&entry.space_key)
     .bind(entry.batch.as_slice())
     .bind(entry.turns)
+    .bind(entry.payload.len() as i64)
     .bind(entry.accepted_at)
     .bind(entry.payload_hash.as_slice())
     .bind(&entry.payload)
     .fetch_one(connection)
-    .await?;
-    Ok(Published {
-        acceptance: acceptance as u64,
-        duplicate: false,
-    })
+    .await?)
 }
 
 /// The hash of a dead letter of this batch with another payload: it could not be replayed beside this one.

@@ -69,6 +69,28 @@ pub async fn what_is_told_again_after_a_forget_is_stored_again(store: &impl Stor
     assert!(all.iter().all(|change| matches!(change, Change::Stored(_))));
 }
 
+/// However late it comes: whoever imports a file does not mean single turns that were forgotten. A whole space it may bring back.
+pub async fn an_import_brings_back_a_space_and_no_single_turn(store: &impl Store) {
+    let turns = conversation(store).await;
+    let imported = |turn: &AcceptedTurn| AcceptedTurn {
+        place: Some(0),
+        ..turn.clone()
+    };
+    let file: Vec<_> = turns.iter().map(imported).collect();
+    erase(store, &by_turn(&turns[0])).await;
+    commit(store, "read before the forget", file.clone(), 50).await;
+    assert_eq!(left(store).await.len(), 5);
+    let status = store
+        .batch(&home(), batch("read before the forget", vec![]).id)
+        .await
+        .expect("batch")
+        .expect("known");
+    assert_eq!(status.turns[0].state, TurnState::Forgotten);
+    erase(store, &TurnFilter::default()).await;
+    commit(store, "after the space was forgotten", file, 60).await;
+    assert_eq!(left(store).await.len(), 6);
+}
+
 /// Otherwise the old words would come up again.
 pub async fn forgetting_an_edit_forgets_the_versions_it_replaced(store: &impl Store) {
     let first = turn("a", "one");

@@ -3,7 +3,7 @@
 use super::{of, positions, publish, some, take};
 use crate::conformance::samples::{batch, batch_in, home, instant, scope, turn_in};
 
-use crate::queue::IngestQueue;
+use crate::queue::{Bounds, IngestQueue};
 use crate::store::StoreError;
 
 /// Byte by byte.
@@ -22,13 +22,13 @@ pub async fn batches_come_back_as_published_in_the_order_of_acceptance(queue: &i
 pub async fn a_batch_that_waits_is_not_added_again(queue: &impl IngestQueue) {
     let acceptance = publish(queue, "k", 2).await;
     let again = queue
-        .publish(&some("k", 2), instant(9))
+        .publish(&some("k", 2), instant(9), Bounds::NONE)
         .await
         .expect("publish");
     assert_eq!((again.acceptance, again.duplicate), (acceptance, true));
     assert_eq!(take(queue, 100).await, [acceptance]);
     let held = queue
-        .publish(&some("k", 2), instant(9))
+        .publish(&some("k", 2), instant(9), Bounds::NONE)
         .await
         .expect("publish");
     assert_eq!((held.acceptance, held.duplicate), (acceptance, true));
@@ -39,7 +39,7 @@ pub async fn a_batch_that_waits_is_not_added_again(queue: &impl IngestQueue) {
 pub async fn the_same_batch_with_another_payload_is_a_conflict(queue: &impl IngestQueue) {
     publish(queue, "k", 2).await;
     let (stored, given) = (some("k", 2).payload_hash(), some("k", 3).payload_hash());
-    match queue.publish(&some("k", 3), instant(0)).await {
+    match queue.publish(&some("k", 3), instant(0), Bounds::NONE).await {
         Err(StoreError::Conflict {
             stored: old,
             given: new,
@@ -64,7 +64,7 @@ pub async fn the_same_key_in_another_space_is_another_batch(queue: &impl IngestQ
         told.id = batch("k", vec![]).id;
         assert!(
             !queue
-                .publish(&told, instant(0))
+                .publish(&told, instant(0), Bounds::NONE)
                 .await
                 .expect("publish")
                 .duplicate
@@ -82,7 +82,10 @@ pub async fn tenants_are_served_in_turn(queue: &impl IngestQueue) {
     let mut theirs = Vec::new();
     for tenant in ["globex", "initech"] {
         let batch = of(tenant, "k", 2);
-        let published = queue.publish(&batch, instant(0)).await.expect("publish");
+        let published = queue
+            .publish(&batch, instant(0), Bounds::NONE)
+            .await
+            .expect("publish");
         theirs.push(published.acceptance);
     }
     let first = take(queue, 6).await;
@@ -100,7 +103,10 @@ pub async fn a_large_batch_of_one_tenant_holds_up_another_for_one_round_only(
         backlog.push(publish(queue, key, 50).await);
     }
     let batch = of("globex", "k", 1);
-    let theirs = queue.publish(&batch, instant(0)).await.expect("publish");
+    let theirs = queue
+        .publish(&batch, instant(0), Bounds::NONE)
+        .await
+        .expect("publish");
     assert_eq!(take(queue, 10).await, [backlog[0]]);
     assert_eq!(take(queue, 10).await, [backlog[1], theirs.acceptance]);
 }
@@ -177,9 +183,12 @@ pub async fn what_is_acknowledged_is_gone_and_its_position_is_not_given_out_agai
 /// Some of them retries of each other.
 pub async fn publishing_at_the_same_time_loses_and_doubles_nothing(queue: &impl IngestQueue) {
     let batches: Vec<_> = (0..64).map(|n| some(&format!("k{}", n % 48), 2)).collect();
-    let published =
-        futures::future::join_all(batches.iter().map(|batch| queue.publish(batch, instant(0))))
-            .await;
+    let published = futures::future::join_all(
+        batches
+            .iter()
+            .map(|batch| queue.publish(batch, instant(0), Bounds::NONE)),
+    )
+    .await;
     let fresh = published
         .iter()
         .filter(|published| matches!(published, Ok(published) if !published.duplicate));

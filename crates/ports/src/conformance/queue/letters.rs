@@ -5,7 +5,7 @@ use memfleet_domain::time::Timestamp;
 use super::{depth, positions, publish, take};
 use crate::conformance::samples::{batch_in, home, instant, scope, turn_in};
 
-use crate::queue::{DeadLetter, Delivery, Depth, IngestQueue};
+use crate::queue::{Bounds, DeadLetter, Delivery, Depth, IngestQueue};
 use crate::store::StoreError;
 
 fn letter(delivery: &Delivery, failed_at: Timestamp) -> DeadLetter {
@@ -91,7 +91,9 @@ pub async fn dead_letters_are_replayed_at_their_old_place(queue: &impl IngestQue
     failed.batch.turns.remove(0);
     queue.dead_letter(&failed).await.expect("dead letter");
     queue.release(&[accepted[1]]).await.expect("release");
+    let before = depth(queue).await.own.bytes;
     assert_eq!(queue.replay(&home(), &[]).await, Ok(1));
+    assert!(depth(queue).await.own.bytes > before, "it waits again");
     assert_eq!(queue.replay(&home(), &[]).await, Ok(0));
     let again = queue.take(100).await.expect("take");
     assert_eq!(positions(&again), accepted);
@@ -126,12 +128,16 @@ pub async fn a_batch_that_is_a_letter_with_another_payload_is_a_conflict(queue: 
     queue.dead_letter(&failed).await.expect("dead letter");
     let mut other = delivery.batch.clone();
     other.turns.remove(0);
-    let refused = queue.publish(&other, instant(2)).await;
+    let refused = queue.publish(&other, instant(2), Bounds::NONE).await;
     let conflict = |refused| matches!(refused, Err(StoreError::Conflict { .. }));
     assert!(conflict(refused));
     assert_eq!(queue.replay(&home(), &[]).await, Ok(1));
-    assert!(conflict(queue.publish(&other, instant(2)).await));
-    let same = queue.publish(&delivery.batch, instant(2)).await;
+    assert!(conflict(
+        queue.publish(&other, instant(2), Bounds::NONE).await
+    ));
+    let same = queue
+        .publish(&delivery.batch, instant(2), Bounds::NONE)
+        .await;
     assert!(same.expect("publish").duplicate);
 }
 
@@ -139,7 +145,10 @@ pub async fn a_batch_that_is_a_letter_with_another_payload_is_a_conflict(queue: 
 pub async fn a_replay_names_its_letters_or_means_all_of_the_space(queue: &impl IngestQueue) {
     let bob = scope("acme", "bob");
     let theirs = batch_in(&bob, "k", vec![turn_in(&bob, "s", "a", "x")]);
-    queue.publish(&theirs, instant(0)).await.expect("publish");
+    queue
+        .publish(&theirs, instant(0), Bounds::NONE)
+        .await
+        .expect("publish");
     for key in ["k1", "k2", "k3"] {
         publish(queue, key, 1).await;
     }

@@ -3,7 +3,8 @@
 use super::{depth, of, publish, some, take};
 use crate::conformance::samples::{batch_in, home, instant, scope, turn_in};
 
-use crate::queue::{Depth, Depths, IngestQueue};
+use crate::queue::{Bounds, Depth, Depths, IngestQueue};
+use crate::store::StoreError;
 
 /// Held or not, in its own space only.
 pub async fn a_batch_that_waits_is_found(queue: &impl IngestQueue) {
@@ -32,7 +33,10 @@ pub async fn the_span_of_a_space_covers_what_waits_and_what_is_held(queue: &impl
     assert_eq!(queue.waiting_span(&home()).await, Ok(None));
     let bob = scope("acme", "bob");
     let theirs = batch_in(&bob, "k", vec![turn_in(&bob, "s", "a", "x")]);
-    queue.publish(&theirs, instant(0)).await.expect("publish");
+    queue
+        .publish(&theirs, instant(0), Bounds::NONE)
+        .await
+        .expect("publish");
     let first = publish(queue, "k1", 1).await;
     take(queue, 100).await;
     let last = publish(queue, "k2", 1).await;
@@ -46,7 +50,7 @@ pub async fn the_depth_counts_batches_turns_bytes_and_the_oldest(queue: &impl In
     assert_eq!(depth(queue).await, Depths::default());
     for (key, turns, second) in [("k1", 3, 50), ("k2", 4, 60)] {
         queue
-            .publish(&some(key, turns), instant(second))
+            .publish(&some(key, turns), instant(second), Bounds::NONE)
             .await
             .expect("publish");
     }
@@ -54,7 +58,14 @@ pub async fn the_depth_counts_batches_turns_bytes_and_the_oldest(queue: &impl In
     let Depths { own, all } = depth(queue).await;
     assert_eq!(own, all);
     let bytes = own.bytes;
-    assert!(bytes >= some("k1", 3).bytes() + some("k2", 4).bytes());
+    let words = |turns| {
+        some("k", turns)
+            .turns
+            .iter()
+            .map(|turn| turn.content.text.len())
+            .sum::<usize>()
+    };
+    assert!(bytes >= (words(3) + words(4)) as u64);
     let expected = Depth {
         batches: 2,
         turns: 7,
@@ -79,11 +90,43 @@ pub async fn the_depth_counts_batches_turns_bytes_and_the_oldest(queue: &impl In
 /// Among those of all.
 pub async fn the_depth_of_a_tenant_is_its_own(queue: &impl IngestQueue) {
     let theirs = of("globex", "k", 5);
-    queue.publish(&theirs, instant(0)).await.expect("publish");
+    queue
+        .publish(&theirs, instant(0), Bounds::NONE)
+        .await
+        .expect("publish");
     publish(queue, "k", 2).await;
     let Depths { own, all } = depth(queue).await;
     assert_eq!((own.batches, own.turns), (1, 2));
     assert_eq!((all.batches, all.turns), (2, 7));
+}
+
+/// In turns and in what is kept of them, also of what is published at the same moment; a retry is no more than there was.
+pub async fn a_tenant_has_its_share_of_the_queue(queue: &impl IngestQueue) {
+    publish(queue, "first", 1).await;
+    let one = depth(queue).await.own.bytes;
+    let bounds = |turns, bytes| Bounds { turns, bytes };
+    let full = |published| matches!(published, Err(StoreError::QueueFull { .. }));
+    for narrow in [bounds(3, u64::MAX), bounds(u64::MAX, 3 * one)] {
+        assert!(full(
+            queue.publish(&some("more", 1), instant(0), narrow).await
+        ));
+    }
+    let wide = bounds(8, 1 << 20);
+    let batches: Vec<_> = (0..9).map(|n| some(&format!("k{n}"), 1)).collect();
+    let published = batches
+        .iter()
+        .map(|batch| queue.publish(batch, instant(0), wide));
+    let published = futures::future::join_all(published).await;
+    assert_eq!(published.iter().filter(|one| one.is_ok()).count(), 3);
+    assert_eq!(depth(queue).await.own.turns, 4);
+    let again = queue.publish(&some("first", 1), instant(0), wide).await;
+    assert!(again.expect("a retry").duplicate);
+    let theirs = of("globex", "k", 100);
+    let first = queue.publish(&theirs, instant(0), wide).await;
+    assert!(
+        first.is_ok(),
+        "nobody is shut out by the backlog of another"
+    );
 }
 
 /// No polling.

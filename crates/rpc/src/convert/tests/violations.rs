@@ -335,6 +335,25 @@ fn one_key_of_a_filter_cannot_have_two_values() {
 }
 
 #[test]
+fn hits_and_neighbours_together_are_bounded() {
+    let request = |k, neighbours| proto::RecallRequest {
+        query: "q".into(),
+        spaces: vec!["ada".into()],
+        k,
+        neighbours,
+        ..Default::default()
+    };
+    for (k, neighbours) in [(1_000, 2), (238, 10), (0, 10)] {
+        assert!(accept(request(k, neighbours)).is_ok(), "{k} {neighbours}");
+    }
+    for (k, neighbours) in [(1_000, 3), (239, 10)] {
+        let (field, problem) = violations(request(k, neighbours)).remove(0);
+        assert_eq!(field, "neighbours");
+        assert!(problem.contains("5000 turns"), "{problem}");
+    }
+}
+
+#[test]
 fn an_assembly_is_checked_in_full() {
     let request = proto::AssembleRequest {
         query: String::new(),

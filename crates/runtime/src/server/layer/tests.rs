@@ -232,6 +232,7 @@ async fn a_stream_that_nobody_reads_gives_its_place_back() {
     assert_eq!(status.code(), Code::DeadlineExceeded);
     let info = status.get_details_error_info().unwrap();
     assert_eq!(info.reason, "STREAM_IDLE");
+    assert!(status.get_details_retry_info().is_some());
     assert!(next(&mut body).await.is_none());
 }
 
@@ -250,6 +251,7 @@ async fn a_caller_that_sends_nothing_more_is_waited_for_no_longer_than_the_bound
     assert_eq!(begun.elapsed().as_secs(), 60);
     let info = status.get_details_error_info().unwrap();
     assert_eq!(info.reason, "STREAM_IDLE");
+    assert!(status.get_details_retry_info().is_some());
 }
 
 #[tokio::test]

@@ -5,9 +5,8 @@ use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 
 use futures::StreamExt;
-use memfleet_domain::FaultKind;
-use memfleet_domain::ids::{BatchId, SpaceId};
-use memfleet_ports::memory::{Imported, Record};
+use memfleet_domain::ids::SpaceId;
+use memfleet_ports::memory::Record;
 use memfleet_rpc::jsonl;
 
 use super::upload::Tally;
@@ -88,41 +87,21 @@ async fn send(
     handle: &Handle,
     tally: &mut Tally,
 ) -> Result<(), Error> {
-    let turns = records.iter().filter_map(|record| match record {
-        Record::Turn(turn) => Some(turn.accepted.id),
-        Record::Space(..) => None,
-    });
-    let batch = BatchId::of_turns(&turns.collect::<Vec<_>>());
     let records = futures::stream::iter(records.into_iter().map(Ok)).boxed();
-    let Imported {
-        accepted,
-        duplicates,
-        forgotten,
-    } = handle
+    let said = handle
         .memory
         .import(&handle.long_call(), space, records)
         .await?;
-    let mut as_said = || {
-        tally.accepted += accepted;
-        tally.skipped += duplicates;
-        tally.forgotten += forgotten;
-    };
-    if !wait || accepted + duplicates == 0 {
-        as_said();
+    if !wait || said.batches.is_empty() {
+        tally.accepted += said.accepted;
+        tally.skipped += said.duplicates;
+        tally.forgotten += said.forgotten;
         return Ok(());
     }
-    // An import gives no token. Turns that were taken together are the batch that their ids name; a node that cut them
-    // otherwise does not know it, and then they are what it said.
-    match watch::settled(handle, space, batch).await {
-        Ok(turns) if accepted == 0 => tally.add(turns, true),
-        Ok(turns) => {
-            tally.add(turns, false);
-            let there = duplicates.min(tally.stored);
-            tally.stored -= there;
-            tally.skipped += there;
-        }
-        Err(Error::Fault(fault)) if fault.kind == FaultKind::NotFound => as_said(),
-        Err(error) => return Err(error),
+    let mut turns = Vec::new();
+    for batch in &said.batches {
+        turns.extend(watch::settled(handle, space, *batch).await?);
     }
+    tally.add_import(&said, turns);
     Ok(())
 }

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use memfleet_domain::ids::{BatchId, SpaceId, TurnId};
 use memfleet_domain::ingestion::{Receipt, TurnReceipt, TurnState};
-use memfleet_ports::memory::{NewTurn, RememberRequest};
+use memfleet_ports::memory::{Imported, NewTurn, RememberRequest};
 
 use crate::cli::exit::Error;
 use crate::cli::{Handle, watch};
@@ -45,6 +45,20 @@ impl Tally {
                 _ => self.stored += 1,
             }
         }
+    }
+
+    /// Counts what a node said of an import, once the turns that it took have their final states. Of those that failed it does
+    /// not say whether they were there before; they count as new.
+    pub fn add_import(&mut self, said: &Imported, turns: Vec<TurnReceipt>) {
+        let mut settled = Self::default();
+        settled.add(turns, false);
+        let failed = settled.forgotten + settled.dead_letters.len() as u64;
+        let stored = said.accepted.saturating_sub(failed);
+        let taken = said.accepted + said.duplicates;
+        self.stored += stored;
+        self.skipped += taken.saturating_sub(failed + stored);
+        self.forgotten += said.forgotten + settled.forgotten;
+        self.dead_letters.extend(settled.dead_letters);
     }
 }
 
@@ -214,6 +228,31 @@ mod tests {
             assert_eq!((there, tally.forgotten, others), (1, 1, 1));
             assert_eq!(tally.skipped == 1, known);
         }
+    }
+
+    #[test]
+    fn an_import_counts_each_turn_once() {
+        let turn = |state| TurnReceipt {
+            id: TurnId::from_bytes([state as u8; 16]),
+            state,
+            reason: None,
+        };
+        let states = [TurnState::Stored, TurnState::Stored, TurnState::Forgotten];
+        let said = Imported {
+            accepted: 2,
+            duplicates: 3,
+            forgotten: 4,
+            batches: vec![],
+        };
+        let mut tally = Tally::default();
+        tally.add_import(&said, states.map(turn).to_vec());
+        let Tally {
+            stored,
+            skipped,
+            forgotten,
+            ..
+        } = tally;
+        assert_eq!((stored, skipped, forgotten), (1, 3, 5));
     }
 
     proptest! {
