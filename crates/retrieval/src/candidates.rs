@@ -10,6 +10,11 @@ use crate::plan::Plan;
 use crate::weights::Weights;
 use nearest::{EFFORT, nearest};
 
+/// Passages up to which a search may look at all: token vectors of so many are read at once.
+const EXHAUSTIVE_ROWS: usize = 4_096;
+/// Of turns of more passages only the chosen ones are read. A turn may have a hundred.
+const WHOLE_ROWS: usize = 8;
+
 /// A row and its space.
 pub(crate) type Place = (usize, u32);
 
@@ -50,19 +55,17 @@ impl Candidates {
     }
 }
 
-/// Picks the candidates: all turns where there are no more than [`Weights::exhaustive`]. `lexical` are the words of the plan,
-/// looked up by [`crate::lexical()`].
+/// Picks the candidates: all turns where there are no more than [`Weights::exhaustive`], of few enough passages. `lexical` are
+/// the words of the plan, looked up by [`crate::lexical()`].
 pub fn candidates(
     spaces: &[Searched<'_>],
     plan: &Plan,
     lexical: Lexical,
     weights: &Weights,
 ) -> Candidates {
-    let eligible = spaces
-        .iter()
-        .map(|space| space.eligible.turns())
-        .sum::<usize>();
-    let rows: Vec<Place> = if eligible <= weights.exhaustive {
+    let turns: usize = spaces.iter().map(|space| space.eligible.turns()).sum();
+    let rows: usize = spaces.iter().map(|space| space.eligible.rows()).sum();
+    let chosen: Vec<Place> = if turns <= weights.exhaustive && rows <= EXHAUSTIVE_ROWS {
         places(spaces).collect()
     } else {
         let vector = plan.vectors.as_ref().map(|vectors| &*vectors.sentence);
@@ -71,10 +74,9 @@ pub fn candidates(
             .chain(lexical.best.iter().copied())
             .collect()
     };
+    let needed = needed(spaces, &chosen, weights.window.len());
     let turn = |(space, row): Place| (space, spaces[space].index.passages().turn(row));
-    let turns: BTreeSet<(usize, u32)> = rows.into_iter().map(turn).collect();
-    let turns: Vec<(usize, u32)> = turns.into_iter().collect();
-    let needed = needed(spaces, &turns, weights.window.len());
+    let turns: BTreeSet<(usize, u32)> = chosen.into_iter().map(turn).collect();
     let number = |(space, rows): (&Searched<'_>, &Vec<u32>)| {
         rows.iter()
             .map(|&row| space.index.passage_number(row))
@@ -82,7 +84,7 @@ pub fn candidates(
     };
     let numbers = spaces.iter().zip(&needed).map(number).collect();
     Candidates {
-        turns,
+        turns: turns.into_iter().collect(),
         rows: needed,
         lexical,
         numbers,
@@ -97,14 +99,21 @@ fn places(spaces: &[Searched<'_>]) -> impl Iterator<Item = Place> {
         .flat_map(|(space, searched)| searched.eligible.iter().map(move |row| (space, row)))
 }
 
-/// The rows of the turns and up to `reach` linked rows on either side, by space, ascending.
-fn needed(spaces: &[Searched<'_>], turns: &[(usize, u32)], reach: usize) -> Vec<Vec<u32>> {
+/// The rows whose token vectors are read, by space, ascending: those of the turn, or of a long turn the chosen ones, and up to
+/// `reach` linked rows on either side.
+fn needed(spaces: &[Searched<'_>], chosen: &[Place], reach: usize) -> Vec<Vec<u32>> {
     let mut needed = vec![Vec::new(); spaces.len()];
-    for &(space, slot) in turns {
-        let (index, rows) = (spaces[space].index, &mut needed[space]);
-        let own = index.turn(slot).rows();
-        rows.extend(index.passages().before(own.start).take(reach));
-        rows.extend(index.passages().after(own.end - 1).take(reach));
+    for &(space, row) in chosen {
+        let passages = spaces[space].index.passages();
+        let turn = spaces[space].index.turn(passages.turn(row)).rows();
+        let own = if turn.len() <= WHOLE_ROWS {
+            turn
+        } else {
+            row..row + 1
+        };
+        let rows = &mut needed[space];
+        rows.extend(passages.before(own.start).take(reach));
+        rows.extend(passages.after(own.end - 1).take(reach));
         rows.extend(own);
     }
     for rows in &mut needed {
@@ -113,3 +122,6 @@ fn needed(spaces: &[Searched<'_>], turns: &[(usize, u32)], reach: usize) -> Vec<
     }
     needed
 }
+
+#[cfg(test)]
+mod tests;

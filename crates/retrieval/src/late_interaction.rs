@@ -91,12 +91,13 @@ impl<'a> LateInteraction<'a> {
             .collect();
     }
 
-    /// MaxSim of a candidate's row; NaN without token vectors.
+    /// MaxSim of a candidate's row; NaN without token vectors, or where they were not read.
     pub(crate) fn passage(&self, space: usize, row: u32) -> f32 {
-        self.weighted(self.row(space, row).iter().copied())
+        self.row(space, row)
+            .map_or(f32::NAN, |row| self.weighted(row.iter().copied()))
     }
 
-    /// MaxSim of a candidate's row and its neighbours, discounted by distance.
+    /// MaxSim of a candidate's row and its neighbours, discounted by distance; NaN where the row was not read.
     pub(crate) fn window(
         &self,
         searched: &Searched<'_>,
@@ -104,14 +105,18 @@ impl<'a> LateInteraction<'a> {
         row: u32,
         discounts: &[f32],
     ) -> f32 {
-        let mut best = self.row(space, row).to_vec();
+        let Some(own) = self.row(space, row) else {
+            return f32::NAN;
+        };
+        let mut best = own.to_vec();
         let passages = searched.index.passages();
         let before = passages.before(row).zip(discounts);
         let after = passages.after(row).zip(discounts);
         for (row, discount) in before.chain(after) {
+            let neighbour = self.row(space, row).unwrap_or_default();
             // `max` passes over what is missing on one side.
             best.iter_mut()
-                .zip(self.row(space, row))
+                .zip(neighbour)
                 .for_each(|(best, &x)| *best = best.max(discount * x));
         }
         self.weighted(best.into_iter())
@@ -125,12 +130,10 @@ impl<'a> LateInteraction<'a> {
             .sum()
     }
 
-    fn row(&self, space: usize, row: u32) -> &[f32] {
-        let at = self.candidates.rows[space]
-            .binary_search(&row)
-            .expect("the needed rows cover every window");
+    fn row(&self, space: usize, row: u32) -> Option<&[f32]> {
+        let at = self.candidates.rows[space].binary_search(&row).ok()?;
         let width = self.weights.len();
-        &self.similarities[space][at * width..(at + 1) * width]
+        Some(&self.similarities[space][at * width..(at + 1) * width])
     }
 }
 

@@ -78,10 +78,7 @@ struct Bench {
 impl Bench {
     async fn start(model: &ModelDirectory) -> Result<Self, BoxError> {
         let directory = tempfile::tempdir()?;
-        let mut config = temporary(directory.path());
-        // The bench measures a hundred thousand turns warm; a node's own default is smaller.
-        config.retrieval.token_cache = memfleet_runtime::config::ByteSize::mebibytes(512);
-        let node = Node::open(&config, model).await?;
+        let node = Node::open(&temporary(directory.path()), model).await?;
         let workers = node.run_in_background();
         Ok(Self {
             node,

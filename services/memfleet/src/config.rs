@@ -136,7 +136,7 @@ impl Default for Ingestion {
 pub struct Retrieval {
     /// Memory for the indexes of spaces; the least recently used leave first. Default 256 MiB.
     pub index_cache: ByteSize,
-    /// Memory for token vectors that were read. Default 64 MiB.
+    /// Memory for token vectors that were read. Default 256 MiB.
     pub token_cache: ByteSize,
     /// Passages that the first stage hands to the second. Default 600.
     pub candidates: usize,
@@ -146,7 +146,7 @@ impl Default for Retrieval {
     fn default() -> Self {
         Self {
             index_cache: ByteSize::mebibytes(256),
-            token_cache: ByteSize::mebibytes(64),
+            token_cache: ByteSize::mebibytes(256),
             candidates: 600,
         }
     }

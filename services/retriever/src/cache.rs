@@ -10,6 +10,8 @@ use memfleet_ports::feed::IndexFeed;
 use memfleet_retrieval::SpaceIndex;
 use tokio::sync::{Mutex as AsyncMutex, OwnedRwLockReadGuard, RwLock};
 
+use crate::tokens::TokenReader;
+
 /// Changes read from the store at a time.
 const PAGE: u32 = 2_000;
 
@@ -21,9 +23,38 @@ pub struct Reading {
     pub generation: u64,
 }
 
-/// Indexes by space, the least recently read leave first.
+/// A reading that others may write to meanwhile.
+pub struct Paused {
+    index: Arc<RwLock<SpaceIndex>>,
+    generation: u64,
+    reached: u64,
+}
+
+impl Reading {
+    /// Lets go of the index, which may change until it is read again.
+    pub fn pause(self) -> Paused {
+        Paused {
+            index: OwnedRwLockReadGuard::rwlock(&self.index).clone(),
+            generation: self.generation,
+            reached: self.index.reached(),
+        }
+    }
+}
+
+impl Paused {
+    /// Reads on; whether the index is as it was.
+    pub async fn resume(self) -> (Reading, bool) {
+        let index = self.index.read_owned().await;
+        let is_same = index.reached() == self.reached;
+        let generation = self.generation;
+        (Reading { index, generation }, is_same)
+    }
+}
+
+/// Indexes by space, the least recently read leave first, and their token vectors with them.
 pub struct IndexCache {
     feed: Arc<dyn IndexFeed>,
+    tokens: Arc<TokenReader>,
     budget: usize,
     clock: AtomicU64,
     entries: Mutex<HashMap<Scope, Arc<Entry>>>,
@@ -52,9 +83,10 @@ impl Entry {
 
 impl IndexCache {
     /// An empty cache that keeps at most about `budget` bytes.
-    pub fn new(feed: Arc<dyn IndexFeed>, budget: usize) -> Self {
+    pub fn new(feed: Arc<dyn IndexFeed>, tokens: Arc<TokenReader>, budget: usize) -> Self {
         Self {
             feed,
+            tokens,
             budget,
             clock: AtomicU64::new(0),
             entries: Mutex::default(),
@@ -91,17 +123,20 @@ impl IndexCache {
         Ok(entry)
     }
 
-    /// Lets go of a space, so that nothing forgotten stays in memory; the generation that is gone, if there was one.
-    pub fn drop_space(&self, scope: &Scope) -> Option<u64> {
-        self.lock().remove(scope).map(|entry| entry.generation)
+    /// Lets go of a space, so that nothing forgotten stays in memory.
+    pub fn drop_space(&self, scope: &Scope) {
+        let gone = self.lock().remove(scope);
+        self.forget(gone.into_iter());
     }
 
-    /// Lets go of every space; the generations that are gone.
-    pub fn drop_all(&self) -> Vec<u64> {
-        self.lock()
-            .drain()
-            .map(|(_, entry)| entry.generation)
-            .collect()
+    /// Lets go of every space.
+    pub fn drop_all(&self) {
+        let gone: Vec<_> = self.lock().drain().map(|(_, entry)| entry).collect();
+        self.forget(gone.into_iter());
+    }
+
+    fn forget(&self, gone: impl Iterator<Item = Arc<Entry>>) {
+        gone.for_each(|entry| self.tokens.forget(entry.generation));
     }
 
     async fn catch_up(&self, scope: &Scope, entry: &Entry, head: u64) -> Result<(), Fault> {
@@ -131,7 +166,10 @@ impl IndexCache {
         let entry = self
             .lock()
             .entry(scope.clone())
-            .or_insert_with(|| Arc::new(Entry::new(now)))
+            .or_insert_with(|| {
+                self.tokens.keep(now);
+                Arc::new(Entry::new(now))
+            })
             .clone();
         entry.last_read.store(now, Ordering::Relaxed);
         entry
@@ -140,23 +178,24 @@ impl IndexCache {
     /// Drops the least recently read spaces until the rest fits; never the one that is being read.
     fn evict(&self, reading: &Scope) {
         let mut entries = self.lock();
-        loop {
-            let total: u64 = entries
-                .values()
-                .map(|entry| entry.bytes.load(Ordering::Relaxed))
-                .sum();
-            metrics::gauge!("memfleet_index_cache_bytes").set(total as f64);
-            if total <= self.budget as u64 {
-                return;
-            }
+        let mut gone = Vec::new();
+        let bytes = |entry: &Arc<Entry>| entry.bytes.load(Ordering::Relaxed);
+        let mut total: u64 = entries.values().map(bytes).sum();
+        while total > self.budget as u64 {
             let oldest = entries
                 .iter()
                 .filter(|(scope, _)| *scope != reading)
                 .min_by_key(|(_, entry)| entry.last_read.load(Ordering::Relaxed))
                 .map(|(scope, _)| scope.clone());
-            let Some(oldest) = oldest else { return };
-            entries.remove(&oldest);
+            let Some(entry) = oldest.and_then(|oldest| entries.remove(&oldest)) else {
+                break;
+            };
+            total -= bytes(&entry).min(total);
+            gone.push(entry);
         }
+        metrics::gauge!("memfleet_index_cache_bytes").set(total as f64);
+        drop(entries);
+        self.forget(gone.into_iter());
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<Scope, Arc<Entry>>> {

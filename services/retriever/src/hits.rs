@@ -9,7 +9,8 @@ use memfleet_ports::retriever::{Hit, Query};
 use memfleet_retrieval::Ranked;
 
 use crate::LocalRetriever;
-use crate::search::{Stage, Target};
+use crate::search::Target;
+use crate::stages::Stage;
 
 impl LocalRetriever {
     /// The hits in rank order. A turn that was forgotten since it was ranked is left out.

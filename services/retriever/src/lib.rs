@@ -1,13 +1,14 @@
 //! The retriever: follows the change feed of each space into an in-memory index and ranks its turns for a query. It holds
 //! caches only; the store is the truth, and every search first reaches the store's present change sequence.
 //!
-//! `cache` keeps indexes current, `tokens` reads token vectors, `search` is a query from start to end; the ranking
-//! itself is `memfleet-retrieval`.
+//! `cache` keeps indexes current, `tokens` reads token vectors, `search` is a query from start to end and `stages` its parts; the
+//! ranking itself is `memfleet-retrieval`.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod cache;
 mod hits;
 mod search;
+mod stages;
 mod tokens;
 
 use std::sync::Arc;
@@ -18,6 +19,7 @@ use memfleet_ports::feed::IndexFeed;
 use memfleet_ports::ledger::Ledger;
 use memfleet_ports::spaces::SpaceCatalog;
 use memfleet_retrieval::Weights;
+use tokio::sync::Semaphore;
 use tokio::sync::broadcast::error::RecvError;
 use tokio_util::sync::CancellationToken;
 
@@ -44,6 +46,8 @@ pub struct LocalRetriever {
     spaces: Arc<dyn SpaceCatalog>,
     embedder: Arc<dyn Embedder>,
     weights: Arc<Weights>,
+    /// Searches that compute at once.
+    computing: Arc<Semaphore>,
 }
 
 impl LocalRetriever {
@@ -55,9 +59,11 @@ impl LocalRetriever {
         embedder: Arc<dyn Embedder>,
         options: Options,
     ) -> Self {
+        let tokens = Arc::new(TokenReader::new(feed.clone(), options.token_cache));
         Self {
-            indexes: IndexCache::new(feed.clone(), options.index_cache),
-            tokens: Arc::new(TokenReader::new(feed.clone(), options.token_cache)),
+            indexes: IndexCache::new(feed.clone(), tokens.clone(), options.index_cache),
+            tokens,
+            computing: Arc::new(Semaphore::new(rayon::current_num_threads())),
             feed,
             ledger,
             spaces,
@@ -75,18 +81,10 @@ impl LocalRetriever {
                 event = heard.recv() => event,
             };
             match event {
-                Ok(Event::Forgotten { scope }) => {
-                    if let Some(generation) = self.indexes.drop_space(&scope) {
-                        self.tokens.forget(generation);
-                    }
-                }
+                Ok(Event::Forgotten { scope }) => self.indexes.drop_space(&scope),
                 Ok(Event::Settled { .. }) => {}
                 // What was missed may have been a forget.
-                Err(RecvError::Lagged(_)) => self
-                    .indexes
-                    .drop_all()
-                    .into_iter()
-                    .for_each(|lost| self.tokens.forget(lost)),
+                Err(RecvError::Lagged(_)) => self.indexes.drop_all(),
                 Err(RecvError::Closed) => return,
             }
         }

@@ -1,6 +1,7 @@
 //! Token vectors in memory, bounded by bytes: what a search has read, the next one is likely to read again.
 
-use std::sync::Arc;
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use memfleet_domain::embedding::TokenVectors;
 use memfleet_domain::{Fault, Scope};
@@ -19,6 +20,8 @@ const USUAL_BYTES: usize = 2_500;
 pub struct TokenReader {
     feed: Arc<dyn IndexFeed>,
     cache: Cache<Key, Arc<TokenVectors>, Bytes>,
+    /// The generations that may be kept: a search that still reads one that is gone must not bring it back.
+    kept: Mutex<HashSet<u64>>,
 }
 
 /// Weighs token vectors by the memory they take.
@@ -35,7 +38,16 @@ impl TokenReader {
     /// A reader that keeps at most about `budget` bytes.
     pub fn new(feed: Arc<dyn IndexFeed>, budget: usize) -> Self {
         let cache = Cache::with_weighter(budget / USUAL_BYTES, budget as u64, Bytes);
-        Self { feed, cache }
+        Self {
+            feed,
+            cache,
+            kept: Mutex::default(),
+        }
+    }
+
+    /// Keeps what is read of a generation, until [`Self::forget`].
+    pub fn keep(&self, generation: u64) {
+        self.kept().insert(generation);
     }
 
     /// The token vectors of passages that are in memory, in their order. `generation` is that of the index that named the
@@ -72,11 +84,23 @@ impl TokenReader {
             }
             found[place] = vectors;
         }
+        if !self.kept().contains(&generation) {
+            self.remove(generation);
+        }
         Ok(())
     }
 
     /// Lets go of everything of one generation.
     pub fn forget(&self, generation: u64) {
+        self.kept().remove(&generation);
+        self.remove(generation);
+    }
+
+    fn remove(&self, generation: u64) {
         self.cache.retain(|key, _| key.0 != generation);
+    }
+
+    fn kept(&self) -> MutexGuard<'_, HashSet<u64>> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

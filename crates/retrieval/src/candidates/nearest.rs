@@ -14,8 +14,6 @@ use crate::lexical::Lexical;
 use crate::standard::{Moments, Standard};
 use crate::top::Top;
 
-/// Rows that a thread looks at at a time, a multiple of 64.
-const PART: usize = 32_768;
 /// The difference of a row that may not be found or has no vector.
 const UNKNOWN: u16 = u16::MAX;
 
@@ -28,14 +26,17 @@ pub(super) struct Effort {
     sample: usize,
     /// As many times more as are wanted, best by words and signs.
     spare: usize,
+    /// Rows that a thread looks at at a time, a multiple of 64.
+    part: usize,
 }
 
-/// Of the rows that every byte ranks among the first 1 in 500, one in 24 by signs holds 99 % (docs/benchmarks.md).
+/// Of the rows that every byte ranks among the first 1 in 500, one in 24 by signs holds 99 % (docs/adr/0007).
 pub(super) const EFFORT: Effort = Effort {
     nearest: 4_096,
     one_in: 24,
     sample: 1_024,
     spare: 4,
+    part: 32_768,
 };
 
 /// The `share` best rows each by cosine and by the sum of cosine and words; some may be in both.
@@ -47,7 +48,7 @@ pub(super) fn nearest(
     effort: &Effort,
 ) -> Vec<Place> {
     let search = Search::new(spaces, vector, lexical, share, effort);
-    let parts = search.parts();
+    let parts = search.parts(effort.part);
     let surveys: Vec<Survey> = parts.par_iter().map(|part| search.survey(part)).collect();
     let scale = Scale::of(&surveys, lexical.windows, effort);
     let chosen = parts.par_iter().zip(&surveys);
@@ -144,13 +145,13 @@ impl<'a> Search<'a> {
         }
     }
 
-    fn parts(&self) -> Vec<Part> {
+    fn parts(&self, size: usize) -> Vec<Part> {
         let parts = |(space, searched): (usize, &Searched<'_>)| {
             let rows = searched.index.passages().rows() as u32;
-            let starts = (0..rows).step_by(PART);
+            let starts = (0..rows).step_by(size);
             starts.map(move |start| Part {
                 space,
-                rows: start..rows.min(start + PART as u32),
+                rows: start..rows.min(start + size as u32),
             })
         };
         self.spaces.iter().enumerate().flat_map(parts).collect()

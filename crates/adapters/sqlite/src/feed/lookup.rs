@@ -15,6 +15,9 @@ use crate::passages::first_key;
 use crate::rows::{json, to_json};
 use crate::scope;
 
+/// Passages read by one query: their vectors are one value, and a passage has 17 KB of them at most.
+const SLICE: usize = 1_024;
+
 /// Token vectors of passages, in the order asked.
 pub async fn token_vectors(
     connection: &mut SqliteConnection,
@@ -24,6 +27,21 @@ pub async fn token_vectors(
     let Some(space) = scope::find(connection, scope).await? else {
         return Ok(vec![None; passages.len()]);
     };
+    let mut found = HashMap::with_capacity(passages.len());
+    for slice in passages.chunks(SLICE) {
+        found.extend(read(connection, space.id, slice).await?);
+    }
+    Ok(passages
+        .iter()
+        .map(|number| found.get(number).cloned())
+        .collect())
+}
+
+async fn read(
+    connection: &mut SqliteConnection,
+    space: i64,
+    passages: &[u32],
+) -> Outcome<impl Iterator<Item = (u32, Arc<TokenVectors>)>> {
     // One row for all of them: rows go from thread to thread one by one, which costs more than reading them. Blobs keep
     // their bytes as text, and on the way back.
     let row = sqlx::query(
@@ -31,7 +49,7 @@ pub async fn token_vectors(
          FROM (SELECT key, vectors FROM token_vectors
                WHERE key IN (SELECT ?1 + value FROM json_each(?2)) ORDER BY key)",
     )
-    .bind(first_key(space.id))
+    .bind(first_key(space))
     .bind(to_json(&passages))
     .fetch_one(connection)
     .await?;
@@ -41,14 +59,7 @@ pub async fn token_vectors(
     if vectors.len() != numbers.len() {
         return Err(damaged("token vectors have other lengths than they say"));
     }
-    let found: HashMap<u32, Arc<TokenVectors>> = numbers
-        .into_iter()
-        .zip(vectors.into_iter().map(Arc::new))
-        .collect();
-    Ok(passages
-        .iter()
-        .map(|number| found.get(number).cloned())
-        .collect())
+    Ok(numbers.into_iter().zip(vectors.into_iter().map(Arc::new)))
 }
 
 /// The turns that carry all these labels.

@@ -2,6 +2,7 @@ use std::collections::BTreeSet;
 
 use chrono_tz::Tz;
 use memfleet_domain::ids::Speaker;
+use memfleet_ports::feed::Change;
 use memfleet_ports::filter::TurnFilter;
 
 use super::*;
@@ -20,6 +21,7 @@ const LITTLE: Effort = Effort {
     one_in: 24,
     sample: 100,
     spare: 4,
+    part: 640,
 };
 
 /// The sum of a vector a word, fixed by its letters.
@@ -139,6 +141,17 @@ fn what_may_not_be_found_is_not() {
     let found = found(&spaces, &LITTLE);
     assert!(found.len() >= SHARE);
     assert!(found.iter().all(|&(_, row)| eligible.contains(row)));
+}
+
+#[test]
+fn vectors_of_another_length_are_passed_over() {
+    let (mut index, other) = (SpaceIndex::new(), space(300));
+    let mut short = turn(0, "s", "Ada", "w3 w14");
+    short.passages[0].sentence = Some(vec![1; 16]);
+    index.apply(Change::Stored(Box::new(short)));
+    let spaces = [everything(&index), everything(&other)];
+    let found = found(&spaces, &LITTLE);
+    assert!(found.iter().filter(|place| place.0 == 1).count() >= SHARE);
 }
 
 #[test]

@@ -1,0 +1,225 @@
+//! The stages of a search, each computed on the threads of its parallel parts, and what one hands to the next.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use memfleet_domain::Fault;
+use memfleet_domain::embedding::{QueryVectors, TokenVectors};
+use memfleet_domain::space::Locale;
+use memfleet_language::{Analyzer, Language};
+use memfleet_ports::retriever::Query;
+use memfleet_retrieval::{
+    Candidates, Eligible, Lexical, Plan, Ranked, Searched, candidates, lexical, rank,
+};
+use tokio::sync::oneshot;
+
+use crate::LocalRetriever;
+use crate::cache::{Paused, Reading};
+use crate::search::Target;
+
+/// A query without its vectors, and the words of it that were found.
+pub(crate) struct Understood {
+    readings: Vec<Reading>,
+    meaning: Meaning,
+}
+
+/// What a query means to the indexes as they are.
+struct Meaning {
+    eligible: Vec<Eligible>,
+    plan: Plan,
+    lexical: Lexical,
+}
+
+/// The same while it waits for the model, which must not keep the indexes from changing.
+pub(crate) struct Waiting {
+    paused: Vec<Paused>,
+    meaning: Meaning,
+}
+
+impl Understood {
+    pub(crate) fn wait(self) -> Waiting {
+        Waiting {
+            paused: self.readings.into_iter().map(Reading::pause).collect(),
+            meaning: self.meaning,
+        }
+    }
+}
+
+/// What the first stage hands to the second.
+pub(crate) struct Stage {
+    pub(crate) readings: Vec<Reading>,
+    pub(crate) eligible: Vec<Eligible>,
+    plan: Plan,
+    candidates: Candidates,
+    /// By space, of the passages that the candidates need: those in memory, then those that were read.
+    tokens: Vec<Vec<Option<Arc<TokenVectors>>>>,
+}
+
+impl Stage {
+    /// Turns that only their words can find for now.
+    pub(crate) fn missing_vectors(&self) -> Option<String> {
+        let missing: usize = self
+            .readings
+            .iter()
+            .map(|reading| reading.index.without_vectors())
+            .sum();
+        (missing > 0).then(|| format!("vectors: {missing} turns are not embedded yet"))
+    }
+}
+
+impl LocalRetriever {
+    /// What the query means, and where its words are.
+    pub(crate) async fn understand(
+        &self,
+        query: &Query,
+        targets: &[Target],
+        locale: &Locale,
+        readings: Vec<Reading>,
+    ) -> Result<Understood, Fault> {
+        let (weights, query, zone) = (self.weights.clone(), query.clone(), locale.time_zone.0);
+        let labelled = targets.iter().map(|target| target.labelled.clone());
+        let labelled = labelled.collect::<Vec<_>>();
+        let analyzer = Analyzer::new(Language::tagged(locale.language.as_deref()));
+        self.compute(move || {
+            let pairs = readings.iter().zip(&labelled);
+            let eligible = pairs
+                .map(|(reading, labelled)| reading.index.eligible(&query.filter, labelled.as_ref()))
+                .collect::<Vec<_>>();
+            let spaces = searched(&readings, &eligible);
+            let plan = Plan::new(&query.text, &spaces, &analyzer, query.now, zone);
+            let lexical = lexical(&spaces, &plan, &weights);
+            drop(spaces);
+            let meaning = Meaning {
+                eligible,
+                plan,
+                lexical,
+            };
+            Understood { readings, meaning }
+        })
+        .await
+    }
+
+    /// Goes on when the model has answered; from the start if an index changed meanwhile.
+    pub(crate) async fn resume(
+        &self,
+        query: &Query,
+        targets: &[Target],
+        locale: &Locale,
+        Waiting { paused, meaning }: Waiting,
+    ) -> Result<Understood, Fault> {
+        let (mut readings, mut unchanged) = (Vec::with_capacity(paused.len()), true);
+        for paused in paused {
+            let (reading, is_same) = paused.resume().await;
+            readings.push(reading);
+            unchanged &= is_same;
+        }
+        if unchanged {
+            return Ok(Understood { readings, meaning });
+        }
+        self.understand(query, targets, locale, readings).await
+    }
+
+    /// The candidates, and those of their token vectors that are in memory.
+    pub(crate) async fn first_stage(
+        &self,
+        Understood { readings, meaning }: Understood,
+        vectors: Option<QueryVectors>,
+    ) -> Result<Stage, Fault> {
+        let (weights, reader) = (self.weights.clone(), self.tokens.clone());
+        self.compute(move || {
+            let Meaning {
+                eligible,
+                plan,
+                lexical,
+            } = meaning;
+            let plan = plan.with_vectors(vectors);
+            let spaces = searched(&readings, &eligible);
+            let candidates = candidates(&spaces, &plan, lexical, &weights);
+            drop(spaces);
+            let tokens = readings.iter().zip(candidates.needed());
+            let tokens = tokens
+                .map(|(reading, needed)| reader.cached(reading.generation, needed))
+                .collect();
+            Stage {
+                readings,
+                eligible,
+                plan,
+                candidates,
+                tokens,
+            }
+        })
+        .await
+    }
+
+    /// Reads the token vectors that are not in memory, space by space.
+    pub(crate) async fn token_vectors(
+        &self,
+        targets: &[Target],
+        mut stage: Stage,
+    ) -> Result<Stage, Fault> {
+        let spaces = targets.iter().zip(&stage.readings).zip(&mut stage.tokens);
+        for (((target, reading), found), needed) in spaces.zip(stage.candidates.needed()) {
+            let generation = reading.generation;
+            let read = self
+                .tokens
+                .complete(&target.scope, generation, needed, found);
+            read.await?;
+        }
+        Ok(stage)
+    }
+
+    /// The best `k` of the candidates.
+    pub(crate) async fn second_stage(
+        &self,
+        stage: Stage,
+        k: usize,
+    ) -> Result<(Stage, Vec<Ranked>), Fault> {
+        let weights = self.weights.clone();
+        self.compute(move || {
+            let spaces = searched(&stage.readings, &stage.eligible);
+            let ranked = rank(
+                &spaces,
+                &stage.plan,
+                &stage.candidates,
+                &stage.tokens,
+                &weights,
+                k,
+            );
+            drop(spaces);
+            (stage, ranked)
+        })
+        .await
+    }
+
+    /// Work on the threads that its parallel parts run on: from elsewhere each part would have to wake them and wait. No more at
+    /// once than there are threads: one that waits for its own parts takes up whatever else is there.
+    async fn compute<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, Fault> {
+        let stopped = || Fault::internal("a search stopped");
+        let permit = self.computing.clone().acquire_owned().await;
+        let permit = permit.map_err(|_| stopped())?;
+        let (answer, answered) = oneshot::channel();
+        rayon::spawn(move || {
+            // The caller may have left; then there is nobody to work for.
+            if !answer.is_closed() {
+                // A panic fails this search, not the process.
+                let _ = answer.send(catch_unwind(AssertUnwindSafe(work)));
+            }
+            drop(permit);
+        });
+        answered.await.ok().and_then(Result::ok).ok_or_else(stopped)
+    }
+}
+
+/// What the retrieval core sees of the spaces.
+fn searched<'a>(readings: &'a [Reading], eligible: &[Eligible]) -> Vec<Searched<'a>> {
+    let pairs = readings.iter().zip(eligible);
+    pairs
+        .map(|(reading, eligible)| Searched {
+            index: &reading.index,
+            eligible: eligible.clone(),
+        })
+        .collect()
+}
