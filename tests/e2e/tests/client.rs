@@ -55,15 +55,8 @@ fn data_sets_with_pictures_are_imported_once_and_found_by_their_captions() -> Re
 fn standard_output_holds_json_alone_and_the_exit_code_says_how_it_went() -> Result<()> {
     let directory = tempfile::tempdir()?;
     let node = node(directory.path())?;
-    let told = [
-        "remember",
-        "--space",
-        "ada",
-        "--session",
-        "s1",
-        "--wait",
-        "Pixel likes tuna.",
-    ];
+    let text = "Pixel likes tuna.";
+    let told = ["remember", "--space", "ada", "--session", "s1", text];
     let cases: [(&[&str], i32); 14] = [
         (&told, 0),
         (&["recall", "--space", "ada", "tuna"], 0),

@@ -46,9 +46,9 @@ pub struct RememberArgs {
     /// Your name for this request: repeating it changes nothing
     #[arg(long, value_name = "KEY", value_parser = values::idempotency_key)]
     idempotency_key: Option<IdempotencyKey>,
-    /// Return when the turn can be found, not already when it is durable
+    /// Return when the turn is durable, not only when it can be found
     #[arg(long)]
-    wait: bool,
+    no_wait: bool,
 }
 
 /// Runs the command.
@@ -77,11 +77,15 @@ pub async fn run(args: RememberArgs, handle: &Handle, output: &mut Output) -> Re
         idempotency_key: args.idempotency_key,
     };
     let mut receipt = handle.memory.remember(&handle.call(), request).await?;
-    if args.wait {
-        receipt.turns = watch::settled(handle, &args.space, receipt.batch).await?;
-    }
+    let waited = if args.no_wait {
+        Ok(())
+    } else {
+        let settled = watch::settled(handle, &args.space, receipt.batch).await;
+        settled.map(|turns| receipt.turns = turns)
+    };
+    // Also when the wait was cut short: the turn is accepted all the same.
     output.answer(|| to_json(&receipt), |palette| human(&receipt, palette))?;
-    Ok(watch::exit_of(&receipt.turns))
+    waited.map(|()| watch::exit_of(&receipt.turns))
 }
 
 fn standard_input() -> Result<String, Error> {
