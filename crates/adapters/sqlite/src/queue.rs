@@ -112,7 +112,7 @@ impl IngestQueue for SqliteStore {
     }
 
     async fn depth(&self, tenant: Option<&TenantId>) -> Result<Depths> {
-        let waiting = Waiting::read(&mut *self.read().await?).await?;
+        let waiting = Waiting::with_letters(&mut *self.read().await?).await?;
         Ok(waiting.depths(tenant.map(TenantId::as_str)))
     }
 

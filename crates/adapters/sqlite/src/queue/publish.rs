@@ -108,7 +108,7 @@ async fn run(mut requests: mpsc::Receiver<Request>, writers: Writers, ready: Arc
 async fn write(writers: &Writers, group: &[Request]) -> Outcome<Vec<Result<Published>>> {
     let mut write: Write = writers.begin_durable().await?;
     // Here no other call can come between what is counted and what is added.
-    let mut waiting = Waiting::read(&mut write).await?;
+    let mut waiting = Waiting::queued(&mut write).await?;
     let mut outcomes = Vec::with_capacity(group.len());
     for request in group {
         outcomes.push(match enqueue(&mut write, request, &mut waiting).await {
