@@ -152,11 +152,7 @@ impl Table {
         Ok(parted)
     }
 
-    async fn read(
-        &self,
-        connection: &mut SqliteConnection,
-        acceptance: i64,
-    ) -> Outcome<SqliteRow> {
+    async fn read(&self, connection: &mut SqliteConnection, acceptance: i64) -> Outcome<SqliteRow> {
         Ok(sqlx::query(self.read)
             .bind(acceptance)
             .fetch_one(connection)
