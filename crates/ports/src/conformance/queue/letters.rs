@@ -34,9 +34,9 @@ pub async fn dead_letters_leave_the_queue_and_are_listed(queue: &impl IngestQueu
         );
         letters.push(letter);
     }
-    let first = letters[0].batch.id;
-    assert_eq!(queue.waiting(&home(), first).await, Ok(None));
-    assert_eq!(queue.place(&home(), first).await, Ok(Some(Place::Buried)));
+    let buried = letters[0].batch.id;
+    assert_eq!(queue.waiting(&home(), buried).await, Ok(None));
+    assert_eq!(queue.place(&home(), buried).await, Ok(Some(Place::Buried)));
     assert_eq!(
         queue
             .buried(&scope("acme", "bob"), letters[0].batch.id)
