@@ -147,7 +147,7 @@ pub trait IngestQueue: Send + Sync {
     /// Gives deliveries back: they are handed out again, in their old order.
     async fn release(&self, acceptances: &[u64]) -> Result<()>;
 
-    /// As [`IngestQueue::release`], for what was taken and never tried: it does not count as an attempt.
+    /// As [`IngestQueue::release`], for what was never tried, or met a store that was down: it does not count as an attempt.
     async fn release_untried(&self, acceptances: &[u64]) -> Result<()>;
 
     /// Moves `letter.batch` from the queue to the dead letters; the rest of the delivery counts as applied. A second letter
