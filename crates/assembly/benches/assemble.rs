@@ -1,5 +1,8 @@
 //! Assembly of 200 candidates at a budget of 4,000 tokens: short chat turns, and long turns cut to excerpts.
-#![allow(missing_docs)]
+#![allow(
+    missing_docs,
+    reason = "the macro of the benchmarks makes a function without"
+)]
 
 use chrono::{DateTime, TimeDelta};
 use criterion::{Criterion, criterion_group, criterion_main};

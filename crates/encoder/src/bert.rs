@@ -3,8 +3,10 @@
 //! intermediate to memory. Texts lie behind each other without padding. It computes what the graph computes; other
 //! ONNX files are run as graphs.
 
-// Vector instructions that are not inlined into the function that was chosen for the processor become calls.
-#![allow(clippy::inline_always)]
+#![allow(
+    clippy::inline_always,
+    reason = "vector instructions that are not inlined into the function that was chosen for the processor become calls"
+)]
 
 mod attention;
 mod constants;

@@ -1,5 +1,8 @@
 //! Analyzer throughput in bytes a second: chat prose, technical text, and text without spaces.
-#![allow(missing_docs)]
+#![allow(
+    missing_docs,
+    reason = "the macro of the benchmarks makes a function without"
+)]
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use memfleet_language::{Analyzer, Language, passages, time};

@@ -83,7 +83,7 @@ pub struct Imported {
     pub duplicates: u64,
     /// Turns that were forgotten here, and are left out.
     pub forgotten: u64,
-    /// The batches that the other turns came in, in order; as text they are consistency tokens.
+    /// The batches of the turns accepted and of those on their way, in order; as text they are consistency tokens.
     pub batches: Vec<BatchId>,
 }
 

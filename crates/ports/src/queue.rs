@@ -44,6 +44,15 @@ pub struct DeadLetter {
     pub attempts: u32,
 }
 
+/// Where a batch is that was published.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// In the queue, or in the hands of a worker.
+    Waiting,
+    /// Among the dead letters.
+    Buried,
+}
+
 /// How full the queue is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Depth {
@@ -138,12 +147,15 @@ pub trait IngestQueue: Send + Sync {
     /// Gives deliveries back: they are handed out again, in their old order.
     async fn release(&self, acceptances: &[u64]) -> Result<()>;
 
-    /// As [`IngestQueue::release`], for what was taken and never tried: it does not count as an attempt.
+    /// As [`IngestQueue::release`], for what was never tried, or met a store that was down: it does not count as an attempt.
     async fn release_untried(&self, acceptances: &[u64]) -> Result<()>;
 
     /// Moves `letter.batch` from the queue to the dead letters; the rest of the delivery counts as applied. A second letter
     /// of the same delivery adds its turns to the first. What was forgotten since it was taken is in no letter.
     async fn dead_letter(&self, letter: &DeadLetter) -> Result<()>;
+
+    /// Where this batch is, asked without reading what it holds.
+    async fn place(&self, scope: &Scope, batch: BatchId) -> Result<Option<Place>>;
 
     /// Whether this batch is waiting, and its turns.
     async fn waiting(&self, scope: &Scope, batch: BatchId) -> Result<Option<Batch>>;

@@ -105,12 +105,18 @@ impl Constructor {
     }
 
     async fn give_up_or_retry(&self, deliveries: &[Delivery], error: StoreError) -> Result<()> {
-        let outcome = self.give_up(deliveries, error).await;
-        if outcome.is_err() {
-            let acceptances = deliveries.iter().map(|delivery| delivery.acceptance);
-            self.queue.release(&acceptances.collect::<Vec<_>>()).await?;
+        let Err(error) = self.give_up(deliveries, error).await else {
+            return Ok(());
+        };
+        let acceptances = deliveries.iter().map(|delivery| delivery.acceptance);
+        let acceptances = acceptances.collect::<Vec<_>>();
+        if is_transient(&error) {
+            // A store that is down says nothing about the batch: its attempts are for what comes after.
+            self.queue.release_untried(&acceptances).await?;
+        } else {
+            self.queue.release(&acceptances).await?;
         }
-        outcome
+        Err(error)
     }
 
     /// A batch that fails again and again, though the store works otherwise, becomes a dead letter.

@@ -32,14 +32,16 @@ impl Refresher for LocalRefresher {
             )
             .await?;
         // Only now: the first write of a space may be among those that were waited for.
-        if self.spaces.locale(&scope).await?.is_none() {
-            return Err(Fault::not_found(format_args!("space `{}`", request.space)));
-        }
+        let is_known = self.spaces.locale(&scope).await?.is_some();
         let erased = if request.dry_run {
             self.erasure.plan(&scope, &request.filter).await?
         } else {
             self.erase(&scope, request).await?
         };
+        // Dead letters may lie where no space came to be, or is no more.
+        if !is_known && erased == Erased::default() {
+            return Err(Fault::not_found(format_args!("space `{}`", request.space)));
+        }
         Ok(ForgetReceipt::of(erased, request.dry_run))
     }
 }

@@ -10,6 +10,7 @@ use async_trait::async_trait;
 use memfleet_domain::Scope;
 use memfleet_domain::embedding::{EmbeddingSpace, PassageVectors};
 use memfleet_domain::ids::{BatchId, TurnId};
+use memfleet_domain::ingestion::TurnState;
 use memfleet_domain::turn::Turn;
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::ledger::{
@@ -17,6 +18,7 @@ use memfleet_ports::ledger::{
 };
 use memfleet_ports::store::Result;
 
+use crate::scrub;
 use crate::store::SqliteStore;
 
 #[async_trait]
@@ -26,6 +28,10 @@ impl Ledger for SqliteStore {
         let mut committed = Vec::with_capacity(batches.len());
         for batch in &batches {
             committed.push(commit::commit(&mut write, batch).await?);
+        }
+        if committed.iter().any(brought_forgotten_text) {
+            // It is still in the queue, and leaves it as an ordinary row.
+            scrub::due(&mut write).await?;
         }
         write.commit().await?;
         Ok(committed)
@@ -83,4 +89,9 @@ impl Ledger for SqliteStore {
         vectors::attach(&mut write, scope, turn, space, &vectors).await?;
         Ok(write.commit().await?)
     }
+}
+
+fn brought_forgotten_text(committed: &Committed) -> bool {
+    let mut turns = committed.turns.iter();
+    turns.any(|turn| turn.state == TurnState::Forgotten)
 }

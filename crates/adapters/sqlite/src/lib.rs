@@ -21,6 +21,7 @@ mod scope;
 mod scrub;
 mod spaces;
 mod store;
+mod tombstones;
 
 pub use backup::{BackupError, backup};
 pub use store::{Options, SqliteStore};

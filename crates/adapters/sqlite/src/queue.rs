@@ -12,7 +12,7 @@ use memfleet_domain::ids::{BatchId, TenantId};
 use memfleet_domain::ingestion::Batch;
 use memfleet_domain::time::Timestamp;
 use memfleet_ports::ledger::{Page, PageToken};
-use memfleet_ports::queue::{Bounds, DeadLetter, Delivery, Depths, IngestQueue, Published};
+use memfleet_ports::queue::{Bounds, DeadLetter, Delivery, Depths, IngestQueue, Place, Published};
 use memfleet_ports::store::Result;
 use sqlx::{Row, SqliteConnection};
 
@@ -82,6 +82,10 @@ impl IngestQueue for SqliteStore {
         Ok(())
     }
 
+    async fn place(&self, scope: &Scope, batch: BatchId) -> Result<Option<Place>> {
+        Ok(place(&mut *self.read().await?, scope, batch).await?)
+    }
+
     async fn waiting(&self, scope: &Scope, batch: BatchId) -> Result<Option<Batch>> {
         Ok(waiting(&mut *self.read().await?, scope, batch).await?)
     }
@@ -112,7 +116,7 @@ impl IngestQueue for SqliteStore {
     }
 
     async fn depth(&self, tenant: Option<&TenantId>) -> Result<Depths> {
-        let waiting = Waiting::read(&mut *self.read().await?).await?;
+        let waiting = Waiting::with_letters(&mut *self.read().await?).await?;
         Ok(waiting.depths(tenant.map(TenantId::as_str)))
     }
 
@@ -143,6 +147,26 @@ async fn remove(connection: &mut SqliteConnection, acceptances: &[u64]) -> Outco
         .execute(connection)
         .await?;
     Ok(())
+}
+
+async fn place(
+    connection: &mut SqliteConnection,
+    scope: &Scope,
+    batch: BatchId,
+) -> Outcome<Option<Place>> {
+    let row = sqlx::query(
+        "SELECT EXISTS (SELECT 1 FROM queue WHERE space_key = ?1 AND batch = ?2),
+             EXISTS (SELECT 1 FROM dead_letters WHERE space_key = ?1 AND batch = ?2)",
+    )
+    .bind(scope::key(scope))
+    .bind(batch.as_bytes().as_slice())
+    .fetch_one(connection)
+    .await?;
+    Ok(match (row.try_get(0)?, row.try_get(1)?) {
+        (true, _) => Some(Place::Waiting),
+        (false, true) => Some(Place::Buried),
+        (false, false) => None,
+    })
 }
 
 async fn waiting(

@@ -8,7 +8,7 @@ use memfleet_ports::conformance::samples::{batch, home, instant, session, turn};
 use memfleet_ports::erasure::Erasure;
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::ledger::Ledger;
-use memfleet_ports::queue::{Bounds, DeadLetter, IngestQueue};
+use memfleet_ports::queue::{Bounds, DeadLetter, IngestQueue, Place};
 use memfleet_sqlite::{Options, SqliteStore};
 use sqlx::{Connection, SqliteConnection};
 use tempfile::TempDir;
@@ -54,6 +54,8 @@ async fn letters(store: &SqliteStore) -> Vec<DeadLetter> {
 #[tokio::test]
 async fn a_row_that_cannot_be_read_is_buried_as_it_is_and_those_behind_it_come() {
     let (directory, store, poison, sound) = damaged().await;
+    let waits = store.place(&home(), poison).await;
+    assert_eq!(waits, Ok(Some(Place::Waiting)), "its payload is not read");
     // One turn at a time: the damaged row is all that the first look finds.
     let deliveries = store.take(1).await.expect("take");
     assert_eq!(deliveries.len(), 1);

@@ -1,11 +1,13 @@
-//! A scrub that is due, and where it puts its temporary file. One test: the folder is one for the whole process.
+//! A scrub that is due, and where it puts its temporary file. One test scrubs: the folder is one for the whole process.
 
 use std::path::Path;
 
-use memfleet_ports::conformance::samples::{batch, home, indexed, turn};
+use memfleet_domain::turn::AcceptedTurn;
+use memfleet_ports::conformance::samples::{batch, home, indexed, instant, turn};
 use memfleet_ports::erasure::Erasure;
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::ledger::Ledger;
+use memfleet_ports::queue::{Bounds, IngestQueue};
 use memfleet_sqlite::{Options, SqliteStore};
 use sqlx::{Connection, SqliteConnection};
 
@@ -57,4 +59,38 @@ async fn a_scrub_that_cannot_be_done_keeps_nobody_from_opening_and_is_done_later
         .await
         .expect("the folder");
     assert_eq!(Path::new(&used), folder);
+}
+
+#[tokio::test]
+async fn forgotten_text_that_comes_in_later_makes_a_scrub_due() {
+    let directory = tempfile::TempDir::new().expect("a temporary directory");
+    let path = directory.path().join("memfleet.db");
+    let opened = SqliteStore::open(&path, Options::default()).await;
+    let store = opened.expect("open");
+    let turns = vec![turn("a", "x"), turn("b", "y")];
+    let told = indexed(batch("k", turns.clone()), 1);
+    store.commit(vec![told]).await.expect("commit");
+    let forgotten = TurnFilter {
+        turns: vec![turns[0].id],
+        ..TurnFilter::default()
+    };
+    store.remove(&home(), &forgotten).await.expect("remove");
+    let imported = AcceptedTurn {
+        place: Some(0),
+        ..turns[0].clone()
+    };
+    for (turn, expected) in [(&turns[1], false), (&imported, true)] {
+        // As a scrub leaves it.
+        sqlx::query("DELETE FROM unscrubbed")
+            .execute(&mut raw(&path).await)
+            .await
+            .expect("delete");
+        let late = batch("read before the forget", vec![turn.clone()]);
+        let published = store.publish(&late, instant(0), Bounds::NONE).await;
+        let acceptance = published.expect("publish").acceptance;
+        let committed = store.commit(vec![indexed(late, acceptance)]).await;
+        committed.expect("commit");
+        store.acknowledge(&[acceptance]).await.expect("acknowledge");
+        assert_eq!(is_due(&path).await, expected, "{turn:?}");
+    }
 }

@@ -217,6 +217,13 @@ pub async fn a_letter_holds_nothing_that_was_forgotten_before_it_was_written(sto
     store.erase(&home(), &of("Ben")).await.expect("erase");
     let letters = bury(delivery).await;
     assert_eq!(letters[0].batch.turns, [by("Ada", "1")]);
+    let imported = AcceptedTurn {
+        place: Some(1),
+        ..by("Ben", "2")
+    };
+    publish(store, &batch("read before the forget", vec![imported])).await;
+    let delivery = store.take(100).await.expect("take").remove(0);
+    assert_eq!(bury(delivery).await.len(), 1, "the first letter alone");
     publish(store, &batch("all", vec![by("Ada", "3")])).await;
     let delivery = store.take(100).await.expect("take").remove(0);
     let everything = TurnFilter::default();

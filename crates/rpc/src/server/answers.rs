@@ -24,6 +24,10 @@ pub(super) const NOTHING_TO_NARROW: Remedy = (
     "raise `server.max_response_size` on the node, and the limit of the client",
 );
 
+/// The longest answer to a forget. Clients of gRPC take 4 MiB unless they are told otherwise, and one that refuses this answer
+/// could not ask for less: the turns are gone.
+const FORGET_BYTES: usize = 3 << 20;
+
 impl Calls {
     /// The answer to a single call that is small whatever is asked.
     pub(super) fn answer<T, M>(self, result: Result<T, Fault>) -> Result<Response<M>, Status>
@@ -75,12 +79,13 @@ impl Calls {
         }
     }
 
-    /// The answer to a forget: what is done cannot be refused, so its lists are as long as a message can hold.
+    /// The answer to a forget: what is done cannot be refused, so its lists are as long as a message can hold that any client
+    /// takes.
     pub(super) fn answer_forget(
         self,
         result: Result<ForgetReceipt, Fault>,
     ) -> Result<Response<ForgetResponse>, Status> {
-        let bound = self.bounds.max_response_bytes;
+        let bound = self.bounds.max_response_bytes.min(FORGET_BYTES);
         self.answer(result.map(|receipt| shortened(receipt.into(), bound)))
     }
 
@@ -133,9 +138,10 @@ fn shortened(mut answer: ForgetResponse, bound: usize) -> ForgetResponse {
 
 #[cfg(test)]
 mod tests {
-    use memfleet_domain::ids::SessionId;
+    use memfleet_domain::ids::{SessionId, TurnId};
     use memfleet_domain::space::Session;
     use memfleet_domain::time::Timestamp;
+    use memfleet_ports::erasure::Erased;
 
     use super::*;
     use crate::proto::ListSessionsResponse;
@@ -199,6 +205,24 @@ mod tests {
         assert!(!cut.emptied_sessions.is_empty());
         assert!(whole.turn_ids.starts_with(&cut.turn_ids));
         assert_eq!((cut.turns, cut.sessions, cut.lists_cut), (1_000, 100, true));
+    }
+
+    #[test]
+    fn the_answer_to_a_forget_is_one_that_any_client_takes() {
+        let calls = Calls {
+            bounds: Bounds::default(),
+            due: |_| None,
+        };
+        let id = |n: u32| TurnId::from_bytes(u128::from(n).to_be_bytes());
+        let erased = Erased {
+            turns: (0..200_000).map(id).collect(),
+            ..Erased::default()
+        };
+        let receipt = ForgetReceipt::of(erased, false);
+        let answer = calls.answer_forget(Ok(receipt)).unwrap().into_inner();
+        assert!(answer.encoded_len() <= 3 << 20);
+        assert!(answer.encoded_len() > 2 << 20);
+        assert_eq!((answer.turns, answer.lists_cut), (200_000, true));
     }
 
     #[tokio::test]

@@ -1,6 +1,6 @@
 //! The constructor on a real store, with a stand-in for the model.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, reason = "tests")]
 
 mod backfill;
 mod bench;

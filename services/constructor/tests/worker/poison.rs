@@ -121,4 +121,7 @@ async fn a_store_that_is_down_buries_nothing() {
     }
     let depth = bench.depth().await;
     assert_eq!((depth.batches, depth.dead_letters), (2, 0));
+    let deliveries = bench.store.take(10).await.unwrap();
+    let attempts = deliveries.iter().map(|delivery| delivery.attempt);
+    assert_eq!(attempts.collect::<Vec<_>>(), [1, 1], "none was counted");
 }

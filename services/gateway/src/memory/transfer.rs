@@ -1,5 +1,7 @@
 //! `Export` and `Import`: a space as records, and back, equal in everything.
 
+use std::collections::HashMap;
+
 use futures::{StreamExt, TryStreamExt};
 use memfleet_domain::ids::{BatchId, SpaceId};
 use memfleet_domain::ingestion::Batch;
@@ -126,7 +128,8 @@ impl Gateway {
         let ids = turns.iter().flat_map(|turn| [Some(turn.id), turn.replaces]);
         let ids = ids.flatten().collect::<Vec<_>>();
         let known = self.ledger.known(scope, &ids).await?;
-        let turns = remembered(turns, &known, &mut imported);
+        let mut turns = remembered(turns, &known, &mut imported);
+        imported.duplicates += self.leave_out_stored(scope, &mut turns, &known).await?;
         if turns.is_empty() {
             return Ok(imported);
         }
@@ -145,6 +148,26 @@ impl Gateway {
         imported.accepted += count - there;
         imported.batches.push(batch.id);
         Ok(imported)
+    }
+
+    /// Takes out turns that are stored just so, in whatever batches they came, and counts them: to queue and to embed them again
+    /// would change nothing. Those that are stored otherwise stay, and are refused.
+    async fn leave_out_stored(
+        &self,
+        scope: &Scope,
+        turns: &mut Vec<AcceptedTurn>,
+        known: &Known,
+    ) -> Result<u64, Fault> {
+        let ids = turns.iter().map(|turn| turn.id);
+        let ids = ids.filter(|id| known.stored.contains(id));
+        let stored = self.ledger.turns(scope, &ids.collect::<Vec<_>>()).await?;
+        let hashes = stored
+            .iter()
+            .map(|turn| (turn.accepted.id, turn.accepted.content_hash()))
+            .collect::<HashMap<_, _>>();
+        let given = turns.len();
+        turns.retain(|turn| hashes.get(&turn.id) != Some(&turn.content_hash()));
+        Ok((given - turns.len()) as u64)
     }
 }
 

@@ -5,10 +5,12 @@ use std::time::Duration;
 use futures::StreamExt;
 use memfleet_domain::ids::{BatchId, SpaceId};
 use memfleet_domain::ingestion::{TurnReceipt, TurnState};
+use memfleet_domain::turn::AcceptedTurn;
 use memfleet_domain::{Fault, Scope};
 use memfleet_ports::context::Context;
 use memfleet_ports::events::Event;
 use memfleet_ports::memory::Answers;
+use memfleet_ports::queue::{DeadLetter, Place};
 use tokio::sync::broadcast::Receiver;
 
 use crate::Gateway;
@@ -18,7 +20,7 @@ const POLL: Duration = Duration::from_millis(250);
 
 /// Where a batch stands.
 enum Standing {
-    Waiting(Vec<TurnReceipt>),
+    Waiting,
     Settled(Vec<TurnReceipt>),
     Unknown,
 }
@@ -53,7 +55,7 @@ impl Gateway {
             for scope in scopes {
                 match self.standing(scope, batch).await? {
                     Standing::Settled(_) => return Ok(()),
-                    Standing::Waiting(_) => known = true,
+                    Standing::Waiting => known = true,
                     Standing::Unknown => {}
                 }
             }
@@ -74,7 +76,7 @@ impl Gateway {
         let first = match self.standing(&scope, batch).await? {
             Standing::Unknown => return Err(unknown(batch)),
             Standing::Settled(turns) => return Ok(answers(turns)),
-            Standing::Waiting(turns) => turns,
+            Standing::Waiting => self.queued(&scope, batch).await?,
         };
         // What waited and left no trace went with its whole space.
         let gone = with_state(&first, TurnState::Forgotten);
@@ -83,7 +85,7 @@ impl Gateway {
             loop {
                 next_event(&mut events, batch).await;
                 match gateway.standing(&scope, batch).await {
-                    Ok(Standing::Waiting(_)) => {}
+                    Ok(Standing::Waiting) => {}
                     Ok(Standing::Settled(turns)) => return answers(turns),
                     Ok(Standing::Unknown) => return answers(gone),
                     Err(fault) => return failed(fault),
@@ -95,38 +97,45 @@ impl Gateway {
             .boxed())
     }
 
+    /// Asked again and again, so no queued payload is read for it.
     async fn standing(&self, scope: &Scope, batch: BatchId) -> Result<Standing, Fault> {
         // The queue is asked first: a batch that leaves it between the two questions is then found in the ledger.
-        let waiting = self.queue.waiting(scope, batch).await?;
+        let place = self.queue.place(scope, batch).await?;
         if let Some(status) = self.ledger.batch(scope, batch).await? {
             return Ok(Standing::Settled(status.turns));
         }
-        if let Some(waiting) = waiting {
-            let queued = |id| TurnReceipt {
-                id,
-                state: TurnState::Queued,
-                reason: None,
-            };
-            return Ok(Standing::Waiting(
-                waiting.turns.iter().map(|turn| queued(turn.id)).collect(),
-            ));
-        }
-        Ok(match self.queue.buried(scope, batch).await? {
-            Some(letter) => Standing::Settled(
-                letter
-                    .batch
-                    .turns
-                    .iter()
-                    .map(|turn| TurnReceipt {
-                        id: turn.id,
-                        state: TurnState::DeadLettered,
-                        reason: Some(letter.reason.clone()),
-                    })
-                    .collect(),
-            ),
+        Ok(match place {
             None => Standing::Unknown,
+            Some(Place::Waiting) => Standing::Waiting,
+            Some(Place::Buried) => match self.queue.buried(scope, batch).await? {
+                Some(letter) => Standing::Settled(dead_lettered(&letter)),
+                // Replayed between the questions, or forgotten, which the next one tells.
+                None => Standing::Waiting,
+            },
         })
     }
+
+    /// The turns of a batch that waits; none when it has left the queue meanwhile.
+    async fn queued(&self, scope: &Scope, batch: BatchId) -> Result<Vec<TurnReceipt>, Fault> {
+        let waiting = self.queue.waiting(scope, batch).await?;
+        let turns = waiting.into_iter().flat_map(|batch| batch.turns);
+        Ok(turns
+            .map(|turn| TurnReceipt {
+                id: turn.id,
+                state: TurnState::Queued,
+                reason: None,
+            })
+            .collect())
+    }
+}
+
+fn dead_lettered(letter: &DeadLetter) -> Vec<TurnReceipt> {
+    let receipt = |turn: &AcceptedTurn| TurnReceipt {
+        id: turn.id,
+        state: TurnState::DeadLettered,
+        reason: Some(letter.reason.clone()),
+    };
+    letter.batch.turns.iter().map(receipt).collect()
 }
 
 fn unknown(batch: BatchId) -> Fault {

@@ -228,6 +228,25 @@ async fn an_import_that_breaks_off_is_sent_again_and_completed() {
 }
 
 #[tokio::test]
+async fn what_is_stored_already_is_not_queued_again_in_whatever_chunks_it_comes() {
+    let (here, there) = (Node::new().await, Node::new().await);
+    eventful(&here).await;
+    let records = export(&here, "ada", &TurnFilter::default()).await;
+    assert_eq!(import(&there, "ada", records.clone()).await, (600, 0));
+    let others = imported(&there, "ada", records[101..].to_vec()).await;
+    assert_eq!((others.accepted, others.duplicates), (0, 500));
+    assert_eq!(others.batches, [], "nothing to wait for");
+    let mut changed = records;
+    let Record::Turn(turn) = &mut changed[2] else {
+        panic!("the space comes first");
+    };
+    turn.accepted.content.text = "Something else".into();
+    let changed: Answers<Record> = Box::pin(futures::stream::iter(changed.into_iter().map(Ok)));
+    let fault = there.gateway.import(&acme(), &space("ada"), changed).await;
+    assert_eq!(fault.unwrap_err().reason, "EXTERNAL_ID_CONFLICT");
+}
+
+#[tokio::test]
 async fn an_export_of_some_turns_holds_those_only() {
     let node = Node::new().await;
     eventful(&node).await;
@@ -293,22 +312,24 @@ async fn an_import_does_not_bring_back_turns_that_were_forgotten_on_purpose() {
 
 #[tokio::test]
 async fn the_tokens_of_an_import_name_what_was_taken_without_what_was_left_out() {
-    let node = Node::new().await;
-    let ids = eventful(&node).await;
-    let records = export(&node, "ada", &TurnFilter::default()).await;
+    let (here, there) = (Node::new().await, Node::new().await);
+    let ids = eventful(&here).await;
+    let records = export(&here, "ada", &TurnFilter::default()).await;
+    assert_eq!(import(&there, "ada", records[..3].to_vec()).await, (2, 0));
     let filter = TurnFilter {
-        turns: vec![ids[1], ids[400]],
+        turns: vec![ids[1]],
         ..TurnFilter::default()
     };
-    forget(&node, filter).await;
-    let imported = imported(&node, "ada", records).await;
+    forget(&there, filter).await;
+    let imported = imported(&there, "ada", records).await;
+    assert_eq!((imported.duplicates, imported.forgotten), (1, 1));
     let mut followed = 0;
     for batch in &imported.batches {
-        let states = node.gateway.watch(&acme(), &space("ada"), *batch).await;
+        let states = there.gateway.watch(&acme(), &space("ada"), *batch).await;
         let states: Vec<_> = states.unwrap().try_collect().await.unwrap();
         followed += states.len() as u64;
     }
-    assert_eq!(followed, imported.accepted + imported.duplicates);
+    assert_eq!(followed, imported.accepted);
     assert_eq!(imported.batches.len(), 3, "256 turns at a time");
 }
 

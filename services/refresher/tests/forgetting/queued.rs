@@ -8,7 +8,7 @@ use memfleet_domain::{FaultKind, Scope};
 use memfleet_ports::conformance::samples::{batch_in, indexed, instant, scope};
 use memfleet_ports::ledger::Ledger;
 use memfleet_ports::queue::{Bounds, DeadLetter, IngestQueue};
-use memfleet_ports::refresher::Refresher;
+use memfleet_ports::refresher::{ForgetRequest, Refresher};
 
 use crate::bench::{Bench, acme, bench, conversation, everything, home, of_session};
 
@@ -28,6 +28,21 @@ impl Bench {
             let batch = indexed(delivery.batch, acceptance);
             self.store.commit(vec![batch]).await.unwrap();
             self.store.acknowledge(&[acceptance]).await.unwrap();
+        }
+    }
+
+    /// A conversation that was accepted and is a dead letter now.
+    async fn bury(&self, scope: &Scope) {
+        self.accept(scope, "poison").await;
+        for delivery in self.store.take(1).await.unwrap() {
+            let letter = DeadLetter {
+                acceptance: delivery.acceptance,
+                batch: delivery.batch,
+                reason: "STORE_REFUSED: x".into(),
+                failed_at: instant(1),
+                attempts: 5,
+            };
+            self.store.dead_letter(&letter).await.unwrap();
         }
     }
 }
@@ -94,25 +109,31 @@ async fn the_queue_of_another_space_holds_nothing_up() {
 }
 
 #[tokio::test]
-async fn dead_letters_are_forgotten_and_counted() {
+async fn dead_letters_of_a_space_that_never_came_to_be_are_forgotten_and_counted() {
     let bench = bench().await;
-    bench.accept(&home(), "poison").await;
-    for delivery in bench.store.take(1).await.unwrap() {
-        let letter = DeadLetter {
-            acceptance: delivery.acceptance,
-            batch: delivery.batch,
-            reason: "STORE_REFUSED: x".into(),
-            failed_at: instant(1),
-            attempts: 5,
-        };
-        bench.store.dead_letter(&letter).await.unwrap();
-    }
-    bench.commit(&home(), 9, vec![]).await;
+    bench.bury(&home()).await;
     let receipt = bench.forget(&of_session("s2")).await.unwrap();
     assert_eq!(receipt.erased.undelivered, 2);
     let letters = bench.store.dead_letters(&home(), 10, None).await.unwrap();
     assert_eq!(letters.items[0].batch.turns.len(), 4);
-    let receipt = bench.forget(&everything()).await.unwrap();
-    assert_eq!(receipt.erased.undelivered, 4);
+    let none_left = bench.forget(&of_session("s2")).await.unwrap_err();
+    assert_eq!(none_left.kind, FaultKind::NotFound);
+}
+
+#[tokio::test]
+async fn a_space_of_which_only_a_dead_letter_is_left_can_be_forgotten() {
+    let bench = bench().await;
+    bench.bury(&home()).await;
+    for dry_run in [true, false] {
+        let request = ForgetRequest {
+            dry_run,
+            ..everything()
+        };
+        let receipt = bench.forget(&request).await.unwrap();
+        assert_eq!(receipt.erased.undelivered, 6);
+        assert!(!receipt.erased.space, "there was none");
+    }
     assert_eq!(bench.depth().await.dead_letters, 0);
+    let nothing_left = bench.forget(&everything()).await.unwrap_err();
+    assert_eq!(nothing_left.kind, FaultKind::NotFound);
 }

@@ -1,4 +1,4 @@
-//! `kill -9` at random moments: while turns are written, forgotten, replayed and imported.
+//! `kill -9` at random moments: while turns are written, forgotten, replayed and imported. `KILL_SEED=<number>` repeats a run.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod forgets;
@@ -12,6 +12,7 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 use memfleet_domain::Fault;
 use memfleet_domain::ids::{BatchId, ExternalId, SessionId, SpaceId, Speaker};
+use memfleet_domain::time::{Clock, SystemClock};
 use memfleet_domain::turn::{Content, Metadata, Role, Trust, Turn};
 use memfleet_e2e::{Node, call};
 use memfleet_ports::filter::TurnFilter;
@@ -20,9 +21,19 @@ use memfleet_rpc::Client;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
-/// Chance that is the same in every run.
+/// Environment variable with the seed of the moments.
+const SEED: &str = "KILL_SEED";
+
+/// Chance that differs from run to run; a run that failed is repeated with the seed that it printed.
 fn chance() -> StdRng {
-    StdRng::seed_from_u64(20_261_122)
+    let seed = match std::env::var(SEED) {
+        Ok(given) => given
+            .parse()
+            .unwrap_or_else(|_| panic!("{SEED} must be a number from 0 to {}", u64::MAX)),
+        Err(_) => SystemClock.now().timestamp_micros() as u64,
+    };
+    println!("to draw the same moments again: {SEED}={seed}");
+    StdRng::seed_from_u64(seed)
 }
 
 /// Starts a node, does `work` there until some moment within `longest`, and kills the node: the answer, if there was one.

@@ -4,14 +4,13 @@ use memfleet_domain::Scope;
 use memfleet_domain::ids::{BatchId, TurnId};
 use memfleet_domain::ingestion::Batch;
 use memfleet_domain::time::Timestamp;
-use memfleet_domain::turn::AcceptedTurn;
 use memfleet_ports::filter::TurnFilter;
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Row, SqliteConnection};
 
 use crate::failure::Outcome;
 use crate::filter::passes;
-use crate::rows::{batch_id, time, to_json};
+use crate::rows::{batch_id, json, time, to_json};
 use crate::scope;
 
 /// Rows that hold at least one turn that matches.
@@ -38,18 +37,18 @@ impl Unreadable {
     }
 }
 
-/// A batch without the turns that go.
+/// A batch, and which of its turns go.
 pub struct Parted {
     pub acceptance: i64,
     pub batch: BatchId,
-    rest: Batch,
     gone: Vec<TurnId>,
+    left: usize,
 }
 
 impl Parted {
     /// Whether nothing is left of it.
     pub fn is_empty(&self) -> bool {
-        self.rest.turns.is_empty()
+        self.left == 0
     }
 
     /// Whether nobody can tell what it holds.
@@ -84,112 +83,125 @@ impl Undelivered {
     }
 }
 
+/// The statements on one of the two tables. Rows are read one at a time, for the parting and again for the rewriting: a payload
+/// may be as large as a request, and a queue of them larger than memory.
+struct Table {
+    list: &'static str,
+    read: &'static str,
+    /// The hash of what was published goes too: it says something about what is gone.
+    rewrite: &'static str,
+    delete: &'static str,
+}
+
+const QUEUE: Table = Table {
+    list: "SELECT acceptance FROM queue WHERE space_key = ? ORDER BY acceptance",
+    read: "SELECT payload, batch, accepted_at FROM queue WHERE acceptance = ?",
+    rewrite: "UPDATE queue SET payload = ?2, payload_hash = NULL, turns = json_array_length(?2, '$.turns'),
+                  bytes = length(CAST(?2 AS BLOB))
+              WHERE acceptance = ?1",
+    delete: "DELETE FROM queue WHERE acceptance = ?",
+};
+
+const LETTERS: Table = Table {
+    list: "SELECT acceptance FROM dead_letters WHERE space_key = ? ORDER BY acceptance",
+    read: "SELECT payload, batch, failed_at FROM dead_letters WHERE acceptance = ?",
+    rewrite: "UPDATE dead_letters SET payload = ?2, payload_hash = NULL WHERE acceptance = ?1",
+    delete: "DELETE FROM dead_letters WHERE acceptance = ?",
+};
+
 pub async fn find(
     connection: &mut SqliteConnection,
     scope: &Scope,
     filter: &TurnFilter,
     unreadable: Unreadable,
 ) -> Outcome<Undelivered> {
-    let queued = "SELECT acceptance, payload, batch, accepted_at FROM queue WHERE space_key = ?";
-    let letters =
-        "SELECT acceptance, payload, batch, failed_at FROM dead_letters WHERE space_key = ?";
     Ok(Undelivered {
-        queued: part(connection, queued, scope, filter, unreadable).await?,
-        letters: part(connection, letters, scope, filter, unreadable).await?,
-    })
-}
-
-async fn part(
-    connection: &mut SqliteConnection,
-    query: &'static str,
-    scope: &Scope,
-    filter: &TurnFilter,
-    unreadable: Unreadable,
-) -> Outcome<Vec<Parted>> {
-    let rows = sqlx::query(query)
-        .bind(scope::key(scope))
-        .fetch_all(connection)
-        .await?;
-    let mut parted = Vec::new();
-    for row in rows {
-        let Ok(batch) = serde_json::from_slice::<Batch>(row.try_get(1)?) else {
-            if unreadable.goes(time(row.try_get(3)?)?) {
-                parted.push(unread(&row, scope)?);
-            }
-            continue;
-        };
-        let (gone, rest): (Vec<AcceptedTurn>, _) = batch
-            .turns
-            .into_iter()
-            .partition(|turn| passes(filter, turn));
-        if !gone.is_empty() {
-            parted.push(Parted {
-                acceptance: row.try_get(0)?,
-                batch: batch.id,
-                gone: gone.iter().map(|turn| turn.id).collect(),
-                rest: Batch {
-                    turns: rest,
-                    ..batch
-                },
-            });
-        }
-    }
-    Ok(parted)
-}
-
-fn unread(row: &SqliteRow, scope: &Scope) -> Outcome<Parted> {
-    let batch = batch_id(row.try_get(2)?)?;
-    Ok(Parted {
-        acceptance: row.try_get(0)?,
-        batch,
-        rest: Batch {
-            id: batch,
-            scope: scope.clone(),
-            turns: Vec::new(),
-        },
-        gone: Vec::new(),
+        queued: QUEUE.part(connection, scope, filter, unreadable).await?,
+        letters: LETTERS.part(connection, scope, filter, unreadable).await?,
     })
 }
 
 /// Takes the turns out of the queue and out of the dead letters.
 pub async fn remove(connection: &mut SqliteConnection, undelivered: &Undelivered) -> Outcome<()> {
     for parted in &undelivered.queued {
-        // The hash of what was published says something about what is gone.
-        let (rewrite, delete) = (
-            "UPDATE queue SET payload = ?, turns = ?, bytes = ?, payload_hash = NULL WHERE acceptance = ?",
-            "DELETE FROM queue WHERE acceptance = ?",
-        );
-        if parted.is_empty() {
-            sqlx::query(delete)
-                .bind(parted.acceptance)
-                .execute(&mut *connection)
-                .await?;
-        } else {
-            let payload = to_json(&parted.rest);
-            sqlx::query(rewrite)
-                .bind(&payload)
-                .bind(parted.rest.turns.len() as i64)
-                .bind(payload.len() as i64)
-                .bind(parted.acceptance)
-                .execute(&mut *connection)
-                .await?;
-        }
+        QUEUE.remove(connection, parted).await?;
     }
     for parted in &undelivered.letters {
-        if parted.is_empty() {
-            sqlx::query("DELETE FROM dead_letters WHERE acceptance = ?")
-                .bind(parted.acceptance)
-                .execute(&mut *connection)
-                .await?;
-        } else {
-            sqlx::query(
-                "UPDATE dead_letters SET payload = ?, payload_hash = NULL WHERE acceptance = ?",
-            )
-            .bind(to_json(&parted.rest))
-            .bind(parted.acceptance)
-            .execute(&mut *connection)
-            .await?;
-        }
+        LETTERS.remove(connection, parted).await?;
     }
     Ok(())
+}
+
+impl Table {
+    async fn part(
+        &self,
+        connection: &mut SqliteConnection,
+        scope: &Scope,
+        filter: &TurnFilter,
+        unreadable: Unreadable,
+    ) -> Outcome<Vec<Parted>> {
+        let acceptances: Vec<i64> = sqlx::query_scalar(self.list)
+            .bind(scope::key(scope))
+            .fetch_all(&mut *connection)
+            .await?;
+        let mut parted = Vec::new();
+        for acceptance in acceptances {
+            let row = self.read(connection, acceptance).await?;
+            parted.extend(part(&row, acceptance, filter, unreadable)?);
+        }
+        Ok(parted)
+    }
+
+    async fn read(&self, connection: &mut SqliteConnection, acceptance: i64) -> Outcome<SqliteRow> {
+        Ok(sqlx::query(self.read)
+            .bind(acceptance)
+            .fetch_one(connection)
+            .await?)
+    }
+
+    async fn remove(&self, connection: &mut SqliteConnection, parted: &Parted) -> Outcome<()> {
+        if parted.is_empty() {
+            sqlx::query(self.delete)
+                .bind(parted.acceptance)
+                .execute(connection)
+                .await?;
+            return Ok(());
+        }
+        let row = self.read(connection, parted.acceptance).await?;
+        let mut batch: Batch = json(row.try_get(0)?)?;
+        batch.turns.retain(|turn| !parted.gone.contains(&turn.id));
+        sqlx::query(self.rewrite)
+            .bind(parted.acceptance)
+            .bind(to_json(&batch))
+            .execute(connection)
+            .await?;
+        Ok(())
+    }
+}
+
+/// Nothing where no turn of the row goes.
+fn part(
+    row: &SqliteRow,
+    acceptance: i64,
+    filter: &TurnFilter,
+    unreadable: Unreadable,
+) -> Outcome<Option<Parted>> {
+    let Ok(batch) = serde_json::from_slice::<Batch>(row.try_get(0)?) else {
+        let goes = unreadable.goes(time(row.try_get(2)?)?);
+        let batch = batch_id(row.try_get(1)?)?;
+        return Ok(goes.then_some(Parted {
+            acceptance,
+            batch,
+            gone: Vec::new(),
+            left: 0,
+        }));
+    };
+    let going = batch.turns.iter().filter(|turn| passes(filter, turn));
+    let gone: Vec<_> = going.map(|turn| turn.id).collect();
+    Ok((!gone.is_empty()).then(|| Parted {
+        acceptance,
+        batch: batch.id,
+        left: batch.turns.len() - gone.len(),
+        gone,
+    }))
 }

@@ -18,6 +18,7 @@ use super::{batches, vectors};
 use crate::codec::{id_list, to_hash, to_id};
 use crate::failure::{Failure, Outcome};
 use crate::scope::{self, SpaceRow};
+use crate::tombstones::{self, Tombstone};
 
 /// Stores what is new of a batch and answers for each of its turns.
 pub async fn commit(connection: &mut SqliteConnection, batch: &IndexedBatch) -> Outcome<Committed> {
@@ -107,22 +108,6 @@ struct Before {
     forgotten: HashMap<TurnId, Tombstone>,
 }
 
-/// A turn that was forgotten and not told again.
-struct Tombstone {
-    /// The last position of acceptance that the forget covers.
-    last: i64,
-    /// The whole space was forgotten with it or since.
-    is_of_space: bool,
-}
-
-impl Tombstone {
-    /// Whether a turn that comes now stays forgotten. An import may have been read before the forget and be accepted after it.
-    fn covers(&self, turn: &AcceptedTurn, acceptance: i64) -> bool {
-        let is_imported = turn.place.is_some();
-        acceptance <= self.last || (is_imported && !self.is_of_space)
-    }
-}
-
 impl Before {
     async fn load(
         connection: &mut SqliteConnection,
@@ -133,32 +118,16 @@ impl Before {
         let ids = id_list(turns.iter().map(|turn| &turn.id).chain(replaced));
         let mut before = Self {
             hashes: HashMap::new(),
-            forgotten: HashMap::new(),
+            forgotten: tombstones::of(connection, space, &ids).await?,
         };
         let rows = sqlx::query(
             "SELECT id, content_hash FROM turns
              WHERE space = ? AND id IN (SELECT unhex(value, '-') FROM json_each(?))",
         );
-        for row in rows
-            .bind(space.id)
-            .bind(&ids)
-            .fetch_all(&mut *connection)
-            .await?
-        {
+        for row in rows.bind(space.id).bind(&ids).fetch_all(connection).await? {
             before
                 .hashes
                 .insert(to_id(row.try_get(0)?)?, to_hash(row.try_get(1)?)?);
-        }
-        let rows = sqlx::query(
-            "SELECT f.id, f.acceptance, f.change <= s.erased FROM forgotten f JOIN spaces s ON s.id = f.space
-             WHERE f.space = ? AND f.id IN (SELECT unhex(value, '-') FROM json_each(?))",
-        );
-        for row in rows.bind(space.id).bind(&ids).fetch_all(connection).await? {
-            let tombstone = Tombstone {
-                last: row.try_get(1)?,
-                is_of_space: row.try_get(2)?,
-            };
-            before.forgotten.insert(to_id(row.try_get(0)?)?, tombstone);
         }
         Ok(before)
     }

@@ -9,27 +9,40 @@ use sqlx::{Row, SqliteConnection};
 use crate::failure::Outcome;
 use crate::rows::time;
 
-const BY_TENANT: &str =
-    "SELECT tenant, count(*), sum(turns), sum(bytes), min(accepted_at), 0 FROM queue GROUP BY tenant
-     UNION ALL
-     SELECT tenant, 0, 0, 0, NULL, count(*) FROM dead_letters GROUP BY tenant";
+const QUEUED: &str =
+    "SELECT tenant, count(*), sum(turns), sum(bytes), min(accepted_at) FROM queue GROUP BY tenant";
+const BURIED: &str = "SELECT tenant, count(*) FROM dead_letters GROUP BY tenant";
 
 /// What waits, tenant by tenant.
 #[derive(Debug, Default)]
 pub struct Waiting(HashMap<String, Depth>);
 
 impl Waiting {
-    pub async fn read(connection: &mut SqliteConnection) -> Outcome<Self> {
+    /// The queue alone, which is all that bounds what may be published.
+    pub async fn queued(connection: &mut SqliteConnection) -> Outcome<Self> {
         let mut waiting = Self::default();
-        for row in sqlx::query(BY_TENANT).fetch_all(connection).await? {
-            let part = Depth {
+        for row in sqlx::query(QUEUED).fetch_all(connection).await? {
+            let queued = Depth {
                 batches: row.try_get::<i64, _>(1)? as u64,
                 turns: row.try_get::<i64, _>(2)? as u64,
                 bytes: row.try_get::<i64, _>(3)? as u64,
-                oldest: row.try_get::<Option<i64>, _>(4)?.map(time).transpose()?,
-                dead_letters: row.try_get::<i64, _>(5)? as u64,
+                oldest: Some(time(row.try_get(4)?)?),
+                dead_letters: 0,
             };
-            waiting.add(row.try_get(0)?, part);
+            waiting.add(row.try_get(0)?, queued);
+        }
+        Ok(waiting)
+    }
+
+    /// The queue and the dead letters.
+    pub async fn with_letters(connection: &mut SqliteConnection) -> Outcome<Self> {
+        let mut waiting = Self::queued(connection).await?;
+        for row in sqlx::query(BURIED).fetch_all(connection).await? {
+            let buried = Depth {
+                dead_letters: row.try_get::<i64, _>(1)? as u64,
+                ..Depth::default()
+            };
+            waiting.add(row.try_get(0)?, buried);
         }
         Ok(waiting)
     }
@@ -60,20 +73,18 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("memfleet.db");
         let store = SqliteStore::open(path, Options::default()).await.unwrap();
-        let plan = sqlx::query(sqlx::AssertSqlSafe(format!(
-            "EXPLAIN QUERY PLAN {BY_TENANT}"
-        )))
-        .fetch_all(&mut *store.read().await.unwrap())
-        .await
-        .unwrap();
-        let steps = plan.iter().map(|step| step.get::<String, _>("detail"));
-        let scans: Vec<_> = steps.filter(|step| step.starts_with("SCAN")).collect();
-        assert_eq!(
-            scans,
-            [
-                "SCAN queue USING COVERING INDEX queue_by_tenant",
+        for (query, scan) in [
+            (QUEUED, "SCAN queue USING COVERING INDEX queue_by_tenant"),
+            (
+                BURIED,
                 "SCAN dead_letters USING COVERING INDEX dead_letters_by_tenant",
-            ]
-        );
+            ),
+        ] {
+            let explain = sqlx::AssertSqlSafe(format!("EXPLAIN QUERY PLAN {query}"));
+            let mut read = store.read().await.unwrap();
+            let plan = sqlx::query(explain).fetch_all(&mut *read).await.unwrap();
+            let steps: Vec<String> = plan.iter().map(|step| step.get("detail")).collect();
+            assert_eq!(steps, [scan]);
+        }
     }
 }

@@ -1,8 +1,9 @@
 //! Dead letters: what could not be applied, kept until it is replayed or forgotten.
 
 use memfleet_domain::Scope;
-use memfleet_domain::ids::{BatchId, TurnId};
+use memfleet_domain::ids::BatchId;
 use memfleet_domain::ingestion::Batch;
+use memfleet_domain::turn::AcceptedTurn;
 use memfleet_ports::ledger::{Page, PageToken};
 use memfleet_ports::queue::DeadLetter;
 use sqlx::sqlite::SqliteRow;
@@ -11,8 +12,8 @@ use sqlx::{Row, SqliteConnection};
 use crate::codec::id_list;
 use crate::failure::Outcome;
 use crate::rows::{batch_id, json, time, to_json};
-use crate::scope;
 use crate::spaces::{cut, from_token, to_token};
+use crate::{scope, scrub, tombstones};
 
 /// Writes a letter of what was not forgotten meanwhile; turns of an earlier letter from the same delivery stay in it.
 pub async fn put(connection: &mut SqliteConnection, letter: &DeadLetter) -> Outcome<()> {
@@ -23,6 +24,10 @@ pub async fn put(connection: &mut SqliteConnection, letter: &DeadLetter) -> Outc
             .await?;
     let mut batch = letter.batch.clone();
     retain_unforgotten(connection, &mut batch, letter.acceptance as i64).await?;
+    if batch.turns.len() < letter.batch.turns.len() {
+        // Their text goes with the delivery, as an ordinary row of the queue.
+        scrub::due(connection).await?;
+    }
     if batch.turns.is_empty() && !letter.batch.turns.is_empty() {
         return Ok(());
     }
@@ -62,17 +67,13 @@ async fn retain_unforgotten(
     if space.is_erased_since(acceptance) {
         batch.turns.clear();
     }
-    let forgotten: Vec<Vec<u8>> = sqlx::query_scalar(
-        "SELECT id FROM forgotten
-         WHERE space = ? AND acceptance >= ? AND id IN (SELECT unhex(value, '-') FROM json_each(?))",
-    )
-    .bind(space.id)
-    .bind(acceptance)
-    .bind(id_list(batch.turns.iter().map(|turn| &turn.id)))
-    .fetch_all(connection)
-    .await?;
-    let is_forgotten = |id: &TurnId| forgotten.iter().any(|gone| gone == id.as_bytes());
-    batch.turns.retain(|turn| !is_forgotten(&turn.id));
+    let ids = id_list(batch.turns.iter().map(|turn| &turn.id));
+    let tombstones = tombstones::of(connection, space, &ids).await?;
+    let is_covered = |turn: &AcceptedTurn| {
+        let tombstone = tombstones.get(&turn.id);
+        tombstone.is_some_and(|tombstone| tombstone.covers(turn, acceptance))
+    };
+    batch.turns.retain(|turn| !is_covered(turn));
     Ok(())
 }
 

@@ -1,7 +1,9 @@
 //! Group commit: callers that publish at the same time share one transaction, and so one flush to disk.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
+use futures::FutureExt;
 use memfleet_domain::ingestion::Batch;
 use memfleet_domain::time::Timestamp;
 use memfleet_domain::turn::ContentHash;
@@ -89,10 +91,11 @@ impl Publisher {
     }
 }
 
+/// Goes on after a panic: whoever published then is told, and all the others are served.
 async fn run(mut requests: mpsc::Receiver<Request>, writers: Writers, ready: Arc<Notify>) {
     let mut group = Vec::with_capacity(GROUP);
     while requests.recv_many(&mut group, GROUP).await > 0 {
-        let outcomes = write(&writers, &group).await;
+        let outcomes = guarded(write(&writers, &group)).await;
         ready.notify_one();
         for (place, request) in group.drain(..).enumerate() {
             let answer = match &outcomes {
@@ -105,10 +108,19 @@ async fn run(mut requests: mpsc::Receiver<Request>, writers: Writers, ready: Arc
     }
 }
 
+/// A panic as an error. The transaction is rolled back when it is dropped on the way.
+async fn guarded<T>(work: impl Future<Output = Outcome<T>>) -> Outcome<T> {
+    let outcome = AssertUnwindSafe(work).catch_unwind().await;
+    outcome.unwrap_or_else(|_| {
+        let cause = "publishing stopped half-way, and was undone: see the log for the panic";
+        Err(Failure(StoreError::Unexpected(cause.into())))
+    })
+}
+
 async fn write(writers: &Writers, group: &[Request]) -> Outcome<Vec<Result<Published>>> {
     let mut write: Write = writers.begin_durable().await?;
     // Here no other call can come between what is counted and what is added.
-    let mut waiting = Waiting::read(&mut write).await?;
+    let mut waiting = Waiting::queued(&mut write).await?;
     let mut outcomes = Vec::with_capacity(group.len());
     for request in group {
         outcomes.push(match enqueue(&mut write, request, &mut waiting).await {
@@ -206,7 +218,29 @@ fn conflict(stored: &[u8], entry: &Entry) -> Outcome<Failure> {
 
 #[cfg(test)]
 mod tests {
+    use memfleet_ports::conformance::samples::{batch, instant, turn};
+    use memfleet_ports::queue::{Bounds, IngestQueue};
+    use memfleet_ports::store::StoreError;
+
+    use super::guarded;
+    use crate::failure::{Failure, Outcome};
     use crate::store::{Options, SqliteStore};
+
+    #[tokio::test]
+    async fn a_panic_undoes_the_group_and_stops_nobody_behind_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("memfleet.db");
+        let store = SqliteStore::open(path, Options::default()).await.unwrap();
+        let panicking = async {
+            let _write = store.shared.writers.begin_durable().await?;
+            panic!("half-way");
+        };
+        let outcome: Outcome<()> = guarded(panicking).await;
+        assert!(matches!(outcome, Err(Failure(StoreError::Unexpected(_)))));
+        let next = batch("k", vec![turn("a", "x")]);
+        let published = store.publish(&next, instant(0), Bounds::NONE).await;
+        assert!(!published.unwrap().duplicate);
+    }
 
     #[tokio::test]
     async fn what_is_published_is_flushed_to_disk_before_it_is_acknowledged() {

@@ -5,7 +5,7 @@ use memfleet_domain::time::Timestamp;
 use super::{depth, positions, publish, take};
 use crate::conformance::samples::{batch_in, home, instant, scope, turn_in};
 
-use crate::queue::{Bounds, DeadLetter, Delivery, Depth, IngestQueue};
+use crate::queue::{Bounds, DeadLetter, Delivery, Depth, IngestQueue, Place};
 use crate::store::StoreError;
 
 fn letter(delivery: &Delivery, failed_at: Timestamp) -> DeadLetter {
@@ -34,7 +34,9 @@ pub async fn dead_letters_leave_the_queue_and_are_listed(queue: &impl IngestQueu
         );
         letters.push(letter);
     }
-    assert_eq!(queue.waiting(&home(), letters[0].batch.id).await, Ok(None));
+    let buried = letters[0].batch.id;
+    assert_eq!(queue.waiting(&home(), buried).await, Ok(None));
+    assert_eq!(queue.place(&home(), buried).await, Ok(Some(Place::Buried)));
     assert_eq!(
         queue
             .buried(&scope("acme", "bob"), letters[0].batch.id)

@@ -1,31 +1,30 @@
 //! What can be asked of the queue, and waiting for it.
 
+use memfleet_domain::Scope;
+
 use super::{depth, of, publish, some, take};
 use crate::conformance::samples::{batch_in, home, instant, scope, turn_in};
 
-use crate::queue::{Bounds, Depth, Depths, IngestQueue};
+use crate::queue::{Bounds, Depth, Depths, IngestQueue, Place};
 use crate::store::StoreError;
 
 /// Held or not, in its own space only.
 pub async fn a_batch_that_waits_is_found(queue: &impl IngestQueue) {
     let told = some("k", 2);
-    assert_eq!(queue.waiting(&home(), told.id).await, Ok(None));
+    let found = async |scope: &Scope| {
+        let place = queue.place(scope, told.id).await.expect("place");
+        let waiting = queue.waiting(scope, told.id).await.expect("waiting");
+        (place, waiting)
+    };
+    assert_eq!(found(&home()).await, (None, None));
     let acceptance = publish(queue, "k", 2).await;
-    assert_eq!(
-        queue.waiting(&home(), told.id).await,
-        Ok(Some(told.clone()))
-    );
+    let waits = (Some(Place::Waiting), Some(told.clone()));
+    assert_eq!(found(&home()).await, waits);
     take(queue, 100).await;
-    assert_eq!(
-        queue.waiting(&home(), told.id).await,
-        Ok(Some(told.clone()))
-    );
-    assert_eq!(
-        queue.waiting(&scope("globex", "ada"), told.id).await,
-        Ok(None)
-    );
+    assert_eq!(found(&home()).await, waits);
+    assert_eq!(found(&scope("globex", "ada")).await, (None, None));
     queue.acknowledge(&[acceptance]).await.expect("acknowledge");
-    assert_eq!(queue.waiting(&home(), told.id).await, Ok(None));
+    assert_eq!(found(&home()).await, (None, None));
 }
 
 /// Whoever must see all that was accepted waits for it.
