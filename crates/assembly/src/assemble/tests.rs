@@ -325,7 +325,7 @@ fn check(block: &Block, candidates: &[Candidate<'_>], options: &Options<'_>) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1000))]
+    #![proptest_config(ProptestConfig::with_cases(4000))]
 
     #[test]
     fn no_block_exceeds_its_budget_or_can_be_forged(
