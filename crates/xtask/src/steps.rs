@@ -2,7 +2,7 @@
 
 use std::env;
 use std::ffi::OsStr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
@@ -98,8 +98,9 @@ impl Step {
 
 /// Runs the steps, prints a table of how they went, and fails if any did.
 pub fn run(steps: &[Step]) -> ExitCode {
-    // The manifest's folder is crates/xtask.
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"))
+    // The manifest's folder is crates/xtask. Asked at run time: a clone may be moved after it was compiled.
+    let manifest = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo runs this"));
+    let root = manifest
         .ancestors()
         .nth(2)
         .expect("crates/xtask is two folders deep");

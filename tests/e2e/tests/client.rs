@@ -8,9 +8,7 @@ use memfleet_e2e::{Node, binary};
 use serde_json::Value;
 
 fn fixture(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("fixtures")
-        .join(name)
+    Path::new("fixtures").join(name)
 }
 
 /// The lines of standard output, which must be JSON each.

@@ -13,8 +13,8 @@ fn file(content: &str) -> tempfile::NamedTempFile {
 
 #[test]
 fn the_sample_conversation_is_read_as_the_plain_format() {
-    let sample = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/sample-conversation.json");
-    let (format, conversations) = read(&sample, None).unwrap();
+    let sample = Path::new("data/sample-conversation.json");
+    let (format, conversations) = read(sample, None).unwrap();
     assert_eq!((format, conversations.len()), (Format::Plain, 1));
     let turns = &conversations[0].turns;
     assert!((70..=90).contains(&turns.len()));
