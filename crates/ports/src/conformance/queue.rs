@@ -27,6 +27,7 @@ macro_rules! queue_conformance {
                 the_same_batch_with_another_payload_is_a_conflict,
                 the_same_key_in_another_space_is_another_batch,
                 taking_stops_at_the_bound_and_brings_one_batch_at_least,
+                long_turns_count_by_their_size,
                 tenants_are_served_in_turn,
                 a_large_batch_of_one_tenant_holds_up_another_for_one_round_only,
                 what_is_held_is_not_handed_out_again,

@@ -37,7 +37,8 @@ pub struct Chosen {
     pub last_tenant: String,
 }
 
-/// About `turns` turns of free rows, one row at least: the oldest of each tenant, then the next of each, and so on.
+/// About `turns` turns of free rows, one row at least: the oldest of each tenant, then the next of each, and so on. Long turns
+/// count by their size: a round of many would hold up all others for minutes.
 pub async fn choose(connection: &mut SqliteConnection, held: &Held, turns: u32) -> Outcome<Chosen> {
     let taken = to_json(&held.acceptances);
     let mut lines = Vec::new();
@@ -91,7 +92,7 @@ async fn tenants_in_turn(
     .await?)
 }
 
-/// The tenant's oldest free rows, with their numbers of turns.
+/// The tenant's oldest free rows, with their numbers of turns or of KiB, whichever is higher.
 async fn oldest(
     connection: &mut SqliteConnection,
     tenant: &str,
@@ -99,7 +100,7 @@ async fn oldest(
     turns: u32,
 ) -> Outcome<Vec<(i64, i64)>> {
     Ok(sqlx::query_as(
-        "SELECT acceptance, turns FROM queue
+        "SELECT acceptance, max(turns, bytes / 1024) FROM queue
          WHERE tenant = ? AND acceptance NOT IN (SELECT value FROM json_each(?))
          ORDER BY acceptance LIMIT max(?, 1)",
     )

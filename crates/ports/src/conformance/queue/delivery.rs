@@ -124,6 +124,19 @@ pub async fn taking_stops_at_the_bound_and_brings_one_batch_at_least(queue: &imp
     assert_eq!(take(queue, 1).await.len(), 1);
 }
 
+/// Or a round of them would hold up all others.
+pub async fn long_turns_count_by_their_size(queue: &impl IngestQueue) {
+    let mut accepted = Vec::new();
+    for key in ["k1", "k2", "k3"] {
+        let mut long = of("acme", key, 1);
+        long.turns[0].content.text = "word ".repeat(8 << 10);
+        let published = queue.publish(&long, instant(0), Bounds::NONE).await;
+        accepted.push(published.expect("publish").acceptance);
+    }
+    assert_eq!(take(queue, 64).await, accepted[..2]);
+    assert_eq!(take(queue, 64).await, accepted[2..]);
+}
+
 /// Two workers do not get the same batch.
 pub async fn what_is_held_is_not_handed_out_again(queue: &impl IngestQueue) {
     let first = publish(queue, "k1", 1).await;
