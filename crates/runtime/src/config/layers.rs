@@ -129,9 +129,9 @@ pub(super) fn from_environment(
     reserved: &[String],
 ) -> Vec<Assignment> {
     let sorted: BTreeMap<String, String> = variables.into_iter().collect();
-    let ours = sorted
-        .into_iter()
-        .filter(|(variable, _)| !reserved.contains(variable));
+    let ours = sorted.into_iter().filter(|(variable, text)| {
+        !reserved.contains(variable) && !is_service_link(variable, text)
+    });
     ours.filter_map(|(variable, text)| {
         let key = variable
             .strip_prefix(PREFIX)?
@@ -144,6 +144,16 @@ pub(super) fn from_environment(
         })
     })
     .collect()
+}
+
+/// Whether Kubernetes sets such a variable in every pod beside a service whose name begins with `memfleet`:
+/// `…_SERVICE_HOST=10.0.0.1`, `…_SERVICE_PORT=9460`, `…_PORT=tcp://10.0.0.1:9460`, `…_PORT_9460_TCP=…`.
+fn is_service_link(variable: &str, value: &str) -> bool {
+    // A key of ours has a section, and so `__`.
+    let is_key = variable.contains("__");
+    let parts = ["_SERVICE_HOST", "_SERVICE_PORT", "_PORT_"];
+    let is_named_so = parts.into_iter().any(|part| variable.contains(part));
+    !is_key && (is_named_so || variable.ends_with("_PORT") && value.contains("://"))
 }
 
 fn readings(text: &str) -> Vec<Value> {

@@ -149,6 +149,19 @@ fn a_reserved_variable_is_left_alone() {
 }
 
 #[test]
+fn the_links_of_kubernetes_are_no_keys() {
+    let links = [
+        ("MEMFLEET_SERVICE_HOST", "10.0.0.1"),
+        ("MEMFLEET_SERVICE_PORT", "9460"),
+        ("MEMFLEET_SERVICE_PORT_GRPC", "9460"),
+        ("MEMFLEET_PORT", "tcp://10.0.0.1:9460"),
+        ("MEMFLEET_GATEWAY_PORT_9460_TCP_ADDR", "10.0.0.1"),
+    ];
+    let loader = Loader::defaults_only().environment(variables(&links));
+    assert!(loader.load::<Settings>().is_ok());
+}
+
+#[test]
 fn digits_in_a_variable_are_a_text_where_a_text_is_asked_for() {
     let loader = Loader::defaults_only().environment(variables(&[
         ("MEMFLEET_MODEL__NAME", "007"),

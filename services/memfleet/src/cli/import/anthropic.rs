@@ -74,7 +74,7 @@ fn read<'a>(
         _ => return Err(format!("role: `{name}` is neither `user` nor `assistant`")),
     };
     let content = message.get("content").unwrap_or(&Value::Null);
-    let time = time_of(message);
+    let time = time_of(message)?;
     let mut found = Vec::new();
     for block in content.as_array().into_iter().flatten() {
         let text = |key: &str| block.get(key).and_then(Value::as_str);

@@ -43,17 +43,33 @@ pub fn name_of(value: &Value) -> Option<String> {
         .or_else(|| value.as_i64().map(|number| number.to_string()))
 }
 
-/// When a message was sent, where exports say it: `created_at` or `timestamp`, RFC 3339 or seconds since 1970.
-pub fn time_of(message: &Value) -> Option<Timestamp> {
-    let value = ["created_at", "timestamp"]
-        .into_iter()
-        .find_map(|key| message.get(key))?;
-    match value {
+/// Seconds since 1970 lie below this for three thousand years: a larger number is of milliseconds.
+const MILLISECONDS_FROM: f64 = 1e11;
+
+/// When a message was sent, where exports say it: `created_at` or `timestamp`, RFC 3339 or seconds or milliseconds since 1970.
+pub fn time_of(message: &Value) -> Result<Option<Timestamp>, String> {
+    let value = |key| Some((key, message.get(key).filter(|value| !value.is_null())?));
+    let Some((key, value)) = ["created_at", "timestamp"].into_iter().find_map(value) else {
+        return Ok(None);
+    };
+    let time = match value {
         Value::String(text) => DateTime::parse_from_rfc3339(text)
             .ok()
             .map(|time| time.to_utc()),
-        number => DateTime::from_timestamp_micros((number.as_f64()? * 1e6) as i64),
-    }
+        number => number.as_f64().and_then(since_1970),
+    };
+    let wrong =
+        || format!("{key}: {value} is neither RFC 3339 nor seconds or milliseconds since 1970");
+    time.ok_or_else(wrong).map(Some)
+}
+
+fn since_1970(number: f64) -> Option<Timestamp> {
+    let seconds = if number.abs() < MILLISECONDS_FROM {
+        number
+    } else {
+        number / 1e3
+    };
+    DateTime::from_timestamp_micros((seconds * 1e6) as i64)
 }
 
 /// A tool call as words, so that search finds it.
@@ -140,12 +156,20 @@ mod tests {
     }
 
     #[test]
-    fn times_are_read_as_text_and_as_seconds() {
+    fn times_are_read_as_text_as_seconds_and_as_milliseconds() {
         let text = time_of(&json!({"timestamp": "2025-03-02T16:20:00Z"})).unwrap();
-        assert_eq!(
-            time_of(&json!({"created_at": text.timestamp()})),
-            Some(text)
-        );
-        assert_eq!(time_of(&json!({"created_at": null})), None);
+        let time = text.unwrap();
+        for number in [time.timestamp(), time.timestamp_millis()] {
+            assert_eq!(time_of(&json!({"created_at": number})), Ok(Some(time)));
+        }
+        assert_eq!(time_of(&json!({"created_at": null})), Ok(None));
+    }
+
+    #[test]
+    fn a_time_that_cannot_be_read_is_refused() {
+        for value in [json!("yesterday"), json!(true), json!({})] {
+            let problem = time_of(&json!({"timestamp": value})).unwrap_err();
+            assert!(problem.starts_with("timestamp: "), "{problem}");
+        }
     }
 }

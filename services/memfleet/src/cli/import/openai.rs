@@ -47,7 +47,7 @@ fn read<'a>(message: &'a Value, tools: &mut HashMap<&'a str, &'a str>) -> Result
         text: parts.join("\n"),
         media,
         id: id_of(message),
-        time: time_of(message),
+        time: time_of(message)?,
     })
 }
 
