@@ -33,17 +33,33 @@ impl Gateway {
         spaces: &[SpaceId],
         batches: &[BatchId],
     ) -> Result<(), Fault> {
+        let scopes = spaces.iter().map(|space| context.scope(space));
+        let scopes = scopes.collect::<Vec<_>>();
         for batch in batches {
-            let settled = async {
-                let scopes = spaces
-                    .iter()
-                    .map(|space| context.scope(space))
-                    .collect::<Vec<_>>();
-                self.settled(&scopes, *batch).await
-            };
+            let settled = self.settled(&scopes, *batch);
             context
                 .within("the write that `wait_for` names", settled)
                 .await?;
+        }
+        for scope in &scopes {
+            let exists = self.exists_or_never_will(scope);
+            context
+                .within("the first write of the space", exists)
+                .await?;
+        }
+        Ok(())
+    }
+
+    /// Returns at once unless the first write of a space still waits: whoever was told that it is accepted expects the space to
+    /// be there.
+    async fn exists_or_never_will(&self, scope: &Scope) -> Result<(), Fault> {
+        let mut events = self.events.listen();
+        while self.spaces.locale(scope).await?.is_none()
+            && self.queue.waiting_span(scope).await?.is_some()
+        {
+            let is_of_space =
+                |event: &Event| matches!(event, Event::Settled { scope: of, .. } if of == scope);
+            next_event(&mut events, is_of_space).await;
         }
         Ok(())
     }
@@ -62,7 +78,7 @@ impl Gateway {
             if !known {
                 return Err(unknown(batch));
             }
-            next_event(&mut events, batch).await;
+            next_event(&mut events, is_of(batch)).await;
         }
     }
 
@@ -83,7 +99,7 @@ impl Gateway {
         let gateway = self.clone();
         let rest = async move {
             loop {
-                next_event(&mut events, batch).await;
+                next_event(&mut events, is_of(batch)).await;
                 match gateway.standing(&scope, batch).await {
                     Ok(Standing::Waiting) => {}
                     Ok(Standing::Settled(turns)) => return answers(turns),
@@ -159,14 +175,18 @@ fn failed(fault: Fault) -> Answers<TurnReceipt> {
     futures::stream::iter([Err(fault)]).boxed()
 }
 
-/// Returns when something was heard of the batch, or when it is time to look.
-async fn next_event(events: &mut Receiver<Event>, batch: BatchId) {
+/// Returns when what is awaited was heard, or when it is time to look.
+async fn next_event(events: &mut Receiver<Event>, is_awaited: impl Fn(&Event) -> bool) {
     let heard = async {
         while let Ok(event) = events.recv().await {
-            if matches!(event, Event::Settled { batch: settled, .. } if settled == batch) {
+            if is_awaited(&event) {
                 return;
             }
         }
     };
     let _in_time = tokio::time::timeout(POLL, heard).await;
+}
+
+fn is_of(batch: BatchId) -> impl Fn(&Event) -> bool {
+    move |event| matches!(event, Event::Settled { batch: settled, .. } if *settled == batch)
 }

@@ -46,6 +46,22 @@ async fn every_read_given_a_token_sees_the_write() {
 }
 
 #[tokio::test]
+async fn the_first_write_of_a_space_is_waited_for_without_its_token() {
+    let node = Node::new().await;
+    node.remember("ada", vec![said("I keep bees")])
+        .await
+        .unwrap();
+    let early = node.gateway.recall(&brief(), recall("ada", "bees", &[]));
+    let fault = early.await.unwrap_err();
+    assert_eq!(fault.kind, FaultKind::DeadlineExceeded, "{fault}");
+    let _constructor = node.start_constructor();
+    let found = node.gateway.recall(&acme(), recall("ada", "bees", &[]));
+    assert_eq!(found.await.unwrap().hits.len(), 1);
+    let unknown = node.gateway.recall(&brief(), recall("nobody", "bees", &[]));
+    assert_eq!(unknown.await.unwrap_err().kind, FaultKind::NotFound);
+}
+
+#[tokio::test]
 async fn a_write_that_is_not_applied_in_time_is_a_clear_error() {
     let node = Node::new().await;
     node.told("ada", vec![said("Settled")]).await;
