@@ -5,6 +5,7 @@ use memfleet_domain::FaultKind;
 use memfleet_domain::ids::{BatchId, TurnId};
 use memfleet_domain::ingestion::TurnState;
 use memfleet_ports::assembly::Assembly;
+use memfleet_ports::context::Context;
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::memory::{Memory, NewTurn, PageRequest};
 
@@ -51,14 +52,16 @@ async fn the_first_write_of_a_space_is_waited_for_without_its_token() {
     node.remember("ada", vec![said("I keep bees")])
         .await
         .unwrap();
-    let early = node.gateway.recall(&brief(), recall("ada", "bees", &[]));
-    let fault = early.await.unwrap_err();
-    assert_eq!(fault.kind, FaultKind::DeadlineExceeded, "{fault}");
+    let ask = async |call: Context, name| {
+        let found = node.gateway.recall(&call, recall(name, "bees", &[])).await;
+        found
+            .map(|found| found.hits.len())
+            .map_err(|fault| fault.kind)
+    };
+    assert_eq!(ask(brief(), "ada").await, Err(FaultKind::DeadlineExceeded));
     let _constructor = node.start_constructor();
-    let found = node.gateway.recall(&acme(), recall("ada", "bees", &[]));
-    assert_eq!(found.await.unwrap().hits.len(), 1);
-    let unknown = node.gateway.recall(&brief(), recall("nobody", "bees", &[]));
-    assert_eq!(unknown.await.unwrap_err().kind, FaultKind::NotFound);
+    assert_eq!(ask(acme(), "ada").await, Ok(1));
+    assert_eq!(ask(acme(), "nobody").await, Err(FaultKind::NotFound));
 }
 
 #[tokio::test]
