@@ -123,11 +123,13 @@ pub(crate) fn search(
     texts: &HashMap<u32, String>,
     weights: &Weights,
 ) -> Vec<Ranked> {
-    let spaces = [Searched {
-        index,
-        eligible: index.eligible(&TurnFilter::default(), None),
-    }];
-    search_spaces(&spaces, query, texts, weights)
+    search_spaces(&[everything(index)], query, texts, weights)
+}
+
+/// A space of which everything may be found.
+pub(crate) fn everything(index: &SpaceIndex) -> Searched<'_> {
+    let eligible = index.eligible(&TurnFilter::default(), None);
+    Searched { index, eligible }
 }
 
 pub(crate) fn search_spaces(

@@ -30,9 +30,7 @@ impl Assembly for Gateway {
         let tokenizer = tokio::task::spawn_blocking(move || tokenizer(&name));
         self.wait_for(context, &request.query.spaces, &request.wait_for)
             .await?;
-        let found = context
-            .within("the search", self.retriever.search(context, &request.query))
-            .await?;
+        let found = self.search(context, &request.query).await?;
         let locale = self.locale(context, &request).await?;
         let tokenizer = tokenizer.await.map_err(|error| stopped(&error))??;
         let rendering = move || render(&request, &found, &tokenizer, &locale);

@@ -41,8 +41,7 @@ impl Memory for Gateway {
     async fn recall(&self, context: &Context, request: RecallRequest) -> Result<Found, Fault> {
         self.wait_for(context, &request.query.spaces, &request.wait_for)
             .await?;
-        let found = self.retriever.search(context, &request.query);
-        let found = context.within("the search", found).await?;
+        let found = self.search(context, &request.query).await?;
         Span::current().record("hits", found.hits.len());
         Ok(found)
     }
@@ -57,7 +56,7 @@ impl Memory for Gateway {
     ) -> Result<Vec<Turn>, Fault> {
         self.wait_for(context, std::slice::from_ref(space), wait_for)
             .await?;
-        let scope = self.existing(context, space).await?;
+        let scope = self.awaited(context, space).await?;
         Ok(self.ledger.turns(&scope, ids).await?)
     }
 
@@ -72,7 +71,7 @@ impl Memory for Gateway {
     ) -> Result<Page<Turn>, Fault> {
         self.wait_for(context, std::slice::from_ref(space), wait_for)
             .await?;
-        let scope = self.existing(context, space).await?;
+        let scope = self.awaited(context, space).await?;
         Ok(self
             .ledger
             .list(&scope, filter, page.limit, page.after.as_ref())

@@ -1,8 +1,7 @@
 use chrono_tz::Tz;
-use memfleet_ports::filter::TurnFilter;
 
 use super::*;
-use crate::fixture::{analyzer, index, search, texts, turn, vectors};
+use crate::fixture::{analyzer, everything, index, search, texts, turn, vectors};
 use crate::lexical;
 
 /// About thirty passages.
@@ -21,10 +20,7 @@ fn few() -> Weights {
 #[test]
 fn of_long_turns_only_what_was_chosen_is_read() {
     let index = index((0..40).map(|number| turn(number, "s", "Ada", &long(number))));
-    let spaces = [Searched {
-        index: &index,
-        eligible: index.eligible(&TurnFilter::default(), None),
-    }];
+    let spaces = [everything(&index)];
     assert!(index.passages().rows() > 1_000);
     let plan = Plan::new("garden", &spaces, &analyzer(), None, Tz::UTC);
     let plan = plan.with_vectors(Some(vectors("garden")));
@@ -39,10 +35,7 @@ fn of_long_turns_only_what_was_chosen_is_read() {
 #[test]
 fn few_turns_of_many_passages_have_a_first_stage_too() {
     let index = index((0..150).map(|number| turn(number, "s", "Ada", &long(number))));
-    let spaces = [Searched {
-        index: &index,
-        eligible: index.eligible(&TurnFilter::default(), None),
-    }];
+    let spaces = [everything(&index)];
     let weights = Weights::shipped();
     assert!(index.turns() <= weights.exhaustive);
     assert!(index.passages().rows() > EXHAUSTIVE_ROWS);

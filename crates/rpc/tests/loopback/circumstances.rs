@@ -97,14 +97,19 @@ async fn the_server_bounds_the_deadline() {
     assert!(node.budget.lock().unwrap().unwrap() <= Duration::from_millis(100));
 }
 
+/// A client of a node with these bounds.
+async fn bounded(bounds: Bounds) -> Client {
+    let (_, url) = serve(Keys::default(), bounds).await;
+    Client::connect(&url, None).await.unwrap()
+}
+
 /// A client of a node that takes 1 KiB a message, and a request that is larger.
 async fn over_the_bound() -> (Client, RememberRequest) {
     let bounds = Bounds {
         max_request_bytes: 1024,
         ..Bounds::default()
     };
-    let (_, url) = serve(Keys::default(), bounds).await;
-    let client = Client::connect(&url, None).await.unwrap();
+    let client = bounded(bounds).await;
     let mut request = remember("ada");
     request.turns[0].content.text = "x".repeat(2_000);
     (client, request)
@@ -146,8 +151,7 @@ async fn a_forget_over_the_bound_is_answered_with_what_fits() {
         max_response_bytes: 32,
         ..Bounds::default()
     };
-    let (_, url) = serve(Keys::default(), bounds).await;
-    let client = Client::connect(&url, None).await.unwrap();
+    let client = bounded(bounds).await;
     let request = ForgetRequest {
         space: space("ada"),
         filter: TurnFilter::default(),
@@ -165,8 +169,7 @@ async fn an_answer_over_the_bound_names_the_field_to_change() {
         max_response_bytes: 64,
         ..Bounds::default()
     };
-    let (_, url) = serve(Keys::default(), bounds).await;
-    let client = Client::connect(&url, None).await.unwrap();
+    let client = bounded(bounds).await;
     let fault = client.recall(&context(), recall("ada")).await.unwrap_err();
     assert_eq!(
         (fault.kind, fault.reason.as_ref()),

@@ -6,11 +6,12 @@ use futures::StreamExt;
 use memfleet_domain::ids::{BatchId, SpaceId};
 use memfleet_domain::ingestion::{TurnReceipt, TurnState};
 use memfleet_domain::turn::AcceptedTurn;
-use memfleet_domain::{Fault, Scope};
+use memfleet_domain::{Fault, FaultKind, Scope};
 use memfleet_ports::context::Context;
 use memfleet_ports::events::Event;
 use memfleet_ports::memory::Answers;
 use memfleet_ports::queue::{DeadLetter, Place};
+use memfleet_ports::retriever::{Found, Query};
 use tokio::sync::broadcast::Receiver;
 
 use crate::Gateway;
@@ -41,27 +42,50 @@ impl Gateway {
                 .within("the write that `wait_for` names", settled)
                 .await?;
         }
-        for scope in &scopes {
-            let exists = self.exists_or_never_will(scope);
-            context
-                .within("the first write of the space", exists)
-                .await?;
-        }
         Ok(())
     }
 
-    /// Returns at once unless the first write of a space still waits: whoever was told that it is accepted expects the space to
-    /// be there.
-    async fn exists_or_never_will(&self, scope: &Scope) -> Result<(), Fault> {
-        let mut events = self.events.listen();
-        while self.spaces.locale(scope).await?.is_none()
-            && self.queue.waiting_span(scope).await?.is_some()
-        {
-            let is_of_space =
-                |event: &Event| matches!(event, Event::Settled { scope: of, .. } if of == scope);
-            next_event(&mut events, is_of_space).await;
+    /// The turns that a query means. Whoever was told that the first write of a space is accepted expects the space to be there,
+    /// so what is not found is looked for again once that write is stored.
+    pub(crate) async fn search(&self, context: &Context, query: &Query) -> Result<Found, Fault> {
+        let search = || context.within("the search", self.retriever.search(context, query));
+        match search().await {
+            Err(fault) if fault.kind == FaultKind::NotFound => {
+                for space in &query.spaces {
+                    self.first_write(context, &context.scope(space)).await?;
+                }
+                search().await
+            }
+            found => found,
         }
-        Ok(())
+    }
+
+    /// [`Self::existing`], where the first write of the space may still wait.
+    pub(super) async fn awaited(&self, context: &Context, space: &SpaceId) -> Result<Scope, Fault> {
+        match self.existing(context, space).await {
+            Err(fault) if fault.kind == FaultKind::NotFound => {
+                self.first_write(context, &context.scope(space)).await?;
+                self.existing(context, space).await
+            }
+            scope => scope,
+        }
+    }
+
+    /// Returns when a space exists, or when nothing waits that could make it.
+    async fn first_write(&self, context: &Context, scope: &Scope) -> Result<(), Fault> {
+        let mut events = self.events.listen();
+        let settled = async {
+            while self.spaces.locale(scope).await?.is_none()
+                && self.queue.waiting_span(scope).await?.is_some()
+            {
+                let is_of_space = |event: &Event| matches!(event, Event::Settled { scope: of, .. } if of == scope);
+                next_event(&mut events, is_of_space).await;
+            }
+            Ok(())
+        };
+        context
+            .within("the first write of the space", settled)
+            .await
     }
 
     async fn settled(&self, scopes: &[Scope], batch: BatchId) -> Result<(), Fault> {

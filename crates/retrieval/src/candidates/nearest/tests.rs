@@ -6,7 +6,7 @@ use memfleet_ports::feed::Change;
 use memfleet_ports::filter::TurnFilter;
 
 use super::*;
-use crate::fixture::{analyzer, index, turn};
+use crate::fixture::{analyzer, everything, index, turn};
 use crate::index::SpaceIndex;
 use crate::{Plan, Weights, lexical};
 
@@ -98,11 +98,6 @@ fn expected(spaces: &[Searched<'_>]) -> BTreeSet<Place> {
     let by_cosine = best(&|_, cosine| cosine);
     let by_both = best(&|score, cosine| words.score(score) + cosines.score(cosine));
     by_cosine.into_iter().chain(by_both).collect()
-}
-
-fn everything(index: &SpaceIndex) -> Searched<'_> {
-    let eligible = index.eligible(&TurnFilter::default(), None);
-    Searched { index, eligible }
 }
 
 #[test]
