@@ -1,7 +1,7 @@
 //! The ports: what the services ask of storage, queue, models and each other, as traits over domain types, with the
 //! conformance suites that every adapter passes. No driver and no wire type appears here.
 //!
-//! Storage: [`ledger`], [`feed`], [`erasure`], [`spaces`], [`queue`]. Between roles: [`embedder`], [`retriever`],
+//! Storage: [`ledger`], [`feed`], [`erasure`], [`spaces`], [`queue`], [`undelivered`]. Between roles: [`embedder`], [`retriever`],
 //! [`refresher`]. The public API: [`memory`], [`assembly`], [`maintenance`].
 
 pub mod assembly;
@@ -20,6 +20,7 @@ pub mod refresher;
 pub mod retriever;
 pub mod spaces;
 pub mod store;
+pub mod undelivered;
 
 #[cfg(feature = "conformance")]
 pub mod conformance;

@@ -12,9 +12,9 @@ use memfleet_domain::time::{TimeRange, Timestamp};
 use memfleet_ports::erasure::{Erased, Erasure};
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::store::Result;
+use memfleet_ports::undelivered::{Matching, Unreadable};
 use sqlx::{QueryBuilder, Row, SqliteConnection};
 
-use self::undelivered::{Undelivered, Unreadable};
 use crate::codec::to_id;
 use crate::failure::Outcome;
 use crate::filter::push_conditions;
@@ -85,7 +85,7 @@ struct Doomed {
     /// Sessions that lose turns, and the names of those that lose all.
     sessions: Vec<i64>,
     emptied_sessions: Vec<SessionId>,
-    undelivered: Undelivered,
+    undelivered: Matching,
     /// The filter means the whole space.
     everything: bool,
 }

@@ -1,7 +1,6 @@
-//! [`TurnFilter`] as SQL conditions over `turns t JOIN sessions s`, and over turns that are still in the queue.
+//! [`TurnFilter`] as SQL conditions over `turns t JOIN sessions s`.
 
 use memfleet_domain::time::Timestamp;
-use memfleet_domain::turn::AcceptedTurn;
 use memfleet_ports::filter::TurnFilter;
 use sqlx::{QueryBuilder, Sqlite};
 
@@ -62,30 +61,4 @@ fn push_time(
         query.push(left).push(comparison);
         query.push_bind(instant.timestamp_micros());
     }
-}
-
-/// Whether a turn that is not stored yet passes; it is not replaced yet either.
-pub fn passes(filter: &TurnFilter, turn: &AcceptedTurn) -> bool {
-    fn among<T: PartialEq>(list: &[T], value: &T) -> bool {
-        list.is_empty() || list.contains(value)
-    }
-    let effective = turn.effective_time();
-    among(&filter.turns, &turn.id)
-        && among(&filter.sessions, &turn.session)
-        && !filter.excluded_sessions.contains(&turn.session)
-        && among(&filter.speakers, &turn.speaker)
-        && among(&filter.roles, &turn.role)
-        && filter.time.contains(effective)
-        && filter
-            .as_of
-            .happened_by
-            .is_none_or(|instant| effective <= instant)
-        && filter
-            .as_of
-            .known_at
-            .is_none_or(|instant| turn.recorded_at <= instant)
-        && filter
-            .metadata
-            .iter()
-            .all(|(key, value)| turn.metadata.get(key) == Some(value))
 }

@@ -37,7 +37,7 @@ pub async fn remove(
             doomed
                 .undelivered
                 .all()
-                .flat_map(|parted| parted.gone().iter().copied()),
+                .flat_map(|parted| parted.gone.iter().copied()),
         )
         .collect();
     let last = last_acceptance(connection, doomed).await?;
@@ -117,7 +117,10 @@ async fn last_acceptance(connection: &mut SqliteConnection, doomed: &Doomed) -> 
             .fetch_optional(connection)
             .await?;
     let stored = doomed.turns.iter().map(|turn| turn.acceptance);
-    let undelivered = doomed.undelivered.all().map(|parted| parted.acceptance);
+    let undelivered = doomed
+        .undelivered
+        .all()
+        .map(|parted| parted.acceptance as i64);
     let all = stored.chain(undelivered).chain(given_out);
     Ok(all.max().unwrap_or(0))
 }
@@ -211,7 +214,7 @@ async fn settle_queued(
                 payload_hash: None,
                 turns: Vec::new(),
             });
-        for id in parted.gone() {
+        for id in &parted.gone {
             if !status.turns.iter().any(|receipt| receipt.id == *id) {
                 status.turns.push(TurnReceipt {
                     id: *id,

@@ -1,87 +1,15 @@
 //! Turns that match while they wait in the queue or lie among the dead letters.
 
 use memfleet_domain::Scope;
-use memfleet_domain::ids::{BatchId, TurnId};
 use memfleet_domain::ingestion::Batch;
-use memfleet_domain::time::Timestamp;
 use memfleet_ports::filter::TurnFilter;
+use memfleet_ports::undelivered::{Matching, Parted, Unreadable};
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Row, SqliteConnection};
 
 use crate::failure::Outcome;
-use crate::filter::passes;
 use crate::rows::{batch_id, json, time, to_json};
 use crate::scope;
-
-/// Rows that hold at least one turn that matches.
-pub struct Undelivered {
-    pub queued: Vec<Parted>,
-    pub letters: Vec<Parted>,
-}
-
-/// Which of the rows go that nobody can read.
-#[derive(Clone, Copy)]
-pub enum Unreadable {
-    /// They may hold the very words that are to be forgotten, and must not keep the others from going.
-    All,
-    /// Those that are from before an instant themselves.
-    Before(Timestamp),
-}
-
-impl Unreadable {
-    fn goes(self, since: Timestamp) -> bool {
-        match self {
-            Self::All => true,
-            Self::Before(instant) => since < instant,
-        }
-    }
-}
-
-/// A batch, and which of its turns go.
-pub struct Parted {
-    pub acceptance: i64,
-    pub batch: BatchId,
-    gone: Vec<TurnId>,
-    left: usize,
-}
-
-impl Parted {
-    /// Whether nothing is left of it.
-    pub fn is_empty(&self) -> bool {
-        self.left == 0
-    }
-
-    /// Whether nobody can tell what it holds.
-    pub fn is_unreadable(&self) -> bool {
-        self.gone.is_empty()
-    }
-
-    /// The turns that go.
-    pub fn gone(&self) -> &[TurnId] {
-        &self.gone
-    }
-}
-
-impl Undelivered {
-    pub fn is_empty(&self) -> bool {
-        self.queued.is_empty() && self.letters.is_empty()
-    }
-
-    /// How many turns go.
-    pub fn turns(&self) -> u64 {
-        self.all().map(|parted| parted.gone.len() as u64).sum()
-    }
-
-    /// How many rows go that cannot be read.
-    pub fn unreadable(&self) -> u64 {
-        self.all().filter(|parted| parted.is_unreadable()).count() as u64
-    }
-
-    /// Every row that is touched.
-    pub fn all(&self) -> impl Iterator<Item = &Parted> {
-        self.queued.iter().chain(&self.letters)
-    }
-}
 
 /// The statements on one of the two tables. Rows are read one at a time, for the parting and again for the rewriting: a payload
 /// may be as large as a request, and a queue of them larger than memory.
@@ -114,15 +42,15 @@ pub async fn find(
     scope: &Scope,
     filter: &TurnFilter,
     unreadable: Unreadable,
-) -> Outcome<Undelivered> {
-    Ok(Undelivered {
+) -> Outcome<Matching> {
+    Ok(Matching {
         queued: QUEUE.part(connection, scope, filter, unreadable).await?,
         letters: LETTERS.part(connection, scope, filter, unreadable).await?,
     })
 }
 
 /// Takes the turns out of the queue and out of the dead letters.
-pub async fn remove(connection: &mut SqliteConnection, undelivered: &Undelivered) -> Outcome<()> {
+pub async fn remove(connection: &mut SqliteConnection, undelivered: &Matching) -> Outcome<()> {
     for parted in &undelivered.queued {
         QUEUE.remove(connection, parted).await?;
     }
@@ -162,16 +90,16 @@ impl Table {
     async fn remove(&self, connection: &mut SqliteConnection, parted: &Parted) -> Outcome<()> {
         if parted.is_empty() {
             sqlx::query(self.delete)
-                .bind(parted.acceptance)
+                .bind(parted.acceptance as i64)
                 .execute(connection)
                 .await?;
             return Ok(());
         }
-        let row = self.read(connection, parted.acceptance).await?;
+        let row = self.read(connection, parted.acceptance as i64).await?;
         let mut batch: Batch = json(row.try_get(0)?)?;
         batch.turns.retain(|turn| !parted.gone.contains(&turn.id));
         sqlx::query(self.rewrite)
-            .bind(parted.acceptance)
+            .bind(parted.acceptance as i64)
             .bind(to_json(&batch))
             .execute(connection)
             .await?;
@@ -186,22 +114,10 @@ fn part(
     filter: &TurnFilter,
     unreadable: Unreadable,
 ) -> Outcome<Option<Parted>> {
-    let Ok(batch) = serde_json::from_slice::<Batch>(row.try_get(0)?) else {
-        let goes = unreadable.goes(time(row.try_get(2)?)?);
-        let batch = batch_id(row.try_get(1)?)?;
-        return Ok(goes.then_some(Parted {
-            acceptance,
-            batch,
-            gone: Vec::new(),
-            left: 0,
-        }));
-    };
-    let going = batch.turns.iter().filter(|turn| passes(filter, turn));
-    let gone: Vec<_> = going.map(|turn| turn.id).collect();
-    Ok((!gone.is_empty()).then(|| Parted {
-        acceptance,
-        batch: batch.id,
-        left: batch.turns.len() - gone.len(),
-        gone,
-    }))
+    if let Ok(batch) = serde_json::from_slice::<Batch>(row.try_get(0)?) {
+        return Ok(Parted::of(&batch, acceptance as u64, filter));
+    }
+    let goes = unreadable.goes(time(row.try_get(2)?)?);
+    let batch = batch_id(row.try_get(1)?)?;
+    Ok(goes.then(|| Parted::unreadable(batch, acceptance as u64)))
 }
