@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use crate::BoxError;
-use crate::lifecycle::{self, Lifecycle, Policy, SystemSignals};
+use crate::lifecycle::{self, Lifecycle, Outcome, Policy, Signals, SystemSignals};
 use crate::telemetry::{self, MetricsAddress, MetricsEndpoint};
 
 /// Runs a process from start to exit code: logs, metrics, signals, `start`, wait, drain. `start` builds the services and
@@ -21,10 +21,18 @@ where
         .enable_all()
         .build()?;
     let outcome = runtime.block_on(async {
-        let signals = SystemSignals::listen()?;
+        let mut signals = SystemSignals::listen()?;
         let mut process = Lifecycle::new(lifecycle);
         spawn_metrics(telemetry.metrics_address, &mut process).await?;
-        start(&mut process).await?;
+        // It may wait for servers that are not there yet.
+        let reason = tokio::select! {
+            started = start(&mut process) => { started?; None }
+            reason = signals.next() => Some(reason),
+        };
+        if let Some(reason) = reason {
+            tracing::info!(%reason, "stopping before the start was done");
+            return Ok(Outcome::Stopped);
+        }
         Ok::<_, BoxError>(process.run(signals).await)
     });
     // Blocking work that outlived the drain must not hold the process.

@@ -1,5 +1,6 @@
 //! The embedder role behind the network.
 
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -30,18 +31,18 @@ const QUERY: Duration = Duration::from_secs(10);
 pub struct RemoteEmbedder {
     peers: Peers,
     credential: Credential,
-    space: EmbeddingSpace,
+    /// As the first answer told it.
+    space: Arc<OnceLock<EmbeddingSpace>>,
 }
 
 impl RemoteEmbedder {
-    /// Asks a replica where its vectors live.
-    pub async fn connect(peers: Peers, credential: Credential) -> Result<Self, Fault> {
-        let (space, _) = embed(&peers, &credential, Vec::new(), Purpose::Query, QUERY).await?;
-        Ok(Self {
+    /// Asks `peers`; none needs to be there yet.
+    pub fn new(peers: Peers, credential: Credential) -> Self {
+        Self {
             peers,
             credential,
-            space,
-        })
+            space: Arc::default(),
+        }
     }
 
     async fn embed(
@@ -52,13 +53,13 @@ impl RemoteEmbedder {
     ) -> Result<Vec<PassageVectors>, Fault> {
         let asked = texts.len();
         let (space, vectors) = embed(&self.peers, &self.credential, texts, purpose, budget).await?;
-        if space != self.space {
+        let known = self.space.get_or_init(|| space.clone());
+        if space != *known {
             return Err(Fault::new(
                 FaultKind::Unavailable,
                 "EMBEDDING_SPACE_CHANGED",
                 format!(
-                    "the embedders have another model now: restart this role to use {space} instead of {}",
-                    self.space
+                    "the embedders have another model now: restart this role to use {space} instead of {known}"
                 ),
             ));
         }
@@ -98,8 +99,11 @@ async fn embed(
 
 #[async_trait]
 impl Embedder for RemoteEmbedder {
-    fn space(&self) -> &EmbeddingSpace {
-        &self.space
+    async fn space(&self) -> Result<EmbeddingSpace, Fault> {
+        if self.space.get().is_none() {
+            self.embed(Vec::new(), Purpose::Query, QUERY).await?;
+        }
+        Ok(self.space.get().expect("an answer told it").clone())
     }
 
     async fn embed_passages(&self, texts: Vec<String>) -> Result<Vec<PassageVectors>, Fault> {

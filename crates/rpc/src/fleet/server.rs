@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use futures::future::try_join_all;
+use memfleet_domain::Fault;
 use memfleet_ports::embedder::Embedder;
 use memfleet_ports::refresher::Refresher;
 use memfleet_ports::retriever::Retriever;
@@ -83,10 +84,9 @@ impl embedder_server::Embedder for Embedding {
                 _ => self.embedder.embed_passages(texts).await,
             }
         };
-        let vectors = embedded.await.map_err(|fault| status::from_fault(&fault))?;
-        Ok(Response::new(
-            (self.embedder.space().clone(), vectors).into(),
-        ))
+        let answer = async { Ok((self.embedder.space().await?, embedded.await?)) }.await;
+        let answer = answer.map_err(|fault: Fault| status::from_fault(&fault))?;
+        Ok(Response::new(answer.into()))
     }
 }
 

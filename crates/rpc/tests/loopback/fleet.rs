@@ -116,9 +116,8 @@ async fn a_forget_arrives_and_is_made_once() {
 async fn vectors_come_back_as_they_were_made() {
     let replica = replica().await;
     let local = WordEmbedder::default();
-    let remote = RemoteEmbedder::connect(peers(&[&replica]).await, credential());
-    let remote = remote.await.unwrap();
-    assert_eq!(remote.space(), local.space());
+    let remote = RemoteEmbedder::new(peers(&[&replica]).await, credential());
+    assert_eq!(remote.space().await, local.space().await);
     let texts: Vec<String> = (0..300).map(|n| format!("text {n} of many")).collect();
     let vectors = remote.embed_passages(texts.clone()).await.unwrap();
     assert_eq!(vectors, local.embed_passages(texts).await.unwrap());

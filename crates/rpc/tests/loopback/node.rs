@@ -228,7 +228,7 @@ pub fn status() -> Status {
     }];
     Status {
         version: "0.1.0".into(),
-        embedding_space,
+        embedding_space: Some(embedding_space),
         parts,
         queue: Depth {
             batches: 4,

@@ -40,7 +40,10 @@ pub async fn commit(connection: &mut SqliteConnection, batch: &IndexedBatch) -> 
     let known = batches::find(connection, space.id, batch.batch.id).await?;
     let mut committing = Committing {
         before: Before::load(connection, space, turns).await?,
-        embedding: vectors::embedding_space(connection, &batch.embedding_space).await?,
+        embedding: match &batch.embedding_space {
+            Some(space) => Some(vectors::embedding_space(connection, space).await?),
+            None => None,
+        },
         acceptance: batch.acceptance as i64,
         language: batch.language.as_deref(),
         sessions: HashMap::new(),
@@ -137,7 +140,7 @@ impl Before {
 struct Committing<'c> {
     connection: &'c mut SqliteConnection,
     space: SpaceRow,
-    embedding: i64,
+    embedding: Option<i64>,
     language: Option<&'c str>,
     acceptance: i64,
     before: Before,

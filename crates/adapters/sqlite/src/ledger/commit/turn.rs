@@ -66,7 +66,7 @@ impl Committing<'_> {
         .bind(replaces.as_ref().map(|old| old.as_bytes().as_slice()))
         .bind(self.space.next_passage)
         .bind(passages.len() as i64)
-        .bind(embedded.then_some(self.embedding))
+        .bind(self.embedding.filter(|_| embedded))
         .fetch_one(&mut *self.connection)
         .await?;
         self.store_labels(key, turn).await?;

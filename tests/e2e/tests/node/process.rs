@@ -12,9 +12,14 @@ use memfleet_e2e::{Node, call, run, up};
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::memory::Memory;
 use memfleet_rpc::Client;
+use memfleet_rpc::proto::memory_client::MemoryClient;
 use tokio::sync::Notify;
+use tonic::Code;
+use tonic_types::StatusExt;
 
-use crate::conversation::{fresh, recall, remember, said, space};
+use crate::conversation::{recall, remember, said, space};
+use crate::refusals::{reason, request, turn};
+use crate::system::{fresh, open};
 
 /// What a node that cannot start prints on standard error; it ends with code 1.
 fn failed_start(store: &Path) -> Result<String> {
@@ -74,10 +79,9 @@ async fn a_node_asked_to_stop_finishes_its_work_and_ends_with_0() -> Result<()> 
         0,
         "the file is whole"
     );
-    let node = Node::start(&fresh.store).await?;
-    let client = node.client().await?;
+    let (_node, tenant) = open(&fresh.store).await?;
     for token in tokens {
-        let states = client.watch(&call(), &space("ada"), token).await?;
+        let states = tenant.client.watch(&call(), &space("ada"), token).await?;
         assert!(!states.try_collect::<Vec<_>>().await?.is_empty());
     }
     Ok(())
@@ -184,5 +188,23 @@ fn a_call_to_a_node_that_is_not_there_says_so_and_ends_with_5() -> Result<()> {
         error.contains("\"reason\":\"CONNECTION_FAILED\""),
         "{error}"
     );
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_full_queue_says_when_to_come_back() -> Result<()> {
+    let directory = tempfile::tempdir()?;
+    let bound = [("MEMFLEET_INGESTION__MAX_QUEUED_TURNS", "1")];
+    let node = Node::launch(&directory.path().join("memory.db"), &bound)?;
+    let mut client = MemoryClient::connect(node.url()).await?;
+    // Enough that most of it still waits when the next one comes.
+    let many = (0..500).map(|n| turn(&format!("This is turn number {n} of many")));
+    client.remember(request("ada", many.collect())).await?;
+    let one = request("ada", vec![turn("one")]);
+    let status = client.remember(one).await.unwrap_err();
+    assert_eq!(status.code(), Code::ResourceExhausted);
+    assert_eq!(reason(&status), "QUEUE_FULL");
+    let retry = status.get_details_retry_info().unwrap().retry_delay;
+    assert!(retry.is_some_and(|wait| !wait.is_zero()));
     Ok(())
 }

@@ -1,21 +1,20 @@
 //! Export and import with the command line: the lines that come back are those that went.
 
-use std::path::Path;
-
 use anyhow::Result;
 use memfleet_domain::ids::SessionId;
 use memfleet_domain::space::SpaceSettings;
 use memfleet_domain::turn::Media;
-use memfleet_e2e::{Node, call};
+use memfleet_e2e::{Tenant, call};
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::memory::Memory;
 use memfleet_ports::refresher::ForgetRequest;
 use memfleet_rpc::Client;
 
-use crate::conversation::{fresh, recall, remember, said, space, turns};
+use crate::conversation::{recall, remember, said, space, turns};
+use crate::system::fresh;
 
 /// The conversation in a space with settings, with a picture, an edit, and more turns than an import takes at once.
-async fn fill(client: &Client) -> Result<()> {
+pub async fn fill(client: &Client) -> Result<()> {
     let settings = SpaceSettings {
         language: Some("en".to_owned()),
         time_zone: "Europe/Oslo".parse().unwrap(),
@@ -46,29 +45,29 @@ async fn fill(client: &Client) -> Result<()> {
     Ok(())
 }
 
-/// Exports from one node and imports into another that is new; both exports.
-async fn sent(from: &Node, directory: &Path) -> Result<(String, String)> {
-    let there = fresh().await?;
-    let file = directory.join("noor.jsonl");
+/// Exports from one tenant and imports to another that has nothing yet; both exports.
+pub async fn sent(from: &Tenant, there: &Tenant) -> Result<(String, String)> {
+    let directory = tempfile::tempdir()?;
+    let file = directory.path().join("noor.jsonl");
     let file = file.to_str().unwrap();
     let lines = from.printed(&["export", "noor"])?;
     from.printed(&["export", "noor", "--output", file])?;
     assert_eq!(std::fs::read_to_string(file)?, lines);
-    let report = there.node.printed(&["import", file, "--json"])?;
+    let report = there.printed(&["import", file, "--json"])?;
     let stored = format!("\"stored\":{}", lines.lines().count() - 1);
     assert!(report.replace(' ', "").contains(&stored), "{report}");
-    let arrived = there.node.printed(&["export", "noor"])?;
-    let again = there.node.printed(&["import", file, "--json"])?;
+    let arrived = there.printed(&["export", "noor"])?;
+    let again = there.printed(&["import", file, "--json"])?;
     assert!(again.replace(' ', "").contains("\"stored\":0"), "{again}");
-    assert_eq!(there.node.printed(&["export", "noor"])?, arrived);
+    assert_eq!(there.printed(&["export", "noor"])?, arrived);
     Ok((lines, arrived))
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_space_arrives_on_another_node_line_by_line() -> Result<()> {
+async fn a_space_arrives_elsewhere_line_by_line() -> Result<()> {
     let here = fresh().await?;
     fill(&here.client).await?;
-    let (lines, arrived) = sent(&here.node, here.store.parent().unwrap()).await?;
+    let (lines, arrived) = sent(&here, &*fresh().await?).await?;
     assert_eq!(lines.lines().count(), 309);
     assert!(
         lines.lines().eq(arrived.lines()),
@@ -103,7 +102,7 @@ async fn a_space_with_gaps_arrives_with_its_gaps() -> Result<()> {
         dry_run: false,
     };
     here.client.forget(&call(), request).await?;
-    let (lines, arrived) = sent(&here.node, here.store.parent().unwrap()).await?;
+    let (lines, arrived) = sent(&here, &*fresh().await?).await?;
     assert!(lines.contains("\"position\":2,"));
     assert!(
         lines.lines().eq(arrived.lines()),
@@ -117,9 +116,10 @@ async fn a_space_with_gaps_arrives_with_its_gaps() -> Result<()> {
 async fn an_import_is_waited_for_though_some_of_its_turns_were_forgotten_there() -> Result<()> {
     let (here, there) = (fresh().await?, fresh().await?);
     fill(&here.client).await?;
-    let file = here.store.with_file_name("noor.jsonl");
+    let directory = tempfile::tempdir()?;
+    let file = directory.path().join("noor.jsonl");
     let file = file.to_str().unwrap();
-    here.node.printed(&["export", "noor", "--output", file])?;
+    here.printed(&["export", "noor", "--output", file])?;
     // The same turn under the same id, told and forgotten before the file comes.
     let first = turns()[..1].to_vec();
     let token = remember(&there.client, "noor", first).await?;
@@ -139,7 +139,7 @@ async fn an_import_is_waited_for_though_some_of_its_turns_were_forgotten_there()
         dry_run: false,
     };
     there.client.forget(&call(), request).await?;
-    let report = there.node.printed(&["import", file, "--json"])?;
+    let report = there.printed(&["import", file, "--json"])?;
     let report: serde_json::Value = serde_json::from_str(&report)?;
     let counts = ["stored", "accepted", "skipped", "forgotten"].map(|key| &report[key]);
     assert_eq!(counts, [307, 0, 0, 1], "{report}");
@@ -147,7 +147,7 @@ async fn an_import_is_waited_for_though_some_of_its_turns_were_forgotten_there()
 }
 
 /// The first line that differs, as it went and as it came.
-fn difference(went: &str, came: &str) -> String {
+pub fn difference(went: &str, came: &str) -> String {
     let pairs = went.lines().zip(came.lines());
     let first = pairs.into_iter().find(|(went, came)| went != came);
     first.map_or_else(

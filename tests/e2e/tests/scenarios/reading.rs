@@ -10,7 +10,8 @@ use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::memory::{Memory, RecallRequest};
 use memfleet_ports::retriever::{Hit, Query};
 
-use crate::conversation::{found, fresh, noon, recall, remember, said, space, turns};
+use crate::conversation::{found, noon, recall, remember, said, space, turns};
+use crate::system::fresh;
 
 #[tokio::test]
 async fn a_read_with_the_token_sees_the_write_every_time() -> Result<()> {

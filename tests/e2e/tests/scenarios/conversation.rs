@@ -1,37 +1,14 @@
 //! A conversation over three days to remember, and short ways to ask for it.
 
-use std::path::PathBuf;
-
 use anyhow::Result;
 use memfleet_domain::Timestamp;
 use memfleet_domain::ids::{BatchId, ExternalId, SessionId, SpaceId, Speaker};
 use memfleet_domain::turn::{Content, Role, Trust};
-use memfleet_e2e::{Node, call};
+use memfleet_e2e::call;
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::memory::{Memory, NewTurn, RecallRequest, RememberRequest};
 use memfleet_ports::retriever::Query;
 use memfleet_rpc::Client;
-use tempfile::TempDir;
-
-/// A node on a fresh store, and what keeps the store's place.
-pub struct Fresh {
-    pub node: Node,
-    pub client: Client,
-    pub store: PathBuf,
-    _directory: TempDir,
-}
-
-pub async fn fresh() -> Result<Fresh> {
-    let directory = tempfile::tempdir()?;
-    let store = directory.path().join("memory.db");
-    let node = Node::start(&store).await?;
-    Ok(Fresh {
-        client: node.client().await?,
-        node,
-        store,
-        _directory: directory,
-    })
-}
 
 /// The space of this name.
 pub fn space(name: &str) -> SpaceId {

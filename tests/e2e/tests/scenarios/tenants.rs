@@ -1,32 +1,19 @@
-//! Two tenants on one node: keys decide who one is, and guessed names lead nowhere.
+//! Two tenants on one system: keys decide who one is, and guessed names lead nowhere.
 
 use anyhow::Result;
 use futures::TryStreamExt;
 use memfleet_domain::ids::{BatchId, TurnId};
 use memfleet_domain::{Fault, FaultKind};
-use memfleet_e2e::{Node, call};
+use memfleet_e2e::{call, run};
 use memfleet_ports::assembly::Assembly;
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::maintenance::Maintenance;
 use memfleet_ports::memory::{Memory, PageRequest};
 use memfleet_ports::refresher::ForgetRequest;
 use memfleet_rpc::Client;
-use memfleet_rpc::auth::KeyHash;
-use tempfile::TempDir;
 
 use crate::conversation::{found, recall, remember, said, space, turns};
-
-const ACME: &str = "the-key-of-acme";
-const GLOBEX: &str = "the-key-of-globex";
-
-fn guarded() -> Result<(Node, TempDir)> {
-    let directory = tempfile::tempdir()?;
-    let entry = |tenant: &str, key| format!("\"{tenant}:{}\"", KeyHash::of(key));
-    let keys = format!("[{}, {}]", entry("acme", ACME), entry("globex", GLOBEX));
-    let store = directory.path().join("memory.db");
-    let node = Node::launch(&store, &[("MEMFLEET_AUTH__KEYS", &keys)])?;
-    Ok((node, directory))
-}
+use crate::system::fresh;
 
 /// What acme has and globex guesses.
 async fn guessed(acme: &Client) -> Result<(BatchId, TurnId)> {
@@ -82,15 +69,12 @@ async fn faults(client: &Client, name: &str, token: BatchId, turn: TurnId) -> Ve
 
 #[tokio::test]
 async fn what_another_tenant_has_looks_like_what_nobody_has() -> Result<()> {
-    let (node, _directory) = guarded()?;
-    let (acme, globex) = (
-        node.client_with(ACME).await?,
-        node.client_with(GLOBEX).await?,
-    );
-    let (token, turn) = guessed(&acme).await?;
+    let fresh = fresh().await?;
+    let (acme, globex) = (&fresh.client, &fresh.other().await?.client);
+    let (token, turn) = guessed(acme).await?;
     let (theirs, nobodys) = (
-        faults(&globex, "noor", token, turn).await,
-        faults(&globex, "nobody", token, turn).await,
+        faults(globex, "noor", token, turn).await,
+        faults(globex, "nobody", token, turn).await,
     );
     for (theirs, nobodys) in theirs.into_iter().zip(nobodys) {
         assert_eq!(theirs.kind, FaultKind::NotFound, "{theirs}");
@@ -101,7 +85,7 @@ async fn what_another_tenant_has_looks_like_what_nobody_has() -> Result<()> {
         );
     }
     let asked = recall("noor", "Biscuit", TurnFilter::default(), &[]);
-    assert_eq!(found(&acme, asked).await?.len(), 7, "nothing was forgotten");
+    assert_eq!(found(acme, asked).await?.len(), 7, "nothing was forgotten");
     assert!(
         globex
             .spaces(&call(), PageRequest::default())
@@ -114,12 +98,9 @@ async fn what_another_tenant_has_looks_like_what_nobody_has() -> Result<()> {
 
 #[tokio::test]
 async fn guessed_ids_mean_nothing_in_ones_own_space() -> Result<()> {
-    let (node, _directory) = guarded()?;
-    let (acme, globex) = (
-        node.client_with(ACME).await?,
-        node.client_with(GLOBEX).await?,
-    );
-    let (token, turn) = guessed(&acme).await?;
+    let fresh = fresh().await?;
+    let (acme, globex) = (&fresh.client, &fresh.other().await?.client);
+    let (token, turn) = guessed(acme).await?;
     // The same space, session and external id as acme's first turn.
     let own = said(
         "monday",
@@ -127,7 +108,7 @@ async fn guessed_ids_mean_nothing_in_ones_own_space() -> Result<()> {
         8,
         "I adopted a greyhound called Biscuit.",
     );
-    let written = remember(&globex, "noor", vec![own]).await?;
+    let written = remember(globex, "noor", vec![own]).await?;
     let all = TurnFilter::default;
     let asked = recall("noor", "Biscuit", all(), &[written]);
     assert_eq!(globex.recall(&call(), asked).await?.searched, 1);
@@ -142,9 +123,9 @@ async fn guessed_ids_mean_nothing_in_ones_own_space() -> Result<()> {
     assert_eq!(fault.kind, FaultKind::NotFound);
     let mut replacing = said("monday", "Mallory", 8, "Overwritten!");
     replacing.replaces = Some(turn);
-    let written = remember(&globex, "noor", vec![replacing]).await?;
+    let written = remember(globex, "noor", vec![replacing]).await?;
     let asked = recall("noor", "Biscuit", all(), &[written]);
-    assert_eq!(found(&globex, asked).await?.len(), 1, "a dead letter");
+    assert_eq!(found(globex, asked).await?.len(), 1, "a dead letter");
     let kept = acme.get(&call(), &space("noor"), &[turn], &[]).await?;
     assert_eq!(kept[0].replaced, None);
     Ok(())
@@ -152,11 +133,12 @@ async fn guessed_ids_mean_nothing_in_ones_own_space() -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn without_a_known_key_nothing_is_answered() -> Result<()> {
-    let (node, _directory) = guarded()?;
-    for (client, reason) in [
-        (node.client().await?, "CREDENTIAL_MISSING"),
-        (node.client_with("a guess").await?, "CREDENTIAL_UNKNOWN"),
+    let fresh = fresh().await?;
+    for (key, reason) in [
+        (None, "CREDENTIAL_MISSING"),
+        (Some("a guess"), "CREDENTIAL_UNKNOWN"),
     ] {
+        let client = Client::connect(fresh.url(), key).await?;
         let asked = recall("noor", "x", TurnFilter::default(), &[]);
         let texts = ["x".to_owned()];
         let faults = [
@@ -173,9 +155,9 @@ async fn without_a_known_key_nothing_is_answered() -> Result<()> {
             assert_eq!(fault.reason, reason);
         }
     }
-    let refused = node.run(&["spaces"])?;
+    let refused = run(fresh.url(), &["spaces"])?;
     assert_eq!(refused.status.code(), Some(6));
-    let allowed = node.run(&["spaces", "--api-key", ACME])?;
+    let allowed = run(fresh.url(), &["spaces", "--api-key", fresh.key()])?;
     assert_eq!(allowed.status.code(), Some(0));
     Ok(())
 }
