@@ -17,6 +17,13 @@ pub enum Role {
     Embedder,
 }
 
+impl std::fmt::Display for Role {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let value = self.to_possible_value().expect("no role is hidden");
+        formatter.write_str(value.get_name())
+    }
+}
+
 impl Role {
     /// Every role.
     pub const ALL: [Self; 5] = [

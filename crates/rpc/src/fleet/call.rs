@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 use memfleet_domain::{Fault, FaultKind};
+use memfleet_trace::TRACEPARENT;
 use tokio::time::{Instant, timeout_at};
 use tonic::transport::Channel;
 use tonic::{Request, Response, Status};
@@ -43,6 +44,7 @@ pub(super) async fn call<Q, A>(
         let allowed = if left == 0 { remaining } else { remaining / 2 };
         let mut request = request();
         credential.sign(&mut request);
+        trace(&mut request);
         request.set_timeout(allowed);
         outcome = attempt(replica, now + allowed, request, &send).await;
         match &outcome {
@@ -53,6 +55,14 @@ pub(super) async fn call<Q, A>(
         }
     }
     outcome
+}
+
+/// Makes what the role does part of the trace of whoever asks.
+fn trace<Q>(request: &mut Request<Q>) {
+    let value = memfleet_trace::current().and_then(|value| value.parse().ok());
+    if let Some(value) = value {
+        request.metadata_mut().insert(TRACEPARENT, value);
+    }
 }
 
 async fn attempt<Q, A>(

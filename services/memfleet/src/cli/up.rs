@@ -104,7 +104,16 @@ fn serve(
     let model = model.transpose()?;
     let start =
         async |process: &mut Lifecycle| start(config, roles, model.as_ref(), process, output).await;
-    Ok(run_process(&config.telemetry, &config.lifecycle, start)?)
+    let service = match roles {
+        [role] => format!("memfleet-{role}"),
+        _ => "memfleet".to_owned(),
+    };
+    Ok(run_process(
+        &service,
+        &config.telemetry,
+        &config.lifecycle,
+        start,
+    )?)
 }
 
 /// The configured model, fetched when it is missing.
