@@ -47,13 +47,24 @@ pub(crate) fn signal(id: Pid, signal: Signal) -> Result<()> {
 }
 
 fn state(id: Pid) -> Result<Option<char>> {
-    let id = id.as_raw_nonzero().get();
-    let found = all()?.into_iter().find(|process| process.id == id);
-    Ok(found.map(|process| process.state))
+    if !has_files() {
+        let id = id.as_raw_nonzero().get();
+        let found = from_command()?.into_iter().find(|process| process.id == id);
+        return Ok(found.map(|process| process.state));
+    }
+    let stat = fs::read_to_string(format!("/proc/{id}/stat"));
+    Ok(stat
+        .ok()
+        .and_then(|stat| from_stat(&stat))
+        .map(|process| process.state))
+}
+
+fn has_files() -> bool {
+    Path::new("/proc/self/stat").exists()
 }
 
 fn all() -> Result<Vec<Process>> {
-    if Path::new("/proc/self/stat").exists() {
+    if has_files() {
         from_files()
     } else {
         from_command()

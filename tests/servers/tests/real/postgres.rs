@@ -73,35 +73,26 @@ fn what_was_committed_survives_a_stop_and_a_kill() {
 }
 
 #[test]
-fn vectors_can_be_stored_and_dumped_on_a_durable_server() {
-    let folder = tempfile::tempdir().unwrap();
-    let server = Postgres::start(folder.path(), Durability::Machine).unwrap();
-    assert_eq!(query(&server, "show fsync").unwrap(), "on");
-    query(&server, "create extension vector").unwrap();
-    let distance = query(
-        &server,
-        "select '[1,2]'::halfvec(2) <-> '[1,0]'::halfvec(2)",
-    );
-    assert_eq!(distance.unwrap(), "2");
-    let mut dump = Command::new(server.binaries().join("pg_dump"));
-    let dumped = dump.arg(server.url()).output().unwrap();
-    assert!(dumped.status.success());
-}
-
-#[test]
-fn two_servers_do_not_see_each_other() {
+fn two_servers_hold_vectors_and_do_not_see_each_other() {
     let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
-    let (first, second) = std::thread::scope(|scope| {
-        let first = scope.spawn(|| start(folders[0].path()));
-        let second = start(folders[1].path());
-        (first.join().unwrap(), second)
+    let durabilities = [Durability::Process, Durability::Machine];
+    let starts = |at: usize| Postgres::start(folders[at].path(), durabilities[at]).unwrap();
+    let servers = std::thread::scope(|scope| {
+        let first = scope.spawn(|| starts(0));
+        [starts(1), first.join().unwrap()]
     });
-    query(&first, "create table t (n int)").unwrap();
-    query(&second, "create table t (n int)").unwrap();
+    for (server, fsync) in servers.iter().zip(["on", "off"]) {
+        assert_eq!(query(server, "show fsync").unwrap(), fsync);
+        query(server, "create extension vector").unwrap();
+        let distance = query(server, "select '[1,2]'::halfvec(2) <-> '[1,0]'::halfvec(2)");
+        assert_eq!(distance.unwrap(), "2");
+        let mut dump = Command::new(server.binaries().join("pg_dump"));
+        assert!(dump.arg(server.url()).output().unwrap().status.success());
+    }
 }
 
 #[test]
-fn a_paused_server_answers_after_it_goes_on() {
+fn a_paused_server_goes_on_or_leaves_nothing_when_it_is_dropped() {
     let folder = tempfile::tempdir().unwrap();
     let server = start(folder.path());
     server.pause().unwrap();
@@ -114,12 +105,7 @@ fn a_paused_server_answers_after_it_goes_on() {
     assert!(client.try_wait().unwrap().is_none());
     server.resume().unwrap();
     assert!(client.wait().unwrap().success());
-}
 
-#[test]
-fn a_dropped_server_leaves_nothing_even_if_it_was_paused() {
-    let folder = tempfile::tempdir().unwrap();
-    let server = start(folder.path());
     let mut client = busy_client(&server);
     let processes = family(server.process().unwrap());
     server.pause().unwrap();
