@@ -40,7 +40,8 @@ impl Nats {
         let (port, monitoring) = (port::free()?, port::free()?);
         let recipe = Recipe {
             name: "NATS",
-            program: program.to_owned(),
+            // The server runs in another folder.
+            program: std::path::absolute(program)?,
             arguments: arguments(&file, &home.data(), port, monitoring),
             end: "KILL",
         };

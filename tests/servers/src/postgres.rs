@@ -42,8 +42,10 @@ impl Postgres {
 
     /// The same, from the programs in a folder.
     pub fn start_from(binaries: &Path, folder: &Path, durability: Durability) -> Result<Self> {
+        // The server runs in another folder.
+        let binaries = std::path::absolute(binaries)?;
         let home = Home::create(folder, "postgres")?;
-        initialise(binaries, &home)?;
+        initialise(&binaries, &home)?;
         let port = port::free()?;
         let recipe = Recipe {
             name: "PostgreSQL",
@@ -54,7 +56,7 @@ impl Postgres {
         };
         Ok(Self {
             server: Server::start(home, recipe, &is_ready)?,
-            binaries: binaries.to_owned(),
+            binaries,
             port,
         })
     }

@@ -1,7 +1,7 @@
 //! What the servers have in common: started until ready, stopped, killed, paused, started again on the same data.
 
 use anyhow::{Context, Result, bail};
-use rustix::process::{Pid, Signal};
+use rustix::process::Pid;
 
 use crate::home::Home;
 use crate::supervisor::{Recipe, Supervised, until};
@@ -50,7 +50,7 @@ impl Server {
     /// Ends it in order.
     pub(crate) fn stop(&mut self) -> Result<()> {
         match self.running.as_mut() {
-            Some(running) => running.end_with(Signal::INT)?,
+            Some(running) => running.stop()?,
             None => return Ok(()),
         }
         self.running = None;

@@ -80,12 +80,13 @@ impl Supervised {
         Ok(self.shell.try_wait()?.is_some())
     }
 
-    /// Sends a signal to the server's first process and waits for its end.
-    pub(crate) fn end_with(&mut self, signal: Signal) -> Result<()> {
+    /// Ends the server in order, paused or not.
+    pub(crate) fn stop(&mut self) -> Result<()> {
         if !self.ended()? {
-            processes::signal(self.server, signal)?;
+            self.resume()?;
+            processes::signal(self.server, Signal::INT)?;
         }
-        until("the server does not end", || self.ended())
+        self.await_end()
     }
 
     /// Stops every process of the server where it is.
@@ -121,11 +122,16 @@ impl Supervised {
         for child in &children {
             processes::signal(*child, Signal::KILL)?;
         }
-        self.end_with(Signal::KILL)?;
+        processes::signal(self.server, Signal::KILL)?;
+        self.await_end()?;
         for child in &children {
             until("the server does not die", || processes::is_gone(*child))?;
         }
         Ok(())
+    }
+
+    fn await_end(&mut self) -> Result<()> {
+        until("the server does not end", || self.ended())
     }
 }
 
