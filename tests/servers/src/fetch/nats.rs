@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Result, anyhow, bail, ensure};
 
 use super::command::{answers, command, run};
 use super::{Cache, given};
@@ -18,7 +18,7 @@ pub fn nats() -> Result<PathBuf> {
     let program = match given(VARIABLE) {
         Some(program) => program,
         None => from(&Cache::find()?)
-            .with_context(|| format!("{VARIABLE} may name an installed nats-server"))?,
+            .map_err(|error| anyhow!("{error:#}; or {VARIABLE} names an installed nats-server"))?,
     };
     ensure!(program.is_file(), "there is no {}", program.display());
     Ok(program)
@@ -45,7 +45,7 @@ fn from(cache: &Cache) -> Result<PathBuf> {
     }
     if reasons.is_empty() {
         bail!(
-            "nats-server is built by Go or comes from Debian's packages: install Go, whose `go` is not in PATH"
+            "nats-server is built by Go, else it is Debian's package: install Go, or run on Debian"
         );
     }
     bail!("{}", reasons.join("; "))

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, anyhow, ensure};
 
 use super::{Cache, given, wheel};
 
@@ -24,8 +24,8 @@ const PARTS: [&str; 4] = [
 pub fn postgres() -> Result<PathBuf> {
     let binaries = match given(VARIABLE) {
         Some(folder) => folder,
-        None => from(&Cache::find()?).with_context(|| {
-            format!("{VARIABLE} may name the programs of an installed PostgreSQL with pgvector")
+        None => from(&Cache::find()?).map_err(|error| {
+            anyhow!("{error:#}; or {VARIABLE} names the programs of a PostgreSQL with pgvector")
         })?,
     };
     for program in ["postgres", "initdb", "psql", "pg_dump"] {
@@ -37,7 +37,7 @@ pub fn postgres() -> Result<PathBuf> {
 
 fn from(cache: &Cache) -> Result<PathBuf> {
     let folder = cache.get_or_make(NAME, make)?;
-    Ok(folder.join(BINARIES))
+    Ok(folder.join(BINARIES.trim_end_matches('/')))
 }
 
 fn make(folder: &Path) -> Result<()> {
