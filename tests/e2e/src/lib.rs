@@ -1,5 +1,6 @@
 //! Drives the real `memfleet` binary from outside, as a user would: a process, its files, its gRPC address.
 
+mod fleet;
 mod tenant;
 
 use std::io::{BufRead, BufReader};
@@ -12,6 +13,7 @@ use memfleet_domain::ids::TenantId;
 use memfleet_ports::context::Context;
 use memfleet_rpc::Client;
 
+pub use fleet::{Fleet, Role};
 pub use tenant::{Tenant, known_keys};
 
 /// A running node.

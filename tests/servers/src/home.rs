@@ -20,10 +20,18 @@ pub(crate) struct Home {
 }
 
 impl Home {
-    /// A new folder of this name.
+    /// A new folder of this name, for a server.
     pub(crate) fn create(within: &Path, name: &str) -> Result<Self> {
+        Self::owned_by(Account::for_servers()?, within, name)
+    }
+
+    /// A new folder of this name, for what runs as we do.
+    pub(crate) fn of_ours(within: &Path, name: &str) -> Result<Self> {
+        Self::owned_by(None, within, name)
+    }
+
+    fn owned_by(account: Option<Account>, within: &Path, name: &str) -> Result<Self> {
         let within = fs::canonicalize(within).with_context(|| within.display().to_string())?;
-        let account = Account::for_servers()?;
         let folder = within.join(name);
         fs::create_dir(&folder).with_context(|| folder.display().to_string())?;
         let home = Self { folder, account };
@@ -52,10 +60,26 @@ impl Home {
         file.with_context(|| path.display().to_string())
     }
 
+    /// What the server said.
+    pub(crate) fn logged(&self) -> String {
+        let log = fs::read(self.log_path()).unwrap_or_default();
+        String::from_utf8_lossy(&log).into_owned()
+    }
+
+    /// Whether it said this.
+    pub(crate) fn has_logged(&self, words: &str) -> bool {
+        self.logged().contains(words)
+    }
+
+    /// Removes what it said.
+    pub(crate) fn forget_log(&self) -> Result<()> {
+        File::create(self.log_path()).map(drop)?;
+        Ok(())
+    }
+
     /// The end of what the server said.
     pub(crate) fn last_words(&self) -> String {
-        let log = fs::read(self.log_path()).unwrap_or_default();
-        last_lines(&String::from_utf8_lossy(&log))
+        last_lines(&self.logged())
     }
 
     /// A command that runs here, as the server's user, in plain English and without settings of the caller's own server.

@@ -75,6 +75,14 @@ impl Server {
         self.supervised()?.resume()
     }
 
+    pub(crate) fn log(&self) -> String {
+        self.home.logged()
+    }
+
+    pub(crate) fn forget_log(&self) -> Result<()> {
+        self.home.forget_log()
+    }
+
     fn supervised(&self) -> Result<&Supervised> {
         let running = self.running.as_ref();
         running.with_context(|| format!("{} does not run", self.recipe.name))
