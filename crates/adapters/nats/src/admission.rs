@@ -28,6 +28,9 @@ const LONG: Duration = Duration::from_millis(25);
 /// What is counted here at most while nobody asks.
 const MOST_ADDED: usize = 10_000;
 
+/// Turns of a tenant from which on what it adds goes through the lanes of backlogs.
+const BACKLOG: u64 = 256;
+
 /// The state of the matter.
 #[derive(Debug, Default)]
 pub struct Admission {
@@ -122,8 +125,8 @@ impl Drop for Place<'_> {
 }
 
 impl Shared {
-    /// A place for this message, where the bounds leave one.
-    pub async fn admit(&self, waiting: &Waiting, bounds: Bounds) -> Result<Place<'_>> {
+    /// A place for this message, where the bounds leave one, and the message with the lane that it is to go through.
+    pub async fn admit(&self, waiting: Waiting, bounds: Bounds) -> Result<(Place<'_>, Waiting)> {
         let entered = Instant::now();
         loop {
             let usable = {
@@ -135,7 +138,12 @@ impl Shared {
                 if is_usable || is_new || bounds == Bounds::NONE {
                     let depths = state.depths(Some(&waiting.tenant));
                     match bounds.check(&depths, waiting.turns, waiting.bytes) {
-                        Ok(()) => return Ok(self.keep_place(&mut state, waiting)),
+                        Ok(()) => {
+                            let is_long = depths.own.turns > BACKLOG;
+                            let waiting = if is_long { waiting.behind_a_backlog() } else { waiting };
+                            let place = self.keep_place(&mut state, &waiting);
+                            return Ok((place, waiting));
+                        }
                         Err(full) if is_new => return Err(full),
                         Err(_) => false,
                     }

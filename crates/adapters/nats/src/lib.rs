@@ -3,6 +3,7 @@
 
 mod admission;
 mod api;
+mod bridge;
 mod buffer;
 mod lanes;
 mod letters;

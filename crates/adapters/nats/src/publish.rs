@@ -41,7 +41,7 @@ impl Shared {
         let payload = message::json(batch);
         let turns = batch.turns.len();
         let waiting = Waiting::new(&batch.scope, batch.id, turns, payload.len(), now);
-        let place = self.admit(&waiting, bounds).await?;
+        let (place, waiting) = self.admit(waiting, bounds).await?;
         let published = self.send(batch, &waiting, payload.into(), &hash).await;
         match &published {
             Ok(Published { duplicate: true, .. }) => place.give_up(),

@@ -86,6 +86,11 @@ impl NatsQueue {
         self.shared.prepared().await
     }
 
+    /// What it was made with.
+    pub fn options(&self) -> &Options {
+        &self.shared.options
+    }
+
     /// Settings of streams, consumers and server that are not as this build would have them, when they were last compared. They
     /// are left as they are.
     pub fn differences(&self) -> Vec<Difference> {

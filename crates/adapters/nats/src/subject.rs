@@ -11,9 +11,12 @@ use memfleet_domain::ids::{BatchId, TenantId};
 use memfleet_domain::time::Timestamp;
 use uuid::Uuid;
 
-/// Tenants are spread over this many lanes, each with a consumer of its own. Part of every subject: it cannot change while
-/// anything waits.
-pub const LANES: u8 = 16;
+/// Tenants are spread over this many lanes …
+const SPREAD: u8 = 16;
+
+/// … and what a tenant adds to a long backlog of its own goes through as many others, so that whoever shares its lane does not
+/// wait behind that. Each lane has a consumer of its own. Part of every subject: it cannot change while anything waits.
+pub const LANES: u8 = 2 * SPREAD;
 
 /// Streams and subjects of one installation.
 #[derive(Debug, Clone)]
@@ -72,12 +75,8 @@ impl Names {
     }
 
     fn space(&self, scope: &Scope) -> String {
-        let (tenant, lane) = (tenant_token(&scope.tenant), lane_of(&scope.tenant));
-        format!(
-            "{}.ingest.{tenant}.{lane}.{}",
-            self.prefix,
-            space_token(scope)
-        )
+        let (tenant, space) = (tenant_token(&scope.tenant), space_token(scope));
+        format!("{}.ingest.{tenant}.*.{space}", self.prefix)
     }
 
     /// The dead letters of a space.
@@ -138,6 +137,12 @@ impl Waiting {
             accepted_at: at.timestamp_micros(),
             position: None,
         }
+    }
+
+    /// It goes through the lane of what is added to a long backlog.
+    pub fn behind_a_backlog(mut self) -> Self {
+        self.lane = self.lane % SPREAD + SPREAD;
+        self
     }
 
     /// The whole subject.
@@ -249,9 +254,9 @@ pub fn tenant_token(tenant: &TenantId) -> String {
     token
 }
 
-/// Where a tenant's batches wait.
-pub fn lane_of(tenant: &TenantId) -> u8 {
-    blake3::hash(tenant.as_str().as_bytes()).as_bytes()[0] % LANES
+/// Where a tenant's batches wait, as long as they are few.
+fn lane_of(tenant: &TenantId) -> u8 {
+    blake3::hash(tenant.as_str().as_bytes()).as_bytes()[0] % SPREAD
 }
 
 /// A space as one token: a hash, since subjects are seen by whoever runs the server.

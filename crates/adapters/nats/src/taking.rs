@@ -2,8 +2,8 @@
 //!
 //! The server leaves a batch with this process as long as it says that it lives. Little is fetched ahead, so that the work
 //! spreads over all processes: about twice what a worker asks for, and one batch at least of each lane that has any, so that
-//! every tenant's turn can come. A tenant that shares its lane with another's backlog waits for what is before it in the lane;
-//! the fifteen other lanes do not.
+//! every tenant's turn can come. In a lane the server keeps to its own order: a tenant waits there behind what is before it of
+//! another, which is bounded, since what is added to a long backlog goes through other lanes.
 
 use std::sync::Mutex;
 
@@ -20,6 +20,9 @@ use crate::lanes;
 use crate::message::{Circumstances, PAYLOAD_HASH, text};
 use crate::shared::{Shared, Taking};
 use crate::subject::Waiting;
+
+/// Turns that are fetched ahead at least, so that small rounds see the tenants behind a small backlog.
+const AHEAD: u64 = 64;
 
 /// Messages that are acknowledged at once.
 const AT_ONCE: usize = 64;
@@ -51,7 +54,7 @@ impl Shared {
 
     /// Asks marked lanes until enough is here or nothing is left.
     async fn fetch(&self, taking: &mut Taking, turns: u32) -> Result<()> {
-        let wanted = u64::from(turns.max(1)) * 2;
+        let wanted = (u64::from(turns) * 2).max(AHEAD);
         let mut is_first = true;
         loop {
             let here = self.buffer().waiting();

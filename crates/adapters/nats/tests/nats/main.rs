@@ -1,4 +1,11 @@
 //! The queue on a real server. Every test has streams of its own, told apart by their prefix.
 
 mod conformance;
+mod crashes;
+mod events;
+mod forgetting;
+mod outage;
+mod replicas;
 mod server;
+mod setup;
+mod speed;

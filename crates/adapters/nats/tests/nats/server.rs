@@ -59,6 +59,12 @@ async fn remove(options: &Options) {
     }
 }
 
+impl Streams {
+    pub fn of(options: Options) -> Self {
+        Self(options)
+    }
+}
+
 /// An empty queue, and what removes it.
 pub async fn fresh() -> (NatsQueue, Streams) {
     let options = options();
