@@ -22,8 +22,8 @@ const MOMENT: Duration = Duration::from_millis(50);
 const TIMES: u32 = 20;
 /// … and at most.
 const LONGEST: Duration = Duration::from_secs(5);
-/// From here on an answer is a long one, which is not asked for anew by each who looks.
-const LONG: Duration = Duration::from_millis(25);
+/// Messages from which on an answer is a long one, which is not asked for anew by each who looks.
+const LONG: usize = 10_000;
 
 /// What is counted here at most while nobody asks.
 const MOST_ADDED: usize = 10_000;
@@ -51,6 +51,7 @@ struct State {
 struct Known {
     asked_at: Instant,
     took: Duration,
+    messages: usize,
     tenants: HashMap<String, Depth>,
 }
 
@@ -181,7 +182,7 @@ impl Shared {
     /// How full the queue is now; a long answer may be a moment old.
     pub async fn depths(&self, tenant: Option<&str>) -> Result<Depths> {
         let entered = Instant::now();
-        let is_enough = |known: &Known| known.took > LONG && known.is_usable();
+        let is_enough = |known: &Known| known.messages > LONG && known.is_usable();
         if !self.admission.state().known.as_ref().is_some_and(is_enough) {
             self.count_waiting(entered).await?;
         }
@@ -214,6 +215,7 @@ impl Shared {
         state.known = Some(Known {
             asked_at,
             took: asked_at.elapsed(),
+            messages: subjects.len(),
             tenants,
         });
         Ok(())

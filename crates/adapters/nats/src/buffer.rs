@@ -27,8 +27,21 @@ pub struct Entry {
     pub attempts: u32,
     /// Where it is acknowledged.
     pub reply: Subject,
+    /// The connection that it came over.
+    pub epoch: u64,
     /// The batch.
     pub batch: Batch,
+}
+
+/// What is needed to be done with a message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Handed {
+    /// Its place in the stream.
+    pub sequence: u64,
+    /// Where it is acknowledged.
+    pub reply: Subject,
+    /// The connection that it came over.
+    pub epoch: u64,
 }
 
 /// Everything at hand.
@@ -49,6 +62,7 @@ impl Buffer {
         if let Some(key) = self.places.get(&entry.sequence) {
             if let Some(known) = self.entries.get_mut(key) {
                 known.reply = entry.reply;
+                known.epoch = entry.epoch;
             }
             return;
         }
@@ -164,11 +178,14 @@ impl Buffer {
     }
 
     /// Everything at a position, held or not: what was applied at a position was all that is left of it.
-    pub fn at(&self, position: u64) -> Vec<(u64, Subject)> {
+    pub fn at(&self, position: u64) -> Vec<Handed> {
         let range = self.entries.range((position, 0)..=(position, u64::MAX));
-        range
-            .map(|(_, entry)| (entry.sequence, entry.reply.clone()))
-            .collect()
+        let handed = range.map(|(_, entry)| Handed {
+            sequence: entry.sequence,
+            reply: entry.reply.clone(),
+            epoch: entry.epoch,
+        });
+        handed.collect()
     }
 
     /// Lets go of what is no longer in the stream.
@@ -225,6 +242,7 @@ mod tests {
             size,
             attempts: 0,
             reply: Subject::from("reply"),
+            epoch: 1,
             batch: batch("k", vec![]),
         }
     }
@@ -258,7 +276,7 @@ mod tests {
         assert_eq!(taken(&mut buffer, 10), [1]);
         buffer.put(again);
         assert_eq!(taken(&mut buffer, 10), [0; 0]);
-        assert_eq!(buffer.at(1), [(1, Subject::from("newer"))]);
+        assert_eq!(buffer.at(1)[0].reply, Subject::from("newer"));
     }
 
     #[test]

@@ -157,7 +157,7 @@ impl Shared {
         self.acknowledge(&[position]).await?;
         for (found, waiting) in self.all_waiting(scope, batch).await? {
             let is_ours = waiting.position(found.sequence) == position;
-            if is_ours && !held.iter().any(|(sequence, _)| *sequence == found.sequence) {
+            if is_ours && !held.iter().any(|held| held.sequence == found.sequence) {
                 self.link.delete(&self.names.ingest, found.sequence).await?;
             }
         }

@@ -118,6 +118,11 @@ impl Link {
         self.reach.clone()
     }
 
+    /// Which connection this is, counted from 1.
+    pub fn epoch(&self) -> u64 {
+        self.reach.borrow().epoch
+    }
+
     /// Returns when the server can be reached, or says that it cannot when the time of a request is over.
     pub async fn connected(&self) -> Result<()> {
         let mut reach = self.reach.clone();
@@ -125,12 +130,14 @@ impl Link {
         match tokio::time::timeout(self.timeout, up).await {
             Ok(Ok(())) => Ok(()),
             Ok(Err(_)) => Err(self.unavailable("the connection is closed")),
-            Err(_) => {
-                let trouble = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
-                let cause = trouble.as_deref().unwrap_or("no connection");
-                Err(self.unavailable(cause))
-            }
+            Err(_) => Err(self.unreachable()),
         }
+    }
+
+    /// The server could not be reached in time, with what is known of why.
+    pub fn unreachable(&self) -> StoreError {
+        let trouble = self.trouble.lock().unwrap_or_else(PoisonError::into_inner);
+        self.unavailable(trouble.as_deref().unwrap_or("no connection"))
     }
 
     /// An answer, in the time of a request.

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use memfleet_ports::store::Result;
+use memfleet_ports::store::{Result, StoreError};
 use tokio::sync::{Notify, watch};
 
 use crate::admission::Admission;
@@ -106,16 +106,18 @@ impl Shared {
         let mut readiness = self.readiness.subscribe();
         let ready = async { readiness.wait_for(|now| *now == Readiness::Ready).await.map(|_| ()) };
         if let Ok(Ok(())) = tokio::time::timeout(self.link.timeout, ready).await {
-            return self.link.connected().await;
+            return Ok(());
         }
-        let cause = match &*self.readiness.borrow() {
-            Readiness::Preparing(Some(cause)) => cause.clone(),
-            _ => return Err(self.link.unavailable("no connection")),
-        };
-        Err(memfleet_ports::store::StoreError::Unavailable(cause))
+        if let Readiness::Preparing(Some(cause)) = &*self.readiness.borrow()
+            && self.link.reach().borrow().up
+        {
+            return Err(StoreError::Unavailable(cause.clone()));
+        }
+        Err(self.link.unreachable())
     }
 
-    /// Prepares the server after every connection, and when something turns out to be gone. Never ends.
+    /// Prepares the server after every connection, and when something turns out to be gone. Calls wait meanwhile: streams may
+    /// have been made anew, and what is held then means other batches. Never ends.
     pub async fn keep_prepared(&self) {
         let mut reach = self.link.reach();
         loop {
@@ -123,20 +125,28 @@ impl Shared {
                 Ok(reach) => reach.epoch,
                 Err(_) => return,
             };
-            self.prepare().await;
+            self.prepare(epoch).await;
             tokio::select! {
-                // The loop begins by seeing whether this is the end.
-                _ = async { reach.wait_for(|reach| reach.up && reach.epoch > epoch).await.is_ok() } => {}
-                () = self.link.lost.notified() => {}
+                // Where it cannot be reached any more at all, the loop begins by seeing that.
+                _ = async { reach.wait_for(|reach| !reach.up || reach.epoch > epoch).await.is_ok() } => {
+                    self.readiness.send_replace(Readiness::Preparing(None));
+                }
+                () = self.link.lost.notified() => {
+                    self.readiness.send_replace(Readiness::Preparing(None));
+                    // What is lost is not there at once in a cluster that starts; asking again and again helps nobody.
+                    tokio::time::sleep(PAUSES[0]).await;
+                }
             }
-            // What is lost is not there at once in a cluster that starts; asking again and again helps nobody.
-            tokio::time::sleep(PAUSES[0]).await;
         }
     }
 
-    /// Tries until it works.
-    async fn prepare(&self) {
+    /// Tries until it works, or the connection is another.
+    async fn prepare(&self, epoch: u64) {
         for attempt in 0.. {
+            let reach = *self.link.reach().borrow();
+            if !reach.up || reach.epoch > epoch {
+                return;
+            }
             let Err(error) = self.try_to_prepare().await else {
                 return;
             };

@@ -8,14 +8,13 @@
 use std::sync::Mutex;
 
 use async_nats::{Message, Subject};
-use async_nats::jetstream::Message as Handed;
 use futures::{StreamExt, TryStreamExt};
 use memfleet_domain::ingestion::Batch;
 use memfleet_domain::time::{Clock, SystemClock};
 use memfleet_ports::queue::{DeadLetter, Delivery};
 use memfleet_ports::store::Result;
 
-use crate::buffer::Entry;
+use crate::buffer::{Entry, Handed};
 use crate::lanes;
 use crate::message::{Circumstances, PAYLOAD_HASH, text};
 use crate::shared::{Shared, Taking};
@@ -103,7 +102,7 @@ impl Shared {
     /// Takes in what the server handed out; its size, or what is wrong with it. Nothing where it is none of ours.
     fn receive(&self, lane: u8, message: Message) -> Option<std::result::Result<u64, Spoiled>> {
         let reply = message.reply.clone()?;
-        let handed = Handed {
+        let handed = async_nats::jetstream::Message {
             message,
             context: async_nats::jetstream::new(self.link.client.clone()),
         };
@@ -137,6 +136,7 @@ impl Shared {
             lane,
             attempts,
             reply,
+            epoch: self.link.epoch(),
             batch,
         };
         if attempts >= self.options.max_deliveries {
@@ -155,10 +155,8 @@ impl Shared {
                 let hash = message.headers.as_ref().and_then(|headers| text(headers, PAYLOAD_HASH));
                 self.bury_unread(&waiting, sequence, hash, &message.payload, &about)
                     .await?;
-                match message.reply {
-                    Some(reply) => self.settle(reply).await,
-                    None => Ok(()),
-                }
+                self.link.delete(&self.names.ingest, sequence).await?;
+                Ok(())
             }
             Spoiled::TooOften(entry) => {
                 let reason = format!(
@@ -184,18 +182,29 @@ impl Shared {
             let buffer = self.buffer();
             positions.iter().flat_map(|position| buffer.at(*position)).collect()
         };
-        let settling = futures::stream::iter(known).map(async |(sequence, reply)| {
-            self.settle(reply).await?;
-            self.buffer().remove(sequence);
+        if !known.is_empty() {
+            self.prepared().await?;
+        }
+        let settling = futures::stream::iter(known).map(async |handed: Handed| {
+            self.settle(&handed).await?;
+            self.buffer().remove(handed.sequence);
             Ok(())
         });
         settling.buffer_unordered(AT_ONCE).try_collect::<()>().await
     }
 
-    /// Returns when the server knows that a message is done with.
-    async fn settle(&self, reply: Subject) -> Result<()> {
-        let told = self.link.request(reply.into_string(), None, ACKNOWLEDGED.into());
-        told.await.map(|_| ())
+    /// Returns when the server knows that a message is done with. Where it may not know that it handed it out (it was killed
+    /// since, or another of its cluster took over) it leaves an acknowledgement unanswered: the message is deleted then.
+    async fn settle(&self, handed: &Handed) -> Result<()> {
+        if handed.epoch == self.link.epoch() {
+            let subject = handed.reply.to_string();
+            let told = self.link.request(subject, None, ACKNOWLEDGED.into());
+            if let Ok(told) = tokio::time::timeout(self.link.timeout / 2, told).await {
+                return told.map(|_| ());
+            }
+        }
+        self.link.delete(&self.names.ingest, handed.sequence).await?;
+        Ok(())
     }
 
     pub fn release(&self, positions: &[u64], tried: bool) {

@@ -7,7 +7,6 @@
 use async_trait::async_trait;
 use futures::{StreamExt, TryStreamExt};
 use memfleet_domain::Scope;
-use memfleet_domain::ids::TurnId;
 use memfleet_domain::ingestion::Batch;
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::store::Result;
@@ -118,24 +117,41 @@ impl Shared {
     }
 
     async fn withdraw_waiting(&self, scope: &Scope, parted: &Parted) -> Result<()> {
-        let mut all = self.all_waiting(scope, parted.batch).await?;
-        all.retain(|(found, waiting)| waiting.position(found.sequence) == parted.acceptance);
-        // The youngest first: where an earlier forget stopped half-way it is what is left of the others.
-        all.sort_by_key(|(found, _)| std::cmp::Reverse(found.sequence));
-        for (place, (found, waiting)) in all.iter().enumerate() {
-            let rest = match rest(&found.payload, parted) {
-                // Nothing of it goes.
-                Some(rest) if place == 0 && rest.is_none() => continue,
-                Some(Some(rest)) if place == 0 => Some(rest),
-                _ => None,
+        loop {
+            let mut all = self.all_waiting(scope, parted.batch).await?;
+            all.retain(|(found, waiting)| waiting.position(found.sequence) == parted.acceptance);
+            all.sort_by_key(|(found, _)| found.sequence);
+            let Some((youngest, waiting)) = all.pop() else {
+                return Ok(());
             };
-            if let Some(rest) = rest {
-                self.put_rest(scope, &rest, waiting, found, parted).await?;
+            // Where an earlier forget stopped half-way, the youngest is what is left of the others.
+            for (older, _) in all {
+                self.take_out(older.sequence, parted.acceptance).await?;
             }
-            self.link.delete(&self.names.ingest, found.sequence).await?;
-            self.forget(found.sequence, parted.acceptance);
+            let rest = match rest(&youngest.payload, parted) {
+                Rest::Same => return Ok(()),
+                Rest::Some(rest) => Some(rest),
+                Rest::Nothing => None,
+            };
+            let put = match rest {
+                Some(rest) => self.put_rest(scope, &rest, &waiting, &youngest, parted).await?,
+                None => None,
+            };
+            if self.take_out(youngest.sequence, parted.acceptance).await? {
+                return Ok(());
+            }
+            // It was applied, buried or parted meanwhile: what was put back is no longer the rest of it.
+            if let Some(sequence) = put {
+                self.take_out(sequence, parted.acceptance).await?;
+            }
         }
-        Ok(())
+    }
+
+    /// Whether the message was there.
+    async fn take_out(&self, sequence: u64, position: u64) -> Result<bool> {
+        let was_there = self.link.delete(&self.names.ingest, sequence).await?;
+        self.forget(sequence, position);
+        Ok(was_there)
     }
 
     /// What no worker holds here is gone here too.
@@ -153,7 +169,7 @@ impl Shared {
         whole: &Waiting,
         found: &Found,
         parted: &Parted,
-    ) -> Result<()> {
+    ) -> Result<Option<u64>> {
         let payload = bytes::Bytes::from(message::json(rest));
         let accepted_at = message::instant(whole.accepted_at);
         let turns = rest.turns.len();
@@ -166,7 +182,7 @@ impl Shared {
         let subject = waiting.subject(&self.names);
         let stored = self.offer(&subject, &headers, &payload).await?;
         self.announce(&waiting, stored.seq).await;
-        Ok(())
+        Ok((!stored.duplicate).then_some(stored.seq))
     }
 
     async fn withdraw_letter(&self, scope: &Scope, parted: &Parted) -> Result<()> {
@@ -176,9 +192,9 @@ impl Shared {
                 return Ok(());
             };
             let rest = match rest(&found.payload, parted) {
-                Some(Some(rest)) => rest,
-                Some(None) => return Ok(()),
-                None => {
+                Rest::Some(rest) => rest,
+                Rest::Same => return Ok(()),
+                Rest::Nothing => {
                     if self.link.delete(&self.names.letters, found.sequence).await? {
                         return Ok(());
                     }
@@ -199,21 +215,26 @@ impl Shared {
     }
 }
 
-/// What is left of a batch: nothing; the same as before, `Some(None)`; or some of it.
-fn rest(payload: &[u8], parted: &Parted) -> Option<Option<Batch>> {
+/// What is left of a batch.
+enum Rest {
+    Nothing,
+    Some(Batch),
+    Same,
+}
+
+fn rest(payload: &[u8], parted: &Parted) -> Rest {
     let mut batch: Batch = match serde_json::from_slice(payload) {
         Ok(batch) => batch,
-        Err(_) if parted.is_unreadable() => return None,
+        Err(_) if parted.is_unreadable() => return Rest::Nothing,
         // It was readable when it was looked at: not the one that is meant.
-        Err(_) => return Some(None),
+        Err(_) => return Rest::Same,
     };
     let before = batch.turns.len();
-    let goes = |turn: &TurnId| parted.gone.contains(turn);
-    batch.turns.retain(|turn| !goes(&turn.id));
+    batch.turns.retain(|turn| !parted.gone.contains(&turn.id));
     match batch.turns.len() {
-        0 => None,
-        left if left == before => Some(None),
-        _ => Some(Some(batch)),
+        left if left == before => Rest::Same,
+        0 => Rest::Nothing,
+        _ => Rest::Some(batch),
     }
 }
 

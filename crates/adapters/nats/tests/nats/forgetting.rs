@@ -161,7 +161,7 @@ async fn a_forget_and_letters_at_the_same_time_leave_nothing_of_what_was_forgott
     let ([worker, refresher], _streams) = replicas(options()).await;
     for round in 0..10 {
         let key = format!("{round}");
-        let told = batch(&key, vec![by("Ada", &key), by("Ben", &key)]);
+        let told = batch(&key, vec![by("Ada", &format!("a{key}")), by("Ben", &format!("b{key}"))]);
         publish(&worker, &told).await;
         let delivery = take(&worker).await.remove(0);
         let letter = letter(delivery);
