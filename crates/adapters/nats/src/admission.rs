@@ -75,7 +75,10 @@ impl State {
     fn depths(&self, tenant: Option<&str>) -> Depths {
         let mut depths = Depths::default();
         let known = self.known.iter().flat_map(|known| &known.tenants);
-        let added = self.added.values().map(|added| (&added.tenant, &added.depth));
+        let added = self
+            .added
+            .values()
+            .map(|added| (&added.tenant, &added.depth));
         for (of, depth) in known.chain(added) {
             depths.all = depths.all.with(*depth);
             if tenant == Some(of) {
@@ -141,7 +144,11 @@ impl Shared {
                     match bounds.check(&depths, waiting.turns, waiting.bytes) {
                         Ok(()) => {
                             let is_long = depths.own.turns > BACKLOG;
-                            let waiting = if is_long { waiting.behind_a_backlog() } else { waiting };
+                            let waiting = if is_long {
+                                waiting.behind_a_backlog()
+                            } else {
+                                waiting
+                            };
                             let place = self.keep_place(&mut state, &waiting);
                             return Ok((place, waiting));
                         }
@@ -202,10 +209,16 @@ impl Shared {
         let mut state = self.admission.state();
         let is_counted = |added: &Added| added.stored_at.is_some_and(|at| at < asked_at);
         state.added.retain(|_, added| !is_counted(added));
-        let own: std::collections::HashSet<&str> =
-            state.added.values().map(|added| added.subject.as_str()).collect();
+        let own: std::collections::HashSet<&str> = state
+            .added
+            .values()
+            .map(|added| added.subject.as_str())
+            .collect();
         let mut tenants: HashMap<String, Depth> = HashMap::new();
-        for subject in subjects.iter().filter(|subject| !own.contains(subject.as_str())) {
+        for subject in subjects
+            .iter()
+            .filter(|subject| !own.contains(subject.as_str()))
+        {
             if let Some(waiting) = Waiting::parse(&self.names, subject) {
                 let more = depth(&waiting);
                 let sum = tenants.entry(waiting.tenant).or_default();

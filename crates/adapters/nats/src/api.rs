@@ -124,9 +124,7 @@ impl Link {
         let mut offset = 0;
         loop {
             let question = json!({"subjects_filter": filter, "offset": offset});
-            let info: StreamInfo = self
-                .ask(format!("STREAM.INFO.{stream}"), &question)
-                .await?;
+            let info: StreamInfo = self.ask(format!("STREAM.INFO.{stream}"), &question).await?;
             let page = info.state.subjects.unwrap_or_default();
             let read = page.len();
             subjects.extend(page.into_keys());
@@ -209,7 +207,12 @@ impl Link {
     }
 
     /// Durable when it returns, as durable as the server is.
-    pub async fn put(&self, subject: String, headers: HeaderMap, payload: Bytes) -> Outcome<Stored> {
+    pub async fn put(
+        &self,
+        subject: String,
+        headers: HeaderMap,
+        payload: Bytes,
+    ) -> Outcome<Stored> {
         let answer = self.request(subject, Some(headers), payload).await?;
         self.read(&answer)
     }

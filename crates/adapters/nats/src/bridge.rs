@@ -1,10 +1,10 @@
 //! Events between processes, over core NATS: what is announced here is heard there. Best effort, as events are; a connection
 //! that was lost says that something may have been missed.
 
+use futures::StreamExt;
 use memfleet_domain::Scope;
 use memfleet_domain::ids::{BatchId, SpaceId, TenantId};
 use memfleet_ports::events::{Event, Events};
-use futures::StreamExt;
 use serde::{Deserialize, Serialize};
 use tokio::sync::broadcast::error::RecvError;
 
@@ -32,7 +32,11 @@ impl NatsQueue {
     /// Carries events between this process and the others until it is dropped. One for a process.
     pub async fn bridge(&self, events: &Events) {
         let shared = &self.shared;
-        tokio::join!(shared.tell(events), shared.listen(events), shared.miss(events));
+        tokio::join!(
+            shared.tell(events),
+            shared.listen(events),
+            shared.miss(events)
+        );
     }
 }
 
@@ -69,8 +73,14 @@ impl Shared {
 
     /// What is announced elsewhere; this connection does not hear itself.
     async fn listen(&self, events: &Events) {
-        let subscribe = async |kind| self.link.client.subscribe(self.names.event(kind, "*")).await;
-        let subscribed = futures::try_join!(subscribe(SETTLED), subscribe(FORGOTTEN), subscribe(MISSED));
+        let subscribe = async |kind| {
+            self.link
+                .client
+                .subscribe(self.names.event(kind, "*"))
+                .await
+        };
+        let subscribed =
+            futures::try_join!(subscribe(SETTLED), subscribe(FORGOTTEN), subscribe(MISSED));
         let Ok((settled, forgotten, missed)) = subscribed else {
             tracing::error!("events of other processes are not heard: the connection is closed");
             return;

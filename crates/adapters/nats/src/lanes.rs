@@ -111,7 +111,11 @@ pub async fn pull(
         if lanes.awaits(lane) {
             question["expires"] = json!(SETTLING.as_nanos() as u64);
         }
-        let subject = format!("$JS.API.CONSUMER.MSG.NEXT.{}.{}", names.ingest, consumer(lane));
+        let subject = format!(
+            "$JS.API.CONSUMER.MSG.NEXT.{}.{}",
+            names.ingest,
+            consumer(lane)
+        );
         let asked = link
             .client
             .publish_with_reply(subject, inbox, question.to_string().into());

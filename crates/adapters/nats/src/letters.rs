@@ -62,7 +62,8 @@ impl Shared {
         let mut stored = self.at_position(scope, batch, letter.acceptance).await?;
         // With nothing in the queue it is the second letter of a delivery, or of a batch that was forgotten as a whole, or that
         // another process applied. Only in the first case there is a letter.
-        self.bury(letter, stored.as_ref(), Turns::of_a_letter).await?;
+        self.bury(letter, stored.as_ref(), Turns::of_a_letter)
+            .await?;
         while let Some((before, _)) = &stored {
             let now = self.at_position(scope, batch, letter.acceptance).await?;
             let is_same = |(now, _): &(Found, _)| now.sequence == before.sequence;
@@ -98,7 +99,10 @@ impl Shared {
         let place = Letter::new(&letter.batch.scope, letter.batch.id, letter.acceptance);
         loop {
             let before = self.letter_at(&place).await?;
-            let may_stay = stored.map_or_else(|| gone(before.as_ref()), |(found, _)| Turns::in_message(found));
+            let may_stay = stored.map_or_else(
+                || gone(before.as_ref()),
+                |(found, _)| Turns::in_message(found),
+            );
             let batch = merged(letter, before.as_ref(), &may_stay, &place)?;
             let is_empty = batch.turns.is_empty() && !letter.batch.turns.is_empty();
             let last = before.as_ref().map(|before| before.sequence);
@@ -109,7 +113,11 @@ impl Shared {
                 return Ok(());
             }
             let headers = headers(letter, stored, before.as_ref())?;
-            let put = self.link.put(place.subject(&self.names), headers, message::json(&batch).into());
+            let put = self.link.put(
+                place.subject(&self.names),
+                headers,
+                message::json(&batch).into(),
+            );
             match put.await {
                 // Somebody else wrote this letter meanwhile.
                 Err(Failure {
@@ -140,7 +148,9 @@ impl Shared {
             let before = self.letter_at(&place).await?;
             let last = before.map_or(0, |before| before.sequence);
             let headers = message::of_letter(about, hash, last);
-            let put = self.link.put(place.subject(&self.names), headers, payload.clone());
+            let put = self
+                .link
+                .put(place.subject(&self.names), headers, payload.clone());
             match put.await {
                 Err(Failure {
                     code: Some(code::WRONG_LAST_SEQUENCE),

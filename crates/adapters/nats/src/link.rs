@@ -84,9 +84,14 @@ impl Link {
     /// Begins to connect; whether that works is seen by the first call.
     pub async fn open(options: &Options) -> std::result::Result<Self, OptionsError> {
         let addresses = options.addresses()?;
-        let named = addresses
-            .iter()
-            .map(|address| format!("{}://{}:{}", address.scheme(), address.host(), address.port()));
+        let named = addresses.iter().map(|address| {
+            format!(
+                "{}://{}:{}",
+                address.scheme(),
+                address.host(),
+                address.port()
+            )
+        });
         let servers = named.collect::<Vec<_>>().join(", ");
         let (sender, reach) = watch::channel(Reach::default());
         let sender = Arc::new(sender);

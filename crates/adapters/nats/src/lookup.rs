@@ -27,7 +27,11 @@ impl Shared {
     }
 
     /// Every message of a batch that waits.
-    pub async fn all_waiting(&self, scope: &Scope, batch: BatchId) -> Result<Vec<(Found, Waiting)>> {
+    pub async fn all_waiting(
+        &self,
+        scope: &Scope,
+        batch: BatchId,
+    ) -> Result<Vec<(Found, Waiting)>> {
         let filter = self.names.waiting_batch(scope, batch);
         self.read_waiting(&filter).await
     }

@@ -87,7 +87,9 @@ pub fn circumstances(found: &Found) -> Result<Circumstances, StoreError> {
     let read = about.and_then(|about| serde_json::from_str(about).ok());
     read.ok_or_else(|| {
         let place = found.sequence;
-        StoreError::Damaged(format!("the dead letter at {place} has no {LETTER} that can be read"))
+        StoreError::Damaged(format!(
+            "the dead letter at {place} has no {LETTER} that can be read"
+        ))
     })
 }
 

@@ -26,7 +26,12 @@ const OFFERS: u32 = 50;
 const OFFER_PAUSE: std::time::Duration = std::time::Duration::from_millis(10);
 
 impl Shared {
-    pub async fn publish(&self, batch: &Batch, now: Timestamp, bounds: Bounds) -> Result<Published> {
+    pub async fn publish(
+        &self,
+        batch: &Batch,
+        now: Timestamp,
+        bounds: Bounds,
+    ) -> Result<Published> {
         self.prepared().await?;
         let _line = self.line(&batch.scope, batch.id).lock().await;
         let hash = batch.payload_hash();
@@ -44,7 +49,9 @@ impl Shared {
         let (place, waiting) = self.admit(waiting, bounds).await?;
         let published = self.send(batch, &waiting, payload.into(), &hash).await;
         match &published {
-            Ok(Published { duplicate: true, .. }) => place.give_up(),
+            Ok(Published {
+                duplicate: true, ..
+            }) => place.give_up(),
             Ok(Published { acceptance, .. }) => self.announce(&waiting, *acceptance).await,
             Err(_) => drop(place),
         }
@@ -111,7 +118,9 @@ impl Shared {
     ) -> Outcome<Stored> {
         let mut offers = 0;
         loop {
-            let put = self.link.put(subject.to_owned(), headers.clone(), payload.clone());
+            let put = self
+                .link
+                .put(subject.to_owned(), headers.clone(), payload.clone());
             match put.await {
                 Err(Failure {
                     code: Some(code::DUPLICATE_IN_PROCESS),

@@ -75,7 +75,10 @@ impl NatsQueue {
         ];
         let running = Arc::new(Running {
             shared: shared.clone(),
-            tasks: tasks.iter().map(tokio::task::JoinHandle::abort_handle).collect(),
+            tasks: tasks
+                .iter()
+                .map(tokio::task::JoinHandle::abort_handle)
+                .collect(),
             is_closed: AtomicBool::new(false),
         });
         Ok(Self { shared, running })

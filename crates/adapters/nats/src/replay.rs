@@ -40,7 +40,11 @@ impl Shared {
             } else {
                 self.put_back(scope, place, &found).await?
             };
-            if self.link.delete(&self.names.letters, found.sequence).await? {
+            if self
+                .link
+                .delete(&self.names.letters, found.sequence)
+                .await?
+            {
                 return Ok(true);
             }
             // The letter was rewritten meanwhile: what was put back may hold what was forgotten.

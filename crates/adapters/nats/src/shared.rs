@@ -104,7 +104,12 @@ impl Shared {
     /// over.
     pub async fn prepared(&self) -> Result<()> {
         let mut readiness = self.readiness.subscribe();
-        let ready = async { readiness.wait_for(|now| *now == Readiness::Ready).await.map(|_| ()) };
+        let ready = async {
+            readiness
+                .wait_for(|now| *now == Readiness::Ready)
+                .await
+                .map(|_| ())
+        };
         if let Ok(Ok(())) = tokio::time::timeout(self.link.timeout, ready).await {
             return Ok(());
         }

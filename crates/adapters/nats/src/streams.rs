@@ -90,7 +90,8 @@ pub async fn prepare(
     if info.state.last_seq + 1 < first {
         differences.push(Difference {
             place: names.ingest.clone(),
-            field: "first position (set by nats-server 2.10 or newer, when the stream is made)".into(),
+            field: "first position (set by nats-server 2.10 or newer, when the stream is made)"
+                .into(),
             found: (info.state.last_seq + 1).to_string(),
             expected: first.to_string(),
         });

@@ -66,7 +66,11 @@ impl Shared {
             }
             let missing = wanted.saturating_sub(here).max(1) as f64;
             let size = taking.usual_size.max(1.0) * marked.len() as f64;
-            let count = if is_first { 1 } else { (missing / size).ceil() as u64 };
+            let count = if is_first {
+                1
+            } else {
+                (missing / size).ceil() as u64
+            };
             self.ask(taking, marked, count).await?;
             is_first = false;
         }
@@ -114,7 +118,10 @@ impl Shared {
         self.lanes.seen(lane, sequence);
         let Some(waiting) = Waiting::parse(&self.names, &message.subject) else {
             // Perhaps a newer version wrote it: it stays in the queue, out of the way.
-            tracing::error!(sequence, "a message in the queue has a subject that is none of this version");
+            tracing::error!(
+                sequence,
+                "a message in the queue has a subject that is none of this version"
+            );
             self.say(reply, FOR_LATER);
             return None;
         };
@@ -152,7 +159,10 @@ impl Shared {
         match spoiled {
             Spoiled::Unread(waiting, message, sequence, about) => {
                 tracing::error!(sequence, reason = about.reason, "dead letter");
-                let hash = message.headers.as_ref().and_then(|headers| text(headers, PAYLOAD_HASH));
+                let hash = message
+                    .headers
+                    .as_ref()
+                    .and_then(|headers| text(headers, PAYLOAD_HASH));
                 self.bury_unread(&waiting, sequence, hash, &message.payload, &about)
                     .await?;
                 self.link.delete(&self.names.ingest, sequence).await?;
@@ -180,7 +190,10 @@ impl Shared {
     pub async fn acknowledge(&self, positions: &[u64]) -> Result<()> {
         let known: Vec<_> = {
             let buffer = self.buffer();
-            positions.iter().flat_map(|position| buffer.at(*position)).collect()
+            positions
+                .iter()
+                .flat_map(|position| buffer.at(*position))
+                .collect()
         };
         if !known.is_empty() {
             self.prepared().await?;
@@ -203,7 +216,9 @@ impl Shared {
                 return told.map(|_| ());
             }
         }
-        self.link.delete(&self.names.ingest, handed.sequence).await?;
+        self.link
+            .delete(&self.names.ingest, handed.sequence)
+            .await?;
         Ok(())
     }
 

@@ -60,7 +60,12 @@ impl Undelivered for NatsQueue {
         self.shared.prepared().await?;
         let filter = self.shared.names.letters_of(scope);
         let letters = &self.shared.names.letters;
-        Ok(!self.shared.link.subjects(letters, &filter).await?.is_empty())
+        Ok(!self
+            .shared
+            .link
+            .subjects(letters, &filter)
+            .await?
+            .is_empty())
     }
 }
 
@@ -134,7 +139,10 @@ impl Shared {
                 Rest::Nothing => None,
             };
             let put = match rest {
-                Some(rest) => self.put_rest(scope, &rest, &waiting, &youngest, parted).await?,
+                Some(rest) => {
+                    self.put_rest(scope, &rest, &waiting, &youngest, parted)
+                        .await?
+                }
                 None => None,
             };
             if self.take_out(youngest.sequence, parted.acceptance).await? {
@@ -195,7 +203,11 @@ impl Shared {
                 Rest::Some(rest) => rest,
                 Rest::Same => return Ok(()),
                 Rest::Nothing => {
-                    if self.link.delete(&self.names.letters, found.sequence).await? {
+                    if self
+                        .link
+                        .delete(&self.names.letters, found.sequence)
+                        .await?
+                    {
                         return Ok(());
                     }
                     continue;
@@ -204,7 +216,11 @@ impl Shared {
             let about = message::circumstances(&found)?;
             let headers = message::of_letter(&about, None, found.sequence);
             let payload = message::json(&rest).into();
-            match self.link.put(place.subject(&self.names), headers, payload).await {
+            match self
+                .link
+                .put(place.subject(&self.names), headers, payload)
+                .await
+            {
                 Err(Failure {
                     code: Some(code::WRONG_LAST_SEQUENCE),
                     ..

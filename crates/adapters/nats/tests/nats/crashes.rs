@@ -54,7 +54,10 @@ async fn what_a_crashed_process_held_comes_again() {
         ..quick()
     };
     let told = batch("k", vec![turn("a", "x")]);
-    queue.publish(&told, instant(0), Bounds::NONE).await.unwrap();
+    queue
+        .publish(&told, instant(0), Bounds::NONE)
+        .await
+        .unwrap();
     assert_eq!(take_and_crash(&options), 1);
     let again = soon("the batch", next(&queue)).await;
     assert_eq!((&again[0].batch, again[0].attempt), (&told, 2));
@@ -66,7 +69,10 @@ async fn what_a_crashed_process_held_comes_again() {
 async fn what_a_living_process_holds_stays_with_it() {
     let ([first, second], _streams) = replicas(quick()).await;
     let told = batch("k", vec![turn("a", "x")]);
-    first.publish(&told, instant(0), Bounds::NONE).await.unwrap();
+    first
+        .publish(&told, instant(0), Bounds::NONE)
+        .await
+        .unwrap();
     assert_eq!(first.take(10).await.unwrap().len(), 1);
     // Several times what the server waits for a word.
     let other = tokio::time::timeout(Duration::from_secs(3), next(&second)).await;
@@ -85,7 +91,10 @@ async fn a_batch_that_ends_whoever_takes_it_becomes_a_dead_letter() {
         ..options
     };
     let told = batch("k", vec![turn("a", "x")]);
-    queue.publish(&told, instant(0), Bounds::NONE).await.unwrap();
+    queue
+        .publish(&told, instant(0), Bounds::NONE)
+        .await
+        .unwrap();
     for _ in 0..2 {
         assert_eq!(take_and_crash(&options), 1);
     }
@@ -99,7 +108,10 @@ async fn a_batch_that_ends_whoever_takes_it_becomes_a_dead_letter() {
         }
     })
     .await;
-    assert!(letter.reason.starts_with("DELIVERED_TOO_OFTEN: "), "{letter:?}");
+    assert!(
+        letter.reason.starts_with("DELIVERED_TOO_OFTEN: "),
+        "{letter:?}"
+    );
     assert_eq!((letter.batch, letter.attempts), (told.clone(), 2));
     assert_eq!(queue.replay(&home(), &[]).await, Ok(1));
     assert_eq!(queue.take(10).await.unwrap()[0].attempt, 1);
@@ -109,7 +121,10 @@ async fn a_batch_that_ends_whoever_takes_it_becomes_a_dead_letter() {
 async fn a_batch_that_cannot_be_read_becomes_a_dead_letter_as_it_was_found() {
     let ([queue], _streams) = replicas(options()).await;
     let told = batch("k", vec![turn("a", "x")]);
-    queue.publish(&told, instant(0), Bounds::NONE).await.unwrap();
+    queue
+        .publish(&told, instant(0), Bounds::NONE)
+        .await
+        .unwrap();
     let client = async_nats::connect(crate::server::url()).await.unwrap();
     let prefix = queue_prefix(&queue);
     let mut subject = String::new();
@@ -124,16 +139,22 @@ async fn a_batch_that_cannot_be_read_becomes_a_dead_letter_as_it_was_found() {
     let acknowledged = context.publish(subject, "{broken".into()).await.unwrap();
     acknowledged.await.unwrap();
     let behind = batch("behind", vec![turn("b", "y")]);
-    queue.publish(&behind, instant(0), Bounds::NONE).await.unwrap();
+    queue
+        .publish(&behind, instant(0), Bounds::NONE)
+        .await
+        .unwrap();
     let taken = queue.take(10).await.unwrap();
     assert_eq!(taken.len(), 1);
     assert_eq!(taken[0].batch, behind);
     assert_eq!(queue.place(&home(), told.id).await, Ok(Some(Place::Buried)));
     let letter = queue.buried(&home(), told.id).await.unwrap().unwrap();
-    assert!(letter.reason.starts_with("PAYLOAD_UNREADABLE: "), "{letter:?}");
+    assert!(
+        letter.reason.starts_with("PAYLOAD_UNREADABLE: "),
+        "{letter:?}"
+    );
     assert_eq!(letter.batch.turns, []);
     let letters = queue.dead_letters(&home(), 10, None).await.unwrap();
-    assert_eq!(letters.items, [letter.clone()]);
+    assert_eq!(letters.items, std::slice::from_ref(&letter));
     assert_eq!(queue.replay(&home(), &[letter.acceptance]).await, Ok(1));
     assert_eq!(queue.take(10).await, Ok(vec![]), "it is buried again");
     let again = queue.buried(&home(), told.id).await.unwrap().unwrap();

@@ -37,7 +37,10 @@ fn letter(delivery: Delivery) -> DeadLetter {
 }
 
 async fn publish(queue: &NatsQueue, batch: &Batch) -> u64 {
-    let published = queue.publish(batch, instant(0), Bounds::NONE).await.unwrap();
+    let published = queue
+        .publish(batch, instant(0), Bounds::NONE)
+        .await
+        .unwrap();
     published.acceptance
 }
 
@@ -57,7 +60,10 @@ async fn forget(queue: &NatsQueue, filter: &TurnFilter) -> Matching {
 }
 
 fn mixed() -> Batch {
-    batch("mixed", vec![by("Ada", "1"), by("Ben", "2"), by("Ada", "3")])
+    batch(
+        "mixed",
+        vec![by("Ada", "1"), by("Ben", "2"), by("Ada", "3")],
+    )
 }
 
 #[tokio::test]
@@ -161,7 +167,10 @@ async fn a_forget_and_letters_at_the_same_time_leave_nothing_of_what_was_forgott
     let ([worker, refresher], _streams) = replicas(options()).await;
     for round in 0..10 {
         let key = format!("{round}");
-        let told = batch(&key, vec![by("Ada", &format!("a{key}")), by("Ben", &format!("b{key}"))]);
+        let told = batch(
+            &key,
+            vec![by("Ada", &format!("a{key}")), by("Ben", &format!("b{key}"))],
+        );
         publish(&worker, &told).await;
         let delivery = take(&worker).await.remove(0);
         let letter = letter(delivery);

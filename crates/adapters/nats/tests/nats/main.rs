@@ -1,4 +1,5 @@
 //! The queue on a real server. Every test has streams of its own, told apart by their prefix.
+#![allow(clippy::unwrap_used, reason = "tests")]
 
 mod conformance;
 mod crashes;

@@ -37,7 +37,9 @@ impl Server {
         );
         let files = self.files.path().to_owned();
         let mut command = Command::new(program);
-        command.args(["-js", "-a", "127.0.0.1", "-p"]).arg(self.port.to_string());
+        command
+            .args(["-js", "-a", "127.0.0.1", "-p"])
+            .arg(self.port.to_string());
         command.arg("-sd").arg(files);
         command.stdout(Stdio::null()).stderr(Stdio::null());
         self.process = Some(command.spawn().unwrap());
@@ -92,8 +94,14 @@ async fn a_process_may_start_before_the_server() {
     let mut server = Server::new();
     let queue = NatsQueue::connect(server.options()).await.unwrap();
     let error = publish(&queue, 0).await.unwrap_err().to_string();
-    assert!(error.contains(&format!("127.0.0.1:{}", server.port)), "{error}");
-    assert!(!error.contains("secret") && !error.contains("someone"), "{error}");
+    assert!(
+        error.contains(&format!("127.0.0.1:{}", server.port)),
+        "{error}"
+    );
+    assert!(
+        !error.contains("secret") && !error.contains("someone"),
+        "{error}"
+    );
     server.start();
     soon("the server", published(&queue, 0)).await;
 }

@@ -10,7 +10,10 @@ use crate::server::{fresh, options, replicas, soon};
 
 async fn publish(queue: &NatsQueue, key: &str) -> u64 {
     let told = batch(key, vec![turn(key, "x")]);
-    let published = queue.publish(&told, instant(0), Bounds::NONE).await.unwrap();
+    let published = queue
+        .publish(&told, instant(0), Bounds::NONE)
+        .await
+        .unwrap();
     published.acceptance
 }
 
@@ -19,7 +22,10 @@ async fn work(queue: &NatsQueue, taken: &tokio::sync::Mutex<Vec<u64>>, expected:
     let mut own = 0;
     while taken.lock().await.len() < expected {
         let deliveries = queue.take(4).await.unwrap();
-        let positions: Vec<_> = deliveries.iter().map(|delivery| delivery.acceptance).collect();
+        let positions: Vec<_> = deliveries
+            .iter()
+            .map(|delivery| delivery.acceptance)
+            .collect();
         taken.lock().await.extend(&positions);
         own += positions.len();
         queue.acknowledge(&positions).await.unwrap();
@@ -119,11 +125,16 @@ async fn a_batch_that_was_applied_may_be_published_again() {
 async fn hostile_names_of_tenants_stay_apart() {
     let (queue, _streams) = fresh().await;
     let long = "x".repeat(128);
-    let names = ["a", "a.b", "a=2Eb", "*", ">", "a *", "a >", "ア ダ", "=", &long];
+    let names = [
+        "a", "a.b", "a=2Eb", "*", ">", "a *", "a >", "ア ダ", "=", &long,
+    ];
     for name in names {
         let space = scope(name, "s");
         let told = batch_in(&space, "k", vec![turn_in(&space, "s", "1", name)]);
-        queue.publish(&told, instant(0), Bounds::NONE).await.unwrap();
+        queue
+            .publish(&told, instant(0), Bounds::NONE)
+            .await
+            .unwrap();
     }
     for name in names {
         let space = scope(name, "s");

@@ -26,7 +26,11 @@ async fn a_stream_that_was_set_up_differently_is_reported_and_left_as_it_is() {
     };
     for _ in 0..2 {
         let queue = connected(&other).await;
-        let reports: Vec<_> = queue.differences().iter().map(ToString::to_string).collect();
+        let reports: Vec<_> = queue
+            .differences()
+            .iter()
+            .map(ToString::to_string)
+            .collect();
         let name = other.prefix.to_uppercase();
         let expected = format!("{name}_INGEST: max_msgs is 10000000, expected 5");
         assert!(reports.contains(&expected), "{reports:?}");
@@ -59,7 +63,10 @@ async fn a_new_stream_goes_on_behind_the_positions_that_were_given_out() {
     let ([queue], _streams) = replicas(options.clone()).await;
     let told = batch("k", vec![turn("a", "x")]);
     assert_eq!(queue.last_acceptance().await, Ok(999));
-    let published = queue.publish(&told, instant(0), Bounds::NONE).await.unwrap();
+    let published = queue
+        .publish(&told, instant(0), Bounds::NONE)
+        .await
+        .unwrap();
     assert_eq!(published.acceptance, 1_000);
     let again = connected(&options).await;
     assert_eq!(again.differences(), []);
@@ -69,10 +76,16 @@ async fn a_new_stream_goes_on_behind_the_positions_that_were_given_out() {
 async fn a_stream_that_is_deleted_is_made_anew_and_goes_on_behind() {
     let (queue, _streams) = fresh().await;
     let told = batch("k", vec![turn("a", "x")]);
-    let published = queue.publish(&told, instant(0), Bounds::NONE).await.unwrap();
+    let published = queue
+        .publish(&told, instant(0), Bounds::NONE)
+        .await
+        .unwrap();
     let client = async_nats::connect(crate::server::url()).await.unwrap();
     let name = format!("{}_INGEST", queue.options().prefix.to_uppercase());
-    async_nats::jetstream::new(client).delete_stream(name).await.unwrap();
+    async_nats::jetstream::new(client)
+        .delete_stream(name)
+        .await
+        .unwrap();
     let again = crate::server::soon("the stream", async {
         loop {
             match queue.publish(&told, instant(0), Bounds::NONE).await {
@@ -99,7 +112,10 @@ async fn a_full_stream_says_so_and_takes_nothing() {
     let ([queue], _streams) = replicas(options).await;
     for key in ["k1", "k2"] {
         let told = batch(key, vec![turn("a", "x")]);
-        queue.publish(&told, instant(0), Bounds::NONE).await.unwrap();
+        queue
+            .publish(&told, instant(0), Bounds::NONE)
+            .await
+            .unwrap();
     }
     let told = batch("k3", vec![turn("a", "x")]);
     let full = queue.publish(&told, instant(0), Bounds::NONE).await;

@@ -29,7 +29,11 @@ async fn publishing_taking_and_acknowledging() {
                 for n in 0..BATCHES / publishers {
                     let space = scope(&format!("tenant{}", n % 20), "s");
                     let key = format!("{publishers} {publisher} {n}");
-                    let told = batch_in(&space, &key, vec![turn_in(&space, "s", &key, &"word ".repeat(40))]);
+                    let told = batch_in(
+                        &space,
+                        &key,
+                        vec![turn_in(&space, "s", &key, &"word ".repeat(40))],
+                    );
                     let begun = Instant::now();
                     queue.publish(&told, instant(0), bounds).await.unwrap();
                     times.push(begun.elapsed());
@@ -44,15 +48,25 @@ async fn publishing_taking_and_acknowledging() {
         times.sort_unstable();
         let rate = BATCHES as f64 / started.elapsed().as_secs_f64();
         let percentile = |of: usize| times[times.len() * of / 100];
-        println!("{publishers} publishers: {rate:.0}/s, p50 {:?}, p99 {:?}", percentile(50), percentile(99));
+        println!(
+            "{publishers} publishers: {rate:.0}/s, p50 {:?}, p99 {:?}",
+            percentile(50),
+            percentile(99)
+        );
     }
     let started = Instant::now();
     let mut taken = 0;
     while taken < 2 * BATCHES {
         let deliveries = queue.take(64).await.unwrap();
-        let positions: Vec<_> = deliveries.iter().map(|delivery| delivery.acceptance).collect();
+        let positions: Vec<_> = deliveries
+            .iter()
+            .map(|delivery| delivery.acceptance)
+            .collect();
         queue.acknowledge(&positions).await.unwrap();
         taken += positions.len();
     }
-    println!("taken and acknowledged: {:.0}/s", taken as f64 / started.elapsed().as_secs_f64());
+    println!(
+        "taken and acknowledged: {:.0}/s",
+        taken as f64 / started.elapsed().as_secs_f64()
+    );
 }
