@@ -21,7 +21,7 @@ pub use passages::{
     from_components, from_floats, from_set, from_terms, runs, to_components, to_floats, to_set,
     to_terms,
 };
-pub use receipts::{forget, forgotten, from_receipts, place_of, settle, to_receipts};
+pub use receipts::{Receipts, forget, forgotten, from_receipts, settle, stored, to_receipts};
 pub use token_vectors::{from_token_vectors, to_token_vectors};
 pub use turns::{from_role, from_trust, json, name, some_json, time, to_json, to_role, to_trust};
 pub use verdict::{Before, Tombstone, Verdict, end_of_session};

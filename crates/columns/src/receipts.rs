@@ -43,12 +43,65 @@ pub fn to_receipts(bytes: &[u8]) -> Result<Vec<TurnReceipt>> {
     Ok(receipts)
 }
 
-/// Which of the receipts of an earlier delivery is this turn's. A replay may bring only some of the turns, and a batch may
-/// name a turn twice.
-pub fn place_of(receipts: &[TurnReceipt], index: usize, turn: TurnId) -> Option<usize> {
-    match receipts.get(index) {
-        Some(receipt) if receipt.id == turn => Some(index),
-        _ => receipts.iter().position(|receipt| receipt.id == turn),
+/// The receipts of a batch while its turns are judged one after the other. A replay may bring only some of the turns, and a
+/// batch may name a turn twice.
+#[derive(Debug)]
+pub struct Receipts {
+    all: Vec<TurnReceipt>,
+    /// How many of them are of an earlier delivery.
+    known: usize,
+    given: Vec<TurnReceipt>,
+}
+
+impl Receipts {
+    /// Begins with the receipts of an earlier delivery, if there was one.
+    pub fn of(known: Vec<TurnReceipt>) -> Self {
+        Self {
+            known: known.len(),
+            given: Vec::with_capacity(known.len()),
+            all: known,
+        }
+    }
+
+    /// Where the next turn stands in its batch, and its receipt if that is settled. What was dead-lettered is tried again.
+    pub fn open(&self, turn: TurnId) -> (usize, Option<TurnReceipt>) {
+        let Some(ordinal) = self.place_of(turn) else {
+            return (self.all.len(), None);
+        };
+        let settled = Some(&self.all[ordinal]);
+        let settled = settled.filter(|receipt| receipt.state != TurnState::DeadLettered);
+        (ordinal, settled.cloned())
+    }
+
+    fn place_of(&self, turn: TurnId) -> Option<usize> {
+        let (known, index) = (&self.all[..self.known], self.given.len());
+        match known.get(index) {
+            Some(receipt) if receipt.id == turn => Some(index),
+            _ => known.iter().position(|receipt| receipt.id == turn),
+        }
+    }
+
+    /// What became of the turn that was opened last.
+    pub fn give(&mut self, ordinal: usize, receipt: TurnReceipt) {
+        self.given.push(receipt.clone());
+        match self.all.get_mut(ordinal) {
+            Some(known) => *known = receipt,
+            None => self.all.push(receipt),
+        }
+    }
+
+    /// The receipts of the batch, and those of this delivery alone.
+    pub fn close(self) -> (Vec<TurnReceipt>, Vec<TurnReceipt>) {
+        (self.all, self.given)
+    }
+}
+
+/// The receipt of a turn that was stored.
+pub fn stored(turn: TurnId) -> TurnReceipt {
+    TurnReceipt {
+        id: turn,
+        state: TurnState::Stored,
+        reason: None,
     }
 }
 
@@ -124,10 +177,19 @@ mod tests {
 
     #[test]
     fn a_replay_of_some_turns_finds_their_receipts() {
-        let receipts = [receipt(1, None), receipt(1, None), receipt(2, None)];
-        let place = |index, id| place_of(&receipts, index, TurnId::from_bytes([id; 16]));
-        assert_eq!(place(1, 1), Some(1));
-        assert_eq!(place(0, 2), Some(2));
-        assert_eq!(place(0, 3), None);
+        let known = vec![
+            receipt(1, None),
+            receipt(1, None),
+            stored(TurnId::from_bytes([2; 16])),
+        ];
+        let mut receipts = Receipts::of(known.clone());
+        let open = |receipts: &Receipts, id| receipts.open(TurnId::from_bytes([id; 16]));
+        assert_eq!(open(&receipts, 2), (2, Some(known[2].clone())));
+        assert_eq!(open(&receipts, 3), (3, None));
+        assert_eq!(open(&receipts, 1), (0, None));
+        receipts.give(0, stored(known[0].id));
+        assert_eq!(open(&receipts, 1), (1, None));
+        let (all, given) = receipts.close();
+        assert_eq!((all.len(), given), (3, vec![stored(known[0].id)]));
     }
 }

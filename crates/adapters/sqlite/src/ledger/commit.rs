@@ -5,9 +5,9 @@ mod turn;
 
 use std::collections::HashMap;
 
-use memfleet_columns::{Before, Verdict, forgotten, place_of, to_hash, to_turn_id};
+use memfleet_columns::{Before, Receipts, Verdict, forgotten, stored, to_hash, to_turn_id};
 use memfleet_domain::ids::SessionId;
-use memfleet_domain::ingestion::{TurnReceipt, TurnState};
+use memfleet_domain::ingestion::TurnReceipt;
 use memfleet_domain::time::Timestamp;
 use memfleet_domain::turn::AcceptedTurn;
 use memfleet_ports::ledger::{BatchStatus, Committed, IndexedBatch};
@@ -53,22 +53,17 @@ pub async fn commit(connection: &mut SqliteConnection, batch: &IndexedBatch) -> 
         payload_hash: Some(batch.batch.payload_hash().0),
         turns: Vec::with_capacity(turns.len()),
     });
-    let mut receipts = Vec::with_capacity(turns.len());
-    for (index, (turn, passages)) in turns.iter().zip(&batch.passages).enumerate() {
-        let place = known
-            .as_ref()
-            .and_then(|known| place_of(&known.turns, index, turn.id));
-        let ordinal = place.unwrap_or(status.turns.len());
-        let receipt = match place.map(|place| &status.turns[place]) {
-            Some(settled) if settled.state != TurnState::DeadLettered => settled.clone(),
-            _ => committing.place(turn, passages, ordinal as u32).await?,
+    let mut receipts = Receipts::of(std::mem::take(&mut status.turns));
+    for (turn, passages) in turns.iter().zip(&batch.passages) {
+        let (ordinal, settled) = receipts.open(turn.id);
+        let receipt = match settled {
+            Some(settled) => settled,
+            None => committing.place(turn, passages, ordinal as u32).await?,
         };
-        receipts.push(receipt.clone());
-        match place {
-            Some(place) => status.turns[place] = receipt,
-            None => status.turns.push(receipt),
-        }
+        receipts.give(ordinal, receipt);
     }
+    let (all, given) = receipts.close();
+    status.turns = all;
     let space_after = committing.finish().await?;
     if known.is_none() || space_after.head != space.head {
         status.change = space_after.head as u64;
@@ -76,7 +71,7 @@ pub async fn commit(connection: &mut SqliteConnection, batch: &IndexedBatch) -> 
     batches::put(connection, space.id, batch.batch.id, &status).await?;
     Ok(Committed {
         change: status.change,
-        turns: receipts,
+        turns: given,
     })
 }
 
@@ -135,11 +130,7 @@ impl Committing<'_> {
             Verdict::Settled(receipt) => Ok(receipt),
             Verdict::New { hash, replaces } => {
                 self.store(turn, replaces, passages, ordinal, hash).await?;
-                Ok(TurnReceipt {
-                    id: turn.id,
-                    state: TurnState::Stored,
-                    reason: None,
-                })
+                Ok(stored(turn.id))
             }
         }
     }
