@@ -14,6 +14,7 @@ mod forget;
 mod handle;
 mod import;
 mod key;
+mod migrate;
 mod model;
 mod recall;
 mod remember;
@@ -114,6 +115,7 @@ enum Command {
 #[derive(Debug, Subcommand)]
 enum Local {
     Backup(backup::BackupArgs),
+    Migrate(migrate::MigrateArgs),
     Model(model::ModelArgs),
     Config(config::ConfigArgs),
     Key(key::KeyArgs),
@@ -174,6 +176,10 @@ fn local(command: Local, global: &Global, output: &mut Output) -> Result<Exit, E
         Local::Backup(args) => {
             let store = config::load(global, &())?.config.store;
             in_runtime(backup::run(args, &store, output))
+        }
+        Local::Migrate(_) => {
+            let store = config::load(global, &())?.config.store;
+            in_runtime(migrate::run(&store, output))
         }
         Local::Model(args) => {
             let configured = config::load(global, &())?.config.model.directory;

@@ -152,9 +152,7 @@ fn start(
 fn migrate(postgres: &Postgres) -> Result<()> {
     let migrated = std::process::Command::new(binary()?)
         .arg("migrate")
-        .env("MEMFLEET_STORE__URL", postgres.url())
         .env("MEMFLEET_STORE__OWNER_URL", postgres.url())
-        .env("MEMFLEET_QUEUE__URL", "nats://127.0.0.1:1")
         .output()?;
     anyhow::ensure!(
         migrated.status.success(),

@@ -34,10 +34,13 @@ pub struct DemoArgs {}
 
 /// Runs the demo.
 pub async fn run(_args: DemoArgs, configured: &Model, output: &mut Output) -> Result<Exit, Error> {
-    telemetry::init(&telemetry::Options {
-        level: "warn".to_owned(),
-        ..Default::default()
-    })
+    telemetry::init(
+        &telemetry::Options {
+            level: "warn".to_owned(),
+            ..Default::default()
+        },
+        "memfleet",
+    )
     .map_err(BoxError::from)?;
     let model = model(configured)?;
     let directory = tempfile::tempdir().map_err(BoxError::from)?;

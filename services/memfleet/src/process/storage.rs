@@ -1,16 +1,28 @@
 //! Where memory is kept and work waits, opened by the scheme of its URL.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use memfleet_nats::NatsQueue;
 use memfleet_ports::erasure::Erasure;
+use memfleet_ports::events::Events;
 use memfleet_ports::feed::IndexFeed;
 use memfleet_ports::ledger::Ledger;
 use memfleet_ports::queue::IngestQueue;
 use memfleet_ports::spaces::SpaceCatalog;
+use memfleet_ports::store::StoreError;
+use memfleet_postgres::{PostgresErasure, PostgresStore};
 use memfleet_runtime::BoxError;
+use memfleet_runtime::lifecycle::{Lifecycle, Policy};
 use memfleet_sqlite::SqliteStore;
 
-use crate::config::Config;
+use crate::config::{Config, Queue};
+
+/// Pause between two tries to reach a server that is not there yet.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// What a batch may take in the queue beyond the request it came in: JSON has quotes and names.
+const OVERHEAD: usize = 2;
 
 /// The storage ports of a process.
 pub struct Storage {
@@ -29,14 +41,22 @@ pub struct Storage {
 
 /// What is behind the ports.
 #[derive(Clone)]
-pub enum Engine {
+enum Engine {
     /// One file.
     Sqlite(Arc<SqliteStore>),
+    /// Servers that other processes use too.
+    Servers {
+        store: PostgresStore,
+        queue: NatsQueue,
+    },
 }
 
 impl Storage {
-    /// Opens what `store` and `queue` name.
+    /// Opens what `store` and `queue` name. Servers that do not answer yet are waited for.
     pub async fn open(config: &Config) -> Result<Self, BoxError> {
+        if config.store.is_shared() {
+            return Self::on_servers(config).await;
+        }
         let path = config.store.path().ok_or("store.url names no file")?;
         let store = SqliteStore::open(&path, memfleet_sqlite::Options::default()).await?;
         let store = Arc::new(store);
@@ -50,17 +70,97 @@ impl Storage {
         })
     }
 
-    /// What has to be closed at the end.
-    pub fn engine(&self) -> Engine {
-        self.engine.clone()
+    async fn on_servers(config: &Config) -> Result<Self, BoxError> {
+        if let Some(owner) = config
+            .store
+            .owner_url
+            .as_ref()
+            .filter(|_| config.store.migrate)
+        {
+            patiently(|| memfleet_postgres::migrate(owner.expose())).await?;
+        }
+        let options = memfleet_postgres::Options {
+            connections: config.store.max_connections,
+            ..memfleet_postgres::Options::default()
+        };
+        let url = config.store.url.expose();
+        let store = patiently(|| PostgresStore::connect(url, options.clone())).await?;
+        let largest_batch = config.server.max_request_size.as_usize() * OVERHEAD;
+        let queue = NatsQueue::connect(options_of(&config.queue, largest_batch)).await?;
+        let erasure = PostgresErasure::new(store.clone(), Arc::new(queue.clone()));
+        Ok(Self {
+            ledger: Arc::new(store.clone()),
+            feed: Arc::new(store.clone()),
+            spaces: Arc::new(store.clone()),
+            erasure: Arc::new(erasure),
+            queue: Arc::new(queue.clone()),
+            engine: Engine::Servers { store, queue },
+        })
+    }
+
+    /// Keeps it open until the rest of the process has ended, and carries `events` to and from the other processes of a fleet.
+    pub fn spawn(&self, events: &Events, process: &mut Lifecycle) {
+        if let Engine::Servers { queue, .. } = &self.engine {
+            let (queue, events) = (queue.clone(), events.clone());
+            process.spawn("events", Policy::Essential, |stop| async move {
+                // Cut off: what is not heard is asked for.
+                stop.run_until_cancelled(queue.bridge(&events)).await;
+                Ok::<_, BoxError>(())
+            });
+        }
+        let engine = self.engine.clone();
+        process.spawn_support("store", Policy::Essential, |stop| async move {
+            stop.cancelled().await;
+            engine.close().await
+        });
     }
 }
 
 impl Engine {
     /// Finishes what was begun.
-    pub async fn close(self) -> Result<(), BoxError> {
+    async fn close(self) -> Result<(), BoxError> {
         match self {
-            Self::Sqlite(store) => Ok(store.close().await?),
+            Self::Sqlite(store) => store.close().await?,
+            Self::Servers { store, queue } => {
+                queue.close().await;
+                store.close().await;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn options_of(config: &Queue, largest_batch: usize) -> memfleet_nats::Options {
+    let auth = match &config.credentials {
+        Some(path) => memfleet_nats::Auth::Credentials(path.clone()),
+        None => memfleet_nats::Auth::None,
+    };
+    memfleet_nats::Options {
+        servers: config
+            .url
+            .expose()
+            .split(',')
+            .map(|url| url.trim().to_owned())
+            .collect(),
+        auth,
+        replicas: config.replicas.into(),
+        largest_batch,
+        ..memfleet_nats::Options::default()
+    }
+}
+
+/// Tries until the server answers; whoever stops the process ends this too.
+async fn patiently<T, F>(mut attempt: impl FnMut() -> F) -> Result<T, StoreError>
+where
+    F: Future<Output = Result<T, StoreError>>,
+{
+    loop {
+        match attempt().await {
+            Err(StoreError::Unavailable(cause)) => {
+                tracing::warn!(cause, "waiting for the database");
+                tokio::time::sleep(PAUSE).await;
+            }
+            outcome => return outcome,
         }
     }
 }

@@ -13,11 +13,7 @@ impl Process {
         self.spawn_refresher(process);
         self.spawn_retriever(process);
         if let Some(storage) = &self.storage {
-            let engine = storage.engine();
-            process.spawn_support("store", Policy::Essential, |stop| async move {
-                stop.cancelled().await;
-                engine.close().await
-            });
+            storage.spawn(&self.events, process);
         }
     }
 
