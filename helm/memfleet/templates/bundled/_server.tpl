@@ -38,7 +38,7 @@ spec:
           requests: { storage: {{ .values.storage }} }
   template:
     metadata:
-      labels: {{- include "memfleet.labels" $part | nindent 8 }}
+      labels: {{- include "memfleet.selector" $part | nindent 8 }}
     spec:
       automountServiceAccountToken: false
       enableServiceLinks: false
