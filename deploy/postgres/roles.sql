@@ -1,5 +1,5 @@
 -- Two logins for one database: the owner migrates, the roles of the fleet connect as `memfleet_app`, which owns nothing, so that
--- row-level security binds it. Run once by a superuser, in the database that memfleet will use:
+-- row-level security binds it. For a superuser, in the database that memfleet will use; it may be run again:
 --
 --   MEMFLEET_OWNER_PASSWORD=… MEMFLEET_APP_PASSWORD=… psql -d memfleet -f roles.sql
 --
@@ -8,8 +8,11 @@
 \getenv owner_password MEMFLEET_OWNER_PASSWORD
 \getenv app_password MEMFLEET_APP_PASSWORD
 
-CREATE ROLE memfleet_owner LOGIN PASSWORD :'owner_password' NOSUPERUSER NOBYPASSRLS;
-CREATE ROLE memfleet_app LOGIN PASSWORD :'app_password' NOSUPERUSER NOBYPASSRLS;
+-- Logins belong to the server, not to the database: those that are there keep their passwords.
+SELECT format('CREATE ROLE memfleet_owner LOGIN PASSWORD %L NOSUPERUSER NOBYPASSRLS', :'owner_password')
+WHERE NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'memfleet_owner') \gexec
+SELECT format('CREATE ROLE memfleet_app LOGIN PASSWORD %L NOSUPERUSER NOBYPASSRLS', :'app_password')
+WHERE NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'memfleet_app') \gexec
 
 SELECT format('ALTER DATABASE %I OWNER TO memfleet_owner', current_database()) \gexec
 SELECT format('REVOKE ALL ON DATABASE %I FROM PUBLIC', current_database()) \gexec
