@@ -18,7 +18,7 @@
 {{- define "memfleet.roles" -}}
 gateway: { database: true, queue: true, calls: [retriever, refresher, embedder] }
 constructor: { database: true, queue: true, calls: [embedder] }
-retriever: { database: true, queue: false, calls: [embedder] }
+retriever: { database: true, queue: true, calls: [embedder] }
 refresher: { database: true, queue: true, calls: [] }
 embedder: { database: false, queue: false, calls: [] }
 {{- end -}}
