@@ -40,8 +40,8 @@ pub struct IndexedBatch {
     pub acceptance: u64,
     /// Passages of each turn, in the order of `batch.turns`; never empty.
     pub passages: Vec<Vec<Passage>>,
-    /// Where the vectors live.
-    pub embedding_space: EmbeddingSpace,
+    /// Where the vectors live; absent where there are none and nobody could say.
+    pub embedding_space: Option<EmbeddingSpace>,
     /// Code of the language that the terms are in; absent while it cannot be told.
     pub language: Option<String>,
 }

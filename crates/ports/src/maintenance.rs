@@ -24,8 +24,8 @@ pub struct Part {
 pub struct Status {
     /// Version of memfleet.
     pub version: String,
-    /// Where new vectors live.
-    pub embedding_space: EmbeddingSpace,
+    /// Where new vectors live; absent while no embedder could say.
+    pub embedding_space: Option<EmbeddingSpace>,
     /// Each part.
     pub parts: Vec<Part>,
     /// The ingestion queue, as far as it is the caller's.

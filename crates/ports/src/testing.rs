@@ -87,8 +87,8 @@ fn piece(word: &str) -> u32 {
 
 #[async_trait]
 impl Embedder for WordEmbedder {
-    fn space(&self) -> &EmbeddingSpace {
-        &self.space
+    async fn space(&self) -> Result<EmbeddingSpace, Fault> {
+        Ok(self.space.clone())
     }
 
     async fn embed_passages(&self, texts: Vec<String>) -> Result<Vec<PassageVectors>, Fault> {

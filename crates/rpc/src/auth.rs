@@ -69,21 +69,7 @@ impl Keys {
         if self.is_open() {
             return Ok(TenantId::new(DEFAULT_TENANT).expect("the default tenant has a valid name"));
         }
-        let refused = |reason, message| Fault::new(FaultKind::Unauthenticated, reason, message);
-        let Some(given) = headers.get(AUTHORIZATION) else {
-            return Err(refused(
-                "CREDENTIAL_MISSING",
-                "send an API key as `authorization: Bearer <key>`",
-            ));
-        };
-        let key = given.to_str().ok().and_then(|value| value.split_once(' '));
-        let Some((_, key)) = key.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer")) else {
-            return Err(refused(
-                "CREDENTIAL_MALFORMED",
-                "the credential must have the form `Bearer <key>`",
-            ));
-        };
-        let given = KeyHash::of(key.trim());
+        let given = KeyHash::of(bearer(headers)?);
         let mut owner = None;
         for (tenant, known) in self.0.iter() {
             if *known == given {
@@ -99,30 +85,65 @@ impl Keys {
     }
 }
 
+/// Finds out who calls.
+pub(crate) trait Authenticate: Clone {
+    /// Whose call it is; nobody's where it is about no tenant's memory.
+    fn caller(&self, headers: &HeaderMap) -> Result<Option<Caller>, Fault>;
+}
+
+impl Authenticate for Keys {
+    fn caller(&self, headers: &HeaderMap) -> Result<Option<Caller>, Fault> {
+        Ok(Some(Caller(self.tenant(headers)?)))
+    }
+}
+
+/// The credential of a call.
+pub(crate) fn bearer(headers: &HeaderMap) -> Result<&str, Fault> {
+    let Some(given) = headers.get(AUTHORIZATION) else {
+        return Err(refused(
+            "CREDENTIAL_MISSING",
+            "send an API key as `authorization: Bearer <key>`",
+        ));
+    };
+    let key = given.to_str().ok().and_then(|value| value.split_once(' '));
+    let key = key.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
+    key.map(|(_, key)| key.trim()).ok_or_else(|| {
+        refused(
+            "CREDENTIAL_MALFORMED",
+            "the credential must have the form `Bearer <key>`",
+        )
+    })
+}
+
+fn refused(reason: &'static str, message: &'static str) -> Fault {
+    Fault::new(FaultKind::Unauthenticated, reason, message)
+}
+
 /// Lets a call through to its service with its tenant, or refuses it with `UNAUTHENTICATED`.
 #[derive(Debug, Clone)]
-pub struct AuthLayer(pub Keys);
+pub(crate) struct AuthLayer<A>(pub A);
 
-impl<S> Layer<S> for AuthLayer {
-    type Service = Authenticated<S>;
+impl<S, A: Clone> Layer<S> for AuthLayer<A> {
+    type Service = Authenticated<S, A>;
 
-    fn layer(&self, inner: S) -> Authenticated<S> {
+    fn layer(&self, inner: S) -> Authenticated<S, A> {
         Authenticated {
             inner,
-            keys: self.0.clone(),
+            authority: self.0.clone(),
         }
     }
 }
 
 /// A service behind [`AuthLayer`].
 #[derive(Debug, Clone)]
-pub struct Authenticated<S> {
+pub(crate) struct Authenticated<S, A> {
     inner: S,
-    keys: Keys,
+    authority: A,
 }
 
-impl<S, B> Service<Request<B>> for Authenticated<S>
+impl<S, A, B> Service<Request<B>> for Authenticated<S, A>
 where
+    A: Authenticate,
     S: Service<Request<B>, Response = Response<Body>>,
 {
     type Response = Response<Body>;
@@ -134,9 +155,11 @@ where
     }
 
     fn call(&mut self, mut request: Request<B>) -> Self::Future {
-        match self.keys.tenant(request.headers()) {
-            Ok(tenant) => {
-                request.extensions_mut().insert(Caller(tenant));
+        match self.authority.caller(request.headers()) {
+            Ok(caller) => {
+                if let Some(caller) = caller {
+                    request.extensions_mut().insert(caller);
+                }
                 Either::Left(self.inner.call(request))
             }
             Err(fault) => Either::Right(ready(Ok(status::from_fault(&fault).into_http()))),

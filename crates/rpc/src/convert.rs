@@ -2,6 +2,7 @@
 //! violation before it gives up, so that one round trip is enough to mend a request.
 
 mod assembly;
+mod embedding;
 mod fields;
 mod filter;
 mod ingestion;
@@ -32,7 +33,15 @@ pub trait Checked {
 
 /// Takes a request. The fault is `INVALID_ARGUMENT` and names each field at fault (the first 20) by its path in the proto.
 pub fn accept<M: Checked>(request: M) -> Result<M::Value, Fault> {
-    let mut fields = Fields::of_request();
+    check(request, Fields::of_request())
+}
+
+/// Takes a request of another role. Sizes are not limited: they were at the gateway, which may ask for more than its callers.
+pub fn relay<M: Checked>(request: M) -> Result<M::Value, Fault> {
+    check(request, Fields::of_answer())
+}
+
+fn check<M: Checked>(request: M, mut fields: Fields) -> Result<M::Value, Fault> {
     let value = request.check(&mut fields);
     match (value, fields.into_fault()) {
         (_, Some(fault)) => Err(fault),

@@ -50,3 +50,5 @@ pub const COUNTED_TEXT: usize = 1_048_576;
 pub const LANGUAGE: usize = 16;
 /// `SpaceSettings.retention_days`.
 pub const RETENTION_DAYS: u32 = 36_525;
+/// Texts of one call to the embedder.
+pub const EMBEDDED_TEXTS: usize = 1_000;

@@ -28,7 +28,7 @@ use crate::proto::memory_server::MemoryServer;
 use crate::proto::sessions_server::SessionsServer;
 use crate::proto::spaces_server::SpacesServer;
 
-use calls::Calls;
+pub(crate) use calls::Calls;
 
 /// What answers the calls.
 #[derive(Clone)]

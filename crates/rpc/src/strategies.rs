@@ -434,12 +434,12 @@ pub(crate) fn status() -> impl Strategy<Value = Status> {
     (any::<[String; 5]>(), vec(part, 0..3), queue).prop_map(
         |([version, model, revision, recipe, projection], parts, queue)| Status {
             version,
-            embedding_space: EmbeddingSpace {
+            embedding_space: Some(EmbeddingSpace {
                 model,
                 revision,
                 recipe,
                 projection,
-            },
+            }),
             parts,
             queue,
         },

@@ -7,6 +7,7 @@ mod error;
 mod layers;
 mod load;
 mod secret;
+mod service_url;
 mod suggest;
 mod view;
 
@@ -16,6 +17,7 @@ pub use error::{Error, Finding};
 pub use layers::Source;
 pub use load::{Loaded, Loader};
 pub use secret::Secret;
+pub use service_url::ServiceUrl;
 pub use view::{leaves, to_toml};
 
 /// A value that is well formed but makes no sense, found by [`Validate`].

@@ -3,12 +3,13 @@
 use std::process::ExitCode;
 
 use crate::BoxError;
-use crate::lifecycle::{self, Lifecycle, Policy, SystemSignals};
+use crate::lifecycle::{self, Lifecycle, Outcome, Policy, Signals, SystemSignals};
 use crate::telemetry::{self, MetricsAddress, MetricsEndpoint};
 
-/// Runs a process from start to exit code: logs, metrics, signals, `start`, wait, drain. `start` builds the services and
-/// spawns their tasks. An error means that the process could not start; nothing was printed for it.
+/// Runs a process from start to exit code: logs, traces, metrics, signals, `start`, wait, drain, flush. `service` names it in
+/// traces, `start` builds the services and spawns their tasks. An error means that the process could not start; nothing was printed for it.
 pub fn run<S>(
+    service: &str,
     telemetry: &telemetry::Options,
     lifecycle: &lifecycle::Options,
     start: S,
@@ -16,16 +17,26 @@ pub fn run<S>(
 where
     S: AsyncFnOnce(&mut Lifecycle) -> Result<(), BoxError>,
 {
-    telemetry::init(telemetry)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()?;
     let outcome = runtime.block_on(async {
-        let signals = SystemSignals::listen()?;
+        let traces = telemetry::init(telemetry, service)?;
+        let mut signals = SystemSignals::listen()?;
         let mut process = Lifecycle::new(lifecycle);
         spawn_metrics(telemetry.metrics_address, &mut process).await?;
-        start(&mut process).await?;
-        Ok::<_, BoxError>(process.run(signals).await)
+        // It may wait for servers that are not there yet.
+        let reason = tokio::select! {
+            started = start(&mut process) => { started?; None }
+            reason = signals.next() => Some(reason),
+        };
+        if let Some(reason) = reason {
+            tracing::info!(%reason, "stopping before the start was done");
+            return Ok(Outcome::Stopped);
+        }
+        let outcome = process.run(signals).await;
+        traces.flush().await;
+        Ok::<_, BoxError>(outcome)
     });
     // Blocking work that outlived the drain must not hold the process.
     runtime.shutdown_background();

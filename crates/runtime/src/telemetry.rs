@@ -1,7 +1,8 @@
-//! Structured logs on standard error and a Prometheus endpoint.
+//! Structured logs on standard error, a Prometheus endpoint, and traces to a collector where one is named.
 
 mod endpoint;
 pub mod names;
+mod traces;
 
 use std::io::{self, IsTerminal};
 
@@ -11,11 +12,12 @@ use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer, layer::SubscriberExt};
 
 pub use endpoint::{MetricsAddress, MetricsEndpoint, install_recorder};
+pub use traces::Traces;
 
 use crate::config::{Problem, Validate};
 
 /// Logs and metrics of a process.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Options {
     /// What is logged: a level (`error`, `warn`, `info`, `debug`, `trace`), or directives such as
@@ -25,6 +27,10 @@ pub struct Options {
     pub format: Format,
     /// Where `GET /metrics` answers in the Prometheus text format: an address, or `off`. Default `127.0.0.1:9464`.
     pub metrics_address: MetricsAddress,
+    /// Where traces are sent, as OTLP over gRPC: `http://host:4317`. Default none: nothing is sent.
+    pub otlp_url: Option<String>,
+    /// The share of traces that begin here and are recorded, 0 to 1; those that a caller began are recorded as it says. Default 1.
+    pub trace_ratio: f64,
 }
 
 /// How log lines look.
@@ -48,6 +54,9 @@ pub enum Error {
         "metrics cannot be served on {0}: {1}; set telemetry.metrics_address to a free address or to \"off\""
     )]
     Bind(std::net::SocketAddr, io::Error),
+    /// The exporter of traces cannot be made.
+    #[error("traces cannot be sent to {0}: {1}; check telemetry.otlp_url")]
+    Exporter(String, String),
     /// The process already records metrics some other way.
     #[error("another metrics recorder is installed")]
     Recorder,
@@ -59,22 +68,30 @@ impl Default for Options {
             level: "info".to_owned(),
             format: Format::Human,
             metrics_address: MetricsAddress::default(),
+            otlp_url: None,
+            trace_ratio: 1.0,
         }
     }
 }
 
 impl Validate for Options {
     fn problems(&self) -> Vec<Problem> {
-        let invalid = EnvFilter::try_new(&self.level).err();
-        invalid
-            .map(|error| Problem::new("level", format!("not a log filter: {error}")))
-            .into_iter()
-            .collect()
+        let filter = EnvFilter::try_new(&self.level).err();
+        let filter =
+            filter.map(|error| Problem::new("level", format!("not a log filter: {error}")));
+        let is_url = |url: &String| url.starts_with("http://");
+        let collector = self.otlp_url.as_ref().filter(|url| !is_url(url));
+        let collector =
+            collector.map(|_| Problem::new("otlp_url", "must have the form http://host:4317"));
+        let ratio = (!(0.0..=1.0).contains(&self.trace_ratio))
+            .then(|| Problem::new("trace_ratio", "must lie between 0 and 1"));
+        [filter, collector, ratio].into_iter().flatten().collect()
     }
 }
 
-/// Starts logging to standard error. In a process that logs already (tests) nothing changes.
-pub fn init(options: &Options) -> Result<(), Error> {
+/// Starts logging to standard error, and tracing as `service`; must run inside tokio. In a process that logs already (tests)
+/// nothing changes. What it returns is flushed at the end.
+pub fn init(options: &Options, service: &str) -> Result<Traces, Error> {
     let directives = std::env::var(EnvFilter::DEFAULT_ENV)
         .ok()
         .filter(|directives| !directives.is_empty());
@@ -83,14 +100,14 @@ pub fn init(options: &Options) -> Result<(), Error> {
         EnvFilter::try_new(&directives).map_err(|error| Error::Filter(directives, error))?;
     let colours = io::stderr().is_terminal()
         && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-    let subscriber = tracing_subscriber::registry().with(filter).with(lines(
-        options.format,
-        colours,
-        io::stderr,
-    ));
+    let traces = Traces::start(options, service)?;
+    let subscriber = tracing_subscriber::registry()
+        .with(filter)
+        .with(lines(options.format, colours, io::stderr))
+        .with(traces.layer());
     // Refused only when a subscriber is there already, which then stays.
     let _ = subscriber.try_init();
-    Ok(())
+    Ok(traces)
 }
 
 fn lines<S, W>(format: Format, colours: bool, writer: W) -> Box<dyn Layer<S> + Send + Sync>

@@ -2,6 +2,7 @@
 //! here is what runs in CI.
 
 mod proto;
+mod servers;
 mod steps;
 
 use std::process::ExitCode;
@@ -11,7 +12,8 @@ use steps::Step;
 const USAGE: &str = "\
 usage: cargo xtask <command>
 
-  test [ARGS]        pull the model if it is missing, then run all tests; ARGS go to `cargo test`
+  test [ARGS]        fetch the model and the servers if they are missing, start the servers, run all tests; ARGS go to `cargo test`
+  servers            start the servers that tests need, print the variables that name them, and wait for Ctrl-C
   verify             everything CI checks: the checks below, then the tests
   check              the checks below
     fmt              formatting
@@ -26,6 +28,7 @@ fn main() -> ExitCode {
     let mut words = arguments.iter().map(String::as_str);
     let steps = match (words.next(), words.next()) {
         (Some("test"), _) => vec![Step::Test(arguments[1..].to_vec())],
+        (Some("servers"), None) => return servers::hold(),
         (Some("proto"), Some("--release")) => vec![Step::ReleaseProto],
         (Some("verify"), None) => [Step::checks(), vec![Step::Test(Vec::new())]].concat(),
         (Some("check"), None) => Step::checks(),

@@ -4,9 +4,11 @@ use std::env;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use memfleet_servers::Environment;
 
 use crate::proto::{self, Compared};
 
@@ -136,8 +138,29 @@ fn timed<'a>(step: &'a Step, root: &Path) -> (&'a Step, Result<Ending>, Duration
     (step, ending, begun.elapsed())
 }
 
-/// Builds everything once, lets the freshly built binary fetch the model, then runs the tests from the same build.
+/// Runs the tests with the model and the servers in place. The servers start while everything is built.
 fn test(root: &Path, arguments: &[String]) -> Result<()> {
+    let (servers, built) = thread::scope(|scope| {
+        let servers = scope.spawn(|| Environment::start(|name| env::var_os(name)));
+        let built = build(root);
+        (
+            servers.join().expect("starting servers does not panic"),
+            built,
+        )
+    });
+    built?;
+    let servers = servers.context("the servers of the tests")?;
+    let narrowed = arguments
+        .iter()
+        .any(|argument| argument == "-p" || argument.starts_with("--package"));
+    let scope = if narrowed { None } else { Some("--workspace") };
+    let mut command = cargo_command(root, ["test"]);
+    command.args(scope).args(arguments);
+    run_command(command.envs(servers.variables()))
+}
+
+/// Builds everything once and lets the freshly built binary fetch the model; the tests run from the same build.
+fn build(root: &Path) -> Result<()> {
     cargo(root, ["build", "--workspace", "--bins", "--tests"])?;
     let own = env::current_exe().context("the folder of built binaries is unknown")?;
     let binary = own.with_file_name(format!("memfleet{}", env::consts::EXE_SUFFIX));
@@ -145,12 +168,7 @@ fn test(root: &Path, arguments: &[String]) -> Result<()> {
         Command::new(binary)
             .args(["model", "pull"])
             .current_dir(root),
-    )?;
-    let narrowed = arguments
-        .iter()
-        .any(|argument| argument == "-p" || argument.starts_with("--package"));
-    let scope = if narrowed { None } else { Some("--workspace") };
-    run_command(cargo_command(root, ["test"]).args(scope).args(arguments))
+    )
 }
 
 /// Advisories are left out: their database lives elsewhere and changes without us.

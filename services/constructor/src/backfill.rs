@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use memfleet_domain::embedding::EmbeddingSpace;
 use memfleet_domain::ids::TurnId;
 use memfleet_domain::{Fault, FaultKind};
 use memfleet_ports::ledger::Unembedded;
@@ -86,10 +87,10 @@ impl Constructor {
 
     /// Embeds some of the turns that have no vectors and are not postponed; how many. Fails when it tried and none could be.
     pub async fn backfill_once(&self, postponed: &mut Postponed) -> Result<usize, Fault> {
-        let space = self.embedder.space();
+        let space = self.embedder.space().await?;
         // As many more as may be postponed: these come first as long as they wait.
         let limit = TURNS.saturating_add(postponed.len());
-        let waiting = self.ledger.without_vectors(space, limit).await?;
+        let waiting = self.ledger.without_vectors(&space, limit).await?;
         postponed.keep(&waiting);
         let (mut embedded, mut in_a_row, mut failure) = (0, 0, None);
         for turn in &waiting {
@@ -97,7 +98,7 @@ impl Constructor {
             if in_a_row == IN_A_ROW || !postponed.is_due(accepted.id) {
                 continue;
             }
-            match self.backfill_turn(turn).await {
+            match self.backfill_turn(turn, &space).await {
                 Ok(()) => {
                     (embedded, in_a_row) = (embedded + 1, 0);
                 }
@@ -115,9 +116,13 @@ impl Constructor {
         }
     }
 
-    async fn backfill_turn(&self, waiting: &Unembedded) -> Result<(), Fault> {
+    async fn backfill_turn(
+        &self,
+        waiting: &Unembedded,
+        space: &EmbeddingSpace,
+    ) -> Result<(), Fault> {
         let vectors = self.embedder.embed_passages(texts(waiting)?).await?;
-        let (space, turn) = (self.embedder.space(), waiting.turn.accepted.id);
+        let turn = waiting.turn.accepted.id;
         self.ledger
             .attach_vectors(&waiting.scope, turn, space, vectors)
             .await?;

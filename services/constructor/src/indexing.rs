@@ -1,7 +1,7 @@
 //! From what is in hand to what the ledger stores: passages, terms and vectors.
 
 use memfleet_domain::Fault;
-use memfleet_domain::embedding::PassageVectors;
+use memfleet_domain::embedding::{EmbeddingSpace, PassageVectors};
 use memfleet_ports::ledger::{IndexedBatch, Passage};
 use memfleet_ports::queue::Delivery;
 use memfleet_ports::store::Result;
@@ -9,6 +9,9 @@ use memfleet_retrieval::document::Document;
 
 use crate::Constructor;
 use crate::passages::{Prepared, prepare};
+
+/// Vectors, one a passage, and where they live.
+type Embedded = (EmbeddingSpace, Vec<PassageVectors>);
 
 impl Constructor {
     /// Passages, terms and vectors of every turn in hand, embedded together.
@@ -25,45 +28,49 @@ impl Constructor {
             .flatten()
             .map(|document| document.text.clone())
             .collect::<Vec<_>>();
-        let vectors = self.vectors(texts).await;
-        Ok(self.assemble(deliveries, tags, prepared, vectors))
+        let embedded = self.vectors(texts).await;
+        Ok(assemble(deliveries, tags, prepared, embedded))
     }
 
-    /// The vectors, or none of them while the embedder is down: [`crate::backfill`] brings them later.
-    async fn vectors(&self, texts: Vec<String>) -> Option<Vec<PassageVectors>> {
-        let result: std::result::Result<_, Fault> = self.embedder.embed_passages(texts).await;
-        result
+    /// The vectors and where they live, or none of them while the embedder is down: [`crate::backfill`] brings them later.
+    async fn vectors(&self, texts: Vec<String>) -> Option<Embedded> {
+        let embedded = async {
+            let vectors = self.embedder.embed_passages(texts).await?;
+            Ok::<_, Fault>((self.embedder.space().await?, vectors))
+        };
+        embedded
+            .await
             .inspect_err(|fault| tracing::warn!(reason = %fault.reason, "turns are stored without vectors for now: {fault}"))
             .ok()
     }
+}
 
-    fn assemble(
-        &self,
-        deliveries: &[Delivery],
-        languages: Vec<Option<String>>,
-        prepared: Vec<Prepared>,
-        vectors: Option<Vec<PassageVectors>>,
-    ) -> Vec<IndexedBatch> {
-        let mut vectors = vectors.map(Vec::into_iter);
-        let mut passage = |document: Document| Passage {
-            vectors: vectors.as_mut().and_then(Iterator::next),
-            ..document.passage
-        };
-        let batches =
-            deliveries
-                .iter()
-                .zip(languages)
-                .zip(prepared)
-                .map(|((delivery, language), turns)| IndexedBatch {
-                    batch: delivery.batch.clone(),
-                    acceptance: delivery.acceptance,
-                    embedding_space: self.embedder.space().clone(),
-                    language,
-                    passages: turns
-                        .into_iter()
-                        .map(|turn| turn.into_iter().map(&mut passage).collect())
-                        .collect(),
-                });
-        batches.collect()
-    }
+fn assemble(
+    deliveries: &[Delivery],
+    languages: Vec<Option<String>>,
+    prepared: Vec<Prepared>,
+    embedded: Option<Embedded>,
+) -> Vec<IndexedBatch> {
+    let (space, vectors) = embedded.unzip();
+    let mut vectors = vectors.map(Vec::into_iter);
+    let mut passage = |document: Document| Passage {
+        vectors: vectors.as_mut().and_then(Iterator::next),
+        ..document.passage
+    };
+    let batches =
+        deliveries
+            .iter()
+            .zip(languages)
+            .zip(prepared)
+            .map(|((delivery, language), turns)| IndexedBatch {
+                batch: delivery.batch.clone(),
+                acceptance: delivery.acceptance,
+                embedding_space: space.clone(),
+                language,
+                passages: turns
+                    .into_iter()
+                    .map(|turn| turn.into_iter().map(&mut passage).collect())
+                    .collect(),
+            });
+    batches.collect()
 }

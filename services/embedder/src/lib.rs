@@ -83,8 +83,8 @@ impl Drop for LocalEmbedder {
 
 #[async_trait]
 impl Embedder for LocalEmbedder {
-    fn space(&self) -> &EmbeddingSpace {
-        &self.space
+    async fn space(&self) -> Result<EmbeddingSpace, Fault> {
+        Ok(self.space.clone())
     }
 
     async fn embed_passages(&self, texts: Vec<String>) -> Result<Vec<PassageVectors>, Fault> {

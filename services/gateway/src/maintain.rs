@@ -32,7 +32,7 @@ impl Maintenance for Gateway {
         parts.extend(self.health.parts());
         Ok(Status {
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            embedding_space: self.embedder.space().clone(),
+            embedding_space: self.embedder.space().await.ok(),
             parts,
             queue: depth.unwrap_or_else(|_| Depth::default()),
         })

@@ -101,6 +101,7 @@ impl Global {
 #[derive(Debug, Subcommand)]
 enum Command {
     Up(up::UpArgs),
+    Run(up::RunArgs),
     Demo(demo::DemoArgs),
     #[command(flatten)]
     Remote(Box<Remote>),
@@ -153,7 +154,8 @@ pub fn main() -> ExitCode {
 
 fn run(Cli { global, command }: Cli, output: &mut Output) -> Result<ExitCode, Error> {
     Ok(match command {
-        Command::Up(args) => up::run(&args, &config::load(&global, &args)?.config, output)?,
+        Command::Up(args) => up::up(&args, &config::load(&global, &args)?.config, output)?,
+        Command::Run(args) => up::run(&args, &config::load(&global, &args)?.config, output)?,
         Command::Demo(args) => {
             let model = config::load(&global, &())?.config.model;
             in_runtime(demo::run(args, &model, output))?.into()

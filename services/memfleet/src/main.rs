@@ -1,4 +1,4 @@
-//! The one binary: a node in this process (`up`, `demo`), and the client commands that talk to one.
+//! The one binary: a node in this process (`up`, `demo`), one role of a fleet (`run`), and the client commands that talk to either.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod bench;
@@ -9,6 +9,8 @@ mod dataset;
 mod node;
 mod output;
 mod patience;
+mod process;
+mod role;
 mod said;
 
 /// Many small vectors are made and dropped per request; the system's allocator keeps their pages.

@@ -84,7 +84,7 @@ impl LocalRetriever {
                 Ok(Event::Forgotten { scope }) => self.indexes.drop_space(&scope),
                 Ok(Event::Settled { .. }) => {}
                 // What was missed may have been a forget.
-                Err(RecvError::Lagged(_)) => self.indexes.drop_all(),
+                Ok(Event::Missed) | Err(RecvError::Lagged(_)) => self.indexes.drop_all(),
                 Err(RecvError::Closed) => return,
             }
         }

@@ -1,5 +1,8 @@
 //! Drives the real `memfleet` binary from outside, as a user would: a process, its files, its gRPC address.
 
+mod fleet;
+mod tenant;
+
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -9,6 +12,9 @@ use anyhow::{Context as _, Result, bail, ensure};
 use memfleet_domain::ids::TenantId;
 use memfleet_ports::context::Context;
 use memfleet_rpc::Client;
+
+pub use fleet::{Fleet, Role};
+pub use tenant::{Tenant, known_keys};
 
 /// A running node.
 pub struct Node {

@@ -1,1 +1,32 @@
-//! Storage of a fleet: PostgreSQL with pgvector behind the ports ledger, feed, erasure and spaces.
+//! Storage of the fleet: PostgreSQL with pgvector behind the ports ledger, feed, erasure and spaces. The queue lives elsewhere.
+//!
+//! *Schema*: everything is in the schema `memfleet`; [`migrate`] makes it and brings it up to date, run as its owner.
+//! Migrations only add, so that replicas of the version before go on while those of the next one start; a replica that starts
+//! refuses a database that is newer than itself.
+//!
+//! *Tenants*: every table has the column `tenant` and row-level security that holds for its owner too. Each transaction takes
+//! the role `memfleet_app`, which owns nothing, and names its tenant; without one it sees no row. The user of the URL must be a
+//! member: `GRANT memfleet_app TO …`. It should be no superuser, and need not be the owner. What looks across tenants (turns
+//! without vectors, retention) goes through two functions that tell where there is work, and no more. Role, tenant and all
+//! other settings last for one transaction, so a pooler may sit between.
+//!
+//! *Forgetting*: rows are deleted. Their bytes stay in dead tuples until PostgreSQL vacuums them, and in its log and in backups as
+//! long as these are kept. That is the server's business: [`memfleet_ports::erasure::Erasure::scrub`] does nothing here.
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+mod erasure;
+mod failure;
+mod feed;
+mod filter;
+mod ledger;
+mod rows;
+mod schema;
+mod scope;
+mod spaces;
+mod store;
+mod tombstones;
+mod transaction;
+
+pub use erasure::PostgresErasure;
+pub use schema::{Migrated, migrate};
+pub use store::{Options, PostgresStore};

@@ -88,7 +88,7 @@ fn indexed(random: &mut StdRng, first: usize, count: usize) -> IndexedBatch {
         batch: batch(&first.to_string(), turns),
         acceptance: first as u64,
         passages,
-        embedding_space: embedding_space("1"),
+        embedding_space: Some(embedding_space("1")),
         language: None,
     }
 }

@@ -5,6 +5,7 @@ mod undelivered;
 
 use async_trait::async_trait;
 use chrono::Days;
+use memfleet_columns::{json, name, to_json, to_turn_id};
 use memfleet_domain::Scope;
 use memfleet_domain::ids::{SessionId, SpaceId, TenantId, TurnId};
 use memfleet_domain::space::SpaceSettings;
@@ -15,10 +16,8 @@ use memfleet_ports::store::Result;
 use memfleet_ports::undelivered::{Matching, Unreadable};
 use sqlx::{QueryBuilder, Row, SqliteConnection};
 
-use crate::codec::to_id;
 use crate::failure::Outcome;
 use crate::filter::push_conditions;
-use crate::rows::{json, name, to_json};
 use crate::scope::{self, SpaceRow};
 use crate::scrub;
 use crate::store::SqliteStore;
@@ -194,7 +193,7 @@ async fn find_turns(
         .map(|row| {
             Ok(DoomedTurn {
                 key: row.try_get(0)?,
-                id: to_id(row.try_get(1)?)?,
+                id: to_turn_id(row.try_get(1)?)?,
                 acceptance: row.try_get(2)?,
                 first_passage: row.try_get(3)?,
                 passages: row.try_get(4)?,

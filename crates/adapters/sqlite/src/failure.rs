@@ -1,5 +1,6 @@
 //! From SQLite's result codes to [`StoreError`]. Private so that `?` works on both; ports see [`StoreError`] only.
 
+use memfleet_columns::Damage;
 use memfleet_ports::store::StoreError;
 
 /// Shorthand of this crate.
@@ -32,6 +33,12 @@ impl From<Failure> for StoreError {
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
         Self(error)
+    }
+}
+
+impl From<Damage> for Failure {
+    fn from(damage: Damage) -> Self {
+        Self(damage.into())
     }
 }
 

@@ -1,21 +1,11 @@
 //! [`TurnFilter`] as SQL conditions over `turns t JOIN sessions s`.
 
+use memfleet_columns::{from_role, label, to_json};
 use memfleet_domain::time::Timestamp;
 use memfleet_ports::filter::TurnFilter;
 use sqlx::{QueryBuilder, Sqlite};
 
-use crate::codec::id_list;
-use crate::rows::{from_role, to_json};
-
-/// The column of [`label`]s: the first 8 bytes of a hash of key and value.
-pub fn label(key: &str, value: &str) -> i64 {
-    let mut hasher = blake3::Hasher::new();
-    hasher.update(&(key.len() as u64).to_be_bytes());
-    hasher.update(key.as_bytes());
-    hasher.update(value.as_bytes());
-    let hash = hasher.finalize();
-    i64::from_le_bytes(*hash.as_bytes().first_chunk().expect("a hash is 32 bytes"))
-}
+use crate::rows::id_list;
 
 /// Adds ` AND …` for each condition.
 pub fn push_conditions(query: &mut QueryBuilder<Sqlite>, filter: &TurnFilter) {

@@ -5,7 +5,6 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod backup;
-mod codec;
 mod erasure;
 mod failure;
 mod feed;

@@ -7,6 +7,7 @@ pub(crate) mod publish;
 pub(crate) mod taking;
 
 use async_trait::async_trait;
+use memfleet_columns::{json, space_key, to_json};
 use memfleet_domain::Scope;
 use memfleet_domain::ids::{BatchId, TenantId};
 use memfleet_domain::ingestion::Batch;
@@ -18,8 +19,6 @@ use sqlx::{Row, SqliteConnection};
 
 use self::depth::Waiting;
 use crate::failure::Outcome;
-use crate::rows::{json, to_json};
-use crate::scope;
 use crate::store::SqliteStore;
 
 #[async_trait]
@@ -158,7 +157,7 @@ async fn place(
         "SELECT EXISTS (SELECT 1 FROM queue WHERE space_key = ?1 AND batch = ?2),
              EXISTS (SELECT 1 FROM dead_letters WHERE space_key = ?1 AND batch = ?2)",
     )
-    .bind(scope::key(scope))
+    .bind(space_key(scope))
     .bind(batch.as_bytes().as_slice())
     .fetch_one(connection)
     .await?;
@@ -176,11 +175,11 @@ async fn waiting(
 ) -> Outcome<Option<Batch>> {
     let payload: Option<String> =
         sqlx::query_scalar("SELECT payload FROM queue WHERE space_key = ? AND batch = ?")
-            .bind(scope::key(scope))
+            .bind(space_key(scope))
             .bind(batch.as_bytes().as_slice())
             .fetch_optional(connection)
             .await?;
-    payload.as_deref().map(json).transpose()
+    Ok(payload.as_deref().map(json).transpose()?)
 }
 
 async fn waiting_span(
@@ -188,7 +187,7 @@ async fn waiting_span(
     scope: &Scope,
 ) -> Outcome<Option<(u64, u64)>> {
     let row = sqlx::query("SELECT min(acceptance), max(acceptance) FROM queue WHERE space_key = ?")
-        .bind(scope::key(scope))
+        .bind(space_key(scope))
         .fetch_one(connection)
         .await?;
     let (first, last): (Option<i64>, Option<i64>) = (row.try_get(0)?, row.try_get(1)?);

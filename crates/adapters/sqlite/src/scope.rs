@@ -1,5 +1,6 @@
-//! From a scope to its row. Tenant and name are hashed into the key, so that an erased space leaves no name behind.
+//! From a scope to its row.
 
+use memfleet_columns::{space_key, to_json};
 use memfleet_domain::Scope;
 use memfleet_domain::space::SpaceSettings;
 use memfleet_domain::time::Timestamp;
@@ -7,7 +8,6 @@ use sqlx::sqlite::SqliteRow;
 use sqlx::{Row, SqliteConnection};
 
 use crate::failure::Outcome;
-use crate::rows::to_json;
 
 /// The row of a space, alive or erased.
 #[derive(Debug, Clone, Copy)]
@@ -39,21 +39,11 @@ impl SpaceRow {
     }
 }
 
-/// What identifies a scope in every table that does not hang on a space's row.
-pub fn key(scope: &Scope) -> Vec<u8> {
-    let mut hasher = blake3::Hasher::new();
-    let tenant = scope.tenant.as_str().as_bytes();
-    hasher.update(&(tenant.len() as u64).to_be_bytes());
-    hasher.update(tenant);
-    hasher.update(scope.space.as_str().as_bytes());
-    hasher.finalize().as_bytes()[..16].to_vec()
-}
-
 /// The space's row, if it was ever written to.
 pub async fn find(connection: &mut SqliteConnection, scope: &Scope) -> Outcome<Option<SpaceRow>> {
     let row =
         sqlx::query("SELECT id, head, next_passage, erased_acceptance FROM spaces WHERE key = ?")
-            .bind(key(scope))
+            .bind(space_key(scope))
             .fetch_optional(connection)
             .await?;
     row.as_ref().map(SpaceRow::read).transpose()
@@ -73,7 +63,7 @@ pub async fn ensure(
              name = excluded.name
          RETURNING id, head, next_passage, erased_acceptance",
     )
-    .bind(key(scope))
+    .bind(space_key(scope))
     .bind(scope.tenant.as_str())
     .bind(scope.space.as_str())
     .bind(to_json(&SpaceSettings::default()))

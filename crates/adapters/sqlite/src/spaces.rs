@@ -1,6 +1,7 @@
 //! The catalogue of spaces.
 
 use async_trait::async_trait;
+use memfleet_columns::{cut, from_token, json, name, space_key, time, to_json, to_token};
 use memfleet_domain::Scope;
 use memfleet_domain::ids::{SessionId, SpaceId, TenantId};
 use memfleet_domain::space::{Locale, Session, Space, SpaceSettings};
@@ -12,7 +13,6 @@ use sqlx::sqlite::SqliteRow;
 use sqlx::{Row, SqliteConnection};
 
 use crate::failure::{Failure, Outcome};
-use crate::rows::{json, name, time, to_json};
 use crate::scope;
 use crate::store::SqliteStore;
 
@@ -86,7 +86,7 @@ async fn find(connection: &mut SqliteConnection, scope: &Scope) -> Outcome<Optio
         space_columns!(),
         " WHERE p.key = ? AND p.name IS NOT NULL GROUP BY p.id"
     ))
-    .bind(scope::key(scope))
+    .bind(space_key(scope))
     .fetch_optional(connection)
     .await?;
     row.as_ref().map(space).transpose()
@@ -95,7 +95,7 @@ async fn find(connection: &mut SqliteConnection, scope: &Scope) -> Outcome<Optio
 async fn locale(connection: &mut SqliteConnection, scope: &Scope) -> Outcome<Option<Locale>> {
     let row =
         sqlx::query("SELECT settings, language FROM spaces WHERE key = ? AND name IS NOT NULL")
-            .bind(scope::key(scope))
+            .bind(space_key(scope))
             .fetch_optional(connection)
             .await?;
     let Some(row) = row else { return Ok(None) };
@@ -161,48 +161,4 @@ fn session(row: &SqliteRow) -> Outcome<Session> {
         first_turn_at: time(row.try_get(2)?)?,
         last_turn_at: time(row.try_get(3)?)?,
     })
-}
-
-/// A page of at most `limit` of the items; more of them mean that there is a next one.
-pub fn cut<T>(mut items: Vec<T>, limit: u32, token: impl Fn(&T) -> PageToken) -> Page<T> {
-    let more = items.len() > limit as usize;
-    items.truncate(limit as usize);
-    Page {
-        next: items.last().filter(|_| more).map(token),
-        items,
-    }
-}
-
-/// The place in a listing as a token.
-pub fn to_token<const N: usize>(place: [i64; N]) -> PageToken {
-    PageToken(place.map(|number| number.to_string()).join("."))
-}
-
-/// The place that a token names.
-pub fn from_token<const N: usize>(token: &PageToken) -> Outcome<[i64; N]> {
-    let numbers: Option<Vec<i64>> = token
-        .0
-        .split('.')
-        .map(|number| number.parse().ok())
-        .collect();
-    numbers
-        .and_then(|numbers| numbers.try_into().ok())
-        .ok_or(Failure(StoreError::PageToken))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_token_names_its_place_and_others_are_refused() {
-        let place = [i64::MIN, -1, 0, i64::MAX];
-        assert_eq!(from_token(&to_token(place)).unwrap(), place);
-        for other in ["", "1.2", "1.2.3.x", "1.2.3.4.5"] {
-            assert!(
-                from_token::<4>(&PageToken(other.into())).is_err(),
-                "{other}"
-            );
-        }
-    }
 }

@@ -1,30 +1,13 @@
-//! What is left of turns that were forgotten, and whether one that comes now is covered by it.
+//! What is left of turns that were forgotten.
 
 use std::collections::HashMap;
 
+use memfleet_columns::{Tombstone, to_turn_id};
 use memfleet_domain::ids::TurnId;
-use memfleet_domain::turn::AcceptedTurn;
 use sqlx::{Row, SqliteConnection};
 
-use crate::codec::to_id;
 use crate::failure::Outcome;
 use crate::scope::SpaceRow;
-
-/// A turn that was forgotten and not told again.
-pub struct Tombstone {
-    /// The last position of acceptance that the forget covers.
-    last: i64,
-    /// The whole space was forgotten with it or since.
-    is_of_space: bool,
-}
-
-impl Tombstone {
-    /// Whether a turn that comes now stays forgotten. An import may have been read before the forget and be accepted after it.
-    pub fn covers(&self, turn: &AcceptedTurn, acceptance: i64) -> bool {
-        let is_imported = turn.place.is_some();
-        acceptance <= self.last || (is_imported && !self.is_of_space)
-    }
-}
 
 /// The tombstones of those of the turns (an id list) that have one.
 pub async fn of(
@@ -46,7 +29,7 @@ pub async fn of(
                 last: row.try_get(1)?,
                 is_of_space: row.try_get(2)?,
             };
-            Ok((to_id(row.try_get(0)?)?, tombstone))
+            Ok((to_turn_id(row.try_get(0)?)?, tombstone))
         })
         .collect()
 }

@@ -125,7 +125,7 @@ pub fn indexed(batch: Batch, acceptance: u64) -> IndexedBatch {
         batch,
         acceptance,
         passages,
-        embedding_space: embedding_space("1"),
+        embedding_space: Some(embedding_space("1")),
         language: None,
     }
 }

@@ -80,7 +80,7 @@ impl From<Status> for proto::GetStatusResponse {
         };
         Self {
             version: status.version,
-            embedding_space: Some(status.embedding_space.into()),
+            embedding_space: status.embedding_space.map(Into::into),
             parts: status.parts.into_iter().map(part).collect(),
             queue: Some(status.queue.into()),
         }
@@ -95,11 +95,11 @@ impl Checked for proto::GetStatusResponse {
             name: part.name,
             trouble: (!part.trouble.is_empty()).then_some(part.trouble),
         };
-        let embedding_space = fields.message("embedding_space", self.embedding_space);
+        let embedding_space = self.embedding_space.and_then(|space| space.check(fields));
         let queue = fields.message("queue", self.queue);
         Some(Status {
             version: self.version,
-            embedding_space: embedding_space?,
+            embedding_space,
             parts: self.parts.into_iter().map(part).collect(),
             queue: queue?,
         })

@@ -30,7 +30,7 @@ const FORGET_BYTES: usize = 3 << 20;
 
 impl Calls {
     /// The answer to a single call that is small whatever is asked.
-    pub(super) fn answer<T, M>(self, result: Result<T, Fault>) -> Result<Response<M>, Status>
+    pub(crate) fn answer<T, M>(self, result: Result<T, Fault>) -> Result<Response<M>, Status>
     where
         M: From<T> + Message,
     {
@@ -81,7 +81,7 @@ impl Calls {
 
     /// The answer to a forget: what is done cannot be refused, so its lists are as long as a message can hold that any client
     /// takes.
-    pub(super) fn answer_forget(
+    pub(crate) fn answer_forget(
         self,
         result: Result<ForgetReceipt, Fault>,
     ) -> Result<Response<ForgetResponse>, Status> {

@@ -10,7 +10,7 @@ use tonic::{Request, Status};
 
 use super::{Bounds, Due};
 use crate::auth::Caller;
-use crate::convert::{Checked, accept};
+use crate::convert::{Checked, accept, relay};
 use crate::status;
 
 /// Messages of a stream on their way out.
@@ -21,7 +21,7 @@ const UNBOUNDED: Duration = Duration::from_hours(365 * 24);
 
 /// Opens calls within bounds.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Calls {
+pub(crate) struct Calls {
     pub bounds: Bounds,
     pub due: Due,
 }
@@ -34,6 +34,16 @@ impl Calls {
     ) -> Result<(Context, M::Value), Status> {
         let context = self.context(&request, self.bounds.default_deadline)?;
         Ok((context, accepted(request)?))
+    }
+
+    /// A call of another role: its context and its request.
+    pub(crate) fn relayed<M: Checked>(
+        self,
+        request: Request<M>,
+    ) -> Result<(Context, M::Value), Status> {
+        let context = self.context(&request, self.bounds.default_deadline)?;
+        let request = relay(request.into_inner()).map_err(|fault| status::from_fault(&fault))?;
+        Ok((context, request))
     }
 
     /// A call that streams out: its context and its request, checked.
@@ -75,7 +85,7 @@ fn tenant<M>(request: &Request<M>) -> Result<TenantId, Status> {
     match request.extensions().get::<Caller>() {
         Some(Caller(tenant)) => Ok(tenant.clone()),
         None => Err(status::from_fault(&Fault::internal(
-            "the service is not behind the authentication layer",
+            "the call names no tenant",
         ))),
     }
 }

@@ -3,6 +3,7 @@
 
 mod calls;
 mod circumstances;
+mod fleet;
 mod node;
 mod streams;
 

@@ -21,8 +21,8 @@ use memfleet_ports::memory::{
     Answers, Imported, Memory, PageRequest, RecallRequest, Record, RememberRequest,
 };
 use memfleet_ports::queue::{DeadLetter, Depth};
-use memfleet_ports::refresher::{ForgetReceipt, ForgetRequest};
-use memfleet_ports::retriever::{Found, Hit, SignalScore};
+use memfleet_ports::refresher::{ForgetReceipt, ForgetRequest, Refresher};
+use memfleet_ports::retriever::{Found, Hit, Query, Retriever, SignalScore};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
@@ -228,7 +228,7 @@ pub fn status() -> Status {
     }];
     Status {
         version: "0.1.0".into(),
-        embedding_space,
+        embedding_space: Some(embedding_space),
         parts,
         queue: Depth {
             batches: 4,
@@ -476,4 +476,26 @@ impl Maintenance for Node {
 /// What the node says that an import came in.
 pub fn imported_batches() -> Vec<BatchId> {
     [1, 2].map(|n| BatchId::from_bytes([n; 16])).into()
+}
+
+#[async_trait]
+impl Retriever for Node {
+    async fn search(&self, context: &Context, query: &Query) -> Result<Found, Fault> {
+        let request = RecallRequest {
+            query: query.clone(),
+            wait_for: Vec::new(),
+        };
+        self.recall(context, request).await
+    }
+}
+
+#[async_trait]
+impl Refresher for Node {
+    async fn forget(
+        &self,
+        context: &Context,
+        request: &ForgetRequest,
+    ) -> Result<ForgetReceipt, Fault> {
+        Memory::forget(self, context, request.clone()).await
+    }
 }

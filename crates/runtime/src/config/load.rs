@@ -182,7 +182,10 @@ impl Merge {
             key,
             readings,
             source,
-        } = assignment;
+        } = match self.from_file(assignment) {
+            Ok(assignment) => assignment,
+            Err((key, source, message)) => return self.report(&key, source, &message, None),
+        };
         let Some(default) = self.defaults.pointer(&pointer(&key)) else {
             let fix = suggest::for_unknown(&key, &self.defaults);
             return self.report(&key, source, "unknown key", Some(fix));
@@ -207,6 +210,36 @@ impl Merge {
             &message,
             Some(format!("the default is {default}")),
         );
+    }
+
+    /// The value of `key` where `key_file` names a file that holds it, as secrets are mounted: a text without the line end, or a
+    /// list with an element a line. Other assignments stay as they are.
+    fn from_file(&self, assignment: Assignment) -> Result<Assignment, (String, Source, String)> {
+        let base = assignment.key.strip_suffix("_file");
+        let known = |key: &str| self.defaults.pointer(&pointer(key));
+        let (Some(base), None) = (base, known(&assignment.key)) else {
+            return Ok(assignment);
+        };
+        let Some(default @ (Value::String(_) | Value::Null | Value::Array(_))) = known(base) else {
+            return Ok(assignment);
+        };
+        let Some(Value::String(path)) = assignment.readings.last() else {
+            return Ok(assignment);
+        };
+        let text = fs::read_to_string(path).map_err(|error| {
+            let message = format!("{path} cannot be read: {error}");
+            (assignment.key.clone(), assignment.source.clone(), message)
+        })?;
+        let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+        let value = match default {
+            Value::Array(_) => lines.map(Value::from).collect(),
+            _ => Value::from(text.trim()),
+        };
+        Ok(Assignment {
+            key: base.to_owned(),
+            readings: vec![value],
+            source: assignment.source,
+        })
     }
 
     /// The merged value, checked as a whole.

@@ -8,6 +8,7 @@ use std::time::Duration;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use http::{HeaderValue, Request, Response};
+use memfleet_trace::TRACEPARENT;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -120,6 +121,10 @@ where
         let method = shared.methods.at(request.uri().path()).clone();
         let id = RequestId::of(request.headers());
         let span = tracing::info_span!("call", method = &*method.name, request_id = &*id.0);
+        let parent = request.headers().get(TRACEPARENT);
+        if let Some(parent) = parent.and_then(|parent| parent.to_str().ok()) {
+            memfleet_trace::follow(&span, parent);
+        }
         let meter = Meter::begin(method.name.clone(), span.clone());
         let place = match shared.admit(request.uri().path(), &method) {
             Ok(place) => place,

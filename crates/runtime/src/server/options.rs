@@ -13,6 +13,8 @@ use crate::config::{ByteSize, HumanDuration, Problem, Validate};
 pub struct Options {
     /// Where calls are answered; port 0 takes a free one. Default `127.0.0.1:9460`.
     pub address: SocketAddr,
+    /// Says that an address which other machines reach needs no authentication. Default false.
+    pub insecure: bool,
     /// Largest message that is accepted. Default 16 MiB.
     pub max_request_size: ByteSize,
     /// Largest message that is sent; no smaller than one that is accepted. Default 64 MiB.
@@ -38,10 +40,10 @@ pub struct Options {
 }
 
 impl Options {
-    /// Whether only this machine can reach the address. Serving on any other one without authentication is for the
-    /// caller to refuse.
-    pub fn is_loopback(&self) -> bool {
-        self.address.ip().to_canonical().is_loopback()
+    /// Whether only this machine can reach the address, or whoever runs it said that this does not matter. Serving on any other
+    /// address without authentication is for the caller to refuse.
+    pub fn is_protected(&self) -> bool {
+        self.insecure || self.address.ip().to_canonical().is_loopback()
     }
 }
 
@@ -49,6 +51,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             address: SocketAddr::from((Ipv4Addr::LOCALHOST, 9460)),
+            insecure: false,
             max_request_size: ByteSize::mebibytes(16),
             max_response_size: ByteSize::mebibytes(64),
             max_concurrent_calls: 256,
@@ -143,7 +146,7 @@ mod tests {
     #[test]
     fn defaults_are_valid_and_loopback() {
         assert!(Options::default().problems().is_empty());
-        assert!(Options::default().is_loopback());
+        assert!(Options::default().is_protected());
     }
 
     #[test]
@@ -153,7 +156,7 @@ mod tests {
                 address: address.parse().unwrap(),
                 ..Options::default()
             }
-            .is_loopback()
+            .is_protected()
         };
         assert!(at("127.9.9.9:1") && at("[::1]:1") && at("[::ffff:127.0.0.1]:1"));
         assert!(!at("0.0.0.0:1") && !at("[::]:1") && !at("192.168.0.1:1"));

@@ -16,8 +16,8 @@ struct Picky(WordEmbedder);
 
 #[async_trait]
 impl Embedder for Picky {
-    fn space(&self) -> &EmbeddingSpace {
-        self.0.space()
+    async fn space(&self) -> Result<EmbeddingSpace, Fault> {
+        self.0.space().await
     }
 
     async fn embed_passages(&self, texts: Vec<String>) -> Result<Vec<PassageVectors>, Fault> {

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::Global;
 use super::exit::{Error, Exit};
-use crate::config::NodeConfig;
+use crate::config::Config;
 use crate::output::Output;
 
 /// Variables that begin like a configuration key and mean something else.
@@ -34,7 +34,7 @@ enum ConfigCommand {
 }
 
 /// Loads the configuration of a node: defaults, file, environment, `flags`.
-pub fn load(global: &Global, flags: &impl Serialize) -> Result<Loaded<NodeConfig>, Error> {
+pub fn load(global: &Global, flags: &impl Serialize) -> Result<Loaded<Config>, Error> {
     let loader = Loader::from_process()
         .file(global.config.clone())
         .flags(flags);
@@ -57,7 +57,7 @@ pub fn run(args: &ConfigArgs, global: &Global, output: &mut Output) -> Result<Ex
 }
 
 /// What is wrong is the answer here, not an error.
-fn check(loaded: Result<Loaded<NodeConfig>, Error>, output: &mut Output) -> Result<Exit, Error> {
+fn check(loaded: Result<Loaded<Config>, Error>, output: &mut Output) -> Result<Exit, Error> {
     match loaded {
         Ok(loaded) => {
             let file = loaded.file.as_deref();

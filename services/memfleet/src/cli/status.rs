@@ -38,6 +38,11 @@ fn to_json(status: &Status) -> Value {
     })
 }
 
+fn model(status: &Status) -> String {
+    let space = status.embedding_space.as_ref();
+    space.map_or_else(|| "unknown".to_owned(), ToString::to_string)
+}
+
 fn human(status: &Status, palette: Palette) -> String {
     let mut lines = vec![
         format!(
@@ -45,7 +50,7 @@ fn human(status: &Status, palette: Palette) -> String {
             palette.strong("version"),
             status.version
         ),
-        format!("{}     {}", palette.strong("model"), status.embedding_space),
+        format!("{}     {}", palette.strong("model"), model(status)),
     ];
     for part in &status.parts {
         let state = match &part.trouble {

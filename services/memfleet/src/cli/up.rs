@@ -1,4 +1,4 @@
-//! `memfleet up`: a node in this process.
+//! `memfleet up` and `memfleet run`: every role in this process, or one of a fleet.
 
 use std::io;
 use std::net::SocketAddr;
@@ -7,54 +7,113 @@ use std::process::ExitCode;
 
 use clap::Args;
 use memfleet_models::{ModelDirectory, default_root};
-use memfleet_rpc::proto::DESCRIPTORS;
-use memfleet_rpc::server::{Bounds, Due, Services, routes};
-use memfleet_runtime::lifecycle::{Lifecycle, Policy};
-use memfleet_runtime::server::{Deadline, Server};
+use memfleet_runtime::lifecycle::Lifecycle;
+use memfleet_runtime::server::Server;
 use memfleet_runtime::{BoxError, run as run_process};
 use serde::{Serialize, Serializer};
 use serde_json::json;
 
 use super::exit::Error;
 use super::model::fetch;
-use crate::config::{Model, NodeConfig};
-use crate::node::Node;
+use crate::config::{Config, Model};
 use crate::output::Output;
+use crate::process::{Process, needs_model};
+use crate::role::Role;
 
 /// Run a node: every role in this process, memory in one SQLite file
 #[derive(Debug, Args)]
 pub struct UpArgs {
-    /// Address to listen on; port 0 takes a free one
-    #[arg(long, value_name = "ADDRESS")]
-    listen: Option<SocketAddr>,
     /// Database file
     #[arg(long, value_name = "FILE")]
     store: Option<PathBuf>,
+    #[command(flatten)]
+    serve: ServeArgs,
+}
+
+/// Run one role of a fleet: memory in PostgreSQL, work over NATS JetStream
+#[derive(Debug, Args)]
+pub struct RunArgs {
+    /// Which one
+    role: Role,
+    #[command(flatten)]
+    serve: ServeArgs,
+}
+
+#[derive(Debug, Args)]
+struct ServeArgs {
+    /// Address to listen on; port 0 takes a free one
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<SocketAddr>,
     /// Only check the configuration
     #[arg(long)]
-    pub check_config: bool,
+    check_config: bool,
 }
 
 /// The flags in the shape of the configuration.
 impl Serialize for UpArgs {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let url = self
-            .store
-            .as_ref()
-            .map(|path| format!("sqlite:{}", path.display()));
-        json!({ "server": { "address": self.listen }, "store": { "url": url } })
+        let path = self.store.as_ref();
+        let url = path.map(|path| format!("sqlite:{}", path.display()));
+        json!({ "server": { "address": self.serve.listen }, "store": { "url": url } })
             .serialize(serializer)
     }
 }
 
-/// Runs until a signal.
-pub fn run(args: &UpArgs, config: &NodeConfig, output: &mut Output) -> Result<ExitCode, Error> {
+impl Serialize for RunArgs {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        json!({ "server": { "address": self.serve.listen } }).serialize(serializer)
+    }
+}
+
+/// Runs a node until a signal.
+pub fn up(args: &UpArgs, config: &Config, output: &mut Output) -> Result<ExitCode, Error> {
+    serve(&args.serve, config, &Role::ALL, output)
+}
+
+/// Runs a role until a signal.
+pub fn run(args: &RunArgs, config: &Config, output: &mut Output) -> Result<ExitCode, Error> {
+    if !config.store.is_shared() && args.role != Role::Embedder {
+        return Err(Error::Usage(
+            "store.url: the roles of a fleet share one database, set `postgres://user@host/database`; for all roles in one process there is `memfleet up`".into(),
+        ));
+    }
+    serve(&args.serve, config, &[args.role], output)
+}
+
+fn serve(
+    args: &ServeArgs,
+    config: &Config,
+    roles: &[Role],
+    output: &mut Output,
+) -> Result<ExitCode, Error> {
+    if !config.server.is_protected() && !config.authenticates(roles) {
+        return Err(Error::Usage(format!(
+            "server.address: {} is reachable from other machines while nobody has to authenticate: set {}, a loopback address, or server.insecure if the network itself keeps strangers out",
+            config.server.address,
+            if roles.contains(&Role::Gateway) {
+                "auth.keys (see `memfleet key`)"
+            } else {
+                "internal.token"
+            },
+        )));
+    }
     if args.check_config {
         return Ok(ExitCode::SUCCESS);
     }
-    let model = model(&config.model)?;
-    let start = async |process: &mut Lifecycle| start(config, &model, process, output).await;
-    Ok(run_process(&config.telemetry, &config.lifecycle, start)?)
+    let model = needs_model(config, roles).then(|| model(&config.model));
+    let model = model.transpose()?;
+    let start =
+        async |process: &mut Lifecycle| start(config, roles, model.as_ref(), process, output).await;
+    let service = match roles {
+        [role] => format!("memfleet-{role}"),
+        _ => "memfleet".to_owned(),
+    };
+    Ok(run_process(
+        &service,
+        &config.telemetry,
+        &config.lifecycle,
+        start,
+    )?)
 }
 
 /// The configured model, fetched when it is missing.
@@ -68,39 +127,24 @@ pub fn model(config: &Model) -> Result<ModelDirectory, Error> {
 }
 
 async fn start(
-    config: &NodeConfig,
-    model: &ModelDirectory,
+    config: &Config,
+    roles: &[Role],
+    model: Option<&ModelDirectory>,
     process: &mut Lifecycle,
     output: &mut Output,
 ) -> Result<(), BoxError> {
     // The address first: a second node on the same port must not touch the store.
     let server = Server::bind(&config.server).await?;
-    let node = Node::open(config, model).await?;
-    node.spawn(process);
-    let services = Services {
-        memory: node.gateway.clone(),
-        assembly: node.gateway.clone(),
-        maintenance: node.gateway.clone(),
-    };
-    let options = &config.server;
-    let bounds = Bounds {
-        max_request_bytes: options.max_request_size.as_usize(),
-        max_response_bytes: options.max_response_size.as_usize(),
-        default_deadline: options.default_deadline.get(),
-    };
-    // The shell has read how long the caller waits.
-    let due: Due = |extensions| extensions.get::<Deadline>().map(|deadline| deadline.0);
-    let routes = routes(services, config.auth.keys(), bounds, due);
+    let composed = Process::compose(config, roles, model).await?;
+    composed.spawn(process);
     if let Err(error) = announce(server.address(), output) {
         tracing::warn!(%error, "nobody reads the address on standard output");
     }
-    process.spawn("gateway", Policy::Essential, move |stop| async move {
-        server.serve(routes, &[DESCRIPTORS], stop).await
-    });
+    composed.serve(config, server, process);
     Ok(())
 }
 
-/// Standard output is for whoever started the node; logs go to standard error.
+/// Standard output is for whoever started the process; logs go to standard error.
 fn announce(address: SocketAddr, output: &mut Output) -> io::Result<()> {
     let version = env!("CARGO_PKG_VERSION");
     output.answer(

@@ -116,7 +116,7 @@ impl Memory {
             batch: batch_in(scope, &number.to_string(), turns.to_vec()),
             acceptance: number,
             passages,
-            embedding_space: self.embedder.space().clone(),
+            embedding_space: Some(self.embedder.space().await.unwrap()),
             language: None,
         };
         self.store.commit(vec![batch]).await.unwrap();
@@ -147,14 +147,14 @@ impl Memory {
 
     /// Brings the vectors that were missing.
     pub async fn bring_vectors(&self) {
-        let space = self.embedder.space();
-        for waiting in self.store.without_vectors(space, 100).await.unwrap() {
+        let space = self.embedder.space().await.unwrap();
+        for waiting in self.store.without_vectors(&space, 100).await.unwrap() {
             let passages = self.passages(&waiting.turn.accepted).await;
             let vectors = passages.into_iter().filter_map(|passage| passage.vectors);
             let turn = waiting.turn.accepted.id;
             let attached =
                 self.store
-                    .attach_vectors(&waiting.scope, turn, space, vectors.collect());
+                    .attach_vectors(&waiting.scope, turn, &space, vectors.collect());
             attached.await.unwrap();
         }
     }

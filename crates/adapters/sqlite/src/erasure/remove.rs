@@ -2,19 +2,18 @@
 
 use std::collections::HashSet;
 
+use memfleet_columns::{forget, from_receipts, runs, settle, to_json, to_receipts};
 use memfleet_domain::Scope;
 use memfleet_domain::ids::{BatchId, TurnId};
-use memfleet_domain::ingestion::{TurnReceipt, TurnState};
 use memfleet_domain::time::Timestamp;
 use memfleet_ports::ledger::BatchStatus;
 use sqlx::{Row, SqliteConnection};
 
 use super::{Doomed, undelivered};
-use crate::codec::{from_receipts, id_list, to_receipts};
 use crate::failure::{Outcome, damaged};
 use crate::ledger::batches;
-use crate::passages::{first_key, runs};
-use crate::rows::to_json;
+use crate::passages::first_key;
+use crate::rows::id_list;
 use crate::scope::{self, SpaceRow};
 
 pub async fn remove(
@@ -173,16 +172,7 @@ async fn forget_receipts(
         .await?;
     for row in rows {
         let mut receipts = to_receipts(row.try_get(1)?)?;
-        let mut touched = false;
-        for receipt in receipts
-            .iter_mut()
-            .filter(|receipt| ids.contains(&receipt.id))
-        {
-            touched = true;
-            receipt.state = TurnState::Forgotten;
-            receipt.reason = None;
-        }
-        if touched {
+        if forget(&mut receipts, |id| ids.contains(id)) {
             sqlx::query(
                 "UPDATE batches SET receipts = ?, payload_hash = NULL WHERE space = ? AND id = ?",
             )
@@ -214,15 +204,7 @@ async fn settle_queued(
                 payload_hash: None,
                 turns: Vec::new(),
             });
-        for id in &parted.gone {
-            if !status.turns.iter().any(|receipt| receipt.id == *id) {
-                status.turns.push(TurnReceipt {
-                    id: *id,
-                    state: TurnState::Forgotten,
-                    reason: None,
-                });
-            }
-        }
+        settle(&mut status.turns, &parted.gone);
         batches::put(connection, space, batch, &status).await?;
     }
     Ok(())

@@ -1,5 +1,6 @@
 //! Turns that match while they wait in the queue or lie among the dead letters.
 
+use memfleet_columns::{json, space_key, time, to_batch_id, to_json};
 use memfleet_domain::Scope;
 use memfleet_domain::ingestion::Batch;
 use memfleet_ports::filter::TurnFilter;
@@ -8,8 +9,6 @@ use sqlx::sqlite::SqliteRow;
 use sqlx::{Row, SqliteConnection};
 
 use crate::failure::Outcome;
-use crate::rows::{batch_id, json, time, to_json};
-use crate::scope;
 
 /// The statements on one of the two tables. Rows are read one at a time, for the parting and again for the rewriting: a payload
 /// may be as large as a request, and a queue of them larger than memory.
@@ -69,7 +68,7 @@ impl Table {
         unreadable: Unreadable,
     ) -> Outcome<Vec<Parted>> {
         let acceptances: Vec<i64> = sqlx::query_scalar(self.list)
-            .bind(scope::key(scope))
+            .bind(space_key(scope))
             .fetch_all(&mut *connection)
             .await?;
         let mut parted = Vec::new();
@@ -118,6 +117,6 @@ fn part(
         return Ok(Parted::of(&batch, acceptance as u64, filter));
     }
     let goes = unreadable.goes(time(row.try_get(2)?)?);
-    let batch = batch_id(row.try_get(1)?)?;
+    let batch = to_batch_id(row.try_get(1)?)?;
     Ok(goes.then(|| Parted::unreadable(batch, acceptance as u64)))
 }

@@ -2,16 +2,17 @@
 
 use std::collections::HashMap;
 
+use memfleet_columns::{
+    name, runs, time, to_components, to_floats, to_role, to_set, to_terms, to_turn_id,
+};
 use memfleet_domain::Scope;
 use memfleet_domain::ids::{SessionId, Speaker};
 use memfleet_ports::feed::{Change, Changes, IndexedPassage, IndexedTurn};
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Row, SqliteConnection};
 
-use crate::codec::{to_components, to_floats, to_id, to_set, to_terms};
 use crate::failure::Outcome;
-use crate::passages::{first_key, runs};
-use crate::rows::{name, time, to_role};
+use crate::passages::first_key;
 use crate::scope;
 
 /// The changes of a space after `after`.
@@ -42,7 +43,10 @@ pub async fn after(
         .map(|(change, turn)| (change, Change::Stored(Box::new(turn))))
         .collect();
     for row in forgotten {
-        changes.push((row.try_get(0)?, Change::Forgotten(to_id(row.try_get(1)?)?)));
+        changes.push((
+            row.try_get(0)?,
+            Change::Forgotten(to_turn_id(row.try_get(1)?)?),
+        ));
     }
     let full = changes.len() >= limit as usize;
     changes.sort_by_key(|(change, _)| *change);
@@ -104,7 +108,7 @@ fn turn(row: &SqliteRow) -> Outcome<(i64, IndexedTurn, u32)> {
             .map(|micros| micros.map(time))
     };
     let turn = IndexedTurn {
-        id: to_id(row.try_get(1)?)?,
+        id: to_turn_id(row.try_get(1)?)?,
         session: name(SessionId::new(row.try_get::<&str, _>(2)?))?,
         order: (row.try_get::<i64, _>(3)? as u64, row.try_get(4)?),
         speaker: name(Speaker::new(row.try_get::<&str, _>(5)?))?,

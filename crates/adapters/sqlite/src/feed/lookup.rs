@@ -3,16 +3,14 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use memfleet_columns::{json, label, to_json, to_token_vectors, to_turn_id};
 use memfleet_domain::Scope;
 use memfleet_domain::embedding::TokenVectors;
 use memfleet_domain::ids::TurnId;
 use sqlx::{QueryBuilder, Row, SqliteConnection};
 
-use crate::codec::{to_id, to_token_vectors};
 use crate::failure::{Outcome, damaged};
-use crate::filter::label;
 use crate::passages::first_key;
-use crate::rows::{json, to_json};
 use crate::scope;
 
 /// Passages read by one query: their vectors are one value, and a passage has 17 KB of them at most.
@@ -83,5 +81,7 @@ pub async fn with_metadata(
             .push(")");
     }
     let rows = query.build().fetch_all(connection).await?;
-    rows.iter().map(|row| to_id(row.try_get(0)?)).collect()
+    rows.iter()
+        .map(|row| Ok(to_turn_id(row.try_get(0)?)?))
+        .collect()
 }

@@ -1,11 +1,11 @@
 //! What the ledger remembers of a batch: when it became visible, what it held, and what became of each turn.
 
+use memfleet_columns::{from_receipts, to_hash, to_receipts};
 use memfleet_domain::Scope;
 use memfleet_domain::ids::BatchId;
 use memfleet_ports::ledger::BatchStatus;
 use sqlx::{Row, SqliteConnection};
 
-use crate::codec::{from_receipts, to_hash, to_receipts};
 use crate::failure::Outcome;
 use crate::scope;
 

@@ -5,20 +5,21 @@ mod turn;
 
 use std::collections::HashMap;
 
-use memfleet_domain::ids::{SessionId, TurnId};
-use memfleet_domain::ingestion::{TurnReceipt, TurnState};
+use memfleet_columns::{Before, Receipts, Verdict, forgotten, stored, to_hash, to_turn_id};
+use memfleet_domain::ids::SessionId;
+use memfleet_domain::ingestion::TurnReceipt;
 use memfleet_domain::time::Timestamp;
-use memfleet_domain::turn::{AcceptedTurn, ContentHash};
+use memfleet_domain::turn::AcceptedTurn;
 use memfleet_ports::ledger::{BatchStatus, Committed, IndexedBatch};
 use memfleet_ports::store::StoreError;
 use sqlx::{Row, SqliteConnection};
 
 use self::session::OpenSession;
 use super::{batches, vectors};
-use crate::codec::{id_list, to_hash, to_id};
 use crate::failure::{Failure, Outcome};
+use crate::rows::id_list;
 use crate::scope::{self, SpaceRow};
-use crate::tombstones::{self, Tombstone};
+use crate::tombstones;
 
 /// Stores what is new of a batch and answers for each of its turns.
 pub async fn commit(connection: &mut SqliteConnection, batch: &IndexedBatch) -> Outcome<Committed> {
@@ -31,7 +32,7 @@ pub async fn commit(connection: &mut SqliteConnection, batch: &IndexedBatch) -> 
     if let Some(space) = scope::find(connection, &batch.batch.scope).await?
         && space.is_erased_since(batch.acceptance as i64)
     {
-        return Ok(forgotten(space, turns));
+        return Ok(of_gone_space(space, turns));
     }
     let now = turns
         .first()
@@ -39,8 +40,11 @@ pub async fn commit(connection: &mut SqliteConnection, batch: &IndexedBatch) -> 
     let space = scope::ensure(connection, &batch.batch.scope, now).await?;
     let known = batches::find(connection, space.id, batch.batch.id).await?;
     let mut committing = Committing {
-        before: Before::load(connection, space, turns).await?,
-        embedding: vectors::embedding_space(connection, &batch.embedding_space).await?,
+        before: load(connection, space, turns).await?,
+        embedding: match &batch.embedding_space {
+            Some(space) => Some(vectors::embedding_space(connection, space).await?),
+            None => None,
+        },
         acceptance: batch.acceptance as i64,
         language: batch.language.as_deref(),
         sessions: HashMap::new(),
@@ -52,22 +56,17 @@ pub async fn commit(connection: &mut SqliteConnection, batch: &IndexedBatch) -> 
         payload_hash: Some(batch.batch.payload_hash().0),
         turns: Vec::with_capacity(turns.len()),
     });
-    let mut receipts = Vec::with_capacity(turns.len());
-    for (index, (turn, passages)) in turns.iter().zip(&batch.passages).enumerate() {
-        let place = known
-            .as_ref()
-            .and_then(|known| place_of(&known.turns, index, turn.id));
-        let ordinal = place.unwrap_or(status.turns.len());
-        let receipt = match place.map(|place| &status.turns[place]) {
-            Some(settled) if settled.state != TurnState::DeadLettered => settled.clone(),
-            _ => committing.place(turn, passages, ordinal as u32).await?,
+    let mut receipts = Receipts::of(std::mem::take(&mut status.turns));
+    for (turn, passages) in turns.iter().zip(&batch.passages) {
+        let (ordinal, settled) = receipts.open(turn.id);
+        let receipt = match settled {
+            Some(settled) => settled,
+            None => committing.place(turn, passages, ordinal as u32).await?,
         };
-        receipts.push(receipt.clone());
-        match place {
-            Some(place) => status.turns[place] = receipt,
-            None => status.turns.push(receipt),
-        }
+        receipts.give(ordinal, receipt);
     }
+    let (all, given) = receipts.close();
+    status.turns = all;
     let space_after = committing.finish().await?;
     if known.is_none() || space_after.head != space.head {
         status.change = space_after.head as u64;
@@ -75,69 +74,47 @@ pub async fn commit(connection: &mut SqliteConnection, batch: &IndexedBatch) -> 
     batches::put(connection, space.id, batch.batch.id, &status).await?;
     Ok(Committed {
         change: status.change,
-        turns: receipts,
+        turns: given,
     })
 }
 
 /// What becomes of a batch whose space was forgotten as a whole while it was on its way: no row tells of it, so that the space
 /// stays gone and the same batch may come again as new.
-fn forgotten(space: SpaceRow, turns: &[AcceptedTurn]) -> Committed {
-    let receipt = |turn: &AcceptedTurn| TurnReceipt {
-        id: turn.id,
-        state: TurnState::Forgotten,
-        reason: None,
-    };
+fn of_gone_space(space: SpaceRow, turns: &[AcceptedTurn]) -> Committed {
     Committed {
         change: space.head as u64,
-        turns: turns.iter().map(receipt).collect(),
+        turns: forgotten(turns),
     }
 }
 
-/// Which of the receipts of an earlier delivery is this turn's. A replay may bring only some of the turns, and a batch may
-/// name a turn twice.
-fn place_of(receipts: &[TurnReceipt], index: usize, turn: TurnId) -> Option<usize> {
-    match receipts.get(index) {
-        Some(receipt) if receipt.id == turn => Some(index),
-        _ => receipts.iter().position(|receipt| receipt.id == turn),
+async fn load(
+    connection: &mut SqliteConnection,
+    space: SpaceRow,
+    turns: &[AcceptedTurn],
+) -> Outcome<Before> {
+    let replaced = turns.iter().filter_map(|turn| turn.replaces.as_ref());
+    let ids = id_list(turns.iter().map(|turn| &turn.id).chain(replaced));
+    let mut before = Before {
+        hashes: HashMap::new(),
+        forgotten: tombstones::of(connection, space, &ids).await?,
+    };
+    let rows = sqlx::query(
+        "SELECT id, content_hash FROM turns
+         WHERE space = ? AND id IN (SELECT unhex(value, '-') FROM json_each(?))",
+    );
+    for row in rows.bind(space.id).bind(&ids).fetch_all(connection).await? {
+        before
+            .hashes
+            .insert(to_turn_id(row.try_get(0)?)?, to_hash(row.try_get(1)?)?);
     }
-}
-
-/// What the ledger knows of the turns of a batch before it is stored.
-struct Before {
-    hashes: HashMap<TurnId, ContentHash>,
-    forgotten: HashMap<TurnId, Tombstone>,
-}
-
-impl Before {
-    async fn load(
-        connection: &mut SqliteConnection,
-        space: SpaceRow,
-        turns: &[AcceptedTurn],
-    ) -> Outcome<Self> {
-        let replaced = turns.iter().filter_map(|turn| turn.replaces.as_ref());
-        let ids = id_list(turns.iter().map(|turn| &turn.id).chain(replaced));
-        let mut before = Self {
-            hashes: HashMap::new(),
-            forgotten: tombstones::of(connection, space, &ids).await?,
-        };
-        let rows = sqlx::query(
-            "SELECT id, content_hash FROM turns
-             WHERE space = ? AND id IN (SELECT unhex(value, '-') FROM json_each(?))",
-        );
-        for row in rows.bind(space.id).bind(&ids).fetch_all(connection).await? {
-            before
-                .hashes
-                .insert(to_id(row.try_get(0)?)?, to_hash(row.try_get(1)?)?);
-        }
-        Ok(before)
-    }
+    Ok(before)
 }
 
 /// A batch on its way into the ledger.
 struct Committing<'c> {
     connection: &'c mut SqliteConnection,
     space: SpaceRow,
-    embedding: i64,
+    embedding: Option<i64>,
     language: Option<&'c str>,
     acceptance: i64,
     before: Before,
@@ -152,44 +129,13 @@ impl Committing<'_> {
         passages: &[memfleet_ports::ledger::Passage],
         ordinal: u32,
     ) -> Outcome<TurnReceipt> {
-        let receipt = |state, reason| TurnReceipt {
-            id: turn.id,
-            state,
-            reason,
-        };
-        let forgotten = self.before.forgotten.get(&turn.id);
-        if forgotten.is_some_and(|tombstone| tombstone.covers(turn, self.acceptance)) {
-            return Ok(receipt(TurnState::Forgotten, None));
+        match self.before.judge(turn, self.acceptance) {
+            Verdict::Settled(receipt) => Ok(receipt),
+            Verdict::New { hash, replaces } => {
+                self.store(turn, replaces, passages, ordinal, hash).await?;
+                Ok(stored(turn.id))
+            }
         }
-        let hash = turn.content_hash();
-        match self.before.hashes.get(&turn.id) {
-            Some(stored) if *stored == hash => return Ok(receipt(TurnState::Stored, None)),
-            Some(stored) => {
-                let reason = format!(
-                    "EXTERNAL_ID_CONFLICT: the external id belongs to a turn with other content (stored {stored}, given {hash})"
-                );
-                return Ok(receipt(TurnState::DeadLettered, Some(reason)));
-            }
-            None => {}
-        }
-        let replaces = match turn.replaces {
-            // An edit of a turn that was forgotten stands for itself.
-            Some(old)
-                if self.before.forgotten.contains_key(&old)
-                    && !self.before.hashes.contains_key(&old) =>
-            {
-                None
-            }
-            Some(old) if !self.before.hashes.contains_key(&old) => {
-                let reason = format!("REPLACED_TURN_UNKNOWN: there is no turn {old} to replace");
-                return Ok(receipt(TurnState::DeadLettered, Some(reason)));
-            }
-            other => other,
-        };
-        self.store(turn, replaces, passages, ordinal, &hash.0)
-            .await?;
-        self.before.hashes.insert(turn.id, hash);
-        Ok(receipt(TurnState::Stored, None))
     }
 
     /// The next change sequence of the space.

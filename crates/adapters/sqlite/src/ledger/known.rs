@@ -2,13 +2,14 @@
 
 use std::collections::HashSet;
 
+use memfleet_columns::{Damage, to_turn_id};
 use memfleet_domain::Scope;
 use memfleet_domain::ids::TurnId;
 use memfleet_ports::ledger::Known;
 use sqlx::SqliteConnection;
 
-use crate::codec::{id_list, to_id};
 use crate::failure::Outcome;
+use crate::rows::id_list;
 use crate::scope;
 
 pub async fn known(
@@ -42,5 +43,6 @@ async fn found(
         .bind(ids)
         .fetch_all(connection)
         .await?;
-    rows.iter().map(|id| to_id(id)).collect()
+    let ids: Result<_, Damage> = rows.iter().map(|id| to_turn_id(id)).collect();
+    Ok(ids?)
 }

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use memfleet_columns::{from_token, to_token};
 use memfleet_domain::Scope;
 use memfleet_domain::ids::TurnId;
 use memfleet_domain::turn::Turn;
@@ -10,12 +11,10 @@ use memfleet_ports::ledger::{Page, PageToken};
 use sqlx::sqlite::SqliteRow;
 use sqlx::{QueryBuilder, Row, Sqlite, SqliteConnection};
 
-use crate::codec::id_list;
 use crate::failure::Outcome;
 use crate::filter::push_conditions;
-use crate::rows::{self, turn_columns};
+use crate::rows::{self, id_list, turn_columns};
 use crate::scope;
-use crate::spaces::{from_token, to_token};
 
 /// The turns with these ids, in the order of the ids.
 pub async fn turns(

@@ -1,5 +1,6 @@
 //! Vectors of passages, and turns that wait for theirs.
 
+use memfleet_columns::{from_components, from_set, from_token_vectors, name, to_json};
 use memfleet_domain::Scope;
 use memfleet_domain::embedding::{EmbeddingSpace, PassageVectors};
 use memfleet_domain::ids::{SpaceId, TenantId, TurnId};
@@ -7,10 +8,9 @@ use memfleet_ports::ledger::Unembedded;
 use memfleet_ports::store::StoreError;
 use sqlx::{Row, SqliteConnection};
 
-use crate::codec::{from_components, from_set, from_token_vectors};
 use crate::failure::{Failure, Outcome};
 use crate::passages::first_key;
-use crate::rows::{self, to_json, turn_columns};
+use crate::rows::{self, turn_columns};
 use crate::scope;
 
 /// The number of an embedding space in this file.
@@ -85,8 +85,8 @@ pub async fn missing(
         let (first, count): (u32, u32) = (row.try_get("first_passage")?, row.try_get("passages")?);
         unembedded.push(Unembedded {
             scope: Scope {
-                tenant: rows::name(TenantId::new(row.try_get::<&str, _>(19)?))?,
-                space: rows::name(SpaceId::new(row.try_get::<&str, _>(20)?))?,
+                tenant: name(TenantId::new(row.try_get::<&str, _>(19)?))?,
+                space: name(SpaceId::new(row.try_get::<&str, _>(20)?))?,
             },
             turn: rows::turn(&row)?,
             first_passage: first,

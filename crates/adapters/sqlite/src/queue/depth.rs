@@ -3,11 +3,11 @@
 
 use std::collections::HashMap;
 
+use memfleet_columns::time;
 use memfleet_ports::queue::{Depth, Depths};
 use sqlx::{Row, SqliteConnection};
 
 use crate::failure::Outcome;
-use crate::rows::time;
 
 const QUEUED: &str =
     "SELECT tenant, count(*), sum(turns), sum(bytes), min(accepted_at) FROM queue GROUP BY tenant";

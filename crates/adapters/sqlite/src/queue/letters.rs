@@ -1,5 +1,6 @@
 //! Dead letters: what could not be applied, kept until it is replayed or forgotten.
 
+use memfleet_columns::{cut, from_token, json, space_key, time, to_batch_id, to_json, to_token};
 use memfleet_domain::Scope;
 use memfleet_domain::ids::BatchId;
 use memfleet_domain::ingestion::Batch;
@@ -9,10 +10,8 @@ use memfleet_ports::queue::DeadLetter;
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Row, SqliteConnection};
 
-use crate::codec::id_list;
 use crate::failure::Outcome;
-use crate::rows::{batch_id, json, time, to_json};
-use crate::spaces::{cut, from_token, to_token};
+use crate::rows::id_list;
 use crate::{scope, scrub, tombstones};
 
 /// Writes a letter of what was not forgotten meanwhile; turns of an earlier letter from the same delivery stay in it.
@@ -43,7 +42,7 @@ pub async fn put(connection: &mut SqliteConnection, letter: &DeadLetter) -> Outc
              (SELECT payload_hash FROM dead_letters WHERE acceptance = ?1)))",
     )
     .bind(letter.acceptance as i64)
-    .bind(scope::key(&batch.scope))
+    .bind(space_key(&batch.scope))
     .bind(batch.id.as_bytes().as_slice())
     .bind(to_json(&batch))
     .bind(&letter.reason)
@@ -89,7 +88,7 @@ pub async fn list(
         "SELECT acceptance, payload, reason, failed_at, attempts, batch FROM dead_letters
          WHERE space_key = ? AND acceptance > ? ORDER BY acceptance LIMIT ?",
     )
-    .bind(scope::key(scope))
+    .bind(space_key(scope))
     .bind(after)
     .bind(i64::from(limit) + 1)
     .fetch_all(connection)
@@ -111,7 +110,7 @@ pub async fn of_batch(
         "SELECT acceptance, payload, reason, failed_at, attempts, batch FROM dead_letters
          WHERE space_key = ? AND batch = ? ORDER BY acceptance DESC LIMIT 1",
     )
-    .bind(scope::key(scope))
+    .bind(space_key(scope))
     .bind(batch.as_bytes().as_slice())
     .fetch_optional(connection)
     .await?;
@@ -123,7 +122,7 @@ fn letter(row: &SqliteRow, scope: &Scope) -> Outcome<DeadLetter> {
         Ok(batch) => batch,
         // Buried because nobody can read it (`taking`): what is known is where it belongs.
         Err(_) => Batch {
-            id: batch_id(row.try_get(5)?)?,
+            id: to_batch_id(row.try_get(5)?)?,
             scope: scope.clone(),
             turns: Vec::new(),
         },
@@ -149,7 +148,7 @@ pub async fn replay(
          WHERE space_key = ?1 AND (?2 = '[]' OR acceptance IN (SELECT value FROM json_each(?2)))
          ORDER BY acceptance",
     )
-    .bind(scope::key(scope))
+    .bind(space_key(scope))
     .bind(to_json(&acceptances))
     .fetch_all(&mut *connection)
     .await?;
@@ -186,7 +185,7 @@ async fn requeue(
     )
     .bind(letter.acceptance as i64)
     .bind(batch.scope.tenant.as_str())
-    .bind(scope::key(&batch.scope))
+    .bind(space_key(&batch.scope))
     .bind(batch.id.as_bytes().as_slice())
     .bind(batch.turns.len() as i64)
     .bind(payload.len() as i64)

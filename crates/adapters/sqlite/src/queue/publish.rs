@@ -4,6 +4,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use futures::FutureExt;
+use memfleet_columns::{space_key, to_hash, to_json};
 use memfleet_domain::ingestion::Batch;
 use memfleet_domain::time::Timestamp;
 use memfleet_domain::turn::ContentHash;
@@ -13,10 +14,7 @@ use sqlx::{Row, SqliteConnection};
 use tokio::sync::{Notify, mpsc, oneshot};
 
 use super::depth::Waiting;
-use crate::codec::to_hash;
 use crate::failure::{Failure, Outcome};
-use crate::rows::to_json;
-use crate::scope;
 use crate::store::{Write, Writers};
 
 /// Batches that share a flush at most.
@@ -74,7 +72,7 @@ impl Publisher {
         let (answer, published) = oneshot::channel();
         let entry = Entry {
             tenant: batch.scope.tenant.to_string(),
-            space_key: scope::key(&batch.scope),
+            space_key: space_key(&batch.scope),
             batch: *batch.id.as_bytes(),
             turns: batch.turns.len() as i64,
             accepted_at: now.timestamp_micros(),

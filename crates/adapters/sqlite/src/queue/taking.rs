@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 
+use memfleet_columns::to_json;
 use memfleet_domain::ingestion::Batch;
 use memfleet_domain::time::{Clock, SystemClock};
 use memfleet_ports::queue::Delivery;
 use sqlx::{Row, SqliteConnection};
 
 use crate::failure::Outcome;
-use crate::rows::to_json;
 
 /// What workers hold, and whose turn it was last.
 #[derive(Debug, Default)]

@@ -252,3 +252,30 @@ fn leaves_name_every_key_with_its_default() {
         ]
     );
 }
+
+#[test]
+fn a_value_may_stand_in_a_file_of_its_own() {
+    let directory = tempfile::tempdir().unwrap();
+    let key = directory.path().join("key");
+    fs::write(&key, "s3cret\n").unwrap();
+    let key = key.display().to_string();
+    let loader = Loader::defaults_only().environment(variables(&[
+        ("MEMFLEET_MODEL__API_KEY_FILE", &key),
+        ("MEMFLEET_MODEL__NAME_FILE", &key),
+    ]));
+    let model = loader.load::<Settings>().unwrap().config.model;
+    assert_eq!(model.api_key.unwrap().expose(), "s3cret");
+    assert_eq!(model.name, "s3cret");
+}
+
+#[test]
+fn a_file_that_is_missing_or_stands_for_no_text_is_reported() {
+    let missing = Loader::defaults_only()
+        .environment(variables(&[("MEMFLEET_MODEL__API_KEY_FILE", "/no/such")]));
+    let found = findings(&missing);
+    assert_eq!(found[0].key, "model.api_key_file");
+    assert!(found[0].message.contains("/no/such"), "{found:?}");
+    let number = Loader::defaults_only()
+        .environment(variables(&[("MEMFLEET_SERVER__PORT_FILE", "/no/such")]));
+    assert_eq!(findings(&number)[0].message, "unknown key");
+}

@@ -1,12 +1,10 @@
 //! A session while turns are added to it: where the next one stands.
 
+use memfleet_columns::end_of_session;
 use memfleet_domain::turn::AcceptedTurn;
 use sqlx::{Row, SqliteConnection};
 
 use crate::failure::Outcome;
-
-/// Places beyond are not kept, so that no import brings positions near the end of their numbers.
-const LAST_PLACE: u32 = u32::MAX / 2;
 
 /// A session's row, kept in memory during a commit.
 pub struct OpenSession {
@@ -78,9 +76,7 @@ impl OpenSession {
                 Self::insert_before(connection, self.id, acceptance, ordinal).await
             }
             before => {
-                let end = before.map_or(0, |(_, _, position)| position + 1);
-                let place = place.filter(|place| *place <= LAST_PLACE);
-                let position = place.map_or(end, |place| place.max(end));
+                let position = end_of_session(before.map(|(_, _, position)| position), place);
                 self.last = Some((acceptance, ordinal, position));
                 Ok(position)
             }

@@ -1,17 +1,15 @@
 //! Writing one turn: its row, its labels, its passages with their vectors, and the end of what it replaces.
 
+use memfleet_columns::{from_floats, from_role, from_terms, from_trust, label, some_json};
 use memfleet_domain::ids::TurnId;
-use memfleet_domain::turn::AcceptedTurn;
+use memfleet_domain::turn::{AcceptedTurn, ContentHash};
 use memfleet_ports::ledger::Passage;
 
 use super::Committing;
 use super::session::OpenSession;
-use crate::codec::{from_floats, from_terms};
 use crate::failure::Outcome;
-use crate::filter::label;
 use crate::ledger::vectors;
 use crate::passages::first_key;
-use crate::rows::{from_role, from_trust, to_json};
 
 impl Committing<'_> {
     /// Stores a turn that is new.
@@ -21,7 +19,7 @@ impl Committing<'_> {
         replaces: Option<TurnId>,
         passages: &[Passage],
         ordinal: u32,
-        hash: &[u8; 32],
+        hash: ContentHash,
     ) -> Outcome<()> {
         if let Some(old) = replaces {
             self.end(old, turn).await?;
@@ -62,16 +60,16 @@ impl Committing<'_> {
         .bind(some_json(&turn.metadata, turn.metadata.is_empty()))
         .bind(turn.event_time.map(|time| time.timestamp_micros()))
         .bind(turn.recorded_at.timestamp_micros())
-        .bind(hash.as_slice())
+        .bind(hash.0.as_slice())
         .bind(replaces.as_ref().map(|old| old.as_bytes().as_slice()))
         .bind(self.space.next_passage)
         .bind(passages.len() as i64)
-        .bind(embedded.then_some(self.embedding))
+        .bind(self.embedding.filter(|_| embedded))
         .fetch_one(&mut *self.connection)
         .await?;
         self.store_labels(key, turn).await?;
         self.store_passages(passages).await?;
-        self.revive(turn.id).await
+        self.revive(turn.id, hash).await
     }
 
     /// Ends the validity of the turn that `by` replaces. What replaced it first stays.
@@ -125,8 +123,8 @@ impl Committing<'_> {
     }
 
     /// A turn that was forgotten and is told again is a turn like any other.
-    async fn revive(&mut self, turn: TurnId) -> Outcome<()> {
-        if self.before.forgotten.remove(&turn).is_some() {
+    async fn revive(&mut self, turn: TurnId, hash: ContentHash) -> Outcome<()> {
+        if self.before.stored(turn, hash) {
             sqlx::query("DELETE FROM forgotten WHERE space = ? AND id = ?")
                 .bind(self.space.id)
                 .bind(turn.as_bytes().as_slice())
@@ -135,8 +133,4 @@ impl Committing<'_> {
         }
         Ok(())
     }
-}
-
-fn some_json<T: serde::Serialize>(value: &T, is_empty: bool) -> Option<String> {
-    (!is_empty).then(|| to_json(value))
 }

@@ -1,0 +1,144 @@
+//! Where a batch is, asked of subjects first: what holds nothing is told without a payload.
+
+use futures::{StreamExt, TryStreamExt};
+use memfleet_domain::Scope;
+use memfleet_domain::ids::BatchId;
+use memfleet_domain::ingestion::Batch;
+use memfleet_ports::queue::Place;
+use memfleet_ports::store::{Result, StoreError};
+
+use crate::api::Found;
+use crate::shared::Shared;
+use crate::subject::{Letter, Waiting};
+
+/// Messages that are asked for at once.
+pub const AT_ONCE: usize = 8;
+
+impl Shared {
+    /// The message of a batch that waits; the youngest, where a part of the batch is being taken out.
+    pub async fn find_waiting(
+        &self,
+        scope: &Scope,
+        batch: BatchId,
+    ) -> Result<Option<(Found, Waiting)>> {
+        let all = self.all_waiting(scope, batch).await?;
+        let youngest = all.into_iter().max_by_key(|(found, _)| found.sequence);
+        Ok(youngest)
+    }
+
+    /// Every message of a batch that waits.
+    pub async fn all_waiting(
+        &self,
+        scope: &Scope,
+        batch: BatchId,
+    ) -> Result<Vec<(Found, Waiting)>> {
+        let filter = self.names.waiting_batch(scope, batch);
+        self.read_waiting(&filter).await
+    }
+
+    /// Every message that waits under these subjects.
+    async fn read_waiting(&self, filter: &str) -> Result<Vec<(Found, Waiting)>> {
+        let stream = &self.names.ingest;
+        let subjects = self.link.subjects(stream, filter).await?;
+        let parsed = subjects.into_iter().filter_map(|subject| {
+            let waiting = Waiting::parse(&self.names, &subject)?;
+            Some((subject, waiting))
+        });
+        let found = futures::stream::iter(parsed).map(|(subject, waiting)| async move {
+            let found = self.link.last(stream, &subject).await?;
+            Ok::<_, StoreError>(found.map(|found| (found, waiting)))
+        });
+        found
+            .buffered(AT_ONCE)
+            .try_filter_map(|found| std::future::ready(Ok(found)))
+            .try_collect()
+            .await
+    }
+
+    /// The letters of a batch, oldest first.
+    pub async fn letters_of(&self, scope: &Scope, batch: BatchId) -> Result<Vec<(Found, Letter)>> {
+        let filter = self.names.letters_of_batch(scope, batch);
+        let places = self.letter_places(&filter).await?;
+        self.read_letters(places).await
+    }
+
+    /// Where letters are, oldest first.
+    pub async fn letter_places(&self, filter: &str) -> Result<Vec<Letter>> {
+        let subjects = self.link.subjects(&self.names.letters, filter).await?;
+        let parsed = subjects.iter();
+        let parsed = parsed.filter_map(|subject| Letter::parse(&self.names, subject));
+        let mut places: Vec<_> = parsed.collect();
+        places.sort_unstable();
+        Ok(places)
+    }
+
+    /// The letters at these places, without those that are gone meanwhile.
+    pub async fn read_letters(&self, places: Vec<Letter>) -> Result<Vec<(Found, Letter)>> {
+        let found = futures::stream::iter(places).map(|place| async move {
+            let found = self.letter_at(&place).await?;
+            Ok::<_, StoreError>(found.map(|found| (found, place)))
+        });
+        found
+            .buffered(AT_ONCE)
+            .try_filter_map(|found| std::future::ready(Ok(found)))
+            .try_collect()
+            .await
+    }
+
+    /// The letter at this place.
+    pub async fn letter_at(&self, place: &Letter) -> Result<Option<Found>> {
+        let subject = place.subject(&self.names);
+        Ok(self.link.last(&self.names.letters, &subject).await?)
+    }
+
+    pub async fn place(&self, scope: &Scope, batch: BatchId) -> Result<Option<Place>> {
+        let waiting = self.names.waiting_batch(scope, batch);
+        let buried = self.names.letters_of_batch(scope, batch);
+        let waits = async || {
+            let subjects = self.link.subjects(&self.names.ingest, &waiting).await?;
+            Ok::<_, StoreError>(!subjects.is_empty())
+        };
+        if waits().await? {
+            return Ok(Some(Place::Waiting));
+        }
+        // On the way to the dead letters it is in both places for a moment, and in neither never.
+        let letters = self.link.subjects(&self.names.letters, &buried).await?;
+        if !letters.is_empty() {
+            return Ok(Some(Place::Buried));
+        }
+        // A replay may have come between the two questions.
+        Ok(waits().await?.then_some(Place::Waiting))
+    }
+
+    pub async fn waiting(&self, scope: &Scope, batch: BatchId) -> Result<Option<Batch>> {
+        let Some((found, _)) = self.find_waiting(scope, batch).await? else {
+            return Ok(None);
+        };
+        let batch = serde_json::from_slice(&found.payload).map_err(|cause| {
+            let (category, column) = (cause.classify(), cause.column());
+            let place = found.sequence;
+            let what = format!("the queued batch at {place}: {category:?} at byte {column}");
+            StoreError::Damaged(what)
+        })?;
+        Ok(Some(batch))
+    }
+
+    pub async fn waiting_span(&self, scope: &Scope) -> Result<Option<(u64, u64)>> {
+        let (stream, fresh) = (&self.names.ingest, self.names.fresh_of(scope));
+        let put_back = self.names.put_back_of(scope);
+        let (first, last, put_back) = futures::try_join!(
+            self.link.first(stream, &fresh),
+            self.link.last(stream, &fresh),
+            self.link.subjects(stream, &put_back),
+        )?;
+        let fresh = [first, last].into_iter().flatten();
+        let fresh = fresh.map(|found| found.sequence);
+        let old = put_back.iter().filter_map(|subject| {
+            let waiting = Waiting::parse(&self.names, subject)?;
+            waiting.position
+        });
+        let positions: Vec<u64> = fresh.chain(old).collect();
+        let span = positions.iter().min().zip(positions.iter().max());
+        Ok(span.map(|(first, last)| (*first, *last)))
+    }
+}

@@ -1,0 +1,254 @@
+//! The streams and consumers that the queue lives in: made where they are missing, and otherwise compared. What an operator set
+//! differently is reported and never overwritten.
+//!
+//! The stream of what waits refuses new messages when it is full, rather than to drop old ones; the stream of dead letters keeps
+//! one message a subject, so that a letter is rewritten in one step.
+
+use memfleet_ports::store::Result;
+use serde_json::{Map, Value, json};
+
+use crate::link::{Failure, Link, Outcome, code};
+use crate::options::Options;
+use crate::subject::{LANES, Names};
+
+/// Messages of a lane that may be in the hands of all processes together: far more than they take at once, since the server
+/// hands out nothing beyond.
+const MAX_ACK_PENDING: u64 = 10_000;
+
+/// How long the server itself knows a message that was published twice.
+const DUPLICATE_WINDOW: u64 = 120_000_000_000;
+
+/// A setting that is not as this build makes it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Difference {
+    /// The stream or consumer; the server itself for its limits.
+    pub place: String,
+    /// The setting.
+    pub field: String,
+    /// What is there.
+    pub found: String,
+    /// What this build would set.
+    pub expected: String,
+}
+
+impl std::fmt::Display for Difference {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self {
+            place,
+            field,
+            found,
+            expected,
+        } = self;
+        write!(
+            formatter,
+            "{place}: {field} is {found}, expected {expected}"
+        )
+    }
+}
+
+/// What was found, or made.
+#[derive(Debug, Default)]
+pub struct Prepared {
+    pub differences: Vec<Difference>,
+    /// When the stream of what waits was made: another instant is another stream, whose positions mean other batches.
+    pub created: String,
+    /// The last position that was given out.
+    pub last_sequence: u64,
+    /// How long the server leaves a batch with a process that says nothing.
+    pub ack_wait: std::time::Duration,
+}
+
+/// The name of a lane's consumer.
+pub fn consumer(lane: u8) -> String {
+    format!("ingest-{lane}")
+}
+
+/// Makes what is missing and compares the rest. `first` is the position that a new stream begins with.
+pub async fn prepare(
+    link: &Link,
+    names: &Names,
+    options: &Options,
+    first: u64,
+) -> Result<Prepared> {
+    let mut prepared = Prepared::default();
+    let differences = &mut prepared.differences;
+    let mut config = ingest(names, options);
+    if first > 1 {
+        config.insert("first_seq".into(), json!(first));
+    }
+    if ensure_stream(link, &names.ingest, config, differences).await? {
+        tracing::info!(stream = names.ingest, first, "stream made");
+    }
+    let config = letters(names, options);
+    ensure_stream(link, &names.letters, config, differences).await?;
+    prepared.ack_wait = options.ack_wait;
+    for lane in 0..LANES {
+        let wait = ensure_consumer(link, names, options, lane, differences).await?;
+        prepared.ack_wait = prepared.ack_wait.min(wait);
+    }
+    let info = link.stream(&names.ingest).await?;
+    if info.state.last_seq + 1 < first {
+        differences.push(Difference {
+            place: names.ingest.clone(),
+            field: "first position (set by nats-server 2.10 or newer, when the stream is made)"
+                .into(),
+            found: (info.state.last_seq + 1).to_string(),
+            expected: first.to_string(),
+        });
+    }
+    let max_payload = link.client.max_payload();
+    if max_payload < options.largest_batch {
+        differences.push(Difference {
+            place: link.servers().to_owned(),
+            field: "max_payload".into(),
+            found: max_payload.to_string(),
+            expected: format!("{} at least", options.largest_batch),
+        });
+    }
+    prepared.created = info.created;
+    prepared.last_sequence = info.state.last_seq;
+    Ok(prepared)
+}
+
+fn object(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(fields) => fields,
+        _ => Map::new(),
+    }
+}
+
+fn ingest(names: &Names, options: &Options) -> Map<String, Value> {
+    object(json!({
+        "name": names.ingest,
+        "subjects": [names.all_waiting()],
+        "retention": "workqueue",
+        "storage": "file",
+        "discard": "new",
+        "num_replicas": options.replicas,
+        "max_bytes": options.max_bytes,
+        "max_msgs": options.max_batches,
+        "max_msgs_per_subject": -1,
+        "max_age": 0,
+        "max_consumers": -1,
+        "duplicate_window": DUPLICATE_WINDOW,
+        "deny_delete": false,
+    }))
+}
+
+fn letters(names: &Names, options: &Options) -> Map<String, Value> {
+    object(json!({
+        "name": names.letters,
+        "subjects": [names.all_letters()],
+        "retention": "limits",
+        "storage": "file",
+        "discard": "old",
+        "num_replicas": options.replicas,
+        "max_bytes": -1,
+        "max_msgs": -1,
+        "max_msgs_per_subject": 1,
+        "max_age": 0,
+        "max_consumers": -1,
+        "duplicate_window": DUPLICATE_WINDOW,
+        "deny_delete": false,
+    }))
+}
+
+fn of_lane(names: &Names, options: &Options, lane: u8) -> Map<String, Value> {
+    object(json!({
+        "durable_name": consumer(lane),
+        "filter_subject": names.of_lane(lane),
+        "deliver_policy": "all",
+        "ack_policy": "explicit",
+        "ack_wait": options.ack_wait.as_nanos() as u64,
+        "max_deliver": -1,
+        "max_ack_pending": MAX_ACK_PENDING,
+        "replay_policy": "instant",
+    }))
+}
+
+/// Whether the stream was made.
+async fn ensure_stream(
+    link: &Link,
+    name: &str,
+    expected: Map<String, Value>,
+    differences: &mut Vec<Difference>,
+) -> Outcome<bool> {
+    match link.stream(name).await {
+        Ok(info) => compare(name, &info.config, &expected, differences),
+        Err(Failure {
+            code: Some(code::STREAM_NOT_FOUND),
+            ..
+        }) => match link.make_stream(name, &expected).await {
+            Ok(()) => return Ok(true),
+            // Another process was quicker, with other options.
+            Err(Failure {
+                code: Some(code::STREAM_NAME_IN_USE),
+                ..
+            }) => {
+                let info = link.stream(name).await?;
+                compare(name, &info.config, &expected, differences);
+            }
+            Err(failure) => return Err(failure),
+        },
+        Err(failure) => return Err(failure),
+    }
+    Ok(false)
+}
+
+/// How long the consumer leaves a batch with a process that says nothing.
+async fn ensure_consumer(
+    link: &Link,
+    names: &Names,
+    options: &Options,
+    lane: u8,
+    differences: &mut Vec<Difference>,
+) -> Outcome<std::time::Duration> {
+    let (stream, name) = (&names.ingest, consumer(lane));
+    let expected = of_lane(names, options, lane);
+    let info = match link.consumer(stream, &name).await {
+        Err(Failure {
+            code: Some(code::CONSUMER_NOT_FOUND),
+            ..
+        }) => match link.make_consumer(stream, &name, &expected).await {
+            Err(Failure {
+                code: Some(code::CONSUMER_EXISTS),
+                ..
+            }) => link.consumer(stream, &name).await?,
+            made => made?,
+        },
+        found => found?,
+    };
+    compare(
+        &format!("{stream}/{name}"),
+        &info.config,
+        &expected,
+        differences,
+    );
+    let wait = info.config.get("ack_wait").and_then(Value::as_u64);
+    Ok(wait.map_or(options.ack_wait, std::time::Duration::from_nanos))
+}
+
+fn compare(
+    place: &str,
+    found: &Map<String, Value>,
+    expected: &Map<String, Value>,
+    differences: &mut Vec<Difference>,
+) {
+    for (field, expected) in expected {
+        // Begins a stream and is no setting of it.
+        if field == "first_seq" {
+            continue;
+        }
+        let found = found.get(field).unwrap_or(&Value::Null);
+        // The server leaves out what is not set.
+        let is_unset = found.is_null() && matches!(expected, Value::Bool(false));
+        if found != expected && !is_unset {
+            differences.push(Difference {
+                place: place.to_owned(),
+                field: field.clone(),
+                found: found.to_string(),
+                expected: expected.to_string(),
+            });
+        }
+    }
+}

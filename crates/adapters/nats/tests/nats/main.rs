@@ -1,0 +1,12 @@
+//! The queue on a real server. Every test has streams of its own, told apart by their prefix.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+mod conformance;
+mod crashes;
+mod events;
+mod forgetting;
+mod outage;
+mod replicas;
+mod server;
+mod setup;
+mod speed;

@@ -1,0 +1,142 @@
+//! What is found on the server, and what is made there.
+
+use memfleet_nats::{Auth, NatsQueue, Options};
+use memfleet_ports::conformance::samples::{batch, home, instant, turn};
+use memfleet_ports::queue::{Bounds, IngestQueue};
+use memfleet_ports::store::StoreError;
+use memfleet_ports::undelivered::Undelivered;
+
+use crate::server::{connected, fresh, options, replicas};
+
+#[tokio::test]
+async fn connecting_again_finds_everything_as_it_is() {
+    let ([first, second], _streams) = replicas(options()).await;
+    assert_eq!(first.differences(), []);
+    assert_eq!(second.differences(), []);
+}
+
+#[tokio::test]
+async fn a_stream_that_was_set_up_differently_is_reported_and_left_as_it_is() {
+    let options = options();
+    let ([_first], _streams) = replicas(options.clone()).await;
+    let other = Options {
+        max_batches: 5,
+        ack_wait: std::time::Duration::from_secs(7),
+        ..options
+    };
+    for _ in 0..2 {
+        let queue = connected(&other).await;
+        let reports: Vec<_> = queue
+            .differences()
+            .iter()
+            .map(ToString::to_string)
+            .collect();
+        let name = other.prefix.to_uppercase();
+        let expected = format!("{name}_INGEST: max_msgs is 10000000, expected 5");
+        assert!(reports.contains(&expected), "{reports:?}");
+        let expected =
+            format!("{name}_INGEST/ingest-3: ack_wait is 30000000000, expected 7000000000");
+        assert!(reports.contains(&expected), "{reports:?}");
+        assert_eq!(reports.len(), 33, "of each of the 32 lanes, too");
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_takes_too_little_is_reported() {
+    let options = Options {
+        largest_batch: 1 << 30,
+        ..options()
+    };
+    let ([queue], _streams) = replicas(options).await;
+    let [difference] = &queue.differences()[..] else {
+        panic!("one difference: {:?}", queue.differences());
+    };
+    assert_eq!(difference.field, "max_payload");
+}
+
+#[tokio::test]
+async fn a_new_stream_goes_on_behind_the_positions_that_were_given_out() {
+    let options = Options {
+        first_position: 1_000,
+        ..options()
+    };
+    let ([queue], _streams) = replicas(options.clone()).await;
+    let told = batch("k", vec![turn("a", "x")]);
+    assert_eq!(queue.last_acceptance().await, Ok(999));
+    let published = queue
+        .publish(&told, instant(0), Bounds::NONE)
+        .await
+        .unwrap();
+    assert_eq!(published.acceptance, 1_000);
+    let again = connected(&options).await;
+    assert_eq!(again.differences(), []);
+}
+
+#[tokio::test]
+async fn a_stream_that_is_deleted_is_made_anew_and_goes_on_behind() {
+    let (queue, _streams) = fresh().await;
+    let told = batch("k", vec![turn("a", "x")]);
+    let published = queue
+        .publish(&told, instant(0), Bounds::NONE)
+        .await
+        .unwrap();
+    let client = async_nats::connect(crate::server::url()).await.unwrap();
+    let name = format!("{}_INGEST", queue.options().prefix.to_uppercase());
+    async_nats::jetstream::new(client)
+        .delete_stream(name)
+        .await
+        .unwrap();
+    let again = crate::server::soon("the stream", async {
+        loop {
+            match queue.publish(&told, instant(0), Bounds::NONE).await {
+                Ok(again) => return again,
+                Err(StoreError::Unavailable(_)) => {}
+                Err(other) => panic!("{other}"),
+            }
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    assert!(again.acceptance > published.acceptance && !again.duplicate);
+    let taken = queue.take(10).await.unwrap();
+    assert_eq!(taken[0].acceptance, again.acceptance);
+    queue.acknowledge(&[again.acceptance]).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_full_stream_says_so_and_takes_nothing() {
+    let options = Options {
+        max_batches: 2,
+        ..options()
+    };
+    let ([queue], _streams) = replicas(options).await;
+    for key in ["k1", "k2"] {
+        let told = batch(key, vec![turn("a", "x")]);
+        queue
+            .publish(&told, instant(0), Bounds::NONE)
+            .await
+            .unwrap();
+    }
+    let told = batch("k3", vec![turn("a", "x")]);
+    let full = queue.publish(&told, instant(0), Bounds::NONE).await;
+    assert!(matches!(full, Err(StoreError::Full(_))), "{full:?}");
+    assert_eq!(queue.waiting(&home(), told.id).await, Ok(None));
+}
+
+#[tokio::test]
+async fn a_batch_that_is_larger_than_the_server_takes_is_refused_with_the_limit() {
+    let (queue, _streams) = fresh().await;
+    let told = batch("k", vec![turn("a", &"x".repeat(2 << 20))]);
+    match queue.publish(&told, instant(0), Bounds::NONE).await {
+        Err(StoreError::Full(message)) => assert!(message.contains("max_payload"), "{message}"),
+        other => panic!("expected a refusal, got {other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn credentials_and_certificates_that_cannot_be_read_are_named_at_once() {
+    let auth = Auth::Credentials("/nowhere/memfleet.creds".into());
+    let refused = NatsQueue::connect(Options { auth, ..options() }).await;
+    let message = refused.unwrap_err().to_string();
+    assert!(message.contains("/nowhere/memfleet.creds"), "{message}");
+}

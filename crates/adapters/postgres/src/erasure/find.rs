@@ -1,0 +1,149 @@
+//! What a filter means, ready to be removed.
+
+use std::collections::HashMap;
+
+use memfleet_columns::name;
+use memfleet_domain::Scope;
+use memfleet_domain::ids::{SessionId, TurnId};
+use memfleet_ports::erasure::Erased;
+use memfleet_ports::filter::TurnFilter;
+use memfleet_ports::undelivered::Matching;
+use sqlx::{PgConnection, QueryBuilder, Row};
+
+use crate::failure::Outcome;
+use crate::filter::push_conditions;
+use crate::rows::{join_sessions, to_turn_id, to_u32};
+use crate::scope::SpaceRow;
+
+pub struct Doomed {
+    /// Its row, alive or erased.
+    pub space: Option<SpaceRow>,
+    pub turns: Vec<DoomedTurn>,
+    /// Sessions that lose all their turns, …
+    pub emptied: Vec<(i64, SessionId)>,
+    /// … and those that lose some.
+    pub thinned: Vec<i64>,
+    pub undelivered: Matching,
+    /// The filter means the whole space.
+    pub everything: bool,
+}
+
+pub struct DoomedTurn {
+    pub id: TurnId,
+    pub session: i64,
+    pub acceptance: i64,
+    pub first_passage: u32,
+    pub passages: u32,
+}
+
+impl Doomed {
+    pub fn is_something(&self) -> bool {
+        !self.turns.is_empty() || !self.undelivered.is_empty() || self.removes_space()
+    }
+
+    fn removes_space(&self) -> bool {
+        self.everything && self.space.is_some_and(|space| space.is_alive)
+    }
+
+    pub fn erased(&self) -> Erased {
+        let emptied = self.emptied.iter().map(|(_, name)| name.clone());
+        Erased {
+            turns: self.turns.iter().map(|turn| turn.id).collect(),
+            emptied_sessions: emptied.collect(),
+            passages: self.turns.iter().map(|turn| u64::from(turn.passages)).sum(),
+            undelivered: self.undelivered.turns(),
+            unreadable: self.undelivered.unreadable(),
+            space: self.removes_space(),
+        }
+    }
+}
+
+/// The filter includes replaced turns.
+pub async fn find(
+    connection: &mut PgConnection,
+    scope: &Scope,
+    space: Option<SpaceRow>,
+    filter: &TurnFilter,
+    undelivered: Matching,
+) -> Outcome<Doomed> {
+    let mut doomed = Doomed {
+        space,
+        turns: Vec::new(),
+        emptied: Vec::new(),
+        thinned: Vec::new(),
+        undelivered,
+        everything: filter.is_everything(),
+    };
+    let Some(space) = space else {
+        return Ok(doomed);
+    };
+    let tenant = scope.tenant.as_str();
+    doomed.turns = find_turns(connection, tenant, space.id, filter).await?;
+    let mut lost: HashMap<i64, i64> = HashMap::new();
+    for turn in &doomed.turns {
+        *lost.entry(turn.session).or_default() += 1;
+    }
+    let rows = sqlx::query(
+        "SELECT id, name, turns FROM sessions WHERE tenant = $1 AND space = $2 AND id = ANY ($3) ORDER BY started_at, id",
+    )
+    .bind(tenant)
+    .bind(space.id)
+    .bind(lost.keys().copied().collect::<Vec<_>>())
+    .fetch_all(connection)
+    .await?;
+    for row in rows {
+        let session: i64 = row.try_get(0)?;
+        if lost[&session] == row.try_get::<i64, _>(2)? {
+            let name = name(SessionId::new(row.try_get::<&str, _>(1)?))?;
+            doomed.emptied.push((session, name));
+        } else {
+            doomed.thinned.push(session);
+        }
+    }
+    Ok(doomed)
+}
+
+/// The turns that match, and every older version of them.
+async fn find_turns(
+    connection: &mut PgConnection,
+    tenant: &str,
+    space: i64,
+    filter: &TurnFilter,
+) -> Outcome<Vec<DoomedTurn>> {
+    let mut query = QueryBuilder::new(concat!(
+        "WITH RECURSIVE doomed(id, replaces) AS (SELECT t.id, t.replaces FROM turns t",
+        join_sessions!(),
+        "WHERE t.tenant = "
+    ));
+    query
+        .push_bind(tenant)
+        .push(" AND t.space = ")
+        .push_bind(space);
+    push_conditions(&mut query, filter);
+    query.push(" UNION SELECT o.id, o.replaces FROM doomed d JOIN turns o ON o.id = d.replaces AND o.tenant = ");
+    query
+        .push_bind(tenant)
+        .push(" AND o.space = ")
+        .push_bind(space);
+    query.push(
+        ") SELECT t.id, t.session, t.acceptance, t.first_passage, t.passages
+         FROM doomed d JOIN turns t ON t.id = d.id AND t.tenant = ",
+    );
+    query
+        .push_bind(tenant)
+        .push(" AND t.space = ")
+        .push_bind(space);
+    query.push(" ORDER BY t.session, t.acceptance, t.ordinal");
+    let rows = query.build().fetch_all(connection).await?;
+    rows.iter()
+        .map(|row| {
+            Ok(DoomedTurn {
+                id: to_turn_id(row.try_get(0)?),
+                session: row.try_get(1)?,
+                acceptance: row.try_get(2)?,
+                first_passage: to_u32(row.try_get(3)?),
+                passages: to_u32(row.try_get(4)?),
+            })
+        })
+        .collect()
+}

@@ -1,0 +1,157 @@
+//! The rows of turns, and all that hangs on them.
+
+use memfleet_columns::{json, label, runs, term_key, to_terms};
+use memfleet_domain::turn::Metadata;
+use sqlx::{PgConnection, Row};
+use uuid::Uuid;
+
+use crate::erasure::find::Doomed;
+use crate::failure::Outcome;
+use crate::rows::{from_u32, id_list};
+
+pub async fn remove(
+    connection: &mut PgConnection,
+    tenant: &str,
+    space: i64,
+    doomed: &Doomed,
+) -> Outcome<()> {
+    if doomed.turns.is_empty() {
+        return Ok(());
+    }
+    remove_passages(connection, tenant, space, doomed).await?;
+    let ids = id_list(doomed.turns.iter().map(|turn| &turn.id));
+    // A newer version that stays must not name what is gone.
+    sqlx::query(
+        "UPDATE turns SET replaces = NULL WHERE tenant = $1 AND space = $2 AND replaces = ANY ($3)",
+    )
+    .bind(tenant)
+    .bind(space)
+    .bind(&ids)
+    .execute(&mut *connection)
+    .await?;
+    remove_turns(connection, tenant, space, &ids).await?;
+    remove_sessions(connection, tenant, space, doomed).await
+}
+
+/// With their vectors and postings.
+async fn remove_passages(
+    connection: &mut PgConnection,
+    tenant: &str,
+    space: i64,
+    doomed: &Doomed,
+) -> Outcome<()> {
+    let turns = doomed.turns.iter();
+    let runs = runs(turns.map(|turn| (turn.first_passage, turn.passages)));
+    let (firsts, pasts): (Vec<_>, Vec<_>) = runs.into_iter().unzip();
+    let (firsts, pasts) = (from_u32(firsts), from_u32(pasts));
+    sqlx::query(
+        "DELETE FROM token_vectors v USING unnest($3::integer[], $4::integer[]) AS run(first, past)
+         WHERE v.tenant = $1 AND v.space = $2 AND v.passage >= run.first AND v.passage < run.past",
+    )
+    .bind(tenant)
+    .bind(space)
+    .bind(&firsts)
+    .bind(&pasts)
+    .execute(&mut *connection)
+    .await?;
+    let passages = sqlx::query(
+        "DELETE FROM passages g USING unnest($3::integer[], $4::integer[]) AS run(first, past)
+         WHERE g.tenant = $1 AND g.space = $2 AND g.passage >= run.first AND g.passage < run.past
+         RETURNING g.passage, g.terms",
+    )
+    .bind(tenant)
+    .bind(space)
+    .bind(&firsts)
+    .bind(&pasts)
+    .fetch_all(&mut *connection)
+    .await?;
+    // Postings are found by the terms, which only the passage knows.
+    let (mut terms, mut numbers) = (Vec::new(), Vec::new());
+    for row in passages {
+        let number: i32 = row.try_get(0)?;
+        for (term, _) in to_terms(row.try_get(1)?)? {
+            terms.push(term_key(&term));
+            numbers.push(number);
+        }
+    }
+    sqlx::query(
+        "DELETE FROM postings p USING unnest($3::bigint[], $4::integer[]) AS gone(term, passage)
+         WHERE p.tenant = $1 AND p.space = $2 AND p.term = gone.term AND p.passage = gone.passage",
+    )
+    .bind(tenant)
+    .bind(space)
+    .bind(terms)
+    .bind(numbers)
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// With their labels, which are found by what they say.
+async fn remove_turns(
+    connection: &mut PgConnection,
+    tenant: &str,
+    space: i64,
+    ids: &[Uuid],
+) -> Outcome<()> {
+    let rows = sqlx::query(
+        "DELETE FROM turns WHERE tenant = $1 AND space = $2 AND id = ANY ($3) RETURNING id, metadata",
+    )
+    .bind(tenant)
+    .bind(space)
+    .bind(ids)
+    .fetch_all(&mut *connection)
+    .await?;
+    let (mut labels, mut turns): (Vec<i64>, Vec<Uuid>) = (Vec::new(), Vec::new());
+    for row in rows {
+        let Some(metadata) = row.try_get::<Option<&str>, _>(1)? else {
+            continue;
+        };
+        for (key, value) in json::<Metadata>(metadata)? {
+            labels.push(label(&key, &value));
+            turns.push(row.try_get(0)?);
+        }
+    }
+    sqlx::query(
+        "DELETE FROM labels l USING unnest($3::bigint[], $4::uuid[]) AS gone(label, turn)
+         WHERE l.tenant = $1 AND l.space = $2 AND l.label = gone.label AND l.turn = gone.turn",
+    )
+    .bind(tenant)
+    .bind(space)
+    .bind(labels)
+    .bind(turns)
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Sessions that are empty now; the others are counted anew.
+async fn remove_sessions(
+    connection: &mut PgConnection,
+    tenant: &str,
+    space: i64,
+    doomed: &Doomed,
+) -> Outcome<()> {
+    let emptied = doomed.emptied.iter().map(|(id, _)| *id);
+    sqlx::query("DELETE FROM sessions WHERE tenant = $1 AND space = $2 AND id = ANY ($3)")
+        .bind(tenant)
+        .bind(space)
+        .bind(emptied.collect::<Vec<_>>())
+        .execute(&mut *connection)
+        .await?;
+    sqlx::query(
+        "UPDATE sessions s
+         SET turns = l.turns, started_at = l.started_at, first_at = l.first_at, last_at = l.last_at
+         FROM (SELECT session, count(*), min(recorded_at), min(coalesce(event_time, recorded_at)),
+                   max(coalesce(event_time, recorded_at))
+               FROM turns WHERE tenant = $1 AND space = $2 AND session = ANY ($3) GROUP BY session)
+             AS l(session, turns, started_at, first_at, last_at)
+         WHERE s.tenant = $1 AND s.space = $2 AND s.id = l.session",
+    )
+    .bind(tenant)
+    .bind(space)
+    .bind(&doomed.thinned)
+    .execute(connection)
+    .await?;
+    Ok(())
+}

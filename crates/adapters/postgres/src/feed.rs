@@ -1,0 +1,60 @@
+//! The feed of changes for search indexes, and token vectors in batches.
+
+mod changes;
+mod lookup;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use memfleet_domain::Scope;
+use memfleet_domain::embedding::TokenVectors;
+use memfleet_domain::ids::TurnId;
+use memfleet_ports::feed::{Changes, IndexFeed};
+use memfleet_ports::store::Result;
+
+use crate::scope;
+use crate::store::PostgresStore;
+
+#[async_trait]
+impl IndexFeed for PostgresStore {
+    async fn head(&self, scope: &Scope) -> Result<u64> {
+        let head = async {
+            let mut read = self.read(&scope.tenant).await?;
+            let space = scope::find(&mut read, scope).await?;
+            Ok(space.map_or(0, |space| space.head as u64))
+        };
+        self.named(head.await)
+    }
+
+    async fn changes_after(&self, scope: &Scope, after: u64, limit: u32) -> Result<Changes> {
+        let changes = async {
+            let mut read = self.read(&scope.tenant).await?;
+            changes::after(&mut read, scope, after as i64, limit.max(1)).await
+        };
+        self.named(changes.await)
+    }
+
+    async fn token_vectors(
+        &self,
+        scope: &Scope,
+        passages: &[u32],
+    ) -> Result<Vec<Option<Arc<TokenVectors>>>> {
+        let vectors = async {
+            let mut read = self.read(&scope.tenant).await?;
+            lookup::token_vectors(&mut read, scope, passages).await
+        };
+        self.named(vectors.await)
+    }
+
+    async fn with_metadata(
+        &self,
+        scope: &Scope,
+        labels: &[(String, String)],
+    ) -> Result<Vec<TurnId>> {
+        let turns = async {
+            let mut read = self.read(&scope.tenant).await?;
+            lookup::with_metadata(&mut read, scope, labels).await
+        };
+        self.named(turns.await)
+    }
+}

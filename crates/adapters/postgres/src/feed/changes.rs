@@ -1,0 +1,158 @@
+//! Changes after a sequence number: turns in their present state, and tombstones.
+
+use std::collections::HashMap;
+
+use memfleet_columns::{name, runs, time, to_floats, to_role, to_set, to_terms};
+use memfleet_domain::Scope;
+use memfleet_domain::ids::{SessionId, Speaker};
+use memfleet_ports::feed::{Change, Changes, IndexedPassage, IndexedTurn};
+use pgvector::HalfVector;
+use sqlx::postgres::PgRow;
+use sqlx::{PgConnection, Row};
+
+use crate::failure::Outcome;
+use crate::ledger::to_sentence;
+use crate::rows::{from_u32, join_sessions, to_turn_id, to_u32};
+use crate::scope;
+
+/// The changes of a space after `after`.
+pub async fn after(
+    connection: &mut PgConnection,
+    scope: &Scope,
+    after: i64,
+    limit: u32,
+) -> Outcome<Changes> {
+    let Some(space) = scope::find(connection, scope).await? else {
+        return Ok(Changes {
+            changes: Vec::new(),
+            reached: after as u64,
+            more: false,
+        });
+    };
+    let tenant = scope.tenant.as_str();
+    let stored = stored_after(connection, tenant, space.id, after, limit).await?;
+    let forgotten = sqlx::query(
+        "SELECT change, id FROM forgotten WHERE tenant = $1 AND space = $2 AND change > $3 ORDER BY change LIMIT $4",
+    )
+    .bind(tenant)
+    .bind(space.id)
+    .bind(after)
+    .bind(i64::from(limit))
+    .fetch_all(connection)
+    .await?;
+    let mut changes: Vec<(i64, Change)> = stored
+        .into_iter()
+        .map(|(change, turn)| (change, Change::Stored(Box::new(turn))))
+        .collect();
+    for row in forgotten {
+        let id = to_turn_id(row.try_get(1)?);
+        changes.push((row.try_get(0)?, Change::Forgotten(id)));
+    }
+    let full = changes.len() >= limit as usize;
+    changes.sort_by_key(|(change, _)| *change);
+    changes.truncate(limit as usize);
+    let reached = match changes.last() {
+        Some((change, _)) if full => *change,
+        _ => space.head.max(after),
+    };
+    Ok(Changes {
+        changes: changes.into_iter().map(|(_, change)| change).collect(),
+        reached: reached as u64,
+        more: reached < space.head,
+    })
+}
+
+async fn stored_after(
+    connection: &mut PgConnection,
+    tenant: &str,
+    space: i64,
+    after: i64,
+    limit: u32,
+) -> Outcome<Vec<(i64, IndexedTurn)>> {
+    let rows = sqlx::query(concat!(
+        "SELECT t.change, t.id, s.name, t.acceptance, t.ordinal, t.speaker, t.role, t.event_time, t.recorded_at,
+             t.replaced_at, t.first_passage, t.passages
+         FROM turns t",
+        join_sessions!(),
+        "WHERE t.tenant = $1 AND t.space = $2 AND t.change > $3 ORDER BY t.change LIMIT $4"
+    ))
+    .bind(tenant)
+    .bind(space)
+    .bind(after)
+    .bind(i64::from(limit))
+    .fetch_all(&mut *connection)
+    .await?;
+    let mut turns = rows.iter().map(turn).collect::<Outcome<Vec<_>>>()?;
+    let ranges = turns
+        .iter()
+        .map(|(_, turn, count)| (turn.first_passage, *count));
+    let mut passages = load_passages(connection, tenant, space, &runs(ranges)).await?;
+    for (_, turn, count) in &mut turns {
+        let numbers = turn.first_passage..turn.first_passage + *count;
+        turn.passages = numbers
+            .filter_map(|number| passages.remove(&number))
+            .collect();
+    }
+    Ok(turns
+        .into_iter()
+        .map(|(change, turn, _)| (change, turn))
+        .collect())
+}
+
+/// Change, turn without its passages, and how many it has.
+fn turn(row: &PgRow) -> Outcome<(i64, IndexedTurn, u32)> {
+    let optional_time = |index: usize| {
+        row.try_get::<Option<i64>, _>(index)
+            .map(|micros| micros.map(time))
+    };
+    let turn = IndexedTurn {
+        id: to_turn_id(row.try_get(1)?),
+        session: name(SessionId::new(row.try_get::<&str, _>(2)?))?,
+        order: (row.try_get::<i64, _>(3)? as u64, to_u32(row.try_get(4)?)),
+        speaker: name(Speaker::new(row.try_get::<&str, _>(5)?))?,
+        role: to_role(row.try_get::<i16, _>(6)?.into())?,
+        event_time: optional_time(7)?.transpose()?,
+        recorded_at: time(row.try_get(8)?)?,
+        replaced_at: optional_time(9)?.transpose()?,
+        first_passage: to_u32(row.try_get(10)?),
+        passages: Vec::new(),
+    };
+    Ok((row.try_get(0)?, turn, to_u32(row.try_get(11)?)))
+}
+
+/// The passages in these runs, by their numbers.
+async fn load_passages(
+    connection: &mut PgConnection,
+    tenant: &str,
+    space: i64,
+    runs: &[(u32, u32)],
+) -> Outcome<HashMap<u32, IndexedPassage>> {
+    if runs.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let rows = sqlx::query(
+        "SELECT g.passage, g.length, g.terms, g.features, g.sentence, g.pieces
+         FROM unnest($3::integer[], $4::integer[]) AS run(first, past)
+         JOIN passages g ON g.tenant = $1 AND g.space = $2 AND g.passage >= run.first AND g.passage < run.past",
+    )
+    .bind(tenant)
+    .bind(space)
+    .bind(from_u32(runs.iter().map(|(first, _)| *first)))
+    .bind(from_u32(runs.iter().map(|(_, past)| *past)))
+    .fetch_all(connection)
+    .await?;
+    rows.iter()
+        .map(|row| Ok((to_u32(row.try_get(0)?), passage(row)?)))
+        .collect()
+}
+
+fn passage(row: &PgRow) -> Outcome<IndexedPassage> {
+    let sentence: Option<HalfVector> = row.try_get(4)?;
+    Ok(IndexedPassage {
+        length: to_u32(row.try_get(1)?),
+        terms: to_terms(row.try_get(2)?)?,
+        features: to_floats(row.try_get(3)?)?,
+        sentence: sentence.as_ref().map(to_sentence),
+        pieces: to_set(row.try_get(5)?)?,
+    })
+}

@@ -1,0 +1,107 @@
+//! The ledger port.
+
+pub(crate) mod batches;
+mod commit;
+mod known;
+mod listing;
+mod vectors;
+
+use async_trait::async_trait;
+use memfleet_domain::Scope;
+use memfleet_domain::embedding::{EmbeddingSpace, PassageVectors};
+use memfleet_domain::ids::{BatchId, TurnId};
+use memfleet_domain::turn::Turn;
+use memfleet_ports::filter::TurnFilter;
+use memfleet_ports::ledger::{
+    BatchStatus, Committed, IndexedBatch, Known, Ledger, Page, PageToken, Unembedded,
+};
+use memfleet_ports::store::Result;
+
+pub(crate) use self::vectors::to_sentence;
+use crate::store::{PostgresStore, twice};
+
+#[async_trait]
+impl Ledger for PostgresStore {
+    async fn commit(&self, batches: Vec<IndexedBatch>) -> Result<Vec<Committed>> {
+        self.named(twice(|| commit::commit(self, &batches)).await)
+    }
+
+    async fn batch(&self, scope: &Scope, batch: BatchId) -> Result<Option<BatchStatus>> {
+        let status = async {
+            let mut read = self.read(&scope.tenant).await?;
+            batches::status(&mut read, scope, batch).await
+        };
+        self.named(status.await)
+    }
+
+    async fn turns(&self, scope: &Scope, ids: &[TurnId]) -> Result<Vec<Turn>> {
+        let turns = async {
+            let mut read = self.read(&scope.tenant).await?;
+            listing::turns(&mut read, scope, ids).await
+        };
+        self.named(turns.await)
+    }
+
+    async fn known(&self, scope: &Scope, ids: &[TurnId]) -> Result<Known> {
+        let known = async {
+            let mut read = self.read(&scope.tenant).await?;
+            known::known(&mut read, scope, ids).await
+        };
+        self.named(known.await)
+    }
+
+    async fn list(
+        &self,
+        scope: &Scope,
+        filter: &TurnFilter,
+        limit: u32,
+        after: Option<&PageToken>,
+    ) -> Result<Page<Turn>> {
+        let page = async {
+            let mut read = self.read(&scope.tenant).await?;
+            listing::list(&mut read, scope, filter, limit, after).await
+        };
+        self.named(page.await)
+    }
+
+    async fn list_accepted(
+        &self,
+        scope: &Scope,
+        filter: &TurnFilter,
+        limit: u32,
+        after: Option<&PageToken>,
+    ) -> Result<Page<Turn>> {
+        let page = async {
+            let mut read = self.read(&scope.tenant).await?;
+            listing::list_accepted(&mut read, scope, filter, limit, after).await
+        };
+        self.named(page.await)
+    }
+
+    async fn history(&self, scope: &Scope, turn: TurnId) -> Result<Vec<Turn>> {
+        let turns = async {
+            let mut read = self.read(&scope.tenant).await?;
+            listing::history(&mut read, scope, turn).await
+        };
+        self.named(turns.await)
+    }
+
+    async fn without_vectors(&self, space: &EmbeddingSpace, limit: u32) -> Result<Vec<Unembedded>> {
+        self.named(vectors::missing(self, space, limit).await)
+    }
+
+    async fn attach_vectors(
+        &self,
+        scope: &Scope,
+        turn: TurnId,
+        space: &EmbeddingSpace,
+        vectors: Vec<PassageVectors>,
+    ) -> Result<()> {
+        let attempt = || async {
+            let mut write = self.write(&scope.tenant).await?;
+            vectors::attach(&mut write, scope, turn, space, &vectors).await?;
+            write.commit().await
+        };
+        self.named(twice(attempt).await)
+    }
+}

@@ -1,0 +1,182 @@
+//! What becomes of the turns of some batches of a space, decided in memory: nothing here asks the database.
+
+use std::collections::{BTreeMap, HashMap};
+
+use memfleet_columns::{Before, Receipts, Verdict, embedding_key, stored};
+use memfleet_domain::ids::{BatchId, SessionId, TurnId};
+use memfleet_domain::ingestion::TurnReceipt;
+use memfleet_domain::time::Timestamp;
+use memfleet_domain::turn::{AcceptedTurn, ContentHash, Replacement};
+use memfleet_ports::ledger::{BatchStatus, Committed, IndexedBatch, Passage};
+
+use super::session::OpenSession;
+use crate::scope::SpaceRow;
+
+/// The space, and what is to be written to it.
+#[derive(Debug)]
+pub struct Plan<'b> {
+    pub space: SpaceRow,
+    pub language: Option<&'b str>,
+    pub named_at: Timestamp,
+    pub sessions: HashMap<SessionId, OpenSession>,
+    /// Sessions that begin here, in their order.
+    pub begun: Vec<&'b SessionId>,
+    pub turns: Vec<NewTurn<'b>>,
+    /// Turns of the database that were replaced, with their change.
+    pub ended: BTreeMap<TurnId, (i64, Replacement)>,
+    /// Turns that had been forgotten.
+    pub revived: Vec<TurnId>,
+    /// What is known of batches, …
+    statuses: HashMap<BatchId, BatchStatus>,
+    /// … and what is new of that.
+    pub settled: BTreeMap<BatchId, BatchStatus>,
+    before: Before,
+    /// Where the new turns are.
+    indices: HashMap<TurnId, usize>,
+}
+
+/// A turn to be stored.
+#[derive(Debug)]
+pub struct NewTurn<'b> {
+    pub turn: &'b AcceptedTurn,
+    pub hash: ContentHash,
+    pub replaces: Option<TurnId>,
+    pub replaced: Option<Replacement>,
+    pub acceptance: i64,
+    pub ordinal: u32,
+    pub change: i64,
+    pub first_passage: u32,
+    pub passages: &'b [Passage],
+    /// Absent while a passage has no vectors.
+    pub embedding: Option<i64>,
+}
+
+impl<'b> Plan<'b> {
+    pub fn new(
+        space: SpaceRow,
+        before: Before,
+        statuses: HashMap<BatchId, BatchStatus>,
+        sessions: HashMap<SessionId, OpenSession>,
+    ) -> Self {
+        Self {
+            space,
+            language: None,
+            named_at: Timestamp::UNIX_EPOCH,
+            sessions,
+            begun: Vec::new(),
+            turns: Vec::new(),
+            ended: BTreeMap::new(),
+            revived: Vec::new(),
+            statuses,
+            settled: BTreeMap::new(),
+            before,
+            indices: HashMap::new(),
+        }
+    }
+
+    /// Decides about the turns of one more batch.
+    pub fn add(&mut self, batch: &'b IndexedBatch) -> Committed {
+        let head = self.space.head;
+        let known = self.statuses.get(&batch.batch.id).cloned();
+        let mut status = known.clone().unwrap_or_else(|| BatchStatus {
+            change: head as u64,
+            payload_hash: Some(batch.batch.payload_hash().0),
+            turns: Vec::new(),
+        });
+        let mut receipts = Receipts::of(std::mem::take(&mut status.turns));
+        for (turn, passages) in batch.batch.turns.iter().zip(&batch.passages) {
+            let (ordinal, settled) = receipts.open(turn.id);
+            let receipt =
+                settled.unwrap_or_else(|| self.judge(batch, turn, passages, ordinal as u32));
+            receipts.give(ordinal, receipt);
+        }
+        let (all, given) = receipts.close();
+        status.turns = all;
+        if known.is_none() || self.space.head != head {
+            status.change = self.space.head as u64;
+        }
+        self.language = self.language.or(batch.language.as_deref());
+        let change = status.change;
+        if known.as_ref() != Some(&status) {
+            self.statuses.insert(batch.batch.id, status.clone());
+            self.settled.insert(batch.batch.id, status);
+        }
+        Committed {
+            change,
+            turns: given,
+        }
+    }
+
+    fn judge(
+        &mut self,
+        batch: &IndexedBatch,
+        turn: &'b AcceptedTurn,
+        passages: &'b [Passage],
+        ordinal: u32,
+    ) -> TurnReceipt {
+        let acceptance = batch.acceptance as i64;
+        let (hash, replaces) = match self.before.judge(turn, acceptance) {
+            Verdict::Settled(receipt) => return receipt,
+            Verdict::New { hash, replaces } => (hash, replaces),
+        };
+        if let Some(old) = replaces {
+            self.end(old, turn);
+        }
+        if !self.sessions.contains_key(&turn.session) {
+            self.sessions
+                .insert(turn.session.clone(), OpenSession::begin(turn));
+            self.begun.push(&turn.session);
+        }
+        let session = self.sessions.get_mut(&turn.session);
+        session
+            .expect("was just opened")
+            .add(turn, acceptance, ordinal);
+        if self.before.stored(turn.id, hash) {
+            self.revived.push(turn.id);
+        }
+        let space = batch.embedding_space.as_ref();
+        let is_embedded = passages.iter().all(|passage| passage.vectors.is_some());
+        let change = self.next_change();
+        self.indices.insert(turn.id, self.turns.len());
+        self.turns.push(NewTurn {
+            turn,
+            hash,
+            replaces,
+            replaced: None,
+            acceptance,
+            ordinal,
+            change,
+            first_passage: self.space.next_passage,
+            passages,
+            embedding: space.filter(|_| is_embedded).map(embedding_key),
+        });
+        self.space.next_passage += passages.len() as u32;
+        stored(turn.id)
+    }
+
+    /// Ends the validity of the turn that `by` replaces. What replaced it first stays.
+    fn end(&mut self, old: TurnId, by: &AcceptedTurn) {
+        let change = self.next_change();
+        let replacement = Replacement {
+            by: by.id,
+            at: by.recorded_at,
+        };
+        match self.indices.get(&old) {
+            None => {
+                self.ended.entry(old).or_insert((change, replacement));
+            }
+            Some(index) => {
+                let new = &mut self.turns[*index];
+                if new.replaced.is_none() {
+                    (new.replaced, new.change) = (Some(replacement), change);
+                }
+            }
+        }
+    }
+
+    /// The next change sequence of the space.
+    fn next_change(&mut self) -> i64 {
+        self.space.head += 1;
+        self.space.head
+    }
+}

@@ -1,0 +1,96 @@
+//! From a scope to its row.
+
+use memfleet_columns::{space_key, to_json};
+use memfleet_domain::Scope;
+use memfleet_domain::space::SpaceSettings;
+use sqlx::postgres::PgRow;
+use sqlx::{PgConnection, Row};
+
+use crate::failure::Outcome;
+
+/// The row of a space, alive or erased.
+#[derive(Debug, Clone, Copy)]
+pub struct SpaceRow {
+    pub id: i64,
+    /// The last change sequence given out.
+    pub head: i64,
+    /// The next passage number.
+    pub next_passage: u32,
+    /// It has a name, and is not an erased one.
+    pub is_alive: bool,
+    /// The last position of acceptance that a forget of the whole space covers.
+    erased_acceptance: Option<i64>,
+}
+
+impl SpaceRow {
+    /// Whether the space was forgotten as a whole after this acceptance.
+    pub fn is_erased_since(&self, acceptance: i64) -> bool {
+        self.erased_acceptance
+            .is_some_and(|last| acceptance <= last)
+    }
+
+    fn read(row: &PgRow) -> Outcome<Self> {
+        Ok(Self {
+            id: row.try_get(0)?,
+            head: row.try_get(1)?,
+            next_passage: row.try_get::<i64, _>(2)? as u32,
+            is_alive: row.try_get(3)?,
+            erased_acceptance: row.try_get(4)?,
+        })
+    }
+}
+
+/// The id of the space with the tenant `$1` and the key `$2`; null where it was never written to.
+macro_rules! space_id {
+    () => {
+        "(SELECT id FROM spaces WHERE tenant = $1 AND key = $2)"
+    };
+}
+pub(crate) use space_id;
+
+macro_rules! select_row {
+    () => {
+        "SELECT id, head, next_passage, name IS NOT NULL, erased_acceptance FROM spaces WHERE tenant = $1 AND key = $2"
+    };
+}
+
+/// The space's row, if it was ever written to.
+pub async fn find(connection: &mut PgConnection, scope: &Scope) -> Outcome<Option<SpaceRow>> {
+    let row = sqlx::query(select_row!())
+        .bind(scope.tenant.as_str())
+        .bind(space_key(scope))
+        .fetch_optional(connection)
+        .await?;
+    row.as_ref().map(SpaceRow::read).transpose()
+}
+
+/// The same, and nobody else writes to the space until the transaction ends.
+pub async fn lock(connection: &mut PgConnection, scope: &Scope) -> Outcome<Option<SpaceRow>> {
+    let row = sqlx::query(concat!(select_row!(), " FOR UPDATE"))
+        .bind(scope.tenant.as_str())
+        .bind(space_key(scope))
+        .fetch_optional(connection)
+        .await?;
+    row.as_ref().map(SpaceRow::read).transpose()
+}
+
+/// The same, with a row that is made where there is none: like that of an erased space, until somebody names it.
+pub async fn lock_or_make(connection: &mut PgConnection, scope: &Scope) -> Outcome<SpaceRow> {
+    if let Some(space) = lock(connection, scope).await? {
+        return Ok(space);
+    }
+    sqlx::query(
+        "INSERT INTO spaces (tenant, key, settings, created_at) VALUES ($1, $2, $3, 0) ON CONFLICT (tenant, key) DO NOTHING",
+    )
+    .bind(scope.tenant.as_str())
+    .bind(space_key(scope))
+    .bind(to_json(&SpaceSettings::default()))
+    .execute(&mut *connection)
+    .await?;
+    let row = sqlx::query(concat!(select_row!(), " FOR UPDATE"))
+        .bind(scope.tenant.as_str())
+        .bind(space_key(scope))
+        .fetch_one(connection)
+        .await?;
+    SpaceRow::read(&row)
+}

@@ -1,0 +1,168 @@
+//! Connecting, and the ways in: a transaction of one tenant to read or to write, and one that looks across tenants.
+
+use std::str::FromStr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use memfleet_domain::ids::TenantId;
+use memfleet_ports::store::{Result, StoreError};
+use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
+use sqlx::{ConnectOptions, Connection};
+
+use crate::failure::{Failure, Outcome};
+use crate::schema;
+use crate::transaction::{Mode, Settings, Transaction};
+
+/// How much the store may take.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Connections at most, 1 at least. Default 10.
+    pub connections: u32,
+    /// How long a call waits for a connection. Default 5 s.
+    pub acquire_timeout: Duration,
+    /// How long the server works on one statement, locks included. Default 30 s; erasures have ten times as long.
+    pub statement_timeout: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            connections: 10,
+            acquire_timeout: Duration::from_secs(5),
+            statement_timeout: Duration::from_secs(30),
+        }
+    }
+}
+
+/// The store of the fleet; clones share it.
+#[derive(Debug, Clone)]
+pub struct PostgresStore {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    pool: PgPool,
+    settings: Settings,
+    server: Server,
+}
+
+/// How to connect, and what messages call it: host, port and database, never the password.
+#[derive(Debug, Clone)]
+pub struct Server {
+    pub options: PgConnectOptions,
+    name: String,
+}
+
+impl Server {
+    /// TLS is as the URL says: `sslmode`, `sslrootcert`, `sslcert`, `sslkey`.
+    pub fn of(url: &str) -> Result<Self> {
+        let options = PgConnectOptions::from_str(url)
+            .map_err(|cause| StoreError::Unexpected(format!("the URL of the database: {cause}")))?
+            .disable_statement_logging();
+        let options = match options.get_application_name() {
+            None => options.application_name("memfleet"),
+            Some(_) => options,
+        };
+        let database = options.get_database().unwrap_or(options.get_username());
+        let name = format!("{}:{}/{database}", options.get_host(), options.get_port());
+        Ok(Self { options, name })
+    }
+
+    /// Says in errors which server it was.
+    pub fn named<T>(&self, outcome: Outcome<T>) -> Result<T> {
+        let name = &self.name;
+        outcome.map_err(|failure| match failure.into() {
+            StoreError::Unavailable(cause) => StoreError::Unavailable(format!("{name}: {cause}")),
+            StoreError::Full(cause) => StoreError::Full(format!("{name}: {cause}")),
+            StoreError::Damaged(cause) => StoreError::Damaged(format!("{name}: {cause}")),
+            StoreError::Unexpected(cause) => StoreError::Unexpected(format!("{name}: {cause}")),
+            other => other,
+        })
+    }
+}
+
+impl PostgresStore {
+    /// Connects to a database that [`crate::migrate`] has prepared. Must run inside tokio.
+    pub async fn connect(url: &str, options: Options) -> Result<Self> {
+        let server = Server::of(url)?;
+        let opened = Self::open(server.clone(), options).await;
+        server.named(opened)
+    }
+
+    async fn open(server: Server, options: Options) -> Outcome<Self> {
+        let deadline = tokio::time::timeout(options.acquire_timeout, server.options.connect());
+        let late = |_| StoreError::Unavailable("the server does not answer".into());
+        let mut connection = deadline.await.map_err(late)??;
+        let search_path = schema::check(&mut connection).await?;
+        connection.close().await?;
+        let pool = PgPoolOptions::new()
+            .max_connections(options.connections.max(1))
+            .acquire_timeout(options.acquire_timeout)
+            // A broken one shows at the start of its next transaction, without a round trip of its own.
+            .test_before_acquire(false)
+            .connect_lazy_with(server.options.clone());
+        let settings = Settings {
+            search_path,
+            statement_timeout: options.statement_timeout,
+        };
+        Ok(Self {
+            shared: Arc::new(Shared {
+                pool,
+                settings,
+                server,
+            }),
+        })
+    }
+
+    /// Waits for the calls under way and closes every connection; later calls fail.
+    pub async fn close(&self) {
+        self.shared.pool.close().await;
+    }
+
+    /// A snapshot of a tenant's rows.
+    pub(crate) async fn read(&self, tenant: &TenantId) -> Outcome<Transaction> {
+        self.begin(Mode::Read, Some(tenant)).await
+    }
+
+    /// A transaction on a tenant's rows; durable when its `commit` returns.
+    pub(crate) async fn write(&self, tenant: &TenantId) -> Outcome<Transaction> {
+        self.begin(Mode::Write, Some(tenant)).await
+    }
+
+    /// The same for what may touch every row of a space.
+    pub(crate) async fn write_patiently(&self, tenant: &TenantId) -> Outcome<Transaction> {
+        let Shared { pool, settings, .. } = &*self.shared;
+        let patient = Settings {
+            statement_timeout: settings.statement_timeout * 10,
+            ..settings.clone()
+        };
+        Transaction::begin(pool, &patient, Mode::Write, Some(tenant)).await
+    }
+
+    /// A transaction that sees no row; for the functions that look across tenants.
+    pub(crate) async fn sweep(&self) -> Outcome<Transaction> {
+        self.begin(Mode::Read, None).await
+    }
+
+    async fn begin(&self, mode: Mode, tenant: Option<&TenantId>) -> Outcome<Transaction> {
+        let Shared { pool, settings, .. } = &*self.shared;
+        Transaction::begin(pool, settings, mode, tenant).await
+    }
+
+    /// Says in errors which server it was.
+    pub(crate) fn named<T>(&self, outcome: Outcome<T>) -> Result<T> {
+        self.shared.server.named(outcome)
+    }
+}
+
+/// Tries again once what the server undid since it crossed another transaction.
+pub async fn twice<T, F>(attempt: impl Fn() -> F) -> Outcome<T>
+where
+    F: Future<Output = Outcome<T>>,
+{
+    match attempt().await {
+        Err(Failure::Crossed(_)) => attempt().await,
+        outcome => outcome,
+    }
+}

@@ -1,0 +1,196 @@
+//! Replicas of one fleet write at the same time.
+
+use std::collections::{BTreeMap, HashSet};
+
+use futures::future::join_all;
+use memfleet_domain::ingestion::TurnState;
+use memfleet_domain::turn::Turn;
+use memfleet_ports::conformance::samples::{
+    batch, batch_in, embedding_space, home, indexed, scope, turn, turn_in, vectors, without_vectors,
+};
+use memfleet_ports::erasure::Erasure;
+use memfleet_ports::feed::{Change, IndexFeed};
+use memfleet_ports::filter::TurnFilter;
+use memfleet_ports::ledger::{Committed, IndexedBatch, Ledger};
+use memfleet_postgres::{PostgresErasure, PostgresStore};
+
+use crate::conformance::whole::NothingWaits;
+use crate::database::Database;
+
+/// Two replicas, each with connections of its own.
+async fn replicas() -> (Database, [PostgresStore; 2]) {
+    let database = Database::migrated().await;
+    let stores = [database.store().await, database.store().await];
+    (database, stores)
+}
+
+async fn commit(store: &PostgresStore, batches: Vec<IndexedBatch>) -> Vec<Committed> {
+    store.commit(batches).await.expect("commit")
+}
+
+async fn all(store: &PostgresStore, space: &str) -> Vec<Turn> {
+    let (scope, filter) = (scope("acme", space), TurnFilter::default());
+    let page = store.list(&scope, &filter, 10_000, None).await;
+    page.expect("list").items
+}
+
+/// Ten turns of one session, the batch's own and some that others bring too.
+fn overlapping(number: u64) -> IndexedBatch {
+    let turns = (0..10).map(|n| {
+        let text = (number * 7 + n).to_string();
+        turn(&text, &text)
+    });
+    indexed(batch(&format!("k{number}"), turns.collect()), number)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn overlapping_batches_are_stored_once_in_the_order_of_acceptance() {
+    let (_database, stores) = replicas().await;
+    let commits =
+        (1..=8).map(|number| commit(&stores[number as usize % 2], vec![overlapping(number)]));
+    for committed in join_all(commits).await {
+        assert!(
+            committed[0]
+                .turns
+                .iter()
+                .all(|turn| turn.state == TurnState::Stored)
+        );
+    }
+    let turns = all(&stores[0], "ada").await;
+    let texts: HashSet<_> = turns
+        .iter()
+        .map(|turn| &turn.accepted.content.text)
+        .collect();
+    assert_eq!((turns.len(), texts.len()), (59, 59));
+    for (place, turn) in (0..).zip(&turns) {
+        assert_eq!(turn.position, place);
+    }
+    let changes = stores[0]
+        .changes_after(&home(), 0, 1_000)
+        .await
+        .expect("changes");
+    let orders = changes.changes.iter().map(|change| match change {
+        Change::Stored(turn) => turn.order,
+        Change::Forgotten(id) => panic!("{id} was not forgotten"),
+    });
+    assert_eq!(orders.collect::<HashSet<_>>().len(), 59);
+    assert_eq!(stores[1].head(&home()).await, Ok(59));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_same_batch_at_the_same_time_has_one_answer() {
+    let (_database, stores) = replicas().await;
+    for round in 0..10 {
+        let told = overlapping(round);
+        let commits = (0..8).map(|n| commit(&stores[n % 2], vec![told.clone()]));
+        let answers = join_all(commits).await;
+        assert!(
+            answers.iter().all(|answer| *answer == answers[0]),
+            "{answers:?}"
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn batches_accepted_in_one_order_and_stored_in_another_stand_in_the_first() {
+    let (_database, stores) = replicas().await;
+    let tell = |number: u64| {
+        let turns = (0..3).map(|n| {
+            let text = format!("{:03}", number * 3 + n);
+            turn(&text, &text)
+        });
+        indexed(batch(&number.to_string(), turns.collect()), number)
+    };
+    let shuffled: Vec<u64> = (0..24).map(|n| n * 7 % 24).collect();
+    let groups = shuffled.chunks(3).enumerate().map(|(n, numbers)| {
+        let batches = numbers.iter().copied().map(tell).collect();
+        commit(&stores[n % 2], batches)
+    });
+    join_all(groups).await;
+    for (place, turn) in (0..).zip(all(&stores[0], "ada").await) {
+        assert_eq!(
+            (turn.position, turn.accepted.content.text),
+            (place, format!("{place:03}"))
+        );
+    }
+}
+
+/// Each commit names the spaces in another order.
+#[tokio::test(flavor = "multi_thread")]
+async fn commits_to_many_spaces_do_not_stop_each_other() {
+    let (_database, stores) = replicas().await;
+    let spaces = ["a", "b", "c", "d"];
+    let tell = |space: &str, n: usize| {
+        let tenant = ["acme", "globex"][(n + usize::from(space.as_bytes()[0])) % 2];
+        let here = scope(tenant, space);
+        let told = turn_in(&here, "s", &n.to_string(), "x");
+        indexed(batch_in(&here, &n.to_string(), vec![told]), n as u64)
+    };
+    let commits = (0..32).map(|n| {
+        let turned = spaces.iter().cycle().skip(n % 4).take(4);
+        let batches = turned.map(|space| tell(space, n)).collect();
+        commit(&stores[n % 2], batches)
+    });
+    join_all(commits).await;
+    for space in spaces {
+        assert_eq!(all(&stores[0], space).await.len(), 16);
+    }
+}
+
+/// Stores, vectors, forgets of single turns and of everything: whatever comes first, the feed tells the end of it.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_index_that_follows_the_feed_ends_with_what_is_there() {
+    let (_database, stores) = replicas().await;
+    let [one, two] = &stores;
+    let erasure = PostgresErasure::new(one.clone(), std::sync::Arc::new(NothingWaits));
+    let writing = async {
+        for number in 1..=20 {
+            commit(two, vec![without_vectors(overlapping(number))]).await;
+        }
+    };
+    let model = embedding_space("1");
+    let embedding = async {
+        for _ in 0..10 {
+            let waiting = one.without_vectors(&model, 20).await.expect("waiting");
+            for turn in waiting {
+                let vectors = turn.ranges.iter().map(|_| vectors("x")).collect();
+                let attached =
+                    one.attach_vectors(&turn.scope, turn.turn.accepted.id, &model, vectors);
+                attached.await.expect("attach");
+            }
+        }
+    };
+    let forgetting = async {
+        for number in 0..20_u64 {
+            let filter = TurnFilter {
+                turns: vec![turn(&(number * 5).to_string(), "").id],
+                ..TurnFilter::default()
+            };
+            erasure.remove(&home(), &filter).await.expect("remove");
+        }
+        erasure
+            .remove(&home(), &TurnFilter::default())
+            .await
+            .expect("remove");
+    };
+    tokio::join!(writing, embedding, forgetting);
+    let mut index = BTreeMap::new();
+    let (mut reached, mut more) = (0, true);
+    while more {
+        let page = two
+            .changes_after(&home(), reached, 7)
+            .await
+            .expect("changes");
+        for change in page.changes {
+            match change {
+                Change::Stored(turn) => index.insert(turn.id, turn.passages.len()),
+                Change::Forgotten(id) => index.remove(&id),
+            };
+        }
+        (reached, more) = (page.reached, page.more);
+    }
+    let left = all(one, "ada").await;
+    let left: Vec<_> = left.iter().map(|turn| turn.accepted.id).collect();
+    assert_eq!(index.len(), left.len());
+    assert!(left.iter().all(|id| index.contains_key(id)));
+}

@@ -1,0 +1,23 @@
+//! PostgreSQL passes the suites of its ports.
+
+pub mod whole;
+
+use memfleet_postgres::PostgresStore;
+
+use self::whole::Whole;
+use crate::database::Database;
+
+async fn fresh() -> (PostgresStore, Database) {
+    let database = Database::migrated().await;
+    (database.store().await, database)
+}
+
+async fn fresh_whole() -> (Whole, Database) {
+    let (store, database) = fresh().await;
+    (Whole::new(store), database)
+}
+
+memfleet_ports::ledger_conformance!(fresh);
+memfleet_ports::feed_conformance!(fresh);
+memfleet_ports::spaces_conformance!(fresh);
+memfleet_ports::erasure_conformance!(fresh_whole);

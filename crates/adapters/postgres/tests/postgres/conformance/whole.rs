@@ -1,0 +1,197 @@
+//! Store and erasure as one, as the suite of the erasure asks for; with a queue where nothing ever waits.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use memfleet_domain::Scope;
+use memfleet_domain::embedding::{EmbeddingSpace, PassageVectors, TokenVectors};
+use memfleet_domain::ids::{BatchId, TenantId, TurnId};
+use memfleet_domain::space::{Locale, Session, Space, SpaceSettings};
+use memfleet_domain::time::Timestamp;
+use memfleet_domain::turn::Turn;
+use memfleet_ports::erasure::{Erased, Erasure};
+use memfleet_ports::feed::{Changes, IndexFeed};
+use memfleet_ports::filter::TurnFilter;
+use memfleet_ports::ledger::{
+    BatchStatus, Committed, IndexedBatch, Known, Ledger, Page, PageToken, Unembedded,
+};
+use memfleet_ports::spaces::SpaceCatalog;
+use memfleet_ports::store::Result;
+use memfleet_ports::undelivered::{Matching, Undelivered, Unreadable};
+use memfleet_postgres::{PostgresErasure, PostgresStore};
+
+#[derive(Debug)]
+pub struct Whole {
+    store: PostgresStore,
+    erasure: PostgresErasure,
+}
+
+impl Whole {
+    pub fn new(store: PostgresStore) -> Self {
+        let erasure = PostgresErasure::new(store.clone(), Arc::new(NothingWaits));
+        Self { store, erasure }
+    }
+}
+
+/// A queue without turns or letters.
+#[derive(Debug)]
+pub struct NothingWaits;
+
+#[async_trait]
+impl Undelivered for NothingWaits {
+    async fn last_acceptance(&self) -> Result<u64> {
+        Ok(0)
+    }
+
+    async fn matching(&self, _: &Scope, _: &TurnFilter, _: Unreadable) -> Result<Matching> {
+        Ok(Matching::default())
+    }
+
+    async fn withdraw(&self, _: &Scope, _: &Matching) -> Result<()> {
+        Ok(())
+    }
+
+    async fn has_letters(&self, _: &Scope) -> Result<bool> {
+        Ok(false)
+    }
+}
+
+#[async_trait]
+impl Ledger for Whole {
+    async fn commit(&self, batches: Vec<IndexedBatch>) -> Result<Vec<Committed>> {
+        Ledger::commit(&self.store, batches).await
+    }
+
+    async fn batch(&self, scope: &Scope, batch: BatchId) -> Result<Option<BatchStatus>> {
+        Ledger::batch(&self.store, scope, batch).await
+    }
+
+    async fn turns(&self, scope: &Scope, ids: &[TurnId]) -> Result<Vec<Turn>> {
+        Ledger::turns(&self.store, scope, ids).await
+    }
+
+    async fn known(&self, scope: &Scope, ids: &[TurnId]) -> Result<Known> {
+        Ledger::known(&self.store, scope, ids).await
+    }
+
+    async fn list(
+        &self,
+        scope: &Scope,
+        filter: &TurnFilter,
+        limit: u32,
+        after: Option<&PageToken>,
+    ) -> Result<Page<Turn>> {
+        Ledger::list(&self.store, scope, filter, limit, after).await
+    }
+
+    async fn list_accepted(
+        &self,
+        scope: &Scope,
+        filter: &TurnFilter,
+        limit: u32,
+        after: Option<&PageToken>,
+    ) -> Result<Page<Turn>> {
+        Ledger::list_accepted(&self.store, scope, filter, limit, after).await
+    }
+
+    async fn history(&self, scope: &Scope, turn: TurnId) -> Result<Vec<Turn>> {
+        Ledger::history(&self.store, scope, turn).await
+    }
+
+    async fn without_vectors(&self, space: &EmbeddingSpace, limit: u32) -> Result<Vec<Unembedded>> {
+        Ledger::without_vectors(&self.store, space, limit).await
+    }
+
+    async fn attach_vectors(
+        &self,
+        scope: &Scope,
+        turn: TurnId,
+        space: &EmbeddingSpace,
+        vectors: Vec<PassageVectors>,
+    ) -> Result<()> {
+        Ledger::attach_vectors(&self.store, scope, turn, space, vectors).await
+    }
+}
+
+#[async_trait]
+impl IndexFeed for Whole {
+    async fn head(&self, scope: &Scope) -> Result<u64> {
+        IndexFeed::head(&self.store, scope).await
+    }
+
+    async fn changes_after(&self, scope: &Scope, after: u64, limit: u32) -> Result<Changes> {
+        IndexFeed::changes_after(&self.store, scope, after, limit).await
+    }
+
+    async fn token_vectors(
+        &self,
+        scope: &Scope,
+        passages: &[u32],
+    ) -> Result<Vec<Option<Arc<TokenVectors>>>> {
+        IndexFeed::token_vectors(&self.store, scope, passages).await
+    }
+
+    async fn with_metadata(
+        &self,
+        scope: &Scope,
+        labels: &[(String, String)],
+    ) -> Result<Vec<TurnId>> {
+        IndexFeed::with_metadata(&self.store, scope, labels).await
+    }
+}
+
+#[async_trait]
+impl SpaceCatalog for Whole {
+    async fn put(&self, scope: &Scope, settings: &SpaceSettings, now: Timestamp) -> Result<Space> {
+        SpaceCatalog::put(&self.store, scope, settings, now).await
+    }
+
+    async fn get(&self, scope: &Scope) -> Result<Option<Space>> {
+        SpaceCatalog::get(&self.store, scope).await
+    }
+
+    async fn locale(&self, scope: &Scope) -> Result<Option<Locale>> {
+        SpaceCatalog::locale(&self.store, scope).await
+    }
+
+    async fn list(
+        &self,
+        tenant: &TenantId,
+        limit: u32,
+        after: Option<&PageToken>,
+    ) -> Result<Page<Space>> {
+        SpaceCatalog::list(&self.store, tenant, limit, after).await
+    }
+
+    async fn sessions(
+        &self,
+        scope: &Scope,
+        limit: u32,
+        after: Option<&PageToken>,
+    ) -> Result<Page<Session>> {
+        SpaceCatalog::sessions(&self.store, scope, limit, after).await
+    }
+}
+
+#[async_trait]
+impl Erasure for Whole {
+    async fn plan(&self, scope: &Scope, filter: &TurnFilter) -> Result<Erased> {
+        Erasure::plan(&self.erasure, scope, filter).await
+    }
+
+    async fn remove(&self, scope: &Scope, filter: &TurnFilter) -> Result<Erased> {
+        Erasure::remove(&self.erasure, scope, filter).await
+    }
+
+    async fn expire(&self, scope: &Scope, before: Timestamp) -> Result<Erased> {
+        Erasure::expire(&self.erasure, scope, before).await
+    }
+
+    async fn scrub(&self) -> Result<()> {
+        Erasure::scrub(&self.erasure).await
+    }
+
+    async fn expired(&self, now: Timestamp) -> Result<Vec<(Scope, Timestamp)>> {
+        Erasure::expired(&self.erasure, now).await
+    }
+}

@@ -1,0 +1,244 @@
+//! A tenant's rows are its own whatever a statement says, in every table that there is.
+
+use memfleet_domain::embedding::PassageVectors;
+use memfleet_domain::turn::AcceptedTurn;
+use memfleet_ports::conformance::samples::{batch_in, indexed, scope, turn_in};
+use memfleet_ports::erasure::Erasure;
+use memfleet_ports::filter::TurnFilter;
+use memfleet_ports::ledger::Ledger;
+use memfleet_postgres::{PostgresErasure, PostgresStore};
+use sqlx::{AssertSqlSafe, Executor, PgConnection, Row};
+
+use crate::conformance::whole::NothingWaits;
+use crate::database::Database;
+
+/// The book of migrations holds nothing of a tenant.
+const BOOK: &str = "_sqlx_migrations";
+
+/// Every table and partition, as the catalogue of the server has it.
+async fn tables(connection: &mut PgConnection) -> Vec<String> {
+    let names = "SELECT tablename::text FROM pg_tables WHERE schemaname = 'memfleet' AND tablename <> $1 ORDER BY 1";
+    let tables = sqlx::query_scalar(names).bind(BOOK);
+    let tables: Vec<String> = tables.fetch_all(connection).await.expect("tables");
+    assert!(tables.len() > 40, "{tables:?}");
+    tables
+}
+
+/// Rows of two tenants in every table.
+async fn fill(store: &PostgresStore) {
+    for tenant in ["acme", "globex"] {
+        let here = scope(tenant, "ada");
+        let labelled = |name: &str| AcceptedTurn {
+            metadata: [("k".to_owned(), "v".to_owned())].into(),
+            ..turn_in(&here, "s1", name, "a text of more than twenty bytes")
+        };
+        let told = batch_in(&here, "k", vec![labelled("a"), labelled("b")]);
+        let committed = store.commit(vec![indexed(told, 1)]).await.expect("commit");
+        let gone = TurnFilter {
+            turns: vec![committed[0].turns[0].id],
+            ..TurnFilter::default()
+        };
+        let queue = std::sync::Arc::new(NothingWaits);
+        let erasure = PostgresErasure::new(store.clone(), queue);
+        erasure.remove(&here, &gone).await.expect("remove");
+    }
+}
+
+async fn count(connection: &mut PgConnection, table: &str, condition: &str) -> i64 {
+    let statement = format!("SELECT count(*) FROM memfleet.{table} WHERE {condition}");
+    let count = sqlx::query_scalar(AssertSqlSafe(statement));
+    count.fetch_one(connection).await.expect(table)
+}
+
+async fn run(connection: &mut PgConnection, statement: &str) -> sqlx::Result<u64> {
+    let done = connection.execute(AssertSqlSafe(statement.to_owned()));
+    Ok(done.await?.rows_affected())
+}
+
+fn is_refused(outcome: &sqlx::Result<u64>) -> bool {
+    let error = outcome
+        .as_ref()
+        .err()
+        .and_then(sqlx::Error::as_database_error);
+    error.and_then(|error| error.code()).as_deref() == Some("42501")
+}
+
+/// The statements of the app's role are tried with rights to the partitions too, which it does not have.
+async fn filled() -> (Database, PgConnection, Vec<String>) {
+    let database = Database::migrated().await;
+    fill(&database.store().await).await;
+    let mut connection = database.connect().await;
+    let tables = tables(&mut connection).await;
+    let grant = "GRANT ALL ON ALL TABLES IN SCHEMA memfleet TO memfleet_app";
+    run(&mut connection, grant).await.expect("grant");
+    for table in [
+        "turns",
+        "passages",
+        "token_vectors",
+        "postings",
+        "labels",
+        "batches",
+        "forgotten",
+        "sessions",
+        "spaces",
+    ] {
+        let whole = count(&mut connection, table, "true").await;
+        let own = count(&mut connection, table, "tenant = 'acme'").await;
+        assert!(own > 0 && whole > own, "{table}");
+    }
+    run(&mut connection, "SET ROLE memfleet_app")
+        .await
+        .expect("role");
+    (database, connection, tables)
+}
+
+#[tokio::test]
+async fn every_table_has_a_tenant_and_forced_row_security_with_one_policy_for_the_app() {
+    let database = Database::migrated().await;
+    let mut connection = database.connect().await;
+    for table in tables(&mut connection).await {
+        let row = sqlx::query(
+            "SELECT c.relrowsecurity, c.relforcerowsecurity,
+                 EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attname = 'tenant' AND a.attnotnull),
+                 ARRAY(SELECT pg_get_expr(p.polqual, p.polrelid) FROM pg_policy p
+                       WHERE p.polrelid = c.oid AND (p.polroles = '{0}' OR 'memfleet_app'::regrole = ANY (p.polroles))),
+                 pg_get_userbyid(c.relowner) = 'memfleet_app'
+             FROM pg_class c WHERE c.oid = to_regclass('memfleet.' || $1)",
+        );
+        let row = row
+            .bind(&table)
+            .fetch_one(&mut connection)
+            .await
+            .expect("a table");
+        let [enabled, forced, has_tenant, is_owner] =
+            [0, 1, 2, 4].map(|index| row.get::<bool, _>(index));
+        assert!(enabled && forced && has_tenant && !is_owner, "{table}");
+        let policies: Vec<String> = row.get(3);
+        let [policy] = &policies[..] else {
+            panic!("{table}: {policies:?}");
+        };
+        assert!(
+            policy.contains("tenant = NULLIF(current_setting('memfleet.tenant'"),
+            "{policy}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn without_a_tenant_no_row_is_seen_and_none_can_be_inserted() {
+    let (_database, mut connection, tables) = filled().await;
+    for tenant in ["", "nobody"] {
+        // As a session has it that had a tenant in an earlier transaction.
+        run(
+            &mut connection,
+            &format!("SET memfleet.tenant = '{tenant}'"),
+        )
+        .await
+        .expect("set");
+        for table in &tables {
+            assert_eq!(count(&mut connection, table, "true").await, 0, "{table}");
+            for other in ["acme", ""] {
+                let insert = format!("INSERT INTO memfleet.{table} (tenant) VALUES ('{other}')");
+                let outcome = run(&mut connection, &insert).await;
+                assert!(outcome.is_err(), "{table}");
+                let parent = !table.ends_with(|last: char| last.is_ascii_digit());
+                assert!(!parent || is_refused(&outcome), "{table}: {outcome:?}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_tenant_sees_and_changes_its_own_rows_alone() {
+    let (_database, mut connection, tables) = filled().await;
+    run(&mut connection, "SET memfleet.tenant = 'acme'")
+        .await
+        .expect("set");
+    let mut seen = 0;
+    for table in &tables {
+        let own = count(&mut connection, table, "tenant = 'acme'").await;
+        assert_eq!(count(&mut connection, table, "true").await, own, "{table}");
+        seen += own;
+        for statement in [
+            format!("UPDATE memfleet.{table} SET tenant = tenant WHERE tenant = 'globex'"),
+            format!("DELETE FROM memfleet.{table} WHERE tenant = 'globex'"),
+        ] {
+            assert_eq!(
+                run(&mut connection, &statement).await.expect("runs"),
+                0,
+                "{statement}"
+            );
+        }
+        let give = format!("UPDATE memfleet.{table} SET tenant = 'globex'");
+        let given = run(&mut connection, &give).await;
+        assert!(given.is_err() || own == 0, "{table}: {given:?}");
+        let insert = format!("INSERT INTO memfleet.{table} (tenant) VALUES ('globex')");
+        assert!(run(&mut connection, &insert).await.is_err(), "{table}");
+    }
+    assert!(seen > 0);
+    run(&mut connection, "RESET ROLE").await.expect("role");
+    for table in &tables {
+        let others = count(&mut connection, table, "tenant = 'globex'").await;
+        let partition = table.ends_with(|last: char| last.is_ascii_digit());
+        assert!(partition || others > 0, "{table}");
+    }
+}
+
+#[tokio::test]
+async fn the_app_cannot_write_the_book_of_migrations_nor_become_the_role_that_sees_all() {
+    let database = Database::migrated().await;
+    let mut connection = database.connect().await;
+    run(&mut connection, "SET SESSION AUTHORIZATION memfleet_app")
+        .await
+        .expect("role");
+    let writing = run(&mut connection, "DELETE FROM memfleet._sqlx_migrations").await;
+    assert!(is_refused(&writing), "{writing:?}");
+    let becoming = run(&mut connection, "SET ROLE memfleet_sweep").await;
+    assert!(is_refused(&becoming), "{becoming:?}");
+    let making = run(&mut connection, "CREATE TABLE memfleet.mine (tenant text)").await;
+    assert!(is_refused(&making), "{making:?}");
+}
+
+#[tokio::test]
+async fn the_functions_across_tenants_tell_of_no_words() {
+    let database = Database::migrated().await;
+    let mut connection = database.connect().await;
+    let functions = sqlx::query_scalar(
+        "SELECT p.oid::regprocedure::text || ': ' || pg_get_function_result(p.oid) FROM pg_proc p
+         WHERE p.pronamespace = 'memfleet'::regnamespace AND p.prosecdef ORDER BY 1",
+    );
+    let functions: Vec<String> = functions
+        .fetch_all(&mut connection)
+        .await
+        .expect("functions");
+    assert_eq!(
+        functions,
+        [
+            "memfleet.spaces_with_retention(): TABLE(tenant text, name text, retention_days bigint, oldest bigint)",
+            "memfleet.turns_without_vectors(bigint,bigint): TABLE(tenant text, space bigint, id uuid)",
+        ]
+    );
+}
+
+/// Vectors of every value that a component can have.
+#[tokio::test]
+async fn vectors_read_back_exactly_and_stay_with_their_tenant() {
+    use memfleet_ports::feed::{Change, IndexFeed};
+    let database = Database::migrated().await;
+    let store = database.store().await;
+    let sentence: Vec<i8> = (i8::MIN..=i8::MAX).collect();
+    let here = scope("acme", "ada");
+    let mut told = indexed(batch_in(&here, "k", vec![turn_in(&here, "s", "a", "x")]), 1);
+    told.passages[0][0].vectors = Some(PassageVectors {
+        sentence: sentence.clone(),
+        ..PassageVectors::default()
+    });
+    store.commit(vec![told]).await.expect("commit");
+    let changes = store.changes_after(&here, 0, 10).await.expect("changes");
+    let [Change::Stored(turn)] = &changes.changes[..] else {
+        panic!("{changes:?}");
+    };
+    assert_eq!(turn.passages[0].sentence, Some(sentence));
+    let there = store.changes_after(&scope("globex", "ada"), 0, 10).await;
+    assert_eq!(there.expect("changes").changes, []);
+}

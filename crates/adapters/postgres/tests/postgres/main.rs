@@ -1,0 +1,8 @@
+//! The adapter on a real server.
+
+mod concurrency;
+mod conformance;
+mod connection;
+mod database;
+mod isolation;
+mod migrations;

@@ -1,0 +1,27 @@
+//! Compact columns that the SQL adapters store, and the rules of the ledger that need no database: what must be the same on
+//! every engine is written once. Pure: values in, bytes out, and back.
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+mod damage;
+mod ids;
+mod keys;
+mod pages;
+mod passages;
+mod reader;
+mod receipts;
+mod token_vectors;
+mod turns;
+mod verdict;
+
+pub use damage::{Damage, Result};
+pub use ids::{to_batch_id, to_hash, to_turn_id};
+pub use keys::{embedding_key, label, space_key, term_key};
+pub use pages::{cut, from_token, to_token};
+pub use passages::{
+    from_components, from_floats, from_set, from_terms, runs, to_components, to_floats, to_set,
+    to_terms,
+};
+pub use receipts::{Receipts, forget, forgotten, from_receipts, settle, stored, to_receipts};
+pub use token_vectors::{from_token_vectors, to_token_vectors};
+pub use turns::{from_role, from_trust, json, name, some_json, time, to_json, to_role, to_trust};
+pub use verdict::{Before, Tombstone, Verdict, end_of_session};

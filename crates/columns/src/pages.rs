@@ -1,0 +1,48 @@
+//! Pages of a listing, and the tokens between them.
+
+use memfleet_ports::ledger::{Page, PageToken};
+use memfleet_ports::store::StoreError;
+
+/// A page of at most `limit` of the items; more of them mean that there is a next one.
+pub fn cut<T>(mut items: Vec<T>, limit: u32, token: impl Fn(&T) -> PageToken) -> Page<T> {
+    let more = items.len() > limit as usize;
+    items.truncate(limit as usize);
+    Page {
+        next: items.last().filter(|_| more).map(token),
+        items,
+    }
+}
+
+/// The place in a listing as a token.
+pub fn to_token<const N: usize>(place: [i64; N]) -> PageToken {
+    PageToken(place.map(|number| number.to_string()).join("."))
+}
+
+/// The place that a token names.
+pub fn from_token<const N: usize>(token: &PageToken) -> Result<[i64; N], StoreError> {
+    let numbers: Option<Vec<i64>> = token
+        .0
+        .split('.')
+        .map(|number| number.parse().ok())
+        .collect();
+    numbers
+        .and_then(|numbers| numbers.try_into().ok())
+        .ok_or(StoreError::PageToken)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_names_its_place_and_others_are_refused() {
+        let place = [i64::MIN, -1, 0, i64::MAX];
+        assert_eq!(from_token(&to_token(place)).unwrap(), place);
+        for other in ["", "1.2", "1.2.3.x", "1.2.3.4.5"] {
+            assert!(
+                from_token::<4>(&PageToken(other.into())).is_err(),
+                "{other}"
+            );
+        }
+    }
+}

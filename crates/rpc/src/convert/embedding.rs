@@ -1,0 +1,86 @@
+//! Texts to embed, and their vectors.
+
+use memfleet_domain::embedding::{EmbeddingSpace, PassageVectors, TokenVectors};
+
+use super::{Checked, Fields};
+use crate::limits;
+use crate::proto::internal::{EmbedRequest, EmbedResponse, Purpose, Vectors};
+
+impl Checked for EmbedRequest {
+    type Value = (Vec<String>, Purpose);
+
+    fn check(self, fields: &mut Fields) -> Option<Self::Value> {
+        let purpose = match Purpose::try_from(self.purpose) {
+            Ok(Purpose::Unspecified) | Err(_) => fields.refuse("purpose", "must be set"),
+            Ok(purpose) => Some(purpose),
+        };
+        let texts = fields.each(
+            "texts",
+            self.texts,
+            limits::EMBEDDED_TEXTS,
+            |fields, text| fields.text("", text, limits::TEXT),
+        );
+        Some((texts?, purpose?))
+    }
+}
+
+impl From<(EmbeddingSpace, Vec<PassageVectors>)> for EmbedResponse {
+    fn from((space, vectors): (EmbeddingSpace, Vec<PassageVectors>)) -> Self {
+        Self {
+            embedding_space: Some(space.into()),
+            vectors: vectors.into_iter().map(Into::into).collect(),
+        }
+    }
+}
+
+impl Checked for EmbedResponse {
+    type Value = (EmbeddingSpace, Vec<PassageVectors>);
+
+    fn check(self, fields: &mut Fields) -> Option<Self::Value> {
+        let space = fields.message("embedding_space", self.embedding_space);
+        let vectors = fields.messages("vectors", self.vectors, usize::MAX);
+        Some((space?, vectors?))
+    }
+}
+
+impl From<PassageVectors> for Vectors {
+    fn from(vectors: PassageVectors) -> Self {
+        Self {
+            sentence: bytes(&vectors.sentence),
+            dimensions: vectors.tokens.dimensions as u32,
+            tokens: bytes(&vectors.tokens.values),
+            pieces: vectors.tokens.pieces,
+        }
+    }
+}
+
+impl Checked for Vectors {
+    type Value = PassageVectors;
+
+    fn check(self, fields: &mut Fields) -> Option<PassageVectors> {
+        let expected = self.pieces.len() * self.dimensions as usize;
+        if self.tokens.len() != expected {
+            let problem = format!("has {} components instead of {expected}", self.tokens.len());
+            return fields.refuse("tokens", problem);
+        }
+        Some(PassageVectors {
+            sentence: components(&self.sentence),
+            tokens: TokenVectors {
+                dimensions: self.dimensions as usize,
+                values: components(&self.tokens),
+                pieces: self.pieces,
+            },
+        })
+    }
+}
+
+fn bytes(components: &[i8]) -> Vec<u8> {
+    components
+        .iter()
+        .map(|value| value.cast_unsigned())
+        .collect()
+}
+
+fn components(bytes: &[u8]) -> Vec<i8> {
+    bytes.iter().map(|value| value.cast_signed()).collect()
+}

@@ -1,0 +1,96 @@
+//! One call to a role: signed, bounded in time, and tried at another replica where it may be repeated.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use memfleet_domain::{Fault, FaultKind};
+use memfleet_trace::TRACEPARENT;
+use tokio::time::{Instant, timeout_at};
+use tonic::transport::Channel;
+use tonic::{Request, Response, Status};
+
+use super::credential::Credential;
+use super::peers::Replica;
+use crate::status;
+
+/// Whether a call may be made twice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Repeat {
+    /// It changes nothing.
+    Freely,
+    /// It may have been carried out though no answer came.
+    Never,
+}
+
+/// The answer of the first replica that gives one before the deadline. A replica that may be followed by another gets half of the
+/// time that is left, so that one that hangs does not use up all of it.
+pub(super) async fn call<Q, A>(
+    replicas: Vec<Arc<Replica>>,
+    credential: &Credential,
+    deadline: Instant,
+    repeat: Repeat,
+    request: impl Fn() -> Request<Q>,
+    send: impl Fn(Channel, Request<Q>) -> BoxFuture<'static, Result<Response<A>, Status>>,
+) -> Result<A, Fault> {
+    let attempts = match repeat {
+        Repeat::Freely => replicas.len().min(3),
+        Repeat::Never => 1,
+    };
+    let mut outcome = Err(Fault::deadline("a role's answer"));
+    for (left, replica) in (0..attempts).rev().zip(&replicas) {
+        let now = Instant::now();
+        let remaining = deadline.saturating_duration_since(now);
+        let allowed = if left == 0 { remaining } else { remaining / 2 };
+        let mut request = request();
+        credential.sign(&mut request);
+        trace(&mut request);
+        request.set_timeout(allowed);
+        outcome = attempt(replica, now + allowed, request, &send).await;
+        match &outcome {
+            Err(fault) if left > 0 && is_elsewhere_better(fault) => {
+                tracing::debug!(address = %replica.address(), %fault, "another replica is asked");
+            }
+            _ => break,
+        }
+    }
+    outcome
+}
+
+/// Makes what the role does part of the trace of whoever asks.
+fn trace<Q>(request: &mut Request<Q>) {
+    let value = memfleet_trace::current().and_then(|value| value.parse().ok());
+    if let Some(value) = value {
+        request.metadata_mut().insert(TRACEPARENT, value);
+    }
+}
+
+async fn attempt<Q, A>(
+    replica: &Arc<Replica>,
+    deadline: Instant,
+    request: Request<Q>,
+    send: &impl Fn(Channel, Request<Q>) -> BoxFuture<'static, Result<Response<A>, Status>>,
+) -> Result<A, Fault> {
+    let counted = replica.begin();
+    let answer = match timeout_at(deadline, send(counted.channel(), request)).await {
+        Ok(answer) => answer.map_err(|status| status::to_fault(&status)),
+        Err(_) => Err(Fault::deadline("a role's answer")),
+    };
+    if matches!(&answer, Err(fault) if fault.reason == "CONNECTION_FAILED") {
+        replica.failed();
+    }
+    answer.map(Response::into_inner)
+}
+
+/// A replica that is gone, stopping, silent or full says nothing about the others.
+fn is_elsewhere_better(fault: &Fault) -> bool {
+    matches!(
+        fault.kind,
+        FaultKind::Unavailable | FaultKind::DeadlineExceeded
+    ) || fault.reason == "OVERLOADED"
+}
+
+/// When a call is due that nobody gave a deadline.
+pub(super) fn within(budget: Duration) -> Instant {
+    Instant::now() + budget
+}

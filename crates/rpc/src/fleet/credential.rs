@@ -1,0 +1,84 @@
+//! How roles know each other: one secret that they share. Whose memory a call is about travels beside it, which is why only
+//! a holder of the secret is believed.
+
+use http::HeaderMap;
+use http::header::AUTHORIZATION;
+use memfleet_domain::ids::TenantId;
+use memfleet_domain::{Fault, FaultKind};
+use tonic::Request;
+use tonic::metadata::{Ascii, BinaryMetadataValue, MetadataMap, MetadataValue};
+
+use crate::auth::{Authenticate, Caller, KeyHash, bearer};
+
+/// Metadata that names the tenant, in UTF-8.
+const TENANT: &str = "memfleet-tenant-bin";
+
+/// The secret of a fleet. Without one every caller is believed: for loopback, or behind mutual TLS.
+#[derive(Clone, Default)]
+pub struct Credential(Option<Secret>);
+
+#[derive(Clone)]
+struct Secret {
+    header: MetadataValue<Ascii>,
+    hash: KeyHash,
+}
+
+impl std::fmt::Debug for Credential {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let known = if self.0.is_some() { "secret" } else { "open" };
+        write!(formatter, "Credential({known})")
+    }
+}
+
+impl Credential {
+    /// The secret `token`: printable ASCII, at least 16 characters.
+    pub fn new(token: &str) -> Result<Self, &'static str> {
+        if token.len() < 16 {
+            return Err("must have at least 16 characters");
+        }
+        let mut header: MetadataValue<Ascii> = format!("Bearer {token}")
+            .parse()
+            .map_err(|_| "must be printable ASCII")?;
+        header.set_sensitive(true);
+        let hash = KeyHash::of(token);
+        Ok(Self(Some(Secret { header, hash })))
+    }
+
+    /// Marks a call as the fleet's own.
+    pub(super) fn sign<M>(&self, request: &mut Request<M>) {
+        if let Some(secret) = &self.0 {
+            let metadata: &mut MetadataMap = request.metadata_mut();
+            metadata.insert(AUTHORIZATION.as_str(), secret.header.clone());
+        }
+    }
+}
+
+/// Notes whose memory a call is about.
+pub(super) fn name_tenant<M>(request: &mut Request<M>, tenant: &TenantId) {
+    let value = BinaryMetadataValue::from_bytes(tenant.as_str().as_bytes());
+    request.metadata_mut().insert_bin(TENANT, value);
+}
+
+impl Authenticate for Credential {
+    /// Calls that are about nobody's memory name no tenant.
+    fn caller(&self, headers: &HeaderMap) -> Result<Option<Caller>, Fault> {
+        if let Some(secret) = &self.0
+            && KeyHash::of(bearer(headers)?) != secret.hash
+        {
+            return Err(Fault::new(
+                FaultKind::Unauthenticated,
+                "CREDENTIAL_UNKNOWN",
+                "the caller does not have the secret of this fleet: give every role the same `internal.token`",
+            ));
+        }
+        let Some(name) = MetadataMap::from_headers(headers.clone()).remove_bin(TENANT) else {
+            return Ok(None);
+        };
+        let name = name.to_bytes().ok();
+        let name = name.and_then(|bytes| String::from_utf8(bytes.to_vec()).ok());
+        let tenant = name.and_then(|name| TenantId::new(name).ok());
+        tenant
+            .map(|tenant| Some(Caller(tenant)))
+            .ok_or_else(|| Fault::invalid(TENANT, "must be the name of a tenant in UTF-8"))
+    }
+}

@@ -1,0 +1,119 @@
+//! The embedder role behind the network.
+
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures::FutureExt;
+use memfleet_domain::embedding::{EmbeddingSpace, PassageVectors, QueryVectors};
+use memfleet_domain::{Fault, FaultKind};
+use memfleet_ports::embedder::Embedder;
+use tonic::Request;
+
+use super::call::{Repeat, call, within};
+use super::credential::Credential;
+use super::{MAX_MESSAGE_BYTES, Peers};
+use crate::convert::understand;
+use crate::proto::internal::embedder_client::EmbedderClient;
+use crate::proto::internal::{EmbedRequest, Purpose};
+
+/// Texts of one call: small enough that replicas share the passages of an import.
+const TEXTS: usize = 128;
+
+/// Longest wait for the vectors of passages: a queue before them may be long.
+const PASSAGES: Duration = Duration::from_mins(1);
+
+/// Longest wait for the vectors of a query; its search has a deadline of its own, which ends the call when it passes.
+const QUERY: Duration = Duration::from_secs(10);
+
+/// Asks the embedders of a fleet.
+#[derive(Debug, Clone)]
+pub struct RemoteEmbedder {
+    peers: Peers,
+    credential: Credential,
+    /// As the first answer told it.
+    space: Arc<OnceLock<EmbeddingSpace>>,
+}
+
+impl RemoteEmbedder {
+    /// Asks `peers`; none needs to be there yet.
+    pub fn new(peers: Peers, credential: Credential) -> Self {
+        Self {
+            peers,
+            credential,
+            space: Arc::default(),
+        }
+    }
+
+    async fn embed(
+        &self,
+        texts: Vec<String>,
+        purpose: Purpose,
+        budget: Duration,
+    ) -> Result<Vec<PassageVectors>, Fault> {
+        let asked = texts.len();
+        let (space, vectors) = embed(&self.peers, &self.credential, texts, purpose, budget).await?;
+        let known = self.space.get_or_init(|| space.clone());
+        if space != *known {
+            return Err(Fault::new(
+                FaultKind::Unavailable,
+                "EMBEDDING_SPACE_CHANGED",
+                format!(
+                    "the embedders have another model now: restart this role to use {space} instead of {known}"
+                ),
+            ));
+        }
+        if vectors.len() != asked {
+            let message = format!("{} vectors came for {asked} texts", vectors.len());
+            return Err(Fault::internal(message));
+        }
+        Ok(vectors)
+    }
+}
+
+async fn embed(
+    peers: &Peers,
+    credential: &Credential,
+    texts: Vec<String>,
+    purpose: Purpose,
+    budget: Duration,
+) -> Result<(EmbeddingSpace, Vec<PassageVectors>), Fault> {
+    let message = EmbedRequest {
+        texts,
+        purpose: purpose.into(),
+    };
+    let answer = call(
+        peers.least_busy()?,
+        credential,
+        within(budget),
+        Repeat::Freely,
+        || Request::new(message.clone()),
+        |channel, request| {
+            let client = EmbedderClient::new(channel);
+            let mut client = client.max_decoding_message_size(MAX_MESSAGE_BYTES);
+            async move { client.embed(request).await }.boxed()
+        },
+    );
+    understand(answer.await?)
+}
+
+#[async_trait]
+impl Embedder for RemoteEmbedder {
+    async fn space(&self) -> Result<EmbeddingSpace, Fault> {
+        if self.space.get().is_none() {
+            self.embed(Vec::new(), Purpose::Query, QUERY).await?;
+        }
+        Ok(self.space.get().expect("an answer told it").clone())
+    }
+
+    async fn embed_passages(&self, texts: Vec<String>) -> Result<Vec<PassageVectors>, Fault> {
+        let parts = texts.chunks(TEXTS);
+        let parts = parts.map(|part| self.embed(part.to_vec(), Purpose::Passage, PASSAGES));
+        Ok(futures::future::try_join_all(parts).await?.concat())
+    }
+
+    async fn embed_query(&self, text: String) -> Result<QueryVectors, Fault> {
+        let mut vectors = self.embed(vec![text], Purpose::Query, QUERY).await?;
+        Ok(vectors.pop().expect("one vector came for one text"))
+    }
+}

@@ -1,0 +1,126 @@
+//! Roles served to the rest of their fleet.
+
+use std::sync::Arc;
+
+use futures::future::try_join_all;
+use memfleet_domain::Fault;
+use memfleet_ports::embedder::Embedder;
+use memfleet_ports::refresher::Refresher;
+use memfleet_ports::retriever::Retriever;
+use tonic::service::{LayerExt, Routes};
+use tonic::{Request, Response, Status};
+
+use super::{Credential, MAX_MESSAGE_BYTES};
+use crate::auth::AuthLayer;
+use crate::convert::relay;
+use crate::proto::internal::embedder_server::{self, EmbedderServer};
+use crate::proto::internal::refresher_server::{self, RefresherServer};
+use crate::proto::internal::retriever_server::{self, RetrieverServer};
+use crate::proto::internal::{EmbedRequest, EmbedResponse, Purpose};
+use crate::server::{Bounds, Calls, Due};
+use crate::{proto, status};
+
+/// The roles that a process serves.
+#[derive(Clone, Default)]
+pub struct Roles {
+    /// The embedder, if it does.
+    pub embedder: Option<Arc<dyn Embedder>>,
+    /// The retriever, if it does.
+    pub retriever: Option<Arc<dyn Retriever>>,
+    /// The refresher, if it does.
+    pub refresher: Option<Arc<dyn Refresher>>,
+}
+
+/// The services of these roles, for callers with the fleet's credential. `bounds` and `due` as in [`crate::server::routes`].
+pub fn routes(roles: Roles, credential: Credential, bounds: Bounds, due: Due) -> Routes {
+    let calls = Calls {
+        bounds: Bounds {
+            max_request_bytes: MAX_MESSAGE_BYTES,
+            max_response_bytes: MAX_MESSAGE_BYTES,
+            ..bounds
+        },
+        due,
+    };
+    let layer = AuthLayer(credential);
+    let mut routes = Routes::default();
+    if let Some(embedder) = roles.embedder {
+        let service = EmbedderServer::new(Embedding { embedder });
+        let service = service.max_decoding_message_size(MAX_MESSAGE_BYTES);
+        routes = routes.add_service(layer.named_layer(service));
+    }
+    if let Some(retriever) = roles.retriever {
+        let service = RetrieverServer::new(Retrieving { retriever, calls });
+        routes = routes.add_service(layer.named_layer(service));
+    }
+    if let Some(refresher) = roles.refresher {
+        let service = RefresherServer::new(Refreshing { refresher, calls });
+        routes = routes.add_service(layer.named_layer(service));
+    }
+    routes
+}
+
+struct Embedding {
+    embedder: Arc<dyn Embedder>,
+}
+
+#[tonic::async_trait]
+impl embedder_server::Embedder for Embedding {
+    /// A caller that leaves takes its texts out of the queue.
+    async fn embed(
+        &self,
+        request: Request<EmbedRequest>,
+    ) -> Result<Response<EmbedResponse>, Status> {
+        let embedded = async {
+            let (texts, purpose) = relay(request.into_inner())?;
+            match purpose {
+                Purpose::Query => {
+                    try_join_all(
+                        texts
+                            .into_iter()
+                            .map(|text| self.embedder.embed_query(text)),
+                    )
+                    .await
+                }
+                _ => self.embedder.embed_passages(texts).await,
+            }
+        };
+        let answer = async { Ok((self.embedder.space().await?, embedded.await?)) }.await;
+        let answer = answer.map_err(|fault: Fault| status::from_fault(&fault))?;
+        Ok(Response::new(answer.into()))
+    }
+}
+
+struct Retrieving {
+    retriever: Arc<dyn Retriever>,
+    calls: Calls,
+}
+
+#[tonic::async_trait]
+impl retriever_server::Retriever for Retrieving {
+    async fn search(
+        &self,
+        request: Request<proto::RecallRequest>,
+    ) -> Result<Response<proto::RecallResponse>, Status> {
+        let (context, request) = self.calls.relayed(request)?;
+        let found = self.retriever.search(&context, &request.query);
+        self.calls.answer(context.within("the search", found).await)
+    }
+}
+
+struct Refreshing {
+    refresher: Arc<dyn Refresher>,
+    calls: Calls,
+}
+
+#[tonic::async_trait]
+impl refresher_server::Refresher for Refreshing {
+    async fn forget(
+        &self,
+        request: Request<proto::ForgetRequest>,
+    ) -> Result<Response<proto::ForgetResponse>, Status> {
+        let (context, request) = self.calls.relayed(request)?;
+        let receipt = self.refresher.forget(&context, &request);
+        self.calls
+            .answer_forget(context.within("the forgetting", receipt).await)
+    }
+}

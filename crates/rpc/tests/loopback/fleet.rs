@@ -1,0 +1,187 @@
+//! Roles over a real socket: what one is asked and answers, whom it believes, and what becomes of a call whose replica is gone.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use memfleet_domain::FaultKind;
+use memfleet_ports::context::Context;
+use memfleet_ports::embedder::Embedder;
+use memfleet_ports::refresher::{ForgetRequest, Refresher};
+use memfleet_ports::retriever::{Query, Retriever};
+use memfleet_ports::testing::WordEmbedder;
+use memfleet_rpc::fleet::server::{Roles, routes};
+use memfleet_rpc::fleet::{
+    Credential, Options as PeerOptions, Peers, RemoteEmbedder, RemoteRefresher, RemoteRetriever,
+};
+use memfleet_rpc::proto::internal::DESCRIPTORS;
+use memfleet_rpc::server::{Bounds, Due};
+use memfleet_runtime::server::{Deadline, Options, Server};
+use tokio_util::sync::CancellationToken;
+
+use crate::node::{Node, missing, space};
+use crate::{context, tenant};
+
+const SECRET: &str = "a secret of the fleet";
+
+/// A process with every role; it stops when the token is cancelled.
+struct Replica {
+    node: Arc<Node>,
+    url: String,
+    stop: CancellationToken,
+}
+
+async fn replica() -> Replica {
+    let node = Arc::new(Node::default());
+    let roles = Roles {
+        embedder: Some(Arc::new(WordEmbedder::default())),
+        retriever: Some(node.clone()),
+        refresher: Some(node.clone()),
+    };
+    let address = "127.0.0.1:0".parse().unwrap();
+    let options = Options {
+        address,
+        ..Options::default()
+    };
+    let server = Server::bind(&options).await.unwrap();
+    let url = format!("http://{}", server.address());
+    let due: Due = |extensions| extensions.get::<Deadline>().map(|deadline| deadline.0);
+    let credential = Credential::new(SECRET).unwrap();
+    let routes = routes(roles, credential, Bounds::default(), due);
+    let stop = CancellationToken::new();
+    tokio::spawn(server.serve(routes, &[DESCRIPTORS], stop.clone()));
+    Replica { node, url, stop }
+}
+
+/// The replicas, once they are found.
+async fn peers(replicas: &[&Replica]) -> Peers {
+    let urls: Vec<_> = replicas
+        .iter()
+        .map(|replica| replica.url.as_str())
+        .collect();
+    let peers = Peers::watch(&PeerOptions {
+        watch_interval: Duration::from_millis(50),
+        ..PeerOptions::new(urls.join(","))
+    });
+    let peers = peers.unwrap();
+    peers.found().await;
+    peers
+}
+
+fn credential() -> Credential {
+    Credential::new(SECRET).unwrap()
+}
+
+async fn retriever(replicas: &[&Replica]) -> RemoteRetriever {
+    RemoteRetriever {
+        peers: peers(replicas).await,
+        credential: credential(),
+    }
+}
+
+fn query(name: &str) -> Query {
+    crate::calls::recall(name).query
+}
+
+#[tokio::test]
+async fn a_search_arrives_with_its_tenant_and_comes_back_as_it_was_answered() {
+    let replica = replica().await;
+    let retriever = retriever(&[&replica]).await;
+    let context = Context::new(tenant("Ünïcode tenant"), Duration::from_secs(5));
+    let found = retriever.search(&context, &query("ada")).await.unwrap();
+    assert_eq!(found, crate::node::found());
+    assert_eq!(replica.node.last().0, "Ünïcode tenant");
+    let fault = retriever.search(&context, &query("missing")).await;
+    assert_eq!(fault, Err(missing()));
+}
+
+#[tokio::test]
+async fn a_forget_arrives_and_is_made_once() {
+    let replica = replica().await;
+    let refresher = RemoteRefresher {
+        peers: peers(&[&replica]).await,
+        credential: credential(),
+    };
+    let request = ForgetRequest {
+        space: space("ada"),
+        filter: memfleet_ports::filter::TurnFilter::default(),
+        everything: true,
+        dry_run: true,
+    };
+    let receipt = refresher.forget(&context(), &request).await.unwrap();
+    assert_eq!(receipt.erased, crate::node::erased());
+    assert_eq!(replica.node.asked.lock().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn vectors_come_back_as_they_were_made() {
+    let replica = replica().await;
+    let local = WordEmbedder::default();
+    let remote = RemoteEmbedder::new(peers(&[&replica]).await, credential());
+    assert_eq!(remote.space().await, local.space().await);
+    let texts: Vec<String> = (0..300).map(|n| format!("text {n} of many")).collect();
+    let vectors = remote.embed_passages(texts.clone()).await.unwrap();
+    assert_eq!(vectors, local.embed_passages(texts).await.unwrap());
+    let query = remote.embed_query("a query".into()).await.unwrap();
+    assert_eq!(query, local.embed_query("a query".into()).await.unwrap());
+    assert_eq!(remote.embed_passages(Vec::new()).await, Ok(Vec::new()));
+}
+
+#[tokio::test]
+async fn whoever_lacks_the_secret_is_refused() {
+    let replica = replica().await;
+    for stranger in [
+        Credential::default(),
+        Credential::new("another secret of 16").unwrap(),
+    ] {
+        let retriever = RemoteRetriever {
+            peers: peers(&[&replica]).await,
+            credential: stranger,
+        };
+        let fault = retriever
+            .search(&context(), &query("ada"))
+            .await
+            .unwrap_err();
+        assert_eq!(fault.kind, FaultKind::Unauthenticated);
+    }
+    assert!(replica.node.asked.lock().unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn a_space_is_searched_at_one_replica_and_at_another_when_that_one_stops() {
+    let replicas = [replica().await, replica().await];
+    let retriever = retriever(&[&replicas[0], &replicas[1]]).await;
+    for _ in 0..4 {
+        retriever.search(&context(), &query("ada")).await.unwrap();
+    }
+    let asked = |replica: &Replica| replica.node.asked.lock().unwrap().len();
+    let (home, other) = match asked(&replicas[0]) {
+        4 => (&replicas[0], &replicas[1]),
+        _ => (&replicas[1], &replicas[0]),
+    };
+    assert_eq!((asked(home), asked(other)), (4, 0));
+    home.stop.cancel();
+    for _ in 0..4 {
+        retriever.search(&context(), &query("ada")).await.unwrap();
+    }
+    assert!(asked(other) > 0);
+}
+
+#[tokio::test]
+async fn a_replica_that_hangs_leaves_time_for_another() {
+    let hanging = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let silent = format!("http://{}", hanging.local_addr().unwrap());
+    let replica = replica().await;
+    let peers = Peers::watch(&PeerOptions::new(format!("{silent},{}", replica.url))).unwrap();
+    peers.found().await;
+    let retriever = RemoteRetriever {
+        peers,
+        credential: credential(),
+    };
+    // Whichever replica each space prefers.
+    for name in ["ada", "bob", "eve", "dan"] {
+        let brief = Context::new(tenant("default"), Duration::from_secs(4));
+        let mut query = query("ada");
+        query.spaces = vec![space(name)];
+        retriever.search(&brief, &query).await.unwrap();
+    }
+}

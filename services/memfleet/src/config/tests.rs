@@ -1,0 +1,124 @@
+use memfleet_domain::ids::TenantId;
+use memfleet_rpc::auth::KeyHash;
+use memfleet_runtime::config::{Loader, leaves};
+
+use super::*;
+
+#[test]
+fn defaults_are_usable_as_they_are() {
+    assert_eq!(Config::default().problems(), []);
+}
+
+#[test]
+fn an_entry_reads_back_as_it_was_written() {
+    let entry = KeyEntry {
+        tenant: TenantId::new("acme: the second").unwrap(),
+        hash: KeyHash::of("key"),
+    };
+    assert_eq!(entry.to_string().parse(), Ok(entry));
+    for wrong in ["acme", "acme:", ":abc", "acme:abc"] {
+        assert!(wrong.parse::<KeyEntry>().is_err(), "{wrong}");
+    }
+}
+
+#[test]
+fn a_public_address_without_keys_is_refused() {
+    let mut config = Config::default();
+    config.server.address = "0.0.0.0:9460".parse().unwrap();
+    assert_eq!(config.problems()[0].key, "server.address");
+    config.auth.keys = vec![format!("acme:{}", KeyHash::of("key"))];
+    assert_eq!(config.problems(), []);
+}
+
+const DOCUMENT: &str = include_str!("../../../../docs/configuration.md");
+
+#[test]
+fn the_document_names_every_key_with_its_default_and_no_other() {
+    let row = |(key, default): (String, String)| match default.as_str() {
+        "none" => format!("| `{key}` | none |"),
+        value => format!("| `{key}` | `{value}` |"),
+    };
+    let rows = leaves(&Config::default())
+        .into_iter()
+        .map(row)
+        .collect::<Vec<_>>();
+    let missing = rows
+        .iter()
+        .filter(|row| !DOCUMENT.contains(*row))
+        .collect::<Vec<_>>();
+    assert_eq!(missing, Vec::<&String>::new());
+    assert_eq!(DOCUMENT.matches("\n| `").count(), rows.len());
+}
+
+#[test]
+fn the_sample_of_the_document_is_accepted() {
+    let sample = DOCUMENT
+        .split("```toml")
+        .nth(1)
+        .and_then(|rest| rest.split("```").next())
+        .unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("memfleet.toml");
+    std::fs::write(&file, sample).unwrap();
+    let loaded = Loader::defaults_only()
+        .file(Some(file))
+        .load::<Config>()
+        .unwrap();
+    assert_eq!(loaded.config.server.address.port(), 9460);
+}
+
+#[test]
+fn an_address_without_a_file_or_with_parameters_is_refused_with_the_fix() {
+    for (url, fix) in [
+        ("sqlite:", "`sqlite:` and a path"),
+        ("sqlite::memory:", "give its path"),
+        ("sqlite://:memory:", "give its path"),
+        ("sqlite:memory.db?mode=ro", "leave out `?`"),
+        ("sqlite:?mode=memory", "leave out `?`"),
+    ] {
+        let mut config = Config::default();
+        config.store.url = url.into();
+        let problems = config.problems();
+        assert_eq!(problems[0].key, "store.url", "{url}");
+        assert!(problems[0].message.contains(fix), "{url}: {problems:?}");
+    }
+}
+
+#[test]
+fn every_problem_is_named() {
+    let mut config = Config::default();
+    config.store.url = "mysql:x".into();
+    config.auth.keys = vec!["acme".to_owned()];
+    config.retrieval.candidates = 1;
+    let keys = config
+        .problems()
+        .into_iter()
+        .map(|problem| problem.key)
+        .collect::<Vec<_>>();
+    assert_eq!(keys, ["store.url", "auth.keys[0]", "retrieval.candidates"]);
+}
+
+#[test]
+fn adapters_go_together() {
+    let mut config = Config::default();
+    config.store.url = "postgres://memfleet@db/memfleet".into();
+    assert_eq!(config.problems()[0].key, "queue.url");
+    config.queue.url = "nats://nats:4222".into();
+    assert_eq!(config.problems(), []);
+    config.store.migrate = true;
+    assert_eq!(config.problems()[0].key, "store.migrate");
+    config.store.owner_url = Some("postgres://owner@db/memfleet".into());
+    config.peers.embedder = "embedder:9460".to_owned();
+    assert_eq!(config.problems()[0].key, "peers.embedder");
+}
+
+#[test]
+fn what_protects_an_address_depends_on_the_role() {
+    let mut config = Config::default();
+    config.internal.token = Some("sixteen letters!".to_owned().into());
+    assert!(config.authenticates(&[Role::Retriever]));
+    assert!(
+        !config.authenticates(&Role::ALL),
+        "callers from outside bring keys"
+    );
+}

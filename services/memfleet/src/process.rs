@@ -1,0 +1,223 @@
+//! The roles of this process, put together from the configuration: all of them on a node, one in a fleet. What a role asks of
+//! another is in this process or behind the network, as `peers` says; neither side can tell. It adds no behaviour.
+
+mod model;
+mod serving;
+mod storage;
+mod workers;
+
+use std::sync::Arc;
+
+use memfleet_constructor::Constructor;
+use memfleet_domain::Clock;
+use memfleet_domain::time::SystemClock;
+use memfleet_gateway::Gateway;
+use memfleet_models::ModelDirectory;
+use memfleet_ports::embedder::Embedder;
+use memfleet_ports::events::Events;
+use memfleet_ports::health::Health;
+use memfleet_ports::refresher::Refresher;
+use memfleet_ports::retriever::Retriever;
+use memfleet_refresher::LocalRefresher;
+use memfleet_retrieval::Weights;
+use memfleet_retriever::LocalRetriever;
+use memfleet_rpc::fleet::{Options as PeerOptions, Peers};
+use memfleet_rpc::fleet::{RemoteEmbedder, RemoteRefresher, RemoteRetriever};
+use memfleet_runtime::BoxError;
+
+use crate::config::{Config, Ingestion, Retrieval, elsewhere};
+use crate::role::Role;
+use storage::Storage;
+
+/// The roles of this process. Nothing runs before [`Process::spawn`].
+pub struct Process {
+    /// The public API.
+    pub gateway: Option<Arc<Gateway>>,
+    constructor: Option<Constructor>,
+    retriever: Option<Arc<LocalRetriever>>,
+    refresher: Option<Arc<LocalRefresher>>,
+    embedder: Option<Arc<dyn Embedder>>,
+    storage: Option<Storage>,
+    events: Events,
+    health: Health,
+}
+
+/// Whether a process with these roles computes vectors itself, and so needs the model.
+pub fn needs_model(config: &Config, roles: &[Role]) -> bool {
+    let asks = [Role::Gateway, Role::Constructor, Role::Retriever];
+    let is_here = elsewhere(&config.peers.embedder).is_none();
+    roles.contains(&Role::Embedder) || is_here && roles.iter().any(|role| asks.contains(role))
+}
+
+impl Process {
+    /// Connects the roles with what each asks of the others; `model` as [`needs_model`] says.
+    pub async fn compose(
+        config: &Config,
+        roles: &[Role],
+        model: Option<&ModelDirectory>,
+    ) -> Result<Self, BoxError> {
+        let mut process = Self {
+            gateway: None,
+            constructor: None,
+            retriever: None,
+            refresher: None,
+            embedder: None,
+            storage: None,
+            events: Events::default(),
+            health: Health::default(),
+        };
+        if let Some(model) = model {
+            process.embedder = Some(Arc::new(model::embedder(&config.model, model)?));
+        }
+        if roles != [Role::Embedder] {
+            process.storage = Some(Storage::open(config).await?);
+        }
+        for role in roles {
+            match role {
+                Role::Gateway => process.gateway = Some(Arc::new(process.new_gateway(config)?)),
+                Role::Constructor => {
+                    process.constructor = Some(process.new_constructor(config)?);
+                }
+                Role::Retriever => {
+                    process.retriever(config)?;
+                }
+                Role::Refresher => {
+                    process.refresher();
+                }
+                Role::Embedder => {}
+            }
+        }
+        Ok(process)
+    }
+
+    fn new_gateway(&mut self, config: &Config) -> Result<Gateway, BoxError> {
+        let credential = config.internal.credential();
+        let retriever: Arc<dyn Retriever> = match elsewhere(&config.peers.retriever) {
+            Some(url) => Arc::new(RemoteRetriever {
+                peers: Peers::watch(&PeerOptions::new(url))?,
+                credential: credential.clone(),
+            }),
+            None => self.retriever(config)?,
+        };
+        let refresher: Arc<dyn Refresher> = match elsewhere(&config.peers.refresher) {
+            Some(url) => Arc::new(RemoteRefresher {
+                peers: Peers::watch(&PeerOptions::new(url))?,
+                credential,
+            }),
+            None => self.refresher(),
+        };
+        let storage = self.storage();
+        Ok(Gateway {
+            queue: storage.queue.clone(),
+            ledger: storage.ledger.clone(),
+            spaces: storage.spaces.clone(),
+            retriever,
+            refresher,
+            embedder: self.asked_embedder(config)?,
+            events: self.events.clone(),
+            health: self.health.clone(),
+            clock: clock(),
+            options: gateway_options(&config.ingestion),
+        })
+    }
+
+    fn new_constructor(&self, config: &Config) -> Result<Constructor, BoxError> {
+        let storage = self.storage();
+        Ok(Constructor {
+            queue: storage.queue.clone(),
+            ledger: storage.ledger.clone(),
+            spaces: storage.spaces.clone(),
+            embedder: self.asked_embedder(config)?,
+            events: self.events.clone(),
+            clock: clock(),
+            options: memfleet_constructor::Options {
+                turns_per_round: config.ingestion.turns_per_round,
+                ..memfleet_constructor::Options::default()
+            },
+        })
+    }
+
+    /// The retriever of this process, made when it is first asked for.
+    fn retriever(&mut self, config: &Config) -> Result<Arc<LocalRetriever>, BoxError> {
+        if let Some(retriever) = &self.retriever {
+            return Ok(retriever.clone());
+        }
+        let embedder = self.asked_embedder(config)?;
+        let weights = Weights {
+            candidates: config.retrieval.candidates,
+            ..Weights::shipped()
+        };
+        let retriever = self.new_retriever(embedder, &config.retrieval, weights);
+        Ok(self.retriever.insert(Arc::new(retriever)).clone())
+    }
+
+    /// A retriever over the memory of this process.
+    pub fn new_retriever(
+        &self,
+        embedder: Arc<dyn Embedder>,
+        config: &Retrieval,
+        weights: Weights,
+    ) -> LocalRetriever {
+        let options = memfleet_retriever::Options {
+            index_cache: config.index_cache.as_usize(),
+            token_cache: config.token_cache.as_usize(),
+            weights,
+        };
+        let storage = self.storage();
+        LocalRetriever::new(
+            storage.feed.clone(),
+            storage.ledger.clone(),
+            storage.spaces.clone(),
+            embedder,
+            options,
+        )
+    }
+
+    /// The refresher of this process, made when it is first asked for.
+    fn refresher(&mut self) -> Arc<LocalRefresher> {
+        if let Some(refresher) = &self.refresher {
+            return refresher.clone();
+        }
+        let storage = self.storage();
+        let refresher = LocalRefresher {
+            erasure: storage.erasure.clone(),
+            queue: storage.queue.clone(),
+            spaces: storage.spaces.clone(),
+            events: self.events.clone(),
+            clock: clock(),
+        };
+        self.refresher.insert(Arc::new(refresher)).clone()
+    }
+
+    /// Whom the roles of this process ask for vectors.
+    fn asked_embedder(&self, config: &Config) -> Result<Arc<dyn Embedder>, BoxError> {
+        if let Some(url) = elsewhere(&config.peers.embedder) {
+            let peers = Peers::watch(&PeerOptions::new(url))?;
+            return Ok(Arc::new(RemoteEmbedder::new(
+                peers,
+                config.internal.credential(),
+            )));
+        }
+        Ok(self
+            .embedder
+            .clone()
+            .expect("a process that asks itself loads the model"))
+    }
+
+    fn storage(&self) -> &Storage {
+        self.storage
+            .as_ref()
+            .expect("every role but the embedder opens it")
+    }
+}
+
+fn gateway_options(config: &Ingestion) -> memfleet_gateway::Options {
+    memfleet_gateway::Options {
+        max_queued_turns: config.max_queued_turns,
+        max_queued_bytes: config.max_queued_size.as_u64(),
+    }
+}
+
+fn clock() -> Arc<dyn Clock> {
+    Arc::new(SystemClock)
+}

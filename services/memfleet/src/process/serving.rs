@@ -1,0 +1,57 @@
+//! What a process answers: the public API where it has the gateway, else its role to the rest of the fleet.
+
+use std::sync::Arc;
+
+use memfleet_ports::refresher::Refresher;
+use memfleet_ports::retriever::Retriever;
+use memfleet_rpc::fleet::server::{Roles, routes as fleet_routes};
+use memfleet_rpc::proto;
+use memfleet_rpc::server::{Bounds, Due, Services, routes};
+use memfleet_runtime::lifecycle::{Lifecycle, Policy};
+use memfleet_runtime::server::{Deadline, Server};
+
+use super::Process;
+use crate::config::Config;
+
+impl Process {
+    /// Answers calls until the process stops.
+    pub fn serve(&self, config: &Config, server: Server, process: &mut Lifecycle) {
+        // The shell has read how long the caller waits.
+        let due: Due = |extensions| extensions.get::<Deadline>().map(|deadline| deadline.0);
+        let options = &config.server;
+        let bounds = Bounds {
+            max_request_bytes: options.max_request_size.as_usize(),
+            max_response_bytes: options.max_response_size.as_usize(),
+            default_deadline: options.default_deadline.get(),
+        };
+        let (routes, descriptors) = match &self.gateway {
+            Some(gateway) => {
+                let services = Services {
+                    memory: gateway.clone(),
+                    assembly: gateway.clone(),
+                    maintenance: gateway.clone(),
+                };
+                let routes = routes(services, config.auth.keys(), bounds, due);
+                (routes, proto::DESCRIPTORS)
+            }
+            None => {
+                let credential = config.internal.credential();
+                let routes = fleet_routes(self.roles(), credential, bounds, due);
+                (routes, proto::internal::DESCRIPTORS)
+            }
+        };
+        process.spawn("server", Policy::Essential, move |stop| async move {
+            server.serve(routes, &[descriptors], stop).await
+        });
+    }
+
+    fn roles(&self) -> Roles {
+        let retriever = self.retriever.clone();
+        let refresher = self.refresher.clone();
+        Roles {
+            embedder: self.embedder.clone(),
+            retriever: retriever.map(|retriever| retriever as Arc<dyn Retriever>),
+            refresher: refresher.map(|refresher| refresher as Arc<dyn Refresher>),
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! The roles of a fleet.
+
+use clap::ValueEnum;
+
+/// What a process may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Role {
+    /// The public API
+    Gateway,
+    /// Stores and embeds what was accepted
+    Constructor,
+    /// Searches
+    Retriever,
+    /// Forgets, and applies retention periods
+    Refresher,
+    /// Text to vectors
+    Embedder,
+}
+
+impl std::fmt::Display for Role {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let value = self.to_possible_value().expect("no role is hidden");
+        formatter.write_str(value.get_name())
+    }
+}
+
+impl Role {
+    /// Every role.
+    pub const ALL: [Self; 5] = [
+        Self::Gateway,
+        Self::Constructor,
+        Self::Retriever,
+        Self::Refresher,
+        Self::Embedder,
+    ];
+}

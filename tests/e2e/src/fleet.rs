@@ -1,0 +1,165 @@
+//! A fleet of real processes over servers of its own.
+
+use std::path::Path;
+
+use anyhow::Result;
+use memfleet_servers::{Command, Durability, Nats, Postgres, Program, free_port};
+use tempfile::TempDir;
+
+use crate::{binary, known_keys};
+
+/// What the roles of a fleet know each other by.
+const SECRET: &str = "the secret of a fleet under test";
+
+/// What a role logs when it answers.
+const READY: &str = "serving";
+
+/// Two of every role that may be more than one, the servers, and the gateway's address. Ends when it is dropped, or with this
+/// process.
+pub struct Fleet {
+    /// The roles by name; the gateway is the last.
+    pub roles: Vec<Role>,
+    /// Its queue.
+    pub nats: Nats,
+    /// Its store.
+    pub postgres: Postgres,
+    gateway: u16,
+    _folder: TempDir,
+}
+
+/// A process of a fleet.
+pub struct Role {
+    /// What it is.
+    pub name: &'static str,
+    /// The process.
+    pub program: Program,
+}
+
+impl Fleet {
+    /// Starts everything.
+    pub fn start() -> Result<Self> {
+        let folder = tempfile::tempdir()?;
+        let place = folder.path();
+        let postgres = Postgres::start(place, Durability::Process)?;
+        let nats = Nats::start(place, "max_payload: 32MB")?;
+        migrate(&postgres)?;
+        let ports = Ports::free()?;
+        let common = common(&postgres, &nats, &ports);
+        let mut roles = Vec::new();
+        for (name, role, port) in ports.roles() {
+            let program = start(place, name, role, port, &common)?;
+            roles.push(Role { name, program });
+        }
+        Ok(Self {
+            roles,
+            nats,
+            postgres,
+            gateway: ports.gateway,
+            _folder: folder,
+        })
+    }
+
+    /// Where callers go.
+    pub fn url(&self) -> String {
+        format!("http://127.0.0.1:{}", self.gateway)
+    }
+
+    /// The process of this name.
+    pub fn role(&mut self, name: &str) -> &mut Program {
+        let found = self.roles.iter_mut().find(|role| role.name == name);
+        &mut found.expect("a role of the fleet").program
+    }
+}
+
+/// Where each process listens.
+struct Ports {
+    embedder: u16,
+    constructors: [u16; 2],
+    retrievers: [u16; 2],
+    refresher: u16,
+    gateway: u16,
+}
+
+impl Ports {
+    fn free() -> Result<Self> {
+        let mut ports = Vec::<u16>::new();
+        while ports.len() < 7 {
+            let port = free_port()?;
+            if !ports.contains(&port) {
+                ports.push(port);
+            }
+        }
+        Ok(Self {
+            embedder: ports[0],
+            constructors: [ports[1], ports[2]],
+            retrievers: [ports[3], ports[4]],
+            refresher: ports[5],
+            gateway: ports[6],
+        })
+    }
+
+    /// Names, roles and ports, in the order in which they start.
+    fn roles(&self) -> [(&'static str, &'static str, u16); 7] {
+        [
+            ("embedder", "embedder", self.embedder),
+            ("constructor-1", "constructor", self.constructors[0]),
+            ("constructor-2", "constructor", self.constructors[1]),
+            ("retriever-1", "retriever", self.retrievers[0]),
+            ("retriever-2", "retriever", self.retrievers[1]),
+            ("refresher", "refresher", self.refresher),
+            ("gateway", "gateway", self.gateway),
+        ]
+    }
+}
+
+/// The configuration that all roles share.
+fn common(postgres: &Postgres, nats: &Nats, ports: &Ports) -> Vec<(&'static str, String)> {
+    let at = |port: u16| format!("http://127.0.0.1:{port}");
+    let retrievers = ports.retrievers.map(at).join(",");
+    vec![
+        ("MEMFLEET_STORE__URL", postgres.url()),
+        ("MEMFLEET_QUEUE__URL", nats.url()),
+        ("MEMFLEET_PEERS__EMBEDDER", at(ports.embedder)),
+        ("MEMFLEET_PEERS__RETRIEVER", retrievers),
+        ("MEMFLEET_PEERS__REFRESHER", at(ports.refresher)),
+        ("MEMFLEET_INTERNAL__TOKEN", SECRET.to_owned()),
+        ("MEMFLEET_AUTH__KEYS", known_keys()),
+        ("MEMFLEET_TELEMETRY__METRICS_ADDRESS", "off".to_owned()),
+    ]
+}
+
+fn start(
+    place: &Path,
+    name: &'static str,
+    role: &str,
+    port: u16,
+    common: &[(&'static str, String)],
+) -> Result<Program> {
+    let address = format!("127.0.0.1:{port}");
+    Program::start(
+        place,
+        &Command {
+            name,
+            program: &binary()?,
+            arguments: &["run", role, "--listen", &address],
+            environment: common,
+            ready: READY,
+        },
+    )
+}
+
+/// Makes the tables, as the owner of the database.
+fn migrate(postgres: &Postgres) -> Result<()> {
+    let migrated = std::process::Command::new(binary()?)
+        .arg("migrate")
+        .env("MEMFLEET_STORE__URL", postgres.url())
+        .env("MEMFLEET_STORE__OWNER_URL", postgres.url())
+        .env("MEMFLEET_QUEUE__URL", "nats://127.0.0.1:1")
+        .output()?;
+    anyhow::ensure!(
+        migrated.status.success(),
+        "memfleet migrate: {}",
+        String::from_utf8_lossy(&migrated.stderr)
+    );
+    Ok(())
+}

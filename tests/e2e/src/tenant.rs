@@ -1,0 +1,90 @@
+//! A tenant of a running system: what its backend and its people at a terminal can do with their key.
+
+use std::process::{Command, Output, Stdio};
+
+use anyhow::{Result, ensure};
+use memfleet_domain::ids::TenantId;
+use memfleet_rpc::Client;
+use memfleet_rpc::auth::KeyHash;
+use tonic::Request;
+use tonic::metadata::{Ascii, MetadataValue};
+
+use crate::binary;
+
+/// Tenants that a system knows.
+const TENANTS: usize = 64;
+
+/// Their keys as `auth.keys` takes them.
+pub fn known_keys() -> String {
+    let entry = |number| {
+        let name = TenantId::new(format!("tenant-{number}")).expect("a short name");
+        format!("\"{name}:{}\"", KeyHash::of(&key(number)))
+    };
+    let entries = (0..TENANTS).map(entry).collect::<Vec<_>>();
+    format!("[{}]", entries.join(","))
+}
+
+fn key(number: usize) -> String {
+    format!("the-key-of-{number}")
+}
+
+/// A tenant, by its key.
+pub struct Tenant {
+    /// Its client.
+    pub client: Client,
+    url: String,
+    key: String,
+}
+
+impl Tenant {
+    /// One of the tenants that [`known_keys`] names.
+    pub async fn connect(url: &str, number: usize) -> Result<Self> {
+        ensure!(number < TENANTS, "the keys are used up");
+        let key = key(number);
+        Ok(Self {
+            client: Client::connect(url, Some(&key)).await?,
+            url: url.to_owned(),
+            key,
+        })
+    }
+
+    /// Where the system is.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// Its key.
+    pub fn key(&self) -> &str {
+        &self.key
+    }
+
+    /// A message of a stock client, with the key.
+    pub fn request<M>(&self, message: M) -> Request<M> {
+        let mut request = Request::new(message);
+        let value: MetadataValue<Ascii> = format!("Bearer {}", self.key)
+            .parse()
+            .expect("keys are ASCII");
+        request.metadata_mut().insert("authorization", value);
+        request
+    }
+
+    /// Runs a command of the client.
+    pub fn run(&self, arguments: &[&str]) -> Result<Output> {
+        let mut command = Command::new(binary()?);
+        command.args(arguments).stdin(Stdio::null());
+        command.env("MEMFLEET_SERVER", &self.url);
+        command.env("MEMFLEET_API_KEY", &self.key);
+        Ok(command.output()?)
+    }
+
+    /// The same for a command that must succeed: what it printed.
+    pub fn printed(&self, arguments: &[&str]) -> Result<String> {
+        let output = self.run(arguments)?;
+        ensure!(
+            output.status.success(),
+            "{arguments:?}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        Ok(String::from_utf8(output.stdout)?)
+    }
+}

@@ -1,0 +1,234 @@
+//! Reading over the wire: one's own writes, filters, the past, neighbours, and the block of a prompt.
+
+use anyhow::Result;
+use memfleet_domain::ids::{SessionId, Speaker};
+use memfleet_domain::time::{AsOf, TimeRange};
+use memfleet_domain::turn::Role;
+use memfleet_e2e::call;
+use memfleet_ports::assembly::{AssembleRequest, Assembly};
+use memfleet_ports::filter::TurnFilter;
+use memfleet_ports::memory::{Memory, RecallRequest};
+use memfleet_ports::retriever::{Hit, Query};
+
+use crate::conversation::{found, noon, recall, remember, said, space, turns};
+use crate::system::fresh;
+
+#[tokio::test]
+async fn a_read_with_the_token_sees_the_write_every_time() -> Result<()> {
+    let fresh = fresh().await?;
+    for (number, turn) in turns().into_iter().enumerate() {
+        let text = turn.content.text.clone();
+        let token = remember(&fresh.client, "noor", vec![turn]).await?;
+        let request = recall("noor", &text, TurnFilter::default(), &[token]);
+        let found = found(&fresh.client, request).await?;
+        assert_eq!(found.len(), number + 1);
+        assert!(found.contains(&text), "{text}: {found:?}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_question_finds_the_turn_that_answers_it() -> Result<()> {
+    let fresh = fresh().await?;
+    let token = remember(&fresh.client, "noor", turns()).await?;
+    for (question, answer) in [
+        (
+            "What is Noor's dog afraid of?",
+            "She is four and afraid of thunder.",
+        ),
+        (
+            "Where does Sam's sister live?",
+            "My sister moved to Trondheim for her doctorate.",
+        ),
+        (
+            "Why does Noor need new travel documents?",
+            "Biscuit chewed through my passport.",
+        ),
+    ] {
+        let request = recall("noor", question, TurnFilter::default(), &[token]);
+        let found = found(&fresh.client, request).await?;
+        assert!(
+            found[..3].contains(&answer.to_owned()),
+            "{question}: {found:?}"
+        );
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn filters_narrow_searches_and_listings_alike() -> Result<()> {
+    let fresh = fresh().await?;
+    let token = remember(&fresh.client, "noor", turns()).await?;
+    let none = TurnFilter::default;
+    let session = |name: &str| vec![SessionId::new(name).unwrap()];
+    let filters = [
+        (
+            TurnFilter {
+                sessions: session("monday"),
+                ..none()
+            },
+            3,
+        ),
+        (
+            TurnFilter {
+                excluded_sessions: session("monday"),
+                ..none()
+            },
+            4,
+        ),
+        (
+            TurnFilter {
+                speakers: vec![Speaker::new("Noor")?],
+                ..none()
+            },
+            4,
+        ),
+        (
+            TurnFilter {
+                roles: vec![Role::Assistant],
+                ..none()
+            },
+            1,
+        ),
+        (
+            TurnFilter {
+                metadata: vec![("day".into(), "9".into())],
+                ..none()
+            },
+            2,
+        ),
+        (
+            TurnFilter {
+                time: TimeRange {
+                    start: Some(noon(9)),
+                    end: Some(noon(20)),
+                },
+                ..none()
+            },
+            2,
+        ),
+        (
+            TurnFilter {
+                as_of: AsOf {
+                    known_at: None,
+                    happened_by: Some(noon(9)),
+                },
+                ..none()
+            },
+            5,
+        ),
+    ];
+    for (filter, expected) in filters {
+        let request = recall("noor", "Biscuit", filter.clone(), &[token]);
+        let found = found(&fresh.client, request).await?;
+        assert_eq!(found.len(), expected, "{filter:?}");
+        let page = memfleet_ports::memory::PageRequest::default();
+        let listed = fresh
+            .client
+            .list(&call(), &space("noor"), &filter, page, &[token])
+            .await?;
+        assert_eq!(listed.items.len(), expected, "{filter:?}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_corrected_turn_is_remembered_as_it_was_known_at_the_time() -> Result<()> {
+    let fresh = fresh().await?;
+    let first = said("monday", "Noor", 8, "My flight leaves on Friday.");
+    let token = remember(&fresh.client, "noor", vec![first]).await?;
+    let flight = |filter| recall("noor", "When does the flight leave?", filter, &[token]);
+    let request = flight(TurnFilter::default());
+    let known = fresh.client.recall(&call(), request).await?;
+    let old = &known.hits[0].turn.accepted;
+
+    let mut edit = said("monday", "Noor", 8, "My flight leaves on Sunday.");
+    edit.replaces = Some(old.id);
+    let token = remember(&fresh.client, "noor", vec![edit]).await?;
+    let mut now = flight(TurnFilter::default());
+    now.wait_for.push(token);
+    assert_eq!(
+        found(&fresh.client, now).await?,
+        ["My flight leaves on Sunday."]
+    );
+    let then = TurnFilter {
+        as_of: AsOf {
+            known_at: Some(old.recorded_at),
+            happened_by: None,
+        },
+        ..TurnFilter::default()
+    };
+    assert_eq!(
+        found(&fresh.client, flight(then)).await?,
+        ["My flight leaves on Friday."]
+    );
+    let history = fresh
+        .client
+        .history(&call(), &space("noor"), old.id)
+        .await?;
+    assert_eq!(history.len(), 2);
+    assert!(history[0].replaced.is_some() && history[1].replaced.is_none());
+    Ok(())
+}
+
+#[tokio::test]
+async fn neighbours_and_explanations_come_when_asked_for() -> Result<()> {
+    let fresh = fresh().await?;
+    let token = remember(&fresh.client, "noor", turns()).await?;
+    let plain = recall(
+        "noor",
+        "How old is the dog?",
+        TurnFilter::default(),
+        &[token],
+    );
+    let asked = RecallRequest {
+        query: Query {
+            neighbours: 1,
+            explain: true,
+            ..plain.query
+        },
+        ..plain
+    };
+    let found = fresh.client.recall(&call(), asked).await?;
+    let hits = found.hits.iter();
+    let question = |hit: &&Hit| hit.turn.accepted.content.text.starts_with("How old");
+    let hit = hits.clone().find(question).unwrap();
+    assert_eq!(hit.neighbours.len(), 2);
+    assert!(hits.clone().all(|hit| !hit.signals.is_empty()));
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_block_of_a_prompt_fits_its_budget() -> Result<()> {
+    let fresh = fresh().await?;
+    let token = remember(&fresh.client, "noor", turns()).await?;
+    for budget in [1, 20, 45, 60, 100, 1_000] {
+        let query = recall(
+            "noor",
+            "What happened to the passport?",
+            TurnFilter::default(),
+            &[],
+        );
+        let request = AssembleRequest {
+            query: query.query,
+            budget_tokens: budget,
+            tokenizer: "o200k_base".to_owned(),
+            max_items: None,
+            max_item_tokens: None,
+            excerpts: true,
+            wait_for: vec![token],
+        };
+        let block = fresh.client.assemble(&call(), request).await?;
+        let texts = [block.block.clone()];
+        let counted = fresh
+            .client
+            .count_tokens(&call(), "o200k_base", &texts)
+            .await?;
+        assert!(counted[0] <= budget, "{budget}: {}", block.block);
+        if budget == 1_000 {
+            assert!(block.block.contains("Biscuit chewed"), "{}", block.block);
+            assert!(block.block.contains("2023-05-20"), "{}", block.block);
+        }
+    }
+    Ok(())
+}

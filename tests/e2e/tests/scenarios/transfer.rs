@@ -1,0 +1,157 @@
+//! Export and import with the command line: the lines that come back are those that went.
+
+use anyhow::Result;
+use memfleet_domain::ids::SessionId;
+use memfleet_domain::space::SpaceSettings;
+use memfleet_domain::turn::Media;
+use memfleet_e2e::{Tenant, call};
+use memfleet_ports::filter::TurnFilter;
+use memfleet_ports::memory::Memory;
+use memfleet_ports::refresher::ForgetRequest;
+use memfleet_rpc::Client;
+
+use crate::conversation::{recall, remember, said, space, turns};
+use crate::system::fresh;
+
+/// The conversation in a space with settings, with a picture, an edit, and more turns than an import takes at once.
+pub async fn fill(client: &Client) -> Result<()> {
+    let settings = SpaceSettings {
+        language: Some("en".to_owned()),
+        time_zone: "Europe/Oslo".parse().unwrap(),
+        retention_days: Some(36_000),
+    };
+    client.put_space(&call(), &space("noor"), settings).await?;
+    let mut turns = turns();
+    turns[0].content.media.push(Media {
+        uri: "https://example.org/biscuit.jpg".into(),
+        mime_type: "image/jpeg".into(),
+        caption: "a greyhound on a \"red\" sofa ☂".into(),
+    });
+    turns[1].external_id = None;
+    turns[2].event_time = None;
+    remember(client, "noor", turns).await?;
+    let many = (0..300).map(|n| said(["tuesday", "long"][n % 2], "Sam", 21, &format!("Line {n}")));
+    let token = remember(client, "noor", many.collect()).await?;
+    let asked = recall("noor", "Line 7", TurnFilter::default(), &[token]);
+    let old = client.recall(&call(), asked).await?.hits[0]
+        .turn
+        .accepted
+        .clone();
+    let mut edit = said("long", "Sam", 22, "The corrected line");
+    edit.replaces = Some(old.id);
+    let token = remember(client, "noor", vec![edit]).await?;
+    let asked = recall("noor", "corrected", TurnFilter::default(), &[token]);
+    client.recall(&call(), asked).await?;
+    Ok(())
+}
+
+/// Exports from one tenant and imports to another that has nothing yet; both exports.
+pub async fn sent(from: &Tenant, there: &Tenant) -> Result<(String, String)> {
+    let directory = tempfile::tempdir()?;
+    let file = directory.path().join("noor.jsonl");
+    let file = file.to_str().unwrap();
+    let lines = from.printed(&["export", "noor"])?;
+    from.printed(&["export", "noor", "--output", file])?;
+    assert_eq!(std::fs::read_to_string(file)?, lines);
+    let report = there.printed(&["import", file, "--json"])?;
+    let stored = format!("\"stored\":{}", lines.lines().count() - 1);
+    assert!(report.replace(' ', "").contains(&stored), "{report}");
+    let arrived = there.printed(&["export", "noor"])?;
+    let again = there.printed(&["import", file, "--json"])?;
+    assert!(again.replace(' ', "").contains("\"stored\":0"), "{again}");
+    assert_eq!(there.printed(&["export", "noor"])?, arrived);
+    Ok((lines, arrived))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_space_arrives_elsewhere_line_by_line() -> Result<()> {
+    let here = fresh().await?;
+    fill(&here.client).await?;
+    let (lines, arrived) = sent(&here, &*fresh().await?).await?;
+    assert_eq!(lines.lines().count(), 309);
+    assert!(
+        lines.lines().eq(arrived.lines()),
+        "{}",
+        difference(&lines, &arrived)
+    );
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_space_with_gaps_arrives_with_its_gaps() -> Result<()> {
+    let here = fresh().await?;
+    fill(&here.client).await?;
+    let tuesday = TurnFilter {
+        sessions: vec![SessionId::new("tuesday")?],
+        ..TurnFilter::default()
+    };
+    let page = memfleet_ports::memory::PageRequest::default();
+    let listed = here
+        .client
+        .list(&call(), &space("noor"), &tuesday, page, &[])
+        .await?;
+    let ids = listed.items.iter().map(|turn| turn.accepted.id);
+    let request = ForgetRequest {
+        space: space("noor"),
+        filter: TurnFilter {
+            // The first turn of the session is among them.
+            turns: ids.step_by(3).collect(),
+            ..TurnFilter::default()
+        },
+        everything: false,
+        dry_run: false,
+    };
+    here.client.forget(&call(), request).await?;
+    let (lines, arrived) = sent(&here, &*fresh().await?).await?;
+    assert!(lines.contains("\"position\":2,"));
+    assert!(
+        lines.lines().eq(arrived.lines()),
+        "{}",
+        difference(&lines, &arrived)
+    );
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_import_is_waited_for_though_some_of_its_turns_were_forgotten_there() -> Result<()> {
+    let (here, there) = (fresh().await?, fresh().await?);
+    fill(&here.client).await?;
+    let directory = tempfile::tempdir()?;
+    let file = directory.path().join("noor.jsonl");
+    let file = file.to_str().unwrap();
+    here.printed(&["export", "noor", "--output", file])?;
+    // The same turn under the same id, told and forgotten before the file comes.
+    let first = turns()[..1].to_vec();
+    let token = remember(&there.client, "noor", first).await?;
+    let page = memfleet_ports::memory::PageRequest::default();
+    let all = TurnFilter::default();
+    let listed = there
+        .client
+        .list(&call(), &space("noor"), &all, page, &[token])
+        .await?;
+    let request = ForgetRequest {
+        space: space("noor"),
+        filter: TurnFilter {
+            turns: vec![listed.items[0].accepted.id],
+            ..TurnFilter::default()
+        },
+        everything: false,
+        dry_run: false,
+    };
+    there.client.forget(&call(), request).await?;
+    let report = there.printed(&["import", file, "--json"])?;
+    let report: serde_json::Value = serde_json::from_str(&report)?;
+    let counts = ["stored", "accepted", "skipped", "forgotten"].map(|key| &report[key]);
+    assert_eq!(counts, [307, 0, 0, 1], "{report}");
+    Ok(())
+}
+
+/// The first line that differs, as it went and as it came.
+pub fn difference(went: &str, came: &str) -> String {
+    let pairs = went.lines().zip(came.lines());
+    let first = pairs.into_iter().find(|(went, came)| went != came);
+    first.map_or_else(
+        || "one has more lines".to_owned(),
+        |(went, came)| format!("{went}\n{came}"),
+    )
+}

@@ -1,0 +1,20 @@
+//! Programs of the servers, each of one version, fetched once into a cache outside the checkout.
+
+mod cache;
+mod command;
+mod nats;
+mod postgres;
+mod wheel;
+
+use std::env;
+use std::path::PathBuf;
+
+pub use cache::Cache;
+pub use nats::nats;
+pub use postgres::postgres;
+
+/// A path that the user gave.
+fn given(variable: &str) -> Option<PathBuf> {
+    let value = env::var_os(variable)?;
+    (!value.is_empty()).then(|| value.into())
+}

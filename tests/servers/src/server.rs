@@ -1,0 +1,96 @@
+//! What the servers have in common: started until ready, stopped, killed, paused, started again on the same data.
+
+use anyhow::{Context, Result, bail};
+use rustix::process::Pid;
+
+use crate::home::Home;
+use crate::supervisor::{Recipe, Supervised, until};
+
+/// Does the process of this home answer?
+pub(crate) type Ready<'a> = dyn Fn(&Home, Pid) -> bool + 'a;
+
+/// One server. Fields are dropped in order: the server ends before its home goes.
+#[derive(Debug)]
+pub(crate) struct Server {
+    running: Option<Supervised>,
+    recipe: Recipe,
+    home: Home,
+}
+
+impl Server {
+    /// Gives the server once it is ready.
+    pub(crate) fn start(home: Home, recipe: Recipe, ready: &Ready) -> Result<Self> {
+        let mut server = Self {
+            running: None,
+            recipe,
+            home,
+        };
+        server.start_again(ready)?;
+        Ok(server)
+    }
+
+    /// Started on the data that is there; nothing happens where it runs already.
+    pub(crate) fn start_again(&mut self, ready: &Ready) -> Result<()> {
+        if self.running.is_some() {
+            return Ok(());
+        }
+        let name = self.recipe.name;
+        let mut running = Supervised::start(&self.home, &self.recipe)?;
+        until(&format!("{name} does not answer"), || {
+            if running.ended()? {
+                bail!("{name} ended:\n{}", self.home.last_words());
+            }
+            Ok(ready(&self.home, running.id()))
+        })
+        .with_context(|| format!("cannot start {}", self.recipe.program.display()))?;
+        self.running = Some(running);
+        Ok(())
+    }
+
+    /// Ends it in order.
+    pub(crate) fn stop(&mut self) -> Result<()> {
+        match self.running.as_mut() {
+            Some(running) => running.stop()?,
+            None => return Ok(()),
+        }
+        self.running = None;
+        Ok(())
+    }
+
+    /// Ends it without a chance to do anything.
+    pub(crate) fn kill(&mut self) -> Result<()> {
+        match self.running.as_mut() {
+            Some(running) => running.kill()?,
+            None => return Ok(()),
+        }
+        self.running = None;
+        Ok(())
+    }
+
+    pub(crate) fn pause(&self) -> Result<()> {
+        self.supervised()?.pause().map(drop)
+    }
+
+    pub(crate) fn resume(&self) -> Result<()> {
+        self.supervised()?.resume()
+    }
+
+    pub(crate) fn log(&self) -> String {
+        self.home.logged()
+    }
+
+    pub(crate) fn forget_log(&self) -> Result<()> {
+        self.home.forget_log()
+    }
+
+    fn supervised(&self) -> Result<&Supervised> {
+        let running = self.running.as_ref();
+        running.with_context(|| format!("{} does not run", self.recipe.name))
+    }
+
+    /// The id of the first process, while it runs.
+    pub(crate) fn process(&self) -> Option<u32> {
+        let running = self.running.as_ref()?;
+        u32::try_from(running.id().as_raw_nonzero().get()).ok()
+    }
+}
