@@ -1,0 +1,1 @@
+../../../deploy/postgres/roles.sql
