@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use crate::BoxError;
 use crate::lifecycle::{self, Lifecycle, Outcome, Policy, Signals, SystemSignals};
-use crate::telemetry::{self, MetricsAddress, MetricsEndpoint};
+use crate::telemetry::{self, MetricsAddress, MetricsEndpoint, Readiness};
 
 /// Runs a process from start to exit code: logs, traces, metrics, signals, `start`, wait, drain, flush. `service` names it in
 /// traces, `start` builds the services and spawns their tasks. An error means that the process could not start; nothing was printed for it.
@@ -24,7 +24,8 @@ where
         let traces = telemetry::init(telemetry, service)?;
         let mut signals = SystemSignals::listen()?;
         let mut process = Lifecycle::new(lifecycle);
-        spawn_metrics(telemetry.metrics_address, &mut process).await?;
+        let readiness = Readiness::until(process.stop_token());
+        spawn_endpoint(telemetry.metrics_address, readiness.clone(), &mut process).await?;
         // It may wait for servers that are not there yet.
         let reason = tokio::select! {
             started = start(&mut process) => { started?; None }
@@ -34,6 +35,7 @@ where
             tracing::info!(%reason, "stopping before the start was done");
             return Ok(Outcome::Stopped);
         }
+        readiness.started();
         let outcome = process.run(signals).await;
         traces.flush().await;
         Ok::<_, BoxError>(outcome)
@@ -43,13 +45,17 @@ where
     outcome.map(ExitCode::from)
 }
 
-async fn spawn_metrics(address: MetricsAddress, process: &mut Lifecycle) -> Result<(), BoxError> {
+async fn spawn_endpoint(
+    address: MetricsAddress,
+    readiness: Readiness,
+    process: &mut Lifecycle,
+) -> Result<(), BoxError> {
     let recorder = telemetry::install_recorder()?;
     if let MetricsAddress::At(address) = address {
         let endpoint = MetricsEndpoint::bind(address).await?;
         tracing::info!(address = %endpoint.address(), "metrics are served");
         process.spawn_support("metrics", Policy::BestEffort, |stop| {
-            endpoint.serve(recorder, stop)
+            endpoint.serve(recorder, readiness, stop)
         });
     }
     Ok(())

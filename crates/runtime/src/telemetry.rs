@@ -11,7 +11,7 @@ use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer, layer::SubscriberExt};
 
-pub use endpoint::{MetricsAddress, MetricsEndpoint, install_recorder};
+pub use endpoint::{MetricsAddress, MetricsEndpoint, Readiness, install_recorder};
 pub use traces::Traces;
 
 use crate::config::{Problem, Validate};
@@ -25,7 +25,8 @@ pub struct Options {
     pub level: String,
     /// How log lines look. Default `human`.
     pub format: Format,
-    /// Where `GET /metrics` answers in the Prometheus text format: an address, or `off`. Default `127.0.0.1:9464`.
+    /// Where `GET /metrics` answers in the Prometheus text format, and `/livez` and `/readyz` for an orchestrator: an address, or
+    /// `off`. Default `127.0.0.1:9464`.
     pub metrics_address: MetricsAddress,
     /// Where traces are sent, as OTLP over gRPC: `http://host:4317`. Default none: nothing is sent.
     pub otlp_url: Option<String>,

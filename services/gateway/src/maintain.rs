@@ -20,13 +20,15 @@ impl Maintenance for Gateway {
         // A tenant's own: how much the others have waiting is none of its business.
         let depth = self.queue.depth(Some(&context.tenant)).await;
         let depth = depth.map(|depths| depths.own);
+        let store = self.spaces.list(&context.tenant, 1, None).await;
         let embedder = self.embedder.embed_query("status".to_owned()).await;
         let part = |name: &str, trouble: Option<String>| Part {
             name: name.to_owned(),
             trouble,
         };
         let mut parts = vec![
-            part("store", depth.as_ref().err().map(ToString::to_string)),
+            part("store", store.err().map(|error| error.to_string())),
+            part("queue", depth.as_ref().err().map(ToString::to_string)),
             part("embedder", embedder.err().map(|fault| fault.message)),
         ];
         parts.extend(self.health.parts());

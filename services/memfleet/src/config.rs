@@ -120,7 +120,7 @@ impl Config {
     /// Whether callers of these roles have to say who they are.
     pub fn authenticates(&self, roles: &[Role]) -> bool {
         if roles.contains(&Role::Gateway) {
-            !self.auth.keys.is_empty()
+            !self.auth.keys().is_open()
         } else {
             self.internal.token.is_some()
         }
@@ -143,7 +143,7 @@ impl Validate for Config {
         for (section, found) in sections {
             problems.extend(found.into_iter().map(|problem| problem.under(section)));
         }
-        let is_open = self.auth.keys.is_empty() && self.internal.token.is_none();
+        let is_open = self.auth.keys().is_open() && self.internal.token.is_none();
         let rules = [
             (
                 "queue.url",

@@ -1,12 +1,14 @@
-//! The Prometheus endpoint: one recorder a process, served over HTTP where configured.
+//! The HTTP endpoint for whoever watches a process: metrics for Prometheus (one recorder a process), liveness and readiness.
 
 use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::str::FromStr;
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::Router;
+use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::routing::get;
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
@@ -95,6 +97,32 @@ pub fn install_recorder() -> Result<PrometheusHandle, Error> {
     Ok(recorder.insert(handle).clone())
 }
 
+/// Whether a process takes calls: from the end of its start until it is asked to stop.
+#[derive(Debug, Clone, Default)]
+pub struct Readiness {
+    started: Arc<AtomicBool>,
+    stop: CancellationToken,
+}
+
+impl Readiness {
+    /// Not ready yet; never again once `stop` is cancelled.
+    pub fn until(stop: CancellationToken) -> Self {
+        Self {
+            started: Arc::default(),
+            stop,
+        }
+    }
+
+    /// Notes that the start is done.
+    pub fn started(&self) {
+        self.started.store(true, Ordering::Release);
+    }
+
+    fn is_ready(&self) -> bool {
+        self.started.load(Ordering::Acquire) && !self.stop.is_cancelled()
+    }
+}
+
 /// A bound endpoint that is not served yet.
 #[derive(Debug)]
 pub struct MetricsEndpoint {
@@ -116,10 +144,11 @@ impl MetricsEndpoint {
         self.address
     }
 
-    /// Answers `GET /metrics` until `stop`.
+    /// Answers `GET /metrics`, `/livez` (200 while the process runs) and `/readyz` (200 while it takes calls, else 503) until `stop`.
     pub async fn serve(
         self,
         recorder: PrometheusHandle,
+        readiness: Readiness,
         stop: CancellationToken,
     ) -> std::io::Result<()> {
         let upkeep = stop.run_until_cancelled_owned(keep_up(recorder.clone()));
@@ -129,7 +158,18 @@ impl MetricsEndpoint {
                 recorder.render(),
             )
         };
-        let served = axum::serve(self.listener, Router::new().route("/metrics", get(render)));
+        let ready = move || async move {
+            if readiness.is_ready() {
+                (StatusCode::OK, "ready")
+            } else {
+                (StatusCode::SERVICE_UNAVAILABLE, "not ready")
+            }
+        };
+        let routes = Router::new()
+            .route("/metrics", get(render))
+            .route("/livez", get(async || "alive"))
+            .route("/readyz", get(ready));
+        let served = axum::serve(self.listener, routes);
         // A scrape that is cut off is repeated: nothing here is worth waiting for.
         tokio::select! {
             result = served => result,
@@ -161,25 +201,42 @@ mod tests {
         assert!("9464".parse::<MetricsAddress>().is_err());
     }
 
+    async fn get(address: SocketAddr, path: &str) -> String {
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        let request = format!("GET {path} HTTP/1.1\r\nhost: test\r\nconnection: close\r\n\r\n");
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.unwrap();
+        answer
+    }
+
     #[tokio::test]
-    async fn what_was_recorded_is_served() {
+    async fn what_was_recorded_is_served_and_how_the_process_is() {
         let recorder = install_recorder().unwrap();
         metrics::counter!("memfleet_endpoint_test_total").increment(7);
         let endpoint = MetricsEndpoint::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))
             .await
             .unwrap();
-        let mut stream = TcpStream::connect(endpoint.address()).await.unwrap();
-        let stop = CancellationToken::new();
-        let serving = tokio::spawn(endpoint.serve(recorder, stop.clone()));
-        stream
-            .write_all(b"GET /metrics HTTP/1.1\r\nhost: test\r\nconnection: close\r\n\r\n")
-            .await
-            .unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).await.unwrap();
+        let address = endpoint.address();
+        let (stop, stopping) = (CancellationToken::new(), CancellationToken::new());
+        let readiness = Readiness::until(stopping.clone());
+        let serving = tokio::spawn(endpoint.serve(recorder, readiness.clone(), stop.clone()));
+        let metrics = get(address, "/metrics").await;
         assert!(
-            answer.contains("memfleet_endpoint_test_total 7"),
-            "{answer}"
+            metrics.contains("memfleet_endpoint_test_total 7"),
+            "{metrics}"
+        );
+        let status = async |path| get(address, path).await[9..12].to_owned();
+        assert_eq!(
+            [status("/livez").await, status("/readyz").await],
+            ["200", "503"]
+        );
+        readiness.started();
+        assert_eq!(status("/readyz").await, "200");
+        stopping.cancel();
+        assert_eq!(
+            [status("/livez").await, status("/readyz").await],
+            ["200", "503"]
         );
         stop.cancel();
         serving.await.unwrap().unwrap();

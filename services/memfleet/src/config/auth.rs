@@ -4,18 +4,24 @@ use std::fmt;
 use std::str::FromStr;
 
 use memfleet_domain::ids::TenantId;
-use memfleet_rpc::auth::{KeyHash, Keys};
+use memfleet_rpc::auth::{DEFAULT_TENANT, KeyHash, Keys};
 use memfleet_rpc::fleet::Credential;
 use memfleet_runtime::config::{Problem, Secret, Validate};
 use serde::{Deserialize, Serialize};
 
+/// Fewest characters of a key that somebody makes up.
+const SHORTEST: usize = 16;
+
 /// Who may call.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Auth {
     /// API keys as `tenant:hash`; the hash is the BLAKE3 of the key in hexadecimal, as `memfleet key` prints it. Without
     /// keys every caller is the tenant `default`, and only a loopback address is allowed. Default none.
     pub keys: Vec<String>,
+    /// An API key of the tenant `default` in clear, at least 16 characters, for a first start: whoever deploys chooses it, and it
+    /// works until it is taken out again. Default none.
+    pub bootstrap_key: Option<Secret>,
 }
 
 /// How roles know each other.
@@ -51,7 +57,13 @@ impl Auth {
     /// The keys; all of them, since [`Validate`] refused a configuration with others.
     pub fn keys(&self) -> Keys {
         let entries = self.keys.iter().filter_map(|key| key.parse().ok());
-        Keys::new(entries.map(|entry: KeyEntry| (entry.tenant, entry.hash)))
+        let entries = entries.map(|entry: KeyEntry| (entry.tenant, entry.hash));
+        let bootstrap = self.bootstrap_key.iter().map(|key| {
+            let tenant =
+                TenantId::new(DEFAULT_TENANT).expect("the default tenant has a valid name");
+            (tenant, KeyHash::of(key.expose()))
+        });
+        Keys::new(entries.chain(bootstrap))
     }
 }
 
@@ -86,8 +98,17 @@ impl Validate for Auth {
     fn problems(&self) -> Vec<Problem> {
         let keys = self.keys.iter().enumerate();
         let wrong = keys.filter_map(|(index, key)| Some((index, key.parse::<KeyEntry>().err()?)));
-        wrong
+        let mut problems: Vec<_> = wrong
             .map(|(index, message)| Problem::new(format!("keys[{index}]"), message))
-            .collect()
+            .collect();
+        if self
+            .bootstrap_key
+            .as_ref()
+            .is_some_and(|key| key.expose().len() < SHORTEST)
+        {
+            let message = format!("must have at least {SHORTEST} characters");
+            problems.push(Problem::new("bootstrap_key", message));
+        }
+        problems
     }
 }

@@ -77,6 +77,7 @@ impl Process {
             // The cause is for the log: it may quote what a tenant wrote.
             let trouble = "it failed and is started again; the log of the node says why";
             health.report(name, (!works).then(|| trouble.to_owned()));
+            metrics::gauge!("memfleet_part_works", "part" => name).set(f64::from(u8::from(works)));
         };
         process.supervise(name, works, work);
     }

@@ -5,6 +5,7 @@
 mod conversation;
 #[path = "../scenarios/forgetting.rs"]
 mod forgetting;
+mod moving;
 #[path = "../scenarios/reading.rs"]
 mod reading;
 #[path = "../scenarios/refusals.rs"]
