@@ -14,7 +14,7 @@ use memfleet_ports::queue::DeadLetter;
 use memfleet_ports::store::{Result, StoreError};
 
 use crate::api::Found;
-use crate::link::{Failure, code};
+use crate::failure::{Failure, code};
 use crate::message::{self, Circumstances, PAYLOAD_HASH, text};
 use crate::shared::Shared;
 use crate::subject::{Letter, Waiting};

@@ -7,9 +7,11 @@
 use memfleet_ports::store::Result;
 use serde_json::{Map, Value, json};
 
-use crate::link::{Failure, Link, Outcome, code};
+use crate::difference::{Difference, compare};
+use crate::failure::{Failure, Outcome, code};
+use crate::link::Link;
+use crate::names::{LANES, Names};
 use crate::options::Options;
-use crate::subject::{LANES, Names};
 
 /// Messages of a lane that may be in the hands of all processes together: far more than they take at once, since the server
 /// hands out nothing beyond.
@@ -17,34 +19,6 @@ const MAX_ACK_PENDING: u64 = 10_000;
 
 /// How long the server itself knows a message that was published twice.
 const DUPLICATE_WINDOW: u64 = 120_000_000_000;
-
-/// A setting that is not as this build makes it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Difference {
-    /// The stream or consumer; the server itself for its limits.
-    pub place: String,
-    /// The setting.
-    pub field: String,
-    /// What is there.
-    pub found: String,
-    /// What this build would set.
-    pub expected: String,
-}
-
-impl std::fmt::Display for Difference {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self {
-            place,
-            field,
-            found,
-            expected,
-        } = self;
-        write!(
-            formatter,
-            "{place}: {field} is {found}, expected {expected}"
-        )
-    }
-}
 
 /// What was found, or made.
 #[derive(Debug, Default)]
@@ -226,29 +200,4 @@ async fn ensure_consumer(
     );
     let wait = info.config.get("ack_wait").and_then(Value::as_u64);
     Ok(wait.map_or(options.ack_wait, std::time::Duration::from_nanos))
-}
-
-fn compare(
-    place: &str,
-    found: &Map<String, Value>,
-    expected: &Map<String, Value>,
-    differences: &mut Vec<Difference>,
-) {
-    for (field, expected) in expected {
-        // Begins a stream and is no setting of it.
-        if field == "first_seq" {
-            continue;
-        }
-        let found = found.get(field).unwrap_or(&Value::Null);
-        // The server leaves out what is not set.
-        let is_unset = found.is_null() && matches!(expected, Value::Bool(false));
-        if found != expected && !is_unset {
-            differences.push(Difference {
-                place: place.to_owned(),
-                field: field.clone(),
-                found: found.to_string(),
-                expected: expected.to_string(),
-            });
-        }
-    }
 }
