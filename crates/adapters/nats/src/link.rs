@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_nats::client::RequestErrorKind;
+use async_nats::connection::State;
 use async_nats::{Client, Event, HeaderMap, Message, Request};
 use bytes::Bytes;
 use memfleet_ports::store::{Result, StoreError};
@@ -27,7 +28,7 @@ pub struct Link {
     /// Told when the server turns out to have lost streams or consumers.
     pub lost: Notify,
     servers: String,
-    reach: watch::Receiver<Reach>,
+    reach: Arc<watch::Sender<Reach>>,
     trouble: Arc<Mutex<Option<String>>>,
 }
 
@@ -44,8 +45,8 @@ impl Link {
             )
         });
         let servers = named.collect::<Vec<_>>().join(", ");
-        let (sender, reach) = watch::channel(Reach::default());
-        let sender = Arc::new(sender);
+        let reach = Arc::new(watch::Sender::new(Reach::default()));
+        let sender = reach.clone();
         let trouble = Arc::new(Mutex::new(None));
         let (noted, names) = (trouble.clone(), servers.clone());
         let connection = options.connection().await?.event_callback(move |event| {
@@ -71,7 +72,18 @@ impl Link {
 
     /// To be told of every change.
     pub fn reach(&self) -> watch::Receiver<Reach> {
-        self.reach.clone()
+        self.reach.subscribe()
+    }
+
+    /// Sees for itself how the connection is: its events are best effort, and one that is lost must not stop everything.
+    pub fn look(&self) {
+        let is_up = self.client.connection_state() == State::Connected;
+        self.reach.send_if_modified(|reach| {
+            let is_changed = reach.up != is_up;
+            reach.epoch += u64::from(is_changed && is_up);
+            reach.up = is_up;
+            is_changed
+        });
     }
 
     /// Which connection this is, counted from 1.
@@ -81,7 +93,7 @@ impl Link {
 
     /// Returns when the server can be reached, or says that it cannot when the time of a request is over.
     pub async fn connected(&self) -> Result<()> {
-        let mut reach = self.reach.clone();
+        let mut reach = self.reach.subscribe();
         let up = async { reach.wait_for(|reach| reach.up).await.map(|_| ()) };
         match tokio::time::timeout(self.timeout, up).await {
             Ok(Ok(())) => Ok(()),
@@ -188,8 +200,9 @@ fn note(
             set(None);
             tracing::info!(servers, "connected to NATS");
             reach.send_modify(|reach| {
+                // Where a look was quicker, it is the same connection.
+                reach.epoch += u64::from(!reach.up);
                 reach.up = true;
-                reach.epoch += 1;
             });
         }
         Event::Disconnected | Event::Closed => {

@@ -36,6 +36,7 @@ impl Shared {
     pub async fn look(&self) {
         loop {
             tokio::time::sleep(LOOK).await;
+            self.link.look();
             if !self.link.reach().borrow().up {
                 continue;
             }
