@@ -124,7 +124,10 @@ impl Shared {
                     code: Some(code::WRONG_LAST_SEQUENCE),
                     ..
                 }) => {}
-                put => return Ok(put.map(|_| ())?),
+                put => {
+                    self.note_letter();
+                    return Ok(put.map(|_| ())?);
+                }
             }
         }
     }
@@ -156,7 +159,10 @@ impl Shared {
                     code: Some(code::WRONG_LAST_SEQUENCE),
                     ..
                 }) => {}
-                put => return Ok(put.map(|_| ())?),
+                put => {
+                    self.note_letter();
+                    return Ok(put.map(|_| ())?);
+                }
             }
         }
     }

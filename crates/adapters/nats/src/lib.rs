@@ -14,6 +14,7 @@ mod admission;
 mod api;
 mod bridge;
 mod buffer;
+mod buried;
 mod difference;
 mod failure;
 mod lanes;
