@@ -13,11 +13,12 @@ use chrono::DateTime;
 use memfleet_ports::queue::{Bounds, Depth, Depths};
 use memfleet_ports::store::Result;
 
+use crate::buried::Letters;
 use crate::shared::Shared;
 use crate::subject::Waiting;
 
 /// How long an answer is used at least …
-const MOMENT: Duration = Duration::from_millis(50);
+pub const MOMENT: Duration = Duration::from_millis(50);
 /// … and how many times as long as it took …
 const TIMES: u32 = 20;
 /// … and at most.
@@ -36,6 +37,7 @@ const BACKLOG: u64 = 256;
 pub struct Admission {
     asking: tokio::sync::Mutex<()>,
     state: Mutex<State>,
+    pub letters: Mutex<Letters>,
 }
 
 #[derive(Debug, Default)]
@@ -232,12 +234,5 @@ impl Shared {
             tenants,
         });
         Ok(())
-    }
-
-    /// The dead letters of a tenant, and all of them.
-    pub async fn count_letters(&self, tenant: Option<&str>) -> Result<(u64, u64)> {
-        let places = self.letter_places(&self.names.all_letters()).await?;
-        let own = places.iter().filter(|place| tenant == Some(&place.tenant));
-        Ok((own.count() as u64, places.len() as u64))
     }
 }

@@ -9,7 +9,8 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
-use crate::link::{Failure, Link, Outcome, Refusal, code};
+use crate::failure::{Failure, Outcome, Refusal, code};
+use crate::link::Link;
 
 /// Subjects that the server gives at once at most.
 const SUBJECTS_A_PAGE: usize = 100_000;

@@ -8,9 +8,9 @@ use memfleet_ports::events::{Event, Events};
 use serde::{Deserialize, Serialize};
 use tokio::sync::broadcast::error::RecvError;
 
+use crate::names::tenant_token;
 use crate::queue::NatsQueue;
 use crate::shared::Shared;
-use crate::subject::tenant_token;
 
 /// A batch left the queue.
 const SETTLED: &str = "settled";

@@ -12,8 +12,8 @@ use memfleet_ports::store::Result;
 use serde_json::json;
 
 use crate::link::Link;
+use crate::names::{LANES, Names};
 use crate::streams::consumer;
-use crate::subject::{LANES, Names};
 
 /// How long the server may wait for a message that this process knows to be stored: its consumers learn of it a moment after
 /// the publisher does.

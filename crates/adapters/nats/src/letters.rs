@@ -14,7 +14,7 @@ use memfleet_ports::queue::DeadLetter;
 use memfleet_ports::store::{Result, StoreError};
 
 use crate::api::Found;
-use crate::link::{Failure, code};
+use crate::failure::{Failure, code};
 use crate::message::{self, Circumstances, PAYLOAD_HASH, text};
 use crate::shared::Shared;
 use crate::subject::{Letter, Waiting};
@@ -124,7 +124,10 @@ impl Shared {
                     code: Some(code::WRONG_LAST_SEQUENCE),
                     ..
                 }) => {}
-                put => return Ok(put.map(|_| ())?),
+                put => {
+                    self.note_letter();
+                    return Ok(put.map(|_| ())?);
+                }
             }
         }
     }
@@ -156,7 +159,10 @@ impl Shared {
                     code: Some(code::WRONG_LAST_SEQUENCE),
                     ..
                 }) => {}
-                put => return Ok(put.map(|_| ())?),
+                put => {
+                    self.note_letter();
+                    return Ok(put.map(|_| ())?);
+                }
             }
         }
     }

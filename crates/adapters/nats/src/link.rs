@@ -4,62 +4,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_nats::client::RequestErrorKind;
+use async_nats::connection::State;
 use async_nats::{Client, Event, HeaderMap, Message, Request};
 use bytes::Bytes;
 use memfleet_ports::store::{Result, StoreError};
-use serde::Deserialize;
 use tokio::sync::{Notify, watch};
 
+use crate::failure::{Failure, Refusal, code};
 use crate::options::{Options, OptionsError};
-
-/// Error codes of the server that mean something here.
-pub mod code {
-    pub const CONSUMER_NOT_FOUND: u64 = 10014;
-    pub const INSUFFICIENT_RESOURCES: u64 = 10023;
-    pub const NO_MESSAGE: u64 = 10037;
-    pub const NO_SEQUENCE: u64 = 10043;
-    pub const DELETE_FAILED: u64 = 10057;
-    pub const STORAGE_EXCEEDED: u64 = 10047;
-    pub const STREAM_NAME_IN_USE: u64 = 10058;
-    pub const STREAM_NOT_FOUND: u64 = 10059;
-    pub const WRONG_LAST_SEQUENCE: u64 = 10071;
-    pub const STREAM_STORE_FAILED: u64 = 10077;
-    pub const CONSUMER_EXISTS: u64 = 10148;
-    /// A message with the same id is on its way at this moment.
-    pub const DUPLICATE_IN_PROCESS: u64 = 10158;
-}
-
-/// A [`StoreError`] on its way out, with the server's own code where it said no.
-#[derive(Debug)]
-pub struct Failure {
-    pub code: Option<u64>,
-    pub error: StoreError,
-}
-
-/// Shorthand of this crate.
-pub type Outcome<T> = std::result::Result<T, Failure>;
-
-impl From<Failure> for StoreError {
-    fn from(failure: Failure) -> Self {
-        failure.error
-    }
-}
-
-impl From<StoreError> for Failure {
-    fn from(error: StoreError) -> Self {
-        Self { code: None, error }
-    }
-}
-
-/// What the server says when it does not do something.
-#[derive(Debug, Deserialize)]
-pub struct Refusal {
-    pub code: u64,
-    #[serde(default)]
-    pub err_code: u64,
-    #[serde(default)]
-    pub description: String,
-}
 
 /// Whether the server can be reached; `epoch` counts the connections that came about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -76,7 +28,7 @@ pub struct Link {
     /// Told when the server turns out to have lost streams or consumers.
     pub lost: Notify,
     servers: String,
-    reach: watch::Receiver<Reach>,
+    reach: Arc<watch::Sender<Reach>>,
     trouble: Arc<Mutex<Option<String>>>,
 }
 
@@ -93,8 +45,8 @@ impl Link {
             )
         });
         let servers = named.collect::<Vec<_>>().join(", ");
-        let (sender, reach) = watch::channel(Reach::default());
-        let sender = Arc::new(sender);
+        let reach = Arc::new(watch::Sender::new(Reach::default()));
+        let sender = reach.clone();
         let trouble = Arc::new(Mutex::new(None));
         let (noted, names) = (trouble.clone(), servers.clone());
         let connection = options.connection().await?.event_callback(move |event| {
@@ -120,7 +72,18 @@ impl Link {
 
     /// To be told of every change.
     pub fn reach(&self) -> watch::Receiver<Reach> {
-        self.reach.clone()
+        self.reach.subscribe()
+    }
+
+    /// Sees for itself how the connection is: its events are best effort, and one that is lost must not stop everything.
+    pub fn look(&self) {
+        let is_up = self.client.connection_state() == State::Connected;
+        self.reach.send_if_modified(|reach| {
+            let is_changed = reach.up != is_up;
+            reach.epoch += u64::from(is_changed && is_up);
+            reach.up = is_up;
+            is_changed
+        });
     }
 
     /// Which connection this is, counted from 1.
@@ -130,7 +93,7 @@ impl Link {
 
     /// Returns when the server can be reached, or says that it cannot when the time of a request is over.
     pub async fn connected(&self) -> Result<()> {
-        let mut reach = self.reach.clone();
+        let mut reach = self.reach.subscribe();
         let up = async { reach.wait_for(|reach| reach.up).await.map(|_| ()) };
         match tokio::time::timeout(self.timeout, up).await {
             Ok(Ok(())) => Ok(()),
@@ -237,8 +200,9 @@ fn note(
             set(None);
             tracing::info!(servers, "connected to NATS");
             reach.send_modify(|reach| {
+                // Where a look was quicker, it is the same connection.
+                reach.epoch += u64::from(!reach.up);
                 reach.up = true;
-                reach.epoch += 1;
             });
         }
         Event::Disconnected | Event::Closed => {

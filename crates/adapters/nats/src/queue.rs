@@ -13,11 +13,11 @@ use memfleet_ports::queue::{Bounds, DeadLetter, Delivery, Depths, IngestQueue, P
 use memfleet_ports::store::Result;
 use tokio::task::AbortHandle;
 
+use crate::difference::Difference;
 use crate::link::Link;
+use crate::names::tenant_token;
 use crate::options::{Options, OptionsError};
 use crate::shared::Shared;
-use crate::streams::Difference;
-use crate::subject::tenant_token;
 
 /// The ingestion queue in JetStream; clones share it.
 #[derive(Debug, Clone)]

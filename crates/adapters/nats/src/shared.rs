@@ -9,11 +9,12 @@ use tokio::sync::{Notify, watch};
 
 use crate::admission::Admission;
 use crate::buffer::Buffer;
+use crate::difference::Difference;
 use crate::lanes::Lanes;
 use crate::link::Link;
+use crate::names::Names;
 use crate::options::Options;
-use crate::streams::{self, Difference};
-use crate::subject::Names;
+use crate::streams;
 
 /// Publishes of the same batch come one after the other; there are this many lines for all batches.
 const LINES: usize = 1024;

@@ -4,47 +4,27 @@
 //! The stream of what waits refuses new messages when it is full, rather than to drop old ones; the stream of dead letters keeps
 //! one message a subject, so that a letter is rewritten in one step.
 
+use std::time::Duration;
+
+use futures::{StreamExt, TryStreamExt};
 use memfleet_ports::store::Result;
 use serde_json::{Map, Value, json};
 
-use crate::link::{Failure, Link, Outcome, code};
+use crate::difference::{Difference, compare};
+use crate::failure::{Failure, Outcome, code};
+use crate::link::Link;
+use crate::names::{LANES, Names};
 use crate::options::Options;
-use crate::subject::{LANES, Names};
 
 /// Messages of a lane that may be in the hands of all processes together: far more than they take at once, since the server
 /// hands out nothing beyond.
 const MAX_ACK_PENDING: u64 = 10_000;
 
+/// Consumers that are asked for at once.
+const AT_ONCE: usize = 8;
+
 /// How long the server itself knows a message that was published twice.
 const DUPLICATE_WINDOW: u64 = 120_000_000_000;
-
-/// A setting that is not as this build makes it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Difference {
-    /// The stream or consumer; the server itself for its limits.
-    pub place: String,
-    /// The setting.
-    pub field: String,
-    /// What is there.
-    pub found: String,
-    /// What this build would set.
-    pub expected: String,
-}
-
-impl std::fmt::Display for Difference {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self {
-            place,
-            field,
-            found,
-            expected,
-        } = self;
-        write!(
-            formatter,
-            "{place}: {field} is {found}, expected {expected}"
-        )
-    }
-}
 
 /// What was found, or made.
 #[derive(Debug, Default)]
@@ -55,7 +35,7 @@ pub struct Prepared {
     /// The last position that was given out.
     pub last_sequence: u64,
     /// How long the server leaves a batch with a process that says nothing.
-    pub ack_wait: std::time::Duration,
+    pub ack_wait: Duration,
 }
 
 /// The name of a lane's consumer.
@@ -81,33 +61,46 @@ pub async fn prepare(
     }
     let config = letters(names, options);
     ensure_stream(link, &names.letters, config, differences).await?;
+    let lanes = (0..LANES).map(|lane| ensure_consumer(link, names, options, lane));
+    let made: Vec<_> = futures::stream::iter(lanes)
+        .buffered(AT_ONCE)
+        .try_collect()
+        .await?;
     prepared.ack_wait = options.ack_wait;
-    for lane in 0..LANES {
-        let wait = ensure_consumer(link, names, options, lane, differences).await?;
+    for (wait, found) in made {
         prepared.ack_wait = prepared.ack_wait.min(wait);
+        differences.extend(found);
     }
     let info = link.stream(&names.ingest).await?;
-    if info.state.last_seq + 1 < first {
-        differences.push(Difference {
-            place: names.ingest.clone(),
-            field: "first position (set by nats-server 2.10 or newer, when the stream is made)"
-                .into(),
-            found: (info.state.last_seq + 1).to_string(),
-            expected: first.to_string(),
-        });
-    }
-    let max_payload = link.client.max_payload();
-    if max_payload < options.largest_batch {
-        differences.push(Difference {
-            place: link.servers().to_owned(),
-            field: "max_payload".into(),
-            found: max_payload.to_string(),
-            expected: format!("{} at least", options.largest_batch),
-        });
-    }
-    prepared.created = info.created;
     prepared.last_sequence = info.state.last_seq;
+    prepared.created = info.created;
+    let next = prepared.last_sequence + 1;
+    differences.extend(limits(link, names, options, first, next));
     Ok(prepared)
+}
+
+/// What is no setting of a stream or consumer.
+fn limits(
+    link: &Link,
+    names: &Names,
+    options: &Options,
+    first: u64,
+    next: u64,
+) -> impl Iterator<Item = Difference> {
+    let position = (next < first).then(|| Difference {
+        place: names.ingest.clone(),
+        field: "next position (set by nats-server 2.10 or newer, when the stream is made)".into(),
+        found: next.to_string(),
+        expected: format!("{first} at least"),
+    });
+    let max_payload = link.client.max_payload();
+    let payload = (max_payload < options.largest_batch).then(|| Difference {
+        place: link.servers().to_owned(),
+        field: "max_payload".into(),
+        found: max_payload.to_string(),
+        expected: format!("{} at least", options.largest_batch),
+    });
+    position.into_iter().chain(payload)
 }
 
 fn object(value: Value) -> Map<String, Value> {
@@ -195,14 +188,13 @@ async fn ensure_stream(
     Ok(false)
 }
 
-/// How long the consumer leaves a batch with a process that says nothing.
+/// How long the consumer leaves a batch with a process that says nothing, and what is different about it.
 async fn ensure_consumer(
     link: &Link,
     names: &Names,
     options: &Options,
     lane: u8,
-    differences: &mut Vec<Difference>,
-) -> Outcome<std::time::Duration> {
+) -> Outcome<(Duration, Vec<Difference>)> {
     let (stream, name) = (&names.ingest, consumer(lane));
     let expected = of_lane(names, options, lane);
     let info = match link.consumer(stream, &name).await {
@@ -218,37 +210,10 @@ async fn ensure_consumer(
         },
         found => found?,
     };
-    compare(
-        &format!("{stream}/{name}"),
-        &info.config,
-        &expected,
-        differences,
-    );
+    let mut differences = Vec::new();
+    let place = format!("{stream}/{name}");
+    compare(&place, &info.config, &expected, &mut differences);
     let wait = info.config.get("ack_wait").and_then(Value::as_u64);
-    Ok(wait.map_or(options.ack_wait, std::time::Duration::from_nanos))
-}
-
-fn compare(
-    place: &str,
-    found: &Map<String, Value>,
-    expected: &Map<String, Value>,
-    differences: &mut Vec<Difference>,
-) {
-    for (field, expected) in expected {
-        // Begins a stream and is no setting of it.
-        if field == "first_seq" {
-            continue;
-        }
-        let found = found.get(field).unwrap_or(&Value::Null);
-        // The server leaves out what is not set.
-        let is_unset = found.is_null() && matches!(expected, Value::Bool(false));
-        if found != expected && !is_unset {
-            differences.push(Difference {
-                place: place.to_owned(),
-                field: field.clone(),
-                found: found.to_string(),
-                expected: expected.to_string(),
-            });
-        }
-    }
+    let wait = wait.map_or(options.ack_wait, Duration::from_nanos);
+    Ok((wait, differences))
 }

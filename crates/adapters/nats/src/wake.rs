@@ -1,4 +1,4 @@
-//! Waking whoever takes: a word from each process that published, and a look at the stream once a second for what no word came
+//! What goes on beside the calls. Waking whoever takes: a word from each process that published, and a look at the stream once a second for what no word came
 //! of (a process that ended while it held something, a word that was lost).
 
 use std::time::Duration;
@@ -6,6 +6,11 @@ use std::time::Duration;
 use futures::StreamExt;
 
 use crate::shared::Shared;
+
+/// Says that a message is being worked on.
+const PROGRESS: &str = "+WPI";
+/// Gives it back at once.
+const GIVEN_BACK: &str = "-NAK";
 
 /// How often the stream is looked at.
 const LOOK: Duration = Duration::from_secs(1);
@@ -31,6 +36,7 @@ impl Shared {
     pub async fn look(&self) {
         loop {
             tokio::time::sleep(LOOK).await;
+            self.link.look();
             if !self.link.reach().borrow().up {
                 continue;
             }
@@ -42,5 +48,30 @@ impl Shared {
                 self.ready.notify_one();
             }
         }
+    }
+
+    /// Says that everything here is being worked on, three times as often as it must. Never ends.
+    pub async fn keep_alive(&self) {
+        loop {
+            let wait = *self.ack_wait.borrow() / 3;
+            tokio::time::sleep(wait).await;
+            if !self.link.reach().borrow().up {
+                continue;
+            }
+            let replies = self.buffer().replies();
+            for reply in replies {
+                let _unheard = self.link.client.publish(reply, PROGRESS.into()).await;
+            }
+        }
+    }
+
+    /// Gives everything back to the server, for another process to have at once.
+    pub async fn give_back(&self) {
+        let replies = self.buffer().replies();
+        self.buffer().clear();
+        for reply in replies {
+            let _unheard = self.link.client.publish(reply, GIVEN_BACK.into()).await;
+        }
+        let _unheard = self.link.client.flush().await;
     }
 }

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use memfleet_nats::{NatsQueue, Options};
 use memfleet_ports::conformance::samples::{batch, home, instant, turn};
+use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::queue::{Bounds, Delivery, IngestQueue, Place};
+use memfleet_ports::undelivered::{Undelivered, Unreadable};
 
 use crate::server::{connected, options, replicas, soon};
 
@@ -159,6 +161,16 @@ async fn a_batch_that_cannot_be_read_becomes_a_dead_letter_as_it_was_found() {
     assert_eq!(queue.take(10).await, Ok(vec![]), "it is buried again");
     let again = queue.buried(&home(), told.id).await.unwrap().unwrap();
     assert_eq!(again.acceptance, letter.acceptance);
+    let nobody = TurnFilter {
+        turns: vec![behind.turns[0].id],
+        ..TurnFilter::default()
+    };
+    for (unreadable, goes) in [(Unreadable::Before(instant(0)), 0), (Unreadable::All, 1)] {
+        let found = queue.matching(&home(), &nobody, unreadable).await.unwrap();
+        assert_eq!(found.unreadable(), goes, "{unreadable:?}");
+        queue.withdraw(&home(), &found).await.unwrap();
+        assert_eq!(queue.has_letters(&home()).await, Ok(goes == 0));
+    }
 }
 
 fn queue_prefix(queue: &NatsQueue) -> String {

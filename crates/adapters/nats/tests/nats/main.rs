@@ -1,11 +1,13 @@
 //! The queue on a real server. Every test has streams of its own, told apart by their prefix.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+mod access;
 mod conformance;
 mod crashes;
 mod events;
 mod forgetting;
 mod outage;
+mod own;
 mod replicas;
 mod server;
 mod setup;

@@ -1,73 +1,17 @@
 //! A server of its own that is killed and started again on the same files.
 
-use std::net::TcpListener;
-use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use memfleet_domain::ingestion::Batch;
-use memfleet_nats::{NatsQueue, Options};
+use memfleet_nats::NatsQueue;
 use memfleet_ports::conformance::samples::{batch, instant, turn};
 use memfleet_ports::events::{Event, Events};
 
 use memfleet_ports::queue::{Bounds, IngestQueue};
 use memfleet_ports::store::StoreError;
-use tempfile::TempDir;
 
+use crate::own::Server;
 use crate::server::{connected, soon};
-
-struct Server {
-    port: u16,
-    files: TempDir,
-    process: Option<Child>,
-}
-
-impl Server {
-    fn new() -> Self {
-        let free = TcpListener::bind("127.0.0.1:0").unwrap();
-        Self {
-            port: free.local_addr().unwrap().port(),
-            files: tempfile::tempdir().unwrap(),
-            process: None,
-        }
-    }
-
-    fn start(&mut self) {
-        let program = std::env::var("MEMFLEET_TEST_NATS_SERVER").expect(
-            "these tests stop and start a NATS server: run `cargo xtask test`, or name the nats-server program in MEMFLEET_TEST_NATS_SERVER",
-        );
-        let files = self.files.path().to_owned();
-        let mut command = Command::new(program);
-        command
-            .args(["-js", "-a", "127.0.0.1", "-p"])
-            .arg(self.port.to_string());
-        command.arg("-sd").arg(files);
-        command.stdout(Stdio::null()).stderr(Stdio::null());
-        self.process = Some(command.spawn().unwrap());
-    }
-
-    /// Without a chance to write anything more.
-    fn kill(&mut self) {
-        if let Some(mut process) = self.process.take() {
-            process.kill().unwrap();
-            process.wait().unwrap();
-        }
-    }
-
-    fn options(&self) -> Options {
-        Options {
-            servers: vec![format!("nats://someone:secret@127.0.0.1:{}", self.port)],
-            request_timeout: Duration::from_secs(2),
-            max_bytes: 64 << 20,
-            ..Options::default()
-        }
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        self.kill();
-    }
-}
 
 fn some(n: u32) -> Batch {
     let key = format!("k{n}");
@@ -91,7 +35,7 @@ async fn published(queue: &NatsQueue, n: u32) -> u64 {
 
 #[tokio::test]
 async fn a_process_may_start_before_the_server() {
-    let mut server = Server::new();
+    let mut server = Server::new(&[]);
     let queue = NatsQueue::connect(server.options()).await.unwrap();
     let error = publish(&queue, 0).await.unwrap_err().to_string();
     assert!(
@@ -108,7 +52,7 @@ async fn a_process_may_start_before_the_server() {
 
 #[tokio::test]
 async fn a_server_that_is_killed_loses_nothing_that_was_acknowledged() {
-    let mut server = Server::new();
+    let mut server = Server::new(&[]);
     server.start();
     let queue = soon("the server", async {
         let queue = NatsQueue::connect(server.options()).await.unwrap();
@@ -158,7 +102,7 @@ async fn a_server_that_is_killed_loses_nothing_that_was_acknowledged() {
 
 #[tokio::test]
 async fn listeners_learn_that_they_may_have_missed_something() {
-    let mut server = Server::new();
+    let mut server = Server::new(&[]);
     server.start();
     let events = Events::default();
     let mut heard = events.listen();
