@@ -6,3 +6,4 @@ mod connection;
 mod database;
 mod isolation;
 mod migrations;
+mod plans;
