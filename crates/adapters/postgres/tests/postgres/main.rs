@@ -7,3 +7,4 @@ mod database;
 mod isolation;
 mod migrations;
 mod plans;
+mod undelivered;
