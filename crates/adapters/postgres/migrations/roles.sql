@@ -8,8 +8,13 @@ BEGIN
         IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = wanted) THEN
             BEGIN
                 EXECUTE format('CREATE ROLE %I NOLOGIN', wanted);
-            EXCEPTION WHEN duplicate_object OR unique_violation THEN
-                NULL;
+            EXCEPTION
+                WHEN duplicate_object OR unique_violation THEN
+                    NULL;
+                WHEN insufficient_privilege THEN
+                    RAISE invalid_authorization_specification USING MESSAGE = format(
+                        'the role %1$I is missing, and %2$I may not make it: run `CREATE ROLE %1$I NOLOGIN` as an administrator',
+                        wanted, current_user);
             END;
         END IF;
         IF NOT (SELECT rolsuper FROM pg_roles WHERE rolname = current_user) THEN

@@ -1,6 +1,7 @@
 //! Storage of the fleet: PostgreSQL with pgvector behind the ports ledger, feed, erasure and spaces. The queue lives elsewhere.
 //!
-//! *Schema*: everything is in the schema `memfleet`; [`migrate`] makes it and brings it up to date, run as its owner.
+//! *Schema*: everything is in the schema `memfleet`; [`migrate`] makes it and brings it up to date, run as its owner. An owner
+//! who is no superuser and may not make roles needs `memfleet_app` and `memfleet_sweep` made (`NOLOGIN`), and the second granted.
 //! Migrations only add, so that replicas of the version before go on while those of the next one start; a replica that starts
 //! refuses a database that is newer than itself.
 //!

@@ -1,21 +1,24 @@
 //! What the store costs and how fast it is, on synthetic turns of LoCoMo length (42 word pieces of 64 components, 25 terms,
 //! 200 bytes of text). Prints one line a figure; `TURNS` sets the size, 10,000 by default.
 
+#[path = "synthetic/turns.rs"]
+mod turns;
+
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use memfleet_domain::embedding::{PassageVectors, TokenVectors};
 use memfleet_domain::ids::TurnId;
-use memfleet_domain::turn::AcceptedTurn;
-use memfleet_ports::conformance::samples::{batch, embedding_space, home, instant, turn_in};
+use memfleet_ports::conformance::samples::{home, instant};
 use memfleet_ports::erasure::Erasure;
 use memfleet_ports::feed::IndexFeed;
 use memfleet_ports::filter::TurnFilter;
-use memfleet_ports::ledger::{IndexedBatch, Ledger, Passage};
+use memfleet_ports::ledger::{IndexedBatch, Ledger};
 use memfleet_ports::queue::{Bounds, IngestQueue};
 use memfleet_sqlite::{Options, SqliteStore};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
+
+use self::turns::{indexed, measure, told};
 
 #[tokio::main]
 async fn main() {
@@ -41,56 +44,6 @@ async fn main() {
     reading(&store, turns).await;
     queueing(&store).await;
     erasing(&store, directory.path()).await;
-}
-
-fn word(random: &mut StdRng) -> String {
-    let length = random.random_range(2..9);
-    (0..length)
-        .map(|_| char::from(random.random_range(b'a'..=b'z')))
-        .collect()
-}
-
-fn told(random: &mut StdRng, number: usize) -> (AcceptedTurn, Vec<Passage>) {
-    let words: Vec<String> = (0..34).map(|_| word(random)).collect();
-    let text = words.join(" ");
-    let pieces: Vec<u32> = (0..42)
-        .map(|_| random.random_range(1_000..30_000))
-        .collect();
-    let values = (0..pieces.len() * 64).map(|_| random.random()).collect();
-    let mut terms: Vec<_> = words[..25].iter().map(|word| (word.clone(), 1)).collect();
-    terms.sort();
-    let passage = Passage {
-        start: 0,
-        end: text.len() as u32,
-        terms,
-        features: vec![0.5; 12],
-        vectors: Some(PassageVectors {
-            sentence: (0..384).map(|_| random.random()).collect(),
-            tokens: TokenVectors {
-                dimensions: 64,
-                pieces,
-                values,
-            },
-        }),
-    };
-    let session = format!("session {}", number / 25);
-    (
-        turn_in(&home(), &session, &number.to_string(), &text),
-        vec![passage],
-    )
-}
-
-fn indexed(random: &mut StdRng, first: usize, count: usize) -> IndexedBatch {
-    let (turns, passages) = (first..first + count)
-        .map(|number| told(random, number))
-        .unzip();
-    IndexedBatch {
-        batch: batch(&first.to_string(), turns),
-        acceptance: first as u64,
-        passages,
-        embedding_space: Some(embedding_space("1")),
-        language: None,
-    }
 }
 
 async fn ingest(store: &SqliteStore, turns: usize) {
@@ -230,23 +183,6 @@ async fn erasing(store: &SqliteStore, directory: &Path) {
         .expect("backup");
     println!("backup: {:?}", start.elapsed());
     println!("resident: {} KiB", resident());
-}
-
-async fn measure(what: &str, runs: usize, mut run: impl AsyncFnMut()) {
-    let mut times = Vec::with_capacity(runs);
-    for _ in 0..runs {
-        let start = Instant::now();
-        run().await;
-        times.push(start.elapsed());
-    }
-    times.sort();
-    println!(
-        "{what}: best {:?}, p50 {:?}, p95 {:?}, p99 {:?}",
-        times[0],
-        times[runs / 2],
-        times[runs * 95 / 100],
-        times[runs * 99 / 100]
-    );
 }
 
 /// Resident memory of this process in KiB, where the system says so.

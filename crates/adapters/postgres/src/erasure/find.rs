@@ -111,7 +111,8 @@ async fn find_turns(
     filter: &TurnFilter,
 ) -> Outcome<Vec<DoomedTurn>> {
     let mut query = QueryBuilder::new(concat!(
-        "WITH RECURSIVE doomed(id, replaces) AS (SELECT t.id, t.replaces FROM turns t",
+        "WITH RECURSIVE doomed(id, replaces, session, acceptance, ordinal, first_passage, passages) AS (
+             SELECT t.id, t.replaces, t.session, t.acceptance, t.ordinal, t.first_passage, t.passages FROM turns t",
         join_sessions!(),
         "WHERE t.tenant = "
     ));
@@ -120,20 +121,17 @@ async fn find_turns(
         .push(" AND t.space = ")
         .push_bind(space);
     push_conditions(&mut query, filter);
-    query.push(" UNION SELECT o.id, o.replaces FROM doomed d JOIN turns o ON o.id = d.replaces AND o.tenant = ");
+    query.push(
+        " UNION SELECT o.id, o.replaces, o.session, o.acceptance, o.ordinal, o.first_passage, o.passages
+          FROM doomed d JOIN turns o ON o.id = d.replaces AND o.tenant = ",
+    );
     query
         .push_bind(tenant)
         .push(" AND o.space = ")
         .push_bind(space);
     query.push(
-        ") SELECT t.id, t.session, t.acceptance, t.first_passage, t.passages
-         FROM doomed d JOIN turns t ON t.id = d.id AND t.tenant = ",
+        ") SELECT id, session, acceptance, first_passage, passages FROM doomed ORDER BY session, acceptance, ordinal",
     );
-    query
-        .push_bind(tenant)
-        .push(" AND t.space = ")
-        .push_bind(space);
-    query.push(" ORDER BY t.session, t.acceptance, t.ordinal");
     let rows = query.build().fetch_all(connection).await?;
     rows.iter()
         .map(|row| {

@@ -12,7 +12,7 @@ use sqlx::{PgConnection, Row};
 
 use crate::failure::Outcome;
 use crate::ledger::to_sentence;
-use crate::rows::{from_u32, join_sessions, to_turn_id, to_u32};
+use crate::rows::{find_session, from_u32, to_turn_id, to_u32};
 use crate::scope;
 
 /// The changes of a space after `after`.
@@ -69,12 +69,13 @@ async fn stored_after(
     after: i64,
     limit: u32,
 ) -> Outcome<Vec<(i64, IndexedTurn)>> {
+    // The limit comes first, so that no plan joins all that is left.
     let rows = sqlx::query(concat!(
         "SELECT t.change, t.id, s.name, t.acceptance, t.ordinal, t.speaker, t.role, t.event_time, t.recorded_at,
              t.replaced_at, t.first_passage, t.passages
-         FROM turns t",
-        join_sessions!(),
-        "WHERE t.tenant = $1 AND t.space = $2 AND t.change > $3 ORDER BY t.change LIMIT $4"
+         FROM (SELECT * FROM turns WHERE tenant = $1 AND space = $2 AND change > $3 ORDER BY change LIMIT $4) t",
+        find_session!(),
+        "ORDER BY t.change"
     ))
     .bind(tenant)
     .bind(space)

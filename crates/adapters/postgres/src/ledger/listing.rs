@@ -13,7 +13,7 @@ use sqlx::{PgConnection, Postgres, QueryBuilder, Row};
 
 use crate::failure::Outcome;
 use crate::filter::push_conditions;
-use crate::rows::{self, from_turn_id, id_list, join_sessions, turn_columns};
+use crate::rows::{self, find_session, from_turn_id, id_list, join_sessions, turn_columns};
 use crate::scope::space_id;
 
 /// The turns with these ids, in the order of the ids.
@@ -141,7 +141,7 @@ fn select(scope: &Scope) -> QueryBuilder<Postgres> {
         "SELECT ",
         turn_columns!(),
         " FROM turns t",
-        join_sessions!(),
+        find_session!(),
         "WHERE t.tenant = "
     ));
     query.push_bind(scope.tenant.as_str().to_owned());

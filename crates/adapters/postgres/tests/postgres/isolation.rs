@@ -7,6 +7,7 @@ use memfleet_ports::erasure::Erasure;
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::ledger::Ledger;
 use memfleet_postgres::{PostgresErasure, PostgresStore};
+use sqlx::error::DatabaseError;
 use sqlx::{AssertSqlSafe, Executor, PgConnection, Row};
 
 use crate::conformance::whole::NothingWaits;
@@ -60,7 +61,7 @@ fn is_refused(outcome: &sqlx::Result<u64>) -> bool {
         .as_ref()
         .err()
         .and_then(sqlx::Error::as_database_error);
-    error.and_then(|error| error.code()).as_deref() == Some("42501")
+    error.and_then(DatabaseError::code).as_deref() == Some("42501")
 }
 
 /// The statements of the app's role are tried with rights to the partitions too, which it does not have.

@@ -6,3 +6,5 @@ mod connection;
 mod database;
 mod isolation;
 mod migrations;
+mod plans;
+mod undelivered;

@@ -1,7 +1,225 @@
-//! The statements that run all the time find their rows by index, however large the tables are.
+//! What runs all the time finds its rows by index, however large the tables are: the server counts the scans of whole tables.
 
-use memfleet_ports::conformance::samples::{batch_in, indexed, instant, scope, turn_in, without_vectors};
-use memfleet_ports::ledger::Ledger;
-use sqlx::{AssertSqlSafe, Executor, PgConnection};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
+use memfleet_domain::Scope;
+use memfleet_domain::turn::AcceptedTurn;
+use memfleet_ports::conformance::samples::{
+    batch_in, edit, embedding_space, indexed, instant, scope, turn_in, vectors, without_vectors,
+};
+use memfleet_ports::erasure::Erasure;
+use memfleet_ports::feed::IndexFeed;
+use memfleet_ports::filter::TurnFilter;
+use memfleet_ports::ledger::{IndexedBatch, Ledger};
+use memfleet_ports::spaces::SpaceCatalog;
+use memfleet_postgres::{PostgresErasure, PostgresStore};
+use sqlx::{Executor, PgConnection, Row};
+
+use crate::conformance::whole::NothingWaits;
 use crate::database::Database;
+
+/// Tenants beside the one that is asked about, so that no table is so small that a scan of it would be right.
+const OTHERS: usize = 400;
+/// Turns of the space that is asked about.
+const TURNS: usize = 4_000;
+
+fn home() -> Scope {
+    scope("acme", "ada")
+}
+
+fn told(scope: &Scope, number: usize) -> AcceptedTurn {
+    AcceptedTurn {
+        event_time: Some(instant(number as i64)),
+        metadata: [("n".to_owned(), (number / 10).to_string())].into(),
+        ..turn_in(
+            scope,
+            &format!("s{}", number / 20),
+            &number.to_string(),
+            &format!("turn number {number}"),
+        )
+    }
+}
+
+fn batch(scope: &Scope, numbers: std::ops::Range<usize>) -> IndexedBatch {
+    let acceptance = numbers.start as u64;
+    let key = numbers.start.to_string();
+    indexed(
+        batch_in(scope, &key, numbers.map(|n| told(scope, n)).collect()),
+        acceptance,
+    )
+}
+
+async fn fill(store: &PostgresStore) {
+    let others = (0..OTHERS).map(|n| scope(&format!("tenant {n}"), "space"));
+    let mut batches: Vec<_> = others.map(|other| batch(&other, 0..5)).collect();
+    batches.extend(
+        (0..TURNS)
+            .step_by(20)
+            .map(|first| batch(&home(), first..first + 20)),
+    );
+    // A few wait for vectors, a few were forgotten.
+    batches[OTHERS + 1] = without_vectors(batches[OTHERS + 1].clone());
+    for batches in batches.chunks(50) {
+        store.commit(batches.to_vec()).await.expect("commit");
+    }
+    let erasure = PostgresErasure::new(store.clone(), Arc::new(NothingWaits));
+    let some = (0..TURNS).step_by(2).map(|n| told(&home(), n).id);
+    let filter = TurnFilter {
+        turns: some.collect(),
+        ..TurnFilter::default()
+    };
+    erasure.remove(&home(), &filter).await.expect("remove");
+}
+
+/// What is asked or told again and again; `round` makes writes differ.
+const CALLS: [&str; 15] = [
+    "head",
+    "changes_after",
+    "token_vectors",
+    "with_metadata",
+    "turns",
+    "known",
+    "batch",
+    "history",
+    "list",
+    "list by turn",
+    "list_accepted",
+    "without_vectors",
+    "locale and sessions",
+    "commit",
+    "remove",
+];
+
+async fn call(store: &PostgresStore, name: &str, round: usize) {
+    let (here, everything) = (home(), TurnFilter::default());
+    let ids = [told(&here, 1).id, told(&here, 3).id];
+    let model = embedding_space("1");
+    let by_turn = TurnFilter {
+        turns: vec![told(&here, round * 4 + 1).id],
+        ..TurnFilter::default()
+    };
+    match name {
+        "head" => drop(store.head(&here).await.expect(name)),
+        "changes_after" => drop(store.changes_after(&here, 100, 50).await.expect(name)),
+        "token_vectors" => {
+            let passages: Vec<u32> = (0..64).map(|n| n * 29).collect();
+            drop(store.token_vectors(&here, &passages).await.expect(name));
+        }
+        "with_metadata" => {
+            let labels = [("n".to_owned(), "3".to_owned())];
+            drop(store.with_metadata(&here, &labels).await.expect(name));
+        }
+        "turns" => drop(store.turns(&here, &ids).await.expect(name)),
+        "known" => drop(store.known(&here, &ids).await.expect(name)),
+        "batch" => drop(
+            store
+                .batch(&here, batch(&here, 20..40).batch.id)
+                .await
+                .expect(name),
+        ),
+        "history" => drop(store.history(&here, ids[0]).await.expect(name)),
+        "list" => {
+            let first = Ledger::list(store, &here, &everything, 20, None)
+                .await
+                .expect(name);
+            let next = first.next.as_ref();
+            drop(
+                Ledger::list(store, &here, &everything, 20, next)
+                    .await
+                    .expect(name),
+            );
+        }
+        "list by turn" => drop(
+            Ledger::list(store, &here, &by_turn, 20, None)
+                .await
+                .expect(name),
+        ),
+        "list_accepted" => drop(
+            store
+                .list_accepted(&here, &everything, 20, None)
+                .await
+                .expect(name),
+        ),
+        "without_vectors" => {
+            let waiting = store.without_vectors(&model, 10).await.expect(name);
+            assert_eq!(waiting.len(), 10);
+            let Some(turn) = waiting.first().filter(|_| round == 9) else {
+                return;
+            };
+            let vectors = turn.ranges.iter().map(|_| vectors("x")).collect();
+            let attached =
+                store.attach_vectors(&turn.scope, turn.turn.accepted.id, &model, vectors);
+            attached.await.expect(name);
+        }
+        "locale and sessions" => {
+            drop(store.locale(&here).await.expect(name));
+            drop(store.sessions(&here, 10, None).await.expect(name));
+        }
+        "commit" => {
+            let first = TURNS + round * 10;
+            let mut new = batch(&here, first..first + 10);
+            new.batch.turns[5] = edit(
+                &told(&here, round * 4 + 3),
+                &format!("edit {round}"),
+                "anew",
+            );
+            // Before others that are there.
+            new.acceptance = 500;
+            drop(store.commit(vec![new]).await.expect(name));
+        }
+        _ => {
+            let erasure = PostgresErasure::new(store.clone(), Arc::new(NothingWaits));
+            drop(erasure.remove(&here, &by_turn).await.expect(name));
+        }
+    }
+}
+
+/// How often each table was scanned as a whole. Other connections end first: they report when they do.
+async fn scans(administrator: &mut PgConnection) -> BTreeMap<String, i64> {
+    administrator
+        .execute(
+            "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity
+             WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'",
+        )
+        .await
+        .expect("terminate");
+    let rows = administrator
+        .fetch_all(
+            "SELECT relname::text, seq_scan FROM pg_stat_user_tables WHERE schemaname = 'memfleet'",
+        )
+        .await
+        .expect("statistics");
+    let scans = rows.iter().map(|row| (row.get(0), row.get(1)));
+    scans.collect()
+}
+
+#[tokio::test]
+async fn no_call_scans_a_whole_table() {
+    let database = Database::migrated().await;
+    fill(&database.store().await).await;
+    let mut administrator = database.connect().await;
+    administrator
+        .execute("VACUUM ANALYZE")
+        .await
+        .expect("analyze");
+    let mut scanning = Vec::new();
+    for name in CALLS {
+        let before = scans(&mut administrator).await;
+        let store = database.store().await;
+        // The server plans a statement anew five times, and then once for any values.
+        for round in 0..10 {
+            call(&store, name, round).await;
+        }
+        store.close().await;
+        for (table, count) in scans(&mut administrator).await {
+            let more = count - before[&table];
+            // Receipts of the whole space are looked through: half of the table here.
+            let is_right = table == "_sqlx_migrations" || (name == "remove" && table == "batches");
+            if more > 0 && !is_right {
+                scanning.push(format!("{name} scanned {table} {more} times"));
+            }
+        }
+    }
+    assert!(scanning.is_empty(), "{scanning:#?}");
+}

@@ -146,7 +146,7 @@ async fn remove_sessions(
                    max(coalesce(event_time, recorded_at))
                FROM turns WHERE tenant = $1 AND space = $2 AND session = ANY ($3) GROUP BY session)
              AS l(session, turns, started_at, first_at, last_at)
-         WHERE s.tenant = $1 AND s.space = $2 AND s.id = l.session",
+         WHERE s.tenant = $1 AND s.space = $2 AND s.id = ANY ($3) AND s.id = l.session",
     )
     .bind(tenant)
     .bind(space)

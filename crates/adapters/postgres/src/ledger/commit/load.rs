@@ -123,6 +123,7 @@ fn session(row: &PgRow) -> Outcome<OpenSession> {
         started_at: row.try_get(2)?,
         first_at: row.try_get(3)?,
         last_at: row.try_get(4)?,
+        is_new: false,
         places: Vec::new(),
     })
 }

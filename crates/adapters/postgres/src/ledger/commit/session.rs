@@ -22,6 +22,8 @@ pub struct OpenSession {
     pub started_at: i64,
     pub first_at: i64,
     pub last_at: i64,
+    /// It is not in the database yet.
+    pub is_new: bool,
     /// Its turns from the one before the earliest that may come, in the order of acceptance.
     pub places: Vec<Place>,
 }
@@ -35,6 +37,7 @@ impl OpenSession {
             started_at: turn.recorded_at.timestamp_micros(),
             first_at: effective,
             last_at: effective,
+            is_new: true,
             places: Vec::new(),
         }
     }

@@ -10,6 +10,7 @@ use memfleet_domain::ids::TurnId;
 use sqlx::{PgConnection, Row};
 
 use super::plan::Plan;
+use super::session::OpenSession;
 use crate::failure::Outcome;
 use crate::ledger::batches;
 use crate::rows::{from_turn_id, id_list};
@@ -57,12 +58,10 @@ async fn save_sessions(
     plan: &Plan<'_>,
 ) -> Outcome<SessionIds> {
     let begun = plan.begun.iter().map(|name| (*name, &plan.sessions[*name]));
-    let others = plan
-        .sessions
-        .iter()
-        .filter(|(name, session)| session.is_changed() && !plan.begun.contains(name));
+    let others = plan.sessions.iter();
+    let others = others.filter(|(_, session)| session.is_changed() && !session.is_new);
     let (names, sessions): (Vec<_>, Vec<_>) = begun.chain(others).unzip();
-    let column = |value: fn(&super::session::OpenSession) -> i64| {
+    let column = |value: fn(&OpenSession) -> i64| {
         let values = sessions.iter().map(|session| value(session));
         values.collect::<Vec<_>>()
     };
@@ -119,7 +118,7 @@ async fn move_up(
     target: Target<'_>,
     plan: &Plan<'_>,
 ) -> Outcome<()> {
-    let moved = plan.sessions.values().flat_map(|session| session.moved());
+    let moved = plan.sessions.values().flat_map(OpenSession::moved);
     let (ids, positions): (Vec<_>, Vec<_>) = moved
         .map(|place| (from_turn_id(&place.id), i64::from(place.position)))
         .unzip();
