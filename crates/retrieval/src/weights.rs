@@ -88,6 +88,26 @@ impl Weights {
         self.signals.get(&signal).copied().unwrap_or(0.0)
     }
 
+    /// The weights of a search whose query has no vectors: BM25 takes over the weight of what compares vectors. Else what says
+    /// nothing of the query (novelty, opening, …) would decide.
+    pub(crate) fn of_words(&self) -> Self {
+        let mut signals = self.signals.clone();
+        let mut move_to = |words: Signal, compared: &[Signal]| {
+            let moved: f32 = compared
+                .iter()
+                .filter_map(|signal| signals.remove(signal))
+                .sum();
+            *signals.entry(words).or_default() += moved;
+        };
+        let of_passages = [Signal::Maxsim, Signal::MaxsimWindow, Signal::Cosine];
+        move_to(Signal::Bm25Window, &of_passages);
+        move_to(Signal::Bm25Session, &[Signal::MaxsimSession]);
+        Self {
+            signals,
+            ..self.clone()
+        }
+    }
+
     /// Passages that each of the three ways of the first stage may name.
     pub(crate) fn share(&self) -> usize {
         self.candidates / 3
@@ -106,6 +126,15 @@ mod tests {
     #[test]
     fn the_shipped_weights_are_valid() {
         assert!(Weights::shipped().of(Signal::MaxsimWindow) > 0.0);
+    }
+
+    #[test]
+    fn without_vectors_words_weigh_as_much_as_all_comparisons() {
+        let (shipped, words) = (Weights::shipped(), Weights::shipped().of_words());
+        assert_eq!(words.of(Signal::MaxsimWindow), 0.0);
+        assert!(words.of(Signal::Bm25Window) > shipped.of(Signal::MaxsimWindow));
+        let sum = |weights: &Weights| weights.signals.values().sum::<f32>();
+        assert!((sum(&words) - sum(&shipped)).abs() < 1e-5);
     }
 
     #[test]

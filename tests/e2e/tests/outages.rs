@@ -106,13 +106,11 @@ async fn without_the_embedder(fleet: &mut Fleet, tenant: &Tenant) -> Result<()> 
     let token = remembered(tenant, "A xylophone without a vector.").await?;
     let asked = recall("noor", "xylophone", TurnFilter::default(), &[token]);
     let answer = tenant.client.recall(&call(), asked).await?;
+    let first = &answer.hits[0].turn.accepted.content.text;
     assert!(
-        answer.hits[0]
-            .turn
-            .accepted
-            .content
-            .text
-            .contains("xylophone")
+        first.contains("xylophone"),
+        "{first}: {:?}",
+        answer.degraded
     );
     assert!(!answer.degraded.is_empty(), "it says what is missing");
     fleet.role("embedder").restart()

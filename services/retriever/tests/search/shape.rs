@@ -152,3 +152,24 @@ async fn nothing_to_find_is_no_error() {
     let found = memory.search(&asked).await.unwrap();
     assert_eq!((found.hits.len(), found.searched), (0, 0));
 }
+
+#[tokio::test]
+async fn without_the_embedder_words_are_found_also_in_turns_that_have_no_vectors_yet() {
+    let memory = Memory::new().await;
+    let scope = acme("ada");
+    let told = |n: u32, words: &str| turn_in(&scope, "s1", &n.to_string(), words);
+    let old: Vec<_> = (0..9)
+        .map(|n| told(n, &format!("Line {n} about a dog and a passport.")))
+        .collect();
+    memory.tell(&scope, &old).await;
+    memory.embedder.set_down(true);
+    let new = told(9, "A xylophone without a vector.");
+    memory.tell(&scope, &[new]).await;
+    let asked = Query {
+        explain: true,
+        ..query("xylophone", &["ada"])
+    };
+    let found = memory.search(&asked).await.unwrap();
+    let first = text(&found.hits[0].turn);
+    assert!(first.contains("xylophone"), "{:#?}", found.hits);
+}
