@@ -182,7 +182,7 @@ impl Merge {
             key,
             readings,
             source,
-        } = match self.from_file(assignment) {
+        } = match self.resolved(assignment) {
             Ok(assignment) => assignment,
             Err((key, source, message)) => return self.report(&key, source, &message, None),
         };
@@ -214,7 +214,7 @@ impl Merge {
 
     /// The value of `key` where `key_file` names a file that holds it, as secrets are mounted: a text without the line end, or a
     /// list with an element a line. Other assignments stay as they are.
-    fn from_file(&self, assignment: Assignment) -> Result<Assignment, (String, Source, String)> {
+    fn resolved(&self, assignment: Assignment) -> Result<Assignment, (String, Source, String)> {
         let base = assignment.key.strip_suffix("_file");
         let known = |key: &str| self.defaults.pointer(&pointer(key));
         let (Some(base), None) = (base, known(&assignment.key)) else {

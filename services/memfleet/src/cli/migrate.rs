@@ -8,7 +8,7 @@ use super::exit::{Error, Exit};
 use crate::config::Store;
 use crate::output::Output;
 
-/// Bring the PostgreSQL database of a fleet up to date, as its owner (store.owner_url)
+/// Bring the PostgreSQL database of a fleet up to date, as its owner
 #[derive(Debug, Args)]
 pub struct MigrateArgs {}
 
