@@ -19,14 +19,14 @@ async fn on_a_node() -> Result<(Tenant, Node, TempDir)> {
 async fn a_space_moves_from_a_node_to_a_fleet_and_back() -> Result<()> {
     let (single, fleet) = (on_a_node().await?, fresh().await?);
     fill(&single.0.client).await?;
-    let (lines, arrived) = sent(&single.0, &fleet).await?;
+    let (lines, arrived) = sent(&single.0, &fleet)?;
     assert!(
         lines.lines().eq(arrived.lines()),
         "{}",
         difference(&lines, &arrived)
     );
     let again = on_a_node().await?;
-    let (_, returned) = sent(&fleet, &again.0).await?;
+    let (_, returned) = sent(&fleet, &again.0)?;
     assert!(
         lines.lines().eq(returned.lines()),
         "{}",

@@ -12,7 +12,7 @@ pub struct Fresh {
     tenant: Tenant,
     pub node: Node,
     pub store: PathBuf,
-    _directory: TempDir,
+    directory: TempDir,
 }
 
 impl Deref for Fresh {
@@ -27,7 +27,7 @@ impl Fresh {
     /// Ends the process at once; the files stay as long as the answer lives.
     pub fn kill(self) -> Result<TempDir> {
         self.node.kill()?;
-        Ok(self._directory)
+        Ok(self.directory)
     }
 
     /// Another tenant of the same system.
@@ -52,6 +52,6 @@ pub async fn fresh() -> Result<Fresh> {
         tenant,
         node,
         store,
-        _directory: directory,
+        directory,
     })
 }

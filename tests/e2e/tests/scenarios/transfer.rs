@@ -46,7 +46,7 @@ pub async fn fill(client: &Client) -> Result<()> {
 }
 
 /// Exports from one tenant and imports to another that has nothing yet; both exports.
-pub async fn sent(from: &Tenant, there: &Tenant) -> Result<(String, String)> {
+pub fn sent(from: &Tenant, there: &Tenant) -> Result<(String, String)> {
     let directory = tempfile::tempdir()?;
     let file = directory.path().join("noor.jsonl");
     let file = file.to_str().unwrap();
@@ -67,7 +67,7 @@ pub async fn sent(from: &Tenant, there: &Tenant) -> Result<(String, String)> {
 async fn a_space_arrives_elsewhere_line_by_line() -> Result<()> {
     let here = fresh().await?;
     fill(&here.client).await?;
-    let (lines, arrived) = sent(&here, &*fresh().await?).await?;
+    let (lines, arrived) = sent(&here, &*fresh().await?)?;
     assert_eq!(lines.lines().count(), 309);
     assert!(
         lines.lines().eq(arrived.lines()),
@@ -102,7 +102,7 @@ async fn a_space_with_gaps_arrives_with_its_gaps() -> Result<()> {
         dry_run: false,
     };
     here.client.forget(&call(), request).await?;
-    let (lines, arrived) = sent(&here, &*fresh().await?).await?;
+    let (lines, arrived) = sent(&here, &*fresh().await?)?;
     assert!(lines.contains("\"position\":2,"));
     assert!(
         lines.lines().eq(arrived.lines()),
