@@ -10,12 +10,19 @@ use super::exit::{Error, Exit};
 use crate::config::Config;
 use crate::output::Output;
 
-/// Variables that begin like a configuration key and mean something else.
-const RESERVED: [&str; 4] = [
+/// Variables that begin like a configuration key and mean something else; the last ones are those of the project's own tests.
+const RESERVED: [&str; 11] = [
     "MEMFLEET_SERVER",
     "MEMFLEET_API_KEY",
     "MEMFLEET_CONFIG",
     "MEMFLEET_MODELS",
+    "MEMFLEET_TEST_POSTGRES_URL",
+    "MEMFLEET_TEST_NATS_URL",
+    "MEMFLEET_TEST_POSTGRES_BIN",
+    "MEMFLEET_TEST_NATS_SERVER",
+    "MEMFLEET_POSTGRES_BIN",
+    "MEMFLEET_NATS_SERVER",
+    "MEMFLEET_SERVERS_CACHE",
 ];
 
 /// Check or show the configuration of a node
