@@ -62,25 +62,9 @@ impl Node {
         Ok(Client::connect(&self.url(), None).await?)
     }
 
-    /// A client that sends an API key.
-    pub async fn client_with(&self, key: &str) -> Result<Client> {
-        Ok(Client::connect(&self.url(), Some(key)).await?)
-    }
-
     /// Runs a command of the client against this node.
     pub fn run(&self, arguments: &[&str]) -> Result<Output> {
         run(&self.url(), arguments)
-    }
-
-    /// The same for a command that must succeed: what it printed.
-    pub fn printed(&self, arguments: &[&str]) -> Result<String> {
-        let output = self.run(arguments)?;
-        ensure!(
-            output.status.success(),
-            "{arguments:?}: {}",
-            String::from_utf8_lossy(&output.stderr)
-        );
-        Ok(String::from_utf8(output.stdout)?)
     }
 
     /// Ends the process at once. What it wrote stays in the page cache, so this shows nothing of what a power cut leaves: a test
@@ -133,13 +117,18 @@ pub fn up(store: &Path) -> Result<Command> {
 
 /// Runs a command of the client against the node at `url`.
 pub fn run(url: &str, arguments: &[&str]) -> Result<Output> {
-    let output = Command::new(binary()?)
+    Ok(client_command(url, arguments)?.output()?)
+}
+
+/// A command of the client against the node at `url`, without a key.
+fn client_command(url: &str, arguments: &[&str]) -> Result<Command> {
+    let mut command = Command::new(binary()?);
+    command
         .args(arguments)
         .env("MEMFLEET_SERVER", url)
         .env_remove("MEMFLEET_API_KEY")
-        .stdin(Stdio::null())
-        .output()?;
-    Ok(output)
+        .stdin(Stdio::null());
+    Ok(command)
 }
 
 /// A call of the default tenant with a minute to go.

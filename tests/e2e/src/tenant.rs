@@ -1,6 +1,6 @@
 //! A tenant of a running system: what its backend and its people at a terminal can do with their key.
 
-use std::process::{Command, Output, Stdio};
+use std::process::Output;
 
 use anyhow::{Result, ensure};
 use memfleet_domain::ids::TenantId;
@@ -9,7 +9,7 @@ use memfleet_rpc::auth::KeyHash;
 use tonic::Request;
 use tonic::metadata::{Ascii, MetadataValue};
 
-use crate::binary;
+use crate::client_command;
 
 /// Tenants that a system knows.
 const TENANTS: usize = 64;
@@ -70,11 +70,8 @@ impl Tenant {
 
     /// Runs a command of the client.
     pub fn run(&self, arguments: &[&str]) -> Result<Output> {
-        let mut command = Command::new(binary()?);
-        command.args(arguments).stdin(Stdio::null());
-        command.env("MEMFLEET_SERVER", &self.url);
-        command.env("MEMFLEET_API_KEY", &self.key);
-        Ok(command.output()?)
+        let mut command = client_command(&self.url, arguments)?;
+        Ok(command.env("MEMFLEET_API_KEY", &self.key).output()?)
     }
 
     /// The same for a command that must succeed: what it printed.
