@@ -16,7 +16,7 @@ mod verdict;
 pub use damage::{Damage, Result};
 pub use ids::{to_batch_id, to_hash, to_turn_id};
 pub use keys::{embedding_key, label, space_key, term_key};
-pub use pages::{cut, from_token, to_token};
+pub use pages::{cut, from_token, page, to_token};
 pub use passages::{
     from_components, from_floats, from_set, from_terms, runs, to_components, to_floats, to_set,
     to_terms,

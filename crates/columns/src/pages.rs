@@ -13,6 +13,26 @@ pub fn cut<T>(mut items: Vec<T>, limit: u32, token: impl Fn(&T) -> PageToken) ->
     }
 }
 
+/// The same of rows, of which only those of the page are read: `read` makes an item of a row, `token` says where the last one stands.
+pub fn page<R, T, E>(
+    rows: &[R],
+    limit: usize,
+    read: impl Fn(&R) -> Result<T, E>,
+    token: impl FnOnce(&R) -> Result<PageToken, E>,
+) -> Result<Page<T>, E> {
+    let items = rows
+        .iter()
+        .take(limit)
+        .map(read)
+        .collect::<Result<_, E>>()?;
+    let last = limit.checked_sub(1).and_then(|last| rows.get(last));
+    let next = match last {
+        Some(row) if rows.len() > limit => Some(token(row)?),
+        _ => None,
+    };
+    Ok(Page { items, next })
+}
+
 /// The place in a listing as a token.
 pub fn to_token<const N: usize>(place: [i64; N]) -> PageToken {
     PageToken(place.map(|number| number.to_string()).join("."))
@@ -33,6 +53,22 @@ pub fn from_token<const N: usize>(token: &PageToken) -> Result<[i64; N], StoreEr
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_page_of_rows_names_the_next_only_where_there_is_one() {
+        let next = |rows: &[i64], limit| {
+            let page = page(
+                rows,
+                limit,
+                |row| Ok(*row),
+                |row| Ok::<_, ()>(to_token([*row])),
+            );
+            page.map(|page| (page.items, page.next)).unwrap()
+        };
+        assert_eq!(next(&[1, 2, 3], 2), (vec![1, 2], Some(to_token([2]))));
+        assert_eq!(next(&[1, 2], 2), (vec![1, 2], None));
+        assert_eq!(next(&[1], 0), (vec![], None));
+    }
 
     #[test]
     fn a_token_names_its_place_and_others_are_refused() {

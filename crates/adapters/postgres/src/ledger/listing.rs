@@ -2,13 +2,12 @@
 
 use std::collections::HashMap;
 
-use memfleet_columns::{from_token, space_key, to_token};
+use memfleet_columns::{from_token, page, space_key, to_token};
 use memfleet_domain::Scope;
 use memfleet_domain::ids::TurnId;
 use memfleet_domain::turn::Turn;
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::ledger::{Page, PageToken};
-use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Postgres, QueryBuilder, Row};
 
 use crate::failure::Outcome;
@@ -106,7 +105,7 @@ pub async fn list(
         let mut query = select_by_session(scope, place, filter, left);
         rows.extend(query.build().fetch_all(connection).await?);
     }
-    page(&rows, limit as usize, |row| {
+    page(&rows, limit as usize, rows::turn, |row| {
         let ordinal: i32 = row.try_get(16)?;
         Ok(to_token([
             row.try_get(17)?,
@@ -129,7 +128,7 @@ pub async fn list_accepted(
     let mut query = select(scope);
     push_accepted_after(&mut query, after, filter, i64::from(limit) + 1);
     let rows = query.build().fetch_all(connection).await?;
-    page(&rows, limit as usize, |row| {
+    page(&rows, limit as usize, rows::turn, |row| {
         let ordinal: i32 = row.try_get(16)?;
         Ok(to_token([row.try_get(15)?, ordinal.into()]))
     })
@@ -207,22 +206,4 @@ fn push_accepted_after(
     query
         .push(" ORDER BY t.acceptance, t.ordinal LIMIT ")
         .push_bind(limit);
-}
-
-fn page(
-    rows: &[PgRow],
-    limit: usize,
-    token: impl FnOnce(&PgRow) -> Outcome<PageToken>,
-) -> Outcome<Page<Turn>> {
-    let items = rows
-        .iter()
-        .take(limit)
-        .map(rows::turn)
-        .collect::<Outcome<_>>()?;
-    let last = limit.checked_sub(1).and_then(|last| rows.get(last));
-    let next = match last {
-        Some(row) if rows.len() > limit => Some(token(row)?),
-        _ => None,
-    };
-    Ok(Page { items, next })
 }

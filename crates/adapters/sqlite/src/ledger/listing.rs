@@ -2,13 +2,12 @@
 
 use std::collections::HashMap;
 
-use memfleet_columns::{from_token, to_token};
+use memfleet_columns::{from_token, page, to_token};
 use memfleet_domain::Scope;
 use memfleet_domain::ids::TurnId;
 use memfleet_domain::turn::Turn;
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::ledger::{Page, PageToken};
-use sqlx::sqlite::SqliteRow;
 use sqlx::{QueryBuilder, Row, Sqlite, SqliteConnection};
 
 use crate::failure::Outcome;
@@ -115,7 +114,7 @@ pub async fn list(
         query.push_bind((wanted - rows.len()) as i64);
         rows.extend(query.build().fetch_all(connection).await?);
     }
-    page(&rows, limit as usize, |row| {
+    page(&rows, limit as usize, rows::turn, |row| {
         Ok(to_token([
             row.try_get(17)?,
             row.try_get(18)?,
@@ -148,7 +147,7 @@ pub async fn list_accepted(
     query.push_bind(space.id);
     push_accepted_after(&mut query, after, filter, i64::from(limit) + 1);
     let rows = query.build().fetch_all(connection).await?;
-    page(&rows, limit as usize, |row| {
+    page(&rows, limit as usize, rows::turn, |row| {
         Ok(to_token([row.try_get(15)?, row.try_get(16)?]))
     })
 }
@@ -177,22 +176,4 @@ fn push_accepted_after(
     query
         .push(" ORDER BY t.acceptance, t.ordinal LIMIT ")
         .push_bind(limit);
-}
-
-fn page(
-    rows: &[SqliteRow],
-    limit: usize,
-    token: impl FnOnce(&SqliteRow) -> Outcome<PageToken>,
-) -> Outcome<Page<Turn>> {
-    let items = rows
-        .iter()
-        .take(limit)
-        .map(rows::turn)
-        .collect::<Outcome<_>>()?;
-    let last = limit.checked_sub(1).and_then(|last| rows.get(last));
-    let next = match last {
-        Some(row) if rows.len() > limit => Some(token(row)?),
-        _ => None,
-    };
-    Ok(Page { items, next })
 }
