@@ -1,18 +1,23 @@
 //! The project's own commands: `cargo xtask test`, `cargo xtask verify` and the steps of the latter one by one. What runs
 //! here is what runs in CI.
 
+mod chaos;
 mod proto;
 mod servers;
 mod steps;
 
 use std::process::ExitCode;
 
+use chaos::Chaos;
 use steps::Step;
 
 const USAGE: &str = "\
 usage: cargo xtask <command>
 
   test [ARGS]        fetch the model and the servers if they are missing, start the servers, run all tests; ARGS go to `cargo test`
+  chaos [--minutes N] [--seed N]
+                     kill, pause and restart every part of a fleet that is written to and read from, for minutes (default 10);
+                     then show that nothing was lost, doubled or leaked
   servers            start the servers that tests need, print the variables that name them, and wait for Ctrl-C
   verify             everything CI checks: the checks below, then the tests
   check              the checks below
@@ -28,6 +33,13 @@ fn main() -> ExitCode {
     let mut words = arguments.iter().map(String::as_str);
     let steps = match (words.next(), words.next()) {
         (Some("test"), _) => vec![Step::Test(arguments[1..].to_vec())],
+        (Some("chaos"), _) => match Chaos::read(&arguments[1..]) {
+            Ok(chaos) => vec![Step::Chaos(chaos)],
+            Err(error) => {
+                eprintln!("{error:#}\n\n{USAGE}");
+                return ExitCode::from(2);
+            }
+        },
         (Some("servers"), None) => return servers::hold(),
         (Some("proto"), Some("--release")) => vec![Step::ReleaseProto],
         (Some("verify"), None) => [Step::checks(), vec![Step::Test(Vec::new())]].concat(),

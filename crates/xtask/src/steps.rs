@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use memfleet_servers::Environment;
 
+use crate::chaos::{self, Chaos};
 use crate::proto::{self, Compared};
 
 /// One step.
@@ -29,6 +30,8 @@ pub enum Step {
     ReleaseProto,
     /// All tests; holds further arguments of `cargo test`.
     Test(Vec<String>),
+    /// A fleet that is hurt.
+    Chaos(Chaos),
 }
 
 /// How a step ended.
@@ -57,6 +60,7 @@ impl Step {
             Self::Deny => "deny",
             Self::Proto | Self::ReleaseProto => "proto",
             Self::Test(_) => "test",
+            Self::Chaos(_) => "chaos",
         }
     }
 
@@ -92,7 +96,8 @@ impl Step {
                 }
             }
             Self::ReleaseProto => proto::release(root)?,
-            Self::Test(arguments) => test(root, arguments)?,
+            Self::Test(arguments) => test(root, arguments, &[])?,
+            Self::Chaos(chaos) => test(root, &chaos::TEST.map(str::to_owned), &chaos.variables())?,
         }
         Ok(Ending::Passed)
     }
@@ -139,7 +144,7 @@ fn timed<'a>(step: &'a Step, root: &Path) -> (&'a Step, Result<Ending>, Duration
 }
 
 /// Runs the tests with the model and the servers in place. The servers start while everything is built.
-fn test(root: &Path, arguments: &[String]) -> Result<()> {
+fn test(root: &Path, arguments: &[String], variables: &[(&str, String)]) -> Result<()> {
     let (servers, built) = thread::scope(|scope| {
         let servers = scope.spawn(|| Environment::start(|name| env::var_os(name)));
         let built = build(root);
@@ -156,7 +161,8 @@ fn test(root: &Path, arguments: &[String]) -> Result<()> {
     let scope = if narrowed { None } else { Some("--workspace") };
     let mut command = cargo_command(root, ["test"]);
     command.args(scope).args(arguments);
-    run_command(command.envs(servers.variables()))
+    command.envs(servers.variables());
+    run_command(command.envs(variables.iter().map(|(name, value)| (name, value))))
 }
 
 /// Builds everything once and lets the freshly built binary fetch the model; the tests run from the same build.

@@ -1,10 +1,11 @@
-//! `memfleet bench`: what every claim about speed and quality rests on. Each measurement starts a node in this process on a
-//! temporary store and goes through the public API, as a user's calls do.
+//! `memfleet bench`: what every claim about speed and quality rests on. Each measurement goes through the public API, as a
+//! user's calls do: of a node that it starts in this process on a temporary store, or of a system that runs already.
 
 mod arms;
 mod fit;
 mod ingest;
 mod latency;
+mod load;
 mod once;
 mod process;
 mod report;
@@ -15,15 +16,19 @@ mod synthetic;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
+use memfleet_domain::Fault;
+use memfleet_domain::ids::SpaceId;
 use memfleet_models::ModelDirectory;
+use memfleet_ports::filter::TurnFilter;
+use memfleet_ports::refresher::ForgetRequest;
 use memfleet_runtime::BoxError;
 use serde::Serialize;
 
-use crate::cli::{Error, Exit};
+use crate::cli::{Error, Exit, Global, Handle};
 use crate::node::{Background, Node, temporary};
 use crate::output::Output;
 
-/// Measure retrieval quality, ingestion and scale on a temporary node
+/// Measure retrieval quality, ingestion and scale on a temporary node, and load and quality on a system that runs
 #[derive(Debug, Args)]
 pub struct BenchArgs {
     #[command(subcommand)]
@@ -40,29 +45,39 @@ enum What {
     Ingest(ingest::IngestArgs),
     /// Search latency and memory as a space grows
     Scale(scale::ScaleArgs),
+    /// A running node or fleet under concurrent callers, alone or beside a second one
+    Load(load::LoadArgs),
 }
 
 /// Runs the command.
 pub async fn run(
     args: BenchArgs,
-    model: &ModelDirectory,
+    model: impl Fn() -> Result<ModelDirectory, Error>,
+    global: &Global,
     output: &mut Output,
 ) -> Result<Exit, Error> {
     match args.what {
         What::Retrieval(args) => {
-            let report = retrieval::measure_files(&args, model).await?;
+            let report = match args.remote {
+                true => retrieval::measure_remote(&args, global).await?,
+                false => retrieval::measure_files(&args, &model()?).await?,
+            };
             deliver(&report, args.out, output, || report.table())
         }
         What::Fit(args) => {
-            let report = fit::measure(&args, model).await?;
+            let report = fit::measure(&args, &model()?).await?;
             deliver(&report, args.out, output, || report.table())
         }
         What::Ingest(args) => {
-            let report = ingest::measure(&args, model).await?;
+            let report = ingest::measure(&args, &model()?).await?;
             deliver(&report, args.out, output, || report.table())
         }
         What::Scale(args) => {
-            let report = scale::measure(&args, model).await?;
+            let report = scale::measure(&args, &model()?).await?;
+            deliver(&report, args.out, output, || report.table())
+        }
+        What::Load(args) => {
+            let report = load::measure(&args, global).await?;
             deliver(&report, args.out, output, || report.table())
         }
     }
@@ -94,6 +109,18 @@ impl Bench {
     async fn stop(self) {
         self.workers.stop().await;
     }
+}
+
+/// Removes a space of a system that runs on.
+async fn forget(handle: &Handle, space: SpaceId) -> Result<(), Fault> {
+    let request = ForgetRequest {
+        space,
+        filter: TurnFilter::default(),
+        everything: true,
+        dry_run: false,
+    };
+    let (memory, call) = (&handle.memory, handle.long_call());
+    memory.forget(&call, request).await.map(drop)
 }
 
 /// Prints a report, and writes it as JSON to the file that was named.

@@ -51,7 +51,7 @@ pub struct Cli {
 const STANDARD_OUTPUT: &str = "-";
 
 /// Options that every command understands.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Global options")]
 pub struct Global {
     /// Node to talk to
@@ -63,7 +63,7 @@ pub struct Global {
         default_value = "http://127.0.0.1:9460",
         hide_env_values = true
     )]
-    server: String,
+    pub server: String,
     /// API key, where the node asks for one
     #[arg(
         long,
@@ -92,6 +92,15 @@ pub struct Global {
 }
 
 impl Global {
+    /// The same for another node, with the same key if there is no other.
+    pub fn elsewhere(&self, server: String, api_key: Option<Secret>) -> Self {
+        Self {
+            server,
+            api_key: api_key.or_else(|| self.api_key.clone()),
+            ..self.clone()
+        }
+    }
+
     fn prints_json(&self) -> bool {
         self.json
             .as_deref()
@@ -165,8 +174,8 @@ fn run(Cli { global, command }: Cli, output: &mut Output) -> Result<ExitCode, Er
         Command::Remote(command) => in_runtime(remote(*command, &global, output))?.into(),
         Command::Local(command) => local(command, &global, output)?.into(),
         Command::Bench(args) => {
-            let model = up::model(&config::load(&global, &())?.config.model)?;
-            in_runtime(bench::run(args, &model, output))?.into()
+            let model = || up::model(&config::load(&global, &())?.config.model);
+            in_runtime(bench::run(args, model, &global, output))?.into()
         }
     })
 }

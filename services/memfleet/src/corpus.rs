@@ -5,11 +5,9 @@ use std::time::Duration;
 
 use memfleet_domain::ids::{BatchId, SpaceId, TenantId, TurnId};
 use memfleet_evaluation::{Conversation, Question};
-use memfleet_gateway::Gateway;
 use memfleet_ports::context::Context;
 use memfleet_ports::filter::TurnFilter;
-use memfleet_ports::memory::PageRequest;
-use memfleet_ports::memory::{Memory, NewTurn, RememberRequest};
+use memfleet_ports::memory::{Memory, NewTurn, PageRequest, RememberRequest};
 use memfleet_runtime::BoxError;
 
 use crate::dataset::said;
@@ -37,7 +35,7 @@ pub fn call() -> Context {
 impl Corpus {
     /// Remembers conversations in one space and waits until they are searchable.
     pub async fn remember(
-        gateway: &Gateway,
+        memory: &dyn Memory,
         name: &str,
         conversations: &[Conversation],
     ) -> Result<Self, BoxError> {
@@ -45,7 +43,7 @@ impl Corpus {
         let (mut places, mut questions, mut offset) = (HashMap::new(), Vec::new(), 0);
         for (number, conversation) in conversations.iter().enumerate() {
             let (turns, said_at) = turns(number, conversation)?;
-            let ids = accept(gateway, &space, turns).await?;
+            let ids = accept(memory, &space, turns).await?;
             places.extend(
                 ids.into_iter()
                     .zip(said_at.iter().map(|place| place + offset)),
@@ -87,7 +85,7 @@ fn turns(
 
 /// Remembers turns, in order; their ids.
 pub async fn accept(
-    gateway: &Gateway,
+    memory: &dyn Memory,
     space: &SpaceId,
     turns: Vec<NewTurn>,
 ) -> Result<Vec<TurnId>, BoxError> {
@@ -98,17 +96,17 @@ pub async fn accept(
             turns: turns.to_vec(),
             idempotency_key: None,
         };
-        let receipt = patience::remember(gateway, call, &request).await?;
+        let receipt = patience::remember(memory, call, &request).await?;
         ids.extend(receipt.turns.iter().map(|turn| turn.id));
         last = Some(receipt.batch);
     }
-    settled(gateway, space, last).await?;
+    settled(memory, space, last).await?;
     Ok(ids)
 }
 
 /// Waits until a write is visible. Writes are applied in order, so the last one stands for all.
 pub async fn settled(
-    gateway: &Gateway,
+    memory: &dyn Memory,
     space: &SpaceId,
     write: Option<BatchId>,
 ) -> Result<(), BoxError> {
@@ -117,7 +115,7 @@ pub async fn settled(
         after: None,
     };
     let write = write.into_iter().collect::<Vec<_>>();
-    gateway
+    memory
         .list(&call(), space, &TurnFilter::default(), page, &write)
         .await?;
     Ok(())

@@ -1,6 +1,7 @@
 //! Drives the real `memfleet` binary from outside, as a user would: a process, its files, its gRPC address.
 
 mod fleet;
+mod journal;
 mod tenant;
 
 use std::io::{BufRead, BufReader};
@@ -14,6 +15,7 @@ use memfleet_ports::context::Context;
 use memfleet_rpc::Client;
 
 pub use fleet::{Fleet, Role};
+pub use journal::{Acknowledged, Journal, listed, settled};
 pub use tenant::{Tenant, known_keys};
 
 /// A running node.

@@ -67,6 +67,11 @@ impl Program {
         self.server.process()
     }
 
+    /// Whether it runs: one that was started may have ended by itself.
+    pub fn is_alive(&mut self) -> Result<bool> {
+        self.server.is_alive()
+    }
+
     /// Ends it in order.
     pub fn stop(&mut self) -> Result<()> {
         self.server.stop()

@@ -67,6 +67,12 @@ impl Server {
         Ok(())
     }
 
+    /// Does it run, whatever was asked of it?
+    pub(crate) fn is_alive(&mut self) -> Result<bool> {
+        let ended = self.running.as_mut().map(Supervised::ended).transpose()?;
+        Ok(ended == Some(false))
+    }
+
     pub(crate) fn pause(&self) -> Result<()> {
         self.supervised()?.pause().map(drop)
     }

@@ -100,7 +100,7 @@ async fn breakdowns(
     let size = if pooled { conversations.len() } else { 1 };
     let mut breakdowns = Vec::with_capacity(conversations.len());
     for (number, together) in conversations.chunks(size.max(1)).enumerate() {
-        let corpus = Corpus::remember(gateway, &format!("space-{number}"), together).await?;
+        let corpus = Corpus::remember(&**gateway, &format!("space-{number}"), together).await?;
         let mut questions = corpus.questions.iter();
         for conversation in together {
             let mut examples = Vec::with_capacity(conversation.questions.len());

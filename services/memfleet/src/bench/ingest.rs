@@ -54,7 +54,7 @@ pub async fn measure(args: &IngestArgs, model: &ModelDirectory) -> Result<Report
     let turns = conversation.turns(args.turns);
     let pieces = word_pieces(model, turns.iter().map(|turn| turn.content.text.as_str()))?;
     let begun = Instant::now();
-    accept(&gateway, &space, turns).await?;
+    accept(&*gateway, &space, turns).await?;
     let seconds = begun.elapsed().as_secs_f64();
     let searchable = singles(&gateway, &space, &mut conversation, args.singles).await?;
     let resident = resident_memory();

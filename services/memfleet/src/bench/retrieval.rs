@@ -2,25 +2,28 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use clap::Args;
 use futures::future::try_join_all;
 use indicatif::{ProgressBar, ProgressStyle};
+use memfleet_domain::time::{Clock, SystemClock};
 use memfleet_evaluation::{Conversation, Dataset, Question};
 use memfleet_gateway::Gateway;
 use memfleet_models::ModelDirectory;
-use memfleet_ports::assembly::{AssembleRequest, Assembly};
+use memfleet_ports::assembly::AssembleRequest;
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::memory::{Memory, RecallRequest};
 use memfleet_ports::retriever::Query;
 use memfleet_runtime::BoxError;
 
-use super::Bench;
 use super::arms::arms;
 use super::latency::Latency;
 use super::once::once;
 use super::report::{CategoryFigures, Figures, FileReport, Measures, Report, Sums};
+use super::{Bench, forget};
+use crate::cli::{Global, Handle};
 use crate::corpus::{Corpus, call};
 
 /// Budgets of the block, in tokens of `TOKENIZER`.
@@ -41,29 +44,44 @@ pub struct RetrievalArgs {
     #[arg(long)]
     pooled: bool,
     /// Also BM25, dense and reciprocal rank fusion of both on the same turns
-    #[arg(long)]
+    #[arg(long, conflicts_with = "remote")]
     arms: bool,
+    /// Measure the node or fleet that `--server` names, in spaces that are forgotten afterwards, instead of one in this process
+    #[arg(long)]
+    pub remote: bool,
     /// Write the report as JSON to this file
     #[arg(id = "json", long = "json", value_name = "OUT")]
     pub out: Option<PathBuf>,
 }
 
-/// Measures every file.
+/// Measures every file on nodes of its own.
 pub async fn measure_files(
     args: &RetrievalArgs,
     model: &ModelDirectory,
 ) -> Result<Report, BoxError> {
+    each_file(args, async |layout| local(model, layout, args.arms).await).await
+}
+
+/// Measures every file on the system that the global options name.
+pub async fn measure_remote(args: &RetrievalArgs, global: &Global) -> Result<Report, BoxError> {
+    let handle = Handle::connect(global).await?;
+    each_file(args, async |layout| remote(&handle, layout).await).await
+}
+
+/// Conversations that share a space, for each space.
+type Layout<'a> = [&'a [Conversation]];
+
+async fn each_file(
+    args: &RetrievalArgs,
+    measure: impl AsyncFn(&Layout<'_>) -> Result<Figures, BoxError>,
+) -> Result<Report, BoxError> {
     let mut files = Vec::with_capacity(args.files.len());
     for path in &args.files {
         let dataset = Dataset::load(path)?;
-        let singly = dataset
-            .conversations
-            .iter()
-            .map(std::slice::from_ref)
-            .collect::<Vec<_>>();
-        let figures = measure(model, &singly, args.arms).await?;
+        let singly = dataset.conversations.iter().map(std::slice::from_ref);
+        let figures = measure(&singly.collect::<Vec<_>>()).await?;
         let pooled = match args.pooled {
-            true => Some(measure(model, &[&dataset.conversations], args.arms).await?),
+            true => Some(measure(&[&dataset.conversations]).await?),
             false => None,
         };
         files.push(FileReport {
@@ -77,38 +95,54 @@ pub async fn measure_files(
     Ok(Report { files })
 }
 
-/// Everything about one way to lay conversations out in spaces.
-async fn measure(
+/// A node in this process.
+async fn local(
     model: &ModelDirectory,
-    layout: &[&[Conversation]],
+    layout: &Layout<'_>,
     with_arms: bool,
 ) -> Result<Figures, BoxError> {
     let bench = Bench::start(model).await?;
-    let mut corpora = Vec::with_capacity(layout.len());
-    let progress = progress("remembering", layout.len());
-    for (number, conversations) in layout.iter().enumerate() {
-        corpora.push(
-            Corpus::remember(
-                &bench.node.gateway,
-                &format!("space-{number}"),
-                conversations,
-            )
-            .await?,
-        );
-        progress.inc(1);
-    }
-    let ours = Method::run("memfleet", &bench.node.gateway, &corpora).await?;
+    let of = |gateway: &Gateway| {
+        let timeout = Some(Duration::from_hours(1));
+        Handle::new(Arc::new(once(gateway)), call().tenant, timeout)
+    };
+    let corpora = remember(&*bench.node.gateway, "space", layout).await?;
+    let ours = Method::run("memfleet", &of(&bench.node.gateway), &corpora).await?;
     let mut others = BTreeMap::new();
     if with_arms {
         for (name, gateway) in arms(&bench.node) {
-            others.insert(
-                name,
-                Method::run(name, &gateway, &corpora).await?.measures(),
-            );
+            let arm = Method::run(name, &of(&gateway), &corpora).await?;
+            others.insert(name, arm.measures());
         }
     }
     bench.stop().await;
     Ok(ours.figures(others))
+}
+
+/// A system elsewhere, which is left as it was.
+async fn remote(handle: &Handle, layout: &Layout<'_>) -> Result<Figures, BoxError> {
+    let now = SystemClock.now().timestamp_millis();
+    let corpora = remember(&*handle.memory, &format!("bench-retrieval-{now}"), layout).await?;
+    let method = Method::run("remote", handle, &corpora).await;
+    for corpus in corpora {
+        forget(handle, corpus.space).await?;
+    }
+    Ok(method?.figures(BTreeMap::new()))
+}
+
+async fn remember(
+    memory: &dyn Memory,
+    name: &str,
+    layout: &Layout<'_>,
+) -> Result<Vec<Corpus>, BoxError> {
+    let mut corpora = Vec::with_capacity(layout.len());
+    let progress = progress("remembering", layout.len());
+    for (number, conversations) in layout.iter().enumerate() {
+        let name = format!("{name}-{number}");
+        corpora.push(Corpus::remember(memory, &name, conversations).await?);
+        progress.inc(1);
+    }
+    Ok(corpora)
 }
 
 /// One method over all questions.
@@ -120,16 +154,15 @@ struct Method {
 }
 
 impl Method {
-    async fn run(name: &str, gateway: &Gateway, corpora: &[Corpus]) -> Result<Self, BoxError> {
+    async fn run(name: &str, handle: &Handle, corpora: &[Corpus]) -> Result<Self, BoxError> {
         let mut method = Self::default();
-        let gateway = &once(gateway);
         let progress = progress(
             name,
             corpora.iter().map(|corpus| corpus.questions.len()).sum(),
         );
         for corpus in corpora {
             for question in &corpus.questions {
-                method.ask(gateway, corpus, question).await?;
+                method.ask(handle, corpus, question).await?;
                 progress.inc(1);
             }
         }
@@ -138,7 +171,7 @@ impl Method {
 
     async fn ask(
         &mut self,
-        gateway: &Gateway,
+        handle: &Handle,
         corpus: &Corpus,
         question: &Question,
     ) -> Result<(), BoxError> {
@@ -147,15 +180,15 @@ impl Method {
             wait_for: Vec::new(),
         };
         let begun = Instant::now();
-        let found = gateway.recall(&call(), request).await?;
+        let found = handle.memory.recall(&handle.call(), request).await?;
         self.durations.push(begun.elapsed());
         let ids = found.hits.iter().map(|hit| &hit.turn.accepted.id);
         let ranked = ids
             .filter_map(|id| corpus.places.get(id).copied())
             .collect::<Vec<_>>();
         let (whole, excerpts) = tokio::try_join!(
-            shares(gateway, corpus, question, false),
-            shares(gateway, corpus, question, true)
+            shares(handle, corpus, question, false),
+            shares(handle, corpus, question, true)
         )?;
         let category = self.by_category.entry(question.category.clone());
         for sums in [&mut self.all, category.or_default()] {
@@ -191,14 +224,17 @@ impl Method {
 
 /// For each budget, whether the block holds all evidence: 1 or 0. Blocks are put together on all cores.
 async fn shares(
-    gateway: &Gateway,
+    handle: &Handle,
     corpus: &Corpus,
     question: &Question,
     excerpts: bool,
 ) -> Result<[(usize, f64); BUDGETS.len()], BoxError> {
     let mut shares = BUDGETS.map(|budget| (budget as usize, 0.0));
     let requests = BUDGETS.map(|budget| request(corpus, question, budget, excerpts));
-    let blocks = requests.map(|request| async { gateway.assemble(&call(), request).await });
+    let blocks = requests.map(|request| async {
+        let assembly = &handle.assembly;
+        assembly.assemble(&handle.call(), request).await
+    });
     for (share, block) in shares.iter_mut().zip(try_join_all(blocks).await?) {
         let shown = block
             .items

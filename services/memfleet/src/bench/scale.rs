@@ -59,7 +59,7 @@ pub async fn measure(args: &ScaleArgs, model: &ModelDirectory) -> Result<Report,
     let (mut stored, mut sizes) = (0, Vec::new());
     for &turns in &args.turns {
         accept(
-            &gateway,
+            &*gateway,
             &space,
             conversation.turns(turns.saturating_sub(stored)),
         )

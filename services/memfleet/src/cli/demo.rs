@@ -73,7 +73,7 @@ pub async fn run(_args: DemoArgs, configured: &Model, output: &mut Output) -> Re
 async fn remember(node: &Node, output: &mut Output) -> Result<Corpus, Error> {
     let sample = Dataset::parse(SAMPLE).map_err(BoxError::from)?;
     let begun = Instant::now();
-    let corpus = Corpus::remember(&node.gateway, "demo", &sample.conversations).await?;
+    let corpus = Corpus::remember(&*node.gateway, "demo", &sample.conversations).await?;
     let turns = sample.turns();
     step(
         output,

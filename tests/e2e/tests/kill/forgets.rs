@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use memfleet_domain::ids::SessionId;
-use memfleet_e2e::{Node, call, in_files};
+use memfleet_e2e::{Node, call, in_files, listed};
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::memory::Memory;
 use memfleet_ports::refresher::ForgetRequest;
 use memfleet_rpc::Client;
 
-use crate::{chance, killed_during, listed, said, space, stopped, told};
+use crate::{chance, killed_during, said, space, stopped, told};
 
 const KILLS: usize = 12;
 const TURNS: usize = 8;
@@ -55,7 +55,7 @@ async fn fill(store: &Path) -> Result<()> {
 async fn counts(client: &Client) -> Result<Vec<usize>> {
     let mut counts = Vec::new();
     for n in 0..KILLS {
-        counts.push(listed(client, &of_session(n)).await?.len());
+        counts.push(listed(client, &space(), &of_session(n)).await?.len());
     }
     Ok(counts)
 }

@@ -11,12 +11,11 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use memfleet_domain::Fault;
-use memfleet_domain::ids::{BatchId, ExternalId, SessionId, SpaceId, Speaker};
+use memfleet_domain::ids::{ExternalId, SessionId, SpaceId, Speaker};
 use memfleet_domain::time::{Clock, SystemClock};
-use memfleet_domain::turn::{Content, Metadata, Role, Trust, Turn};
-use memfleet_e2e::{Node, call};
-use memfleet_ports::filter::TurnFilter;
-use memfleet_ports::memory::{Memory, NewTurn, PageRequest, RememberRequest};
+use memfleet_domain::turn::{Content, Metadata, Role, Trust};
+use memfleet_e2e::{Node, call, settled};
+use memfleet_ports::memory::{Memory, NewTurn, RememberRequest};
 use memfleet_rpc::Client;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
@@ -84,37 +83,8 @@ async fn told(client: &Client, turns: Vec<NewTurn>) -> Result<()> {
         idempotency_key: None,
     };
     let receipt = client.remember(&call(), request).await?;
-    settled(client, &[receipt.batch]).await?;
+    settled(client, &space(), &[receipt.batch]).await?;
     Ok(())
-}
-
-/// Returns when these writes have left the queue.
-async fn settled(client: &Client, batches: &[BatchId]) -> Result<(), Fault> {
-    for batches in batches.chunks(100) {
-        let page = PageRequest {
-            limit: 1,
-            after: None,
-        };
-        client
-            .list(&call(), &space(), &TurnFilter::default(), page, batches)
-            .await?;
-    }
-    Ok(())
-}
-
-/// Every turn that a filter means, session by session.
-async fn listed(client: &Client, filter: &TurnFilter) -> Result<Vec<Turn>, Fault> {
-    let mut turns = Vec::new();
-    let mut after = None;
-    loop {
-        let page = PageRequest { limit: 1000, after };
-        let listed = client.list(&call(), &space(), filter, page, &[]).await?;
-        turns.extend(listed.items);
-        match listed.next {
-            Some(next) => after = Some(next),
-            None => return Ok(turns),
-        }
-    }
 }
 
 /// A node that stops as it should is a node that is sound.

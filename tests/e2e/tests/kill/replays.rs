@@ -6,13 +6,13 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 use memfleet_domain::Scope;
 use memfleet_domain::ids::{ExternalId, SessionId, TenantId, TurnId};
-use memfleet_e2e::{Node, call};
+use memfleet_e2e::{Node, call, listed};
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::maintenance::Maintenance;
 use memfleet_ports::memory::{NewTurn, PageRequest};
 use memfleet_rpc::Client;
 
-use crate::{chance, killed_during, listed, said, space, stopped, told};
+use crate::{chance, killed_during, said, space, stopped, told};
 
 const KILLS: usize = 10;
 const LETTERS: usize = 6;
@@ -77,7 +77,7 @@ async fn a_kill_during_a_replay_loses_and_doubles_nothing() -> Result<()> {
     client.replay(&call(), &space(), &[]).await?;
     told(&client, vec![said("s", None, "The last one")]).await?;
     ensure!(letters(&client).await?.is_empty(), "a letter came back");
-    let turns = listed(&client, &TurnFilter::default()).await?;
+    let turns = listed(&client, &space(), &TurnFilter::default()).await?;
     let mut texts: Vec<_> = turns
         .into_iter()
         .map(|turn| turn.accepted.content.text)

@@ -1,0 +1,72 @@
+//! Everything that a fleet is made of is killed, paused and started again while tenants write and read. Afterwards: nothing that
+//! was acknowledged is lost, nothing is doubled, the order holds, what is stored is found, and no read saw another tenant.
+//!
+//! `cargo xtask chaos` runs this for minutes; among the tests it harms every part once. `CHAOS_SEED` repeats a run's harm.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+mod harm;
+mod traffic;
+mod verdict;
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use memfleet_domain::time::{Clock, SystemClock};
+use memfleet_e2e::Fleet;
+use rand::SeedableRng;
+use rand::rngs::StdRng;
+use tokio::sync::watch;
+
+use harm::{Done, Harm};
+use traffic::Traffic;
+
+const TENANTS: usize = 3;
+
+/// A number that the environment gives.
+fn given<T: std::str::FromStr>(name: &str) -> Result<Option<T>> {
+    let Ok(value) = std::env::var(name) else {
+        return Ok(None);
+    };
+    let number = value.parse().ok();
+    Ok(Some(number.with_context(|| {
+        format!("{name} must be a number, not `{value}`")
+    })?))
+}
+
+/// Each part is harmed at least once; after that it goes on until the time is over.
+fn hurt(fleet: &mut Fleet, random: &mut StdRng, length: Duration) -> Result<Done> {
+    let begun = Instant::now();
+    let mut done = Done::default();
+    for harm in Harm::to_everything(random) {
+        done.to(fleet, &harm, random)?;
+    }
+    while begun.elapsed() < length {
+        done.to(fleet, &Harm::any(random), random)?;
+    }
+    done.seconds = begun.elapsed().as_secs();
+    Ok(done)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_fleet_that_is_hurt_loses_doubles_and_leaks_nothing() -> Result<()> {
+    let now = SystemClock.now().timestamp_micros() as u64;
+    let seed = given("CHAOS_SEED")?.unwrap_or(now);
+    let minutes = given("CHAOS_MINUTES")?.unwrap_or(0.0);
+    println!("to do the same harm again: CHAOS_SEED={seed}");
+    let mut random = StdRng::seed_from_u64(seed);
+    let mut fleet = tokio::task::spawn_blocking(Fleet::start).await??;
+    let (stop, stopped) = watch::channel(false);
+    let traffic = Traffic::begin(&fleet.url(), TENANTS, &stopped).await?;
+    let harmed = tokio::task::spawn_blocking(move || {
+        let length = Duration::from_secs_f64(60.0 * minutes);
+        let done = hurt(&mut fleet, &mut random, length);
+        done.map(|done| (fleet, done))
+    });
+    let harmed = harmed.await?;
+    stop.send_replace(true);
+    let seen = traffic.end().await?;
+    let (mut fleet, done) = harmed?;
+    println!("{done}\n{seen}");
+    println!("{}", verdict::of(&mut fleet, &seen).await?);
+    Ok(())
+}
