@@ -1,5 +1,6 @@
 // Checks docker-compose.yml the way `docker compose` reads it: every profile loads and starts exactly the services meant, images are
-// pinned, and what is mounted from the repository exists. Run from the top of the repository.
+// pinned, and what is mounted from the repository exists. Run from the top of the repository. With the name of a profile it prints that
+// profile's services as JSON instead, every variable filled in.
 package main
 
 import (
@@ -26,6 +27,10 @@ var profiles = map[string][]string{
 }
 
 func main() {
+	if len(os.Args) == 2 {
+		show(os.Args[1])
+		return
+	}
 	failed := false
 	for profile, expected := range profiles {
 		services, err := services(profile)
@@ -48,8 +53,20 @@ func main() {
 	}
 }
 
-// The names of the services that a profile starts, in order; an error names what is wrong with any of them.
-func services(profile string) ([]string, error) {
+func show(profile string) {
+	project, err := load(profile)
+	if err == nil {
+		var text []byte
+		text, err = project.MarshalJSON()
+		fmt.Println(string(text))
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func load(profile string) (*types.Project, error) {
 	var chosen []string
 	if profile != "" {
 		chosen = append(chosen, profile)
@@ -63,7 +80,12 @@ func services(profile string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	project, err := options.LoadProject(context.Background())
+	return options.LoadProject(context.Background())
+}
+
+// The names of the services that a profile starts, in order; an error names what is wrong with any of them.
+func services(profile string) ([]string, error) {
+	project, err := load(profile)
 	if err != nil {
 		return nil, err
 	}
