@@ -9,6 +9,7 @@ mod steps;
 use std::process::ExitCode;
 
 use chaos::Chaos;
+use memfleet_servers::Durability;
 use steps::Step;
 
 const USAGE: &str = "\
@@ -18,7 +19,9 @@ usage: cargo xtask <command>
   chaos [--minutes N] [--seed N]
                      kill, pause and restart every part of a fleet that is written to and read from, for minutes (default 10);
                      then show that nothing was lost, doubled or leaked
-  servers            start the servers that tests need, print the variables that name them, and wait for Ctrl-C
+  servers [--durable]
+                     start the servers that tests need, print the variables that name them, and wait for Ctrl-C;
+                     durable: as in production, every write waits for the disk
   verify             everything CI checks: the checks below, then the tests
   check              the checks below
     fmt              formatting
@@ -40,7 +43,8 @@ fn main() -> ExitCode {
                 return ExitCode::from(2);
             }
         },
-        (Some("servers"), None) => return servers::hold(),
+        (Some("servers"), None) => return servers::hold(Durability::Process),
+        (Some("servers"), Some("--durable")) => return servers::hold(Durability::Machine),
         (Some("proto"), Some("--release")) => vec![Step::ReleaseProto],
         (Some("verify"), None) => [Step::checks(), vec![Step::Test(Vec::new())]].concat(),
         (Some("check"), None) => Step::checks(),

@@ -3,12 +3,12 @@
 use std::env;
 use std::process::ExitCode;
 
-use memfleet_servers::Environment;
+use memfleet_servers::{Durability, Environment};
 
 /// Starts them, prints the shell's commands that set the variables, and stays. Ctrl-C ends this process, and the servers end
 /// with it.
-pub fn hold() -> ExitCode {
-    let environment = match Environment::start(|name| env::var_os(name)) {
+pub fn hold(durability: Durability) -> ExitCode {
+    let environment = match Environment::start(|name| env::var_os(name), durability) {
         Ok(environment) => environment,
         Err(error) => {
             eprintln!("{error:#}");

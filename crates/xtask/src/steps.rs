@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use memfleet_servers::Environment;
+use memfleet_servers::{Durability, Environment};
 
 use crate::chaos::{self, Chaos};
 use crate::proto::{self, Compared};
@@ -146,7 +146,8 @@ fn timed<'a>(step: &'a Step, root: &Path) -> (&'a Step, Result<Ending>, Duration
 /// Runs the tests with the model and the servers in place. The servers start while everything is built.
 fn test(root: &Path, arguments: &[String], variables: &[(&str, String)]) -> Result<()> {
     let (servers, built) = thread::scope(|scope| {
-        let servers = scope.spawn(|| Environment::start(|name| env::var_os(name)));
+        let servers =
+            scope.spawn(|| Environment::start(|name| env::var_os(name), Durability::Process));
         let built = build(root);
         (
             servers.join().expect("starting servers does not panic"),

@@ -18,6 +18,9 @@ pub const NATS_URL: &str = "MEMFLEET_TEST_NATS_URL";
 /// The NATS program, for tests that start a server of their own.
 pub const NATS_SERVER: &str = "MEMFLEET_TEST_NATS_SERVER";
 
+/// Every message waits for the disk.
+const SYNCHRONOUS: &str = "jetstream { sync_interval: always }";
+
 type Variables = Vec<(&'static str, OsString)>;
 
 /// Servers that run until this is dropped. Fields are dropped in order: the servers end before their folder goes.
@@ -31,12 +34,15 @@ pub struct Environment {
 
 impl Environment {
     /// Fetches and starts what the caller's variables do not name already; says what it does on stderr.
-    pub fn start(caller: impl Fn(&str) -> Option<OsString> + Sync) -> Result<Self> {
+    pub fn start(
+        caller: impl Fn(&str) -> Option<OsString> + Sync,
+        durability: Durability,
+    ) -> Result<Self> {
         let set = |name: &str| caller(name).filter(|value| !value.is_empty());
         let folder = tempfile::Builder::new().prefix("memfleet-").tempdir()?;
         let (postgres, nats) = std::thread::scope(|scope| {
-            let postgres = scope.spawn(|| postgres(&set, folder.path()));
-            let nats = nats(&set, folder.path());
+            let postgres = scope.spawn(|| postgres(&set, folder.path(), durability));
+            let nats = nats(&set, folder.path(), durability);
             (
                 postgres
                     .join()
@@ -73,6 +79,7 @@ impl Environment {
 fn postgres(
     set: &dyn Fn(&str) -> Option<OsString>,
     folder: &Path,
+    durability: Durability,
 ) -> Result<(Option<Postgres>, Variables)> {
     let binaries = match set(POSTGRES_BIN) {
         Some(binaries) => PathBuf::from(binaries),
@@ -84,7 +91,7 @@ fn postgres(
         return Ok((None, variables));
     }
     let begun = Instant::now();
-    let server = Postgres::start_from(&binaries, folder, Durability::Process)?;
+    let server = Postgres::start_from(&binaries, folder, durability)?;
     tell("PostgreSQL", begun, &server.url());
     variables.push((POSTGRES_URL, server.url().into()));
     Ok((Some(server), variables))
@@ -93,6 +100,7 @@ fn postgres(
 fn nats(
     set: &dyn Fn(&str) -> Option<OsString>,
     folder: &Path,
+    durability: Durability,
 ) -> Result<(Option<Nats>, Variables)> {
     let program = match set(NATS_SERVER) {
         Some(program) => PathBuf::from(program),
@@ -104,7 +112,11 @@ fn nats(
         return Ok((None, variables));
     }
     let begun = Instant::now();
-    let server = Nats::start_from(&program, folder, "")?;
+    let configuration = match durability {
+        Durability::Process => "",
+        Durability::Machine => SYNCHRONOUS,
+    };
+    let server = Nats::start_from(&program, folder, configuration)?;
     tell("NATS", begun, &server.url());
     variables.push((NATS_URL, server.url().into()));
     Ok((Some(server), variables))
@@ -122,7 +134,7 @@ mod tests {
     #[test]
     fn servers_that_the_caller_names_are_used_and_none_is_started() {
         let caller = |name: &str| Some(OsString::from(format!("the caller's {name}")));
-        let environment = Environment::start(caller).unwrap();
+        let environment = Environment::start(caller, Durability::Process).unwrap();
         assert!(environment.postgres().is_none() && environment.nats().is_none());
         for name in [POSTGRES_URL, POSTGRES_BIN, NATS_URL, NATS_SERVER] {
             let found = environment.variables().find(|(key, _)| *key == name);
