@@ -24,6 +24,7 @@ use memfleet_retriever::LocalRetriever;
 use memfleet_rpc::fleet::{Options as PeerOptions, Peers};
 use memfleet_rpc::fleet::{RemoteEmbedder, RemoteRefresher, RemoteRetriever};
 use memfleet_runtime::BoxError;
+use memfleet_tls::Tls;
 
 use crate::config::{Config, Ingestion, Retrieval, elsewhere};
 use crate::role::Role;
@@ -38,6 +39,7 @@ pub struct Process {
     refresher: Option<Arc<LocalRefresher>>,
     embedder: Option<Arc<dyn Embedder>>,
     storage: Option<Storage>,
+    tls: Option<Tls>,
     events: Events,
     health: Health,
 }
@@ -63,6 +65,7 @@ impl Process {
             refresher: None,
             embedder: None,
             storage: None,
+            tls: tls(config)?,
             events: Events::default(),
             health: Health::default(),
         };
@@ -94,14 +97,14 @@ impl Process {
         let credential = config.internal.credential();
         let retriever: Arc<dyn Retriever> = match elsewhere(&config.peers.retriever) {
             Some(url) => Arc::new(RemoteRetriever {
-                peers: Peers::watch(&PeerOptions::new(url))?,
+                peers: self.peers(url)?,
                 credential: credential.clone(),
             }),
             None => self.retriever(config)?,
         };
         let refresher: Arc<dyn Refresher> = match elsewhere(&config.peers.refresher) {
             Some(url) => Arc::new(RemoteRefresher {
-                peers: Peers::watch(&PeerOptions::new(url))?,
+                peers: self.peers(url)?,
                 credential,
             }),
             None => self.refresher(),
@@ -192,7 +195,7 @@ impl Process {
     /// Whom the roles of this process ask for vectors.
     fn asked_embedder(&self, config: &Config) -> Result<Arc<dyn Embedder>, BoxError> {
         if let Some(url) = elsewhere(&config.peers.embedder) {
-            let peers = Peers::watch(&PeerOptions::new(url))?;
+            let peers = self.peers(url)?;
             return Ok(Arc::new(RemoteEmbedder::new(
                 peers,
                 config.internal.credential(),
@@ -204,11 +207,27 @@ impl Process {
             .expect("a process that asks itself loads the model"))
     }
 
+    /// The replicas of a role elsewhere.
+    fn peers(&self, url: &str) -> Result<Peers, BoxError> {
+        let tls = self.tls.clone();
+        Ok(Peers::watch(&PeerOptions {
+            tls,
+            ..PeerOptions::new(url)
+        })?)
+    }
+
     fn storage(&self) -> &Storage {
         self.storage
             .as_ref()
             .expect("every role but the embedder opens it")
     }
+}
+
+/// The certificates, where any connection is encrypted.
+fn tls(config: &Config) -> Result<Option<Tls>, BoxError> {
+    let needed = config.tls.certificate.is_some() || config.peers.are_encrypted();
+    let tls = needed.then(|| Tls::load(config.tls.files()));
+    Ok(tls.transpose()?)
 }
 
 fn gateway_options(config: &Ingestion) -> memfleet_gateway::Options {

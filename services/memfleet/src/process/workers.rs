@@ -1,5 +1,6 @@
 //! What the roles of a process do besides answering calls.
 
+use memfleet_constructor::Relay;
 use memfleet_runtime::BoxError;
 use memfleet_runtime::lifecycle::{Lifecycle, Policy};
 use tokio_util::sync::CancellationToken;
@@ -10,8 +11,10 @@ impl Process {
     /// Starts the workers.
     pub fn spawn(&self, process: &mut Lifecycle) {
         self.spawn_constructor(process);
+        self.spawn_relay(process);
         self.spawn_refresher(process);
         self.spawn_retriever(process);
+        self.spawn_certificates(process);
         if let Some(storage) = &self.storage {
             storage.spawn(&self.events, process);
         }
@@ -34,6 +37,27 @@ impl Process {
         self.supervise(process, "gauges", move |stop| {
             let worker = worker.clone();
             async move { worker.run_gauges(stop).await }
+        });
+    }
+
+    /// A node has nobody else to tell.
+    fn spawn_relay(&self, process: &mut Lifecycle) {
+        let told = self
+            .storage
+            .as_ref()
+            .and_then(|storage| storage.outbox.clone());
+        let (Some(constructor), Some((outbox, audience))) = (&self.constructor, told) else {
+            return;
+        };
+        let relay = Relay {
+            outbox,
+            audience,
+            events: self.events.clone(),
+            clock: constructor.clock.clone(),
+        };
+        self.supervise(process, "relay", move |stop| {
+            let relay = relay.clone();
+            async move { relay.run(stop).await }
         });
     }
 
@@ -60,6 +84,18 @@ impl Process {
         let events = self.events.clone();
         process.spawn("index", Policy::Essential, |stop| {
             finish(async move { retriever.follow(&events, stop).await })
+        });
+    }
+
+    fn spawn_certificates(&self, process: &mut Lifecycle) {
+        let Some(tls) = self.tls.clone() else {
+            return;
+        };
+        self.supervise(process, "certificates", move |stop| {
+            let tls = tls.clone();
+            async move {
+                stop.run_until_cancelled(tls.watch()).await;
+            }
         });
     }
 
