@@ -2,6 +2,7 @@
 //! another is in this process or behind the network, as `peers` says; neither side can tell. It adds no behaviour.
 
 mod model;
+mod parts;
 mod serving;
 mod storage;
 mod workers;
@@ -40,6 +41,8 @@ pub struct Process {
     embedder: Option<Arc<dyn Embedder>>,
     storage: Option<Storage>,
     tls: Option<Tls>,
+    /// Whom the roles here ask for vectors, once one does.
+    asked: Option<Arc<dyn Embedder>>,
     events: Events,
     health: Health,
 }
@@ -66,6 +69,7 @@ impl Process {
             embedder: None,
             storage: None,
             tls: tls(config)?,
+            asked: None,
             events: Events::default(),
             health: Health::default(),
         };
@@ -109,6 +113,7 @@ impl Process {
             }),
             None => self.refresher(),
         };
+        let embedder = self.asked_embedder(config)?;
         let storage = self.storage();
         Ok(Gateway {
             queue: storage.queue.clone(),
@@ -116,7 +121,7 @@ impl Process {
             spaces: storage.spaces.clone(),
             retriever,
             refresher,
-            embedder: self.asked_embedder(config)?,
+            embedder,
             events: self.events.clone(),
             health: self.health.clone(),
             clock: clock(),
@@ -124,13 +129,14 @@ impl Process {
         })
     }
 
-    fn new_constructor(&self, config: &Config) -> Result<Constructor, BoxError> {
+    fn new_constructor(&mut self, config: &Config) -> Result<Constructor, BoxError> {
+        let embedder = self.asked_embedder(config)?;
         let storage = self.storage();
         Ok(Constructor {
             queue: storage.queue.clone(),
             ledger: storage.ledger.clone(),
             spaces: storage.spaces.clone(),
-            embedder: self.asked_embedder(config)?,
+            embedder,
             events: self.events.clone(),
             clock: clock(),
             options: memfleet_constructor::Options {
@@ -193,18 +199,21 @@ impl Process {
     }
 
     /// Whom the roles of this process ask for vectors.
-    fn asked_embedder(&self, config: &Config) -> Result<Arc<dyn Embedder>, BoxError> {
-        if let Some(url) = elsewhere(&config.peers.embedder) {
-            let peers = self.peers(url)?;
-            return Ok(Arc::new(RemoteEmbedder::new(
-                peers,
-                config.internal.credential(),
-            )));
+    fn asked_embedder(&mut self, config: &Config) -> Result<Arc<dyn Embedder>, BoxError> {
+        if let Some(asked) = &self.asked {
+            return Ok(asked.clone());
         }
-        Ok(self
-            .embedder
-            .clone()
-            .expect("a process that asks itself loads the model"))
+        let asked: Arc<dyn Embedder> = match elsewhere(&config.peers.embedder) {
+            Some(url) => {
+                let credential = config.internal.credential();
+                Arc::new(RemoteEmbedder::new(self.peers(url)?, credential))
+            }
+            None => {
+                let own = self.embedder.clone();
+                own.expect("a process that asks itself loads the model")
+            }
+        };
+        Ok(self.asked.insert(asked).clone())
     }
 
     /// The replicas of a role elsewhere.

@@ -23,7 +23,7 @@ fn to_json(status: &Status) -> Value {
     let parts = status
         .parts
         .iter()
-        .map(|part| json!({ "name": part.name, "trouble": part.trouble }));
+        .map(|part| json!({ "name": part.name, "trouble": part.trouble, "since": part.since }));
     json!({
         "version": status.version,
         "embedding_space": status.embedding_space,
@@ -55,7 +55,11 @@ fn human(status: &Status, palette: Palette) -> String {
     for part in &status.parts {
         let state = match &part.trouble {
             None => palette.good("works"),
-            Some(trouble) => palette.warning(&printable(trouble)),
+            Some(trouble) => {
+                let since = part.since.map(|since| format!(" (since {})", time(since)));
+                let since = since.unwrap_or_default();
+                palette.warning(&format!("{}{since}", printable(trouble)))
+            }
         };
         lines.push(format!("{:<10}{state}", part.name));
     }
