@@ -46,11 +46,11 @@ fn model(status: &Status) -> String {
 fn human(status: &Status, palette: Palette) -> String {
     let mut lines = vec![
         format!(
-            "{}   memfleet {}",
+            "{}      memfleet {}",
             palette.strong("version"),
             status.version
         ),
-        format!("{}     {}", palette.strong("model"), model(status)),
+        format!("{}        {}", palette.strong("model"), model(status)),
     ];
     for part in &status.parts {
         let state = match &part.trouble {
@@ -61,7 +61,7 @@ fn human(status: &Status, palette: Palette) -> String {
                 palette.warning(&format!("{}{since}", printable(trouble)))
             }
         };
-        lines.push(format!("{:<10}{state}", part.name));
+        lines.push(format!("{:<13}{state}", part.name));
     }
     let queue = &status.queue;
     let oldest = queue
@@ -69,7 +69,7 @@ fn human(status: &Status, palette: Palette) -> String {
         .map(|oldest| format!(" since {}", time(oldest)))
         .unwrap_or_default();
     lines.push(format!(
-        "{}     {} waiting{oldest}",
+        "{}        {} waiting{oldest}",
         palette.strong("queue"),
         count(queue.turns, "turn")
     ));
