@@ -15,6 +15,7 @@ pub mod health;
 pub mod ledger;
 pub mod maintenance;
 pub mod memory;
+pub mod outbox;
 pub mod queue;
 pub mod refresher;
 pub mod retriever;

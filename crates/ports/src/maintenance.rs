@@ -4,6 +4,7 @@ use async_trait::async_trait;
 use memfleet_domain::Fault;
 use memfleet_domain::embedding::EmbeddingSpace;
 use memfleet_domain::ids::SpaceId;
+use memfleet_domain::time::Timestamp;
 
 use crate::context::Context;
 use crate::ledger::Page;
@@ -17,6 +18,8 @@ pub struct Part {
     pub name: String,
     /// Absent when it works.
     pub trouble: Option<String>,
+    /// Since when it is in trouble.
+    pub since: Option<Timestamp>,
 }
 
 /// What a node says of itself.

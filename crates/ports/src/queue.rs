@@ -25,6 +25,8 @@ pub struct Delivery {
     pub acceptance: u64,
     /// How often it was handed out, this time included.
     pub attempt: u32,
+    /// The trace of whoever accepted it, as a W3C `traceparent`; absent where none is recorded, or the queue keeps none.
+    pub traceparent: Option<String>,
     /// The batch.
     pub batch: Batch,
 }

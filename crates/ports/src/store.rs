@@ -53,6 +53,16 @@ pub enum StoreError {
         /// … and bytes.
         max_bytes: u64,
     },
+    /// The queue never takes so much at once.
+    #[error(
+        "the batch takes {bytes} bytes in the queue, which takes {limit} at most: send fewer turns in a request, or raise `max_payload` of the NATS servers"
+    )]
+    TooLarge {
+        /// What it takes …
+        bytes: usize,
+        /// … and what it may.
+        limit: usize,
+    },
     /// A page token that this listing did not give.
     #[error("the page token is not one that this listing gave")]
     PageToken,
@@ -82,6 +92,10 @@ impl From<StoreError> for Fault {
             StoreError::QueueFull { .. } => {
                 Self::new(FaultKind::ResourceExhausted, "QUEUE_FULL", message)
                     .retry_after(Duration::from_secs(2))
+            }
+            StoreError::TooLarge { limit, .. } => {
+                Self::new(FaultKind::InvalidArgument, "REQUEST_TOO_LARGE", message)
+                    .with("limit_bytes", limit.to_string())
             }
             StoreError::PageToken => Self::invalid("page_token", message),
             StoreError::Unexpected(_) => Self::internal(message),

@@ -1,6 +1,8 @@
 //! What a forget takes out of a queue that lives apart from the ledger: turns that wait, and turns among the dead letters.
 //! A store that is both needs no such port: there [`crate::erasure::Erasure`] removes all of it in one transaction.
 
+use std::collections::HashSet;
+
 use async_trait::async_trait;
 use memfleet_domain::Scope;
 use memfleet_domain::ids::{BatchId, TurnId};
@@ -126,6 +128,6 @@ pub trait Undelivered: Send + Sync {
     /// published. What is gone by now is left alone.
     async fn withdraw(&self, scope: &Scope, matching: &Matching) -> Result<()>;
 
-    /// Whether the space has dead letters.
-    async fn has_letters(&self, scope: &Scope) -> Result<bool>;
+    /// Which of these spaces have dead letters.
+    async fn with_letters(&self, scopes: &[Scope]) -> Result<HashSet<Scope>>;
 }

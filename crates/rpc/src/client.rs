@@ -5,11 +5,16 @@ mod calls;
 mod maintenance;
 mod memory;
 
+use std::path::PathBuf;
 use std::time::Duration;
 
+use http::Uri;
 use memfleet_domain::{Fault, FaultKind};
+use memfleet_tls::{Files, Tls};
 use tonic::metadata::{Ascii, MetadataValue};
-use tonic::transport::{Channel, ClientTlsConfig, Endpoint};
+use tonic::transport::Channel;
+
+use crate::transport::Way;
 
 /// Largest answer that is read: a page of 1,000 turns of the largest size.
 const MAX_ANSWER_BYTES: usize = 128 << 20;
@@ -28,11 +33,20 @@ pub struct Client {
 }
 
 impl Client {
-    /// Connects to `url` (`http://127.0.0.1:9460`; `https` trusts the roots of the operating system) and sends `api_key`
+    /// Connects to `url` (`http://127.0.0.1:9460`; `https` believes the authorities of the operating system) and sends `api_key`
     /// with every call. The tenant of a [`memfleet_ports::context::Context`] never travels: the key decides.
     pub async fn connect(url: &str, api_key: Option<&str>) -> Result<Self, Fault> {
+        Self::connect_believing(url, api_key, None).await
+    }
+
+    /// The same, believing the authority in this file instead.
+    pub async fn connect_believing(
+        url: &str,
+        api_key: Option<&str>,
+        authority: Option<PathBuf>,
+    ) -> Result<Self, Fault> {
         let credential = api_key.map(credential).transpose()?;
-        let channel = endpoint(url)?
+        let channel = way(url, authority)?
             .connect()
             .await
             .map_err(|error| unreachable(url, &error))?;
@@ -51,26 +65,33 @@ fn credential(key: &str) -> Result<MetadataValue<Ascii>, Fault> {
     Ok(value)
 }
 
-fn endpoint(url: &str) -> Result<Endpoint, Fault> {
+fn way(url: &str, authority: Option<PathBuf>) -> Result<Way, Fault> {
     let malformed = || {
         Fault::invalid(
             "url",
             "must have the form http://host:port or https://host:port",
         )
     };
-    let endpoint = Endpoint::from_shared(url.to_owned()).map_err(|_| malformed())?;
-    let endpoint = match endpoint.uri().scheme_str() {
-        Some("http") => endpoint,
-        Some("https") => endpoint
-            .tls_config(ClientTlsConfig::new().with_native_roots())
-            .map_err(|error| unreachable(url, &error))?,
+    let uri: Uri = url.parse().map_err(|_| malformed())?;
+    let host = uri.host().ok_or_else(malformed)?;
+    let (port, encryption) = match uri.scheme_str() {
+        Some("http") => (80, None),
+        Some("https") => {
+            let files = Files {
+                own: None,
+                authority,
+            };
+            let tls = Tls::load(files).map_err(|error| Fault::invalid("ca", error.to_string()))?;
+            (443, Some((tls, host.trim_matches(['[', ']']).to_owned())))
+        }
         _ => return Err(malformed()),
     };
-    Ok(endpoint
-        .connect_timeout(CONNECT_TIMEOUT)
-        .http2_keep_alive_interval(KEEP_ALIVE)
-        .keep_alive_timeout(KEEP_ALIVE)
-        .tcp_nodelay(true))
+    Ok(Way {
+        address: format!("{host}:{}", uri.port_u16().unwrap_or(port)),
+        encryption,
+        patience: CONNECT_TIMEOUT,
+        keep_alive: KEEP_ALIVE,
+    })
 }
 
 fn unreachable(url: &str, error: &(dyn std::error::Error + 'static)) -> Fault {

@@ -17,5 +17,6 @@ pub mod server;
 pub mod status;
 #[cfg(test)]
 mod strategies;
+mod transport;
 
 pub use client::Client;

@@ -70,7 +70,7 @@ pub fn from_fault(fault: &Fault) -> Status {
 pub fn to_fault(status: &Status) -> Fault {
     let details = status.get_error_details();
     let (kind, reason) = origin(status);
-    let mut fault = Fault::new(kind, reason, status.message());
+    let mut fault = Fault::new(kind, reason, message(status));
     if let Some(info) = details.error_info().filter(|info| info.domain == DOMAIN) {
         fault.reason = info.reason.clone().into();
         fault.metadata = info
@@ -92,6 +92,16 @@ pub fn to_fault(status: &Status) -> Fault {
         .collect();
     fault.retry_after = details.retry_info().and_then(|info| info.retry_delay);
     fault
+}
+
+/// What a status says; where the connection broke with the cause of that, such as a certificate that was refused.
+fn message(status: &Status) -> String {
+    let said = status.message();
+    let broken = status.source().filter(|cause| cause.is::<TransportError>());
+    let causes = std::iter::successors(broken, |cause| cause.source());
+    let cause = causes.last().map(ToString::to_string);
+    let unsaid = cause.filter(|cause| !said.contains(cause.as_str()));
+    unsaid.map_or_else(|| said.to_owned(), |cause| format!("{said}: {cause}"))
 }
 
 /// The kind of a status, and the reason of one that names none.

@@ -421,7 +421,14 @@ pub(crate) fn record() -> impl Strategy<Value = Record> {
 }
 
 pub(crate) fn status() -> impl Strategy<Value = Status> {
-    let part = (words(), option::of(words())).prop_map(|(name, trouble)| Part { name, trouble });
+    let part = (words(), option::of((words(), instant()))).prop_map(|(name, trouble)| {
+        let (trouble, since) = trouble.unzip();
+        Part {
+            name,
+            trouble,
+            since,
+        }
+    });
     let queue = (any::<[u64; 4]>(), option::of(instant())).prop_map(
         |([batches, turns, bytes, dead_letters], oldest)| Depth {
             batches,

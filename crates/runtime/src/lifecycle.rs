@@ -19,7 +19,7 @@ pub(crate) use signal::SystemSignals;
 pub use signal::{Signals, StopReason};
 
 use crate::config::{HumanDuration, Problem, Validate};
-use crate::telemetry::names;
+use crate::telemetry::{Readiness, names};
 use crate::{BoxError, describe};
 
 /// How a process stops.
@@ -84,18 +84,26 @@ pub struct Lifecycle {
     drain: Duration,
     fronts: Group,
     supports: Group,
+    readiness: Readiness,
     failed: bool,
 }
 
 impl Lifecycle {
     /// A process without tasks.
     pub fn new(options: &Options) -> Self {
+        let fronts = Group::default();
         Self {
             drain: options.drain.get(),
-            fronts: Group::default(),
+            readiness: Readiness::until(fronts.stop.clone()),
+            fronts,
             supports: Group::default(),
             failed: false,
         }
+    }
+
+    /// Whether the process takes calls, for whoever asks from outside.
+    pub fn readiness(&self) -> Readiness {
+        self.readiness.clone()
     }
 
     /// Cancelled when the process is to stop; cancelling it stops the process.

@@ -24,7 +24,7 @@ where
         let traces = telemetry::init(telemetry, service)?;
         let mut signals = SystemSignals::listen()?;
         let mut process = Lifecycle::new(lifecycle);
-        let readiness = Readiness::until(process.stop_token());
+        let readiness = process.readiness();
         spawn_endpoint(telemetry.metrics_address, readiness.clone(), &mut process).await?;
         // It may wait for servers that are not there yet.
         let reason = tokio::select! {

@@ -3,6 +3,7 @@
 
 mod answer;
 mod call;
+mod incoming;
 mod layer;
 mod methods;
 mod options;
@@ -11,6 +12,7 @@ mod stream;
 use std::io;
 use std::net::SocketAddr;
 
+use memfleet_tls::Acceptor;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tonic::service::Routes;
@@ -51,6 +53,7 @@ pub struct Server {
     listener: TcpListener,
     address: SocketAddr,
     health: HealthReporter,
+    acceptor: Option<Acceptor>,
 }
 
 impl Server {
@@ -67,7 +70,14 @@ impl Server {
             listener,
             address,
             health: HealthReporter::new(),
+            acceptor: None,
         })
+    }
+
+    /// The same server for encrypted connections only; for any without an acceptor.
+    #[must_use]
+    pub fn encrypted(self, acceptor: Option<Acceptor>) -> Self {
+        Self { acceptor, ..self }
     }
 
     /// The bound address, with the port that was taken where port 0 was asked for.
@@ -99,17 +109,26 @@ impl Server {
             stop.cancelled().await;
             report(&health, &services, ServingStatus::NotServing).await;
         };
-        tracing::info!(address = %self.address, "serving");
-        tonic::transport::Server::builder()
+        tracing::info!(address = %self.address, encrypted = self.acceptor.is_some(), "serving");
+        let router = tonic::transport::Server::builder()
             .http2_keepalive_interval(Some(self.options.keep_alive_interval.get()))
             .http2_keepalive_timeout(Some(self.options.keep_alive_timeout.get()))
             .layer(shell)
-            .add_routes(routes)
-            .serve_with_incoming_shutdown(
-                TcpIncoming::from(self.listener).with_nodelay(Some(true)),
-                stopped,
-            )
-            .await?;
+            .add_routes(routes);
+        let connections = TcpIncoming::from(self.listener).with_nodelay(Some(true));
+        match self.acceptor {
+            Some(acceptor) => {
+                let connections = incoming::encrypted(connections, acceptor);
+                router
+                    .serve_with_incoming_shutdown(connections, stopped)
+                    .await?;
+            }
+            None => {
+                router
+                    .serve_with_incoming_shutdown(connections, stopped)
+                    .await?
+            }
+        }
         Ok(())
     }
 

@@ -3,7 +3,8 @@
 //!
 //! `worker` owns the loop and what happens when something fails; `indexing` makes of turns what the ledger stores:
 //! `language` is what a space's turns are analysed in, `passages` is what they become; `backfill` brings the vectors that
-//! were missing while the embedder was down; `gauges` tells how full the queue is.
+//! were missing while the embedder was down; `gauges` tells how full the queue is, `relay` what
+//! happened.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod backfill;
@@ -11,6 +12,7 @@ mod gauges;
 mod indexing;
 mod language;
 mod passages;
+mod relay;
 mod worker;
 
 use std::sync::Arc;
@@ -23,6 +25,7 @@ use memfleet_ports::queue::IngestQueue;
 use memfleet_ports::spaces::SpaceCatalog;
 
 pub use self::backfill::Postponed;
+pub use self::relay::Relay;
 
 /// What the constructor works with.
 #[derive(Clone)]

@@ -8,13 +8,16 @@ use std::collections::HashSet;
 use std::slice;
 use std::time::Duration;
 
+use memfleet_domain::Scope;
 use memfleet_domain::ingestion::{Batch, TurnState};
+use memfleet_domain::time::Timestamp;
 use memfleet_ports::events::Event;
 use memfleet_ports::ledger::Committed;
 use memfleet_ports::queue::{DeadLetter, Delivery};
 use memfleet_ports::store::{Result, StoreError};
+use memfleet_trace::follow;
 use tokio_util::sync::CancellationToken;
-use tracing::instrument;
+use tracing::{Instrument, Span};
 
 use crate::Constructor;
 
@@ -59,9 +62,19 @@ impl Constructor {
         self.apply(&deliveries).await.map(|()| true)
     }
 
-    /// Applies what is in hand; what could not be applied is given back to the queue when it returns.
-    #[instrument(name = "ingest", skip_all, fields(batches = deliveries.len(), turns = turns_in(deliveries)))]
+    /// Applies what is in hand; what could not be applied is given back to the queue when it returns. A round is part of the
+    /// trace of its first batch, and each batch has a span in its own.
     async fn apply(&self, deliveries: &[Delivery]) -> Result<()> {
+        let (batches, turns) = (deliveries.len(), turns_in(deliveries));
+        let round = tracing::info_span!("ingest", batches, turns);
+        let first = deliveries.iter().find_map(|one| one.traceparent.as_deref());
+        first.inspect(|traceparent| follow(&round, traceparent));
+        // They last as long as the round.
+        let _batches: Vec<_> = deliveries.iter().map(construction).collect();
+        self.apply_together(deliveries).instrument(round).await
+    }
+
+    async fn apply_together(&self, deliveries: &[Delivery]) -> Result<()> {
         match self.store(deliveries).await {
             Ok(()) => Ok(()),
             Err(error) if deliveries.len() > 1 && !is_transient(&error) => {
@@ -146,8 +159,10 @@ impl Constructor {
             }
         }
         self.queue.acknowledge(&acknowledged).await?;
+        let now = self.clock.now();
         for delivery in deliveries {
             self.announce(&delivery.batch);
+            measure_lag(&delivery.batch, now);
         }
         metrics::counter!("memfleet_turns_stored_total").increment(
             committed
@@ -179,9 +194,28 @@ impl Constructor {
     }
 }
 
+/// What becomes of a batch, in the trace of its caller.
+fn construction(delivery: &Delivery) -> Span {
+    let Scope { tenant, space } = &delivery.batch.scope;
+    let turns = delivery.batch.turns.len();
+    let span = tracing::info_span!(parent: None, "construct", %tenant, %space, turns);
+    if let Some(traceparent) = &delivery.traceparent {
+        follow(&span, traceparent);
+    }
+    span
+}
+
 fn turns_in(deliveries: &[Delivery]) -> usize {
     let turns = deliveries.iter().map(|delivery| delivery.batch.turns.len());
     turns.sum()
+}
+
+/// From acceptance to the moment from which on it is found.
+fn measure_lag(batch: &Batch, now: Timestamp) {
+    if let Some(turn) = batch.turns.first() {
+        let lag = (now - turn.recorded_at).to_std().unwrap_or_default();
+        metrics::histogram!("memfleet_ingestion_lag_seconds").record(lag.as_secs_f64());
+    }
 }
 
 /// The turns of a batch that the ledger refused, with the first reason.

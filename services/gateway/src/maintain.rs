@@ -5,7 +5,7 @@ use memfleet_domain::Fault;
 use memfleet_domain::ids::SpaceId;
 use memfleet_ports::context::Context;
 use memfleet_ports::ledger::Page;
-use memfleet_ports::maintenance::{Maintenance, Part, Status};
+use memfleet_ports::maintenance::{Maintenance, Status};
 use memfleet_ports::memory::PageRequest;
 use memfleet_ports::queue::{DeadLetter, Depth};
 use tracing::field::Empty;
@@ -22,20 +22,17 @@ impl Maintenance for Gateway {
         let depth = depth.map(|depths| depths.own);
         let store = self.spaces.list(&context.tenant, 1, None).await;
         let embedder = self.embedder.embed_query("status".to_owned()).await;
-        let part = |name: &str, trouble: Option<String>| Part {
-            name: name.to_owned(),
-            trouble,
-        };
-        let mut parts = vec![
-            part("store", store.err().map(|error| error.to_string())),
-            part("queue", depth.as_ref().err().map(ToString::to_string)),
-            part("embedder", embedder.err().map(|fault| fault.message)),
-        ];
-        parts.extend(self.health.parts());
+        for (part, trouble) in [
+            ("store", store.err().map(|error| error.to_string())),
+            ("queue", depth.as_ref().err().map(ToString::to_string)),
+            ("embedder", embedder.err().map(|fault| fault.message)),
+        ] {
+            self.health.report(part, trouble, self.clock.now());
+        }
         Ok(Status {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             embedding_space: self.embedder.space().await.ok(),
-            parts,
+            parts: self.health.parts(),
             queue: depth.unwrap_or_else(|_| Depth::default()),
         })
     }

@@ -73,6 +73,15 @@ pub struct Global {
         hide_env_values = true
     )]
     api_key: Option<Secret>,
+    /// Authority that signed the certificate of an https:// node, in PEM; by default those of the operating system
+    #[arg(
+        long,
+        global = true,
+        env = "MEMFLEET_CA",
+        value_name = "FILE",
+        hide_env_values = true
+    )]
+    ca: Option<PathBuf>,
     /// Configuration file of the node; by default memfleet.toml here or in ~/.config/memfleet
     #[arg(
         long,

@@ -5,6 +5,7 @@
 mod auth;
 mod peers;
 mod storage;
+mod tls;
 
 use std::path::PathBuf;
 
@@ -17,6 +18,7 @@ use crate::role::Role;
 pub use self::auth::{Auth, Internal, KeyEntry};
 pub use self::peers::{Peers, elsewhere};
 pub use self::storage::{Queue, Store};
+pub use self::tls::Tls;
 
 /// Everything that can be set for a process.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -34,6 +36,8 @@ pub struct Config {
     pub auth: Auth,
     /// How roles know each other.
     pub internal: Internal,
+    /// Encryption.
+    pub tls: Tls,
     /// The embedding model.
     pub model: Model,
     /// Writing.
@@ -117,13 +121,30 @@ impl Default for Retrieval {
 }
 
 impl Config {
-    /// Whether callers of these roles have to say who they are.
-    pub fn authenticates(&self, roles: &[Role]) -> bool {
-        if roles.contains(&Role::Gateway) {
-            !self.auth.keys().is_open()
+    /// The problem of a process with these roles that strangers can reach: nobody has to say who calls. A certificate of this
+    /// process alone keeps nobody out; asking callers for theirs does, between roles.
+    pub fn exposed(&self, roles: &[Role]) -> Option<Problem> {
+        let (authenticates, remedy) = if roles.contains(&Role::Gateway) {
+            let has_keys = !self.auth.keys().is_open();
+            (has_keys, "auth.keys (see `memfleet key`)")
         } else {
-            self.internal.token.is_some()
-        }
+            let has_secret = self.internal.token.is_some() || self.tls.is_mutual();
+            (has_secret, "internal.token, or tls.client_ca")
+        };
+        let message = format!(
+            "is reachable from other machines while nobody has to authenticate: set {remedy}, a loopback address, or server.insecure if the network itself keeps strangers out"
+        );
+        let exposed = !self.server.is_protected() && !authenticates;
+        exposed.then(|| Problem::new("server.address", message))
+    }
+
+    /// The problem of exposure where no role at all could run with this.
+    fn exposed_whatever_the_role(&self) -> Option<Problem> {
+        let problems: Option<Vec<_>> = Role::ALL
+            .iter()
+            .map(|role| self.exposed(&[*role]))
+            .collect();
+        problems?.into_iter().next()
     }
 }
 
@@ -136,6 +157,7 @@ impl Validate for Config {
             ("server", self.server.problems()),
             ("auth", self.auth.problems()),
             ("internal", self.internal.problems()),
+            ("tls", self.tls.problems()),
             ("telemetry", self.telemetry.problems()),
             ("lifecycle", self.lifecycle.problems()),
         ];
@@ -143,7 +165,6 @@ impl Validate for Config {
         for (section, found) in sections {
             problems.extend(found.into_iter().map(|problem| problem.under(section)));
         }
-        let is_open = self.auth.keys().is_open() && self.internal.token.is_none();
         let rules = [
             (
                 "queue.url",
@@ -171,11 +192,6 @@ impl Validate for Config {
                 self.retrieval.candidates < 100,
                 "must be at least 100",
             ),
-            (
-                "server.address",
-                is_open && !self.server.is_protected(),
-                "is reachable from other machines while nobody has to authenticate: set auth.keys (see `memfleet key`), a loopback address, or server.insecure if the network itself keeps strangers out",
-            ),
         ];
         problems.extend(
             rules
@@ -183,6 +199,7 @@ impl Validate for Config {
                 .filter(|rule| rule.1)
                 .map(|(key, _, message)| Problem::new(key, message)),
         );
+        problems.extend(self.exposed_whatever_the_role());
         problems
     }
 }

@@ -2,6 +2,7 @@
 //! another is in this process or behind the network, as `peers` says; neither side can tell. It adds no behaviour.
 
 mod model;
+mod parts;
 mod serving;
 mod storage;
 mod workers;
@@ -24,6 +25,7 @@ use memfleet_retriever::LocalRetriever;
 use memfleet_rpc::fleet::{Options as PeerOptions, Peers};
 use memfleet_rpc::fleet::{RemoteEmbedder, RemoteRefresher, RemoteRetriever};
 use memfleet_runtime::BoxError;
+use memfleet_tls::Tls;
 
 use crate::config::{Config, Ingestion, Retrieval, elsewhere};
 use crate::role::Role;
@@ -38,6 +40,9 @@ pub struct Process {
     refresher: Option<Arc<LocalRefresher>>,
     embedder: Option<Arc<dyn Embedder>>,
     storage: Option<Storage>,
+    tls: Option<Tls>,
+    /// Whom the roles here ask for vectors, once one does.
+    asked: Option<Arc<dyn Embedder>>,
     events: Events,
     health: Health,
 }
@@ -63,6 +68,8 @@ impl Process {
             refresher: None,
             embedder: None,
             storage: None,
+            tls: tls(config)?,
+            asked: None,
             events: Events::default(),
             health: Health::default(),
         };
@@ -94,18 +101,19 @@ impl Process {
         let credential = config.internal.credential();
         let retriever: Arc<dyn Retriever> = match elsewhere(&config.peers.retriever) {
             Some(url) => Arc::new(RemoteRetriever {
-                peers: Peers::watch(&PeerOptions::new(url))?,
+                peers: self.peers(url)?,
                 credential: credential.clone(),
             }),
             None => self.retriever(config)?,
         };
         let refresher: Arc<dyn Refresher> = match elsewhere(&config.peers.refresher) {
             Some(url) => Arc::new(RemoteRefresher {
-                peers: Peers::watch(&PeerOptions::new(url))?,
+                peers: self.peers(url)?,
                 credential,
             }),
             None => self.refresher(),
         };
+        let embedder = self.asked_embedder(config)?;
         let storage = self.storage();
         Ok(Gateway {
             queue: storage.queue.clone(),
@@ -113,7 +121,7 @@ impl Process {
             spaces: storage.spaces.clone(),
             retriever,
             refresher,
-            embedder: self.asked_embedder(config)?,
+            embedder,
             events: self.events.clone(),
             health: self.health.clone(),
             clock: clock(),
@@ -121,13 +129,14 @@ impl Process {
         })
     }
 
-    fn new_constructor(&self, config: &Config) -> Result<Constructor, BoxError> {
+    fn new_constructor(&mut self, config: &Config) -> Result<Constructor, BoxError> {
+        let embedder = self.asked_embedder(config)?;
         let storage = self.storage();
         Ok(Constructor {
             queue: storage.queue.clone(),
             ledger: storage.ledger.clone(),
             spaces: storage.spaces.clone(),
-            embedder: self.asked_embedder(config)?,
+            embedder,
             events: self.events.clone(),
             clock: clock(),
             options: memfleet_constructor::Options {
@@ -190,18 +199,30 @@ impl Process {
     }
 
     /// Whom the roles of this process ask for vectors.
-    fn asked_embedder(&self, config: &Config) -> Result<Arc<dyn Embedder>, BoxError> {
-        if let Some(url) = elsewhere(&config.peers.embedder) {
-            let peers = Peers::watch(&PeerOptions::new(url))?;
-            return Ok(Arc::new(RemoteEmbedder::new(
-                peers,
-                config.internal.credential(),
-            )));
+    fn asked_embedder(&mut self, config: &Config) -> Result<Arc<dyn Embedder>, BoxError> {
+        if let Some(asked) = &self.asked {
+            return Ok(asked.clone());
         }
-        Ok(self
-            .embedder
-            .clone()
-            .expect("a process that asks itself loads the model"))
+        let asked: Arc<dyn Embedder> = match elsewhere(&config.peers.embedder) {
+            Some(url) => {
+                let credential = config.internal.credential();
+                Arc::new(RemoteEmbedder::new(self.peers(url)?, credential))
+            }
+            None => {
+                let own = self.embedder.clone();
+                own.expect("a process that asks itself loads the model")
+            }
+        };
+        Ok(self.asked.insert(asked).clone())
+    }
+
+    /// The replicas of a role elsewhere.
+    fn peers(&self, url: &str) -> Result<Peers, BoxError> {
+        let tls = self.tls.clone();
+        Ok(Peers::watch(&PeerOptions {
+            tls,
+            ..PeerOptions::new(url)
+        })?)
     }
 
     fn storage(&self) -> &Storage {
@@ -209,6 +230,13 @@ impl Process {
             .as_ref()
             .expect("every role but the embedder opens it")
     }
+}
+
+/// The certificates, where any connection is encrypted.
+fn tls(config: &Config) -> Result<Option<Tls>, BoxError> {
+    let needed = config.tls.certificate.is_some() || config.peers.are_encrypted();
+    let tls = needed.then(|| Tls::load(config.tls.files()));
+    Ok(tls.transpose()?)
 }
 
 fn gateway_options(config: &Ingestion) -> memfleet_gateway::Options {

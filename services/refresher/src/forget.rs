@@ -13,8 +13,11 @@ use tracing::Instrument;
 
 use crate::LocalRefresher;
 
-/// How often the queue is asked whether writes accepted before a forget are applied.
-const DRAIN_POLL: Duration = Duration::from_millis(10);
+/// First pause between two questions whether writes accepted before a forget are applied; each is twice the one before …
+const FIRST_PAUSE: Duration = Duration::from_millis(10);
+
+/// … up to this one.
+const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 
 #[async_trait]
 impl Refresher for LocalRefresher {
@@ -75,13 +78,15 @@ impl LocalRefresher {
         let Some((_, youngest)) = self.queue.waiting_span(scope).await? else {
             return Ok(());
         };
+        let mut pause = FIRST_PAUSE;
         while self
             .queue
             .waiting_span(scope)
             .await?
             .is_some_and(|(oldest, _)| oldest <= youngest)
         {
-            tokio::time::sleep(DRAIN_POLL).await;
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(LONGEST_PAUSE);
         }
         Ok(())
     }

@@ -115,7 +115,14 @@ impl IndexCache {
     async fn refreshed(&self, scope: &Scope) -> Result<Arc<Entry>, Fault> {
         let entry = self.entry(scope);
         let head = self.feed.head(scope).await?;
-        if entry.index.read().await.reached() < head {
+        let reached = entry.index.read().await.reached();
+        let outcome = match reached {
+            reached if reached >= head => "hit",
+            0 => "miss",
+            _ => "behind",
+        };
+        metrics::counter!("memfleet_index_cache_reads_total", "outcome" => outcome).increment(1);
+        if reached < head {
             let _only_one = entry.catching_up.lock().await;
             self.catch_up(scope, &entry, head).await?;
             self.evict(scope);
@@ -137,6 +144,16 @@ impl IndexCache {
 
     fn forget(&self, gone: impl Iterator<Item = Arc<Entry>>) {
         gone.for_each(|entry| self.tokens.forget(entry.generation));
+        self.show();
+    }
+
+    fn show(&self) {
+        let entries = self.lock();
+        let bytes = entries
+            .values()
+            .map(|entry| entry.bytes.load(Ordering::Relaxed));
+        metrics::gauge!("memfleet_index_cache_bytes").set(bytes.sum::<u64>() as f64);
+        metrics::gauge!("memfleet_index_cache_spaces").set(entries.len() as f64);
     }
 
     async fn catch_up(&self, scope: &Scope, entry: &Entry, head: u64) -> Result<(), Fault> {
@@ -193,7 +210,6 @@ impl IndexCache {
             total -= bytes(&entry).min(total);
             gone.push(entry);
         }
-        metrics::gauge!("memfleet_index_cache_bytes").set(total as f64);
         drop(entries);
         self.forget(gone.into_iter());
     }

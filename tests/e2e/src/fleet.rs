@@ -1,15 +1,20 @@
 //! A fleet of real processes over servers of its own.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use memfleet_servers::{Command, Durability, Nats, Postgres, Program, free_port};
+use memfleet_tls::Files;
+use memfleet_tls::testing::Authority;
 use tempfile::TempDir;
 
 use crate::{binary, known_keys};
 
 /// What the roles of a fleet know each other by.
 const SECRET: &str = "the secret of a fleet under test";
+
+/// Where everything listens.
+const HOST: &str = "127.0.0.1";
 
 /// What a role logs when it answers.
 const READY: &str = "serving";
@@ -23,8 +28,9 @@ pub struct Fleet {
     pub nats: Nats,
     /// Its store.
     pub postgres: Postgres,
-    gateway: u16,
-    _folder: TempDir,
+    gateway: String,
+    authority: Option<PathBuf>,
+    folder: TempDir,
 }
 
 /// A process of a fleet.
@@ -38,13 +44,32 @@ pub struct Role {
 impl Fleet {
     /// Starts everything.
     pub fn start() -> Result<Self> {
+        Self::start_with(None, &[])
+    }
+
+    /// The same with more settings, for example `MEMFLEET_TELEMETRY__OTLP_URL`.
+    pub fn start_with_settings(settings: &[(&'static str, String)]) -> Result<Self> {
+        Self::start_with(None, settings)
+    }
+
+    /// The same with every connection between roles encrypted, and both sides certified.
+    pub fn start_encrypted(authority: &Authority) -> Result<Self> {
+        Self::start_with(Some(authority), &[])
+    }
+
+    fn start_with(
+        authority: Option<&Authority>,
+        settings: &[(&'static str, String)],
+    ) -> Result<Self> {
         let folder = tempfile::tempdir()?;
         let place = folder.path();
+        let files = authority.map(|authority| authority.files(place, &[HOST]));
         let postgres = Postgres::start(place, Durability::Process)?;
         let nats = Nats::start(place, "max_payload: 32MB")?;
         migrate(&postgres)?;
         let ports = Ports::free()?;
-        let common = common(&postgres, &nats, &ports);
+        let mut common = common(&postgres, &nats, &ports, files.as_ref());
+        common.extend_from_slice(settings);
         let mut roles = Vec::new();
         for (name, role, port) in ports.roles() {
             let program = start(place, name, role, port, &common)?;
@@ -54,14 +79,25 @@ impl Fleet {
             roles,
             nats,
             postgres,
-            gateway: ports.gateway,
-            _folder: folder,
+            gateway: at(ports.gateway, files.is_some()),
+            authority: files.and_then(|files| files.authority),
+            folder,
         })
     }
 
     /// Where callers go.
     pub fn url(&self) -> String {
-        format!("http://127.0.0.1:{}", self.gateway)
+        self.gateway.clone()
+    }
+
+    /// The file with the authority that callers have to believe.
+    pub fn authority(&self) -> Option<PathBuf> {
+        self.authority.clone()
+    }
+
+    /// Where its files lie, certificates among them.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
     }
 
     /// The process of this name.
@@ -112,11 +148,32 @@ impl Ports {
     }
 }
 
+fn at(port: u16, is_encrypted: bool) -> String {
+    let scheme = if is_encrypted { "https" } else { "http" };
+    format!("{scheme}://{HOST}:{port}")
+}
+
 /// The configuration that all roles share.
-fn common(postgres: &Postgres, nats: &Nats, ports: &Ports) -> Vec<(&'static str, String)> {
-    let at = |port: u16| format!("http://127.0.0.1:{port}");
+fn common(
+    postgres: &Postgres,
+    nats: &Nats,
+    ports: &Ports,
+    files: Option<&Files>,
+) -> Vec<(&'static str, String)> {
+    let at = |port: u16| at(port, files.is_some());
     let retrievers = ports.retrievers.map(at).join(",");
-    vec![
+    let text = |path: &Path| path.display().to_string();
+    let encryption = files.into_iter().flat_map(|files| {
+        let own = files.own.iter().flat_map(|(certificate, key)| {
+            [
+                ("MEMFLEET_TLS__CERTIFICATE", text(certificate)),
+                ("MEMFLEET_TLS__KEY", text(key)),
+            ]
+        });
+        let authority = files.authority.iter();
+        own.chain(authority.map(|path| ("MEMFLEET_TLS__CLIENT_CA", text(path))))
+    });
+    let common = [
         ("MEMFLEET_STORE__URL", postgres.url()),
         ("MEMFLEET_QUEUE__URL", nats.url()),
         ("MEMFLEET_PEERS__EMBEDDER", at(ports.embedder)),
@@ -125,7 +182,8 @@ fn common(postgres: &Postgres, nats: &Nats, ports: &Ports) -> Vec<(&'static str,
         ("MEMFLEET_INTERNAL__TOKEN", SECRET.to_owned()),
         ("MEMFLEET_AUTH__KEYS", known_keys()),
         ("MEMFLEET_TELEMETRY__METRICS_ADDRESS", "off".to_owned()),
-    ]
+    ];
+    common.into_iter().chain(encryption).collect()
 }
 
 fn start(
@@ -135,7 +193,7 @@ fn start(
     port: u16,
     common: &[(&'static str, String)],
 ) -> Result<Program> {
-    let address = format!("127.0.0.1:{port}");
+    let address = format!("{HOST}:{port}");
     Program::start(
         place,
         &Command {

@@ -1,5 +1,6 @@
 //! A tenant of a running system: what its backend and its people at a terminal can do with their key.
 
+use std::path::PathBuf;
 use std::process::Output;
 
 use anyhow::{Result, ensure};
@@ -34,17 +35,28 @@ pub struct Tenant {
     pub client: Client,
     url: String,
     key: String,
+    authority: Option<PathBuf>,
 }
 
 impl Tenant {
     /// One of the tenants that [`known_keys`] names.
     pub async fn connect(url: &str, number: usize) -> Result<Self> {
+        Self::connect_believing(url, number, None).await
+    }
+
+    /// The same at an `https` URL whose authority is in this file.
+    pub async fn connect_believing(
+        url: &str,
+        number: usize,
+        authority: Option<PathBuf>,
+    ) -> Result<Self> {
         ensure!(number < TENANTS, "the keys are used up");
         let key = key(number);
         Ok(Self {
-            client: Client::connect(url, Some(&key)).await?,
+            client: Client::connect_believing(url, Some(&key), authority.clone()).await?,
             url: url.to_owned(),
             key,
+            authority,
         })
     }
 
@@ -71,6 +83,8 @@ impl Tenant {
     /// Runs a command of the client.
     pub fn run(&self, arguments: &[&str]) -> Result<Output> {
         let mut command = client_command(&self.url, arguments)?;
+        let authority = self.authority.iter();
+        command.envs(authority.map(|path| ("MEMFLEET_CA", path)));
         Ok(command.env("MEMFLEET_API_KEY", &self.key).output()?)
     }
 

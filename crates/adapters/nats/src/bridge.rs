@@ -50,7 +50,7 @@ impl Shared {
                 Ok(Event::Forgotten { scope }) => self.word(FORGOTTEN, scope, None),
                 // What was not said may have been a forget.
                 Ok(Event::Missed) | Err(RecvError::Lagged(_)) => {
-                    (self.names.event(MISSED, "all"), bytes::Bytes::new())
+                    (self.names.announcement(MISSED, "all"), bytes::Bytes::new())
                 }
                 Err(RecvError::Closed) => return,
             };
@@ -62,7 +62,7 @@ impl Shared {
     }
 
     fn word(&self, kind: &str, scope: Scope, batch: Option<BatchId>) -> (String, bytes::Bytes) {
-        let subject = self.names.event(kind, &tenant_token(&scope.tenant));
+        let subject = self.names.announcement(kind, &tenant_token(&scope.tenant));
         let word = Word {
             tenant: scope.tenant,
             space: scope.space,
@@ -76,7 +76,7 @@ impl Shared {
         let subscribe = async |kind| {
             self.link
                 .client
-                .subscribe(self.names.event(kind, "*"))
+                .subscribe(self.names.announcement(kind, "*"))
                 .await
         };
         let subscribed =

@@ -29,6 +29,8 @@ pub struct Entry {
     pub reply: Subject,
     /// The connection that it came over.
     pub epoch: u64,
+    /// The trace of whoever published it.
+    pub traceparent: Option<String>,
     /// The batch.
     pub batch: Batch,
 }
@@ -124,6 +126,7 @@ impl Buffer {
             deliveries.push(Delivery {
                 acceptance: entry.position,
                 attempt: entry.attempts,
+                traceparent: entry.traceparent.clone(),
                 batch: entry.batch.clone(),
             });
             let tenant = entry.tenant.clone();
@@ -243,6 +246,7 @@ mod tests {
             attempts: 0,
             reply: Subject::from("reply"),
             epoch: 1,
+            traceparent: None,
             batch: batch("k", vec![]),
         }
     }

@@ -1,5 +1,6 @@
 //! The ingestion queue of a fleet: NATS JetStream behind the ports [`memfleet_ports::queue`] and
-//! [`memfleet_ports::undelivered`], and the events between processes.
+//! [`memfleet_ports::undelivered`], what processes announce to each other ([`memfleet_ports::events`]), and the stream of what happened
+//! ([`memfleet_ports::outbox`]).
 //!
 //! One work-queue stream holds what waits, one stream the dead letters. Subjects are the index (`subject`): how full the queue is,
 //! where a batch is and what a space has waiting is asked of the server's index of subjects. The position of acceptance
@@ -16,6 +17,7 @@ mod bridge;
 mod buffer;
 mod buried;
 mod difference;
+mod events;
 mod failure;
 mod lanes;
 mod letters;

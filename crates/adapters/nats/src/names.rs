@@ -22,6 +22,8 @@ pub struct Names {
     pub ingest: String,
     /// The stream of dead letters.
     pub letters: String,
+    /// The stream of what happened.
+    pub events: String,
 }
 
 impl Names {
@@ -32,6 +34,7 @@ impl Names {
             prefix: prefix.to_owned(),
             ingest: format!("{upper}_INGEST"),
             letters: format!("{upper}_DEAD_LETTERS"),
+            events: format!("{upper}_EVENTS"),
         }
     }
 
@@ -93,7 +96,12 @@ impl Names {
         format!("{}.wake", self.prefix)
     }
 
-    /// Events of a kind about a tenant; `*` for all.
+    /// What processes announce of a kind about a tenant; `*` for all. Nothing keeps it.
+    pub fn announcement(&self, kind: &str, tenant: &str) -> String {
+        format!("{}.announced.{kind}.{tenant}", self.prefix)
+    }
+
+    /// What happened of a kind to a tenant's memory; `*` for all.
     pub fn event(&self, kind: &str, tenant: &str) -> String {
         format!("{}.{kind}.{tenant}", self.prefix)
     }

@@ -21,7 +21,7 @@ pub struct Options {
     pub prefix: String,
     /// Copies that a cluster keeps of each message: 1, 3 or 5. Default 1.
     pub replicas: usize,
-    /// The largest size of what waits in bytes; the server sets it aside. Default 4 GiB.
+    /// The largest size of what waits in bytes; the server sets it aside, and a sixteenth of it for events. Default 4 GiB.
     pub max_bytes: u64,
     /// The most batches that may wait. Default 10,000,000.
     pub max_batches: u64,

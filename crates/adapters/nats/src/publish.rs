@@ -12,7 +12,7 @@ use memfleet_domain::ingestion::Batch;
 use memfleet_domain::time::Timestamp;
 use memfleet_domain::turn::ContentHash;
 use memfleet_ports::queue::{Bounds, Published};
-use memfleet_ports::store::Result;
+use memfleet_ports::store::{Result, StoreError};
 
 use crate::api::{Found, Stored};
 use crate::failure::{Failure, Outcome, code};
@@ -20,6 +20,9 @@ use crate::message;
 use crate::names::space_token;
 use crate::shared::Shared;
 use crate::subject::Waiting;
+
+/// What the headers of a message take at most; they count too.
+const HEADERS: usize = 1 << 10;
 
 /// How often a message is offered again that the server is storing for somebody else at this moment.
 const OFFERS: u32 = 50;
@@ -34,6 +37,8 @@ impl Shared {
         bounds: Bounds,
     ) -> Result<Published> {
         self.prepared().await?;
+        let payload = message::json(batch);
+        self.refuse_too_large(payload.len())?;
         let _line = self.line(&batch.scope, batch.id).lock().await;
         let hash = batch.payload_hash();
         let (waiting, ()) = futures::try_join!(
@@ -44,7 +49,6 @@ impl Shared {
             message::check_hash(&found.headers, &hash)?;
             return Ok(duplicate(&waiting, found.sequence));
         }
-        let payload = message::json(batch);
         let turns = batch.turns.len();
         let waiting = Waiting::new(&batch.scope, batch.id, turns, payload.len(), now);
         let (place, waiting) = self.admit(waiting, bounds).await?;
@@ -57,6 +61,15 @@ impl Shared {
             Err(_) => drop(place),
         }
         published
+    }
+
+    /// Said before anything is sent: the server would close the connection on everybody.
+    fn refuse_too_large(&self, bytes: usize) -> Result<()> {
+        let limit = self.link.client.max_payload().saturating_sub(HEADERS);
+        match bytes > limit {
+            true => Err(StoreError::TooLarge { bytes, limit }),
+            false => Ok(()),
+        }
     }
 
     fn line(&self, scope: &Scope, batch: BatchId) -> &tokio::sync::Mutex<()> {

@@ -5,6 +5,7 @@ use memfleet_domain::ingestion::Batch;
 use memfleet_domain::time::{Clock, SystemClock};
 use memfleet_ports::queue::DeadLetter;
 use memfleet_ports::store::Result;
+use memfleet_trace::TRACEPARENT;
 
 use crate::buffer::Entry;
 use crate::message::{Circumstances, PAYLOAD_HASH, text};
@@ -64,6 +65,7 @@ impl Shared {
             attempts,
             reply,
             epoch: self.link.epoch(),
+            traceparent: traceparent(&message),
             batch,
         };
         if attempts >= self.options.max_deliveries {
@@ -113,6 +115,10 @@ impl Shared {
             let _unheard = client.publish(reply, word.into()).await;
         });
     }
+}
+
+fn traceparent(message: &Message) -> Option<String> {
+    text(message.headers.as_ref()?, TRACEPARENT).map(str::to_owned)
 }
 
 /// The reason names the place of the damage and not the cause's own words, which may quote what a tenant wrote.

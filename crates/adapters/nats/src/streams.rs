@@ -26,6 +26,20 @@ const AT_ONCE: usize = 8;
 /// How long the server itself knows a message that was published twice.
 const DUPLICATE_WINDOW: u64 = 120_000_000_000;
 
+/// What happens in a fleet, that of roles to come too: what a stream takes is settled when it is made.
+const EVENTS: [&str; 7] = [
+    "stored",
+    "forgotten",
+    "facts",
+    "episode",
+    "conflict",
+    "refreshed",
+    "consolidated",
+];
+
+/// What readers may be behind by, in shares of what may wait: these messages are short.
+const EVENTS_SHARE: u64 = 16;
+
 /// What was found, or made.
 #[derive(Debug, Default)]
 pub struct Prepared {
@@ -61,6 +75,8 @@ pub async fn prepare(
     }
     let config = letters(names, options);
     ensure_stream(link, &names.letters, config, differences).await?;
+    let config = events(names, options);
+    ensure_stream(link, &names.events, config, differences).await?;
     let lanes = (0..LANES).map(|lane| ensure_consumer(link, names, options, lane));
     let made: Vec<_> = futures::stream::iter(lanes)
         .buffered(AT_ONCE)
@@ -139,6 +155,27 @@ fn letters(names: &Names, options: &Options) -> Map<String, Value> {
         "max_bytes": -1,
         "max_msgs": -1,
         "max_msgs_per_subject": 1,
+        "max_age": 0,
+        "max_consumers": -1,
+        "duplicate_window": DUPLICATE_WINDOW,
+        "deny_delete": false,
+    }))
+}
+
+/// A message stays until every consumer that there is has acknowledged it. When readers are far behind new ones are refused: they
+/// wait in the outbox of the store, so that one reader that is gone does not fill the disk that the queue needs.
+fn events(names: &Names, options: &Options) -> Map<String, Value> {
+    let subjects = EVENTS.map(|kind| names.event(kind, "*"));
+    object(json!({
+        "name": names.events,
+        "subjects": subjects,
+        "retention": "interest",
+        "storage": "file",
+        "discard": "new",
+        "num_replicas": options.replicas,
+        "max_bytes": options.max_bytes / EVENTS_SHARE,
+        "max_msgs": -1,
+        "max_msgs_per_subject": -1,
         "max_age": 0,
         "max_consumers": -1,
         "duplicate_window": DUPLICATE_WINDOW,

@@ -4,6 +4,8 @@
 //! overwritten by the server. What was applied leaves the stream by its acknowledgement and not by this: its bytes stay in the
 //! server's files until the server compacts them, which is a matter of encrypting these files.
 
+use std::collections::HashSet;
+
 use async_trait::async_trait;
 use futures::{StreamExt, TryStreamExt};
 use memfleet_domain::Scope;
@@ -13,6 +15,7 @@ use memfleet_ports::store::Result;
 use memfleet_ports::undelivered::{Matching, Parted, Undelivered, Unreadable};
 
 use crate::message;
+use crate::names::space_token;
 use crate::queue::NatsQueue;
 use crate::shared::Shared;
 use crate::subject::Waiting;
@@ -54,16 +57,23 @@ impl Undelivered for NatsQueue {
         Ok(())
     }
 
-    async fn has_letters(&self, scope: &Scope) -> Result<bool> {
+    async fn with_letters(&self, scopes: &[Scope]) -> Result<HashSet<Scope>> {
+        if scopes.is_empty() {
+            return Ok(HashSet::new());
+        }
         self.shared.prepared().await?;
-        let filter = self.shared.names.letters_of(scope);
-        let letters = &self.shared.names.letters;
-        Ok(!self
+        if self.shared.has_no_letters().await? {
+            return Ok(HashSet::new());
+        }
+        let places = self
             .shared
-            .link
-            .subjects(letters, &filter)
-            .await?
-            .is_empty())
+            .letter_places(&self.shared.names.all_letters())
+            .await?;
+        let spaces: HashSet<_> = places.into_iter().map(|place| place.space).collect();
+        let lettered = scopes
+            .iter()
+            .filter(|scope| spaces.contains(&space_token(scope)));
+        Ok(lettered.cloned().collect())
     }
 }
 

@@ -81,13 +81,16 @@ impl Erasure for PostgresErasure {
 
     async fn expired(&self, now: Timestamp) -> Result<Vec<(Scope, Timestamp)>> {
         let mut expired = Vec::new();
-        for space in self.store.named(with_retention(&self.store).await)? {
+        let spaces = self.store.named(with_retention(&self.store).await)?;
+        let scopes: Vec<_> = spaces.iter().map(|space| space.scope.clone()).collect();
+        let lettered = self.queue.with_letters(&scopes).await?;
+        for space in spaces {
             let Some(before) = now.checked_sub_days(Days::new(space.retention_days)) else {
                 continue;
             };
             let oldest = space.oldest;
             let is_due = oldest.is_some_and(|oldest| oldest < before.timestamp_micros());
-            if is_due || self.queue.has_letters(&space.scope).await? {
+            if is_due || lettered.contains(&space.scope) {
                 expired.push((space.scope, before));
             }
         }

@@ -145,6 +145,11 @@ impl PostgresStore {
         self.begin(Mode::Read, None).await
     }
 
+    /// A transaction that sees no row and may change what such functions change.
+    pub(crate) async fn write_across(&self) -> Outcome<Transaction> {
+        self.begin(Mode::Write, None).await
+    }
+
     async fn begin(&self, mode: Mode, tenant: Option<&TenantId>) -> Outcome<Transaction> {
         let Shared { pool, settings, .. } = &*self.shared;
         Transaction::begin(pool, settings, mode, tenant).await

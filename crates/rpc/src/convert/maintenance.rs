@@ -77,6 +77,7 @@ impl From<Status> for proto::GetStatusResponse {
         let part = |part: Part| proto::Part {
             name: part.name,
             trouble: part.trouble.unwrap_or_default(),
+            since: part.since.map(time),
         };
         Self {
             version: status.version,
@@ -87,20 +88,28 @@ impl From<Status> for proto::GetStatusResponse {
     }
 }
 
+impl Checked for proto::Part {
+    type Value = Part;
+
+    fn check(self, fields: &mut Fields) -> Option<Part> {
+        Some(Part {
+            name: self.name,
+            trouble: (!self.trouble.is_empty()).then_some(self.trouble),
+            since: fields.optional_time("since", self.since)?,
+        })
+    }
+}
+
 impl Checked for proto::GetStatusResponse {
     type Value = Status;
 
     fn check(self, fields: &mut Fields) -> Option<Status> {
-        let part = |part: proto::Part| Part {
-            name: part.name,
-            trouble: (!part.trouble.is_empty()).then_some(part.trouble),
-        };
         let embedding_space = self.embedding_space.and_then(|space| space.check(fields));
         let queue = fields.message("queue", self.queue);
         Some(Status {
             version: self.version,
             embedding_space,
-            parts: self.parts.into_iter().map(part).collect(),
+            parts: fields.messages("parts", self.parts, limits::VALUES)?,
             queue: queue?,
         })
     }

@@ -4,13 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
+use memfleet_domain::ids::TenantId;
 use memfleet_domain::{Fault, FaultKind};
 use memfleet_trace::TRACEPARENT;
 use tokio::time::{Instant, timeout_at};
 use tonic::transport::Channel;
 use tonic::{Request, Response, Status};
 
-use super::credential::Credential;
+use super::credential::{Credential, name_tenant};
 use super::peers::Replica;
 use crate::status;
 
@@ -23,29 +24,49 @@ pub(super) enum Repeat {
     Never,
 }
 
+/// What is the same for every try of a call.
+pub(super) struct Terms<'a> {
+    /// Who asks.
+    pub credential: &'a Credential,
+    /// Whose memory it is about; nobody's for the embedder.
+    pub tenant: Option<&'a TenantId>,
+    /// When an answer is due.
+    pub deadline: Instant,
+    /// Whether it may be made twice.
+    pub repeat: Repeat,
+}
+
+impl Terms<'_> {
+    fn request<Q>(&self, message: Q, allowed: Duration) -> Request<Q> {
+        let mut request = Request::new(message);
+        self.credential.sign(&mut request);
+        if let Some(tenant) = self.tenant {
+            name_tenant(&mut request, tenant);
+        }
+        trace(&mut request);
+        request.set_timeout(allowed);
+        request
+    }
+}
+
 /// The answer of the first replica that gives one before the deadline. A replica that may be followed by another gets half of the
 /// time that is left, so that one that hangs does not use up all of it.
-pub(super) async fn call<Q, A>(
+pub(super) async fn call<Q: Clone, A>(
     replicas: Vec<Arc<Replica>>,
-    credential: &Credential,
-    deadline: Instant,
-    repeat: Repeat,
-    request: impl Fn() -> Request<Q>,
+    terms: Terms<'_>,
+    message: Q,
     send: impl Fn(Channel, Request<Q>) -> BoxFuture<'static, Result<Response<A>, Status>>,
 ) -> Result<A, Fault> {
-    let attempts = match repeat {
+    let attempts = match terms.repeat {
         Repeat::Freely => replicas.len().min(3),
         Repeat::Never => 1,
     };
     let mut outcome = Err(Fault::deadline("a role's answer"));
     for (left, replica) in (0..attempts).rev().zip(&replicas) {
         let now = Instant::now();
-        let remaining = deadline.saturating_duration_since(now);
+        let remaining = terms.deadline.saturating_duration_since(now);
         let allowed = if left == 0 { remaining } else { remaining / 2 };
-        let mut request = request();
-        credential.sign(&mut request);
-        trace(&mut request);
-        request.set_timeout(allowed);
+        let request = terms.request(message.clone(), allowed);
         outcome = attempt(replica, now + allowed, request, &send).await;
         match &outcome {
             Err(fault) if left > 0 && is_elsewhere_better(fault) => {

@@ -1,4 +1,4 @@
-//! How roles know each other: one secret that they share. Whose memory a call is about travels beside it, which is why only
+//! How roles know each other: a secret that they share. Whose memory a call is about travels beside it, which is why only
 //! a holder of the secret is believed.
 
 use http::HeaderMap;
@@ -13,14 +13,19 @@ use crate::auth::{Authenticate, Caller, KeyHash, bearer};
 /// Metadata that names the tenant, in UTF-8.
 const TENANT: &str = "memfleet-tenant-bin";
 
+/// What is wrong with a secret that can be guessed.
+const SHORT: &str = "must have at least 16 characters";
+
 /// The secret of a fleet. Without one every caller is believed: for loopback, or behind mutual TLS.
 #[derive(Clone, Default)]
 pub struct Credential(Option<Secret>);
 
 #[derive(Clone)]
 struct Secret {
+    /// What this side sends.
     header: MetadataValue<Ascii>,
-    hash: KeyHash,
+    /// What it believes.
+    hashes: Vec<KeyHash>,
 }
 
 impl std::fmt::Debug for Credential {
@@ -31,17 +36,15 @@ impl std::fmt::Debug for Credential {
 }
 
 impl Credential {
-    /// The secret `token`: printable ASCII, at least 16 characters.
-    pub fn new(token: &str) -> Result<Self, &'static str> {
-        if token.len() < 16 {
-            return Err("must have at least 16 characters");
-        }
-        let mut header: MetadataValue<Ascii> = format!("Bearer {token}")
-            .parse()
-            .map_err(|_| "must be printable ASCII")?;
-        header.set_sensitive(true);
-        let hash = KeyHash::of(token);
-        Ok(Self(Some(Secret { header, hash })))
+    /// The secrets in `tokens`, one a line: printable ASCII, at least 16 characters. The first is sent, each is believed, so
+    /// that one can take the place of another while roles are replaced.
+    pub fn new(tokens: &str) -> Result<Self, &'static str> {
+        let tokens = tokens.lines().map(str::trim);
+        let tokens: Vec<_> = tokens.filter(|token| !token.is_empty()).collect();
+        let headers: Result<Vec<_>, _> = tokens.iter().map(|token| header(token)).collect();
+        let header = headers?.into_iter().next().ok_or(SHORT)?;
+        let hashes = tokens.into_iter().map(KeyHash::of).collect();
+        Ok(Self(Some(Secret { header, hashes })))
     }
 
     /// Marks a call as the fleet's own.
@@ -51,6 +54,24 @@ impl Credential {
             metadata.insert(AUTHORIZATION.as_str(), secret.header.clone());
         }
     }
+}
+
+impl Secret {
+    /// Every hash is compared, so that the time of an answer says nothing of any.
+    fn believes(&self, given: KeyHash) -> bool {
+        let known = self.hashes.iter().filter(|known| **known == given);
+        known.count() > 0
+    }
+}
+
+fn header(token: &str) -> Result<MetadataValue<Ascii>, &'static str> {
+    if token.len() < 16 {
+        return Err(SHORT);
+    }
+    let header = format!("Bearer {token}").parse();
+    let mut header: MetadataValue<Ascii> = header.map_err(|_| "must be printable ASCII")?;
+    header.set_sensitive(true);
+    Ok(header)
 }
 
 /// Notes whose memory a call is about.
@@ -63,7 +84,7 @@ impl Authenticate for Credential {
     /// Calls that are about nobody's memory name no tenant.
     fn caller(&self, headers: &HeaderMap) -> Result<Option<Caller>, Fault> {
         if let Some(secret) = &self.0
-            && KeyHash::of(bearer(headers)?) != secret.hash
+            && !secret.believes(KeyHash::of(bearer(headers)?))
         {
             return Err(Fault::new(
                 FaultKind::Unauthenticated,

@@ -8,9 +8,8 @@ use futures::FutureExt;
 use memfleet_domain::embedding::{EmbeddingSpace, PassageVectors, QueryVectors};
 use memfleet_domain::{Fault, FaultKind};
 use memfleet_ports::embedder::Embedder;
-use tonic::Request;
 
-use super::call::{Repeat, call, within};
+use super::call::{Repeat, Terms, call, within};
 use super::credential::Credential;
 use super::{MAX_MESSAGE_BYTES, Peers};
 use crate::convert::understand;
@@ -84,10 +83,13 @@ async fn embed(
     };
     let answer = call(
         peers.least_busy()?,
-        credential,
-        within(budget),
-        Repeat::Freely,
-        || Request::new(message.clone()),
+        Terms {
+            credential,
+            tenant: None,
+            deadline: within(budget),
+            repeat: Repeat::Freely,
+        },
+        message,
         |channel, request| {
             let client = EmbedderClient::new(channel);
             let mut client = client.max_decoding_message_size(MAX_MESSAGE_BYTES);

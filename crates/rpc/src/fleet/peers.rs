@@ -11,15 +11,25 @@ use std::time::Duration;
 
 use http::Uri;
 use memfleet_domain::{Fault, FaultKind};
+use memfleet_tls::Tls;
 use tokio::task::AbortHandle;
 
 pub(super) use self::replica::Replica;
 
+/// In the clear, and encrypted.
+const SCHEMES: [&str; 2] = ["http", ENCRYPTED];
+
+/// The second of them.
+const ENCRYPTED: &str = "https";
+
 /// How a role is reached.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Options {
-    /// `http://host:port`, or several with commas between; a host name stands for every address that it resolves to.
+    /// `http://host:port` or `https://host:port`, or several of one kind with commas between; a host name stands for every address
+    /// that it resolves to.
     pub url: String,
+    /// The terms of encryption; `https` needs them.
+    pub tls: Option<Tls>,
     /// How often the name is resolved and the replicas are asked how they are.
     pub watch_interval: Duration,
 }
@@ -29,6 +39,7 @@ impl Options {
     pub fn new(url: impl Into<String>) -> Self {
         Self {
             url: url.into(),
+            tls: None,
             watch_interval: Duration::from_secs(1),
         }
     }
@@ -41,6 +52,7 @@ pub struct Peers(Arc<Shared>);
 #[derive(Debug)]
 struct Shared {
     names: Names,
+    tls: Option<Tls>,
     replicas: RwLock<Vec<Arc<Replica>>>,
     known: tokio::sync::watch::Sender<bool>,
     turn: AtomicUsize,
@@ -55,15 +67,19 @@ impl Drop for Shared {
     }
 }
 
-/// What the URL says: hosts with their ports.
+/// What the URL says: hosts with their ports, and whether they are spoken to in secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Names(Vec<(String, u16)>);
+struct Names {
+    scheme: String,
+    hosts: Vec<(String, u16)>,
+}
 
 impl std::fmt::Display for Names {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        for (index, (host, port)) in self.0.iter().enumerate() {
+        let scheme = &self.scheme;
+        for (index, (host, port)) in self.hosts.iter().enumerate() {
             let comma = if index > 0 { "," } else { "" };
-            write!(formatter, "{comma}http://{host}:{port}")?;
+            write!(formatter, "{comma}{scheme}://{host}:{port}")?;
         }
         Ok(())
     }
@@ -75,15 +91,20 @@ impl std::str::FromStr for Names {
     fn from_str(urls: &str) -> Result<Self, Fault> {
         let name = |url: &str| {
             let uri: Uri = url.trim().parse().ok()?;
-            let is_plain = uri.scheme_str() == Some("http");
+            let scheme = uri.scheme_str().filter(|scheme| SCHEMES.contains(scheme))?;
             let host = uri.host()?.trim_matches(['[', ']']).to_owned();
-            is_plain.then_some((host, uri.port_u16()?))
+            Some((scheme.to_owned(), (host, uri.port_u16()?)))
         };
-        let names: Option<_> = urls.split(',').map(name).collect();
-        names.map(Self).ok_or_else(|| {
+        let names: Option<(Vec<_>, Vec<_>)> = urls.split(',').map(name).collect();
+        let alike = names.filter(|(schemes, _)| schemes.windows(2).all(|pair| pair[0] == pair[1]));
+        let named = alike.and_then(|(mut schemes, hosts)| {
+            let scheme = schemes.pop()?;
+            Some(Self { scheme, hosts })
+        });
+        named.ok_or_else(|| {
             Fault::invalid(
                 "url",
-                "must have the form http://host:port, or be several of that form with commas between",
+                "must have the form http://host:port or https://host:port, or be several of one form with commas between",
             )
         })
     }
@@ -92,10 +113,18 @@ impl std::str::FromStr for Names {
 impl Peers {
     /// Starts to watch the replicas behind `options.url`. None needs to be there yet.
     pub fn watch(options: &Options) -> Result<Self, Fault> {
-        let names = options.url.parse()?;
+        let names: Names = options.url.parse()?;
+        let tls = options.tls.clone().filter(|_| names.scheme == ENCRYPTED);
+        if names.scheme == ENCRYPTED && tls.is_none() {
+            return Err(Fault::invalid(
+                "url",
+                "is for TLS, which this process has no terms of",
+            ));
+        }
         let interval = options.watch_interval;
         let shared = Arc::new(Shared {
             names,
+            tls,
             replicas: RwLock::default(),
             known: tokio::sync::watch::Sender::new(false),
             turn: AtomicUsize::new(0),

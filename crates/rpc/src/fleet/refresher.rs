@@ -5,10 +5,9 @@ use futures::FutureExt;
 use memfleet_domain::Fault;
 use memfleet_ports::context::Context;
 use memfleet_ports::refresher::{ForgetReceipt, ForgetRequest, Refresher};
-use tonic::Request;
 
-use super::call::{Repeat, call};
-use super::credential::{Credential, name_tenant};
+use super::call::{Repeat, Terms, call};
+use super::credential::Credential;
 use super::{MAX_MESSAGE_BYTES, Peers};
 use crate::convert::understand;
 use crate::proto;
@@ -32,17 +31,15 @@ impl Refresher for RemoteRefresher {
         request: &ForgetRequest,
     ) -> Result<ForgetReceipt, Fault> {
         let message: proto::ForgetRequest = request.clone().try_into()?;
-        let request = || {
-            let mut request = Request::new(message.clone());
-            name_tenant(&mut request, &context.tenant);
-            request
-        };
         let answer = call(
             self.peers.least_busy()?,
-            &self.credential,
-            context.deadline,
-            Repeat::Never,
-            request,
+            Terms {
+                credential: &self.credential,
+                tenant: Some(&context.tenant),
+                deadline: context.deadline,
+                repeat: Repeat::Never,
+            },
+            message,
             |channel, request| {
                 let client = RefresherClient::new(channel);
                 let mut client = client.max_decoding_message_size(MAX_MESSAGE_BYTES);

@@ -7,10 +7,9 @@ use memfleet_domain::Fault;
 use memfleet_ports::context::Context;
 use memfleet_ports::memory::RecallRequest;
 use memfleet_ports::retriever::{Found, Query, Retriever};
-use tonic::Request;
 
-use super::call::{Repeat, call};
-use super::credential::{Credential, name_tenant};
+use super::call::{Repeat, Terms, call};
+use super::credential::Credential;
 use super::{MAX_MESSAGE_BYTES, Peers};
 use crate::convert::understand;
 use crate::proto;
@@ -33,18 +32,16 @@ impl Retriever for RemoteRetriever {
             wait_for: Vec::new(),
         }
         .try_into()?;
-        let request = || {
-            let mut request = Request::new(message.clone());
-            name_tenant(&mut request, &context.tenant);
-            request
-        };
         let replicas = self.peers.ranked(&(&context.tenant, &query.spaces))?;
         let answer = call(
             replicas,
-            &self.credential,
-            context.deadline,
-            Repeat::Freely,
-            request,
+            Terms {
+                credential: &self.credential,
+                tenant: Some(&context.tenant),
+                deadline: context.deadline,
+                repeat: Repeat::Freely,
+            },
+            message,
             |channel, request| {
                 let client = RetrieverClient::new(channel);
                 let mut client = client.max_decoding_message_size(MAX_MESSAGE_BYTES);

@@ -87,7 +87,7 @@ async fn the_server_bounds_the_deadline() {
         max_deadline: brief,
         ..Options::default()
     };
-    let (node, url) = serve_with(Keys::default(), Bounds::default(), options).await;
+    let (node, url) = serve_with(Keys::default(), Bounds::default(), options, None).await;
     let client = Client::connect(&url, None).await.unwrap();
     let fault = client
         .remember(&context(), remember("slow"))

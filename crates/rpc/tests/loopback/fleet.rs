@@ -31,6 +31,10 @@ struct Replica {
 }
 
 async fn replica() -> Replica {
+    replica_believing(SECRET).await
+}
+
+async fn replica_believing(secrets: &str) -> Replica {
     let node = Arc::new(Node::default());
     let roles = Roles {
         embedder: Some(Arc::new(WordEmbedder::default())),
@@ -45,7 +49,7 @@ async fn replica() -> Replica {
     let server = Server::bind(&options).await.unwrap();
     let url = format!("http://{}", server.address());
     let due: Due = |extensions| extensions.get::<Deadline>().map(|deadline| deadline.0);
-    let credential = Credential::new(SECRET).unwrap();
+    let credential = Credential::new(secrets).unwrap();
     let routes = routes(roles, credential, Bounds::default(), due);
     let stop = CancellationToken::new();
     tokio::spawn(server.serve(routes, &[DESCRIPTORS], stop.clone()));
@@ -78,7 +82,7 @@ async fn retriever(replicas: &[&Replica]) -> RemoteRetriever {
     }
 }
 
-fn query(name: &str) -> Query {
+pub fn query(name: &str) -> Query {
     crate::calls::recall(name).query
 }
 
@@ -144,6 +148,30 @@ async fn whoever_lacks_the_secret_is_refused() {
         assert_eq!(fault.kind, FaultKind::Unauthenticated);
     }
     assert!(replica.node.asked.lock().unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn a_secret_takes_the_place_of_another_without_a_refusal() {
+    const NEXT: &str = "the next one of the fleet";
+    let (before, both, turned) = (
+        SECRET.to_owned(),
+        format!("{SECRET}\n{NEXT}\n"),
+        format!("{NEXT}\n{SECRET}"),
+    );
+    // Roles are replaced one after another, so those of a step meet those of the step before.
+    let steps = [&before, &both, &turned, &NEXT.to_owned()].map(String::clone);
+    for pair in steps.windows(2) {
+        for (asked, asker) in [(&pair[0], &pair[1]), (&pair[1], &pair[0])] {
+            let replica = replica_believing(asked).await;
+            let retriever = RemoteRetriever {
+                peers: peers(&[&replica]).await,
+                credential: Credential::new(asker).unwrap(),
+            };
+            retriever.search(&context(), &query("ada")).await.unwrap();
+        }
+    }
+    assert!(Credential::new(&format!("{SECRET}\nshort")).is_err());
+    assert!(Credential::new("\n").is_err());
 }
 
 #[tokio::test]

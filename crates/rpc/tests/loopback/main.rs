@@ -3,6 +3,7 @@
 
 mod calls;
 mod circumstances;
+mod encryption;
 mod fleet;
 mod node;
 mod streams;
@@ -17,17 +18,23 @@ use memfleet_rpc::auth::Keys;
 use memfleet_rpc::proto::DESCRIPTORS;
 use memfleet_rpc::server::{Bounds, Due, Services, routes};
 use memfleet_runtime::server::{Deadline, Options, Server};
+use memfleet_tls::Acceptor;
 use tokio_util::sync::CancellationToken;
 
 use node::Node;
 
 /// A served node and where it listens. The server ends with the test's runtime.
 async fn serve(keys: Keys, bounds: Bounds) -> (Arc<Node>, String) {
-    serve_with(keys, bounds, Options::default()).await
+    serve_with(keys, bounds, Options::default(), None).await
 }
 
-/// The same in a shell with other limits.
-async fn serve_with(keys: Keys, bounds: Bounds, options: Options) -> (Arc<Node>, String) {
+/// The same in a shell with other limits, or encrypted.
+async fn serve_with(
+    keys: Keys,
+    bounds: Bounds,
+    options: Options,
+    acceptor: Option<Acceptor>,
+) -> (Arc<Node>, String) {
     let node = Arc::new(Node::default());
     let services = Services {
         memory: node.clone(),
@@ -39,6 +46,7 @@ async fn serve_with(keys: Keys, bounds: Bounds, options: Options) -> (Arc<Node>,
     let url = format!("http://{}", server.address());
     let due: Due = |extensions| extensions.get::<Deadline>().map(|deadline| deadline.0);
     let routes = routes(services, keys, bounds, due);
+    let server = server.encrypted(acceptor);
     tokio::spawn(server.serve(routes, &[DESCRIPTORS], CancellationToken::new()));
     (node, url)
 }

@@ -225,6 +225,7 @@ pub fn status() -> Status {
     let parts = vec![Part {
         name: "store".into(),
         trouble: None,
+        since: None,
     }];
     Status {
         version: "0.1.0".into(),

@@ -4,7 +4,7 @@ use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use axum::Router;
@@ -98,24 +98,40 @@ pub fn install_recorder() -> Result<PrometheusHandle, Error> {
 }
 
 /// Whether a process takes calls: from the end of its start until it is asked to stop.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub struct Readiness {
     started: Arc<AtomicBool>,
     stop: CancellationToken,
+    degraded: Arc<OnceLock<Box<dyn Fn() -> String + Send + Sync>>>,
+}
+
+impl fmt::Debug for Readiness {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Readiness({})", self.is_ready())
+    }
 }
 
 impl Readiness {
     /// Not ready yet; never again once `stop` is cancelled.
     pub fn until(stop: CancellationToken) -> Self {
         Self {
-            started: Arc::default(),
             stop,
+            ..Self::default()
         }
     }
 
     /// Notes that the start is done.
     pub fn started(&self) {
         self.started.store(true, Ordering::Release);
+    }
+
+    /// What a process that takes calls says of parts that do not work: it is asked again each time. The first one stays.
+    pub fn explain(&self, degraded: impl Fn() -> String + Send + Sync + 'static) {
+        let _first = self.degraded.set(Box::new(degraded));
+    }
+
+    fn degraded(&self) -> String {
+        self.degraded.get().map(|tell| tell()).unwrap_or_default()
     }
 
     fn is_ready(&self) -> bool {
@@ -144,7 +160,8 @@ impl MetricsEndpoint {
         self.address
     }
 
-    /// Answers `GET /metrics`, `/livez` (200 while the process runs) and `/readyz` (200 while it takes calls, else 503) until `stop`.
+    /// Answers `GET /metrics`, `/livez` (200 while the process runs) and `/readyz` (200 while it takes calls, else 503; it names
+    /// the parts that do not work) until `stop`.
     pub async fn serve(
         self,
         recorder: PrometheusHandle,
@@ -160,9 +177,9 @@ impl MetricsEndpoint {
         };
         let ready = move || async move {
             if readiness.is_ready() {
-                (StatusCode::OK, "ready")
+                (StatusCode::OK, format!("ready{}", readiness.degraded()))
             } else {
-                (StatusCode::SERVICE_UNAVAILABLE, "not ready")
+                (StatusCode::SERVICE_UNAVAILABLE, "not ready".to_owned())
             }
         };
         let routes = Router::new()

@@ -7,6 +7,7 @@ use memfleet_domain::ingestion::TurnState;
 use memfleet_domain::space::SpaceSettings;
 use memfleet_domain::{Fault, FaultKind};
 use memfleet_gateway::Options;
+use memfleet_ports::conformance::samples::instant;
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::maintenance::Maintenance;
 use memfleet_ports::memory::{Memory, PageRequest};
@@ -184,6 +185,7 @@ async fn a_tenant_with_a_long_backlog_shuts_out_and_holds_up_nobody() {
     let context = call_of("globex", Duration::from_mins(1));
     let status = node.gateway.status(&context).await.unwrap();
     assert_eq!(status.queue.turns, 0, "served before the backlog is done");
+    assert_eq!(part("retention").unwrap().since, Some(instant(7)));
     let status = node.gateway.status(&acme()).await.unwrap();
     assert_eq!(status.queue.turns, 75);
 }
@@ -288,7 +290,7 @@ async fn the_status_shows_the_parts_and_no_more_of_the_queue_than_is_the_callers
     node.remember("ada", vec![said("One")]).await.unwrap();
     node.gateway
         .health
-        .report("retention", Some("it failed".into()));
+        .report("retention", Some("it failed".into()), instant(7));
     let theirs = call_of("globex", Duration::from_mins(1));
     let status = node.gateway.status(&theirs).await.unwrap();
     assert_eq!(status.queue, Depth::default());
@@ -298,6 +300,7 @@ async fn the_status_shows_the_parts_and_no_more_of_the_queue_than_is_the_callers
         part("retention").unwrap().trouble.as_deref(),
         Some("it failed")
     );
+    assert_eq!(part("retention").unwrap().since, Some(instant(7)));
     let status = node.gateway.status(&acme()).await.unwrap();
     assert_eq!(status.queue.turns, 1);
 }

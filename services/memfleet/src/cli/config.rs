@@ -11,9 +11,10 @@ use crate::config::Config;
 use crate::output::Output;
 
 /// Variables that begin like a configuration key and mean something else; the last ones are those of the project's own tests.
-const RESERVED: [&str; 11] = [
+const RESERVED: [&str; 12] = [
     "MEMFLEET_SERVER",
     "MEMFLEET_API_KEY",
+    "MEMFLEET_CA",
     "MEMFLEET_CONFIG",
     "MEMFLEET_MODELS",
     "MEMFLEET_TEST_POSTGRES_URL",

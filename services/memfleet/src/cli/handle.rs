@@ -64,7 +64,10 @@ impl Handle {
             .filter(|key| !key.is_empty())
             .map(Secret::expose);
         let client = context
-            .within("a connection", Client::connect(&global.server, key))
+            .within(
+                "a connection",
+                Client::connect_believing(&global.server, key, global.ca.clone()),
+            )
             .await
             .map_err(named_as_options)?;
         Ok(Self::new(Arc::new(client), tenant, timeout))
@@ -89,6 +92,7 @@ fn named_as_options(fault: Fault) -> Fault {
     let option = match violation.field.as_str() {
         "url" => "--server",
         "api_key" => "--api-key",
+        "ca" => "--ca",
         _ => return fault,
     };
     Fault::invalid(option, violation.description.clone())

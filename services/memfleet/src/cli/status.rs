@@ -23,7 +23,7 @@ fn to_json(status: &Status) -> Value {
     let parts = status
         .parts
         .iter()
-        .map(|part| json!({ "name": part.name, "trouble": part.trouble }));
+        .map(|part| json!({ "name": part.name, "trouble": part.trouble, "since": part.since }));
     json!({
         "version": status.version,
         "embedding_space": status.embedding_space,
@@ -46,18 +46,22 @@ fn model(status: &Status) -> String {
 fn human(status: &Status, palette: Palette) -> String {
     let mut lines = vec![
         format!(
-            "{}   memfleet {}",
+            "{}      memfleet {}",
             palette.strong("version"),
             status.version
         ),
-        format!("{}     {}", palette.strong("model"), model(status)),
+        format!("{}        {}", palette.strong("model"), model(status)),
     ];
     for part in &status.parts {
         let state = match &part.trouble {
             None => palette.good("works"),
-            Some(trouble) => palette.warning(&printable(trouble)),
+            Some(trouble) => {
+                let since = part.since.map(|since| format!(" (since {})", time(since)));
+                let since = since.unwrap_or_default();
+                palette.warning(&format!("{}{since}", printable(trouble)))
+            }
         };
-        lines.push(format!("{:<10}{state}", part.name));
+        lines.push(format!("{:<13}{state}", part.name));
     }
     let queue = &status.queue;
     let oldest = queue
@@ -65,7 +69,7 @@ fn human(status: &Status, palette: Palette) -> String {
         .map(|oldest| format!(" since {}", time(oldest)))
         .unwrap_or_default();
     lines.push(format!(
-        "{}     {} waiting{oldest}",
+        "{}        {} waiting{oldest}",
         palette.strong("queue"),
         count(queue.turns, "turn")
     ));

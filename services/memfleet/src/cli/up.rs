@@ -86,15 +86,10 @@ fn serve(
     roles: &[Role],
     output: &mut Output,
 ) -> Result<ExitCode, Error> {
-    if !config.server.is_protected() && !config.authenticates(roles) {
+    if let Some(problem) = config.exposed(roles) {
         return Err(Error::Usage(format!(
-            "server.address: {} is reachable from other machines while nobody has to authenticate: set {}, a loopback address, or server.insecure if the network itself keeps strangers out",
-            config.server.address,
-            if roles.contains(&Role::Gateway) {
-                "auth.keys (see `memfleet key`)"
-            } else {
-                "internal.token"
-            },
+            "{}: {}",
+            problem.key, problem.message
         )));
     }
     if args.check_config {

@@ -28,8 +28,8 @@ pub struct Auth {
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Internal {
-    /// The secret of the fleet, at least 16 characters; every role has the same. Roles that others reach over a network need
-    /// one. Default none.
+    /// The secret of the fleet, at least 16 characters; every role has the same. Several may stand in it, one a line: the first
+    /// is sent, each is believed. Roles that others reach over a network need one, or mutual TLS. Default none.
     pub token: Option<Secret>,
 }
 

@@ -115,10 +115,24 @@ fn adapters_go_together() {
 #[test]
 fn what_protects_an_address_depends_on_the_role() {
     let mut config = Config::default();
+    config.server.address = "0.0.0.0:9460".parse().unwrap();
     config.internal.token = Some("sixteen letters!".to_owned().into());
-    assert!(config.authenticates(&[Role::Retriever]));
-    assert!(
-        !config.authenticates(&Role::ALL),
-        "callers from outside bring keys"
-    );
+    assert_eq!(config.exposed(&[Role::Retriever]), None);
+    let outside = config.exposed(&Role::ALL).unwrap();
+    assert!(outside.message.contains("auth.keys"), "{outside:?}");
+    config.server.insecure = true;
+    assert_eq!(config.exposed(&Role::ALL), None);
+}
+
+#[test]
+fn certificates_of_callers_protect_a_role_and_a_certificate_alone_does_not() {
+    let mut config = Config::default();
+    config.server.address = "0.0.0.0:9460".parse().unwrap();
+    config.tls.certificate = Some("certificate.pem".into());
+    assert_eq!(config.problems()[0].key, "tls.key");
+    config.tls.key = Some("key.pem".into());
+    assert!(config.exposed(&[Role::Embedder]).is_some());
+    config.tls.client_ca = Some("authority.pem".into());
+    assert_eq!(config.exposed(&[Role::Embedder]), None);
+    assert!(config.exposed(&[Role::Gateway]).is_some());
 }

@@ -9,6 +9,7 @@ use memfleet_rpc::proto;
 use memfleet_rpc::server::{Bounds, Due, Services, routes};
 use memfleet_runtime::lifecycle::{Lifecycle, Policy};
 use memfleet_runtime::server::{Deadline, Server};
+use memfleet_tls::{Acceptor, Callers};
 
 use super::Process;
 use crate::config::Config;
@@ -40,9 +41,22 @@ impl Process {
                 (routes, proto::internal::DESCRIPTORS)
             }
         };
+        let server = server.encrypted(self.acceptor(config));
         process.spawn("server", Policy::Essential, move |stop| async move {
             server.serve(routes, &[descriptors], stop).await
         });
+    }
+
+    /// Callers of the gateway say in each call who they are; roles believe those with a certificate of the fleet, where it has
+    /// an authority.
+    fn acceptor(&self, config: &Config) -> Option<Acceptor> {
+        let is_mutual = self.gateway.is_none() && config.tls.is_mutual();
+        let callers = if is_mutual {
+            Callers::Certified
+        } else {
+            Callers::Anyone
+        };
+        self.tls.as_ref()?.acceptor(callers)
     }
 
     fn roles(&self) -> Roles {

@@ -8,6 +8,7 @@ use memfleet_ports::erasure::Erasure;
 use memfleet_ports::events::Events;
 use memfleet_ports::feed::IndexFeed;
 use memfleet_ports::ledger::Ledger;
+use memfleet_ports::outbox::{Audience, Outbox};
 use memfleet_ports::queue::IngestQueue;
 use memfleet_ports::spaces::SpaceCatalog;
 use memfleet_ports::store::StoreError;
@@ -36,6 +37,8 @@ pub struct Storage {
     pub erasure: Arc<dyn Erasure>,
     /// What waits.
     pub queue: Arc<dyn IngestQueue>,
+    /// What happened and who is told, where there are other processes.
+    pub outbox: Option<(Arc<dyn Outbox>, Arc<dyn Audience>)>,
     engine: Engine,
 }
 
@@ -66,6 +69,7 @@ impl Storage {
             spaces: store.clone(),
             erasure: store.clone(),
             queue: store.clone(),
+            outbox: None,
             engine: Engine::Sqlite(store),
         })
     }
@@ -94,6 +98,7 @@ impl Storage {
             spaces: Arc::new(store.clone()),
             erasure: Arc::new(erasure),
             queue: Arc::new(queue.clone()),
+            outbox: Some((Arc::new(store.clone()), Arc::new(queue.clone()))),
             engine: Engine::Servers { store, queue },
         })
     }

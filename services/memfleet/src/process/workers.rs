@@ -1,17 +1,25 @@
 //! What the roles of a process do besides answering calls.
 
+use chrono::SecondsFormat;
+use memfleet_constructor::Relay;
+use memfleet_domain::time::SystemClock;
+use memfleet_ports::health::Health;
 use memfleet_runtime::BoxError;
 use memfleet_runtime::lifecycle::{Lifecycle, Policy};
 use tokio_util::sync::CancellationToken;
 
 use super::Process;
+use super::parts::{self, Parts};
 
 impl Process {
     /// Starts the workers.
     pub fn spawn(&self, process: &mut Lifecycle) {
         self.spawn_constructor(process);
+        self.spawn_relay(process);
         self.spawn_refresher(process);
         self.spawn_retriever(process);
+        self.spawn_certificates(process);
+        self.spawn_parts(process);
         if let Some(storage) = &self.storage {
             storage.spawn(&self.events, process);
         }
@@ -34,6 +42,27 @@ impl Process {
         self.supervise(process, "gauges", move |stop| {
             let worker = worker.clone();
             async move { worker.run_gauges(stop).await }
+        });
+    }
+
+    /// A node has nobody else to tell.
+    fn spawn_relay(&self, process: &mut Lifecycle) {
+        let told = self
+            .storage
+            .as_ref()
+            .and_then(|storage| storage.outbox.clone());
+        let (Some(constructor), Some((outbox, audience))) = (&self.constructor, told) else {
+            return;
+        };
+        let relay = Relay {
+            outbox,
+            audience,
+            events: self.events.clone(),
+            clock: constructor.clock.clone(),
+        };
+        self.supervise(process, "relay", move |stop| {
+            let relay = relay.clone();
+            async move { relay.run(stop).await }
         });
     }
 
@@ -63,6 +92,37 @@ impl Process {
         });
     }
 
+    /// A node that has no more than its file and its model asks them too: either may be in trouble.
+    fn spawn_parts(&self, process: &mut Lifecycle) {
+        let storage = self.storage.as_ref();
+        let asked = Parts {
+            spaces: storage.map(|storage| storage.spaces.clone()),
+            queue: storage.map(|storage| storage.queue.clone()),
+            embedder: self.asked.clone(),
+            health: self.health.clone(),
+            clock: super::clock(),
+        };
+        process.spawn("parts", Policy::BestEffort, |stop| {
+            finish(async move {
+                stop.run_until_cancelled(asked.watch()).await;
+            })
+        });
+        let health = self.health.clone();
+        process.readiness().explain(move || degraded(&health));
+    }
+
+    fn spawn_certificates(&self, process: &mut Lifecycle) {
+        let Some(tls) = self.tls.clone() else {
+            return;
+        };
+        self.supervise(process, "certificates", move |stop| {
+            let tls = tls.clone();
+            async move {
+                stop.run_until_cancelled(tls.watch()).await;
+            }
+        });
+    }
+
     /// Starts work that goes on whatever happens, and has the status say how it is.
     fn supervise<F>(
         &self,
@@ -76,11 +136,21 @@ impl Process {
         let works = move |works: bool| {
             // The cause is for the log: it may quote what a tenant wrote.
             let trouble = "it failed and is started again; the log of the node says why";
-            health.report(name, (!works).then(|| trouble.to_owned()));
-            metrics::gauge!("memfleet_part_works", "part" => name).set(f64::from(u8::from(works)));
+            let trouble = (!works).then(|| trouble.to_owned());
+            parts::note(&health, &SystemClock, name, trouble);
         };
         process.supervise(name, works, work);
     }
+}
+
+/// One line a part in trouble, for whoever asks whether the process is ready. What is wrong is in its log.
+fn degraded(health: &Health) -> String {
+    let parts = health.parts().into_iter();
+    let troubled = parts.filter_map(|part| {
+        let since = part.since?.to_rfc3339_opts(SecondsFormat::Secs, true);
+        Some(format!("\n{} is in trouble since {since}", part.name))
+    });
+    troubled.collect()
 }
 
 async fn finish(work: impl Future<Output = ()>) -> Result<(), BoxError> {

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use memfleet_nats::{Auth, NatsQueue, Options};
+use memfleet_nats::{Auth, NatsQueue, Options, Tls};
 use memfleet_ports::conformance::samples::{batch, instant, turn};
 use memfleet_ports::queue::{Bounds, IngestQueue};
 use memfleet_ports::store::StoreError;
+use memfleet_tls::testing::Authority;
 
 use crate::own::Server;
 use crate::server::soon;
@@ -17,6 +18,10 @@ async fn published(server: &Server, auth: Auth) -> Result<u64, StoreError> {
         auth,
         ..server.options()
     };
+    told(options).await
+}
+
+async fn told(options: Options) -> Result<u64, StoreError> {
     let queue = NatsQueue::connect(options).await.unwrap();
     let told = batch("k", vec![turn("a", "x")]);
     let published = queue.publish(&told, instant(0), Bounds::NONE).await?;
@@ -59,4 +64,30 @@ async fn a_user_and_a_password_open_the_server() {
         password: "secret".to_owned(),
     };
     assert_eq!(published(&server, auth).await, Ok(1));
+}
+
+#[tokio::test]
+async fn an_encrypted_server_is_believed_where_its_authority_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let authority = Authority::new();
+    let (certificate, key) = authority.issue(folder.path(), &["127.0.0.1"]);
+    let [certificate, key] = [&certificate, &key].map(|path| path.to_str().unwrap());
+    let mut server = Server::new(&["--tls", "--tlscert", certificate, "--tlskey", key]);
+    server.start();
+    soon("the server", is_up(&server)).await;
+    let foreign = tempfile::tempdir().unwrap();
+    let believing = |authorities| Options {
+        servers: vec![format!("tls://127.0.0.1:{}", server.port)],
+        tls: Tls {
+            authorities: Some(authorities),
+            ..Tls::default()
+        },
+        ..server.options()
+    };
+    let refused = told(believing(Authority::new().write(foreign.path()))).await;
+    assert!(
+        matches!(refused, Err(StoreError::Unavailable(_))),
+        "{refused:?}"
+    );
+    assert_eq!(told(believing(authority.write(folder.path()))).await, Ok(1));
 }

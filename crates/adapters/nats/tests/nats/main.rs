@@ -6,6 +6,7 @@ mod conformance;
 mod crashes;
 mod events;
 mod forgetting;
+mod happenings;
 mod outage;
 mod own;
 mod replicas;

@@ -11,17 +11,17 @@ use tempfile::TempDir;
 pub struct Server {
     pub port: u16,
     files: TempDir,
-    arguments: &'static [&'static str],
+    arguments: Vec<String>,
     process: Option<Child>,
 }
 
 impl Server {
-    pub fn new(arguments: &'static [&'static str]) -> Self {
+    pub fn new(arguments: &[&str]) -> Self {
         let free = TcpListener::bind("127.0.0.1:0").unwrap();
         Self {
             port: free.local_addr().unwrap().port(),
             files: tempfile::tempdir().unwrap(),
-            arguments,
+            arguments: arguments.iter().map(|&one| one.to_owned()).collect(),
             process: None,
         }
     }
@@ -35,7 +35,7 @@ impl Server {
         command
             .args(["-js", "-a", "127.0.0.1", "-p"])
             .arg(self.port.to_string());
-        command.arg("-sd").arg(files).args(self.arguments);
+        command.arg("-sd").arg(files).args(&self.arguments);
         command.stdout(Stdio::null()).stderr(Stdio::null());
         self.process = Some(command.spawn().unwrap());
     }

@@ -128,7 +128,9 @@ async fn a_batch_that_is_larger_than_the_server_takes_is_refused_with_the_limit(
     let (queue, _streams) = fresh().await;
     let told = batch("k", vec![turn("a", &"x".repeat(2 << 20))]);
     match queue.publish(&told, instant(0), Bounds::NONE).await {
-        Err(StoreError::Full(message)) => assert!(message.contains("max_payload"), "{message}"),
+        Err(StoreError::TooLarge { bytes, limit }) => {
+            assert!(bytes > 2 << 20 && limit < 1 << 20, "{bytes} and {limit}");
+        }
         other => panic!("expected a refusal, got {other:?}"),
     }
 }

@@ -9,12 +9,14 @@ use memfleet_domain::Scope;
 use memfleet_domain::ids::TurnId;
 use memfleet_domain::space::SpaceSettings;
 use memfleet_ports::ledger::BatchStatus;
+use memfleet_ports::outbox::Kind;
 use memfleet_ports::store::StoreError;
 use sqlx::PgConnection;
 
 use super::find::Doomed;
 use crate::failure::Outcome;
 use crate::ledger::batches;
+use crate::outbox;
 use crate::rows::id_list;
 use crate::scope::{self, SpaceRow};
 
@@ -38,6 +40,7 @@ pub async fn remove(
     let ids: HashSet<TurnId> = stored.chain(undelivered).collect();
     let last = last_acceptance(doomed, given_out);
     let head = bury(connection, tenant, space, last, &ids).await?;
+    outbox::note(connection, scope, Kind::Forgotten, space.head, head).await?;
     if doomed.everything {
         return remove_space(connection, tenant, space.id, last).await;
     }

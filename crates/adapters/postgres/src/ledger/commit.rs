@@ -11,10 +11,12 @@ use std::collections::BTreeMap;
 use memfleet_columns::forgotten;
 use memfleet_domain::Scope;
 use memfleet_ports::ledger::{Committed, IndexedBatch};
+use memfleet_ports::outbox::Kind;
 use memfleet_ports::store::StoreError;
 use sqlx::PgConnection;
 
 use crate::failure::Outcome;
+use crate::outbox;
 use crate::scope;
 use crate::store::PostgresStore;
 use crate::transaction::switch;
@@ -80,5 +82,7 @@ async fn commit_to_space(
         committed.push((*index, plan.add(batch)));
     }
     write::write(connection, scope, space, &plan).await?;
+    let (before, after) = (space.head, plan.space.head);
+    outbox::note(connection, scope, Kind::Stored, before, after).await?;
     Ok(committed)
 }

@@ -80,6 +80,7 @@ async fn filled() -> (Database, PgConnection, Vec<String>) {
         "labels",
         "batches",
         "forgotten",
+        "outbox",
         "sessions",
         "spaces",
     ] {
@@ -215,6 +216,9 @@ async fn the_functions_across_tenants_tell_of_no_words() {
     assert_eq!(
         functions,
         [
+            "memfleet.outbox_backlog(): TABLE(events bigint, oldest bigint)",
+            "memfleet.outbox_told(bigint[]): void",
+            "memfleet.outbox_waiting(bigint): TABLE(number bigint, tenant text, space text, kind text, after bigint, change bigint, happened_at bigint)",
             "memfleet.spaces_with_retention(): TABLE(tenant text, name text, retention_days bigint, oldest bigint)",
             "memfleet.turns_without_vectors(bigint,bigint): TABLE(tenant text, space bigint, id uuid)",
         ]

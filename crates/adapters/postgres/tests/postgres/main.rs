@@ -6,5 +6,6 @@ mod connection;
 mod database;
 mod isolation;
 mod migrations;
+mod outbox;
 mod plans;
 mod undelivered;

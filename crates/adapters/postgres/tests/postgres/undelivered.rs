@@ -1,5 +1,6 @@
 //! A forget reaches what still waits in a queue: the ledger buries it, whoever delivers it later.
 
+use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
@@ -64,8 +65,8 @@ impl Undelivered for Waiting {
         Ok(())
     }
 
-    async fn has_letters(&self, _: &Scope) -> Result<bool> {
-        Ok(false)
+    async fn with_letters(&self, _: &[Scope]) -> Result<HashSet<Scope>> {
+        Ok(HashSet::new())
     }
 }
 

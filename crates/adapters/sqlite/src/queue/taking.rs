@@ -128,6 +128,7 @@ pub async fn deliver(connection: &mut SqliteConnection, chosen: &str) -> Outcome
             Ok(batch) => deliveries.push(Delivery {
                 acceptance: acceptance as u64,
                 attempt: row.try_get(1)?,
+                traceparent: None,
                 batch,
             }),
             Err(cause) => bury(connection, acceptance, &cause).await?,

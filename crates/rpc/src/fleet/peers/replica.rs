@@ -5,10 +5,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use tonic::transport::{Channel, Endpoint};
+use memfleet_tls::Tls;
+use tonic::transport::Channel;
 use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_check_response::ServingStatus;
 use tonic_health::pb::health_client::HealthClient;
+
+use crate::transport::Way;
 
 /// Longest wait for a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
@@ -26,17 +29,17 @@ pub(in crate::fleet) struct Replica {
 }
 
 impl Replica {
-    /// The replica at `address`, healthy until it shows otherwise.
-    pub(super) fn new(address: SocketAddr) -> Self {
-        let endpoint = Endpoint::from_shared(format!("http://{address}"))
-            .expect("an address makes a URL")
-            .connect_timeout(CONNECT_TIMEOUT)
-            .http2_keep_alive_interval(KEEP_ALIVE)
-            .keep_alive_timeout(KEEP_ALIVE)
-            .tcp_nodelay(true);
+    /// The replica at `address`, healthy until it shows otherwise; it must show the name in `encryption`.
+    pub(super) fn new(address: SocketAddr, encryption: Option<(Tls, String)>) -> Self {
+        let way = Way {
+            address: address.to_string(),
+            encryption,
+            patience: CONNECT_TIMEOUT,
+            keep_alive: KEEP_ALIVE,
+        };
         Self {
             address,
-            channel: endpoint.connect_lazy(),
+            channel: way.connect_lazily().expect("an address makes a URL"),
             healthy: AtomicBool::new(true),
             calls: AtomicUsize::new(0),
         }

@@ -1,9 +1,10 @@
 use super::*;
 
 fn peers(addresses: &[&str]) -> Peers {
-    let replica = |address: &&str| Arc::new(Replica::new(address.parse().unwrap()));
+    let replica = |address: &&str| Arc::new(Replica::new(address.parse().unwrap(), None));
     Peers(Arc::new(Shared {
         names: "http://role:9460".parse().unwrap(),
+        tls: None,
         replicas: RwLock::new(addresses.iter().map(replica).collect()),
         known: tokio::sync::watch::Sender::new(true),
         turn: AtomicUsize::new(0),
@@ -21,6 +22,7 @@ fn first(replicas: Result<Vec<Arc<Replica>>, Fault>) -> String {
 fn a_url_names_one_or_more_hosts() {
     let names = |url: &str| url.parse::<Names>().map(|names| names.to_string());
     assert_eq!(names("http://a:1").unwrap(), "http://a:1");
+    assert_eq!(names("https://a:1").unwrap(), "https://a:1");
     assert_eq!(
         names("http://a:1, http://[::1]:2").unwrap(),
         "http://a:1,http://::1:2"
@@ -29,7 +31,8 @@ fn a_url_names_one_or_more_hosts() {
         "",
         "a:1",
         "http://a",
-        "https://a:1",
+        "ftp://a:1",
+        "http://a:1,https://b:1",
         "http://a:1,",
         "http://a:1,b",
     ] {

@@ -1,6 +1,6 @@
 //! The task that keeps the list of replicas: resolves their name, and asks each how it is.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::{Arc, PoisonError, Weak};
 use std::time::Duration;
@@ -8,6 +8,9 @@ use std::time::Duration;
 use futures::future::join_all;
 
 use super::{Names, Replica, Shared};
+
+/// Addresses of replicas, each with the name that it was found by.
+type Found = BTreeMap<SocketAddr, String>;
 
 /// Runs until the peers are dropped.
 pub(super) async fn run(peers: Weak<Shared>, interval: Duration) {
@@ -26,16 +29,18 @@ pub(super) async fn run(peers: Weak<Shared>, interval: Duration) {
     }
 }
 
-async fn resolve(names: &Names) -> std::io::Result<BTreeSet<SocketAddr>> {
-    let mut found = BTreeSet::new();
-    for (host, port) in &names.0 {
-        found.extend(tokio::net::lookup_host((host.as_str(), *port)).await?);
+/// Every address with the name that led there.
+async fn resolve(names: &Names) -> std::io::Result<Found> {
+    let mut found = Found::new();
+    for (host, port) in &names.hosts {
+        let addresses = tokio::net::lookup_host((host.as_str(), *port)).await?;
+        found.extend(addresses.map(|address| (address, host.clone())));
     }
     Ok(found)
 }
 
 /// Once a change, not once a look.
-fn report(names: &Names, found: &std::io::Result<BTreeSet<SocketAddr>>, known: &mut bool) {
+fn report(names: &Names, found: &std::io::Result<Found>, known: &mut bool) {
     match found {
         Err(error) if *known => tracing::warn!(%names, %error, "the name of a role is not known"),
         Ok(_) if !*known => tracing::info!(%names, "the name of a role is known again"),
@@ -47,17 +52,18 @@ fn report(names: &Names, found: &std::io::Result<BTreeSet<SocketAddr>>, known: &
 impl Shared {
     /// Keeps the replicas that are still there, with their connections. A name that cannot be resolved just now says nothing
     /// about them.
-    fn update(&self, found: BTreeSet<SocketAddr>) -> Vec<Arc<Replica>> {
+    fn update(&self, found: Found) -> Vec<Arc<Replica>> {
         let mut replicas = self
             .replicas
             .write()
             .unwrap_or_else(PoisonError::into_inner);
         if !found.is_empty() {
-            replicas.retain(|replica| found.contains(&replica.address()));
-            for address in found {
+            replicas.retain(|replica| found.contains_key(&replica.address()));
+            for (address, host) in found {
                 if replicas.iter().all(|known| known.address() != address) {
                     tracing::info!(names = %self.names, %address, "a replica was found");
-                    replicas.push(Arc::new(Replica::new(address)));
+                    let encryption = self.tls.clone().map(|tls| (tls, host));
+                    replicas.push(Arc::new(Replica::new(address, encryption)));
                 }
             }
         }

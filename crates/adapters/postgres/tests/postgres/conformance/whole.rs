@@ -1,5 +1,6 @@
 //! Store and erasure as one, as the suite of the erasure asks for; with a queue where nothing ever waits.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -51,8 +52,8 @@ impl Undelivered for NothingWaits {
         Ok(())
     }
 
-    async fn has_letters(&self, _: &Scope) -> Result<bool> {
-        Ok(false)
+    async fn with_letters(&self, _: &[Scope]) -> Result<HashSet<Scope>> {
+        Ok(HashSet::new())
     }
 }
 

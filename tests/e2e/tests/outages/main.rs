@@ -1,8 +1,12 @@
-//! A fleet while parts of it are away: what it refuses, what goes on, and that nothing has to be restarted by hand.
+//! Fleets of their own: while parts of one are away (what it refuses, what goes on, and that nothing has to be restarted by hand),
+//! and what is seen of one from outside.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
-#[path = "scenarios/conversation.rs"]
+#[path = "../scenarios/conversation.rs"]
 mod conversation;
+mod encrypted;
+mod events;
+mod traced;
 
 use std::time::{Duration, Instant};
 
