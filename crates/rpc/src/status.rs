@@ -98,7 +98,7 @@ pub fn to_fault(status: &Status) -> Fault {
 fn message(status: &Status) -> String {
     let said = status.message();
     let broken = status.source().filter(|cause| cause.is::<TransportError>());
-    let causes = std::iter::successors(broken, |cause| cause.source());
+    let causes = std::iter::successors(broken, |&cause| cause.source());
     let cause = causes.last().map(ToString::to_string);
     let unsaid = cause.filter(|cause| !said.contains(cause.as_str()));
     unsaid.map_or_else(|| said.to_owned(), |cause| format!("{said}: {cause}"))
