@@ -9,8 +9,10 @@ use crate::store::Server;
 use crate::transaction::ROLE;
 
 /// Every migration in order: version, name, statements.
-const MIGRATIONS: [(i64, &str, &str); 1] =
-    [(1, "first", include_str!("../migrations/0001_first.sql"))];
+const MIGRATIONS: [(i64, &str, &str); 2] = [
+    (1, "first", include_str!("../migrations/0001_first.sql")),
+    (2, "access", include_str!("../migrations/0002_access.sql")),
+];
 
 /// Who runs migrations holds this advisory lock of the database.
 const LOCK: i64 = 0x6d65_6d66_6c65_6574;

@@ -145,6 +145,11 @@ impl PostgresStore {
         self.begin(Mode::Read, None).await
     }
 
+    /// The same for the one that removes across tenants.
+    pub(crate) async fn sweep_away(&self) -> Outcome<Transaction> {
+        self.begin(Mode::Write, None).await
+    }
+
     async fn begin(&self, mode: Mode, tenant: Option<&TenantId>) -> Outcome<Transaction> {
         let Shared { pool, settings, .. } = &*self.shared;
         Transaction::begin(pool, settings, mode, tenant).await
