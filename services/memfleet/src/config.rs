@@ -2,6 +2,7 @@
 //! translated into the services' own options in [`crate::process`]. The defaults are those of a node.
 //! Every key is documented in docs/configuration.md, which a test compares with these defaults.
 
+mod audit;
 mod auth;
 mod peers;
 mod storage;
@@ -14,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::role::Role;
 
+pub use self::audit::Audit;
 pub use self::auth::{Auth, Internal, KeyEntry};
 pub use self::peers::{Peers, elsewhere};
 pub use self::storage::{Queue, Store};
@@ -32,6 +34,8 @@ pub struct Config {
     pub server: server::Options,
     /// Who may call.
     pub auth: Auth,
+    /// What is written down of it.
+    pub audit: Audit,
     /// How roles know each other.
     pub internal: Internal,
     /// The embedding model.
@@ -120,7 +124,7 @@ impl Config {
     /// Whether callers of these roles have to say who they are.
     pub fn authenticates(&self, roles: &[Role]) -> bool {
         if roles.contains(&Role::Gateway) {
-            !self.auth.keys().is_open()
+            !self.auth.is_open()
         } else {
             self.internal.token.is_some()
         }
@@ -135,6 +139,7 @@ impl Validate for Config {
             ("peers", self.peers.problems()),
             ("server", self.server.problems()),
             ("auth", self.auth.problems()),
+            ("audit", self.audit.problems()),
             ("internal", self.internal.problems()),
             ("telemetry", self.telemetry.problems()),
             ("lifecycle", self.lifecycle.problems()),
@@ -143,7 +148,7 @@ impl Validate for Config {
         for (section, found) in sections {
             problems.extend(found.into_iter().map(|problem| problem.under(section)));
         }
-        let is_open = self.auth.keys().is_open() && self.internal.token.is_none();
+        let is_open = self.auth.is_open() && self.internal.token.is_none();
         let rules = [
             (
                 "queue.url",
@@ -174,7 +179,7 @@ impl Validate for Config {
             (
                 "server.address",
                 is_open && !self.server.is_protected(),
-                "is reachable from other machines while nobody has to authenticate: set auth.keys (see `memfleet key`), a loopback address, or server.insecure if the network itself keeps strangers out",
+                "is reachable from other machines while nobody has to authenticate: set auth.bootstrap_key or auth.keys, a loopback address, or server.insecure if the network itself keeps strangers out",
             ),
         ];
         problems.extend(

@@ -6,7 +6,7 @@ use anyhow::Result;
 use memfleet_servers::{Command, Durability, Nats, Postgres, Program, free_port};
 use tempfile::TempDir;
 
-use crate::{binary, known_keys};
+use crate::{OPERATOR_KEY, binary, known_keys};
 
 /// What the roles of a fleet know each other by.
 const SECRET: &str = "the secret of a fleet under test";
@@ -124,6 +124,7 @@ fn common(postgres: &Postgres, nats: &Nats, ports: &Ports) -> Vec<(&'static str,
         ("MEMFLEET_PEERS__REFRESHER", at(ports.refresher)),
         ("MEMFLEET_INTERNAL__TOKEN", SECRET.to_owned()),
         ("MEMFLEET_AUTH__KEYS", known_keys()),
+        ("MEMFLEET_AUTH__BOOTSTRAP_KEY", OPERATOR_KEY.to_owned()),
         ("MEMFLEET_TELEMETRY__METRICS_ADDRESS", "off".to_owned()),
     ]
 }

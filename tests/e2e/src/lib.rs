@@ -14,7 +14,7 @@ use memfleet_ports::context::Context;
 use memfleet_rpc::Client;
 
 pub use fleet::{Fleet, Role};
-pub use tenant::{Tenant, known_keys};
+pub use tenant::{OPERATOR_KEY, Tenant, known_keys};
 
 /// A running node.
 pub struct Node {

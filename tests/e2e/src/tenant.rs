@@ -3,9 +3,9 @@
 use std::process::Output;
 
 use anyhow::{Result, ensure};
+use memfleet_domain::access::KeyHash;
 use memfleet_domain::ids::TenantId;
 use memfleet_rpc::Client;
-use memfleet_rpc::auth::KeyHash;
 use tonic::Request;
 use tonic::metadata::{Ascii, MetadataValue};
 
@@ -13,6 +13,9 @@ use crate::client_command;
 
 /// Tenants that a system knows.
 const TENANTS: usize = 64;
+
+/// The key of whoever runs the system.
+pub const OPERATOR_KEY: &str = "memfleet-the-key-of-an-operator-under-test";
 
 /// Their keys as `auth.keys` takes them.
 pub fn known_keys() -> String {
@@ -40,11 +43,15 @@ impl Tenant {
     /// One of the tenants that [`known_keys`] names.
     pub async fn connect(url: &str, number: usize) -> Result<Self> {
         ensure!(number < TENANTS, "the keys are used up");
-        let key = key(number);
+        Self::with(url, &key(number)).await
+    }
+
+    /// Whoever has this key.
+    pub async fn with(url: &str, key: &str) -> Result<Self> {
         Ok(Self {
-            client: Client::connect(url, Some(&key)).await?,
+            client: Client::connect(url, Some(key)).await?,
             url: url.to_owned(),
-            key,
+            key: key.to_owned(),
         })
     }
 

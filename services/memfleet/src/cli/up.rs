@@ -91,7 +91,7 @@ fn serve(
             "server.address: {} is reachable from other machines while nobody has to authenticate: set {}, a loopback address, or server.insecure if the network itself keeps strangers out",
             config.server.address,
             if roles.contains(&Role::Gateway) {
-                "auth.keys (see `memfleet key`)"
+                "auth.bootstrap_key or auth.keys"
             } else {
                 "internal.token"
             },

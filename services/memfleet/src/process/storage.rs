@@ -3,14 +3,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use memfleet_gateway::access::Access;
 use memfleet_nats::NatsQueue;
+use memfleet_ports::audit::AuditLog;
 use memfleet_ports::erasure::Erasure;
 use memfleet_ports::events::Events;
 use memfleet_ports::feed::IndexFeed;
+use memfleet_ports::keys::KeyRing;
 use memfleet_ports::ledger::Ledger;
 use memfleet_ports::queue::IngestQueue;
 use memfleet_ports::spaces::SpaceCatalog;
 use memfleet_ports::store::StoreError;
+use memfleet_ports::tenants::TenantCatalog;
 use memfleet_postgres::{PostgresErasure, PostgresStore};
 use memfleet_runtime::BoxError;
 use memfleet_runtime::lifecycle::{Lifecycle, Policy};
@@ -36,6 +40,12 @@ pub struct Storage {
     pub erasure: Arc<dyn Erasure>,
     /// What waits.
     pub queue: Arc<dyn IngestQueue>,
+    /// The API keys.
+    pub keys: Arc<dyn KeyRing>,
+    /// The tenants.
+    pub tenants: Arc<dyn TenantCatalog>,
+    /// The audit log.
+    pub log: Arc<dyn AuditLog>,
     engine: Engine,
 }
 
@@ -66,6 +76,9 @@ impl Storage {
             spaces: store.clone(),
             erasure: store.clone(),
             queue: store.clone(),
+            keys: store.clone(),
+            tenants: store.clone(),
+            log: store.clone(),
             engine: Engine::Sqlite(store),
         })
     }
@@ -94,12 +107,16 @@ impl Storage {
             spaces: Arc::new(store.clone()),
             erasure: Arc::new(erasure),
             queue: Arc::new(queue.clone()),
+            keys: Arc::new(store.clone()),
+            tenants: Arc::new(store.clone()),
+            log: Arc::new(store.clone()),
             engine: Engine::Servers { store, queue },
         })
     }
 
-    /// Keeps it open until the rest of the process has ended, and carries `events` to and from the other processes of a fleet.
-    pub fn spawn(&self, events: &Events, process: &mut Lifecycle) {
+    /// Keeps it open until the rest of the process has ended, and carries `events` to and from the other processes of a fleet. What
+    /// `access` has to write down then is written last.
+    pub fn spawn(&self, events: &Events, access: Option<Arc<Access>>, process: &mut Lifecycle) {
         if let Engine::Servers { queue, .. } = &self.engine {
             let (queue, events) = (queue.clone(), events.clone());
             process.spawn("events", Policy::Essential, |stop| async move {
@@ -110,6 +127,9 @@ impl Storage {
         }
         let engine = self.engine.clone();
         process.spawn_support("store", Policy::Essential, |stop| async move {
+            if let Some(access) = access {
+                access.run(stop.clone()).await;
+            }
             stop.cancelled().await;
             engine.close().await
         });
