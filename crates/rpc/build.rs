@@ -8,7 +8,14 @@ use std::{env, fs};
 use prost::Message;
 use prost_types::FileDescriptorSet;
 
-const PUBLIC: [&str; 5] = ["memory", "assembly", "spaces", "sessions", "maintenance"];
+const PUBLIC: [&str; 6] = [
+    "memory",
+    "assembly",
+    "spaces",
+    "sessions",
+    "maintenance",
+    "admin",
+];
 const INTERNAL: [&str; 3] = ["embedder", "retriever", "refresher"];
 
 fn main() -> Result<(), Box<dyn Error>> {

@@ -2,6 +2,7 @@
 //! every engine is written once. Pure: values in, bytes out, and back.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod access;
 mod damage;
 mod ids;
 mod keys;
@@ -13,6 +14,9 @@ mod token_vectors;
 mod turns;
 mod verdict;
 
+pub use access::{
+    audit_kind, from_key_token, grant, optional_json, patterns, to_key_id, to_key_token,
+};
 pub use damage::{Damage, Result};
 pub use ids::{to_batch_id, to_hash, to_turn_id};
 pub use keys::{embedding_key, label, space_key, term_key};

@@ -159,6 +159,17 @@ id!(
     /// One accepted `Remember`; also the consistency token of its receipt.
     BatchId
 );
+id!(
+    /// An API key, in listings and logs; it says nothing of the secret.
+    KeyId
+);
+
+impl KeyId {
+    /// The id of the key with this secret: made twice, it is the same key.
+    pub fn of(hash: &crate::access::KeyHash) -> Self {
+        Self(derive(&[b"api key", hash.as_bytes()]))
+    }
+}
 
 impl TurnId {
     /// The id of a turn that its caller named: the same external id in the same session is the same turn.

@@ -2,6 +2,7 @@
 //! constructors, so nothing further in validates again. No I/O, no async, no driver types.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+pub mod access;
 pub mod embedding;
 pub mod fault;
 pub mod ids;

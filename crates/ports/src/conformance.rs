@@ -5,6 +5,7 @@
 
 pub mod erasure;
 pub mod feed;
+pub mod keys;
 pub mod ledger;
 pub mod queue;
 pub mod samples;

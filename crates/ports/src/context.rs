@@ -1,12 +1,15 @@
 //! What every call carries: whose data, until when, and the id that ties logs together.
 
 use std::future::Future;
+use std::sync::Arc;
 use std::time::Duration;
 
 use memfleet_domain::Fault;
 use memfleet_domain::Scope;
 use memfleet_domain::ids::{SpaceId, TenantId};
 use tokio::time::Instant;
+
+use crate::access::Caller;
 
 /// The circumstances of one call. Deadlines travel with it and only shrink.
 #[derive(Debug, Clone)]
@@ -15,6 +18,10 @@ pub struct Context {
     pub tenant: TenantId,
     /// When the caller stops waiting.
     pub deadline: Instant,
+    /// Who calls; absent for work that nobody asked for, and between roles.
+    pub caller: Option<Arc<Caller>>,
+    /// What the call is named in logs; may be empty.
+    pub request_id: Arc<str>,
 }
 
 impl Context {
@@ -23,6 +30,8 @@ impl Context {
         Self {
             tenant,
             deadline: Instant::now() + budget,
+            caller: None,
+            request_id: Arc::default(),
         }
     }
 

@@ -1,10 +1,14 @@
 //! The ports: what the services ask of storage, queue, models and each other, as traits over domain types, with the
 //! conformance suites that every adapter passes. No driver and no wire type appears here.
 //!
-//! Storage: [`ledger`], [`feed`], [`erasure`], [`spaces`], [`queue`], [`undelivered`]. Between roles: [`embedder`], [`retriever`],
-//! [`refresher`]. The public API: [`memory`], [`assembly`], [`maintenance`].
+//! Storage: [`ledger`], [`feed`], [`erasure`], [`spaces`], [`queue`], [`undelivered`], [`keys`], [`tenants`], [`audit`]. Between
+//! roles: [`embedder`], [`retriever`], [`refresher`]. The public API: [`memory`], [`assembly`], [`maintenance`], [`admin`], and
+//! who may call it: [`access`].
 
+pub mod access;
+pub mod admin;
 pub mod assembly;
+pub mod audit;
 pub mod context;
 pub mod embedder;
 pub mod erasure;
@@ -12,6 +16,7 @@ pub mod events;
 pub mod feed;
 pub mod filter;
 pub mod health;
+pub mod keys;
 pub mod ledger;
 pub mod maintenance;
 pub mod memory;
@@ -21,6 +26,7 @@ pub mod refresher;
 pub mod retriever;
 pub mod spaces;
 pub mod store;
+pub mod tenants;
 pub mod undelivered;
 
 #[cfg(feature = "conformance")]

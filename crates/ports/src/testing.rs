@@ -1,11 +1,17 @@
-//! A stand-in for the model in tests of services: words become vectors by hashing, and it can be told to be down.
+//! Stand-ins in tests of services: a model whose vectors are hashes of words, and that can be told to be down; an authority with a
+//! list of callers.
 
+use std::collections::HashMap;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use async_trait::async_trait;
+use memfleet_domain::access::{Grant, Right};
 use memfleet_domain::embedding::{EmbeddingSpace, PassageVectors, QueryVectors, TokenVectors};
+use memfleet_domain::ids::TenantId;
 use memfleet_domain::{Fault, FaultKind};
 
+use crate::access::{Authority, Caller, DEFAULT_TENANT, Proof};
 use crate::embedder::Embedder;
 
 /// Components of its vectors.
@@ -97,5 +103,82 @@ impl Embedder for WordEmbedder {
 
     async fn embed_query(&self, text: String) -> Result<QueryVectors, Fault> {
         self.embed(&text)
+    }
+}
+
+/// Somebody of a tenant who may do everything, named as the tenant.
+pub fn caller(tenant: &str) -> Caller {
+    Caller {
+        tenant: TenantId::new(tenant).expect("a valid sample"),
+        name: tenant.to_owned(),
+        grant: Grant::ALL,
+        is_operator: false,
+        calls_per_minute: None,
+        proof: Proof::Configured,
+    }
+}
+
+/// An authority that knows some callers by their credentials; without any, everybody.
+#[derive(Debug, Default)]
+pub struct Callers {
+    known: HashMap<String, Caller>,
+    banned: AtomicBool,
+    refusals: Mutex<Vec<String>>,
+}
+
+impl Callers {
+    /// Those with these credentials.
+    pub fn new<'a>(known: impl IntoIterator<Item = (&'a str, Caller)>) -> Self {
+        let known = known.into_iter();
+        Self {
+            known: known
+                .map(|(key, caller)| (key.to_owned(), caller))
+                .collect(),
+            ..Self::default()
+        }
+    }
+
+    /// From now on nobody is believed any more.
+    pub fn ban(&self) {
+        self.banned.store(true, Ordering::SeqCst);
+    }
+
+    /// Methods that were refused for want of the right `admin`.
+    pub fn refusals(&self) -> Vec<String> {
+        self.refusals.lock().expect("no test panics here").clone()
+    }
+}
+
+fn unauthenticated(reason: &'static str) -> Fault {
+    Fault::new(FaultKind::Unauthenticated, reason, "not this one")
+}
+
+#[async_trait]
+impl Authority for Callers {
+    async fn identify(&self, credential: Option<&str>) -> Result<Caller, Fault> {
+        if self.known.is_empty() {
+            return Ok(caller(DEFAULT_TENANT));
+        }
+        let Some(credential) = credential else {
+            return Err(unauthenticated("CREDENTIAL_MISSING"));
+        };
+        let known = self.known.get(credential).cloned();
+        known.ok_or_else(|| unauthenticated("CREDENTIAL_UNKNOWN"))
+    }
+
+    async fn renew(&self, _: &Caller) -> Result<(), Fault> {
+        match self.banned.load(Ordering::SeqCst) {
+            true => Err(unauthenticated("CREDENTIAL_REVOKED")),
+            false => Ok(()),
+        }
+    }
+
+    async fn count(&self, _: &Caller) -> Result<(), Fault> {
+        Ok(())
+    }
+
+    fn refused(&self, _: &Caller, _: &str, method: &str, _: Right) {
+        let mut refusals = self.refusals.lock().expect("no test panics here");
+        refusals.push(method.to_owned());
     }
 }

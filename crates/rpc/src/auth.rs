@@ -1,99 +1,54 @@
-//! Who calls: a layer that turns `authorization: Bearer <key>` into the tenant of the key.
-//!
-//! Only hashes of keys are held. Every configured hash is compared, each in constant time, so that the time of an answer
-//! says nothing about any key.
+//! Who calls: a layer that has the credential of each call checked, before anything of the call is read.
 
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use futures::future::{Either, Ready, ready};
+use futures::FutureExt;
+use futures::future::BoxFuture;
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, Request, Response};
 use memfleet_domain::ids::TenantId;
 use memfleet_domain::{Fault, FaultKind};
+use memfleet_ports::access::Authority;
 use tonic::body::Body;
 use tower::{Layer, Service};
 
+use crate::server::Admitted;
 use crate::status;
 
-/// Tenant of every call while no key is configured.
-pub const DEFAULT_TENANT: &str = "default";
-
-/// Whose call it is, in the extensions of its request.
+/// Whose memory a call between roles is about, in the extensions of its request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Caller(pub TenantId);
 
-/// The hash of an API key, as configuration holds it: 64 hexadecimal digits of BLAKE3.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct KeyHash(blake3::Hash);
-
-impl KeyHash {
-    /// The hash of `key`.
-    pub fn of(key: &str) -> Self {
-        Self(blake3::hash(key.as_bytes()))
-    }
-}
-
-impl std::fmt::Display for KeyHash {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str(self.0.to_hex().as_str())
-    }
-}
-
-impl std::str::FromStr for KeyHash {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let hash = blake3::Hash::from_hex(text.to_ascii_lowercase());
-        hash.map(Self)
-            .map_err(|_| "must be the BLAKE3 hash of a key, 64 hexadecimal digits".to_owned())
-    }
-}
-
-/// The known keys. Without any, every call belongs to the tenant `default`; serve that on loopback only.
-#[derive(Debug, Clone, Default)]
-pub struct Keys(Arc<[(TenantId, KeyHash)]>);
-
-impl Keys {
-    /// Each tenant with the hash of a key of its; a tenant may have several.
-    pub fn new(keys: impl IntoIterator<Item = (TenantId, KeyHash)>) -> Self {
-        Self(keys.into_iter().collect())
-    }
-
-    /// Whether calls need no credential.
-    pub fn is_open(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    fn tenant(&self, headers: &HeaderMap) -> Result<TenantId, Fault> {
-        if self.is_open() {
-            return Ok(TenantId::new(DEFAULT_TENANT).expect("the default tenant has a valid name"));
-        }
-        let given = KeyHash::of(bearer(headers)?);
-        let mut owner = None;
-        for (tenant, known) in self.0.iter() {
-            if *known == given {
-                owner = Some(tenant);
-            }
-        }
-        owner.cloned().ok_or_else(|| {
-            refused(
-                "CREDENTIAL_UNKNOWN",
-                "the API key is not known to this server",
-            )
-        })
-    }
-}
-
 /// Finds out who calls.
-pub(crate) trait Authenticate: Clone {
+pub(crate) trait Authenticate: Clone + Send + Sync + 'static {
+    /// What the extensions of a request that is let in hold.
+    type Mark: Clone + Send + Sync + 'static;
+
     /// Whose call it is; nobody's where it is about no tenant's memory.
-    fn caller(&self, headers: &HeaderMap) -> Result<Option<Caller>, Fault>;
+    fn caller(
+        &self,
+        headers: &HeaderMap,
+    ) -> impl Future<Output = Result<Option<Self::Mark>, Fault>> + Send;
 }
 
-impl Authenticate for Keys {
-    fn caller(&self, headers: &HeaderMap) -> Result<Option<Caller>, Fault> {
-        Ok(Some(Caller(self.tenant(headers)?)))
+/// The authority of the public API.
+#[derive(Clone)]
+pub(crate) struct Public(pub Arc<dyn Authority>);
+
+impl Authenticate for Public {
+    type Mark = Admitted;
+
+    async fn caller(&self, headers: &HeaderMap) -> Result<Option<Admitted>, Fault> {
+        let credential = match headers.contains_key(AUTHORIZATION) {
+            true => Some(bearer(headers)?),
+            false => None,
+        };
+        let caller = self.0.identify(credential).await?;
+        Ok(Some(Admitted {
+            caller: Arc::new(caller),
+            authority: self.0.clone(),
+        }))
     }
 }
 
@@ -102,7 +57,7 @@ pub(crate) fn bearer(headers: &HeaderMap) -> Result<&str, Fault> {
     let Some(given) = headers.get(AUTHORIZATION) else {
         return Err(refused(
             "CREDENTIAL_MISSING",
-            "send an API key as `authorization: Bearer <key>`",
+            "send a credential as `authorization: Bearer <credential>`",
         ));
     };
     let key = given.to_str().ok().and_then(|value| value.split_once(' '));
@@ -110,7 +65,7 @@ pub(crate) fn bearer(headers: &HeaderMap) -> Result<&str, Fault> {
     key.map(|(_, key)| key.trim()).ok_or_else(|| {
         refused(
             "CREDENTIAL_MALFORMED",
-            "the credential must have the form `Bearer <key>`",
+            "the credential must have the form `Bearer <credential>`",
         )
     })
 }
@@ -119,7 +74,7 @@ fn refused(reason: &'static str, message: &'static str) -> Fault {
     Fault::new(FaultKind::Unauthenticated, reason, message)
 }
 
-/// Lets a call through to its service with its tenant, or refuses it with `UNAUTHENTICATED`.
+/// Lets a call through to its service with what is known of its caller, or refuses it.
 #[derive(Debug, Clone)]
 pub(crate) struct AuthLayer<A>(pub A);
 
@@ -144,26 +99,38 @@ pub(crate) struct Authenticated<S, A> {
 impl<S, A, B> Service<Request<B>> for Authenticated<S, A>
 where
     A: Authenticate,
-    S: Service<Request<B>, Response = Response<Body>>,
+    B: Send + 'static,
+    S: Service<Request<B>, Response = Response<Body>> + Clone + Send + 'static,
+    S::Future: Send,
 {
     type Response = Response<Body>;
     type Error = S::Error;
-    type Future = Either<S::Future, Ready<Result<Response<Body>, S::Error>>>;
+    type Future = BoxFuture<'static, Result<Response<Body>, S::Error>>;
 
     fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
         self.inner.poll_ready(context)
     }
 
     fn call(&mut self, mut request: Request<B>) -> Self::Future {
-        match self.authority.caller(request.headers()) {
-            Ok(caller) => {
-                if let Some(caller) = caller {
-                    request.extensions_mut().insert(caller);
+        let authority = self.authority.clone();
+        // The one that was made ready goes with the call.
+        let ready = self.inner.clone();
+        let mut inner = std::mem::replace(&mut self.inner, ready);
+        async move {
+            let headers = std::mem::take(request.headers_mut());
+            let caller = authority.caller(&headers).await;
+            *request.headers_mut() = headers;
+            match caller {
+                Ok(mark) => {
+                    if let Some(mark) = mark {
+                        request.extensions_mut().insert(mark);
+                    }
+                    inner.call(request).await
                 }
-                Either::Left(self.inner.call(request))
+                Err(fault) => Ok(status::from_fault(&fault).into_http()),
             }
-            Err(fault) => Either::Right(ready(Ok(status::from_fault(&fault).into_http()))),
         }
+        .boxed()
     }
 }
 

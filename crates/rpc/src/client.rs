@@ -1,5 +1,6 @@
 //! A remote node as the same handle as a local one: [`Client`] implements the traits of `memfleet-ports` over a channel.
 
+mod admin;
 mod assembly;
 mod calls;
 mod maintenance;

@@ -1,7 +1,9 @@
 //! Messages to domain types and back. Domain to message is `From`; message to domain is [`Checked`], which finds every
 //! violation before it gives up, so that one round trip is enough to mend a request.
 
+mod admin;
 mod assembly;
+mod audit;
 mod embedding;
 mod fields;
 mod filter;
@@ -18,6 +20,8 @@ mod turn;
 
 use memfleet_domain::{Fault, FaultKind};
 
+pub(crate) use admin::named;
+pub(crate) use audit::{RecordsOf, range};
 pub use fields::Fields;
 pub(crate) use maintenance::LettersOf;
 pub use record::ImportMessage;

@@ -6,7 +6,7 @@
 //! both for the roles among each other. [`jsonl`] is the file form of an export.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
-pub mod auth;
+mod auth;
 pub mod client;
 pub mod convert;
 pub mod fleet;

@@ -1,5 +1,7 @@
 //! How large the parts of a request may be, as the protos document them. Lengths count bytes of UTF-8.
 
+use std::time::Duration;
+
 /// Turns of one `Remember`.
 pub const TURNS: usize = 1_000;
 /// Text of a turn or a message.
@@ -52,3 +54,9 @@ pub const LANGUAGE: usize = 16;
 pub const RETENTION_DAYS: u32 = 36_525;
 /// Texts of one call to the embedder.
 pub const EMBEDDED_TEXTS: usize = 1_000;
+/// Rights of a key.
+pub const RIGHTS: usize = 8;
+/// `Key.label`.
+pub const LABEL: usize = 128;
+/// `RotateKeyRequest.grace`.
+pub const GRACE: Duration = Duration::from_hours(90 * 24);

@@ -1,6 +1,8 @@
 //! gRPC services over the traits of `memfleet-ports`: [`routes`] makes all of them, behind authentication, with bounded
 //! messages and deadlines.
 
+mod access;
+mod admin;
 mod answers;
 mod assembly;
 mod calls;
@@ -14,6 +16,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::Extensions;
+use memfleet_ports::access::Authority;
+use memfleet_ports::admin::Admin;
 use memfleet_ports::assembly::Assembly;
 use memfleet_ports::maintenance::Maintenance;
 use memfleet_ports::memory::Memory;
@@ -21,13 +25,15 @@ use tokio::time::Instant;
 use tonic::service::{LayerExt, Routes};
 use tower::util::MapResponseLayer;
 
-use crate::auth::{AuthLayer, Keys};
+use crate::auth::{AuthLayer, Public};
+use crate::proto::admin_server::AdminServer;
 use crate::proto::assembly_server::AssemblyServer;
 use crate::proto::maintenance_server::MaintenanceServer;
 use crate::proto::memory_server::MemoryServer;
 use crate::proto::sessions_server::SessionsServer;
 use crate::proto::spaces_server::SpacesServer;
 
+pub(crate) use access::Admitted;
 pub(crate) use calls::Calls;
 
 /// What answers the calls.
@@ -39,6 +45,8 @@ pub struct Services {
     pub assembly: Arc<dyn Assembly>,
     /// The service Maintenance.
     pub maintenance: Arc<dyn Maintenance>,
+    /// The service Admin.
+    pub admin: Arc<dyn Admin>,
 }
 
 /// Bounds of calls.
@@ -66,17 +74,23 @@ impl Default for Bounds {
 /// `grpc-timeout` is read and bounded. None: a stream that lasts as long as its caller likes.
 pub type Due = fn(&Extensions) -> Option<Instant>;
 
-/// Every service of `memfleet.v1`, behind `keys`. Add health and reflection (of [`crate::proto::DESCRIPTORS`]) beside
+/// Every service of `memfleet.v1`, for callers whom `authority` knows. Add health and reflection (of [`crate::proto::DESCRIPTORS`]) beside
 /// them: those stay open.
-pub fn routes(services: Services, keys: Keys, bounds: Bounds, due: Due) -> Routes {
+pub fn routes(
+    services: Services,
+    authority: Arc<dyn Authority>,
+    bounds: Bounds,
+    due: Due,
+) -> Routes {
     let calls = Calls { bounds, due };
     let limit = bounds.max_request_bytes;
     let explain = MapResponseLayer::new(move |answer| oversize::explain(answer, limit));
-    let layers = (AuthLayer(keys), explain);
+    let layers = (AuthLayer(Public(authority)), explain);
     let Services {
         memory,
         assembly,
         maintenance,
+        admin,
     } = services;
     macro_rules! bounded {
         ($server:ident, $service:expr) => {
@@ -114,4 +128,5 @@ pub fn routes(services: Services, keys: Keys, bounds: Bounds, due: Due) -> Route
             MaintenanceServer,
             maintenance::Service { maintenance, calls }
         ))
+        .add_service(bounded!(AdminServer, admin::Service { admin, calls }))
 }

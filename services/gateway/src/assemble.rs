@@ -33,11 +33,15 @@ impl Assembly for Gateway {
         let found = self.search(context, &request.query).await?;
         let locale = self.locale(context, &request).await?;
         let tokenizer = tokenizer.await.map_err(|error| stopped(&error))??;
-        let rendering = move || render(&request, &found, &tokenizer, &locale);
-        let assembled = tokio::task::spawn_blocking(rendering)
+        let rendering = move || {
+            let assembled = render(&request, &found, &tokenizer, &locale);
+            (assembled, found)
+        };
+        let (assembled, found) = tokio::task::spawn_blocking(rendering)
             .await
             .map_err(|error| stopped(&error))?;
         Span::current().record("tokens", assembled.tokens);
+        self.note_injected(context, &assembled, &found);
         Ok(assembled)
     }
 

@@ -1,10 +1,14 @@
 //! The gateway: the public API's use-cases. It checks, names and accepts turns, waits for writes that a read must see, asks
 //! the retriever, and renders what fits a prompt. The wire is `memfleet-rpc`'s business.
 //!
-//! `memory` is the `Memory` service, `assemble` the `Assembly` service, `maintain` the `Maintenance` service.
+//! `memory` is the `Memory` service, `assemble` the `Assembly` service, `maintain` the `Maintenance` service, `admin` the `Admin`
+//! service; `access` decides who may call them.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+pub mod access;
+mod admin;
 mod assemble;
+mod audit;
 mod candidates;
 mod excerpts;
 mod maintain;
@@ -21,6 +25,8 @@ use memfleet_ports::queue::IngestQueue;
 use memfleet_ports::refresher::Refresher;
 use memfleet_ports::retriever::Retriever;
 use memfleet_ports::spaces::SpaceCatalog;
+
+use access::Access;
 
 /// What the gateway works with.
 #[derive(Clone)]
@@ -41,6 +47,8 @@ pub struct Gateway {
     pub events: Events,
     /// How the parts are that may fail while the rest goes on.
     pub health: Health,
+    /// Who may call, how much, and what is written down of it.
+    pub access: Arc<Access>,
     /// Recorded time.
     pub clock: Arc<dyn Clock>,
     /// Bounds.

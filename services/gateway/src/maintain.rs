@@ -3,6 +3,7 @@
 use async_trait::async_trait;
 use memfleet_domain::Fault;
 use memfleet_domain::ids::SpaceId;
+use memfleet_ports::audit::AuditKind;
 use memfleet_ports::context::Context;
 use memfleet_ports::ledger::Page;
 use memfleet_ports::maintenance::{Maintenance, Status};
@@ -63,6 +64,8 @@ impl Maintenance for Gateway {
         space: &SpaceId,
         acceptances: &[u64],
     ) -> Result<u64, Fault> {
+        self.note_in_space(context, AuditKind::ReplayBegun, space, [])
+            .await?;
         let scope = context.scope(space);
         let replayed = self.queue.replay(&scope, acceptances).await?;
         Span::current().record("batches", replayed);

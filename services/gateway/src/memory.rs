@@ -11,6 +11,7 @@ use memfleet_domain::space::{Session, Space, SpaceSettings};
 use memfleet_domain::turn::Turn;
 use memfleet_domain::{Fault, Scope};
 use memfleet_language::Language;
+use memfleet_ports::audit::AuditKind;
 use memfleet_ports::context::Context;
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::ledger::Page;
@@ -99,8 +100,14 @@ impl Memory for Gateway {
         context: &Context,
         request: ForgetRequest,
     ) -> Result<ForgetReceipt, Fault> {
+        if !request.dry_run {
+            self.note_forget(context, &request).await?;
+        }
         let receipt = self.refresher.forget(context, &request).await?;
         Span::current().record("turns", receipt.erased.turns.len());
+        if !request.dry_run {
+            self.note_forgotten(context, &request, &receipt);
+        }
         Ok(receipt)
     }
 
@@ -131,6 +138,8 @@ impl Memory for Gateway {
         space: &SpaceId,
         records: Answers<Record>,
     ) -> Result<Imported, Fault> {
+        self.note_in_space(context, AuditKind::ImportBegun, space, [])
+            .await?;
         let imported = self.import_records(context, space, records).await?;
         Span::current()
             .record("accepted", imported.accepted)
@@ -147,6 +156,10 @@ impl Memory for Gateway {
         settings: SpaceSettings,
     ) -> Result<Space, Fault> {
         check_settings(&settings)?;
+        let days = settings.retention_days.map(|days| days.to_string());
+        let detail = [("retention_days", days.unwrap_or_else(|| "none".to_owned()))];
+        self.note_in_space(context, AuditKind::SpaceSet, space, detail)
+            .await?;
         Ok(self
             .spaces
             .put(&context.scope(space), &settings, self.clock.now())

@@ -2,6 +2,7 @@
 //! public API through a [`Handle`] and prints the answer; it cannot tell whether the node is here or elsewhere.
 
 mod assemble;
+mod audit;
 mod backup;
 mod completions;
 mod config;
@@ -21,6 +22,7 @@ mod remember;
 mod sessions;
 mod spaces;
 mod status;
+mod tenants;
 mod up;
 mod values;
 mod watch;
@@ -124,6 +126,7 @@ enum Command {
     Demo(demo::DemoArgs),
     #[command(flatten)]
     Remote(Box<Remote>),
+    Key(Box<key::KeyArgs>),
     #[command(flatten)]
     Local(Local),
     Bench(bench::BenchArgs),
@@ -136,7 +139,6 @@ enum Local {
     Migrate(migrate::MigrateArgs),
     Model(model::ModelArgs),
     Config(config::ConfigArgs),
-    Key(key::KeyArgs),
     Completions(completions::CompletionsArgs),
 }
 
@@ -153,6 +155,8 @@ enum Remote {
     Forget(forget::ForgetArgs),
     Watch(watch::WatchArgs),
     DeadLetters(dead_letters::DeadLettersArgs),
+    Tenants(tenants::TenantsArgs),
+    Audit(audit::AuditArgs),
     /// Show what a node is doing and whether its parts work
     Status,
 }
@@ -181,6 +185,7 @@ fn run(Cli { global, command }: Cli, output: &mut Output) -> Result<ExitCode, Er
             in_runtime(demo::run(args, &model, output))?.into()
         }
         Command::Remote(command) => in_runtime(remote(*command, &global, output))?.into(),
+        Command::Key(args) => key(args.command, &global, output)?.into(),
         Command::Local(command) => local(command, &global, output)?.into(),
         Command::Bench(args) => {
             let model = || up::model(&config::load(&global, &())?.config.model);
@@ -204,8 +209,18 @@ fn local(command: Local, global: &Global, output: &mut Output) -> Result<Exit, E
             model::run(args, configured, output)
         }
         Local::Config(args) => config::run(&args, global, output),
-        Local::Key(args) => key::run(&args, output),
         Local::Completions(args) => completions::run(&args, output),
+    }
+}
+
+/// All but one of its commands need a node.
+fn key(command: key::KeyCommand, global: &Global, output: &mut Output) -> Result<Exit, Error> {
+    match command {
+        key::KeyCommand::Entry { tenant } => key::entry(tenant, output),
+        command => in_runtime(async {
+            let handle = Handle::connect(global).await?;
+            key::run(command, &handle, output).await
+        }),
     }
 }
 
@@ -222,6 +237,8 @@ async fn remote(command: Remote, global: &Global, output: &mut Output) -> Result
         Remote::Forget(args) => forget::run(args, handle, output).await,
         Remote::Watch(args) => watch::run(args, handle, output).await,
         Remote::DeadLetters(args) => dead_letters::run(args, handle, output).await,
+        Remote::Tenants(args) => tenants::run(args, handle, output).await,
+        Remote::Audit(args) => audit::run(args, handle, output).await,
         Remote::Status => status::run(handle, output).await,
     }
 }

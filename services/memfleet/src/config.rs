@@ -2,6 +2,7 @@
 //! translated into the services' own options in [`crate::process`]. The defaults are those of a node.
 //! Every key is documented in docs/configuration.md, which a test compares with these defaults.
 
+mod audit;
 mod auth;
 mod peers;
 mod storage;
@@ -15,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::role::Role;
 
+pub use self::audit::Audit;
 pub use self::auth::{Auth, Internal, KeyEntry};
 pub use self::peers::{Peers, elsewhere};
 pub use self::storage::{Queue, Store};
@@ -34,6 +36,8 @@ pub struct Config {
     pub server: server::Options,
     /// Who may call.
     pub auth: Auth,
+    /// What is written down of it.
+    pub audit: Audit,
     /// How roles know each other.
     pub internal: Internal,
     /// Encryption.
@@ -125,8 +129,8 @@ impl Config {
     /// process alone keeps nobody out; asking callers for theirs does, between roles.
     pub fn exposed(&self, roles: &[Role]) -> Option<Problem> {
         let (authenticates, remedy) = if roles.contains(&Role::Gateway) {
-            let has_keys = !self.auth.keys().is_open();
-            (has_keys, "auth.keys (see `memfleet key`)")
+            let has_keys = !self.auth.is_open();
+            (has_keys, "auth.bootstrap_key or auth.keys")
         } else {
             let has_secret = self.internal.token.is_some() || self.tls.is_mutual();
             (has_secret, "internal.token, or tls.client_ca")
@@ -156,6 +160,7 @@ impl Validate for Config {
             ("peers", self.peers.problems()),
             ("server", self.server.problems()),
             ("auth", self.auth.problems()),
+            ("audit", self.audit.problems()),
             ("internal", self.internal.problems()),
             ("tls", self.tls.problems()),
             ("telemetry", self.telemetry.problems()),

@@ -8,12 +8,15 @@ mod storage;
 mod workers;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use memfleet_constructor::Constructor;
 use memfleet_domain::Clock;
 use memfleet_domain::time::SystemClock;
 use memfleet_gateway::Gateway;
+use memfleet_gateway::access::{Access, Sources};
 use memfleet_models::ModelDirectory;
+use memfleet_ports::audit::AuditLog;
 use memfleet_ports::embedder::Embedder;
 use memfleet_ports::events::Events;
 use memfleet_ports::health::Health;
@@ -43,6 +46,8 @@ pub struct Process {
     tls: Option<Tls>,
     /// Whom the roles here ask for vectors, once one does.
     asked: Option<Arc<dyn Embedder>>,
+    /// The audit log and how long it is kept, if it is.
+    audit: Option<(Arc<dyn AuditLog>, Duration)>,
     events: Events,
     health: Health,
 }
@@ -70,6 +75,7 @@ impl Process {
             storage: None,
             tls: tls(config)?,
             asked: None,
+            audit: None,
             events: Events::default(),
             health: Health::default(),
         };
@@ -77,11 +83,16 @@ impl Process {
             process.embedder = Some(Arc::new(model::embedder(&config.model, model)?));
         }
         if roles != [Role::Embedder] {
-            process.storage = Some(Storage::open(config).await?);
+            let storage = process.storage.insert(Storage::open(config).await?);
+            let retention = config.audit.retention();
+            process.audit = retention.map(|retention| (storage.log.clone(), retention));
         }
         for role in roles {
             match role {
-                Role::Gateway => process.gateway = Some(Arc::new(process.new_gateway(config)?)),
+                Role::Gateway => {
+                    let access = process.new_access(config).await?;
+                    process.gateway = Some(Arc::new(process.new_gateway(config, access)?));
+                }
                 Role::Constructor => {
                     process.constructor = Some(process.new_constructor(config)?);
                 }
@@ -97,7 +108,24 @@ impl Process {
         Ok(process)
     }
 
-    fn new_gateway(&mut self, config: &Config) -> Result<Gateway, BoxError> {
+    /// Who may call, with the bootstrap key in the store.
+    async fn new_access(&self, config: &Config) -> Result<Arc<Access>, BoxError> {
+        let storage = self.storage();
+        let access = Access::new(Sources {
+            keys: storage.keys.clone(),
+            tenants: storage.tenants.clone(),
+            log: self.audit.as_ref().map(|(log, _)| log.clone()),
+            configured: config.auth.configured(),
+            tokens: None,
+            clock: clock(),
+        });
+        if let Some(secret) = &config.auth.bootstrap_key {
+            access.bootstrap(secret.expose()).await?;
+        }
+        Ok(Arc::new(access))
+    }
+
+    fn new_gateway(&mut self, config: &Config, access: Arc<Access>) -> Result<Gateway, BoxError> {
         let credential = config.internal.credential();
         let retriever: Arc<dyn Retriever> = match elsewhere(&config.peers.retriever) {
             Some(url) => Arc::new(RemoteRetriever {
@@ -124,6 +152,7 @@ impl Process {
             embedder,
             events: self.events.clone(),
             health: self.health.clone(),
+            access,
             clock: clock(),
             options: gateway_options(&config.ingestion),
         })

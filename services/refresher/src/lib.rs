@@ -1,7 +1,9 @@
 //! The refresher: removes memory, on an explicit request (`forget`) or because the owner of a space set a retention
-//! period (`retention`). Nothing else in memfleet removes data. `scrubbing` makes up for what a removal left in the file.
+//! period (`retention`). Nothing else in memfleet removes data. `scrubbing` makes up for what a removal left in the file. `audit`
+//! removes what the audit log need not keep any longer.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+pub mod audit;
 pub mod forget;
 pub mod retention;
 pub mod scrubbing;

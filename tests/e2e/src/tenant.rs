@@ -4,9 +4,9 @@ use std::path::PathBuf;
 use std::process::Output;
 
 use anyhow::{Result, ensure};
+use memfleet_domain::access::KeyHash;
 use memfleet_domain::ids::TenantId;
 use memfleet_rpc::Client;
-use memfleet_rpc::auth::KeyHash;
 use tonic::Request;
 use tonic::metadata::{Ascii, MetadataValue};
 
@@ -14,6 +14,9 @@ use crate::client_command;
 
 /// Tenants that a system knows.
 const TENANTS: usize = 64;
+
+/// The key of whoever runs the system.
+pub const OPERATOR_KEY: &str = "memfleet-the-key-of-an-operator-under-test";
 
 /// Their keys as `auth.keys` takes them.
 pub fn known_keys() -> String {
@@ -51,11 +54,19 @@ impl Tenant {
         authority: Option<PathBuf>,
     ) -> Result<Self> {
         ensure!(number < TENANTS, "the keys are used up");
-        let key = key(number);
+        Self::believing(url, &key(number), authority).await
+    }
+
+    /// Whoever has this key.
+    pub async fn with(url: &str, key: &str) -> Result<Self> {
+        Self::believing(url, key, None).await
+    }
+
+    async fn believing(url: &str, key: &str, authority: Option<PathBuf>) -> Result<Self> {
         Ok(Self {
-            client: Client::connect_believing(url, Some(&key), authority.clone()).await?,
+            client: Client::connect_believing(url, Some(key), authority.clone()).await?,
             url: url.to_owned(),
-            key,
+            key: key.to_owned(),
             authority,
         })
     }

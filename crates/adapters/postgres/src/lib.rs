@@ -8,17 +8,20 @@
 //! *Tenants*: every table has the column `tenant` and row-level security that holds for its owner too. Each transaction takes
 //! the role `memfleet_app`, which owns nothing, and names its tenant; without one it sees no row. The user of the URL must be a
 //! member: `GRANT memfleet_app TO …`. It should be no superuser, and need not be the owner. What looks across tenants (turns
-//! without vectors, retention, the outbox) goes through functions that tell where there is work, and no more. Role, tenant and all
+//! without vectors, retention, the outbox) goes through functions that tell where there is work, and no more; a key is found by the
+//! hash of its secret. Role, tenant and all
 //! other settings last for one transaction, so a pooler may sit between.
 //!
 //! *Forgetting*: rows are deleted. Their bytes stay in dead tuples until PostgreSQL vacuums them, and in its log and in backups as
 //! long as these are kept. That is the server's business: [`memfleet_ports::erasure::Erasure::scrub`] does nothing here.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod audit;
 mod erasure;
 mod failure;
 mod feed;
 mod filter;
+mod keys;
 mod ledger;
 mod outbox;
 mod rows;
@@ -26,6 +29,7 @@ mod schema;
 mod scope;
 mod spaces;
 mod store;
+mod tenants;
 mod tombstones;
 mod transaction;
 

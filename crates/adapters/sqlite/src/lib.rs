@@ -4,11 +4,13 @@
 //! file beside the database keeps a second one out. One writer at a time, readers beside it on snapshots.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod audit;
 mod backup;
 mod erasure;
 mod failure;
 mod feed;
 mod filter;
+mod keys;
 mod ledger;
 mod lock;
 mod passages;
@@ -20,6 +22,7 @@ mod scope;
 mod scrub;
 mod spaces;
 mod store;
+mod tenants;
 mod tombstones;
 
 pub use backup::{BackupError, backup};

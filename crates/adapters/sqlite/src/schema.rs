@@ -7,7 +7,7 @@ use sqlx::{SqlSafeStr, SqliteConnection};
 use crate::failure::{Failure, Outcome};
 
 /// Every migration in order: version, name, statements.
-const MIGRATIONS: [(i64, &str, &str); 8] = [
+const MIGRATIONS: [(i64, &str, &str); 9] = [
     (1, "first", include_str!("../migrations/0001_first.sql")),
     (
         2,
@@ -28,6 +28,7 @@ const MIGRATIONS: [(i64, &str, &str); 8] = [
         include_str!("../migrations/0007_erased_acceptance.sql"),
     ),
     (8, "bytes", include_str!("../migrations/0008_bytes.sql")),
+    (9, "access", include_str!("../migrations/0009_access.sql")),
 ];
 
 /// Brings the database to the newest schema, or refuses one that is newer still.

@@ -18,3 +18,4 @@ memfleet_ports::erasure_conformance!(fresh);
 memfleet_ports::undelivered_conformance!(fresh);
 memfleet_ports::spaces_conformance!(fresh);
 memfleet_ports::queue_conformance!(fresh);
+memfleet_ports::keys_conformance!(fresh);

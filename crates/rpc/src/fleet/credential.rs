@@ -3,12 +3,13 @@
 
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
+use memfleet_domain::access::KeyHash;
 use memfleet_domain::ids::TenantId;
 use memfleet_domain::{Fault, FaultKind};
 use tonic::Request;
 use tonic::metadata::{Ascii, BinaryMetadataValue, MetadataMap, MetadataValue};
 
-use crate::auth::{Authenticate, Caller, KeyHash, bearer};
+use crate::auth::{Authenticate, Caller, bearer};
 
 /// Metadata that names the tenant, in UTF-8.
 const TENANT: &str = "memfleet-tenant-bin";
@@ -81,8 +82,10 @@ pub(super) fn name_tenant<M>(request: &mut Request<M>, tenant: &TenantId) {
 }
 
 impl Authenticate for Credential {
+    type Mark = Caller;
+
     /// Calls that are about nobody's memory name no tenant.
-    fn caller(&self, headers: &HeaderMap) -> Result<Option<Caller>, Fault> {
+    async fn caller(&self, headers: &HeaderMap) -> Result<Option<Caller>, Fault> {
         if let Some(secret) = &self.0
             && !secret.believes(KeyHash::of(bearer(headers)?))
         {

@@ -11,6 +11,7 @@ use memfleet_ports::refresher::ForgetReceipt;
 use prost::Message;
 use tonic::{Response, Status};
 
+use super::access::Admitted;
 use super::calls::{Calls, Outbound};
 use crate::proto::ForgetResponse;
 use crate::status;
@@ -89,13 +90,18 @@ impl Calls {
         self.answer(result.map(|receipt| shortened(receipt.into(), bound)))
     }
 
-    /// The answers of a stream.
-    pub(super) fn stream<T: 'static, M: From<T> + Message + 'static>(
+    /// The answers of a stream, as long as its reader is believed.
+    pub(super) fn stream<T: Send + 'static, M: From<T> + Message + 'static>(
         self,
+        reader: Admitted,
         result: Result<Answers<T>, Fault>,
     ) -> Result<Response<Outbound<M>>, Status> {
         let answers = result.map_err(|fault| status::from_fault(&fault))?;
-        let messages = answers.map(move |answer| {
+        let believed = answers.then(move |answer| {
+            let reader = reader.clone();
+            async move { reader.renew().await.and(answer) }
+        });
+        let messages = believed.map(move |answer| {
             answer
                 .map(M::from)
                 .and_then(|message| self.fitting(message, NOTHING_TO_NARROW))

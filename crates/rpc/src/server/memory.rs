@@ -8,6 +8,7 @@ use memfleet_ports::context::Context;
 use memfleet_ports::memory::{Answers, Memory, Record};
 use tonic::{Request, Response, Status, Streaming};
 
+use super::access::Admitted;
 use super::calls::{Calls, Outbound, at_message};
 use crate::convert::{ImportMessage, accept};
 use crate::proto::{self, memory_server};
@@ -39,8 +40,12 @@ impl memory_server::Memory for Service {
         &self,
         request: Request<Streaming<proto::RememberRequest>>,
     ) -> Result<Response<Self::RememberStreamStream>, Status> {
+        let (writer, context) = self
+            .calls
+            .stream_of::<proto::RememberRequest, _>(&request)?;
         let writer = Writer {
-            context: self.calls.stream_context(&request)?,
+            writer,
+            context,
             memory: self.memory.clone(),
             calls: self.calls,
             requests: request.into_inner(),
@@ -124,8 +129,9 @@ impl memory_server::Memory for Service {
         &self,
         request: Request<proto::WatchIngestionRequest>,
     ) -> Result<Response<Self::WatchIngestionStream>, Status> {
-        let (context, (space, batch)) = self.calls.open_stream(request)?;
+        let (reader, context, (space, batch)) = self.calls.open_stream(request)?;
         self.calls.stream(
+            reader,
             context
                 .within("the states", self.memory.watch(&context, &space, batch))
                 .await,
@@ -138,8 +144,9 @@ impl memory_server::Memory for Service {
         &self,
         request: Request<proto::ExportRequest>,
     ) -> Result<Response<Self::ExportStream>, Status> {
-        let (context, (space, filter)) = self.calls.open_stream(request)?;
+        let (reader, context, (space, filter)) = self.calls.open_stream(request)?;
         self.calls.stream(
+            reader,
             context
                 .within("the records", self.memory.export(&context, &space, &filter))
                 .await,
@@ -150,12 +157,14 @@ impl memory_server::Memory for Service {
         &self,
         request: Request<Streaming<proto::ImportRequest>>,
     ) -> Result<Response<proto::ImportResponse>, Status> {
-        let context = self.calls.stream_context(&request)?;
+        let (writer, context) = self.calls.stream_of::<proto::ImportRequest, _>(&request)?;
         let mut messages = request.into_inner();
         let first = messages.message().await;
         let Some(first) = first.map_err(|status| self.calls.broken(status))? else {
             return Err(status::from_fault(&unnamed_space()));
         };
+        let permitted = writer.permit(&context, &first);
+        permitted.map_err(|fault| status::from_fault(&at_message(fault, 0)))?;
         let space =
             match accept(first).map_err(|fault| status::from_fault(&at_message(fault, 0)))? {
                 ImportMessage::Space(space) => space,
@@ -168,7 +177,7 @@ impl memory_server::Memory for Service {
                 .within(
                     "the import",
                     self.memory
-                        .import(&context, &space, records(messages, self.calls)),
+                        .import(&context, &space, records(messages, self.calls, writer)),
                 )
                 .await,
         )
@@ -177,6 +186,7 @@ impl memory_server::Memory for Service {
 
 /// The state of a `RememberStream`.
 struct Writer {
+    writer: Admitted,
     context: Context,
     memory: Arc<dyn Memory>,
     calls: Calls,
@@ -190,6 +200,7 @@ impl Writer {
         request: proto::RememberRequest,
     ) -> Result<proto::RememberResponse, Fault> {
         let context = self.calls.message_context(&self.context);
+        self.writer.again(&context, &request).await?;
         let receipt = self.memory.remember(&context, accept(request)?);
         context.within("the receipt", receipt).await.map(Into::into)
     }
@@ -200,18 +211,29 @@ fn unnamed_space() -> Fault {
 }
 
 /// The records after the first message.
-fn records(messages: Streaming<proto::ImportRequest>, calls: Calls) -> Answers<Record> {
+fn records(
+    messages: Streaming<proto::ImportRequest>,
+    calls: Calls,
+    writer: Admitted,
+) -> Answers<Record> {
     let numbered = messages
         .map_err(move |status| status::to_fault(&calls.broken(status)))
         .zip(futures::stream::iter(1..));
-    Box::pin(
-        numbered.map(|(message, index): (_, u64)| match accept(message?) {
-            Ok(ImportMessage::Record(record)) => Ok(record),
-            Ok(ImportMessage::Space(_)) => Err(at_message(
-                Fault::invalid("space", "must come in the first message only"),
-                index,
-            )),
-            Err(fault) => Err(at_message(fault, index)),
-        }),
-    )
+    Box::pin(numbered.then(move |(message, index): (_, u64)| {
+        let writer = writer.clone();
+        async move {
+            writer
+                .renew()
+                .await
+                .map_err(|fault| at_message(fault, index))?;
+            match accept(message?) {
+                Ok(ImportMessage::Record(record)) => Ok(record),
+                Ok(ImportMessage::Space(_)) => Err(at_message(
+                    Fault::invalid("space", "must come in the first message only"),
+                    index,
+                )),
+                Err(fault) => Err(at_message(fault, index)),
+            }
+        }
+    }))
 }

@@ -10,8 +10,8 @@ use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::maintenance::Maintenance;
 use memfleet_ports::memory::{Memory, Record, RememberRequest};
 use memfleet_ports::refresher::ForgetRequest;
+use memfleet_ports::testing::{Callers, caller};
 use memfleet_rpc::Client;
-use memfleet_rpc::auth::{KeyHash, Keys};
 use memfleet_rpc::server::Bounds;
 use memfleet_runtime::config::HumanDuration;
 use memfleet_runtime::server::Options;
@@ -23,8 +23,8 @@ use crate::calls::{recall, remember};
 use crate::node::{self, space};
 use crate::{connected, context, serve, serve_with, tenant};
 
-fn keys() -> Keys {
-    Keys::new([(tenant("acme"), KeyHash::of("secret"))])
+fn keys() -> Callers {
+    Callers::new([("secret", caller("acme"))])
 }
 
 #[tokio::test]
@@ -87,7 +87,7 @@ async fn the_server_bounds_the_deadline() {
         max_deadline: brief,
         ..Options::default()
     };
-    let (node, url) = serve_with(Keys::default(), Bounds::default(), options, None).await;
+    let (node, url) = serve_with(Callers::default().into(), Bounds::default(), options, None).await;
     let client = Client::connect(&url, None).await.unwrap();
     let fault = client
         .remember(&context(), remember("slow"))
@@ -99,7 +99,7 @@ async fn the_server_bounds_the_deadline() {
 
 /// A client of a node with these bounds.
 async fn bounded(bounds: Bounds) -> Client {
-    let (_, url) = serve(Keys::default(), bounds).await;
+    let (_, url) = serve(Callers::default(), bounds).await;
     Client::connect(&url, None).await.unwrap()
 }
 

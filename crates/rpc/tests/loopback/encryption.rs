@@ -10,7 +10,6 @@ use memfleet_ports::context::Context;
 use memfleet_ports::maintenance::Maintenance;
 use memfleet_ports::retriever::Retriever;
 use memfleet_rpc::Client;
-use memfleet_rpc::auth::Keys;
 use memfleet_rpc::fleet::server::{Roles, routes as fleet_routes};
 use memfleet_rpc::fleet::{Credential, Options as PeerOptions, Peers, RemoteRetriever};
 use memfleet_rpc::proto::internal::DESCRIPTORS;
@@ -179,7 +178,7 @@ async fn a_command_believes_the_authority_that_it_is_given() {
     let node = member(&authority);
     let acceptor = node.tls.acceptor(Callers::Anyone);
     let (_, url) = serve_with(
-        Keys::default(),
+        memfleet_ports::testing::Callers::default().into(),
         Bounds::default(),
         Options::default(),
         acceptor,

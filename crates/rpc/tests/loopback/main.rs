@@ -1,6 +1,8 @@
 //! The traits over a real socket: every call arrives as it was made and comes back as it was answered.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+mod access;
+mod admin;
 mod calls;
 mod circumstances;
 mod encryption;
@@ -13,8 +15,8 @@ use std::time::Duration;
 
 use memfleet_domain::ids::TenantId;
 use memfleet_ports::context::Context;
+use memfleet_ports::testing::Callers;
 use memfleet_rpc::Client;
-use memfleet_rpc::auth::Keys;
 use memfleet_rpc::proto::DESCRIPTORS;
 use memfleet_rpc::server::{Bounds, Due, Services, routes};
 use memfleet_runtime::server::{Deadline, Options, Server};
@@ -24,13 +26,13 @@ use tokio_util::sync::CancellationToken;
 use node::Node;
 
 /// A served node and where it listens. The server ends with the test's runtime.
-async fn serve(keys: Keys, bounds: Bounds) -> (Arc<Node>, String) {
-    serve_with(keys, bounds, Options::default(), None).await
+async fn serve(callers: Callers, bounds: Bounds) -> (Arc<Node>, String) {
+    serve_with(callers.into(), bounds, Options::default(), None).await
 }
 
 /// The same in a shell with other limits, or encrypted.
 async fn serve_with(
-    keys: Keys,
+    callers: Arc<Callers>,
     bounds: Bounds,
     options: Options,
     acceptor: Option<Acceptor>,
@@ -40,19 +42,20 @@ async fn serve_with(
         memory: node.clone(),
         assembly: node.clone(),
         maintenance: node.clone(),
+        admin: node.clone(),
     };
     let address = "127.0.0.1:0".parse().unwrap();
     let server = Server::bind(&Options { address, ..options }).await.unwrap();
     let url = format!("http://{}", server.address());
     let due: Due = |extensions| extensions.get::<Deadline>().map(|deadline| deadline.0);
-    let routes = routes(services, keys, bounds, due);
+    let routes = routes(services, callers, bounds, due);
     let server = server.encrypted(acceptor);
     tokio::spawn(server.serve(routes, &[DESCRIPTORS], CancellationToken::new()));
     (node, url)
 }
 
 async fn connected() -> (Arc<Node>, Client) {
-    let (node, url) = serve(Keys::default(), Bounds::default()).await;
+    let (node, url) = serve(Callers::default(), Bounds::default()).await;
     (node, Client::connect(&url, None).await.unwrap())
 }
 

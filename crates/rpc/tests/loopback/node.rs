@@ -61,7 +61,7 @@ impl Node {
         }
     }
 
-    fn note(&self, context: &Context, what: String) {
+    pub fn note(&self, context: &Context, what: String) {
         *self.budget.lock().unwrap() =
             Some(context.deadline.saturating_duration_since(Instant::now()));
         self.asked

@@ -139,6 +139,9 @@ where
             request.extensions_mut().insert(Deadline(due));
         }
         request.extensions_mut().insert(id.clone());
+        if let Ok(name) = HeaderValue::from_str(&id.0) {
+            request.headers_mut().insert(REQUEST_ID_HEADER, name);
+        }
         let idle = method.streaming.then(|| shared.options.stream_idle.get());
         if let Some(idle) = idle {
             request = request.map(|body| Body::new(Inbound::new(body, idle)));

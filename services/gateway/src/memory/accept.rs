@@ -31,9 +31,33 @@ impl Gateway {
             return Ok(receipt);
         }
         self.refuse_conflicts(batch).await?;
+        self.refuse_beyond_quota(batch).await?;
         let published = self.publish(batch).await?;
         metrics::counter!("memfleet_turns_accepted_total").increment(batch.turns.len() as u64);
         Ok(queued(batch, published.duplicate))
+    }
+
+    /// What is stored was counted some seconds ago, so a tenant may get a little beyond.
+    async fn refuse_beyond_quota(&self, batch: &Batch) -> Result<(), Fault> {
+        let tenant = &batch.scope.tenant;
+        let Some(limit) = self.access.quota(tenant).await?.turns else {
+            return Ok(());
+        };
+        let stored = self.access.stored_turns(tenant).await?;
+        let waiting = self.queue.depth(Some(tenant)).await?.own.turns;
+        let new = batch.turns.len() as u64;
+        if stored + waiting + new <= limit {
+            return Ok(());
+        }
+        let mut fault = Fault::invalid(
+            "turns",
+            format!(
+                "{new} more would be too many: the tenant has {}, stored or on their way, and may have {limit}; forget some, or have the quota raised",
+                stored + waiting
+            ),
+        );
+        (fault.kind, fault.reason) = (FaultKind::ResourceExhausted, "STORAGE_QUOTA".into());
+        Err(fault.with("limit_turns", limit.to_string()))
     }
 
     async fn publish(&self, batch: &Batch) -> Result<Published, Fault> {

@@ -1,7 +1,9 @@
 //! The gateway over the other roles and a real store, with a stand-in for the model.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+mod administering;
 mod assembling;
+mod auditing;
 mod isolation;
 mod roles;
 mod spans;

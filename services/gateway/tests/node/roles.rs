@@ -10,6 +10,7 @@ use memfleet_domain::ids::{
 use memfleet_domain::ingestion::Receipt;
 use memfleet_domain::turn::{Content, Metadata, Role, Trust};
 use memfleet_domain::{Clock, Fault, Timestamp};
+use memfleet_gateway::access::{Access, Sources};
 use memfleet_gateway::{Gateway, Options};
 use memfleet_ports::conformance::samples::instant;
 use memfleet_ports::context::Context;
@@ -82,6 +83,14 @@ impl Node {
             events: events.clone(),
             clock: clock.clone(),
         };
+        let access = Access::new(Sources {
+            keys: store.clone(),
+            tenants: store.clone(),
+            log: Some(store.clone()),
+            configured: Vec::new(),
+            tokens: None,
+            clock: clock.clone(),
+        });
         let gateway = Gateway {
             queue: store.clone(),
             ledger: store.clone(),
@@ -91,6 +100,7 @@ impl Node {
             embedder,
             events,
             health: Health::default(),
+            access: Arc::new(access),
             clock: clock.clone(),
             options,
         };

@@ -185,7 +185,6 @@ async fn a_tenant_with_a_long_backlog_shuts_out_and_holds_up_nobody() {
     let context = call_of("globex", Duration::from_mins(1));
     let status = node.gateway.status(&context).await.unwrap();
     assert_eq!(status.queue.turns, 0, "served before the backlog is done");
-    assert_eq!(part("retention").unwrap().since, Some(instant(7)));
     let status = node.gateway.status(&acme()).await.unwrap();
     assert_eq!(status.queue.turns, 75);
 }
@@ -300,7 +299,6 @@ async fn the_status_shows_the_parts_and_no_more_of_the_queue_than_is_the_callers
         part("retention").unwrap().trouble.as_deref(),
         Some("it failed")
     );
-    assert_eq!(part("retention").unwrap().since, Some(instant(7)));
     let status = node.gateway.status(&acme()).await.unwrap();
     assert_eq!(status.queue.turns, 1);
 }

@@ -3,13 +3,12 @@
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use memfleet_domain::ids::TenantId;
 use memfleet_evaluation::{Dataset, Question};
+use memfleet_ports::access::default_tenant;
 use memfleet_ports::assembly::AssembleRequest;
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::memory::RecallRequest;
 use memfleet_ports::retriever::{Hit, Query};
-use memfleet_rpc::auth::DEFAULT_TENANT;
 use memfleet_runtime::{BoxError, telemetry};
 use serde_json::json;
 
@@ -57,7 +56,7 @@ pub async fn run(_args: DemoArgs, configured: &Model, output: &mut Output) -> Re
         ),
     )?;
     let corpus = remember(&node, output).await?;
-    let tenant = TenantId::new(DEFAULT_TENANT).expect("the default tenant has a valid name");
+    let tenant = default_tenant();
     let handle = Handle::new(node.gateway.clone(), tenant, Some(Duration::from_mins(1)));
     recall(&handle, &corpus, output).await?;
     assemble(&handle, &corpus, output).await?;

@@ -5,12 +5,13 @@ use std::time::Duration;
 
 use memfleet_domain::Fault;
 use memfleet_domain::ids::TenantId;
+use memfleet_ports::access::default_tenant;
+use memfleet_ports::admin::Admin;
 use memfleet_ports::assembly::Assembly;
 use memfleet_ports::context::Context;
 use memfleet_ports::ledger::Page;
 use memfleet_ports::maintenance::Maintenance;
 use memfleet_ports::memory::{Memory, PageRequest};
-use memfleet_rpc::auth::DEFAULT_TENANT;
 use memfleet_rpc::client::Client;
 use memfleet_runtime::config::{HumanDuration, Secret};
 
@@ -32,6 +33,8 @@ pub struct Handle {
     pub assembly: Arc<dyn Assembly>,
     /// What the node says of itself.
     pub maintenance: Arc<dyn Maintenance>,
+    /// Keys, quotas, the audit log.
+    pub admin: Arc<dyn Admin>,
     /// Whose memory. A remote node takes it from the API key and ignores this one.
     pub tenant: TenantId,
     /// What a call may take; absent: 30 seconds a call, a day a stream, an import or a forget.
@@ -42,12 +45,13 @@ impl Handle {
     /// The API behind one value that implements all of it.
     pub fn new<S>(service: Arc<S>, tenant: TenantId, timeout: Option<Duration>) -> Self
     where
-        S: Memory + Assembly + Maintenance + 'static,
+        S: Memory + Assembly + Maintenance + Admin + 'static,
     {
         Self {
             memory: service.clone(),
             assembly: service.clone(),
-            maintenance: service,
+            maintenance: service.clone(),
+            admin: service,
             tenant,
             timeout,
         }
@@ -55,7 +59,7 @@ impl Handle {
 
     /// The API of the node that the global options name.
     pub async fn connect(global: &Global) -> Result<Self, Fault> {
-        let tenant = TenantId::new(DEFAULT_TENANT).expect("the default tenant has a valid name");
+        let tenant = default_tenant();
         let timeout = global.timeout.map(HumanDuration::get);
         let context = Context::new(tenant.clone(), timeout.unwrap_or(CALL));
         let key = global

@@ -2,7 +2,10 @@
 
 use chrono::{DateTime, NaiveDate, NaiveDateTime};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use memfleet_domain::ids::{ExternalId, IdempotencyKey, NameError, SessionId, SpaceId, Speaker};
+use memfleet_domain::access::SpacePattern;
+use memfleet_domain::ids::{
+    ExternalId, IdempotencyKey, NameError, SessionId, SpaceId, Speaker, TenantId,
+};
 use memfleet_domain::time::{Clock, SystemClock};
 use memfleet_domain::turn::Role;
 use memfleet_domain::{Timestamp, space};
@@ -19,6 +22,16 @@ const LOCAL_FORMATS: [&str; 4] = [
 /// The name of a space.
 pub fn space(text: &str) -> Result<SpaceId, NameError> {
     SpaceId::new(text)
+}
+
+/// The name of a tenant.
+pub fn tenant(text: &str) -> Result<TenantId, NameError> {
+    TenantId::new(text)
+}
+
+/// The name of a space, or the beginning of names.
+pub fn space_pattern(text: &str) -> Result<SpacePattern, NameError> {
+    SpacePattern::new(text)
 }
 
 /// The name of a session.

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use memfleet_domain::access::KeyHash;
 use memfleet_domain::ids::TenantId;
-use memfleet_rpc::auth::{DEFAULT_TENANT, KeyHash, Keys};
 use memfleet_rpc::fleet::Credential;
 use memfleet_runtime::config::{Problem, Secret, Validate};
 use serde::{Deserialize, Serialize};
@@ -12,15 +12,16 @@ use serde::{Deserialize, Serialize};
 /// Fewest characters of a key that somebody makes up.
 const SHORTEST: usize = 16;
 
-/// Who may call.
+/// Who may call. Without a key here or in the store every caller is an operator of the tenant `default`, and only a loopback
+/// address is allowed.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Auth {
-    /// API keys as `tenant:hash`; the hash is the BLAKE3 of the key in hexadecimal, as `memfleet key` prints it. Without
-    /// keys every caller is the tenant `default`, and only a loopback address is allowed. Default none.
+    /// Keys beside those of the store, which allow everything within their tenant and work while the store is away, as
+    /// `tenant:hash`; the hash is the BLAKE3 of the key in hexadecimal, as `memfleet key entry` prints it. Default none.
     pub keys: Vec<String>,
-    /// An API key of the tenant `default` in clear, at least 16 characters, for a first start: whoever deploys chooses it, and it
-    /// works until it is taken out again. Default none.
+    /// An operator's key in clear, at least 16 characters, which goes into the store when a gateway starts; one that was revoked
+    /// there stays so. Default none.
     pub bootstrap_key: Option<Secret>,
 }
 
@@ -55,15 +56,16 @@ impl Validate for Internal {
 
 impl Auth {
     /// The keys; all of them, since [`Validate`] refused a configuration with others.
-    pub fn keys(&self) -> Keys {
+    pub fn configured(&self) -> Vec<(TenantId, KeyHash)> {
         let entries = self.keys.iter().filter_map(|key| key.parse().ok());
-        let entries = entries.map(|entry: KeyEntry| (entry.tenant, entry.hash));
-        let bootstrap = self.bootstrap_key.iter().map(|key| {
-            let tenant =
-                TenantId::new(DEFAULT_TENANT).expect("the default tenant has a valid name");
-            (tenant, KeyHash::of(key.expose()))
-        });
-        Keys::new(entries.chain(bootstrap))
+        entries
+            .map(|entry: KeyEntry| (entry.tenant, entry.hash))
+            .collect()
+    }
+
+    /// Whether the configuration names nobody: only a key in the store can then close the process.
+    pub fn is_open(&self) -> bool {
+        self.keys.is_empty() && self.bootstrap_key.is_none()
     }
 }
 

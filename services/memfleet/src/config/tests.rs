@@ -1,5 +1,5 @@
+use memfleet_domain::access::KeyHash;
 use memfleet_domain::ids::TenantId;
-use memfleet_rpc::auth::KeyHash;
 use memfleet_runtime::config::{Loader, leaves};
 
 use super::*;

@@ -3,13 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use memfleet_domain::ids::TenantId;
 use memfleet_domain::{Clock, Fault};
+use memfleet_ports::access::default_tenant;
 use memfleet_ports::embedder::Embedder;
 use memfleet_ports::health::Health;
 use memfleet_ports::queue::IngestQueue;
 use memfleet_ports::spaces::SpaceCatalog;
-use memfleet_rpc::auth::DEFAULT_TENANT;
 
 /// Pause between two looks.
 const LOOK: Duration = Duration::from_secs(10);
@@ -43,8 +42,7 @@ impl Parts {
 
     async fn store(&self) {
         if let Some(spaces) = &self.spaces {
-            let tenant = TenantId::new(DEFAULT_TENANT);
-            let tenant = tenant.expect("the default tenant has a valid name");
+            let tenant = default_tenant();
             self.look("store", spaces.list(&tenant, 1, None)).await;
         }
     }

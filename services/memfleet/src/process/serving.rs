@@ -31,8 +31,9 @@ impl Process {
                     memory: gateway.clone(),
                     assembly: gateway.clone(),
                     maintenance: gateway.clone(),
+                    admin: gateway.clone(),
                 };
-                let routes = routes(services, config.auth.keys(), bounds, due);
+                let routes = routes(services, gateway.access.clone(), bounds, due);
                 (routes, proto::DESCRIPTORS)
             }
             None => {

@@ -3,15 +3,19 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use memfleet_gateway::access::Access;
 use memfleet_nats::NatsQueue;
+use memfleet_ports::audit::AuditLog;
 use memfleet_ports::erasure::Erasure;
 use memfleet_ports::events::Events;
 use memfleet_ports::feed::IndexFeed;
+use memfleet_ports::keys::KeyRing;
 use memfleet_ports::ledger::Ledger;
 use memfleet_ports::outbox::{Audience, Outbox};
 use memfleet_ports::queue::IngestQueue;
 use memfleet_ports::spaces::SpaceCatalog;
 use memfleet_ports::store::StoreError;
+use memfleet_ports::tenants::TenantCatalog;
 use memfleet_postgres::{PostgresErasure, PostgresStore};
 use memfleet_runtime::BoxError;
 use memfleet_runtime::lifecycle::{Lifecycle, Policy};
@@ -39,6 +43,12 @@ pub struct Storage {
     pub queue: Arc<dyn IngestQueue>,
     /// What happened and who is told, where there are other processes.
     pub outbox: Option<(Arc<dyn Outbox>, Arc<dyn Audience>)>,
+    /// The API keys.
+    pub keys: Arc<dyn KeyRing>,
+    /// The tenants.
+    pub tenants: Arc<dyn TenantCatalog>,
+    /// The audit log.
+    pub log: Arc<dyn AuditLog>,
     engine: Engine,
 }
 
@@ -70,6 +80,9 @@ impl Storage {
             erasure: store.clone(),
             queue: store.clone(),
             outbox: None,
+            keys: store.clone(),
+            tenants: store.clone(),
+            log: store.clone(),
             engine: Engine::Sqlite(store),
         })
     }
@@ -99,12 +112,16 @@ impl Storage {
             erasure: Arc::new(erasure),
             queue: Arc::new(queue.clone()),
             outbox: Some((Arc::new(store.clone()), Arc::new(queue.clone()))),
+            keys: Arc::new(store.clone()),
+            tenants: Arc::new(store.clone()),
+            log: Arc::new(store.clone()),
             engine: Engine::Servers { store, queue },
         })
     }
 
-    /// Keeps it open until the rest of the process has ended, and carries `events` to and from the other processes of a fleet.
-    pub fn spawn(&self, events: &Events, process: &mut Lifecycle) {
+    /// Keeps it open until the rest of the process has ended, and carries `events` to and from the other processes of a fleet. What
+    /// `access` has to write down then is written last.
+    pub fn spawn(&self, events: &Events, access: Option<Arc<Access>>, process: &mut Lifecycle) {
         if let Engine::Servers { queue, .. } = &self.engine {
             let (queue, events) = (queue.clone(), events.clone());
             process.spawn("events", Policy::Essential, |stop| async move {
@@ -115,6 +132,9 @@ impl Storage {
         }
         let engine = self.engine.clone();
         process.spawn_support("store", Policy::Essential, |stop| async move {
+            if let Some(access) = access {
+                access.run(stop.clone()).await;
+            }
             stop.cancelled().await;
             engine.close().await
         });

@@ -21,7 +21,8 @@ impl Process {
         self.spawn_certificates(process);
         self.spawn_parts(process);
         if let Some(storage) = &self.storage {
-            storage.spawn(&self.events, process);
+            let access = self.gateway.as_ref().map(|gateway| gateway.access.clone());
+            storage.spawn(&self.events, access, process);
         }
     }
 
@@ -75,6 +76,13 @@ impl Process {
             let worker = worker.clone();
             async move { worker.run_retention(stop).await }
         });
+        if let Some((log, retention)) = self.audit.clone() {
+            let worker = refresher.clone();
+            self.supervise(process, "audit", move |stop| {
+                let (worker, log) = (worker.clone(), log.clone());
+                async move { worker.run_audit_retention(&*log, retention, stop).await }
+            });
+        }
         let worker = refresher.clone();
         self.supervise(process, "scrub", move |stop| {
             let worker = worker.clone();

@@ -5,6 +5,8 @@
 mod conversation;
 #[path = "../scenarios/forgetting.rs"]
 mod forgetting;
+#[path = "../scenarios/keys.rs"]
+mod keys;
 mod moving;
 #[path = "../scenarios/reading.rs"]
 mod reading;

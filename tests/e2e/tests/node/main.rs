@@ -5,11 +5,14 @@
 mod conversation;
 #[path = "../scenarios/forgetting.rs"]
 mod forgetting;
+#[path = "../scenarios/keys.rs"]
+mod keys;
 mod process;
 #[path = "../scenarios/reading.rs"]
 mod reading;
 #[path = "../scenarios/refusals.rs"]
 mod refusals;
+mod secrets;
 mod system;
 #[path = "../scenarios/tenants.rs"]
 mod tenants;

@@ -4,7 +4,7 @@ use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use memfleet_e2e::{Node, Tenant, known_keys};
+use memfleet_e2e::{Node, OPERATOR_KEY, Tenant, known_keys};
 use tempfile::TempDir;
 
 /// A tenant of a node on a store of its own.
@@ -38,7 +38,11 @@ impl Fresh {
 
 /// A node on this store, and the tenant that [`fresh`] gave.
 pub async fn open(store: &Path) -> Result<(Node, Tenant)> {
-    let node = Node::launch(store, &[("MEMFLEET_AUTH__KEYS", &known_keys())])?;
+    let keys = [
+        ("MEMFLEET_AUTH__KEYS", &*known_keys()),
+        ("MEMFLEET_AUTH__BOOTSTRAP_KEY", OPERATOR_KEY),
+    ];
+    let node = Node::launch(store, &keys)?;
     let tenant = Tenant::connect(&node.url(), 0).await?;
     Ok((node, tenant))
 }

@@ -36,7 +36,7 @@ impl TraceService for Collector {
         let spans = spans.flat_map(|scope| scope.spans);
         let own = spans.filter(|span| span.trace_id == TRACE);
         self.0.lock().unwrap().extend(own.map(|span| span.name));
-        Ok(Response::default())
+        Ok(Response::new(ExportTraceServiceResponse::default()))
     }
 }
 

@@ -1,12 +1,12 @@
 //! The servers of a whole run.
 
-use memfleet_servers::{Environment, NATS_URL, POSTGRES_URL};
+use memfleet_servers::{Durability, Environment, NATS_URL, POSTGRES_URL};
 
 use crate::processes::{await_end, family};
 
 #[test]
 fn a_run_gets_both_servers_and_ends_both() {
-    let environment = Environment::start(|_| None).unwrap();
+    let environment = Environment::start(|_| None, Durability::Process).unwrap();
     let value = |name| {
         let found = environment.variables().find(|(key, _)| *key == name);
         found.unwrap().1.to_str().unwrap().to_owned()

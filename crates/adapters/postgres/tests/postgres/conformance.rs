@@ -21,3 +21,4 @@ memfleet_ports::ledger_conformance!(fresh);
 memfleet_ports::feed_conformance!(fresh);
 memfleet_ports::spaces_conformance!(fresh);
 memfleet_ports::erasure_conformance!(fresh_whole);
+memfleet_ports::keys_conformance!(fresh);

@@ -1,11 +1,16 @@
 //! A tenant's rows are its own whatever a statement says, in every table that there is.
 
+use memfleet_domain::access::{Grant, KeyHash, Quota};
 use memfleet_domain::embedding::PassageVectors;
+use memfleet_domain::ids::{KeyId, TenantId};
 use memfleet_domain::turn::AcceptedTurn;
-use memfleet_ports::conformance::samples::{batch_in, indexed, scope, turn_in};
+use memfleet_ports::audit::{AuditKind, AuditRecord};
+use memfleet_ports::conformance::samples::{batch_in, indexed, instant, scope, turn_in};
 use memfleet_ports::erasure::Erasure;
 use memfleet_ports::filter::TurnFilter;
+use memfleet_ports::keys::{Key, KeyRing};
 use memfleet_ports::ledger::Ledger;
+use memfleet_ports::tenants::TenantCatalog;
 use memfleet_postgres::{PostgresErasure, PostgresStore};
 use sqlx::error::DatabaseError;
 use sqlx::{AssertSqlSafe, Executor, PgConnection, Row};
@@ -42,7 +47,40 @@ async fn fill(store: &PostgresStore) {
         let queue = std::sync::Arc::new(NothingWaits);
         let erasure = PostgresErasure::new(store.clone(), queue);
         erasure.remove(&here, &gone).await.expect("remove");
+        fill_access(store, &here.tenant).await;
     }
+}
+
+/// A key, a quota and a record of a tenant.
+async fn fill_access(store: &PostgresStore, tenant: &TenantId) {
+    let hash = KeyHash::of(tenant.as_str());
+    let key = Key {
+        id: KeyId::of(&hash),
+        tenant: tenant.clone(),
+        label: "backend".into(),
+        grant: Grant::ALL,
+        is_operator: false,
+        calls_per_minute: None,
+        created_at: instant(1),
+        expires_at: None,
+        last_used_at: None,
+        revoked_at: None,
+        replaced_by: None,
+    };
+    let record = AuditRecord {
+        at: instant(1),
+        tenant: tenant.clone(),
+        kind: AuditKind::KeyCreated,
+        caller: "config".into(),
+        request_id: String::new(),
+        space: None,
+        key: Some(key.id),
+        turns: Vec::new(),
+        detail: std::collections::BTreeMap::new(),
+    };
+    store.add(&key, &hash, &[record]).await.expect("add");
+    let put = store.put_quota(tenant, &Quota::default(), &[]).await;
+    put.expect("put");
 }
 
 async fn count(connection: &mut PgConnection, table: &str, condition: &str) -> i64 {
@@ -83,6 +121,9 @@ async fn filled() -> (Database, PgConnection, Vec<String>) {
         "outbox",
         "sessions",
         "spaces",
+        "keys",
+        "quotas",
+        "audit",
     ] {
         let whole = count(&mut connection, table, "true").await;
         let own = count(&mut connection, table, "tenant = 'acme'").await;
@@ -202,6 +243,30 @@ async fn the_app_cannot_write_the_book_of_migrations_nor_become_the_role_that_se
 }
 
 #[tokio::test]
+async fn the_app_cannot_change_the_audit_log_nor_give_a_key_more() {
+    let database = Database::migrated().await;
+    fill(&database.store().await).await;
+    let mut connection = database.connect().await;
+    for setting in [
+        "SET SESSION AUTHORIZATION memfleet_app",
+        "SET memfleet.tenant = 'acme'",
+    ] {
+        run(&mut connection, setting).await.expect("set");
+    }
+    for statement in [
+        "UPDATE memfleet.audit SET caller = 'nobody'",
+        "DELETE FROM memfleet.audit",
+        "DELETE FROM memfleet.keys",
+        "UPDATE memfleet.keys SET rights = 7",
+        "UPDATE memfleet.keys SET operator = true",
+        "UPDATE memfleet.keys SET hash = ''",
+    ] {
+        let outcome = run(&mut connection, statement).await;
+        assert!(is_refused(&outcome), "{statement}: {outcome:?}");
+    }
+}
+
+#[tokio::test]
 async fn the_functions_across_tenants_tell_of_no_words() {
     let database = Database::migrated().await;
     let mut connection = database.connect().await;
@@ -216,10 +281,14 @@ async fn the_functions_across_tenants_tell_of_no_words() {
     assert_eq!(
         functions,
         [
+            "memfleet.expire_audit(bigint): bigint",
+            "memfleet.find_key(bytea): TABLE(tenant text, id uuid, label text, rights smallint, spaces text, operator boolean, calls_per_minute bigint, created_at bigint, expires_at bigint, last_used_at bigint, revoked_at bigint, replaced_by uuid)",
+            "memfleet.has_keys(): boolean",
             "memfleet.outbox_backlog(): TABLE(events bigint, oldest bigint)",
             "memfleet.outbox_told(bigint[]): void",
             "memfleet.outbox_waiting(bigint): TABLE(number bigint, tenant text, space text, kind text, after bigint, change bigint, happened_at bigint)",
             "memfleet.spaces_with_retention(): TABLE(tenant text, name text, retention_days bigint, oldest bigint)",
+            "memfleet.tenants_after(text,bigint): TABLE(tenant text)",
             "memfleet.turns_without_vectors(bigint,bigint): TABLE(tenant text, space bigint, id uuid)",
         ]
     );

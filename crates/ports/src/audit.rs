@@ -1,0 +1,138 @@
+//! The audit log: administrative acts, and which turns entered which prompt. Names and ids, never texts.
+
+use std::collections::BTreeMap;
+
+use async_trait::async_trait;
+use memfleet_domain::ids::{KeyId, SessionId, SpaceId, TenantId, TurnId};
+use memfleet_domain::time::{TimeRange, Timestamp};
+use serde::{Deserialize, Serialize};
+
+use crate::ledger::{Page, PageToken};
+use crate::store::Result;
+
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $kind:ident = $name:literal,)*) => {
+        /// What happened.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum AuditKind {
+            $($(#[$doc])* $kind,)*
+        }
+
+        impl AuditKind {
+            /// Every kind.
+            pub const ALL: &[Self] = &[$(Self::$kind),*];
+
+            /// Its stable name.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Self::$kind => $name,)*
+                }
+            }
+        }
+    };
+}
+
+kinds! {
+    /// A key was made.
+    KeyCreated = "key_created",
+    /// A key got a successor.
+    KeyRotated = "key_rotated",
+    /// A key was revoked.
+    KeyRevoked = "key_revoked",
+    /// The quota of the tenant was set.
+    QuotaSet = "quota_set",
+    /// Settings of a space, its retention period among them, are about to be set.
+    SpaceSet = "space_set",
+    /// Turns are about to be forgotten.
+    ForgetBegun = "forget_begun",
+    /// Turns were forgotten.
+    Forgotten = "forgotten",
+    /// Records are about to be imported.
+    ImportBegun = "import_begun",
+    /// Dead letters are about to be replayed.
+    ReplayBegun = "replay_begun",
+    /// A call was refused for want of the right `admin`.
+    Refused = "refused",
+    /// Turns entered a prompt.
+    Injected = "injected",
+}
+
+impl std::fmt::Display for AuditKind {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(self.name())
+    }
+}
+
+impl std::str::FromStr for AuditKind {
+    type Err = String;
+
+    fn from_str(text: &str) -> std::result::Result<Self, String> {
+        let kind = Self::ALL.iter().find(|kind| kind.name() == text);
+        kind.copied().ok_or_else(|| {
+            let names: Vec<_> = Self::ALL.iter().map(|kind| kind.name()).collect();
+            format!("must be one of {}", names.join(", "))
+        })
+    }
+}
+
+/// A turn that a record is about.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AuditedTurn {
+    /// Where it lies.
+    pub space: SpaceId,
+    /// Its session, where that is known.
+    pub session: Option<SessionId>,
+    /// Which.
+    pub turn: TurnId,
+}
+
+/// One line of the log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AuditRecord {
+    /// When.
+    pub at: Timestamp,
+    /// Whose log.
+    pub tenant: TenantId,
+    /// What.
+    pub kind: AuditKind,
+    /// Who, as [`crate::access::Caller::name`].
+    pub caller: String,
+    /// In which call.
+    pub request_id: String,
+    /// The space, where it is about one.
+    pub space: Option<SpaceId>,
+    /// The key, where it is about one.
+    pub key: Option<KeyId>,
+    /// The turns.
+    pub turns: Vec<AuditedTurn>,
+    /// Further names and numbers.
+    pub detail: BTreeMap<String, String>,
+}
+
+/// Which records.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct AuditFilter {
+    /// Only these kinds; all when there is none.
+    pub kinds: Vec<AuditKind>,
+    /// Only records of this time.
+    pub time: TimeRange,
+}
+
+/// Where records are kept. They are added and read, never changed.
+#[async_trait]
+pub trait AuditLog: Send + Sync {
+    /// Adds records, all or none.
+    async fn append(&self, records: &[AuditRecord]) -> Result<()>;
+
+    /// The records of a tenant that match, the newest first.
+    async fn list(
+        &self,
+        tenant: &TenantId,
+        filter: &AuditFilter,
+        limit: u32,
+        after: Option<&PageToken>,
+    ) -> Result<Page<AuditRecord>>;
+
+    /// Removes what is older, of all tenants; how many records.
+    async fn expire(&self, before: Timestamp) -> Result<u64>;
+}

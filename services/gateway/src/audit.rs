@@ -1,0 +1,104 @@
+//! What use-cases tell the audit log: names and ids, never texts.
+
+use std::collections::HashMap;
+
+use memfleet_domain::Fault;
+use memfleet_domain::ids::SpaceId;
+use memfleet_ports::assembly::Assembled;
+use memfleet_ports::audit::{AuditKind, AuditRecord, AuditedTurn};
+use memfleet_ports::context::Context;
+use memfleet_ports::refresher::{ForgetReceipt, ForgetRequest};
+use memfleet_ports::retriever::Found;
+
+use crate::Gateway;
+use crate::access::record_of;
+use crate::candidates::eligible;
+
+/// Turns that a record names; of more the first ones.
+const TURNS: usize = 1_000;
+
+impl Gateway {
+    /// Something is about to be done in a space.
+    pub(crate) async fn note_in_space<const N: usize>(
+        &self,
+        context: &Context,
+        kind: AuditKind,
+        space: &SpaceId,
+        detail: [(&str, String); N],
+    ) -> Result<(), Fault> {
+        let detail = detail.map(|(name, value)| (name.to_owned(), value));
+        let record = AuditRecord {
+            space: Some(space.clone()),
+            detail: detail.into(),
+            ..record_of(context, kind, self.clock.now())
+        };
+        self.access.journal.before(record).await
+    }
+
+    /// Turns are about to be forgotten. Conditions may quote what was said, so only ids are kept of them.
+    pub(crate) async fn note_forget(
+        &self,
+        context: &Context,
+        request: &ForgetRequest,
+    ) -> Result<(), Fault> {
+        let turns = request.filter.turns.iter().take(TURNS);
+        let turns = turns.map(|turn| AuditedTurn {
+            space: request.space.clone(),
+            session: None,
+            turn: *turn,
+        });
+        let everything = ("everything".to_owned(), request.everything.to_string());
+        let record = AuditRecord {
+            space: Some(request.space.clone()),
+            turns: turns.collect(),
+            detail: [everything].into(),
+            ..record_of(context, AuditKind::ForgetBegun, self.clock.now())
+        };
+        self.access.journal.before(record).await
+    }
+
+    /// Turns were forgotten.
+    pub(crate) fn note_forgotten(
+        &self,
+        context: &Context,
+        request: &ForgetRequest,
+        receipt: &ForgetReceipt,
+    ) {
+        let turns = receipt.erased.turns.iter().take(TURNS);
+        let turns = turns.map(|turn| AuditedTurn {
+            space: request.space.clone(),
+            session: None,
+            turn: *turn,
+        });
+        let count = ("turns".to_owned(), receipt.erased.turns.len().to_string());
+        self.access.journal.note(AuditRecord {
+            space: Some(request.space.clone()),
+            turns: turns.collect(),
+            detail: [count].into(),
+            ..record_of(context, AuditKind::Forgotten, self.clock.now())
+        });
+    }
+
+    /// Turns entered a prompt.
+    pub(crate) fn note_injected(&self, context: &Context, assembled: &Assembled, found: &Found) {
+        if !self.access.journal.is_kept() || assembled.items.is_empty() {
+            return;
+        }
+        let candidates = eligible(&found.hits);
+        let sessions: HashMap<_, _> = candidates
+            .iter()
+            .map(|found| (found.turn.accepted.id, &found.turn.accepted.session))
+            .collect();
+        let turns = assembled.items.iter().take(TURNS).map(|item| AuditedTurn {
+            space: item.space.clone(),
+            session: sessions.get(&item.turn).map(|session| (*session).clone()),
+            turn: item.turn,
+        });
+        let tokens = ("tokens".to_owned(), assembled.tokens.to_string());
+        self.access.journal.note(AuditRecord {
+            turns: turns.collect(),
+            detail: [tokens].into(),
+            ..record_of(context, AuditKind::Injected, self.clock.now())
+        });
+    }
+}

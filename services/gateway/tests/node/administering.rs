@@ -1,0 +1,285 @@
+//! Keys, quotas and usage, by those who may.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use memfleet_domain::access::{Grant, Quota, Right, Rights, SpacePattern};
+use memfleet_domain::ids::{KeyId, TenantId};
+use memfleet_domain::{Fault, FaultKind};
+use memfleet_ports::access::{Authority, Caller};
+use memfleet_ports::admin::{Admin, Issued, NewKey, Rotation};
+use memfleet_ports::audit::AuditFilter;
+use memfleet_ports::conformance::samples::instant;
+use memfleet_ports::context::Context;
+use memfleet_ports::memory::{Memory, PageRequest};
+
+use crate::roles::{Node, call_of, keyed, request, said};
+
+pub fn tenant(name: &str) -> TenantId {
+    TenantId::new(name).unwrap()
+}
+
+pub fn new_key() -> NewKey {
+    NewKey {
+        tenant: None,
+        label: "backend".into(),
+        grant: Grant::ALL,
+        is_operator: false,
+        calls_per_minute: None,
+        expires_at: None,
+    }
+}
+
+/// A call of a caller who was identified.
+pub fn call_by(caller: Caller) -> Context {
+    let mut context = call_of(caller.tenant.as_str(), Duration::from_mins(1));
+    context.caller = Some(Arc::new(caller));
+    context
+}
+
+async fn identified(node: &Node, secret: Option<&str>) -> Result<Context, Fault> {
+    node.gateway.access.identify(secret).await.map(call_by)
+}
+
+/// A node with an operator's key, and a call of the operator.
+pub async fn with_operator() -> (Node, Issued, Context) {
+    let node = Node::new().await;
+    let open = identified(&node, None).await.unwrap();
+    let new = NewKey {
+        is_operator: true,
+        ..new_key()
+    };
+    let issued = node.gateway.create_key(&open, new).await.unwrap();
+    let operator = identified(&node, Some(&issued.secret)).await.unwrap();
+    (node, issued, operator)
+}
+
+/// A tenant's administrator.
+pub async fn administrator(node: &Node, operator: &Context, name: &str) -> Context {
+    let new = NewKey {
+        tenant: Some(tenant(name)),
+        ..new_key()
+    };
+    let issued = node.gateway.create_key(operator, new).await.unwrap();
+    identified(node, Some(&issued.secret)).await.unwrap()
+}
+
+fn reason<T: std::fmt::Debug>(answer: Result<T, Fault>) -> String {
+    answer.unwrap_err().reason.into_owned()
+}
+
+#[tokio::test]
+async fn the_first_key_is_an_operators_and_closes_the_node() {
+    let node = Node::new().await;
+    let open = identified(&node, None).await.unwrap();
+    let refused = node.gateway.create_key(&open, new_key()).await;
+    assert_eq!(reason(refused), "FIRST_KEY_NOT_OPERATOR");
+    let first = NewKey {
+        is_operator: true,
+        ..new_key()
+    };
+    node.gateway.create_key(&open, first).await.unwrap();
+    assert_eq!(reason(identified(&node, None).await), "CREDENTIAL_MISSING");
+}
+
+#[tokio::test]
+async fn a_key_works_from_the_answer_on_until_it_is_revoked() {
+    let (node, _, operator) = with_operator().await;
+    let gateway = &node.gateway;
+    let issued = gateway.create_key(&operator, new_key()).await.unwrap();
+    assert_eq!(issued.secret.len(), "memfleet-".len() + 64);
+    assert!(!format!("{issued:?}").contains(&issued.secret));
+    let caller = gateway.access.identify(Some(&issued.secret)).await.unwrap();
+    assert_eq!(caller.name, issued.key.id.to_string());
+    let revoked = gateway.revoke_key(&operator, None, issued.key.id).await;
+    assert!(revoked.unwrap().revoked_at.is_some());
+    let refused = gateway.access.identify(Some(&issued.secret)).await;
+    assert_eq!(reason(refused), "CREDENTIAL_REVOKED");
+    let nobody = KeyId::from_bytes([0; 16]);
+    let missing = gateway.revoke_key(&operator, None, nobody).await;
+    assert_eq!(missing.unwrap_err().kind, FaultKind::NotFound);
+}
+
+#[tokio::test]
+async fn a_rotated_key_goes_on_for_its_grace_and_the_next_lasts_as_long_again() {
+    let (node, _, operator) = with_operator().await;
+    let gateway = &node.gateway;
+    let lasting = NewKey {
+        expires_at: Some(instant(1_000)),
+        ..new_key()
+    };
+    let old = gateway.create_key(&operator, lasting).await.unwrap();
+    node.clock.set(100);
+    let rotation = Rotation {
+        tenant: None,
+        id: old.key.id,
+        grace: Some(Duration::from_secs(50)),
+    };
+    let next = gateway
+        .rotate_key(&operator, rotation.clone())
+        .await
+        .unwrap();
+    let expected = instant(1_100);
+    assert_eq!(next.key.expires_at, Some(expected));
+    assert_eq!(next.key.grant, old.key.grant);
+    node.clock.set(149);
+    for secret in [&old.secret, &next.secret] {
+        assert!(gateway.access.identify(Some(secret)).await.is_ok());
+    }
+    node.clock.set(150);
+    let refused = gateway.access.identify(Some(&old.secret)).await;
+    assert_eq!(reason(refused), "CREDENTIAL_EXPIRED");
+    assert!(gateway.access.identify(Some(&next.secret)).await.is_ok());
+    let again = gateway.rotate_key(&operator, rotation).await;
+    assert_eq!(reason(again), "KEY_NOT_ROTATABLE");
+}
+
+#[tokio::test]
+async fn an_administrator_manages_its_own_tenant_and_no_other() {
+    let (node, first, operator) = with_operator().await;
+    let gateway = &node.gateway;
+    let acme = administrator(&node, &operator, "acme").await;
+    let globex = administrator(&node, &operator, "globex").await;
+    let theirs = gateway.create_key(&globex, new_key()).await.unwrap().key;
+    let own = gateway.keys(&acme, None, PageRequest::default()).await;
+    assert!(
+        own.unwrap()
+            .items
+            .iter()
+            .all(|key| key.tenant == acme.tenant)
+    );
+    // Their id in one's own tenant is nobody's.
+    let rotation = |tenant| Rotation {
+        tenant,
+        id: theirs.id,
+        grace: None,
+    };
+    let answers = [
+        gateway.revoke_key(&acme, None, theirs.id).await.err(),
+        gateway.rotate_key(&acme, rotation(None)).await.err(),
+    ];
+    for fault in answers.map(Option::unwrap) {
+        assert_eq!(fault.kind, FaultKind::NotFound, "{fault}");
+    }
+    let there = || Some(tenant("globex"));
+    let page = PageRequest::default;
+    let key = NewKey {
+        tenant: there(),
+        ..new_key()
+    };
+    let operators = NewKey {
+        is_operator: true,
+        ..new_key()
+    };
+    let default = administrator(&node, &operator, "default").await;
+    let first = first.key.id;
+    let answers = [
+        gateway.create_key(&acme, key).await.err(),
+        gateway.keys(&acme, there(), page()).await.err(),
+        gateway.revoke_key(&acme, there(), theirs.id).await.err(),
+        gateway.rotate_key(&acme, rotation(there())).await.err(),
+        gateway.tenants(&acme, page()).await.err(),
+        gateway.account(&acme, there()).await.err(),
+        gateway
+            .set_quota(&acme, &acme.tenant, Quota::default())
+            .await
+            .err(),
+        gateway
+            .audit(&acme, there(), AuditFilter::default(), page())
+            .await
+            .err(),
+        // An operator's key lies in the tenant `default`, and is not its administrators'.
+        gateway.create_key(&default, operators).await.err(),
+        gateway.revoke_key(&default, None, first).await.err(),
+        gateway
+            .rotate_key(
+                &default,
+                Rotation {
+                    tenant: None,
+                    id: first,
+                    grace: None,
+                },
+            )
+            .await
+            .err(),
+    ];
+    for (number, fault) in answers.into_iter().enumerate() {
+        let fault = fault.unwrap_or_else(|| panic!("{number} was allowed"));
+        assert_eq!(fault.reason, "RIGHT_OPERATOR_MISSING", "{number}: {fault}");
+    }
+    let tenants = gateway.tenants(&operator, page()).await.unwrap().items;
+    assert_eq!(tenants, ["acme", "default", "globex"].map(tenant));
+}
+
+#[tokio::test]
+async fn keys_that_make_no_sense_are_refused_with_the_field() {
+    let (node, _, operator) = with_operator().await;
+    let narrow = NewKey {
+        grant: Grant {
+            rights: Rights::ALL,
+            spaces: vec![SpacePattern::new("ada").unwrap()],
+        },
+        ..new_key()
+    };
+    let weak = NewKey {
+        grant: Grant {
+            rights: Rights::from_iter([Right::Read]),
+            spaces: Vec::new(),
+        },
+        is_operator: true,
+        ..new_key()
+    };
+    let elsewhere = NewKey {
+        tenant: Some(tenant("acme")),
+        is_operator: true,
+        ..new_key()
+    };
+    let past = NewKey {
+        expires_at: Some(instant(0)),
+        ..new_key()
+    };
+    for (new, field) in [
+        (narrow, "spaces"),
+        (weak, "operator"),
+        (elsewhere, "operator"),
+        (past, "expires_at"),
+    ] {
+        let fault = node.gateway.create_key(&operator, new).await.unwrap_err();
+        assert_eq!(fault.fields[0].field, field);
+    }
+}
+
+#[tokio::test]
+async fn turns_beyond_a_quota_are_refused_and_retries_of_the_others_are_not() {
+    let (node, _, operator) = with_operator().await;
+    let gateway = &node.gateway;
+    let acme = administrator(&node, &operator, "acme").await;
+    let quota = Quota {
+        calls_per_minute: None,
+        turns: Some(3),
+    };
+    let set = gateway
+        .set_quota(&operator, &acme.tenant, quota)
+        .await
+        .unwrap();
+    assert_eq!(set.quota, quota);
+    let two = || keyed("ada", "k", vec![said("one"), said("two")]);
+    gateway.remember(&acme, two()).await.unwrap();
+    let beyond = request("ada", vec![said("three"), said("four")]);
+    let fault = gateway.remember(&acme, beyond).await.unwrap_err();
+    assert_eq!(
+        (fault.kind, fault.reason.as_ref()),
+        (FaultKind::ResourceExhausted, "STORAGE_QUOTA")
+    );
+    assert_eq!(fault.fields[0].field, "turns");
+    assert_eq!(fault.retry_after, None);
+    node.settle().await;
+    assert!(gateway.remember(&acme, two()).await.unwrap().duplicate);
+    gateway
+        .remember(&acme, request("ada", vec![said("three")]))
+        .await
+        .unwrap();
+    node.settle().await;
+    let account = gateway.account(&acme, None).await.unwrap();
+    assert_eq!((account.usage.turns, account.usage.spaces), (3, 1));
+}
