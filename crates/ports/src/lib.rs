@@ -1,10 +1,11 @@
 //! The ports: what the services ask of storage, queue, models and each other, as traits over domain types, with the
 //! conformance suites that every adapter passes. No driver and no wire type appears here.
 //!
-//! Storage: [`ledger`], [`feed`], [`erasure`], [`spaces`], [`queue`], [`undelivered`]. Between roles: [`embedder`], [`retriever`],
+//! Storage: [`ledger`], [`feed`], [`candidates`], [`erasure`], [`spaces`], [`queue`], [`undelivered`]. Between roles: [`embedder`], [`retriever`],
 //! [`refresher`]. The public API: [`memory`], [`assembly`], [`maintenance`].
 
 pub mod assembly;
+pub mod candidates;
 pub mod context;
 pub mod embedder;
 pub mod erasure;

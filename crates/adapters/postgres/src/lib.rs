@@ -15,6 +15,7 @@
 //! long as these are kept. That is the server's business: [`memfleet_ports::erasure::Erasure::scrub`] does nothing here.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod candidates;
 mod erasure;
 mod failure;
 mod feed;

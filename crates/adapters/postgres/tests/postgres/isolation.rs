@@ -216,6 +216,7 @@ async fn the_functions_across_tenants_tell_of_no_words() {
     assert_eq!(
         functions,
         [
+            "memfleet.highest_acceptance(): bigint",
             "memfleet.outbox_backlog(): TABLE(events bigint, oldest bigint)",
             "memfleet.outbox_told(bigint[]): void",
             "memfleet.outbox_waiting(bigint): TABLE(number bigint, tenant text, space text, kind text, after bigint, change bigint, happened_at bigint)",
