@@ -150,6 +150,13 @@ impl World {
         (found as f64 / wanted as f64, spent / queries as u32)
     }
 
+    /// Whether pgvector cannot search an index on.
+    async fn extension_is_older(&mut self) -> bool {
+        let version = "SELECT extversion LIKE '0.7.%' FROM pg_extension WHERE extname = 'vector'";
+        let older = sqlx::query_scalar(version).fetch_one(&mut self.administrator);
+        older.await.expect("the version")
+    }
+
     /// How often an HNSW index was searched. The store is closed: connections report when they end.
     async fn index_searches(&mut self) -> i64 {
         let statements = "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity
@@ -192,13 +199,13 @@ fn every(step: usize, passages: usize) -> Among {
 #[tokio::test]
 async fn the_index_finds_what_a_comparison_with_every_vector_finds() {
     let mut world = World::new(16).await;
-    let large = world.space("large", 40_000).await;
+    let large = world.space("large", 34_000).await;
     let small = world.space("small", 500).await;
     world.analyze().await;
     for (scope, among) in [
-        (&large, every(1, 40_000)),
-        (&large, every(2, 40_000)),
-        (&large, every(50, 40_000)),
+        (&large, every(1, 34_000)),
+        (&large, every(2, 34_000)),
+        (&large, every(50, 34_000)),
         (&small, every(1, 500)),
     ] {
         let (recall, _) = world.recall(scope, &among, 5).await;
@@ -210,7 +217,12 @@ async fn the_index_finds_what_a_comparison_with_every_vector_finds() {
         );
     }
     world.store.close().await;
-    assert!(world.index_searches().await > 0, "the index was asked");
+    let older = world.extension_is_older().await;
+    assert_eq!(
+        world.index_searches().await == 0,
+        older,
+        "pgvector 0.8 has it asked"
+    );
 }
 
 /// The figures of docs/benchmarks.md; `PASSAGES` sets the size of the large space.
