@@ -209,9 +209,7 @@ impl IndexCache {
 
     fn show(&self) {
         let entries = self.lock();
-        let bytes = entries
-            .values()
-            .map(|entry| entry.bytes.load(Ordering::Relaxed));
+        let bytes = entries.values().map(|entry| entry.bytes());
         metrics::gauge!("memfleet_index_cache_bytes").set(bytes.sum::<u64>() as f64);
         metrics::gauge!("memfleet_index_cache_spaces").set(entries.len() as f64);
     }

@@ -1,5 +1,6 @@
 //! A database with turns in it, and retrievers of either kind over it.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -166,8 +167,8 @@ impl Undelivered for NothingWaits {
         Ok(())
     }
 
-    async fn has_letters(&self, _: &Scope) -> Result<bool> {
-        Ok(false)
+    async fn with_letters(&self, _: &[Scope]) -> Result<HashSet<Scope>> {
+        Ok(HashSet::new())
     }
 }
 
