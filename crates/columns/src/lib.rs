@@ -8,6 +8,7 @@ mod ids;
 mod keys;
 mod pages;
 mod passages;
+mod postings;
 mod reader;
 mod receipts;
 mod token_vectors;
@@ -22,9 +23,10 @@ pub use ids::{to_batch_id, to_hash, to_turn_id};
 pub use keys::{embedding_key, label, space_key, term_key};
 pub use pages::{cut, from_token, page, to_token};
 pub use passages::{
-    from_components, from_floats, from_set, from_terms, runs, to_components, to_floats, to_set,
-    to_terms,
+    from_components, from_floats, from_lengths, from_set, from_terms, runs, to_components,
+    to_floats, to_lengths, to_set, to_terms,
 };
+pub use postings::{block, put_posting, to_postings, without};
 pub use receipts::{Receipts, forget, forgotten, from_receipts, settle, stored, to_receipts};
 pub use token_vectors::{from_token_vectors, to_token_vectors};
 pub use turns::{from_role, from_trust, json, name, some_json, time, to_json, to_role, to_trust};

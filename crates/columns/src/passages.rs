@@ -27,6 +27,26 @@ pub fn to_terms(bytes: &[u8]) -> Result<Vec<TermCount>> {
     Ok(terms)
 }
 
+/// Of each passage of a turn, the bytes of its text and its words.
+pub fn from_lengths(lengths: impl Iterator<Item = (u32, u32)>) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(4);
+    for (length, words) in lengths {
+        put(&mut bytes, length);
+        put(&mut bytes, words);
+    }
+    bytes
+}
+
+/// Of each passage of a turn, the bytes of its text and its words.
+pub fn to_lengths(bytes: &[u8]) -> Result<Vec<(u32, u32)>> {
+    let mut reader = Reader(bytes);
+    let mut lengths = Vec::with_capacity(1);
+    while !reader.0.is_empty() {
+        lengths.push((reader.number()?, reader.number()?));
+    }
+    Ok(lengths)
+}
+
 /// The distinct numbers, ascending, as differences.
 pub fn from_set(numbers: &[u32]) -> Vec<u8> {
     let mut sorted = numbers.to_vec();
@@ -122,9 +142,11 @@ mod tests {
             numbers in prop::collection::vec(any::<u32>(), 0..50),
             floats in prop::collection::vec(any::<f32>(), 0..20),
             components in prop::collection::vec(any::<i8>(), 0..200),
+            lengths in prop::collection::vec(any::<(u32, u32)>(), 0..5),
         ) {
             prop_assert_eq!(to_terms(&from_terms(&terms)).unwrap(), terms);
             prop_assert_eq!(to_components(&from_components(&components)), components);
+            prop_assert_eq!(to_lengths(&from_lengths(lengths.iter().copied())).unwrap(), lengths);
             let bits = |floats: &[f32]| floats.iter().map(|float| float.to_bits()).collect::<Vec<_>>();
             prop_assert_eq!(bits(&to_floats(&from_floats(&floats)).unwrap()), bits(&floats));
             let distinct: BTreeSet<u32> = numbers.iter().copied().collect();
@@ -133,7 +155,7 @@ mod tests {
 
         #[test]
         fn any_bytes_are_refused_or_read(bytes in prop::collection::vec(any::<u8>(), 0..100)) {
-            let _ = (to_terms(&bytes), to_set(&bytes), to_floats(&bytes));
+            let _ = (to_terms(&bytes), to_set(&bytes), to_floats(&bytes), to_lengths(&bytes));
         }
     }
 

@@ -3,6 +3,7 @@
 //! An adapter's test file names a function `async fn fresh() -> (Store, Guard)` (the guard keeps the store's place alive)
 //! and calls `memfleet_ports::ledger_conformance!(fresh);` and so on; its tests need `tokio` with `macros`.
 
+pub mod candidates;
 pub mod erasure;
 pub mod feed;
 pub mod keys;

@@ -45,6 +45,8 @@ pub struct IndexedTurn {
 pub struct IndexedPassage {
     /// Length of its text in bytes.
     pub length: u32,
+    /// How many terms it has, with repeats.
+    pub words: u32,
     /// Analyzed terms with their counts.
     pub terms: Vec<TermCount>,
     /// Features of the prior.
@@ -53,6 +55,11 @@ pub struct IndexedPassage {
     pub sentence: Option<Vec<i8>>,
     /// The distinct word pieces of its text, for document frequencies.
     pub pieces: Vec<u32>,
+}
+
+/// How many terms there are, with repeats.
+pub fn words(terms: &[TermCount]) -> u32 {
+    terms.iter().map(|&(_, count)| u32::from(count)).sum()
 }
 
 /// One step of a space's history.

@@ -1,14 +1,15 @@
 //! The ports: what the services ask of storage, queue, models and each other, as traits over domain types, with the
 //! conformance suites that every adapter passes. No driver and no wire type appears here.
 //!
-//! Storage: [`ledger`], [`feed`], [`erasure`], [`spaces`], [`queue`], [`undelivered`], [`keys`], [`tenants`], [`audit`]. Between
-//! roles: [`embedder`], [`retriever`], [`refresher`]. The public API: [`memory`], [`assembly`], [`maintenance`], [`admin`], and
-//! who may call it: [`access`].
+//! Storage: [`ledger`], [`feed`], [`candidates`], [`erasure`], [`spaces`], [`queue`], [`undelivered`], [`outbox`], [`keys`],
+//! [`tenants`], [`audit`]. Between roles: [`embedder`], [`retriever`], [`refresher`]. The public API: [`memory`], [`assembly`],
+//! [`maintenance`], [`admin`], and who may call it: [`access`].
 
 pub mod access;
 pub mod admin;
 pub mod assembly;
 pub mod audit;
+pub mod candidates;
 pub mod context;
 pub mod embedder;
 pub mod erasure;

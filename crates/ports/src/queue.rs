@@ -129,6 +129,13 @@ impl Bounds {
     }
 }
 
+/// Who knows which positions were given out, beside the queue itself.
+#[async_trait]
+pub trait Accepted: Send + Sync + std::fmt::Debug {
+    /// The highest position of acceptance of anything that was stored or forgotten; 0 before the first.
+    async fn highest_acceptance(&self) -> Result<u64>;
+}
+
 /// The durable way from the gateway to the constructor.
 #[async_trait]
 pub trait IngestQueue: Send + Sync {

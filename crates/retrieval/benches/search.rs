@@ -65,6 +65,7 @@ fn turn(number: u32, dice: &mut Dice) -> Result<IndexedTurn, Box<dyn std::error:
     pieces.dedup();
     let passage = IndexedPassage {
         length: 120,
+        words: terms.len() as u32,
         terms: terms.into_iter().map(|term| (term, 1)).collect(),
         features: vec![0.1, 0.0, 0.2, 0.7],
         sentence: Some(dice.bytes(SENTENCE)),
@@ -117,6 +118,7 @@ fn search(criterion: &mut Criterion) {
         let spaces = [Searched {
             index: &index,
             eligible: index.eligible(&TurnFilter::default(), None),
+            excerpt: None,
         }];
         let plan = || {
             let question = "When did Ada say w40 about w300 w1200 and the w9000 at w20000?";

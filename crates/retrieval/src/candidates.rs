@@ -4,9 +4,9 @@ mod nearest;
 
 use std::collections::BTreeSet;
 
-use crate::index::{Eligible, SpaceIndex};
 use crate::lexical::Lexical;
 use crate::plan::Plan;
+use crate::searched::Searched;
 use crate::weights::Weights;
 use nearest::{EFFORT, nearest};
 
@@ -17,15 +17,6 @@ const WHOLE_ROWS: usize = 8;
 
 /// A row and its space.
 pub(crate) type Place = (usize, u32);
-
-/// A space in a search. Several spaces are searched as one: document frequencies and z-scores are those of all together.
-#[derive(Debug)]
-pub struct Searched<'a> {
-    /// The space.
-    pub index: &'a SpaceIndex,
-    /// Which of its turns may be found.
-    pub eligible: Eligible,
-}
 
 /// The turns that go into the second stage.
 #[derive(Debug)]
@@ -63,9 +54,7 @@ pub fn candidates(
     lexical: Lexical,
     weights: &Weights,
 ) -> Candidates {
-    let turns: usize = spaces.iter().map(|space| space.eligible.turns()).sum();
-    let rows: usize = spaces.iter().map(|space| space.eligible.rows()).sum();
-    let chosen: Vec<Place> = if turns <= weights.exhaustive && rows <= EXHAUSTIVE_ROWS {
+    let chosen: Vec<Place> = if is_exhaustive(spaces, weights) {
         places(spaces).collect()
     } else {
         let vector = plan.vectors.as_ref().map(|vectors| &*vectors.sentence);
@@ -89,6 +78,22 @@ pub fn candidates(
         lexical,
         numbers,
     }
+}
+
+/// How many passages near the query's vector a store names of a space that is not in memory; none where the search looks at every
+/// turn anyway.
+pub fn wanted(spaces: &[Searched<'_>], space: usize, weights: &Weights) -> usize {
+    if is_exhaustive(spaces, weights) {
+        return 0;
+    }
+    EFFORT.of_store(spaces[space].eligible.rows(), weights.share())
+}
+
+/// Whether a search looks at every turn that may be found.
+pub(crate) fn is_exhaustive(spaces: &[Searched<'_>], weights: &Weights) -> bool {
+    let turns: usize = spaces.iter().map(|space| space.eligible.turns()).sum();
+    let rows: usize = spaces.iter().map(|space| space.eligible.rows()).sum();
+    turns <= weights.exhaustive && rows <= EXHAUSTIVE_ROWS
 }
 
 /// Every row that may be found.

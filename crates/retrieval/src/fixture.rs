@@ -10,7 +10,7 @@ use memfleet_domain::ids::{ExternalId, SessionId, SpaceId, Speaker, TenantId, Tu
 use memfleet_domain::scope::Scope;
 use memfleet_domain::turn::Role;
 use memfleet_language::{Analyzer, Language};
-use memfleet_ports::feed::{Change, IndexedPassage, IndexedTurn};
+use memfleet_ports::feed::{Change, IndexedPassage, IndexedTurn, words};
 use memfleet_ports::filter::TurnFilter;
 
 use crate::document::documents;
@@ -47,6 +47,7 @@ pub(crate) fn turn(number: u32, session: &str, speaker: &str, text: &str) -> Ind
         pieces.dedup();
         IndexedPassage {
             length: document.passage.end - document.passage.start,
+            words: words(&document.passage.terms),
             terms: document.passage.terms,
             features: document.passage.features,
             sentence: Some(vectors.sentence),
@@ -129,7 +130,11 @@ pub(crate) fn search(
 /// A space of which everything may be found.
 pub(crate) fn everything(index: &SpaceIndex) -> Searched<'_> {
     let eligible = index.eligible(&TurnFilter::default(), None);
-    Searched { index, eligible }
+    Searched {
+        index,
+        eligible,
+        excerpt: None,
+    }
 }
 
 pub(crate) fn search_spaces(

@@ -27,8 +27,9 @@ pub use eligibility::Eligible;
 
 use bits::Bits;
 use names::Names;
-use passages::Passages;
+pub(crate) use passages::{Passages, features};
 use sessions::Sessions;
+pub(crate) use terms::Postings;
 
 /// No row.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -48,6 +49,8 @@ pub struct SpaceIndex {
     current: Bits,
     /// Turns that another replaces.
     replaced: usize,
+    /// By the store's number of a passage: its row, or [`NONE`].
+    rows: Vec<u32>,
 }
 
 /// A turn without its text.
@@ -111,6 +114,11 @@ impl SpaceIndex {
         self.by_id.len()
     }
 
+    /// Passages it holds.
+    pub fn passages_held(&self) -> usize {
+        self.passages.alive()
+    }
+
     /// Turns with a passage that has no vectors yet.
     pub fn without_vectors(&self) -> usize {
         let missing = |entry: &TurnEntry| entry.rows().any(|row| !self.passages.sentences.has(row));
@@ -136,6 +144,7 @@ impl SpaceIndex {
             + self.sessions.bytes()
             + self.passages.bytes()
             + self.current.bytes()
+            + self.rows.capacity() * 4
     }
 
     /// Up to `reach` turns before and after a turn in its session, oldest first, itself left out; only those that `eligible`
@@ -181,6 +190,28 @@ impl SpaceIndex {
     pub(crate) fn passage_number(&self, row: u32) -> u32 {
         let turn = self.turn(self.passages.turn(row));
         turn.first_passage + (row - turn.first_row)
+    }
+
+    /// The row of the store's number of a passage.
+    pub(crate) fn row(&self, passage: u32) -> Option<u32> {
+        let row = self.rows.get(passage as usize).copied();
+        row.filter(|&row| row != NONE)
+    }
+
+    /// The rows that are there, ascending.
+    pub(crate) fn all_rows(&self) -> impl Iterator<Item = u32> {
+        self.passages.alive_rows()
+    }
+
+    /// Says where the passages of a turn are from now on.
+    fn place_passages(&mut self, entry: &TurnEntry, is_there: bool) {
+        let numbers = entry.first_passage as usize..(entry.first_passage + entry.rows) as usize;
+        if self.rows.len() < numbers.end {
+            self.rows.resize(numbers.end, NONE);
+        }
+        for (slot, row) in self.rows[numbers].iter_mut().zip(entry.rows()) {
+            *slot = if is_there { row } else { NONE };
+        }
     }
 
     /// Sessions with a turn.
@@ -280,6 +311,7 @@ impl SpaceIndex {
         for row in entry.rows() {
             self.current.set(row, turn.replaced_at.is_none());
         }
+        self.place_passages(&entry, true);
         let speaker = entry.speaker;
         self.turns[slot as usize] = Some(entry);
         let at = self.place(session, turn.order);
@@ -311,6 +343,7 @@ impl SpaceIndex {
             self.passages.remove(row);
             self.current.set(row, false);
         }
+        self.place_passages(&entry, false);
         self.free_turns.push(slot);
         self.compact_if_sparse();
     }

@@ -7,10 +7,11 @@ use hashbrown::HashMap;
 use memfleet_domain::embedding::TokenVectors;
 use rayon::prelude::*;
 
-use crate::candidates::{Candidates, Searched};
+use crate::candidates::Candidates;
 use crate::dot::Tiles;
 use crate::lexical::inverse_frequency;
 use crate::plan::Plan;
+use crate::searched::Searched;
 
 /// Components of stored token vectors are those of unit vectors × 200.
 const UNIT: f32 = 200.0 * 200.0;
@@ -173,12 +174,12 @@ fn piece_weights(spaces: &[Searched<'_>], pieces: &[u32]) -> Vec<f32> {
     let frequency = |piece| {
         spaces
             .iter()
-            .map(|space| space.index.passages().piece_frequency(piece))
-            .sum::<u32>()
+            .map(|space| space.piece_frequency(piece))
+            .sum::<f32>()
     };
     let mut weights: Vec<f32> = pieces
         .iter()
-        .map(|&piece| inverse_frequency(count, frequency(piece) as f32))
+        .map(|&piece| inverse_frequency(count, frequency(piece)))
         .collect();
     let sum = weights.iter().sum::<f32>().max(f32::MIN_POSITIVE);
     weights.iter_mut().for_each(|weight| *weight /= sum);

@@ -1,9 +1,10 @@
 //! BM25 over passages, windows (a passage with the one before and the one after) and sessions. Only rows that hold a term of
 //! the query are touched; document frequencies are those of all spaces together.
 
-use crate::candidates::{Place, Searched};
+use crate::candidates::Place;
 use crate::index::NONE;
 use crate::plan::Plan;
+use crate::searched::Searched;
 use crate::signal::Signal;
 use crate::standard::{Moments, Standard};
 use crate::top::Top;
@@ -21,6 +22,15 @@ pub struct Lexical {
     pub(crate) windows: Standard,
     /// The rows with the highest window scores.
     pub(crate) best: Vec<Place>,
+}
+
+impl Lexical {
+    /// The store's numbers of the passages of a space that words find best.
+    pub fn best(&self, spaces: &[Searched<'_>], space: usize) -> Vec<u32> {
+        let rows = self.best.iter().filter(|&&(other, _)| other == space);
+        rows.map(|&(_, row)| spaces[space].index.passage_number(row))
+            .collect()
+    }
 }
 
 /// Lexical scores of one space; 0 where nothing matches, empty where no weight asks.
@@ -180,7 +190,7 @@ pub(crate) fn inverse_frequency(count: f32, frequency: f32) -> f32 {
 }
 
 fn passages(space: &Searched<'_>, term: &str) -> Matches {
-    let postings = space.index.passages().terms.postings(term);
+    let postings = space.postings(term);
     postings.map_or_else(Vec::new, |postings| {
         postings
             .iter()
@@ -191,7 +201,7 @@ fn passages(space: &Searched<'_>, term: &str) -> Matches {
 
 fn windows(space: &Searched<'_>, term: &str) -> Matches {
     let passages = space.index.passages();
-    let Some(postings) = passages.terms.postings(term) else {
+    let Some(postings) = space.postings(term) else {
         return Vec::new();
     };
     let mut counts = vec![0_u16; passages.rows()];
@@ -216,7 +226,7 @@ fn windows(space: &Searched<'_>, term: &str) -> Matches {
 
 fn sessions(space: &Searched<'_>, term: &str) -> Matches {
     let passages = space.index.passages();
-    let Some(postings) = passages.terms.postings(term) else {
+    let Some(postings) = space.postings(term) else {
         return Vec::new();
     };
     let mut counts = vec![0_u32; space.index.session_slots()];

@@ -10,6 +10,7 @@
 mod candidates;
 pub mod document;
 mod dot;
+mod excerpt;
 #[cfg(test)]
 mod fixture;
 mod index;
@@ -17,16 +18,19 @@ mod late_interaction;
 mod lexical;
 mod plan;
 mod rank;
+mod searched;
 mod signal;
 mod signals;
 mod standard;
 mod top;
 mod weights;
 
-pub use candidates::{Candidates, Searched, candidates};
+pub use candidates::{Candidates, candidates, wanted};
+pub use excerpt::{Excerpt, Sample};
 pub use index::{Eligible, SpaceIndex};
 pub use lexical::{Lexical, lexical};
 pub use plan::Plan;
 pub use rank::{Ranked, rank};
+pub use searched::Searched;
 pub use signal::Signal;
 pub use weights::{Bm25, Weights, WeightsError};

@@ -12,7 +12,7 @@ use memfleet_language::mentions::{Mention, Person, Persons, mentions};
 use memfleet_language::time::{Reference, count_expressions, references};
 use memfleet_language::{Analyzer, topic};
 
-use crate::candidates::Searched;
+use crate::searched::Searched;
 
 /// A query, understood against the spaces it searches.
 #[derive(Debug, Clone, Default)]
@@ -89,6 +89,11 @@ impl Plan {
     #[must_use]
     pub fn with_vectors(self, vectors: Option<QueryVectors>) -> Self {
         Self { vectors, ..self }
+    }
+
+    /// Every term that is looked up.
+    pub fn words(&self) -> Vec<String> {
+        distinct(self.terms.iter().chain(&self.names).cloned())
     }
 
     /// The content terms that are not names of speakers.

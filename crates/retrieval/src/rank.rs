@@ -8,9 +8,10 @@ use memfleet_domain::ids::TurnId;
 use memfleet_ports::retriever::SignalScore;
 use rayon::prelude::*;
 
-use crate::candidates::{Candidates, Searched};
+use crate::candidates::Candidates;
 use crate::index::TurnEntry;
 use crate::plan::Plan;
+use crate::searched::Searched;
 use crate::signal::Signal;
 use crate::signals::{Evidence, Place};
 use crate::standard::Standard;

@@ -4,13 +4,14 @@ mod date;
 
 use memfleet_domain::embedding::QueryVectors;
 
-use crate::candidates::{Candidates, Searched};
+use crate::candidates::Candidates;
 use crate::document::Feature;
 use crate::dot::Query;
 use crate::index::{NONE, TurnEntry};
 use crate::late_interaction::{LateInteraction, TokensBySpace};
 use crate::lexical::inverse_frequency;
 use crate::plan::Plan;
+use crate::searched::Searched;
 use crate::signal::Signal;
 use crate::weights::Weights;
 
@@ -95,7 +96,7 @@ impl<'a> Evidence<'a> {
             Signal::FirstPerson => self.feature(place, Feature::FirstPerson),
             Signal::TimeExpressions => self.feature(place, Feature::TimeExpressions),
             Signal::Information => self.information(place),
-            Signal::Novelty => index.passages().sentences.novelty(place.row),
+            Signal::Novelty => self.spaces[place.space].novelty(place.row),
             Signal::Centrality => self.centrality(place),
             Signal::Question => self.feature(place, Feature::Question),
             Signal::Capitalised => self.feature(place, Feature::Capitalised),
@@ -112,11 +113,7 @@ impl<'a> Evidence<'a> {
     }
 
     fn sentence(&self, place: Place<'_>) -> Option<&'a [i8]> {
-        self.spaces[place.space]
-            .index
-            .passages()
-            .sentences
-            .get(place.row)
+        self.spaces[place.space].sentence(place.row)
     }
 
     fn cosine(&self, place: Place<'_>) -> f32 {
@@ -128,20 +125,14 @@ impl<'a> Evidence<'a> {
     }
 
     fn feature(&self, place: Place<'_>, feature: Feature) -> f32 {
-        self.spaces[place.space]
-            .index
-            .passages()
-            .features(place.row)[feature as usize]
+        self.spaces[place.space].features(place.row)[feature as usize]
     }
 
     fn information(&self, place: Place<'_>) -> f32 {
-        let frequencies = self.spaces[place.space]
-            .index
-            .passages()
-            .terms
-            .frequencies(place.row);
+        let frequencies = self.spaces[place.space].term_frequencies(place.row);
         frequencies
-            .map(|frequency| inverse_frequency(self.count, frequency as f32))
+            .into_iter()
+            .map(|frequency| inverse_frequency(self.count, frequency))
             .sum::<f32>()
             .ln_1p()
     }
@@ -195,17 +186,13 @@ fn product(query: Option<&Query>, sentence: Option<&[i8]>) -> f32 {
 
 /// The sum of all sentence vectors, shortened until its largest component fits a byte.
 fn centre(spaces: &[Searched<'_>]) -> Option<Query> {
-    let sums = || {
-        spaces
-            .iter()
-            .map(|space| space.index.passages().sentences.sum())
-    };
-    let mut centre = vec![0_i64; sums().map(<[i64]>::len).max()?];
-    for sum in sums() {
+    let sums = || spaces.iter().map(Searched::sentence_sum);
+    let mut centre = vec![0_i64; sums().map(|(sum, _)| sum.len()).max()?];
+    for (sum, scale) in sums() {
         centre
             .iter_mut()
             .zip(sum)
-            .for_each(|(total, x)| *total += x);
+            .for_each(|(total, &x)| *total += (x as f64 * scale).round() as i64);
     }
     let largest = centre.iter().map(|x| x.unsigned_abs()).max()?.max(1) as f32;
     let bytes: Vec<i8> = centre

@@ -108,6 +108,12 @@ impl Default for Ingestion {
 pub struct Retrieval {
     /// Memory for the indexes of spaces; the least recently used leave first. Default 256 MiB.
     pub index_cache: ByteSize,
+    /// Passages of the largest space whose index is held in memory; of a larger one only an outline is, and the database finds its
+    /// candidates. A node holds every space that it searches. Default 200,000.
+    pub held_passages: u32,
+    /// Passages of the largest space whose index is built before its first search; that of a larger one is built while the
+    /// database answers. Default 20,000.
+    pub cold_passages: u32,
     /// Memory for token vectors that were read. Default 256 MiB.
     pub token_cache: ByteSize,
     /// Passages that the first stage hands to the second. Default 600.
@@ -118,6 +124,8 @@ impl Default for Retrieval {
     fn default() -> Self {
         Self {
             index_cache: ByteSize::mebibytes(256),
+            held_passages: 200_000,
+            cold_passages: 20_000,
             token_cache: ByteSize::mebibytes(256),
             candidates: 600,
         }

@@ -24,7 +24,7 @@ use memfleet_ports::refresher::Refresher;
 use memfleet_ports::retriever::Retriever;
 use memfleet_refresher::LocalRefresher;
 use memfleet_retrieval::Weights;
-use memfleet_retriever::LocalRetriever;
+use memfleet_retriever::{LocalRetriever, Remote};
 use memfleet_rpc::fleet::{Options as PeerOptions, Peers};
 use memfleet_rpc::fleet::{RemoteEmbedder, RemoteRefresher, RemoteRetriever};
 use memfleet_runtime::BoxError;
@@ -204,6 +204,11 @@ impl Process {
         let storage = self.storage();
         LocalRetriever::new(
             storage.feed.clone(),
+            storage.candidates.clone().map(|store| Remote {
+                store,
+                held: config.held_passages,
+                cold: config.cold_passages,
+            }),
             storage.ledger.clone(),
             storage.spaces.clone(),
             embedder,

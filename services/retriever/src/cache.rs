@@ -1,91 +1,62 @@
 //! The indexes of the spaces that are being read: built from the store's change feed, brought up to date by every read,
 //! bounded by bytes. It is a cache: dropping any of it costs time, never an answer.
+//!
+//! Where the store finds candidates itself, a space that is too large to be held, or whose index would take long to build, is here
+//! as an outline; the index of the latter is built behind the first search.
+
+mod entry;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use memfleet_domain::{Fault, Scope};
+use memfleet_ports::candidates::Candidates;
 use memfleet_ports::feed::IndexFeed;
-use memfleet_retrieval::SpaceIndex;
-use tokio::sync::{Mutex as AsyncMutex, OwnedRwLockReadGuard, RwLock};
+use memfleet_retrieval::Sample;
+
+pub use entry::{Outline, Paused, Reading};
 
 use crate::tokens::TokenReader;
+use entry::Entry;
 
-/// Changes read from the store at a time.
+/// Changes read from the store at a time, …
 const PAGE: u32 = 2_000;
+/// … and of an outline.
+const OUTLINE_PAGE: u32 = 20_000;
 
-/// An index that may be read for the length of one search.
-pub struct Reading {
-    /// The index.
-    pub index: OwnedRwLockReadGuard<SpaceIndex>,
-    /// Tells this build of the index from earlier ones of the same space.
-    pub generation: u64,
-}
-
-/// A reading that others may write to meanwhile.
-pub struct Paused {
-    index: Arc<RwLock<SpaceIndex>>,
-    generation: u64,
-    reached: u64,
-}
-
-impl Reading {
-    /// Lets go of the index, which may change until it is read again.
-    pub fn pause(self) -> Paused {
-        Paused {
-            index: OwnedRwLockReadGuard::rwlock(&self.index).clone(),
-            generation: self.generation,
-            reached: self.index.reached(),
-        }
-    }
-}
-
-impl Paused {
-    /// Reads on; whether the index is as it was.
-    pub async fn resume(self) -> (Reading, bool) {
-        let index = self.index.read_owned().await;
-        let is_same = index.reached() == self.reached;
-        let generation = self.generation;
-        (Reading { index, generation }, is_same)
-    }
+/// A store that finds candidates, and which spaces it is asked for.
+#[derive(Clone)]
+pub struct Remote {
+    /// The store.
+    pub store: Arc<dyn Candidates>,
+    /// Passages of the largest space whose index is held.
+    pub held: u32,
+    /// Passages of the largest space whose index is built before its first search.
+    pub cold: u32,
 }
 
 /// Indexes by space, the least recently read leave first, and their token vectors with them.
 pub struct IndexCache {
     feed: Arc<dyn IndexFeed>,
+    remote: Option<Remote>,
     tokens: Arc<TokenReader>,
     budget: usize,
     clock: AtomicU64,
     entries: Mutex<HashMap<Scope, Arc<Entry>>>,
 }
 
-struct Entry {
-    generation: u64,
-    index: Arc<RwLock<SpaceIndex>>,
-    /// Held while the index catches up, so that two reads do not fetch the same changes.
-    catching_up: AsyncMutex<()>,
-    last_read: AtomicU64,
-    bytes: AtomicU64,
-}
-
-impl Entry {
-    fn new(generation: u64) -> Self {
-        Self {
-            generation,
-            index: Arc::default(),
-            catching_up: AsyncMutex::default(),
-            last_read: AtomicU64::new(generation),
-            bytes: AtomicU64::new(0),
-        }
-    }
-}
-
 impl IndexCache {
     /// An empty cache that keeps at most about `budget` bytes.
-    pub fn new(feed: Arc<dyn IndexFeed>, tokens: Arc<TokenReader>, budget: usize) -> Self {
+    pub fn new(
+        feed: Arc<dyn IndexFeed>,
+        remote: Option<Remote>,
+        tokens: Arc<TokenReader>,
+        budget: usize,
+    ) -> Self {
         Self {
             feed,
+            remote,
             tokens,
             budget,
             clock: AtomicU64::new(0),
@@ -95,25 +66,32 @@ impl IndexCache {
 
     /// The indexes of spaces, each at least as new as the store was when this was called. `scopes` are sorted and distinct:
     /// two searches that lock the same spaces in the same order cannot wait for each other in a circle.
-    pub async fn current(&self, scopes: &[&Scope]) -> Result<Vec<Reading>, Fault> {
+    pub async fn current(self: &Arc<Self>, scopes: &[&Scope]) -> Result<Vec<Reading>, Fault> {
         debug_assert!(scopes.is_sorted(), "locks are taken in order");
         let mut entries = Vec::with_capacity(scopes.len());
         for scope in scopes {
             entries.push(self.refreshed(scope).await?);
         }
         let mut readings = Vec::with_capacity(scopes.len());
-        for entry in entries {
+        for (entry, outline) in entries {
             readings.push(Reading {
                 index: entry.index.clone().read_owned().await,
                 generation: entry.generation,
+                outline,
             });
         }
         Ok(readings)
     }
 
     /// The entry of a space, brought up to the store's present state.
-    async fn refreshed(&self, scope: &Scope) -> Result<Arc<Entry>, Fault> {
-        let entry = self.entry(scope);
+    async fn refreshed(
+        self: &Arc<Self>,
+        scope: &Scope,
+    ) -> Result<(Arc<Entry>, Option<Outline>), Fault> {
+        let entry = match self.known(scope) {
+            Some(entry) => entry,
+            None => self.begin(scope).await?,
+        };
         let head = self.feed.head(scope).await?;
         let reached = entry.index.read().await.reached();
         let outcome = match reached {
@@ -127,7 +105,89 @@ impl IndexCache {
             self.catch_up(scope, &entry, head).await?;
             self.evict(scope);
         }
+        match &entry.remote {
+            None if self.is_too_large(&entry).await => {
+                self.remove_entry(scope, &entry);
+                Box::pin(self.refreshed(scope)).await
+            }
+            None => Ok((entry, None)),
+            Some(remote) => {
+                let outline = self.outline(scope, &entry, remote).await?;
+                Ok((entry, Some(outline)))
+            }
+        }
+    }
+
+    async fn is_too_large(&self, entry: &Entry) -> bool {
+        let Some(remote) = &self.remote else {
+            return false;
+        };
+        entry.index.read().await.passages_held() > remote.held as usize
+    }
+
+    /// A new entry: the whole space, or its outline.
+    async fn begin(self: &Arc<Self>, scope: &Scope) -> Result<Arc<Entry>, Fault> {
+        let mut asked = None;
+        if let Some(remote) = &self.remote {
+            let passages = remote.store.extent(scope).await?.passages;
+            if passages > remote.cold || passages > remote.held {
+                asked = Some((remote, passages <= remote.held));
+            }
+        }
+        let store = asked.map(|(remote, _)| remote.store.clone());
+        let (entry, is_new) = self.insert(scope, store);
+        if is_new && asked.is_some_and(|(_, is_held)| is_held) {
+            self.build_behind(scope, &entry);
+        }
         Ok(entry)
+    }
+
+    /// Builds the index of a space that is searched by its outline meanwhile.
+    fn build_behind(self: &Arc<Self>, scope: &Scope, outline: &Arc<Entry>) {
+        let (cache, scope, outline) = (self.clone(), scope.clone(), outline.clone());
+        tokio::spawn(async move {
+            let whole = Arc::new(Entry::new(outline.generation, None));
+            let built = async {
+                let head = cache.feed.head(&scope).await?;
+                cache.catch_up(&scope, &whole, head).await
+            };
+            match built.await {
+                Ok(()) => cache.replace(&scope, &outline, whole),
+                Err(fault) => {
+                    tracing::warn!(%fault, "the index of a space was not built");
+                    // The next search begins anew.
+                    cache.remove_entry(&scope, &outline);
+                }
+            }
+        });
+    }
+
+    /// What an outline does not say; the sample of the space is read when it is old.
+    async fn outline(
+        &self,
+        scope: &Scope,
+        entry: &Entry,
+        store: &Arc<dyn Candidates>,
+    ) -> Result<Outline, Fault> {
+        let without_vectors = store.extent(scope).await?.without_vectors;
+        let mut kept = entry.sample.lock().await;
+        let numbers = {
+            let index = entry.index.read().await;
+            let is_new = kept.as_ref().is_some_and(|sample| !sample.is_old(&index));
+            (!is_new).then(|| Sample::numbers(&index))
+        };
+        if let Some(numbers) = numbers {
+            let found = store.passages(scope, &numbers).await?;
+            let index = entry.index.read().await;
+            let sample = Sample::new(&index, &numbers, found);
+            entry.measure_sample(sample.bytes());
+            *kept = Some(Arc::new(sample));
+        }
+        Ok(Outline {
+            store: store.clone(),
+            sample: kept.clone().unwrap_or_default(),
+            without_vectors,
+        })
     }
 
     /// Lets go of a space, so that nothing forgotten stays in memory.
@@ -149,9 +209,7 @@ impl IndexCache {
 
     fn show(&self) {
         let entries = self.lock();
-        let bytes = entries
-            .values()
-            .map(|entry| entry.bytes.load(Ordering::Relaxed));
+        let bytes = entries.values().map(|entry| entry.bytes());
         metrics::gauge!("memfleet_index_cache_bytes").set(bytes.sum::<u64>() as f64);
         metrics::gauge!("memfleet_index_cache_spaces").set(entries.len() as f64);
     }
@@ -162,7 +220,10 @@ impl IndexCache {
             if reached >= head {
                 return Ok(());
             }
-            let changes = self.feed.changes_after(scope, reached, PAGE).await?;
+            let changes = match &entry.remote {
+                Some(store) => store.outline_after(scope, reached, OUTLINE_PAGE).await?,
+                None => self.feed.changes_after(scope, reached, PAGE).await?,
+            };
             let more = changes.more;
             let mut index = entry.index.clone().write_owned().await;
             let bytes = tokio::task::spawn_blocking(move || {
@@ -171,33 +232,63 @@ impl IndexCache {
             })
             .await
             .map_err(|error| Fault::internal(format!("building an index stopped: {error}")))?;
-            entry.bytes.store(bytes as u64, Ordering::Relaxed);
+            entry.measure(bytes);
             if !more {
                 return Ok(());
             }
         }
     }
 
-    fn entry(&self, scope: &Scope) -> Arc<Entry> {
+    /// The entry of a space that is here, read just now.
+    fn known(&self, scope: &Scope) -> Option<Arc<Entry>> {
         let now = self.clock.fetch_add(1, Ordering::Relaxed);
-        let entry = self
-            .lock()
-            .entry(scope.clone())
-            .or_insert_with(|| {
-                self.tokens.keep(now);
-                Arc::new(Entry::new(now))
-            })
-            .clone();
+        let entry = self.lock().get(scope).cloned()?;
         entry.last_read.store(now, Ordering::Relaxed);
-        entry
+        Some(entry)
+    }
+
+    /// The entry of a space, and whether it was made here.
+    fn insert(&self, scope: &Scope, remote: Option<Arc<dyn Candidates>>) -> (Arc<Entry>, bool) {
+        let now = self.clock.fetch_add(1, Ordering::Relaxed);
+        let mut entries = self.lock();
+        if let Some(entry) = entries.get(scope) {
+            return (entry.clone(), false);
+        }
+        self.tokens.keep(now);
+        let entry = Arc::new(Entry::new(now, remote));
+        entries.insert(scope.clone(), entry.clone());
+        (entry, true)
+    }
+
+    /// Puts the index in the place of its outline, unless that is gone meanwhile.
+    fn replace(&self, scope: &Scope, outline: &Arc<Entry>, whole: Arc<Entry>) {
+        if let Some(entry) = self.lock().get_mut(scope)
+            && Arc::ptr_eq(entry, outline)
+        {
+            let last_read = outline.last_read.load(Ordering::Relaxed);
+            whole.last_read.store(last_read, Ordering::Relaxed);
+            *entry = whole;
+        }
+        self.evict(scope);
+    }
+
+    /// Lets go of an entry, unless another is in its place.
+    fn remove_entry(&self, scope: &Scope, entry: &Arc<Entry>) {
+        let mut entries = self.lock();
+        let is_same = |found: &Arc<Entry>| Arc::ptr_eq(found, entry);
+        let gone = entries
+            .get(scope)
+            .is_some_and(is_same)
+            .then(|| entries.remove(scope));
+        drop(entries);
+        self.forget(gone.flatten().into_iter());
     }
 
     /// Drops the least recently read spaces until the rest fits; never the one that is being read.
     fn evict(&self, reading: &Scope) {
         let mut entries = self.lock();
         let mut gone = Vec::new();
-        let bytes = |entry: &Arc<Entry>| entry.bytes.load(Ordering::Relaxed);
-        let mut total: u64 = entries.values().map(bytes).sum();
+        let mut total: u64 = entries.values().map(|entry| entry.bytes()).sum();
         while total > self.budget as u64 {
             let oldest = entries
                 .iter()
@@ -207,7 +298,7 @@ impl IndexCache {
             let Some(entry) = oldest.and_then(|oldest| entries.remove(&oldest)) else {
                 break;
             };
-            total -= bytes(&entry).min(total);
+            total -= entry.bytes().min(total);
             gone.push(entry);
         }
         drop(entries);

@@ -1,12 +1,13 @@
 //! The retriever: follows the change feed of each space into an in-memory index and ranks its turns for a query. It holds
 //! caches only; the store is the truth, and every search first reaches the store's present change sequence.
 //!
-//! `cache` keeps indexes current, `tokens` reads token vectors, `search` is a query from start to end and `stages` its parts; the
+//! `cache` keeps indexes current, `outlines` asks the store for what is not held, `tokens` reads token vectors, `search` is a query from start to end and `stages` its parts; the
 //! ranking itself is `memfleet-retrieval`.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod cache;
 mod hits;
+mod outlines;
 mod search;
 mod stages;
 mod tokens;
@@ -24,6 +25,7 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio_util::sync::CancellationToken;
 
 use cache::IndexCache;
+pub use cache::Remote;
 use tokens::TokenReader;
 
 /// Bounds of the retriever's memory and work.
@@ -39,7 +41,7 @@ pub struct Options {
 
 /// The retriever in this process.
 pub struct LocalRetriever {
-    indexes: IndexCache,
+    indexes: Arc<IndexCache>,
     tokens: Arc<TokenReader>,
     feed: Arc<dyn IndexFeed>,
     ledger: Arc<dyn Ledger>,
@@ -51,17 +53,19 @@ pub struct LocalRetriever {
 }
 
 impl LocalRetriever {
-    /// A retriever with empty caches.
+    /// A retriever with empty caches. Without `remote` it holds every space that it searches.
     pub fn new(
         feed: Arc<dyn IndexFeed>,
+        remote: Option<Remote>,
         ledger: Arc<dyn Ledger>,
         spaces: Arc<dyn SpaceCatalog>,
         embedder: Arc<dyn Embedder>,
         options: Options,
     ) -> Self {
         let tokens = Arc::new(TokenReader::new(feed.clone(), options.token_cache));
+        let indexes = IndexCache::new(feed.clone(), remote, tokens.clone(), options.index_cache);
         Self {
-            indexes: IndexCache::new(feed.clone(), tokens.clone(), options.index_cache),
+            indexes: Arc::new(indexes),
             tokens,
             computing: Arc::new(Semaphore::new(rayon::current_num_threads())),
             feed,

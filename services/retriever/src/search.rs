@@ -35,7 +35,7 @@ impl Retriever for LocalRetriever {
             .inspect_err(|fault| degraded.push(format!("embedder: {fault}")))
             .ok();
         let understood = self.resume(query, &targets, &locale, words?).await?;
-        let stage = self.first_stage(understood, vectors).await?;
+        let stage = self.first_stage(&targets, understood, vectors).await?;
         degraded.extend(stage.missing_vectors());
         let stage = self.token_vectors(&targets, stage).await?;
         let (stage, ranked) = self.second_stage(stage, query.k as usize).await?;

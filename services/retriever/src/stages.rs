@@ -9,13 +9,16 @@ use memfleet_domain::space::Locale;
 use memfleet_language::{Analyzer, Language};
 use memfleet_ports::retriever::Query;
 use memfleet_retrieval::{
-    Candidates, Eligible, Lexical, Plan, Ranked, Searched, candidates, lexical, rank,
+    Candidates, Eligible, Excerpt, Lexical, Plan, Ranked, Searched, Weights, candidates, lexical,
+    rank,
 };
 use tokio::sync::oneshot;
 
 use crate::LocalRetriever;
 use crate::cache::{Paused, Reading};
+use crate::outlines::{self, Excerpts};
 use crate::search::Target;
+use crate::tokens::TokenReader;
 
 /// A query without its vectors, and the words of it that were found.
 pub(crate) struct Understood {
@@ -27,6 +30,7 @@ pub(crate) struct Understood {
 struct Meaning {
     eligible: Vec<Eligible>,
     plan: Plan,
+    excerpts: Excerpts,
     lexical: Lexical,
 }
 
@@ -50,6 +54,7 @@ pub(crate) struct Stage {
     pub(crate) readings: Vec<Reading>,
     pub(crate) eligible: Vec<Eligible>,
     plan: Plan,
+    excerpts: Excerpts,
     candidates: Candidates,
     /// By space, of the passages that the candidates need: those in memory, then those that were read.
     tokens: Vec<Vec<Option<Arc<TokenVectors>>>>,
@@ -58,11 +63,7 @@ pub(crate) struct Stage {
 impl Stage {
     /// Turns that only their words can find for now.
     pub(crate) fn missing_vectors(&self) -> Option<String> {
-        let missing: usize = self
-            .readings
-            .iter()
-            .map(|reading| reading.index.without_vectors())
-            .sum();
+        let missing: u64 = self.readings.iter().map(Reading::without_vectors).sum();
         (missing > 0).then(|| format!("vectors: {missing} turns are not embedded yet"))
     }
 }
@@ -80,18 +81,27 @@ impl LocalRetriever {
         let labelled = targets.iter().map(|target| target.labelled.clone());
         let labelled = labelled.collect::<Vec<_>>();
         let analyzer = Analyzer::new(Language::tagged(locale.language.as_deref()));
+        let (readings, eligible, plan) = self
+            .compute(move || {
+                let pairs = readings.iter().zip(&labelled);
+                let eligible = pairs
+                    .map(|(reading, labelled)| {
+                        reading.index.eligible(&query.filter, labelled.as_ref())
+                    })
+                    .collect::<Vec<_>>();
+                let spaces = searched(&readings, &eligible, &[]);
+                let plan = Plan::new(&query.text, &spaces, &analyzer, query.now, zone);
+                drop(spaces);
+                (readings, eligible, plan)
+            })
+            .await?;
+        let excerpts = outlines::look_up(targets, &readings, &plan).await?;
         self.compute(move || {
-            let pairs = readings.iter().zip(&labelled);
-            let eligible = pairs
-                .map(|(reading, labelled)| reading.index.eligible(&query.filter, labelled.as_ref()))
-                .collect::<Vec<_>>();
-            let spaces = searched(&readings, &eligible);
-            let plan = Plan::new(&query.text, &spaces, &analyzer, query.now, zone);
-            let lexical = lexical(&spaces, &plan, &weights);
-            drop(spaces);
+            let lexical = lexical(&searched(&readings, &eligible, &excerpts), &plan, &weights);
             let meaning = Meaning {
                 eligible,
                 plan,
+                excerpts,
                 lexical,
             };
             Understood { readings, meaning }
@@ -122,33 +132,46 @@ impl LocalRetriever {
     /// The candidates, and those of their token vectors that are in memory.
     pub(crate) async fn first_stage(
         &self,
-        Understood { readings, meaning }: Understood,
+        targets: &[Target],
+        mut understood: Understood,
         vectors: Option<QueryVectors>,
     ) -> Result<Stage, Fault> {
+        if let Some(vectors) = &vectors {
+            understood = self.near(targets, understood, &vectors.sentence).await?;
+        }
+        let Understood { readings, meaning } = understood;
         let (weights, reader) = (self.weights.clone(), self.tokens.clone());
-        self.compute(move || {
-            let Meaning {
-                eligible,
-                plan,
-                lexical,
-            } = meaning;
-            let plan = plan.with_vectors(vectors);
-            let spaces = searched(&readings, &eligible);
-            let candidates = candidates(&spaces, &plan, lexical, &weights);
-            drop(spaces);
-            let tokens = readings.iter().zip(candidates.needed());
-            let tokens = tokens
-                .map(|(reading, needed)| reader.cached(reading.generation, needed))
-                .collect();
-            Stage {
-                readings,
-                eligible,
-                plan,
-                candidates,
-                tokens,
-            }
-        })
-        .await
+        let mut stage = self
+            .compute(move || chosen(readings, meaning, vectors, &weights, &reader))
+            .await?;
+        let (readings, excerpts) = (&stage.readings, &mut stage.excerpts);
+        outlines::read_passages(targets, readings, excerpts, &stage.candidates).await?;
+        Ok(stage)
+    }
+
+    /// Has the store look for what comes near, in spaces that are not held.
+    async fn near(
+        &self,
+        targets: &[Target],
+        understood: Understood,
+        vector: &[i8],
+    ) -> Result<Understood, Fault> {
+        if understood.meaning.excerpts.iter().all(Option::is_none) {
+            return Ok(understood);
+        }
+        let weights = self.weights.clone();
+        let (mut understood, questions) = self
+            .compute(move || {
+                let Understood { readings, meaning } = &understood;
+                let spaces = searched(readings, &meaning.eligible, &meaning.excerpts);
+                let questions = outlines::questions(&spaces, &meaning.lexical, &weights);
+                drop(spaces);
+                (understood, questions)
+            })
+            .await?;
+        let (readings, excerpts) = (&understood.readings, &mut understood.meaning.excerpts);
+        outlines::ask(targets, readings, excerpts, questions, vector).await?;
+        Ok(understood)
     }
 
     /// Reads the token vectors that are not in memory, space by space.
@@ -176,7 +199,7 @@ impl LocalRetriever {
     ) -> Result<(Stage, Vec<Ranked>), Fault> {
         let weights = self.weights.clone();
         self.compute(move || {
-            let spaces = searched(&stage.readings, &stage.eligible);
+            let spaces = searched(&stage.readings, &stage.eligible, &stage.excerpts);
             let ranked = rank(
                 &spaces,
                 &stage.plan,
@@ -213,13 +236,50 @@ impl LocalRetriever {
     }
 }
 
-/// What the retrieval core sees of the spaces.
-fn searched<'a>(readings: &'a [Reading], eligible: &[Eligible]) -> Vec<Searched<'a>> {
-    let pairs = readings.iter().zip(eligible);
+/// The candidates, and those of their token vectors that are in memory.
+fn chosen(
+    readings: Vec<Reading>,
+    meaning: Meaning,
+    vectors: Option<QueryVectors>,
+    weights: &Weights,
+    reader: &TokenReader,
+) -> Stage {
+    let Meaning {
+        eligible,
+        plan,
+        excerpts,
+        lexical,
+    } = meaning;
+    let plan = plan.with_vectors(vectors);
+    let spaces = searched(&readings, &eligible, &excerpts);
+    let candidates = candidates(&spaces, &plan, lexical, weights);
+    drop(spaces);
+    let tokens = readings.iter().zip(candidates.needed());
+    let tokens = tokens
+        .map(|(reading, needed)| reader.cached(reading.generation, needed))
+        .collect();
+    Stage {
+        readings,
+        eligible,
+        plan,
+        excerpts,
+        candidates,
+        tokens,
+    }
+}
+
+/// What the retrieval core sees of the spaces. Without excerpts only what an outline says is seen of those that are not held.
+fn searched<'a>(
+    readings: &'a [Reading],
+    eligible: &[Eligible],
+    excerpts: &'a [Option<Excerpt>],
+) -> Vec<Searched<'a>> {
+    let pairs = (0_usize..).zip(readings.iter().zip(eligible));
     pairs
-        .map(|(reading, eligible)| Searched {
+        .map(|(space, (reading, eligible))| Searched {
             index: &reading.index,
             eligible: eligible.clone(),
+            excerpt: excerpts.get(space).and_then(Option::as_ref),
         })
         .collect()
 }

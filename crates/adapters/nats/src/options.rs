@@ -1,9 +1,11 @@
 //! What a connection is made with.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_nats::{ConnectOptions, ServerAddr};
+use memfleet_ports::queue::Accepted;
 
 /// How to reach the servers, and how the queue is kept there.
 #[derive(Debug, Clone)]
@@ -30,9 +32,8 @@ pub struct Options {
     pub ack_wait: Duration,
     /// A batch that was handed out more often becomes a dead letter: it seems to end whoever takes it. Default 20.
     pub max_deliveries: u32,
-    /// The position of the first batch, where the stream is made here: one more than the highest that the ledger knows.
-    /// Default 1.
-    pub first_position: u64,
+    /// Who knows what a stream gave out that is gone: one that is made here goes on behind it. Default: nobody.
+    pub accepted: Option<Arc<dyn Accepted>>,
     /// Bytes of the largest batch that is to go through; a server that takes less is reported. Default 1 MiB.
     pub largest_batch: usize,
 }
@@ -50,7 +51,7 @@ impl Default for Options {
             max_batches: 10_000_000,
             ack_wait: Duration::from_secs(30),
             max_deliveries: 20,
-            first_position: 1,
+            accepted: None,
             largest_batch: 1 << 20,
         }
     }

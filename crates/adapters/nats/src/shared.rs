@@ -164,8 +164,10 @@ impl Shared {
     }
 
     async fn try_to_prepare(&self) -> Result<()> {
-        let highest = self.highest.load(Ordering::Acquire);
-        let first = self.options.first_position.max(highest + 1);
+        if let Some(accepted) = &self.options.accepted {
+            self.note_position(accepted.highest_acceptance().await?);
+        }
+        let first = self.highest.load(Ordering::Acquire) + 1;
         let prepared = streams::prepare(&self.link, &self.names, &self.options, first).await?;
         self.note_position(prepared.last_sequence);
         self.ack_wait.send_replace(prepared.ack_wait);

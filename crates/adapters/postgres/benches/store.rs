@@ -8,6 +8,7 @@ use std::str::FromStr;
 use std::time::{Duration, Instant};
 
 use memfleet_domain::ids::TurnId;
+use memfleet_ports::candidates::Candidates;
 use memfleet_ports::conformance::samples::home;
 use memfleet_ports::feed::IndexFeed;
 use memfleet_ports::ledger::Ledger;
@@ -111,6 +112,19 @@ async fn reading(store: &PostgresStore, turns: usize) {
         (reached, more) = (page.reached, page.more);
     }
     println!("feed from 0: {count} changes in {:?}", start.elapsed());
+    let start = Instant::now();
+    let (mut reached, mut more) = (0, true);
+    while more {
+        let page = store.outline_after(&home(), reached, 20_000).await;
+        let page = page.expect("outline");
+        (reached, more) = (page.reached, page.more);
+    }
+    println!("outline from 0: {:?}", start.elapsed());
+    let terms = ["w1", "w20", "w300", "w4000"].map(str::to_owned);
+    measure("postings of 4 terms", 50, async || {
+        store.postings(&home(), &terms).await.expect("postings");
+    })
+    .await;
     let ids: Vec<TurnId> = (0..20)
         .map(|number| told(&mut StdRng::seed_from_u64(3), number * 7).0.id)
         .collect();

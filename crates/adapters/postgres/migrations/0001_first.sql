@@ -15,6 +15,7 @@ CREATE TABLE spaces (
     next_passage      bigint NOT NULL DEFAULT 0,
     erased            bigint NOT NULL DEFAULT 0, -- head when it was last forgotten as a whole
     erased_acceptance bigint,                    -- last position of acceptance by then
+    accepted          bigint NOT NULL DEFAULT 0, -- highest position of acceptance that a row of the space has
     PRIMARY KEY (tenant, id),
     UNIQUE (tenant, key)
 ) WITH (fillfactor = 70);
@@ -57,6 +58,7 @@ CREATE TABLE turns (
     replaces      uuid,
     replaced_by   uuid,
     content_hash  bytea    NOT NULL,
+    lengths       bytea    NOT NULL, -- of each passage: bytes and words
     external_id   text,
     speaker       text     COLLATE "C" NOT NULL,
     text          bytea    NOT NULL, -- UTF-8
@@ -70,6 +72,7 @@ CREATE INDEX turns_by_acceptance ON turns (tenant, space, acceptance, ordinal);
 CREATE INDEX turns_by_change ON turns (tenant, space, change);
 CREATE INDEX turns_by_replaced ON turns (tenant, space, replaces) WHERE replaces IS NOT NULL;
 CREATE INDEX turns_by_embedding ON turns (embedding);
+CREATE INDEX turns_without_embedding ON turns (tenant, space) WHERE embedding IS NULL;
 
 -- Numbered in their space.
 CREATE TABLE passages (
@@ -95,14 +98,14 @@ CREATE TABLE token_vectors (
 -- They do not get smaller.
 ALTER TABLE token_vectors ALTER COLUMN vectors SET STORAGE EXTERNAL;
 
--- How often a term is in a passage; `term` is a hash of it. Columns from wide to narrow, as these are the shortest rows.
+-- Where a term is, three bytes a passage, in blocks of 2,048 passages; `term` is a hash of it.
 CREATE TABLE postings (
-    space   bigint  NOT NULL,
-    term    bigint  NOT NULL,
-    passage integer NOT NULL,
-    count   integer NOT NULL,
-    tenant  text    COLLATE "C" NOT NULL,
-    PRIMARY KEY (tenant, space, term, passage)
+    space    bigint  NOT NULL,
+    term     bigint  NOT NULL,
+    block    integer NOT NULL,
+    tenant   text    COLLATE "C" NOT NULL,
+    passages bytea   NOT NULL,
+    PRIMARY KEY (tenant, space, term, block)
 ) PARTITION BY HASH (tenant);
 
 -- One row a label of a turn; `label` is a hash of key and value.
@@ -144,9 +147,26 @@ BEGIN
         FOR part IN 0..7 LOOP
             EXECUTE format('CREATE TABLE %I PARTITION OF %I FOR VALUES WITH (MODULUS 8, REMAINDER %s)',
                 large || '_' || part, large, part);
+            -- Blocks are appended to: the newer state finds room beside the older.
+            IF large = 'postings' THEN
+                EXECUTE format('ALTER TABLE %I SET (fillfactor = 80)', large || '_' || part);
+            END IF;
         END LOOP;
     END LOOP;
 END $$;
+
+-- The nearest vectors of a model's length. The first 16,384 passages of a space are compared one by one, and most spaces have no
+-- more: they are not in it, and cost it nothing.
+CREATE FUNCTION index_vectors(dimensions integer) RETURNS void
+    LANGUAGE plpgsql SET search_path FROM CURRENT
+AS $$
+BEGIN
+    EXECUTE format('CREATE INDEX IF NOT EXISTS passages_near_%1$s ON passages
+        USING hnsw ((sentence::halfvec(%1$s)) halfvec_ip_ops)
+        WHERE passage >= 16384 AND vector_dims(sentence) = %1$s', dimensions);
+END $$;
+REVOKE ALL ON FUNCTION index_vectors FROM PUBLIC;
+SELECT index_vectors(384);
 
 -- Whose row it is decides who sees it, the owner of the tables included. Partitions too: they can be named.
 DO $$
@@ -163,6 +183,9 @@ BEGIN
     END LOOP;
 END $$;
 
+-- The oldest schema whose builds can work with this one. A migration that breaks them replaces it.
+CREATE FUNCTION compatible_since() RETURNS bigint LANGUAGE sql IMMUTABLE AS 'SELECT 1::bigint';
+
 GRANT USAGE ON SCHEMA memfleet TO memfleet_app, memfleet_sweep;
 GRANT SELECT ON _sqlx_migrations TO memfleet_app;
 GRANT SELECT, INSERT, UPDATE, DELETE
@@ -171,7 +194,7 @@ GRANT SELECT, INSERT, UPDATE, DELETE
 -- Work across tenants finds out here where there is something to do, and does it tenant by tenant. The functions run as a role
 -- that nobody can log in as, which sees these columns of all tenants and nothing else.
 GRANT SELECT (tenant, space, id, embedding) ON turns TO memfleet_sweep;
-GRANT SELECT (tenant, id, name, retention_days) ON spaces TO memfleet_sweep;
+GRANT SELECT (tenant, id, name, retention_days, accepted) ON spaces TO memfleet_sweep;
 GRANT SELECT (tenant, space, first_at) ON sessions TO memfleet_sweep;
 CREATE POLICY every_tenant ON turns FOR SELECT TO memfleet_sweep USING (true);
 CREATE POLICY every_tenant ON spaces FOR SELECT TO memfleet_sweep USING (true);
@@ -199,9 +222,18 @@ AS $$
     ORDER BY p.tenant, p.name
 $$;
 
-REVOKE ALL ON FUNCTION turns_without_vectors, spaces_with_retention FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION turns_without_vectors, spaces_with_retention TO memfleet_app;
+-- The highest position of acceptance that any row has: a queue that begins anew goes on behind it.
+CREATE FUNCTION highest_acceptance()
+    RETURNS bigint
+    LANGUAGE sql STABLE SECURITY DEFINER SET search_path = memfleet, pg_temp
+AS $$
+    SELECT coalesce(max(p.accepted), 0) FROM spaces p
+$$;
+
+REVOKE ALL ON FUNCTION turns_without_vectors, spaces_with_retention, highest_acceptance FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION turns_without_vectors, spaces_with_retention, highest_acceptance TO memfleet_app;
 GRANT CREATE ON SCHEMA memfleet TO memfleet_sweep;
 ALTER FUNCTION turns_without_vectors OWNER TO memfleet_sweep;
 ALTER FUNCTION spaces_with_retention OWNER TO memfleet_sweep;
+ALTER FUNCTION highest_acceptance OWNER TO memfleet_sweep;
 REVOKE CREATE ON SCHEMA memfleet FROM memfleet_sweep;

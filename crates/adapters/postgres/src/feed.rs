@@ -12,6 +12,7 @@ use memfleet_domain::ids::TurnId;
 use memfleet_ports::feed::{Changes, IndexFeed};
 use memfleet_ports::store::Result;
 
+pub(crate) use self::changes::{Depth, after as changes_after, load_passages};
 use crate::scope;
 use crate::store::PostgresStore;
 
@@ -29,7 +30,8 @@ impl IndexFeed for PostgresStore {
     async fn changes_after(&self, scope: &Scope, after: u64, limit: u32) -> Result<Changes> {
         let changes = async {
             let mut read = self.read(&scope.tenant).await?;
-            changes::after(&mut read, scope, after as i64, limit.max(1)).await
+            let (after, limit) = (after as i64, limit.max(1));
+            changes::after(&mut read, scope, after, limit, Depth::Whole).await
         };
         self.named(changes.await)
     }

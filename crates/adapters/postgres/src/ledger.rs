@@ -15,10 +15,23 @@ use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::ledger::{
     BatchStatus, Committed, IndexedBatch, Known, Ledger, Page, PageToken, Unembedded,
 };
+use memfleet_ports::queue::Accepted;
 use memfleet_ports::store::Result;
 
-pub(crate) use self::vectors::to_sentence;
+pub(crate) use self::vectors::{from_sentence, to_sentence};
 use crate::store::{PostgresStore, twice};
+
+#[async_trait]
+impl Accepted for PostgresStore {
+    async fn highest_acceptance(&self) -> Result<u64> {
+        let highest = async {
+            let highest = sqlx::query_scalar("SELECT highest_acceptance()");
+            let highest: i64 = highest.fetch_one(&mut *self.sweep().await?).await?;
+            Ok(highest as u64)
+        };
+        self.named(highest.await)
+    }
+}
 
 #[async_trait]
 impl Ledger for PostgresStore {

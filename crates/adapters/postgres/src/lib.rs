@@ -17,6 +17,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod audit;
+mod candidates;
 mod erasure;
 mod failure;
 mod feed;

@@ -1,4 +1,5 @@
-//! Versioned migrations, run by [`migrate`]. A released migration is never edited: the next one mends it, and only adds.
+//! Versioned migrations, run by [`migrate`]. A released migration is never edited: the next one mends it, and only adds; one that
+//! older builds cannot work with says so in `compatible_since`.
 
 use memfleet_ports::store::{Result, StoreError};
 use sqlx::migrate::{Migration, MigrationType, Migrator};
@@ -27,7 +28,8 @@ pub struct Migrated {
     pub to: i64,
 }
 
-/// Brings the database to the newest schema, or refuses one that is newer still. Runs as the user of the URL, who owns what it
+/// Brings the database to the newest schema. One that is newer still is left alone where this build can work with it, and refused
+/// else. Runs as the user of the URL, who owns what it
 /// makes; several at a time wait for each other.
 pub async fn migrate(url: &str) -> Result<Migrated> {
     let server = Server::of(url)?;
@@ -49,7 +51,8 @@ async fn bring_up_to_date(connection: &mut PgConnection) -> Outcome<Migrated> {
     let known = newest();
     let from = version(connection).await?;
     if from > known {
-        return Err(StoreError::Newer { found: from, known }.into());
+        refuse_broken(connection, from).await?;
+        return Ok(Migrated { from, to: from });
     }
     let schema = vector_schema(connection).await?;
     let prepared =
@@ -71,8 +74,17 @@ async fn bring_up_to_date(connection: &mut PgConnection) -> Outcome<Migrated> {
     Ok(Migrated { from, to: known })
 }
 
-/// Whether this build and this user can work with the database. The answer is the search path to work with.
-pub async fn check(connection: &mut PgConnection) -> Outcome<String> {
+/// What a database can do.
+#[derive(Debug)]
+pub struct Ability {
+    /// The search path to work with.
+    pub search_path: String,
+    /// The extension searches an index of vectors on until it has found enough: pgvector 0.8.
+    pub scans_on: bool,
+}
+
+/// Whether this build and this user can work with the database.
+pub async fn check(connection: &mut PgConnection) -> Outcome<Ability> {
     let refused = |cause| Failure::Store(StoreError::Unavailable(cause));
     let row = sqlx::query(
         "SELECT quote_ident(current_user), EXISTS (SELECT FROM pg_namespace WHERE nspname = 'memfleet'),
@@ -98,7 +110,7 @@ pub async fn check(connection: &mut PgConnection) -> Outcome<String> {
     }
     let known = newest();
     if found > known {
-        return Err(StoreError::Newer { found, known }.into());
+        refuse_broken(connection, found).await?;
     }
     if found < known {
         return Err(refused(format!(
@@ -106,8 +118,28 @@ pub async fn check(connection: &mut PgConnection) -> Outcome<String> {
         )));
     }
     match find_vector(connection).await? {
-        Some(schema) => Ok(format!("memfleet, {schema}")),
+        Some(schema) => Ok(Ability {
+            search_path: format!("memfleet, {schema}"),
+            scans_on: scans_on(connection).await?,
+        }),
         None => Err(refused("the extension vector is gone".into())),
+    }
+}
+
+async fn scans_on(connection: &mut PgConnection) -> Outcome<bool> {
+    let version = sqlx::query_scalar(
+        "SELECT string_to_array(extversion, '.')::integer[] >= ARRAY[0, 8] FROM pg_extension WHERE extname = 'vector'",
+    );
+    Ok(version.fetch_one(connection).await?)
+}
+
+/// A newer schema says which builds it still serves: migrations add, so that replicas of two versions work side by side.
+async fn refuse_broken(connection: &mut PgConnection, found: i64) -> Outcome<()> {
+    let oldest = sqlx::query_scalar("SELECT memfleet.compatible_since()");
+    let oldest: i64 = oldest.fetch_one(connection).await?;
+    match newest() {
+        known if oldest > known => Err(StoreError::Newer { found, known }.into()),
+        _ => Ok(()),
     }
 }
 

@@ -44,6 +44,7 @@ pub struct PostgresStore {
 struct Shared {
     pool: PgPool,
     settings: Settings,
+    scans_on: bool,
     server: Server,
 }
 
@@ -94,7 +95,7 @@ impl PostgresStore {
         let deadline = tokio::time::timeout(options.acquire_timeout, server.options.connect());
         let late = |_| StoreError::Unavailable("the server does not answer".into());
         let mut connection = deadline.await.map_err(late)??;
-        let search_path = schema::check(&mut connection).await?;
+        let ability = schema::check(&mut connection).await?;
         connection.close().await?;
         let pool = PgPoolOptions::new()
             .max_connections(options.connections.max(1))
@@ -103,13 +104,14 @@ impl PostgresStore {
             .test_before_acquire(false)
             .connect_lazy_with(server.options.clone());
         let settings = Settings {
-            search_path,
+            search_path: ability.search_path,
             statement_timeout: options.statement_timeout,
         };
         Ok(Self {
             shared: Arc::new(Shared {
                 pool,
                 settings,
+                scans_on: ability.scans_on,
                 server,
             }),
         })
@@ -153,6 +155,11 @@ impl PostgresStore {
     async fn begin(&self, mode: Mode, tenant: Option<&TenantId>) -> Outcome<Transaction> {
         let Shared { pool, settings, .. } = &*self.shared;
         Transaction::begin(pool, settings, mode, tenant).await
+    }
+
+    /// Whether the extension searches an index of vectors on until it has found enough.
+    pub(crate) fn scans_on(&self) -> bool {
+        self.shared.scans_on
     }
 
     /// Says in errors which server it was.

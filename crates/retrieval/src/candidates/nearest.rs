@@ -8,9 +8,10 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::{Place, Searched};
+use super::Place;
 use crate::dot::Query;
 use crate::lexical::Lexical;
+use crate::searched::Searched;
 use crate::standard::{Moments, Standard};
 use crate::top::Top;
 
@@ -38,6 +39,17 @@ pub(super) const EFFORT: Effort = Effort {
     spare: 4,
     part: 32_768,
 };
+
+impl Effort {
+    /// How many of these rows a store names that has the vectors itself.
+    pub(super) fn of_store(&self, rows: usize, share: usize) -> usize {
+        if rows <= self.nearest {
+            rows
+        } else {
+            self.spare * share
+        }
+    }
+}
 
 /// The `share` best rows each by cosine and by the sum of cosine and words; some may be in both.
 pub(super) fn nearest(
@@ -148,10 +160,12 @@ impl<'a> Search<'a> {
     fn parts(&self, size: usize) -> Vec<Part> {
         let parts = |(space, searched): (usize, &Searched<'_>)| {
             let rows = searched.index.passages().rows() as u32;
+            // What was found in a store is there as a whole.
+            let size = searched.excerpt.map_or(size, |_| rows.max(1) as usize);
             let starts = (0..rows).step_by(size);
             starts.map(move |start| Part {
                 space,
-                rows: start..rows.min(start + size as u32),
+                rows: start..rows.min(start.saturating_add(size as u32)),
             })
         };
         self.spaces.iter().enumerate().flat_map(parts).collect()
@@ -163,7 +177,7 @@ impl<'a> Search<'a> {
         for &difference in differences.iter().filter(|&&it| it != UNKNOWN) {
             counts[usize::from(difference)] += 1;
         }
-        let mut cosines = Moments::default();
+        let mut cosines = self.sampled(part.space);
         let starts = part.rows.clone().step_by(self.one_in);
         for (start, differences) in starts.zip(differences.chunks(self.one_in)) {
             if let Some(at) = differences.iter().position(|&it| it != UNKNOWN) {
@@ -177,9 +191,29 @@ impl<'a> Search<'a> {
         }
     }
 
+    /// The cosines of the sample of a space whose vectors are in a store.
+    fn sampled(&self, space: usize) -> Moments {
+        let Searched {
+            index,
+            eligible,
+            excerpt,
+        } = &self.spaces[space];
+        let mut cosines = Moments::default();
+        if let (Some(excerpt), Some(query)) = (excerpt, &self.query) {
+            let comparable = |(_, vector): &(u32, &[i8])| vector.len() == query.len();
+            let sample = excerpt.sample(index).filter(comparable);
+            sample
+                .filter(|&(row, _)| eligible.contains(row))
+                .for_each(|(_, vector)| cosines.add(query.dot(vector) as f32));
+        }
+        cosines
+    }
+
     /// By row of a part: in how many signs its vector differs from the query's, where it may be found.
     fn differences(&self, part: &Part) -> Vec<u16> {
-        let Searched { index, eligible } = &self.spaces[part.space];
+        let Searched {
+            index, eligible, ..
+        } = &self.spaces[part.space];
         let sentences = &index.passages().sentences;
         let mut differences = vec![UNKNOWN; part.rows.len()];
         let comparable = |query: &&Query| query.len() == sentences.dimensions();
@@ -203,9 +237,14 @@ impl<'a> Search<'a> {
         let eligible = &self.spaces[part.space].eligible;
         let windows = &self.lexical.scores[part.space].window[part.rows.start as usize..];
         let rows = part.rows.clone().zip(&survey.differences).zip(windows);
-        let mut near = Vec::new();
+        let mut near = self.found(part.space);
+        let is_found = |row| !self.cosine((part.space, row)).is_nan();
+        let in_store = self.spaces[part.space].excerpt.is_some();
         for ((row, &difference), &words) in rows {
             let place = (part.space, row);
+            if in_store && is_found(row) {
+                continue;
+            }
             if difference <= scale.nearest {
                 near.push(place);
             } else if words > 0.0 && eligible.contains(row) {
@@ -222,6 +261,18 @@ impl<'a> Search<'a> {
         chosen
     }
 
+    /// What a store found near, and may be found.
+    fn found(&self, space: usize) -> Vec<Place> {
+        let Searched {
+            eligible, excerpt, ..
+        } = &self.spaces[space];
+        let near = excerpt.iter().flat_map(|excerpt| excerpt.near());
+        near.map(|(row, _)| row)
+            .filter(|&row| eligible.contains(row))
+            .map(|row| (space, row))
+            .collect()
+    }
+
     /// Window BM25.
     fn words(&self, (space, row): Place) -> f32 {
         self.lexical.scores[space].window[row as usize]
@@ -229,6 +280,9 @@ impl<'a> Search<'a> {
 
     /// Cosine by every byte; NaN without a vector.
     fn cosine(&self, (space, row): Place) -> f32 {
+        if let Some(excerpt) = self.spaces[space].excerpt {
+            return excerpt.product(row);
+        }
         let sentences = &self.spaces[space].index.passages().sentences;
         match (&self.query, sentences.get(row)) {
             (Some(query), Some(row)) if query.len() == row.len() => query.dot(row) as f32,

@@ -1,6 +1,6 @@
 //! Giving back the rows of forgotten passages.
 
-use super::SpaceIndex;
+use super::{NONE, SpaceIndex};
 
 /// Dead rows below which compaction is not worth it.
 const SPARE_ROWS: usize = 256;
@@ -21,6 +21,10 @@ impl SpaceIndex {
                 .binary_search(&entry.first_row)
                 .expect("rows of a turn that is there are alive");
             entry.first_row = first as u32;
+        }
+        for row in self.rows.iter_mut().filter(|row| **row != NONE) {
+            let at = old.binary_search(row);
+            *row = at.expect("rows of passages that are there are alive") as u32;
         }
         self.current = (0..)
             .zip(&old)

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use memfleet_domain::ids::TurnId;
 use memfleet_domain::time::Timestamp;
+use memfleet_ports::candidates::Among;
 use memfleet_ports::filter::TurnFilter;
 
 use super::bits::Bits;
@@ -64,6 +65,14 @@ impl SpaceIndex {
             entry.rows().for_each(|row| rows.set(row, true));
         }
         Eligible { rows, turns }
+    }
+
+    /// The store's numbers of the passages that pass.
+    pub fn among(&self, eligible: &Eligible) -> Among {
+        eligible
+            .iter()
+            .map(|row| self.passage_number(row))
+            .collect()
     }
 
     /// The latest event time of the turns that pass, else their latest recorded time: what "last week" is relative to

@@ -40,11 +40,7 @@ impl Passages {
     pub(crate) fn push(&mut self, turn: u32, session: u32, passages: &[IndexedPassage]) -> u32 {
         let first = self.turns.len() as u32;
         for (row, passage) in (first..).zip(passages) {
-            let length = passage
-                .terms
-                .iter()
-                .map(|&(_, count)| u32::from(count))
-                .sum();
+            let length = passage.words;
             self.turns.push(turn);
             self.sessions.push(session);
             self.previous.push(NONE);
@@ -120,6 +116,11 @@ impl Passages {
     /// Rows that are alive.
     pub(crate) fn alive(&self) -> usize {
         self.alive_count
+    }
+
+    /// The rows that are alive, ascending.
+    pub(crate) fn alive_rows(&self) -> impl Iterator<Item = u32> {
+        self.alive.iter()
     }
 
     pub(crate) fn turn(&self, row: u32) -> u32 {
@@ -246,7 +247,7 @@ impl Passages {
 }
 
 /// The stored features; what an older recipe did not store is 0.
-fn features(passage: &IndexedPassage) -> [f32; FEATURES] {
+pub(crate) fn features(passage: &IndexedPassage) -> [f32; FEATURES] {
     let mut features = [0.0; FEATURES];
     features
         .iter_mut()

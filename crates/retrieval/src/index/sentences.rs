@@ -70,21 +70,30 @@ impl Sentences {
     }
 
     fn remember_novelty(&mut self, row: u32, vector: &[i8]) {
+        let novelty = self.novelty_at(row, vector);
         let row = row as usize;
+        if self.novelty.len() <= row {
+            self.novelty.resize(row + 1, f32::NAN);
+        }
+        self.novelty[row] = novelty;
+    }
+
+    /// What the novelty of a vector would be in place of this row.
+    pub(crate) fn novelty_at(&self, row: u32, vector: &[i8]) -> f32 {
+        if vector.len() != self.dimensions {
+            return 1.0;
+        }
+        let end = (row as usize * self.dimensions).min(self.values.len());
+        let start = end.saturating_sub(MEMORY * self.dimensions);
         let query = Query::new(vector);
-        let earlier =
-            &self.values[row.saturating_sub(MEMORY) * self.dimensions..row * self.dimensions];
         // Rows without a vector are zero and give 0, as if they were unlike anything.
-        let highest = earlier
+        let highest = self.values[start..end]
             .chunks_exact(self.dimensions)
             .map(|other| query.dot(other))
             .max()
             .unwrap_or(0)
             .max(0);
-        if self.novelty.len() <= row {
-            self.novelty.resize(row + 1, f32::NAN);
-        }
-        self.novelty[row] = 1.0 - highest as f32 / UNIT;
+        1.0 - highest as f32 / UNIT
     }
 
     /// Which rows have a vector.

@@ -23,6 +23,16 @@ pub(crate) struct Postings {
 }
 
 impl Postings {
+    /// From rows in any order, each once.
+    pub(crate) fn of(mut found: Vec<(u32, u16)>) -> Self {
+        found.sort_unstable();
+        let count = |&(_, count): &(u32, u16)| u8::try_from(count).unwrap_or(u8::MAX);
+        Self {
+            counts: found.iter().map(count).collect(),
+            rows: found.into_iter().map(|(row, _)| row).collect(),
+        }
+    }
+
     /// Rows and counts.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, u8)> {
         self.rows.iter().copied().zip(self.counts.iter().copied())

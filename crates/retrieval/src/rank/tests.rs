@@ -106,6 +106,7 @@ fn several_spaces_are_ranked_as_one() {
     let searched = |index| Searched {
         index,
         eligible: crate::SpaceIndex::eligible(index, &TurnFilter::default(), None),
+        excerpt: None,
     };
     let ranked = search_spaces(
         &spaces.each_ref().map(searched),

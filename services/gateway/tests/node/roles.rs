@@ -165,6 +165,7 @@ fn retriever(store: &Arc<SqliteStore>, embedder: &Arc<WordEmbedder>) -> LocalRet
     };
     LocalRetriever::new(
         store.clone(),
+        None,
         store.clone(),
         store.clone(),
         embedder.clone(),

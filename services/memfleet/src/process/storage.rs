@@ -6,6 +6,7 @@ use std::time::Duration;
 use memfleet_gateway::access::Access;
 use memfleet_nats::NatsQueue;
 use memfleet_ports::audit::AuditLog;
+use memfleet_ports::candidates::Candidates;
 use memfleet_ports::erasure::Erasure;
 use memfleet_ports::events::Events;
 use memfleet_ports::feed::IndexFeed;
@@ -35,6 +36,8 @@ pub struct Storage {
     pub ledger: Arc<dyn Ledger>,
     /// What indexes follow.
     pub feed: Arc<dyn IndexFeed>,
+    /// What finds candidates in the store itself; a node holds every space that it searches.
+    pub candidates: Option<Arc<dyn Candidates>>,
     /// The spaces.
     pub spaces: Arc<dyn SpaceCatalog>,
     /// What removes.
@@ -76,6 +79,7 @@ impl Storage {
         Ok(Self {
             ledger: store.clone(),
             feed: store.clone(),
+            candidates: None,
             spaces: store.clone(),
             erasure: store.clone(),
             queue: store.clone(),
@@ -103,11 +107,16 @@ impl Storage {
         let url = config.store.url.expose();
         let store = patiently(|| PostgresStore::connect(url, options.clone())).await?;
         let largest_batch = config.server.max_request_size.as_usize() * OVERHEAD;
-        let queue = NatsQueue::connect(options_of(&config.queue, largest_batch)).await?;
+        let queue = NatsQueue::connect(memfleet_nats::Options {
+            accepted: Some(Arc::new(store.clone())),
+            ..options_of(&config.queue, largest_batch)
+        })
+        .await?;
         let erasure = PostgresErasure::new(store.clone(), Arc::new(queue.clone()));
         Ok(Self {
             ledger: Arc::new(store.clone()),
             feed: Arc::new(store.clone()),
+            candidates: Some(Arc::new(store.clone())),
             spaces: Arc::new(store.clone()),
             erasure: Arc::new(erasure),
             queue: Arc::new(queue.clone()),

@@ -205,6 +205,7 @@ fn retriever(
     };
     Arc::new(LocalRetriever::new(
         feed.clone(),
+        None,
         store.clone(),
         store.clone(),
         embedder.clone(),

@@ -1,12 +1,16 @@
 //! What is found on the server, and what is made there.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use async_trait::async_trait;
 use memfleet_nats::{Auth, NatsQueue, Options};
 use memfleet_ports::conformance::samples::{batch, home, instant, turn};
-use memfleet_ports::queue::{Bounds, IngestQueue};
+use memfleet_ports::queue::{Accepted, Bounds, IngestQueue};
 use memfleet_ports::store::StoreError;
 use memfleet_ports::undelivered::Undelivered;
 
-use crate::server::{connected, fresh, options, replicas};
+use crate::server::{connected, fresh, options, replicas, soon};
 
 #[tokio::test]
 async fn connecting_again_finds_everything_as_it_is() {
@@ -56,8 +60,9 @@ async fn a_server_that_takes_too_little_is_reported() {
 
 #[tokio::test]
 async fn a_new_stream_goes_on_behind_the_positions_that_were_given_out() {
+    let ledger = Arc::new(Stored(AtomicU64::new(999)));
     let options = Options {
-        first_position: 1_000,
+        accepted: Some(ledger.clone()),
         ..options()
     };
     let ([queue], _streams) = replicas(options.clone()).await;
@@ -70,6 +75,37 @@ async fn a_new_stream_goes_on_behind_the_positions_that_were_given_out() {
     assert_eq!(published.acceptance, 1_000);
     let again = connected(&options).await;
     assert_eq!(again.differences(), []);
+    // Lost with its volume, after others have stored what this process knows nothing of.
+    ledger.0.store(5_000, Ordering::SeqCst);
+    delete_stream(&options).await;
+    let anew = batch("anew", vec![turn("b", "y")]);
+    let published = soon("the stream", async {
+        loop {
+            let published = queue.publish(&anew, instant(0), Bounds::NONE).await;
+            if let Ok(published) = published {
+                break published;
+            }
+        }
+    });
+    assert_eq!(published.await.acceptance, 5_001);
+}
+
+/// A ledger that holds what it says.
+#[derive(Debug)]
+struct Stored(AtomicU64);
+
+#[async_trait]
+impl Accepted for Stored {
+    async fn highest_acceptance(&self) -> Result<u64, StoreError> {
+        Ok(self.0.load(Ordering::SeqCst))
+    }
+}
+
+async fn delete_stream(options: &Options) {
+    let client = async_nats::connect(crate::server::url()).await.unwrap();
+    let name = format!("{}_INGEST", options.prefix.to_uppercase());
+    let stream = async_nats::jetstream::new(client);
+    stream.delete_stream(name).await.unwrap();
 }
 
 #[tokio::test]
@@ -80,12 +116,7 @@ async fn a_stream_that_is_deleted_is_made_anew_and_goes_on_behind() {
         .publish(&told, instant(0), Bounds::NONE)
         .await
         .unwrap();
-    let client = async_nats::connect(crate::server::url()).await.unwrap();
-    let name = format!("{}_INGEST", queue.options().prefix.to_uppercase());
-    async_nats::jetstream::new(client)
-        .delete_stream(name)
-        .await
-        .unwrap();
+    delete_stream(queue.options()).await;
     let again = crate::server::soon("the stream", async {
         loop {
             match queue.publish(&told, instant(0), Bounds::NONE).await {

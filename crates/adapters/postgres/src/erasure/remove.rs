@@ -79,12 +79,15 @@ async fn bury(
     .execute(&mut *connection)
     .await?;
     let head = space.head + ids.len() as i64;
-    sqlx::query("UPDATE spaces SET head = $3 WHERE tenant = $1 AND id = $2")
-        .bind(tenant)
-        .bind(space.id)
-        .bind(head)
-        .execute(connection)
-        .await?;
+    sqlx::query(
+        "UPDATE spaces SET head = $3, accepted = greatest(accepted, $4) WHERE tenant = $1 AND id = $2",
+    )
+    .bind(tenant)
+    .bind(space.id)
+    .bind(head)
+    .bind(last)
+    .execute(connection)
+    .await?;
     Ok(head)
 }
 

@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
-use memfleet_columns::{name, runs, time, to_floats, to_role, to_set, to_terms};
+use memfleet_columns::{name, runs, time, to_floats, to_lengths, to_role, to_set, to_terms};
 use memfleet_domain::Scope;
 use memfleet_domain::ids::{SessionId, Speaker};
-use memfleet_ports::feed::{Change, Changes, IndexedPassage, IndexedTurn};
+use memfleet_ports::feed::{Change, Changes, IndexedPassage, IndexedTurn, words};
 use pgvector::HalfVector;
 use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row};
@@ -15,12 +15,21 @@ use crate::ledger::to_sentence;
 use crate::rows::{find_session, from_u32, to_turn_id, to_u32};
 use crate::scope;
 
+/// How much is told of a turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Depth {
+    Whole,
+    /// Lengths instead of passages.
+    Outline,
+}
+
 /// The changes of a space after `after`.
 pub async fn after(
     connection: &mut PgConnection,
     scope: &Scope,
     after: i64,
     limit: u32,
+    depth: Depth,
 ) -> Outcome<Changes> {
     let Some(space) = scope::find(connection, scope).await? else {
         return Ok(Changes {
@@ -30,7 +39,7 @@ pub async fn after(
         });
     };
     let tenant = scope.tenant.as_str();
-    let stored = stored_after(connection, tenant, space.id, after, limit).await?;
+    let stored = stored_after(connection, tenant, space.id, after, limit, depth).await?;
     let forgotten = sqlx::query(
         "SELECT change, id FROM forgotten WHERE tenant = $1 AND space = $2 AND change > $3 ORDER BY change LIMIT $4",
     )
@@ -68,11 +77,12 @@ async fn stored_after(
     space: i64,
     after: i64,
     limit: u32,
+    depth: Depth,
 ) -> Outcome<Vec<(i64, IndexedTurn)>> {
     // The limit comes first, so that no plan joins all that is left.
     let rows = sqlx::query(concat!(
         "SELECT t.change, t.id, s.name, t.acceptance, t.ordinal, t.speaker, t.role, t.event_time, t.recorded_at,
-             t.replaced_at, t.first_passage, t.passages
+             t.replaced_at, t.first_passage, t.lengths
          FROM (SELECT * FROM turns WHERE tenant = $1 AND space = $2 AND change > $3 ORDER BY change LIMIT $4) t",
         find_session!(),
         "ORDER BY t.change"
@@ -84,24 +94,24 @@ async fn stored_after(
     .fetch_all(&mut *connection)
     .await?;
     let mut turns = rows.iter().map(turn).collect::<Outcome<Vec<_>>>()?;
+    if depth == Depth::Outline {
+        return Ok(turns);
+    }
     let ranges = turns
         .iter()
-        .map(|(_, turn, count)| (turn.first_passage, *count));
+        .map(|(_, turn)| (turn.first_passage, turn.passages.len() as u32));
     let mut passages = load_passages(connection, tenant, space, &runs(ranges)).await?;
-    for (_, turn, count) in &mut turns {
-        let numbers = turn.first_passage..turn.first_passage + *count;
+    for (_, turn) in &mut turns {
+        let numbers = turn.first_passage..turn.first_passage + turn.passages.len() as u32;
         turn.passages = numbers
             .filter_map(|number| passages.remove(&number))
             .collect();
     }
-    Ok(turns
-        .into_iter()
-        .map(|(change, turn, _)| (change, turn))
-        .collect())
+    Ok(turns)
 }
 
-/// Change, turn without its passages, and how many it has.
-fn turn(row: &PgRow) -> Outcome<(i64, IndexedTurn, u32)> {
+/// Change, and turn with the lengths of its passages.
+fn turn(row: &PgRow) -> Outcome<(i64, IndexedTurn)> {
     let optional_time = |index: usize| {
         row.try_get::<Option<i64>, _>(index)
             .map(|micros| micros.map(time))
@@ -116,13 +126,27 @@ fn turn(row: &PgRow) -> Outcome<(i64, IndexedTurn, u32)> {
         recorded_at: time(row.try_get(8)?)?,
         replaced_at: optional_time(9)?.transpose()?,
         first_passage: to_u32(row.try_get(10)?),
-        passages: Vec::new(),
+        passages: to_lengths(row.try_get(11)?)?
+            .into_iter()
+            .map(|(length, words)| outlined(length, words))
+            .collect(),
     };
-    Ok((row.try_get(0)?, turn, to_u32(row.try_get(11)?)))
+    Ok((row.try_get(0)?, turn))
+}
+
+fn outlined(length: u32, words: u32) -> IndexedPassage {
+    IndexedPassage {
+        length,
+        words,
+        terms: Vec::new(),
+        features: Vec::new(),
+        sentence: None,
+        pieces: Vec::new(),
+    }
 }
 
 /// The passages in these runs, by their numbers.
-async fn load_passages(
+pub async fn load_passages(
     connection: &mut PgConnection,
     tenant: &str,
     space: i64,
@@ -149,9 +173,11 @@ async fn load_passages(
 
 fn passage(row: &PgRow) -> Outcome<IndexedPassage> {
     let sentence: Option<HalfVector> = row.try_get(4)?;
+    let terms = to_terms(row.try_get(2)?)?;
     Ok(IndexedPassage {
         length: to_u32(row.try_get(1)?),
-        terms: to_terms(row.try_get(2)?)?,
+        words: words(&terms),
+        terms,
         features: to_floats(row.try_get(3)?)?,
         sentence: sentence.as_ref().map(to_sentence),
         pieces: to_set(row.try_get(5)?)?,

@@ -4,7 +4,7 @@ pub mod whole;
 
 use memfleet_postgres::PostgresStore;
 
-use self::whole::Whole;
+use self::whole::{NothingWaits, Whole};
 use crate::database::Database;
 
 async fn fresh() -> (PostgresStore, Database) {
@@ -12,13 +12,14 @@ async fn fresh() -> (PostgresStore, Database) {
     (database.store().await, database)
 }
 
-async fn fresh_whole() -> (Whole, Database) {
+async fn fresh_whole() -> (Whole<NothingWaits>, Database) {
     let (store, database) = fresh().await;
-    (Whole::new(store), database)
+    (Whole::new(store, NothingWaits), database)
 }
 
 memfleet_ports::ledger_conformance!(fresh);
 memfleet_ports::feed_conformance!(fresh);
+memfleet_ports::candidates_conformance!(fresh_whole);
 memfleet_ports::spaces_conformance!(fresh);
 memfleet_ports::erasure_conformance!(fresh_whole);
 memfleet_ports::keys_conformance!(fresh);

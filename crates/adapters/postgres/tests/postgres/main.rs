@@ -1,11 +1,13 @@
 //! The adapter on a real server.
 
+mod backup;
 mod concurrency;
 mod conformance;
 mod connection;
 mod database;
 mod isolation;
 mod migrations;
+mod near;
 mod outbox;
 mod plans;
 mod undelivered;

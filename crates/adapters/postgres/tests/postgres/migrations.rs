@@ -1,8 +1,9 @@
 //! Schema versions: who makes them, and who refuses whom.
 
 use futures::future::join_all;
-use memfleet_ports::conformance::samples::home;
+use memfleet_ports::conformance::samples::{batch, home, indexed, turn};
 use memfleet_ports::feed::IndexFeed;
+use memfleet_ports::ledger::Ledger;
 use memfleet_ports::store::StoreError;
 use memfleet_postgres::{Migrated, Options, PostgresStore, migrate};
 use sqlx::{AssertSqlSafe, Executor};
@@ -51,11 +52,31 @@ async fn a_database_that_was_not_migrated_says_what_to_run() {
     assert!(cause.contains(database.name()), "{cause}");
 }
 
-#[tokio::test]
-async fn a_newer_database_is_refused_by_migrate_and_by_connect() {
-    let database = Database::migrated().await;
+/// What a migration to come does, and the record of it.
+async fn migrate_to_next(database: &Database, statements: &str) {
+    run(database, statements).await;
     let newer = "INSERT INTO memfleet._sqlx_migrations VALUES (999, 'next', now(), true, '', 0)";
-    run(&database, newer).await;
+    run(database, newer).await;
+}
+
+#[tokio::test]
+async fn a_newer_schema_that_only_adds_is_worked_with_and_left_alone() {
+    let database = Database::migrated().await;
+    let adds = "ALTER TABLE memfleet.turns ADD COLUMN mood smallint NOT NULL DEFAULT 0";
+    migrate_to_next(&database, adds).await;
+    let expected = Migrated { from: 999, to: 999 };
+    assert_eq!(migrate(&database.url()).await, Ok(expected));
+    let store = connected(&database.url()).await.expect("connect");
+    let told = indexed(batch("k", vec![turn("a", "x")]), 1);
+    assert!(store.commit(vec![told]).await.is_ok());
+    assert_eq!(store.head(&home()).await, Ok(1));
+}
+
+#[tokio::test]
+async fn a_newer_schema_that_breaks_this_build_is_refused_by_migrate_and_by_connect() {
+    let database = Database::migrated().await;
+    let breaks = "CREATE OR REPLACE FUNCTION memfleet.compatible_since() RETURNS bigint LANGUAGE sql IMMUTABLE AS 'SELECT 999::bigint'";
+    migrate_to_next(&database, breaks).await;
     let is_newer = |error: &StoreError| matches!(error, StoreError::Newer { found: 999, .. });
     let refused = migrate(&database.url()).await.expect_err("newer");
     assert!(is_newer(&refused), "{refused:?}");

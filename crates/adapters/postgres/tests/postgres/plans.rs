@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use memfleet_domain::Scope;
 use memfleet_domain::turn::AcceptedTurn;
+use memfleet_ports::candidates::Candidates;
 use memfleet_ports::conformance::samples::{
     batch_in, edit, embedding_space, indexed, instant, scope, turn_in, vectors, without_vectors,
 };
@@ -14,7 +15,7 @@ use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::ledger::{IndexedBatch, Ledger};
 use memfleet_ports::spaces::SpaceCatalog;
 use memfleet_postgres::{PostgresErasure, PostgresStore};
-use sqlx::{Executor, PgConnection, Row};
+use sqlx::{Connection, Executor, PgConnection, Row};
 
 use crate::conformance::whole::NothingWaits;
 use crate::database::Database;
@@ -73,7 +74,12 @@ async fn fill(store: &PostgresStore) {
 }
 
 /// What is asked or told again and again; `round` makes writes differ.
-const CALLS: [&str; 15] = [
+const CALLS: [&str; 20] = [
+    "extent",
+    "outline_after",
+    "postings",
+    "nearest",
+    "passages",
     "head",
     "changes_after",
     "token_vectors",
@@ -100,6 +106,24 @@ async fn call(store: &PostgresStore, name: &str, round: usize) {
         ..TurnFilter::default()
     };
     match name {
+        "extent" => drop(store.extent(&here).await.expect(name)),
+        "outline_after" => drop(store.outline_after(&here, 100, 50).await.expect(name)),
+        "postings" => {
+            let terms = ["turn", "number", "77"].map(str::to_owned);
+            drop(store.postings(&here, &terms).await.expect(name));
+        }
+        "nearest" => {
+            let query = vectors("turn number").sentence;
+            // A few, and so many that the index is asked.
+            for among in [0..500, 0..20_000] {
+                let among = among.collect();
+                drop(store.nearest(&here, &query, &among, 20).await.expect(name));
+            }
+        }
+        "passages" => {
+            let numbers: Vec<u32> = (0..64).map(|n| n * 29).collect();
+            drop(store.passages(&here, &numbers).await.expect(name));
+        }
         "head" => drop(store.head(&here).await.expect(name)),
         "changes_after" => drop(store.changes_after(&here, 100, 50).await.expect(name)),
         "token_vectors" => {
@@ -199,6 +223,11 @@ async fn no_call_scans_a_whole_table() {
     let database = Database::migrated().await;
     fill(&database.store().await).await;
     let mut administrator = database.connect().await;
+    // By a connection that ends, and with it what it scanned.
+    let mut owner = database.connect().await;
+    let index = owner.execute("SELECT memfleet.index_vectors(4)").await;
+    index.expect("an index");
+    owner.close().await.expect("close");
     administrator
         .execute("VACUUM ANALYZE")
         .await

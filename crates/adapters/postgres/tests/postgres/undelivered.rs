@@ -7,10 +7,13 @@ use async_trait::async_trait;
 use memfleet_domain::Scope;
 use memfleet_domain::ingestion::{Batch, TurnState};
 use memfleet_domain::turn::AcceptedTurn;
-use memfleet_ports::conformance::samples::{batch, home, indexed, speaker, turn};
+use memfleet_ports::conformance::samples::{
+    batch, batch_in, home, indexed, scope, speaker, turn, turn_in,
+};
 use memfleet_ports::erasure::{Erased, Erasure};
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::ledger::{Committed, Ledger};
+use memfleet_ports::queue::Accepted;
 use memfleet_ports::spaces::SpaceCatalog;
 use memfleet_ports::store::Result;
 use memfleet_ports::undelivered::{Matching, Parted, Undelivered, Unreadable};
@@ -168,4 +171,20 @@ async fn a_forget_of_everything_covers_all_that_was_accepted_by_then() {
         states(&deliver(&store, 10, &late).await),
         [TurnState::Stored]
     );
+}
+
+/// Of any tenant; a stream that is made anew goes on behind it.
+#[tokio::test]
+async fn the_highest_acceptance_is_that_of_anything_stored_or_forgotten() {
+    let (_database, store, queue, erasure) = fresh().await;
+    assert_eq!(store.highest_acceptance().await, Ok(0));
+    let bob = scope("globex", "bob");
+    let theirs = batch_in(&bob, "k", vec![turn_in(&bob, "s", "a", "x")]);
+    deliver(&store, 7, &theirs).await;
+    deliver(&store, 3, &batch("k", vec![turn("a", "one")])).await;
+    assert_eq!(store.highest_acceptance().await, Ok(7));
+    queue.accept(9, &batch("of another space", vec![]));
+    let everything = TurnFilter::default();
+    erasure.remove(&home(), &everything).await.expect("remove");
+    assert_eq!(store.highest_acceptance().await, Ok(9));
 }

@@ -7,7 +7,7 @@ use memfleet_columns::{
 };
 use memfleet_domain::Scope;
 use memfleet_domain::ids::{SessionId, Speaker};
-use memfleet_ports::feed::{Change, Changes, IndexedPassage, IndexedTurn};
+use memfleet_ports::feed::{Change, Changes, IndexedPassage, IndexedTurn, words};
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Row, SqliteConnection};
 
@@ -140,9 +140,11 @@ async fn load_passages(
     .fetch_all(connection)
     .await?;
     for row in rows {
+        let terms = to_terms(row.try_get(2)?)?;
         let passage = IndexedPassage {
             length: row.try_get(1)?,
-            terms: to_terms(row.try_get(2)?)?,
+            words: words(&terms),
+            terms,
             features: to_floats(row.try_get(3)?)?,
             sentence: row.try_get::<Option<&[u8]>, _>(4)?.map(to_components),
             pieces: to_set(row.try_get(5)?)?,

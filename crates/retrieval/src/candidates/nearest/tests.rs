@@ -132,6 +132,7 @@ fn what_may_not_be_found_is_not() {
     let spaces = [Searched {
         index: &index,
         eligible: eligible.clone(),
+        excerpt: None,
     }];
     let found = found(&spaces, &LITTLE);
     assert!(found.len() >= SHARE);

@@ -1,13 +1,16 @@
 //! The rows of turns, and all that hangs on them.
 
-use memfleet_columns::{json, label, runs, term_key, to_terms};
+mod postings;
+
+use memfleet_columns::{block, json, label, runs, term_key, to_terms};
 use memfleet_domain::turn::Metadata;
 use sqlx::{PgConnection, Row};
 use uuid::Uuid;
 
+use self::postings::Gone;
 use crate::erasure::find::Doomed;
 use crate::failure::Outcome;
-use crate::rows::{from_u32, id_list};
+use crate::rows::{from_u32, id_list, to_u32};
 
 pub async fn remove(
     connection: &mut PgConnection,
@@ -66,25 +69,15 @@ async fn remove_passages(
     .fetch_all(&mut *connection)
     .await?;
     // Postings are found by the terms, which only the passage knows.
-    let (mut terms, mut numbers) = (Vec::new(), Vec::new());
+    let mut gone = Gone::default();
     for row in passages {
-        let number: i32 = row.try_get(0)?;
+        let number = to_u32(row.try_get(0)?);
+        gone.passages.insert(number);
         for (term, _) in to_terms(row.try_get(1)?)? {
-            terms.push(term_key(&term));
-            numbers.push(number);
+            gone.blocks.insert((term_key(&term), block(number)));
         }
     }
-    sqlx::query(
-        "DELETE FROM postings p USING unnest($3::bigint[], $4::integer[]) AS gone(term, passage)
-         WHERE p.tenant = $1 AND p.space = $2 AND p.term = gone.term AND p.passage = gone.passage",
-    )
-    .bind(tenant)
-    .bind(space)
-    .bind(terms)
-    .bind(numbers)
-    .execute(connection)
-    .await?;
-    Ok(())
+    postings::remove(connection, tenant, space, &gone).await
 }
 
 /// With their labels, which are found by what they say.

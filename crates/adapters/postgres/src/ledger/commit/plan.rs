@@ -17,6 +17,8 @@ use crate::scope::SpaceRow;
 pub struct Plan<'b> {
     pub space: SpaceRow,
     pub language: Option<&'b str>,
+    /// The highest position of acceptance of its batches.
+    pub accepted: i64,
     pub named_at: Timestamp,
     pub sessions: HashMap<SessionId, OpenSession>,
     /// Sessions that begin here, in their order.
@@ -61,6 +63,7 @@ impl<'b> Plan<'b> {
         Self {
             space,
             language: None,
+            accepted: 0,
             named_at: Timestamp::UNIX_EPOCH,
             sessions,
             begun: Vec::new(),
@@ -76,6 +79,7 @@ impl<'b> Plan<'b> {
 
     /// Decides about the turns of one more batch.
     pub fn add(&mut self, batch: &'b IndexedBatch) -> Committed {
+        self.accepted = self.accepted.max(batch.acceptance as i64);
         let head = self.space.head;
         let known = self.statuses.get(&batch.batch.id).cloned();
         let mut status = known.clone().unwrap_or_else(|| BatchStatus {

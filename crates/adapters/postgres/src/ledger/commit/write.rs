@@ -169,6 +169,7 @@ async fn save_space(
     }
     sqlx::query(
         "UPDATE spaces SET head = $3, next_passage = $4, language = coalesce(language, $5), name = $6,
+             accepted = greatest(accepted, $8),
              created_at = CASE WHEN name IS NULL THEN $7 ELSE created_at END
          WHERE tenant = $1 AND id = $2",
     )
@@ -179,6 +180,7 @@ async fn save_space(
     .bind(plan.language)
     .bind(scope.space.as_str())
     .bind(plan.named_at.timestamp_micros())
+    .bind(plan.accepted)
     .execute(connection)
     .await?;
     Ok(())

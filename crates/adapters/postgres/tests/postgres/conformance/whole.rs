@@ -1,4 +1,4 @@
-//! Store and erasure as one, as the suite of the erasure asks for; with a queue where nothing ever waits.
+//! Store and erasure as one, as the suite of the erasure asks for, over any queue; and one where nothing ever waits.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -10,8 +10,9 @@ use memfleet_domain::ids::{BatchId, TenantId, TurnId};
 use memfleet_domain::space::{Locale, Session, Space, SpaceSettings};
 use memfleet_domain::time::Timestamp;
 use memfleet_domain::turn::Turn;
+use memfleet_ports::candidates::{Among, Candidates, Extent, Near, TermPassages};
 use memfleet_ports::erasure::{Erased, Erasure};
-use memfleet_ports::feed::{Changes, IndexFeed};
+use memfleet_ports::feed::{Changes, IndexFeed, IndexedPassage};
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::ledger::{
     BatchStatus, Committed, IndexedBatch, Known, Ledger, Page, PageToken, Unembedded,
@@ -22,15 +23,22 @@ use memfleet_ports::undelivered::{Matching, Undelivered, Unreadable};
 use memfleet_postgres::{PostgresErasure, PostgresStore};
 
 #[derive(Debug)]
-pub struct Whole {
+pub struct Whole<Q> {
     store: PostgresStore,
+    #[allow(dead_code, reason = "read where something waits in it")]
+    pub queue: Arc<Q>,
     erasure: PostgresErasure,
 }
 
-impl Whole {
-    pub fn new(store: PostgresStore) -> Self {
-        let erasure = PostgresErasure::new(store.clone(), Arc::new(NothingWaits));
-        Self { store, erasure }
+impl<Q: Undelivered + 'static> Whole<Q> {
+    pub fn new(store: PostgresStore, queue: Q) -> Self {
+        let queue = Arc::new(queue);
+        let erasure = PostgresErasure::new(store.clone(), queue.clone());
+        Self {
+            store,
+            queue,
+            erasure,
+        }
     }
 }
 
@@ -58,7 +66,7 @@ impl Undelivered for NothingWaits {
 }
 
 #[async_trait]
-impl Ledger for Whole {
+impl<Q: Undelivered> Ledger for Whole<Q> {
     async fn commit(&self, batches: Vec<IndexedBatch>) -> Result<Vec<Committed>> {
         Ledger::commit(&self.store, batches).await
     }
@@ -115,7 +123,7 @@ impl Ledger for Whole {
 }
 
 #[async_trait]
-impl IndexFeed for Whole {
+impl<Q: Undelivered> IndexFeed for Whole<Q> {
     async fn head(&self, scope: &Scope) -> Result<u64> {
         IndexFeed::head(&self.store, scope).await
     }
@@ -142,7 +150,40 @@ impl IndexFeed for Whole {
 }
 
 #[async_trait]
-impl SpaceCatalog for Whole {
+impl<Q: Undelivered> Candidates for Whole<Q> {
+    async fn extent(&self, scope: &Scope) -> Result<Extent> {
+        Candidates::extent(&self.store, scope).await
+    }
+
+    async fn outline_after(&self, scope: &Scope, after: u64, limit: u32) -> Result<Changes> {
+        Candidates::outline_after(&self.store, scope, after, limit).await
+    }
+
+    async fn postings(&self, scope: &Scope, terms: &[String]) -> Result<Vec<TermPassages>> {
+        Candidates::postings(&self.store, scope, terms).await
+    }
+
+    async fn nearest(
+        &self,
+        scope: &Scope,
+        vector: &[i8],
+        among: &Among,
+        limit: u32,
+    ) -> Result<Vec<Near>> {
+        Candidates::nearest(&self.store, scope, vector, among, limit).await
+    }
+
+    async fn passages(
+        &self,
+        scope: &Scope,
+        numbers: &[u32],
+    ) -> Result<Vec<Option<IndexedPassage>>> {
+        Candidates::passages(&self.store, scope, numbers).await
+    }
+}
+
+#[async_trait]
+impl<Q: Undelivered> SpaceCatalog for Whole<Q> {
     async fn put(&self, scope: &Scope, settings: &SpaceSettings, now: Timestamp) -> Result<Space> {
         SpaceCatalog::put(&self.store, scope, settings, now).await
     }
@@ -175,7 +216,7 @@ impl SpaceCatalog for Whole {
 }
 
 #[async_trait]
-impl Erasure for Whole {
+impl<Q: Undelivered> Erasure for Whole<Q> {
     async fn plan(&self, scope: &Scope, filter: &TurnFilter) -> Result<Erased> {
         Erasure::plan(&self.erasure, scope, filter).await
     }

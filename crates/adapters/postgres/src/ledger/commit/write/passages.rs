@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use memfleet_columns::{from_floats, from_set, from_terms, term_key};
+use memfleet_columns::{block, from_floats, from_set, from_terms, put_posting, term_key};
 use memfleet_ports::ledger::Passage;
 use sqlx::PgConnection;
 
@@ -70,24 +70,31 @@ async fn store_postings(
     new: &[New<'_>],
 ) -> Outcome<()> {
     // In the order of the index; two terms of one hash count as one.
-    let mut counts: BTreeMap<(i64, u32), i32> = BTreeMap::new();
+    let mut counts: BTreeMap<(i64, u32), u16> = BTreeMap::new();
     for (number, passage) in new {
         for (term, count) in &passage.terms {
-            *counts.entry((term_key(term), *number)).or_default() += i32::from(*count);
+            let sum = counts.entry((term_key(term), *number)).or_default();
+            *sum = sum.saturating_add(*count);
         }
     }
-    if counts.is_empty() {
+    let mut blocks: BTreeMap<(i64, u32), Vec<u8>> = BTreeMap::new();
+    for ((term, number), count) in counts {
+        let bytes = blocks.entry((term, block(number))).or_default();
+        put_posting(bytes, number, count);
+    }
+    if blocks.is_empty() {
         return Ok(());
     }
     sqlx::query(
-        "INSERT INTO postings (tenant, space, term, passage, count)
-         SELECT $1, $2, * FROM unnest($3::bigint[], $4::integer[], $5::integer[])",
+        "INSERT INTO postings AS p (tenant, space, term, block, passages)
+         SELECT $1, $2, * FROM unnest($3::bigint[], $4::integer[], $5::bytea[])
+         ON CONFLICT (tenant, space, term, block) DO UPDATE SET passages = p.passages || excluded.passages",
     )
     .bind(target.tenant)
     .bind(target.space)
-    .bind(counts.keys().map(|(term, _)| *term).collect::<Vec<_>>())
-    .bind(from_u32(counts.keys().map(|(_, passage)| *passage)))
-    .bind(counts.values().copied().collect::<Vec<_>>())
+    .bind(blocks.keys().map(|(term, _)| *term).collect::<Vec<_>>())
+    .bind(from_u32(blocks.keys().map(|(_, block)| *block)))
+    .bind(blocks.into_values().collect::<Vec<_>>())
     .execute(connection)
     .await?;
     Ok(())
