@@ -5,6 +5,7 @@
 //! as an outline; the index of the latter is built behind the first search.
 
 mod entry;
+mod outlines;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,7 +14,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use memfleet_domain::{Fault, Scope};
 use memfleet_ports::candidates::Candidates;
 use memfleet_ports::feed::IndexFeed;
-use memfleet_retrieval::Sample;
 
 pub use entry::{Outline, Paused, Reading};
 
@@ -118,78 +118,6 @@ impl IndexCache {
         }
     }
 
-    async fn is_too_large(&self, entry: &Entry) -> bool {
-        let Some(remote) = &self.remote else {
-            return false;
-        };
-        entry.index.read().await.passages_held() > remote.held as usize
-    }
-
-    /// A new entry: the whole space, or its outline.
-    async fn begin(self: &Arc<Self>, scope: &Scope) -> Result<Arc<Entry>, Fault> {
-        let mut asked = None;
-        if let Some(remote) = &self.remote {
-            let passages = remote.store.extent(scope).await?.passages;
-            if passages > remote.cold || passages > remote.held {
-                asked = Some((remote, passages <= remote.held));
-            }
-        }
-        let store = asked.map(|(remote, _)| remote.store.clone());
-        let (entry, is_new) = self.insert(scope, store);
-        if is_new && asked.is_some_and(|(_, is_held)| is_held) {
-            self.build_behind(scope, &entry);
-        }
-        Ok(entry)
-    }
-
-    /// Builds the index of a space that is searched by its outline meanwhile.
-    fn build_behind(self: &Arc<Self>, scope: &Scope, outline: &Arc<Entry>) {
-        let (cache, scope, outline) = (self.clone(), scope.clone(), outline.clone());
-        tokio::spawn(async move {
-            let whole = Arc::new(Entry::new(outline.generation, None));
-            let built = async {
-                let head = cache.feed.head(&scope).await?;
-                cache.catch_up(&scope, &whole, head).await
-            };
-            match built.await {
-                Ok(()) => cache.replace(&scope, &outline, whole),
-                Err(fault) => {
-                    tracing::warn!(%fault, "the index of a space was not built");
-                    // The next search begins anew.
-                    cache.remove_entry(&scope, &outline);
-                }
-            }
-        });
-    }
-
-    /// What an outline does not say; the sample of the space is read when it is old.
-    async fn outline(
-        &self,
-        scope: &Scope,
-        entry: &Entry,
-        store: &Arc<dyn Candidates>,
-    ) -> Result<Outline, Fault> {
-        let without_vectors = store.extent(scope).await?.without_vectors;
-        let mut kept = entry.sample.lock().await;
-        let numbers = {
-            let index = entry.index.read().await;
-            let is_new = kept.as_ref().is_some_and(|sample| !sample.is_old(&index));
-            (!is_new).then(|| Sample::numbers(&index))
-        };
-        if let Some(numbers) = numbers {
-            let found = store.passages(scope, &numbers).await?;
-            let index = entry.index.read().await;
-            let sample = Sample::new(&index, &numbers, found);
-            entry.measure_sample(sample.bytes());
-            *kept = Some(Arc::new(sample));
-        }
-        Ok(Outline {
-            store: store.clone(),
-            sample: kept.clone().unwrap_or_default(),
-            without_vectors,
-        })
-    }
-
     /// Lets go of a space, so that nothing forgotten stays in memory.
     pub fn drop_space(&self, scope: &Scope) {
         let gone = self.lock().remove(scope);
@@ -258,18 +186,6 @@ impl IndexCache {
         let entry = Arc::new(Entry::new(now, remote));
         entries.insert(scope.clone(), entry.clone());
         (entry, true)
-    }
-
-    /// Puts the index in the place of its outline, unless that is gone meanwhile.
-    fn replace(&self, scope: &Scope, outline: &Arc<Entry>, whole: Arc<Entry>) {
-        if let Some(entry) = self.lock().get_mut(scope)
-            && Arc::ptr_eq(entry, outline)
-        {
-            let last_read = outline.last_read.load(Ordering::Relaxed);
-            whole.last_read.store(last_read, Ordering::Relaxed);
-            *entry = whole;
-        }
-        self.evict(scope);
     }
 
     /// Lets go of an entry, unless another is in its place.
