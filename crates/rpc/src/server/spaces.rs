@@ -13,23 +13,28 @@ use super::access::Admitted;
 use super::calls::{Calls, admitted};
 use crate::proto::{self, spaces_server};
 
+/// Pages that one call looks through for spaces that its caller reaches.
+const PAGES: u32 = 100;
+
 pub(super) struct Service {
     pub memory: Arc<dyn Memory>,
     pub calls: Calls,
 }
 
 impl Service {
-    /// The next page with anything that the caller reaches: one that looks like the end, and is none, would mislead.
+    /// The next page with anything that the caller reaches, or an empty one where there is none in many.
     async fn reached(
         &self,
         admitted: &Admitted,
         context: &Context,
         mut page: PageRequest,
     ) -> Result<Page<Space>, Fault> {
+        let mut pages = 0;
         loop {
             let spaces = self.memory.spaces(context, page.clone()).await?;
             let reached = admitted.reached(spaces);
-            if !reached.items.is_empty() || reached.next.is_none() {
+            pages += 1;
+            if !reached.items.is_empty() || reached.next.is_none() || pages == PAGES {
                 return Ok(reached);
             }
             page.after = reached.next;
