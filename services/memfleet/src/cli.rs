@@ -25,6 +25,7 @@ mod status;
 mod tenants;
 mod up;
 mod values;
+mod vectors;
 mod watch;
 
 use std::path::PathBuf;
@@ -137,6 +138,7 @@ enum Command {
 enum Local {
     Backup(backup::BackupArgs),
     Migrate(migrate::MigrateArgs),
+    Vectors(vectors::VectorsArgs),
     Model(model::ModelArgs),
     Config(config::ConfigArgs),
     Completions(completions::CompletionsArgs),
@@ -199,6 +201,10 @@ fn local(command: Local, global: &Global, output: &mut Output) -> Result<Exit, E
         Local::Backup(args) => {
             let store = config::load(global, &())?.config.store;
             in_runtime(backup::run(args, &store, output))
+        }
+        Local::Vectors(args) => {
+            let config = config::load(global, &())?.config;
+            in_runtime(vectors::run(args, &config, output))
         }
         Local::Migrate(_) => {
             let store = config::load(global, &())?.config.store;

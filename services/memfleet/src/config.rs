@@ -7,6 +7,7 @@ mod auth;
 mod peers;
 mod storage;
 mod tls;
+mod vectors;
 
 use std::path::PathBuf;
 
@@ -21,6 +22,7 @@ pub use self::auth::{Auth, Internal, KeyEntry};
 pub use self::peers::{Peers, elsewhere};
 pub use self::storage::{Queue, Store};
 pub use self::tls::Tls;
+pub use self::vectors::Vectors;
 
 /// Everything that can be set for a process.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -30,6 +32,8 @@ pub struct Config {
     pub store: Store,
     /// Where work waits.
     pub queue: Queue,
+    /// Where vectors are besides.
+    pub vectors: Vectors,
     /// Where the other roles are.
     pub peers: Peers,
     /// The gRPC address and its limits.
@@ -165,6 +169,7 @@ impl Validate for Config {
         let sections = [
             ("store", self.store.problems()),
             ("queue", self.queue.problems()),
+            ("vectors", self.vectors.problems()),
             ("peers", self.peers.problems()),
             ("server", self.server.problems()),
             ("auth", self.auth.problems()),
@@ -179,6 +184,11 @@ impl Validate for Config {
             problems.extend(found.into_iter().map(|problem| problem.under(section)));
         }
         let rules = [
+            (
+                "vectors.url",
+                self.vectors.url.is_some() && !self.store.is_shared(),
+                "needs a `store.url` of PostgreSQL: a node searches its vectors in memory",
+            ),
             (
                 "queue.url",
                 self.store.is_shared() != self.queue.is_shared(),

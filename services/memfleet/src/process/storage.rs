@@ -18,6 +18,7 @@ use memfleet_ports::spaces::SpaceCatalog;
 use memfleet_ports::store::StoreError;
 use memfleet_ports::tenants::TenantCatalog;
 use memfleet_postgres::{PostgresErasure, PostgresStore};
+use memfleet_qdrant::{Mirror, MirroredCandidates, MirroredErasure};
 use memfleet_runtime::BoxError;
 use memfleet_runtime::lifecycle::{Lifecycle, Policy};
 use memfleet_sqlite::SqliteStore;
@@ -112,13 +113,13 @@ impl Storage {
             ..options_of(&config.queue, largest_batch)
         })
         .await?;
-        let erasure = PostgresErasure::new(store.clone(), Arc::new(queue.clone()));
+        let (candidates, erasure) = mirrored(config, &store, &queue)?;
         Ok(Self {
             ledger: Arc::new(store.clone()),
             feed: Arc::new(store.clone()),
-            candidates: Some(Arc::new(store.clone())),
+            candidates: Some(candidates),
             spaces: Arc::new(store.clone()),
-            erasure: Arc::new(erasure),
+            erasure,
             queue: Arc::new(queue.clone()),
             outbox: Some((Arc::new(store.clone()), Arc::new(queue.clone()))),
             keys: Arc::new(store.clone()),
@@ -162,6 +163,26 @@ impl Engine {
         }
         Ok(())
     }
+}
+
+/// What finds candidates and what removes.
+type Mirrored = (Arc<dyn Candidates>, Arc<dyn Erasure>);
+
+/// The two, with Qdrant beside the database where it is configured.
+fn mirrored(
+    config: &Config,
+    store: &PostgresStore,
+    queue: &NatsQueue,
+) -> Result<Mirrored, StoreError> {
+    let candidates = Arc::new(store.clone());
+    let erasure = PostgresErasure::new(store.clone(), Arc::new(queue.clone()));
+    let Some(options) = config.vectors.mirror() else {
+        return Ok((candidates, Arc::new(erasure)));
+    };
+    let mirror = Arc::new(Mirror::new(candidates.clone(), &options)?);
+    let candidates = MirroredCandidates::new(candidates, mirror.clone(), options.compared);
+    let erasure = MirroredErasure::new(Arc::new(erasure), mirror);
+    Ok((Arc::new(candidates), Arc::new(erasure)))
 }
 
 fn options_of(config: &Queue, largest_batch: usize) -> memfleet_nats::Options {

@@ -22,12 +22,12 @@ use memfleet_ports::store::Result;
 use memfleet_ports::undelivered::{Matching, Undelivered, Unreadable};
 use memfleet_postgres::{PostgresErasure, PostgresStore};
 
-#[derive(Debug)]
 pub struct Whole<Q> {
     store: PostgresStore,
     #[allow(dead_code, reason = "read where something waits in it")]
     pub queue: Arc<Q>,
-    erasure: PostgresErasure,
+    candidates: Arc<dyn Candidates>,
+    erasure: Arc<dyn Erasure>,
 }
 
 impl<Q: Undelivered + 'static> Whole<Q> {
@@ -35,14 +35,30 @@ impl<Q: Undelivered + 'static> Whole<Q> {
         let queue = Arc::new(queue);
         let erasure = PostgresErasure::new(store.clone(), queue.clone());
         Self {
+            candidates: Arc::new(store.clone()),
+            erasure: Arc::new(erasure),
             store,
             queue,
-            erasure,
+        }
+    }
+
+    /// With something in front of the store.
+    #[allow(dead_code, reason = "the adapter's own tests put nothing there")]
+    pub fn behind(
+        self,
+        candidates: impl FnOnce(PostgresStore) -> Arc<dyn Candidates>,
+        erasure: impl FnOnce(Arc<dyn Erasure>) -> Arc<dyn Erasure>,
+    ) -> Self {
+        Self {
+            candidates: candidates(self.store.clone()),
+            erasure: erasure(self.erasure.clone()),
+            ..self
         }
     }
 }
 
 /// A queue without turns or letters.
+#[allow(dead_code, reason = "other tests have a queue")]
 #[derive(Debug)]
 pub struct NothingWaits;
 
@@ -218,22 +234,22 @@ impl<Q: Undelivered> SpaceCatalog for Whole<Q> {
 #[async_trait]
 impl<Q: Undelivered> Erasure for Whole<Q> {
     async fn plan(&self, scope: &Scope, filter: &TurnFilter) -> Result<Erased> {
-        Erasure::plan(&self.erasure, scope, filter).await
+        Erasure::plan(&*self.erasure, scope, filter).await
     }
 
     async fn remove(&self, scope: &Scope, filter: &TurnFilter) -> Result<Erased> {
-        Erasure::remove(&self.erasure, scope, filter).await
+        Erasure::remove(&*self.erasure, scope, filter).await
     }
 
     async fn expire(&self, scope: &Scope, before: Timestamp) -> Result<Erased> {
-        Erasure::expire(&self.erasure, scope, before).await
+        Erasure::expire(&*self.erasure, scope, before).await
     }
 
     async fn scrub(&self) -> Result<()> {
-        Erasure::scrub(&self.erasure).await
+        Erasure::scrub(&*self.erasure).await
     }
 
     async fn expired(&self, now: Timestamp) -> Result<Vec<(Scope, Timestamp)>> {
-        Erasure::expired(&self.erasure, now).await
+        Erasure::expired(&*self.erasure, now).await
     }
 }

@@ -1,0 +1,218 @@
+//! Follows the change feed of a space into Qdrant. Each page of changes is applied, then noted; a crash in between applies it
+//! again, which changes nothing. Processes may follow the same space: each applies every change after its own last note, in order, so
+//! what one of them writes late is put right by what it reads next.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use memfleet_domain::Scope;
+use memfleet_ports::feed::{Change, IndexFeed};
+use memfleet_ports::store::Result;
+use qdrant_client::Qdrant;
+use qdrant_client::qdrant::{
+    DeletePointsBuilder, GetPointsBuilder, PointStruct, UpsertPointsBuilder, Value, value::Kind,
+};
+use tokio::sync::Mutex;
+
+use crate::collections::Collections;
+use crate::failure::unavailable;
+use crate::points;
+
+/// Changes that are applied at a time.
+const PAGE: u32 = 500;
+const REACHED: &str = "reached";
+
+/// Where the server is and what is asked of it.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Its gRPC address, such as `http://qdrant:6334`.
+    pub url: String,
+    /// Its key, where it asks for one.
+    pub api_key: Option<String>,
+    /// What the names of our collections begin with.
+    pub prefix: String,
+    /// What one call may take.
+    pub timeout: Duration,
+    /// Up to so many passages are compared by the store, one by one, and the server is not asked.
+    pub compared: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            url: "http://127.0.0.1:6334".to_owned(),
+            api_key: None,
+            prefix: "memfleet".to_owned(),
+            timeout: Duration::from_secs(5),
+            compared: 16_384,
+        }
+    }
+}
+
+/// How far a space is mirrored, as this process knows it. Held while it is followed.
+type Place = Arc<Mutex<Option<u64>>>;
+
+/// The mirror of a store.
+pub struct Mirror {
+    pub(crate) collections: Collections,
+    pub(crate) feed: Arc<dyn IndexFeed>,
+    places: Mutex<HashMap<Scope, Place>>,
+}
+
+impl Mirror {
+    /// A mirror of what the feed tells. No call is made yet.
+    pub fn new(feed: Arc<dyn IndexFeed>, options: &Options) -> Result<Self> {
+        let client = Qdrant::from_url(&options.url)
+            .api_key(options.api_key.clone())
+            .timeout(options.timeout)
+            .connect_timeout(options.timeout)
+            .skip_compatibility_check()
+            .build()
+            .map_err(unavailable)?;
+        Ok(Self {
+            collections: Collections::new(client, options.prefix.clone()),
+            feed,
+            places: Mutex::default(),
+        })
+    }
+
+    pub(crate) fn client(&self) -> &Qdrant {
+        self.collections.client()
+    }
+
+    /// How many changes of the space are not in the mirror. Nothing is known to be there of a space that was never followed.
+    pub async fn behind(&self, scope: &Scope) -> Result<u64> {
+        let place = self.place(scope).await;
+        let mut reached = place.lock().await;
+        let reached = self.known(scope, &mut reached).await?;
+        let head = self.feed.head(scope).await?;
+        Ok(head.saturating_sub(reached.unwrap_or(0)))
+    }
+
+    /// Applies what is missing.
+    pub async fn follow(&self, scope: &Scope) -> Result<()> {
+        let place = self.place(scope).await;
+        let mut place = place.lock().await;
+        let mut reached = match self.known(scope, &mut place).await? {
+            Some(reached) => reached,
+            None => {
+                // Noted before the first point: a forget asks whether there may be any.
+                self.collections.ensure_progress().await?;
+                self.note(scope, 0).await?;
+                0
+            }
+        };
+        loop {
+            let page = self.feed.changes_after(scope, reached, PAGE).await?;
+            if page.reached == reached {
+                return Ok(());
+            }
+            self.apply(scope, page.changes).await?;
+            reached = page.reached;
+            self.note(scope, reached).await?;
+            *place = Some(reached);
+            if !page.more {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Applies what is missing, if the space is mirrored at all.
+    pub async fn follow_mirrored(&self, scope: &Scope) -> Result<()> {
+        let place = self.place(scope).await;
+        let known = self.known(scope, &mut *place.lock().await).await?;
+        match known {
+            Some(_) => self.follow(scope).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Begins again from nothing.
+    pub(crate) async fn restart(&self, scope: &Scope) -> Result<()> {
+        let place = self.place(scope).await;
+        let mut place = place.lock().await;
+        self.collections.ensure_progress().await?;
+        self.note(scope, 0).await?;
+        *place = Some(0);
+        for name in self.collections.names().await? {
+            let delete = DeletePointsBuilder::new(name).points(points::of_space(scope));
+            let deleted = self.client().delete_points(delete.wait(true)).await;
+            deleted.map_err(unavailable)?;
+        }
+        Ok(())
+    }
+
+    async fn place(&self, scope: &Scope) -> Place {
+        let mut places = self.places.lock().await;
+        places.entry(scope.clone()).or_default().clone()
+    }
+
+    /// What is noted is read once; after that this process knows.
+    async fn known(&self, scope: &Scope, place: &mut Option<u64>) -> Result<Option<u64>> {
+        if place.is_none()
+            && self
+                .collections
+                .exists(&self.collections.progress())
+                .await?
+        {
+            *place = self.noted(scope).await?;
+        }
+        Ok(*place)
+    }
+
+    async fn noted(&self, scope: &Scope) -> Result<Option<u64>> {
+        let id = points::progress_id(scope).to_string();
+        let get = GetPointsBuilder::new(self.collections.progress(), vec![id.into()]);
+        let got = self.client().get_points(get.with_payload(true)).await;
+        let points = got.map_err(unavailable)?.result;
+        let reached = points.first().and_then(|point| point.payload.get(REACHED));
+        Ok(reached.and_then(|reached| match reached.kind {
+            Some(Kind::IntegerValue(reached)) => u64::try_from(reached).ok(),
+            _ => None,
+        }))
+    }
+
+    async fn note(&self, scope: &Scope, reached: u64) -> Result<()> {
+        let payload = [(REACHED, Value::from(reached.cast_signed()))];
+        let id = points::progress_id(scope).to_string();
+        let point = PointStruct::new(id, vec![1.0], payload);
+        self.upsert(self.collections.progress(), vec![point]).await
+    }
+
+    async fn apply(&self, scope: &Scope, changes: Vec<Change>) -> Result<()> {
+        let mut stored = HashMap::<usize, Vec<PointStruct>>::new();
+        let mut forgotten = Vec::new();
+        for change in changes {
+            match change {
+                Change::Stored(turn) => {
+                    for (length, point) in points::of(scope, &turn) {
+                        stored.entry(length).or_default().push(point);
+                    }
+                }
+                Change::Forgotten(turn) => forgotten.push(turn),
+            }
+        }
+        for (length, points) in stored {
+            self.collections.ensure(length).await?;
+            self.upsert(self.collections.name(length), points).await?;
+        }
+        if forgotten.is_empty() {
+            return Ok(());
+        }
+        for name in self.collections.names().await? {
+            for turn in &forgotten {
+                let delete = DeletePointsBuilder::new(&name).points(points::of_turn(scope, *turn));
+                let deleted = self.client().delete_points(delete.wait(true)).await;
+                deleted.map_err(unavailable)?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn upsert(&self, name: String, points: Vec<PointStruct>) -> Result<()> {
+        let upsert = UpsertPointsBuilder::new(name, points).wait(true);
+        let upserted = self.client().upsert_points(upsert).await;
+        upserted.map(drop).map_err(unavailable)
+    }
+}
