@@ -36,7 +36,9 @@ pub async fn remove(
     let (mut thinned, mut emptied) = (Blocks::default(), Blocks::default());
     for row in rows {
         let (term, block): (i64, i32) = (row.try_get(0)?, row.try_get(1)?);
-        let left = without(to_u32(block), row.try_get(2)?, &gone.passages)?;
+        let left = without(to_u32(block), row.try_get(2)?, |passage| {
+            gone.passages.contains(&passage)
+        })?;
         let blocks = if left.is_empty() {
             &mut emptied
         } else {
