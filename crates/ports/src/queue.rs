@@ -1,8 +1,10 @@
 //! The ingestion queue: durable before `Remember` answers, at least once, in the order of acceptance.
 
+use std::collections::HashSet;
+
 use async_trait::async_trait;
 use memfleet_domain::Scope;
-use memfleet_domain::ids::{BatchId, TenantId};
+use memfleet_domain::ids::{BatchId, TenantId, TurnId};
 use memfleet_domain::ingestion::Batch;
 use memfleet_domain::time::Timestamp;
 
@@ -129,11 +131,14 @@ impl Bounds {
     }
 }
 
-/// Who knows which positions were given out, beside the queue itself.
+/// What the ledger tells a queue that lives apart from it.
 #[async_trait]
 pub trait Accepted: Send + Sync + std::fmt::Debug {
     /// The highest position of acceptance of anything that was stored or forgotten; 0 before the first.
     async fn highest_acceptance(&self) -> Result<u64>;
+
+    /// Which of these turns were forgotten and not told again.
+    async fn forgotten(&self, scope: &Scope, turns: &[TurnId]) -> Result<HashSet<TurnId>>;
 }
 
 /// The durable way from the gateway to the constructor.

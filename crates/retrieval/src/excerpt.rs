@@ -11,7 +11,7 @@ use memfleet_ports::feed::IndexedPassage;
 use crate::document::FEATURES;
 use crate::index::{Passages, Postings, SpaceIndex, features};
 
-/// Passages of a sample, at most.
+/// Passages of a sample, about; of a space of no more, all.
 const SAMPLE: usize = 4_096;
 /// One change in so many passages makes a sample old.
 const PATIENCE: u64 = 50;
@@ -29,9 +29,11 @@ pub struct Sample {
 impl Sample {
     /// The numbers of the passages to read for it.
     pub fn numbers(outline: &SpaceIndex) -> Vec<u32> {
-        let step = outline.passages().alive().div_ceil(SAMPLE).max(1);
-        let rows = outline.all_rows().step_by(step);
-        rows.map(|row| outline.passage_number(row)).collect()
+        let one_in = outline.passages().alive().div_ceil(SAMPLE).max(1) as u32;
+        let numbers = outline.all_rows().map(|row| outline.passage_number(row));
+        // Not every so-manieth: those who speak take turns.
+        let is_chosen = |number: &u32| (number.wrapping_mul(0x9e37_79b9) >> 12) % one_in == 0;
+        numbers.filter(is_chosen).collect()
     }
 
     /// The sample with what was read.

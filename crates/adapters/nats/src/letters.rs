@@ -59,6 +59,11 @@ impl Shared {
     /// between (it in turn looks for letters after it took turns out of the queue).
     pub async fn dead_letter(&self, letter: &DeadLetter) -> Result<()> {
         let (scope, batch) = (&letter.batch.scope, letter.batch.id);
+        let rest = self.without_forgotten(letter).await?;
+        if rest.batch.turns.is_empty() && !letter.batch.turns.is_empty() {
+            return self.let_go(scope, batch, letter.acceptance).await;
+        }
+        let letter = &rest;
         let mut stored = self.at_position(scope, batch, letter.acceptance).await?;
         // With nothing in the queue it is the second letter of a delivery, or of a batch that was forgotten as a whole, or that
         // another process applied. Only in the first case there is a letter.
@@ -74,6 +79,21 @@ impl Shared {
             stored = now;
         }
         self.let_go(scope, batch, letter.acceptance).await
+    }
+
+    /// An import may have been read before a forget and accepted after it: only the ledger knows.
+    async fn without_forgotten(&self, letter: &DeadLetter) -> Result<DeadLetter> {
+        let mut letter = letter.clone();
+        let turns = &mut letter.batch.turns;
+        let imported = turns.iter().filter(|turn| turn.place.is_some());
+        let imported: Vec<TurnId> = imported.map(|turn| turn.id).collect();
+        if let Some(ledger) = &self.options.accepted
+            && !imported.is_empty()
+        {
+            let forgotten = ledger.forgotten(&letter.batch.scope, &imported).await?;
+            turns.retain(|turn| turn.place.is_none() || !forgotten.contains(&turn.id));
+        }
+        Ok(letter)
     }
 
     /// What waits at a position, the youngest where a part of it is being taken out.

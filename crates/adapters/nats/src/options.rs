@@ -32,7 +32,8 @@ pub struct Options {
     pub ack_wait: Duration,
     /// A batch that was handed out more often becomes a dead letter: it seems to end whoever takes it. Default 20.
     pub max_deliveries: u32,
-    /// Who knows what a stream gave out that is gone: one that is made here goes on behind it. Default: nobody.
+    /// The ledger: a stream that is made here goes on behind what it holds, and a dead letter holds nothing that it had to forget.
+    /// Default: none.
     pub accepted: Option<Arc<dyn Accepted>>,
     /// Bytes of the largest batch that is to go through; a server that takes less is reported. Default 1 MiB.
     pub largest_batch: usize,

@@ -6,6 +6,8 @@ mod known;
 mod listing;
 mod vectors;
 
+use std::collections::HashSet;
+
 use async_trait::async_trait;
 use memfleet_domain::Scope;
 use memfleet_domain::embedding::{EmbeddingSpace, PassageVectors};
@@ -30,6 +32,10 @@ impl Accepted for PostgresStore {
             Ok(highest as u64)
         };
         self.named(highest.await)
+    }
+
+    async fn forgotten(&self, scope: &Scope, turns: &[TurnId]) -> Result<HashSet<TurnId>> {
+        Ok(self.known(scope, turns).await?.forgotten)
     }
 }
 

@@ -12,9 +12,15 @@ mod database;
 mod server;
 
 #[path = "../../../../crates/adapters/postgres/tests/postgres/conformance/whole.rs"]
+#[expect(
+    dead_code,
+    reason = "the adapter's own tests have a queue where nothing waits"
+)]
 mod whole;
 
-use memfleet_nats::NatsQueue;
+use std::sync::Arc;
+
+use memfleet_nats::{NatsQueue, Options};
 
 use crate::database::Database;
 use crate::server::Streams;
@@ -22,9 +28,13 @@ use crate::whole::Whole;
 
 async fn fresh() -> (Whole<NatsQueue>, (Database, Streams)) {
     let database = Database::migrated().await;
-    let (queue, streams) = server::fresh().await;
-    let store = Whole::new(database.store().await, queue);
-    (store, (database, streams))
+    let store = database.store().await;
+    let options = Options {
+        accepted: Some(Arc::new(store.clone())),
+        ..server::options()
+    };
+    let queue = server::connected(&options).await;
+    (Whole::new(store, queue), (database, Streams::of(options)))
 }
 
 memfleet_ports::undelivered_conformance!(fresh);

@@ -1,9 +1,12 @@
 //! What is found on the server, and what is made there.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use async_trait::async_trait;
+use memfleet_domain::Scope;
+use memfleet_domain::ids::TurnId;
 use memfleet_nats::{Auth, NatsQueue, Options};
 use memfleet_ports::conformance::samples::{batch, home, instant, turn};
 use memfleet_ports::queue::{Accepted, Bounds, IngestQueue};
@@ -98,6 +101,10 @@ struct Stored(AtomicU64);
 impl Accepted for Stored {
     async fn highest_acceptance(&self) -> Result<u64, StoreError> {
         Ok(self.0.load(Ordering::SeqCst))
+    }
+
+    async fn forgotten(&self, _: &Scope, _: &[TurnId]) -> Result<HashSet<TurnId>, StoreError> {
+        Ok(HashSet::new())
     }
 }
 

@@ -50,9 +50,9 @@ impl Search<'_> {
         vector: &HalfVector,
     ) -> Outcome<Vec<Near>> {
         let rows = sqlx::query(
-            "SELECT passage, -(sentence <#> $3) FROM passages
-             WHERE tenant = $1 AND space = $2 AND passage = ANY ($4) AND vector_dims(sentence) = $5
-             ORDER BY sentence <#> $3, passage LIMIT $6",
+            "SELECT g.passage, -(g.sentence <#> $3) FROM unnest($4::integer[]) AS asked(passage)
+             JOIN passages g ON g.tenant = $1 AND g.space = $2 AND g.passage = asked.passage
+             WHERE vector_dims(g.sentence) = $5 ORDER BY g.sentence <#> $3, g.passage LIMIT $6",
         )
         .bind(self.tenant)
         .bind(self.space)
