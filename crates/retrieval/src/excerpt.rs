@@ -32,7 +32,8 @@ impl Sample {
         let one_in = outline.passages().alive().div_ceil(SAMPLE).max(1) as u32;
         let numbers = outline.all_rows().map(|row| outline.passage_number(row));
         // Not every so-manieth: those who speak take turns.
-        let is_chosen = |number: &u32| (number.wrapping_mul(0x9e37_79b9) >> 12) % one_in == 0;
+        let is_chosen =
+            |number: &u32| (number.wrapping_mul(0x9e37_79b9) >> 12).is_multiple_of(one_in);
         numbers.filter(is_chosen).collect()
     }
 

@@ -168,15 +168,15 @@ impl<Q: Undelivered> IndexFeed for Whole<Q> {
 #[async_trait]
 impl<Q: Undelivered> Candidates for Whole<Q> {
     async fn extent(&self, scope: &Scope) -> Result<Extent> {
-        Candidates::extent(&self.store, scope).await
+        self.candidates.extent(scope).await
     }
 
     async fn outline_after(&self, scope: &Scope, after: u64, limit: u32) -> Result<Changes> {
-        Candidates::outline_after(&self.store, scope, after, limit).await
+        self.candidates.outline_after(scope, after, limit).await
     }
 
     async fn postings(&self, scope: &Scope, terms: &[String]) -> Result<Vec<TermPassages>> {
-        Candidates::postings(&self.store, scope, terms).await
+        self.candidates.postings(scope, terms).await
     }
 
     async fn nearest(
@@ -186,7 +186,7 @@ impl<Q: Undelivered> Candidates for Whole<Q> {
         among: &Among,
         limit: u32,
     ) -> Result<Vec<Near>> {
-        Candidates::nearest(&self.store, scope, vector, among, limit).await
+        self.candidates.nearest(scope, vector, among, limit).await
     }
 
     async fn passages(
@@ -194,7 +194,7 @@ impl<Q: Undelivered> Candidates for Whole<Q> {
         scope: &Scope,
         numbers: &[u32],
     ) -> Result<Vec<Option<IndexedPassage>>> {
-        Candidates::passages(&self.store, scope, numbers).await
+        self.candidates.passages(scope, numbers).await
     }
 }
 
