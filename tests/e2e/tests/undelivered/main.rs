@@ -12,10 +12,6 @@ mod database;
 mod server;
 
 #[path = "../../../../crates/adapters/postgres/tests/postgres/conformance/whole.rs"]
-#[expect(
-    dead_code,
-    reason = "the adapter's own tests have a queue where nothing waits"
-)]
 mod whole;
 
 use std::sync::Arc;

@@ -114,8 +114,8 @@ async fn call(store: &PostgresStore, name: &str, round: usize) {
         }
         "nearest" => {
             let query = vectors("turn number").sentence;
-            // Of more, where a space fills its partition, to read all of that is right.
-            let among = (0..40).collect();
+            // Of more, where a space fills a partition of short rows, to read all of that is right.
+            let among = (0..10).collect();
             drop(store.nearest(&here, &query, &among, 20).await.expect(name));
         }
         "passages" => {
