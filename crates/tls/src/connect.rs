@@ -39,7 +39,8 @@ fn explained(error: &io::Error, name: &str) -> io::Error {
 
 fn distrust(cause: &CertificateError) -> String {
     match cause {
-        CertificateError::UnknownIssuer => {
+        // The latter where an authority was made anew under its old name.
+        CertificateError::UnknownIssuer | CertificateError::BadSignature => {
             "was signed by an authority that is not believed here: name that authority (`tls.client_ca`, for commands `--ca`)".to_owned()
         }
         CertificateError::Expired | CertificateError::ExpiredContext { .. } => {

@@ -211,7 +211,23 @@ fn cargo<const N: usize>(root: &Path, arguments: [&str; N]) -> Result<()> {
 fn cargo_command<const N: usize>(root: &Path, arguments: [&str; N]) -> Command {
     let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.args(arguments).current_dir(root);
+    for (name, _) in env::vars_os().filter(|(name, _)| is_of_this_package(name)) {
+        command.env_remove(name);
+    }
     command
+}
+
+/// What cargo tells a program of its package. Build scripts of some crates run again when it changes, and with them is compiled all
+/// that needs them: `cargo build` in a shell and here would undo each other's work.
+fn is_of_this_package(variable: &OsStr) -> bool {
+    let variable = variable.to_string_lossy();
+    let begins = [
+        "CARGO_PKG_",
+        "CARGO_MANIFEST_",
+        "CARGO_BIN_",
+        "CARGO_CRATE_",
+    ];
+    begins.iter().any(|begin| variable.starts_with(begin))
 }
 
 fn run_command(command: &mut Command) -> Result<()> {
@@ -250,6 +266,13 @@ mod tests {
         let ending = Step::Proto.run(&root);
         std::fs::remove_dir_all(&root).unwrap();
         assert_eq!(told(&ending), "skipped: no release yet");
+    }
+
+    #[test]
+    fn cargo_is_not_told_of_this_package() {
+        let told = |name: &str| is_of_this_package(OsStr::new(name));
+        assert!(told("CARGO_PKG_NAME") && told("CARGO_MANIFEST_DIR"));
+        assert!(!told("CARGO_TARGET_DIR") && !told("CARGO_INCREMENTAL"));
     }
 
     #[test]
