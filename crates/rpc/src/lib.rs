@@ -1,7 +1,7 @@
 //! The wire: everything that knows gRPC.
 //!
 //! [`proto`] is generated from `proto/memfleet/v1`. [`convert`] checks requests and turns messages into domain types and
-//! back, [`status`] does the same for faults. [`server`] serves the traits of `memfleet-ports` (behind [`auth`]),
+//! back, [`status`] does the same for faults. [`server`] serves the traits of `memfleet-ports` (behind `auth`),
 //! [`client`] implements them over a channel, so that a caller holds the same handle either way. [`fleet`] does
 //! both for the roles among each other. [`jsonl`] is the file form of an export.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
