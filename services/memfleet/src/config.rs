@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use crate::role::Role;
 
 pub use self::audit::Audit;
-pub use self::auth::{Auth, Internal, KeyEntry};
+pub use self::auth::{Auth, Internal, Jwt, KeyEntry};
 pub use self::peers::{Peers, elsewhere};
 pub use self::storage::{Queue, Store};
 pub use self::tls::Tls;

@@ -16,6 +16,7 @@ use memfleet_domain::time::SystemClock;
 use memfleet_gateway::Gateway;
 use memfleet_gateway::access::{Access, Sources};
 use memfleet_models::ModelDirectory;
+use memfleet_ports::access::Tokens;
 use memfleet_ports::audit::AuditLog;
 use memfleet_ports::embedder::Embedder;
 use memfleet_ports::events::Events;
@@ -30,7 +31,7 @@ use memfleet_rpc::fleet::{RemoteEmbedder, RemoteRefresher, RemoteRetriever};
 use memfleet_runtime::BoxError;
 use memfleet_tls::Tls;
 
-use crate::config::{Config, Ingestion, Retrieval, elsewhere};
+use crate::config::{Config, Ingestion, Jwt, Retrieval, elsewhere};
 use crate::role::Role;
 use storage::Storage;
 
@@ -116,7 +117,7 @@ impl Process {
             tenants: storage.tenants.clone(),
             log: self.audit.as_ref().map(|(log, _)| log.clone()),
             configured: config.auth.configured(),
-            tokens: None,
+            tokens: tokens(&config.auth.jwt),
             clock: clock(),
         });
         if let Some(secret) = &config.auth.bootstrap_key {
@@ -278,6 +279,22 @@ fn gateway_options(config: &Ingestion) -> memfleet_gateway::Options {
         max_queued_turns: config.max_queued_turns,
         max_queued_bytes: config.max_queued_size.as_u64(),
     }
+}
+
+/// What believes the tokens of the configured issuer.
+fn tokens(config: &Jwt) -> Option<Arc<dyn Tokens>> {
+    let (Some(issuer), Some(audience)) = (&config.issuer, &config.audience) else {
+        return None;
+    };
+    let options = memfleet_oidc::Options {
+        issuer: issuer.clone(),
+        audience: audience.clone(),
+        jwks_url: config.jwks_url.clone(),
+        tenant_claim: config.tenant_claim.clone(),
+        scope_claim: config.scope_claim.clone(),
+        pause: Duration::from_secs(5),
+    };
+    Some(Arc::new(memfleet_oidc::Issuer::new(options)))
 }
 
 fn clock() -> Arc<dyn Clock> {

@@ -136,3 +136,20 @@ fn certificates_of_callers_protect_a_role_and_a_certificate_alone_does_not() {
     assert_eq!(config.exposed(&[Role::Embedder]), None);
     assert!(config.exposed(&[Role::Gateway]).is_some());
 }
+
+#[test]
+fn tokens_need_an_audience_and_keys_that_nobody_can_change_on_the_way() {
+    let mut config = Config::default();
+    config.auth.jwt.issuer = Some("http://issuer.example".to_owned());
+    let keys: Vec<_> = config
+        .problems()
+        .into_iter()
+        .map(|problem| problem.key)
+        .collect();
+    assert_eq!(keys, ["auth.jwt.issuer", "auth.jwt.audience"]);
+    config.auth.jwt.issuer = Some("https://issuer.example".to_owned());
+    config.auth.jwt.audience = Some("memfleet".to_owned());
+    assert_eq!(config.problems(), []);
+    config.server.address = "0.0.0.0:9460".parse().unwrap();
+    assert_eq!(config.problems(), [], "tokens protect an address");
+}

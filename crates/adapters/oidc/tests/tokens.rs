@@ -1,0 +1,357 @@
+//! Tokens of an issuer that serves its keys over HTTP, as real ones do.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use axum::Router;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::routing::get;
+use base64::Engine;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD as BASE64;
+use memfleet_domain::access::{Right, Rights};
+use memfleet_domain::{Fault, FaultKind};
+use memfleet_oidc::{Issuer, Options};
+use memfleet_ports::access::{Caller, Proof, Tokens};
+use ring::hmac;
+use ring::rand::SystemRandom;
+use ring::signature::{
+    ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, Ed25519KeyPair, KeyPair, RSA_PKCS1_SHA256,
+    RsaKeyPair, RsaPublicKeyComponents,
+};
+use serde_json::{Value, json};
+
+/// A private key for these tests alone, in PKCS #8: `openssl genpkey -algorithm RSA -outform DER`.
+const RSA_KEY: &[u8] = include_bytes!("rsa.pk8");
+
+/// What signs, and what is published of it.
+struct Signer {
+    id: String,
+    algorithm: &'static str,
+    sign: Box<dyn Fn(&[u8]) -> Vec<u8>>,
+    public: Value,
+}
+
+impl Signer {
+    fn ed25519(id: &str) -> Self {
+        let pkcs8 = Ed25519KeyPair::generate_pkcs8(&SystemRandom::new()).unwrap();
+        let pair = Ed25519KeyPair::from_pkcs8(pkcs8.as_ref()).unwrap();
+        let x = BASE64.encode(pair.public_key());
+        Self {
+            id: id.to_owned(),
+            algorithm: "EdDSA",
+            sign: Box::new(move |message| pair.sign(message).as_ref().to_vec()),
+            public: json!({ "kty": "OKP", "crv": "Ed25519", "x": x, "kid": id, "use": "sig" }),
+        }
+    }
+
+    fn p256(id: &str) -> Self {
+        let (random, kind) = (SystemRandom::new(), &ECDSA_P256_SHA256_FIXED_SIGNING);
+        let pkcs8 = EcdsaKeyPair::generate_pkcs8(kind, &random).unwrap();
+        let pair = EcdsaKeyPair::from_pkcs8(kind, pkcs8.as_ref(), &random).unwrap();
+        let point = &pair.public_key().as_ref()[1..];
+        let (x, y) = (BASE64.encode(&point[..32]), BASE64.encode(&point[32..]));
+        Self {
+            id: id.to_owned(),
+            algorithm: "ES256",
+            sign: Box::new(move |message| pair.sign(&random, message).unwrap().as_ref().to_vec()),
+            public: json!({ "kty": "EC", "crv": "P-256", "x": x, "y": y, "kid": id }),
+        }
+    }
+
+    fn rsa(id: &str) -> Self {
+        let pair = RsaKeyPair::from_pkcs8(RSA_KEY).unwrap();
+        let parts = RsaPublicKeyComponents::<Vec<u8>>::from(pair.public());
+        let (n, e) = (BASE64.encode(parts.n), BASE64.encode(parts.e));
+        let sign = move |message: &[u8]| {
+            let mut signature = vec![0; pair.public().modulus_len()];
+            let random = SystemRandom::new();
+            pair.sign(&RSA_PKCS1_SHA256, &random, message, &mut signature)
+                .unwrap();
+            signature
+        };
+        Self {
+            id: id.to_owned(),
+            algorithm: "RS256",
+            sign: Box::new(sign),
+            public: json!({ "kty": "RSA", "n": n, "e": e, "kid": id, "alg": "RS256" }),
+        }
+    }
+
+    fn sign(&self, claims: &Value) -> String {
+        let header = json!({ "alg": self.algorithm, "typ": "JWT", "kid": self.id });
+        let message = format!("{}.{}", part(&header), part(claims));
+        let signature = BASE64.encode((self.sign)(message.as_bytes()));
+        format!("{message}.{signature}")
+    }
+}
+
+fn part(value: &Value) -> String {
+    BASE64.encode(value.to_string())
+}
+
+/// Signed with a secret.
+fn symmetric(id: &str, secret: &[u8], claims: &Value) -> String {
+    let header = json!({ "alg": "HS256", "kid": id });
+    let message = format!("{}.{}", part(&header), part(claims));
+    let key = hmac::Key::new(hmac::HMAC_SHA256, secret);
+    let tag = BASE64.encode(hmac::sign(&key, message.as_bytes()));
+    format!("{message}.{tag}")
+}
+
+/// What the issuer's server answers.
+#[derive(Default)]
+struct Served {
+    keys: Mutex<Option<Value>>,
+    asked: AtomicU32,
+    url: Mutex<String>,
+}
+
+impl Served {
+    fn publish(&self, signers: &[&Signer]) {
+        let keys: Vec<_> = signers.iter().map(|signer| &signer.public).collect();
+        // What others publish beside, and we do not use.
+        let others = [
+            json!({ "kty": "oct", "k": "c2VjcmV0", "kid": "secret" }),
+            json!({ "kty": "EC", "crv": "P-384", "x": "AA", "y": "AA", "kid": "p384" }),
+        ];
+        let all: Vec<_> = keys.into_iter().chain(&others).collect();
+        *self.keys.lock().unwrap() = Some(json!({ "keys": all }));
+    }
+
+    fn go_down(&self) {
+        *self.keys.lock().unwrap() = None;
+    }
+}
+
+async fn keys(State(served): State<Arc<Served>>) -> Result<String, StatusCode> {
+    served.asked.fetch_add(1, Ordering::SeqCst);
+    let keys = served.keys.lock().unwrap();
+    let keys = keys.as_ref().map(ToString::to_string);
+    keys.ok_or(StatusCode::SERVICE_UNAVAILABLE)
+}
+
+async fn discovery(State(served): State<Arc<Served>>) -> String {
+    let url = served.url.lock().unwrap();
+    json!({ "issuer": *url, "jwks_uri": format!("{url}/keys") }).to_string()
+}
+
+/// An issuer that publishes these keys, and what believes its tokens.
+async fn issuer(signers: &[&Signer]) -> (Arc<Served>, Issuer) {
+    issuer_with(signers, Duration::from_mins(1)).await
+}
+
+/// The same, asked again after a pause.
+async fn issuer_with(signers: &[&Signer], pause: Duration) -> (Arc<Served>, Issuer) {
+    let served = Arc::new(Served::default());
+    served.publish(signers);
+    let routes = Router::new()
+        .route("/keys", get(keys))
+        .route("/.well-known/openid-configuration", get(discovery))
+        .with_state(served.clone());
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    served.url.lock().unwrap().clone_from(&url);
+    tokio::spawn(async move { axum::serve(listener, routes).await });
+    let issuer = Issuer::new(Options {
+        issuer: url,
+        audience: "memfleet".to_owned(),
+        jwks_url: None,
+        tenant_claim: "tenant".to_owned(),
+        scope_claim: "scope".to_owned(),
+        pause,
+    });
+    (served, issuer)
+}
+
+fn now() -> i64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    now.as_secs().cast_signed()
+}
+
+/// Claims of a token that is good.
+fn claims(served: &Served) -> Value {
+    json!({
+        "iss": *served.url.lock().unwrap(),
+        "aud": ["another", "memfleet"],
+        "sub": "backend-7",
+        "exp": now() + 600,
+        "nbf": now(),
+        "tenant": "acme",
+        "scope": "openid memfleet:read memfleet:write memfleet:space:support/*",
+    })
+}
+
+fn changed(served: &Served, claim: &str, value: Value) -> Value {
+    let mut claims = claims(served);
+    claims[claim] = value;
+    claims
+}
+
+fn reason(answer: Result<Caller, Fault>) -> String {
+    let fault = answer.unwrap_err();
+    fault.reason.into_owned()
+}
+
+#[tokio::test]
+async fn a_token_of_each_kind_names_tenant_rights_and_spaces() {
+    let signers = [
+        Signer::ed25519("ed"),
+        Signer::p256("ec"),
+        Signer::rsa("rsa"),
+    ];
+    let (served, issuer) = issuer(&signers.iter().collect::<Vec<_>>()).await;
+    for signer in &signers {
+        let caller = issuer.verify(&signer.sign(&claims(&served))).await.unwrap();
+        assert_eq!(
+            (caller.tenant.as_str(), caller.name.as_str()),
+            ("acme", "token:backend-7")
+        );
+        let expected = Rights::from_iter([Right::Read, Right::Write]);
+        assert_eq!(caller.grant.rights, expected);
+        assert!(caller.grant.reaches("support/1") && !caller.grant.reaches("sales"));
+        assert!(!caller.is_operator);
+        assert!(matches!(caller.proof, Proof::Until(end) if end.timestamp() > now()));
+    }
+    assert_eq!(served.asked.load(Ordering::SeqCst), 1, "fetched once");
+}
+
+#[tokio::test]
+async fn scopes_may_be_a_list_and_without_ours_nothing_is_allowed() {
+    let signer = Signer::ed25519("ed");
+    let (served, issuer) = issuer(&[&signer]).await;
+    let list = changed(&served, "scope", json!(["memfleet:admin", "email"]));
+    let caller = issuer.verify(&signer.sign(&list)).await.unwrap();
+    assert_eq!(caller.grant.rights, Rights::from_iter([Right::Admin]));
+    assert!(caller.grant.is_everywhere());
+    for none in [json!("openid"), json!(7), json!("memfleet:everything")] {
+        let none = changed(&served, "scope", none);
+        let caller = issuer.verify(&signer.sign(&none)).await.unwrap();
+        assert!(caller.grant.rights.is_empty());
+    }
+    let unreadable = changed(
+        &served,
+        "scope",
+        json!(["memfleet:read", "memfleet:space: "]),
+    );
+    let answer = issuer.verify(&signer.sign(&unreadable)).await;
+    assert_eq!(reason(answer), "TOKEN_REFUSED");
+}
+
+#[tokio::test]
+async fn a_token_for_others_of_others_or_of_another_time_is_refused() {
+    let signer = Signer::ed25519("ed");
+    let (served, issuer) = issuer(&[&signer]).await;
+    for (claim, value, expected) in [
+        ("aud", json!("another"), "TOKEN_REFUSED"),
+        ("iss", json!("https://elsewhere.example"), "TOKEN_REFUSED"),
+        ("nbf", json!(now() + 300), "TOKEN_REFUSED"),
+        ("exp", json!(now() - 300), "CREDENTIAL_EXPIRED"),
+        ("tenant", json!(""), "TOKEN_REFUSED"),
+        ("tenant", json!(7), "TOKEN_REFUSED"),
+    ] {
+        let token = signer.sign(&changed(&served, claim, value.clone()));
+        let answer = issuer.verify(&token).await;
+        assert_eq!(reason(answer), expected, "{claim} {value}");
+    }
+    for missing in ["exp", "aud", "iss", "tenant"] {
+        let mut claims = claims(&served);
+        claims.as_object_mut().unwrap().remove(missing);
+        let answer = issuer.verify(&signer.sign(&claims)).await;
+        assert_eq!(reason(answer), "TOKEN_REFUSED", "{missing}");
+    }
+}
+
+#[tokio::test]
+async fn a_token_does_not_choose_how_it_is_verified() {
+    let signer = Signer::ed25519("ed");
+    let (served, issuer) = issuer(&[&signer]).await;
+    let claims = claims(&served);
+    let unsigned = json!({ "alg": "none", "kid": "ed" });
+    let none = format!("{}.{}.", part(&unsigned), part(&claims));
+    // The public key as the secret of a symmetric signature.
+    let public = BASE64.decode(signer.public["x"].as_str().unwrap()).unwrap();
+    let confused = symmetric("ed", &public, &claims);
+    let published = symmetric("secret", b"secret", &claims);
+    // Another key of the same kind and name.
+    let forged = Signer::ed25519("ed").sign(&claims);
+    let mut tampered = signer.sign(&claims);
+    tampered.replace_range(tampered.len() - 6..tampered.len() - 4, "AA");
+    for token in [
+        none,
+        confused,
+        published,
+        forged,
+        tampered,
+        "a.b.c".to_owned(),
+    ] {
+        let fault = issuer.verify(&token).await.unwrap_err();
+        assert_eq!(fault.kind, FaultKind::Unauthenticated, "{fault}");
+        assert!(!fault.message.contains(&token), "{fault}");
+    }
+}
+
+/// Shorter than anybody would set.
+const PAUSE: Duration = Duration::from_millis(50);
+
+async fn until_believed(issuer: &Issuer, token: &str) {
+    let believed = async {
+        while issuer.verify(token).await.is_err() {
+            tokio::time::sleep(PAUSE / 5).await;
+        }
+    };
+    let waited = tokio::time::timeout(Duration::from_secs(20), believed).await;
+    waited.expect("the issuer is asked again after the pause");
+}
+
+#[tokio::test]
+async fn guessed_keys_do_not_flood_the_issuer() {
+    let signer = Signer::ed25519("known");
+    let (served, issuer) = issuer(&[&signer]).await;
+    issuer.verify(&signer.sign(&claims(&served))).await.unwrap();
+    for guess in 0..20 {
+        let guessed = Signer::ed25519(&guess.to_string());
+        let answer = issuer.verify(&guessed.sign(&claims(&served))).await;
+        assert_eq!(reason(answer), "TOKEN_REFUSED");
+    }
+    assert_eq!(served.asked.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test]
+async fn a_new_key_is_fetched_when_a_token_names_it_and_an_old_one_goes_when_it_is_gone() {
+    let (old, new) = (Signer::ed25519("old"), Signer::ed25519("new"));
+    let (served, issuer) = issuer_with(&[&old], PAUSE).await;
+    let [old_token, new_token] = [&old, &new].map(|signer| signer.sign(&claims(&served)));
+    issuer.verify(&old_token).await.unwrap();
+    issuer.verify(&new_token).await.unwrap_err();
+    served.publish(&[&new]);
+    until_believed(&issuer, &new_token).await;
+    let answer = issuer.verify(&old_token).await;
+    assert_eq!(reason(answer), "TOKEN_REFUSED");
+}
+
+#[tokio::test]
+async fn while_the_issuer_is_down_known_keys_go_on_and_others_may_be_tried_later() {
+    let (known, unknown) = (Signer::ed25519("known"), Signer::ed25519("unknown"));
+    let (served, issuer) = issuer_with(&[&known], PAUSE).await;
+    served.go_down();
+    let token = known.sign(&claims(&served));
+    let fault = issuer.verify(&token).await.unwrap_err();
+    assert_eq!(
+        (fault.kind, fault.reason.as_ref()),
+        (FaultKind::Unavailable, "ISSUER_UNAVAILABLE")
+    );
+    assert_eq!(fault.retry_after, Some(PAUSE));
+    served.publish(&[&known]);
+    until_believed(&issuer, &token).await;
+    served.go_down();
+    let asked = served.asked.load(Ordering::SeqCst);
+    let other = unknown.sign(&claims(&served));
+    while served.asked.load(Ordering::SeqCst) == asked {
+        issuer.verify(&other).await.unwrap_err();
+    }
+    assert_eq!(reason(issuer.verify(&other).await), "ISSUER_UNAVAILABLE");
+    issuer.verify(&token).await.unwrap();
+}
