@@ -1,14 +1,15 @@
 //! Columns of keys and of the audit log.
 
 use memfleet_domain::access::{Grant, Rights, SpacePattern};
-use memfleet_domain::ids::KeyId;
-use memfleet_domain::time::Timestamp;
+use memfleet_domain::ids::{KeyId, TenantId};
+use memfleet_domain::time::{TimeRange, Timestamp};
 use memfleet_ports::audit::AuditKind;
-use memfleet_ports::ledger::PageToken;
+use memfleet_ports::ledger::{Page, PageToken};
 use memfleet_ports::store::StoreError;
 
 use crate::damage::{Result, damaged};
-use crate::turns::{json, to_json};
+use crate::pages::cut;
+use crate::turns::{json, name, to_json};
 
 /// The id of a key.
 pub fn to_key_id(bytes: &[u8]) -> Result<KeyId> {
@@ -40,6 +41,20 @@ pub fn audit_kind(name: &str) -> Result<AuditKind> {
 /// A JSON column that is absent where the value is empty.
 pub fn optional_json<T: serde::de::DeserializeOwned + Default>(text: Option<&str>) -> Result<T> {
     Ok(text.map(json).transpose()?.unwrap_or_default())
+}
+
+/// The ends of a range of time as columns hold instants, an open end as one that nothing lies beyond.
+pub fn bounds(range: &TimeRange) -> [i64; 2] {
+    let column =
+        |instant: Option<Timestamp>, open| instant.map_or(open, |at| at.timestamp_micros());
+    [column(range.start, i64::MIN), column(range.end, i64::MAX)]
+}
+
+/// A page of tenants by name.
+pub fn tenants(names: Vec<String>, limit: u32) -> Result<Page<TenantId>> {
+    let tenants = names.into_iter().map(|text| name(TenantId::new(text)));
+    let tenants = tenants.collect::<Result<Vec<_>>>()?;
+    Ok(cut(tenants, limit, |tenant| PageToken(tenant.to_string())))
 }
 
 /// The place of a key in a listing by age.

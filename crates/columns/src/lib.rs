@@ -16,7 +16,8 @@ mod turns;
 mod verdict;
 
 pub use access::{
-    audit_kind, from_key_token, grant, optional_json, patterns, to_key_id, to_key_token,
+    audit_kind, bounds, from_key_token, grant, optional_json, patterns, tenants, to_key_id,
+    to_key_token,
 };
 pub use damage::{Damage, Result};
 pub use ids::{to_batch_id, to_hash, to_turn_id};

@@ -1,7 +1,7 @@
 //! Stand-ins in tests of services: a model whose vectors are hashes of words, and that can be told to be down; an authority with a
-//! list of callers.
+//! list of callers; a queue where nothing waits.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
@@ -9,10 +9,13 @@ use async_trait::async_trait;
 use memfleet_domain::access::{Grant, Right};
 use memfleet_domain::embedding::{EmbeddingSpace, PassageVectors, QueryVectors, TokenVectors};
 use memfleet_domain::ids::TenantId;
-use memfleet_domain::{Fault, FaultKind};
+use memfleet_domain::{Fault, FaultKind, Scope};
 
 use crate::access::{Authority, Caller, DEFAULT_TENANT, Proof};
 use crate::embedder::Embedder;
+use crate::filter::TurnFilter;
+use crate::store;
+use crate::undelivered::{Matching, Undelivered, Unreadable};
 
 /// Components of its vectors.
 const DIMENSIONS: usize = 16;
@@ -180,5 +183,28 @@ impl Authority for Callers {
     fn refused(&self, _: &Caller, _: &str, method: &str, _: Right) {
         let mut refusals = self.refusals.lock().expect("no test panics here");
         refusals.push(method.to_owned());
+    }
+}
+
+/// A queue without turns or letters.
+#[derive(Debug)]
+pub struct NothingWaits;
+
+#[async_trait]
+impl Undelivered for NothingWaits {
+    async fn last_acceptance(&self) -> store::Result<u64> {
+        Ok(0)
+    }
+
+    async fn matching(&self, _: &Scope, _: &TurnFilter, _: Unreadable) -> store::Result<Matching> {
+        Ok(Matching::default())
+    }
+
+    async fn withdraw(&self, _: &Scope, _: &Matching) -> store::Result<()> {
+        Ok(())
+    }
+
+    async fn with_letters(&self, _: &[Scope]) -> store::Result<HashSet<Scope>> {
+        Ok(HashSet::new())
     }
 }

@@ -246,6 +246,14 @@ impl Authority for Access {
     }
 }
 
+/// The secret of a new key: 256 random bits, with a prefix that scanners of leaked secrets can look for.
+pub fn new_secret() -> (String, KeyHash) {
+    let (first, second) = (rand::random::<u128>(), rand::random::<u128>());
+    let secret = format!("memfleet-{first:032x}{second:032x}");
+    let hash = KeyHash::of(&secret);
+    (secret, hash)
+}
+
 /// Everybody, while no key exists.
 fn anyone() -> Caller {
     Caller {

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use memfleet_domain::access::{KeyHash, Quota, Right};
+use memfleet_domain::access::{Quota, Right};
 use memfleet_domain::ids::{KeyId, TenantId};
 use memfleet_domain::time::Timestamp;
 use memfleet_domain::{Fault, FaultKind};
@@ -18,7 +18,7 @@ use memfleet_ports::memory::PageRequest;
 use tracing::instrument;
 
 use crate::Gateway;
-use crate::access::record_of;
+use crate::access::{new_secret, record_of};
 
 /// How long an old secret goes on where nobody says.
 const GRACE: Duration = Duration::from_hours(24);
@@ -35,7 +35,7 @@ impl Admin for Gateway {
         } else {
             self.refuse_lockout(context).await?;
         }
-        let (secret, hash) = secret();
+        let (secret, hash) = new_secret();
         let key = Key {
             id: KeyId::of(&hash),
             tenant,
@@ -96,7 +96,7 @@ impl Admin for Gateway {
         let tenant = self.whose(context, rotation.tenant, method)?;
         let old = self.own_key(context, &tenant, rotation.id, method).await?;
         let now = self.clock.now();
-        let (secret, hash) = secret();
+        let (secret, hash) = new_secret();
         let lifetime = old.expires_at.map(|end| end - old.created_at);
         let key = Key {
             id: KeyId::of(&hash),
@@ -285,14 +285,6 @@ fn check(new: &NewKey, tenant: &TenantId, now: Timestamp) -> Result<(), Fault> {
         return Err(Fault::invalid("expires_at", "must be later than now"));
     }
     Ok(())
-}
-
-/// 256 random bits, with a prefix that scanners of leaked secrets can look for.
-fn secret() -> (String, KeyHash) {
-    let (first, second) = (rand::random::<u128>(), rand::random::<u128>());
-    let secret = format!("memfleet-{first:032x}{second:032x}");
-    let hash = KeyHash::of(&secret);
-    (secret, hash)
 }
 
 fn no_key(id: KeyId) -> Fault {

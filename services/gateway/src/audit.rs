@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use memfleet_domain::Fault;
-use memfleet_domain::ids::SpaceId;
+use memfleet_domain::ids::{SpaceId, TurnId};
 use memfleet_ports::assembly::Assembled;
 use memfleet_ports::audit::{AuditKind, AuditRecord, AuditedTurn};
 use memfleet_ports::context::Context;
@@ -41,16 +41,10 @@ impl Gateway {
         context: &Context,
         request: &ForgetRequest,
     ) -> Result<(), Fault> {
-        let turns = request.filter.turns.iter().take(TURNS);
-        let turns = turns.map(|turn| AuditedTurn {
-            space: request.space.clone(),
-            session: None,
-            turn: *turn,
-        });
         let everything = ("everything".to_owned(), request.everything.to_string());
         let record = AuditRecord {
             space: Some(request.space.clone()),
-            turns: turns.collect(),
+            turns: in_space(&request.space, &request.filter.turns),
             detail: [everything].into(),
             ..record_of(context, AuditKind::ForgetBegun, self.clock.now())
         };
@@ -64,16 +58,10 @@ impl Gateway {
         request: &ForgetRequest,
         receipt: &ForgetReceipt,
     ) {
-        let turns = receipt.erased.turns.iter().take(TURNS);
-        let turns = turns.map(|turn| AuditedTurn {
-            space: request.space.clone(),
-            session: None,
-            turn: *turn,
-        });
         let count = ("turns".to_owned(), receipt.erased.turns.len().to_string());
         self.access.journal.note(AuditRecord {
             space: Some(request.space.clone()),
-            turns: turns.collect(),
+            turns: in_space(&request.space, &receipt.erased.turns),
             detail: [count].into(),
             ..record_of(context, AuditKind::Forgotten, self.clock.now())
         });
@@ -101,4 +89,14 @@ impl Gateway {
             ..record_of(context, AuditKind::Injected, self.clock.now())
         });
     }
+}
+
+/// Turns of which no more is said than where they lie.
+fn in_space(space: &SpaceId, turns: &[TurnId]) -> Vec<AuditedTurn> {
+    let turns = turns.iter().take(TURNS).map(|turn| AuditedTurn {
+        space: space.clone(),
+        session: None,
+        turn: *turn,
+    });
+    turns.collect()
 }

@@ -21,6 +21,7 @@ use memfleet_domain::ids::SpaceId;
 use memfleet_models::ModelDirectory;
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::refresher::ForgetRequest;
+use memfleet_ports::retriever::Query;
 use memfleet_runtime::BoxError;
 use serde::Serialize;
 
@@ -108,6 +109,19 @@ impl Bench {
 
     async fn stop(self) {
         self.workers.stop().await;
+    }
+}
+
+/// A search of one space, without any condition.
+fn query(space: &SpaceId, text: String, k: u32) -> Query {
+    Query {
+        text,
+        spaces: vec![space.clone()],
+        filter: TurnFilter::default(),
+        k,
+        neighbours: 0,
+        now: None,
+        explain: false,
     }
 }
 

@@ -4,6 +4,7 @@
 
 mod audit;
 mod auth;
+mod jwt;
 mod peers;
 mod storage;
 mod tls;
@@ -18,7 +19,8 @@ use serde::{Deserialize, Serialize};
 use crate::role::Role;
 
 pub use self::audit::Audit;
-pub use self::auth::{Auth, Internal, Jwt, KeyEntry};
+pub use self::auth::{Auth, Internal, KeyEntry};
+pub use self::jwt::Jwt;
 pub use self::peers::{Peers, elsewhere};
 pub use self::storage::{Queue, Store};
 pub use self::tls::Tls;

@@ -7,6 +7,7 @@ use memfleet_ports::audit::AuditLog;
 use tokio_util::sync::CancellationToken;
 
 use crate::LocalRefresher;
+use crate::pause::pause;
 
 /// How often it is looked at.
 const PERIOD: Duration = Duration::from_hours(1);
@@ -25,10 +26,7 @@ impl LocalRefresher {
                 Ok(records) => tracing::info!(records, "removed from the audit log"),
                 Err(error) => tracing::warn!(%error, "the audit log is shortened later"),
             }
-            tokio::select! {
-                () = shutdown.cancelled() => {}
-                () = tokio::time::sleep(PERIOD) => {}
-            }
+            pause(&shutdown, PERIOD).await;
         }
     }
 }

@@ -5,6 +5,7 @@
 
 pub mod audit;
 pub mod forget;
+mod pause;
 pub mod retention;
 pub mod scrubbing;
 

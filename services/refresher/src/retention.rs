@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::instrument;
 
 use crate::LocalRefresher;
+use crate::pause::pause;
 
 /// How often retention periods are looked at.
 const PERIOD: Duration = Duration::from_hours(1);
@@ -21,10 +22,7 @@ impl LocalRefresher {
             if let Err(fault) = self.apply_retention().await {
                 tracing::warn!(reason = %fault.reason, "retention is tried again later: {fault}");
             }
-            tokio::select! {
-                () = shutdown.cancelled() => {}
-                () = tokio::time::sleep(PERIOD) => {}
-            }
+            pause(&shutdown, PERIOD).await;
         }
     }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use crate::LocalRefresher;
+use crate::pause::pause;
 
 /// How often it is asked whether a scrub is due; twice as long after each that failed …
 const PERIOD: Duration = Duration::from_mins(1);
@@ -14,19 +15,16 @@ const LONGEST: Duration = Duration::from_hours(1);
 impl LocalRefresher {
     /// Makes up for scrubs until `shutdown`.
     pub async fn run_scrubbing(&self, shutdown: CancellationToken) {
-        let mut pause = PERIOD;
+        let mut wait = PERIOD;
         while !shutdown.is_cancelled() {
             match self.erasure.scrub().await {
-                Ok(()) => pause = PERIOD,
+                Ok(()) => wait = PERIOD,
                 Err(error) => {
-                    tracing::warn!(%error, ?pause, "text of forgotten turns may still be in the file");
-                    pause = pause.saturating_mul(2).min(LONGEST);
+                    tracing::warn!(%error, ?wait, "text of forgotten turns may still be in the file");
+                    wait = wait.saturating_mul(2).min(LONGEST);
                 }
             }
-            tokio::select! {
-                () = shutdown.cancelled() => {}
-                () = tokio::time::sleep(pause) => {}
-            }
+            pause(&shutdown, wait).await;
         }
     }
 }

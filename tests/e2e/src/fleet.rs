@@ -30,6 +30,7 @@ pub struct Fleet {
     pub postgres: Postgres,
     gateway: String,
     authority: Option<PathBuf>,
+    settings: Vec<(&'static str, String)>,
     folder: TempDir,
 }
 
@@ -81,8 +82,17 @@ impl Fleet {
             postgres,
             gateway: at(ports.gateway, files.is_some()),
             authority: files.and_then(|files| files.authority),
+            settings: common,
             folder,
         })
+    }
+
+    /// One more gateway, and where it listens.
+    pub fn another_gateway(&self) -> Result<(Program, String)> {
+        let port = free_port()?;
+        let (place, settings) = (self.folder.path(), &self.settings);
+        let program = start(place, "gateway-2", "gateway", port, settings)?;
+        Ok((program, at(port, self.authority.is_some())))
     }
 
     /// Where callers go.

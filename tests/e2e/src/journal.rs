@@ -95,34 +95,41 @@ impl Journal {
         let texts: Vec<_> = (0..=number % 4)
             .map(|turn| format!("writer {writer} request {number:06} turn {turn}"))
             .collect();
+        let session = self.session();
+        let turn = |text: &String| said(session.as_str(), named.then_some(text.as_str()), text);
         let request = RememberRequest {
             space: self.space.clone(),
-            turns: texts.iter().map(|text| self.turn(named, text)).collect(),
+            turns: texts.iter().map(turn).collect(),
             idempotency_key: (!named)
                 .then(|| IdempotencyKey::new(format!("{writer}-{number}")).expect("a short word")),
         };
         (request, texts)
     }
 
-    fn turn(&self, named: bool, text: &str) -> NewTurn {
-        NewTurn {
-            session: self.session(),
-            external_id: named.then(|| ExternalId::new(text).expect("a short line")),
-            speaker: Speaker::new("Ada").expect("a name"),
-            role: Role::User,
-            content: Content {
-                text: text.to_owned(),
-                media: Vec::new(),
-            },
-            event_time: None,
-            metadata: Metadata::new(),
-            trust: Trust::User,
-            replaces: None,
-        }
-    }
-
     fn session(&self) -> SessionId {
         SessionId::new(format!("session-{}", self.writer)).expect("a short word")
+    }
+}
+
+/// What Ada says, perhaps under an id of hers.
+///
+/// # Panics
+///
+/// On an id that is none.
+pub fn said(session: &str, external: Option<&str>, text: &str) -> NewTurn {
+    NewTurn {
+        session: SessionId::new(session).expect("an id"),
+        external_id: external.map(|external| ExternalId::new(external).expect("an id")),
+        speaker: Speaker::new("Ada").expect("a name"),
+        role: Role::User,
+        content: Content {
+            text: text.to_owned(),
+            media: Vec::new(),
+        },
+        event_time: None,
+        metadata: Metadata::new(),
+        trust: Trust::User,
+        replaces: None,
     }
 }
 

@@ -15,7 +15,7 @@ use memfleet_ports::context::Context;
 use memfleet_rpc::Client;
 
 pub use fleet::{Fleet, Role};
-pub use journal::{Acknowledged, Journal, listed, settled};
+pub use journal::{Acknowledged, Journal, listed, said, settled};
 pub use tenant::{OPERATOR_KEY, Tenant, known_keys};
 
 /// A running node.

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use memfleet_columns::{
-    audit_kind, from_token, name, optional_json, page, some_json, time, to_token,
+    audit_kind, bounds, from_token, name, optional_json, page, some_json, time, to_token,
 };
 use memfleet_domain::ids::{SpaceId, TenantId};
 use memfleet_domain::time::Timestamp;
@@ -40,8 +40,7 @@ impl AuditLog for PostgresStore {
         after: Option<&PageToken>,
     ) -> Result<Page<AuditRecord>> {
         let [at, id] = after.map_or(Ok([i64::MAX, i64::MAX]), from_token)?;
-        let bound =
-            |instant: Option<Timestamp>, open| instant.map_or(open, |at| at.timestamp_micros());
+        let [start, end] = bounds(&filter.time);
         let kinds: Vec<_> = filter.kinds.iter().map(|kind| kind.name()).collect();
         let page = async {
             let mut read = self.read(tenant).await?;
@@ -53,8 +52,8 @@ impl AuditLog for PostgresStore {
             .bind(tenant.as_str())
             .bind(at)
             .bind(id)
-            .bind(bound(filter.time.start, i64::MIN))
-            .bind(bound(filter.time.end, i64::MAX))
+            .bind(start)
+            .bind(end)
             .bind(kinds)
             .bind(i64::from(limit) + 1)
             .fetch_all(&mut *read)

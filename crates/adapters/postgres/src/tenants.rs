@@ -1,7 +1,7 @@
 //! Tenants: what they may use and what they use.
 
 use async_trait::async_trait;
-use memfleet_columns::{cut, name};
+use memfleet_columns::tenants;
 use memfleet_domain::access::{Quota, Usage};
 use memfleet_domain::ids::TenantId;
 use memfleet_ports::audit::AuditRecord;
@@ -11,7 +11,6 @@ use memfleet_ports::tenants::TenantCatalog;
 use sqlx::Row;
 
 use crate::audit::append;
-use crate::failure::Outcome;
 use crate::store::PostgresStore;
 
 #[async_trait]
@@ -103,9 +102,7 @@ impl TenantCatalog for PostgresStore {
                 .bind(i64::from(limit) + 1)
                 .fetch_all(&mut *read)
                 .await?;
-            let tenants = names.into_iter().map(|text| Ok(name(TenantId::new(text))?));
-            let tenants = tenants.collect::<Outcome<Vec<_>>>()?;
-            Ok(cut(tenants, limit, |tenant| PageToken(tenant.to_string())))
+            Ok(tenants(names, limit)?)
         };
         self.named(page.await)
     }

@@ -11,7 +11,8 @@ use memfleet_ports::feed::{Change, IndexFeed};
 use memfleet_ports::store::Result;
 use qdrant_client::Qdrant;
 use qdrant_client::qdrant::{
-    DeletePointsBuilder, GetPointsBuilder, PointStruct, UpsertPointsBuilder, Value, value::Kind,
+    DeletePointsBuilder, Filter, GetPointsBuilder, PointStruct, UpsertPointsBuilder, Value,
+    value::Kind,
 };
 use tokio::sync::Mutex;
 
@@ -96,12 +97,7 @@ impl Mirror {
         let mut place = place.lock().await;
         let mut reached = match self.known(scope, &mut place).await? {
             Some(reached) => reached,
-            None => {
-                // Noted before the first point: a forget asks whether there may be any.
-                self.collections.ensure_progress().await?;
-                self.note(scope, 0).await?;
-                0
-            }
+            None => self.begin(scope, &mut place).await?,
         };
         loop {
             let page = self.feed.changes_after(scope, reached, PAGE).await?;
@@ -132,15 +128,16 @@ impl Mirror {
     pub(crate) async fn restart(&self, scope: &Scope) -> Result<()> {
         let place = self.place(scope).await;
         let mut place = place.lock().await;
+        self.begin(scope, &mut place).await?;
+        self.delete(points::of_space(scope)).await
+    }
+
+    /// Noted before the first point: a forget asks whether there may be any.
+    async fn begin(&self, scope: &Scope, place: &mut Option<u64>) -> Result<u64> {
         self.collections.ensure_progress().await?;
         self.note(scope, 0).await?;
         *place = Some(0);
-        for name in self.collections.names().await? {
-            let delete = DeletePointsBuilder::new(name).points(points::of_space(scope));
-            let deleted = self.client().delete_points(delete.wait(true)).await;
-            deleted.map_err(unavailable)?;
-        }
-        Ok(())
+        Ok(0)
     }
 
     async fn place(&self, scope: &Scope) -> Place {
@@ -200,12 +197,15 @@ impl Mirror {
         if forgotten.is_empty() {
             return Ok(());
         }
+        self.delete(points::of_turns(scope, &forgotten)).await
+    }
+
+    /// Removes points, whatever their length.
+    async fn delete(&self, which: Filter) -> Result<()> {
         for name in self.collections.names().await? {
-            for turn in &forgotten {
-                let delete = DeletePointsBuilder::new(&name).points(points::of_turn(scope, *turn));
-                let deleted = self.client().delete_points(delete.wait(true)).await;
-                deleted.map_err(unavailable)?;
-            }
+            let delete = DeletePointsBuilder::new(name).points(which.clone());
+            let deleted = self.client().delete_points(delete.wait(true)).await;
+            deleted.map_err(unavailable)?;
         }
         Ok(())
     }

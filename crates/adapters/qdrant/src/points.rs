@@ -19,11 +19,12 @@ pub fn of_space(scope: &Scope) -> Filter {
     Filter::must([Condition::matches(SPACE, key(scope))])
 }
 
-/// Of all points of one of its turns.
-pub fn of_turn(scope: &Scope, turn: TurnId) -> Filter {
+/// Of all points of these of its turns.
+pub fn of_turns(scope: &Scope, turns: &[TurnId]) -> Filter {
+    let turns: Vec<_> = turns.iter().map(ToString::to_string).collect();
     Filter::must([
         Condition::matches(SPACE, key(scope)),
-        Condition::matches(TURN, turn.to_string()),
+        Condition::matches(TURN, turns),
     ])
 }
 

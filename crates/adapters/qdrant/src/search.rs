@@ -7,7 +7,7 @@ use memfleet_domain::Scope;
 use memfleet_ports::candidates::{Among, Candidates, Extent, Near, TermPassages};
 use memfleet_ports::feed::{Changes, IndexedPassage};
 use memfleet_ports::store::Result;
-use qdrant_client::qdrant::{QueryPointsBuilder, SearchParamsBuilder};
+use qdrant_client::qdrant::{QueryPointsBuilder, ScoredPoint, SearchParamsBuilder};
 
 use crate::failure::unavailable;
 use crate::mirror::Mirror;
@@ -53,9 +53,13 @@ impl MirroredCandidates {
                 return Ok(None);
             }
         }
+        let name = self.mirror.collections.name(vector.len());
+        if !self.mirror.collections.exists(&name).await? {
+            return Ok(Some(Vec::new()));
+        }
         let mut asked = u64::from(limit).max(1) * 2;
         while asked <= MOST {
-            let (found, all) = self.ask(scope, vector, asked).await?;
+            let (found, all) = self.ask(&name, scope, vector, asked).await?;
             let wanted = found.iter().filter_map(points::near);
             let wanted = wanted.filter(|(passage, _)| among.contains(*passage));
             let wanted = wanted.take(limit as usize).collect::<Vec<_>>();
@@ -70,14 +74,11 @@ impl MirroredCandidates {
     /// The nearest points of the space, and whether these are all there are.
     async fn ask(
         &self,
+        name: &str,
         scope: &Scope,
         vector: &[i8],
         limit: u64,
-    ) -> Result<(Vec<qdrant_client::qdrant::ScoredPoint>, bool)> {
-        let name = self.mirror.collections.name(vector.len());
-        if !self.mirror.collections.exists(&name).await? {
-            return Ok((Vec::new(), true));
-        }
+    ) -> Result<(Vec<ScoredPoint>, bool)> {
         let vector: Vec<f32> = vector.iter().map(|&part| f32::from(part)).collect();
         let query = QueryPointsBuilder::new(name)
             .query(vector)

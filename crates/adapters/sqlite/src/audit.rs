@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use memfleet_columns::{
-    audit_kind, from_token, name, optional_json, page, some_json, time, to_json, to_key_id,
+    audit_kind, bounds, from_token, name, optional_json, page, some_json, time, to_json, to_key_id,
     to_token,
 };
 use memfleet_domain::ids::{SpaceId, TenantId};
@@ -32,8 +32,7 @@ impl AuditLog for SqliteStore {
         after: Option<&PageToken>,
     ) -> Result<Page<AuditRecord>> {
         let [at, id] = after.map_or(Ok([i64::MAX, i64::MAX]), from_token)?;
-        let bound =
-            |instant: Option<Timestamp>, open| instant.map_or(open, |at| at.timestamp_micros());
+        let [start, end] = bounds(&filter.time);
         let kinds: Vec<_> = filter.kinds.iter().map(|kind| kind.name()).collect();
         let mut read = self.read().await?;
         let rows = sqlx::query(
@@ -45,8 +44,8 @@ impl AuditLog for SqliteStore {
         .bind(tenant.as_str())
         .bind(at)
         .bind(id)
-        .bind(bound(filter.time.start, i64::MIN))
-        .bind(bound(filter.time.end, i64::MAX))
+        .bind(start)
+        .bind(end)
         .bind(to_json(&kinds))
         .bind(i64::from(limit) + 1)
         .fetch_all(&mut *read)

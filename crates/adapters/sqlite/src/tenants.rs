@@ -1,7 +1,7 @@
 //! Tenants: what they may use and what they use.
 
 use async_trait::async_trait;
-use memfleet_columns::{cut, name};
+use memfleet_columns::tenants;
 use memfleet_domain::access::{Quota, Usage};
 use memfleet_domain::ids::TenantId;
 use memfleet_ports::audit::AuditRecord;
@@ -96,8 +96,6 @@ impl TenantCatalog for SqliteStore {
         .fetch_all(&mut *read)
         .await
         .map_err(Failure::from)?;
-        let tenants = names.into_iter().map(|text| Ok(name(TenantId::new(text))?));
-        let tenants = tenants.collect::<Outcome<Vec<_>>>()?;
-        Ok(cut(tenants, limit, |tenant| PageToken(tenant.to_string())))
+        Ok(tenants(names, limit)?)
     }
 }

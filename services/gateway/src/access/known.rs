@@ -34,11 +34,17 @@ struct Reading<V> {
 }
 
 impl<V: Clone> Reading<V> {
-    /// What counts while the store cannot be reached.
-    fn stale(&self, now: Instant) -> Option<V> {
+    /// The value, if it was asked for no longer ago than this.
+    fn within(&self, age: Duration, now: Instant) -> Option<V> {
         let known = self.value.as_ref();
-        let known = known.filter(|(_, at)| now < *at + STALE);
+        let known = known.filter(|(_, at)| now < *at + age);
         known.map(|(value, _)| value.clone())
+    }
+
+    /// What counts while the store cannot be reached, which says so.
+    fn without_the_store(&self, now: Instant, error: StoreError) -> Result<Option<V>> {
+        self.within(STALE, now)
+            .map_or(Err(error), |value| Ok(Some(value)))
     }
 }
 
@@ -66,40 +72,30 @@ impl<K: Hash + Eq + Clone, V: Clone> Known<K, V> {
         let Ok(entry) = self.0.get_or_insert_with(key, begin);
         let mut reading = entry.lock().await;
         let now = Instant::now();
-        if let Some((value, at)) = &reading.value
-            && now < *at + fresh
+        if let Some(value) = reading.within(fresh, now) {
+            return Ok(Some(value));
+        }
+        if let Some((end, error)) = reading.pause.clone()
+            && now < end
         {
-            return Ok(Some(value.clone()));
+            return reading.without_the_store(now, error);
         }
-        let pause = reading.pause.take().filter(|(end, _)| now < *end);
-        let error = match pause {
-            Some((end, error)) => {
-                reading.pause = Some((end, error.clone()));
-                return reading
-                    .stale(now)
-                    .map_or(Err(error), |value| Ok(Some(value)));
-            }
-            None => match timeout(PATIENCE, read)
-                .await
-                .unwrap_or_else(|_| Err(late()))
-            {
-                Ok(value) => {
-                    reading.value = value.clone().map(|value| (value, now));
-                    if value.is_none() {
-                        self.0.remove(key);
-                    }
-                    return Ok(value);
+        reading.pause = None;
+        let answer = timeout(PATIENCE, read).await;
+        match answer.unwrap_or_else(|_| Err(late())) {
+            Ok(value) => {
+                reading.value = value.clone().map(|value| (value, now));
+                if value.is_none() {
+                    self.0.remove(key);
                 }
-                Err(error) => error,
-            },
-        };
-        if !matches!(error, StoreError::Unavailable(_)) {
-            return Err(error);
+                Ok(value)
+            }
+            Err(error @ StoreError::Unavailable(_)) => {
+                reading.pause = Some((Instant::now() + PAUSE, error.clone()));
+                reading.without_the_store(now, error)
+            }
+            Err(error) => Err(error),
         }
-        reading.pause = Some((Instant::now() + PAUSE, error.clone()));
-        reading
-            .stale(now)
-            .map_or(Err(error), |value| Ok(Some(value)))
     }
 
     /// Forgets everything.

@@ -20,7 +20,7 @@ use memfleet_retrieval::{Signal, Weights};
 use memfleet_runtime::BoxError;
 
 use super::Bench;
-use super::retrieval::{progress, query};
+use super::retrieval::{asked, progress};
 use crate::corpus::{Corpus, call};
 use report::{Report, Trial};
 
@@ -124,7 +124,7 @@ async fn example(
 ) -> Result<Example, BoxError> {
     let query = Query {
         explain: true,
-        ..query(corpus, question, DEPTH)
+        ..asked(corpus, question, DEPTH)
     };
     let request = RecallRequest {
         query,

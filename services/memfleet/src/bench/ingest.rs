@@ -13,10 +13,10 @@ use memfleet_ports::retriever::Query;
 use memfleet_runtime::BoxError;
 use serde::Serialize;
 
-use super::Bench;
 use super::latency::Latency;
 use super::process::{bytes_of_files, resident_memory};
 use super::synthetic::Conversation;
+use super::{Bench, query};
 use crate::corpus::{accept, call};
 
 /// Arguments.
@@ -103,13 +103,8 @@ async fn singles(
             ..TurnFilter::default()
         };
         let query = Query {
-            text,
-            spaces: vec![space.clone()],
             filter,
-            k: 1,
-            neighbours: 0,
-            now: None,
-            explain: false,
+            ..query(space, text, 1)
         };
         let found = gateway
             .recall(

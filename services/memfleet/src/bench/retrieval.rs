@@ -13,7 +13,6 @@ use memfleet_evaluation::{Conversation, Dataset, Question};
 use memfleet_gateway::Gateway;
 use memfleet_models::ModelDirectory;
 use memfleet_ports::assembly::AssembleRequest;
-use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::memory::{Memory, RecallRequest};
 use memfleet_ports::retriever::Query;
 use memfleet_runtime::BoxError;
@@ -22,7 +21,7 @@ use super::arms::arms;
 use super::latency::Latency;
 use super::once::once;
 use super::report::{CategoryFigures, Figures, FileReport, Measures, Report, Sums};
-use super::{Bench, forget};
+use super::{Bench, forget, query};
 use crate::cli::{Global, Handle};
 use crate::corpus::{Corpus, call};
 
@@ -176,7 +175,7 @@ impl Method {
         question: &Question,
     ) -> Result<(), BoxError> {
         let request = RecallRequest {
-            query: query(corpus, question, DEPTH),
+            query: asked(corpus, question, DEPTH),
             wait_for: Vec::new(),
         };
         let begun = Instant::now();
@@ -248,16 +247,8 @@ async fn shares(
 }
 
 /// A question as a user asks it.
-pub fn query(corpus: &Corpus, question: &Question, k: u32) -> Query {
-    Query {
-        text: question.text.clone(),
-        spaces: vec![corpus.space.clone()],
-        filter: TurnFilter::default(),
-        k,
-        neighbours: 0,
-        now: None,
-        explain: false,
-    }
+pub fn asked(corpus: &Corpus, question: &Question, k: u32) -> Query {
+    query(&corpus.space, question.text.clone(), k)
 }
 
 fn request(
@@ -267,7 +258,7 @@ fn request(
     excerpts: bool,
 ) -> AssembleRequest {
     AssembleRequest {
-        query: query(corpus, question, BLOCK_CANDIDATES),
+        query: asked(corpus, question, BLOCK_CANDIDATES),
         budget_tokens,
         tokenizer: TOKENIZER.to_owned(),
         max_items: None,

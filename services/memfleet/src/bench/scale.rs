@@ -7,16 +7,14 @@ use clap::Args;
 use memfleet_domain::ids::SpaceId;
 use memfleet_gateway::Gateway;
 use memfleet_models::ModelDirectory;
-use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::memory::{Memory, RecallRequest};
-use memfleet_ports::retriever::Query;
 use memfleet_runtime::BoxError;
 use serde::Serialize;
 
-use super::Bench;
 use super::latency::Latency;
 use super::process::{bytes_of_files, resident_memory};
 use super::synthetic::Conversation;
+use super::{Bench, query};
 use crate::corpus::{accept, call};
 
 /// Arguments.
@@ -87,15 +85,7 @@ async fn search(
 ) -> Result<Vec<Duration>, BoxError> {
     let mut durations = Vec::with_capacity(count);
     for _ in 0..count {
-        let query = Query {
-            text: conversation.question(),
-            spaces: vec![space.clone()],
-            filter: TurnFilter::default(),
-            k: 10,
-            neighbours: 0,
-            now: None,
-            explain: false,
-        };
+        let query = query(space, conversation.question(), 10);
         let begun = Instant::now();
         gateway
             .recall(

@@ -1,11 +1,10 @@
 //! `memfleet key`: API keys of a tenant. They live in the store, except for entries of the configuration, which are made here.
 
-use std::time::Duration;
-
 use clap::{Args, Subcommand};
-use memfleet_domain::access::{Grant, KeyHash, Right, SpacePattern};
+use memfleet_domain::access::{Grant, Right, SpacePattern};
 use memfleet_domain::ids::{KeyId, TenantId};
 use memfleet_domain::time::{Clock, SystemClock};
+use memfleet_gateway::access::new_secret;
 use memfleet_ports::admin::{Issued, NewKey, Rotation};
 use memfleet_ports::keys::{Key, Standing};
 use memfleet_runtime::config::HumanDuration;
@@ -135,29 +134,25 @@ impl From<CreateArgs> for NewKey {
                 spaces: args.spaces,
             },
         };
-        let lifetime = args.expires_in.map_or(Duration::ZERO, HumanDuration::get);
-        let end = chrono::TimeDelta::from_std(lifetime)
-            .ok()
-            .and_then(|lifetime| SystemClock.now().checked_add_signed(lifetime));
+        let end = |lifetime: HumanDuration| {
+            let lifetime = chrono::TimeDelta::from_std(lifetime.get()).ok()?;
+            SystemClock.now().checked_add_signed(lifetime)
+        };
         Self {
             tenant: args.whose.tenant,
             label: args.label,
             grant,
             is_operator: args.operator,
             calls_per_minute: args.calls_per_minute,
-            expires_at: end.filter(|_| args.expires_in.is_some()),
+            expires_at: args.expires_in.and_then(end),
         }
     }
 }
 
 /// An entry of the configuration. The key is printed once and kept nowhere.
 pub fn entry(tenant: TenantId, output: &mut Output) -> Result<Exit, Error> {
-    let random = blake3::Hash::from_bytes(rand::random());
-    let key = format!("memfleet-{}", random.to_hex());
-    let entry = KeyEntry {
-        hash: KeyHash::of(&key),
-        tenant,
-    };
+    let (key, hash) = new_secret();
+    let entry = KeyEntry { hash, tenant };
     output.answer(
         || json!({ "tenant": entry.tenant, "key": key, "entry": entry.to_string() }),
         |palette| {

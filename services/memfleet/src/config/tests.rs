@@ -147,6 +147,14 @@ fn tokens_need_an_audience_and_keys_that_nobody_can_change_on_the_way() {
         .map(|problem| problem.key)
         .collect();
     assert_eq!(keys, ["auth.jwt.issuer", "auth.jwt.audience"]);
+    for (url, problems) in [
+        ("http://127.0.0.1:8080/realm", 1),
+        ("http://127.0.0.1.issuer.example", 2),
+        ("issuer.example", 2),
+    ] {
+        config.auth.jwt.issuer = Some(url.to_owned());
+        assert_eq!(config.problems().len(), problems, "{url}");
+    }
     config.auth.jwt.issuer = Some("https://issuer.example".to_owned());
     config.auth.jwt.audience = Some("memfleet".to_owned());
     assert_eq!(config.problems(), []);

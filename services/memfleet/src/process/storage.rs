@@ -114,18 +114,23 @@ impl Storage {
         })
         .await?;
         let (candidates, erasure) = mirrored(config, &store, &queue)?;
+        let engine = Engine::Servers {
+            store: store.clone(),
+            queue: queue.clone(),
+        };
+        let (store, queue) = (Arc::new(store), Arc::new(queue));
         Ok(Self {
-            ledger: Arc::new(store.clone()),
-            feed: Arc::new(store.clone()),
+            ledger: store.clone(),
+            feed: store.clone(),
             candidates: Some(candidates),
-            spaces: Arc::new(store.clone()),
+            spaces: store.clone(),
             erasure,
-            queue: Arc::new(queue.clone()),
-            outbox: Some((Arc::new(store.clone()), Arc::new(queue.clone()))),
-            keys: Arc::new(store.clone()),
-            tenants: Arc::new(store.clone()),
-            log: Arc::new(store.clone()),
-            engine: Engine::Servers { store, queue },
+            queue: queue.clone(),
+            outbox: Some((store.clone(), queue)),
+            keys: store.clone(),
+            tenants: store.clone(),
+            log: store,
+            engine,
         })
     }
 

@@ -3,6 +3,9 @@
 
 mod memory;
 
+#[path = "../search/told.rs"]
+mod told;
+
 #[path = "../../../../crates/adapters/postgres/tests/postgres/database.rs"]
 #[expect(dead_code, reason = "the adapter's own tests ask for more of it")]
 mod database;
@@ -17,7 +20,8 @@ use memfleet_ports::conformance::samples::{instant, scope, session, speaker, tur
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::retriever::{Found, Query};
 
-use crate::memory::{Kind, Memory, query};
+use crate::memory::{Kind, Memory};
+use crate::told::query;
 
 const WORDS: [&str; 24] = [
     "garden", "violin", "cellar", "train", "porto", "letter", "winter", "bread", "river", "lamp",

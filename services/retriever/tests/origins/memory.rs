@@ -1,35 +1,30 @@
 //! A database with turns in it, and retrievers of either kind over it.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use memfleet_domain::embedding::TokenVectors;
-use memfleet_domain::ids::{SpaceId, TenantId, TurnId};
+use memfleet_domain::ids::{TenantId, TurnId};
 use memfleet_domain::turn::AcceptedTurn;
 use memfleet_domain::{Fault, Scope};
-use memfleet_language::{Analyzer, Language};
 use memfleet_ports::candidates::{Among, Candidates, Extent, Near, TermPassages};
-use memfleet_ports::conformance::samples::batch_in;
 use memfleet_ports::context::Context;
-use memfleet_ports::embedder::Embedder;
 use memfleet_ports::erasure::Erasure;
 use memfleet_ports::feed::{Changes, IndexFeed, IndexedPassage};
 use memfleet_ports::filter::TurnFilter;
-use memfleet_ports::ledger::{IndexedBatch, Ledger, Passage};
+use memfleet_ports::ledger::Ledger;
 use memfleet_ports::retriever::{Found, Query, Retriever};
 use memfleet_ports::store::Result;
-use memfleet_ports::testing::WordEmbedder;
-use memfleet_ports::undelivered::{Matching, Undelivered, Unreadable};
+use memfleet_ports::testing::{NothingWaits, WordEmbedder};
 use memfleet_postgres::{PostgresErasure, PostgresStore};
 use memfleet_retrieval::Weights;
-use memfleet_retrieval::document::documents;
 use memfleet_retriever::{LocalRetriever, Options, Remote};
 use tokio::sync::watch;
 
 use crate::database::Database;
+use crate::told::indexed;
 
 /// How a retriever searches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -150,28 +145,6 @@ impl Candidates for Gate {
     }
 }
 
-/// A queue where nothing waits.
-struct NothingWaits;
-
-#[async_trait]
-impl Undelivered for NothingWaits {
-    async fn last_acceptance(&self) -> Result<u64> {
-        Ok(0)
-    }
-
-    async fn matching(&self, _: &Scope, _: &TurnFilter, _: Unreadable) -> Result<Matching> {
-        Ok(Matching::default())
-    }
-
-    async fn withdraw(&self, _: &Scope, _: &Matching) -> Result<()> {
-        Ok(())
-    }
-
-    async fn with_letters(&self, _: &[Scope]) -> Result<HashSet<Scope>> {
-        Ok(HashSet::new())
-    }
-}
-
 /// The memory of several spaces.
 pub struct Memory {
     pub embedder: Arc<WordEmbedder>,
@@ -231,34 +204,8 @@ impl Memory {
     /// Stores turns as the constructor does, with vectors unless the embedder is down.
     pub async fn tell(&self, scope: &Scope, turns: &[AcceptedTurn]) {
         let number = self.batches.fetch_add(1, Ordering::SeqCst) + 1;
-        let mut passages = Vec::new();
-        for turn in turns {
-            passages.push(self.passages(turn).await);
-        }
-        let batch = IndexedBatch {
-            batch: batch_in(scope, &number.to_string(), turns.to_vec()),
-            acceptance: number,
-            passages,
-            embedding_space: self.embedder.space().await.ok(),
-            language: None,
-        };
+        let batch = indexed(&self.embedder, number, scope, turns).await;
         self.store.commit(vec![batch]).await.unwrap();
-    }
-
-    async fn passages(&self, turn: &AcceptedTurn) -> Vec<Passage> {
-        let text = turn.content.searchable_text();
-        let analyzer = Analyzer::new(Language::English);
-        let documents = documents(turn.speaker.as_str(), &text, &analyzer);
-        let texts = documents.iter().map(|document| document.text.clone());
-        let vectors = self.embedder.embed_passages(texts.collect()).await.ok();
-        let mut vectors = vectors.map(Vec::into_iter);
-        documents
-            .into_iter()
-            .map(|document| Passage {
-                vectors: vectors.as_mut().and_then(Iterator::next),
-                ..document.passage
-            })
-            .collect()
     }
 
     pub async fn forget(&self, scope: &Scope, filter: &TurnFilter) {
@@ -294,19 +241,5 @@ fn remote(gate: &Arc<Gate>, held: u32) -> Remote {
         store,
         held,
         cold: 0,
-    }
-}
-
-/// A query of spaces without any condition.
-pub fn query(text: &str, spaces: &[&str]) -> Query {
-    let spaces = spaces.iter().map(|space| SpaceId::new(*space).unwrap());
-    Query {
-        text: text.to_owned(),
-        spaces: spaces.collect(),
-        filter: TurnFilter::default(),
-        k: 100,
-        neighbours: 0,
-        now: None,
-        explain: false,
     }
 }

@@ -13,7 +13,8 @@ use memfleet_ports::filter::TurnFilter;
 use memfleet_retrieval::SpaceIndex;
 use tokio_util::sync::CancellationToken;
 
-use crate::memory::{Memory, acme, query};
+use crate::memory::{Memory, acme};
+use crate::told::query;
 
 fn turns(scope: &Scope, count: usize) -> Vec<AcceptedTurn> {
     let turn = |n: usize| {

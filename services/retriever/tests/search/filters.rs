@@ -6,7 +6,8 @@ use memfleet_ports::conformance::samples::{instant, session, speaker, turn_in};
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::retriever::Query;
 
-use crate::memory::{Memory, acme, query};
+use crate::memory::{Memory, acme};
+use crate::told::query;
 
 /// Six turns about Lisbon in three sessions, by Ada, Ben and a tool, a hundred seconds apart; the last has no event time
 /// and was recorded at second 900.

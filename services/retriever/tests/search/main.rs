@@ -7,3 +7,4 @@ mod memory;
 mod past;
 mod scopes;
 mod shape;
+mod told;

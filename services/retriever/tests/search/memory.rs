@@ -6,24 +6,23 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use memfleet_domain::embedding::TokenVectors;
-use memfleet_domain::ids::{SpaceId, TenantId, TurnId};
+use memfleet_domain::ids::{TenantId, TurnId};
 use memfleet_domain::turn::{AcceptedTurn, Turn};
 use memfleet_domain::{Fault, Scope};
-use memfleet_language::{Analyzer, Language};
-use memfleet_ports::conformance::samples::{batch_in, scope};
+use memfleet_ports::conformance::samples::scope;
 use memfleet_ports::context::Context;
 use memfleet_ports::embedder::Embedder;
 use memfleet_ports::events::Events;
 use memfleet_ports::feed::{Changes, IndexFeed};
-use memfleet_ports::filter::TurnFilter;
-use memfleet_ports::ledger::{IndexedBatch, Ledger, Passage};
+use memfleet_ports::ledger::Ledger;
 use memfleet_ports::retriever::{Found, Query, Retriever};
 use memfleet_ports::store::Result;
 use memfleet_ports::testing::WordEmbedder;
 use memfleet_retrieval::Weights;
-use memfleet_retrieval::document::documents;
 use memfleet_retriever::{LocalRetriever, Options};
 use memfleet_sqlite::SqliteStore;
+
+use crate::told::{indexed, passages};
 
 /// The feed of a store, counting how often an index was begun from nothing and how many passages' vectors were read.
 pub struct CountingFeed {
@@ -108,48 +107,15 @@ impl Memory {
     /// Stores turns as the constructor does, with vectors unless the embedder is down.
     pub async fn tell(&self, scope: &Scope, turns: &[AcceptedTurn]) {
         let number = self.batches.fetch_add(1, Ordering::SeqCst) + 1;
-        let mut passages = Vec::new();
-        for turn in turns {
-            passages.push(self.passages(turn).await);
-        }
-        let batch = IndexedBatch {
-            batch: batch_in(scope, &number.to_string(), turns.to_vec()),
-            acceptance: number,
-            passages,
-            embedding_space: Some(self.embedder.space().await.unwrap()),
-            language: None,
-        };
+        let batch = indexed(&self.embedder, number, scope, turns).await;
         self.store.commit(vec![batch]).await.unwrap();
-    }
-
-    async fn passages(&self, turn: &AcceptedTurn) -> Vec<Passage> {
-        let text = turn.content.searchable_text();
-        let analyzer = Analyzer::new(Language::English);
-        let documents = documents(turn.speaker.as_str(), &text, &analyzer);
-        let texts = documents
-            .iter()
-            .map(|document| document.text.clone())
-            .collect();
-        let mut vectors = self
-            .embedder
-            .embed_passages(texts)
-            .await
-            .map(Vec::into_iter)
-            .ok();
-        documents
-            .into_iter()
-            .map(|document| Passage {
-                vectors: vectors.as_mut().and_then(Iterator::next),
-                ..document.passage
-            })
-            .collect()
     }
 
     /// Brings the vectors that were missing.
     pub async fn bring_vectors(&self) {
         let space = self.embedder.space().await.unwrap();
         for waiting in self.store.without_vectors(&space, 100).await.unwrap() {
-            let passages = self.passages(&waiting.turn.accepted).await;
+            let passages = passages(&self.embedder, &waiting.turn.accepted).await;
             let vectors = passages.into_iter().filter_map(|passage| passage.vectors);
             let turn = waiting.turn.accepted.id;
             let attached =
@@ -221,20 +187,4 @@ pub fn acme(space: &str) -> Scope {
 /// The words of a turn.
 pub fn text(turn: &Turn) -> String {
     turn.accepted.content.text.clone()
-}
-
-/// A query of spaces without any condition.
-pub fn query(text: &str, spaces: &[&str]) -> Query {
-    Query {
-        text: text.to_owned(),
-        spaces: spaces
-            .iter()
-            .map(|space| SpaceId::new(*space).unwrap())
-            .collect(),
-        filter: TurnFilter::default(),
-        k: 100,
-        neighbours: 0,
-        now: None,
-        explain: false,
-    }
 }

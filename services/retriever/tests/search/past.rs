@@ -6,7 +6,8 @@ use memfleet_ports::conformance::samples::{instant, turn_in};
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::retriever::Query;
 
-use crate::memory::{Memory, acme, query};
+use crate::memory::{Memory, acme};
+use crate::told::query;
 
 /// Ada's city: told at second 100, corrected at second 200, told to have changed at second 300.
 async fn corrected() -> Memory {

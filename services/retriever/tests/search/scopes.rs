@@ -7,7 +7,8 @@ use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::retriever::Query;
 use memfleet_ports::spaces::SpaceCatalog;
 
-use crate::memory::{Memory, acme, query};
+use crate::memory::{Memory, acme};
+use crate::told::query;
 
 #[tokio::test]
 async fn several_spaces_are_ranked_as_one() {

@@ -5,7 +5,8 @@ use memfleet_ports::conformance::samples::{session, turn_in};
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::retriever::Query;
 
-use crate::memory::{Memory, acme, query, text};
+use crate::memory::{Memory, acme, text};
+use crate::told::query;
 
 /// Numbered turns in two sessions, of which one names the bicycle.
 async fn bicycle() -> Memory {

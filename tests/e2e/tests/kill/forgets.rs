@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use memfleet_domain::ids::SessionId;
-use memfleet_e2e::{Node, call, in_files, listed};
+use memfleet_e2e::{Node, call, in_files, listed, said};
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::memory::Memory;
 use memfleet_ports::refresher::ForgetRequest;
 use memfleet_rpc::Client;
 
-use crate::{chance, killed_during, said, space, stopped, told};
+use crate::{chance, killed_during, space, stopped, told};
 
 const KILLS: usize = 12;
 const TURNS: usize = 8;

@@ -11,9 +11,8 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use memfleet_domain::Fault;
-use memfleet_domain::ids::{ExternalId, SessionId, SpaceId, Speaker};
+use memfleet_domain::ids::SpaceId;
 use memfleet_domain::time::{Clock, SystemClock};
-use memfleet_domain::turn::{Content, Metadata, Role, Trust};
 use memfleet_e2e::{Node, call, settled};
 use memfleet_ports::memory::{Memory, NewTurn, RememberRequest};
 use memfleet_rpc::Client;
@@ -55,24 +54,6 @@ where
 
 fn space() -> SpaceId {
     SpaceId::new("kill").unwrap()
-}
-
-/// What Ada says under an id.
-fn said(session: &str, external: Option<&str>, text: &str) -> NewTurn {
-    NewTurn {
-        session: SessionId::new(session).unwrap(),
-        external_id: external.map(|external| ExternalId::new(external).unwrap()),
-        speaker: Speaker::new("Ada").unwrap(),
-        role: Role::User,
-        content: Content {
-            text: text.to_owned(),
-            media: Vec::new(),
-        },
-        event_time: None,
-        metadata: Metadata::new(),
-        trust: Trust::User,
-        replaces: None,
-    }
 }
 
 /// Remembers turns and waits until they have left the queue, as turns or as dead letters.

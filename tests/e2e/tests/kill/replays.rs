@@ -6,13 +6,13 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 use memfleet_domain::Scope;
 use memfleet_domain::ids::{ExternalId, SessionId, TenantId, TurnId};
-use memfleet_e2e::{Node, call, listed};
+use memfleet_e2e::{Node, call, listed, said};
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::maintenance::Maintenance;
 use memfleet_ports::memory::{NewTurn, PageRequest};
 use memfleet_rpc::Client;
 
-use crate::{chance, killed_during, said, space, stopped, told};
+use crate::{chance, killed_during, space, stopped, told};
 
 const KILLS: usize = 10;
 const LETTERS: usize = 6;

@@ -7,6 +7,7 @@
 mod database;
 
 #[path = "../../../../crates/adapters/postgres/tests/postgres/conformance/whole.rs"]
+#[expect(dead_code, reason = "nothing waits here")]
 mod whole;
 
 mod away;
@@ -15,10 +16,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use memfleet_ports::testing::NothingWaits;
 use memfleet_qdrant::{Mirror, MirroredCandidates, MirroredErasure, Options};
 
 use crate::database::Database;
-use crate::whole::{NothingWaits, Whole};
+use crate::whole::Whole;
 
 /// Where tests that need a server find it: its gRPC address.
 const SERVER: &str = "MEMFLEET_TEST_QDRANT_URL";

@@ -1,11 +1,13 @@
 //! Fleets of their own: while parts of one are away (what it refuses, what goes on, and that nothing has to be restarted by hand),
-//! and what is seen of one from outside.
+//! what is seen of one from outside,
+//! and what holds at every gateway.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 #[path = "../scenarios/conversation.rs"]
 mod conversation;
 mod encrypted;
 mod events;
+mod revoked;
 mod traced;
 
 use std::time::{Duration, Instant};

@@ -13,10 +13,10 @@ use memfleet_ports::feed::{Changes, IndexFeed};
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::ledger::{Ledger, Page};
 use memfleet_ports::spaces::SpaceCatalog;
+use memfleet_ports::testing::NothingWaits;
 use memfleet_postgres::{Options, PostgresErasure, PostgresStore, migrate};
 use sqlx::{Executor, Row};
 
-use crate::conformance::whole::NothingWaits;
 use crate::database::Database;
 
 const OWNER: &str = "memfleet_owner";

@@ -12,9 +12,9 @@ use memfleet_ports::erasure::Erasure;
 use memfleet_ports::feed::{Change, IndexFeed};
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::ledger::{Committed, IndexedBatch, Ledger};
+use memfleet_ports::testing::NothingWaits;
 use memfleet_postgres::{PostgresErasure, PostgresStore};
 
-use crate::conformance::whole::NothingWaits;
 use crate::database::Database;
 
 /// Two replicas, each with connections of its own.

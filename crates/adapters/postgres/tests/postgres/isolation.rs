@@ -11,11 +11,11 @@ use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::keys::{Key, KeyRing};
 use memfleet_ports::ledger::Ledger;
 use memfleet_ports::tenants::TenantCatalog;
+use memfleet_ports::testing::NothingWaits;
 use memfleet_postgres::{PostgresErasure, PostgresStore};
 use sqlx::error::DatabaseError;
 use sqlx::{AssertSqlSafe, Executor, PgConnection, Row};
 
-use crate::conformance::whole::NothingWaits;
 use crate::database::Database;
 
 /// The book of migrations holds nothing of a tenant.

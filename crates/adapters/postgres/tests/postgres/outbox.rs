@@ -12,10 +12,10 @@ use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::ledger::Ledger;
 use memfleet_ports::outbox::{Audience, Backlog, Happening, Kind, Outbox};
 use memfleet_ports::store::{Result, StoreError};
+use memfleet_ports::testing::NothingWaits;
 use memfleet_postgres::{PostgresErasure, PostgresStore};
 use tokio::sync::Notify;
 
-use crate::conformance::whole::NothingWaits;
 use crate::database::Database;
 
 /// Writes down what it is told.

@@ -1,5 +1,7 @@
 //! What runs all the time finds its rows by index, however large the tables are: the server counts the scans of whole tables.
 
+mod access;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -14,10 +16,10 @@ use memfleet_ports::feed::IndexFeed;
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::ledger::{IndexedBatch, Ledger};
 use memfleet_ports::spaces::SpaceCatalog;
+use memfleet_ports::testing::NothingWaits;
 use memfleet_postgres::{PostgresErasure, PostgresStore};
 use sqlx::{Connection, Executor, PgConnection, Row};
 
-use crate::conformance::whole::NothingWaits;
 use crate::database::Database;
 
 /// Tenants beside the one that is asked about, so that no table is so small that a scan of it would be right.
@@ -190,10 +192,11 @@ async fn call(store: &PostgresStore, name: &str, round: usize) {
             new.acceptance = 500;
             drop(store.commit(vec![new]).await.expect(name));
         }
-        _ => {
+        "remove" => {
             let erasure = PostgresErasure::new(store.clone(), Arc::new(NothingWaits));
             drop(erasure.remove(&here, &by_turn).await.expect(name));
         }
+        _ => access::call(store, name, round).await,
     }
 }
 
@@ -219,7 +222,9 @@ async fn scans(administrator: &mut PgConnection) -> BTreeMap<String, i64> {
 #[tokio::test]
 async fn no_call_scans_a_whole_table() {
     let database = Database::migrated().await;
-    fill(&database.store().await).await;
+    let store = database.store().await;
+    fill(&store).await;
+    access::fill(&store).await;
     let mut administrator = database.connect().await;
     // By a connection that ends, and with it what it scanned.
     let mut owner = database.connect().await;
@@ -231,7 +236,7 @@ async fn no_call_scans_a_whole_table() {
         .await
         .expect("analyze");
     let mut scanning = Vec::new();
-    for name in CALLS {
+    for name in CALLS.into_iter().chain(access::CALLS) {
         let before = scans(&mut administrator).await;
         let store = database.store().await;
         // The server plans a statement anew five times, and then once for any values.

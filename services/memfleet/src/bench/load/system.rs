@@ -7,7 +7,6 @@ use futures::future::try_join_all;
 use memfleet_domain::Fault;
 use memfleet_domain::ids::SpaceId;
 use memfleet_ports::assembly::AssembleRequest;
-use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::memory::{NewTurn, RecallRequest, RememberRequest};
 use memfleet_ports::retriever::Query;
 use memfleet_runtime::BoxError;
@@ -16,12 +15,15 @@ use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
 
 use super::mix::{Kind, Mix};
-use crate::bench::forget;
 use crate::bench::synthetic::Conversation;
+use crate::bench::{forget, query};
 use crate::cli::Handle;
 use crate::corpus::accept;
 
+/// Turns that a search asks for.
+const K: u32 = 10;
 /// The block that is asked for.
+const BLOCK_CANDIDATES: u32 = 100;
 const BUDGET_TOKENS: u32 = 1000;
 const TOKENIZER: &str = "o200k_base";
 
@@ -167,14 +169,18 @@ impl Caller {
             Kind::Searchable => self.searchable(space).await,
             Kind::Recall => {
                 let request = RecallRequest {
-                    query: query(space, self.conversation.question()),
+                    query: query(&space, self.conversation.question(), K),
                     wait_for: Vec::new(),
                 };
                 let (memory, call) = (&self.handle.memory, self.handle.call());
                 memory.recall(&call, request).await.map(drop)
             }
             Kind::Assemble => {
-                let request = block(query(space, self.conversation.question()));
+                let request = block(query(
+                    &space,
+                    self.conversation.question(),
+                    BLOCK_CANDIDATES,
+                ));
                 let (assembly, call) = (&self.handle.assembly, self.handle.call());
                 assembly.assemble(&call, request).await.map(drop)
             }
@@ -191,7 +197,7 @@ impl Caller {
         };
         let (memory, call) = (&self.handle.memory, self.handle.call());
         let receipt = memory.remember(&call, request).await?;
-        let mut query = query(space, text);
+        let mut query = query(&space, text, K);
         query.filter.turns = vec![receipt.turns[0].id];
         Ok(RecallRequest {
             query,
@@ -210,21 +216,9 @@ impl Caller {
     }
 }
 
-fn query(space: SpaceId, text: String) -> Query {
-    Query {
-        text,
-        spaces: vec![space],
-        filter: TurnFilter::default(),
-        k: 10,
-        neighbours: 0,
-        now: None,
-        explain: false,
-    }
-}
-
 fn block(query: Query) -> AssembleRequest {
     AssembleRequest {
-        query: Query { k: 100, ..query },
+        query,
         budget_tokens: BUDGET_TOKENS,
         tokenizer: TOKENIZER.to_owned(),
         max_items: None,

@@ -1,6 +1,5 @@
-//! Store and erasure as one, as the suite of the erasure asks for, over any queue; and one where nothing ever waits.
+//! Store and erasure as one, as the suite of the erasure asks for, over any queue.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -19,12 +18,11 @@ use memfleet_ports::ledger::{
 };
 use memfleet_ports::spaces::SpaceCatalog;
 use memfleet_ports::store::Result;
-use memfleet_ports::undelivered::{Matching, Undelivered, Unreadable};
+use memfleet_ports::undelivered::Undelivered;
 use memfleet_postgres::{PostgresErasure, PostgresStore};
 
 pub struct Whole<Q> {
     store: PostgresStore,
-    #[allow(dead_code, reason = "read where something waits in it")]
     pub queue: Arc<Q>,
     candidates: Arc<dyn Candidates>,
     erasure: Arc<dyn Erasure>,
@@ -43,7 +41,6 @@ impl<Q: Undelivered + 'static> Whole<Q> {
     }
 
     /// With something in front of the store.
-    #[allow(dead_code, reason = "the adapter's own tests put nothing there")]
     pub fn behind(
         self,
         candidates: impl FnOnce(PostgresStore) -> Arc<dyn Candidates>,
@@ -54,30 +51,6 @@ impl<Q: Undelivered + 'static> Whole<Q> {
             erasure: erasure(self.erasure.clone()),
             ..self
         }
-    }
-}
-
-/// A queue without turns or letters.
-#[allow(dead_code, reason = "other tests have a queue")]
-#[derive(Debug)]
-pub struct NothingWaits;
-
-#[async_trait]
-impl Undelivered for NothingWaits {
-    async fn last_acceptance(&self) -> Result<u64> {
-        Ok(0)
-    }
-
-    async fn matching(&self, _: &Scope, _: &TurnFilter, _: Unreadable) -> Result<Matching> {
-        Ok(Matching::default())
-    }
-
-    async fn withdraw(&self, _: &Scope, _: &Matching) -> Result<()> {
-        Ok(())
-    }
-
-    async fn with_letters(&self, _: &[Scope]) -> Result<HashSet<Scope>> {
-        Ok(HashSet::new())
     }
 }
 
