@@ -5,6 +5,9 @@
 mod conversation;
 #[path = "../scenarios/forgetting.rs"]
 mod forgetting;
+#[path = "../../../../crates/adapters/oidc/tests/tokens/issuer.rs"]
+#[expect(dead_code, reason = "the adapter's own tests ask for more of it")]
+mod issuer;
 #[path = "../scenarios/keys.rs"]
 mod keys;
 mod process;
@@ -16,6 +19,7 @@ mod secrets;
 mod system;
 #[path = "../scenarios/tenants.rs"]
 mod tenants;
+mod tokens;
 mod traces;
 #[path = "../scenarios/transfer.rs"]
 mod transfer;

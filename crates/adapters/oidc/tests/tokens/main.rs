@@ -1,14 +1,12 @@
 //! Tokens of an issuer that serves its keys over HTTP, as real ones do.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+mod issuer;
 
-use axum::Router;
-use axum::extract::State;
-use axum::http::StatusCode;
-use axum::routing::get;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD as BASE64;
 use memfleet_domain::access::{Right, Rights};
@@ -16,81 +14,9 @@ use memfleet_domain::{Fault, FaultKind};
 use memfleet_oidc::{Issuer, Options};
 use memfleet_ports::access::{Caller, Proof, Tokens};
 use ring::hmac;
-use ring::rand::SystemRandom;
-use ring::signature::{
-    ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, Ed25519KeyPair, KeyPair, RSA_PKCS1_SHA256,
-    RsaKeyPair, RsaPublicKeyComponents,
-};
 use serde_json::{Value, json};
 
-/// A private key for these tests alone, in PKCS #8: `openssl genpkey -algorithm RSA -outform DER`.
-const RSA_KEY: &[u8] = include_bytes!("rsa.pk8");
-
-/// What signs, and what is published of it.
-struct Signer {
-    id: String,
-    algorithm: &'static str,
-    sign: Box<dyn Fn(&[u8]) -> Vec<u8>>,
-    public: Value,
-}
-
-impl Signer {
-    fn ed25519(id: &str) -> Self {
-        let pkcs8 = Ed25519KeyPair::generate_pkcs8(&SystemRandom::new()).unwrap();
-        let pair = Ed25519KeyPair::from_pkcs8(pkcs8.as_ref()).unwrap();
-        let x = BASE64.encode(pair.public_key());
-        Self {
-            id: id.to_owned(),
-            algorithm: "EdDSA",
-            sign: Box::new(move |message| pair.sign(message).as_ref().to_vec()),
-            public: json!({ "kty": "OKP", "crv": "Ed25519", "x": x, "kid": id, "use": "sig" }),
-        }
-    }
-
-    fn p256(id: &str) -> Self {
-        let (random, kind) = (SystemRandom::new(), &ECDSA_P256_SHA256_FIXED_SIGNING);
-        let pkcs8 = EcdsaKeyPair::generate_pkcs8(kind, &random).unwrap();
-        let pair = EcdsaKeyPair::from_pkcs8(kind, pkcs8.as_ref(), &random).unwrap();
-        let point = &pair.public_key().as_ref()[1..];
-        let (x, y) = (BASE64.encode(&point[..32]), BASE64.encode(&point[32..]));
-        Self {
-            id: id.to_owned(),
-            algorithm: "ES256",
-            sign: Box::new(move |message| pair.sign(&random, message).unwrap().as_ref().to_vec()),
-            public: json!({ "kty": "EC", "crv": "P-256", "x": x, "y": y, "kid": id }),
-        }
-    }
-
-    fn rsa(id: &str) -> Self {
-        let pair = RsaKeyPair::from_pkcs8(RSA_KEY).unwrap();
-        let parts = RsaPublicKeyComponents::<Vec<u8>>::from(pair.public());
-        let (n, e) = (BASE64.encode(parts.n), BASE64.encode(parts.e));
-        let sign = move |message: &[u8]| {
-            let mut signature = vec![0; pair.public().modulus_len()];
-            let random = SystemRandom::new();
-            pair.sign(&RSA_PKCS1_SHA256, &random, message, &mut signature)
-                .unwrap();
-            signature
-        };
-        Self {
-            id: id.to_owned(),
-            algorithm: "RS256",
-            sign: Box::new(sign),
-            public: json!({ "kty": "RSA", "n": n, "e": e, "kid": id, "alg": "RS256" }),
-        }
-    }
-
-    fn sign(&self, claims: &Value) -> String {
-        let header = json!({ "alg": self.algorithm, "typ": "JWT", "kid": self.id });
-        let message = format!("{}.{}", part(&header), part(claims));
-        let signature = BASE64.encode((self.sign)(message.as_bytes()));
-        format!("{message}.{signature}")
-    }
-}
-
-fn part(value: &Value) -> String {
-    BASE64.encode(value.to_string())
-}
+use crate::issuer::{Served, Signer, claims, now, part};
 
 /// Signed with a secret.
 fn symmetric(id: &str, secret: &[u8], claims: &Value) -> String {
@@ -101,43 +27,6 @@ fn symmetric(id: &str, secret: &[u8], claims: &Value) -> String {
     format!("{message}.{tag}")
 }
 
-/// What the issuer's server answers.
-#[derive(Default)]
-struct Served {
-    keys: Mutex<Option<Value>>,
-    asked: AtomicU32,
-    url: Mutex<String>,
-}
-
-impl Served {
-    fn publish(&self, signers: &[&Signer]) {
-        let keys: Vec<_> = signers.iter().map(|signer| &signer.public).collect();
-        // What others publish beside, and we do not use.
-        let others = [
-            json!({ "kty": "oct", "k": "c2VjcmV0", "kid": "secret" }),
-            json!({ "kty": "EC", "crv": "P-384", "x": "AA", "y": "AA", "kid": "p384" }),
-        ];
-        let all: Vec<_> = keys.into_iter().chain(&others).collect();
-        *self.keys.lock().unwrap() = Some(json!({ "keys": all }));
-    }
-
-    fn go_down(&self) {
-        *self.keys.lock().unwrap() = None;
-    }
-}
-
-async fn keys(State(served): State<Arc<Served>>) -> Result<String, StatusCode> {
-    served.asked.fetch_add(1, Ordering::SeqCst);
-    let keys = served.keys.lock().unwrap();
-    let keys = keys.as_ref().map(ToString::to_string);
-    keys.ok_or(StatusCode::SERVICE_UNAVAILABLE)
-}
-
-async fn discovery(State(served): State<Arc<Served>>) -> String {
-    let url = served.url.lock().unwrap();
-    json!({ "issuer": *url, "jwks_uri": format!("{url}/keys") }).to_string()
-}
-
 /// An issuer that publishes these keys, and what believes its tokens.
 async fn issuer(signers: &[&Signer]) -> (Arc<Served>, Issuer) {
     issuer_with(signers, Duration::from_mins(1)).await
@@ -145,18 +34,9 @@ async fn issuer(signers: &[&Signer]) -> (Arc<Served>, Issuer) {
 
 /// The same, asked again after a pause.
 async fn issuer_with(signers: &[&Signer], pause: Duration) -> (Arc<Served>, Issuer) {
-    let served = Arc::new(Served::default());
-    served.publish(signers);
-    let routes = Router::new()
-        .route("/keys", get(keys))
-        .route("/.well-known/openid-configuration", get(discovery))
-        .with_state(served.clone());
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("http://{}", listener.local_addr().unwrap());
-    served.url.lock().unwrap().clone_from(&url);
-    tokio::spawn(async move { axum::serve(listener, routes).await });
+    let served = Served::start(signers).await;
     let issuer = Issuer::new(Options {
-        issuer: url,
+        issuer: served.url.clone(),
         audience: "memfleet".to_owned(),
         jwks_url: None,
         tenant_claim: "tenant".to_owned(),
@@ -164,24 +44,6 @@ async fn issuer_with(signers: &[&Signer], pause: Duration) -> (Arc<Served>, Issu
         pause,
     });
     (served, issuer)
-}
-
-fn now() -> i64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
-    now.as_secs().cast_signed()
-}
-
-/// Claims of a token that is good.
-fn claims(served: &Served) -> Value {
-    json!({
-        "iss": *served.url.lock().unwrap(),
-        "aud": ["another", "memfleet"],
-        "sub": "backend-7",
-        "exp": now() + 600,
-        "nbf": now(),
-        "tenant": "acme",
-        "scope": "openid memfleet:read memfleet:write memfleet:space:support/*",
-    })
 }
 
 fn changed(served: &Served, claim: &str, value: Value) -> Value {
