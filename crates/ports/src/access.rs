@@ -65,4 +65,7 @@ pub trait Authority: Send + Sync {
 pub trait Tokens: Send + Sync {
     /// Whom the token speaks of.
     async fn verify(&self, token: &str) -> Result<Caller, Fault>;
+
+    /// Whether its keys could be had the last time.
+    async fn check(&self) -> Result<(), Fault>;
 }

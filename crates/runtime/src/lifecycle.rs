@@ -22,11 +22,15 @@ use crate::config::{HumanDuration, Problem, Validate};
 use crate::telemetry::{Readiness, names};
 use crate::{BoxError, describe};
 
+/// The part of the drain, as a divisor, that is kept for the tasks that others lean on.
+const SHARE_OF_SUPPORTS: u32 = 4;
+
 /// How a process stops.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Options {
-    /// Time that running work gets to finish once the process is asked to stop; what is left is then cut off. Default 20 s.
+    /// Time that running work gets to finish once the process is asked to stop, the last quarter of it for what is held to be written
+    /// down; what is left is then cut off. Default 20 s.
     pub drain: HumanDuration,
 }
 
@@ -159,10 +163,9 @@ impl Lifecycle {
     pub async fn run(mut self, mut signals: impl Signals) -> Outcome {
         let asked = self.until_stop(&mut signals).await;
         self.fronts.stop.cancel();
-        let deadline = Instant::now() + self.drain;
         tracing::info!(reason = %asked, limit = ?self.drain, "stopping");
         let drained = tokio::select! {
-            drained = timeout_at(deadline, self.drain_all()) => drained.is_ok(),
+            drained = self.drain_all() => drained,
             again = signals.next() => {
                 tracing::warn!(reason = %again, "asked again to stop: work in progress is cut off");
                 false
@@ -199,14 +202,31 @@ impl Lifecycle {
         }
     }
 
-    async fn drain_all(&mut self) {
-        for group in [&mut self.fronts, &mut self.supports] {
+    /// Whether all ended in time. A front that does not leaves the supports their share: what they hold is worth writing down.
+    async fn drain_all(&mut self) -> bool {
+        let end = Instant::now() + self.drain;
+        let groups = [
+            (&mut self.fronts, end - self.drain / SHARE_OF_SUPPORTS),
+            (&mut self.supports, end),
+        ];
+        let mut all = true;
+        for (group, deadline) in groups {
             group.stop.cancel();
-            while let Some(ended) = group.next().await {
-                self.failed |= ended.policy == Policy::Essential && ended.error.is_some();
-                ended.report();
+            loop {
+                match timeout_at(deadline, group.next()).await {
+                    Ok(Some(ended)) => {
+                        self.failed |= ended.policy == Policy::Essential && ended.error.is_some();
+                        ended.report();
+                    }
+                    Ok(None) => break,
+                    Err(_) => {
+                        all = false;
+                        break;
+                    }
+                }
             }
         }
+        all
     }
 }
 

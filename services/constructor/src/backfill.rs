@@ -11,6 +11,7 @@ use memfleet_domain::ids::TurnId;
 use memfleet_domain::{Fault, FaultKind};
 use memfleet_ports::ledger::Unembedded;
 use memfleet_retrieval::document::labelled;
+use rand::seq::SliceRandom;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -22,8 +23,10 @@ const PERIOD: Duration = Duration::from_secs(5);
 /// The longest that a turn is left alone: also how long vectors may be missing once the embedder is back.
 const LONGEST: Duration = Duration::from_mins(5);
 
-/// Turns looked at together.
-const TURNS: u32 = 32;
+/// Turns embedded together …
+const TURNS: usize = 32;
+/// … of so many that wait: processes that each take other ones of them seldom do the same work.
+const WAITING: u32 = 256;
 
 /// Failures one after the other that end a round.
 const IN_A_ROW: u32 = 3;
@@ -89,14 +92,16 @@ impl Constructor {
     pub async fn backfill_once(&self, postponed: &mut Postponed) -> Result<usize, Fault> {
         let space = self.embedder.space().await?;
         // As many more as may be postponed: these come first as long as they wait.
-        let limit = TURNS.saturating_add(postponed.len());
-        let waiting = self.ledger.without_vectors(&space, limit).await?;
+        let limit = WAITING.saturating_add(postponed.len());
+        let mut waiting = self.ledger.without_vectors(&space, limit).await?;
         postponed.keep(&waiting);
+        waiting.retain(|turn| postponed.is_due(turn.turn.accepted.id));
+        waiting.shuffle(&mut rand::rng());
         let (mut embedded, mut in_a_row, mut failure) = (0, 0, None);
-        for turn in &waiting {
+        for turn in waiting.iter().take(TURNS) {
             let accepted = &turn.turn.accepted;
-            if in_a_row == IN_A_ROW || !postponed.is_due(accepted.id) {
-                continue;
+            if in_a_row == IN_A_ROW {
+                break;
             }
             match self.backfill_turn(turn, &space).await {
                 Ok(()) => {

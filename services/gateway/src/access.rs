@@ -101,6 +101,11 @@ impl Access {
         Ok(())
     }
 
+    /// The issuer of tokens, if there is one.
+    pub fn tokens(&self) -> Option<Arc<dyn Tokens>> {
+        self.sources.tokens.clone()
+    }
+
     /// Writes down who used a key and what was noted for the audit log, until `stop`.
     pub async fn run(&self, stop: CancellationToken) {
         let uses = self.uses.run(&*self.sources.keys, stop.clone());

@@ -52,19 +52,20 @@ impl Gateway {
     }
 
     /// Turns were forgotten.
-    pub(crate) fn note_forgotten(
+    pub(crate) async fn note_forgotten(
         &self,
         context: &Context,
         request: &ForgetRequest,
         receipt: &ForgetReceipt,
     ) {
         let count = ("turns".to_owned(), receipt.erased.turns.len().to_string());
-        self.access.journal.note(AuditRecord {
+        let record = AuditRecord {
             space: Some(request.space.clone()),
             turns: in_space(&request.space, &receipt.erased.turns),
             detail: [count].into(),
             ..record_of(context, AuditKind::Forgotten, self.clock.now())
-        });
+        };
+        self.access.journal.after(record).await;
     }
 
     /// Turns entered a prompt.

@@ -106,7 +106,7 @@ impl Memory for Gateway {
         let receipt = self.refresher.forget(context, &request).await?;
         Span::current().record("turns", receipt.erased.turns.len());
         if !request.dry_run {
-            self.note_forgotten(context, &request, &receipt);
+            self.note_forgotten(context, &request, &receipt).await;
         }
         Ok(receipt)
     }

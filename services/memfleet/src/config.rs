@@ -139,21 +139,29 @@ impl Default for Retrieval {
 }
 
 impl Config {
-    /// The problem of a process with these roles that strangers can reach: nobody has to say who calls. A certificate of this
-    /// process alone keeps nobody out; asking callers for theirs does, between roles.
+    /// The problem of a process with these roles that strangers can reach: nobody has to say who calls, or others may listen. A
+    /// certificate of this process alone keeps nobody out; asking callers for theirs does, between roles.
     pub fn exposed(&self, roles: &[Role]) -> Option<Problem> {
+        if self.server.is_local() || self.server.insecure {
+            return None;
+        }
         let (authenticates, remedy) = if roles.contains(&Role::Gateway) {
             let has_keys = !self.auth.is_open();
-            (has_keys, "auth.bootstrap_key or auth.keys")
+            (has_keys, "auth.bootstrap_key, auth.keys or auth.jwt")
         } else {
             let has_secret = self.internal.token.is_some() || self.tls.is_mutual();
             (has_secret, "internal.token, or tls.client_ca")
         };
-        let message = format!(
-            "is reachable from other machines while nobody has to authenticate: set {remedy}, a loopback address, or server.insecure if the network itself keeps strangers out"
-        );
-        let exposed = !self.server.is_protected() && !authenticates;
-        exposed.then(|| Problem::new("server.address", message))
+        let message = if !authenticates {
+            format!(
+                "is reachable from other machines while nobody has to authenticate: set {remedy}, a loopback address, or server.insecure if the network itself keeps strangers out"
+            )
+        } else if self.tls.certificate.is_none() && !self.server.plaintext {
+            "is reachable from other machines in the clear, credentials and memory included: set tls.certificate and tls.key, a loopback address, or server.plaintext if the network is private or something before it ends TLS".to_owned()
+        } else {
+            return None;
+        };
+        Some(Problem::new("server.address", message))
     }
 
     /// The problem of exposure where no role at all could run with this.

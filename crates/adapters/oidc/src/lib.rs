@@ -19,6 +19,9 @@ use crate::claims::Claims;
 use crate::fetch::Source;
 use crate::keys::Keys;
 
+/// The reason where the keys cannot be had.
+const UNAVAILABLE: &str = "ISSUER_UNAVAILABLE";
+
 /// How far clocks may be apart, in seconds.
 const LEEWAY: u64 = 30;
 
@@ -46,7 +49,7 @@ pub struct Issuer {
 }
 
 impl Issuer {
-    /// The issuer; nothing is fetched before its first token.
+    /// The issuer; nothing is fetched before its first token or check.
     pub fn new(options: Options) -> Self {
         verify::install();
         let source = Source::new(&options.issuer, options.jwks_url.clone());
@@ -79,6 +82,13 @@ impl Tokens for Issuer {
             _ => refused(why(&error)),
         })?;
         token.claims.caller(&self.options)
+    }
+
+    async fn check(&self) -> Result<(), Fault> {
+        match self.keys.trouble().await {
+            Some(cause) => Err(Fault::new(FaultKind::Unavailable, UNAVAILABLE, cause)),
+            None => Ok(()),
+        }
     }
 }
 

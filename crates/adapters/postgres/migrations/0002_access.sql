@@ -91,11 +91,13 @@ AS $$
     WHERE t.tenant > $1 ORDER BY t.tenant LIMIT $2
 $$;
 
--- Removes records that are older.
-CREATE FUNCTION expire_audit(before bigint) RETURNS bigint
+-- Removes some of the records that are older.
+CREATE FUNCTION expire_audit(before bigint, most bigint) RETURNS bigint
     LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = memfleet, pg_temp
 AS $$
-    WITH gone AS (DELETE FROM audit a WHERE a.at < $1 RETURNING 1) SELECT count(*) FROM gone
+    WITH gone AS (DELETE FROM audit a WHERE a.ctid = ANY (ARRAY(
+        SELECT o.ctid FROM audit o WHERE o.at < $1 ORDER BY o.at LIMIT $2)) RETURNING 1)
+    SELECT count(*) FROM gone
 $$;
 
 REVOKE ALL ON FUNCTION find_key, has_keys, tenants_after, expire_audit FROM PUBLIC;

@@ -18,6 +18,9 @@ use crate::keys::{from_key_id, to_key_id};
 use crate::store::PostgresStore;
 use crate::transaction::switch;
 
+/// Records that one statement removes: few enough for its time limit, whatever was left to remove.
+const EXPIRED_AT_ONCE: i64 = 10_000;
+
 #[async_trait]
 impl AuditLog for PostgresStore {
     async fn append(&self, records: &[AuditRecord]) -> Result<()> {
@@ -66,16 +69,24 @@ impl AuditLog for PostgresStore {
     }
 
     async fn expire(&self, before: Timestamp) -> Result<u64> {
-        let expired = async {
-            let mut write = self.write_across().await?;
-            let gone: i64 = sqlx::query_scalar("SELECT expire_audit($1)")
-                .bind(before.timestamp_micros())
-                .fetch_one(&mut *write)
-                .await?;
-            write.commit().await?;
-            Ok(gone as u64)
-        };
-        self.named(expired.await)
+        let mut all = 0;
+        loop {
+            let expired = async {
+                let mut write = self.write_across().await?;
+                let gone: i64 = sqlx::query_scalar("SELECT expire_audit($1, $2)")
+                    .bind(before.timestamp_micros())
+                    .bind(EXPIRED_AT_ONCE)
+                    .fetch_one(&mut *write)
+                    .await?;
+                write.commit().await?;
+                Ok(gone)
+            };
+            let gone = self.named(expired.await)?;
+            all += gone as u64;
+            if gone < EXPIRED_AT_ONCE {
+                return Ok(all);
+            }
+        }
     }
 }
 

@@ -39,7 +39,10 @@ impl Erasure for MirroredErasure {
 
     async fn expire(&self, scope: &Scope, before: Timestamp) -> Result<Erased> {
         let erased = self.erasure.expire(scope, before).await?;
-        self.mirror.follow_mirrored(scope).await?;
+        // Nobody waits for it: the next search or forget of the space follows.
+        if let Err(error) = self.mirror.follow_mirrored(scope).await {
+            tracing::warn!(%error, space = %scope.space, "expired turns are still in the mirror of vectors");
+        }
         Ok(erased)
     }
 

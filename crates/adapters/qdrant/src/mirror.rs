@@ -88,15 +88,24 @@ impl Mirror {
         let mut reached = place.lock().await;
         let reached = self.known(scope, &mut reached).await?;
         let head = self.feed.head(scope).await?;
-        Ok(head.saturating_sub(reached.unwrap_or(0)))
+        // A mirror that is ahead is one of a database that was there before a restore.
+        let reached = reached.filter(|reached| *reached <= head);
+        Ok(head - reached.unwrap_or(0))
     }
 
     /// Applies what is missing.
     pub async fn follow(&self, scope: &Scope) -> Result<()> {
         let place = self.place(scope).await;
         let mut place = place.lock().await;
-        let mut reached = match self.known(scope, &mut place).await? {
-            Some(reached) => reached,
+        let known = self.known(scope, &mut place).await?;
+        let head = self.feed.head(scope).await?;
+        let mut reached = match known {
+            Some(reached) if reached <= head => reached,
+            Some(_) => {
+                let nothing = self.begin(scope, &mut place).await?;
+                self.delete(points::of_space(scope)).await?;
+                nothing
+            }
             None => self.begin(scope, &mut place).await?,
         };
         loop {
@@ -107,10 +116,8 @@ impl Mirror {
             self.apply(scope, page.changes).await?;
             reached = page.reached;
             self.note(scope, reached).await?;
+            // Not before a page without changes: what was forgotten while this one was written has to go again.
             *place = Some(reached);
-            if !page.more {
-                return Ok(());
-            }
         }
     }
 
@@ -138,6 +145,11 @@ impl Mirror {
         self.note(scope, 0).await?;
         *place = Some(0);
         Ok(0)
+    }
+
+    /// What is known of a space is read anew the next time: the server does not have what it should.
+    pub(crate) async fn doubt(&self, scope: &Scope) {
+        *self.place(scope).await.lock().await = None;
     }
 
     async fn place(&self, scope: &Scope) -> Place {

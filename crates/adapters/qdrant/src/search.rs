@@ -55,7 +55,8 @@ impl MirroredCandidates {
         }
         let name = self.mirror.collections.name(vector.len());
         if !self.mirror.collections.exists(&name).await? {
-            return Ok(Some(Vec::new()));
+            self.mirror.doubt(scope).await;
+            return Ok(None);
         }
         let mut asked = u64::from(limit).max(1) * 2;
         while asked <= MOST {

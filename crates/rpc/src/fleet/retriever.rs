@@ -32,7 +32,10 @@ impl Retriever for RemoteRetriever {
             wait_for: Vec::new(),
         }
         .try_into()?;
-        let replicas = self.peers.ranked(&(&context.tenant, &query.spaces))?;
+        // A search of several spaces goes where the first one's index is, as does a search of that one alone.
+        let replicas = self
+            .peers
+            .ranked(&(&context.tenant, query.spaces.first()))?;
         let answer = call(
             replicas,
             Terms {

@@ -128,3 +128,22 @@ async fn supports_stop_after_the_tasks_that_lean_on_them() {
     assert_eq!(process.run(scripted).await, Outcome::Stopped);
     assert_eq!(*order.lock().unwrap(), ["server", "batcher"]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_others_lean_on_is_told_to_stop_though_a_front_does_not_end() {
+    let (mut process, signals, scripted) = process();
+    process.spawn("server", Policy::Essential, |_| {
+        std::future::pending::<Result<(), Infallible>>()
+    });
+    let written = Arc::new(Mutex::new(false));
+    let note = written.clone();
+    process.spawn_support("writer", Policy::Essential, |stop| async move {
+        stop.cancelled().await;
+        sleep(Duration::from_secs(1)).await;
+        *note.lock().unwrap() = true;
+        Ok::<_, Infallible>(())
+    });
+    signals.send(StopReason::Terminate).unwrap();
+    assert_eq!(process.run(scripted).await, Outcome::CutOff);
+    assert!(*written.lock().unwrap());
+}

@@ -181,7 +181,8 @@ impl Shared {
         places.take().map(Some)
     }
 
-    /// Resolves when the call must end before it is done: its deadline passed, or it is a stream and the server stops.
+    /// Resolves when the call must end before it is done: its deadline passed, or the server has been stopping for as long as a call,
+    /// or a stream, may go on then.
     async fn interruption(&self, due: Option<Instant>, method: &Method) -> Status {
         let deadline = async {
             match due {
@@ -190,11 +191,12 @@ impl Shared {
             }
         };
         let stopping = async {
-            if !method.streaming {
-                return std::future::pending().await;
-            }
+            let drain = match method.streaming {
+                true => self.options.stream_drain,
+                false => self.options.call_drain,
+            };
             self.stop.cancelled().await;
-            tokio::time::sleep(self.options.stream_drain.get()).await;
+            tokio::time::sleep(drain.get()).await;
         };
         tokio::select! {
             () = deadline => {

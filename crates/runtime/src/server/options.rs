@@ -13,8 +13,10 @@ use crate::config::{ByteSize, HumanDuration, Problem, Validate};
 pub struct Options {
     /// Where calls are answered; port 0 takes a free one. Default `127.0.0.1:9460`.
     pub address: SocketAddr,
-    /// Says that an address which other machines reach needs no authentication. Default false.
+    /// Says that an address which other machines reach needs neither authentication nor encryption. Default false.
     pub insecure: bool,
+    /// Says that calls may cross a network in the clear: it is private, or something before this process ends TLS. Default false.
+    pub plaintext: bool,
     /// Largest message that is accepted. Default 16 MiB.
     pub max_request_size: ByteSize,
     /// Largest message that is sent; no smaller than one that is accepted. Default 64 MiB.
@@ -37,13 +39,15 @@ pub struct Options {
     pub stream_idle: HumanDuration,
     /// Time that open streams get to end once the process stops; then they end with `UNAVAILABLE`. Default 5 s.
     pub stream_drain: HumanDuration,
+    /// The same for single calls. Default 12 s.
+    pub call_drain: HumanDuration,
 }
 
 impl Options {
-    /// Whether only this machine can reach the address, or whoever runs it said that this does not matter. Serving on any other
-    /// address without authentication is for the caller to refuse.
-    pub fn is_protected(&self) -> bool {
-        self.insecure || self.address.ip().to_canonical().is_loopback()
+    /// Whether only this machine can reach the address. Serving on any other without authentication or in the clear is for the
+    /// caller to refuse.
+    pub fn is_local(&self) -> bool {
+        self.address.ip().to_canonical().is_loopback()
     }
 }
 
@@ -52,6 +56,7 @@ impl Default for Options {
         Self {
             address: SocketAddr::from((Ipv4Addr::LOCALHOST, 9460)),
             insecure: false,
+            plaintext: false,
             max_request_size: ByteSize::mebibytes(16),
             max_response_size: ByteSize::mebibytes(64),
             max_concurrent_calls: 256,
@@ -62,6 +67,7 @@ impl Default for Options {
             keep_alive_timeout: HumanDuration::seconds(20),
             stream_idle: HumanDuration::seconds(300),
             stream_drain: HumanDuration::seconds(5),
+            call_drain: HumanDuration::seconds(12),
         }
     }
 }
@@ -146,7 +152,7 @@ mod tests {
     #[test]
     fn defaults_are_valid_and_loopback() {
         assert!(Options::default().problems().is_empty());
-        assert!(Options::default().is_protected());
+        assert!(Options::default().is_local());
     }
 
     #[test]
@@ -156,7 +162,7 @@ mod tests {
                 address: address.parse().unwrap(),
                 ..Options::default()
             }
-            .is_protected()
+            .is_local()
         };
         assert!(at("127.9.9.9:1") && at("[::1]:1") && at("[::ffff:127.0.0.1]:1"));
         assert!(!at("0.0.0.0:1") && !at("[::]:1") && !at("192.168.0.1:1"));

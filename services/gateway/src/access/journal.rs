@@ -57,6 +57,15 @@ impl Journal {
         Ok(())
     }
 
+    /// Writes what was done, now if the store takes it, else soon.
+    pub async fn after(&self, record: AuditRecord) {
+        if let Some(log) = &self.log
+            && log.append(std::slice::from_ref(&record)).await.is_err()
+        {
+            self.note(record);
+        }
+    }
+
     /// Has it written soon; never waits.
     pub fn note(&self, record: AuditRecord) {
         if self.is_kept() && self.notes.try_send(record).is_err() {

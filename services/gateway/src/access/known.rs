@@ -3,12 +3,12 @@
 
 use std::convert::Infallible;
 use std::hash::Hash;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex as StdMutex, PoisonError};
 use std::time::Duration;
 
 use memfleet_ports::store::{Result, StoreError};
 use quick_cache::sync::Cache;
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, Semaphore};
 use tokio::time::{Instant, timeout};
 
 /// Values at most.
@@ -20,37 +20,27 @@ const STALE: Duration = Duration::from_mins(5);
 /// … and after which pause the store is asked again.
 const PAUSE: Duration = Duration::from_secs(1);
 
+/// How many at once ask for what nobody here has asked for yet: guesses must not take the store away from everybody else.
+const STRANGERS: usize = 4;
+
 /// Values by what they were asked for; what does not exist is asked for each time.
-pub struct Known<K, V>(Cache<K, Arc<Entry<V>>>);
-
-/// One at a time asks the store, the others wait for it.
-type Entry<V> = Mutex<Reading<V>>;
-
-struct Reading<V> {
-    /// What was read, and when it was asked for.
-    value: Option<(V, Instant)>,
+pub struct Known<K, V> {
+    entries: Cache<K, Arc<Entry<V>>>,
+    strangers: Semaphore,
     /// Until when the store is not asked again, and what it said.
-    pause: Option<(Instant, StoreError)>,
+    pause: StdMutex<Option<(Instant, StoreError)>>,
 }
 
-impl<V: Clone> Reading<V> {
-    /// The value, if it was asked for no longer ago than this.
-    fn within(&self, age: Duration, now: Instant) -> Option<V> {
-        let known = self.value.as_ref();
-        let known = known.filter(|(_, at)| now < *at + age);
-        known.map(|(value, _)| value.clone())
-    }
-
-    /// What counts while the store cannot be reached, which says so.
-    fn without_the_store(&self, now: Instant, error: StoreError) -> Result<Option<V>> {
-        self.within(STALE, now)
-            .map_or(Err(error), |value| Ok(Some(value)))
-    }
-}
+/// What was read, and when it was asked for. One at a time asks the store, the others wait for it.
+type Entry<V> = Mutex<Option<(V, Instant)>>;
 
 impl<K: Hash + Eq + Clone, V: Clone> Default for Known<K, V> {
     fn default() -> Self {
-        Self(Cache::new(CAPACITY))
+        Self {
+            entries: Cache::new(CAPACITY),
+            strangers: Semaphore::new(STRANGERS),
+            pause: StdMutex::default(),
+        }
     }
 }
 
@@ -62,46 +52,70 @@ impl<K: Hash + Eq + Clone, V: Clone> Known<K, V> {
         fresh: Duration,
         read: impl Future<Output = Result<Option<V>>>,
     ) -> Result<Option<V>> {
-        let begin = || {
-            let nothing = Reading {
-                value: None,
-                pause: None,
-            };
-            Ok::<_, Infallible>(Arc::new(Mutex::new(nothing)))
-        };
-        let Ok(entry) = self.0.get_or_insert_with(key, begin);
+        let Ok(entry) = self
+            .entries
+            .get_or_insert_with(key, || Ok::<_, Infallible>(Arc::default()));
         let mut reading = entry.lock().await;
-        let now = Instant::now();
-        if let Some(value) = reading.within(fresh, now) {
+        if let Some(value) = within(&reading, fresh) {
             return Ok(Some(value));
         }
-        if let Some((end, error)) = reading.pause.clone()
-            && now < end
+        match self.ask(reading.is_none(), read).await {
+            Ok(value) => *reading = value,
+            Err(error @ StoreError::Unavailable(_)) if reading.is_some() => {
+                return within(&reading, STALE).map_or(Err(error), |value| Ok(Some(value)));
+            }
+            Err(error) => {
+                self.entries.remove(key);
+                return Err(error);
+            }
+        }
+        if reading.is_none() {
+            self.entries.remove(key);
+        }
+        Ok(reading.clone().map(|(value, _)| value))
+    }
+
+    /// Asks the store, unless it did not answer a moment ago.
+    async fn ask(
+        &self,
+        is_stranger: bool,
+        read: impl Future<Output = Result<Option<V>>>,
+    ) -> Result<Option<(V, Instant)>> {
+        let _place = match is_stranger {
+            true => Some(self.strangers.acquire().await.expect("it is never closed")),
+            false => None,
+        };
+        let begun = Instant::now();
+        if let Some((end, error)) = self.paused()
+            && begun < end
         {
-            return reading.without_the_store(now, error);
+            return Err(error);
         }
-        reading.pause = None;
-        let answer = timeout(PATIENCE, read).await;
-        match answer.unwrap_or_else(|_| Err(late())) {
-            Ok(value) => {
-                reading.value = value.clone().map(|value| (value, now));
-                if value.is_none() {
-                    self.0.remove(key);
-                }
-                Ok(value)
-            }
-            Err(error @ StoreError::Unavailable(_)) => {
-                reading.pause = Some((Instant::now() + PAUSE, error.clone()));
-                reading.without_the_store(now, error)
-            }
-            Err(error) => Err(error),
+        let answer = timeout(PATIENCE, read)
+            .await
+            .unwrap_or_else(|_| Err(late()));
+        if let Err(error @ StoreError::Unavailable(_)) = &answer {
+            let pause = (Instant::now() + PAUSE, error.clone());
+            *self.pause.lock().unwrap_or_else(PoisonError::into_inner) = Some(pause);
         }
+        Ok(answer?.map(|value| (value, begun)))
+    }
+
+    fn paused(&self) -> Option<(Instant, StoreError)> {
+        let pause = self.pause.lock().unwrap_or_else(PoisonError::into_inner);
+        pause.clone()
     }
 
     /// Forgets everything.
     pub fn clear(&self) {
-        self.0.clear();
+        self.entries.clear();
     }
+}
+
+/// The value, if it was asked for no longer ago than this.
+fn within<V: Clone>(reading: &Option<(V, Instant)>, age: Duration) -> Option<V> {
+    let (value, at) = reading.as_ref()?;
+    (at.elapsed() < age).then(|| value.clone())
 }
 
 fn late() -> StoreError {
@@ -158,5 +172,28 @@ mod tests {
         tokio::time::advance(FRESH).await;
         let answer = known.get(&(), FRESH, std::future::pending()).await;
         assert_eq!(answer, Ok(Some(1)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn guesses_wait_for_each_other_and_what_is_known_does_not_wait_for_them() {
+        let known = Arc::new(Known::<u32, u32>::default());
+        known.get(&0, FRESH, async { Ok(Some(1)) }).await.unwrap();
+        tokio::time::advance(FRESH).await;
+        let asked = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+        for guess in 1..100 {
+            let (known, asked) = (known.clone(), asked.clone());
+            let read = async move {
+                asked.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+                std::future::pending().await
+            };
+            tokio::spawn(async move { known.get(&guess, FRESH, read).await });
+        }
+        tokio::task::yield_now().await;
+        let answer = known.get(&0, FRESH, async { Ok(Some(2)) }).await;
+        assert_eq!(answer, Ok(Some(2)));
+        assert_eq!(asked.load(std::sync::atomic::Ordering::SeqCst), STRANGERS);
+        let behind = known.get(&100, FRESH, async { Ok(Some(1)) }).await;
+        assert_eq!(behind, Err(late()), "a store that hangs is asked no more");
+        assert_eq!(asked.load(std::sync::atomic::Ordering::SeqCst), STRANGERS);
     }
 }

@@ -27,6 +27,7 @@ fn a_public_address_without_keys_is_refused() {
     config.server.address = "0.0.0.0:9460".parse().unwrap();
     assert_eq!(config.problems()[0].key, "server.address");
     config.auth.keys = vec![format!("acme:{}", KeyHash::of("key"))];
+    config.server.plaintext = true;
     assert_eq!(config.problems(), []);
 }
 
@@ -117,6 +118,12 @@ fn what_protects_an_address_depends_on_the_role() {
     let mut config = Config::default();
     config.server.address = "0.0.0.0:9460".parse().unwrap();
     config.internal.token = Some("sixteen letters!".to_owned().into());
+    let in_the_clear = config.exposed(&[Role::Retriever]).unwrap();
+    assert!(
+        in_the_clear.message.contains("server.plaintext"),
+        "{in_the_clear:?}"
+    );
+    config.server.plaintext = true;
     assert_eq!(config.exposed(&[Role::Retriever]), None);
     let outside = config.exposed(&Role::ALL).unwrap();
     assert!(outside.message.contains("auth.keys"), "{outside:?}");
@@ -159,5 +166,6 @@ fn tokens_need_an_audience_and_keys_that_nobody_can_change_on_the_way() {
     config.auth.jwt.audience = Some("memfleet".to_owned());
     assert_eq!(config.problems(), []);
     config.server.address = "0.0.0.0:9460".parse().unwrap();
+    config.server.plaintext = true;
     assert_eq!(config.problems(), [], "tokens protect an address");
 }

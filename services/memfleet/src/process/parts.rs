@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use memfleet_domain::{Clock, Fault};
-use memfleet_ports::access::default_tenant;
+use memfleet_ports::access::{Tokens, default_tenant};
 use memfleet_ports::embedder::Embedder;
 use memfleet_ports::health::Health;
 use memfleet_ports::queue::IngestQueue;
@@ -25,6 +25,8 @@ pub struct Parts {
     pub queue: Option<Arc<dyn IngestQueue>>,
     /// Who makes vectors.
     pub embedder: Option<Arc<dyn Embedder>>,
+    /// Who issues tokens.
+    pub issuer: Option<Arc<dyn Tokens>>,
     /// Who is told.
     pub health: Health,
     /// When it was.
@@ -35,7 +37,7 @@ impl Parts {
     /// Looks for as long as it is polled.
     pub async fn watch(&self) {
         loop {
-            tokio::join!(self.store(), self.queue(), self.embedder());
+            tokio::join!(self.store(), self.queue(), self.embedder(), self.issuer());
             tokio::time::sleep(LOOK).await;
         }
     }
@@ -57,6 +59,12 @@ impl Parts {
         if let Some(embedder) = &self.embedder {
             let asked = embedder.embed_query("status".to_owned());
             self.look("embedder", asked).await;
+        }
+    }
+
+    async fn issuer(&self) {
+        if let Some(issuer) = &self.issuer {
+            self.look("issuer", issuer.check()).await;
         }
     }
 

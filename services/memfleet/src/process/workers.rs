@@ -103,10 +103,12 @@ impl Process {
     /// A node that has no more than its file and its model asks them too: either may be in trouble.
     fn spawn_parts(&self, process: &mut Lifecycle) {
         let storage = self.storage.as_ref();
+        let issuer = self.gateway.as_ref();
         let asked = Parts {
             spaces: storage.map(|storage| storage.spaces.clone()),
             queue: storage.map(|storage| storage.queue.clone()),
             embedder: self.asked.clone(),
+            issuer: issuer.and_then(|gateway| gateway.access.tokens()),
             health: self.health.clone(),
             clock: super::clock(),
         };

@@ -90,6 +90,8 @@ pub fn part(value: &Value) -> String {
 pub struct Served {
     keys: Mutex<Option<Value>>,
     pub asked: AtomicU32,
+    /// While this is locked no key is answered.
+    pub hold: tokio::sync::Mutex<()>,
     pub url: String,
 }
 
@@ -100,6 +102,7 @@ impl Served {
         let served = Arc::new(Self {
             keys: Mutex::default(),
             asked: AtomicU32::new(0),
+            hold: tokio::sync::Mutex::default(),
             url: format!("http://{}", listener.local_addr().unwrap()),
         });
         served.publish(signers);
@@ -129,6 +132,7 @@ impl Served {
 
 async fn keys(State(served): State<Arc<Served>>) -> Result<String, StatusCode> {
     served.asked.fetch_add(1, Ordering::SeqCst);
+    drop(served.hold.lock().await);
     let keys = served.keys.lock().unwrap();
     let keys = keys.as_ref().map(ToString::to_string);
     keys.ok_or(StatusCode::SERVICE_UNAVAILABLE)

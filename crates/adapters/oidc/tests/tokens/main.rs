@@ -217,3 +217,43 @@ async fn while_the_issuer_is_down_known_keys_go_on_and_others_may_be_tried_later
     assert_eq!(reason(issuer.verify(&other).await), "ISSUER_UNAVAILABLE");
     issuer.verify(&token).await.unwrap();
 }
+
+#[tokio::test]
+async fn callers_that_leave_end_no_fetch_and_those_that_wait_share_it() {
+    let signer = Signer::ed25519("known");
+    let (served, issuer) = issuer(&[&signer]).await;
+    let issuer = Arc::new(issuer);
+    let token = signer.sign(&claims(&served));
+    let held = served.hold.lock().await;
+    let asked = async {
+        while served.asked.load(Ordering::SeqCst) == 0 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    tokio::select! {
+        answer = issuer.verify(&token) => panic!("without keys: {answer:?}"),
+        () = asked => {}
+    }
+    let waiting = (0..20).map(|_| {
+        let (issuer, token) = (issuer.clone(), token.clone());
+        tokio::spawn(async move { issuer.verify(&token).await })
+    });
+    let waiting: Vec<_> = waiting.collect();
+    drop(held);
+    for answer in waiting {
+        answer.await.unwrap().unwrap();
+    }
+    assert_eq!(served.asked.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test]
+async fn a_check_says_what_is_wrong_with_the_issuer() {
+    let signer = Signer::ed25519("known");
+    let (served, issuer) = issuer_with(&[&signer], PAUSE).await;
+    served.go_down();
+    let trouble = issuer.check().await.unwrap_err();
+    assert!(trouble.message.contains("503"), "{}", trouble.message);
+    served.publish(&[&signer]);
+    until_believed(&issuer, &signer.sign(&claims(&served))).await;
+    issuer.check().await.unwrap();
+}

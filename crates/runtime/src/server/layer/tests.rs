@@ -328,6 +328,25 @@ async fn a_stream_outlives_the_default_deadline_and_ends_after_the_stop_order() 
     assert_eq!(begun.elapsed().as_secs(), 3);
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_call_that_goes_on_after_the_stop_order_ends_before_the_process_is_cut_off() {
+    let (shell, stop) = shell(&Options {
+        call_drain: HumanDuration::seconds(3),
+        ..Options::default()
+    });
+    let service = shelled(&shell, async |_| std::future::pending().await);
+    let begun = Instant::now();
+    let stopped = async {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        stop.cancel();
+    };
+    let (answer, ()) = tokio::join!(service.oneshot(call("Recall", &[])), stopped);
+    let status = status(&answer.unwrap());
+    assert_eq!(status.code(), Code::Unavailable);
+    assert_eq!(status.get_details_error_info().unwrap().reason, "STOPPING");
+    assert_eq!(begun.elapsed().as_secs(), 4);
+}
+
 #[tokio::test]
 async fn calls_are_counted_by_method_and_code() {
     let recorder = crate::telemetry::install_recorder().unwrap();
