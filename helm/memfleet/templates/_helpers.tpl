@@ -103,8 +103,9 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version }}
 {{- if not .Values.internalToken.existingSecret -}}
 {{- fail "internalToken.existingSecret is missing: name a secret, or set generateSecrets" -}}
 {{- end -}}
-{{- if not (or .Values.auth.bootstrapKey.existingSecret .Values.auth.keys) -}}
-{{- fail "nobody could call the gateway: set auth.keys or auth.bootstrapKey.existingSecret, or set generateSecrets" -}}
+{{- $issuer := or (index .Values.settings "auth.jwt.issuer") (index .Values.gateway.settings "auth.jwt.issuer") -}}
+{{- if not (or .Values.auth.bootstrapKey.existingSecret .Values.auth.keys $issuer) -}}
+{{- fail "nobody could call the gateway: set auth.keys, auth.bootstrapKey.existingSecret or settings.auth.jwt.issuer, or set generateSecrets" -}}
 {{- end -}}
 {{- if or .Values.bundled.postgres.enabled .Values.bundled.nats.enabled .Values.bundled.neo4j.enabled -}}
 {{- fail "bundled servers need generateSecrets: the chart makes their passwords" -}}

@@ -50,6 +50,9 @@ imagePullSecrets:
   value: /run/memfleet/bootstrap/key
 {{- end }}
 {{- include "memfleet.settings" . }}
+{{- with .root.Values.extraEnv }}
+{{ toYaml . }}
+{{- end }}
 {{- end -}}
 
 {{- define "memfleet.mounts" -}}
@@ -70,6 +73,9 @@ imagePullSecrets:
 {{- end }}
 {{- if and (eq .role "embedder") (ne .root.Values.model.source "image") }}
 - { name: models, mountPath: /models, readOnly: true }
+{{- end }}
+{{- with .root.Values.extraVolumeMounts }}
+{{ toYaml . }}
 {{- end }}
 {{- end -}}
 
@@ -118,6 +124,9 @@ imagePullSecrets:
 - name: models
   persistentVolumeClaim: { claimName: {{ $root.Values.model.claim }}, readOnly: true }
 {{- end }}
+{{- end }}
+{{- with $root.Values.extraVolumes }}
+{{ toYaml . }}
 {{- end }}
 {{- end -}}
 
