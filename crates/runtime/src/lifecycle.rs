@@ -205,10 +205,11 @@ impl Lifecycle {
     /// Whether all ended in time. A front that does not leaves the supports their share: what they hold is worth writing down.
     async fn drain_all(&mut self) -> bool {
         let end = Instant::now() + self.drain;
-        let groups = [
-            (&mut self.fronts, end - self.drain / SHARE_OF_SUPPORTS),
-            (&mut self.supports, end),
-        ];
+        let share = match self.supports.running().len() {
+            0 => Duration::ZERO,
+            _ => self.drain / SHARE_OF_SUPPORTS,
+        };
+        let groups = [(&mut self.fronts, end - share), (&mut self.supports, end)];
         let mut all = true;
         for (group, deadline) in groups {
             group.stop.cancel();
