@@ -60,7 +60,7 @@ GRANT SELECT, INSERT ON audit TO memfleet_app;
 
 GRANT SELECT ON keys TO memfleet_sweep;
 GRANT SELECT (tenant) ON quotas TO memfleet_sweep;
-GRANT SELECT (at), DELETE ON audit TO memfleet_sweep;
+GRANT SELECT (tenant, at, id), DELETE ON audit TO memfleet_sweep;
 CREATE POLICY every_tenant ON keys FOR SELECT TO memfleet_sweep USING (true);
 CREATE POLICY every_tenant ON quotas FOR SELECT TO memfleet_sweep USING (true);
 CREATE POLICY every_tenant ON audit TO memfleet_sweep USING (true);
@@ -95,8 +95,9 @@ $$;
 CREATE FUNCTION expire_audit(before bigint, most bigint) RETURNS bigint
     LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = memfleet, pg_temp
 AS $$
-    WITH gone AS (DELETE FROM audit a WHERE a.ctid = ANY (ARRAY(
-        SELECT o.ctid FROM audit o WHERE o.at < $1 ORDER BY o.at LIMIT $2)) RETURNING 1)
+    WITH gone AS (DELETE FROM audit a
+        USING (SELECT o.tenant, o.at, o.id FROM audit o WHERE o.at < $1 ORDER BY o.at LIMIT $2) old
+        WHERE a.tenant = old.tenant AND a.at = old.at AND a.id = old.id RETURNING 1)
     SELECT count(*) FROM gone
 $$;
 

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use futures::TryStreamExt;
 use memfleet_ports::filter::TurnFilter;
@@ -63,7 +64,16 @@ async fn every_use_case_has_a_span_under_its_call_and_no_words_in_it() {
     }
     .instrument(call())
     .await;
-    let log = String::from_utf8(sink.0.lock().unwrap().clone()).unwrap();
+    let read = || String::from_utf8(sink.0.lock().unwrap().clone()).unwrap();
+    // The store's threads let go of the last span a moment after the answer.
+    let closed = async {
+        while !read().contains("dry_run=false turns=2}: memfleet_gateway::memory: close") {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    let closed = tokio::time::timeout(Duration::from_secs(10), closed).await;
+    closed.expect("the last span ends");
+    let log = read();
     for span in [
         "call:remember{tenant=acme space=ada turns=2}",
         "ingest{batches=1 turns=2}",

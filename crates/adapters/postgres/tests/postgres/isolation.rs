@@ -281,7 +281,7 @@ async fn the_functions_across_tenants_tell_of_no_words() {
     assert_eq!(
         functions,
         [
-            "memfleet.expire_audit(bigint, bigint): bigint",
+            "memfleet.expire_audit(bigint,bigint): bigint",
             "memfleet.find_key(bytea): TABLE(tenant text, id uuid, label text, rights smallint, spaces text, operator boolean, calls_per_minute bigint, created_at bigint, expires_at bigint, last_used_at bigint, revoked_at bigint, replaced_by uuid)",
             "memfleet.has_keys(): boolean",
             "memfleet.highest_acceptance(): bigint",
