@@ -162,7 +162,7 @@ impl Constructor {
         let now = self.clock.now();
         for delivery in deliveries {
             self.announce(&delivery.batch);
-            measure_lag(&delivery.batch, now);
+            measure_lag(delivery, now);
         }
         metrics::counter!("memfleet_turns_stored_total").increment(
             committed
@@ -211,11 +211,9 @@ fn turns_in(deliveries: &[Delivery]) -> usize {
 }
 
 /// From acceptance to the moment from which on it is found.
-fn measure_lag(batch: &Batch, now: Timestamp) {
-    if let Some(turn) = batch.turns.first() {
-        let lag = (now - turn.recorded_at).to_std().unwrap_or_default();
-        metrics::histogram!("memfleet_ingestion_lag_seconds").record(lag.as_secs_f64());
-    }
+fn measure_lag(delivery: &Delivery, now: Timestamp) {
+    let lag = (now - delivery.accepted_at).to_std().unwrap_or_default();
+    metrics::histogram!("memfleet_ingestion_lag_seconds").record(lag.as_secs_f64());
 }
 
 /// The turns of a batch that the ledger refused, with the first reason.

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use async_nats::Subject;
 use memfleet_domain::ingestion::Batch;
+use memfleet_domain::time::Timestamp;
 use memfleet_ports::queue::Delivery;
 
 /// By position of acceptance, then by place in the stream.
@@ -23,7 +24,10 @@ pub struct Entry {
     pub lane: u8,
     /// Its turns or its KiB, whichever is more, and 1 at least.
     pub size: u64,
-    /// How often a worker tried it, as far as the server can tell.
+    /// When it was accepted.
+    pub accepted_at: Timestamp,
+    /// How often a worker of this process tried it. The server's number is none of tries: it counts what was fetched ahead and
+    /// given back at the end of a process, too.
     pub attempts: u32,
     /// Where it is acknowledged.
     pub reply: Subject,
@@ -126,6 +130,7 @@ impl Buffer {
             deliveries.push(Delivery {
                 acceptance: entry.position,
                 attempt: entry.attempts,
+                accepted_at: entry.accepted_at,
                 traceparent: entry.traceparent.clone(),
                 batch: entry.batch.clone(),
             });
@@ -232,7 +237,7 @@ impl Buffer {
 
 #[cfg(test)]
 mod tests {
-    use memfleet_ports::conformance::samples::batch;
+    use memfleet_ports::conformance::samples::{batch, instant};
 
     use super::*;
 
@@ -243,6 +248,7 @@ mod tests {
             tenant: tenant.to_owned(),
             lane: 0,
             size,
+            accepted_at: instant(0),
             attempts: 0,
             reply: Subject::from("reply"),
             epoch: 1,
