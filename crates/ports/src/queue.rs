@@ -32,6 +32,8 @@ pub struct Delivery {
     pub accepted_at: Timestamp,
     /// The trace of whoever accepted it, as a W3C `traceparent`; absent where none is recorded, or the queue keeps none.
     pub traceparent: Option<String>,
+    /// What the call is named in logs that it was accepted in; absent where the queue keeps none.
+    pub request_id: Option<String>,
     /// The batch.
     pub batch: Batch,
 }

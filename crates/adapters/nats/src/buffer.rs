@@ -35,6 +35,8 @@ pub struct Entry {
     pub epoch: u64,
     /// The trace of whoever published it.
     pub traceparent: Option<String>,
+    /// What the call is named in logs that published it.
+    pub request_id: Option<String>,
     /// The batch.
     pub batch: Batch,
 }
@@ -132,6 +134,7 @@ impl Buffer {
                 attempt: entry.attempts,
                 accepted_at: entry.accepted_at,
                 traceparent: entry.traceparent.clone(),
+                request_id: entry.request_id.clone(),
                 batch: entry.batch.clone(),
             });
             let tenant = entry.tenant.clone();
@@ -253,6 +256,7 @@ mod tests {
             reply: Subject::from("reply"),
             epoch: 1,
             traceparent: None,
+            request_id: None,
             batch: batch("k", vec![]),
         }
     }

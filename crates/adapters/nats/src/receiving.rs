@@ -5,7 +5,7 @@ use memfleet_domain::ingestion::Batch;
 use memfleet_domain::time::{Clock, SystemClock};
 use memfleet_ports::queue::DeadLetter;
 use memfleet_ports::store::Result;
-use memfleet_trace::TRACEPARENT;
+use memfleet_trace::{REQUEST_ID, TRACEPARENT};
 
 use crate::buffer::Entry;
 use crate::message::{Circumstances, PAYLOAD_HASH, instant, text};
@@ -66,7 +66,8 @@ impl Shared {
             attempts: 0,
             reply,
             epoch: self.link.epoch(),
-            traceparent: traceparent(&message),
+            traceparent: header(&message, TRACEPARENT),
+            request_id: header(&message, REQUEST_ID),
             batch,
         };
         if handed_out >= self.options.max_deliveries {
@@ -117,8 +118,8 @@ impl Shared {
     }
 }
 
-fn traceparent(message: &Message) -> Option<String> {
-    text(message.headers.as_ref()?, TRACEPARENT).map(str::to_owned)
+fn header(message: &Message, name: &'static str) -> Option<String> {
+    text(message.headers.as_ref()?, name).map(str::to_owned)
 }
 
 /// The reason names the place of the damage and not the cause's own words, which may quote what a tenant wrote.

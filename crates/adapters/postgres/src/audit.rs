@@ -29,7 +29,7 @@ impl AuditLog for PostgresStore {
             append(&mut write, records).await?;
             write.commit().await
         };
-        self.named(appended.await)
+        self.ask("append_audit", appended).await
     }
 
     async fn list(
@@ -62,7 +62,7 @@ impl AuditLog for PostgresStore {
                 Ok(to_token([row.try_get(1)?, row.try_get(9)?]))
             })
         };
-        self.named(page.await)
+        self.ask("audit", page).await
     }
 
     async fn expire(&self, before: Timestamp) -> Result<u64> {
@@ -75,7 +75,7 @@ impl AuditLog for PostgresStore {
             write.commit().await?;
             Ok(gone as u64)
         };
-        self.named(expired.await)
+        self.ask("expire_audit", expired).await
     }
 }
 

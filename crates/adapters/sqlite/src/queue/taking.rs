@@ -130,6 +130,7 @@ pub async fn deliver(connection: &mut SqliteConnection, chosen: &str) -> Outcome
                 attempt: row.try_get(1)?,
                 accepted_at: time(row.try_get(3)?)?,
                 traceparent: None,
+                request_id: None,
                 batch,
             }),
             Err(cause) => bury(connection, acceptance, &cause).await?,
