@@ -25,10 +25,15 @@ pub struct Published {
 pub struct Delivery {
     /// Position of acceptance; also what the worker acknowledges.
     pub acceptance: u64,
-    /// How often it was handed out, this time included.
+    /// How often it was tried, this time included, as far as whoever hands it out can tell: a queue of several processes may count
+    /// the tries of this one only.
     pub attempt: u32,
+    /// When it was accepted. An import keeps the times at which its turns were recorded; this is not one of them.
+    pub accepted_at: Timestamp,
     /// The trace of whoever accepted it, as a W3C `traceparent`; absent where none is recorded, or the queue keeps none.
     pub traceparent: Option<String>,
+    /// What the call is named in logs that it was accepted in; absent where the queue keeps none.
+    pub request_id: Option<String>,
     /// The batch.
     pub batch: Batch,
 }

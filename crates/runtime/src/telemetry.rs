@@ -1,15 +1,15 @@
 //! Structured logs on standard error, a Prometheus endpoint, and traces to a collector where one is named.
 
 mod endpoint;
+mod lines;
 pub mod names;
 mod traces;
 
 use std::io::{self, IsTerminal};
 
 use serde::{Deserialize, Serialize};
-use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::util::SubscriberInitExt;
-use tracing_subscriber::{EnvFilter, Layer, layer::SubscriberExt};
+use tracing_subscriber::{EnvFilter, layer::SubscriberExt};
 
 pub use endpoint::{MetricsAddress, MetricsEndpoint, Readiness, install_recorder};
 pub use traces::Traces;
@@ -104,67 +104,17 @@ pub fn init(options: &Options, service: &str) -> Result<Traces, Error> {
     let traces = Traces::start(options, service)?;
     let subscriber = tracing_subscriber::registry()
         .with(filter)
-        .with(lines(options.format, colours, io::stderr))
+        .with(memfleet_trace::RequestIds)
+        .with(lines::lines(options.format, colours, io::stderr))
         .with(traces.layer());
     // Refused only when a subscriber is there already, which then stays.
     let _ = subscriber.try_init();
     Ok(traces)
 }
 
-fn lines<S, W>(format: Format, colours: bool, writer: W) -> Box<dyn Layer<S> + Send + Sync>
-where
-    S: tracing::Subscriber + for<'a> tracing_subscriber::registry::LookupSpan<'a>,
-    W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
-{
-    let layer = tracing_subscriber::fmt::layer().with_writer(writer);
-    match format {
-        Format::Human => layer.with_ansi(colours).boxed(),
-        Format::Json => layer.with_ansi(false).json().flatten_event(true).boxed(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use std::sync::{Arc, Mutex};
-
     use super::*;
-
-    #[derive(Clone, Default)]
-    struct Sink(Arc<Mutex<Vec<u8>>>);
-
-    impl io::Write for Sink {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0.lock().unwrap().write(bytes)
-        }
-
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
-
-    fn logged(format: Format, colours: bool) -> String {
-        let sink = Sink::default();
-        let writer = sink.clone();
-        let subscriber =
-            tracing_subscriber::registry().with(lines(format, colours, move || writer.clone()));
-        tracing::subscriber::with_default(subscriber, || tracing::info!(turns = 3, "stored"));
-        String::from_utf8(sink.0.lock().unwrap().clone()).unwrap()
-    }
-
-    #[test]
-    fn json_lines_carry_fields_by_name() {
-        let line: serde_json::Value = serde_json::from_str(&logged(Format::Json, true)).unwrap();
-        assert_eq!(
-            (&line["message"], &line["turns"]),
-            (&"stored".into(), &3.into())
-        );
-    }
-
-    #[test]
-    fn human_lines_have_colours_only_when_asked() {
-        assert!(!logged(Format::Human, false).contains('\u{1b}'));
-        assert!(logged(Format::Human, true).contains('\u{1b}'));
-    }
 
     #[test]
     fn a_filter_that_cannot_be_parsed_is_a_problem() {

@@ -1,22 +1,50 @@
-//! The trace that a piece of work belongs to, as it travels from process to process: the W3C `traceparent` in the metadata of
-//! calls and the headers of messages. Where no traces are exported nothing travels.
+//! What a piece of work belongs to, as it travels from process to process in the metadata of calls and the headers of messages:
+//! the request by its id, and the trace by its W3C `traceparent` where traces are exported.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
+
+mod request;
 
 use std::collections::HashMap;
 
+use opentelemetry::Context;
 use opentelemetry::propagation::TextMapPropagator;
+use opentelemetry::trace::TraceContextExt;
 use opentelemetry_sdk::propagation::TraceContextPropagator;
 use tracing::Span;
 use tracing_opentelemetry::OpenTelemetrySpanExt;
 
+pub use request::{REQUEST_ID, RequestIds, request_id};
+
 /// Name of the metadata and of the header.
 pub const TRACEPARENT: &str = "traceparent";
+
+/// What goes along with a call or message that the current span sends, by name.
+pub fn travelling() -> impl Iterator<Item = (&'static str, String)> {
+    let circumstances = [(TRACEPARENT, current()), (REQUEST_ID, request_id())];
+    let present = |(name, value): (_, Option<String>)| Some((name, value?));
+    circumstances.into_iter().filter_map(present)
+}
 
 /// The current span as others refer to it; absent where no trace is recorded.
 pub fn current() -> Option<String> {
     let mut carrier = HashMap::new();
     TraceContextPropagator::new().inject_context(&Span::current().context(), &mut carrier);
     carrier.remove(TRACEPARENT)
+}
+
+/// The trace that this thread works in, in 32 hexadecimal digits; absent where no trace is recorded.
+pub fn trace_id() -> Option<String> {
+    Context::map_current(|context| {
+        let span = context.span();
+        let about = span.span_context();
+        about.is_valid().then(|| about.trace_id().to_string())
+    })
+}
+
+/// Makes `span` part of `whole` in its trace. It stays apart from it in logs.
+pub fn within(span: &Span, whole: &Span) {
+    // Refused where no traces are exported.
+    let _unheard = span.set_parent(whole.context());
 }
 
 /// Makes `span` part of the trace that `traceparent` names. One that is malformed begins no trace and is no error: it comes from
@@ -53,6 +81,19 @@ mod tests {
             let told = span.in_scope(current).unwrap();
             assert_eq!(told[..35], CALLERS[..35], "the same trace");
             assert_ne!(told, CALLERS, "another span of it");
+        });
+    }
+
+    #[test]
+    fn a_span_within_another_is_of_its_trace() {
+        exporting(|| {
+            let whole = tracing::info_span!("construct");
+            follow(&whole, CALLERS);
+            let span = tracing::info_span!("ingest");
+            within(&span, &whole);
+            let told = span.in_scope(trace_id);
+            assert_eq!(told.unwrap(), CALLERS[3..35]);
+            assert_eq!(trace_id(), None, "outside of it there is none");
         });
     }
 

@@ -3,25 +3,25 @@
 use memfleet_domain::Fault;
 use memfleet_domain::embedding::{EmbeddingSpace, PassageVectors};
 use memfleet_ports::ledger::{IndexedBatch, Passage};
-use memfleet_ports::queue::Delivery;
 use memfleet_ports::store::Result;
 use memfleet_retrieval::document::Document;
 
 use crate::Constructor;
 use crate::passages::{Prepared, prepare};
+use crate::task::Task;
 
 /// Vectors, one a passage, and where they live.
 type Embedded = (EmbeddingSpace, Vec<PassageVectors>);
 
 impl Constructor {
     /// Passages, terms and vectors of every turn in hand, embedded together.
-    pub(crate) async fn index(&self, deliveries: &[Delivery]) -> Result<Vec<IndexedBatch>> {
-        let languages = self.languages(deliveries).await?;
-        let tags = deliveries
+    pub(crate) async fn index(&self, tasks: &[Task]) -> Result<Vec<IndexedBatch>> {
+        let languages = self.languages(tasks).await?;
+        let tags = tasks
             .iter()
-            .map(|delivery| languages[&delivery.batch.scope].clone())
+            .map(|task| languages[&task.batch.scope].clone())
             .collect::<Vec<_>>();
-        let prepared = prepare(deliveries.to_vec(), tags.clone()).await?;
+        let prepared = prepare(tasks.to_vec(), tags.clone()).await?;
         let texts = prepared
             .iter()
             .flatten()
@@ -29,7 +29,7 @@ impl Constructor {
             .map(|document| document.text.clone())
             .collect::<Vec<_>>();
         let embedded = self.vectors(texts).await;
-        Ok(assemble(deliveries, tags, prepared, embedded))
+        Ok(assemble(tasks, tags, prepared, embedded))
     }
 
     /// The vectors and where they live, or none of them while the embedder is down: [`crate::backfill`] brings them later.
@@ -46,7 +46,7 @@ impl Constructor {
 }
 
 fn assemble(
-    deliveries: &[Delivery],
+    tasks: &[Task],
     languages: Vec<Option<String>>,
     prepared: Vec<Prepared>,
     embedded: Option<Embedded>,
@@ -57,20 +57,19 @@ fn assemble(
         vectors: vectors.as_mut().and_then(Iterator::next),
         ..document.passage
     };
-    let batches =
-        deliveries
-            .iter()
-            .zip(languages)
-            .zip(prepared)
-            .map(|((delivery, language), turns)| IndexedBatch {
-                batch: delivery.batch.clone(),
-                acceptance: delivery.acceptance,
-                embedding_space: space.clone(),
-                language,
-                passages: turns
-                    .into_iter()
-                    .map(|turn| turn.into_iter().map(&mut passage).collect())
-                    .collect(),
-            });
+    let batches = tasks
+        .iter()
+        .zip(languages)
+        .zip(prepared)
+        .map(|((task, language), turns)| IndexedBatch {
+            batch: task.batch.clone(),
+            acceptance: task.acceptance,
+            embedding_space: space.clone(),
+            language,
+            passages: turns
+                .into_iter()
+                .map(|turn| turn.into_iter().map(&mut passage).collect())
+                .collect(),
+        });
     batches.collect()
 }

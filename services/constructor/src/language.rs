@@ -7,10 +7,10 @@ use memfleet_domain::Scope;
 use memfleet_domain::turn::{AcceptedTurn, Role};
 use memfleet_language::Language;
 use memfleet_ports::filter::TurnFilter;
-use memfleet_ports::queue::Delivery;
 use memfleet_ports::store::Result;
 
 use crate::Constructor;
+use crate::task::Task;
 
 /// Stored turns that are looked at together with those in hand.
 const STORED: u32 = 20;
@@ -21,22 +21,19 @@ const PLENTY: usize = 4_000;
 
 impl Constructor {
     /// The tag of each space's language; none while that cannot be told.
-    pub(crate) async fn languages(
-        &self,
-        deliveries: &[Delivery],
-    ) -> Result<HashMap<Scope, Option<String>>> {
+    pub(crate) async fn languages(&self, tasks: &[Task]) -> Result<HashMap<Scope, Option<String>>> {
         let mut languages = HashMap::new();
-        for delivery in deliveries {
-            let scope = &delivery.batch.scope;
+        for task in tasks {
+            let scope = &task.batch.scope;
             if !languages.contains_key(scope) {
-                let language = self.language(scope, deliveries).await?;
+                let language = self.language(scope, tasks).await?;
                 languages.insert(scope.clone(), language);
             }
         }
         Ok(languages)
     }
 
-    async fn language(&self, scope: &Scope, deliveries: &[Delivery]) -> Result<Option<String>> {
+    async fn language(&self, scope: &Scope, tasks: &[Task]) -> Result<Option<String>> {
         let locale = self.spaces.locale(scope).await?.unwrap_or_default();
         if locale.language.is_some() {
             return Ok(locale.language);
@@ -47,10 +44,10 @@ impl Constructor {
         };
         let stored = self.ledger.list(scope, &filter, STORED, None).await?;
         let stored = stored.items.iter().map(|turn| &turn.accepted);
-        let in_hand = deliveries
+        let in_hand = tasks
             .iter()
-            .filter(|delivery| delivery.batch.scope == *scope)
-            .flat_map(|delivery| &delivery.batch.turns);
+            .filter(|task| task.batch.scope == *scope)
+            .flat_map(|task| &task.batch.turns);
         Ok(told(stored.chain(in_hand)).map(|language| language.code().to_owned()))
     }
 }

@@ -1,7 +1,7 @@
 //! The constructor: takes accepted batches from the queue, cuts turns into passages, analyzes and embeds them, and commits
 //! turn, terms and vectors in one transaction. From that commit on a turn is searchable.
 //!
-//! `worker` owns the loop and what happens when something fails; `indexing` makes of turns what the ledger stores:
+//! `worker` owns the loop and what happens when something fails, `task` the spans of the work; `indexing` makes of turns what the ledger stores:
 //! `language` is what a space's turns are analysed in, `passages` is what they become; `backfill` brings the vectors that
 //! were missing while the embedder was down; `gauges` tells how full the queue is, `relay` what
 //! happened.
@@ -13,6 +13,7 @@ mod indexing;
 mod language;
 mod passages;
 mod relay;
+mod task;
 mod worker;
 
 use std::sync::Arc;

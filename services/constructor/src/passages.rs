@@ -1,7 +1,7 @@
 //! From turns to what is stored and embedded of them.
 
+use crate::task::Task;
 use memfleet_language::{Analyzer, Language};
-use memfleet_ports::queue::Delivery;
 use memfleet_ports::store::{Result, StoreError};
 use memfleet_retrieval::document::{Document, documents};
 
@@ -9,14 +9,11 @@ use memfleet_retrieval::document::{Document, documents};
 pub type Prepared = Vec<Vec<Document>>;
 
 /// The passages of every batch, in the language whose tag stands at its place, made off the async threads.
-pub async fn prepare(
-    deliveries: Vec<Delivery>,
-    languages: Vec<Option<String>>,
-) -> Result<Vec<Prepared>> {
+pub async fn prepare(tasks: Vec<Task>, languages: Vec<Option<String>>) -> Result<Vec<Prepared>> {
     let batches = move || {
-        let batches = deliveries.iter().zip(&languages);
+        let batches = tasks.iter().zip(&languages);
         batches
-            .map(|(delivery, language)| prepare_batch(delivery, language.as_deref()))
+            .map(|(task, language)| prepare_batch(task, language.as_deref()))
             .collect()
     };
     tokio::task::spawn_blocking(batches)
@@ -24,9 +21,9 @@ pub async fn prepare(
         .map_err(|error| StoreError::Unexpected(format!("preparing turns stopped: {error}")))
 }
 
-fn prepare_batch(delivery: &Delivery, language: Option<&str>) -> Prepared {
+fn prepare_batch(task: &Task, language: Option<&str>) -> Prepared {
     let analyzer = Analyzer::new(Language::tagged(language));
-    let turns = delivery.batch.turns.iter();
+    let turns = task.batch.turns.iter();
     turns
         .map(|turn| {
             let text = turn.content.searchable_text();

@@ -8,18 +8,17 @@ use std::collections::HashSet;
 use std::slice;
 use std::time::Duration;
 
-use memfleet_domain::Scope;
 use memfleet_domain::ingestion::{Batch, TurnState};
 use memfleet_domain::time::Timestamp;
 use memfleet_ports::events::Event;
 use memfleet_ports::ledger::Committed;
-use memfleet_ports::queue::{DeadLetter, Delivery};
+use memfleet_ports::queue::DeadLetter;
 use memfleet_ports::store::{Result, StoreError};
-use memfleet_trace::follow;
 use tokio_util::sync::CancellationToken;
-use tracing::{Instrument, Span};
+use tracing::Instrument;
 
 use crate::Constructor;
+use crate::task::{self, Task};
 
 /// Pauses after a failure, by attempt; the last one repeats.
 const PAUSES: [Duration; 4] = [
@@ -59,57 +58,48 @@ impl Constructor {
         if deliveries.is_empty() {
             return Ok(false);
         }
-        self.apply(&deliveries).await.map(|()| true)
+        let tasks: Vec<_> = deliveries.into_iter().map(Task::new).collect();
+        let round = task::round(&tasks);
+        self.apply(&tasks).instrument(round).await.map(|()| true)
     }
 
-    /// Applies what is in hand; what could not be applied is given back to the queue when it returns. A round is part of the
-    /// trace of its first batch, and each batch has a span in its own.
-    async fn apply(&self, deliveries: &[Delivery]) -> Result<()> {
-        let (batches, turns) = (deliveries.len(), turns_in(deliveries));
-        let round = tracing::info_span!("ingest", batches, turns);
-        let first = deliveries.iter().find_map(|one| one.traceparent.as_deref());
-        first.inspect(|traceparent| follow(&round, traceparent));
-        // They last as long as the round.
-        let _batches: Vec<_> = deliveries.iter().map(construction).collect();
-        self.apply_together(deliveries).instrument(round).await
-    }
-
-    async fn apply_together(&self, deliveries: &[Delivery]) -> Result<()> {
-        match self.store(deliveries).await {
+    /// Applies what is in hand; what could not be applied is given back to the queue when it returns.
+    async fn apply(&self, tasks: &[Task]) -> Result<()> {
+        match self.store(tasks).await {
             Ok(()) => Ok(()),
-            Err(error) if deliveries.len() > 1 && !is_transient(&error) => {
+            Err(error) if tasks.len() > 1 && !is_transient(&error) => {
                 tracing::warn!(%error, "a round failed; its batches are tried one by one");
-                self.apply_singly(deliveries).await
+                self.apply_singly(tasks).await
             }
-            Err(error) => self.give_up_or_retry(deliveries, error).await,
+            Err(error) => self.give_up_or_retry(tasks, error).await,
         }
     }
 
-    async fn store(&self, deliveries: &[Delivery]) -> Result<()> {
-        let batches = self.index(deliveries).await?;
+    async fn store(&self, tasks: &[Task]) -> Result<()> {
+        let batches = self.index(tasks).await?;
         let committed = self.ledger.commit(batches).await?;
-        self.settle(deliveries, &committed).await
+        self.settle(tasks, &committed).await
     }
 
     /// One batch that fails must not hold up its neighbours. Only later ones of its own space wait for it, since their
     /// positions follow from the order; they were not tried, and so it does not count as an attempt.
-    async fn apply_singly(&self, deliveries: &[Delivery]) -> Result<()> {
+    async fn apply_singly(&self, tasks: &[Task]) -> Result<()> {
         let mut stuck = HashSet::new();
         let mut is_down = false;
         let mut untried = Vec::new();
         let mut outcome = Ok(());
-        for delivery in deliveries {
-            if is_down || stuck.contains(&delivery.batch.scope) {
-                untried.push(delivery.acceptance);
+        for task in tasks {
+            if is_down || stuck.contains(&task.batch.scope) {
+                untried.push(task.acceptance);
                 continue;
             }
-            let alone = slice::from_ref(delivery);
+            let alone = slice::from_ref(task);
             let Err(error) = self.store(alone).await else {
                 continue;
             };
             if let Err(error) = self.give_up_or_retry(alone, error).await {
                 is_down = is_transient(&error);
-                stuck.insert(&delivery.batch.scope);
+                stuck.insert(&task.batch.scope);
                 outcome = outcome.and(Err(error));
             }
         }
@@ -117,11 +107,11 @@ impl Constructor {
         outcome
     }
 
-    async fn give_up_or_retry(&self, deliveries: &[Delivery], error: StoreError) -> Result<()> {
-        let Err(error) = self.give_up(deliveries, error).await else {
+    async fn give_up_or_retry(&self, tasks: &[Task], error: StoreError) -> Result<()> {
+        let Err(error) = self.give_up(tasks, error).await else {
             return Ok(());
         };
-        let acceptances = deliveries.iter().map(|delivery| delivery.acceptance);
+        let acceptances = tasks.iter().map(|task| task.acceptance);
         let acceptances = acceptances.collect::<Vec<_>>();
         if is_transient(&error) {
             // A store that is down says nothing about the batch: its attempts are for what comes after.
@@ -133,36 +123,34 @@ impl Constructor {
     }
 
     /// A batch that fails again and again, though the store works otherwise, becomes a dead letter.
-    async fn give_up(&self, deliveries: &[Delivery], error: StoreError) -> Result<()> {
-        let [delivery] = deliveries else {
+    async fn give_up(&self, tasks: &[Task], error: StoreError) -> Result<()> {
+        let [task] = tasks else {
             return Err(error);
         };
-        if is_transient(&error) || delivery.attempt < self.options.attempts {
+        if is_transient(&error) || task.attempt < self.options.attempts {
             return Err(error);
         }
-        self.bury(
-            delivery,
-            delivery.batch.clone(),
-            format!("STORE_REFUSED: {error}"),
-        )
-        .await?;
-        self.announce(&delivery.batch);
+        self.bury(task, task.batch.clone(), format!("STORE_REFUSED: {error}"))
+            .await?;
+        self.announce(&task.batch);
         Ok(())
     }
 
-    async fn settle(&self, deliveries: &[Delivery], committed: &[Committed]) -> Result<()> {
-        let mut acknowledged = Vec::with_capacity(deliveries.len());
-        for (delivery, outcome) in deliveries.iter().zip(committed) {
-            match refused(&delivery.batch, outcome) {
-                Some((batch, reason)) => self.bury(delivery, batch, reason).await?,
-                None => acknowledged.push(delivery.acceptance),
+    async fn settle(&self, tasks: &[Task], committed: &[Committed]) -> Result<()> {
+        let mut acknowledged = Vec::with_capacity(tasks.len());
+        for (task, outcome) in tasks.iter().zip(committed) {
+            match refused(&task.batch, outcome) {
+                Some((batch, reason)) => self.bury(task, batch, reason).await?,
+                None => acknowledged.push(task.acceptance),
             }
         }
         self.queue.acknowledge(&acknowledged).await?;
         let now = self.clock.now();
-        for delivery in deliveries {
-            self.announce(&delivery.batch);
-            measure_lag(&delivery.batch, now);
+        for task in tasks {
+            self.announce(&task.batch);
+            measure_lag(task, now);
+            let batch = task.batch.id;
+            task.span.in_scope(|| tracing::debug!(%batch, "applied"));
         }
         metrics::counter!("memfleet_turns_stored_total").increment(
             committed
@@ -173,15 +161,17 @@ impl Constructor {
         Ok(())
     }
 
-    async fn bury(&self, delivery: &Delivery, batch: Batch, reason: String) -> Result<()> {
-        tracing::warn!(scope = %batch.scope, batch = %batch.id, turns = batch.turns.len(), reason, "dead letter");
+    async fn bury(&self, task: &Task, batch: Batch, reason: String) -> Result<()> {
+        let turns = batch.turns.len();
+        task.span
+            .in_scope(|| tracing::warn!(batch = %batch.id, turns, reason, "dead letter"));
         metrics::counter!("memfleet_dead_letters_total").increment(1);
         let letter = DeadLetter {
-            acceptance: delivery.acceptance,
+            acceptance: task.acceptance,
             batch,
             reason,
             failed_at: self.clock.now(),
-            attempts: delivery.attempt,
+            attempts: task.attempt,
         };
         self.queue.dead_letter(&letter).await
     }
@@ -194,28 +184,10 @@ impl Constructor {
     }
 }
 
-/// What becomes of a batch, in the trace of its caller.
-fn construction(delivery: &Delivery) -> Span {
-    let Scope { tenant, space } = &delivery.batch.scope;
-    let turns = delivery.batch.turns.len();
-    let span = tracing::info_span!(parent: None, "construct", %tenant, %space, turns);
-    if let Some(traceparent) = &delivery.traceparent {
-        follow(&span, traceparent);
-    }
-    span
-}
-
-fn turns_in(deliveries: &[Delivery]) -> usize {
-    let turns = deliveries.iter().map(|delivery| delivery.batch.turns.len());
-    turns.sum()
-}
-
 /// From acceptance to the moment from which on it is found.
-fn measure_lag(batch: &Batch, now: Timestamp) {
-    if let Some(turn) = batch.turns.first() {
-        let lag = (now - turn.recorded_at).to_std().unwrap_or_default();
-        metrics::histogram!("memfleet_ingestion_lag_seconds").record(lag.as_secs_f64());
-    }
+fn measure_lag(task: &Task, now: Timestamp) {
+    let lag = (now - task.accepted_at).to_std().unwrap_or_default();
+    metrics::histogram!("memfleet_ingestion_lag_seconds").record(lag.as_secs_f64());
 }
 
 /// The turns of a batch that the ledger refused, with the first reason.

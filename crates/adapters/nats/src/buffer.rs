@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use async_nats::Subject;
 use memfleet_domain::ingestion::Batch;
+use memfleet_domain::time::Timestamp;
 use memfleet_ports::queue::Delivery;
 
 /// By position of acceptance, then by place in the stream.
@@ -23,7 +24,10 @@ pub struct Entry {
     pub lane: u8,
     /// Its turns or its KiB, whichever is more, and 1 at least.
     pub size: u64,
-    /// How often a worker tried it, as far as the server can tell.
+    /// When it was accepted.
+    pub accepted_at: Timestamp,
+    /// How often a worker of this process tried it. The server's number is none of tries: it counts what was fetched ahead and
+    /// given back at the end of a process, too.
     pub attempts: u32,
     /// Where it is acknowledged.
     pub reply: Subject,
@@ -31,6 +35,8 @@ pub struct Entry {
     pub epoch: u64,
     /// The trace of whoever published it.
     pub traceparent: Option<String>,
+    /// What the call is named in logs that published it.
+    pub request_id: Option<String>,
     /// The batch.
     pub batch: Batch,
 }
@@ -126,7 +132,9 @@ impl Buffer {
             deliveries.push(Delivery {
                 acceptance: entry.position,
                 attempt: entry.attempts,
+                accepted_at: entry.accepted_at,
                 traceparent: entry.traceparent.clone(),
+                request_id: entry.request_id.clone(),
                 batch: entry.batch.clone(),
             });
             let tenant = entry.tenant.clone();
@@ -232,7 +240,7 @@ impl Buffer {
 
 #[cfg(test)]
 mod tests {
-    use memfleet_ports::conformance::samples::batch;
+    use memfleet_ports::conformance::samples::{batch, instant};
 
     use super::*;
 
@@ -243,10 +251,12 @@ mod tests {
             tenant: tenant.to_owned(),
             lane: 0,
             size,
+            accepted_at: instant(0),
             attempts: 0,
             reply: Subject::from("reply"),
             epoch: 1,
             traceparent: None,
+            request_id: None,
             batch: batch("k", vec![]),
         }
     }

@@ -32,15 +32,15 @@ pub struct Circumstances {
     pub accepted_at: i64,
 }
 
-/// Headers of a batch on its way into the queue, in the trace of whoever sends it.
+/// Headers of a batch on its way into the queue, in the trace of whoever sends it and under the id of the call.
 pub fn of_batch(id: &str, hash: Option<&str>) -> HeaderMap {
     let mut headers = HeaderMap::new();
     headers.insert(MESSAGE_ID, id);
     if let Some(hash) = hash {
         headers.insert(PAYLOAD_HASH, hash);
     }
-    if let Some(traceparent) = memfleet_trace::current() {
-        headers.insert(memfleet_trace::TRACEPARENT, traceparent);
+    for (name, value) in memfleet_trace::travelling() {
+        headers.insert(name, value);
     }
     headers
 }

@@ -5,10 +5,10 @@ use memfleet_domain::ingestion::Batch;
 use memfleet_domain::time::{Clock, SystemClock};
 use memfleet_ports::queue::DeadLetter;
 use memfleet_ports::store::Result;
-use memfleet_trace::TRACEPARENT;
+use memfleet_trace::{REQUEST_ID, TRACEPARENT};
 
 use crate::buffer::Entry;
-use crate::message::{Circumstances, PAYLOAD_HASH, text};
+use crate::message::{Circumstances, PAYLOAD_HASH, instant, text};
 use crate::shared::Shared;
 use crate::subject::Waiting;
 
@@ -19,8 +19,8 @@ const FOR_LATER: &str = r#"-NAK {"delay": 600000000000}"#;
 pub enum Spoiled {
     /// Nobody can read it.
     Unread(Waiting, Message, u64, Circumstances),
-    /// It was handed out again and again.
-    TooOften(Entry),
+    /// It was handed out so many times.
+    TooOften(Entry, u32),
 }
 
 impl Shared {
@@ -48,11 +48,11 @@ impl Shared {
         };
         let position = waiting.position(sequence);
         self.note_position(position);
-        let attempts = u32::try_from(delivered.max(1) - 1).unwrap_or(u32::MAX);
+        let handed_out = u32::try_from(delivered.max(1) - 1).unwrap_or(u32::MAX);
         let batch = match serde_json::from_slice::<Batch>(&message.payload) {
             Ok(batch) => batch,
             Err(cause) => {
-                let about = unreadable(&cause, &waiting, attempts + 1);
+                let about = unreadable(&cause, &waiting, handed_out + 1);
                 return Some(Err(Spoiled::Unread(waiting, message, sequence, about)));
             }
         };
@@ -62,14 +62,16 @@ impl Shared {
             size: (batch.turns.len() as u64).max(waiting.bytes >> 10).max(1),
             tenant: waiting.tenant,
             lane,
-            attempts,
+            accepted_at: instant(waiting.accepted_at),
+            attempts: 0,
             reply,
             epoch: self.link.epoch(),
-            traceparent: traceparent(&message),
+            traceparent: header(&message, TRACEPARENT),
+            request_id: header(&message, REQUEST_ID),
             batch,
         };
-        if attempts >= self.options.max_deliveries {
-            return Some(Err(Spoiled::TooOften(entry)));
+        if handed_out >= self.options.max_deliveries {
+            return Some(Err(Spoiled::TooOften(entry, handed_out)));
         }
         let size = entry.size;
         self.buffer().put(entry);
@@ -90,10 +92,9 @@ impl Shared {
                 self.link.delete(&self.names.ingest, sequence).await?;
                 Ok(())
             }
-            Spoiled::TooOften(entry) => {
+            Spoiled::TooOften(entry, handed_out) => {
                 let reason = format!(
-                    "DELIVERED_TOO_OFTEN: the batch was handed out {} times and never acknowledged; it may end whoever takes it",
-                    entry.attempts
+                    "DELIVERED_TOO_OFTEN: the batch was handed out {handed_out} times and never acknowledged; it may end whoever takes it"
                 );
                 tracing::error!(sequence = entry.sequence, reason, "dead letter");
                 let letter = DeadLetter {
@@ -101,7 +102,7 @@ impl Shared {
                     batch: entry.batch,
                     reason,
                     failed_at: SystemClock.now(),
-                    attempts: entry.attempts,
+                    attempts: handed_out,
                 };
                 self.dead_letter(&letter).await
             }
@@ -117,8 +118,8 @@ impl Shared {
     }
 }
 
-fn traceparent(message: &Message) -> Option<String> {
-    text(message.headers.as_ref()?, TRACEPARENT).map(str::to_owned)
+fn header(message: &Message, name: &'static str) -> Option<String> {
+    text(message.headers.as_ref()?, name).map(str::to_owned)
 }
 
 /// The reason names the place of the damage and not the cause's own words, which may quote what a tenant wrote.

@@ -32,7 +32,7 @@ impl AuditLog for PostgresStore {
             append(&mut write, records).await?;
             write.commit().await
         };
-        self.named(appended.await)
+        self.ask("append_audit", appended).await
     }
 
     async fn list(
@@ -65,7 +65,7 @@ impl AuditLog for PostgresStore {
                 Ok(to_token([row.try_get(1)?, row.try_get(9)?]))
             })
         };
-        self.named(page.await)
+        self.ask("audit", page).await
     }
 
     async fn expire(&self, before: Timestamp) -> Result<u64> {
@@ -81,7 +81,7 @@ impl AuditLog for PostgresStore {
                 write.commit().await?;
                 Ok(gone)
             };
-            let gone = self.named(expired.await)?;
+            let gone = self.ask("expire_audit", expired).await?;
             all += gone as u64;
             if gone < EXPIRED_AT_ONCE {
                 return Ok(all);

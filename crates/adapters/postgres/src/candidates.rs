@@ -25,7 +25,7 @@ impl Candidates for PostgresStore {
             let mut read = self.read(&scope.tenant).await?;
             extent(&mut read, scope).await
         };
-        self.named(extent.await)
+        self.ask("extent", extent).await
     }
 
     async fn outline_after(&self, scope: &Scope, after: u64, limit: u32) -> Result<Changes> {
@@ -34,7 +34,7 @@ impl Candidates for PostgresStore {
             let (after, limit) = (after as i64, limit.max(1));
             changes_after(&mut read, scope, after, limit, Depth::Outline).await
         };
-        self.named(changes.await)
+        self.ask("outline_after", changes).await
     }
 
     async fn postings(&self, scope: &Scope, terms: &[String]) -> Result<Vec<TermPassages>> {
@@ -42,7 +42,7 @@ impl Candidates for PostgresStore {
             let mut read = self.read(&scope.tenant).await?;
             words::postings(&mut read, scope, terms).await
         };
-        self.named(postings.await)
+        self.ask("postings", postings).await
     }
 
     async fn nearest(
@@ -66,7 +66,7 @@ impl Candidates for PostgresStore {
             };
             search.run(&mut read, self.scans_on()).await
         };
-        self.named(nearest.await)
+        self.ask("nearest", nearest).await
     }
 
     async fn passages(
@@ -78,7 +78,7 @@ impl Candidates for PostgresStore {
             let mut read = self.read(&scope.tenant).await?;
             passages(&mut read, scope, numbers).await
         };
-        self.named(passages.await)
+        self.ask("passages", passages).await
     }
 }
 

@@ -55,7 +55,7 @@ impl Erasure for PostgresErasure {
             let space = scope::find(&mut read, scope).await?;
             find::find(&mut read, scope, space, &filter, undelivered).await
         };
-        Ok(self.store.named(doomed.await)?.erased())
+        Ok(self.store.ask("plan_erasure", doomed).await?.erased())
     }
 
     async fn remove(&self, scope: &Scope, filter: &TurnFilter) -> Result<Erased> {
@@ -81,7 +81,10 @@ impl Erasure for PostgresErasure {
 
     async fn expired(&self, now: Timestamp) -> Result<Vec<(Scope, Timestamp)>> {
         let mut expired = Vec::new();
-        let spaces = self.store.named(with_retention(&self.store).await)?;
+        let spaces = self
+            .store
+            .ask("spaces_with_retention", with_retention(&self.store))
+            .await?;
         let scopes: Vec<_> = spaces.iter().map(|space| space.scope.clone()).collect();
         let lettered = self.queue.with_letters(&scopes).await?;
         for space in spaces {
@@ -110,7 +113,7 @@ impl PostgresErasure {
         let last = self.queue.last_acceptance().await?;
         let undelivered = self.queue.matching(scope, &filter, unreadable).await?;
         let attempt = || self.bury(scope, &filter, undelivered.clone(), last);
-        let erased = self.store.named(twice(attempt).await)?;
+        let erased = self.store.ask("erase", twice(attempt)).await?;
         if !undelivered.is_empty() {
             self.queue.withdraw(scope, &undelivered).await?;
         }

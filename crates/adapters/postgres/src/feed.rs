@@ -24,7 +24,7 @@ impl IndexFeed for PostgresStore {
             let space = scope::find(&mut read, scope).await?;
             Ok(space.map_or(0, |space| space.head as u64))
         };
-        self.named(head.await)
+        self.ask("head", head).await
     }
 
     async fn changes_after(&self, scope: &Scope, after: u64, limit: u32) -> Result<Changes> {
@@ -33,7 +33,7 @@ impl IndexFeed for PostgresStore {
             let (after, limit) = (after as i64, limit.max(1));
             changes::after(&mut read, scope, after, limit, Depth::Whole).await
         };
-        self.named(changes.await)
+        self.ask("changes_after", changes).await
     }
 
     async fn token_vectors(
@@ -45,7 +45,7 @@ impl IndexFeed for PostgresStore {
             let mut read = self.read(&scope.tenant).await?;
             lookup::token_vectors(&mut read, scope, passages).await
         };
-        self.named(vectors.await)
+        self.ask("token_vectors", vectors).await
     }
 
     async fn with_metadata(
@@ -57,6 +57,6 @@ impl IndexFeed for PostgresStore {
             let mut read = self.read(&scope.tenant).await?;
             lookup::with_metadata(&mut read, scope, labels).await
         };
-        self.named(turns.await)
+        self.ask("with_metadata", turns).await
     }
 }

@@ -36,7 +36,7 @@ impl KeyRing for PostgresStore {
             write.commit().await?;
             Ok(added)
         };
-        self.named(added.await)
+        self.ask("add_key", added).await
     }
 
     async fn find(&self, hash: &KeyHash) -> Result<Option<Key>> {
@@ -48,7 +48,7 @@ impl KeyRing for PostgresStore {
                 .await?;
             row.as_ref().map(key).transpose()
         };
-        self.named(found.await)
+        self.ask("find_key", found).await
     }
 
     async fn has_any(&self) -> Result<bool> {
@@ -57,7 +57,7 @@ impl KeyRing for PostgresStore {
             let any = sqlx::query_scalar("SELECT has_keys()");
             Ok(any.fetch_one(&mut *read).await?)
         };
-        self.named(found.await)
+        self.ask("has_keys", found).await
     }
 
     async fn get(&self, tenant: &TenantId, id: KeyId) -> Result<Option<Key>> {
@@ -65,7 +65,7 @@ impl KeyRing for PostgresStore {
             let mut read = self.read(tenant).await?;
             find(&mut read, tenant, id).await
         };
-        self.named(found.await)
+        self.ask("key", found).await
     }
 
     async fn list(
@@ -91,7 +91,7 @@ impl KeyRing for PostgresStore {
             let keys = rows.iter().map(key).collect::<Outcome<Vec<_>>>()?;
             Ok(cut(keys, limit, |key| to_key_token(key.created_at, key.id)))
         };
-        self.named(page.await)
+        self.ask("keys", page).await
     }
 
     async fn revoke(
@@ -118,7 +118,7 @@ impl KeyRing for PostgresStore {
             write.commit().await?;
             Ok(key)
         };
-        self.named(revoked.await)
+        self.ask("revoke_key", revoked).await
     }
 
     async fn rotate(
@@ -148,7 +148,7 @@ impl KeyRing for PostgresStore {
             write.commit().await?;
             Ok(true)
         };
-        self.named(rotated.await)
+        self.ask("rotate_key", rotated).await
     }
 
     async fn used(&self, uses: &[Use]) -> Result<()> {
@@ -166,7 +166,7 @@ impl KeyRing for PostgresStore {
                 .await?;
                 write.commit().await
             };
-            self.named(noted.await)?;
+            self.ask("note_key_uses", noted).await?;
         }
         Ok(())
     }

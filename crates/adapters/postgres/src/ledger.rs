@@ -31,7 +31,7 @@ impl Accepted for PostgresStore {
             let highest: i64 = highest.fetch_one(&mut *self.sweep().await?).await?;
             Ok(highest as u64)
         };
-        self.named(highest.await)
+        self.ask("highest_acceptance", highest).await
     }
 
     async fn forgotten(&self, scope: &Scope, turns: &[TurnId]) -> Result<HashSet<TurnId>> {
@@ -42,7 +42,8 @@ impl Accepted for PostgresStore {
 #[async_trait]
 impl Ledger for PostgresStore {
     async fn commit(&self, batches: Vec<IndexedBatch>) -> Result<Vec<Committed>> {
-        self.named(twice(|| commit::commit(self, &batches)).await)
+        self.ask("commit", twice(|| commit::commit(self, &batches)))
+            .await
     }
 
     async fn batch(&self, scope: &Scope, batch: BatchId) -> Result<Option<BatchStatus>> {
@@ -50,7 +51,7 @@ impl Ledger for PostgresStore {
             let mut read = self.read(&scope.tenant).await?;
             batches::status(&mut read, scope, batch).await
         };
-        self.named(status.await)
+        self.ask("batch", status).await
     }
 
     async fn turns(&self, scope: &Scope, ids: &[TurnId]) -> Result<Vec<Turn>> {
@@ -58,7 +59,7 @@ impl Ledger for PostgresStore {
             let mut read = self.read(&scope.tenant).await?;
             listing::turns(&mut read, scope, ids).await
         };
-        self.named(turns.await)
+        self.ask("turns", turns).await
     }
 
     async fn known(&self, scope: &Scope, ids: &[TurnId]) -> Result<Known> {
@@ -66,7 +67,7 @@ impl Ledger for PostgresStore {
             let mut read = self.read(&scope.tenant).await?;
             known::known(&mut read, scope, ids).await
         };
-        self.named(known.await)
+        self.ask("known", known).await
     }
 
     async fn list(
@@ -80,7 +81,7 @@ impl Ledger for PostgresStore {
             let mut read = self.read(&scope.tenant).await?;
             listing::list(&mut read, scope, filter, limit, after).await
         };
-        self.named(page.await)
+        self.ask("list", page).await
     }
 
     async fn list_accepted(
@@ -94,7 +95,7 @@ impl Ledger for PostgresStore {
             let mut read = self.read(&scope.tenant).await?;
             listing::list_accepted(&mut read, scope, filter, limit, after).await
         };
-        self.named(page.await)
+        self.ask("list_accepted", page).await
     }
 
     async fn history(&self, scope: &Scope, turn: TurnId) -> Result<Vec<Turn>> {
@@ -102,11 +103,12 @@ impl Ledger for PostgresStore {
             let mut read = self.read(&scope.tenant).await?;
             listing::history(&mut read, scope, turn).await
         };
-        self.named(turns.await)
+        self.ask("history", turns).await
     }
 
     async fn without_vectors(&self, space: &EmbeddingSpace, limit: u32) -> Result<Vec<Unembedded>> {
-        self.named(vectors::missing(self, space, limit).await)
+        self.ask("without_vectors", vectors::missing(self, space, limit))
+            .await
     }
 
     async fn attach_vectors(
@@ -121,6 +123,6 @@ impl Ledger for PostgresStore {
             vectors::attach(&mut write, scope, turn, space, &vectors).await?;
             write.commit().await
         };
-        self.named(twice(attempt).await)
+        self.ask("attach_vectors", twice(attempt)).await
     }
 }

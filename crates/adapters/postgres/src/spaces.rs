@@ -35,7 +35,7 @@ impl SpaceCatalog for PostgresStore {
             write.commit().await?;
             Ok(space)
         };
-        self.named(twice(attempt).await)
+        self.ask("put_space", twice(attempt)).await
     }
 
     async fn get(&self, scope: &Scope) -> Result<Option<Space>> {
@@ -43,7 +43,7 @@ impl SpaceCatalog for PostgresStore {
             let mut read = self.read(&scope.tenant).await?;
             find(&mut read, scope).await
         };
-        self.named(space.await)
+        self.ask("space", space).await
     }
 
     async fn locale(&self, scope: &Scope) -> Result<Option<Locale>> {
@@ -51,7 +51,7 @@ impl SpaceCatalog for PostgresStore {
             let mut read = self.read(&scope.tenant).await?;
             locale(&mut read, scope).await
         };
-        self.named(locale.await)
+        self.ask("locale", locale).await
     }
 
     async fn list(
@@ -64,7 +64,7 @@ impl SpaceCatalog for PostgresStore {
             let mut read = self.read(tenant).await?;
             list(&mut read, tenant, limit, after).await
         };
-        self.named(page.await)
+        self.ask("spaces", page).await
     }
 
     async fn sessions(
@@ -77,7 +77,7 @@ impl SpaceCatalog for PostgresStore {
             let mut read = self.read(&scope.tenant).await?;
             sessions(&mut read, scope, limit, after).await
         };
-        self.named(page.await)
+        self.ask("sessions", page).await
     }
 }
 

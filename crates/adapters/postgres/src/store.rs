@@ -8,6 +8,8 @@ use memfleet_domain::ids::TenantId;
 use memfleet_ports::store::{Result, StoreError};
 use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
 use sqlx::{ConnectOptions, Connection};
+use tracing::field::Empty;
+use tracing::{Instrument, Span};
 
 use crate::failure::{Failure, Outcome};
 use crate::schema;
@@ -160,6 +162,31 @@ impl PostgresStore {
     /// Whether the extension searches an index of vectors on until it has found enough.
     pub(crate) fn scans_on(&self) -> bool {
         self.shared.scans_on
+    }
+
+    /// One question of a port, or one change: in a span of its own where it is part of any, and with the server named in errors.
+    /// What is asked again and again for nobody would only be noise among the traces.
+    pub(crate) async fn ask<T>(
+        &self,
+        operation: &'static str,
+        asked: impl Future<Output = Outcome<T>>,
+    ) -> Result<T> {
+        let span = match Span::current().is_none() {
+            true => Span::none(),
+            false => tracing::info_span!(
+                "database",
+                otel.name = operation,
+                otel.kind = "client",
+                otel.status_code = Empty,
+                db.system.name = "postgresql",
+                db.operation.name = operation,
+            ),
+        };
+        let outcome = asked.instrument(span.clone()).await;
+        if outcome.is_err() {
+            span.record("otel.status_code", "ERROR");
+        }
+        self.named(outcome)
     }
 
     /// Says in errors which server it was.

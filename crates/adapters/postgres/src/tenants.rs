@@ -32,7 +32,7 @@ impl TenantCatalog for PostgresStore {
                 turns: turns.map(|turns| turns as u64),
             })
         };
-        self.named(quota.await)
+        self.ask("quota", quota).await
     }
 
     async fn put_quota(
@@ -55,7 +55,7 @@ impl TenantCatalog for PostgresStore {
             append(&mut write, records).await?;
             write.commit().await
         };
-        self.named(put.await)
+        self.ask("put_quota", put).await
     }
 
     async fn stored_turns(&self, tenant: &TenantId) -> Result<u64> {
@@ -69,7 +69,7 @@ impl TenantCatalog for PostgresStore {
             .await?;
             Ok(sum as u64)
         };
-        self.named(sum.await)
+        self.ask("stored_turns", sum).await
     }
 
     async fn usage(&self, tenant: &TenantId) -> Result<Usage> {
@@ -88,7 +88,7 @@ impl TenantCatalog for PostgresStore {
                 bytes: row.try_get::<i64, _>(2)? as u64,
             })
         };
-        self.named(usage.await)
+        self.ask("usage", usage).await
     }
 
     async fn tenants(&self, limit: u32, after: Option<&PageToken>) -> Result<Page<TenantId>> {
@@ -104,6 +104,6 @@ impl TenantCatalog for PostgresStore {
                 .await?;
             Ok(tenants(names, limit)?)
         };
-        self.named(page.await)
+        self.ask("tenants", page).await
     }
 }

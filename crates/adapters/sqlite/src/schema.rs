@@ -7,7 +7,7 @@ use sqlx::{SqlSafeStr, SqliteConnection};
 use crate::failure::{Failure, Outcome};
 
 /// Every migration in order: version, name, statements.
-const MIGRATIONS: [(i64, &str, &str); 9] = [
+const MIGRATIONS: [(i64, &str, &str); 10] = [
     (1, "first", include_str!("../migrations/0001_first.sql")),
     (
         2,
@@ -29,6 +29,11 @@ const MIGRATIONS: [(i64, &str, &str); 9] = [
     ),
     (8, "bytes", include_str!("../migrations/0008_bytes.sql")),
     (9, "access", include_str!("../migrations/0009_access.sql")),
+    (
+        10,
+        "accepted",
+        include_str!("../migrations/0010_accepted.sql"),
+    ),
 ];
 
 /// Brings the database to the newest schema, or refuses one that is newer still.

@@ -23,6 +23,7 @@ macro_rules! queue_conformance {
             queue,
             [
                 batches_come_back_as_published_in_the_order_of_acceptance,
+                a_delivery_says_when_it_was_accepted_also_after_a_replay,
                 a_batch_that_waits_is_not_added_again,
                 the_same_batch_with_another_payload_is_a_conflict,
                 the_same_key_in_another_space_is_another_batch,

@@ -8,9 +8,10 @@ use memfleet_domain::ids::{
     BatchId, ExternalId, IdempotencyKey, SessionId, SpaceId, Speaker, TenantId, TurnId,
 };
 use memfleet_domain::ingestion::Batch;
-use memfleet_domain::time::Timestamp;
+use memfleet_domain::time::{AsOf, TimeRange, Timestamp};
 use memfleet_domain::turn::{AcceptedTurn, Content, Role, Trust};
 
+use crate::filter::TurnFilter;
 use crate::ledger::{IndexedBatch, Passage};
 
 /// Texts that storage must give back byte by byte.
@@ -186,4 +187,34 @@ pub fn vectors(text: &str) -> PassageVectors {
             values: words.iter().flat_map(|word| row(word)).collect(),
         },
     }
+}
+
+/// A filter of each kind, all of which a turn with labels passes.
+pub fn filters_for(turn: &AcceptedTurn) -> Vec<TurnFilter> {
+    let instant = turn.effective_time();
+    let as_of = AsOf {
+        known_at: Some(turn.recorded_at),
+        happened_by: Some(instant),
+    };
+    let time = TimeRange {
+        start: Some(instant),
+        end: None,
+    };
+    let all = TurnFilter::default;
+    let labels = turn.metadata.clone().into_iter().collect();
+    #[rustfmt::skip]
+    let filters = vec![
+        all(),
+        TurnFilter { turns: vec![turn.id], ..all() },
+        TurnFilter { sessions: vec![turn.session.clone()], ..all() },
+        TurnFilter { excluded_sessions: vec![session("another")], ..all() },
+        TurnFilter { speakers: vec![turn.speaker.clone()], ..all() },
+        TurnFilter { roles: vec![turn.role], ..all() },
+        TurnFilter { time, ..all() },
+        TurnFilter { metadata: labels, ..all() },
+        TurnFilter { as_of, ..all() },
+        TurnFilter { include_replaced: true, ..all() },
+    ];
+    assert!(!turn.metadata.is_empty() && filters.iter().all(|filter| filter.passes(turn)));
+    filters
 }

@@ -6,7 +6,6 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use memfleet_domain::ids::TenantId;
 use memfleet_domain::{Fault, FaultKind};
-use memfleet_trace::TRACEPARENT;
 use tokio::time::{Instant, timeout_at};
 use tonic::transport::Channel;
 use tonic::{Request, Response, Status};
@@ -78,11 +77,12 @@ pub(super) async fn call<Q: Clone, A>(
     outcome
 }
 
-/// Makes what the role does part of the trace of whoever asks.
+/// Makes what the role does part of the trace of whoever asks, under the same request id.
 fn trace<Q>(request: &mut Request<Q>) {
-    let value = memfleet_trace::current().and_then(|value| value.parse().ok());
-    if let Some(value) = value {
-        request.metadata_mut().insert(TRACEPARENT, value);
+    for (name, value) in memfleet_trace::travelling() {
+        if let Ok(value) = value.parse() {
+            request.metadata_mut().insert(name, value);
+        }
     }
 }
 

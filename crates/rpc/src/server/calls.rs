@@ -19,9 +19,6 @@ use crate::status;
 /// Messages of a stream on their way out.
 pub(super) type Outbound<M> = Pin<Box<dyn Stream<Item = Result<M, Status>> + Send>>;
 
-/// What a call is named in logs; the server's shell gives one to calls that bring none.
-const REQUEST_ID: &str = "x-request-id";
-
 /// Time of a stream whose caller sets no deadline: it ends when the caller goes.
 const UNBOUNDED: Duration = Duration::from_hours(365 * 24);
 
@@ -89,7 +86,8 @@ impl Calls {
 
     fn public<M>(self, request: &Request<M>, otherwise: Duration) -> Result<Context, Status> {
         let caller = admitted(request)?.caller;
-        let request_id = request.metadata().get(REQUEST_ID);
+        // The server's shell gives one to calls that bring none.
+        let request_id = request.metadata().get(memfleet_trace::REQUEST_ID);
         let request_id = request_id
             .and_then(|id| id.to_str().ok())
             .unwrap_or_default();

@@ -6,18 +6,23 @@ use memfleet_domain::FaultKind;
 use memfleet_domain::ids::TurnId;
 use memfleet_domain::ingestion::Receipt;
 use memfleet_domain::space::SpaceSettings;
+use memfleet_ports::assembly::Assembly;
+use memfleet_ports::conformance::samples::filters_for;
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::maintenance::Maintenance;
-use memfleet_ports::memory::{Memory, PageRequest};
+use memfleet_ports::memory::{Memory, NewTurn, PageRequest};
 use memfleet_ports::refresher::ForgetRequest;
 
-use crate::roles::{Node, call_of, named, recall, request, said, space};
+use crate::assembling::assemble;
+use crate::roles::{Node, acme, call_of, named, recall, request, said, space};
 
 async fn two_tenants() -> (Node, Receipt) {
     let node = Node::new().await;
-    let secret = node
-        .told("secret", vec![named("m-1", "The code is 4711")])
-        .await;
+    let code = NewTurn {
+        metadata: [("kind".to_owned(), "code".to_owned())].into(),
+        ..named("m-1", "The code is 4711")
+    };
+    let secret = node.told("secret", vec![code]).await;
     let globex = call_of("globex", Duration::from_mins(1));
     let own = request("own", vec![said("Nothing special")]);
     node.gateway.remember(&globex, own).await.unwrap();
@@ -31,39 +36,40 @@ async fn a_space_of_another_tenant_does_not_exist_for_any_call() {
     let gateway = &node.gateway;
     let call = call_of("globex", Duration::from_mins(1));
     let (theirs, turn) = (space("secret"), secret.turns[0].id);
-    let all = TurnFilter::default();
-    let forget = ForgetRequest {
-        space: theirs.clone(),
-        filter: TurnFilter::default(),
-        everything: true,
-        dry_run: true,
-    };
-    let faults = [
-        gateway
-            .recall(&call, recall("secret", "code", &[]))
-            .await
-            .err(),
+    let page = PageRequest::default;
+    let mut faults = vec![
         gateway.get(&call, &theirs, &[turn], &[]).await.err(),
-        gateway
-            .list(&call, &theirs, &all, PageRequest::default(), &[])
-            .await
-            .err(),
         gateway.history(&call, &theirs, turn).await.err(),
-        gateway
-            .sessions(&call, &theirs, PageRequest::default())
-            .await
-            .err(),
-        gateway.export(&call, &theirs, &all).await.err(),
+        gateway.sessions(&call, &theirs, page()).await.err(),
         gateway.watch(&call, &theirs, secret.batch).await.err(),
-        gateway.forget(&call, forget).await.err(),
+        gateway.dead_letters(&call, &theirs, page()).await.err(),
+        gateway.replay(&call, &theirs, &[]).await.err(),
     ];
-    for fault in faults.map(Option::unwrap) {
+    let turns = gateway.get(&acme(), &theirs, &[turn], &[]).await.unwrap();
+    for filter in filters_for(&turns[0].accepted) {
+        let mut recall = recall("secret", "code", &[]);
+        recall.query.filter = filter.clone();
+        let mut assemble = assemble("secret", "code", 100);
+        assemble.query.filter = filter.clone();
+        let forget = ForgetRequest {
+            space: theirs.clone(),
+            everything: filter.is_everything(),
+            filter: filter.clone(),
+            dry_run: false,
+        };
+        let listed = gateway.list(&call, &theirs, &filter, page(), &[]).await;
+        faults.extend([
+            gateway.recall(&call, recall).await.err(),
+            gateway.assemble(&call, assemble).await.err(),
+            listed.err(),
+            gateway.export(&call, &theirs, &filter).await.err(),
+            gateway.forget(&call, forget).await.err(),
+        ]);
+    }
+    for fault in faults.into_iter().map(Option::unwrap) {
         assert_eq!(fault.kind, FaultKind::NotFound, "{fault}");
     }
-    let letters = gateway
-        .dead_letters(&call, &theirs, PageRequest::default())
-        .await;
-    assert!(letters.map_or(true, |page| page.items.is_empty()));
+    assert_eq!(node.found("secret", "code").await.unwrap().len(), 1);
 }
 
 #[tokio::test]
@@ -120,8 +126,10 @@ async fn tenants_list_their_own_spaces_and_may_use_the_same_names() {
     let listed = gateway.spaces(&call, PageRequest::default()).await.unwrap();
     let names: Vec<_> = listed.items.iter().map(|space| space.id.as_str()).collect();
     assert_eq!(names, ["own", "secret"]);
-    let acme = call_of("acme", Duration::from_mins(1));
-    let listed = gateway.spaces(&acme, PageRequest::default()).await.unwrap();
+    let listed = gateway
+        .spaces(&acme(), PageRequest::default())
+        .await
+        .unwrap();
     assert_eq!(listed.items.len(), 1);
     assert_eq!(listed.items[0].settings, SpaceSettings::default());
     assert_eq!(

@@ -36,10 +36,12 @@ pub async fn put(connection: &mut SqliteConnection, letter: &DeadLetter) -> Outc
         batch.turns.splice(0..0, turns);
     }
     sqlx::query(
-        "INSERT OR REPLACE INTO dead_letters (acceptance, space_key, batch, payload, reason, failed_at, attempts, tenant, payload_hash)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, coalesce(
-             (SELECT payload_hash FROM queue WHERE acceptance = ?1),
-             (SELECT payload_hash FROM dead_letters WHERE acceptance = ?1)))",
+        "INSERT OR REPLACE INTO dead_letters (acceptance, space_key, batch, payload, reason, failed_at, attempts, tenant, payload_hash, accepted_at)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8,
+             coalesce((SELECT payload_hash FROM queue WHERE acceptance = ?1),
+                 (SELECT payload_hash FROM dead_letters WHERE acceptance = ?1)),
+             coalesce((SELECT accepted_at FROM queue WHERE acceptance = ?1),
+                 (SELECT accepted_at FROM dead_letters WHERE acceptance = ?1)))",
     )
     .bind(letter.acceptance as i64)
     .bind(space_key(&batch.scope))
@@ -144,7 +146,7 @@ pub async fn replay(
     acceptances: &[u64],
 ) -> Outcome<u64> {
     let rows = sqlx::query(
-        "SELECT acceptance, payload, reason, failed_at, attempts, batch, payload_hash FROM dead_letters
+        "SELECT acceptance, payload, reason, failed_at, attempts, batch, payload_hash, accepted_at FROM dead_letters
          WHERE space_key = ?1 AND (?2 = '[]' OR acceptance IN (SELECT value FROM json_each(?2)))
          ORDER BY acceptance",
     )
@@ -173,10 +175,9 @@ async fn requeue(
 ) -> Outcome<bool> {
     let letter = letter(row, scope)?;
     let batch = &letter.batch;
-    let accepted_at = batch
-        .turns
-        .first()
-        .map_or(letter.failed_at, |turn| turn.recorded_at);
+    // Letters of before it was kept have none.
+    let accepted_at: Option<i64> = row.try_get(7)?;
+    let accepted_at = accepted_at.unwrap_or(letter.failed_at.timestamp_micros());
     // As bytes: what could not be read is put back as it was found.
     let payload: &[u8] = row.try_get(1)?;
     let inserted = sqlx::query(
@@ -189,7 +190,7 @@ async fn requeue(
     .bind(batch.id.as_bytes().as_slice())
     .bind(batch.turns.len() as i64)
     .bind(payload.len() as i64)
-    .bind(accepted_at.timestamp_micros())
+    .bind(accepted_at)
     .bind(payload)
     .bind(row.try_get::<Option<&[u8]>, _>(6)?)
     .execute(connection)

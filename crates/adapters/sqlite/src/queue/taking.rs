@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use memfleet_columns::to_json;
+use memfleet_columns::{time, to_json};
 use memfleet_domain::ingestion::Batch;
 use memfleet_domain::time::{Clock, SystemClock};
 use memfleet_ports::queue::Delivery;
@@ -115,7 +115,7 @@ async fn oldest(
 pub async fn deliver(connection: &mut SqliteConnection, chosen: &str) -> Outcome<Vec<Delivery>> {
     let rows = sqlx::query(
         "UPDATE queue SET attempts = attempts + 1 WHERE acceptance IN (SELECT value FROM json_each(?))
-         RETURNING acceptance, attempts, payload",
+         RETURNING acceptance, attempts, payload, accepted_at",
     )
     .bind(chosen)
     .fetch_all(&mut *connection)
@@ -128,7 +128,9 @@ pub async fn deliver(connection: &mut SqliteConnection, chosen: &str) -> Outcome
             Ok(batch) => deliveries.push(Delivery {
                 acceptance: acceptance as u64,
                 attempt: row.try_get(1)?,
+                accepted_at: time(row.try_get(3)?)?,
                 traceparent: None,
+                request_id: None,
                 batch,
             }),
             Err(cause) => bury(connection, acceptance, &cause).await?,
@@ -163,8 +165,8 @@ async fn bury(
     );
     tracing::error!(acceptance, reason, "dead letter");
     sqlx::query(
-        "INSERT OR REPLACE INTO dead_letters (acceptance, tenant, space_key, batch, payload, reason, failed_at, attempts)
-         SELECT acceptance, tenant, space_key, batch, payload, ?2, ?3, attempts FROM queue WHERE acceptance = ?1",
+        "INSERT OR REPLACE INTO dead_letters (acceptance, tenant, space_key, batch, payload, reason, failed_at, attempts, accepted_at)
+         SELECT acceptance, tenant, space_key, batch, payload, ?2, ?3, attempts, accepted_at FROM queue WHERE acceptance = ?1",
     )
     .bind(acceptance)
     .bind(reason)

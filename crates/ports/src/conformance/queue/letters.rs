@@ -2,7 +2,7 @@
 
 use memfleet_domain::time::Timestamp;
 
-use super::{depth, positions, publish, take};
+use super::{depth, positions, publish, some, take};
 use crate::conformance::samples::{batch_in, home, instant, scope, turn_in};
 
 use crate::queue::{Bounds, DeadLetter, Delivery, Depth, IngestQueue, Place};
@@ -101,6 +101,22 @@ pub async fn dead_letters_are_replayed_at_their_old_place(queue: &impl IngestQue
     assert_eq!(positions(&again), accepted);
     assert_eq!((&again[0].batch, again[0].attempt), (&failed.batch, 1));
     assert_eq!(queue.buried(&home(), failed.batch.id).await, Ok(None));
+}
+
+/// And not when its turns were recorded: an import keeps those times.
+pub async fn a_delivery_says_when_it_was_accepted_also_after_a_replay(queue: &impl IngestQueue) {
+    let told = some("k", 2);
+    let accepted_at = instant(1_000_000);
+    assert_ne!(told.turns[0].recorded_at, accepted_at);
+    let published = queue.publish(&told, accepted_at, Bounds::NONE).await;
+    published.expect("publish");
+    let delivery = queue.take(10).await.expect("take").remove(0);
+    assert_eq!(delivery.accepted_at, accepted_at);
+    let failed = letter(&delivery, instant(2_000_000));
+    queue.dead_letter(&failed).await.expect("dead letter");
+    assert_eq!(queue.replay(&home(), &[]).await, Ok(1));
+    let again = queue.take(10).await.expect("take").remove(0);
+    assert_eq!(again.accepted_at, accepted_at);
 }
 
 /// A caller tried again before the replay: nothing of what was acknowledged goes.
