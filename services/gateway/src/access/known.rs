@@ -56,13 +56,13 @@ impl<K: Hash + Eq + Clone, V: Clone> Known<K, V> {
             .entries
             .get_or_insert_with(key, || Ok::<_, Infallible>(Arc::default()));
         let mut reading = entry.lock().await;
-        if let Some(value) = within(&reading, fresh) {
+        if let Some(value) = within(reading.as_ref(), fresh) {
             return Ok(Some(value));
         }
         match self.ask(reading.is_none(), read).await {
             Ok(value) => *reading = value,
             Err(error @ StoreError::Unavailable(_)) if reading.is_some() => {
-                return within(&reading, STALE).map_or(Err(error), |value| Ok(Some(value)));
+                return within(reading.as_ref(), STALE).map_or(Err(error), |value| Ok(Some(value)));
             }
             Err(error) => {
                 self.entries.remove(key);
@@ -113,8 +113,8 @@ impl<K: Hash + Eq + Clone, V: Clone> Known<K, V> {
 }
 
 /// The value, if it was asked for no longer ago than this.
-fn within<V: Clone>(reading: &Option<(V, Instant)>, age: Duration) -> Option<V> {
-    let (value, at) = reading.as_ref()?;
+fn within<V: Clone>(reading: Option<&(V, Instant)>, age: Duration) -> Option<V> {
+    let (value, at) = reading?;
     (at.elapsed() < age).then(|| value.clone())
 }
 

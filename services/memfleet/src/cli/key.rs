@@ -152,7 +152,7 @@ impl From<CreateArgs> for NewKey {
 /// An entry of the configuration. The key is printed once and kept nowhere.
 pub fn entry(tenant: TenantId, output: &mut Output) -> Result<Exit, Error> {
     let (key, hash) = new_secret();
-    let entry = KeyEntry { hash, tenant };
+    let entry = KeyEntry { tenant, hash };
     output.answer(
         || json!({ "tenant": entry.tenant, "key": key, "entry": entry.to_string() }),
         |palette| {

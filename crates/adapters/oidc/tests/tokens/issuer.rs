@@ -20,11 +20,14 @@ use serde_json::{Value, json};
 /// A private key for these tests alone, in PKCS #8: `openssl genpkey -algorithm RSA -outform DER`.
 const RSA_KEY: &[u8] = include_bytes!("rsa.pk8");
 
+/// Gives the signature of a message.
+type Signing = Box<dyn Fn(&[u8]) -> Vec<u8>>;
+
 /// What signs, and what is published of it.
 pub struct Signer {
     pub id: String,
     algorithm: &'static str,
-    sign: Box<dyn Fn(&[u8]) -> Vec<u8>>,
+    sign: Signing,
     pub public: Value,
 }
 
