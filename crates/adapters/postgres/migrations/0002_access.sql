@@ -60,7 +60,7 @@ GRANT SELECT, INSERT ON audit TO memfleet_app;
 
 GRANT SELECT ON keys TO memfleet_sweep;
 GRANT SELECT (tenant) ON quotas TO memfleet_sweep;
-GRANT SELECT (tenant, at, id), DELETE ON audit TO memfleet_sweep;
+GRANT SELECT (at), DELETE ON audit TO memfleet_sweep;
 CREATE POLICY every_tenant ON keys FOR SELECT TO memfleet_sweep USING (true);
 CREATE POLICY every_tenant ON quotas FOR SELECT TO memfleet_sweep USING (true);
 CREATE POLICY every_tenant ON audit TO memfleet_sweep USING (true);
@@ -91,13 +91,12 @@ AS $$
     WHERE t.tenant > $1 ORDER BY t.tenant LIMIT $2
 $$;
 
--- Removes some of the records that are older.
+-- Removes as many of the records that are older, and more of the same instant.
 CREATE FUNCTION expire_audit(before bigint, most bigint) RETURNS bigint
     LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = memfleet, pg_temp
 AS $$
-    WITH gone AS (DELETE FROM audit a
-        USING (SELECT o.tenant, o.at, o.id FROM audit o WHERE o.at < $1 ORDER BY o.at LIMIT $2) old
-        WHERE a.tenant = old.tenant AND a.at = old.at AND a.id = old.id RETURNING 1)
+    WITH oldest AS (SELECT max(o.at) AS at FROM (SELECT at FROM audit WHERE at < $1 ORDER BY at LIMIT $2) o),
+        gone AS (DELETE FROM audit a WHERE a.at <= (SELECT at FROM oldest) RETURNING 1)
     SELECT count(*) FROM gone
 $$;
 
