@@ -134,7 +134,7 @@ impl Access {
     }
 
     /// Whether nobody needs a credential.
-    async fn is_open(&self) -> Result<bool, Fault> {
+    pub async fn is_open(&self) -> Result<bool, Fault> {
         if self.is_closed.load(Ordering::Relaxed) {
             return Ok(false);
         }

@@ -84,9 +84,9 @@ impl Admin for Gateway {
         let revoked = self
             .keyring()
             .revoke(&tenant, id, self.clock.now(), &records);
-        let revoked = revoked.await?.ok_or_else(|| no_key(id))?;
+        let revoked = revoked.await?.ok_or_else(|| no_key(id, &tenant))?;
         self.access.read_anew();
-        tracing::info!(key = %id, "key revoked");
+        tracing::info!(of = %revoked.tenant, "key revoked");
         Ok(revoked)
     }
 
@@ -124,7 +124,7 @@ impl Admin for Gateway {
             return Err(Fault::new(FaultKind::FailedPrecondition, reason, message));
         }
         self.access.read_anew();
-        tracing::info!(next = %key.id, "key rotated");
+        tracing::info!(of = %key.tenant, next = %key.id, "key rotated");
         Ok(Issued { key, secret })
     }
 
@@ -236,7 +236,7 @@ impl Gateway {
         method: &str,
     ) -> Result<Key, Fault> {
         let key = self.keyring().get(tenant, id).await?;
-        let key = key.ok_or_else(|| no_key(id))?;
+        let key = key.ok_or_else(|| no_key(id, tenant))?;
         if key.is_operator {
             self.operator(context, method)?;
         }
@@ -287,6 +287,6 @@ fn check(new: &NewKey, tenant: &TenantId, now: Timestamp) -> Result<(), Fault> {
     Ok(())
 }
 
-fn no_key(id: KeyId) -> Fault {
-    Fault::not_found(format_args!("key {id}"))
+fn no_key(id: KeyId, tenant: &TenantId) -> Fault {
+    Fault::not_found(format_args!("key {id} of the tenant `{tenant}`"))
 }

@@ -1,6 +1,8 @@
 //! `memfleet tenants`: what tenants have and may have.
 
-use clap::{Args, Subcommand};
+use std::str::FromStr;
+
+use clap::{ArgGroup, Args, Subcommand};
 use memfleet_domain::access::Quota;
 use memfleet_domain::ids::TenantId;
 use memfleet_ports::admin::Account;
@@ -28,18 +30,36 @@ enum TenantsCommand {
         #[command(flatten)]
         whose: Whose,
     },
-    /// Set what a tenant may have, in place of what was set before; takes an operator's key
+    /// Set what a tenant may have; what is not named stays as it is. Takes an operator's key
+    #[command(group(ArgGroup::new("limits").required(true).multiple(true)))]
     Quota {
         /// The tenant
         #[arg(value_parser = values::tenant)]
         tenant: TenantId,
-        /// Calls a minute of all its callers together, at each gateway; no limit without it
-        #[arg(long, value_name = "CALLS", value_parser = values::range(1..=u32::MAX))]
-        calls_per_minute: Option<u32>,
-        /// Turns stored and waiting to be stored; no limit without it
-        #[arg(long, value_name = "TURNS", value_parser = clap::value_parser!(u64).range(1..))]
-        turns: Option<u64>,
+        /// Calls a minute of all its callers together, at each gateway; or `none`
+        #[arg(long, value_name = "CALLS", group = "limits")]
+        calls_per_minute: Option<Limit<u32>>,
+        /// Turns stored and waiting to be stored; or `none`
+        #[arg(long, value_name = "TURNS", group = "limits")]
+        turns: Option<Limit<u64>>,
     },
+}
+
+/// A number, or that there is no limit.
+#[derive(Debug, Clone, Copy)]
+struct Limit<N>(Option<N>);
+
+impl<N: FromStr + PartialEq + Default> FromStr for Limit<N> {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if text == "none" {
+            return Ok(Self(None));
+        }
+        let number = text.parse().ok().filter(|number| *number != N::default());
+        let number = number.ok_or("must be a number of at least 1, or `none` for no limit")?;
+        Ok(Self(Some(number)))
+    }
 }
 
 /// Runs the command.
@@ -65,9 +85,11 @@ pub async fn run(args: TenantsArgs, handle: &Handle, output: &mut Output) -> Res
             calls_per_minute,
             turns,
         } => {
+            let account = admin.account(&handle.call(), Some(tenant.clone())).await?;
+            let before = account.quota;
             let quota = Quota {
-                calls_per_minute,
-                turns,
+                calls_per_minute: calls_per_minute.map_or(before.calls_per_minute, |limit| limit.0),
+                turns: turns.map_or(before.turns, |limit| limit.0),
             };
             let account = admin.set_quota(&handle.call(), &tenant, quota).await?;
             show(&account, output)?;

@@ -214,10 +214,15 @@ async fn patiently<T, F>(mut attempt: impl FnMut() -> F) -> Result<T, StoreError
 where
     F: Future<Output = Result<T, StoreError>>,
 {
+    let mut attempts = 0_u64;
     loop {
         match attempt().await {
             Err(StoreError::Unavailable(cause)) => {
-                tracing::warn!(cause, "waiting for the database");
+                attempts += 1;
+                // Said less and less often: it may take until somebody migrates.
+                if attempts.is_power_of_two() {
+                    tracing::warn!(cause, attempts, "waiting for the database");
+                }
                 tokio::time::sleep(PAUSE).await;
             }
             outcome => return outcome,
