@@ -20,7 +20,7 @@ use crate::output::Output;
 use crate::process::{Process, needs_model};
 use crate::role::Role;
 
-/// Run a node: every role in one process, memory in a SQLite file unless configured otherwise
+/// Run a node: every role in one process, by default on one SQLite file
 #[derive(Debug, Args)]
 pub struct UpArgs {
     /// Database file
