@@ -99,15 +99,13 @@ impl Mirror {
         let mut place = place.lock().await;
         let known = self.known(scope, &mut place).await?;
         let head = self.feed.head(scope).await?;
-        let mut reached = match known {
-            Some(reached) if reached <= head => reached,
-            Some(_) => {
-                let nothing = self.begin(scope, &mut place).await?;
-                self.delete(points::of_space(scope)).await?;
-                nothing
-            }
+        match known {
+            Some(reached) if reached <= head => {}
+            Some(_) => self.begin_anew(scope, &mut place).await?,
             None => self.begin(scope, &mut place).await?,
-        };
+        }
+        let mut reached = place.unwrap_or(0);
+        // Until a page without changes: what was forgotten while one was written has to go again.
         loop {
             let page = self.feed.changes_after(scope, reached, PAGE).await?;
             if page.reached == reached {
@@ -116,7 +114,6 @@ impl Mirror {
             self.apply(scope, page.changes).await?;
             reached = page.reached;
             self.note(scope, reached).await?;
-            // Not before a page without changes: what was forgotten while this one was written has to go again.
             *place = Some(reached);
         }
     }
@@ -135,16 +132,20 @@ impl Mirror {
     pub(crate) async fn restart(&self, scope: &Scope) -> Result<()> {
         let place = self.place(scope).await;
         let mut place = place.lock().await;
-        self.begin(scope, &mut place).await?;
-        self.delete(points::of_space(scope)).await
+        self.begin_anew(scope, &mut place).await
     }
 
     /// Noted before the first point: a forget asks whether there may be any.
-    async fn begin(&self, scope: &Scope, place: &mut Option<u64>) -> Result<u64> {
+    async fn begin(&self, scope: &Scope, place: &mut Option<u64>) -> Result<()> {
         self.collections.ensure_progress().await?;
         self.note(scope, 0).await?;
         *place = Some(0);
-        Ok(0)
+        Ok(())
+    }
+
+    async fn begin_anew(&self, scope: &Scope, place: &mut Option<u64>) -> Result<()> {
+        self.begin(scope, place).await?;
+        self.delete(points::of_space(scope)).await
     }
 
     /// What is known of a space is read anew the next time: the server does not have what it should.

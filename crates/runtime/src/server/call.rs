@@ -4,13 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::HeaderMap;
+use memfleet_trace::REQUEST_ID;
 use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::Options;
-
-/// Header that names a call across services and logs.
-pub(super) const REQUEST_ID_HEADER: &str = "x-request-id";
 
 /// Longest id that is taken from a caller, in bytes.
 const MAX_REQUEST_ID: usize = 128;
@@ -24,7 +22,7 @@ impl RequestId {
     /// The caller's id, or a new one when it sent none that is safe to log.
     pub(super) fn of(headers: &HeaderMap) -> Self {
         let given = headers
-            .get(REQUEST_ID_HEADER)
+            .get(REQUEST_ID)
             .and_then(|value| value.to_str().ok());
         let usable = given.filter(|id| {
             (1..=MAX_REQUEST_ID).contains(&id.len())
@@ -97,13 +95,11 @@ mod tests {
     #[test]
     fn a_usable_request_id_is_kept_and_any_other_replaced() {
         assert_eq!(
-            &*RequestId::of(&headers(REQUEST_ID_HEADER, "trace-7")).0,
+            &*RequestId::of(&headers(REQUEST_ID, "trace-7")).0,
             "trace-7"
         );
         for unusable in ["", "two words", &"x".repeat(200)] {
-            assert!(
-                Uuid::parse_str(&RequestId::of(&headers(REQUEST_ID_HEADER, unusable)).0).is_ok()
-            );
+            assert!(Uuid::parse_str(&RequestId::of(&headers(REQUEST_ID, unusable)).0).is_ok());
         }
     }
 

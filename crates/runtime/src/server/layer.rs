@@ -8,7 +8,7 @@ use std::time::Duration;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use http::{HeaderValue, Request, Response};
-use memfleet_trace::TRACEPARENT;
+use memfleet_trace::{REQUEST_ID, TRACEPARENT};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -20,7 +20,7 @@ use tracing::Instrument;
 
 use super::Options;
 use super::answer::{Answer, Meter};
-use super::call::{Deadline, REQUEST_ID_HEADER, RequestId, allowance};
+use super::call::{Deadline, RequestId, allowance};
 use super::methods::{Method, Methods};
 use super::stream::{Inbound, Outbound};
 
@@ -140,7 +140,7 @@ where
         }
         request.extensions_mut().insert(id.clone());
         if let Ok(name) = HeaderValue::from_str(&id.0) {
-            request.headers_mut().insert(REQUEST_ID_HEADER, name);
+            request.headers_mut().insert(REQUEST_ID, name);
         }
         let idle = method.streaming.then(|| shared.options.stream_idle.get());
         if let Some(idle) = idle {
@@ -228,7 +228,7 @@ fn finish(
     cut: Option<BoxFuture<'static, Status>>,
 ) -> Response<Body> {
     if let Ok(id) = HeaderValue::from_str(&id.0) {
-        answer.headers_mut().insert(REQUEST_ID_HEADER, id);
+        answer.headers_mut().insert(REQUEST_ID, id);
     }
     meter.see(answer.headers());
     answer.map(|body| Body::new(Answer::new(body, meter, cut)))

@@ -124,6 +124,8 @@ fn late() -> StoreError {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use super::*;
 
     const FRESH: Duration = Duration::from_secs(2);
@@ -179,11 +181,11 @@ mod tests {
         let known = Arc::new(Known::<u32, u32>::default());
         known.get(&0, FRESH, async { Ok(Some(1)) }).await.unwrap();
         tokio::time::advance(FRESH).await;
-        let asked = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+        let asked = Arc::new(AtomicUsize::new(0));
         for guess in 1..100 {
             let (known, asked) = (known.clone(), asked.clone());
             let read = async move {
-                asked.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+                asked.fetch_add(1, Ordering::SeqCst);
                 std::future::pending().await
             };
             tokio::spawn(async move { known.get(&guess, FRESH, read).await });
@@ -191,9 +193,9 @@ mod tests {
         tokio::task::yield_now().await;
         let answer = known.get(&0, FRESH, async { Ok(Some(2)) }).await;
         assert_eq!(answer, Ok(Some(2)));
-        assert_eq!(asked.load(std::sync::atomic::Ordering::SeqCst), STRANGERS);
+        assert_eq!(asked.load(Ordering::SeqCst), STRANGERS);
         let behind = known.get(&100, FRESH, async { Ok(Some(1)) }).await;
         assert_eq!(behind, Err(late()), "a store that hangs is asked no more");
-        assert_eq!(asked.load(std::sync::atomic::Ordering::SeqCst), STRANGERS);
+        assert_eq!(asked.load(Ordering::SeqCst), STRANGERS);
     }
 }
