@@ -8,9 +8,10 @@ use std::{env, fs};
 use prost::Message;
 use prost_types::FileDescriptorSet;
 
-const PUBLIC: [&str; 6] = [
+const PUBLIC: [&str; 7] = [
     "memory",
     "assembly",
+    "knowledge",
     "spaces",
     "sessions",
     "maintenance",

@@ -4,6 +4,7 @@
 
 mod access;
 mod damage;
+mod derivations;
 mod ids;
 mod keys;
 mod pages;
@@ -20,7 +21,10 @@ pub use access::{
     to_key_token,
 };
 pub use damage::{Damage, Result};
-pub use ids::{to_batch_id, to_hash, to_turn_id};
+pub use derivations::{
+    claim_keys, derived_change, from_kind, from_status, rest_on, status_numbers, to_status,
+};
+pub use ids::{to_batch_id, to_change_id, to_conflict_id, to_derivation_id, to_hash, to_turn_id};
 pub use keys::{embedding_key, label, space_key, term_key};
 pub use pages::{cut, from_token, page, to_token};
 pub use passages::{

@@ -164,6 +164,60 @@ id!(
     KeyId
 );
 
+id!(
+    /// A derived memory, a fact or an episode, through all its versions.
+    DerivationId
+);
+id!(
+    /// Two facts that cannot both hold, in whatever order they are named.
+    ConflictId
+);
+id!(
+    /// One change of derived memory, as `History` lists it and `Revert` undoes it.
+    ChangeId
+);
+
+impl DerivationId {
+    /// The fact with this claim in this turn, whoever extracts it.
+    pub fn of_fact(turn: TurnId, claim: &crate::fact::Claim, negated: bool) -> Self {
+        Self(derive(&[
+            b"fact",
+            turn.as_bytes(),
+            claim.subject.as_bytes(),
+            claim.attribute.as_bytes(),
+            claim.value.as_bytes(),
+            &[u8::from(negated)],
+        ]))
+    }
+
+    /// The episode that this turn opens.
+    pub fn of_episode(opening: TurnId) -> Self {
+        Self(derive(&[b"episode", opening.as_bytes()]))
+    }
+}
+
+impl ConflictId {
+    /// The conflict between two facts.
+    pub fn of(one: DerivationId, other: DerivationId) -> Self {
+        let (first, second) = if one < other {
+            (one, other)
+        } else {
+            (other, one)
+        };
+        Self(derive(&[b"conflict", first.as_bytes(), second.as_bytes()]))
+    }
+}
+
+impl ChangeId {
+    /// The change that is identified by these parts: made twice, it is the same change.
+    pub fn of(kind: &str, parts: &[&[u8]]) -> Self {
+        let parts = [b"change", kind.as_bytes()]
+            .into_iter()
+            .chain(parts.iter().copied());
+        Self(derive(&parts.collect::<Vec<_>>()))
+    }
+}
+
 impl KeyId {
     /// The id of the key with this secret: made twice, it is the same key.
     pub fn of(hash: &crate::access::KeyHash) -> Self {

@@ -1,9 +1,12 @@
-//! The words of memfleet: tenants, spaces, sessions, turns, time, embedding spaces, faults. Plain data with checked
+//! The words of memfleet: tenants, spaces, sessions, turns, facts, episodes, time, embedding spaces, faults. Plain data with checked
 //! constructors, so nothing further in validates again. No I/O, no async, no driver types.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod access;
+pub mod derivation;
 pub mod embedding;
+pub mod episode;
+pub mod fact;
 pub mod fault;
 pub mod ids;
 pub mod ingestion;

@@ -2,6 +2,7 @@
 //! given by a [`Clock`]). Both are UTC with microsecond precision, so that a store gives back what it was given.
 
 use chrono::{DateTime, SubsecRound, Utc};
+use serde::{Deserialize, Serialize};
 
 /// A point in time, UTC, microseconds.
 pub type Timestamp = DateTime<Utc>;
@@ -42,7 +43,7 @@ pub struct AsOf {
 }
 
 /// A half-open range of time; an absent bound is open.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TimeRange {
     /// First instant inside.
     pub start: Option<Timestamp>,

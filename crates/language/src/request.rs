@@ -37,6 +37,12 @@ pub fn topic(text: &str, language: Language) -> Cow<'_, str> {
     Cow::Owned(topic)
 }
 
+/// Whether a text asks for a summary, an overview or an order.
+pub fn is_request(text: &str, language: Language) -> bool {
+    let lists = LISTS.get(language.code());
+    lists.is_some_and(|lists| lists.asks(&words::of(text)))
+}
+
 /// The lists of a language.
 #[derive(Default)]
 struct Lists {

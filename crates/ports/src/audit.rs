@@ -51,6 +51,12 @@ kinds! {
     ImportBegun = "import_begun",
     /// Dead letters are about to be replayed.
     ReplayBegun = "replay_begun",
+    /// A fact is about to be corrected.
+    CorrectionBegun = "correction_begun",
+    /// A change of derived memory is about to be undone.
+    RevertBegun = "revert_begun",
+    /// The facts of a space are about to be derived once more.
+    RebuildBegun = "rebuild_begun",
     /// A call was refused for want of the right `admin`.
     Refused = "refused",
     /// Turns entered a prompt.

@@ -7,11 +7,13 @@ pub mod candidates;
 pub mod erasure;
 pub mod feed;
 pub mod keys;
+pub mod knowledge;
 pub mod ledger;
 pub mod queue;
 pub mod samples;
 pub mod spaces;
 pub mod undelivered;
+pub mod usage;
 
 /// One `#[tokio::test]` a case, in a module of the suite's name. Called by the suites' own macros.
 #[macro_export]

@@ -14,6 +14,11 @@ pub enum Event {
         /// Which.
         batch: BatchId,
     },
+    /// Facts or episodes of the space changed, or conflicts between them.
+    Derived {
+        /// Where.
+        scope: Scope,
+    },
     /// Turns of the space were forgotten: caches must let go of it.
     Forgotten {
         /// Where.

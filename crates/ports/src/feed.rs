@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use memfleet_domain::Scope;
+use memfleet_domain::derivation::Kind;
 use memfleet_domain::embedding::TokenVectors;
-use memfleet_domain::ids::{SessionId, Speaker, TurnId};
+use memfleet_domain::ids::{DerivationId, SessionId, Speaker, TurnId};
 use memfleet_domain::time::Timestamp;
 use memfleet_domain::turn::Role;
 
@@ -57,6 +58,21 @@ pub struct IndexedPassage {
     pub pieces: Vec<u32>,
 }
 
+/// A fact or an episode as the index needs it: found like a passage, on behalf of the turns that it comes from.
+#[derive(Debug, Clone, PartialEq)]
+pub struct IndexedDerivation {
+    /// The derivation.
+    pub id: DerivationId,
+    /// Which of the two.
+    pub kind: Kind,
+    /// The turns that it comes from: of a fact first the one that states it, of an episode all in order.
+    pub turns: Vec<TurnId>,
+    /// Its number, one of those of the passages of the space.
+    pub number: u32,
+    /// What it is found by: a fact's sentence, an episode's head.
+    pub passage: IndexedPassage,
+}
+
 /// How many terms there are, with repeats.
 pub fn words(terms: &[TermCount]) -> u32 {
     terms.iter().map(|&(_, count)| u32::from(count)).sum()
@@ -67,8 +83,12 @@ pub fn words(terms: &[TermCount]) -> u32 {
 pub enum Change {
     /// A turn was stored, or changed (replaced, vectors attached): the index takes this state.
     Stored(Box<IndexedTurn>),
-    /// A turn was forgotten.
+    /// A turn was forgotten, and what was derived from it with it.
     Forgotten(TurnId),
+    /// A fact or an episode was derived, or changed: the index takes this state.
+    Derived(Box<IndexedDerivation>),
+    /// A fact or an episode holds at no instant any more.
+    Withdrawn(DerivationId),
 }
 
 /// Changes of a space in order.
@@ -89,7 +109,7 @@ pub trait IndexFeed: Send + Sync {
     /// as a whole goes on counting, and its tombstones empty an index that followed it.
     async fn head(&self, scope: &Scope) -> Result<u64>;
 
-    /// Changes after `after`, oldest first, about `limit` of them. A turn that changed twice comes once, in its last state.
+    /// Changes after `after`, oldest first, about `limit` of them. What changed twice comes once, in its last state.
     async fn changes_after(&self, scope: &Scope, after: u64, limit: u32) -> Result<Changes>;
 
     /// Token vectors of passages by their numbers, in the order asked; `None` where there are none.

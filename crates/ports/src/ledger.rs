@@ -146,6 +146,9 @@ pub trait Ledger: Send + Sync {
     /// Every version of a turn, oldest first: the turns it replaced and those that replaced it.
     async fn history(&self, scope: &Scope, turn: TurnId) -> Result<Vec<Turn>>;
 
+    /// Up to `limit` turns that stand right before this one in its session, oldest first; replaced ones are left out.
+    async fn preceding(&self, scope: &Scope, turn: TurnId, limit: u32) -> Result<Vec<Turn>>;
+
     /// Up to `limit` turns of any space that have no vectors in `space`.
     async fn without_vectors(&self, space: &EmbeddingSpace, limit: u32) -> Result<Vec<Unembedded>>;
 

@@ -2,8 +2,9 @@
 //! conformance suites that every adapter passes. No driver and no wire type appears here.
 //!
 //! Storage: [`ledger`], [`feed`], [`candidates`], [`erasure`], [`spaces`], [`queue`], [`undelivered`], [`outbox`], [`keys`],
-//! [`tenants`], [`audit`]. Between roles: [`embedder`], [`retriever`], [`refresher`]. The public API: [`memory`], [`assembly`],
-//! [`maintenance`], [`admin`], and who may call it: [`access`].
+//! [`tenants`], [`audit`], [`knowledge`]. Between roles: [`embedder`], [`retriever`], [`refresher`]. The public API: [`memory`], [`assembly`],
+//! [`maintenance`], [`admin`], and who may call it: [`access`]. Models behind the agents: [`language_model`], and what they may
+//! cost: [`usage`].
 
 pub mod access;
 pub mod admin;
@@ -18,6 +19,9 @@ pub mod feed;
 pub mod filter;
 pub mod health;
 pub mod keys;
+pub mod knowledge;
+pub mod knowledge_api;
+pub mod language_model;
 pub mod ledger;
 pub mod maintenance;
 pub mod memory;
@@ -29,6 +33,7 @@ pub mod spaces;
 pub mod store;
 pub mod tenants;
 pub mod undelivered;
+pub mod usage;
 
 #[cfg(feature = "conformance")]
 pub mod conformance;

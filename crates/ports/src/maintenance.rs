@@ -7,6 +7,7 @@ use memfleet_domain::ids::SpaceId;
 use memfleet_domain::time::Timestamp;
 
 use crate::context::Context;
+use crate::knowledge::Rebuilding;
 use crate::ledger::Page;
 use crate::memory::PageRequest;
 use crate::queue::{DeadLetter, Depth};
@@ -56,4 +57,14 @@ pub trait Maintenance: Send + Sync {
         space: &SpaceId,
         acceptances: &[u64],
     ) -> Result<u64, Fault>;
+
+    /// Begins to derive a space's facts once more; one that is under way goes on.
+    async fn rebuild(&self, context: &Context, space: &SpaceId) -> Result<Rebuilding, Fault>;
+
+    /// The rebuild of a space that is under way.
+    async fn rebuilding(
+        &self,
+        context: &Context,
+        space: &SpaceId,
+    ) -> Result<Option<Rebuilding>, Fault>;
 }

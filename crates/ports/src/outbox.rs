@@ -14,17 +14,33 @@ pub enum Kind {
     Stored,
     /// Turns were forgotten.
     Forgotten,
+    /// Versions of facts or episodes were written.
+    Derived,
+    /// Conflicts between facts were found.
+    Conflict,
+    /// Conflicts were settled, or left to a caller.
+    Refreshed,
 }
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Self; 2] = [Self::Stored, Self::Forgotten];
+    pub const ALL: [Self; 5] = [
+        Self::Stored,
+        Self::Forgotten,
+        Self::Derived,
+        Self::Conflict,
+        Self::Refreshed,
+    ];
 
     /// As it stands in subjects and tables.
     pub fn name(self) -> &'static str {
         match self {
             Self::Stored => "stored",
             Self::Forgotten => "forgotten",
+            // The subject that streams have been made with.
+            Self::Derived => "facts",
+            Self::Conflict => "conflict",
+            Self::Refreshed => "refreshed",
         }
     }
 

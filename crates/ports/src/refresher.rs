@@ -1,12 +1,15 @@
-//! Removing memory on request, as a service.
+//! Removing and correcting memory on request, as a service.
 
 use async_trait::async_trait;
 use memfleet_domain::Fault;
-use memfleet_domain::ids::SpaceId;
+use memfleet_domain::derivation::Derivation;
+use memfleet_domain::ids::{ChangeId, SpaceId};
 
 use crate::context::Context;
 use crate::erasure::Erased;
 use crate::filter::TurnFilter;
+use crate::knowledge::Recorded;
+use crate::knowledge_api::UpdateRequest;
 
 /// What to forget.
 #[derive(Debug, Clone, PartialEq)]
@@ -61,4 +64,19 @@ pub trait Refresher: Send + Sync {
         context: &Context,
         request: &ForgetRequest,
     ) -> Result<ForgetReceipt, Fault>;
+
+    /// Corrects a fact; its new version. `FAILED_PRECONDITION` where the version is not the one that the caller has seen.
+    async fn correct(
+        &self,
+        context: &Context,
+        request: &UpdateRequest,
+    ) -> Result<Derivation, Fault>;
+
+    /// Undoes a change; the change that does so. `FAILED_PRECONDITION` where a later change stands on it.
+    async fn revert(
+        &self,
+        context: &Context,
+        space: &SpaceId,
+        change: ChangeId,
+    ) -> Result<Recorded, Fault>;
 }

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use crate::lexical::Lexical;
 use crate::plan::Plan;
 use crate::searched::Searched;
+use crate::signal::Signal;
 use crate::weights::Weights;
 use nearest::{EFFORT, nearest};
 
@@ -25,12 +26,21 @@ pub struct Candidates {
     pub(crate) turns: Vec<(usize, u32)>,
     /// By space: the candidates' rows and their neighbours, ascending.
     pub(crate) rows: Vec<Vec<u32>>,
+    /// By space: the facts and episodes of the candidates, as rows of theirs, ascending.
+    pub(crate) derived: Vec<Derived>,
     pub(crate) lexical: Lexical,
     numbers: Vec<Vec<u32>>,
 }
 
+/// Rows of derivations of one space.
+#[derive(Debug, Default)]
+pub(crate) struct Derived {
+    pub(crate) episodes: Vec<u32>,
+    pub(crate) facts: Vec<u32>,
+}
+
 impl Candidates {
-    /// The passages whose token vectors [`crate::rank()`] reads, by space in the order of the search: the store's numbers.
+    /// The passages, and after them the derivations, whose token vectors [`crate::rank()`] reads, by space in the order of the search: the store's numbers.
     pub fn needed(&self) -> &[Vec<u32>] {
         &self.numbers
     }
@@ -66,15 +76,14 @@ pub fn candidates(
     let needed = needed(spaces, &chosen, weights.window.len());
     let turn = |(space, row): Place| (space, spaces[space].index.passages().turn(row));
     let turns: BTreeSet<(usize, u32)> = chosen.into_iter().map(turn).collect();
-    let number = |(space, rows): (&Searched<'_>, &Vec<u32>)| {
-        rows.iter()
-            .map(|&row| space.index.passage_number(row))
-            .collect()
-    };
-    let numbers = spaces.iter().zip(&needed).map(number).collect();
+    let derived = derived(spaces, &turns, weights);
+    let numbers = spaces.iter().zip(&needed).zip(&derived);
+    let numbers = numbers.map(|((space, rows), derived)| numbers_of(space, rows, derived));
+    let numbers = numbers.collect();
     Candidates {
         turns: turns.into_iter().collect(),
         rows: needed,
+        derived,
         lexical,
         numbers,
     }
@@ -94,6 +103,44 @@ pub(crate) fn is_exhaustive(spaces: &[Searched<'_>], weights: &Weights) -> bool 
     let turns: usize = spaces.iter().map(|space| space.eligible.turns()).sum();
     let rows: usize = spaces.iter().map(|space| space.eligible.rows()).sum();
     turns <= weights.exhaustive && rows <= EXHAUSTIVE_ROWS
+}
+
+/// The store's numbers of passages, episodes and facts.
+fn numbers_of(space: &Searched<'_>, rows: &[u32], derived: &Derived) -> Vec<u32> {
+    let (episodes, facts) = (space.index.episodes(), space.index.facts());
+    let passages = rows.iter().map(|&row| space.index.passage_number(row));
+    let episodes = derived.episodes.iter().map(|&row| episodes.at(row).number);
+    let facts = derived.facts.iter().map(|&row| facts.at(row).number);
+    passages.chain(episodes).chain(facts).collect()
+}
+
+/// What comes from the candidates, as far as a weight asks for it.
+fn derived(
+    spaces: &[Searched<'_>],
+    turns: &BTreeSet<(usize, u32)>,
+    weights: &Weights,
+) -> Vec<Derived> {
+    let mut derived: Vec<Derived> = spaces.iter().map(|_| Derived::default()).collect();
+    for &(space, slot) in turns {
+        let index = spaces[space].index;
+        let turn = index.turn(slot).id;
+        if weights.use_any(&[Signal::EpisodeMaxsim]) {
+            let rows = index.episodes().of(turn).map(|episode| episode.row);
+            derived[space].episodes.extend(rows);
+        }
+        if weights.again.facts != 0.0 {
+            let rows = index.facts().of(turn).map(|fact| fact.row);
+            derived[space].facts.extend(rows);
+        }
+    }
+    for rows in derived
+        .iter_mut()
+        .flat_map(|derived| [&mut derived.episodes, &mut derived.facts])
+    {
+        rows.sort_unstable();
+        rows.dedup();
+    }
+    derived
 }
 
 /// Every row that may be found.

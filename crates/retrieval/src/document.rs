@@ -42,6 +42,18 @@ pub fn documents(speaker: &str, text: &str, analyzer: &Analyzer) -> Vec<Document
     ranges.into_iter().map(document).collect()
 }
 
+/// A derived text (a fact, the head of an episode) as one passage, without vectors yet: it names its people itself, so it is
+/// analyzed and embedded as it stands.
+pub fn derived(text: &str, analyzer: &Analyzer) -> Passage {
+    Passage {
+        start: 0,
+        end: text.len() as u32,
+        terms: counted(text, analyzer),
+        features: features(text, analyzer),
+        vectors: None,
+    }
+}
+
 /// The text of a passage as it is analyzed and embedded: who speaks belongs to the meaning.
 pub fn labelled(speaker: &str, passage: &str) -> String {
     format!("{speaker}: {}", passage.trim())

@@ -5,12 +5,16 @@ use std::sync::Arc;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use chrono_tz::Tz;
+use memfleet_domain::derivation::Kind;
 use memfleet_domain::embedding::{PassageVectors, TokenVectors};
-use memfleet_domain::ids::{ExternalId, SessionId, SpaceId, Speaker, TenantId, TurnId};
+use memfleet_domain::fact::Claim;
+use memfleet_domain::ids::{
+    DerivationId, ExternalId, SessionId, SpaceId, Speaker, TenantId, TurnId,
+};
 use memfleet_domain::scope::Scope;
 use memfleet_domain::turn::Role;
 use memfleet_language::{Analyzer, Language};
-use memfleet_ports::feed::{Change, IndexedPassage, IndexedTurn, words};
+use memfleet_ports::feed::{Change, IndexedDerivation, IndexedPassage, IndexedTurn, words};
 use memfleet_ports::filter::TurnFilter;
 
 use crate::document::documents;
@@ -72,6 +76,23 @@ pub(crate) fn turn(number: u32, session: &str, speaker: &str, text: &str) -> Ind
             .into_iter()
             .map(passage)
             .collect(),
+    }
+}
+
+/// A fact or an episode of turns by their numbers; its number is 100 × `name` + 50.
+pub(crate) fn derivation(kind: Kind, name: u32, turns: &[u32], text: &str) -> IndexedDerivation {
+    let mut found = turn(name, "s", "Ada", text);
+    let claim = Claim {
+        subject: name.to_string(),
+        attribute: String::new(),
+        value: String::new(),
+    };
+    IndexedDerivation {
+        id: DerivationId::of_fact(id(name), &claim, false),
+        kind,
+        turns: turns.iter().map(|&number| id(number)).collect(),
+        number: 100 * name + 50,
+        passage: found.passages.remove(0),
     }
 }
 

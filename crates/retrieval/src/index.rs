@@ -6,6 +6,7 @@
 
 pub(crate) mod bits;
 mod compaction;
+mod derivations;
 mod eligibility;
 mod names;
 mod passages;
@@ -18,14 +19,16 @@ mod tests;
 
 use std::collections::HashMap;
 
-use memfleet_domain::ids::TurnId;
+use memfleet_domain::derivation::Kind;
+use memfleet_domain::ids::{DerivationId, TurnId};
 use memfleet_domain::time::Timestamp;
 use memfleet_domain::turn::Role;
-use memfleet_ports::feed::{Change, Changes, IndexedTurn, Order};
+use memfleet_ports::feed::{Change, Changes, IndexedDerivation, IndexedTurn, Order};
 
 pub use eligibility::Eligible;
 
 use bits::Bits;
+use derivations::Derivations;
 use names::Names;
 pub(crate) use passages::{Passages, features};
 use sessions::Sessions;
@@ -51,6 +54,8 @@ pub struct SpaceIndex {
     replaced: usize,
     /// By the store's number of a passage: its row, or [`NONE`].
     rows: Vec<u32>,
+    facts: Derivations,
+    episodes: Derivations,
 }
 
 /// A turn without its text.
@@ -101,7 +106,23 @@ impl SpaceIndex {
         match change {
             Change::Stored(turn) => self.store(&turn),
             Change::Forgotten(id) => self.forget(id),
+            Change::Derived(derived) => self.derive(&derived),
+            Change::Withdrawn(id) => self.withdraw(id),
         }
+    }
+
+    /// Takes a fact or an episode in its present state. Its turns may come later.
+    pub fn derive(&mut self, derived: &IndexedDerivation) {
+        match derived.kind {
+            Kind::Fact => self.facts.put(derived),
+            Kind::Episode => self.episodes.put(derived),
+        }
+    }
+
+    /// Lets go of a fact or an episode.
+    pub fn withdraw(&mut self, id: DerivationId) {
+        self.facts.remove(id);
+        self.episodes.remove(id);
     }
 
     /// The change sequence up to which this index knows the space.
@@ -145,6 +166,8 @@ impl SpaceIndex {
             + self.passages.bytes()
             + self.current.bytes()
             + self.rows.capacity() * 4
+            + self.facts.bytes()
+            + self.episodes.bytes()
     }
 
     /// Up to `reach` turns before and after a turn in its session, oldest first, itself left out; only those that `eligible`
@@ -231,6 +254,19 @@ impl SpaceIndex {
 
     pub(crate) fn passages(&self) -> &Passages {
         &self.passages
+    }
+
+    pub(crate) fn facts(&self) -> &Derivations {
+        &self.facts
+    }
+
+    pub(crate) fn episodes(&self) -> &Derivations {
+        &self.episodes
+    }
+
+    /// The turn with this id, if it is there.
+    pub(crate) fn turn_named(&self, id: TurnId) -> Option<&TurnEntry> {
+        self.by_id.get(&id).map(|&slot| self.turn(slot))
     }
 
     /// The speakers of the space.
@@ -324,6 +360,8 @@ impl SpaceIndex {
     }
 
     fn forget(&mut self, id: TurnId) {
+        self.facts.forget(id);
+        self.episodes.forget(id);
         let Some(slot) = self.by_id.remove(&id) else {
             return;
         };

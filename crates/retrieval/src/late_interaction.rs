@@ -27,7 +27,7 @@ pub(crate) struct LateInteraction<'a> {
     candidates: &'a Candidates,
     /// Weight of each query piece; their sum is 1.
     weights: Vec<f32>,
-    /// By space: a row of cosines a needed passage, NaN where its token vectors are missing.
+    /// By space: a row of cosines a needed passage, then an episode, then a fact; NaN where its token vectors are missing.
     similarities: Vec<Vec<f32>>,
     /// By (space, session): MaxSim over all rows that were read.
     sessions: HashMap<(usize, u32), f32>,
@@ -96,6 +96,27 @@ impl<'a> LateInteraction<'a> {
     pub(crate) fn passage(&self, space: usize, row: u32) -> f32 {
         self.row(space, row)
             .map_or(f32::NAN, |row| self.weighted(row.iter().copied()))
+    }
+
+    /// MaxSim of an episode's head; NaN without token vectors, or where they were not read.
+    pub(crate) fn episode(&self, space: usize, row: u32) -> f32 {
+        let at = self.candidates.derived[space].episodes.binary_search(&row);
+        let before = self.candidates.rows[space].len();
+        at.map_or(f32::NAN, |at| self.nth(space, before + at))
+    }
+
+    /// MaxSim of a fact; NaN without token vectors, or where they were not read.
+    pub(crate) fn fact(&self, space: usize, row: u32) -> f32 {
+        let derived = &self.candidates.derived[space];
+        let before = self.candidates.rows[space].len() + derived.episodes.len();
+        let at = derived.facts.binary_search(&row);
+        at.map_or(f32::NAN, |at| self.nth(space, before + at))
+    }
+
+    fn nth(&self, space: usize, at: usize) -> f32 {
+        let width = self.weights.len();
+        let row = &self.similarities[space][at * width..(at + 1) * width];
+        self.weighted(row.iter().copied())
     }
 
     /// MaxSim of a candidate's row and its neighbours, discounted by distance; NaN where the row was not read.

@@ -2,7 +2,7 @@
 //! the query are touched; document frequencies are those of all spaces together.
 
 use crate::candidates::Place;
-use crate::index::NONE;
+use crate::index::{NONE, Postings};
 use crate::plan::Plan;
 use crate::searched::Searched;
 use crate::signal::Signal;
@@ -44,6 +44,8 @@ pub(crate) struct Scores {
     pub(crate) session: Vec<f32>,
     /// By session, for the names of mentioned speakers.
     pub(crate) session_names: Vec<f32>,
+    /// By row of an episode.
+    pub(crate) episode: Vec<f32>,
 }
 
 /// Looks up the words of the plan in every space.
@@ -91,6 +93,10 @@ fn score(spaces: &[Searched<'_>], plan: &Plan, weights: &Weights) -> Vec<Scores>
         let terms = terms.iter();
         units.session.score(spaces, terms, bm25, sessions, length)
     };
+    let of_episodes = || {
+        let length = |space: &Searched<'_>, row| space.index.episodes().passages().length(row);
+        units.episode.score(spaces, plain(), bm25, episodes, length)
+    };
     let ((window, passage), (session, session_names)) = rayon::join(
         || rayon::join(of_windows, || scored(Signal::Bm25, &of_passages)),
         || {
@@ -102,13 +108,18 @@ fn score(spaces: &[Searched<'_>], plan: &Plan, weights: &Weights) -> Vec<Scores>
     );
     let rows = window.into_iter().zip(passage);
     let sessions = session.into_iter().zip(session_names);
+    let episodes = scored(Signal::EpisodeBm25, &of_episodes);
     rows.zip(sessions)
-        .map(|((window, passage), (session, session_names))| Scores {
-            window,
-            passage,
-            session,
-            session_names,
-        })
+        .zip(episodes)
+        .map(
+            |(((window, passage), (session, session_names)), episode)| Scores {
+                window,
+                passage,
+                session,
+                session_names,
+                episode,
+            },
+        )
         .collect()
 }
 
@@ -125,24 +136,32 @@ struct Units {
     passage: Collection,
     window: Collection,
     session: Collection,
+    episode: Collection,
 }
 
 impl Units {
     fn of(spaces: &[Searched<'_>]) -> Self {
         let (mut rows, mut sessions, mut length, mut window_length) = (0, 0, 0, 0);
+        let (mut episodes, mut episode_length) = (0, 0);
         for space in spaces {
             let passages = space.index.passages();
             rows += passages.alive();
             sessions += space.index.sessions();
             length += passages.total_length();
             window_length += passages.window_length();
+            episodes += space.index.episodes().passages().alive();
+            episode_length += space.index.episodes().passages().total_length();
         }
         let row_slots = || spaces.iter().map(|space| space.index.passages().rows());
+        let episode_slots = spaces
+            .iter()
+            .map(|space| space.index.episodes().passages().rows());
         let session_slots = spaces.iter().map(|space| space.index.session_slots());
         Self {
             passage: Collection::new(rows, length, row_slots().collect()),
             window: Collection::new(rows, window_length, row_slots().collect()),
             session: Collection::new(sessions, length, session_slots.collect()),
+            episode: Collection::new(episodes, episode_length, episode_slots.collect()),
         }
     }
 }
@@ -190,7 +209,14 @@ pub(crate) fn inverse_frequency(count: f32, frequency: f32) -> f32 {
 }
 
 fn passages(space: &Searched<'_>, term: &str) -> Matches {
-    let postings = space.postings(term);
+    counted(space.postings(term))
+}
+
+fn episodes(space: &Searched<'_>, term: &str) -> Matches {
+    counted(space.index.episodes().passages().terms.postings(term))
+}
+
+fn counted(postings: Option<&Postings>) -> Matches {
     postings.map_or_else(Vec::new, |postings| {
         postings
             .iter()

@@ -7,6 +7,7 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod again;
 mod candidates;
 pub mod document;
 mod dot;
@@ -29,8 +30,8 @@ pub use candidates::{Candidates, candidates, wanted};
 pub use excerpt::{Excerpt, Sample};
 pub use index::{Eligible, SpaceIndex};
 pub use lexical::{Lexical, lexical};
-pub use plan::Plan;
+pub use plan::{Intent, Plan};
 pub use rank::{Ranked, rank};
 pub use searched::Searched;
 pub use signal::Signal;
-pub use weights::{Bm25, Weights, WeightsError};
+pub use weights::{Again, Bm25, Route, Routes, Weights, WeightsError};

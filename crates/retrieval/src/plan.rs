@@ -1,5 +1,6 @@
 //! What a query means: its terms, whom it is about, when, and its vectors.
 
+mod intent;
 mod summary;
 
 use std::collections::BTreeSet;
@@ -13,6 +14,7 @@ use memfleet_language::time::{Reference, count_expressions, references};
 use memfleet_language::{Analyzer, topic};
 
 use crate::searched::Searched;
+pub use intent::Intent;
 
 /// A query, understood against the spaces it searches.
 #[derive(Debug, Clone, Default)]
@@ -30,7 +32,7 @@ pub struct Plan {
     /// Who it is about where it names nobody.
     pub(crate) role: Option<Role>,
     pub(crate) dates: Vec<Reference>,
-    pub(crate) asks_summary: bool,
+    pub(crate) intent: Intent,
     /// Absent before [`Self::with_vectors`], and while the embedder is down: then only lexical signals rank.
     pub(crate) vectors: Option<QueryVectors>,
 }
@@ -80,7 +82,7 @@ impl Plan {
             role: role(text, &mentioned, analyzer),
             mentioned,
             dates,
-            asks_summary: summary::is_asked_for(text),
+            intent: Intent::of(text, analyzer.language()),
             vectors: None,
         }
     }
@@ -89,6 +91,12 @@ impl Plan {
     #[must_use]
     pub fn with_vectors(self, vectors: Option<QueryVectors>) -> Self {
         Self { vectors, ..self }
+    }
+
+    /// The same with an intent that was told some other way.
+    #[must_use]
+    pub fn with_intent(self, intent: Intent) -> Self {
+        Self { intent, ..self }
     }
 
     /// Every term that is looked up.

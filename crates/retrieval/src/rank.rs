@@ -4,10 +4,11 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use memfleet_domain::embedding::TokenVectors;
-use memfleet_domain::ids::TurnId;
+use memfleet_domain::ids::{DerivationId, TurnId};
 use memfleet_ports::retriever::SignalScore;
 use rayon::prelude::*;
 
+use crate::again::Round;
 use crate::candidates::Candidates;
 use crate::index::TurnEntry;
 use crate::plan::Plan;
@@ -30,6 +31,10 @@ pub struct Ranked {
     pub passage: (u32, u32),
     /// The breakdown: contributions sum to the score.
     pub signals: Vec<SignalScore>,
+    /// The turn's fact that late interaction finds best, where it has facts and they were read.
+    pub fact: Option<DerivationId>,
+    /// The episode that it is part of, where episodes count.
+    pub episode: Option<DerivationId>,
 }
 
 /// Ranks the candidates, best first, at most `limit`. `tokens` are the token vectors of [`Candidates::needed`], in its order.
@@ -56,7 +61,7 @@ pub fn rank(
         } else {
             1.0
         };
-        scale * weights.of(signal)
+        scale * weights.routed(signal, plan.intent)
     };
     let columns: Vec<Column> = used
         .collect::<Vec<_>>()
@@ -69,7 +74,7 @@ pub fn rank(
             .map(|column| column.contribution(at))
             .sum::<f32>()
     };
-    let mut order: Vec<(f32, usize)> = (0..turns.len()).map(|at| (score(at), at)).collect();
+    let first: Vec<f32> = (0..turns.len()).map(score).collect();
     let recency = |at: usize| {
         let entry = turns[at].entry;
         (entry.effective_time(), entry.order, entry.id)
@@ -78,6 +83,13 @@ pub fn rank(
         b.0.total_cmp(&a.0)
             .then_with(|| recency(b.1).cmp(&recency(a.1)))
     };
+    let places: Vec<Place<'_>> = turns.iter().map(Turn::opening).collect();
+    let mut by_first: Vec<(f32, usize)> = first.iter().copied().zip(0..).collect();
+    by_first.sort_unstable_by(best_first);
+    let by_first: Vec<usize> = by_first.into_iter().map(|(_, at)| at).collect();
+    let round = Round::new(&first, &by_first, &places, &evidence, weights);
+    let again = |(at, score): (usize, &f32)| (score + round.added(at), at);
+    let mut order: Vec<(f32, usize)> = first.iter().enumerate().map(again).collect();
     if limit < order.len() {
         order.select_nth_unstable_by(limit, best_first);
         order.truncate(limit);
@@ -90,7 +102,13 @@ pub fn rank(
             turn: turn.entry.id,
             score,
             passage: turn.passage(spaces, best_row(&columns, turn)),
-            signals: columns.iter().map(|column| column.explain(at)).collect(),
+            signals: columns
+                .iter()
+                .map(|column| column.explain(at))
+                .chain(round.explain(at))
+                .collect(),
+            fact: round.fact(at),
+            episode: evidence.episode(turn.space, turn.entry.id),
         }
     };
     order.into_iter().map(ranked).collect()
@@ -122,6 +140,15 @@ impl<'a> Turn<'a> {
     fn places(&self) -> impl Iterator<Item = Place<'a>> {
         let (space, turn) = (self.space, self.entry);
         turn.rows().map(move |row| Place { space, turn, row })
+    }
+
+    /// Its first passage.
+    fn opening(&self) -> Place<'a> {
+        Place {
+            space: self.space,
+            turn: self.entry,
+            row: self.entry.first_row,
+        }
     }
 
     /// Where its passages stand.

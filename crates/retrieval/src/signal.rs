@@ -48,11 +48,19 @@ pub enum Signal {
     Capitalised,
     /// The turn opens its session.
     Opening,
+    /// [`Self::Maxsim`] of the head of the turn's episode (in sessions with an assistant).
+    EpisodeMaxsim,
+    /// BM25 of that head.
+    EpisodeBm25,
+    /// Cosine of that head.
+    EpisodeCosine,
+    /// What the turn's place in its episode takes away, where the query is routed to episodes.
+    EpisodePlace,
 }
 
 impl Signal {
     /// Every signal, in the order of a score breakdown.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 25] = [
         Self::Maxsim,
         Self::MaxsimWindow,
         Self::MaxsimSession,
@@ -74,6 +82,10 @@ impl Signal {
         Self::Question,
         Self::Capitalised,
         Self::Opening,
+        Self::EpisodeMaxsim,
+        Self::EpisodeBm25,
+        Self::EpisodeCosine,
+        Self::EpisodePlace,
     ];
 
     /// The name in score breakdowns and in the weights file.
@@ -100,12 +112,24 @@ impl Signal {
             Self::Question => "question",
             Self::Capitalised => "capitalised",
             Self::Opening => "opening",
+            Self::EpisodeMaxsim => "episode_maxsim",
+            Self::EpisodeBm25 => "episode_bm25",
+            Self::EpisodeCosine => "episode_cosine",
+            Self::EpisodePlace => "episode_place",
         }
     }
 
     /// Whether the signal says something of the whole session only.
     pub(crate) fn is_of_session(self) -> bool {
         matches!(self, Self::MaxsimSession | Self::Bm25Session)
+    }
+
+    /// Whether the signal is the episode's, not the turn's own.
+    pub(crate) fn is_of_episode(self) -> bool {
+        matches!(
+            self,
+            Self::EpisodeMaxsim | Self::EpisodeBm25 | Self::EpisodeCosine | Self::EpisodePlace
+        )
     }
 
     /// Whether the signal is compared by z-score over the candidates; the others have a scale of their own.
@@ -117,6 +141,7 @@ impl Signal {
                 | Self::Speaker
                 | Self::SpeakerMentioned
                 | Self::Date
+                | Self::EpisodePlace
         )
     }
 }

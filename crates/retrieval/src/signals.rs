@@ -1,8 +1,10 @@
 //! The value of every signal for a candidate's passage.
 
 mod date;
+mod episode;
 
 use memfleet_domain::embedding::QueryVectors;
+use memfleet_domain::ids::{DerivationId, TurnId};
 
 use crate::candidates::Candidates;
 use crate::document::Feature;
@@ -14,6 +16,7 @@ use crate::plan::Plan;
 use crate::searched::Searched;
 use crate::signal::Signal;
 use crate::weights::Weights;
+use episode::Episodes;
 
 /// Sessions of more speakers are scenes: there the one named is mostly talked about, not talking.
 const DIALOGUE: usize = 2;
@@ -38,6 +41,7 @@ pub(crate) struct Evidence<'a> {
     centre: Option<Query>,
     /// Passages of all spaces.
     count: f32,
+    episodes: Episodes,
 }
 
 impl<'a> Evidence<'a> {
@@ -65,6 +69,7 @@ impl<'a> Evidence<'a> {
                 .iter()
                 .map(|space| space.index.passages().alive())
                 .sum::<usize>() as f32,
+            episodes: Episodes::of(spaces, candidates, weights),
         }
     }
 
@@ -88,7 +93,7 @@ impl<'a> Evidence<'a> {
             Signal::Bm25SessionNames => lexical.session_names[session],
             Signal::Cosine => self.cosine(place),
             Signal::LengthBias => length_bias(place.turn),
-            Signal::LengthBiasSummary if self.plan.asks_summary => length_bias(place.turn),
+            Signal::LengthBiasSummary if self.plan.intent.summary => length_bias(place.turn),
             Signal::LengthBiasSummary => 0.0,
             Signal::Speaker => self.speaker(place),
             Signal::SpeakerMentioned => self.speaker_mentioned(place),
@@ -100,6 +105,17 @@ impl<'a> Evidence<'a> {
             Signal::Centrality => self.centrality(place),
             Signal::Question => self.feature(place, Feature::Question),
             Signal::Capitalised => self.feature(place, Feature::Capitalised),
+            Signal::EpisodeMaxsim => self.of_episode(place, |row| {
+                self.late
+                    .as_ref()
+                    .map_or(f32::NAN, |late| late.episode(place.space, row))
+            }),
+            Signal::EpisodeBm25 => self.of_episode(place, |row| lexical.episode[row as usize]),
+            Signal::EpisodeCosine => self.of_episode(place, |row| {
+                let heads = &index.episodes().passages().sentences;
+                product(self.query.as_ref(), heads.get(row))
+            }),
+            Signal::EpisodePlace => self.episode_place(place),
             Signal::Opening => f32::from(index.passages().previous(place.turn.first_row) == NONE),
         }
     }
@@ -112,7 +128,41 @@ impl<'a> Evidence<'a> {
         self.late.as_ref().map_or(f32::NAN, window)
     }
 
-    fn sentence(&self, place: Place<'_>) -> Option<&'a [i8]> {
+    /// A value of the turn's episode; NaN for a turn without one.
+    fn of_episode(&self, place: Place<'_>, value: impl FnOnce(u32) -> f32) -> f32 {
+        let episode = self.episodes.get(place.space, place.turn.id);
+        episode.map_or(f32::NAN, |episode| value(episode.row))
+    }
+
+    fn episode_place(&self, place: Place<'_>) -> f32 {
+        let route = self.weights.route(self.plan.intent);
+        let episode = self.episodes.get(place.space, place.turn.id);
+        episode.map_or(0.0, |episode| route.of(episode.part))
+    }
+
+    /// The facts that a turn states, and how well late interaction finds each.
+    pub(crate) fn facts(
+        &self,
+        space: usize,
+        turn: TurnId,
+    ) -> impl Iterator<Item = (DerivationId, f32)> {
+        let facts = self.spaces[space].index.facts().of(turn);
+        facts.map(move |fact| {
+            let value = self
+                .late
+                .as_ref()
+                .map_or(f32::NAN, |late| late.fact(space, fact.row));
+            (fact.id, value)
+        })
+    }
+
+    /// The episode that a turn is part of, where it counts.
+    pub(crate) fn episode(&self, space: usize, turn: TurnId) -> Option<DerivationId> {
+        let episode = self.episodes.get(space, turn)?;
+        Some(self.spaces[space].index.episodes().at(episode.row).id)
+    }
+
+    pub(crate) fn sentence(&self, place: Place<'_>) -> Option<&'a [i8]> {
         self.spaces[place.space].sentence(place.row)
     }
 

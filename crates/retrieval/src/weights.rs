@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::plan::Intent;
 use crate::signal::Signal;
 
 /// Parameters of a search.
@@ -22,6 +23,85 @@ pub struct Weights {
     pub bm25: Bm25,
     /// Factor of each signal; a signal that is not named is not computed.
     pub signals: BTreeMap<Signal, f32>,
+    /// What changes where the query is routed to episodes.
+    pub routes: Routes,
+    /// The second round.
+    pub again: Again,
+}
+
+/// How episodes rank by intent (AMA section 3.2: `b_abs`, `b_event`).
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Routes {
+    /// For a query that asks how things went on over time.
+    pub event: Route,
+    /// For a query that asks for a summary.
+    pub summary: Route,
+}
+
+/// What changes in a score.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Route {
+    /// Factor of the signals of turns.
+    pub turns: f32,
+    /// Factor of the signals of episodes.
+    pub episodes: f32,
+    /// What is taken away from the turn that opens an episode …
+    pub opening: f32,
+    /// … from the assistant's reply to it …
+    pub reply: f32,
+    /// … from a later turn of the user …
+    pub later: f32,
+    /// … and from a later reply.
+    pub later_reply: f32,
+}
+
+/// The part that a turn plays in its episode.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Part {
+    Opening,
+    Reply,
+    Later,
+    LaterReply,
+}
+
+/// The second round looks along what the first one found.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Again {
+    /// The best turns of the first round keep their places.
+    pub kept: usize,
+    /// As many of the first round may change places; the rest stays behind them.
+    pub reach: usize,
+    /// As many of them say what more is looked for; 0: there is no second round.
+    pub seeds: usize,
+    /// Factor of the likeness to them, z-scored.
+    pub likeness: f32,
+    /// Factor of late interaction with a turn's best fact, z-scored.
+    pub facts: f32,
+}
+
+impl Route {
+    /// A query that is routed to turns.
+    const NONE: Self = Self {
+        turns: 1.0,
+        episodes: 1.0,
+        opening: 0.0,
+        reply: 0.0,
+        later: 0.0,
+        later_reply: 0.0,
+    };
+
+    /// What a part takes away.
+    pub(crate) fn of(&self, part: Part) -> f32 {
+        match part {
+            Part::Opening => self.opening,
+            Part::Reply => self.reply,
+            Part::Later => self.later,
+            Part::LaterReply => self.later_reply,
+        }
+    }
 }
 
 /// Parameters of BM25.
@@ -59,6 +139,7 @@ impl Weights {
             .signals
             .values()
             .chain(&weights.window)
+            .chain([&weights.again.likeness, &weights.again.facts])
             .all(|value| value.is_finite());
         if !finite || !weights.bm25.k1.is_finite() {
             return Err(WeightsError::Value("every number must be finite"));
@@ -83,6 +164,30 @@ impl Weights {
         Ok(weights)
     }
 
+    /// AMA's priority: raw turns where details are asked for, else episodes for summaries and for what went on over time.
+    pub(crate) fn route(&self, intent: Intent) -> Route {
+        match intent {
+            Intent { fine: true, .. } => Route::NONE,
+            Intent { summary: true, .. } => self.routes.summary,
+            Intent { event: true, .. } => self.routes.event,
+            _ => Route::NONE,
+        }
+    }
+
+    /// The factor of a signal for an intent.
+    pub(crate) fn routed(&self, signal: Signal, intent: Intent) -> f32 {
+        let route = self.route(intent);
+        let factor = if signal.is_of_episode() {
+            route.episodes
+        } else {
+            route.turns
+        };
+        match signal {
+            Signal::EpisodePlace => self.of(signal),
+            _ => factor * self.of(signal),
+        }
+    }
+
     /// The factor of a signal; 0 for one that is not named.
     pub fn of(&self, signal: Signal) -> f32 {
         self.signals.get(&signal).copied().unwrap_or(0.0)
@@ -102,6 +207,8 @@ impl Weights {
         let of_passages = [Signal::Maxsim, Signal::MaxsimWindow, Signal::Cosine];
         move_to(Signal::Bm25Window, &of_passages);
         move_to(Signal::Bm25Session, &[Signal::MaxsimSession]);
+        let of_episodes = [Signal::EpisodeMaxsim, Signal::EpisodeCosine];
+        move_to(Signal::EpisodeBm25, &of_episodes);
         Self {
             signals,
             ..self.clone()

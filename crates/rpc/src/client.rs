@@ -3,6 +3,7 @@
 mod admin;
 mod assembly;
 mod calls;
+mod knowledge;
 mod maintenance;
 mod memory;
 

@@ -4,12 +4,17 @@
 mod admin;
 mod assembly;
 mod audit;
+mod changes;
+mod derivation;
+mod derived;
 mod embedding;
 mod fields;
 mod filter;
 mod ingestion;
+mod knowledge;
 mod maintenance;
 mod page;
+mod rebuild;
 mod recall;
 mod record;
 mod requests;
@@ -17,6 +22,7 @@ mod role;
 mod space;
 mod time;
 mod turn;
+mod words;
 
 use memfleet_domain::{Fault, FaultKind};
 

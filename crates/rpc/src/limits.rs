@@ -60,3 +60,7 @@ pub const RIGHTS: usize = 8;
 pub const LABEL: usize = 128;
 /// `RotateKeyRequest.grace`.
 pub const GRACE: Duration = Duration::from_hours(90 * 24);
+/// Name of a subject, key of an attribute.
+pub const SUBJECT: usize = 256;
+/// `UpdateRequest.text`.
+pub const FACT: usize = 4_000;

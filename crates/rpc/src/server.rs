@@ -6,6 +6,7 @@ mod admin;
 mod answers;
 mod assembly;
 mod calls;
+mod knowledge;
 mod maintenance;
 mod memory;
 mod oversize;
@@ -19,6 +20,7 @@ use http::Extensions;
 use memfleet_ports::access::Authority;
 use memfleet_ports::admin::Admin;
 use memfleet_ports::assembly::Assembly;
+use memfleet_ports::knowledge_api::KnowledgeService;
 use memfleet_ports::maintenance::Maintenance;
 use memfleet_ports::memory::Memory;
 use tokio::time::Instant;
@@ -28,6 +30,7 @@ use tower::util::MapResponseLayer;
 use crate::auth::{AuthLayer, Public};
 use crate::proto::admin_server::AdminServer;
 use crate::proto::assembly_server::AssemblyServer;
+use crate::proto::knowledge_server::KnowledgeServer;
 use crate::proto::maintenance_server::MaintenanceServer;
 use crate::proto::memory_server::MemoryServer;
 use crate::proto::sessions_server::SessionsServer;
@@ -43,6 +46,8 @@ pub struct Services {
     pub memory: Arc<dyn Memory>,
     /// The service Assembly.
     pub assembly: Arc<dyn Assembly>,
+    /// The service Knowledge.
+    pub knowledge: Arc<dyn KnowledgeService>,
     /// The service Maintenance.
     pub maintenance: Arc<dyn Maintenance>,
     /// The service Admin.
@@ -89,6 +94,7 @@ pub fn routes(
     let Services {
         memory,
         assembly,
+        knowledge,
         maintenance,
         admin,
     } = services;
@@ -123,6 +129,10 @@ pub fn routes(
         .add_service(bounded!(
             AssemblyServer,
             assembly::Service { assembly, calls }
+        ))
+        .add_service(bounded!(
+            KnowledgeServer,
+            knowledge::Service { knowledge, calls }
         ))
         .add_service(bounded!(
             MaintenanceServer,

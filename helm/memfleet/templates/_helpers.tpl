@@ -16,10 +16,11 @@
 
 {{/* The roles, with the servers and roles that each one reaches. */}}
 {{- define "memfleet.roles" -}}
-gateway: { database: true, queue: true, calls: [retriever, refresher, embedder] }
+gateway: { database: true, queue: true, calls: [retriever, judge, refresher, embedder] }
 constructor: { database: true, queue: true, calls: [embedder] }
 retriever: { database: true, queue: true, calls: [embedder] }
-refresher: { database: true, queue: true, calls: [] }
+judge: { database: true, queue: true, calls: [] }
+refresher: { database: true, queue: true, calls: [embedder] }
 embedder: { database: false, queue: false, calls: [] }
 {{- end -}}
 

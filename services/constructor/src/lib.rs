@@ -1,6 +1,8 @@
 //! The constructor: takes accepted batches from the queue, cuts turns into passages, analyzes and embeds them, and commits
 //! turn, terms and vectors in one transaction. From that commit on a turn is searchable.
 //!
+//! Then, while nobody waits, facts are derived from it: `derive` is the work, `extract` who finds facts in turns.
+//!
 //! `worker` owns the loop and what happens when something fails, `task` the spans of the work; `indexing` makes of turns what the ledger stores:
 //! `language` is what a space's turns are analysed in, `passages` is what they become; `backfill` brings the vectors that
 //! were missing while the embedder was down; `gauges` tells how full the queue is, `relay` what
@@ -8,6 +10,8 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod backfill;
+mod derive;
+mod extract;
 mod gauges;
 mod indexing;
 mod language;
@@ -26,6 +30,8 @@ use memfleet_ports::queue::IngestQueue;
 use memfleet_ports::spaces::SpaceCatalog;
 
 pub use self::backfill::Postponed;
+pub use self::derive::{Deriver, Rebuilder, Refiner};
+pub use self::extract::{Extractor, ModelExtractor, Rules, Utterances};
 pub use self::relay::Relay;
 
 /// What the constructor works with.

@@ -1,7 +1,7 @@
 //! The gateway: the public API's use-cases. It checks, names and accepts turns, waits for writes that a read must see, asks
 //! the retriever, and renders what fits a prompt. The wire is `memfleet-rpc`'s business.
 //!
-//! `memory` is the `Memory` service, `assemble` the `Assembly` service, `maintain` the `Maintenance` service, `admin` the `Admin`
+//! `memory` is the `Memory` service, `knowledge` the `Knowledge` service, `assemble` the `Assembly` service, `maintain` the `Maintenance` service, `admin` the `Admin`
 //! service; `access` decides who may call them.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
@@ -11,6 +11,7 @@ mod assemble;
 mod audit;
 mod candidates;
 mod excerpts;
+mod knowledge;
 mod maintain;
 mod memory;
 
@@ -20,6 +21,7 @@ use memfleet_domain::Clock;
 use memfleet_ports::embedder::Embedder;
 use memfleet_ports::events::Events;
 use memfleet_ports::health::Health;
+use memfleet_ports::knowledge::Knowledge;
 use memfleet_ports::ledger::Ledger;
 use memfleet_ports::queue::IngestQueue;
 use memfleet_ports::refresher::Refresher;
@@ -37,9 +39,11 @@ pub struct Gateway {
     pub ledger: Arc<dyn Ledger>,
     /// Which spaces exist.
     pub spaces: Arc<dyn SpaceCatalog>,
+    /// Facts and episodes, how they changed, and what contradicts what.
+    pub knowledge: Arc<dyn Knowledge>,
     /// Searches.
     pub retriever: Arc<dyn Retriever>,
-    /// Forgets.
+    /// Forgets, corrects and undoes.
     pub refresher: Arc<dyn Refresher>,
     /// Named in the node's status.
     pub embedder: Arc<dyn Embedder>,

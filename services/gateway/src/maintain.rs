@@ -5,6 +5,7 @@ use memfleet_domain::Fault;
 use memfleet_domain::ids::SpaceId;
 use memfleet_ports::audit::AuditKind;
 use memfleet_ports::context::Context;
+use memfleet_ports::knowledge::Rebuilding;
 use memfleet_ports::ledger::Page;
 use memfleet_ports::maintenance::{Maintenance, Status};
 use memfleet_ports::memory::PageRequest;
@@ -73,5 +74,23 @@ impl Maintenance for Gateway {
             self.existing(context, space).await?;
         }
         Ok(replayed)
+    }
+
+    #[instrument(skip_all, fields(tenant = %context.tenant, space = %space))]
+    async fn rebuild(&self, context: &Context, space: &SpaceId) -> Result<Rebuilding, Fault> {
+        self.note_in_space(context, AuditKind::RebuildBegun, space, [])
+            .await?;
+        let begun = self.knowledge.begin_rebuild(&context.scope(space)).await?;
+        begun.ok_or_else(|| Fault::not_found(format_args!("space `{space}`")))
+    }
+
+    #[instrument(skip_all, fields(tenant = %context.tenant, space = %space))]
+    async fn rebuilding(
+        &self,
+        context: &Context,
+        space: &SpaceId,
+    ) -> Result<Option<Rebuilding>, Fault> {
+        let scope = self.existing(context, space).await?;
+        Ok(self.knowledge.rebuilding(&scope).await?)
     }
 }

@@ -6,19 +6,26 @@ mod audit;
 mod backup;
 mod completions;
 mod config;
+mod conflicts;
+mod correct;
 mod dead_letters;
 mod demo;
+mod episodes;
 mod exit;
 mod export;
+mod facts;
 mod filter;
 mod forget;
 mod handle;
+mod history;
 mod import;
 mod key;
 mod migrate;
 mod model;
+mod rebuild;
 mod recall;
 mod remember;
+mod revert;
 mod sessions;
 mod spaces;
 mod status;
@@ -154,6 +161,13 @@ enum Remote {
     Assemble(assemble::AssembleArgs),
     Spaces(spaces::SpacesArgs),
     Sessions(sessions::SessionsArgs),
+    Facts(facts::FactsArgs),
+    Episodes(episodes::EpisodesArgs),
+    Conflicts(conflicts::ConflictsArgs),
+    History(history::HistoryArgs),
+    Correct(Box<correct::CorrectArgs>),
+    Revert(revert::RevertArgs),
+    Rebuild(rebuild::RebuildArgs),
     Forget(forget::ForgetArgs),
     Watch(watch::WatchArgs),
     DeadLetters(dead_letters::DeadLettersArgs),
@@ -240,6 +254,13 @@ async fn remote(command: Remote, global: &Global, output: &mut Output) -> Result
         Remote::Assemble(args) => assemble::run(args, handle, output).await,
         Remote::Spaces(args) => spaces::run(args, handle, output).await,
         Remote::Sessions(args) => sessions::run(args, handle, output).await,
+        Remote::Facts(args) => facts::run(args, handle, output).await,
+        Remote::Episodes(args) => episodes::run(args, handle, output).await,
+        Remote::Conflicts(args) => conflicts::run(args, handle, output).await,
+        Remote::History(args) => history::run(args, handle, output).await,
+        Remote::Correct(args) => correct::run(*args, handle, output).await,
+        Remote::Revert(args) => revert::run(args, handle, output).await,
+        Remote::Rebuild(args) => rebuild::run(args, handle, output).await,
         Remote::Forget(args) => forget::run(args, handle, output).await,
         Remote::Watch(args) => watch::run(args, handle, output).await,
         Remote::DeadLetters(args) => dead_letters::run(args, handle, output).await,

@@ -5,6 +5,7 @@
 mod audit;
 mod auth;
 mod jwt;
+mod language_model;
 mod peers;
 mod storage;
 mod tls;
@@ -21,6 +22,7 @@ use crate::role::Role;
 pub use self::audit::Audit;
 pub use self::auth::{Auth, Internal, KeyEntry};
 pub use self::jwt::Jwt;
+pub use self::language_model::LanguageModel;
 pub use self::peers::{Peers, elsewhere};
 pub use self::storage::{Queue, Store};
 pub use self::tls::Tls;
@@ -50,6 +52,8 @@ pub struct Config {
     pub tls: Tls,
     /// The embedding model.
     pub model: Model,
+    /// Language models behind the agents.
+    pub language_model: LanguageModel,
     /// Writing.
     pub ingestion: Ingestion,
     /// Reading.
@@ -186,6 +190,7 @@ impl Validate for Config {
             ("audit", self.audit.problems()),
             ("internal", self.internal.problems()),
             ("tls", self.tls.problems()),
+            ("language_model", self.language_model.problems()),
             ("telemetry", self.telemetry.problems()),
             ("lifecycle", self.lifecycle.problems()),
         ];

@@ -1,6 +1,7 @@
 //! What commands print: one JSON document (or JSON lines) with `--json`, else text for people. Styles are used on a
 //! terminal only, and never when `NO_COLOR` is set.
 
+mod derived;
 mod palette;
 mod progress;
 mod table;
@@ -12,6 +13,7 @@ use std::io::{self, BufWriter, Write};
 use anstream::{AutoStream, ColorChoice};
 use serde::Serialize;
 
+pub use derived::{change_json, change_lines, derivation_json, held, said};
 pub use palette::Palette;
 pub use progress::Progress;
 pub use table::{Align, table};

@@ -1,6 +1,7 @@
 //! The roles of this process, put together from the configuration: all of them on a node, one in a fleet. What a role asks of
 //! another is in this process or behind the network, as `peers` says; neither side can tell. It adds no behaviour.
 
+mod agents;
 mod model;
 mod parts;
 mod serving;
@@ -10,11 +11,12 @@ mod workers;
 use std::sync::Arc;
 use std::time::Duration;
 
-use memfleet_constructor::Constructor;
+use memfleet_constructor::{Constructor, Deriver, Refiner};
 use memfleet_domain::Clock;
 use memfleet_domain::time::SystemClock;
 use memfleet_gateway::Gateway;
 use memfleet_gateway::access::{Access, Sources};
+use memfleet_judge::LocalJudge;
 use memfleet_models::ModelDirectory;
 use memfleet_ports::access::Tokens;
 use memfleet_ports::audit::AuditLog;
@@ -40,6 +42,9 @@ pub struct Process {
     /// The public API.
     pub gateway: Option<Arc<Gateway>>,
     constructor: Option<Constructor>,
+    deriver: Option<Arc<Deriver>>,
+    refiner: Option<Refiner>,
+    judge: Option<Arc<LocalJudge>>,
     retriever: Option<Arc<LocalRetriever>>,
     refresher: Option<Arc<LocalRefresher>>,
     embedder: Option<Arc<dyn Embedder>>,
@@ -55,7 +60,12 @@ pub struct Process {
 
 /// Whether a process with these roles computes vectors itself, and so needs the model.
 pub fn needs_model(config: &Config, roles: &[Role]) -> bool {
-    let asks = [Role::Gateway, Role::Constructor, Role::Retriever];
+    let asks = [
+        Role::Gateway,
+        Role::Constructor,
+        Role::Retriever,
+        Role::Refresher,
+    ];
     let is_here = elsewhere(&config.peers.embedder).is_none();
     roles.contains(&Role::Embedder) || is_here && roles.iter().any(|role| asks.contains(role))
 }
@@ -70,6 +80,9 @@ impl Process {
         let mut process = Self {
             gateway: None,
             constructor: None,
+            deriver: None,
+            refiner: None,
+            judge: None,
             retriever: None,
             refresher: None,
             embedder: None,
@@ -96,12 +109,17 @@ impl Process {
                 }
                 Role::Constructor => {
                     process.constructor = Some(process.new_constructor(config)?);
+                    process.deriver = Some(Arc::new(process.new_deriver(config)?));
+                    process.refiner = process.new_refiner(config)?;
                 }
                 Role::Retriever => {
                     process.retriever(config)?;
                 }
+                Role::Judge => {
+                    process.judge = Some(Arc::new(process.new_judge()));
+                }
                 Role::Refresher => {
-                    process.refresher();
+                    process.refresher(config)?;
                 }
                 Role::Embedder => {}
             }
@@ -145,7 +163,7 @@ impl Process {
                 peers: self.peers(url)?,
                 credential,
             }),
-            None => self.refresher(),
+            None => self.refresher(config)?,
         };
         let embedder = self.asked_embedder(config)?;
         let storage = self.storage();
@@ -153,6 +171,7 @@ impl Process {
             queue: storage.queue.clone(),
             ledger: storage.ledger.clone(),
             spaces: storage.spaces.clone(),
+            knowledge: storage.knowledge.clone(),
             retriever,
             refresher,
             embedder,
@@ -223,19 +242,23 @@ impl Process {
     }
 
     /// The refresher of this process, made when it is first asked for.
-    fn refresher(&mut self) -> Arc<LocalRefresher> {
+    fn refresher(&mut self, config: &Config) -> Result<Arc<LocalRefresher>, BoxError> {
         if let Some(refresher) = &self.refresher {
-            return refresher.clone();
+            return Ok(refresher.clone());
         }
+        let indexer = self.indexer(config)?;
         let storage = self.storage();
         let refresher = LocalRefresher {
             erasure: storage.erasure.clone(),
             queue: storage.queue.clone(),
             spaces: storage.spaces.clone(),
+            knowledge: storage.knowledge.clone(),
+            feed: storage.feed.clone(),
+            indexer,
             events: self.events.clone(),
             clock: clock(),
         };
-        self.refresher.insert(Arc::new(refresher)).clone()
+        Ok(self.refresher.insert(Arc::new(refresher)).clone())
     }
 
     /// Whom the roles of this process ask for vectors.

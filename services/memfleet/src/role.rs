@@ -7,11 +7,13 @@ use clap::ValueEnum;
 pub enum Role {
     /// The public API
     Gateway,
-    /// Stores and embeds what was accepted
+    /// Stores and embeds what was accepted, and derives facts from it
     Constructor,
     /// Searches
     Retriever,
-    /// Forgets, and applies retention periods
+    /// Finds contradictions between facts
+    Judge,
+    /// Settles them, corrects, forgets, and applies retention periods
     Refresher,
     /// Text to vectors
     Embedder,
@@ -26,10 +28,11 @@ impl std::fmt::Display for Role {
 
 impl Role {
     /// Every role.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::Gateway,
         Self::Constructor,
         Self::Retriever,
+        Self::Judge,
         Self::Refresher,
         Self::Embedder,
     ];

@@ -3,11 +3,15 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
+use memfleet_domain::derivation::Derivation;
+use memfleet_domain::ids::{ChangeId, SpaceId};
 use memfleet_domain::{Fault, Scope};
 use memfleet_ports::context::Context;
 use memfleet_ports::erasure::Erased;
 use memfleet_ports::events::Event;
 use memfleet_ports::filter::TurnFilter;
+use memfleet_ports::knowledge::Recorded;
+use memfleet_ports::knowledge_api::UpdateRequest;
 use memfleet_ports::refresher::{ForgetReceipt, ForgetRequest, Refresher};
 use tracing::Instrument;
 
@@ -46,6 +50,30 @@ impl Refresher for LocalRefresher {
             return Err(Fault::not_found(format_args!("space `{}`", request.space)));
         }
         Ok(ForgetReceipt::of(erased, request.dry_run))
+    }
+
+    async fn correct(
+        &self,
+        context: &Context,
+        request: &UpdateRequest,
+    ) -> Result<Derivation, Fault> {
+        context
+            .within("the correction", self.correct_fact(context, request))
+            .await
+    }
+
+    async fn revert(
+        &self,
+        context: &Context,
+        space: &SpaceId,
+        change: ChangeId,
+    ) -> Result<Recorded, Fault> {
+        context
+            .within(
+                "the change to be undone",
+                self.revert_change(context, space, change),
+            )
+            .await
     }
 }
 

@@ -1,21 +1,29 @@
-//! The refresher: removes memory, on an explicit request (`forget`) or because the owner of a space set a retention
+//! The refresher keeps memory current (AMA section 3.4). It settles the conflicts that the judge found by closing validity intervals
+//! (`settle`), takes callers' corrections (`correct`) and undoes changes (`revert`); none of these removes anything. It removes memory on an
+//! explicit request (`forget`) or because the owner of a space set a retention
 //! period (`retention`). Nothing else in memfleet removes data. `scrubbing` makes up for what a removal left in the file. `audit`
 //! removes what the audit log need not keep any longer.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod audit;
+mod correct;
 pub mod forget;
 mod pause;
 pub mod retention;
+mod revert;
 pub mod scrubbing;
+mod settle;
 
 use std::sync::Arc;
 
 use memfleet_domain::Clock;
 use memfleet_ports::erasure::Erasure;
 use memfleet_ports::events::Events;
+use memfleet_ports::feed::IndexFeed;
+use memfleet_ports::knowledge::Knowledge;
 use memfleet_ports::queue::IngestQueue;
 use memfleet_ports::spaces::SpaceCatalog;
+use memfleet_workers::Indexer;
 
 /// What the refresher works with.
 #[derive(Clone)]
@@ -26,6 +34,12 @@ pub struct LocalRefresher {
     pub queue: Arc<dyn IngestQueue>,
     /// Which spaces exist.
     pub spaces: Arc<dyn SpaceCatalog>,
+    /// Facts, episodes and conflicts.
+    pub knowledge: Arc<dyn Knowledge>,
+    /// How far the spaces are.
+    pub feed: Arc<dyn IndexFeed>,
+    /// Makes corrected facts findable.
+    pub indexer: Indexer,
     /// Tells caches to let go.
     pub events: Events,
     /// When retention periods end.

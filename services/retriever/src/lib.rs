@@ -86,7 +86,7 @@ impl LocalRetriever {
             };
             match event {
                 Ok(Event::Forgotten { scope }) => self.indexes.drop_space(&scope),
-                Ok(Event::Settled { .. }) => {}
+                Ok(Event::Settled { .. } | Event::Derived { .. }) => {}
                 // What was missed may have been a forget.
                 Ok(Event::Missed) | Err(RecvError::Lagged(_)) => self.indexes.drop_all(),
                 Err(RecvError::Closed) => return,

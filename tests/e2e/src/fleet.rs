@@ -122,6 +122,7 @@ struct Ports {
     embedder: u16,
     constructors: [u16; 2],
     retrievers: [u16; 2],
+    judge: u16,
     refresher: u16,
     gateway: u16,
 }
@@ -129,7 +130,7 @@ struct Ports {
 impl Ports {
     fn free() -> Result<Self> {
         let mut ports = Vec::<u16>::new();
-        while ports.len() < 7 {
+        while ports.len() < 8 {
             let port = free_port()?;
             if !ports.contains(&port) {
                 ports.push(port);
@@ -139,19 +140,21 @@ impl Ports {
             embedder: ports[0],
             constructors: [ports[1], ports[2]],
             retrievers: [ports[3], ports[4]],
-            refresher: ports[5],
-            gateway: ports[6],
+            judge: ports[5],
+            refresher: ports[6],
+            gateway: ports[7],
         })
     }
 
     /// Names, roles and ports, in the order in which they start.
-    fn roles(&self) -> [(&'static str, &'static str, u16); 7] {
+    fn roles(&self) -> [(&'static str, &'static str, u16); 8] {
         [
             ("embedder", "embedder", self.embedder),
             ("constructor-1", "constructor", self.constructors[0]),
             ("constructor-2", "constructor", self.constructors[1]),
             ("retriever-1", "retriever", self.retrievers[0]),
             ("retriever-2", "retriever", self.retrievers[1]),
+            ("judge", "judge", self.judge),
             ("refresher", "refresher", self.refresher),
             ("gateway", "gateway", self.gateway),
         ]

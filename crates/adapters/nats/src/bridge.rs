@@ -14,6 +14,8 @@ use crate::shared::Shared;
 
 /// A batch left the queue.
 const SETTLED: &str = "settled";
+/// Facts or episodes of a space changed.
+const DERIVED: &str = "derived";
 /// Turns of a space were forgotten.
 const FORGOTTEN: &str = "forgotten";
 /// A process may have failed to say something.
@@ -47,6 +49,7 @@ impl Shared {
         loop {
             let (subject, word) = match announced.recv().await {
                 Ok(Event::Settled { scope, batch }) => self.word(SETTLED, scope, Some(batch)),
+                Ok(Event::Derived { scope }) => self.word(DERIVED, scope, None),
                 Ok(Event::Forgotten { scope }) => self.word(FORGOTTEN, scope, None),
                 // What was not said may have been a forget.
                 Ok(Event::Missed) | Err(RecvError::Lagged(_)) => {
@@ -79,16 +82,32 @@ impl Shared {
                 .subscribe(self.names.announcement(kind, "*"))
                 .await
         };
-        let subscribed =
-            futures::try_join!(subscribe(SETTLED), subscribe(FORGOTTEN), subscribe(MISSED));
-        let Ok((settled, forgotten, missed)) = subscribed else {
+        let subscribed = futures::try_join!(
+            subscribe(SETTLED),
+            subscribe(DERIVED),
+            subscribe(FORGOTTEN),
+            subscribe(MISSED)
+        );
+        let Ok((settled, derived, forgotten, missed)) = subscribed else {
             tracing::error!("events of other processes are not heard: the connection is closed");
             return;
         };
-        let mut words = futures::stream::select(
-            futures::stream::select(settled, forgotten).map(|message| heard(&message.payload)),
-            missed.map(|_| Some(Event::Missed)),
-        );
+        let mut words = futures::stream::select_all([
+            settled
+                .map(|message| heard(&message.payload, settlement))
+                .boxed(),
+            derived
+                .map(|message| heard(&message.payload, |scope, _| Some(Event::Derived { scope })))
+                .boxed(),
+            forgotten
+                .map(|message| {
+                    heard(&message.payload, |scope, _| {
+                        Some(Event::Forgotten { scope })
+                    })
+                })
+                .boxed(),
+            missed.map(|_| Some(Event::Missed)).boxed(),
+        ]);
         while let Some(event) = words.next().await {
             // A word of a newer version may mean anything.
             events.pass_on(event.unwrap_or(Event::Missed));
@@ -112,14 +131,15 @@ impl Shared {
     }
 }
 
-fn heard(payload: &[u8]) -> Option<Event> {
+fn heard(payload: &[u8], event: impl Fn(Scope, Option<BatchId>) -> Option<Event>) -> Option<Event> {
     let word: Word = serde_json::from_slice(payload).ok()?;
     let scope = Scope {
         tenant: word.tenant,
         space: word.space,
     };
-    Some(match word.batch {
-        Some(batch) => Event::Settled { scope, batch },
-        None => Event::Forgotten { scope },
-    })
+    event(scope, word.batch)
+}
+
+fn settlement(scope: Scope, batch: Option<BatchId>) -> Option<Event> {
+    batch.map(|batch| Event::Settled { scope, batch })
 }

@@ -17,7 +17,7 @@ use memfleet_ports::store::Result;
 use memfleet_ports::undelivered::{Matching, Undelivered, Unreadable};
 use sqlx::Row;
 
-use self::find::Doomed;
+pub(crate) use self::find::Doomed;
 use crate::failure::Outcome;
 use crate::scope;
 use crate::store::{PostgresStore, twice};

@@ -20,7 +20,7 @@ use memfleet_ports::ledger::{
 use memfleet_ports::queue::Accepted;
 use memfleet_ports::store::Result;
 
-pub(crate) use self::vectors::{from_sentence, to_sentence};
+pub(crate) use self::vectors::{Numbered, from_sentence, put_tokens, to_sentence};
 use crate::store::{PostgresStore, twice};
 
 #[async_trait]
@@ -104,6 +104,14 @@ impl Ledger for PostgresStore {
             listing::history(&mut read, scope, turn).await
         };
         self.ask("history", turns).await
+    }
+
+    async fn preceding(&self, scope: &Scope, turn: TurnId, limit: u32) -> Result<Vec<Turn>> {
+        let turns = async {
+            let mut read = self.read(&scope.tenant).await?;
+            listing::preceding(&mut read, scope, turn, limit).await
+        };
+        self.ask("preceding", turns).await
     }
 
     async fn without_vectors(&self, space: &EmbeddingSpace, limit: u32) -> Result<Vec<Unembedded>> {

@@ -1,4 +1,4 @@
-//! Storage of the fleet: PostgreSQL with pgvector behind the ports ledger, feed, erasure and spaces. The queue lives elsewhere.
+//! Storage of the fleet: PostgreSQL with pgvector behind the ports ledger, knowledge, feed, erasure and spaces. The queue lives elsewhere.
 //!
 //! *Schema*: everything is in the schema `memfleet`; [`migrate`] makes it and brings it up to date, run as its owner. An owner
 //! who is no superuser and may not make roles needs `memfleet_app` and `memfleet_sweep` made (`NOLOGIN`), and the second granted.
@@ -8,7 +8,7 @@
 //! *Tenants*: every table has the column `tenant` and row-level security that holds for its owner too. Each transaction takes
 //! the role `memfleet_app`, which owns nothing, and names its tenant; without one it sees no row. The user of the URL must be a
 //! member: `GRANT memfleet_app TO …`. It should be no superuser, and need not be the owner. What looks across tenants (turns
-//! without vectors, retention, the outbox) goes through functions that tell where there is work, and no more; a key is found by the
+//! without vectors, retention, agents that are behind, conflicts, the outbox) goes through functions that tell where there is work, and no more; a key is found by the
 //! hash of its secret. Role, tenant and all
 //! other settings last for one transaction, so a pooler may sit between.
 //!
@@ -23,8 +23,10 @@ mod failure;
 mod feed;
 mod filter;
 mod keys;
+mod knowledge;
 mod ledger;
 mod outbox;
+mod passages;
 mod rows;
 mod schema;
 mod scope;
@@ -33,6 +35,7 @@ mod store;
 mod tenants;
 mod tombstones;
 mod transaction;
+mod usage;
 
 pub use erasure::PostgresErasure;
 pub use schema::{Migrated, migrate};

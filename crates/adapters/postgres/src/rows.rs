@@ -1,7 +1,9 @@
-//! Between a turn and its row.
+//! Between a turn and its row, and between ids and theirs.
 
 use memfleet_columns::{json, name, time, to_role, to_trust};
-use memfleet_domain::ids::{BatchId, ExternalId, SessionId, Speaker, TurnId};
+use memfleet_domain::ids::{
+    BatchId, ChangeId, ConflictId, DerivationId, ExternalId, SessionId, Speaker, TurnId,
+};
 use memfleet_domain::turn::{AcceptedTurn, Content, Metadata, Replacement, Turn};
 use memfleet_ports::store::StoreError;
 use sqlx::Row;
@@ -96,6 +98,26 @@ pub fn from_batch_id(id: BatchId) -> Uuid {
 
 pub fn to_batch_id(id: Uuid) -> BatchId {
     BatchId::from_bytes(id.into_bytes())
+}
+
+pub fn from_derivation_id(id: DerivationId) -> Uuid {
+    Uuid::from_bytes(*id.as_bytes())
+}
+
+pub fn to_derivation_id(id: Uuid) -> DerivationId {
+    DerivationId::from_bytes(id.into_bytes())
+}
+
+pub fn from_change_id(id: ChangeId) -> Uuid {
+    Uuid::from_bytes(*id.as_bytes())
+}
+
+pub fn to_change_id(id: Uuid) -> ChangeId {
+    ChangeId::from_bytes(id.into_bytes())
+}
+
+pub fn from_conflict_id(id: ConflictId) -> Uuid {
+    Uuid::from_bytes(*id.as_bytes())
 }
 
 /// Ids as one parameter: the statement stays the same for any number of them.

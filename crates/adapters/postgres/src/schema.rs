@@ -10,10 +10,15 @@ use crate::store::Server;
 use crate::transaction::ROLE;
 
 /// Every migration in order: version, name, statements.
-const MIGRATIONS: [(i64, &str, &str); 3] = [
+const MIGRATIONS: [(i64, &str, &str); 4] = [
     (1, "first", include_str!("../migrations/0001_first.sql")),
     (2, "access", include_str!("../migrations/0002_access.sql")),
     (3, "outbox", include_str!("../migrations/0003_outbox.sql")),
+    (
+        4,
+        "knowledge",
+        include_str!("../migrations/0004_knowledge.sql"),
+    ),
 ];
 
 /// Who runs migrations holds this advisory lock of the database.

@@ -64,7 +64,14 @@ pub async fn find(connection: &mut PgConnection, scope: &Scope) -> Outcome<Optio
     row.as_ref().map(SpaceRow::read).transpose()
 }
 
-/// The same, and nobody else writes to the space until the transaction ends.
+/// The space's row, if it is there and was not forgotten.
+pub async fn find_alive(connection: &mut PgConnection, scope: &Scope) -> Outcome<Option<SpaceRow>> {
+    Ok(find(connection, scope)
+        .await?
+        .filter(|space| space.is_alive))
+}
+
+/// The row as it is, alive or not, and nobody else writes to the space until the transaction ends.
 pub async fn lock(connection: &mut PgConnection, scope: &Scope) -> Outcome<Option<SpaceRow>> {
     let row = sqlx::query(concat!(select_row!(), " FOR UPDATE"))
         .bind(scope.tenant.as_str())

@@ -201,6 +201,8 @@ impl Mirror {
                     }
                 }
                 Change::Forgotten(turn) => forgotten.push(turn),
+                // The mirror finds turns.
+                Change::Derived(_) | Change::Withdrawn(_) => {}
             }
         }
         for (length, points) in stored {

@@ -18,6 +18,7 @@ use memfleet_ports::ledger::{
 };
 use memfleet_ports::store::Result;
 
+pub(crate) use self::commit::put_passage;
 use crate::scrub;
 use crate::store::SqliteStore;
 
@@ -72,6 +73,10 @@ impl Ledger for SqliteStore {
 
     async fn history(&self, scope: &Scope, turn: TurnId) -> Result<Vec<Turn>> {
         Ok(listing::history(&mut *self.read().await?, scope, turn).await?)
+    }
+
+    async fn preceding(&self, scope: &Scope, turn: TurnId, limit: u32) -> Result<Vec<Turn>> {
+        Ok(listing::preceding(&mut *self.read().await?, scope, turn, limit).await?)
     }
 
     async fn without_vectors(&self, space: &EmbeddingSpace, limit: u32) -> Result<Vec<Unembedded>> {

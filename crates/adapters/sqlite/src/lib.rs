@@ -1,4 +1,4 @@
-//! Storage of a single node: one SQLite file behind the ports ledger, feed, erasure, spaces and queue.
+//! Storage of a single node: one SQLite file behind the storage ports.
 //!
 //! WAL with `synchronous=FULL`: what a call has stored survives `kill -9` and power loss. One process at a time: a lock
 //! file beside the database keeps a second one out. One writer at a time, readers beside it on snapshots.
@@ -11,6 +11,7 @@ mod failure;
 mod feed;
 mod filter;
 mod keys;
+mod knowledge;
 mod ledger;
 mod lock;
 mod passages;
@@ -24,6 +25,7 @@ mod spaces;
 mod store;
 mod tenants;
 mod tombstones;
+mod usage;
 
 pub use backup::{BackupError, backup};
 pub use store::{Options, SqliteStore};

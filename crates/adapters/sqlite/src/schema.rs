@@ -7,7 +7,7 @@ use sqlx::{SqlSafeStr, SqliteConnection};
 use crate::failure::{Failure, Outcome};
 
 /// Every migration in order: version, name, statements.
-const MIGRATIONS: [(i64, &str, &str); 10] = [
+const MIGRATIONS: [(i64, &str, &str); 11] = [
     (1, "first", include_str!("../migrations/0001_first.sql")),
     (
         2,
@@ -33,6 +33,11 @@ const MIGRATIONS: [(i64, &str, &str); 10] = [
         10,
         "accepted",
         include_str!("../migrations/0010_accepted.sql"),
+    ),
+    (
+        11,
+        "knowledge",
+        include_str!("../migrations/0011_knowledge.sql"),
     ),
 ];
 

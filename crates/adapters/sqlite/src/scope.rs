@@ -49,6 +49,20 @@ pub async fn find(connection: &mut SqliteConnection, scope: &Scope) -> Outcome<O
     row.as_ref().map(SpaceRow::read).transpose()
 }
 
+/// The space's row, unless it was forgotten as a whole.
+pub async fn find_alive(
+    connection: &mut SqliteConnection,
+    scope: &Scope,
+) -> Outcome<Option<SpaceRow>> {
+    let row = sqlx::query(
+        "SELECT id, head, next_passage, erased_acceptance FROM spaces WHERE key = ? AND name IS NOT NULL",
+    )
+    .bind(space_key(scope))
+    .fetch_optional(connection)
+    .await?;
+    row.as_ref().map(SpaceRow::read).transpose()
+}
+
 /// The space's row, made (or revived) where the space does not exist.
 pub async fn ensure(
     connection: &mut SqliteConnection,

@@ -45,7 +45,7 @@ async fn stored(store: &impl Store) -> Vec<IndexedTurn> {
 fn turns(changes: Vec<Change>) -> Vec<IndexedTurn> {
     let turn = |change| match change {
         Change::Stored(turn) => Some(*turn),
-        Change::Forgotten(_) => None,
+        _ => None,
     };
     changes.into_iter().filter_map(turn).collect()
 }
@@ -112,7 +112,7 @@ pub async fn an_outline_is_the_feed_without_words_and_vectors(store: &impl Store
             passages: turn.passages.into_iter().map(bare).collect(),
             ..*turn
         })),
-        forgotten @ Change::Forgotten(_) => forgotten,
+        other => other,
     };
     let expected: Vec<_> = whole.changes.into_iter().map(outlined).collect();
     let (mut found, mut reached) = (Vec::new(), 0);

@@ -48,7 +48,7 @@ async fn stored(store: &impl IndexFeed, after: u64) -> Vec<IndexedTurn> {
         .into_iter()
         .map(|change| match change {
             Change::Stored(turn) => *turn,
-            Change::Forgotten(id) => panic!("{id} was not forgotten"),
+            other => panic!("{other:?} was not expected"),
         })
         .collect()
 }
@@ -173,7 +173,7 @@ pub async fn pages_of_changes_bring_every_turn_once_in_order(store: &(impl Ledge
         for change in page.changes {
             match change {
                 Change::Stored(turn) => paged.push(turn.id),
-                Change::Forgotten(id) => panic!("{id} was not forgotten"),
+                other => panic!("{other:?} was not expected"),
             }
         }
         (reached, more) = (page.reached, page.more);

@@ -5,6 +5,7 @@ use futures::FutureExt;
 use memfleet_domain::Fault;
 use memfleet_domain::ids::SpaceId;
 use memfleet_ports::context::Context;
+use memfleet_ports::knowledge::Rebuilding;
 use memfleet_ports::ledger::Page;
 use memfleet_ports::maintenance::{Maintenance, Status};
 use memfleet_ports::memory::PageRequest;
@@ -74,5 +75,21 @@ impl Maintenance for Client {
                 .boxed(),
         )
         .await
+    }
+
+    async fn rebuild(&self, context: &Context, space: &SpaceId) -> Result<Rebuilding, Fault> {
+        let space = space.to_string();
+        let request = self.request(context, proto::RebuildRequest { space });
+        value(context, self.maintenance().rebuild(request).boxed()).await
+    }
+
+    async fn rebuilding(
+        &self,
+        context: &Context,
+        space: &SpaceId,
+    ) -> Result<Option<Rebuilding>, Fault> {
+        let space = space.to_string();
+        let request = self.request(context, proto::GetRebuildRequest { space });
+        value(context, self.maintenance().get_rebuild(request).boxed()).await
     }
 }

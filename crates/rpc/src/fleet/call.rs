@@ -17,7 +17,7 @@ use crate::status;
 /// Whether a call may be made twice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Repeat {
-    /// It changes nothing.
+    /// It changes nothing, or the same once more.
     Freely,
     /// It may have been carried out though no answer came.
     Never,

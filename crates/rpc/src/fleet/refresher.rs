@@ -3,8 +3,13 @@
 use async_trait::async_trait;
 use futures::FutureExt;
 use memfleet_domain::Fault;
+use memfleet_domain::derivation::Derivation;
+use memfleet_domain::ids::{ChangeId, SpaceId};
 use memfleet_ports::context::Context;
+use memfleet_ports::knowledge::Recorded;
+use memfleet_ports::knowledge_api::UpdateRequest;
 use memfleet_ports::refresher::{ForgetReceipt, ForgetRequest, Refresher};
+use tonic::transport::Channel;
 
 use super::call::{Repeat, Terms, call};
 use super::credential::Credential;
@@ -22,6 +27,21 @@ pub struct RemoteRefresher {
     pub credential: Credential,
 }
 
+impl RemoteRefresher {
+    fn terms<'a>(&'a self, context: &'a Context, repeat: Repeat) -> Terms<'a> {
+        Terms {
+            credential: &self.credential,
+            tenant: Some(&context.tenant),
+            deadline: context.deadline,
+            repeat,
+        }
+    }
+}
+
+fn client(channel: Channel) -> RefresherClient<Channel> {
+    RefresherClient::new(channel).max_decoding_message_size(MAX_MESSAGE_BYTES)
+}
+
 #[async_trait]
 impl Refresher for RemoteRefresher {
     /// Once: a second try would give the receipt of a forget that found nothing any more.
@@ -33,18 +53,44 @@ impl Refresher for RemoteRefresher {
         let message: proto::ForgetRequest = request.clone().try_into()?;
         let answer = call(
             self.peers.least_busy()?,
-            Terms {
-                credential: &self.credential,
-                tenant: Some(&context.tenant),
-                deadline: context.deadline,
-                repeat: Repeat::Never,
-            },
+            self.terms(context, Repeat::Never),
             message,
-            |channel, request| {
-                let client = RefresherClient::new(channel);
-                let mut client = client.max_decoding_message_size(MAX_MESSAGE_BYTES);
-                async move { client.forget(request).await }.boxed()
-            },
+            |channel, request| async move { client(channel).forget(request).await }.boxed(),
+        );
+        understand(answer.await?)
+    }
+
+    /// Once: where the first try was carried out, a second would find another version than the caller has seen.
+    async fn correct(
+        &self,
+        context: &Context,
+        request: &UpdateRequest,
+    ) -> Result<Derivation, Fault> {
+        let answer = call(
+            self.peers.least_busy()?,
+            self.terms(context, Repeat::Never),
+            proto::UpdateRequest::from(request.clone()),
+            |channel, request| async move { client(channel).correct(request).await }.boxed(),
+        );
+        understand(answer.await?)
+    }
+
+    /// As often as it takes: a change is undone once, and the second try is answered like the first.
+    async fn revert(
+        &self,
+        context: &Context,
+        space: &SpaceId,
+        change: ChangeId,
+    ) -> Result<Recorded, Fault> {
+        let message = proto::RevertRequest {
+            space: space.to_string(),
+            change_id: change.to_string(),
+        };
+        let answer = call(
+            self.peers.least_busy()?,
+            self.terms(context, Repeat::Freely),
+            message,
+            |channel, request| async move { client(channel).revert(request).await }.boxed(),
         );
         understand(answer.await?)
     }

@@ -123,4 +123,23 @@ impl refresher_server::Refresher for Refreshing {
         self.calls
             .answer_forget(context.within("the forgetting", receipt).await)
     }
+    async fn correct(
+        &self,
+        request: Request<proto::UpdateRequest>,
+    ) -> Result<Response<proto::UpdateResponse>, Status> {
+        let (context, request) = self.calls.relayed(request)?;
+        let corrected = self.refresher.correct(&context, &request);
+        self.calls
+            .answer(context.within("the correction", corrected).await)
+    }
+
+    async fn revert(
+        &self,
+        request: Request<proto::RevertRequest>,
+    ) -> Result<Response<proto::RevertResponse>, Status> {
+        let (context, (space, change)) = self.calls.relayed(request)?;
+        let reverted = self.refresher.revert(&context, &space, change);
+        self.calls
+            .answer(context.within("the revert", reverted).await)
+    }
 }

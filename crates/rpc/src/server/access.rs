@@ -57,6 +57,13 @@ access! {
     };
     AssembleRequest: "Assembly.Assemble", Read, |request| each(&request.spaces);
     CountTokensRequest: "Assembly.CountTokens", Read, |_request| Vec::new();
+    ListFactsRequest: "Knowledge.ListFacts", Read, |request| vec![request.space.as_str()];
+    ListEpisodesRequest: "Knowledge.ListEpisodes", Read, |request| vec![request.space.as_str()];
+    GetVersionsRequest: "Knowledge.GetVersions", Read, |request| vec![request.space.as_str()];
+    ListConflictsRequest: "Knowledge.ListConflicts", Read, |request| vec![request.space.as_str()];
+    ListChangesRequest: "Knowledge.ListChanges", Read, |request| vec![request.space.as_str()];
+    RevertRequest: "Knowledge.Revert", Write, |request| vec![request.space.as_str()];
+    UpdateRequest: "Knowledge.Update", Write, |request| vec![request.space.as_str()];
     PutSpaceRequest: "Spaces.PutSpace", Write, |request| vec![request.space.as_str()];
     // The answer names only those that the caller reaches.
     ListSpacesRequest: "Spaces.ListSpaces", Read, |_request| Vec::new();
@@ -64,6 +71,8 @@ access! {
     GetStatusRequest: "Maintenance.GetStatus", Read, |_request| Vec::new();
     ListDeadLettersRequest: "Maintenance.ListDeadLetters", Read, |request| vec![request.space.as_str()];
     ReplayDeadLettersRequest: "Maintenance.ReplayDeadLetters", Write, |request| vec![request.space.as_str()];
+    RebuildRequest: "Maintenance.Rebuild", Write, |request| vec![request.space.as_str()];
+    GetRebuildRequest: "Maintenance.GetRebuild", Read, |request| vec![request.space.as_str()];
     CreateKeyRequest: "Admin.CreateKey", Admin, |_request| Vec::new();
     ListKeysRequest: "Admin.ListKeys", Admin, |_request| Vec::new();
     RevokeKeyRequest: "Admin.RevokeKey", Admin, |_request| Vec::new();

@@ -53,4 +53,24 @@ impl maintenance_server::Maintenance for Service {
                 .await,
         )
     }
+
+    async fn rebuild(
+        &self,
+        request: Request<proto::RebuildRequest>,
+    ) -> Result<Response<proto::RebuildResponse>, Status> {
+        let (context, space) = self.calls.open(request)?;
+        let rebuild = self.maintenance.rebuild(&context, &space);
+        self.calls
+            .answer(context.within("the rebuild", rebuild).await)
+    }
+
+    async fn get_rebuild(
+        &self,
+        request: Request<proto::GetRebuildRequest>,
+    ) -> Result<Response<proto::GetRebuildResponse>, Status> {
+        let (context, space) = self.calls.open(request)?;
+        let rebuilding = self.maintenance.rebuilding(&context, &space);
+        self.calls
+            .answer(context.within("the rebuild", rebuilding).await)
+    }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use memfleet_domain::FaultKind;
 use memfleet_ports::context::Context;
 use memfleet_ports::embedder::Embedder;
+use memfleet_ports::knowledge_api::Correction;
 use memfleet_ports::refresher::{ForgetRequest, Refresher};
 use memfleet_ports::retriever::{Query, Retriever};
 use memfleet_ports::testing::WordEmbedder;
@@ -114,6 +115,23 @@ async fn a_forget_arrives_and_is_made_once() {
     let receipt = refresher.forget(&context(), &request).await.unwrap();
     assert_eq!(receipt.erased, crate::node::erased());
     assert_eq!(replica.node.asked.lock().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn corrections_and_reverts_reach_the_refresher() {
+    let replica = replica().await;
+    let refresher = RemoteRefresher {
+        peers: peers(&[&replica]).await,
+        credential: credential(),
+    };
+    let request = crate::knowledge::update(Correction::Withdrawn);
+    let corrected = refresher.correct(&context(), &request).await.unwrap();
+    assert!(corrected.is_withdrawn());
+    assert_eq!(replica.node.last().1, format!("{request:?}"));
+    let change = corrected.change;
+    let reverted = refresher.revert(&context(), &space("ada"), change).await;
+    assert_eq!(reverted.unwrap().wrote[0], corrected);
+    assert_eq!(replica.node.last().1, format!("{change:?}"));
 }
 
 #[tokio::test]

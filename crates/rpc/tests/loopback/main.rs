@@ -7,6 +7,7 @@ mod calls;
 mod circumstances;
 mod encryption;
 mod fleet;
+mod knowledge;
 mod node;
 mod streams;
 
@@ -41,6 +42,7 @@ async fn serve_with(
     let services = Services {
         memory: node.clone(),
         assembly: node.clone(),
+        knowledge: node.clone(),
         maintenance: node.clone(),
         admin: node.clone(),
     };

@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::{StreamExt, stream};
+use memfleet_domain::derivation::Derivation;
 use memfleet_domain::embedding::EmbeddingSpace;
-use memfleet_domain::ids::{BatchId, SessionId, SpaceId, Speaker, TurnId};
+use memfleet_domain::ids::{BatchId, ChangeId, SessionId, SpaceId, Speaker, TurnId};
 use memfleet_domain::ingestion::{Batch, Receipt, TurnReceipt, TurnState};
 use memfleet_domain::space::{Session, Space, SpaceSettings};
 use memfleet_domain::turn::{AcceptedTurn, Content, Role, Trust, Turn};
@@ -15,6 +16,8 @@ use memfleet_ports::assembly::{AssembleRequest, Assembled, Assembly};
 use memfleet_ports::context::Context;
 use memfleet_ports::erasure::Erased;
 use memfleet_ports::filter::TurnFilter;
+use memfleet_ports::knowledge::{Rebuilding, Recorded};
+use memfleet_ports::knowledge_api::{KnowledgeService, UpdateRequest};
 use memfleet_ports::ledger::{Page, PageToken};
 use memfleet_ports::maintenance::{Maintenance, Part, Status};
 use memfleet_ports::memory::{
@@ -472,6 +475,29 @@ impl Maintenance for Node {
             .await?;
         Ok(acceptances.len() as u64)
     }
+
+    async fn rebuild(&self, context: &Context, space: &SpaceId) -> Result<Rebuilding, Fault> {
+        self.asked(context, space, "rebuild".into()).await?;
+        Ok(rebuilding())
+    }
+
+    async fn rebuilding(
+        &self,
+        context: &Context,
+        space: &SpaceId,
+    ) -> Result<Option<Rebuilding>, Fault> {
+        self.asked(context, space, "rebuilding".into()).await?;
+        Ok((space.as_str() != "idle").then(rebuilding))
+    }
+}
+
+/// How far a rebuild has come.
+pub fn rebuilding() -> Rebuilding {
+    Rebuilding {
+        reached: 3,
+        goal: 7,
+        staged: 2,
+    }
 }
 
 /// What the node says that an import came in.
@@ -498,5 +524,22 @@ impl Refresher for Node {
         request: &ForgetRequest,
     ) -> Result<ForgetReceipt, Fault> {
         Memory::forget(self, context, request.clone()).await
+    }
+
+    async fn correct(
+        &self,
+        context: &Context,
+        request: &UpdateRequest,
+    ) -> Result<Derivation, Fault> {
+        self.update(context, request.clone()).await
+    }
+
+    async fn revert(
+        &self,
+        context: &Context,
+        space: &SpaceId,
+        change: ChangeId,
+    ) -> Result<Recorded, Fault> {
+        KnowledgeService::revert(self, context, space, change).await
     }
 }

@@ -119,7 +119,7 @@ impl Bench {
                 .passages
                 .iter()
                 .all(|passage| passage.sentence.is_some()),
-            Change::Forgotten(_) => false,
+            _ => false,
         };
         changes.iter().map(has_vectors).collect()
     }

@@ -144,7 +144,7 @@ async fn terms(bench: &Bench) -> Vec<Vec<String>> {
                 .map(|(term, _)| term)
                 .collect()
         }
-        Change::Forgotten(_) => Vec::new(),
+        _ => Vec::new(),
     };
     changes.changes.into_iter().map(terms).collect()
 }

@@ -61,7 +61,7 @@ impl Gateway {
     }
 
     /// [`Self::existing`], where the first write of the space may still wait.
-    pub(super) async fn awaited(&self, context: &Context, space: &SpaceId) -> Result<Scope, Fault> {
+    pub(crate) async fn awaited(&self, context: &Context, space: &SpaceId) -> Result<Scope, Fault> {
         match self.existing(context, space).await {
             Err(fault) if fault.kind == FaultKind::NotFound => {
                 self.first_write(context, &context.scope(space)).await?;

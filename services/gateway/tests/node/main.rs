@@ -5,6 +5,7 @@ mod administering;
 mod assembling;
 mod auditing;
 mod isolation;
+mod knowing;
 mod roles;
 mod spans;
 mod transfer;

@@ -25,6 +25,7 @@ use memfleet_refresher::LocalRefresher;
 use memfleet_retrieval::Weights;
 use memfleet_retriever::LocalRetriever;
 use memfleet_sqlite::SqliteStore;
+use memfleet_workers::Indexer;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 /// A clock that a test sets.
@@ -48,6 +49,7 @@ pub struct Node {
     pub gateway: Gateway,
     pub clock: Arc<HandClock>,
     pub erasure: Arc<dyn Erasure>,
+    pub store: Arc<SqliteStore>,
     constructor: Constructor,
     _directory: tempfile::TempDir,
 }
@@ -80,6 +82,12 @@ impl Node {
             erasure: store.clone(),
             queue: store.clone(),
             spaces: store.clone(),
+            knowledge: store.clone(),
+            feed: store.clone(),
+            indexer: Indexer {
+                spaces: store.clone(),
+                embedder: embedder.clone(),
+            },
             events: events.clone(),
             clock: clock.clone(),
         };
@@ -95,6 +103,7 @@ impl Node {
             queue: store.clone(),
             ledger: store.clone(),
             spaces: store.clone(),
+            knowledge: store.clone(),
             retriever: Arc::new(retriever(&store, &embedder)),
             refresher: Arc::new(refresher),
             embedder,
@@ -107,7 +116,8 @@ impl Node {
         Self {
             gateway,
             clock,
-            erasure: store,
+            erasure: store.clone(),
+            store,
             constructor,
             _directory: directory,
         }

@@ -9,6 +9,7 @@ use memfleet_ports::access::default_tenant;
 use memfleet_ports::admin::Admin;
 use memfleet_ports::assembly::Assembly;
 use memfleet_ports::context::Context;
+use memfleet_ports::knowledge_api::KnowledgeService;
 use memfleet_ports::ledger::Page;
 use memfleet_ports::maintenance::Maintenance;
 use memfleet_ports::memory::{Memory, PageRequest};
@@ -31,6 +32,8 @@ pub struct Handle {
     pub memory: Arc<dyn Memory>,
     /// Memory for prompts.
     pub assembly: Arc<dyn Assembly>,
+    /// What is derived of turns.
+    pub knowledge: Arc<dyn KnowledgeService>,
     /// What the node says of itself.
     pub maintenance: Arc<dyn Maintenance>,
     /// Keys, quotas, the audit log.
@@ -45,11 +48,12 @@ impl Handle {
     /// The API behind one value that implements all of it.
     pub fn new<S>(service: Arc<S>, tenant: TenantId, timeout: Option<Duration>) -> Self
     where
-        S: Memory + Assembly + Maintenance + Admin + 'static,
+        S: Memory + Assembly + KnowledgeService + Maintenance + Admin + 'static,
     {
         Self {
             memory: service.clone(),
             assembly: service.clone(),
+            knowledge: service.clone(),
             maintenance: service.clone(),
             admin: service,
             tenant,

@@ -5,6 +5,7 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 const TURNS: &str = "{msg} {wide_bar} {human_pos}/{human_len} turns  {per_sec}  {eta} left";
+const CHANGES: &str = "{msg} {wide_bar} {human_pos}/{human_len} changes  {eta} left";
 const BYTES: &str = "{msg} {wide_bar} {bytes}/{total_bytes}  {bytes_per_sec}  {eta} left";
 
 /// A bar with rate and time left. It disappears when it is dropped.
@@ -14,6 +15,11 @@ impl Progress {
     /// Counts turns.
     pub fn turns(total: u64, what: &str) -> Self {
         Self::new(total, what, TURNS)
+    }
+
+    /// Counts changes of a space.
+    pub fn changes(total: u64, what: &str) -> Self {
+        Self::new(total, what, CHANGES)
     }
 
     /// Counts bytes.

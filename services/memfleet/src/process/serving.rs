@@ -30,6 +30,7 @@ impl Process {
                 let services = Services {
                     memory: gateway.clone(),
                     assembly: gateway.clone(),
+                    knowledge: gateway.clone(),
                     maintenance: gateway.clone(),
                     admin: gateway.clone(),
                 };

@@ -11,12 +11,14 @@ use memfleet_ports::erasure::Erasure;
 use memfleet_ports::events::Events;
 use memfleet_ports::feed::IndexFeed;
 use memfleet_ports::keys::KeyRing;
+use memfleet_ports::knowledge::Knowledge;
 use memfleet_ports::ledger::Ledger;
 use memfleet_ports::outbox::{Audience, Outbox};
 use memfleet_ports::queue::IngestQueue;
 use memfleet_ports::spaces::SpaceCatalog;
 use memfleet_ports::store::StoreError;
 use memfleet_ports::tenants::TenantCatalog;
+use memfleet_ports::usage::UsageLedger;
 use memfleet_postgres::{PostgresErasure, PostgresStore};
 use memfleet_qdrant::{Mirror, MirroredCandidates, MirroredErasure};
 use memfleet_runtime::BoxError;
@@ -37,6 +39,10 @@ pub struct Storage {
     pub ledger: Arc<dyn Ledger>,
     /// What indexes follow.
     pub feed: Arc<dyn IndexFeed>,
+    /// What is derived.
+    pub knowledge: Arc<dyn Knowledge>,
+    /// What language models cost.
+    pub usage: Arc<dyn UsageLedger>,
     /// What finds candidates in the store itself; a node holds every space that it searches.
     pub candidates: Option<Arc<dyn Candidates>>,
     /// The spaces.
@@ -80,6 +86,8 @@ impl Storage {
         Ok(Self {
             ledger: store.clone(),
             feed: store.clone(),
+            knowledge: store.clone(),
+            usage: store.clone(),
             candidates: None,
             spaces: store.clone(),
             erasure: store.clone(),
@@ -122,6 +130,8 @@ impl Storage {
         Ok(Self {
             ledger: store.clone(),
             feed: store.clone(),
+            knowledge: store.clone(),
+            usage: store.clone(),
             candidates: Some(candidates),
             spaces: store.clone(),
             erasure,

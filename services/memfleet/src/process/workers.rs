@@ -15,6 +15,7 @@ impl Process {
     /// Starts the workers.
     pub fn spawn(&self, process: &mut Lifecycle) {
         self.spawn_constructor(process);
+        self.spawn_agents(process);
         self.spawn_relay(process);
         self.spawn_refresher(process);
         self.spawn_retriever(process);
@@ -134,7 +135,7 @@ impl Process {
     }
 
     /// Starts work that goes on whatever happens, and has the status say how it is.
-    fn supervise<F>(
+    pub(super) fn supervise<F>(
         &self,
         process: &mut Lifecycle,
         name: &'static str,

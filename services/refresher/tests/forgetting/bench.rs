@@ -16,8 +16,10 @@ use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::ledger::Ledger;
 use memfleet_ports::queue::{Depth, IngestQueue};
 use memfleet_ports::refresher::{ForgetReceipt, ForgetRequest, Refresher};
+use memfleet_ports::testing::WordEmbedder;
 use memfleet_refresher::LocalRefresher;
 use memfleet_sqlite::SqliteStore;
+use memfleet_workers::Indexer;
 
 /// When it is, for retention periods: day 100 of the samples' time.
 pub const TODAY: i64 = 100;
@@ -38,6 +40,12 @@ pub async fn bench() -> Bench {
         erasure: store.clone(),
         queue: store.clone(),
         spaces: store.clone(),
+        knowledge: store.clone(),
+        feed: store.clone(),
+        indexer: Indexer {
+            spaces: store.clone(),
+            embedder: Arc::new(WordEmbedder::default()),
+        },
         events: Events::default(),
         clock: Arc::new(FixedClock(day(TODAY))),
     };

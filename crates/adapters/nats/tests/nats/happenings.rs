@@ -85,6 +85,26 @@ async fn every_reader_hears_of_it_once_in_order_and_then_it_is_gone() {
 }
 
 #[tokio::test]
+async fn every_kind_has_a_subject_that_the_stream_takes() {
+    let options = options();
+    let queue = connected(&options).await;
+    let _streams = Streams::of(options.clone());
+    let stream = stream(&options).await;
+    let reader = reader(&stream, "refresher").await;
+    for (change, kind) in (1..).zip(Kind::ALL) {
+        let happening = Happening {
+            kind,
+            ..happening("acme", change)
+        };
+        queue.tell(&happening).await.unwrap();
+    }
+    let heard = read(&reader, Kind::ALL.len()).await;
+    let told: Vec<_> = heard.iter().map(|(_, told)| &told["kind"]).collect();
+    let expected = ["stored", "forgotten", "facts", "conflict", "refreshed"];
+    assert_eq!(told, expected);
+}
+
+#[tokio::test]
 async fn what_nobody_reads_is_not_kept() {
     let options = options();
     let queue = connected(&options).await;

@@ -15,6 +15,7 @@ use sqlx::PgConnection;
 
 use super::find::Doomed;
 use crate::failure::Outcome;
+use crate::knowledge::forget as knowledge;
 use crate::ledger::batches;
 use crate::outbox;
 use crate::rows::id_list;
@@ -28,20 +29,23 @@ pub async fn remove(
     given_out: i64,
 ) -> Outcome<()> {
     let tenant = scope.tenant.as_str();
-    let space = match doomed.space {
+    let mut space = match doomed.space {
         Some(space) => space,
         // Something waits for a space that has no row yet: its tombstones need one.
         None => scope::lock_or_make(connection, scope).await?,
     };
+    let before = space.head;
     rows::remove(connection, tenant, space.id, doomed).await?;
+    space.head = knowledge::of_turns(connection, tenant, space, doomed).await?;
     let undelivered = doomed.undelivered.all();
     let undelivered = undelivered.flat_map(|parted| parted.gone.iter().copied());
     let stored = doomed.turns.iter().map(|turn| turn.id);
     let ids: HashSet<TurnId> = stored.chain(undelivered).collect();
     let last = last_acceptance(doomed, given_out);
     let head = bury(connection, tenant, space, last, &ids).await?;
-    outbox::note(connection, scope, Kind::Forgotten, space.head, head).await?;
+    outbox::note(connection, scope, Kind::Forgotten, before, head).await?;
     if doomed.everything {
+        knowledge::of_space(connection, tenant, space.id).await?;
         return remove_space(connection, tenant, space.id, last).await;
     }
     let touched = forget_receipts(connection, tenant, space.id, &ids).await?;

@@ -1,9 +1,12 @@
-//! Changes after a sequence number: turns in their present state, and tombstones.
+//! Changes after a sequence number: turns and what is derived from them in their present state, and tombstones.
 
 use std::collections::HashMap;
 
-use memfleet_columns::{name, runs, time, to_floats, to_lengths, to_role, to_set, to_terms};
+use memfleet_columns::{
+    derived_change, json, name, runs, time, to_floats, to_lengths, to_role, to_set, to_terms,
+};
 use memfleet_domain::Scope;
+use memfleet_domain::derivation::Derivation;
 use memfleet_domain::ids::{SessionId, Speaker};
 use memfleet_ports::feed::{Change, Changes, IndexedPassage, IndexedTurn, words};
 use pgvector::HalfVector;
@@ -19,7 +22,7 @@ use crate::scope;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Depth {
     Whole,
-    /// Lengths instead of passages.
+    /// Lengths instead of passages, and nothing derived.
     Outline,
 }
 
@@ -40,22 +43,13 @@ pub async fn after(
     };
     let tenant = scope.tenant.as_str();
     let stored = stored_after(connection, tenant, space.id, after, limit, depth).await?;
-    let forgotten = sqlx::query(
-        "SELECT change, id FROM forgotten WHERE tenant = $1 AND space = $2 AND change > $3 ORDER BY change LIMIT $4",
-    )
-    .bind(tenant)
-    .bind(space.id)
-    .bind(after)
-    .bind(i64::from(limit))
-    .fetch_all(connection)
-    .await?;
     let mut changes: Vec<(i64, Change)> = stored
         .into_iter()
         .map(|(change, turn)| (change, Change::Stored(Box::new(turn))))
         .collect();
-    for row in forgotten {
-        let id = to_turn_id(row.try_get(1)?);
-        changes.push((row.try_get(0)?, Change::Forgotten(id)));
+    changes.extend(forgotten_after(connection, tenant, space.id, after, limit).await?);
+    if depth == Depth::Whole {
+        changes.extend(derived_after(connection, tenant, space.id, after, limit).await?);
     }
     let full = changes.len() >= limit as usize;
     changes.sort_by_key(|(change, _)| *change);
@@ -69,6 +63,60 @@ pub async fn after(
         reached: reached as u64,
         more: reached < space.head,
     })
+}
+
+async fn forgotten_after(
+    connection: &mut PgConnection,
+    tenant: &str,
+    space: i64,
+    after: i64,
+    limit: u32,
+) -> Outcome<Vec<(i64, Change)>> {
+    let rows = sqlx::query(
+        "SELECT change, id FROM forgotten WHERE tenant = $1 AND space = $2 AND change > $3 ORDER BY change LIMIT $4",
+    )
+    .bind(tenant)
+    .bind(space)
+    .bind(after)
+    .bind(i64::from(limit))
+    .fetch_all(connection)
+    .await?;
+    let forgotten = rows.iter().map(|row| {
+        let id = to_turn_id(row.try_get(1)?);
+        Ok((row.try_get(0)?, Change::Forgotten(id)))
+    });
+    forgotten.collect()
+}
+
+async fn derived_after(
+    connection: &mut PgConnection,
+    tenant: &str,
+    space: i64,
+    after: i64,
+    limit: u32,
+) -> Outcome<Vec<(i64, Change)>> {
+    let rows = sqlx::query(
+        "SELECT change, passage, document FROM derivations
+         WHERE tenant = $1 AND space = $2 AND change > $3 AND known_until IS NULL ORDER BY change LIMIT $4",
+    )
+    .bind(tenant)
+    .bind(space)
+    .bind(after)
+    .bind(i64::from(limit))
+    .fetch_all(&mut *connection)
+    .await?;
+    let derived = rows.iter().map(|row| {
+        let derivation: Derivation = json(row.try_get(2)?)?;
+        Ok((row.try_get(0)?, to_u32(row.try_get(1)?), derivation))
+    });
+    let derived: Vec<(i64, u32, Derivation)> = derived.collect::<Outcome<_>>()?;
+    let runs = runs(derived.iter().map(|(_, number, _)| (*number, 1)));
+    let mut passages = load_passages(connection, tenant, space, &runs).await?;
+    let changes = derived.into_iter().map(|(change, number, derivation)| {
+        let passage = passages.remove(&number);
+        (change, derived_change(derivation, number, passage))
+    });
+    Ok(changes.collect())
 }
 
 async fn stored_after(

@@ -78,6 +78,32 @@ pub async fn history(
     rows.iter().map(rows::turn).collect()
 }
 
+/// The turns right before one in its session, oldest first.
+pub async fn preceding(
+    connection: &mut PgConnection,
+    scope: &Scope,
+    turn: TurnId,
+    limit: u32,
+) -> Outcome<Vec<Turn>> {
+    let rows = sqlx::query(concat!(
+        "SELECT ",
+        turn_columns!(),
+        " FROM turns o JOIN turns t ON t.tenant = o.tenant AND t.space = o.space AND t.session = o.session",
+        join_sessions!(),
+        "WHERE o.tenant = $1 AND o.space = ",
+        space_id!(),
+        " AND o.id = $3 AND (t.acceptance, t.ordinal) < (o.acceptance, o.ordinal) AND t.replaced_by IS NULL
+         ORDER BY t.acceptance DESC, t.ordinal DESC LIMIT $4"
+    ))
+    .bind(scope.tenant.as_str())
+    .bind(space_key(scope))
+    .bind(from_turn_id(&turn))
+    .bind(i64::from(limit))
+    .fetch_all(connection)
+    .await?;
+    rows.iter().rev().map(rows::turn).collect()
+}
+
 /// Where a page ended: start and id of the session, then the order inside it.
 type Place = [i64; 4];
 

@@ -5,12 +5,17 @@ use std::process::Command;
 use std::sync::Arc;
 
 use memfleet_domain::Scope;
+use memfleet_domain::derivation::{Conflict, Derivation};
 use memfleet_domain::turn::Turn;
 use memfleet_ports::candidates::Candidates;
-use memfleet_ports::conformance::samples::{batch_in, indexed, scope, turn_in, vectors};
+use memfleet_ports::conformance::knowledge::{closing, conflict, deriving, fact};
+use memfleet_ports::conformance::samples::{batch_in, indexed, instant, scope, turn_in, vectors};
 use memfleet_ports::erasure::Erasure;
 use memfleet_ports::feed::{Changes, IndexFeed};
 use memfleet_ports::filter::TurnFilter;
+use memfleet_ports::knowledge::{
+    ChangeFilter, Knowledge, Question, Recorded, Rewrite, Stage, Work,
+};
 use memfleet_ports::ledger::{Ledger, Page};
 use memfleet_ports::spaces::SpaceCatalog;
 use memfleet_ports::testing::NothingWaits;
@@ -65,10 +70,22 @@ async fn fill(store: &PostgresStore, scope: &Scope) {
         turns: vec![told[7].id],
         ..TurnFilter::default()
     };
+    let [rome, oslo] = [1, 2].map(|n| fact(&told[n], "Ada", &n.to_string(), instant(n as i64)));
     let batch = indexed(batch_in(scope, "k", told), 1);
     store.commit(vec![batch]).await.expect("commit");
     let erasure = PostgresErasure::new(store.clone(), Arc::new(NothingWaits));
     erasure.remove(scope, &gone).await.expect("remove");
+    let rewrites: Vec<Rewrite> = vec![
+        deriving(&[&rome]),
+        deriving(&[&oslo]),
+        closing(&rome, &oslo, 9),
+    ];
+    let work = Work {
+        rewrites,
+        found: vec![conflict(&rome, &oslo)],
+        ..Work::default()
+    };
+    store.apply(scope, work).await.expect("apply");
 }
 
 /// All that is read of a space.
@@ -81,6 +98,10 @@ struct Seen {
     near: Vec<(u32, f32)>,
     tokens: String,
     space: String,
+    derivations: Page<Derivation>,
+    recorded: Page<Recorded>,
+    conflicts: Page<Conflict>,
+    pending: Vec<Scope>,
 }
 
 async fn seen(store: &PostgresStore, scope: &Scope) -> Seen {
@@ -103,6 +124,19 @@ async fn seen(store: &PostgresStore, scope: &Scope) -> Seen {
             .expect("nearest"),
         tokens: format!("{tokens:?}"),
         space: format!("{:?}", store.get(scope).await),
+        derivations: store
+            .derivations(scope, &Question::default(), 9, None)
+            .await
+            .expect("derivations"),
+        recorded: store
+            .changes(scope, &ChangeFilter::default(), 9, None)
+            .await
+            .expect("changes"),
+        conflicts: store
+            .conflicts(scope, &[], 9, None)
+            .await
+            .expect("conflicts"),
+        pending: store.pending(Stage::Derive, 9).await.expect("pending"),
     }
 }
 

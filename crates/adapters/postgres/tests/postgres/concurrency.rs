@@ -5,12 +5,15 @@ use std::collections::{BTreeMap, HashSet};
 use futures::future::join_all;
 use memfleet_domain::ingestion::TurnState;
 use memfleet_domain::turn::Turn;
+use memfleet_ports::conformance::knowledge::{closing, deriving, fact};
 use memfleet_ports::conformance::samples::{
-    batch, batch_in, embedding_space, home, indexed, scope, turn, turn_in, vectors, without_vectors,
+    batch, batch_in, embedding_space, home, indexed, instant, scope, turn, turn_in, vectors,
+    without_vectors,
 };
 use memfleet_ports::erasure::Erasure;
 use memfleet_ports::feed::{Change, IndexFeed};
 use memfleet_ports::filter::TurnFilter;
+use memfleet_ports::knowledge::{Applied, Knowledge, Progress, Stage, Work};
 use memfleet_ports::ledger::{Committed, IndexedBatch, Ledger};
 use memfleet_ports::testing::NothingWaits;
 use memfleet_postgres::{PostgresErasure, PostgresStore};
@@ -71,7 +74,7 @@ async fn overlapping_batches_are_stored_once_in_the_order_of_acceptance() {
         .expect("changes");
     let orders = changes.changes.iter().map(|change| match change {
         Change::Stored(turn) => turn.order,
-        Change::Forgotten(id) => panic!("{id} was not forgotten"),
+        other => panic!("{other:?} was not expected"),
     });
     assert_eq!(orders.collect::<HashSet<_>>().len(), 59);
     assert_eq!(stores[1].head(&home()).await, Ok(59));
@@ -185,6 +188,7 @@ async fn an_index_that_follows_the_feed_ends_with_what_is_there() {
             match change {
                 Change::Stored(turn) => index.insert(turn.id, turn.passages.len()),
                 Change::Forgotten(id) => index.remove(&id),
+                other => panic!("{other:?} was not expected"),
             };
         }
         (reached, more) = (page.reached, page.more);
@@ -193,4 +197,86 @@ async fn an_index_that_follows_the_feed_ends_with_what_is_there() {
     let left: Vec<_> = left.iter().map(|turn| turn.accepted.id).collect();
     assert_eq!(index.len(), left.len());
     assert!(left.iter().all(|id| index.contains_key(id)));
+}
+
+fn only(rewrite: memfleet_ports::knowledge::Rewrite) -> Work {
+    Work {
+        rewrites: vec![rewrite],
+        ..Work::default()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_rival_changes_of_one_derivation_one_is_made_and_the_others_are_stale() {
+    let (_database, stores) = replicas().await;
+    let told = turn("a", "I live in Rome.");
+    let batch = indexed(batch("k", vec![told.clone()]), 1);
+    commit(&stores[0], vec![batch]).await;
+    let rome = fact(&told, "Ada", "Rome", instant(1));
+    let derived = only(deriving(&[&rome]));
+    stores[0].apply(&home(), derived).await.expect("apply");
+    let rivals = (0..8).map(|n| {
+        let other = fact(&told, "Ada", &format!("place {n}"), instant(2));
+        let work = only(closing(&rome, &other, 30 + n));
+        let store = &stores[n as usize % 2];
+        async move { store.apply(&home(), work).await.expect("apply") }
+    });
+    let applied = join_all(rivals).await;
+    let stale = applied.iter().filter(|one| **one == Applied::Stale);
+    assert_eq!(stale.count(), 7, "{applied:?}");
+    let versions = stores[0].versions(&home(), rome.id).await;
+    assert_eq!(versions.expect("versions").len(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_same_work_applied_at_the_same_time_is_done_once() {
+    let (_database, stores) = replicas().await;
+    let told = turn("a", "I live in Rome.");
+    let batch = indexed(batch("k", vec![told.clone()]), 1);
+    commit(&stores[0], vec![batch]).await;
+    let rome = fact(&told, "Ada", "Rome", instant(1));
+    let here = home();
+    let attempts = (0..8).map(|n| stores[n % 2].apply(&here, only(deriving(&[&rome]))));
+    let applied = join_all(attempts).await;
+    assert!(
+        applied.iter().all(|one| *one == Ok(Applied::Done(2))),
+        "{applied:?}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_workers_that_claim_a_space_one_gets_it_and_its_progress_counts_once() {
+    let (_database, stores) = replicas().await;
+    commit(&stores[0], vec![overlapping(1)]).await;
+    let claims = (0..8).map(|n| {
+        let store = &stores[n % 2];
+        async move {
+            store
+                .claim(&home(), Stage::Judge, instant(0), instant(9))
+                .await
+        }
+    });
+    let claimed = join_all(claims).await;
+    let got = claimed.iter().filter(|claim| **claim == Ok(Some(0)));
+    assert_eq!(got.count(), 1, "{claimed:?}");
+    let here = home();
+    let moves = (0..8).map(|n| {
+        let progress = Progress {
+            stage: Stage::Judge,
+            from: 0,
+            to: 10,
+        };
+        let work = Work {
+            progress: Some(progress),
+            ..Work::default()
+        };
+        stores[n % 2].apply(&here, work)
+    });
+    let moved = join_all(moves).await;
+    let done = moved.iter().filter(|one| **one != Ok(Applied::Stale));
+    assert_eq!(done.count(), 1, "{moved:?}");
+    assert_eq!(stores[0].pending(Stage::Judge, 9).await, Ok(Vec::new()));
+    // Turns that come while a space is worked on are work again.
+    commit(&stores[1], vec![overlapping(2)]).await;
+    assert_eq!(stores[0].pending(Stage::Judge, 9).await, Ok(vec![home()]));
 }

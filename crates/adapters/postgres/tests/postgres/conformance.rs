@@ -1,5 +1,7 @@
 //! PostgreSQL passes the suites of its ports.
 
+mod derived;
+
 #[expect(
     dead_code,
     reason = "other tests put something behind it or in front of it"
@@ -28,3 +30,5 @@ memfleet_ports::candidates_conformance!(fresh_whole);
 memfleet_ports::spaces_conformance!(fresh);
 memfleet_ports::erasure_conformance!(fresh_whole);
 memfleet_ports::keys_conformance!(fresh);
+memfleet_ports::knowledge_conformance!(fresh_whole);
+memfleet_ports::usage_conformance!(fresh);

@@ -116,6 +116,7 @@ async fn template() -> String {
     include_str!("../../migrations/0001_first.sql").hash(&mut hasher);
     include_str!("../../migrations/0002_access.sql").hash(&mut hasher);
     include_str!("../../migrations/0003_outbox.sql").hash(&mut hasher);
+    include_str!("../../migrations/0004_knowledge.sql").hash(&mut hasher);
     include_str!("../../migrations/roles.sql").hash(&mut hasher);
     let name = format!("memfleet_template_{:016x}", hasher.finish());
     let options = PgConnectOptions::from_str(&server()).expect("a URL");

@@ -1,17 +1,21 @@
 //! A tenant's rows are its own whatever a statement says, in every table that there is.
 
+use memfleet_domain::Scope;
 use memfleet_domain::access::{Grant, KeyHash, Quota};
 use memfleet_domain::embedding::PassageVectors;
 use memfleet_domain::ids::{KeyId, TenantId};
 use memfleet_domain::turn::AcceptedTurn;
 use memfleet_ports::audit::{AuditKind, AuditRecord};
+use memfleet_ports::conformance::knowledge::{conflict, deriving, fact};
 use memfleet_ports::conformance::samples::{batch_in, indexed, instant, scope, turn_in};
 use memfleet_ports::erasure::Erasure;
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::keys::{Key, KeyRing};
+use memfleet_ports::knowledge::{ChangeFilter, Knowledge, Question, Staging, Work};
 use memfleet_ports::ledger::Ledger;
 use memfleet_ports::tenants::TenantCatalog;
 use memfleet_ports::testing::NothingWaits;
+use memfleet_ports::usage::{Amount, Limits, UsageLedger};
 use memfleet_postgres::{PostgresErasure, PostgresStore};
 use sqlx::error::DatabaseError;
 use sqlx::{AssertSqlSafe, Executor, PgConnection, Row};
@@ -48,7 +52,29 @@ async fn fill(store: &PostgresStore) {
         let erasure = PostgresErasure::new(store.clone(), queue);
         erasure.remove(&here, &gone).await.expect("remove");
         fill_access(store, &here.tenant).await;
+        fill_knowledge(store, &here, &labelled("b")).await;
     }
+}
+
+/// Two facts of a turn, in conflict.
+async fn fill_knowledge(store: &PostgresStore, scope: &Scope, turn: &AcceptedTurn) {
+    let [rome, oslo] = ["Rome", "Oslo"].map(|value| fact(turn, "Ada", value, instant(1)));
+    let work = Work {
+        rewrites: vec![deriving(&[&rome, &oslo])],
+        found: vec![conflict(&rome, &oslo)],
+        staging: Staging {
+            new: Vec::new(),
+            confirmed: vec![rome.id],
+        },
+        ..Work::default()
+    };
+    store.apply(scope, work).await.expect("apply");
+    let (day, limits) = (
+        chrono::NaiveDate::from_yo_opt(2026, 1).expect("a day"),
+        Limits::default(),
+    );
+    let reserved = store.reserve(&scope.tenant, day, Amount::default(), &limits);
+    reserved.await.expect("reserve");
 }
 
 /// A key, a quota and a record of a tenant.
@@ -124,6 +150,13 @@ async fn filled() -> (Database, PgConnection, Vec<String>) {
         "keys",
         "quotas",
         "audit",
+        "derivations",
+        "derivation_turns",
+        "changes",
+        "conflicts",
+        "progress",
+        "staged",
+        "model_use",
     ] {
         let whole = count(&mut connection, table, "true").await;
         let own = count(&mut connection, table, "tenant = 'acme'").await;
@@ -288,6 +321,7 @@ async fn the_functions_across_tenants_tell_of_no_words() {
             "memfleet.outbox_backlog(): TABLE(events bigint, oldest bigint)",
             "memfleet.outbox_told(bigint[]): void",
             "memfleet.outbox_waiting(bigint): TABLE(number bigint, tenant text, space text, kind text, after bigint, change bigint, happened_at bigint)",
+            "memfleet.spaces_behind(text,bigint): TABLE(tenant text, name text)",
             "memfleet.spaces_with_retention(): TABLE(tenant text, name text, retention_days bigint, oldest bigint)",
             "memfleet.tenants_after(text,bigint): TABLE(tenant text)",
             "memfleet.turns_without_vectors(bigint,bigint): TABLE(tenant text, space bigint, id uuid)",
@@ -316,4 +350,28 @@ async fn vectors_read_back_exactly_and_stay_with_their_tenant() {
     assert_eq!(turn.passages[0].sentence, Some(sentence));
     let there = store.changes_after(&scope("globex", "ada"), 0, 10).await;
     assert_eq!(there.expect("changes").changes, []);
+}
+
+/// Every question of the port, asked by somebody else in a space of the same name.
+#[tokio::test]
+async fn what_is_derived_stays_with_its_tenant() {
+    let database = Database::migrated().await;
+    let store = database.store().await;
+    fill(&store).await;
+    let (there, filter) = (scope("initech", "ada"), ChangeFilter::default());
+    let question = Question {
+        withdrawn: true,
+        ..Question::default()
+    };
+    let here = scope("acme", "ada");
+    let own = store.derivations(&here, &question, 9, None).await;
+    let own = own.expect("derivations").items;
+    assert_eq!(own.len(), 2);
+    let derivations = store.derivations(&there, &question, 9, None).await;
+    assert_eq!(derivations.expect("derivations").items, []);
+    assert_eq!(store.versions(&there, own[0].id).await, Ok(Vec::new()));
+    let changes = store.changes(&there, &filter, 9, None).await;
+    assert_eq!(changes.expect("changes").items, []);
+    let conflicts = store.conflicts(&there, &[], 9, None).await;
+    assert_eq!(conflicts.expect("conflicts").items, []);
 }

@@ -5,6 +5,7 @@ mod concurrency;
 mod conformance;
 mod connection;
 mod database;
+mod derived;
 mod isolation;
 mod migrations;
 mod near;

@@ -113,6 +113,45 @@ async fn owner_and_user_need_not_be_superusers() {
     assert!(refused.contains("GRANT memfleet_app TO"), "{refused}");
 }
 
+/// Spaces of the schema before derived memory wait for their agents, whoever owns the tables.
+#[tokio::test]
+async fn what_was_stored_before_there_were_agents_waits_for_them() {
+    let database = Database::empty().await;
+    migrate_elsewhere().await;
+    let owner = format!("{}_owner", database.name());
+    administer(&format!("CREATE ROLE {owner}")).await;
+    administer(&format!("GRANT memfleet_sweep TO {owner}")).await;
+    administer(&format!(
+        "GRANT CREATE ON DATABASE {} TO {owner}",
+        database.name()
+    ))
+    .await;
+    let before = [
+        include_str!("../../migrations/0001_first.sql"),
+        include_str!("../../migrations/0002_access.sql"),
+        include_str!("../../migrations/0003_outbox.sql"),
+        "INSERT INTO spaces (tenant, key, name, settings, created_at, head) VALUES ('acme', '', 'ada', '{}', 0, 1)",
+    ]
+    .join(";");
+    run(
+        &database,
+        &format!(
+            "CREATE EXTENSION IF NOT EXISTS vector; SET SESSION AUTHORIZATION {owner}; CREATE SCHEMA memfleet;
+             SET search_path = memfleet, public; CREATE TABLE _sqlx_migrations (); SET memfleet.tenant = 'acme'; {before};
+             RESET memfleet.tenant; BEGIN; {}; COMMIT",
+            include_str!("../../migrations/0004_knowledge.sql"),
+        ),
+    )
+    .await;
+    let mut connection = database.connect().await;
+    let waiting =
+        sqlx::query_scalar("SELECT tenant || '/' || name FROM memfleet.spaces_behind('judge', 9)");
+    let waiting: Vec<String> = waiting.fetch_all(&mut connection).await.expect("spaces");
+    drop(database);
+    administer(&format!("DROP ROLE {owner}")).await;
+    assert_eq!(waiting, ["acme/ada"]);
+}
+
 /// So that the roles exist.
 async fn migrate_elsewhere() {
     drop(Database::migrated().await);

@@ -5,10 +5,13 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use memfleet_domain::Scope;
-use memfleet_ports::conformance::samples::{batch_in, indexed, scope, turn_in};
+use memfleet_domain::derivation::Status;
+use memfleet_ports::conformance::knowledge::{closing, conflict, deriving, fact};
+use memfleet_ports::conformance::samples::{batch_in, indexed, instant, scope, turn_in};
 use memfleet_ports::erasure::Erasure;
 use memfleet_ports::feed::IndexFeed;
 use memfleet_ports::filter::TurnFilter;
+use memfleet_ports::knowledge::{Knowledge, Work};
 use memfleet_ports::ledger::Ledger;
 use memfleet_ports::outbox::{Audience, Backlog, Happening, Kind, Outbox};
 use memfleet_ports::store::{Result, StoreError};
@@ -91,6 +94,45 @@ async fn what_happened_to_each_space_is_told_once_and_in_order() {
     assert_eq!(kinds, [Kind::Stored, Kind::Stored, Kind::Forgotten]);
     assert_eq!(store.relay(&listener, 100).await, Ok(0));
     assert_eq!(store.backlog().await, Ok(Backlog::default()));
+}
+
+#[tokio::test]
+async fn what_agents_did_is_told_kind_by_kind_and_only_where_it_is_news() {
+    let database = Database::migrated().await;
+    let store = database.store().await;
+    let ada = scope("acme", "ada");
+    tell_of(&store, &ada, &["a"]).await;
+    let turn = turn_in(&ada, "s", "a", "a");
+    let [rome, oslo] = ["Rome", "Oslo"].map(|value| fact(&turn, "Ada", value, instant(1)));
+    let conflict = conflict(&rome, &oslo);
+    let found = Work {
+        rewrites: vec![deriving(&[&rome, &oslo])],
+        found: vec![conflict.clone()],
+        ..Work::default()
+    };
+    let settled = Work {
+        rewrites: vec![closing(&rome, &oslo, 9)],
+        settled: vec![(conflict.id, Status::Settled)],
+        ..Work::default()
+    };
+    for work in [&found, &settled, &found, &settled] {
+        store.apply(&ada, work.clone()).await.expect("apply");
+    }
+    let listener = Listener::default();
+    assert_eq!(store.relay(&listener, 100).await, Ok(5));
+    let heard = listener.heard();
+    are_complete(&store, &ada, &heard).await;
+    let kinds: Vec<_> = heard.iter().map(|happening| happening.kind).collect();
+    assert_eq!(
+        kinds,
+        [
+            Kind::Stored,
+            Kind::Derived,
+            Kind::Conflict,
+            Kind::Derived,
+            Kind::Refreshed
+        ]
+    );
 }
 
 #[tokio::test]

@@ -11,6 +11,7 @@ use sqlx::{Row, SqliteConnection};
 
 use super::{Doomed, undelivered};
 use crate::failure::{Outcome, damaged};
+use crate::knowledge::forget as knowledge;
 use crate::ledger::batches;
 use crate::passages::first_key;
 use crate::rows::id_list;
@@ -21,11 +22,12 @@ pub async fn remove(
     scope: &Scope,
     doomed: &Doomed,
 ) -> Outcome<()> {
-    let space = match doomed.space {
+    let mut space = match doomed.space {
         Some(space) => space,
         // Something waits for a space that has no row yet: its tombstones need one.
         None => unborn(connection, scope).await?,
     };
+    space.head = knowledge::of_turns(connection, space, &doomed.keys()).await?;
     remove_turns(connection, space, doomed).await?;
     undelivered::remove(connection, &doomed.undelivered).await?;
     let ids: HashSet<TurnId> = doomed
@@ -43,6 +45,7 @@ pub async fn remove(
     let head = bury(connection, space, last, &ids).await?;
     if doomed.everything {
         remove_batches(connection, space.id).await?;
+        knowledge::of_space(connection, space.id).await?;
         return remove_space(connection, space.id, Some(last)).await;
     }
     forget_receipts(connection, space.id, &ids).await?;

@@ -1,11 +1,13 @@
-//! Changes after a sequence number: turns in their present state, and tombstones.
+//! Changes after a sequence number: turns and what is derived from them in their present state, and tombstones.
 
 use std::collections::HashMap;
 
 use memfleet_columns::{
-    name, runs, time, to_components, to_floats, to_role, to_set, to_terms, to_turn_id,
+    derived_change, json, name, runs, time, to_components, to_floats, to_role, to_set, to_terms,
+    to_turn_id,
 };
 use memfleet_domain::Scope;
+use memfleet_domain::derivation::Derivation;
 use memfleet_domain::ids::{SessionId, Speaker};
 use memfleet_ports::feed::{Change, Changes, IndexedPassage, IndexedTurn, words};
 use sqlx::sqlite::SqliteRow;
@@ -30,24 +32,12 @@ pub async fn after(
         });
     };
     let stored = stored_after(connection, space.id, after, limit).await?;
-    let forgotten = sqlx::query(
-        "SELECT change, id FROM forgotten WHERE space = ? AND change > ? ORDER BY change LIMIT ?",
-    )
-    .bind(space.id)
-    .bind(after)
-    .bind(limit)
-    .fetch_all(connection)
-    .await?;
     let mut changes: Vec<(i64, Change)> = stored
         .into_iter()
         .map(|(change, turn)| (change, Change::Stored(Box::new(turn))))
         .collect();
-    for row in forgotten {
-        changes.push((
-            row.try_get(0)?,
-            Change::Forgotten(to_turn_id(row.try_get(1)?)?),
-        ));
-    }
+    changes.extend(forgotten_after(connection, space.id, after, limit).await?);
+    changes.extend(derived_after(connection, space.id, after, limit).await?);
     let full = changes.len() >= limit as usize;
     changes.sort_by_key(|(change, _)| *change);
     changes.truncate(limit as usize);
@@ -60,6 +50,58 @@ pub async fn after(
         reached: reached as u64,
         more: reached < space.head,
     })
+}
+
+async fn forgotten_after(
+    connection: &mut SqliteConnection,
+    space: i64,
+    after: i64,
+    limit: u32,
+) -> Outcome<Vec<(i64, Change)>> {
+    let rows = sqlx::query(
+        "SELECT change, id FROM forgotten WHERE space = ? AND change > ? ORDER BY change LIMIT ?",
+    )
+    .bind(space)
+    .bind(after)
+    .bind(limit)
+    .fetch_all(connection)
+    .await?;
+    let forgotten = rows.iter().map(|row| {
+        let id = to_turn_id(row.try_get(1)?)?;
+        Ok((row.try_get(0)?, Change::Forgotten(id)))
+    });
+    forgotten.collect()
+}
+
+async fn derived_after(
+    connection: &mut SqliteConnection,
+    space: i64,
+    after: i64,
+    limit: u32,
+) -> Outcome<Vec<(i64, Change)>> {
+    let rows = sqlx::query(
+        "SELECT change, passage, document FROM derivations
+         WHERE space = ? AND change > ? AND known_until IS NULL ORDER BY change LIMIT ?",
+    )
+    .bind(space)
+    .bind(after)
+    .bind(limit)
+    .fetch_all(&mut *connection)
+    .await?;
+    let derived = rows.iter().map(|row| {
+        let derivation: Derivation = json(row.try_get(2)?)?;
+        Ok((row.try_get(0)?, row.try_get(1)?, derivation))
+    });
+    let derived: Vec<(i64, u32, Derivation)> = derived.collect::<Outcome<_>>()?;
+    let mut passages = HashMap::new();
+    for (first, end) in runs(derived.iter().map(|(_, number, _)| (*number, 1))) {
+        load_passages(connection, space, first, end, &mut passages).await?;
+    }
+    let changes = derived.into_iter().map(|(change, number, derivation)| {
+        let passage = passages.remove(&number);
+        (change, derived_change(derivation, number, passage))
+    });
+    Ok(changes.collect())
 }
 
 async fn stored_after(

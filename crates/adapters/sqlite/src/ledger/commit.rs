@@ -15,6 +15,7 @@ use memfleet_ports::store::StoreError;
 use sqlx::{Row, SqliteConnection};
 
 use self::session::OpenSession;
+pub(crate) use self::turn::put_passage;
 use super::{batches, vectors};
 use crate::failure::{Failure, Outcome};
 use crate::rows::id_list;

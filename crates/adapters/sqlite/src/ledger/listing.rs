@@ -70,6 +70,32 @@ pub async fn history(
     rows.iter().map(rows::turn).collect()
 }
 
+/// The turns right before one in its session, oldest first.
+pub async fn preceding(
+    connection: &mut SqliteConnection,
+    scope: &Scope,
+    turn: TurnId,
+    limit: u32,
+) -> Outcome<Vec<Turn>> {
+    let Some(space) = scope::find(connection, scope).await? else {
+        return Ok(Vec::new());
+    };
+    let rows = sqlx::query(concat!(
+        "SELECT ",
+        turn_columns!(),
+        " FROM turns o JOIN turns t ON t.session = o.session JOIN sessions s ON s.id = t.session
+         WHERE o.space = ? AND o.id = ? AND (t.acceptance, t.ordinal) < (o.acceptance, o.ordinal)
+             AND t.replaced_by IS NULL
+         ORDER BY t.acceptance DESC, t.ordinal DESC LIMIT ?"
+    ))
+    .bind(space.id)
+    .bind(turn.as_bytes().as_slice())
+    .bind(limit)
+    .fetch_all(connection)
+    .await?;
+    rows.iter().rev().map(rows::turn).collect()
+}
+
 /// Where a page ended: start and id of the session, then the order inside it.
 type Place = [i64; 4];
 

@@ -166,7 +166,7 @@ pub async fn the_feed_says_what_was_forgotten(store: &impl Store) {
         .iter()
         .map(|change| match change {
             Change::Forgotten(id) => *id,
-            Change::Stored(turn) => panic!("{} did not change", turn.id),
+            other => panic!("{other:?} was not expected"),
         })
         .collect();
     forgotten.sort();
@@ -191,6 +191,7 @@ async fn count_from_0(store: &impl Store, limit: u32) -> (usize, usize) {
             match change {
                 Change::Stored(_) => stored += 1,
                 Change::Forgotten(_) => forgotten += 1,
+                other => panic!("{other:?} was not expected"),
             }
         }
         reached = page.reached;

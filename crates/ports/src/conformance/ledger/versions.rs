@@ -51,6 +51,26 @@ pub async fn history_follows_replacements_both_ways(store: &impl Ledger) {
     );
 }
 
+/// In their order, no more than asked for.
+pub async fn the_turns_before_one_are_those_of_its_session_that_still_stand(store: &impl Ledger) {
+    let turns = ["a", "b", "c", "d"].map(|name| turn(name, name));
+    let [first, second, third, last] = turns.clone();
+    let edited = edit(&second, "e", "edited");
+    let elsewhere = turn_in(&home(), "s2", "x", "elsewhere");
+    commit(store, "k", vec![first, second, elsewhere, third], 1).await;
+    commit(store, "l", vec![last.clone(), edited], 2).await;
+    let before = async |limit| {
+        let turns = store.preceding(&home(), last.id, limit).await;
+        let turns = turns.expect("the turns before");
+        let texts = turns.into_iter().map(|turn| turn.accepted.content.text);
+        texts.collect::<Vec<_>>()
+    };
+    assert_eq!(before(9).await, ["a", "c"]);
+    assert_eq!(before(1).await, ["c"]);
+    let unknown = TurnId::from_bytes([1; 16]);
+    assert_eq!(store.preceding(&home(), unknown, 9).await, Ok(vec![]));
+}
+
 /// Also itself, and a turn of another space.
 pub async fn replacing_an_unknown_turn_is_dead_lettered(store: &impl Ledger) {
     let other = scope("acme", "bob");

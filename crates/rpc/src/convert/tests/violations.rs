@@ -577,3 +577,40 @@ fn an_answer_that_breaks_its_proto_is_the_servers_fault() {
     );
     assert!(fault.message.contains("turn_id") && fault.message.contains("state"));
 }
+
+#[test]
+fn a_time_and_all_times_are_not_asked_for_at_once() {
+    let request = proto::ListFactsRequest {
+        space: "ada".into(),
+        as_of: Some(proto::AsOf {
+            happened_by: Some(Timestamp::default()),
+            ..Default::default()
+        }),
+        include_ended: true,
+        turn_ids: vec!["7".into()],
+        ..Default::default()
+    };
+    assert_eq!(fields(request), ["turn_ids[0]", "include_ended"]);
+}
+
+#[test]
+fn what_was_never_true_is_not_said_otherwise() {
+    let request = proto::UpdateRequest {
+        space: "ada".into(),
+        id: "7".into(),
+        text: "Ada lives in Oslo.".into(),
+        withdrawn: true,
+        ..Default::default()
+    };
+    assert_eq!(fields(request), ["id", "withdrawn"]);
+}
+
+#[test]
+fn conflicts_are_asked_for_by_known_statuses() {
+    let request = proto::ListConflictsRequest {
+        space: "ada".into(),
+        statuses: vec![0, 1, 9],
+        ..Default::default()
+    };
+    assert_eq!(fields(request), ["statuses[0]", "statuses[2]"]);
+}

@@ -1,16 +1,14 @@
 //! The rows of turns, and all that hangs on them.
 
-mod postings;
-
-use memfleet_columns::{block, json, label, runs, term_key, to_terms};
+use memfleet_columns::{json, label, runs};
 use memfleet_domain::turn::Metadata;
 use sqlx::{PgConnection, Row};
 use uuid::Uuid;
 
-use self::postings::Gone;
 use crate::erasure::find::Doomed;
 use crate::failure::Outcome;
-use crate::rows::{from_u32, id_list, to_u32};
+use crate::passages;
+use crate::rows::id_list;
 
 pub async fn remove(
     connection: &mut PgConnection,
@@ -21,7 +19,9 @@ pub async fn remove(
     if doomed.turns.is_empty() {
         return Ok(());
     }
-    remove_passages(connection, tenant, space, doomed).await?;
+    let turns = doomed.turns.iter();
+    let runs = runs(turns.map(|turn| (turn.first_passage, turn.passages)));
+    passages::remove(connection, tenant, space, runs).await?;
     let ids = id_list(doomed.turns.iter().map(|turn| &turn.id));
     // A newer version that stays must not name what is gone.
     sqlx::query(
@@ -34,50 +34,6 @@ pub async fn remove(
     .await?;
     remove_turns(connection, tenant, space, &ids).await?;
     remove_sessions(connection, tenant, space, doomed).await
-}
-
-/// With their vectors and postings.
-async fn remove_passages(
-    connection: &mut PgConnection,
-    tenant: &str,
-    space: i64,
-    doomed: &Doomed,
-) -> Outcome<()> {
-    let turns = doomed.turns.iter();
-    let runs = runs(turns.map(|turn| (turn.first_passage, turn.passages)));
-    let (firsts, pasts): (Vec<_>, Vec<_>) = runs.into_iter().unzip();
-    let (firsts, pasts) = (from_u32(firsts), from_u32(pasts));
-    sqlx::query(
-        "DELETE FROM token_vectors v USING unnest($3::integer[], $4::integer[]) AS run(first, past)
-         WHERE v.tenant = $1 AND v.space = $2 AND v.passage >= run.first AND v.passage < run.past",
-    )
-    .bind(tenant)
-    .bind(space)
-    .bind(&firsts)
-    .bind(&pasts)
-    .execute(&mut *connection)
-    .await?;
-    let passages = sqlx::query(
-        "DELETE FROM passages g USING unnest($3::integer[], $4::integer[]) AS run(first, past)
-         WHERE g.tenant = $1 AND g.space = $2 AND g.passage >= run.first AND g.passage < run.past
-         RETURNING g.passage, g.terms",
-    )
-    .bind(tenant)
-    .bind(space)
-    .bind(&firsts)
-    .bind(&pasts)
-    .fetch_all(&mut *connection)
-    .await?;
-    // Postings are found by the terms, which only the passage knows.
-    let mut gone = Gone::default();
-    for row in passages {
-        let number = to_u32(row.try_get(0)?);
-        gone.passages.insert(number);
-        for (term, _) in to_terms(row.try_get(1)?)? {
-            gone.blocks.insert((term_key(&term), block(number)));
-        }
-    }
-    postings::remove(connection, tenant, space, &gone).await
 }
 
 /// With their labels, which are found by what they say.

@@ -1,6 +1,5 @@
 //! Writing a plan: one statement a table, whatever the number of rows.
 
-mod passages;
 mod turns;
 
 use std::collections::HashMap;
@@ -13,6 +12,7 @@ use super::plan::Plan;
 use super::session::OpenSession;
 use crate::failure::Outcome;
 use crate::ledger::batches;
+use crate::passages;
 use crate::rows::{from_turn_id, id_list};
 use crate::scope::SpaceRow;
 
@@ -31,7 +31,11 @@ pub async fn write(
         let sessions = save_sessions(connection, target, plan).await?;
         turns::store(connection, target, plan, &sessions).await?;
         turns::store_labels(connection, target, plan).await?;
-        passages::store(connection, target, plan).await?;
+        let turns = plan.turns.iter();
+        let new: Vec<_> = turns
+            .flat_map(|new| (new.first_passage..).zip(new.passages))
+            .collect();
+        passages::put(connection, target.tenant, target.space, &new).await?;
         end(connection, target, plan).await?;
         move_up(connection, target, plan).await?;
         revive(connection, target, &plan.revived).await?;

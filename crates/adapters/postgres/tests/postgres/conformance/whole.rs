@@ -22,7 +22,7 @@ use memfleet_ports::undelivered::Undelivered;
 use memfleet_postgres::{PostgresErasure, PostgresStore};
 
 pub struct Whole<Q> {
-    store: PostgresStore,
+    pub store: PostgresStore,
     pub queue: Arc<Q>,
     candidates: Arc<dyn Candidates>,
     erasure: Arc<dyn Erasure>,
@@ -94,6 +94,10 @@ impl<Q: Undelivered> Ledger for Whole<Q> {
 
     async fn history(&self, scope: &Scope, turn: TurnId) -> Result<Vec<Turn>> {
         Ledger::history(&self.store, scope, turn).await
+    }
+
+    async fn preceding(&self, scope: &Scope, turn: TurnId, limit: u32) -> Result<Vec<Turn>> {
+        self.store.preceding(scope, turn, limit).await
     }
 
     async fn without_vectors(&self, space: &EmbeddingSpace, limit: u32) -> Result<Vec<Unembedded>> {

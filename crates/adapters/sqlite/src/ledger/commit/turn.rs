@@ -4,6 +4,7 @@ use memfleet_columns::{from_floats, from_role, from_terms, from_trust, label, so
 use memfleet_domain::ids::TurnId;
 use memfleet_domain::turn::{AcceptedTurn, ContentHash};
 use memfleet_ports::ledger::Passage;
+use sqlx::SqliteConnection;
 
 use super::Committing;
 use super::session::OpenSession;
@@ -103,21 +104,9 @@ impl Committing<'_> {
 
     async fn store_passages(&mut self, passages: &[Passage]) -> Outcome<()> {
         for passage in passages {
-            let key = first_key(self.space.id) | i64::from(self.space.next_passage);
+            let number = self.space.next_passage;
             self.space.next_passage += 1;
-            sqlx::query(
-                "INSERT INTO passages (key, start, length, terms, features, pieces) VALUES (?, ?, ?, ?, ?, x'')",
-            )
-            .bind(key)
-            .bind(passage.start)
-            .bind(passage.end - passage.start)
-            .bind(from_terms(&passage.terms))
-            .bind(from_floats(&passage.features))
-            .execute(&mut *self.connection)
-            .await?;
-            if let Some(vectors) = &passage.vectors {
-                vectors::put(self.connection, key, vectors).await?;
-            }
+            put_passage(self.connection, self.space.id, number, passage).await?;
         }
         Ok(())
     }
@@ -132,5 +121,29 @@ impl Committing<'_> {
                 .await?;
         }
         Ok(())
+    }
+}
+
+/// Stores a passage under its number in the space.
+pub(crate) async fn put_passage(
+    connection: &mut SqliteConnection,
+    space: i64,
+    number: u32,
+    passage: &Passage,
+) -> Outcome<()> {
+    let key = first_key(space) | i64::from(number);
+    sqlx::query(
+        "INSERT INTO passages (key, start, length, terms, features, pieces) VALUES (?, ?, ?, ?, ?, x'')",
+    )
+    .bind(key)
+    .bind(passage.start)
+    .bind(passage.end - passage.start)
+    .bind(from_terms(&passage.terms))
+    .bind(from_floats(&passage.features))
+    .execute(&mut *connection)
+    .await?;
+    match &passage.vectors {
+        Some(vectors) => vectors::put(connection, key, vectors).await,
+        None => Ok(()),
     }
 }

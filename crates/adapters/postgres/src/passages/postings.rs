@@ -1,10 +1,11 @@
-//! Taking passages out of the blocks of their terms.
+//! Writing passages into the blocks of their terms, and taking them out.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use memfleet_columns::without;
+use memfleet_columns::{block, put_posting, term_key, without};
 use sqlx::{PgConnection, Row};
 
+use super::New;
 use crate::failure::Outcome;
 use crate::rows::{from_u32, to_u32};
 
@@ -13,6 +14,44 @@ use crate::rows::{from_u32, to_u32};
 pub struct Gone {
     pub passages: HashSet<u32>,
     pub blocks: BTreeSet<(i64, u32)>,
+}
+
+/// The numbers are higher than all that the blocks hold.
+pub async fn append(
+    connection: &mut PgConnection,
+    tenant: &str,
+    space: i64,
+    new: &[New<'_>],
+) -> Outcome<()> {
+    // In the order of the index; two terms of one hash count as one.
+    let mut counts: BTreeMap<(i64, u32), u16> = BTreeMap::new();
+    for (number, passage) in new {
+        for (term, count) in &passage.terms {
+            let sum = counts.entry((term_key(term), *number)).or_default();
+            *sum = sum.saturating_add(*count);
+        }
+    }
+    let mut blocks: BTreeMap<(i64, u32), Vec<u8>> = BTreeMap::new();
+    for ((term, number), count) in counts {
+        let bytes = blocks.entry((term, block(number))).or_default();
+        put_posting(bytes, number, count);
+    }
+    if blocks.is_empty() {
+        return Ok(());
+    }
+    sqlx::query(
+        "INSERT INTO postings AS p (tenant, space, term, block, passages)
+         SELECT $1, $2, * FROM unnest($3::bigint[], $4::integer[], $5::bytea[])
+         ON CONFLICT (tenant, space, term, block) DO UPDATE SET passages = p.passages || excluded.passages",
+    )
+    .bind(tenant)
+    .bind(space)
+    .bind(blocks.keys().map(|(term, _)| *term).collect::<Vec<_>>())
+    .bind(from_u32(blocks.keys().map(|(_, block)| *block)))
+    .bind(blocks.into_values().collect::<Vec<_>>())
+    .execute(connection)
+    .await?;
+    Ok(())
 }
 
 /// The space is locked: nobody appends meanwhile.

@@ -1,0 +1,165 @@
+//! What is derived from forgotten turns goes with them: all its versions, what it is found by, conflicts that name it, changes that
+//! wrote nothing else. What such a derivation had closed is open again. The space is locked.
+
+use std::collections::BTreeSet;
+
+use memfleet_columns::runs;
+use sqlx::{PgConnection, Row};
+use uuid::Uuid;
+
+use crate::erasure::Doomed;
+use crate::failure::Outcome;
+use crate::passages;
+use crate::rows::{id_list, to_u32};
+use crate::scope::SpaceRow;
+
+/// What draws on these turns; the answer is the space's change sequence after it.
+pub async fn of_turns(
+    connection: &mut PgConnection,
+    tenant: &str,
+    space: SpaceRow,
+    doomed: &Doomed,
+) -> Outcome<i64> {
+    let derivations: Vec<Uuid> = sqlx::query_scalar(
+        "SELECT DISTINCT derivation FROM derivation_turns WHERE tenant = $1 AND space = $2 AND turn = ANY ($3)",
+    )
+    .bind(tenant)
+    .bind(space.id)
+    .bind(id_list(doomed.turns.iter().map(|turn| &turn.id)))
+    .fetch_all(&mut *connection)
+    .await?;
+    if derivations.is_empty() {
+        return Ok(space.head);
+    }
+    let mut forgetting = Forgetting {
+        connection,
+        tenant,
+        space,
+    };
+    forgetting.remove_versions(&derivations).await?;
+    forgetting.remove_relations(&derivations).await?;
+    forgetting.begin_again(&doomed.thinned).await?;
+    Ok(space.head + 1)
+}
+
+/// Everything else that agents keep of a space whose turns are forgotten.
+pub async fn of_space(connection: &mut PgConnection, tenant: &str, space: i64) -> Outcome<()> {
+    for delete in [
+        "DELETE FROM changes WHERE tenant = $1 AND space = $2",
+        "DELETE FROM staged WHERE tenant = $1 AND space = $2",
+        "DELETE FROM progress WHERE tenant = $1 AND space = $2",
+    ] {
+        sqlx::query(delete)
+            .bind(tenant)
+            .bind(space)
+            .execute(&mut *connection)
+            .await?;
+    }
+    Ok(())
+}
+
+struct Forgetting<'c> {
+    connection: &'c mut PgConnection,
+    tenant: &'c str,
+    space: SpaceRow,
+}
+
+impl Forgetting<'_> {
+    /// With versions of others that ended because of what goes: those were never written.
+    async fn remove_versions(&mut self, doomed: &[Uuid]) -> Outcome<()> {
+        let rows = sqlx::query(
+            "DELETE FROM derivations WHERE tenant = $1 AND space = $2 AND (id = ANY ($3) OR succeeded_by = ANY ($3))
+             RETURNING id, passage, written_by",
+        )
+        .bind(self.tenant)
+        .bind(self.space.id)
+        .bind(doomed)
+        .fetch_all(&mut *self.connection)
+        .await?;
+        let (mut ids, mut numbers, mut writers) = (BTreeSet::new(), BTreeSet::new(), Vec::new());
+        for row in rows {
+            ids.insert(row.try_get::<Uuid, _>(0)?);
+            numbers.insert(to_u32(row.try_get(1)?));
+            writers.push(row.try_get::<Uuid, _>(2)?);
+        }
+        for kept in self.reopen(&ids.into_iter().collect::<Vec<_>>()).await? {
+            numbers.remove(&kept);
+        }
+        let staged: Vec<Option<i32>> = sqlx::query_scalar(
+            "DELETE FROM staged WHERE tenant = $1 AND space = $2 AND id = ANY ($3) RETURNING passage",
+        )
+        .bind(self.tenant)
+        .bind(self.space.id)
+        .bind(doomed)
+        .fetch_all(&mut *self.connection)
+        .await?;
+        numbers.extend(staged.into_iter().flatten().map(to_u32));
+        let runs = runs(numbers.into_iter().map(|number| (number, 1)));
+        passages::remove(self.connection, self.tenant, self.space.id, runs).await?;
+        sqlx::query(
+            "DELETE FROM changes c WHERE tenant = $1 AND space = $2 AND id = ANY ($3) AND NOT EXISTS (
+                 SELECT FROM derivations d WHERE d.tenant = $1 AND d.space = $2 AND d.written_by = c.id)",
+        )
+        .bind(self.tenant)
+        .bind(self.space.id)
+        .bind(writers)
+        .execute(&mut *self.connection)
+        .await?;
+        Ok(())
+    }
+
+    /// The last versions that are left are current again; the passages of all that are left.
+    async fn reopen(&mut self, ids: &[Uuid]) -> Outcome<Vec<u32>> {
+        sqlx::query(
+            "UPDATE derivations d SET known_until = NULL, change = $4
+             FROM (SELECT id, max(version) FROM derivations WHERE tenant = $1 AND space = $2 AND id = ANY ($3) GROUP BY id)
+                 AS last(id, version)
+             WHERE d.tenant = $1 AND d.space = $2 AND d.id = last.id AND d.version = last.version",
+        )
+        .bind(self.tenant)
+        .bind(self.space.id)
+        .bind(ids)
+        .bind(self.space.head + 1)
+        .execute(&mut *self.connection)
+        .await?;
+        let kept: Vec<i32> = sqlx::query_scalar(
+            "SELECT passage FROM derivations WHERE tenant = $1 AND space = $2 AND id = ANY ($3)",
+        )
+        .bind(self.tenant)
+        .bind(self.space.id)
+        .bind(ids)
+        .fetch_all(&mut *self.connection)
+        .await?;
+        Ok(kept.into_iter().map(to_u32).collect())
+    }
+
+    async fn remove_relations(&mut self, doomed: &[Uuid]) -> Outcome<()> {
+        for delete in [
+            "DELETE FROM conflicts WHERE tenant = $1 AND space = $2 AND (older = ANY ($3) OR newer = ANY ($3))",
+            "DELETE FROM derivation_turns WHERE tenant = $1 AND space = $2 AND derivation = ANY ($3)",
+        ] {
+            sqlx::query(delete)
+                .bind(self.tenant)
+                .bind(self.space.id)
+                .bind(doomed)
+                .execute(&mut *self.connection)
+                .await?;
+        }
+        Ok(())
+    }
+
+    /// Turns that stay, of sessions that lose some, are derived from again: what they shared with the others is gone.
+    async fn begin_again(&mut self, sessions: &[i64]) -> Outcome<()> {
+        sqlx::query(
+            "UPDATE progress SET reached = least(reached, (
+                 SELECT min(change) - 1 FROM turns WHERE tenant = $1 AND space = $2 AND session = ANY ($3)))
+             WHERE tenant = $1 AND space = $2",
+        )
+        .bind(self.tenant)
+        .bind(self.space.id)
+        .bind(sessions)
+        .execute(&mut *self.connection)
+        .await?;
+        Ok(())
+    }
+}

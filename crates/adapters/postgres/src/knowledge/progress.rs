@@ -1,0 +1,107 @@
+//! How far an agent is in each space, and whose turn it is. That an agent falls behind is noted by the database itself, with every
+//! move of a space's head.
+
+use memfleet_columns::name;
+use memfleet_domain::Scope;
+use memfleet_domain::ids::{SpaceId, TenantId};
+use memfleet_domain::time::Timestamp;
+use memfleet_ports::knowledge::{Progress, Stage};
+use sqlx::postgres::PgRow;
+use sqlx::{PgConnection, Row};
+
+use crate::failure::Outcome;
+use crate::scope::{self, SpaceRow};
+
+/// Spaces whose changes the stage has not worked through, those that wait longest first.
+pub async fn pending(
+    connection: &mut PgConnection,
+    stage: Stage,
+    limit: u32,
+) -> Outcome<Vec<Scope>> {
+    let rows = sqlx::query("SELECT tenant, name FROM spaces_behind($1, $2)")
+        .bind(stage.name())
+        .bind(i64::from(limit))
+        .fetch_all(connection)
+        .await?;
+    rows.iter().map(to_scope).collect()
+}
+
+fn to_scope(row: &PgRow) -> Outcome<Scope> {
+    Ok(Scope {
+        tenant: name(TenantId::new(row.try_get::<&str, _>(0)?))?,
+        space: name(SpaceId::new(row.try_get::<&str, _>(1)?))?,
+    })
+}
+
+/// Takes a space for one worker.
+pub async fn claim(
+    connection: &mut PgConnection,
+    scope: &Scope,
+    stage: Stage,
+    now: Timestamp,
+    until: Timestamp,
+) -> Outcome<Option<u64>> {
+    let Some(space) = scope::find_alive(connection, scope).await? else {
+        return Ok(None);
+    };
+    // A rebuild is there or not; what follows every space begins by itself.
+    let claim = if stage == Stage::Rebuild {
+        "UPDATE progress SET leased_until = $5 WHERE tenant = $1 AND space = $2 AND stage = $3
+             AND (leased_until IS NULL OR leased_until <= $4)
+         RETURNING reached"
+    } else {
+        "INSERT INTO progress AS p (tenant, space, stage, leased_until) VALUES ($1, $2, $3, $5)
+         ON CONFLICT (tenant, space, stage) DO UPDATE SET leased_until = excluded.leased_until
+             WHERE p.leased_until IS NULL OR p.leased_until <= $4
+         RETURNING reached"
+    };
+    let reached: Option<i64> = sqlx::query_scalar(claim)
+        .bind(scope.tenant.as_str())
+        .bind(space.id)
+        .bind(stage.name())
+        .bind(now.timestamp_micros())
+        .bind(until.timestamp_micros())
+        .fetch_optional(connection)
+        .await?;
+    Ok(reached.map(i64::cast_unsigned))
+}
+
+/// Gives it back.
+pub async fn release(connection: &mut PgConnection, scope: &Scope, stage: Stage) -> Outcome<()> {
+    let Some(space) = scope::find_alive(connection, scope).await? else {
+        return Ok(());
+    };
+    sqlx::query(
+        "UPDATE progress SET leased_until = NULL WHERE tenant = $1 AND space = $2 AND stage = $3",
+    )
+    .bind(scope.tenant.as_str())
+    .bind(space.id)
+    .bind(stage.name())
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Moves on, if the stage stands where the worker believes; whether it did. The space is locked: its head stays. An agent that is
+/// behind still waits after the others.
+pub async fn advance(
+    connection: &mut PgConnection,
+    tenant: &str,
+    space: SpaceRow,
+    progress: Progress,
+) -> Outcome<bool> {
+    let moved = sqlx::query(
+        "UPDATE progress
+         SET reached = $5, behind_since = CASE WHEN $5 < $6 OR goal IS NOT NULL THEN (extract(epoch FROM clock_timestamp()) * 1e6)::bigint END
+         WHERE tenant = $1 AND space = $2 AND stage = $3 AND reached = $4",
+    )
+    .bind(tenant)
+    .bind(space.id)
+    .bind(progress.stage.name())
+    .bind(progress.from.cast_signed())
+    .bind(progress.to.cast_signed())
+    .bind(space.head)
+    .execute(connection)
+    .await?;
+    Ok(moved.rows_affected() == 1)
+}

@@ -1,0 +1,147 @@
+//! What is derived from forgotten turns goes with them: all its versions, what it is found by, conflicts that name it, changes that
+//! wrote nothing else. What such a derivation had closed is open again.
+
+use memfleet_columns::to_json;
+use sqlx::SqliteConnection;
+
+use crate::failure::Outcome;
+use crate::passages::first_key;
+use crate::scope::SpaceRow;
+
+/// Those that draw on turns that are about to go (a JSON list of keys); the answer is the space's change sequence after it.
+pub async fn of_turns(
+    connection: &mut SqliteConnection,
+    space: SpaceRow,
+    keys: &str,
+) -> Outcome<i64> {
+    let doomed: Vec<String> = sqlx::query_scalar(
+        "SELECT DISTINCT hex(derivation) FROM derivation_turns
+         WHERE space = ?1 AND turn IN (SELECT id FROM turns WHERE key IN (SELECT value FROM json_each(?2)))",
+    )
+    .bind(space.id)
+    .bind(keys)
+    .fetch_all(&mut *connection)
+    .await?;
+    if doomed.is_empty() {
+        return Ok(space.head);
+    }
+    let doomed = to_json(&doomed);
+    let head = reopen(connection, space, &doomed).await?;
+    remove(connection, space.id, &doomed).await?;
+    begin_again(connection, space.id, keys).await?;
+    Ok(head)
+}
+
+/// Everything derived in a space.
+pub async fn of_space(connection: &mut SqliteConnection, space: i64) -> Outcome<()> {
+    for delete in [
+        "DELETE FROM derivations WHERE space = ?",
+        "DELETE FROM derivation_turns WHERE space = ?",
+        "DELETE FROM changes WHERE space = ?",
+        "DELETE FROM conflicts WHERE space = ?",
+        "DELETE FROM progress WHERE space = ?",
+        "DELETE FROM staged WHERE space = ?",
+    ] {
+        sqlx::query(delete)
+            .bind(space)
+            .execute(&mut *connection)
+            .await?;
+    }
+    Ok(())
+}
+
+/// A version that ends because of what goes was never written: the one before it is current again.
+async fn reopen(connection: &mut SqliteConnection, space: SpaceRow, doomed: &str) -> Outcome<i64> {
+    let removed: Vec<(String, i64)> = sqlx::query_as(
+        "DELETE FROM derivations WHERE space = ? AND succeeded_by IN (SELECT unhex(value) FROM json_each(?))
+         RETURNING hex(id), passage",
+    )
+    .bind(space.id)
+    .bind(doomed)
+    .fetch_all(&mut *connection)
+    .await?;
+    let (reopened, passages): (Vec<_>, Vec<_>) = removed.into_iter().unzip();
+    remove_passages(connection, space.id, &passages).await?;
+    sqlx::query(
+        "UPDATE derivations SET known_until = NULL, change = ?3
+         WHERE space = ?1 AND id IN (SELECT unhex(value) FROM json_each(?2))
+             AND version = (SELECT max(version) FROM derivations o WHERE o.space = ?1 AND o.id = derivations.id)",
+    )
+    .bind(space.id)
+    .bind(to_json(&reopened))
+    .bind(space.head + 1)
+    .execute(&mut *connection)
+    .await?;
+    Ok(space.head + 1)
+}
+
+/// Those that no version is found by any more.
+async fn remove_passages(
+    connection: &mut SqliteConnection,
+    space: i64,
+    passages: &[i64],
+) -> Outcome<()> {
+    for delete in [
+        "DELETE FROM passages WHERE key IN (SELECT ?3 + value FROM json_each(?2) WHERE value NOT IN (
+             SELECT passage FROM derivations WHERE space = ?1))",
+        "DELETE FROM token_vectors WHERE key IN (SELECT ?3 + value FROM json_each(?2) WHERE value NOT IN (
+             SELECT passage FROM derivations WHERE space = ?1))",
+    ] {
+        sqlx::query(delete)
+            .bind(space)
+            .bind(to_json(&passages))
+            .bind(first_key(space))
+            .execute(&mut *connection)
+            .await?;
+    }
+    Ok(())
+}
+
+async fn remove(connection: &mut SqliteConnection, space: i64, doomed: &str) -> Outcome<()> {
+    for delete in [
+        "DELETE FROM passages WHERE key IN (
+             SELECT ?3 + passage FROM derivations WHERE space = ?1 AND id IN (SELECT unhex(value) FROM json_each(?2)))",
+        "DELETE FROM token_vectors WHERE key IN (
+             SELECT ?3 + passage FROM derivations WHERE space = ?1 AND id IN (SELECT unhex(value) FROM json_each(?2)))",
+        "DELETE FROM conflicts WHERE space = ?1 AND (
+             older IN (SELECT unhex(value) FROM json_each(?2)) OR newer IN (SELECT unhex(value) FROM json_each(?2)))",
+        "DELETE FROM passages WHERE key IN (
+             SELECT ?3 + passage FROM staged WHERE space = ?1 AND id IN (SELECT unhex(value) FROM json_each(?2)))",
+        "DELETE FROM token_vectors WHERE key IN (
+             SELECT ?3 + passage FROM staged WHERE space = ?1 AND id IN (SELECT unhex(value) FROM json_each(?2)))",
+        "DELETE FROM staged WHERE space = ?1 AND id IN (SELECT unhex(value) FROM json_each(?2))",
+        "DELETE FROM derivation_turns WHERE space = ?1 AND derivation IN (SELECT unhex(value) FROM json_each(?2))",
+        "DELETE FROM derivations WHERE space = ?1 AND id IN (SELECT unhex(value) FROM json_each(?2))",
+    ] {
+        sqlx::query(delete)
+            .bind(space)
+            .bind(doomed)
+            .bind(first_key(space))
+            .execute(&mut *connection)
+            .await?;
+    }
+    sqlx::query(
+        "DELETE FROM changes WHERE space = ?1 AND NOT EXISTS (
+             SELECT 1 FROM derivations d WHERE d.space = ?1 AND d.written_by = changes.id)",
+    )
+    .bind(space)
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Turns that stay, of sessions that lose some, are derived from again: what they shared with the others is gone.
+async fn begin_again(connection: &mut SqliteConnection, space: i64, keys: &str) -> Outcome<()> {
+    sqlx::query(
+        "UPDATE progress SET reached = min(reached, (
+             SELECT coalesce(min(t.change) - 1, reached) FROM turns t
+             WHERE t.key NOT IN (SELECT value FROM json_each(?2)) AND t.session IN (
+                 SELECT session FROM turns WHERE key IN (SELECT value FROM json_each(?2)))))
+         WHERE space = ?1",
+    )
+    .bind(space)
+    .bind(keys)
+    .execute(connection)
+    .await?;
+    Ok(())
+}

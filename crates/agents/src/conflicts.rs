@@ -1,0 +1,144 @@
+//! The judge on write, by rules (AMA section 3.3): whether two facts of one subject and attribute can both hold, and from when the
+//! older one does not. It would rather abstain: an update that is missed leaves both, a false one hides what is true.
+
+use memfleet_domain::derivation::{Contradiction, Derivation, Origin};
+use memfleet_domain::fact::{Draft, Stance};
+use memfleet_domain::ids::DerivationId;
+use memfleet_domain::time::Timestamp;
+
+/// Name and version of these rules.
+pub const JUDGE: &str = "rules-1";
+
+/// Attributes that have one value at a time; those that begin with "favorite" and what is counted do too.
+const SINGLE: [&str; 22] = [
+    "residence",
+    "employer",
+    "occupation",
+    "spouse",
+    "fiance",
+    "partner",
+    "school",
+    "major",
+    "job title",
+    "car",
+    "age",
+    "weight",
+    "salary",
+    "price",
+    "time",
+    "location",
+    "phone",
+    "email",
+    "address",
+    "birthday",
+    "status",
+    "diet",
+];
+
+/// Below this an extraction is too doubtful to close anything.
+const DOUBTFUL: f32 = 0.55;
+
+/// Two facts that cannot both hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Verdict {
+    /// The one that was true first.
+    pub older: DerivationId,
+    /// The one that speaks against it.
+    pub newer: DerivationId,
+    /// Why.
+    pub contradiction: Contradiction,
+    /// From when the older one does not hold; absent: it never did.
+    pub ends: Option<Timestamp>,
+}
+
+/// Whether two facts contradict each other.
+pub fn judge(one: &Derivation, other: &Derivation) -> Option<Verdict> {
+    let (older, newer) = in_order(one, other);
+    let (before, after) = (older.fact()?, newer.fact()?);
+    if before.claim.subject != after.claim.subject
+        || before.claim.attribute != after.claim.attribute
+    {
+        return None;
+    }
+    let doubtful = |derivation: &Derivation, fact: &Draft| {
+        derivation.origin != Origin::Corrected && fact.confidence < DOUBTFUL
+    };
+    if older.is_withdrawn() || newer.is_withdrawn() || doubtful(newer, after) {
+        return None;
+    }
+    let start = newer.valid.start?;
+    // What is told of the past only ("I used to live in Oslo") does not say when it held: it contradicts nothing.
+    let told_as_past = older.valid.start.is_none() && older.valid.end.is_some();
+    let was_over = !older.valid.contains(start);
+    if told_as_past || was_over || newer.valid.end.is_some() {
+        return None;
+    }
+    let contradiction = contradiction(before, after)?;
+    let corrects = after.stance == Stance::Corrects
+        || newer.origin == Origin::Corrected && older.origin != Origin::Corrected;
+    let ends = if corrects { None } else { Some(start) };
+    Some(Verdict {
+        older: older.id,
+        newer: newer.id,
+        contradiction: if corrects {
+            Contradiction::Correction
+        } else {
+            contradiction
+        },
+        ends,
+    })
+}
+
+/// By when they began to hold, then by when they were known.
+fn in_order<'d>(one: &'d Derivation, other: &'d Derivation) -> (&'d Derivation, &'d Derivation) {
+    let place = |derivation: &Derivation| {
+        (
+            derivation.valid.start,
+            derivation.known.start,
+            derivation.turns.first().copied(),
+        )
+    };
+    if place(one) <= place(other) {
+        (one, other)
+    } else {
+        (other, one)
+    }
+}
+
+fn contradiction(before: &Draft, after: &Draft) -> Option<Contradiction> {
+    let same = is_same(&before.claim.value, &after.claim.value);
+    match (before.clause.negated, after.clause.negated) {
+        (false, true) => (same || after.claim.value.is_empty()).then_some(Contradiction::Negation),
+        // Told again after it was denied: the denial is over.
+        (true, false) => same.then_some(Contradiction::Negation),
+        (true, true) => None,
+        (false, false) if same => None,
+        (false, false) => is_single(&after.claim.attribute).then(|| {
+            let number = |value: &str| value.chars().next().is_some_and(char::is_numeric);
+            if number(&before.claim.value) && number(&after.claim.value) {
+                Contradiction::Number
+            } else {
+                Contradiction::Functional
+            }
+        }),
+    }
+}
+
+/// Whether an attribute has one value at a time.
+pub fn is_single(attribute: &str) -> bool {
+    SINGLE.contains(&attribute)
+        || attribute.starts_with("favorite")
+        || attribute.starts_with("number of ")
+        || attribute.starts_with("name of ")
+}
+
+/// Whether two values name the same: one may say more than the other ("lisbon", "lisbon portugal").
+fn is_same(one: &str, other: &str) -> bool {
+    if one.is_empty() || other.is_empty() {
+        return false;
+    }
+    let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
+    let (one, other) = (words(one), words(other));
+    let within = |few: &[String], many: &[String]| few.iter().all(|word| many.contains(word));
+    within(&one, &other) || within(&other, &one)
+}

@@ -1,0 +1,312 @@
+//! The constructor's facts by rules (AMA section 3.1, K): sentences are cut into clauses, clauses into subject, verb, object and
+//! complement; who is meant is resolved against the conversation; what is no statement of fact is left out.
+//!
+//! `words` are tokens and what they do in a clause, `clauses` cuts and filters, `parse` finds the parts, `people` who is meant, `claims`
+//! makes keys that compare. English only: of other languages nothing is taken, as half a grammar gives half-truths.
+
+mod claims;
+mod clauses;
+mod parse;
+mod people;
+mod words;
+
+use std::ops::Range;
+
+use chrono_tz::Tz;
+use memfleet_domain::fact::{Clause, Draft, Stance};
+use memfleet_domain::ids::TurnId;
+use memfleet_domain::time::{TimeRange, Timestamp};
+use memfleet_domain::turn::Role;
+use memfleet_language::{Language, sentences, time};
+
+pub use self::claims::{claim, key};
+use self::parse::Tense;
+
+/// Name and version of these rules, which is stored with what they find.
+pub const EXTRACTOR: &str = "rules-1";
+
+/// A turn as the rules read it.
+#[derive(Debug, Clone)]
+pub struct Utterance<'t> {
+    /// Which.
+    pub id: TurnId,
+    /// Who spoke.
+    pub speaker: &'t str,
+    /// In which part.
+    pub role: Role,
+    /// The turn's searchable text.
+    pub text: &'t str,
+    /// When it was said.
+    pub said_at: Timestamp,
+}
+
+/// Longest part of a clause, in bytes: beyond it is a story, not a value.
+const PART: usize = 160;
+
+/// The facts that a turn states, in order. `context` are the turns before it in its session, oldest first; `zone` places relative dates.
+pub fn facts(
+    turn: &Utterance<'_>,
+    context: &[Utterance<'_>],
+    language: Language,
+    zone: Tz,
+) -> Vec<Draft> {
+    let is_read =
+        language == Language::English && matches!(turn.role, Role::User | Role::Assistant);
+    if !is_read {
+        return Vec::new();
+    }
+    let mut reading = Reading {
+        turn,
+        zone,
+        people: people::People::new(turn, context),
+        drafts: Vec::new(),
+    };
+    for range in sentences(turn.text) {
+        reading.sentence(range);
+    }
+    reading.drafts
+}
+
+/// Whether every word of a fact's sentence that carries meaning is in its evidence, or names somebody.
+pub fn is_supported(draft: &Draft, text: &str, names: &[&str]) -> bool {
+    let Some(evidence) = text.get(draft.evidence.start as usize..draft.evidence.end as usize)
+    else {
+        return false;
+    };
+    let stem = |word: &str| word.chars().take(4).collect::<String>();
+    let have: std::collections::HashSet<String> = words::words(evidence, 0)
+        .iter()
+        .map(|word| word.low.clone())
+        .chain(
+            names
+                .iter()
+                .flat_map(|name| words::words(name, 0))
+                .map(|word| word.low),
+        )
+        .map(|word| stem(word.trim_end_matches("'s")))
+        .collect();
+    let content = words::words(&draft.text, 0);
+    content.iter().all(|word| {
+        let means = !word.is_mark
+            && word.verb().is_none()
+            && !word.is_any(&[
+                words::Part::Be,
+                words::Part::Have,
+                words::Part::Do,
+                words::Part::Determiner,
+                words::Part::Preposition,
+                words::Part::Pronoun,
+                words::Part::Negation,
+            ]);
+        !means || have.contains(&stem(word.low.trim_end_matches("'s")))
+    })
+}
+
+/// A turn that is being read.
+struct Reading<'t> {
+    turn: &'t Utterance<'t>,
+    zone: Tz,
+    people: people::People<'t>,
+    drafts: Vec<Draft>,
+}
+
+/// What a clause is said with.
+struct Said {
+    subject: people::Referent,
+    evidence: Range<u32>,
+    since: Option<Timestamp>,
+    stance: Stance,
+    tense: Tense,
+}
+
+impl Reading<'_> {
+    fn sentence(&mut self, range: Range<usize>) {
+        let text = &self.turn.text[range.clone()];
+        let Some(text_read) = unquoted(text) else {
+            return;
+        };
+        let times = self.times(&text_read, range.start);
+        let mut words = words::words(&text_read, range.start);
+        for word in &mut words {
+            word.is_time = times
+                .iter()
+                .any(|(span, _)| span.contains(&word.span.start));
+        }
+        let stance = stance(&text_read);
+        let mut goes_on: Option<people::Referent> = None;
+        for clause in clauses::clauses(&words) {
+            let Some(parsed) = parse::parse(clause, goes_on.is_some()) else {
+                continue;
+            };
+            let is_reported = parsed
+                .predicate
+                .iter()
+                .take(4)
+                .any(|word| word.is(words::Part::Doubt));
+            if is_reported {
+                goes_on = None;
+                continue;
+            }
+            let subject = match parsed.subject {
+                [] => goes_on.clone(),
+                subject => self.people.resolve(subject),
+            };
+            let Some(subject) = subject else {
+                goes_on = None;
+                continue;
+            };
+            goes_on = Some(subject.clone());
+            let (first, last) = (&clause[0], &clause[clause.len() - 1]);
+            let said = Said {
+                subject,
+                evidence: first.span.start as u32..last.span.end as u32,
+                since: since(&times, first.span.start..last.span.end),
+                stance,
+                tense: parsed.tense,
+            };
+            self.state(&said, &parsed);
+        }
+    }
+
+    /// The time expressions of a sentence: where they stand, and the instants that they begin at.
+    fn times(&self, sentence: &str, offset: usize) -> Vec<(Range<usize>, Timestamp)> {
+        let said_at = self.turn.said_at;
+        let found = time::references(sentence, said_at, self.zone, Language::English);
+        let placed = found.into_iter().map(|found| {
+            let span = found.span.start + offset..found.span.end + offset;
+            (span, found.start)
+        });
+        placed.collect()
+    }
+
+    fn state(&mut self, said: &Said, parsed: &parse::Parsed<'_>) {
+        for stated in claims::statements(&said.subject.name, parsed) {
+            let parts = [
+                stated.clause.object.as_deref(),
+                stated.clause.complement.as_deref(),
+            ];
+            let too_long = parts.iter().flatten().any(|part| part.len() > PART);
+            if too_long || said.subject.name.len() > PART {
+                continue;
+            }
+            let claim = claims::claim(&stated.clause);
+            let Some(valid) = valid(said, parsed.verb, self.turn.said_at) else {
+                continue;
+            };
+            self.drafts.push(Draft {
+                text: sentence(&stated.clause, said.tense),
+                claim,
+                clause: stated.clause,
+                stance: said.stance,
+                evidence: said.evidence.clone(),
+                valid,
+                related: said.subject.turn.into_iter().collect(),
+                confidence: stated.confidence,
+            });
+        }
+    }
+}
+
+/// The time that a clause names last, else the one that the sentence begins with.
+fn since(times: &[(Range<usize>, Timestamp)], clause: Range<usize>) -> Option<Timestamp> {
+    let inside = times.iter().rfind(|(span, _)| clause.contains(&span.start));
+    let before = times.first().filter(|(span, _)| span.start < clause.start);
+    inside.or(before).map(|(_, start)| *start)
+}
+
+/// Verbs of states: of the past they say that it was so, where verbs of events say what came of it.
+const STATES: [&str; 24] = [
+    "be", "live", "work", "reside", "have", "own", "love", "like", "hate", "prefer", "use",
+    "study", "attend", "drive", "date", "know", "teach", "base", "locate", "stay", "need", "rent",
+    "weigh", "earn",
+];
+
+/// A state of the past is over; what is to come holds from its date on, if it has one; all else from its date, or from now on.
+fn valid(said: &Said, verb: &str, now: Timestamp) -> Option<TimeRange> {
+    let past = TimeRange {
+        start: None,
+        end: Some(now),
+    };
+    let from = |start| TimeRange { start, end: None };
+    match said.tense {
+        Tense::Formerly => Some(past),
+        Tense::Past if STATES.contains(&verb) => Some(past),
+        Tense::Future => said
+            .since
+            .filter(|start| *start > now)
+            .map(|start| from(Some(start))),
+        Tense::Past | Tense::Present => Some(from(said.since.filter(|start| *start <= now))),
+    }
+}
+
+/// The sentence of a clause: an event in the past, a state as it is.
+fn sentence(clause: &Clause, tense: Tense) -> String {
+    let words = clause.predicate.split_once(' ');
+    let (verb, preposition) = words.unwrap_or((&clause.predicate, ""));
+    let mut parts = vec![clause.subject.clone()];
+    parts.push(match words::past(verb) {
+        Some(past) if tense == Tense::Past && !STATES.contains(&verb) && !clause.negated => {
+            past.to_owned()
+        }
+        _ if !clause.negated => third_person(verb),
+        _ if verb == "be" => "is not".to_owned(),
+        _ => format!("does not {verb}"),
+    });
+    parts.extend(clause.object.clone());
+    if !preposition.is_empty() {
+        parts.push(preposition.to_owned());
+    }
+    parts.extend(clause.complement.clone());
+    format!("{}.", parts.join(" "))
+}
+
+fn third_person(verb: &str) -> String {
+    match verb {
+        "be" => "is".to_owned(),
+        "have" => "has".to_owned(),
+        _ => words::with_s(verb),
+    }
+}
+
+/// A sentence without what others say in it; nothing where all of it is quoted.
+fn unquoted(text: &str) -> Option<String> {
+    let mut out = String::with_capacity(text.len());
+    let mut quoted = false;
+    for letter in text.chars() {
+        if matches!(letter, '"' | '“' | '”') {
+            quoted = !quoted;
+            out.push_str(&" ".repeat(letter.len_utf8()));
+        } else if quoted {
+            out.push_str(&" ".repeat(letter.len_utf8()));
+        } else {
+            out.push(letter);
+        }
+    }
+    (!out.trim().is_empty()).then_some(out)
+}
+
+/// Whether a sentence takes back what was said.
+fn stance(sentence: &str) -> Stance {
+    let low = sentence.to_lowercase();
+    let takes_back = [
+        "i meant",
+        "correction",
+        "scratch that",
+        "my mistake",
+        "i misspoke",
+        "sorry, it's",
+        "sorry, i",
+        "no, it's",
+        "that was wrong",
+        "i was wrong",
+        "got that wrong",
+        "i mixed",
+        "not what i said",
+        "typo",
+    ];
+    if takes_back.iter().any(|wording| low.contains(wording)) {
+        Stance::Corrects
+    } else {
+        Stance::States
+    }
+}

@@ -1,0 +1,459 @@
+//! Keys that compare: whoever words it, where somebody lives is `residence` and Lisbon is `lisbon`.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use memfleet_domain::fact::{Claim, Clause, Pattern};
+use memfleet_language::fold;
+
+use super::parse::Parsed;
+use super::words::{Part, Word, lines};
+
+/// Attribute of a predicate.
+static PREDICATES: LazyLock<HashMap<&str, &str>> =
+    LazyLock::new(|| table(include_str!("../../data/attributes.txt")));
+
+/// Attribute of a noun, and what other nouns are.
+static NOUNS: LazyLock<HashMap<&str, &str>> =
+    LazyLock::new(|| table(include_str!("../../data/nouns.txt")));
+
+/// Endings of what people work as.
+const WORKERS: [&str; 12] = [
+    "er", "or", "ist", "ian", "eer", "ant", "man", "woman", "ress", "smith", "wright", "ologist",
+];
+
+/// Words before a value that say nothing of it.
+const LEADING: [&str; 22] = [
+    "a",
+    "an",
+    "the",
+    "my",
+    "our",
+    "his",
+    "her",
+    "their",
+    "your",
+    "some",
+    "now",
+    "currently",
+    "just",
+    "really",
+    "actually",
+    "new",
+    "brand-new",
+    "called",
+    "named",
+    "downtown",
+    "beautiful",
+    "lovely",
+];
+
+fn table(data: &'static str) -> HashMap<&'static str, &'static str> {
+    let mut table = HashMap::new();
+    for (attribute, wordings) in lines(data) {
+        for wording in wordings.split(", ") {
+            table.insert(wording, attribute);
+        }
+    }
+    table
+}
+
+/// What a noun names, if it is in the list.
+pub fn noun(word: &str) -> Option<&'static str> {
+    NOUNS.get(word).copied()
+}
+
+/// The key of a name or a value: folded, without articles and what only leads up to it.
+pub fn key(text: &str) -> String {
+    let folded = fold(text).replace('’', "'");
+    let words =
+        folded.split(|letter: char| letter.is_whitespace() || ",;:!?\"()“”".contains(letter));
+    let words: Vec<&str> = words
+        .map(|word| word.trim_matches(|letter: char| ".'-".contains(letter)))
+        .filter(|word| !word.is_empty())
+        .collect();
+    let first = words
+        .iter()
+        .position(|word| !LEADING.contains(word))
+        .unwrap_or(0);
+    words[first..].join(" ")
+}
+
+/// The claim of a clause.
+pub fn claim(clause: &Clause) -> Claim {
+    let value = clause
+        .complement
+        .as_deref()
+        .or(clause.object.as_deref())
+        .unwrap_or_default();
+    let of = |subject: &str, attribute: &str, value: &str| Claim {
+        subject: key(subject),
+        attribute: attribute.to_owned(),
+        value: key(value),
+    };
+    if let Some(attribute) = PREDICATES.get(clause.predicate.as_str()) {
+        let attribute = match (*attribute, is_person(&clause.subject)) {
+            ("time", true) => clause.predicate.as_str(),
+            // A thing is moved to a day, and lies where somebody lives.
+            ("residence", false) if clause.predicate.starts_with("move") => "time",
+            ("residence", false) => "location",
+            (attribute, _) => attribute,
+        };
+        return of(&clause.subject, attribute, value);
+    }
+    match clause.predicate.as_str() {
+        "be" => of_being(clause, value).unwrap_or_else(|| of(&clause.subject, "be", value)),
+        "have" => of_having(clause, value).unwrap_or_else(|| of(&clause.subject, "have", value)),
+        "be in" if !is_person(&clause.subject) => of(&clause.subject, "location", value),
+        predicate => {
+            let both = [clause.object.as_deref(), clause.complement.as_deref()];
+            let value: Vec<&str> = both.into_iter().flatten().collect();
+            of(&clause.subject, predicate, &value.join(" "))
+        }
+    }
+}
+
+/// "Ada's favourite colour is blue" tells of Ada.
+fn of_being(clause: &Clause, value: &str) -> Option<Claim> {
+    let folded = fold(value);
+    let bare = key(value);
+    let of = |subject: &str, attribute: String, value: String| {
+        Some(Claim {
+            subject: key(subject),
+            attribute,
+            value,
+        })
+    };
+    if let Some((owner, thing)) = owned(&clause.subject) {
+        let thing = key(&thing)
+            .replace("favourite", "favorite")
+            .replace("colour", "color");
+        let attribute = noun(&thing).filter(|attribute| {
+            !["several", "status", "diet", "work", "counts"].contains(attribute)
+        });
+        let describes = folded.starts_with("a ") || folded.starts_with("an ");
+        let names = value
+            .trim()
+            .starts_with(|letter: char| letter.is_uppercase() || letter.is_numeric())
+            || thing.starts_with("favorite")
+            || value.contains('@');
+        if attribute.is_some() || thing.starts_with("favorite") || (names && !describes) {
+            return of(&owner, attribute.map_or(thing, str::to_owned), bare);
+        }
+        return None;
+    }
+    let attribute = match noun(&bare) {
+        Some("status") => "status",
+        Some("diet") => "diet",
+        Some("work") => "occupation",
+        _ if bare.ends_with(" years old")
+            || (bare.parse::<u32>().is_ok() && is_person(&clause.subject)) =>
+        {
+            "age"
+        }
+        _ if (folded.starts_with("a ") || folded.starts_with("an ")) && is_worker(&bare) => {
+            "occupation"
+        }
+        _ => return None,
+    };
+    let value = bare
+        .strip_suffix(" years old")
+        .map_or(bare.clone(), str::to_owned);
+    let value = if attribute == "occupation" {
+        occupation(&value)
+    } else {
+        value
+    };
+    of(&clause.subject, attribute.to_owned(), value)
+}
+
+/// "Ada has three cats" counts, "Ada has a dog named Rex" names.
+fn of_having(clause: &Clause, value: &str) -> Option<Claim> {
+    let bare = key(value);
+    let (first, rest) = bare.split_once(' ')?;
+    let is_count = first.parse::<u32>().is_ok() || COUNTS.contains(&first);
+    (is_count && !rest.is_empty()).then(|| Claim {
+        subject: key(&clause.subject),
+        attribute: format!("number of {}", rest.split(' ').next_back().unwrap_or(rest)),
+        value: number(first),
+    })
+}
+
+const COUNTS: [&str; 12] = [
+    "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven",
+    "twelve",
+];
+
+fn number(word: &str) -> String {
+    let place = COUNTS.iter().position(|count| *count == word);
+    place.map_or(word.to_owned(), |place| (place + 1).to_string())
+}
+
+/// Owner and thing of "Ada's sister".
+pub fn owned(subject: &str) -> Option<(String, String)> {
+    let subject = subject.replace('’', "'");
+    let (owner, thing) = subject.rsplit_once("'s ")?;
+    Some((owner.to_owned(), thing.to_owned()))
+}
+
+/// What somebody works as, without where.
+fn occupation(value: &str) -> String {
+    let cut = [" at ", " in ", " for ", " with ", " by "]
+        .iter()
+        .filter_map(|word| value.find(word))
+        .min();
+    value[..cut.unwrap_or(value.len())].to_owned()
+}
+
+fn is_worker(value: &str) -> bool {
+    let value = occupation(value);
+    let last = value.rsplit(' ').next().unwrap_or_default();
+    noun(last) == Some("work")
+        || (last.len() > 4
+            && WORKERS.iter().any(|ending| last.ends_with(ending))
+            && !NOT_WORKERS.contains(&last))
+}
+
+/// Words with such an ending that name no work.
+const NOT_WORKERS: [&str; 28] = [
+    "sister", "brother", "mother", "father", "daughter", "number", "winter", "summer", "dinner",
+    "matter", "member", "letter", "computer", "disaster", "monster", "winner", "lover", "beginner",
+    "player", "runner", "swimmer", "listener", "color", "flavor", "error", "elephant", "reader",
+    "believer",
+];
+
+/// Whether a subject is somebody: a name, or a speaker.
+pub fn is_person(subject: &str) -> bool {
+    let first = subject.chars().next();
+    first.is_some_and(char::is_uppercase) && !subject.starts_with("The ")
+        || matches!(subject, "user" | "assistant")
+}
+
+/// A clause that is stated.
+pub struct Stated {
+    /// Its parts.
+    pub clause: Clause,
+    /// How plainly.
+    pub confidence: f32,
+}
+
+/// What a clause states: mostly itself; a change also ends what was before.
+pub fn statements(subject: &str, parsed: &Parsed<'_>) -> Vec<Stated> {
+    let mut stating = Stating {
+        subject,
+        parsed,
+        stated: Vec::new(),
+    };
+    if !stating.change() && !stating.job() {
+        stating.itself();
+    }
+    let mut stated = stating.stated;
+    stated.retain(|stated| {
+        let clause = &stated.clause;
+        clause.object.is_some() || clause.complement.is_some() || clause.predicate != "be"
+    });
+    stated
+}
+
+/// A clause whose statements are being collected.
+struct Stating<'s> {
+    subject: &'s str,
+    parsed: &'s Parsed<'s>,
+    stated: Vec<Stated>,
+}
+
+impl Stating<'_> {
+    fn add(&mut self, predicate: &str, parts: [Option<String>; 2], negated: bool, confidence: f32) {
+        let [object, complement] = parts;
+        self.stated.push(Stated {
+            clause: Clause {
+                pattern: pattern(object.is_some(), complement.is_some(), self.parsed.verb),
+                subject: self.subject.to_owned(),
+                predicate: predicate.to_owned(),
+                object,
+                complement,
+                negated,
+            },
+            confidence,
+        });
+    }
+
+    /// Something takes the place of something else; whether the clause says so.
+    fn change(&mut self) -> bool {
+        let parsed = self.parsed;
+        let (object, complement) = (text(parsed.object), text(parsed.complement));
+        let onward = onward(parsed.rest);
+        match (parsed.verb, parsed.preposition) {
+            _ if parsed.is_negated => return false,
+            ("move" | "relocate" | "transfer", Some("from")) if onward.is_some() => {
+                self.add("live in", [None, complement], true, 0.8);
+                self.add("move to", [None, onward], false, 0.9);
+            }
+            ("switch" | "change" | "convert" | "migrate" | "upgrade" | "go", Some("from"))
+                if onward.is_some() =>
+            {
+                if let Some(object) = object {
+                    let (owner, thing) = possession(self.subject, &object);
+                    self.stated.push(being(&owner, &thing, onward));
+                } else {
+                    self.add("use", [complement, None], true, 0.7);
+                    self.add("use", [onward, None], false, 0.8);
+                }
+            }
+            (
+                "switch" | "change" | "update" | "push" | "set" | "move" | "reschedule",
+                Some("to"),
+            ) if object.is_some() => {
+                let (owner, thing) = possession(self.subject, &object.unwrap_or_default());
+                self.stated.push(being(&owner, &thing, complement));
+            }
+            ("switch", Some("to")) => self.add("use", [None, complement], false, 0.8),
+            ("break", Some("with")) if parsed.particle == Some("up") => {
+                self.add("date", [complement.clone(), None], true, 0.9);
+                self.add("marry", [complement, None], true, 0.9);
+            }
+            ("divorce", _) => {
+                self.add("marry", [object, None], true, 0.9);
+                self.add("be", [None, Some("divorced".into())], false, 0.9);
+            }
+            ("sell", _) if object.is_some() => self.add("have", [object, None], true, 0.8),
+            ("stop" | "quit", _) if object.is_none() => {}
+            _ => return false,
+        }
+        true
+    }
+
+    /// Work that begins or ends; whether the clause says so.
+    fn job(&mut self) -> bool {
+        let parsed = self.parsed;
+        let (object, complement) = (text(parsed.object), text(parsed.complement));
+        let begins_work = parsed
+            .object
+            .first()
+            .is_some_and(|word| word.low == "working");
+        match (parsed.verb, parsed.preposition) {
+            ("leave" | "quit", preposition)
+                if object.is_some() && preposition != Some("with") && !parsed.is_negated =>
+            {
+                self.add("live in", [None, object.clone()], true, 0.6);
+                self.add("work for", [None, object], true, 0.7);
+                if preposition == Some("for") {
+                    self.add("join", [complement, None], false, 0.8);
+                } else if preposition == Some("at") {
+                    self.add("work at", [None, complement], true, 0.9);
+                }
+            }
+            ("resign" | "retire", Some("from")) => {
+                self.add("work for", [None, complement], true, 0.9);
+            }
+            ("get" | "land" | "accept" | "take" | "start", Some("at" | "with"))
+                if object.as_deref().is_some_and(is_job) && !parsed.is_negated =>
+            {
+                self.add("work at", [None, complement], false, 0.9);
+            }
+            ("start" | "begin", _) if begins_work => {
+                self.add("work at", [None, complement], parsed.is_negated, 0.9);
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    /// The clause as it stands.
+    fn itself(&mut self) {
+        let parsed = self.parsed;
+        let mut predicate = parsed.verb.to_owned();
+        for part in [parsed.particle, parsed.preposition].into_iter().flatten() {
+            predicate.push(' ');
+            predicate.push_str(part);
+        }
+        let confidence = if parsed.is_progressive { 0.7 } else { 0.9 };
+        let parts = [text(parsed.object), text(parsed.complement)];
+        self.add(
+            &predicate,
+            parts,
+            parsed.is_negated || parsed.is_over,
+            confidence,
+        );
+    }
+}
+
+fn text(words: &[Word]) -> Option<String> {
+    let words: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
+    Some(words.join(" ")).filter(|text| !text.trim().is_empty())
+}
+
+/// "to B" after "from A".
+fn onward(rest: &[Word]) -> Option<String> {
+    let [to, after @ ..] = rest else { return None };
+    if !matches!(to.low.as_str(), "to" | "into") {
+        return None;
+    }
+    let end = after.iter().position(|word| {
+        word.is_mark || word.is_any(&[Part::Cut, Part::Preposition, Part::Adverb])
+    });
+    let words: Vec<&str> = after[..end.unwrap_or(after.len())]
+        .iter()
+        .map(|word| word.text.as_str())
+        .collect();
+    (!words.is_empty()).then(|| words.join(" "))
+}
+
+/// Whose thing an object is: "my phone number" of the subject, "Ben's desk" of Ben, "the meeting" of nobody.
+fn possession(subject: &str, object: &str) -> (String, String) {
+    let words = object.split_once(' ');
+    match words {
+        Some(("my" | "our" | "his" | "her" | "their" | "My" | "Our", thing)) => {
+            (subject.to_owned(), thing.to_owned())
+        }
+        Some((owner, thing)) if owner.ends_with("'s") => {
+            (owner.trim_end_matches("'s").to_owned(), thing.to_owned())
+        }
+        _ => (String::new(), object.to_owned()),
+    }
+}
+
+/// "OWNER's THING is VALUE", or "THING is VALUE" of what nobody owns.
+fn being(owner: &str, thing: &str, value: Option<String>) -> Stated {
+    let owned = !owner.is_empty();
+    let subject = if owned {
+        format!("{owner}'s {thing}")
+    } else {
+        thing.to_owned()
+    };
+    let predicate = if owned { "be" } else { "be on" };
+    Stated {
+        clause: Clause {
+            pattern: Pattern::VerbComplement,
+            subject,
+            predicate: predicate.to_owned(),
+            object: None,
+            complement: value,
+            negated: false,
+        },
+        confidence: 0.9,
+    }
+}
+
+fn is_job(object: &str) -> bool {
+    ["job", "position", "role", "offer", "work", "internship"]
+        .iter()
+        .any(|word| object.to_lowercase().ends_with(word))
+}
+
+fn pattern(object: bool, complement: bool, verb: &str) -> Pattern {
+    match (object, complement) {
+        (false, false) => Pattern::Verb,
+        (true, false) => Pattern::VerbObject,
+        (false, true) => Pattern::VerbComplement,
+        (true, true)
+            if matches!(
+                verb,
+                "give" | "send" | "show" | "tell" | "lend" | "offer" | "teach"
+            ) =>
+        {
+            Pattern::VerbObjectObject
+        }
+        (true, true) => Pattern::VerbObjectComplement,
+    }
+}

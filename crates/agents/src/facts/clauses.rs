@@ -1,0 +1,68 @@
+//! From a sentence to the clauses that state something. What asks, supposes, wishes, doubts or plans states nothing.
+
+use super::words::{Part, Word};
+
+/// The clauses of a sentence, as stretches of its words; none of a question or of what is only supposed.
+pub fn clauses(words: &[Word]) -> Vec<&[Word]> {
+    let asks = words
+        .last()
+        .is_some_and(|word| word.low == "?" || word.low == "？");
+    if asks || words.iter().any(|word| word.is(Part::Hypothetical)) {
+        return Vec::new();
+    }
+    let mut clauses = Vec::new();
+    let mut first = 0;
+    for (at, word) in words.iter().enumerate() {
+        let joins = matches!(
+            word.low.as_str(),
+            "and"
+                | "but"
+                | "so"
+                | "because"
+                | "although"
+                | "though"
+                | "while"
+                | "then"
+                | "which"
+                | "plus"
+        );
+        let breaks = word.is_mark && !matches!(word.low.as_str(), "'" | "\"" | "#" | "%");
+        let is_bound = breaks || (joins && opens_clause(&words[at + 1..]));
+        if is_bound {
+            if at > first {
+                clauses.push(&words[first..at]);
+            }
+            first = at + 1;
+        }
+    }
+    if first < words.len() {
+        clauses.push(&words[first..]);
+    }
+    clauses
+}
+
+/// Whether a clause of its own begins here: with a subject and its verb, or with a verb that goes on from the subject before.
+fn opens_clause(words: &[Word]) -> bool {
+    let mut words = words
+        .iter()
+        .skip_while(|word| word.is_any(&[Part::Adverb, Part::Opening]));
+    let Some(first) = words.next() else {
+        return false;
+    };
+    if first.is(Part::Pronoun)
+        || first.is_possessive()
+        || first.is_any(&[Part::Be, Part::Have, Part::Do, Part::Modal, Part::Future])
+    {
+        return true;
+    }
+    if first.verb().is_some() {
+        return true;
+    }
+    // A name, or a noun with its article, and then a verb.
+    words.take(4).any(|word| {
+        word.is_any(&[Part::Be, Part::Have])
+            || word
+                .verb()
+                .is_some_and(|(_, form)| form != super::words::Form::Base)
+    })
+}

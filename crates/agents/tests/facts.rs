@@ -1,0 +1,172 @@
+//! What the rules take from sentences, and what they leave.
+#![allow(clippy::unwrap_used)]
+
+use chrono_tz::Tz;
+use memfleet_agents::facts::{Utterance, facts, is_supported};
+use memfleet_domain::fact::Draft;
+use memfleet_domain::ids::TurnId;
+use memfleet_domain::time::Timestamp;
+use memfleet_domain::turn::Role;
+use memfleet_language::Language;
+use proptest::prelude::*;
+
+fn said<'t>(number: u8, speaker: &'t str, text: &'t str) -> Utterance<'t> {
+    Utterance {
+        id: TurnId::from_bytes([number; 16]),
+        speaker,
+        role: Role::User,
+        text,
+        said_at: Timestamp::from_timestamp(1_718_000_000, 0).unwrap(),
+    }
+}
+
+fn drafts(text: &str) -> Vec<Draft> {
+    facts(&said(9, "Ada", text), &[], Language::English, Tz::UTC)
+}
+
+/// Claims as `subject/attribute=value`, `!` before what is denied.
+fn claims(text: &str) -> Vec<String> {
+    shown(&drafts(text))
+}
+
+fn shown(drafts: &[Draft]) -> Vec<String> {
+    let shown = drafts.iter().map(|draft| {
+        let negation = if draft.clause.negated { "!" } else { "" };
+        let claim = &draft.claim;
+        format!(
+            "{negation}{}/{}={}",
+            claim.subject, claim.attribute, claim.value
+        )
+    });
+    shown.collect()
+}
+
+#[test]
+fn one_attribute_is_told_in_many_ways() {
+    for text in [
+        "I live in Lisbon.",
+        "I moved to Lisbon last spring.",
+        "We've relocated to Lisbon!",
+        "I'm based in Lisbon now",
+        "By the way, I settled in Lisbon.",
+        "I've been living in Lisbon since March.",
+        "My hometown is Lisbon.",
+    ] {
+        assert_eq!(claims(text), ["ada/residence=lisbon"], "{text}");
+    }
+    for text in [
+        "I work for Acme.",
+        "I joined Acme.",
+        "I just got a new job at Acme!",
+        "I started working at Acme.",
+        "My employer is Acme.",
+    ] {
+        assert_eq!(claims(text), ["ada/employer=acme"], "{text}");
+    }
+    for text in [
+        "My favourite colour is teal.",
+        "My favorite color is teal now.",
+    ] {
+        assert!(
+            claims(text)[0].starts_with("ada/favorite color=teal"),
+            "{text}: {:?}",
+            claims(text)
+        );
+    }
+    assert_eq!(claims("I'm 34 years old."), ["ada/age=34"]);
+    assert_eq!(claims("I'm a nurse at St Mary."), ["ada/occupation=nurse"]);
+    assert_eq!(
+        claims("My phone number is 555-0147."),
+        ["ada/phone=555-0147"]
+    );
+    assert_eq!(claims("I have three cats."), ["ada/number of cats=3"]);
+}
+
+#[test]
+fn a_change_ends_what_was() {
+    assert_eq!(
+        claims("I moved from Rome to Oslo."),
+        ["!ada/residence=rome", "ada/residence=oslo"]
+    );
+    assert_eq!(claims("I no longer work for Acme."), ["!ada/employer=acme"]);
+    assert_eq!(
+        claims("I don't live in Rome anymore."),
+        ["!ada/residence=rome"]
+    );
+    assert_eq!(
+        claims("The meeting got moved to Friday."),
+        ["meeting/time=friday"]
+    );
+}
+
+#[test]
+fn what_is_no_statement_is_left_out() {
+    for text in [
+        "Do you live in Rome?",
+        "I might move to Rome.",
+        "If I lived in Rome, I would eat well.",
+        "I want to live in Rome.",
+        "I'm thinking about moving to Rome.",
+        "I would love to work for Acme.",
+        "I wish I lived in Rome.",
+        "Maybe I work for Acme.",
+        "I think Ben lives in Rome.",
+        "Move to Rome!",
+        "I have to move to Rome.",
+    ] {
+        assert_eq!(claims(text), [""; 0], "{text}");
+    }
+}
+
+#[test]
+fn somebody_else_is_somebody_else() {
+    assert_eq!(
+        claims("My brother lives in Rome."),
+        ["ada's brother/residence=rome"]
+    );
+    assert_eq!(
+        claims("My sister Mia moved to Rome."),
+        ["mia/residence=rome"]
+    );
+    assert_eq!(claims("Ben works for Acme."), ["ben/employer=acme"]);
+    assert_eq!(
+        claims("I live in Oslo and my brother lives in Rome."),
+        ["ada/residence=oslo", "ada's brother/residence=rome"]
+    );
+    assert_eq!(
+        claims("I live in Oslo and work for Acme."),
+        ["ada/residence=oslo", "ada/employer=acme"]
+    );
+    let context = [
+        said(1, "Ada", "My sister Mia called."),
+        said(2, "Ben", "Nice!"),
+    ];
+    let turn = said(3, "Ada", "She lives in Rome.");
+    let drafts = facts(&turn, &context, Language::English, Tz::UTC);
+    assert_eq!(shown(&drafts), ["mia/residence=rome"]);
+    assert_eq!(drafts[0].related, [context[0].id]);
+}
+
+#[test]
+fn what_was_so_once_has_ended() {
+    let drafts = drafts("I used to live in Rome.");
+    assert_eq!(shown(&drafts), ["ada/residence=rome"]);
+    assert!(drafts[0].valid.end.is_some());
+}
+
+#[test]
+fn other_languages_are_not_guessed_at() {
+    let turn = said(1, "Ada", "Ich wohne in Rom.");
+    assert_eq!(facts(&turn, &[], Language::German, Tz::UTC), []);
+}
+
+proptest! {
+    #[test]
+    fn any_text_is_read_and_every_fact_rests_on_its_words(text in "(I|My|She|We|Ada|the|moved|lives|is|not|to|in|Rome|and|,|\\.| |'s|\\PC){0,40}") {
+        for draft in drafts(&text) {
+            let evidence = &text[draft.evidence.start as usize..draft.evidence.end as usize];
+            prop_assert!(!evidence.is_empty());
+            prop_assert!(is_supported(&draft, &text, &["Ada"]), "{draft:?}");
+        }
+    }
+}

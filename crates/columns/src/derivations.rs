@@ -1,0 +1,90 @@
+//! Fields of derivations and conflicts, and the rules of their store that need no database.
+
+use std::collections::HashMap;
+use std::hash::BuildHasher;
+
+use memfleet_domain::derivation::{Derivation, Kind, Status};
+use memfleet_domain::ids::DerivationId;
+use memfleet_ports::feed::{Change, IndexedDerivation, IndexedPassage};
+use memfleet_ports::knowledge::Revision;
+
+use crate::damage::{Result, damaged};
+
+/// The number of a kind in its column.
+pub fn from_kind(kind: Kind) -> i64 {
+    match kind {
+        Kind::Fact => 0,
+        Kind::Episode => 1,
+    }
+}
+
+/// The number of a status in its column.
+pub fn from_status(status: Status) -> i64 {
+    match status {
+        Status::Found => 0,
+        Status::Settled => 1,
+        Status::Open => 2,
+        Status::Dismissed => 3,
+    }
+}
+
+/// The status of a column.
+pub fn to_status(number: i64) -> Result<Status> {
+    [
+        Status::Found,
+        Status::Settled,
+        Status::Open,
+        Status::Dismissed,
+    ]
+    .into_iter()
+    .find(|status| from_status(*status) == number)
+    .ok_or_else(|| damaged(format!("{number} is no status of a conflict")))
+}
+
+/// The numbers of these statuses; of all where none is named.
+pub fn status_numbers(statuses: &[Status]) -> Vec<i64> {
+    if statuses.is_empty() {
+        return (0..4).collect();
+    }
+    statuses.iter().map(|status| from_status(*status)).collect()
+}
+
+/// Subject and attribute of a fact's claim.
+pub fn claim_keys(derivation: &Derivation) -> (Option<&str>, Option<&str>) {
+    let claim = derivation.fact().map(|fact| &fact.claim);
+    (
+        claim.map(|claim| claim.subject.as_str()),
+        claim.map(|claim| claim.attribute.as_str()),
+    )
+}
+
+/// Whether revisions rest on what is there: each is the version after the current one, and the first has something to be found by.
+pub fn rest_on<S: BuildHasher>(
+    revisions: &[Revision],
+    current: &HashMap<DerivationId, u32, S>,
+) -> bool {
+    revisions.iter().all(|revision| {
+        let before = current.get(&revision.derivation.id).copied().unwrap_or(0);
+        revision.derivation.version == before + 1 && (before > 0 || revision.passage.is_some())
+    })
+}
+
+/// What an index is told of a derivation whose version of now is found by the passage of this number.
+pub fn derived_change(
+    derivation: Derivation,
+    number: u32,
+    passage: Option<IndexedPassage>,
+) -> Change {
+    match passage {
+        Some(passage) if !derivation.is_withdrawn() => {
+            Change::Derived(Box::new(IndexedDerivation {
+                id: derivation.id,
+                kind: derivation.kind(),
+                turns: derivation.turns,
+                number,
+                passage,
+            }))
+        }
+        _ => Change::Withdrawn(derivation.id),
+    }
+}

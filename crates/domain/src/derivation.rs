@@ -1,0 +1,198 @@
+//! Derived memory: facts and episodes in versions. A derivation names the turns that it comes from; it changes by a new version
+//! only, each written by a change that can be listed and undone, so that any past state can be read on both time axes (when it
+//! was true, when we knew it).
+
+use serde::{Deserialize, Serialize};
+
+use crate::episode::Episode;
+use crate::fact::Draft;
+use crate::ids::{ChangeId, ConflictId, DerivationId, TurnId};
+use crate::time::{TimeRange, Timestamp};
+
+/// What a derivation says.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Body {
+    /// An atomic sentence.
+    Fact(Box<Draft>),
+    /// A summary of a range of turns.
+    Episode(Box<Episode>),
+}
+
+/// The kinds of derivations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// [`Body::Fact`].
+    Fact,
+    /// [`Body::Episode`].
+    Episode,
+}
+
+/// Who made a version what it is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Origin {
+    /// An extractor, by name and version (`rules-1`, or a model and the version of its prompt).
+    Extracted(String),
+    /// A caller's correction, which no extraction overwrites.
+    Corrected,
+}
+
+/// A derivation in one of its versions.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Derivation {
+    /// The same through all its versions.
+    pub id: DerivationId,
+    /// From 1.
+    pub version: u32,
+    /// What it says.
+    pub body: Body,
+    /// The turns that it comes from: of a fact first the one that states it, of an episode all in order. Never empty.
+    pub turns: Vec<TurnId>,
+    /// When it holds. An interval that ends where it starts holds at no instant: the derivation was withdrawn.
+    pub valid: TimeRange,
+    /// When this version was what memory knew; open at the end while it is the current one.
+    pub known: TimeRange,
+    /// Who made it so.
+    pub origin: Origin,
+    /// The change that wrote it.
+    pub change: ChangeId,
+    /// What took its place in time, where a conflict closed its interval.
+    pub succeeded_by: Option<DerivationId>,
+}
+
+impl Derivation {
+    /// Its kind.
+    pub fn kind(&self) -> Kind {
+        match self.body {
+            Body::Fact(_) => Kind::Fact,
+            Body::Episode(_) => Kind::Episode,
+        }
+    }
+
+    /// The fact, if it is one.
+    pub fn fact(&self) -> Option<&Draft> {
+        match &self.body {
+            Body::Fact(fact) => Some(fact),
+            Body::Episode(_) => None,
+        }
+    }
+
+    /// The episode, if it is one.
+    pub fn episode(&self) -> Option<&Episode> {
+        match &self.body {
+            Body::Fact(_) => None,
+            Body::Episode(episode) => Some(episode),
+        }
+    }
+
+    /// Whether it holds at no instant.
+    pub fn is_withdrawn(&self) -> bool {
+        let TimeRange { start, end } = self.valid;
+        end.is_some_and(|end| start.is_some_and(|start| end <= start))
+    }
+
+    /// The version after this one, to be changed and written by `change`.
+    #[must_use]
+    pub fn next(&self, change: ChangeId) -> Self {
+        Self {
+            version: self.version + 1,
+            change,
+            ..self.clone()
+        }
+    }
+
+    /// What the version after this one holds where nothing is left of it.
+    #[must_use]
+    pub fn withdrawn(mut self) -> Self {
+        let start = self.valid.start.unwrap_or(Timestamp::UNIX_EPOCH);
+        self.valid = TimeRange {
+            start: Some(start),
+            end: Some(start),
+        };
+        self
+    }
+}
+
+/// What kind of change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ChangeKind {
+    /// The constructor derived it from turns.
+    Derived,
+    /// The refresher settled a conflict: an older interval was closed (AMA section 3.4, update).
+    Updated,
+    /// A caller corrected it.
+    Corrected,
+    /// A caller undid an earlier change.
+    Reverted,
+    /// A newer extractor says something else.
+    Rebuilt,
+}
+
+/// One change of derived memory.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Change {
+    /// Made twice, it is the same change.
+    pub id: ChangeId,
+    /// What it is.
+    pub kind: ChangeKind,
+    /// When: recorded time.
+    pub at: Timestamp,
+    /// Why, in a few words, without anything that was said.
+    pub reason: String,
+    /// The conflict that it settles.
+    pub conflict: Option<ConflictId>,
+    /// The change that it undoes.
+    pub reverts: Option<ChangeId>,
+}
+
+/// Why two facts cannot both hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Contradiction {
+    /// The attribute has one value at a time, and they name two.
+    Functional,
+    /// One denies what the other states.
+    Negation,
+    /// They count or measure the same differently.
+    Number,
+    /// The newer says that the older was wrong.
+    Correction,
+}
+
+/// What became of a conflict.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// It waits for the refresher.
+    Found,
+    /// The refresher settled it.
+    Settled,
+    /// It waits for a caller: rules may not decide it.
+    Open,
+    /// A caller undid what settled it; it is not settled again.
+    Dismissed,
+}
+
+/// Two facts that cannot both hold.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Conflict {
+    /// The same, whoever finds it and however often.
+    pub id: ConflictId,
+    /// The one that was true first.
+    pub older: DerivationId,
+    /// The one that speaks against it.
+    pub newer: DerivationId,
+    /// Why.
+    pub contradiction: Contradiction,
+    /// From when the older one does not hold; absent: it never did.
+    pub ends: Option<Timestamp>,
+    /// When it was found: recorded time.
+    pub found_at: Timestamp,
+    /// What became of it.
+    pub status: Status,
+    /// Who judged (`rules-1`, or a model and the version of its prompt).
+    pub judge: String,
+}

@@ -1,0 +1,97 @@
+//! The fact: one atomic sentence that a turn states, with the interval in which it holds (AMA section 3.1, fact knowledge memory
+//! K = {k, R, Ω}). A fact is a derivation: it names the words of the turn that it rests on, and changes by new versions only.
+
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::TurnId;
+use crate::time::TimeRange;
+
+/// One of the five sentence patterns of AMA section 3.1: subject, verb, object, complement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Pattern {
+    /// S-V: "Ada moved".
+    Verb,
+    /// S-V-O: "Ada bought a piano".
+    VerbObject,
+    /// S-V-C: "Ada is a nurse", "Ada lives in Lisbon".
+    VerbComplement,
+    /// S-V-O-O: "Ada gave Ben a book".
+    VerbObjectObject,
+    /// S-V-O-C: "Ada painted the door red".
+    VerbObjectComplement,
+}
+
+impl Pattern {
+    /// Every pattern.
+    pub const ALL: [Self; 5] = [
+        Self::Verb,
+        Self::VerbObject,
+        Self::VerbComplement,
+        Self::VerbObjectObject,
+        Self::VerbObjectComplement,
+    ];
+}
+
+/// A clause in its parts, in the words that a reader is shown: references resolved, nothing folded.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Clause {
+    /// Which parts it has.
+    pub pattern: Pattern,
+    /// Who or what it is about, by name: "Ada", "Ada's sister".
+    pub subject: String,
+    /// The verb in its base form, with particle or preposition: "live in".
+    pub predicate: String,
+    /// What the verb acts on; of two objects the one that receives.
+    pub object: Option<String>,
+    /// What is said of subject or object; of two objects the thing given.
+    pub complement: Option<String>,
+    /// Whether it denies what it says.
+    pub negated: bool,
+}
+
+/// What a fact claims, in keys that compare: case folded, articles and inflection gone.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Claim {
+    /// Key of the subject.
+    pub subject: String,
+    /// What of it is told: a known attribute (`residence`, `employer`, …) however it was worded, else the predicate.
+    pub attribute: String,
+    /// The value that it has; empty for a clause without object and complement.
+    pub value: String,
+}
+
+/// How a fact relates to what was told before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stance {
+    /// It states how things are from some time on.
+    #[default]
+    States,
+    /// It says that what was told before was wrong from the start ("no, I meant …").
+    Corrects,
+}
+
+/// A fact as an extractor found it in one turn, before anything is stored.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Draft {
+    /// The atomic sentence; it can be understood on its own.
+    pub text: String,
+    /// Its parts.
+    pub clause: Clause,
+    /// What compares.
+    pub claim: Claim,
+    /// How it relates to what was told before.
+    pub stance: Stance,
+    /// The bytes of the turn's searchable text that say so.
+    pub evidence: Range<u32>,
+    /// When it holds, absolute; an absent start is the time of the turn, an absent end is open. An end in the past is a fact of
+    /// the past ("I used to live in Rome").
+    pub valid: TimeRange,
+    /// Other turns that words were taken from: R of AMA section 3.1.
+    pub related: Vec<TurnId>,
+    /// How sure the extractor is, 0 to 1.
+    pub confidence: f32,
+}

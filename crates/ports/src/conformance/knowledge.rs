@@ -1,0 +1,201 @@
+//! What every store of derived memory does.
+
+mod changing;
+mod following;
+mod forgetting;
+mod reading;
+mod rebuilding;
+
+use memfleet_domain::derivation::{
+    Body, Change, ChangeKind, Conflict, Contradiction, Derivation, Origin, Status,
+};
+use memfleet_domain::fact::{Claim, Clause, Draft, Pattern, Stance};
+use memfleet_domain::ids::{ChangeId, ConflictId, DerivationId, TurnId};
+use memfleet_domain::time::{TimeRange, Timestamp};
+use memfleet_domain::turn::AcceptedTurn;
+
+use super::samples::{batch, home, indexed, instant, passages, turn};
+use crate::knowledge::{Applied, Knowledge, Question, Revision, Rewrite, Work};
+use crate::ledger::Ledger;
+
+pub use self::changing::*;
+pub use self::following::*;
+pub use self::forgetting::*;
+pub use self::reading::*;
+pub use self::rebuilding::*;
+
+/// Runs every case on a store.
+#[macro_export]
+macro_rules! knowledge_conformance {
+    ($fresh:ident) => {
+        $crate::conformance_cases!(
+            $fresh,
+            knowledge,
+            [
+                a_fact_reads_back_as_it_was_written,
+                facts_are_found_by_claim_by_turn_and_by_what_held_when,
+                pages_bring_every_derivation_once,
+                another_space_has_facts_of_its_own,
+                a_change_that_is_made_twice_is_one,
+                a_version_that_skips_one_is_stale_and_leaves_nothing,
+                a_fact_of_a_turn_that_is_not_there_is_stale,
+                the_past_reads_as_it_was_known,
+                changes_are_listed_newest_first_with_what_they_wrote,
+                a_change_that_was_undone_says_so,
+                conflicts_keep_what_became_of_them,
+                work_is_pending_until_the_stage_has_reached_the_head,
+                one_worker_at_a_time_has_a_space,
+                progress_from_elsewhere_is_stale,
+                what_a_forgotten_turn_stated_is_gone,
+                forgetting_the_newer_fact_opens_the_older_again,
+                forgetting_a_space_leaves_nothing_derived,
+                turns_beside_forgotten_ones_are_pending_again,
+                what_a_rebuild_found_is_in_use_when_all_of_it_is_there,
+                a_rebuild_tells_what_it_did_not_derive_again,
+                a_rebuild_that_is_begun_twice_is_one,
+                a_rebuild_forgets_what_is_forgotten,
+            ]
+        );
+    };
+}
+
+/// A fact of a turn: `subject` has `value` from an instant on.
+pub fn fact(turn: &AcceptedTurn, subject: &str, value: &str, from: Timestamp) -> Derivation {
+    let claim = Claim {
+        subject: subject.to_lowercase(),
+        attribute: "residence".into(),
+        value: value.to_lowercase(),
+    };
+    let draft = Draft {
+        text: format!("{subject} lives in {value}."),
+        clause: Clause {
+            pattern: Pattern::VerbComplement,
+            subject: subject.into(),
+            predicate: "live in".into(),
+            object: None,
+            complement: Some(value.into()),
+            negated: false,
+        },
+        stance: Stance::States,
+        evidence: 0..4,
+        valid: TimeRange::default(),
+        related: Vec::new(),
+        confidence: 0.75,
+        claim,
+    };
+    let change = derived(turn.id);
+    Derivation {
+        id: DerivationId::of_fact(turn.id, &draft.claim, false),
+        version: 1,
+        body: Body::Fact(Box::new(draft)),
+        turns: vec![turn.id],
+        valid: TimeRange {
+            start: Some(from),
+            end: None,
+        },
+        known: TimeRange {
+            start: Some(instant(1)),
+            end: None,
+        },
+        origin: Origin::Extracted("sample-1".into()),
+        change,
+        succeeded_by: None,
+    }
+}
+
+fn derived(turn: TurnId) -> ChangeId {
+    ChangeId::of("derived", &[turn.as_bytes()])
+}
+
+/// The change that writes the first versions of these facts, all of one turn.
+pub fn deriving(facts: &[&Derivation]) -> Rewrite {
+    let revisions = facts.iter().map(|&fact| Revision {
+        derivation: fact.clone(),
+        passage: passages("lives there").pop(),
+    });
+    Rewrite {
+        change: change(facts[0].change, ChangeKind::Derived, 1),
+        revisions: revisions.collect(),
+    }
+}
+
+fn change(id: ChangeId, kind: ChangeKind, seconds: i64) -> Change {
+    Change {
+        id,
+        kind,
+        at: instant(seconds),
+        reason: "a sample".into(),
+        conflict: None,
+        reverts: None,
+    }
+}
+
+/// The change that closes `older` where `newer` begins, made at a second.
+pub fn closing(older: &Derivation, newer: &Derivation, seconds: i64) -> Rewrite {
+    let conflict = ConflictId::of(older.id, newer.id);
+    let id = ChangeId::of("updated", &[conflict.as_bytes()]);
+    let mut closed = older.next(id);
+    closed.valid.end = newer.valid.start;
+    closed.succeeded_by = Some(newer.id);
+    closed.known.start = Some(instant(seconds));
+    Rewrite {
+        change: Change {
+            conflict: Some(conflict),
+            ..change(id, ChangeKind::Updated, seconds)
+        },
+        revisions: vec![Revision {
+            derivation: closed,
+            passage: None,
+        }],
+    }
+}
+
+/// The conflict that [`closing`] settles.
+pub fn conflict(older: &Derivation, newer: &Derivation) -> Conflict {
+    Conflict {
+        id: ConflictId::of(older.id, newer.id),
+        older: older.id,
+        newer: newer.id,
+        contradiction: Contradiction::Functional,
+        ends: newer.valid.start,
+        found_at: instant(2),
+        status: Status::Found,
+        judge: "sample-1".into(),
+    }
+}
+
+/// Stores turns of [`home`], one batch.
+async fn store(ledger: &impl Ledger, turns: &[&AcceptedTurn]) {
+    let batch = batch("b", turns.iter().map(|&turn| turn.clone()).collect());
+    ledger
+        .commit(vec![indexed(batch, 1)])
+        .await
+        .expect("an answer");
+}
+
+/// Two turns of Ada's, and the facts that they state: Rome from second 10 on, Oslo from second 20 on.
+async fn moved<S: Ledger + Knowledge>(
+    store_: &S,
+) -> (AcceptedTurn, AcceptedTurn, Derivation, Derivation) {
+    let (rome, oslo) = (turn("1", "I live in Rome."), turn("2", "I moved to Oslo."));
+    store(store_, &[&rome, &oslo]).await;
+    let first = fact(&rome, "Ada", "Rome", instant(10));
+    let second = fact(&oslo, "Ada", "Oslo", instant(20));
+    make(store_, deriving(&[&first])).await;
+    make(store_, deriving(&[&second])).await;
+    (rome, oslo, first, second)
+}
+
+async fn make(knowledge: &impl Knowledge, rewrite: Rewrite) {
+    let work = Work {
+        rewrites: vec![rewrite],
+        ..Work::default()
+    };
+    let applied = knowledge.apply(&home(), work).await.expect("an answer");
+    assert_ne!(applied, Applied::Stale);
+}
+
+async fn all(knowledge: &impl Knowledge, question: &Question) -> Vec<Derivation> {
+    let page = knowledge.derivations(&home(), question, 100, None).await;
+    page.expect("an answer").items
+}

@@ -1,0 +1,90 @@
+//! How agents follow a space.
+
+use super::{home, moved, store};
+use crate::conformance::samples::{instant, turn};
+use crate::feed::IndexFeed;
+use crate::knowledge::{Applied, Knowledge, Progress, Stage, Work};
+use crate::ledger::Ledger;
+
+fn to(from: u64, to: u64) -> Work {
+    let stage = Stage::Derive;
+    Work {
+        progress: Some(Progress { stage, from, to }),
+        ..Work::default()
+    }
+}
+
+/// Each stage for itself.
+pub async fn work_is_pending_until_the_stage_has_reached_the_head<
+    S: Ledger + Knowledge + IndexFeed,
+>(
+    store: &S,
+) {
+    assert_eq!(
+        store.pending(Stage::Derive, 9).await.expect("an answer"),
+        []
+    );
+    moved(store).await;
+    assert_eq!(
+        store.pending(Stage::Derive, 9).await.expect("an answer"),
+        [home()]
+    );
+    let head = store.head(&home()).await.expect("an answer");
+    let claim = store
+        .claim(&home(), Stage::Derive, instant(0), instant(9))
+        .await;
+    assert_eq!(claim.expect("an answer"), Some(0));
+    assert_eq!(
+        store.apply(&home(), to(0, head)).await.expect("an answer"),
+        Applied::Done(head)
+    );
+    assert_eq!(
+        store.pending(Stage::Derive, 9).await.expect("an answer"),
+        []
+    );
+    assert_eq!(
+        store.pending(Stage::Judge, 9).await.expect("an answer"),
+        [home()]
+    );
+}
+
+/// Until it gives it back, or its time is over.
+pub async fn one_worker_at_a_time_has_a_space<S: Ledger + Knowledge>(store: &S) {
+    moved(store).await;
+    let claim = |now: i64, until: i64| async move {
+        store
+            .claim(&home(), Stage::Derive, instant(now), instant(until))
+            .await
+            .expect("an answer")
+    };
+    assert_eq!(claim(0, 10).await, Some(0));
+    assert_eq!(claim(9, 20).await, None);
+    assert_eq!(claim(10, 20).await, Some(0));
+    store
+        .release(&home(), Stage::Derive)
+        .await
+        .expect("an answer");
+    assert_eq!(claim(11, 20).await, Some(0));
+    let nowhere = crate::conformance::samples::scope("acme", "nowhere");
+    let claimed = store
+        .claim(&nowhere, Stage::Derive, instant(0), instant(1))
+        .await;
+    assert_eq!(claimed.expect("an answer"), None);
+}
+
+/// Another worker was faster.
+pub async fn progress_from_elsewhere_is_stale<S: Ledger + Knowledge>(store_: &S) {
+    store(store_, &[&turn("1", "I live in Rome.")]).await;
+    store_
+        .claim(&home(), Stage::Derive, instant(0), instant(9))
+        .await
+        .expect("an answer");
+    assert_ne!(
+        store_.apply(&home(), to(0, 1)).await.expect("an answer"),
+        Applied::Stale
+    );
+    assert_eq!(
+        store_.apply(&home(), to(0, 1)).await.expect("an answer"),
+        Applied::Stale
+    );
+}

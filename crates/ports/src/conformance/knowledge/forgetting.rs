@@ -1,0 +1,166 @@
+//! What is derived goes with the turns that it comes from.
+
+use memfleet_domain::ids::TurnId;
+
+use super::{all, closing, conflict, deriving, fact, home, make, moved, store};
+use crate::conformance::samples::{instant, turn};
+use crate::erasure::Erasure;
+use crate::feed::IndexFeed;
+use crate::filter::TurnFilter;
+use crate::knowledge::{ChangeFilter, Knowledge, Progress, Question, Stage, Work};
+use crate::ledger::Ledger;
+
+async fn forget(erasure: &impl Erasure, turn: TurnId) {
+    let filter = TurnFilter {
+        turns: vec![turn],
+        ..TurnFilter::default()
+    };
+    erasure.erase(&home(), &filter).await.expect("an answer");
+}
+
+/// With its history.
+pub async fn what_a_forgotten_turn_stated_is_gone<S: Ledger + Knowledge + Erasure>(store: &S) {
+    let (rome, _, first, second) = moved(store).await;
+    forget(store, rome.id).await;
+    assert_eq!(all(store, &Question::default()).await, [second]);
+    assert_eq!(
+        store.versions(&home(), first.id).await.expect("an answer"),
+        []
+    );
+    let changes = store
+        .changes(&home(), &ChangeFilter::default(), 9, None)
+        .await
+        .expect("an answer");
+    assert_eq!(changes.items.len(), 1);
+}
+
+/// Else its end would tell of what is forgotten.
+pub async fn forgetting_the_newer_fact_opens_the_older_again<S: Ledger + Knowledge + Erasure>(
+    store: &S,
+) {
+    let (_, oslo, first, second) = moved(store).await;
+    let found = Work {
+        found: vec![conflict(&first, &second)],
+        ..Work::default()
+    };
+    store.apply(&home(), found).await.expect("an answer");
+    make(store, closing(&first, &second, 30)).await;
+    forget(store, oslo.id).await;
+    // Not even the date of what was said is left.
+    assert_eq!(
+        all(store, &Question::default()).await,
+        std::slice::from_ref(&first)
+    );
+    assert_eq!(
+        store.versions(&home(), first.id).await.expect("an answer"),
+        [first]
+    );
+    assert_eq!(
+        store
+            .conflicts(&home(), &[], 9, None)
+            .await
+            .expect("an answer")
+            .items,
+        []
+    );
+    let changes = store
+        .changes(&home(), &ChangeFilter::default(), 9, None)
+        .await
+        .expect("an answer");
+    assert_eq!(changes.items.len(), 1);
+}
+
+/// Told anew, it begins anew.
+pub async fn forgetting_a_space_leaves_nothing_derived<S: Ledger + Knowledge + Erasure>(
+    store_: &S,
+) {
+    let (rome, _, first, _) = moved(store_).await;
+    store_
+        .claim(&home(), Stage::Derive, instant(0), instant(9))
+        .await
+        .expect("an answer");
+    store_
+        .erase(&home(), &TurnFilter::default())
+        .await
+        .expect("an answer");
+    assert_eq!(
+        store_.pending(Stage::Derive, 9).await.expect("an answer"),
+        []
+    );
+    // Told anew, the space begins anew.
+    let mut again = crate::conformance::samples::batch("again", vec![rome.clone()]);
+    again.turns[0].recorded_at = instant(50);
+    let again = crate::conformance::samples::indexed(again, 9);
+    store_.commit(vec![again]).await.expect("an answer");
+    assert_eq!(
+        all(
+            store_,
+            &Question {
+                withdrawn: true,
+                ..Question::default()
+            }
+        )
+        .await,
+        []
+    );
+    make(
+        store_,
+        deriving(&[&fact(&rome, "Ada", "Rome", instant(10))]),
+    )
+    .await;
+    assert_eq!(
+        store_
+            .versions(&home(), first.id)
+            .await
+            .expect("an answer")
+            .len(),
+        1
+    );
+}
+
+/// A fact that took words from a forgotten turn goes; its own turn is read again without them.
+pub async fn turns_beside_forgotten_ones_are_pending_again<
+    S: Ledger + Knowledge + Erasure + IndexFeed,
+>(
+    store_: &S,
+) {
+    let (rome, oslo) = (turn("1", "Ada is here."), turn("2", "She lives in Oslo."));
+    store(store_, &[&rome, &oslo]).await;
+    let mut fact = fact(&oslo, "Ada", "Oslo", instant(20));
+    fact.turns.push(rome.id);
+    make(store_, deriving(&[&fact])).await;
+    store_
+        .claim(&home(), Stage::Derive, instant(0), instant(9))
+        .await
+        .expect("an answer");
+    let (stage, to) = (
+        Stage::Derive,
+        store_.head(&home()).await.expect("an answer"),
+    );
+    let progress = Some(Progress { stage, from: 0, to });
+    store_
+        .apply(
+            &home(),
+            Work {
+                progress,
+                ..Work::default()
+            },
+        )
+        .await
+        .expect("an answer");
+    forget(store_, rome.id).await;
+    assert_eq!(all(store_, &Question::default()).await, []);
+    store_.release(&home(), stage).await.expect("an answer");
+    let reached = store_
+        .claim(&home(), stage, instant(0), instant(9))
+        .await
+        .expect("an answer")
+        .expect("an answer");
+    let after = store_
+        .changes_after(&home(), reached, 9)
+        .await
+        .expect("an answer")
+        .changes;
+    let is_oslo = |change: &crate::feed::Change| matches!(change, crate::feed::Change::Stored(turn) if turn.id == oslo.id);
+    assert!(after.iter().any(is_oslo));
+}

@@ -1,0 +1,228 @@
+//! Derived memory in the store: versions of facts and episodes, the changes that wrote them, the conflicts between them, and how
+//! far each agent has come in each space. Everything that changes it is one call, [`Knowledge::apply`]: idempotent, and refused
+//! where it rests on a state that is gone.
+
+use async_trait::async_trait;
+use memfleet_domain::Scope;
+use memfleet_domain::derivation::{Change, Conflict, Derivation, Kind, Status};
+use memfleet_domain::ids::{ChangeId, ConflictId, DerivationId, TurnId};
+use memfleet_domain::time::{AsOf, Timestamp};
+
+use crate::ledger::{Page, PageToken, Passage};
+use crate::store::Result;
+
+/// An agent that follows the changes of every space.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Stage {
+    /// The constructor: turns to facts and episodes.
+    Derive,
+    /// The constructor: the same once more by a language model, where there is one.
+    Refine,
+    /// The judge: new facts against current ones.
+    Judge,
+    /// The refresher: conflicts that were found.
+    Settle,
+    /// The constructor: turns to facts once more, where a rebuild was asked for.
+    Rebuild,
+}
+
+impl Stage {
+    /// Every stage.
+    pub const ALL: [Self; 5] = [
+        Self::Derive,
+        Self::Refine,
+        Self::Judge,
+        Self::Settle,
+        Self::Rebuild,
+    ];
+
+    /// As it stands in tables and metrics.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Derive => "derive",
+            Self::Refine => "refine",
+            Self::Judge => "judge",
+            Self::Settle => "settle",
+            Self::Rebuild => "rebuild",
+        }
+    }
+}
+
+/// A stage has worked through the changes of a space.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Progress {
+    /// Whose.
+    pub stage: Stage,
+    /// The change sequence where it stood …
+    pub from: u64,
+    /// … and where it stands now.
+    pub to: u64,
+}
+
+/// A new version of a derivation.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Revision {
+    /// As it is now. Its version is one more than the current one (1: there is none yet); the start of `known` is the change's time.
+    pub derivation: Derivation,
+    /// What it is found by; absent where that stays as it was.
+    pub passage: Option<Passage>,
+}
+
+/// A change and what it writes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rewrite {
+    /// The change.
+    pub change: Change,
+    /// New versions, each derivation at most once.
+    pub revisions: Vec<Revision>,
+}
+
+/// A rebuild: what a space holds derived once more, beside what is in use until all of it is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Rebuilding {
+    /// The change sequence that it has reached …
+    pub reached: u64,
+    /// … of that which the space had when it began. What came later is derived like anything new.
+    pub goal: u64,
+    /// Facts that are ready and not in use yet.
+    pub staged: u64,
+}
+
+/// What a rebuild notes of some turns.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Staging {
+    /// New facts in their first version, in use from [`Work::publish`] on. Those that are staged or in use already are left out.
+    pub new: Vec<Revision>,
+    /// Facts in use that are derived again.
+    pub confirmed: Vec<DerivationId>,
+}
+
+/// What one transaction does.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Work {
+    /// Changes that were not made yet; those that were are left out.
+    pub rewrites: Vec<Rewrite>,
+    /// What a rebuild found.
+    pub staging: Staging,
+    /// Ends the rebuild of the space: what is staged is in use, written by this change.
+    pub publish: Option<Change>,
+    /// Conflicts that were found. One that is known already stays as it is; another one is a change of the space.
+    pub found: Vec<Conflict>,
+    /// Conflicts whose status changes.
+    pub settled: Vec<(ConflictId, Status)>,
+    /// How far the worker is with it.
+    pub progress: Option<Progress>,
+}
+
+/// What became of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Applied {
+    /// It is done; the space's change sequence after it.
+    Done(u64),
+    /// Nothing was done: a version, a turn or the progress that it rests on has changed. Read again and decide anew.
+    Stale,
+}
+
+/// Which derivations. An empty list and an absent value do not restrict.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Question {
+    /// Of this kind.
+    pub kind: Option<Kind>,
+    /// These.
+    pub ids: Vec<DerivationId>,
+    /// Facts with this subject key …
+    pub subject: Option<String>,
+    /// … and this attribute key.
+    pub attribute: Option<String>,
+    /// Those that come from one of these turns.
+    pub turns: Vec<TurnId>,
+    /// Written after this change sequence.
+    pub after: u64,
+    /// As they were known (default: now) and only those that held (default: whether or not they do).
+    pub as_of: AsOf,
+    /// Whether those that hold at no instant are among them.
+    pub withdrawn: bool,
+}
+
+/// Which changes. An absent value does not restrict.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ChangeFilter {
+    /// Those that wrote a version of it.
+    pub derivation: Option<DerivationId>,
+    /// These.
+    pub ids: Vec<ChangeId>,
+}
+
+/// A change as `History` lists it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Recorded {
+    /// The change.
+    pub change: Change,
+    /// The versions that it wrote.
+    pub wrote: Vec<Derivation>,
+    /// The change that undid it.
+    pub reverted_by: Option<ChangeId>,
+}
+
+/// What the agents ask of storage.
+#[async_trait]
+pub trait Knowledge: Send + Sync {
+    /// Does all of the work in one transaction, or nothing. A space or a turn that was forgotten makes it stale.
+    async fn apply(&self, scope: &Scope, work: Work) -> Result<Applied>;
+
+    /// Up to `limit` spaces of any tenant with changes that the stage has not worked through.
+    async fn pending(&self, stage: Stage, limit: u32) -> Result<Vec<Scope>>;
+
+    /// Takes the space's next work for one worker until an instant, unless another has it. The answer is the change sequence
+    /// that the stage has reached; absent where it is taken, or where there is no such space. [`Knowledge::apply`] with progress
+    /// keeps it, [`Knowledge::release`] or the instant ends it.
+    async fn claim(
+        &self,
+        scope: &Scope,
+        stage: Stage,
+        now: Timestamp,
+        until: Timestamp,
+    ) -> Result<Option<u64>>;
+
+    /// Gives it back.
+    async fn release(&self, scope: &Scope, stage: Stage) -> Result<()>;
+
+    /// Begins a rebuild; one that is under way goes on. Absent where there is no such space.
+    async fn begin_rebuild(&self, scope: &Scope) -> Result<Option<Rebuilding>>;
+
+    /// The rebuild that is under way.
+    async fn rebuilding(&self, scope: &Scope) -> Result<Option<Rebuilding>>;
+
+    /// Up to `limit` facts in use that an extractor made and the rebuild under way did not derive again.
+    async fn unconfirmed(&self, scope: &Scope, limit: u32) -> Result<Vec<Derivation>>;
+
+    /// The derivations, in the order in which their first versions were written.
+    async fn derivations(
+        &self,
+        scope: &Scope,
+        question: &Question,
+        limit: u32,
+        after: Option<&PageToken>,
+    ) -> Result<Page<Derivation>>;
+
+    /// Every version of a derivation, oldest first.
+    async fn versions(&self, scope: &Scope, id: DerivationId) -> Result<Vec<Derivation>>;
+
+    /// What changed, newest first.
+    async fn changes(
+        &self,
+        scope: &Scope,
+        filter: &ChangeFilter,
+        limit: u32,
+        after: Option<&PageToken>,
+    ) -> Result<Page<Recorded>>;
+
+    /// The conflicts with one of these statuses (none: with any), oldest first.
+    async fn conflicts(
+        &self,
+        scope: &Scope,
+        statuses: &[Status],
+        limit: u32,
+        after: Option<&PageToken>,
+    ) -> Result<Page<Conflict>>;
+}

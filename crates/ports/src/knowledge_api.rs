@@ -1,0 +1,141 @@
+//! The public API of derived memory: what is known, since when, from which turns, what contradicts it, and how to correct it.
+
+use async_trait::async_trait;
+use memfleet_domain::Fault;
+use memfleet_domain::derivation::{Conflict, Derivation, Status};
+use memfleet_domain::ids::{BatchId, ChangeId, DerivationId, SpaceId, TurnId};
+use memfleet_domain::time::{AsOf, TimeRange};
+
+use crate::context::Context;
+use crate::knowledge::Recorded;
+use crate::ledger::Page;
+use crate::memory::PageRequest;
+
+/// Which facts. An empty list and an absent value do not restrict.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FactQuery {
+    /// Where.
+    pub space: SpaceId,
+    /// About this subject, by name.
+    pub about: Option<String>,
+    /// Of this attribute: `residence`, `employer`, …, else the verb.
+    pub attribute: Option<String>,
+    /// Those that come from one of these turns.
+    pub turns: Vec<TurnId>,
+    /// What held when (default: now), as it was known when (default: now).
+    pub as_of: AsOf,
+    /// Also what held at other times.
+    pub ended: bool,
+    /// Writes that the answer must see, with what is derived from them.
+    pub wait_for: Vec<BatchId>,
+}
+
+/// Which episodes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EpisodeQuery {
+    /// Where.
+    pub space: SpaceId,
+    /// Those that hold one of these turns; empty: all.
+    pub turns: Vec<TurnId>,
+    /// As they were known when (default: now).
+    pub as_of: AsOf,
+    /// Writes that the answer must see, with what is derived from them.
+    pub wait_for: Vec<BatchId>,
+}
+
+/// A conflict and the facts in it, as they are now.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Disagreement {
+    /// The conflict.
+    pub conflict: Conflict,
+    /// The fact that was true first.
+    pub older: Option<Derivation>,
+    /// The one that speaks against it.
+    pub newer: Option<Derivation>,
+}
+
+/// A caller's correction of a fact. It outranks what is extracted, now and later.
+#[derive(Debug, Clone, PartialEq)]
+pub struct UpdateRequest {
+    /// Where.
+    pub space: SpaceId,
+    /// Which fact.
+    pub id: DerivationId,
+    /// The version that the caller has seen; another one is `FAILED_PRECONDITION`. Absent: whichever is current.
+    pub version: Option<u32>,
+    /// How it is.
+    pub correction: Correction,
+}
+
+/// How a fact is to be.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Correction {
+    /// It says something else.
+    Says {
+        /// The atomic sentence; absent where only the time changes.
+        text: Option<String>,
+        /// The value alone, where the text does not tell it by itself.
+        value: Option<String>,
+        /// When it holds; absent: as before.
+        valid: Option<TimeRange>,
+    },
+    /// It was never true.
+    Withdrawn,
+}
+
+/// The `Knowledge` service.
+#[async_trait]
+pub trait KnowledgeService: Send + Sync {
+    /// Facts, in the order in which they were first derived.
+    async fn facts(
+        &self,
+        context: &Context,
+        query: &FactQuery,
+        page: PageRequest,
+    ) -> Result<Page<Derivation>, Fault>;
+
+    /// Episodes, in the order in which they were first derived.
+    async fn episodes(
+        &self,
+        context: &Context,
+        query: &EpisodeQuery,
+        page: PageRequest,
+    ) -> Result<Page<Derivation>, Fault>;
+
+    /// Every version of a fact or an episode, oldest first.
+    async fn versions(
+        &self,
+        context: &Context,
+        space: &SpaceId,
+        id: DerivationId,
+    ) -> Result<Vec<Derivation>, Fault>;
+
+    /// Conflicts with one of these statuses (none: with any), oldest first.
+    async fn conflicts(
+        &self,
+        context: &Context,
+        space: &SpaceId,
+        statuses: &[Status],
+        page: PageRequest,
+    ) -> Result<Page<Disagreement>, Fault>;
+
+    /// What changed in derived memory, newest first; of one derivation, or of all.
+    async fn changes(
+        &self,
+        context: &Context,
+        space: &SpaceId,
+        of: Option<DerivationId>,
+        page: PageRequest,
+    ) -> Result<Page<Recorded>, Fault>;
+
+    /// Undoes a change: what it wrote is as it was before. The answer is the change that does so.
+    async fn revert(
+        &self,
+        context: &Context,
+        space: &SpaceId,
+        change: ChangeId,
+    ) -> Result<Recorded, Fault>;
+
+    /// Corrects a fact. The answer is its new version.
+    async fn update(&self, context: &Context, request: UpdateRequest) -> Result<Derivation, Fault>;
+}

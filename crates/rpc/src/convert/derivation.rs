@@ -1,0 +1,285 @@
+//! Facts and episodes in their versions.
+
+use memfleet_domain::derivation::{Body, Derivation, Origin};
+use memfleet_domain::episode::Episode;
+use memfleet_domain::fact::{Claim, Clause, Draft};
+use memfleet_domain::ids::{SessionId, Speaker, TurnId};
+use memfleet_domain::time::TimeRange;
+
+use super::time::time;
+use super::{Checked, Fields};
+use crate::proto;
+use crate::proto::derived_memory::Kind;
+
+impl Fields {
+    /// Ids of turns.
+    pub(super) fn turn_ids(
+        &mut self,
+        field: &str,
+        ids: Vec<String>,
+        limit: usize,
+    ) -> Option<Vec<TurnId>> {
+        self.each(field, ids, limit, |fields, id| {
+            fields.id("", &id, "the id of a turn")
+        })
+    }
+
+    /// An id that may be left out; `what` says which.
+    #[expect(
+        clippy::option_option,
+        reason = "the outer one says whether the field was right"
+    )]
+    pub(super) fn optional_id<T: std::str::FromStr>(
+        &mut self,
+        field: &str,
+        text: &str,
+        what: &str,
+    ) -> Option<Option<T>> {
+        if text.is_empty() {
+            return Some(None);
+        }
+        self.id(field, text, what).map(Some)
+    }
+
+    /// When something was so: unlike a range that is asked for it may be empty.
+    fn interval(&mut self, field: &str, range: Option<proto::TimeRange>) -> Option<TimeRange> {
+        let range = range.unwrap_or_default();
+        self.inside(field, |fields| {
+            let start = fields.optional_time("start", range.start);
+            let end = fields.optional_time("end", range.end);
+            Some(TimeRange {
+                start: start?,
+                end: end?,
+            })
+        })
+    }
+}
+
+pub(super) fn range(range: TimeRange) -> proto::TimeRange {
+    proto::TimeRange {
+        start: range.start.map(time),
+        end: range.end.map(time),
+    }
+}
+
+fn texts(ids: &[TurnId]) -> Vec<String> {
+    ids.iter().map(ToString::to_string).collect()
+}
+
+/// What is absent where it says nothing.
+fn said(text: String) -> Option<String> {
+    (!text.is_empty()).then_some(text)
+}
+
+impl From<Clause> for proto::Clause {
+    fn from(clause: Clause) -> Self {
+        Self {
+            pattern: proto::Pattern::from(clause.pattern).into(),
+            subject: clause.subject,
+            predicate: clause.predicate,
+            object: clause.object.unwrap_or_default(),
+            complement: clause.complement.unwrap_or_default(),
+            negated: clause.negated,
+        }
+    }
+}
+
+impl Checked for proto::Clause {
+    type Value = Clause;
+
+    fn check(self, fields: &mut Fields) -> Option<Clause> {
+        Some(Clause {
+            pattern: fields.word("pattern", self.pattern)?,
+            subject: self.subject,
+            predicate: self.predicate,
+            object: said(self.object),
+            complement: said(self.complement),
+            negated: self.negated,
+        })
+    }
+}
+
+impl Checked for proto::Claim {
+    type Value = Claim;
+
+    fn check(self, _: &mut Fields) -> Option<Claim> {
+        Some(Claim {
+            subject: self.subject,
+            attribute: self.attribute,
+            value: self.value,
+        })
+    }
+}
+
+impl From<Derivation> for proto::DerivedMemory {
+    fn from(derivation: Derivation) -> Self {
+        let withdrawn = derivation.is_withdrawn();
+        let Derivation {
+            id,
+            version,
+            body,
+            turns,
+            valid,
+            known,
+            origin,
+            change,
+            succeeded_by,
+        } = derivation;
+        let kind = match body {
+            Body::Fact(draft) => Kind::Fact(proto::Fact {
+                id: id.to_string(),
+                version,
+                text: draft.text,
+                clause: Some(draft.clause.into()),
+                claim: Some(proto::Claim {
+                    subject: draft.claim.subject,
+                    attribute: draft.claim.attribute,
+                    value: draft.claim.value,
+                }),
+                stance: proto::Stance::from(draft.stance).into(),
+                turn_ids: texts(&turns),
+                evidence_start: draft.evidence.start,
+                evidence_end: draft.evidence.end,
+                valid: Some(range(valid)),
+                known: Some(range(known)),
+                withdrawn,
+                confidence: draft.confidence,
+                extractor: match origin {
+                    Origin::Extracted(extractor) => extractor,
+                    Origin::Corrected => String::new(),
+                },
+                change_id: change.to_string(),
+                succeeded_by: succeeded_by.map(|id| id.to_string()).unwrap_or_default(),
+            }),
+            Body::Episode(episode) => Kind::Episode(proto::Episode {
+                id: id.to_string(),
+                version,
+                title: episode.title,
+                summary: episode.summary,
+                session: episode.session.into(),
+                turn_ids: texts(&turns),
+                participants: episode.participants.into_iter().map(Into::into).collect(),
+                span: Some(range(episode.span)),
+                trigger: episode
+                    .trigger
+                    .map(|trigger| proto::EpisodeTrigger::from(trigger).into())
+                    .unwrap_or_default(),
+                valid: Some(range(valid)),
+                known: Some(range(known)),
+                extractor: episode.extractor,
+                change_id: change.to_string(),
+            }),
+        };
+        Self { kind: Some(kind) }
+    }
+}
+
+impl Checked for proto::Fact {
+    type Value = Derivation;
+
+    fn check(self, fields: &mut Fields) -> Option<Derivation> {
+        let id = fields.id("id", &self.id, "the id of a fact");
+        let clause = fields.message("clause", self.clause);
+        let claim = fields.message("claim", self.claim);
+        let stance = fields.word("stance", self.stance);
+        let turns = fields.turn_ids("turn_ids", self.turn_ids, usize::MAX);
+        let turns = fields.some("turn_ids", turns);
+        let valid = fields.interval("valid", self.valid);
+        let known = fields.interval("known", self.known);
+        let change = fields.id("change_id", &self.change_id, "the id of a change");
+        let successor = fields.optional_id("succeeded_by", &self.succeeded_by, "the id of a fact");
+        let (turns, valid) = (turns?, valid?);
+        let draft = Draft {
+            text: self.text,
+            clause: clause?,
+            claim: claim?,
+            stance: stance?,
+            evidence: self.evidence_start..self.evidence_end,
+            valid,
+            related: turns[1..].to_vec(),
+            confidence: self.confidence,
+        };
+        Some(Derivation {
+            id: id?,
+            version: self.version,
+            body: Body::Fact(Box::new(draft)),
+            turns,
+            valid,
+            known: known?,
+            origin: said(self.extractor).map_or(Origin::Corrected, Origin::Extracted),
+            change: change?,
+            succeeded_by: successor?,
+        })
+    }
+}
+
+impl Checked for proto::Episode {
+    type Value = Derivation;
+
+    fn check(self, fields: &mut Fields) -> Option<Derivation> {
+        let id = fields.id("id", &self.id, "the id of an episode");
+        let session = fields.name("session", self.session, SessionId::new);
+        let turns = fields.turn_ids("turn_ids", self.turn_ids, usize::MAX);
+        let turns = fields.some("turn_ids", turns);
+        let participants =
+            fields.names("participants", self.participants, usize::MAX, Speaker::new);
+        let span = fields.interval("span", self.span);
+        let trigger = match self.trigger {
+            0 => Some(None),
+            trigger => fields.word("trigger", trigger).map(Some),
+        };
+        let valid = fields.interval("valid", self.valid);
+        let known = fields.interval("known", self.known);
+        let change = fields.id("change_id", &self.change_id, "the id of a change");
+        let turns = turns?;
+        let episode = Episode {
+            session: session?,
+            turns: turns.clone(),
+            title: self.title,
+            summary: self.summary,
+            participants: participants?,
+            span: span?,
+            trigger: trigger?,
+            extractor: self.extractor.clone(),
+        };
+        Some(Derivation {
+            id: id?,
+            version: self.version,
+            body: Body::Episode(Box::new(episode)),
+            turns,
+            valid: valid?,
+            known: known?,
+            origin: Origin::Extracted(self.extractor),
+            change: change?,
+            succeeded_by: None,
+        })
+    }
+}
+
+impl Checked for proto::DerivedMemory {
+    type Value = Derivation;
+
+    fn check(self, fields: &mut Fields) -> Option<Derivation> {
+        match self.kind {
+            Some(Kind::Fact(fact)) => fields.message("fact", Some(fact)),
+            Some(Kind::Episode(episode)) => fields.message("episode", Some(episode)),
+            None => fields.refuse("", "must be a `fact` or an `episode`"),
+        }
+    }
+}
+
+/// A fact, where it is one.
+pub(super) fn fact(derivation: Derivation) -> Option<proto::Fact> {
+    match proto::DerivedMemory::from(derivation).kind {
+        Some(Kind::Fact(fact)) => Some(fact),
+        _ => None,
+    }
+}
+
+/// An episode, where it is one.
+pub(super) fn episode(derivation: Derivation) -> Option<proto::Episode> {
+    match proto::DerivedMemory::from(derivation).kind {
+        Some(Kind::Episode(episode)) => Some(episode),
+        _ => None,
+    }
+}

@@ -1,0 +1,311 @@
+//! The service Knowledge over a socket, and the refresher's part of it inside a fleet.
+
+use async_trait::async_trait;
+use memfleet_domain::Fault;
+use memfleet_domain::derivation::{
+    Body, Change, ChangeKind, Conflict, Contradiction, Derivation, Origin, Status,
+};
+use memfleet_domain::episode::{Episode, Trigger};
+use memfleet_domain::ids::{ChangeId, ConflictId, DerivationId, SessionId, SpaceId, Speaker};
+use memfleet_domain::time::{AsOf, TimeRange};
+use memfleet_ports::conformance::knowledge::fact;
+use memfleet_ports::context::Context;
+use memfleet_ports::knowledge::Recorded;
+use memfleet_ports::knowledge_api::{
+    Correction, Disagreement, EpisodeQuery, FactQuery, KnowledgeService, UpdateRequest,
+};
+use memfleet_ports::ledger::{Page, PageToken};
+use memfleet_ports::maintenance::Maintenance;
+use memfleet_ports::memory::PageRequest;
+
+use crate::node::{Node, batch, instant, missing, rebuilding, space, turn, turn_id};
+use crate::{connected, context};
+
+/// A fact that somebody corrected, and that something took the place of.
+fn corrected() -> Derivation {
+    let mut derivation = fact(&turn("I live in Rome.").accepted, "Ada", "Rome", instant());
+    derivation.valid.end = derivation.valid.start;
+    derivation.origin = Origin::Corrected;
+    derivation.succeeded_by = Some(DerivationId::from_bytes([4; 16]));
+    as_sent(derivation)
+}
+
+/// The wire has one interval of a fact.
+fn as_sent(mut derivation: Derivation) -> Derivation {
+    if let Body::Fact(draft) = &mut derivation.body {
+        draft.valid = derivation.valid;
+    }
+    derivation
+}
+
+fn stated() -> Derivation {
+    as_sent(fact(
+        &turn("I live in Rome.").accepted,
+        "Ada",
+        "Rome",
+        instant(),
+    ))
+}
+
+fn episode() -> Derivation {
+    let span = TimeRange {
+        start: Some(instant()),
+        end: Some(instant()),
+    };
+    let episode = Episode {
+        session: SessionId::new("s1").unwrap(),
+        turns: vec![turn_id()],
+        title: "Moving".into(),
+        summary: "Ada moved.".into(),
+        participants: vec![Speaker::new("Ada").unwrap()],
+        span,
+        trigger: Some(Trigger::Pause),
+        extractor: "rules-1".into(),
+    };
+    Derivation {
+        id: DerivationId::of_episode(turn_id()),
+        body: Body::Episode(Box::new(episode)),
+        valid: TimeRange::default(),
+        origin: Origin::Extracted("rules-1".into()),
+        ..stated()
+    }
+}
+
+fn disagreement() -> Disagreement {
+    let (older, newer) = (stated().id, DerivationId::from_bytes([4; 16]));
+    Disagreement {
+        conflict: Conflict {
+            id: ConflictId::of(older, newer),
+            older,
+            newer,
+            contradiction: Contradiction::Functional,
+            ends: Some(instant()),
+            found_at: instant(),
+            status: Status::Open,
+            judge: "rules-1".into(),
+        },
+        older: Some(stated()),
+        newer: None,
+    }
+}
+
+fn recorded() -> Recorded {
+    Recorded {
+        change: Change {
+            id: ChangeId::from_bytes([5; 16]),
+            kind: ChangeKind::Reverted,
+            at: instant(),
+            reason: "a caller undid it".into(),
+            conflict: Some(disagreement().conflict.id),
+            reverts: Some(ChangeId::from_bytes([6; 16])),
+        },
+        wrote: vec![corrected(), episode()],
+        reverted_by: Some(ChangeId::from_bytes([7; 16])),
+    }
+}
+
+fn page<T>(item: T) -> Page<T> {
+    Page {
+        items: vec![item],
+        next: Some(PageToken("next".into())),
+    }
+}
+
+#[async_trait]
+impl KnowledgeService for Node {
+    async fn facts(
+        &self,
+        context: &Context,
+        query: &FactQuery,
+        asked: PageRequest,
+    ) -> Result<Page<Derivation>, Fault> {
+        self.answer(
+            context,
+            &query.space,
+            format!("{query:?} {asked:?}"),
+            page(stated()),
+        )
+    }
+
+    async fn episodes(
+        &self,
+        context: &Context,
+        query: &EpisodeQuery,
+        asked: PageRequest,
+    ) -> Result<Page<Derivation>, Fault> {
+        self.answer(
+            context,
+            &query.space,
+            format!("{query:?} {asked:?}"),
+            page(episode()),
+        )
+    }
+
+    async fn versions(
+        &self,
+        context: &Context,
+        space: &SpaceId,
+        id: DerivationId,
+    ) -> Result<Vec<Derivation>, Fault> {
+        self.answer(
+            context,
+            space,
+            format!("{id:?}"),
+            vec![stated(), corrected()],
+        )
+    }
+
+    async fn conflicts(
+        &self,
+        context: &Context,
+        space: &SpaceId,
+        statuses: &[Status],
+        asked: PageRequest,
+    ) -> Result<Page<Disagreement>, Fault> {
+        self.answer(
+            context,
+            space,
+            format!("{statuses:?} {asked:?}"),
+            page(disagreement()),
+        )
+    }
+
+    async fn changes(
+        &self,
+        context: &Context,
+        space: &SpaceId,
+        of: Option<DerivationId>,
+        asked: PageRequest,
+    ) -> Result<Page<Recorded>, Fault> {
+        self.answer(
+            context,
+            space,
+            format!("{of:?} {asked:?}"),
+            page(recorded()),
+        )
+    }
+
+    async fn revert(
+        &self,
+        context: &Context,
+        space: &SpaceId,
+        change: ChangeId,
+    ) -> Result<Recorded, Fault> {
+        self.answer(context, space, format!("{change:?}"), recorded())
+    }
+
+    async fn update(&self, context: &Context, request: UpdateRequest) -> Result<Derivation, Fault> {
+        self.answer(context, &request.space, format!("{request:?}"), corrected())
+    }
+}
+
+impl Node {
+    fn answer<T>(
+        &self,
+        context: &Context,
+        space: &SpaceId,
+        what: String,
+        answer: T,
+    ) -> Result<T, Fault> {
+        self.note(context, what);
+        match space.as_str() {
+            "missing" => Err(missing()),
+            _ => Ok(answer),
+        }
+    }
+}
+
+fn facts(name: &str) -> FactQuery {
+    FactQuery {
+        space: space(name),
+        about: Some("Ada".into()),
+        attribute: Some("residence".into()),
+        turns: vec![turn_id()],
+        as_of: AsOf {
+            known_at: Some(instant()),
+            happened_by: Some(instant()),
+        },
+        ended: false,
+        wait_for: vec![batch()],
+    }
+}
+
+pub fn update(correction: Correction) -> UpdateRequest {
+    UpdateRequest {
+        space: space("ada"),
+        id: stated().id,
+        version: Some(3),
+        correction,
+    }
+}
+
+#[tokio::test]
+async fn queries_of_derived_memory_arrive_and_are_answered() {
+    let (node, client) = connected().await;
+    let (context, ada) = (context(), space("ada"));
+    let asked = PageRequest {
+        limit: 7,
+        after: Some(PageToken("next".into())),
+    };
+    let found = client.facts(&context, &facts("ada"), asked.clone()).await;
+    assert_eq!(found, Ok(page(stated())));
+    assert_eq!(node.last().1, format!("{:?} {asked:?}", facts("ada")));
+    let query = EpisodeQuery {
+        space: ada.clone(),
+        turns: vec![turn_id()],
+        as_of: AsOf::default(),
+        wait_for: vec![batch()],
+    };
+    let found = client.episodes(&context, &query, asked.clone()).await;
+    assert_eq!(found, Ok(page(episode())));
+    assert_eq!(node.last().1, format!("{query:?} {asked:?}"));
+    let versions = client.versions(&context, &ada, stated().id).await;
+    assert_eq!(versions, Ok(vec![stated(), corrected()]));
+    let statuses = [Status::Found, Status::Open];
+    let conflicts = client
+        .conflicts(&context, &ada, &statuses, asked.clone())
+        .await;
+    assert_eq!(conflicts, Ok(page(disagreement())));
+    assert_eq!(node.last().1, format!("{statuses:?} {asked:?}"));
+    let of = Some(stated().id);
+    let changes = client.changes(&context, &ada, of, asked.clone()).await;
+    assert_eq!(changes, Ok(page(recorded())));
+    assert_eq!(node.last().1, format!("{of:?} {asked:?}"));
+    let fault = client.facts(&context, &facts("missing"), asked).await;
+    assert_eq!(fault, Err(missing()));
+}
+
+#[tokio::test]
+async fn corrections_and_reverts_arrive_and_are_answered() {
+    let (node, client) = connected().await;
+    let context = context();
+    let says = Correction::Says {
+        text: Some("Ada lives in Oslo.".into()),
+        value: Some("Oslo".into()),
+        valid: Some(TimeRange {
+            start: Some(instant()),
+            end: None,
+        }),
+    };
+    for correction in [says, Correction::Withdrawn] {
+        let request = update(correction);
+        let answer = client.update(&context, request.clone()).await;
+        assert_eq!(answer, Ok(corrected()));
+        assert_eq!(node.last().1, format!("{request:?}"));
+    }
+    let change = ChangeId::from_bytes([6; 16]);
+    let reverted = client.revert(&context, &space("ada"), change).await;
+    assert_eq!(reverted, Ok(recorded()));
+    assert_eq!(node.last().1, format!("{change:?}"));
+}
+
+#[tokio::test]
+async fn a_rebuild_tells_how_far_it_is() {
+    let (_, client) = connected().await;
+    let begun = client.rebuild(&context(), &space("ada")).await;
+    assert_eq!(begun, Ok(rebuilding()));
+    let going = client.rebuilding(&context(), &space("ada")).await;
+    assert_eq!(going, Ok(Some(rebuilding())));
+    let idle = client.rebuilding(&context(), &space("idle")).await;
+    assert_eq!(idle, Ok(None));
+}

@@ -1,0 +1,149 @@
+//! The loop of an agent that follows spaces. What is announced says where to look; a look at all spaces now and then finds what was
+//! missed. A space is claimed for the time of its work, so that replicas share the spaces, and the store refuses what two of them
+//! did after all: an agent may be killed between any two lines.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use chrono::TimeDelta;
+use futures::StreamExt;
+use memfleet_domain::{Clock, Fault, Scope};
+use memfleet_ports::events::{Event, Events};
+use memfleet_ports::knowledge::{Knowledge, Stage};
+use tokio::sync::broadcast::Receiver;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+/// How often all spaces are looked at.
+const SWEEP: Duration = Duration::from_secs(20);
+
+/// Spaces taken from one such look; more follow at once.
+const SPACES: u32 = 64;
+
+/// Spaces that are worked on at a time: one that waits for a model does not hold up the others.
+const TOGETHER: usize = 4;
+
+/// How long a worker that says nothing keeps a space.
+const LEASE: TimeDelta = TimeDelta::minutes(5);
+
+/// How a round of work ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// There may be more.
+    More,
+    /// Nothing is left for now.
+    Done,
+}
+
+impl Outcome {
+    /// [`Outcome::More`] where there may be more.
+    pub fn more_if(more: bool) -> Self {
+        if more { Self::More } else { Self::Done }
+    }
+}
+
+/// Does the work of a stage.
+#[async_trait]
+pub trait Agent: Send + Sync {
+    /// Works through some changes of a space after `reached`, and notes how far it came. It may be called again with the same.
+    async fn work(&self, scope: &Scope, reached: u64) -> Result<Outcome, Fault>;
+}
+
+/// Brings an agent to the spaces that have work for it.
+#[derive(Clone)]
+pub struct Follower {
+    /// Where progress is kept.
+    pub knowledge: Arc<dyn Knowledge>,
+    /// Whose.
+    pub stage: Stage,
+    /// Says where something changed.
+    pub events: Events,
+    /// Ends leases.
+    pub clock: Arc<dyn Clock>,
+}
+
+impl Follower {
+    /// Works until `shutdown`, which cuts off what is not written yet: it is done again.
+    pub async fn run(&self, agent: &dyn Agent, shutdown: CancellationToken) {
+        let working = async {
+            let mut events = self.events.listen();
+            loop {
+                let more = self.sweep(agent).await;
+                let pause = if more { Duration::ZERO } else { SWEEP };
+                self.listen(agent, &mut events, Instant::now() + pause)
+                    .await;
+            }
+        };
+        shutdown.run_until_cancelled(working).await;
+    }
+
+    /// Works through every space that is behind, once; whether there may be more.
+    pub async fn sweep(&self, agent: &dyn Agent) -> bool {
+        match self.knowledge.pending(self.stage, SPACES).await {
+            Ok(spaces) => {
+                let behind =
+                    metrics::gauge!("memfleet_agent_behind_spaces", "stage" => self.stage.name());
+                behind.set(spaces.len() as f64);
+                let full = spaces.len() == SPACES as usize;
+                self.visit(agent, spaces).await && full
+            }
+            Err(error) => {
+                tracing::warn!(%error, stage = self.stage.name(), "spaces are looked at later");
+                false
+            }
+        }
+    }
+
+    /// Goes where something is announced, until an instant, or until nobody knows where.
+    async fn listen(&self, agent: &dyn Agent, events: &mut Receiver<Event>, until: Instant) {
+        while let Ok(Ok(event)) = tokio::time::timeout_at(until, events.recv()).await {
+            let mut changed = HashSet::new();
+            // All that was announced together.
+            let mut next = Some(event);
+            while let Some(event) = next {
+                match event {
+                    Event::Settled { scope, .. } | Event::Derived { scope } => {
+                        changed.insert(scope);
+                    }
+                    Event::Forgotten { .. } => {}
+                    Event::Missed => return,
+                }
+                next = events.try_recv().ok();
+            }
+            self.visit(agent, changed.into_iter().collect()).await;
+        }
+    }
+
+    /// Whether all of them could be worked on.
+    async fn visit(&self, agent: &dyn Agent, spaces: Vec<Scope>) -> bool {
+        let visits = spaces.into_iter().map(|scope| async move {
+            let outcome = self.visit_one(agent, &scope).await;
+            if let Err(fault) = &outcome {
+                let stage = self.stage.name();
+                metrics::counter!("memfleet_agent_failures_total", "stage" => stage).increment(1);
+                tracing::warn!(%scope, stage, reason = %fault.reason, "tried again later: {fault}");
+            }
+            outcome.is_ok()
+        });
+        let worked = futures::stream::iter(visits).buffer_unordered(TOGETHER);
+        worked.all(|worked| async move { worked }).await
+    }
+
+    /// Works through one space, if no other worker has it.
+    async fn visit_one(&self, agent: &dyn Agent, scope: &Scope) -> Result<(), Fault> {
+        loop {
+            let now = self.clock.now();
+            let claimed = self.knowledge.claim(scope, self.stage, now, now + LEASE);
+            let Some(reached) = claimed.await? else {
+                return Ok(());
+            };
+            let outcome = agent.work(scope, reached).await;
+            self.knowledge.release(scope, self.stage).await?;
+            if outcome? == Outcome::Done {
+                return Ok(());
+            }
+        }
+    }
+}

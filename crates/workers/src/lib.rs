@@ -1,0 +1,9 @@
+//! What the workers on derived memory have in common: they follow the changes of every space ([`Follower`]), and what they write is
+//! indexed like turns are ([`Indexer`]).
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+mod follower;
+mod indexer;
+
+pub use follower::{Agent, Follower, Outcome};
+pub use indexer::Indexer;

@@ -1,0 +1,169 @@
+//! Where a follower goes, on a real store.
+#![allow(clippy::unwrap_used)]
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use memfleet_domain::ids::BatchId;
+use memfleet_domain::time::FixedClock;
+use memfleet_domain::{Fault, Scope};
+use memfleet_ports::conformance::samples::{batch_in, indexed, instant, scope, turn_in};
+use memfleet_ports::events::{Event, Events};
+use memfleet_ports::feed::IndexFeed;
+use memfleet_ports::knowledge::{Knowledge, Progress, Stage, Work};
+use memfleet_ports::ledger::Ledger;
+use memfleet_sqlite::SqliteStore;
+use memfleet_workers::{Agent, Follower, Outcome};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+/// Notes where it was, and that it was there; fails in the space `bad`.
+struct Visitor {
+    store: Arc<SqliteStore>,
+    visits: watch::Sender<BTreeMap<String, u32>>,
+}
+
+#[async_trait]
+impl Agent for Visitor {
+    async fn work(&self, scope: &Scope, reached: u64) -> Result<Outcome, Fault> {
+        self.visits.send_modify(|visits| {
+            *visits.entry(scope.space.to_string()).or_default() += 1;
+        });
+        if scope.space.as_str() == "bad" {
+            return Err(Fault::internal("a sample"));
+        }
+        let progress = Some(Progress {
+            stage: Stage::Judge,
+            from: reached,
+            to: self.store.head(scope).await?,
+        });
+        let work = Work {
+            progress,
+            ..Work::default()
+        };
+        self.store.apply(scope, work).await?;
+        Ok(Outcome::Done)
+    }
+}
+
+struct Bench {
+    store: Arc<SqliteStore>,
+    events: Events,
+    follower: Follower,
+    visitor: Arc<Visitor>,
+    acceptances: Mutex<u64>,
+    _directory: tempfile::TempDir,
+}
+
+impl Bench {
+    async fn new() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("memory.db");
+        let store = SqliteStore::open(path, memfleet_sqlite::Options::default()).await;
+        let store = Arc::new(store.unwrap());
+        let events = Events::default();
+        let follower = Follower {
+            knowledge: store.clone(),
+            stage: Stage::Judge,
+            events: events.clone(),
+            clock: Arc::new(FixedClock(instant(0))),
+        };
+        let visits = watch::channel(BTreeMap::new()).0;
+        let visitor = Arc::new(Visitor {
+            store: store.clone(),
+            visits,
+        });
+        Self {
+            store,
+            events,
+            follower,
+            visitor,
+            acceptances: Mutex::default(),
+            _directory: directory,
+        }
+    }
+
+    async fn store(&self, space: &str) -> Scope {
+        let scope = scope("acme", space);
+        let number = {
+            let mut acceptances = self.acceptances.lock().unwrap();
+            *acceptances += 1;
+            *acceptances
+        };
+        let name = number.to_string();
+        let batch = batch_in(&scope, &name, vec![turn_in(&scope, "s", &name, "text")]);
+        self.store
+            .commit(vec![indexed(batch, number)])
+            .await
+            .unwrap();
+        scope
+    }
+
+    fn visits(&self) -> BTreeMap<String, u32> {
+        self.visitor.visits.borrow().clone()
+    }
+
+    async fn until(&self, space: &str, visits: u32) {
+        let mut seen = self.visitor.visits.subscribe();
+        let seen = seen.wait_for(|seen| seen.get(space).is_some_and(|times| *times >= visits));
+        seen.await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn every_space_that_is_behind_is_visited_once() {
+    let bench = Bench::new().await;
+    for space in ["one", "two", "bad"] {
+        bench.store(space).await;
+    }
+    bench.follower.sweep(&*bench.visitor).await;
+    let once = |names: &[&str]| {
+        names
+            .iter()
+            .map(|name| ((*name).to_owned(), 1))
+            .collect::<BTreeMap<_, _>>()
+    };
+    assert_eq!(bench.visits(), once(&["bad", "one", "two"]));
+    // One that failed is behind still.
+    bench.follower.sweep(&*bench.visitor).await;
+    assert_eq!(bench.visits()["bad"], 2);
+    assert_eq!(bench.visits()["one"], 1);
+}
+
+#[tokio::test]
+async fn what_is_announced_is_visited_at_once_and_what_was_missed_is_looked_for() {
+    let bench = Bench::new().await;
+    let stop = CancellationToken::new();
+    bench.store("first").await;
+    let (follower, visitor, stopping) =
+        (bench.follower.clone(), bench.visitor.clone(), stop.clone());
+    let running = tokio::spawn(async move { follower.run(&*visitor, stopping).await });
+    bench.until("first", 1).await;
+    let scope = bench.store("second").await;
+    bench.events.announce(Event::Settled {
+        scope,
+        batch: BatchId::from_bytes([1; 16]),
+    });
+    bench.until("second", 1).await;
+    bench.store("third").await;
+    bench.events.announce(Event::Missed);
+    bench.until("third", 1).await;
+    stop.cancel();
+    running.await.unwrap();
+}
+
+#[tokio::test]
+async fn a_space_that_another_worker_has_is_left_to_it() {
+    let bench = Bench::new().await;
+    let scope = bench.store("one").await;
+    let claim = bench
+        .store
+        .claim(&scope, Stage::Judge, instant(0), instant(60));
+    assert!(claim.await.unwrap().is_some());
+    bench.follower.sweep(&*bench.visitor).await;
+    assert_eq!(bench.visits(), BTreeMap::new());
+    bench.store.release(&scope, Stage::Judge).await.unwrap();
+    bench.follower.sweep(&*bench.visitor).await;
+    assert_eq!(bench.visits()["one"], 1);
+}

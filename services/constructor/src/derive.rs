@@ -1,0 +1,250 @@
+//! From stored turns to facts (AMA section 3.1), after they are searchable: the constructor follows every space and derives from
+//! what was stored since. Ids are derived from what a fact claims, so that a round that is done twice writes nothing twice; one
+//! transaction writes the facts of a round and how far it came.
+
+mod reading;
+mod rebuild;
+mod refine;
+
+pub use rebuild::Rebuilder;
+pub use refine::Refiner;
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use memfleet_domain::derivation::{Body, Change, ChangeKind, Derivation, Origin};
+use memfleet_domain::fact::Draft;
+use memfleet_domain::ids::{ChangeId, DerivationId, TurnId};
+use memfleet_domain::time::{TimeRange, Timestamp};
+use memfleet_domain::turn::Turn;
+use memfleet_domain::{Clock, Fault, Scope};
+use memfleet_ports::events::{Event, Events};
+use memfleet_ports::feed::IndexFeed;
+use memfleet_ports::knowledge::{Applied, Knowledge, Progress, Revision, Rewrite, Stage, Work};
+use memfleet_ports::ledger::{Ledger, Passage};
+use memfleet_workers::{Agent, Indexer, Outcome};
+use tracing::instrument;
+
+use crate::extract::Extractor;
+
+/// Changes that are looked at together.
+const ROUND: u32 = 64;
+
+/// Derives facts from turns.
+#[derive(Clone)]
+pub struct Deriver {
+    /// The turns.
+    pub ledger: Arc<dyn Ledger>,
+    /// What changed.
+    pub feed: Arc<dyn IndexFeed>,
+    /// The facts.
+    pub knowledge: Arc<dyn Knowledge>,
+    /// Makes facts findable.
+    pub indexer: Indexer,
+    /// Finds facts in turns.
+    pub extractor: Arc<dyn Extractor>,
+    /// Tells who follows.
+    pub events: Events,
+    /// Recorded time.
+    pub clock: Arc<dyn Clock>,
+}
+
+#[async_trait]
+impl Agent for Deriver {
+    #[instrument(name = "derive", skip_all, fields(tenant = %scope.tenant, space = %scope.space))]
+    async fn work(&self, scope: &Scope, reached: u64) -> Result<Outcome, Fault> {
+        let changes = self.feed.changes_after(scope, reached, ROUND).await?;
+        let turns = self.changed(scope, &changes).await?;
+        let rewrites = self.rewrites(scope, &turns).await?;
+        let facts: usize = rewrites.iter().map(|rewrite| rewrite.revisions.len()).sum();
+        let work = Work {
+            rewrites,
+            progress: Some(Progress {
+                stage: Stage::Derive,
+                from: reached,
+                to: changes.reached,
+            }),
+            ..Work::default()
+        };
+        if self.knowledge.apply(scope, work).await? == Applied::Stale {
+            // Turns were forgotten meanwhile, or another worker was here: the next look decides anew.
+            return Ok(Outcome::More);
+        }
+        metrics::counter!("memfleet_facts_derived_total").increment(facts as u64);
+        if facts > 0 {
+            self.events.announce(Event::Derived {
+                scope: scope.clone(),
+            });
+        }
+        // What was written is a change of the space too, which is looked at once more.
+        Ok(Outcome::more_if(changes.more || facts > 0))
+    }
+}
+
+impl Deriver {
+    /// One change a turn that states something new, and one a turn that was replaced.
+    async fn rewrites(&self, scope: &Scope, turns: &[Turn]) -> Result<Vec<Rewrite>, Fault> {
+        let known = self.known(scope, turns).await?;
+        let (replaced, standing): (Vec<_>, Vec<_>) =
+            turns.iter().partition(|turn| turn.replaced.is_some());
+        let mut rewrites = self.withdrawals(&replaced, &known);
+        let drafts = self.drafts(scope, &standing).await?;
+        rewrites.extend(self.statements(scope, &standing, drafts, &known).await?);
+        Ok(rewrites)
+    }
+
+    /// The changes that what turns state anew comes with.
+    async fn statements(
+        &self,
+        scope: &Scope,
+        turns: &[&Turn],
+        drafts: Vec<Vec<Draft>>,
+        known: &[Derivation],
+    ) -> Result<Vec<Rewrite>, Fault> {
+        let seen: HashSet<DerivationId> = known.iter().map(|derivation| derivation.id).collect();
+        let mut new = Vec::new();
+        for (turn, drafts) in turns.iter().zip(drafts) {
+            let stated = news(turn, drafts, &seen);
+            if !stated.is_empty() {
+                new.push((turn.accepted.id, stated));
+            }
+        }
+        let stated = new.iter().flat_map(|(_, stated)| stated);
+        let texts = stated.map(|new| new.draft.text.clone());
+        let language = self.indexer.language(scope).await?;
+        let passages = self.indexer.passages(texts.collect(), language).await?;
+        let mut passages = passages.into_iter();
+        let rewrites = new
+            .into_iter()
+            .map(|(turn, stated)| self.statement(turn, stated, &mut passages));
+        Ok(rewrites.collect())
+    }
+
+    /// The change that a turn's new facts come with.
+    fn statement(
+        &self,
+        turn: TurnId,
+        stated: Vec<New>,
+        passages: &mut impl Iterator<Item = Passage>,
+    ) -> Rewrite {
+        let now = self.clock.now();
+        let parts = stated.iter().map(|new| &new.id.as_bytes()[..]);
+        let id = ChangeId::of("derived", &parts.collect::<Vec<_>>());
+        let revisions = stated.into_iter().map(|new| Revision {
+            derivation: self.first_version(turn, new, id, now),
+            passage: passages.next(),
+        });
+        Rewrite {
+            revisions: revisions.collect(),
+            change: change(id, ChangeKind::Derived, now, "a turn states it"),
+        }
+    }
+
+    fn first_version(&self, turn: TurnId, new: New, by: ChangeId, now: Timestamp) -> Derivation {
+        Derivation {
+            id: new.id,
+            version: 1,
+            turns: lineage(turn, &new.draft),
+            valid: new.valid,
+            known: TimeRange {
+                start: Some(now),
+                end: None,
+            },
+            origin: Origin::Extracted(self.extractor.name().to_owned()),
+            change: by,
+            succeeded_by: None,
+            body: Body::Fact(Box::new(new.draft)),
+        }
+    }
+
+    /// What replaced turns stated was never so.
+    fn withdrawals(&self, replaced: &[&Turn], known: &[Derivation]) -> Vec<Rewrite> {
+        let mut by_turn: HashMap<TurnId, Vec<&Derivation>> = HashMap::new();
+        for derivation in known.iter().filter(|derivation| !derivation.is_withdrawn()) {
+            if matches!(derivation.origin, Origin::Extracted(_)) {
+                by_turn
+                    .entry(derivation.turns[0])
+                    .or_default()
+                    .push(derivation);
+            }
+        }
+        let withdrawal = |turn: &&Turn| {
+            let stated = by_turn.get(&turn.accepted.id)?;
+            let id = ChangeId::of("replaced", &[turn.accepted.id.as_bytes()]);
+            self.withdrawal(id, stated, "its turn was replaced")
+        };
+        replaced.iter().filter_map(withdrawal).collect()
+    }
+
+    /// The change that says of facts that they were never so.
+    fn withdrawal(&self, id: ChangeId, facts: &[&Derivation], reason: &str) -> Option<Rewrite> {
+        let now = self.clock.now();
+        let revisions = facts.iter().map(|fact| {
+            let mut withdrawn = fact.next(id).withdrawn();
+            withdrawn.known = TimeRange {
+                start: Some(now),
+                end: None,
+            };
+            Revision {
+                derivation: withdrawn,
+                passage: None,
+            }
+        });
+        (!facts.is_empty()).then(|| Rewrite {
+            revisions: revisions.collect(),
+            change: change(id, ChangeKind::Derived, now, reason),
+        })
+    }
+}
+
+/// A fact that is not known yet.
+struct New {
+    id: DerivationId,
+    draft: Draft,
+    valid: TimeRange,
+}
+
+/// The facts of a turn that are not known yet, each claim once.
+fn news(turn: &Turn, drafts: Vec<Draft>, known: &HashSet<DerivationId>) -> Vec<New> {
+    let mut seen = HashSet::new();
+    let stated = drafts.into_iter().map(|draft| New {
+        id: DerivationId::of_fact(turn.accepted.id, &draft.claim, draft.clause.negated),
+        valid: valid(turn, &draft),
+        draft,
+    });
+    stated
+        .filter(|new| !known.contains(&new.id) && seen.insert(new.id))
+        .collect()
+}
+
+/// A fact holds from when it was said on, unless it says when; one of the past from who knows when.
+fn valid(turn: &Turn, draft: &Draft) -> TimeRange {
+    let TimeRange { start, end } = draft.valid;
+    let said = turn.accepted.effective_time();
+    TimeRange {
+        start: start.or(end.is_none().then_some(said)),
+        end,
+    }
+}
+
+fn lineage(turn: TurnId, draft: &Draft) -> Vec<TurnId> {
+    let mut turns = vec![turn];
+    for related in &draft.related {
+        if !turns.contains(related) {
+            turns.push(*related);
+        }
+    }
+    turns
+}
+
+fn change(id: ChangeId, kind: ChangeKind, at: Timestamp, reason: &str) -> Change {
+    Change {
+        id,
+        kind,
+        at,
+        reason: reason.to_owned(),
+        conflict: None,
+        reverts: None,
+    }
+}

@@ -1,0 +1,101 @@
+//! What a round reads: the turns that changed, what was said before each, what is derived from them already.
+
+use std::collections::HashMap;
+
+use memfleet_domain::derivation::{Derivation, Kind};
+use memfleet_domain::fact::Draft;
+use memfleet_domain::ids::{SessionId, TurnId};
+use memfleet_domain::turn::Turn;
+use memfleet_domain::{Fault, Scope};
+use memfleet_ports::feed::{Change, Changes};
+use memfleet_ports::knowledge::Question;
+
+use super::Deriver;
+use crate::extract::Utterances;
+
+/// Turns before one that it may refer to: the window W of AMA section 3.1.
+const WINDOW: usize = 6;
+
+/// Derivations read at a time.
+const PAGE: u32 = 1_000;
+
+impl Deriver {
+    /// The turns that were stored or changed.
+    pub(super) async fn changed(
+        &self,
+        scope: &Scope,
+        changes: &Changes,
+    ) -> Result<Vec<Turn>, Fault> {
+        let ids = changes.changes.iter().filter_map(|change| match change {
+            Change::Stored(turn) => Some(turn.id),
+            _ => None,
+        });
+        let ids: Vec<TurnId> = ids.collect();
+        Ok(self.ledger.turns(scope, &ids).await?)
+    }
+
+    /// What is derived from these turns, withdrawn or not.
+    pub(super) async fn known(
+        &self,
+        scope: &Scope,
+        turns: &[Turn],
+    ) -> Result<Vec<Derivation>, Fault> {
+        if turns.is_empty() {
+            return Ok(Vec::new());
+        }
+        let question = Question {
+            kind: Some(Kind::Fact),
+            turns: turns.iter().map(|turn| turn.accepted.id).collect(),
+            withdrawn: true,
+            ..Question::default()
+        };
+        let (mut known, mut after) = (Vec::new(), None);
+        loop {
+            let page = self
+                .knowledge
+                .derivations(scope, &question, PAGE, after.as_ref());
+            let page = page.await?;
+            known.extend(page.items);
+            after = page.next;
+            if after.is_none() {
+                return Ok(known);
+            }
+        }
+    }
+
+    /// What each turn states, in the light of what was said before it.
+    pub(super) async fn drafts(
+        &self,
+        scope: &Scope,
+        turns: &[&Turn],
+    ) -> Result<Vec<Vec<Draft>>, Fault> {
+        let mut sessions: HashMap<&SessionId, Vec<Turn>> = HashMap::new();
+        let mut windows = Vec::with_capacity(turns.len());
+        for &turn in turns {
+            let session = &turn.accepted.session;
+            let follows = |before: &[Turn]| {
+                let last = before.last();
+                last.is_some_and(|last| last.position + 1 == turn.position)
+            };
+            let before = match sessions.remove(session) {
+                Some(before) if follows(&before) => before,
+                _ => {
+                    self.ledger
+                        .preceding(scope, turn.accepted.id, WINDOW as u32)
+                        .await?
+                }
+            };
+            let mut window = before;
+            windows.push(Utterances {
+                before: window.clone(),
+                turn: turn.clone(),
+            });
+            window.push(turn.clone());
+            let surplus = window.len().saturating_sub(WINDOW);
+            window.drain(..surplus);
+            sessions.insert(session, window);
+        }
+        let locale = self.indexer.spaces.locale(scope).await?.unwrap_or_default();
+        self.extractor.extract(scope, windows, &locale).await
+    }
+}

@@ -1,0 +1,128 @@
+//! Deriving once more with the extractor of now, where somebody asked for it. What it finds is put aside until all turns are read; then
+//! one transaction takes it into use and withdraws what is not found any more. A caller's corrections stay.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use memfleet_domain::derivation::ChangeKind;
+use memfleet_domain::ids::{ChangeId, DerivationId};
+use memfleet_domain::turn::Turn;
+use memfleet_domain::{Fault, Scope};
+use memfleet_ports::events::Event;
+use memfleet_ports::knowledge::{Applied, Progress, Rebuilding, Revision, Stage, Staging, Work};
+use memfleet_workers::{Agent, Outcome};
+use tracing::instrument;
+
+use super::{Deriver, ROUND, change, news};
+
+/// Facts that are withdrawn at the end, at most: a rebuild of a larger space with more of them leaves the rest to the next.
+const WITHDRAWN: u32 = 100_000;
+
+/// Follows the rebuilds of all spaces.
+#[derive(Clone)]
+pub struct Rebuilder(pub Arc<Deriver>);
+
+#[async_trait]
+impl Agent for Rebuilder {
+    #[instrument(name = "rebuild", skip_all, fields(tenant = %scope.tenant, space = %scope.space))]
+    async fn work(&self, scope: &Scope, reached: u64) -> Result<Outcome, Fault> {
+        let Some(rebuilding) = self.0.knowledge.rebuilding(scope).await? else {
+            return Ok(Outcome::Done);
+        };
+        if reached < rebuilding.goal {
+            self.read_on(scope, reached, rebuilding).await?;
+            return Ok(Outcome::More);
+        }
+        self.finish(scope, reached).await
+    }
+}
+
+impl Rebuilder {
+    /// Puts aside what the next turns state.
+    async fn read_on(
+        &self,
+        scope: &Scope,
+        reached: u64,
+        rebuilding: Rebuilding,
+    ) -> Result<(), Fault> {
+        let deriver = &self.0;
+        let changes = deriver.feed.changes_after(scope, reached, ROUND).await?;
+        let turns = deriver.changed(scope, &changes).await?;
+        let work = Work {
+            staging: self.staging(scope, &turns).await?,
+            progress: Some(Progress {
+                stage: Stage::Rebuild,
+                from: reached,
+                to: changes.reached.min(rebuilding.goal),
+            }),
+            ..Work::default()
+        };
+        // Stale where another worker was here: the next round sees how far it came.
+        deriver.knowledge.apply(scope, work).await?;
+        Ok(())
+    }
+
+    async fn staging(&self, scope: &Scope, turns: &[Turn]) -> Result<Staging, Fault> {
+        let deriver = &self.0;
+        let known = deriver.known(scope, turns).await?;
+        let in_use: HashSet<DerivationId> = known.iter().map(|known| known.id).collect();
+        let standing: Vec<_> = turns
+            .iter()
+            .filter(|turn| turn.replaced.is_none())
+            .collect();
+        let drafts = deriver.drafts(scope, &standing).await?;
+        let (mut new, mut confirmed) = (Vec::new(), Vec::new());
+        for (turn, drafts) in standing.iter().zip(drafts) {
+            for stated in news(turn, drafts, &HashSet::new()) {
+                if in_use.contains(&stated.id) {
+                    confirmed.push(stated.id);
+                } else {
+                    new.push((turn.accepted.id, stated));
+                }
+            }
+        }
+        let texts = new.iter().map(|(_, new)| new.draft.text.clone()).collect();
+        let language = deriver.indexer.language(scope).await?;
+        let passages = deriver.indexer.passages(texts, language).await?;
+        let now = deriver.clock.now();
+        let revisions = new.into_iter().zip(passages).map(|((turn, new), passage)| {
+            let by = ChangeId::of("staged", &[new.id.as_bytes()]);
+            Revision {
+                derivation: deriver.first_version(turn, new, by, now),
+                passage: Some(passage),
+            }
+        });
+        Ok(Staging {
+            new: revisions.collect(),
+            confirmed,
+        })
+    }
+
+    /// Takes it into use.
+    async fn finish(&self, scope: &Scope, reached: u64) -> Result<Outcome, Fault> {
+        let deriver = &self.0;
+        let now = deriver.clock.now();
+        let name = deriver.extractor.name();
+        let part = reached.to_be_bytes();
+        let id = ChangeId::of("not derived again", &[name.as_bytes(), &part]);
+        let gone = deriver.knowledge.unconfirmed(scope, WITHDRAWN).await?;
+        let gone: Vec<_> = gone.iter().collect();
+        let withdrawal = deriver.withdrawal(id, &gone, "the extractor of now does not find it");
+        let published = ChangeId::of("rebuilt", &[name.as_bytes(), &part]);
+        let reason = "the extractor of now finds it";
+        let work = Work {
+            rewrites: withdrawal.into_iter().collect(),
+            publish: Some(change(published, ChangeKind::Rebuilt, now, reason)),
+            ..Work::default()
+        };
+        if deriver.knowledge.apply(scope, work).await? == Applied::Stale {
+            return Ok(Outcome::More);
+        }
+        tracing::info!(%scope, withdrawn = gone.len(), "rebuilt");
+        deriver.events.announce(Event::Derived {
+            scope: scope.clone(),
+        });
+        Ok(Outcome::Done)
+    }
+}

@@ -1,0 +1,95 @@
+//! What the rules derived, read once more by a better extractor behind them. It has a position of its own: while the model is down, slow
+//! or over its budget, the facts of the rules are in use, and the turns are read when it is back. What only the rules found is
+//! withdrawn then; a caller's corrections stay.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use memfleet_domain::derivation::{Derivation, Origin};
+use memfleet_domain::ids::{ChangeId, DerivationId};
+use memfleet_domain::turn::Turn;
+use memfleet_domain::{Fault, Scope};
+use memfleet_ports::events::Event;
+use memfleet_ports::knowledge::{Applied, Progress, Rewrite, Stage, Work};
+use memfleet_workers::{Agent, Outcome};
+use tracing::instrument;
+
+use super::Deriver;
+
+/// Changes that are read together: each turn is a call to the model.
+const ROUND: u32 = 8;
+
+/// Follows every space behind the rules, with an extractor of its own.
+#[derive(Clone)]
+pub struct Refiner(pub Arc<Deriver>);
+
+#[async_trait]
+impl Agent for Refiner {
+    #[instrument(name = "refine", skip_all, fields(tenant = %scope.tenant, space = %scope.space))]
+    async fn work(&self, scope: &Scope, reached: u64) -> Result<Outcome, Fault> {
+        let deriver = &self.0;
+        let changes = deriver.feed.changes_after(scope, reached, ROUND).await?;
+        let turns = deriver.changed(scope, &changes).await?;
+        let rewrites = self.rewrites(scope, &turns).await?;
+        let is_new = !rewrites.is_empty();
+        let work = Work {
+            rewrites,
+            progress: Some(Progress {
+                stage: Stage::Refine,
+                from: reached,
+                to: changes.reached,
+            }),
+            ..Work::default()
+        };
+        if deriver.knowledge.apply(scope, work).await? == Applied::Stale {
+            return Ok(Outcome::More);
+        }
+        if is_new {
+            deriver.events.announce(Event::Derived {
+                scope: scope.clone(),
+            });
+        }
+        Ok(Outcome::more_if(changes.more || is_new))
+    }
+}
+
+impl Refiner {
+    /// What the extractor finds and nobody did, and what only others found.
+    async fn rewrites(&self, scope: &Scope, turns: &[Turn]) -> Result<Vec<Rewrite>, Fault> {
+        let deriver = &self.0;
+        let known = deriver.known(scope, turns).await?;
+        let standing: Vec<_> = turns
+            .iter()
+            .filter(|turn| turn.replaced.is_none())
+            .collect();
+        let drafts = deriver.drafts(scope, &standing).await?;
+        let found: HashSet<DerivationId> = standing
+            .iter()
+            .zip(&drafts)
+            .flat_map(|(turn, drafts)| {
+                drafts.iter().map(|draft| {
+                    let negated = draft.clause.negated;
+                    DerivationId::of_fact(turn.accepted.id, &draft.claim, negated)
+                })
+            })
+            .collect();
+        let mut rewrites = deriver.statements(scope, &standing, drafts, &known).await?;
+        for turn in &standing {
+            let id = turn.accepted.id;
+            let is_refuted = |fact: &&Derivation| {
+                let is_others = matches!(&fact.origin, Origin::Extracted(name) if name != deriver.extractor.name());
+                is_others
+                    && fact.turns[0] == id
+                    && !fact.is_withdrawn()
+                    && !found.contains(&fact.id)
+            };
+            let refuted: Vec<_> = known.iter().filter(is_refuted).collect();
+            let name = deriver.extractor.name().as_bytes();
+            let change = ChangeId::of("refined", &[id.as_bytes(), name]);
+            let reason = "a better extractor does not find it";
+            rewrites.extend(deriver.withdrawal(change, &refuted, reason));
+        }
+        Ok(rewrites)
+    }
+}

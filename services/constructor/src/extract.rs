@@ -1,0 +1,102 @@
+//! Who finds facts in turns: rules, which are always there, or a model in front of them.
+
+mod model;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use async_trait::async_trait;
+use chrono_tz::Tz;
+use memfleet_agents::facts::{EXTRACTOR, Utterance, facts};
+use memfleet_domain::fact::Draft;
+use memfleet_domain::space::Locale;
+use memfleet_domain::turn::Turn;
+use memfleet_domain::{Fault, Scope};
+use memfleet_language::Language;
+
+pub use self::model::ModelExtractor;
+
+/// A turn and what was said right before it in its session, oldest first.
+#[derive(Debug, Clone)]
+pub struct Utterances {
+    /// The window W of AMA section 3.1.
+    pub before: Vec<Turn>,
+    /// The turn.
+    pub turn: Turn,
+}
+
+/// Finds facts.
+#[async_trait]
+pub trait Extractor: Send + Sync {
+    /// Name and version, which is stored with what it finds.
+    fn name(&self) -> &str;
+
+    /// What each turn states, in order.
+    async fn extract(
+        &self,
+        scope: &Scope,
+        turns: Vec<Utterances>,
+        locale: &Locale,
+    ) -> Result<Vec<Vec<Draft>>, Fault>;
+}
+
+/// The rules alone.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Rules;
+
+#[async_trait]
+impl Extractor for Rules {
+    fn name(&self) -> &str {
+        EXTRACTOR
+    }
+
+    /// A turn on which the rules fail states nothing; its neighbours do.
+    async fn extract(
+        &self,
+        _: &Scope,
+        turns: Vec<Utterances>,
+        locale: &Locale,
+    ) -> Result<Vec<Vec<Draft>>, Fault> {
+        let language = Language::tagged(locale.language.as_deref());
+        let zone = locale.time_zone.0;
+        let read = move || {
+            let drafts = turns.iter().map(|turn| {
+                let read = AssertUnwindSafe(|| read(turn, language, zone));
+                catch_unwind(read).unwrap_or_else(|_| {
+                    tracing::error!(turn = %turn.turn.accepted.id, "the rules failed on a turn");
+                    Vec::new()
+                })
+            });
+            drafts.collect()
+        };
+        tokio::task::spawn_blocking(read)
+            .await
+            .map_err(|error| Fault::internal(format!("reading turns stopped: {error}")))
+    }
+}
+
+fn read(utterances: &Utterances, language: Language, zone: Tz) -> Vec<Draft> {
+    let texts: Vec<String> = utterances
+        .before
+        .iter()
+        .chain([&utterances.turn])
+        .map(|turn| turn.accepted.content.searchable_text())
+        .collect();
+    let turns = utterances.before.iter().chain([&utterances.turn]);
+    let said: Vec<_> = turns
+        .zip(&texts)
+        .map(|(turn, text)| utterance(turn, text))
+        .collect();
+    let (turn, before) = said.split_last().expect("the turn is the last of them");
+    facts(turn, before, language, zone)
+}
+
+fn utterance<'t>(turn: &'t Turn, text: &'t str) -> Utterance<'t> {
+    let accepted = &turn.accepted;
+    Utterance {
+        id: accepted.id,
+        speaker: accepted.speaker.as_str(),
+        role: accepted.role,
+        text,
+        said_at: accepted.effective_time(),
+    }
+}

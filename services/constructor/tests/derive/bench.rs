@@ -1,0 +1,186 @@
+//! A store, a deriver over it, and an extractor that is easily understood.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use async_trait::async_trait;
+use memfleet_constructor::{Deriver, Extractor, Rebuilder, Utterances};
+use memfleet_domain::derivation::Derivation;
+use memfleet_domain::fact::{Claim, Clause, Draft, Pattern, Stance};
+use memfleet_domain::ids::TurnId;
+use memfleet_domain::space::Locale;
+use memfleet_domain::time::{FixedClock, TimeRange};
+use memfleet_domain::turn::AcceptedTurn;
+use memfleet_domain::{Fault, Scope};
+use memfleet_ports::conformance::samples::{batch, home, indexed, instant};
+use memfleet_ports::events::Events;
+use memfleet_ports::knowledge::{Knowledge, Progress, Question, Stage, Work};
+use memfleet_ports::ledger::Ledger;
+use memfleet_ports::testing::WordEmbedder;
+use memfleet_sqlite::SqliteStore;
+use memfleet_workers::{Follower, Indexer};
+
+/// The name of the extractor.
+pub const LITERAL: &str = "literal-1";
+
+pub struct Bench {
+    pub store: Arc<SqliteStore>,
+    pub embedder: Arc<WordEmbedder>,
+    deriver: Deriver,
+    follower: Follower,
+    batches: AtomicU64,
+    _directory: tempfile::TempDir,
+}
+
+impl Bench {
+    pub async fn new() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("memory.db");
+        let store = SqliteStore::open(path, memfleet_sqlite::Options::default()).await;
+        let store = Arc::new(store.unwrap());
+        let embedder = Arc::new(WordEmbedder::default());
+        let (events, clock) = (Events::default(), Arc::new(FixedClock(instant(100))));
+        let deriver = Deriver {
+            ledger: store.clone(),
+            feed: store.clone(),
+            knowledge: store.clone(),
+            indexer: Indexer {
+                spaces: store.clone(),
+                embedder: embedder.clone(),
+            },
+            extractor: Arc::new(Literal("is")),
+            events: events.clone(),
+            clock: clock.clone(),
+        };
+        let follower = Follower {
+            knowledge: store.clone(),
+            stage: Stage::Derive,
+            events,
+            clock,
+        };
+        Self {
+            store,
+            embedder,
+            deriver,
+            follower,
+            batches: AtomicU64::new(1),
+            _directory: directory,
+        }
+    }
+
+    pub fn knowledge(&self) -> &dyn Knowledge {
+        &*self.store
+    }
+
+    pub async fn store(&self, turns: Vec<AcceptedTurn>) {
+        let number = self.batches.fetch_add(1, Ordering::SeqCst);
+        let batch = indexed(batch(&number.to_string(), turns), number);
+        self.store.commit(vec![batch]).await.unwrap();
+    }
+
+    /// Derives what there is to derive; the texts of all facts then.
+    pub async fn derive(&self) -> Vec<String> {
+        self.follower.sweep(&self.deriver).await;
+        let facts = self.facts(&Question::default()).await;
+        let texts = facts.iter().map(|fact| fact.fact().unwrap().text.clone());
+        texts.collect()
+    }
+
+    pub async fn facts(&self, question: &Question) -> Vec<Derivation> {
+        let page = self.store.derivations(&home(), question, 100, None).await;
+        page.unwrap().items
+    }
+
+    /// Rebuilds with an extractor that reads another verb, in rounds of its own.
+    pub async fn rebuild(&self, verb: &'static str) {
+        self.store.begin_rebuild(&home()).await.unwrap();
+        let deriver = Deriver {
+            extractor: Arc::new(Literal(verb)),
+            ..self.deriver.clone()
+        };
+        let follower = Follower {
+            stage: Stage::Rebuild,
+            ..self.follower.clone()
+        };
+        follower.sweep(&Rebuilder(Arc::new(deriver))).await;
+    }
+
+    /// As if nothing had been noted of how far the work came.
+    pub async fn begin_again(&self) {
+        let claimed = self
+            .store
+            .claim(&home(), Stage::Derive, instant(0), instant(1))
+            .await;
+        let progress = Some(Progress {
+            stage: Stage::Derive,
+            from: claimed.unwrap().unwrap(),
+            to: 0,
+        });
+        let work = Work {
+            progress,
+            ..Work::default()
+        };
+        self.store.apply(&home(), work).await.unwrap();
+        self.store.release(&home(), Stage::Derive).await.unwrap();
+    }
+}
+
+/// Reads "X is Y" (or with another verb) as it stands; "she" is the first word said before.
+#[derive(Clone, Copy)]
+struct Literal(&'static str);
+
+#[async_trait]
+impl Extractor for Literal {
+    fn name(&self) -> &str {
+        LITERAL
+    }
+
+    async fn extract(
+        &self,
+        _: &Scope,
+        turns: Vec<Utterances>,
+        _: &Locale,
+    ) -> Result<Vec<Vec<Draft>>, Fault> {
+        let verb = format!(" {} ", self.0);
+        Ok(turns.iter().map(|turn| drafts(turn, &verb)).collect())
+    }
+}
+
+fn drafts(utterances: &Utterances, verb: &str) -> Vec<Draft> {
+    let sentences = utterances.turn.accepted.content.text.split_terminator('.');
+    let drafts = sentences.filter_map(|sentence| {
+        let (subject, value) = sentence.trim().split_once(verb)?;
+        let before = utterances.before.first();
+        let named = before.and_then(|turn| turn.accepted.content.text.split(' ').next());
+        let (subject, related) = match (subject, named) {
+            ("she", Some(name)) => (name, vec![before?.accepted.id]),
+            _ => (subject, Vec::new()),
+        };
+        Some(draft(subject, verb.trim(), value, related))
+    });
+    drafts.collect()
+}
+
+fn draft(subject: &str, verb: &str, value: &str, related: Vec<TurnId>) -> Draft {
+    Draft {
+        text: format!("{subject} {verb} {value}"),
+        clause: Clause {
+            pattern: Pattern::VerbComplement,
+            subject: subject.into(),
+            predicate: "be".into(),
+            object: None,
+            complement: Some(value.into()),
+            negated: false,
+        },
+        claim: Claim {
+            subject: subject.into(),
+            attribute: verb.into(),
+            value: value.into(),
+        },
+        stance: Stance::States,
+        evidence: 0..1,
+        valid: TimeRange::default(),
+        related,
+        confidence: 1.0,
+    }
+}

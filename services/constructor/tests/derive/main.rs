@@ -1,0 +1,128 @@
+//! Facts are derived from what was stored, on a real store, with an extractor that reads "X is Y" literally.
+#![allow(clippy::unwrap_used)]
+
+mod bench;
+
+use memfleet_domain::derivation::Origin;
+use memfleet_ports::conformance::samples::{edit, home, instant, turn};
+use memfleet_ports::erasure::Erasure;
+use memfleet_ports::filter::TurnFilter;
+use memfleet_ports::knowledge::{Question, Stage};
+
+use bench::{Bench, LITERAL};
+
+#[tokio::test]
+async fn what_a_turn_states_is_known_once_and_names_its_turn() {
+    let bench = Bench::new().await;
+    let turn = turn("1", "the door is red. the door is red. the sky is blue.");
+    bench.store(vec![turn.clone()]).await;
+    assert_eq!(bench.derive().await, ["the door is red", "the sky is blue"]);
+    let facts = bench.facts(&Question::default()).await;
+    assert_eq!(facts[0].turns, [turn.id]);
+    assert_eq!(facts[0].origin, Origin::Extracted(LITERAL.into()));
+    assert_eq!(facts[0].valid.start, Some(turn.recorded_at));
+    // Nothing is left to do, and doing it again changes nothing.
+    assert_eq!(
+        bench.knowledge().pending(Stage::Derive, 9).await.unwrap(),
+        []
+    );
+    assert_eq!(bench.derive().await.len(), 2);
+}
+
+#[tokio::test]
+async fn a_round_that_was_cut_off_is_done_again() {
+    let bench = Bench::new().await;
+    bench.store(vec![turn("1", "the door is red.")]).await;
+    bench.derive().await;
+    bench.begin_again().await;
+    assert_eq!(bench.derive().await, ["the door is red"]);
+}
+
+#[tokio::test]
+async fn a_turn_is_read_in_the_light_of_those_before_it() {
+    let bench = Bench::new().await;
+    let turns = [turn("1", "Ada is here."), turn("2", "she is a nurse.")];
+    bench.store(turns.to_vec()).await;
+    assert_eq!(bench.derive().await, ["Ada is here", "Ada is a nurse"]);
+    bench.store(vec![turn("3", "she is old.")]).await;
+    assert_eq!(bench.derive().await.last().unwrap(), "Ada is old");
+    let about = Question {
+        turns: vec![turns[0].id],
+        ..Question::default()
+    };
+    assert_eq!(bench.facts(&about).await.len(), 3);
+}
+
+#[tokio::test]
+async fn what_a_replaced_turn_stated_never_held() {
+    let bench = Bench::new().await;
+    let first = turn("1", "the door is red.");
+    bench.store(vec![first.clone()]).await;
+    bench.derive().await;
+    let mut second = edit(&first, "2", "the door is green.");
+    second.recorded_at = instant(10);
+    bench.store(vec![second]).await;
+    assert_eq!(bench.derive().await, ["the door is green"]);
+    // It is known that it was believed.
+    let all = Question {
+        withdrawn: true,
+        ..Question::default()
+    };
+    let all = bench.facts(&all).await;
+    let withdrawn: Vec<_> = all.iter().filter(|fact| fact.is_withdrawn()).collect();
+    assert_eq!(withdrawn[0].version, 2);
+}
+
+#[tokio::test]
+async fn facts_wait_for_an_embedder_that_is_down_and_turns_do_not() {
+    let bench = Bench::new().await;
+    bench.embedder.set_down(true);
+    bench.store(vec![turn("1", "the door is red.")]).await;
+    assert_eq!(bench.derive().await, [""; 0]);
+    bench.embedder.set_down(false);
+    assert_eq!(bench.derive().await, ["the door is red"]);
+}
+
+#[tokio::test]
+async fn what_is_forgotten_is_not_derived_again() {
+    let bench = Bench::new().await;
+    let turns = [turn("1", "the door is red."), turn("2", "the sky is blue.")];
+    bench.store(turns.to_vec()).await;
+    bench.derive().await;
+    let filter = TurnFilter {
+        turns: vec![turns[0].id],
+        ..TurnFilter::default()
+    };
+    bench.store.erase(&home(), &filter).await.unwrap();
+    assert_eq!(bench.derive().await, ["the sky is blue"]);
+}
+
+#[tokio::test]
+async fn a_rebuild_takes_what_the_extractor_of_now_finds_and_withdraws_the_rest() {
+    let bench = Bench::new().await;
+    let turns = [
+        turn("1", "the door is red. the door was blue."),
+        turn("2", "the sky is blue."),
+    ];
+    bench.store(turns.to_vec()).await;
+    bench.derive().await;
+    bench.rebuild("was").await;
+    assert_eq!(bench.derive().await, ["the door was blue"]);
+    // Nothing is lost: what was known before can be read.
+    let withdrawn = Question {
+        withdrawn: true,
+        ..Question::default()
+    };
+    assert_eq!(bench.facts(&withdrawn).await.len(), 3);
+    assert_eq!(bench.knowledge().rebuilding(&home()).await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn a_rebuild_with_the_same_extractor_changes_nothing() {
+    let bench = Bench::new().await;
+    bench.store(vec![turn("1", "the door is red.")]).await;
+    bench.derive().await;
+    let before = bench.facts(&Question::default()).await;
+    bench.rebuild("is").await;
+    assert_eq!(bench.facts(&Question::default()).await, before);
+}

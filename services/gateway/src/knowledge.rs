@@ -1,0 +1,252 @@
+//! The `Knowledge` service: what the agents derived, read on both time axes; corrections and reverts are the refresher's.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use memfleet_domain::derivation::{Conflict, Derivation, Kind, Status};
+use memfleet_domain::ids::{BatchId, ChangeId, DerivationId, SpaceId};
+use memfleet_domain::time::AsOf;
+use memfleet_domain::{Fault, Scope};
+use memfleet_ports::audit::AuditKind;
+use memfleet_ports::context::Context;
+use memfleet_ports::events::Event;
+use memfleet_ports::knowledge::{ChangeFilter, Question, Recorded, Stage};
+use memfleet_ports::knowledge_api::{
+    Disagreement, EpisodeQuery, FactQuery, KnowledgeService, UpdateRequest,
+};
+use memfleet_ports::ledger::Page;
+use memfleet_ports::memory::PageRequest;
+use tracing::instrument;
+
+use crate::Gateway;
+
+/// Events are best effort; the store is asked again after this long without one.
+const POLL: Duration = Duration::from_millis(250);
+
+/// Spaces with work that are looked through at a time.
+const PENDING: u32 = 10_000;
+
+/// What is derived of a write passes these in turn.
+const STAGES: [Stage; 3] = [Stage::Derive, Stage::Judge, Stage::Settle];
+
+#[async_trait]
+impl KnowledgeService for Gateway {
+    #[instrument(skip_all, fields(tenant = %context.tenant, space = %query.space, limit = page.limit))]
+    async fn facts(
+        &self,
+        context: &Context,
+        query: &FactQuery,
+        page: PageRequest,
+    ) -> Result<Page<Derivation>, Fault> {
+        let scope = self.derived(context, &query.space, &query.wait_for).await?;
+        let now = query.as_of.happened_by.unwrap_or_else(|| self.clock.now());
+        let question = Question {
+            kind: Some(Kind::Fact),
+            subject: query.about.as_deref().map(key),
+            attribute: query.attribute.as_deref().map(key),
+            turns: query.turns.clone(),
+            as_of: AsOf {
+                happened_by: (!query.ended).then_some(now),
+                ..query.as_of
+            },
+            withdrawn: query.ended,
+            ..Question::default()
+        };
+        let facts = self
+            .knowledge
+            .derivations(&scope, &question, page.limit, page.after.as_ref());
+        Ok(facts.await?)
+    }
+
+    #[instrument(skip_all, fields(tenant = %context.tenant, space = %query.space, limit = page.limit))]
+    async fn episodes(
+        &self,
+        context: &Context,
+        query: &EpisodeQuery,
+        page: PageRequest,
+    ) -> Result<Page<Derivation>, Fault> {
+        let scope = self.derived(context, &query.space, &query.wait_for).await?;
+        let question = Question {
+            kind: Some(Kind::Episode),
+            turns: query.turns.clone(),
+            as_of: query.as_of,
+            ..Question::default()
+        };
+        let episodes =
+            self.knowledge
+                .derivations(&scope, &question, page.limit, page.after.as_ref());
+        Ok(episodes.await?)
+    }
+
+    #[instrument(skip_all, fields(tenant = %context.tenant, space = %space, %id))]
+    async fn versions(
+        &self,
+        context: &Context,
+        space: &SpaceId,
+        id: DerivationId,
+    ) -> Result<Vec<Derivation>, Fault> {
+        let scope = self.existing(context, space).await?;
+        self.versions_of(&scope, id).await
+    }
+
+    #[instrument(skip_all, fields(tenant = %context.tenant, space = %space, limit = page.limit))]
+    async fn conflicts(
+        &self,
+        context: &Context,
+        space: &SpaceId,
+        statuses: &[Status],
+        page: PageRequest,
+    ) -> Result<Page<Disagreement>, Fault> {
+        let scope = self.existing(context, space).await?;
+        let after = page.after.as_ref();
+        let conflicts = self
+            .knowledge
+            .conflicts(&scope, statuses, page.limit, after)
+            .await?;
+        Ok(Page {
+            items: self.disagreements(&scope, conflicts.items).await?,
+            next: conflicts.next,
+        })
+    }
+
+    #[instrument(skip_all, fields(tenant = %context.tenant, space = %space, limit = page.limit))]
+    async fn changes(
+        &self,
+        context: &Context,
+        space: &SpaceId,
+        of: Option<DerivationId>,
+        page: PageRequest,
+    ) -> Result<Page<Recorded>, Fault> {
+        let scope = self.existing(context, space).await?;
+        let filter = ChangeFilter {
+            derivation: of,
+            ..ChangeFilter::default()
+        };
+        let after = page.after.as_ref();
+        let changes = self
+            .knowledge
+            .changes(&scope, &filter, page.limit, after)
+            .await?;
+        if let (Some(id), true) = (of, changes.items.is_empty()) {
+            self.versions_of(&scope, id).await?;
+        }
+        Ok(changes)
+    }
+
+    #[instrument(skip_all, fields(tenant = %context.tenant, space = %space, %change))]
+    async fn revert(
+        &self,
+        context: &Context,
+        space: &SpaceId,
+        change: ChangeId,
+    ) -> Result<Recorded, Fault> {
+        let detail = [("change", change.to_string())];
+        self.note_in_space(context, AuditKind::RevertBegun, space, detail)
+            .await?;
+        self.existing(context, space).await?;
+        self.refresher.revert(context, space, change).await
+    }
+
+    #[instrument(skip_all, fields(tenant = %context.tenant, space = %request.space, id = %request.id))]
+    async fn update(&self, context: &Context, request: UpdateRequest) -> Result<Derivation, Fault> {
+        let detail = [("memory", request.id.to_string())];
+        self.note_in_space(context, AuditKind::CorrectionBegun, &request.space, detail)
+            .await?;
+        self.existing(context, &request.space).await?;
+        self.refresher.correct(context, &request).await
+    }
+}
+
+impl Gateway {
+    /// The scope of a space, once these writes and what is derived from them are there.
+    async fn derived(
+        &self,
+        context: &Context,
+        space: &SpaceId,
+        batches: &[BatchId],
+    ) -> Result<Scope, Fault> {
+        self.wait_for(context, std::slice::from_ref(space), batches)
+            .await?;
+        let scope = self.awaited(context, space).await?;
+        if !batches.is_empty() {
+            let agents = async {
+                for stage in STAGES {
+                    self.worked_through(&scope, stage).await?;
+                }
+                Ok(())
+            };
+            let what = "what is derived from the write that `wait_for` names";
+            context.within(what, agents).await?;
+        }
+        Ok(scope)
+    }
+
+    /// Returns when an agent has nothing to do in a space.
+    async fn worked_through(&self, scope: &Scope, stage: Stage) -> Result<(), Fault> {
+        let mut events = self.events.listen();
+        loop {
+            let pending = self.knowledge.pending(stage, PENDING).await?;
+            // A full list may leave it out.
+            if pending.len() < PENDING as usize && !pending.contains(scope) {
+                return Ok(());
+            }
+            let heard = async {
+                while let Ok(event) = events.recv().await {
+                    if matches!(&event, Event::Derived { scope: of } if of == scope) {
+                        return;
+                    }
+                }
+            };
+            let _in_time = tokio::time::timeout(POLL, heard).await;
+        }
+    }
+
+    async fn versions_of(&self, scope: &Scope, id: DerivationId) -> Result<Vec<Derivation>, Fault> {
+        let versions = self.knowledge.versions(scope, id).await?;
+        if versions.is_empty() {
+            return Err(Fault::not_found(format_args!("memory {id}")));
+        }
+        Ok(versions)
+    }
+
+    /// Conflicts with their facts.
+    async fn disagreements(
+        &self,
+        scope: &Scope,
+        conflicts: Vec<Conflict>,
+    ) -> Result<Vec<Disagreement>, Fault> {
+        let mut ids: Vec<_> = conflicts
+            .iter()
+            .flat_map(|conflict| [conflict.older, conflict.newer])
+            .collect();
+        ids.sort_unstable();
+        ids.dedup();
+        // No condition on ids would be every fact.
+        if ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        let limit = ids.len() as u32;
+        let question = Question {
+            ids,
+            withdrawn: true,
+            ..Question::default()
+        };
+        let facts = self
+            .knowledge
+            .derivations(scope, &question, limit, None)
+            .await?
+            .items;
+        let fact = |id| facts.iter().find(|fact| fact.id == id).cloned();
+        let with_facts = |conflict: Conflict| Disagreement {
+            older: fact(conflict.older),
+            newer: fact(conflict.newer),
+            conflict,
+        };
+        Ok(conflicts.into_iter().map(with_facts).collect())
+    }
+}
+
+/// What a name or a word is compared by: the same as where facts are extracted.
+fn key(text: &str) -> String {
+    memfleet_agents::facts::key(text)
+}

@@ -1,0 +1,335 @@
+//! What is derived, read on both time axes, corrected and undone. Facts are written as the agents write them.
+
+use memfleet_domain::derivation::{Derivation, Status};
+use memfleet_domain::ids::{ChangeId, ConflictId, DerivationId};
+use memfleet_domain::time::{AsOf, TimeRange};
+use memfleet_domain::{Fault, FaultKind};
+use memfleet_ports::conformance::knowledge::{closing, conflict, deriving, fact};
+use memfleet_ports::conformance::samples::instant;
+use memfleet_ports::knowledge::{Applied, Knowledge, Work};
+use memfleet_ports::knowledge_api::{Correction, FactQuery, KnowledgeService, UpdateRequest};
+use memfleet_ports::ledger::Ledger;
+use memfleet_ports::maintenance::Maintenance;
+use memfleet_ports::memory::PageRequest;
+
+use crate::roles::{Node, acme, brief, said, space};
+
+/// Ada lived in Rome from second 10 on and in Oslo from second 20 on; the conflict was settled at second 30, and it is second 1,000.
+struct Moved {
+    node: Node,
+    rome: Derivation,
+    oslo: Derivation,
+    settling: ChangeId,
+}
+
+async fn moved() -> Moved {
+    let node = Node::new().await;
+    let scope = acme().scope(&space("ada"));
+    let told = vec![said("I live in Rome."), said("I moved to Oslo.")];
+    let receipt = node.told("ada", told).await;
+    let ids: Vec<_> = receipt.turns.iter().map(|turn| turn.id).collect();
+    let turns = node.store.turns(&scope, &ids).await.unwrap();
+    let rome = fact(&turns[0].accepted, "Ada", "Rome", instant(10));
+    let oslo = fact(&turns[1].accepted, "Ada", "Oslo", instant(20));
+    let settle = closing(&rome, &oslo, 30);
+    let settling = settle.change.id;
+    let found = conflict(&rome, &oslo);
+    for work in [
+        Work {
+            rewrites: vec![deriving(&[&rome]), deriving(&[&oslo])],
+            found: vec![found.clone()],
+            ..Work::default()
+        },
+        Work {
+            rewrites: vec![settle],
+            settled: vec![(found.id, Status::Settled)],
+            ..Work::default()
+        },
+    ] {
+        let applied = node.store.apply(&scope, work).await.unwrap();
+        assert_ne!(applied, Applied::Stale);
+    }
+    node.clock.set(1_000);
+    Moved {
+        node,
+        rome,
+        oslo,
+        settling,
+    }
+}
+
+fn query() -> FactQuery {
+    FactQuery {
+        space: space("ada"),
+        about: None,
+        attribute: None,
+        turns: Vec::new(),
+        as_of: AsOf::default(),
+        ended: false,
+        wait_for: Vec::new(),
+    }
+}
+
+fn correction(id: DerivationId, correction: Correction) -> UpdateRequest {
+    UpdateRequest {
+        space: space("ada"),
+        id,
+        version: None,
+        correction,
+    }
+}
+
+fn says(text: &str, value: &str) -> Correction {
+    Correction::Says {
+        text: Some(text.to_owned()),
+        value: Some(value.to_owned()),
+        valid: None,
+    }
+}
+
+impl Moved {
+    /// The texts of the facts that match.
+    async fn facts(&self, query: FactQuery) -> Vec<String> {
+        let call = acme();
+        let facts = self
+            .node
+            .gateway
+            .facts(&call, &query, PageRequest::default());
+        let facts = facts.await.unwrap().items;
+        facts
+            .iter()
+            .map(|fact| fact.fact().unwrap().text.clone())
+            .collect()
+    }
+
+    async fn update(&self, request: UpdateRequest) -> Result<Derivation, Fault> {
+        self.node.gateway.update(&acme(), request).await
+    }
+
+    async fn revert(&self, change: ChangeId) -> Result<ChangeId, Fault> {
+        let (call, ada) = (acme(), space("ada"));
+        let reverted = self.node.gateway.revert(&call, &ada, change);
+        reverted.await.map(|recorded| recorded.change.id)
+    }
+
+    async fn status(&self) -> Status {
+        let (call, ada, page) = (acme(), space("ada"), PageRequest::default());
+        let conflicts = self.node.gateway.conflicts(&call, &ada, &[], page);
+        conflicts.await.unwrap().items[0].conflict.status
+    }
+}
+
+#[tokio::test]
+async fn facts_are_those_of_now_unless_another_time_is_asked_for() {
+    let moved = moved().await;
+    assert_eq!(moved.facts(query()).await, ["Ada lives in Oslo."]);
+    let ended = FactQuery {
+        ended: true,
+        ..query()
+    };
+    assert_eq!(moved.facts(ended).await.len(), 2);
+    let then = |known_at, happened_by: Option<i64>| FactQuery {
+        as_of: AsOf {
+            known_at,
+            happened_by: happened_by.map(instant),
+        },
+        ..query()
+    };
+    assert_eq!(
+        moved.facts(then(None, Some(15))).await,
+        ["Ada lives in Rome."]
+    );
+    // Before the conflict was settled both were held for true.
+    assert_eq!(
+        moved.facts(then(Some(instant(25)), Some(50))).await.len(),
+        2
+    );
+}
+
+#[tokio::test]
+async fn facts_are_found_by_a_name_however_it_is_written() {
+    let moved = moved().await;
+    let about = |name: &str| FactQuery {
+        about: Some(name.to_owned()),
+        attribute: Some("Residence".to_owned()),
+        ..query()
+    };
+    assert_eq!(moved.facts(about("  ADA ")).await.len(), 1);
+    assert!(moved.facts(about("Ben")).await.is_empty());
+    let of_turn = FactQuery {
+        turns: vec![moved.rome.turns[0]],
+        ended: true,
+        ..query()
+    };
+    assert_eq!(moved.facts(of_turn).await, ["Ada lives in Rome."]);
+}
+
+#[tokio::test]
+async fn what_does_not_exist_is_not_found() {
+    let moved = moved().await;
+    let gateway = &moved.node.gateway;
+    let nothing = DerivationId::from_bytes([3; 16]);
+    let page = PageRequest::default;
+    let elsewhere = FactQuery {
+        space: space("nowhere"),
+        ..query()
+    };
+    let faults = [
+        gateway.facts(&acme(), &elsewhere, page()).await.err(),
+        gateway
+            .versions(&acme(), &space("ada"), nothing)
+            .await
+            .err(),
+        gateway
+            .changes(&acme(), &space("ada"), Some(nothing), page())
+            .await
+            .err(),
+        gateway
+            .update(&acme(), correction(nothing, Correction::Withdrawn))
+            .await
+            .err(),
+        gateway
+            .revert(&acme(), &space("ada"), ChangeId::from_bytes([3; 16]))
+            .await
+            .err(),
+        gateway.rebuild(&acme(), &space("nowhere")).await.err(),
+    ];
+    for fault in faults {
+        assert_eq!(fault.unwrap().kind, FaultKind::NotFound);
+    }
+}
+
+#[tokio::test]
+async fn conflicts_come_with_their_facts() {
+    let moved = moved().await;
+    let settled = moved
+        .node
+        .gateway
+        .conflicts(
+            &acme(),
+            &space("ada"),
+            &[Status::Settled],
+            PageRequest::default(),
+        )
+        .await
+        .unwrap()
+        .items;
+    assert_eq!(
+        settled[0].conflict.id,
+        ConflictId::of(moved.rome.id, moved.oslo.id)
+    );
+    assert_eq!(settled[0].older.as_ref().unwrap().version, 2);
+    assert_eq!(settled[0].newer.as_ref().unwrap().id, moved.oslo.id);
+}
+
+#[tokio::test]
+async fn a_correction_is_a_new_version_and_an_old_one_is_refused() {
+    let moved = moved().await;
+    let request = correction(moved.oslo.id, says("Ada lives in Bergen.", "Bergen"));
+    let seen = UpdateRequest {
+        version: Some(1),
+        ..request
+    };
+    let corrected = moved.update(seen.clone()).await.unwrap();
+    assert_eq!(corrected.version, 2);
+    assert_eq!(corrected.fact().unwrap().claim.value, "bergen");
+    assert_eq!(moved.facts(query()).await, ["Ada lives in Bergen."]);
+    let fault = moved.update(seen).await.unwrap_err();
+    assert_eq!(
+        (fault.kind, fault.reason.as_ref()),
+        (FaultKind::FailedPrecondition, "VERSION_CHANGED")
+    );
+    assert_eq!(fault.metadata["version"], "2");
+    let (call, ada) = (acme(), space("ada"));
+    let versions = moved.node.gateway.versions(&call, &ada, moved.oslo.id);
+    assert_eq!(versions.await.unwrap().len(), 2);
+}
+
+#[tokio::test]
+async fn an_end_that_is_corrected_leaves_the_start() {
+    let moved = moved().await;
+    let until = |end| {
+        let valid = Some(TimeRange {
+            start: None,
+            end: Some(instant(end)),
+        });
+        correction(
+            moved.oslo.id,
+            Correction::Says {
+                text: None,
+                value: None,
+                valid,
+            },
+        )
+    };
+    let fault = moved.update(until(20)).await.unwrap_err();
+    assert_eq!(fault.fields[0].field, "valid.end");
+    let corrected = moved.update(until(500)).await.unwrap();
+    assert_eq!(corrected.valid.start, Some(instant(20)));
+    assert!(moved.facts(query()).await.is_empty());
+}
+
+#[tokio::test]
+async fn what_was_never_true_holds_at_no_instant() {
+    let moved = moved().await;
+    let withdrawn = correction(moved.oslo.id, Correction::Withdrawn);
+    assert!(moved.update(withdrawn).await.unwrap().is_withdrawn());
+    assert!(moved.facts(query()).await.is_empty());
+}
+
+#[tokio::test]
+async fn undoing_what_settled_a_conflict_dismisses_it_once() {
+    let moved = moved().await;
+    let undone = moved.revert(moved.settling).await.unwrap();
+    assert_eq!(moved.revert(moved.settling).await.unwrap(), undone);
+    assert_eq!(moved.facts(query()).await.len(), 2);
+    assert_eq!(moved.status().await, Status::Dismissed);
+}
+
+#[tokio::test]
+async fn a_revert_can_be_undone() {
+    let moved = moved().await;
+    let undone = moved.revert(moved.settling).await.unwrap();
+    moved.node.clock.set(2_000);
+    moved.revert(undone).await.unwrap();
+    assert_eq!(moved.facts(query()).await, ["Ada lives in Oslo."]);
+}
+
+#[tokio::test]
+async fn a_change_on_which_another_stands_is_not_undone() {
+    let moved = moved().await;
+    let request = correction(moved.oslo.id, says("Ada lives in Bergen.", "Bergen"));
+    moved.update(request).await.unwrap();
+    let fault = moved.revert(moved.oslo.change).await.unwrap_err();
+    assert_eq!(fault.reason, "CHANGED_SINCE");
+}
+
+#[tokio::test]
+async fn a_read_waits_until_the_agents_have_seen_the_write() {
+    let moved = moved().await;
+    let receipt = moved.node.told("ada", vec![said("I like figs.")]).await;
+    let waiting = FactQuery {
+        wait_for: vec![receipt.batch],
+        ..query()
+    };
+    // No agent runs on this node.
+    let (call, page) = (brief(), PageRequest::default());
+    let fault = moved.node.gateway.facts(&call, &waiting, page);
+    assert_eq!(fault.await.unwrap_err().kind, FaultKind::DeadlineExceeded);
+}
+
+#[tokio::test]
+async fn a_rebuild_goes_on_until_it_is_done() {
+    let moved = moved().await;
+    let gateway = &moved.node.gateway;
+    assert_eq!(
+        gateway.rebuilding(&acme(), &space("ada")).await.unwrap(),
+        None
+    );
+    let begun = gateway.rebuild(&acme(), &space("ada")).await.unwrap();
+    assert!(begun.goal > 0);
+    assert_eq!(
+        gateway.rebuilding(&acme(), &space("ada")).await.unwrap(),
+        Some(begun)
+    );
+}

@@ -1,0 +1,111 @@
+//! Facts, episodes and changes as people and programs read them.
+
+use memfleet_domain::derivation::{Body, ChangeKind, Derivation, Origin};
+use memfleet_domain::time::TimeRange;
+use memfleet_ports::knowledge::Recorded;
+use serde_json::{Value, json};
+
+use super::{Palette, printable, time};
+
+/// A fact or an episode as JSON, flat.
+pub fn derivation_json(derivation: &Derivation) -> Value {
+    let mut value = match &derivation.body {
+        Body::Fact(fact) => json!({
+            "kind": "fact",
+            "text": fact.text,
+            "about": fact.claim.subject,
+            "attribute": fact.claim.attribute,
+            "value": fact.claim.value,
+            "negated": fact.clause.negated,
+            "confidence": super::decimal(fact.confidence),
+        }),
+        Body::Episode(episode) => json!({
+            "kind": "episode",
+            "title": episode.title,
+            "summary": episode.summary,
+            "session": episode.session,
+            "participants": episode.participants,
+            "span": episode.span,
+            "trigger": episode.trigger,
+        }),
+    };
+    value["id"] = json!(derivation.id);
+    value["version"] = json!(derivation.version);
+    value["turns"] = json!(derivation.turns);
+    value["valid"] = json!(derivation.valid);
+    value["known"] = json!(derivation.known);
+    value["withdrawn"] = json!(derivation.is_withdrawn());
+    value["extractor"] = match &derivation.origin {
+        Origin::Extracted(extractor) => json!(extractor),
+        Origin::Corrected => Value::Null,
+    };
+    value["change"] = json!(derivation.change);
+    value["succeeded_by"] = json!(derivation.succeeded_by);
+    value
+}
+
+/// A change as JSON, with what it wrote.
+pub fn change_json(recorded: &Recorded) -> Value {
+    let change = &recorded.change;
+    json!({
+        "id": change.id,
+        "kind": change.kind,
+        "at": change.at,
+        "reason": change.reason,
+        "conflict": change.conflict,
+        "reverts": change.reverts,
+        "reverted_by": recorded.reverted_by,
+        "wrote": recorded.wrote.iter().map(derivation_json).collect::<Vec<_>>(),
+    })
+}
+
+/// What a fact or an episode says, in a line.
+pub fn said(derivation: &Derivation) -> &str {
+    match &derivation.body {
+        Body::Fact(fact) => &fact.text,
+        Body::Episode(episode) => &episode.title,
+    }
+}
+
+/// When it holds: `since …`, `… to …`, `never`.
+pub fn held(derivation: &Derivation) -> String {
+    let TimeRange { start, end } = derivation.valid;
+    match (start, end) {
+        _ if derivation.is_withdrawn() => "never".to_owned(),
+        (None, None) => "always".to_owned(),
+        (Some(start), None) => format!("since {}", time(start)),
+        (None, Some(end)) => format!("until {}", time(end)),
+        (Some(start), Some(end)) => format!("{} to {}", time(start), time(end)),
+    }
+}
+
+/// A change as a heading and a line for each version that it wrote.
+pub fn change_lines(palette: Palette, recorded: &Recorded) -> String {
+    let change = &recorded.change;
+    let kind = match change.kind {
+        ChangeKind::Derived => "derived",
+        ChangeKind::Updated => "updated",
+        ChangeKind::Corrected => "corrected",
+        ChangeKind::Reverted => "reverted",
+        ChangeKind::Rebuilt => "rebuilt",
+    };
+    let undone = match recorded.reverted_by {
+        Some(by) => palette.dim(&format!("  (undone by {by})")),
+        None => String::new(),
+    };
+    let heading = format!(
+        "{}  {}  {}  {}{undone}",
+        change.id,
+        time(change.at),
+        palette.strong(kind),
+        printable(&change.reason)
+    );
+    let wrote = recorded.wrote.iter().map(|derivation| {
+        let (id, version) = (derivation.id, derivation.version);
+        let text = printable(said(derivation)).replace('\n', " ");
+        let held = palette.dim(&held(derivation));
+        format!("    {id} v{version}  {text}  {held}")
+    });
+    let lines: Vec<_> = [heading].into_iter().chain(wrote).collect();
+    lines.join("\n")
+}

@@ -1,0 +1,103 @@
+//! The agents that follow every space: facts from turns, conflicts between facts, what becomes of them.
+
+use std::sync::Arc;
+
+use memfleet_constructor::{Deriver, ModelExtractor, Rebuilder, Refiner, Rules};
+use memfleet_judge::LocalJudge;
+use memfleet_openai::OpenAi;
+use memfleet_ports::knowledge::Stage;
+use memfleet_prompts::Press;
+use memfleet_runtime::BoxError;
+use memfleet_runtime::lifecycle::Lifecycle;
+use memfleet_workers::{Agent, Follower, Indexer};
+
+use super::{Process, clock};
+use crate::config::Config;
+
+impl Process {
+    pub(super) fn new_deriver(&mut self, config: &Config) -> Result<Deriver, BoxError> {
+        let indexer = self.indexer(config)?;
+        let storage = self.storage();
+        Ok(Deriver {
+            ledger: storage.ledger.clone(),
+            feed: storage.feed.clone(),
+            knowledge: storage.knowledge.clone(),
+            indexer,
+            extractor: Arc::new(Rules),
+            events: self.events.clone(),
+            clock: clock(),
+        })
+    }
+
+    /// The same behind the rules with a language model, where one is configured for it.
+    pub(super) fn new_refiner(&self, config: &Config) -> Result<Option<Refiner>, BoxError> {
+        let (Some(options), Some(rules)) = (config.language_model.endpoint(), &self.deriver) else {
+            return Ok(None);
+        };
+        let model = OpenAi::new(options, self.storage().usage.clone(), clock())?;
+        // Nobody outside may guess how prompts are fenced in.
+        let press = Arc::new(Press::new(rand::random()));
+        let deriver = Deriver {
+            extractor: Arc::new(ModelExtractor::new(Arc::new(model), press)),
+            ..(**rules).clone()
+        };
+        Ok(Some(Refiner(Arc::new(deriver))))
+    }
+
+    pub(super) fn new_judge(&self) -> LocalJudge {
+        let storage = self.storage();
+        LocalJudge {
+            knowledge: storage.knowledge.clone(),
+            feed: storage.feed.clone(),
+            events: self.events.clone(),
+            clock: clock(),
+        }
+    }
+
+    /// What makes derived texts findable.
+    pub(super) fn indexer(&mut self, config: &Config) -> Result<Indexer, BoxError> {
+        let embedder = self.asked_embedder(config)?;
+        let spaces = self.storage().spaces.clone();
+        Ok(Indexer { spaces, embedder })
+    }
+
+    /// Starts those of this process.
+    pub(super) fn spawn_agents(&self, process: &mut Lifecycle) {
+        let deriver = self.deriver.clone().map(|agent| agent as Arc<dyn Agent>);
+        let rebuilder = self
+            .deriver
+            .clone()
+            .map(|rules| Arc::new(Rebuilder(rules)) as Arc<dyn Agent>);
+        let refiner = self
+            .refiner
+            .clone()
+            .map(|agent| Arc::new(agent) as Arc<dyn Agent>);
+        let judge = self.judge.clone().map(|agent| agent as Arc<dyn Agent>);
+        let refresher = self.refresher.clone().map(|agent| agent as Arc<dyn Agent>);
+        let agents = [
+            (Stage::Derive, deriver),
+            (Stage::Rebuild, rebuilder),
+            (Stage::Refine, refiner),
+            (Stage::Judge, judge),
+            (Stage::Settle, refresher),
+        ];
+        for (stage, agent) in agents {
+            if let Some(agent) = agent {
+                self.follow(process, stage, agent);
+            }
+        }
+    }
+
+    fn follow(&self, process: &mut Lifecycle, stage: Stage, agent: Arc<dyn Agent>) {
+        let follower = Follower {
+            knowledge: self.storage().knowledge.clone(),
+            stage,
+            events: self.events.clone(),
+            clock: clock(),
+        };
+        self.supervise(process, stage.name(), move |stop| {
+            let (follower, agent) = (follower.clone(), agent.clone());
+            async move { follower.run(&*agent, stop).await }
+        });
+    }
+}

@@ -1,0 +1,164 @@
+//! The agents together on a real store, without a process around them: what is said goes in, what is known comes out.
+#![allow(clippy::unwrap_used, reason = "tests")]
+#![allow(clippy::missing_panics_doc, reason = "tests")]
+
+use std::sync::Arc;
+use std::sync::Mutex;
+
+use memfleet_constructor::{Deriver, Rules};
+use memfleet_domain::derivation::{Conflict, Derivation};
+use memfleet_domain::time::{AsOf, Clock, Timestamp};
+use memfleet_domain::turn::AcceptedTurn;
+use memfleet_judge::LocalJudge;
+use memfleet_ports::conformance::samples::{batch, home, indexed, instant, turn_in};
+use memfleet_ports::events::Events;
+use memfleet_ports::knowledge::{Knowledge, Question, Stage};
+use memfleet_ports::ledger::Ledger;
+use memfleet_ports::testing::WordEmbedder;
+use memfleet_refresher::LocalRefresher;
+use memfleet_sqlite::SqliteStore;
+use memfleet_workers::{Agent, Follower, Indexer};
+
+/// A clock that tests move.
+#[derive(Debug)]
+pub struct Hands(Mutex<Timestamp>);
+
+impl Clock for Hands {
+    fn now(&self) -> Timestamp {
+        *self.0.lock().unwrap()
+    }
+}
+
+/// A memory with its agents.
+pub struct Memory {
+    /// The store.
+    pub store: Arc<SqliteStore>,
+    /// The refresher, for corrections.
+    pub refresher: LocalRefresher,
+    deriver: Deriver,
+    judge: LocalJudge,
+    events: Events,
+    clock: Arc<Hands>,
+    said: Mutex<u64>,
+    _directory: tempfile::TempDir,
+}
+
+impl Memory {
+    /// An empty one.
+    pub async fn new() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("memory.db");
+        let store = SqliteStore::open(path, memfleet_sqlite::Options::default()).await;
+        let store = Arc::new(store.unwrap());
+        let events = Events::default();
+        let clock = Arc::new(Hands(Mutex::new(instant(0))));
+        let indexer = Indexer {
+            spaces: store.clone(),
+            embedder: Arc::new(WordEmbedder::default()),
+        };
+        Self {
+            deriver: Deriver {
+                ledger: store.clone(),
+                feed: store.clone(),
+                knowledge: store.clone(),
+                indexer: indexer.clone(),
+                extractor: Arc::new(Rules),
+                events: events.clone(),
+                clock: clock.clone(),
+            },
+            judge: LocalJudge {
+                knowledge: store.clone(),
+                feed: store.clone(),
+                events: events.clone(),
+                clock: clock.clone(),
+            },
+            refresher: LocalRefresher {
+                erasure: store.clone(),
+                queue: store.clone(),
+                spaces: store.clone(),
+                knowledge: store.clone(),
+                feed: store.clone(),
+                indexer,
+                events: events.clone(),
+                clock: clock.clone(),
+            },
+            store,
+            events,
+            clock,
+            said: Mutex::default(),
+            _directory: directory,
+        }
+    }
+
+    /// Ada says something on a day, and the agents do their work; the turn.
+    pub async fn say(&self, day: i64, text: &str) -> AcceptedTurn {
+        let number = {
+            let mut said = self.said.lock().unwrap();
+            *said += 1;
+            *said
+        };
+        let mut turn = turn_in(&home(), &format!("day {day}"), &number.to_string(), text);
+        turn.event_time = Some(instant(day * 86_400));
+        turn.recorded_at = instant(day * 86_400 + 60);
+        *self.clock.0.lock().unwrap() = instant(day * 86_400 + 120);
+        let batch = batch(&number.to_string(), vec![turn.clone()]);
+        self.store
+            .commit(vec![indexed(batch, number)])
+            .await
+            .unwrap();
+        self.settle().await;
+        turn
+    }
+
+    /// The agents do what there is to do.
+    pub async fn settle(&self) {
+        for _ in 0..2 {
+            self.follow(Stage::Derive, &self.deriver).await;
+            self.follow(Stage::Judge, &self.judge).await;
+            self.follow(Stage::Settle, &self.refresher).await;
+        }
+    }
+
+    async fn follow(&self, stage: Stage, agent: &dyn Agent) {
+        let follower = Follower {
+            knowledge: self.store.clone(),
+            stage,
+            events: self.events.clone(),
+            clock: self.clock.clone(),
+        };
+        follower.sweep(agent).await;
+    }
+
+    /// What held on a day, as it is known now: sentences.
+    pub async fn known(&self, day: i64) -> Vec<String> {
+        let happened_by = Some(instant(day * 86_400 + 43_200));
+        let facts = self
+            .facts(AsOf {
+                happened_by,
+                known_at: None,
+            })
+            .await;
+        let stated = facts.iter().filter_map(Derivation::fact);
+        let stated = stated.filter(|fact| !fact.clause.negated);
+        stated.map(|fact| fact.text.clone()).collect()
+    }
+
+    /// Facts as of an instant.
+    pub async fn facts(&self, as_of: AsOf) -> Vec<Derivation> {
+        let question = Question {
+            as_of,
+            ..Question::default()
+        };
+        let page = self
+            .store
+            .derivations(&home(), &question, 1_000, None)
+            .await;
+        page.unwrap().items
+    }
+
+    /// All conflicts.
+    pub async fn conflicts(&self) -> Vec<Conflict> {
+        let page = self.store.conflicts(&home(), &[], 1_000, None).await;
+        page.unwrap().items
+    }
+}
