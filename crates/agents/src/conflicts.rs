@@ -10,7 +10,7 @@ use memfleet_domain::time::Timestamp;
 pub const JUDGE: &str = "rules-1";
 
 /// Attributes that have one value at a time; those that begin with "favorite" and what is counted do too.
-const SINGLE: [&str; 22] = [
+const SINGLE: [&str; 34] = [
     "residence",
     "employer",
     "occupation",
@@ -33,6 +33,18 @@ const SINGLE: [&str; 22] = [
     "birthday",
     "status",
     "diet",
+    "rent",
+    "wake-up time",
+    "weekly meeting time",
+    "project deadline",
+    "gym day",
+    "team size",
+    "team lead",
+    "vet",
+    "laptop",
+    "phone model",
+    "work language",
+    "current book",
 ];
 
 /// Below this an extraction is too doubtful to close anything.

@@ -8,18 +8,19 @@ mod claims;
 mod clauses;
 mod parse;
 mod people;
+mod slots;
 mod words;
 
 use std::ops::Range;
 
 use chrono_tz::Tz;
-use memfleet_domain::fact::{Clause, Draft, Stance};
+use memfleet_domain::fact::{Claim, Clause, Draft, Pattern, Stance};
 use memfleet_domain::ids::TurnId;
 use memfleet_domain::time::{TimeRange, Timestamp};
 use memfleet_domain::turn::Role;
 use memfleet_language::{Language, sentences, time};
 
-pub use self::claims::{claim, key};
+pub use self::claims::{claim, key, wordings};
 use self::parse::Tense;
 
 /// Name and version of these rules, which is stored with what they find.
@@ -59,12 +60,37 @@ pub fn facts(
         turn,
         zone,
         people: people::People::new(turn, context),
+        before: Vec::new(),
         drafts: Vec::new(),
     };
-    for range in sentences(turn.text) {
+    for range in whole(turn.text, sentences(turn.text)) {
         reading.sentence(range);
     }
     reading.drafts
+}
+
+/// Sentences that were not cut behind a title ("Dr. Alvarez").
+fn whole(text: &str, ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
+    let mut whole: Vec<Range<usize>> = Vec::with_capacity(ranges.len());
+    for range in ranges {
+        let title = ["Dr.", "Mr.", "Mrs.", "Ms.", "Prof.", "St."];
+        match whole.last_mut() {
+            Some(last)
+                if title
+                    .iter()
+                    .any(|title| text[last.clone()].trim_end().ends_with(title)) =>
+            {
+                last.end = range.end;
+            }
+            _ => whole.push(range),
+        }
+    }
+    whole
+}
+
+/// Whether a text has a word that an attribute's values stand beside.
+pub fn names(text: &str, attribute: &str) -> bool {
+    slots::is_cued(attribute, &words::words(text, 0))
 }
 
 /// Whether every word of a fact's sentence that carries meaning is in its evidence, or names somebody.
@@ -85,6 +111,13 @@ pub fn is_supported(draft: &Draft, text: &str, names: &[&str]) -> bool {
         )
         .map(|word| stem(word.trim_end_matches("'s")))
         .collect();
+    let evidence = words::words(evidence, 0);
+    // The name of a slot need not be said where its cue is.
+    let named = words::words(&draft.claim.attribute, 0);
+    let is_named = |word: &words::Word| {
+        slots::is_cued(&draft.claim.attribute, &evidence)
+            && named.iter().any(|part| part.low == word.low)
+    };
     let content = words::words(&draft.text, 0);
     content.iter().all(|word| {
         let means = !word.is_mark
@@ -98,7 +131,7 @@ pub fn is_supported(draft: &Draft, text: &str, names: &[&str]) -> bool {
                 words::Part::Pronoun,
                 words::Part::Negation,
             ]);
-        !means || have.contains(&stem(word.low.trim_end_matches("'s")))
+        !means || is_named(word) || have.contains(&stem(word.low.trim_end_matches("'s")))
     })
 }
 
@@ -107,6 +140,8 @@ struct Reading<'t> {
     turn: &'t Utterance<'t>,
     zone: Tz,
     people: people::People<'t>,
+    /// The sentence before.
+    before: Vec<words::Word>,
     drafts: Vec<Draft>,
 }
 
@@ -133,11 +168,72 @@ impl Reading<'_> {
                 .any(|(span, _)| span.contains(&word.span.start));
         }
         let stance = stance(&text_read);
+        let before = self.drafts.len();
+        self.clauses(&words, &times, stance);
+        if self.turn.role == Role::User {
+            for filled in slots::filled(&words, &self.before) {
+                self.fill(&filled, before, stance);
+            }
+        }
+        self.before = words;
+    }
+
+    /// A value in its slot says it better than the clauses of its sentence, unless one of them says the same.
+    fn fill(&mut self, filled: &slots::Filled, before: usize, stance: Stance) {
+        let value = key(&filled.value);
+        let speaker = self.turn.speaker;
+        let is_said = |draft: &Draft| {
+            let claim = &draft.claim;
+            let is_now = !draft.clause.negated && draft.valid.end.is_none();
+            is_now && claim.attribute == filled.attribute && claim.value == value
+        };
+        if self.drafts[before..].iter().any(is_said) {
+            return;
+        }
+        let mut at = 0;
+        self.drafts.retain(|draft| {
+            at += 1;
+            at <= before || draft.clause.negated || !draft.claim.value.contains(&value)
+        });
+        let clause = Clause {
+            pattern: Pattern::VerbComplement,
+            subject: format!("{speaker}'s {}", filled.attribute),
+            predicate: "be".to_owned(),
+            object: None,
+            complement: Some(filled.value.clone()),
+            negated: false,
+        };
+        self.drafts.push(Draft {
+            text: sentence(&clause, Tense::Present),
+            claim: Claim {
+                subject: key(speaker),
+                attribute: filled.attribute.to_owned(),
+                value,
+            },
+            clause,
+            stance,
+            evidence: filled.evidence.start as u32..filled.evidence.end as u32,
+            valid: TimeRange::default(),
+            related: Vec::new(),
+            confidence: 0.7,
+        });
+    }
+
+    fn clauses(
+        &mut self,
+        words: &[words::Word],
+        times: &[(Range<usize>, Timestamp)],
+        stance: Stance,
+    ) {
+        if let Some((told, meant)) = clauses::corrected(words) {
+            return self.correct(told, meant);
+        }
         let mut goes_on: Option<people::Referent> = None;
-        for clause in clauses::clauses(&words) {
+        for clause in clauses::clauses(words) {
             let Some(parsed) = parse::parse(clause, goes_on.is_some()) else {
                 continue;
             };
+            let parsed = parsed.upright();
             let is_reported = parsed
                 .predicate
                 .iter()
@@ -160,12 +256,31 @@ impl Reading<'_> {
             let said = Said {
                 subject,
                 evidence: first.span.start as u32..last.span.end as u32,
-                since: since(&times, first.span.start..last.span.end),
+                since: since(times, first.span.start..last.span.end),
                 stance,
                 tense: parsed.tense,
             };
             self.state(&said, &parsed);
         }
+    }
+
+    /// "I said I live in Rome but I meant Oslo" states that the speaker lives in Oslo.
+    fn correct(&mut self, told: &[words::Word], meant: &[words::Word]) {
+        let Some(parsed) = parse::parse(told, false) else {
+            return;
+        };
+        let Some(subject) = self.people.resolve(parsed.subject) else {
+            return;
+        };
+        let (first, last) = (&told[0], &meant[meant.len() - 1]);
+        let said = Said {
+            subject,
+            evidence: first.span.start as u32..last.span.end as u32,
+            since: None,
+            stance: Stance::Corrects,
+            tense: Tense::Present,
+        };
+        self.state(&said, &parsed.with_value(meant));
     }
 
     /// The time expressions of a sentence: where they stand, and the instants that they begin at.

@@ -50,6 +50,7 @@ fn bench(criterion: &mut Criterion) {
                 },
                 event_time: Some(DateTime::UNIX_EPOCH + TimeDelta::days(index as i64 % 20)),
                 recorded_at: DateTime::UNIX_EPOCH,
+                outdated: None,
                 text,
                 score: -(index as f32),
                 sentence_scores: Some(scores),

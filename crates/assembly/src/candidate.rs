@@ -16,6 +16,8 @@ pub struct Candidate<'a> {
     pub event_time: Option<DateTime<Utc>>,
     /// When it was recorded: what it is ordered by where nothing else is known.
     pub recorded_at: DateTime<Utc>,
+    /// Since when it is no longer so, where that is known; rendered before the text.
+    pub outdated: Option<Outdated>,
     /// What was said, verbatim.
     pub text: &'a str,
     /// Relevance, higher is better, on any scale. Not a finite number: the candidate is left out.
@@ -23,6 +25,15 @@ pub struct Candidate<'a> {
     /// Relevance of each sentence of `text`, as `memfleet_language::sentences` cuts it (see `SentenceScorer`). `None`, or
     /// another number of sentences: the turn is never cut to an excerpt.
     pub sentence_scores: Option<&'a [f32]>,
+}
+
+/// What became of what a turn says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outdated {
+    /// It held until then.
+    Since(DateTime<Utc>),
+    /// It never held.
+    Wrong,
 }
 
 impl Candidate<'_> {

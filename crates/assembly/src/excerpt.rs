@@ -156,6 +156,7 @@ mod tests {
             speaker: "A",
             event_time: None,
             recorded_at: chrono::DateTime::UNIX_EPOCH,
+            outdated: None,
             text: TEXT,
             score: 0.0,
             sentence_scores: Some(scores),

@@ -20,7 +20,7 @@ mod tokenizer;
 
 pub use assemble::assemble;
 pub use block::{Block, Extent, Item, LeftOut, Reason};
-pub use candidate::Candidate;
+pub use candidate::{Candidate, Outdated};
 pub use options::{Nonce, Options};
 pub use relevance::SentenceScorer;
 pub use tokenizer::{Tokenizer, UnknownTokenizer};

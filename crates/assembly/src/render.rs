@@ -7,12 +7,13 @@
 //!  Continuation lines are indented.
 //! </memory nonce="…">
 //! ```
-//! Only the renderer writes at the start of a line, so what stands there is a heading, a speaker, or the enclosure.
+//! Only the renderer writes at the start of a line, so what stands there is a heading, a speaker, or the enclosure. What is no longer
+//! so is marked between speaker and text: `Caroline (no longer so since 2023-06-01): I live in Rome.`
 
-use crate::candidate::Candidate;
+use crate::candidate::{Candidate, Outdated};
 use crate::options::Options;
 use crate::sanitise;
-use chrono::NaiveDate;
+use chrono::{DateTime, NaiveDate, Utc};
 use std::collections::HashMap;
 
 /// A turn that will be shown, as its candidate and its rendered lines.
@@ -36,11 +37,20 @@ pub(crate) fn line(
 ) -> Option<String> {
     let body = sanitise::body(shown, options.nonce);
     (!body.is_empty()).then(|| {
-        format!(
-            "{}: {body}\n",
-            sanitise::name(candidate.speaker, options.nonce)
-        )
+        let speaker = sanitise::name(candidate.speaker, options.nonce);
+        format!("{speaker}{}: {body}\n", mark(candidate, options))
     })
+}
+
+fn mark(candidate: &Candidate<'_>, options: &Options<'_>) -> String {
+    match candidate.outdated {
+        None => String::new(),
+        Some(Outdated::Wrong) => " (this was wrong)".to_owned(),
+        Some(Outdated::Since(time)) => local(time, options)
+            .map_or(" (no longer so)".to_owned(), |day| {
+                format!(" (no longer so since {day})")
+            }),
+    }
 }
 
 /// The heading that a turn stands under: sessions of the same day share it.
@@ -53,7 +63,11 @@ pub(crate) fn heading_key(candidate: &Candidate<'_>, options: &Options<'_>) -> H
 }
 
 fn day(candidate: &Candidate<'_>, options: &Options<'_>) -> Option<NaiveDate> {
-    let time = candidate.event_time?;
+    local(candidate.event_time?, options)
+}
+
+/// The day of an instant in the zone of the block.
+fn local(time: DateTime<Utc>, options: &Options<'_>) -> Option<NaiveDate> {
     // `naive_local` would overflow at the ends of the calendar.
     let offset = chrono::Offset::fix(&chrono::TimeZone::offset_from_utc_datetime(
         &options.time_zone,

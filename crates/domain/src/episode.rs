@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::ids::{SessionId, Speaker, TurnId};
+use crate::ids::{SessionId, Speaker};
 use crate::time::TimeRange;
 
 /// Why an episode ended where it did: the conditions of AMA's trigger T.
@@ -25,8 +25,6 @@ pub enum Trigger {
 pub struct Episode {
     /// Its session.
     pub session: SessionId,
-    /// Its turns, in order; never empty.
-    pub turns: Vec<TurnId>,
     /// Its head: a headline for people, and what it is found by.
     pub title: String,
     /// What was said, in a few sentences.

@@ -1,7 +1,7 @@
 //! Data sets with annotated evidence, and the measures of retrieval on them. Knows files and numbers, no search.
 //!
 //! [`Dataset::load`] reads the LoCoMo format or the plain format (docs/benchmarks.md); [`Tally`] collects recall and coverage; [`fit`]
-//! chooses the weights of a score.
+//! chooses the weights of a score; [`updates`] tells dialogues in which facts change.
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::float_cmp))]
 
@@ -11,6 +11,7 @@ mod locomo;
 mod measure;
 mod plain;
 mod time;
+pub mod updates;
 
 pub use dataset::{Conversation, Dataset, DatasetError, Question, Role, Turn};
 pub use measure::{Means, Shares, Tally};

@@ -112,6 +112,9 @@ pub trait IndexFeed: Send + Sync {
     /// Changes after `after`, oldest first, about `limit` of them. What changed twice comes once, in its last state.
     async fn changes_after(&self, scope: &Scope, after: u64, limit: u32) -> Result<Changes>;
 
+    /// These turns in their present state, in any order; unknown ids are left out.
+    async fn indexed(&self, scope: &Scope, ids: &[TurnId]) -> Result<Vec<IndexedTurn>>;
+
     /// Token vectors of passages by their numbers, in the order asked; `None` where there are none.
     async fn token_vectors(
         &self,

@@ -14,8 +14,10 @@ use crate::store::Result;
 /// An agent that follows the changes of every space.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Stage {
-    /// The constructor: turns to facts and episodes.
+    /// The constructor: turns to facts.
     Derive,
+    /// The constructor: sessions to episodes.
+    Episodes,
     /// The constructor: the same once more by a language model, where there is one.
     Refine,
     /// The judge: new facts against current ones.
@@ -28,8 +30,9 @@ pub enum Stage {
 
 impl Stage {
     /// Every stage.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::Derive,
+        Self::Episodes,
         Self::Refine,
         Self::Judge,
         Self::Settle,
@@ -40,6 +43,7 @@ impl Stage {
     pub fn name(self) -> &'static str {
         match self {
             Self::Derive => "derive",
+            Self::Episodes => "episodes",
             Self::Refine => "refine",
             Self::Judge => "judge",
             Self::Settle => "settle",

@@ -2,7 +2,8 @@
 
 use async_trait::async_trait;
 use memfleet_domain::Fault;
-use memfleet_domain::ids::SpaceId;
+use memfleet_domain::derivation::Derivation;
+use memfleet_domain::ids::{DerivationId, SpaceId};
 use memfleet_domain::time::Timestamp;
 use memfleet_domain::turn::Turn;
 
@@ -54,6 +55,18 @@ pub struct Hit {
     pub signals: Vec<SignalScore>,
     /// Turns of the same session around it, oldest first, itself left out.
     pub neighbours: Vec<Turn>,
+    /// The facts that the turn states, as they are known when the query asks for; those that hold no longer among them.
+    pub facts: Vec<Derivation>,
+    /// The one of them that the query asks for and that holds no longer.
+    pub outdated: Option<DerivationId>,
+}
+
+impl Hit {
+    /// The fact that the query asks for and that holds no longer.
+    pub fn outdated_fact(&self) -> Option<&Derivation> {
+        let id = self.outdated?;
+        self.facts.iter().find(|fact| fact.id == id)
+    }
 }
 
 /// The answer to a query.

@@ -303,6 +303,8 @@ pub(crate) fn found() -> impl Strategy<Value = Found> {
             passage,
             signals,
             neighbours,
+            facts: Vec::new(),
+            outdated: None,
         });
     (vec(hit, 0..3), vec(any::<String>(), 0..2), any::<u64>()).prop_map(
         |(hits, degraded, searched)| Found {

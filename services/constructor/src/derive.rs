@@ -2,10 +2,12 @@
 //! what was stored since. Ids are derived from what a fact claims, so that a round that is done twice writes nothing twice; one
 //! transaction writes the facts of a round and how far it came.
 
+mod episodes;
 mod reading;
 mod rebuild;
 mod refine;
 
+pub use episodes::Summariser;
 pub use rebuild::Rebuilder;
 pub use refine::Refiner;
 
@@ -13,7 +15,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use memfleet_domain::derivation::{Body, Change, ChangeKind, Derivation, Origin};
+use memfleet_domain::derivation::{Body, Change, ChangeKind, Derivation, Kind, Origin};
 use memfleet_domain::fact::Draft;
 use memfleet_domain::ids::{ChangeId, DerivationId, TurnId};
 use memfleet_domain::time::{TimeRange, Timestamp};
@@ -85,7 +87,7 @@ impl Agent for Deriver {
 impl Deriver {
     /// One change a turn that states something new, and one a turn that was replaced.
     async fn rewrites(&self, scope: &Scope, turns: &[Turn]) -> Result<Vec<Rewrite>, Fault> {
-        let known = self.known(scope, turns).await?;
+        let known = self.known(scope, Kind::Fact, turns).await?;
         let (replaced, standing): (Vec<_>, Vec<_>) =
             turns.iter().partition(|turn| turn.replaced.is_some());
         let mut rewrites = self.withdrawals(&replaced, &known);

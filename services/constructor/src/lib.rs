@@ -1,7 +1,7 @@
 //! The constructor: takes accepted batches from the queue, cuts turns into passages, analyzes and embeds them, and commits
 //! turn, terms and vectors in one transaction. From that commit on a turn is searchable.
 //!
-//! Then, while nobody waits, facts are derived from it: `derive` is the work, `extract` who finds facts in turns.
+//! Then, while nobody waits, facts and episodes are derived from it: `derive` is the work, `extract` who finds facts in turns.
 //!
 //! `worker` owns the loop and what happens when something fails, `task` the spans of the work; `indexing` makes of turns what the ledger stores:
 //! `language` is what a space's turns are analysed in, `passages` is what they become; `backfill` brings the vectors that
@@ -30,7 +30,7 @@ use memfleet_ports::queue::IngestQueue;
 use memfleet_ports::spaces::SpaceCatalog;
 
 pub use self::backfill::Postponed;
-pub use self::derive::{Deriver, Rebuilder, Refiner};
+pub use self::derive::{Deriver, Rebuilder, Refiner, Summariser};
 pub use self::extract::{Extractor, ModelExtractor, Rules, Utterances};
 pub use self::relay::Relay;
 

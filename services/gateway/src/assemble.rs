@@ -136,6 +136,7 @@ fn candidates<'a>(
                 speaker: turn.speaker.as_str(),
                 event_time: turn.event_time,
                 recorded_at: turn.recorded_at,
+                outdated: found.outdated,
                 text,
                 score: found.score,
                 sentence_scores: scores.get(index).and_then(Option::as_deref),

@@ -2,6 +2,8 @@
 
 use std::collections::HashSet;
 
+use memfleet_assembly::Outdated;
+use memfleet_domain::derivation::Derivation;
 use memfleet_domain::ids::SpaceId;
 use memfleet_domain::turn::Turn;
 use memfleet_ports::retriever::Hit;
@@ -21,6 +23,15 @@ pub struct Eligible<'a> {
     pub score: f32,
     /// Byte range of its best passage; empty for a neighbour.
     pub passage: (u32, u32),
+    /// What became of what it says.
+    pub outdated: Option<Outdated>,
+}
+
+fn outdated(fact: &Derivation) -> Option<Outdated> {
+    match fact.valid.end {
+        _ if fact.is_withdrawn() => Some(Outdated::Wrong),
+        end => end.map(Outdated::Since),
+    }
 }
 
 /// The hits, best first, then their neighbours; each turn once.
@@ -32,6 +43,7 @@ pub fn eligible(hits: &[Hit]) -> Vec<Eligible<'_>> {
             turn: &hit.turn,
             score: hit.score,
             passage: hit.passage,
+            outdated: hit.outdated_fact().and_then(outdated),
         })
         .collect::<Vec<_>>();
     let mut known = all
@@ -52,6 +64,7 @@ pub fn eligible(hits: &[Hit]) -> Vec<Eligible<'_>> {
                     turn,
                     score: hit.score - discount,
                     passage: (0, 0),
+                    outdated: None,
                 });
             }
         }

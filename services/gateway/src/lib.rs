@@ -2,7 +2,7 @@
 //! the retriever, and renders what fits a prompt. The wire is `memfleet-rpc`'s business.
 //!
 //! `memory` is the `Memory` service, `knowledge` the `Knowledge` service, `assemble` the `Assembly` service, `maintain` the `Maintenance` service, `admin` the `Admin`
-//! service; `access` decides who may call them.
+//! service; `access` decides who may call them. `known` brings to what was found what memory knows of it.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod access;
@@ -12,6 +12,7 @@ mod audit;
 mod candidates;
 mod excerpts;
 mod knowledge;
+mod known;
 mod maintain;
 mod memory;
 

@@ -12,14 +12,17 @@ mod report;
 mod retrieval;
 mod scale;
 mod synthetic;
+mod updates;
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use memfleet_domain::Fault;
 use memfleet_domain::ids::SpaceId;
 use memfleet_models::ModelDirectory;
 use memfleet_ports::filter::TurnFilter;
+use memfleet_ports::knowledge::Stage;
 use memfleet_ports::refresher::ForgetRequest;
 use memfleet_ports::retriever::Query;
 use memfleet_runtime::BoxError;
@@ -46,6 +49,8 @@ enum What {
     Ingest(ingest::IngestArgs),
     /// Search latency and memory as a space grows
     Scale(scale::ScaleArgs),
+    /// Whether memory stays current where facts change
+    Updates(updates::UpdatesArgs),
     /// A running node or fleet under concurrent callers, alone or beside a second one
     Load(load::LoadArgs),
 }
@@ -77,6 +82,10 @@ pub async fn run(
             let report = scale::measure(&args, &model()?).await?;
             deliver(&report, args.out, output, || report.table())
         }
+        What::Updates(args) => {
+            let report = updates::measure(&args, &model()?).await?;
+            deliver(&report, args.out, output, || report.table())
+        }
         What::Load(args) => {
             let report = load::measure(&args, global).await?;
             deliver(&report, args.out, output, || report.table())
@@ -93,9 +102,14 @@ struct Bench {
 
 impl Bench {
     async fn start(model: &ModelDirectory) -> Result<Self, BoxError> {
+        Self::start_with(model, &Stage::ALL).await
+    }
+
+    /// With some of the agents only.
+    async fn start_with(model: &ModelDirectory, agents: &[Stage]) -> Result<Self, BoxError> {
         let directory = tempfile::tempdir()?;
         let node = Node::open(&temporary(directory.path()), model).await?;
-        let workers = node.run_in_background();
+        let workers = node.run_with(agents);
         Ok(Self {
             node,
             workers,
@@ -105,6 +119,23 @@ impl Bench {
 
     fn path(&self) -> &Path {
         self.directory.path()
+    }
+
+    /// Waits until the agents have worked through everything that is stored.
+    async fn derived(&self, agents: &[Stage]) -> Result<(), BoxError> {
+        let knowledge = &self.node.gateway.knowledge;
+        // These work where they are asked to, or where there is a model.
+        let is_idle = |stage: &Stage| matches!(stage, Stage::Refine | Stage::Rebuild);
+        loop {
+            let mut waiting = 0;
+            for stage in agents.iter().filter(|stage| !is_idle(stage)) {
+                waiting += knowledge.pending(*stage, 1).await?.len();
+            }
+            if waiting == 0 {
+                return Ok(());
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
     }
 
     async fn stop(self) {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use memfleet_gateway::Gateway;
 use memfleet_models::ModelDirectory;
+use memfleet_ports::knowledge::Stage;
 use memfleet_ports::retriever::Retriever;
 use memfleet_retrieval::Weights;
 use memfleet_runtime::BoxError;
@@ -42,8 +43,13 @@ impl Node {
 
     /// Runs the workers in the background of a command; they end with the answer's [`Background::stop`].
     pub fn run_in_background(&self) -> Background {
+        self.run_with(&Stage::ALL)
+    }
+
+    /// The same with some of the agents only, for measuring what the others are worth.
+    pub fn run_with(&self, agents: &[Stage]) -> Background {
         let mut process = Lifecycle::new(&memfleet_runtime::lifecycle::Options::default());
-        self.process.spawn(&mut process);
+        self.process.spawn_with(agents, &mut process);
         let stop = process.stop_token();
         let task = tokio::spawn(async move {
             process.run(Unsignalled).await;

@@ -46,6 +46,9 @@ impl LocalRetriever {
                     Vec::new()
                 },
                 neighbours,
+                // The gateway knows them.
+                facts: Vec::new(),
+                outdated: None,
             })
         });
         Ok(hits.collect())

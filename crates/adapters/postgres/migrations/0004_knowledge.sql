@@ -108,7 +108,7 @@ AS $$
 BEGIN
     INSERT INTO memfleet.progress AS p (tenant, space, stage, behind_since)
     SELECT NEW.tenant, NEW.id, each.stage, (extract(epoch FROM clock_timestamp()) * 1e6)::bigint
-    FROM unnest(ARRAY['derive', 'refine', 'judge', 'settle']) AS each(stage)
+    FROM unnest(ARRAY['derive', 'episodes', 'refine', 'judge', 'settle']) AS each(stage)
     WHERE NOT EXISTS (
         SELECT FROM memfleet.progress b
         WHERE b.tenant = NEW.tenant AND b.space = NEW.id AND b.stage = each.stage AND b.behind_since IS NOT NULL)
@@ -123,7 +123,7 @@ CREATE TRIGGER head_moved AFTER UPDATE OF head ON spaces FOR EACH ROW
 GRANT INSERT ON progress TO memfleet_sweep;
 SET LOCAL ROLE memfleet_sweep;
 INSERT INTO progress (tenant, space, stage, behind_since)
-SELECT s.tenant, s.id, each.stage, 0 FROM spaces s CROSS JOIN unnest(ARRAY['derive', 'refine', 'judge', 'settle']) AS each(stage) WHERE s.name IS NOT NULL;
+SELECT s.tenant, s.id, each.stage, 0 FROM spaces s CROSS JOIN unnest(ARRAY['derive', 'episodes', 'refine', 'judge', 'settle']) AS each(stage) WHERE s.name IS NOT NULL;
 SET LOCAL ROLE NONE;
 REVOKE INSERT ON progress FROM memfleet_sweep;
 

@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use memfleet_domain::Scope;
 use memfleet_domain::embedding::TokenVectors;
 use memfleet_domain::ids::TurnId;
-use memfleet_ports::feed::{Changes, IndexFeed};
+use memfleet_ports::feed::{Changes, IndexFeed, IndexedTurn};
 use memfleet_ports::store::Result;
 
 pub(crate) use self::changes::{Depth, after as changes_after, load_passages};
@@ -34,6 +34,14 @@ impl IndexFeed for PostgresStore {
             changes::after(&mut read, scope, after, limit, Depth::Whole).await
         };
         self.ask("changes_after", changes).await
+    }
+
+    async fn indexed(&self, scope: &Scope, ids: &[TurnId]) -> Result<Vec<IndexedTurn>> {
+        let turns = async {
+            let mut read = self.read(&scope.tenant).await?;
+            changes::indexed(&mut read, scope, ids).await
+        };
+        self.ask("indexed", turns).await
     }
 
     async fn token_vectors(

@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use memfleet_domain::Scope;
 use memfleet_domain::embedding::TokenVectors;
 use memfleet_domain::ids::TurnId;
-use memfleet_ports::feed::{Changes, IndexFeed};
+use memfleet_ports::feed::{Changes, IndexFeed, IndexedTurn};
 use memfleet_ports::store::Result;
 
 use crate::failure::Failure;
@@ -27,6 +27,10 @@ impl IndexFeed for SqliteStore {
     async fn changes_after(&self, scope: &Scope, after: u64, limit: u32) -> Result<Changes> {
         let mut read = self.read().await?;
         Ok(changes::after(&mut read, scope, after as i64, limit.max(1)).await?)
+    }
+
+    async fn indexed(&self, scope: &Scope, ids: &[TurnId]) -> Result<Vec<IndexedTurn>> {
+        Ok(changes::indexed(&mut *self.read().await?, scope, ids).await?)
     }
 
     async fn token_vectors(

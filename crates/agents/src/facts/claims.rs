@@ -7,7 +7,7 @@ use memfleet_domain::fact::{Claim, Clause, Pattern};
 use memfleet_language::fold;
 
 use super::parse::Parsed;
-use super::words::{Part, Word, lines};
+use super::words::{Part, Word, is_between_digits, lines};
 
 /// Attribute of a predicate.
 static PREDICATES: LazyLock<HashMap<&str, &str>> =
@@ -58,6 +58,12 @@ fn table(data: &'static str) -> HashMap<&'static str, &'static str> {
     table
 }
 
+/// The predicates and nouns that tell an attribute.
+pub fn wordings(attribute: &str) -> impl Iterator<Item = &'static str> {
+    let tables = [&*PREDICATES, &*NOUNS].into_iter().flatten();
+    tables.filter_map(move |(wording, of)| (*of == attribute).then_some(*wording))
+}
+
 /// What a noun names, if it is in the list.
 pub fn noun(word: &str) -> Option<&'static str> {
     NOUNS.get(word).copied()
@@ -66,9 +72,16 @@ pub fn noun(word: &str) -> Option<&'static str> {
 /// The key of a name or a value: folded, without articles and what only leads up to it.
 pub fn key(text: &str) -> String {
     let folded = fold(text).replace('’', "'");
-    let words =
-        folded.split(|letter: char| letter.is_whitespace() || ",;:!?\"()“”".contains(letter));
-    let words: Vec<&str> = words
+    // "6:15" and "1,450" are one word.
+    let parted: String = folded
+        .char_indices()
+        .map(|(at, letter)| {
+            let parts = ",;:!?\"()“”".contains(letter) && !is_between_digits(&folded, at);
+            if parts { ' ' } else { letter }
+        })
+        .collect();
+    let words: Vec<&str> = parted
+        .split_whitespace()
         .map(|word| word.trim_matches(|letter: char| ".'-".contains(letter)))
         .filter(|word| !word.is_empty())
         .collect();
@@ -76,8 +89,24 @@ pub fn key(text: &str) -> String {
         .iter()
         .position(|word| !LEADING.contains(word))
         .unwrap_or(0);
-    words[first..].join(" ")
+    let key = words[first..].join(" ");
+    let when = TRAILING.iter().find_map(|when| key.strip_suffix(when));
+    when.map_or(key.clone(), str::to_owned)
 }
+
+/// What says when, behind a value.
+const TRAILING: [&str; 10] = [
+    " from now on",
+    " right now",
+    " for now",
+    " now",
+    " these days",
+    " nowadays",
+    " at the moment",
+    " anymore",
+    " instead",
+    " of mine",
+];
 
 /// The claim of a clause.
 pub fn claim(clause: &Clause) -> Claim {
@@ -286,7 +315,9 @@ impl Stating<'_> {
         match (parsed.verb, parsed.preposition) {
             _ if parsed.is_negated => return false,
             ("move" | "relocate" | "transfer", Some("from")) if onward.is_some() => {
-                self.add("live in", [None, complement], true, 0.8);
+                if is_person(self.subject) {
+                    self.add("live in", [None, complement], true, 0.8);
+                }
                 self.add("move to", [None, onward], false, 0.9);
             }
             ("switch" | "change" | "convert" | "migrate" | "upgrade" | "go", Some("from"))

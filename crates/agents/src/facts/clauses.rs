@@ -1,5 +1,6 @@
 //! From a sentence to the clauses that state something. What asks, supposes, wishes, doubts or plans states nothing.
 
+use super::slots::supposed;
 use super::words::{Part, Word};
 
 /// The clauses of a sentence, as stretches of its words; none of a question or of what is only supposed.
@@ -7,7 +8,10 @@ pub fn clauses(words: &[Word]) -> Vec<&[Word]> {
     let asks = words
         .last()
         .is_some_and(|word| word.low == "?" || word.low == "？");
-    if asks || words.iter().any(|word| word.is(Part::Hypothetical)) {
+    let Some(words) = supposed(words).filter(|_| !asks) else {
+        return Vec::new();
+    };
+    if words.iter().any(|word| word.is(Part::Hypothetical)) {
         return Vec::new();
     }
     let mut clauses = Vec::new();
@@ -65,4 +69,23 @@ fn opens_clause(words: &[Word]) -> bool {
                 .verb()
                 .is_some_and(|(_, form)| form != super::words::Form::Base)
     })
+}
+
+/// What was said and what was meant, of a sentence that takes one for the other: "I said I live in Rome but I meant Oslo".
+pub fn corrected(words: &[Word]) -> Option<(&[Word], &[Word])> {
+    let said = words
+        .iter()
+        .position(|word| matches!(word.low.as_str(), "said" | "told" | "wrote"))?;
+    let meant = words.iter().position(|word| word.low == "meant")?;
+    let told = words.get(said + 1..meant)?;
+    let first = usize::from(told.first()?.low == "that");
+    let end = told
+        .iter()
+        .position(|word| word.is_mark || word.low == "but")?;
+    let value = &words[meant + 1..];
+    let stop = value
+        .iter()
+        .position(|word| word.is_mark && word.low != "$");
+    let value = &value[..stop.unwrap_or(value.len())];
+    (end > first && !value.is_empty()).then(|| (&told[first..end], value))
 }

@@ -258,6 +258,37 @@ fn is_perfect(rest: &[Word]) -> bool {
 }
 
 impl<'w> Parsed<'w> {
+    /// The same with another value, and as it is now.
+    pub fn with_value(self, value: &'w [Word]) -> Self {
+        let is_of_object = self.complement.is_empty();
+        Self {
+            object: if is_of_object { value } else { self.object },
+            complement: if is_of_object { self.complement } else { value },
+            rest: &[],
+            tense: Tense::Present,
+            ..self
+        }
+    }
+
+    /// "Ramen is my favorite food" as "my favorite food is ramen".
+    pub fn upright(self) -> Self {
+        let owned =
+            |words: &[Word]| words.len() > 1 && matches!(words[0].low.as_str(), "my" | "our");
+        let is_copula = self.verb == "be" && !self.is_passive && self.preposition.is_none();
+        let is_named = self
+            .subject
+            .first()
+            .is_some_and(|word| !word.is(Part::Pronoun));
+        if !(is_copula && is_named && owned(self.complement)) || owned(self.subject) {
+            return self;
+        }
+        Self {
+            subject: self.complement,
+            complement: self.subject,
+            ..self
+        }
+    }
+
     /// Particle, object, preposition and complement.
     fn read_rest(&mut self, mut words: &'w [Word]) {
         if let [before @ .., last] = words

@@ -237,6 +237,9 @@ const SUBJECTS: [&str; 12] = [
     "where",
 ];
 
+/// Words before names that are written with a mark.
+const TITLES: [&str; 6] = ["dr", "mr", "mrs", "ms", "prof", "st"];
+
 /// The words of a part of a text that starts at byte `start`.
 pub fn words(text: &str, start: usize) -> Vec<Word> {
     let mut words = Vec::new();
@@ -247,6 +250,7 @@ pub fn words(text: &str, start: usize) -> Vec<Word> {
             || (open.is_some()
                 && "'’-._@+/&".contains(letter)
                 && text[at + letter.len_utf8()..].starts_with(char::is_alphanumeric))
+            || (open.is_some() && ":,".contains(letter) && is_between_digits(text, at))
             || (letter == '$' || letter == '€' || letter == '£');
         match (open, inside) {
             (None, true) => open = Some(at),
@@ -256,7 +260,12 @@ pub fn words(text: &str, start: usize) -> Vec<Word> {
             }
             _ => {}
         }
-        if !inside && !letter.is_whitespace() && at < text.len() {
+        // The mark of "Dr." ends nothing.
+        let abbreviates = letter == '.'
+            && words.last().is_some_and(|word| {
+                TITLES.contains(&word.low.as_str()) && word.span.end == start + at
+            });
+        if !inside && !abbreviates && !letter.is_whitespace() && at < text.len() {
             words.push(Word {
                 text: letter.to_string(),
                 low: letter.to_string(),
@@ -267,6 +276,13 @@ pub fn words(text: &str, start: usize) -> Vec<Word> {
         }
     }
     words
+}
+
+/// "6:15", "1,450".
+pub fn is_between_digits(text: &str, at: usize) -> bool {
+    let digit = |letter: char| letter.is_ascii_digit();
+    let after = text[at..].chars().nth(1);
+    text[..at].ends_with(digit) && after.is_some_and(digit)
 }
 
 fn push(words: &mut Vec<Word>, text: &str, start: usize) {

@@ -20,6 +20,7 @@ fn turn<'a>(place: (u64, u64), speaker: &'a str, text: &'a str, score: f32) -> C
         speaker,
         event_time,
         recorded_at: day(31),
+        outdated: None,
         text,
         score,
         sentence_scores: None,
@@ -89,6 +90,7 @@ fn sessions_without_a_date_stand_where_they_were_recorded() {
     let recorded = |day_of_may, candidate| Candidate {
         event_time: None,
         recorded_at: day(day_of_may),
+        outdated: None,
         ..candidate
     };
     let candidates = [
@@ -254,6 +256,7 @@ fn candidates<'a>(spoken: &'a [Spoken], scores: &'a [Vec<f32>]) -> Vec<Candidate
             .time
             .and_then(|seconds| DateTime::from_timestamp(seconds, 0)),
         recorded_at: day(31),
+        outdated: None,
         text: &spoken.text,
         score: spoken.score,
         sentence_scores: (spoken.position % 3 > 0).then_some(scores.as_slice()),

@@ -22,6 +22,7 @@ macro_rules! feed_conformance {
                 counts_up_to_the_limit_of_their_type_survive,
                 pages_of_changes_bring_every_turn_once_in_order,
                 a_turn_that_changed_twice_comes_once_in_its_last_state,
+                turns_are_read_by_their_ids_as_changes_bring_them,
                 a_replaced_turn_comes_again_with_the_instant,
                 passage_numbers_follow_each_other_in_a_space,
                 token_vectors_come_in_the_order_asked,
@@ -180,6 +181,22 @@ pub async fn pages_of_changes_bring_every_turn_once_in_order(store: &(impl Ledge
     }
     assert_eq!(paged, whole);
     assert_eq!(store.head(&home()).await, Ok(reached));
+}
+
+/// Unknown ids are left out.
+pub async fn turns_are_read_by_their_ids_as_changes_bring_them(store: &(impl Ledger + IndexFeed)) {
+    let turns = [turn("1", "one"), turn("2", "two"), turn("3", "three")];
+    commit(store, indexed(batch("k", turns.to_vec()), 1)).await;
+    let asked = [turns[2].id, turn("unknown", "four").id, turns[0].id];
+    let mut found = store.indexed(&home(), &asked).await.expect("turns");
+    found.sort_by_key(|turn| turn.order);
+    let mut all = stored(store, 0).await;
+    all.remove(1);
+    assert_eq!(found, all);
+    assert_eq!(
+        store.indexed(&scope("acme", "nowhere"), &asked).await,
+        Ok(Vec::new())
+    );
 }
 
 /// Vectors came later.

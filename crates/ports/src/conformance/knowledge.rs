@@ -1,6 +1,7 @@
 //! What every store of derived memory does.
 
 mod changing;
+mod feeding;
 mod following;
 mod forgetting;
 mod reading;
@@ -19,6 +20,7 @@ use crate::knowledge::{Applied, Knowledge, Question, Revision, Rewrite, Work};
 use crate::ledger::Ledger;
 
 pub use self::changing::*;
+pub use self::feeding::*;
 pub use self::following::*;
 pub use self::forgetting::*;
 pub use self::reading::*;
@@ -43,6 +45,8 @@ macro_rules! knowledge_conformance {
                 changes_are_listed_newest_first_with_what_they_wrote,
                 a_change_that_was_undone_says_so,
                 conflicts_keep_what_became_of_them,
+                an_index_hears_of_what_is_derived,
+                an_index_hears_of_what_is_withdrawn,
                 work_is_pending_until_the_stage_has_reached_the_head,
                 one_worker_at_a_time_has_a_space,
                 progress_from_elsewhere_is_stale,

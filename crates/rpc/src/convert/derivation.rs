@@ -231,10 +231,8 @@ impl Checked for proto::Episode {
         let valid = fields.interval("valid", self.valid);
         let known = fields.interval("known", self.known);
         let change = fields.id("change_id", &self.change_id, "the id of a change");
-        let turns = turns?;
         let episode = Episode {
             session: session?,
-            turns: turns.clone(),
             title: self.title,
             summary: self.summary,
             participants: participants?,
@@ -246,7 +244,7 @@ impl Checked for proto::Episode {
             id: id?,
             version: self.version,
             body: Body::Episode(Box::new(episode)),
-            turns,
+            turns: turns?,
             valid: valid?,
             known: known?,
             origin: Origin::Extracted(self.extractor),

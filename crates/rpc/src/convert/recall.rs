@@ -5,6 +5,7 @@ use memfleet_domain::ids::{BatchId, SpaceId};
 use memfleet_ports::memory::RecallRequest;
 use memfleet_ports::retriever::{Found, Hit, Query, SignalScore};
 
+use super::derivation::fact;
 use super::time::time;
 use super::{Checked, Fields};
 use crate::{limits, proto};
@@ -119,6 +120,8 @@ impl From<Hit> for proto::Hit {
             passage_end: hit.passage.1,
             signals: hit.signals.into_iter().map(Into::into).collect(),
             neighbours: hit.neighbours.into_iter().map(Into::into).collect(),
+            facts: hit.facts.into_iter().filter_map(fact).collect(),
+            outdated: hit.outdated.map(|id| id.to_string()).unwrap_or_default(),
         }
     }
 }
@@ -131,6 +134,8 @@ impl Checked for proto::Hit {
         let turn = fields.message("turn", self.turn);
         let signals = fields.messages("signals", self.signals, usize::MAX);
         let neighbours = fields.messages("neighbours", self.neighbours, usize::MAX);
+        let facts = fields.messages("facts", self.facts, usize::MAX);
+        let outdated = fields.optional_id("outdated", &self.outdated, "the id of a fact");
         Some(Hit {
             space: space?,
             turn: turn?,
@@ -138,6 +143,8 @@ impl Checked for proto::Hit {
             passage: (self.passage_start, self.passage_end),
             signals: signals?,
             neighbours: neighbours?,
+            facts: facts?,
+            outdated: outdated?,
         })
     }
 }

@@ -38,7 +38,7 @@ fn as_sent(mut derivation: Derivation) -> Derivation {
     derivation
 }
 
-fn stated() -> Derivation {
+pub fn stated() -> Derivation {
     as_sent(fact(
         &turn("I live in Rome.").accepted,
         "Ada",
@@ -54,7 +54,6 @@ fn episode() -> Derivation {
     };
     let episode = Episode {
         session: SessionId::new("s1").unwrap(),
-        turns: vec![turn_id()],
         title: "Moving".into(),
         summary: "Ada moved.".into(),
         participants: vec![Speaker::new("Ada").unwrap()],

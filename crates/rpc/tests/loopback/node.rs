@@ -174,6 +174,8 @@ pub fn found() -> Found {
         passage: (1, 4),
         signals: vec![signal],
         neighbours: vec![turn("next to it")],
+        facts: vec![crate::knowledge::stated()],
+        outdated: Some(crate::knowledge::stated().id),
     };
     Found {
         hits: vec![hit],

@@ -34,17 +34,18 @@ impl Deriver {
         Ok(self.ledger.turns(scope, &ids).await?)
     }
 
-    /// What is derived from these turns, withdrawn or not.
+    /// The facts, or the episodes, of these turns, withdrawn or not.
     pub(super) async fn known(
         &self,
         scope: &Scope,
+        kind: Kind,
         turns: &[Turn],
     ) -> Result<Vec<Derivation>, Fault> {
         if turns.is_empty() {
             return Ok(Vec::new());
         }
         let question = Question {
-            kind: Some(Kind::Fact),
+            kind: Some(kind),
             turns: turns.iter().map(|turn| turn.accepted.id).collect(),
             withdrawn: true,
             ..Question::default()

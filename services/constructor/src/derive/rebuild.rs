@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use memfleet_domain::derivation::ChangeKind;
+use memfleet_domain::derivation::{ChangeKind, Kind};
 use memfleet_domain::ids::{ChangeId, DerivationId};
 use memfleet_domain::turn::Turn;
 use memfleet_domain::{Fault, Scope};
@@ -65,7 +65,7 @@ impl Rebuilder {
 
     async fn staging(&self, scope: &Scope, turns: &[Turn]) -> Result<Staging, Fault> {
         let deriver = &self.0;
-        let known = deriver.known(scope, turns).await?;
+        let known = deriver.known(scope, Kind::Fact, turns).await?;
         let in_use: HashSet<DerivationId> = known.iter().map(|known| known.id).collect();
         let standing: Vec<_> = turns
             .iter()

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use memfleet_domain::derivation::{Derivation, Origin};
+use memfleet_domain::derivation::{Derivation, Kind, Origin};
 use memfleet_domain::ids::{ChangeId, DerivationId};
 use memfleet_domain::turn::Turn;
 use memfleet_domain::{Fault, Scope};
@@ -58,7 +58,7 @@ impl Refiner {
     /// What the extractor finds and nobody did, and what only others found.
     async fn rewrites(&self, scope: &Scope, turns: &[Turn]) -> Result<Vec<Rewrite>, Fault> {
         let deriver = &self.0;
-        let known = deriver.known(scope, turns).await?;
+        let known = deriver.known(scope, Kind::Fact, turns).await?;
         let standing: Vec<_> = turns
             .iter()
             .filter(|turn| turn.replaced.is_none())

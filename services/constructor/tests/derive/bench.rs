@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use async_trait::async_trait;
-use memfleet_constructor::{Deriver, Extractor, Rebuilder, Utterances};
-use memfleet_domain::derivation::Derivation;
+use memfleet_constructor::{Deriver, Extractor, Rebuilder, Summariser, Utterances};
+use memfleet_domain::derivation::{Derivation, Kind};
 use memfleet_domain::fact::{Claim, Clause, Draft, Pattern, Stance};
 use memfleet_domain::ids::TurnId;
 use memfleet_domain::space::Locale;
@@ -89,6 +89,22 @@ impl Bench {
     pub async fn facts(&self, question: &Question) -> Vec<Derivation> {
         let page = self.store.derivations(&home(), question, 100, None).await;
         page.unwrap().items
+    }
+
+    /// Cuts what there is to cut; the episodes then, withdrawn ones too.
+    pub async fn summarise(&self) -> Vec<Derivation> {
+        let follower = Follower {
+            stage: Stage::Episodes,
+            ..self.follower.clone()
+        };
+        let summariser = Summariser(Arc::new(self.deriver.clone()));
+        follower.sweep(&summariser).await;
+        let question = Question {
+            kind: Some(Kind::Episode),
+            withdrawn: true,
+            ..Question::default()
+        };
+        self.facts(&question).await
     }
 
     /// Rebuilds with an extractor that reads another verb, in rounds of its own.

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod bench;
+mod episodes;
 
 use memfleet_domain::derivation::Origin;
 use memfleet_ports::conformance::samples::{edit, home, instant, turn};

@@ -49,7 +49,7 @@ impl Gateway {
     /// so what is not found is looked for again once that write is stored.
     pub(crate) async fn search(&self, context: &Context, query: &Query) -> Result<Found, Fault> {
         let search = || context.within("the search", self.retriever.search(context, query));
-        match search().await {
+        let found = match search().await {
             Err(fault) if fault.kind == FaultKind::NotFound => {
                 for space in &query.spaces {
                     self.first_write(context, &context.scope(space)).await?;
@@ -57,7 +57,8 @@ impl Gateway {
                 search().await
             }
             found => found,
-        }
+        }?;
+        Ok(self.with_facts(context, query, found).await)
     }
 
     /// [`Self::existing`], where the first write of the space may still wait.

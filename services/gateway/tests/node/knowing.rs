@@ -4,15 +4,18 @@ use memfleet_domain::derivation::{Derivation, Status};
 use memfleet_domain::ids::{ChangeId, ConflictId, DerivationId};
 use memfleet_domain::time::{AsOf, TimeRange};
 use memfleet_domain::{Fault, FaultKind};
+use memfleet_ports::assembly::Assembly;
 use memfleet_ports::conformance::knowledge::{closing, conflict, deriving, fact};
 use memfleet_ports::conformance::samples::instant;
 use memfleet_ports::knowledge::{Applied, Knowledge, Work};
 use memfleet_ports::knowledge_api::{Correction, FactQuery, KnowledgeService, UpdateRequest};
 use memfleet_ports::ledger::Ledger;
 use memfleet_ports::maintenance::Maintenance;
-use memfleet_ports::memory::PageRequest;
+use memfleet_ports::memory::{Memory, PageRequest, RecallRequest};
+use memfleet_ports::retriever::Query;
 
-use crate::roles::{Node, acme, brief, said, space};
+use crate::assembling::assemble;
+use crate::roles::{Node, acme, brief, recall, said, space};
 
 /// Ada lived in Rome from second 10 on and in Oslo from second 20 on; the conflict was settled at second 30, and it is second 1,000.
 struct Moved {
@@ -332,4 +335,89 @@ async fn a_rebuild_goes_on_until_it_is_done() {
         gateway.rebuilding(&acme(), &space("ada")).await.unwrap(),
         Some(begun)
     );
+}
+
+fn asking(text: &str, k: u32) -> RecallRequest {
+    let request = recall("ada", text, &[]);
+    RecallRequest {
+        query: Query { k, ..request.query },
+        ..request
+    }
+}
+
+#[tokio::test]
+async fn what_is_so_now_stands_before_what_was_so_once() {
+    let moved = moved().await;
+    for k in [1, 10] {
+        // The words are those of the old turn, and the new one is none of the best without its fact.
+        let request = asking("Where does Ada live? Ada lives in Rome", k);
+        let found = moved.node.gateway.recall(&acme(), request).await.unwrap();
+        let texts = found
+            .hits
+            .iter()
+            .map(|hit| hit.turn.accepted.content.text.as_str());
+        let texts: Vec<_> = texts.collect();
+        assert_eq!(
+            texts,
+            ["I moved to Oslo.", "I live in Rome."][..texts.len()]
+        );
+        assert_eq!(found.hits.len(), k.min(2) as usize);
+        assert_eq!(
+            (found.hits[0].outdated, found.hits[0].facts.len()),
+            (None, 1)
+        );
+        assert!(found.hits.is_sorted_by(|one, two| one.score >= two.score));
+        if let Some(old) = found.hits.get(1) {
+            assert_eq!(old.outdated, Some(moved.rome.id));
+            assert_eq!(old.facts[0].succeeded_by, Some(moved.oslo.id));
+        }
+    }
+}
+
+#[tokio::test]
+async fn at_an_instant_of_the_past_it_was_so() {
+    let moved = moved().await;
+    let mut request = asking("Where does Ada live?", 10);
+    request.query.filter.as_of.happened_by = Some(instant(15));
+    let found = moved.node.gateway.recall(&acme(), request).await.unwrap();
+    assert!(found.hits.iter().all(|hit| hit.outdated.is_none()));
+    let mut request = asking("Where does Ada live?", 10);
+    // The conflict was settled at second 30.
+    request.query.filter.as_of.known_at = Some(instant(29));
+    let found = moved.node.gateway.recall(&acme(), request).await.unwrap();
+    assert!(found.hits.iter().all(|hit| hit.outdated.is_none()));
+}
+
+#[tokio::test]
+async fn who_asks_for_something_else_gets_the_order_of_the_search() {
+    let moved = moved().await;
+    let request = asking("Where did Ada live before?", 10);
+    let found = moved.node.gateway.recall(&acme(), request).await.unwrap();
+    assert!(found.hits.iter().all(|hit| hit.outdated.is_none()));
+    assert!(found.hits.iter().all(|hit| hit.facts.len() == 1));
+}
+
+#[tokio::test]
+async fn a_turn_that_the_filter_leaves_out_is_not_brought() {
+    let moved = moved().await;
+    let mut request = asking("Where does Ada live?", 10);
+    request.query.filter.turns = vec![moved.rome.turns[0]];
+    let found = moved.node.gateway.recall(&acme(), request).await.unwrap();
+    assert_eq!(found.hits.len(), 1);
+    assert_eq!(found.hits[0].outdated, Some(moved.rome.id));
+}
+
+#[tokio::test]
+async fn a_block_marks_what_is_no_longer_so() {
+    let moved = moved().await;
+    let request = assemble("ada", "Where does Ada live?", 200);
+    let block = moved
+        .node
+        .gateway
+        .assemble(&acme(), request)
+        .await
+        .unwrap()
+        .block;
+    assert!(block.contains("(no longer so since "), "{block}");
+    assert!(block.contains(": I moved to Oslo."), "{block}");
 }

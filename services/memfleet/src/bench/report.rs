@@ -43,6 +43,9 @@ pub struct Figures {
     pub by_category: BTreeMap<String, CategoryFigures>,
     /// Of one search for 100 turns, the query's embedding included.
     pub latency_ms: Latency,
+    /// Turns a second from the first request to the last fact and episode; absent for a system elsewhere.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub derived_turns_per_second: Option<f64>,
     /// The usual methods.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub arms: BTreeMap<&'static str, Measures>,
@@ -144,6 +147,9 @@ impl Figures {
             "{prefix}latency ms: p50 {:.1}, p95 {:.1}, p99 {:.1}",
             latency.p50, latency.p95, latency.p99
         ));
+        if let Some(rate) = self.derived_turns_per_second {
+            lines.push(format!("{prefix}remembered and derived: {rate:.0} turns/s"));
+        }
         lines
     }
 }

@@ -13,6 +13,7 @@ use memfleet_evaluation::{Conversation, Dataset, Question};
 use memfleet_gateway::Gateway;
 use memfleet_models::ModelDirectory;
 use memfleet_ports::assembly::AssembleRequest;
+use memfleet_ports::knowledge::Stage;
 use memfleet_ports::memory::{Memory, RecallRequest};
 use memfleet_ports::retriever::Query;
 use memfleet_runtime::BoxError;
@@ -105,7 +106,10 @@ async fn local(
         let timeout = Some(Duration::from_hours(1));
         Handle::new(Arc::new(once(gateway)), call().tenant, timeout)
     };
+    let begun = Instant::now();
     let corpora = remember(&*bench.node.gateway, "space", layout).await?;
+    bench.derived(&Stage::ALL).await?;
+    let seconds = begun.elapsed().as_secs_f64();
     let ours = Method::run("memfleet", &of(&bench.node.gateway), &corpora).await?;
     let mut others = BTreeMap::new();
     if with_arms {
@@ -115,7 +119,11 @@ async fn local(
         }
     }
     bench.stop().await;
-    Ok(ours.figures(others))
+    let turns: usize = corpora.iter().map(|corpus| corpus.places.len()).sum();
+    Ok(Figures {
+        derived_turns_per_second: Some(turns as f64 / seconds),
+        ..ours.figures(others)
+    })
 }
 
 /// A system elsewhere, which is left as it was.
@@ -216,6 +224,7 @@ impl Method {
                 .map(|(name, sums)| (name.clone(), category(sums)))
                 .collect(),
             latency_ms: Latency::of(self.durations),
+            derived_turns_per_second: None,
             arms,
         }
     }

@@ -12,7 +12,9 @@ use super::exit::{Error, Exit};
 use super::filter::{Selection, View};
 use super::values::range;
 use super::{Handle, values};
-use crate::output::{Align, Output, Palette, count, decimal, neighbour, table, turn_lines};
+use crate::output::{
+    Align, Output, Palette, count, decimal, derivation_json, neighbour, table, time, turn_lines,
+};
 
 /// Find the turns that a question needs
 #[derive(Debug, Args)]
@@ -106,6 +108,8 @@ fn hit_to_json(hit: &Hit) -> Value {
         "passage": hit.passage,
         "signals": signals.collect::<Vec<_>>(),
         "neighbours": hit.neighbours,
+        "facts": hit.facts.iter().map(derivation_json).collect::<Vec<_>>(),
+        "outdated": hit.outdated,
     })
 }
 
@@ -128,6 +132,13 @@ fn hit_lines(hit: &Hit, rank: usize, several: bool, palette: Palette) -> String 
         several.then(|| hit.space.as_str()),
         &hit.turn,
     )];
+    if let Some(fact) = hit.outdated_fact() {
+        let since = match fact.valid.end {
+            Some(end) if !fact.is_withdrawn() => format!("no longer so since {}", time(end)),
+            _ => "this was wrong".to_owned(),
+        };
+        lines.push(palette.warning(&format!("    {since}")));
+    }
     if !hit.neighbours.is_empty() {
         lines.push(palette.dim("    around it:"));
         lines.extend(hit.neighbours.iter().map(|turn| neighbour(palette, turn)));

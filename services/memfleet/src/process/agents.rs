@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use memfleet_constructor::{Deriver, ModelExtractor, Rebuilder, Refiner, Rules};
+use memfleet_constructor::{Deriver, ModelExtractor, Rebuilder, Refiner, Rules, Summariser};
 use memfleet_judge::LocalJudge;
 use memfleet_openai::OpenAi;
 use memfleet_ports::knowledge::Stage;
@@ -61,9 +61,13 @@ impl Process {
         Ok(Indexer { spaces, embedder })
     }
 
-    /// Starts those of this process.
-    pub(super) fn spawn_agents(&self, process: &mut Lifecycle) {
+    /// Starts those of this process that are among `stages`.
+    pub(super) fn spawn_agents(&self, stages: &[Stage], process: &mut Lifecycle) {
         let deriver = self.deriver.clone().map(|agent| agent as Arc<dyn Agent>);
+        let summariser = self
+            .deriver
+            .clone()
+            .map(|rules| Arc::new(Summariser(rules)) as Arc<dyn Agent>);
         let rebuilder = self
             .deriver
             .clone()
@@ -76,13 +80,14 @@ impl Process {
         let refresher = self.refresher.clone().map(|agent| agent as Arc<dyn Agent>);
         let agents = [
             (Stage::Derive, deriver),
+            (Stage::Episodes, summariser),
             (Stage::Rebuild, rebuilder),
             (Stage::Refine, refiner),
             (Stage::Judge, judge),
             (Stage::Settle, refresher),
         ];
         for (stage, agent) in agents {
-            if let Some(agent) = agent {
+            if let Some(agent) = agent.filter(|_| stages.contains(&stage)) {
                 self.follow(process, stage, agent);
             }
         }

@@ -4,6 +4,7 @@ use chrono::SecondsFormat;
 use memfleet_constructor::Relay;
 use memfleet_domain::time::SystemClock;
 use memfleet_ports::health::Health;
+use memfleet_ports::knowledge::Stage;
 use memfleet_runtime::BoxError;
 use memfleet_runtime::lifecycle::{Lifecycle, Policy};
 use tokio_util::sync::CancellationToken;
@@ -14,8 +15,13 @@ use super::parts::{self, Parts};
 impl Process {
     /// Starts the workers.
     pub fn spawn(&self, process: &mut Lifecycle) {
+        self.spawn_with(&Stage::ALL, process);
+    }
+
+    /// The same with some of the agents only.
+    pub fn spawn_with(&self, agents: &[Stage], process: &mut Lifecycle) {
         self.spawn_constructor(process);
-        self.spawn_agents(process);
+        self.spawn_agents(agents, process);
         self.spawn_relay(process);
         self.spawn_refresher(process);
         self.spawn_retriever(process);

@@ -12,7 +12,7 @@ use memfleet_domain::{Fault, Scope};
 use memfleet_ports::candidates::{Among, Candidates, Extent, Near, TermPassages};
 use memfleet_ports::context::Context;
 use memfleet_ports::erasure::Erasure;
-use memfleet_ports::feed::{Changes, IndexFeed, IndexedPassage};
+use memfleet_ports::feed::{Changes, IndexFeed, IndexedPassage, IndexedTurn};
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::ledger::Ledger;
 use memfleet_ports::retriever::{Found, Query, Retriever};
@@ -90,6 +90,10 @@ impl IndexFeed for Gate {
         self.whole
             .fetch_add(u64::from(after == 0), Ordering::SeqCst);
         self.store.changes_after(scope, after, limit).await
+    }
+
+    async fn indexed(&self, scope: &Scope, ids: &[TurnId]) -> Result<Vec<IndexedTurn>> {
+        self.store.indexed(scope, ids).await
     }
 
     async fn token_vectors(

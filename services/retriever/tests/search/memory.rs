@@ -13,7 +13,7 @@ use memfleet_ports::conformance::samples::scope;
 use memfleet_ports::context::Context;
 use memfleet_ports::embedder::Embedder;
 use memfleet_ports::events::Events;
-use memfleet_ports::feed::{Changes, IndexFeed};
+use memfleet_ports::feed::{Changes, IndexFeed, IndexedTurn};
 use memfleet_ports::ledger::Ledger;
 use memfleet_ports::retriever::{Found, Query, Retriever};
 use memfleet_ports::store::Result;
@@ -42,6 +42,10 @@ impl IndexFeed for CountingFeed {
             self.builds.fetch_add(1, Ordering::SeqCst);
         }
         self.store.changes_after(scope, after, limit).await
+    }
+
+    async fn indexed(&self, scope: &Scope, ids: &[TurnId]) -> Result<Vec<IndexedTurn>> {
+        self.store.indexed(scope, ids).await
     }
 
     async fn token_vectors(

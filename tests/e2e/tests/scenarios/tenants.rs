@@ -165,6 +165,8 @@ async fn what_a_tenant_writes_meets_nothing_of_another() -> Result<()> {
     let imported = globex.import(&call(), &space("noor"), records).await?;
     let counts = (imported.accepted, imported.duplicates, imported.forgotten);
     assert_eq!(counts, (7, 0, 0));
+    let asked = recall("noor", "Biscuit", all.clone(), &imported.batches);
+    assert_eq!(found(globex, asked).await?.len(), 7);
     // The request that acme sent, external ids and all.
     let request = RememberRequest {
         space: space("noor"),
@@ -175,8 +177,6 @@ async fn what_a_tenant_writes_meets_nothing_of_another() -> Result<()> {
     let receipts = globex.remember_stream(&context, requests).await?;
     let receipts: Vec<_> = receipts.try_collect().await?;
     assert!(!receipts[0].duplicate);
-    let asked = recall("noor", "Biscuit", all.clone(), &imported.batches);
-    assert_eq!(found(globex, asked).await?.len(), 7);
     let asked = recall("noor", "Biscuit", all, &[]);
     assert_eq!(found(acme, asked).await?.len(), 6);
     Ok(())

@@ -7,7 +7,7 @@ use memfleet_columns::{
 };
 use memfleet_domain::Scope;
 use memfleet_domain::derivation::Derivation;
-use memfleet_domain::ids::{SessionId, Speaker};
+use memfleet_domain::ids::{SessionId, Speaker, TurnId};
 use memfleet_ports::feed::{Change, Changes, IndexedPassage, IndexedTurn, words};
 use pgvector::HalfVector;
 use sqlx::postgres::PgRow;
@@ -15,8 +15,16 @@ use sqlx::{PgConnection, Row};
 
 use crate::failure::Outcome;
 use crate::ledger::to_sentence;
-use crate::rows::{find_session, from_u32, to_turn_id, to_u32};
+use crate::rows::{find_session, from_u32, id_list, to_turn_id, to_u32};
 use crate::scope;
+
+/// What [`turn`] reads of a turn `t` and its session `s`.
+macro_rules! columns {
+    () => {
+        "SELECT t.change, t.id, s.name, t.acceptance, t.ordinal, t.speaker, t.role, t.event_time, t.recorded_at,
+             t.replaced_at, t.first_passage, t.lengths "
+    };
+}
 
 /// How much is told of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -129,9 +137,8 @@ async fn stored_after(
 ) -> Outcome<Vec<(i64, IndexedTurn)>> {
     // The limit comes first, so that no plan joins all that is left.
     let rows = sqlx::query(concat!(
-        "SELECT t.change, t.id, s.name, t.acceptance, t.ordinal, t.speaker, t.role, t.event_time, t.recorded_at,
-             t.replaced_at, t.first_passage, t.lengths
-         FROM (SELECT * FROM turns WHERE tenant = $1 AND space = $2 AND change > $3 ORDER BY change LIMIT $4) t",
+        columns!(),
+        "FROM (SELECT * FROM turns WHERE tenant = $1 AND space = $2 AND change > $3 ORDER BY change LIMIT $4) t",
         find_session!(),
         "ORDER BY t.change"
     ))
@@ -141,10 +148,44 @@ async fn stored_after(
     .bind(i64::from(limit))
     .fetch_all(&mut *connection)
     .await?;
-    let mut turns = rows.iter().map(turn).collect::<Outcome<Vec<_>>>()?;
-    if depth == Depth::Outline {
-        return Ok(turns);
+    match depth {
+        Depth::Whole => with_passages(connection, tenant, space, &rows).await,
+        Depth::Outline => rows.iter().map(turn).collect(),
     }
+}
+
+/// These turns of a space.
+pub async fn indexed(
+    connection: &mut PgConnection,
+    scope: &Scope,
+    ids: &[TurnId],
+) -> Outcome<Vec<IndexedTurn>> {
+    let Some(space) = scope::find(connection, scope).await? else {
+        return Ok(Vec::new());
+    };
+    let tenant = scope.tenant.as_str();
+    let rows = sqlx::query(concat!(
+        columns!(),
+        "FROM (SELECT * FROM turns WHERE tenant = $1 AND space = $2 AND id = ANY ($3)) t",
+        find_session!(),
+    ))
+    .bind(tenant)
+    .bind(space.id)
+    .bind(id_list(ids))
+    .fetch_all(&mut *connection)
+    .await?;
+    let turns = with_passages(connection, tenant, space.id, &rows).await?;
+    Ok(turns.into_iter().map(|(_, turn)| turn).collect())
+}
+
+/// Each with the change that brought its state.
+async fn with_passages(
+    connection: &mut PgConnection,
+    tenant: &str,
+    space: i64,
+    rows: &[PgRow],
+) -> Outcome<Vec<(i64, IndexedTurn)>> {
+    let mut turns = rows.iter().map(turn).collect::<Outcome<Vec<_>>>()?;
     let ranges = turns
         .iter()
         .map(|(_, turn)| (turn.first_passage, turn.passages.len() as u32));

@@ -8,14 +8,24 @@ use memfleet_columns::{
 };
 use memfleet_domain::Scope;
 use memfleet_domain::derivation::Derivation;
-use memfleet_domain::ids::{SessionId, Speaker};
+use memfleet_domain::ids::{SessionId, Speaker, TurnId};
 use memfleet_ports::feed::{Change, Changes, IndexedPassage, IndexedTurn, words};
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Row, SqliteConnection};
 
 use crate::failure::Outcome;
 use crate::passages::first_key;
+use crate::rows::id_list;
 use crate::scope;
+
+/// What [`turn`] reads.
+macro_rules! columns {
+    () => {
+        "SELECT t.change, t.id, s.name, t.acceptance, t.ordinal, t.speaker, t.role, t.event_time, t.recorded_at,
+             t.replaced_at, t.first_passage, t.passages
+         FROM turns t JOIN sessions s ON s.id = t.session "
+    };
+}
 
 /// The changes of a space after `after`.
 pub async fn after(
@@ -110,17 +120,45 @@ async fn stored_after(
     after: i64,
     limit: u32,
 ) -> Outcome<Vec<(i64, IndexedTurn)>> {
-    let rows = sqlx::query(
-        "SELECT t.change, t.id, s.name, t.acceptance, t.ordinal, t.speaker, t.role, t.event_time, t.recorded_at,
-             t.replaced_at, t.first_passage, t.passages
-         FROM turns t JOIN sessions s ON s.id = t.session
-         WHERE t.space = ? AND t.change > ? ORDER BY t.change LIMIT ?",
-    )
+    let rows = sqlx::query(concat!(
+        columns!(),
+        "WHERE t.space = ? AND t.change > ? ORDER BY t.change LIMIT ?"
+    ))
     .bind(space)
     .bind(after)
     .bind(limit)
     .fetch_all(&mut *connection)
     .await?;
+    with_passages(connection, space, &rows).await
+}
+
+/// These turns of a space.
+pub async fn indexed(
+    connection: &mut SqliteConnection,
+    scope: &Scope,
+    ids: &[TurnId],
+) -> Outcome<Vec<IndexedTurn>> {
+    let Some(space) = scope::find(connection, scope).await? else {
+        return Ok(Vec::new());
+    };
+    let rows = sqlx::query(concat!(
+        columns!(),
+        "WHERE t.space = ? AND t.id IN (SELECT unhex(value, '-') FROM json_each(?))"
+    ))
+    .bind(space.id)
+    .bind(id_list(ids))
+    .fetch_all(&mut *connection)
+    .await?;
+    let turns = with_passages(connection, space.id, &rows).await?;
+    Ok(turns.into_iter().map(|(_, turn)| turn).collect())
+}
+
+/// Each with the change that brought its state.
+async fn with_passages(
+    connection: &mut SqliteConnection,
+    space: i64,
+    rows: &[SqliteRow],
+) -> Outcome<Vec<(i64, IndexedTurn)>> {
     let mut turns = rows.iter().map(turn).collect::<Outcome<Vec<_>>>()?;
     let runs = runs(
         turns

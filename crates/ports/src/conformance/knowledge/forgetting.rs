@@ -10,7 +10,7 @@ use crate::filter::TurnFilter;
 use crate::knowledge::{ChangeFilter, Knowledge, Progress, Question, Stage, Work};
 use crate::ledger::Ledger;
 
-async fn forget(erasure: &impl Erasure, turn: TurnId) {
+pub(super) async fn forget(erasure: &impl Erasure, turn: TurnId) {
     let filter = TurnFilter {
         turns: vec![turn],
         ..TurnFilter::default()

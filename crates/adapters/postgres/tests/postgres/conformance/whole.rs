@@ -11,7 +11,7 @@ use memfleet_domain::time::Timestamp;
 use memfleet_domain::turn::Turn;
 use memfleet_ports::candidates::{Among, Candidates, Extent, Near, TermPassages};
 use memfleet_ports::erasure::{Erased, Erasure};
-use memfleet_ports::feed::{Changes, IndexFeed, IndexedPassage};
+use memfleet_ports::feed::{Changes, IndexFeed, IndexedPassage, IndexedTurn};
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::ledger::{
     BatchStatus, Committed, IndexedBatch, Known, Ledger, Page, PageToken, Unembedded,
@@ -123,6 +123,10 @@ impl<Q: Undelivered> IndexFeed for Whole<Q> {
 
     async fn changes_after(&self, scope: &Scope, after: u64, limit: u32) -> Result<Changes> {
         IndexFeed::changes_after(&self.store, scope, after, limit).await
+    }
+
+    async fn indexed(&self, scope: &Scope, ids: &[TurnId]) -> Result<Vec<IndexedTurn>> {
+        IndexFeed::indexed(&self.store, scope, ids).await
     }
 
     async fn token_vectors(
