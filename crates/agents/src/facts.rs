@@ -182,12 +182,15 @@ impl Reading<'_> {
     fn fill(&mut self, filled: &slots::Filled, before: usize, stance: Stance) {
         let value = key(&filled.value);
         let speaker = self.turn.speaker;
+        let is_denied = |draft: &Draft| draft.clause.negated && draft.claim.value.contains(&value);
         let is_said = |draft: &Draft| {
             let claim = &draft.claim;
             let is_now = !draft.clause.negated && draft.valid.end.is_none();
-            is_now && claim.attribute == filled.attribute && claim.value == value
+            let is_same = claim.attribute == filled.attribute && claim.value == value;
+            is_now && is_same && claim.subject == key(speaker)
         };
-        if self.drafts[before..].iter().any(is_said) {
+        let mut here = self.drafts[before..].iter();
+        if here.any(|draft| is_denied(draft) || is_said(draft)) {
             return;
         }
         let mut at = 0;

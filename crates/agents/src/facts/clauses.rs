@@ -1,14 +1,11 @@
 //! From a sentence to the clauses that state something. What asks, supposes, wishes, doubts or plans states nothing.
 
-use super::slots::supposed;
+use super::slots::stated;
 use super::words::{Part, Word};
 
 /// The clauses of a sentence, as stretches of its words; none of a question or of what is only supposed.
 pub fn clauses(words: &[Word]) -> Vec<&[Word]> {
-    let asks = words
-        .last()
-        .is_some_and(|word| word.low == "?" || word.low == "？");
-    let Some(words) = supposed(words).filter(|_| !asks) else {
+    let Some(words) = stated(words) else {
         return Vec::new();
     };
     if words.iter().any(|word| word.is(Part::Hypothetical)) {

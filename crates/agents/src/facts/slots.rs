@@ -114,7 +114,7 @@ pub fn filled(words: &[Word], before: &[Word]) -> Vec<Filled> {
         starts.contains(&word.low.as_str())
     });
     let named = if goes_on { before } else { &[] };
-    let words = supposed(words);
+    let words = stated(words);
     let Some(words) = words.filter(|words| states(words)) else {
         return Vec::new();
     };
@@ -144,8 +144,42 @@ pub fn is_cued(attribute: &str, words: &[Word]) -> bool {
     slots.any(|slot| slot.is_cued(words))
 }
 
-/// A sentence without the condition that it is said under ("if you need me, call …"); nothing where it only supposes.
-pub fn supposed(words: &[Word]) -> Option<&[Word]> {
+/// A sentence without the condition that it is said under ("if you need me, call …") and the question that it ends with ("…, any
+/// tips?"); nothing where it only asks or supposes.
+pub fn stated(words: &[Word]) -> Option<&[Word]> {
+    supposed(before_question(words)?)
+}
+
+/// Words that begin a question.
+const ASKING: [&str; 24] = [
+    "any", "could", "can", "would", "how", "what", "where", "who", "which", "why", "when", "do",
+    "does", "did", "is", "are", "am", "was", "should", "shall", "will", "whose", "have", "has",
+];
+
+fn before_question(words: &[Word]) -> Option<&[Word]> {
+    if words
+        .last()
+        .is_none_or(|word| word.low != "?" && word.low != "？")
+    {
+        return Some(words);
+    }
+    let asks = |word: &Word| !word.is_mark && ASKING.contains(&word.low.as_str());
+    let marks = words
+        .iter()
+        .enumerate()
+        .rev()
+        .filter(|(_, word)| word.low == ",");
+    let tail = marks.map(|(at, _)| at).find(|at| {
+        let rest = words[at + 1..].iter();
+        rest.skip_while(|word| matches!(word.low.as_str(), "so" | "and" | "but"))
+            .next()
+            .is_some_and(asks)
+    })?;
+    let head = &words[..tail];
+    (!head.first().is_some_and(asks)).then_some(head)
+}
+
+fn supposed(words: &[Word]) -> Option<&[Word]> {
     let is_if = |word: &Word| word.low == "if";
     let Some(at) = words.iter().position(is_if) else {
         return Some(words);
@@ -162,18 +196,22 @@ pub fn supposed(words: &[Word]) -> Option<&[Word]> {
 
 /// Whether a sentence tells how things are now, of who says it.
 fn states(words: &[Word]) -> bool {
-    let asks = words.last().is_some_and(|word| word.low == "?");
     let is_others = words.iter().any(|word| {
         let low = word.low.trim_end_matches("'s");
         is_among("other", low) && !word.is_mark
     });
-    !asks && !is_others && !has_any("plan", words) && !has_any("past", words) && !was(words)
+    !is_others && !has_any("plan", words) && !has_any("past", words) && !was(words)
 }
 
 /// "was" of a state; what was changed is so now.
 fn was(words: &[Word]) -> bool {
-    if words.iter().any(|word| word.low == "meant") {
+    let has = |among: &[&str]| words.iter().any(|word| among.contains(&word.low.as_str()));
+    if has(&["meant"]) {
         return false;
+    }
+    if has(&["had", "owned", "studied", "lived", "drove", "ate"]) && !has(&["now", "today", "new"])
+    {
+        return true;
     }
     let Some(at) = words
         .iter()
@@ -224,7 +262,7 @@ fn is_over(words: &[Word], value: &Range<usize>) -> bool {
     // Only up to a mark.
     let mark = before.iter().rposition(|word| word.is_mark);
     let before = &before[mark.map_or(0, |mark| mark + 1)..];
-    let after = &words[value.end..words.len().min(value.end + 4)];
+    let after = &words[value.end..words.len().min(value.end + 2)];
     let mark = after.iter().position(|word| word.is_mark);
     let after = &after[..mark.unwrap_or(after.len())];
     let near = |words: &[Word], list: &str| {
@@ -248,7 +286,15 @@ fn is_over(words: &[Word], value: &Range<usize>) -> bool {
         || before
             .iter()
             .any(|word| matches!(word.low.as_str(), "not" | "never"));
-    is_old || near(after, "after_old")
+    is_old || is_denied(words, value) || near(after, "after_old")
+}
+
+/// Whether the clause denies before it comes to the value.
+fn is_denied(words: &[Word], value: &Range<usize>) -> bool {
+    let before = words[..value.start].iter().rev().take(8);
+    let mut clause = before
+        .take_while(|word| !word.is_mark && !matches!(word.low.as_str(), "but" | "so" | "and"));
+    clause.any(|word| matches!(word.low.as_str(), "not" | "never"))
 }
 
 fn is_new(words: &[Word], value: &Range<usize>) -> bool {

@@ -17,6 +17,8 @@ pub enum Shape {
     Doctor,
     Name,
     Make,
+    Place,
+    Subject,
     Car,
     Title,
     Color,
@@ -24,7 +26,7 @@ pub enum Shape {
     Diet,
 }
 
-const NAMES: [(&str, Shape); 16] = [
+const NAMES: [(&str, Shape); 18] = [
     ("phone", Shape::Phone),
     ("email", Shape::Email),
     ("money", Shape::Money),
@@ -36,6 +38,8 @@ const NAMES: [(&str, Shape); 16] = [
     ("doctor", Shape::Doctor),
     ("name", Shape::Name),
     ("make", Shape::Make),
+    ("place", Shape::Place),
+    ("subject", Shape::Subject),
     ("car", Shape::Car),
     ("title", Shape::Title),
     ("color", Shape::Color),
@@ -108,6 +112,20 @@ impl Shape {
             Self::Make => {
                 let length = run(words, at, |word| is_part(word) || has_digit(word));
                 (length > 0 && is_part(word) && stands(words, at, length)).then_some(length)
+            }
+            Self::Place => {
+                let length = run(words, at, is_part);
+                let before = at.checked_sub(1).map_or("", |at| words[at].low.as_str());
+                let is_led = [
+                    "in", "to", "at", "is", "it", "near", "of", "meant", "use", "as",
+                ]
+                .contains(&before);
+                (length > 0 && is_led).then_some(length)
+            }
+            Self::Subject => {
+                let field = usize::from(is_among("field", low));
+                let head = words.get(at + field)?;
+                is_among("subject", &head.low).then_some(field + 1)
             }
             Self::Car => one(is_among("car", low)),
             Self::Title => title(words, at).filter(|length| stands(words, at, *length)),
