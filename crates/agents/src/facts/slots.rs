@@ -170,9 +170,10 @@ fn before_question(words: &[Word]) -> Option<&[Word]> {
         .rev()
         .filter(|(_, word)| word.low == ",");
     let tail = marks.map(|(at, _)| at).find(|at| {
-        let rest = words[at + 1..].iter();
-        rest.skip_while(|word| matches!(word.low.as_str(), "so" | "and" | "but"))
-            .next()
+        let joins = |word: &Word| matches!(word.low.as_str(), "so" | "and" | "but");
+        words[at + 1..]
+            .iter()
+            .find(|word| !joins(word))
             .is_some_and(asks)
     })?;
     let head = &words[..tail];
