@@ -59,20 +59,14 @@ impl Agent for Deriver {
         let changes = self.feed.changes_after(scope, reached, ROUND).await?;
         let turns = self.changed(scope, &changes).await?;
         let rewrites = self.rewrites(scope, &turns).await?;
-        let facts: usize = rewrites.iter().map(|rewrite| rewrite.revisions.len()).sum();
-        let work = Work {
-            rewrites,
-            progress: Some(Progress {
-                stage: Stage::Derive,
-                from: reached,
-                to: changes.reached,
-            }),
-            ..Work::default()
+        let progress = Progress {
+            stage: Stage::Derive,
+            from: reached,
+            to: changes.reached,
         };
-        if self.knowledge.apply(scope, work).await? == Applied::Stale {
-            // Turns were forgotten meanwhile, or another worker was here: the next look decides anew.
+        let Some(facts) = self.write(scope, rewrites, progress).await? else {
             return Ok(Outcome::More);
-        }
+        };
         metrics::counter!("memfleet_facts_derived_total").increment(facts as u64);
         if facts > 0 {
             self.events.announce(Event::Derived {
@@ -85,6 +79,24 @@ impl Agent for Deriver {
 }
 
 impl Deriver {
+    /// Writes what a round found and how far it came; how many versions that are. Absent where turns were forgotten meanwhile, or
+    /// another worker was here: the next look decides anew.
+    async fn write(
+        &self,
+        scope: &Scope,
+        rewrites: Vec<Rewrite>,
+        progress: Progress,
+    ) -> Result<Option<usize>, Fault> {
+        let written = rewrites.iter().map(|rewrite| rewrite.revisions.len()).sum();
+        let work = Work {
+            rewrites,
+            progress: Some(progress),
+            ..Work::default()
+        };
+        let applied = self.knowledge.apply(scope, work).await?;
+        Ok((applied != Applied::Stale).then_some(written))
+    }
+
     /// One change a turn that states something new, and one a turn that was replaced.
     async fn rewrites(&self, scope: &Scope, turns: &[Turn]) -> Result<Vec<Rewrite>, Fault> {
         let known = self.known(scope, Kind::Fact, turns).await?;

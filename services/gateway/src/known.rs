@@ -22,7 +22,7 @@ const PAGE: u32 = 1_000;
 /// Versions of the world that are followed from an old fact to the present one.
 const STEPS: usize = 16;
 
-/// A fact that is no longer so, and what took its place.
+/// By the id of a fact that is no longer so: what took its place.
 type Successors = HashMap<DerivationId, Derivation>;
 
 impl Gateway {
@@ -61,6 +61,14 @@ impl Gateway {
             let of_hit = facts.get(&hit.turn.accepted.id);
             hit.facts = of_hit.cloned().unwrap_or_default();
         }
+        // Most answers have nothing that ended: the query is not read for them.
+        if !facts
+            .values()
+            .flatten()
+            .any(|fact| fact.succeeded_by.is_some())
+        {
+            return Ok(());
+        }
         let locale = self.spaces.locale(&scope).await?.unwrap_or_default();
         let language = Language::tagged(locale.language.as_deref());
         let asking = Asking::of(&query.text, language);
@@ -69,7 +77,8 @@ impl Gateway {
         for hit in hits.iter_mut().filter(|hit| hit.space == *space) {
             hit.outdated = outdated(hit, &asking, now).map(|fact| fact.id);
         }
-        let asked: Vec<&Derivation> = hits.iter().filter_map(Hit::outdated_fact).collect();
+        let here = hits.iter().filter(|hit| hit.space == *space);
+        let asked: Vec<&Derivation> = here.filter_map(Hit::outdated_fact).collect();
         if asked.is_empty() {
             return Ok(());
         }
@@ -176,6 +185,9 @@ fn is_so(fact: &Derivation, now: Timestamp) -> bool {
 
 /// The fact of a hit that the query asks for and that is no longer so, where no other fact of it says how it is now.
 fn outdated<'h>(hit: &'h Hit, asking: &Asking, now: Timestamp) -> Option<&'h Derivation> {
+    if !hit.facts.iter().any(|fact| fact.succeeded_by.is_some()) {
+        return None;
+    }
     let speaker = hit.turn.accepted.speaker.as_str();
     let asked = |fact: &&Derivation| {
         fact.fact()

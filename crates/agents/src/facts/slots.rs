@@ -266,15 +266,6 @@ fn is_over(words: &[Word], value: &Range<usize>) -> bool {
     let after = &words[value.end..words.len().min(value.end + 2)];
     let mark = after.iter().position(|word| word.is_mark);
     let after = &after[..mark.unwrap_or(after.len())];
-    let near = |words: &[Word], list: &str| {
-        (0..words.len()).any(|at| {
-            (1..=2).any(|length| {
-                words
-                    .get(at..at + length)
-                    .is_some_and(|run| is_among(list, &joined(run)))
-            })
-        })
-    };
     // "no longer X but Y", "moved from X to Y": what is nearest counts.
     let nearest = before
         .iter()
@@ -287,7 +278,7 @@ fn is_over(words: &[Word], value: &Range<usize>) -> bool {
         || before
             .iter()
             .any(|word| matches!(word.low.as_str(), "not" | "never"));
-    is_old || is_denied(words, value) || near(after, "after_old")
+    is_old || is_denied(words, value) || has_any("after_old", after)
 }
 
 /// Whether the clause denies before it comes to the value.

@@ -13,7 +13,7 @@ use memfleet_domain::ids::{ChangeId, DerivationId, SessionId};
 use memfleet_domain::time::{TimeRange, Timestamp};
 use memfleet_domain::turn::Turn;
 use memfleet_domain::{Fault, Scope};
-use memfleet_ports::knowledge::{Applied, Progress, Revision, Rewrite, Stage, Work};
+use memfleet_ports::knowledge::{Progress, Revision, Rewrite, Stage};
 use memfleet_ports::ledger::Passage;
 use memfleet_workers::{Agent, Outcome};
 use tracing::instrument;
@@ -43,19 +43,14 @@ impl Agent for Summariser {
         for changed in sessions.into_values() {
             rewrites.extend(self.session(scope, changed).await?);
         }
-        let written: usize = rewrites.iter().map(|rewrite| rewrite.revisions.len()).sum();
-        let work = Work {
-            rewrites,
-            progress: Some(Progress {
-                stage: Stage::Episodes,
-                from: reached,
-                to: changes.reached,
-            }),
-            ..Work::default()
+        let progress = Progress {
+            stage: Stage::Episodes,
+            from: reached,
+            to: changes.reached,
         };
-        if deriver.knowledge.apply(scope, work).await? == Applied::Stale {
+        let Some(written) = deriver.write(scope, rewrites, progress).await? else {
             return Ok(Outcome::More);
-        }
+        };
         metrics::counter!("memfleet_episodes_written_total").increment(written as u64);
         Ok(Outcome::more_if(changes.more || written > 0))
     }

@@ -11,7 +11,7 @@ use memfleet_domain::ids::{ChangeId, DerivationId};
 use memfleet_domain::turn::Turn;
 use memfleet_domain::{Fault, Scope};
 use memfleet_ports::events::Event;
-use memfleet_ports::knowledge::{Applied, Progress, Rewrite, Stage, Work};
+use memfleet_ports::knowledge::{Progress, Rewrite, Stage};
 use memfleet_workers::{Agent, Outcome};
 use tracing::instrument;
 
@@ -32,25 +32,20 @@ impl Agent for Refiner {
         let changes = deriver.feed.changes_after(scope, reached, ROUND).await?;
         let turns = deriver.changed(scope, &changes).await?;
         let rewrites = self.rewrites(scope, &turns).await?;
-        let is_new = !rewrites.is_empty();
-        let work = Work {
-            rewrites,
-            progress: Some(Progress {
-                stage: Stage::Refine,
-                from: reached,
-                to: changes.reached,
-            }),
-            ..Work::default()
+        let progress = Progress {
+            stage: Stage::Refine,
+            from: reached,
+            to: changes.reached,
         };
-        if deriver.knowledge.apply(scope, work).await? == Applied::Stale {
+        let Some(written) = deriver.write(scope, rewrites, progress).await? else {
             return Ok(Outcome::More);
-        }
-        if is_new {
+        };
+        if written > 0 {
             deriver.events.announce(Event::Derived {
                 scope: scope.clone(),
             });
         }
-        Ok(Outcome::more_if(changes.more || is_new))
+        Ok(Outcome::more_if(changes.more || written > 0))
     }
 }
 
