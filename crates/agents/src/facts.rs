@@ -231,7 +231,8 @@ impl Reading<'_> {
         if let Some((told, meant)) = clauses::corrected(words) {
             return self.correct(told, meant);
         }
-        let mut goes_on: Option<people::Referent> = None;
+        // Who the clause before is about, and where that clause begins.
+        let mut goes_on: Option<(people::Referent, u32)> = None;
         for clause in clauses::clauses(words) {
             let Some(parsed) = parse::parse(clause, goes_on.is_some()) else {
                 continue;
@@ -246,19 +247,20 @@ impl Reading<'_> {
                 goes_on = None;
                 continue;
             }
-            let subject = match parsed.subject {
-                [] => goes_on.clone(),
-                subject => self.people.resolve(subject),
+            let (first, last) = (&clause[0], &clause[clause.len() - 1]);
+            goes_on = match parsed.subject {
+                [] => goes_on,
+                subject => {
+                    let subject = self.people.resolve(subject);
+                    subject.map(|subject| (subject, first.span.start as u32))
+                }
             };
-            let Some(subject) = subject else {
-                goes_on = None;
+            let Some((subject, begins)) = goes_on.clone() else {
                 continue;
             };
-            goes_on = Some(subject.clone());
-            let (first, last) = (&clause[0], &clause[clause.len() - 1]);
             let said = Said {
                 subject,
-                evidence: first.span.start as u32..last.span.end as u32,
+                evidence: begins..last.span.end as u32,
                 since: since(times, first.span.start..last.span.end),
                 stance,
                 tense: parsed.tense,

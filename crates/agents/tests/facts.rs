@@ -148,6 +148,19 @@ fn somebody_else_is_somebody_else() {
 }
 
 #[test]
+fn evidence_has_the_subject_that_a_clause_goes_on_from() {
+    let text = "Hi! Ben lives in Oslo and works for Acme.";
+    let evidence = |draft: &Draft| {
+        text[draft.evidence.start as usize..draft.evidence.end as usize].to_owned()
+    };
+    let evidence: Vec<String> = drafts(text).iter().map(evidence).collect();
+    assert_eq!(
+        evidence,
+        ["Ben lives in Oslo", "Ben lives in Oslo and works for Acme"]
+    );
+}
+
+#[test]
 fn what_was_so_once_has_ended() {
     let drafts = drafts("I used to live in Rome.");
     assert_eq!(shown(&drafts), ["ada/residence=rome"]);
