@@ -7,7 +7,7 @@ use memfleet_language::mentions::{Person, Persons};
 use memfleet_language::time::count_expressions;
 use memfleet_language::{Analyzer, Language, fold};
 
-use crate::facts::{names, wordings};
+use crate::facts::{named, names, wordings};
 
 /// Words that ask how something was, not how it is.
 const PAST: [&str; 12] = [
@@ -69,6 +69,19 @@ impl Asking {
         }
     }
 
+    /// The attributes that it asks for as they are now; none where it asks how something was.
+    pub fn attributes(&self) -> Vec<&'static str> {
+        if self.is_of_the_past {
+            return Vec::new();
+        }
+        named(&self.text)
+    }
+
+    /// Whether it is about what this speaker says of itself.
+    pub fn is_about(&self, speaker: &str) -> bool {
+        self.is_first_person || self.has_any(speaker)
+    }
+
     /// Whether it asks how things are now with what the fact tells of. `speaker` states the fact.
     pub fn is_for(&self, fact: &Draft, speaker: &str) -> bool {
         !self.is_of_the_past && self.names(fact, speaker) && self.has_attribute(fact)
@@ -76,9 +89,13 @@ impl Asking {
 
     /// Whether it is about the fact's subject.
     fn names(&self, fact: &Draft, speaker: &str) -> bool {
-        let subject = self.analyzer.terms(&fact.claim.subject);
         let is_speaker = fold(speaker) == fact.claim.subject;
-        (is_speaker && self.is_first_person) || subject.iter().any(|term| self.terms.contains(term))
+        (is_speaker && self.is_first_person) || self.has_any(&fact.claim.subject)
+    }
+
+    fn has_any(&self, name: &str) -> bool {
+        let terms = self.analyzer.terms(name);
+        terms.iter().any(|term| self.terms.contains(term))
     }
 
     fn has_attribute(&self, fact: &Draft) -> bool {

@@ -22,6 +22,7 @@ use memfleet_language::{Language, sentences, time};
 
 pub use self::claims::{claim, key, wordings};
 use self::parse::Tense;
+pub use self::slots::{Told, named, told};
 
 /// Name and version of these rules, which is stored with what they find.
 pub const EXTRACTOR: &str = "rules-1";

@@ -4,6 +4,7 @@
 
 pub mod asking;
 pub mod conflicts;
+pub mod currency;
 pub mod episodes;
 pub mod facts;
 pub mod reading;

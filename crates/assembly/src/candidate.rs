@@ -32,6 +32,8 @@ pub struct Candidate<'a> {
 pub enum Outdated {
     /// It held until then.
     Since(DateTime<Utc>),
+    /// Something else was told then.
+    ChangedBy(DateTime<Utc>),
     /// It never held.
     Wrong,
 }

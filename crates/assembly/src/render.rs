@@ -46,6 +46,10 @@ fn mark(candidate: &Candidate<'_>, options: &Options<'_>) -> String {
     match candidate.outdated {
         None => String::new(),
         Some(Outdated::Wrong) => " (this was wrong)".to_owned(),
+        Some(Outdated::ChangedBy(time)) => local(time, options)
+            .map_or(" (changed since)".to_owned(), |day| {
+                format!(" (changed by {day})")
+            }),
         Some(Outdated::Since(time)) => local(time, options)
             .map_or(" (no longer so)".to_owned(), |day| {
                 format!(" (no longer so since {day})")

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use memfleet_domain::Fault;
 use memfleet_domain::derivation::Derivation;
-use memfleet_domain::ids::{DerivationId, SpaceId};
+use memfleet_domain::ids::{DerivationId, SpaceId, TurnId};
 use memfleet_domain::time::Timestamp;
 use memfleet_domain::turn::Turn;
 
@@ -59,6 +59,8 @@ pub struct Hit {
     pub facts: Vec<Derivation>,
     /// The one of them that the query asks for and that holds no longer.
     pub outdated: Option<DerivationId>,
+    /// The turn that its speaker said later and that tells otherwise of what the query asks for.
+    pub newer: Option<TurnId>,
 }
 
 impl Hit {

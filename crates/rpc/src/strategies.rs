@@ -305,6 +305,7 @@ pub(crate) fn found() -> impl Strategy<Value = Found> {
             neighbours,
             facts: Vec::new(),
             outdated: None,
+            newer: None,
         });
     (vec(hit, 0..3), vec(any::<String>(), 0..2), any::<u64>()).prop_map(
         |(hits, degraded, searched)| Found {

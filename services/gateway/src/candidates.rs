@@ -27,11 +27,18 @@ pub struct Eligible<'a> {
     pub outdated: Option<Outdated>,
 }
 
-fn outdated(fact: &Derivation) -> Option<Outdated> {
-    match fact.valid.end {
+/// What became of what a hit says: by its fact, else by the turn that tells otherwise.
+fn outdated(hit: &Hit, hits: &[Hit]) -> Option<Outdated> {
+    let by_fact = |fact: &Derivation| match fact.valid.end {
         _ if fact.is_withdrawn() => Some(Outdated::Wrong),
         end => end.map(Outdated::Since),
-    }
+    };
+    hit.outdated_fact().and_then(by_fact).or_else(|| {
+        let newer =
+            |other: &&Hit| other.space == hit.space && Some(other.turn.accepted.id) == hit.newer;
+        let newer = hits.iter().find(newer)?;
+        Some(Outdated::ChangedBy(newer.turn.accepted.effective_time()))
+    })
 }
 
 /// The hits, best first, then their neighbours; each turn once.
@@ -43,7 +50,7 @@ pub fn eligible(hits: &[Hit]) -> Vec<Eligible<'_>> {
             turn: &hit.turn,
             score: hit.score,
             passage: hit.passage,
-            outdated: hit.outdated_fact().and_then(outdated),
+            outdated: outdated(hit, hits),
         })
         .collect::<Vec<_>>();
     let mut known = all

@@ -1,9 +1,12 @@
 //! What the turns of an answer state, as memory knows it: each hit carries its facts. Where the query asks for what is no longer so,
 //! the turn that tells how it is now stands before the one that tells how it was.
 
+mod order;
+
 use std::collections::{HashMap, HashSet};
 
 use memfleet_agents::asking::Asking;
+use memfleet_agents::facts::named;
 use memfleet_domain::derivation::{Derivation, Kind};
 use memfleet_domain::ids::{DerivationId, SpaceId, TurnId};
 use memfleet_domain::time::{AsOf, Timestamp};
@@ -15,6 +18,7 @@ use memfleet_ports::knowledge::Question;
 use memfleet_ports::retriever::{Found, Hit, Query};
 
 use crate::Gateway;
+use order::{in_order, mark_newer, missing};
 
 /// Facts read at a time.
 const PAGE: u32 = 1_000;
@@ -61,12 +65,9 @@ impl Gateway {
             let of_hit = facts.get(&hit.turn.accepted.id);
             hit.facts = of_hit.cloned().unwrap_or_default();
         }
-        // Most answers have nothing that ended: the query is not read for them.
-        if !facts
-            .values()
-            .flatten()
-            .any(|fact| fact.succeeded_by.is_some())
-        {
+        let mut facts = facts.values().flatten();
+        let may_be_outdated = facts.any(|fact| fact.succeeded_by.is_some()) || asks(query);
+        if !may_be_outdated {
             return Ok(());
         }
         let locale = self.spaces.locale(&scope).await?.unwrap_or_default();
@@ -77,11 +78,12 @@ impl Gateway {
         for hit in hits.iter_mut().filter(|hit| hit.space == *space) {
             hit.outdated = outdated(hit, &asking, now).map(|fact| fact.id);
         }
-        let here = hits.iter().filter(|hit| hit.space == *space);
-        let asked: Vec<&Derivation> = here.filter_map(Hit::outdated_fact).collect();
-        if asked.is_empty() {
+        mark_newer(hits, space, &asking);
+        let here = || hits.iter().filter(|hit| hit.space == *space);
+        if !here().any(|hit| hit.outdated.is_some() || hit.newer.is_some()) {
             return Ok(());
         }
+        let asked: Vec<&Derivation> = here().filter_map(Hit::outdated_fact).collect();
         let successors = self.successors(&scope, query, &asked, now).await?;
         let missing = missing(hits, space, &successors);
         let there = self.ledger.turns(&scope, &missing).await?;
@@ -166,6 +168,11 @@ impl Gateway {
     }
 }
 
+/// Whether a query asks for an attribute: then it matters which of its values was said last.
+pub(crate) fn asks(query: &Query) -> bool {
+    !named(&query.text).is_empty()
+}
+
 /// Facts as the query means them, those that do not hold among them.
 fn asked(query: &Query) -> Question {
     Question {
@@ -205,74 +212,4 @@ fn outdated<'h>(hit: &'h Hit, asking: &Asking, now: Timestamp) -> Option<&'h Der
         }
     }
     gone
-}
-
-/// The turns that tell how things are now and were not found.
-fn missing(hits: &[Hit], space: &SpaceId, successors: &Successors) -> Vec<TurnId> {
-    let have: HashSet<TurnId> = hits
-        .iter()
-        .filter(|hit| hit.space == *space)
-        .map(|hit| hit.turn.accepted.id)
-        .collect();
-    let wanted = successors.values().map(|fact| fact.turns[0]);
-    let missing: HashSet<TurnId> = wanted.filter(|turn| !have.contains(turn)).collect();
-    missing.into_iter().collect()
-}
-
-/// The hits with each turn that tells how it is now right before the first that tells how it was.
-fn in_order(
-    hits: Vec<Hit>,
-    space: &SpaceId,
-    successors: &Successors,
-    there: Vec<Turn>,
-    mut facts: HashMap<TurnId, Vec<Derivation>>,
-) -> Vec<Hit> {
-    let mut hits: Vec<Option<Hit>> = hits.into_iter().map(Some).collect();
-    let mut there: HashMap<TurnId, Turn> = there
-        .into_iter()
-        .map(|turn| (turn.accepted.id, turn))
-        .collect();
-    let mut ordered = Vec::with_capacity(hits.len() + there.len());
-    for at in 0..hits.len() {
-        let Some(hit) = hits[at].take() else {
-            continue;
-        };
-        let successor = hit.outdated.and_then(|fact| successors.get(&fact));
-        if let Some(now) = successor.filter(|_| hit.space == *space) {
-            let turn = now.turns[0];
-            let is_it = |other: &Option<Hit>| {
-                other
-                    .as_ref()
-                    .is_some_and(|other| other.space == *space && other.turn.accepted.id == turn)
-            };
-            let later = hits.iter().position(is_it);
-            let moved = match later {
-                Some(later) => hits[later].take(),
-                None => there
-                    .remove(&turn)
-                    .map(|turn| brought(&hit, turn, &mut facts)),
-            };
-            ordered.extend(moved.map(|moved| Hit {
-                score: moved.score.max(hit.score),
-                ..moved
-            }));
-        }
-        ordered.push(hit);
-    }
-    ordered
-}
-
-/// A turn that was not found, as a hit.
-fn brought(hit: &Hit, turn: Turn, facts: &mut HashMap<TurnId, Vec<Derivation>>) -> Hit {
-    let facts = facts.remove(&turn.accepted.id).unwrap_or_default();
-    Hit {
-        space: hit.space.clone(),
-        score: hit.score,
-        passage: (0, turn.accepted.content.searchable_text().len() as u32),
-        signals: Vec::new(),
-        neighbours: Vec::new(),
-        outdated: None,
-        facts,
-        turn,
-    }
 }

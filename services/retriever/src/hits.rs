@@ -49,6 +49,7 @@ impl LocalRetriever {
                 // The gateway knows them.
                 facts: Vec::new(),
                 outdated: None,
+                newer: None,
             })
         });
         Ok(hits.collect())

@@ -122,7 +122,7 @@ pub fn claim(clause: &Clause) -> Claim {
     };
     if let Some(attribute) = PREDICATES.get(clause.predicate.as_str()) {
         let attribute = match (*attribute, is_person(&clause.subject)) {
-            ("time", true) => clause.predicate.as_str(),
+            ("time", true) | ("age", false) => clause.predicate.as_str(),
             // A thing is moved to a day, and lies where somebody lives.
             ("residence", false) if clause.predicate.starts_with("move") => "time",
             ("residence", false) => "location",
@@ -234,7 +234,8 @@ fn occupation(value: &str) -> String {
     value[..cut.unwrap_or(value.len())].to_owned()
 }
 
-fn is_worker(value: &str) -> bool {
+/// Whether it names what somebody works as.
+pub fn is_worker(value: &str) -> bool {
     let value = occupation(value);
     let last = value.rsplit(' ').next().unwrap_or_default();
     noun(last) == Some("work")
@@ -244,11 +245,11 @@ fn is_worker(value: &str) -> bool {
 }
 
 /// Words with such an ending that name no work.
-const NOT_WORKERS: [&str; 28] = [
-    "sister", "brother", "mother", "father", "daughter", "number", "winter", "summer", "dinner",
-    "matter", "member", "letter", "computer", "disaster", "monster", "winner", "lover", "beginner",
-    "player", "runner", "swimmer", "listener", "color", "flavor", "error", "elephant", "reader",
-    "believer",
+const NOT_WORKERS: [&str; 30] = [
+    "career", "teenager", "sister", "brother", "mother", "father", "daughter", "number", "winter",
+    "summer", "dinner", "matter", "member", "letter", "computer", "disaster", "monster", "winner",
+    "lover", "beginner", "player", "runner", "swimmer", "listener", "color", "flavor", "error",
+    "elephant", "reader", "believer",
 ];
 
 /// Whether a subject is somebody: a name, or a speaker.

@@ -11,6 +11,11 @@ pub fn clauses(words: &[Word]) -> Vec<&[Word]> {
     if words.iter().any(|word| word.is(Part::Hypothetical)) {
         return Vec::new();
     }
+    parts(words)
+}
+
+/// The stretches of a sentence between its marks and the words that join clauses.
+pub fn parts(words: &[Word]) -> Vec<&[Word]> {
     let mut clauses = Vec::new();
     let mut first = 0;
     for (at, word) in words.iter().enumerate() {
@@ -72,8 +77,8 @@ fn opens_clause(words: &[Word]) -> bool {
 pub fn corrected(words: &[Word]) -> Option<(&[Word], &[Word])> {
     let said = words
         .iter()
-        .position(|word| matches!(word.low.as_str(), "said" | "told" | "wrote"))?;
-    let meant = words.iter().position(|word| word.low == "meant")?;
+        .position(|word| matches!(word.low.as_str(), "said" | "told" | "wrote" | "typed"))?;
+    let meant = meant(words)?;
     let told = words.get(said + 1..meant)?;
     let first = usize::from(told.first()?.low == "that");
     let end = told
@@ -85,4 +90,15 @@ pub fn corrected(words: &[Word]) -> Option<(&[Word], &[Word])> {
         .position(|word| word.is_mark && word.low != "$");
     let value = &value[..stop.unwrap_or(value.len())];
     (end > first && !value.is_empty()).then(|| (&told[first..end], value))
+}
+
+/// The word that the value stands behind: "but I meant", "I should have written".
+fn meant(words: &[Word]) -> Option<usize> {
+    let ought = |run: &[Word]| {
+        let is = |at: usize, word: &str| run[at].low == word;
+        let puts = ["said", "written", "typed", "put", "told"];
+        is(0, "should") && is(1, "have") && puts.contains(&run[2].low.as_str())
+    };
+    let meant = words.iter().position(|word| word.low == "meant");
+    meant.or_else(|| Some(words.windows(3).position(ought)? + 2))
 }

@@ -2,16 +2,27 @@
 //! "alarm", "report to") such a value is the attribute's, however the sentence is built; what was so, may be so, or is so of somebody
 //! else is left out, and so is a sentence that leaves open which of several values holds.
 //!
+//! `shapes` is what values look like, `values` which of a sentence's hold, `assertion` whether a clause tells how things are, `stated` what of
+//! a sentence states something at all, `lists` the words of all these.
+//!
 //! The lists are `data/slots.txt` (attributes, shapes, cues) and `data/shapes.txt` (words of values and around them).
 
+mod assertion;
+mod lists;
 mod shapes;
+mod stated;
+mod values;
 
-use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::LazyLock;
 
-use super::words::{Form, Part, Word, lines};
+use memfleet_language::sentences;
+
+use super::words::{Form, Word};
+use lists::joined;
 use shapes::Shape;
+pub use stated::stated;
+use values::{place, shaped, values};
 
 /// An attribute with a shape.
 struct Slot {
@@ -27,21 +38,30 @@ impl Slot {
     }
 }
 
-/// A word, or the beginning of words.
+/// A word, the beginning of words, or words one after the other.
 enum Cue {
     Is(&'static str),
     Begins(&'static str),
+    Phrase(Vec<&'static str>),
 }
 
 impl Cue {
     fn is_in(&self, words: &[Word]) -> bool {
-        words.iter().filter(|word| !word.is_mark).any(|word| {
-            let low = word.low.trim_end_matches("'s");
-            match self {
-                Self::Is(cue) => low == *cue,
-                Self::Begins(cue) => low.starts_with(cue),
-            }
-        })
+        let low = |word: &'_ Word| word.low.trim_end_matches("'s").to_owned();
+        let mut said = words.iter().filter(|word| !word.is_mark);
+        // "jobs", not "works".
+        let is_many = |word: &Word| !matches!(word.verb(), Some((_, Form::Present)));
+        match self {
+            Self::Is(cue) => said.any(|word| {
+                let low = low(word);
+                low == *cue || (low.strip_suffix('s') == Some(cue) && is_many(word))
+            }),
+            Self::Begins(cue) => said.any(|word| low(word).starts_with(cue)),
+            Self::Phrase(cue) => words.windows(cue.len()).any(|run| {
+                let mut pairs = run.iter().zip(cue);
+                pairs.all(|(word, cue)| word.low == *cue)
+            }),
+        }
     }
 }
 
@@ -54,6 +74,7 @@ static SLOTS: LazyLock<Vec<Slot>> = LazyLock::new(|| {
         let (attribute, shape, cues) = (field(), field(), field());
         let cue = |word: &'static str| match word.strip_suffix('~') {
             Some(beginning) => Cue::Begins(beginning),
+            None if word.contains('_') => Cue::Phrase(word.split('_').collect()),
             None => Cue::Is(word),
         };
         Slot {
@@ -67,34 +88,6 @@ static SLOTS: LazyLock<Vec<Slot>> = LazyLock::new(|| {
     });
     slots.collect()
 });
-
-/// Words around values, by the name of their list; those of several words are joined by "_".
-static AROUND: LazyLock<HashMap<&str, HashSet<&str>>> = LazyLock::new(|| {
-    let lists = lines(include_str!("../../data/shapes.txt"));
-    lists
-        .map(|(name, words)| (name, words.split_whitespace().collect()))
-        .collect()
-});
-
-fn is_among(list: &str, word: &str) -> bool {
-    AROUND.get(list).is_some_and(|words| words.contains(word))
-}
-
-/// Whether words of this list are in a sentence.
-fn has_any(list: &str, words: &[Word]) -> bool {
-    (0..words.len()).any(|at| {
-        (1..=3).any(|length| {
-            words
-                .get(at..at + length)
-                .is_some_and(|run| is_among(list, &joined(run)))
-        })
-    })
-}
-
-fn joined(words: &[Word]) -> String {
-    let lows: Vec<&str> = words.iter().map(|word| word.low.as_str()).collect();
-    lows.join("_")
-}
 
 /// An attribute's value in a sentence.
 #[derive(Debug, PartialEq, Eq)]
@@ -114,8 +107,7 @@ pub fn filled(words: &[Word], before: &[Word]) -> Vec<Filled> {
         starts.contains(&word.low.as_str())
     });
     let named = if goes_on { before } else { &[] };
-    let words = stated(words);
-    let Some(words) = words.filter(|words| states(words)) else {
+    let Some(words) = stated(words) else {
         return Vec::new();
     };
     let filled = SLOTS.iter().filter_map(|slot| {
@@ -144,156 +136,98 @@ pub fn is_cued(attribute: &str, words: &[Word]) -> bool {
     slots.any(|slot| slot.is_cued(words))
 }
 
-/// A sentence without the condition that it is said under ("if you need me, call …") and the question that it ends with ("…, any
-/// tips?"); nothing where it only asks or supposes.
-pub fn stated(words: &[Word]) -> Option<&[Word]> {
-    supposed(before_question(words)?)
+/// Whether a word is, or begins like, a cue of any attribute.
+fn is_cue(word: &Word) -> bool {
+    let low = word.low.trim_end_matches("'s");
+    let mut cues = SLOTS.iter().flat_map(|slot| slot.cues.iter().flatten());
+    cues.any(|cue| match cue {
+        Cue::Is(cue) => low == *cue,
+        Cue::Begins(cue) => low.starts_with(cue),
+        Cue::Phrase(cue) => cue.contains(&low),
+    })
 }
 
-/// Words that begin a question.
-const ASKING: [&str; 24] = [
-    "any", "could", "can", "would", "how", "what", "where", "who", "which", "why", "when", "do",
-    "does", "did", "is", "are", "am", "was", "should", "shall", "will", "whose", "have", "has",
-];
+/// What a text has to say of an attribute of its speaker.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Told {
+    /// The values that it names, as keys, whatever it says of them.
+    pub names: Vec<String>,
+    /// Those of them that it says to be so now.
+    pub states: Vec<String>,
+}
 
-fn before_question(words: &[Word]) -> Option<&[Word]> {
-    if words
-        .last()
-        .is_none_or(|word| word.low != "?" && word.low != "？")
-    {
-        return Some(words);
+/// What a text has to say of an attribute of its speaker; nothing where it tells of something else. A value that can only be this
+/// attribute's needs no cue.
+pub fn told(attribute: &str, text: &str) -> Option<Told> {
+    let slot = SLOTS.iter().find(|slot| slot.attribute == attribute)?;
+    let all: Vec<Vec<Word>> = sentences(text)
+        .into_iter()
+        .map(|range| super::words::words(&text[range.clone()], range.start))
+        .collect();
+    let whole = all.concat();
+    let is_anothers = || {
+        let others = SLOTS.iter().filter(|other| other.attribute != attribute);
+        let mut cued = others.filter(|other| other.is_cued(&whole));
+        cued.any(|other| !shaped(other.shape, &whole).is_empty())
+    };
+    if !slot.is_cued(&whole) && (!slot.shape.is_distinct() || is_anothers()) {
+        return None;
     }
-    let asks = |word: &Word| !word.is_mark && ASKING.contains(&word.low.as_str());
-    let marks = words
+    let rivals: Vec<&Slot> = SLOTS
         .iter()
-        .enumerate()
-        .rev()
-        .filter(|(_, word)| word.low == ",");
-    let tail = marks.map(|(at, _)| at).find(|at| {
-        let joins = |word: &Word| matches!(word.low.as_str(), "so" | "and" | "but");
-        words[at + 1..]
-            .iter()
-            .find(|word| !joins(word))
-            .is_some_and(asks)
-    })?;
-    let head = &words[..tail];
-    (!head.first().is_some_and(asks)).then_some(head)
-}
-
-fn supposed(words: &[Word]) -> Option<&[Word]> {
-    let is_if = |word: &Word| word.low == "if";
-    let Some(at) = words.iter().position(is_if) else {
-        return Some(words);
-    };
-    let comma = |words: &[Word]| words.iter().position(|word| word.low == ",");
-    let main = match at {
-        0 => &words[comma(words)? + 1..],
-        _ if words[at - 1].is_mark => &words[..at - 1],
-        _ => return None,
-    };
-    let is_open = main.iter().any(|word| is_if(word) || word.is(Part::Modal));
-    (!is_open && !main.is_empty()).then_some(main)
-}
-
-/// Whether a sentence tells how things are now, of who says it.
-fn states(words: &[Word]) -> bool {
-    let is_others = words.iter().any(|word| {
-        let low = word.low.trim_end_matches("'s");
-        is_among("other", low) && !word.is_mark
-    });
-    !is_others && !has_any("plan", words) && !has_any("past", words) && !was(words)
-}
-
-/// "was" of a state; what was changed is so now.
-fn was(words: &[Word]) -> bool {
-    let has = |among: &[&str]| words.iter().any(|word| among.contains(&word.low.as_str()));
-    if has(&["meant"]) {
-        return false;
-    }
-    if has(&["had", "owned", "studied", "lived", "drove", "ate"]) && !has(&["now", "today", "new"])
-    {
-        return true;
-    }
-    let Some(at) = words
-        .iter()
-        .position(|word| matches!(word.low.as_str(), "was" | "were"))
-    else {
-        return false;
-    };
-    let next = words[at + 1..].iter().find(|word| !word.is(Part::Adverb));
-    let is_done =
-        next.is_some_and(|word| matches!(word.verb(), Some((_, Form::Past | Form::Participle))));
-    !is_done
-}
-
-/// The value that holds by what the sentence says: the only one that is not said to be over.
-fn value(shape: Shape, words: &[Word]) -> Option<Range<usize>> {
-    let mut found: Vec<Range<usize>> = Vec::new();
-    let mut at = 0;
-    while at < words.len() {
-        match shape.length(words, at) {
-            Some(length) => {
-                found.push(at..at + length);
-                at += length;
+        .filter(|other| {
+            other.attribute != attribute && other.shape == slot.shape && !slot.shape.is_distinct()
+        })
+        .collect();
+    let mut told = Told::default();
+    let mut was_named = false;
+    for words in &all {
+        if !slot.is_cued(words) && rivals.iter().any(|rival| rival.is_cued(words)) {
+            continue;
+        }
+        told.names.extend(keys(words, shaped(slot.shape, words)));
+        let said = said(slot.shape, words);
+        if !said.is_empty() {
+            // Of several sentences the last one counts that names what it tells of.
+            let is_named = slot.is_cued(words);
+            if is_named || !was_named {
+                told.states = said;
+                was_named = is_named;
             }
-            None => at += 1,
         }
     }
-    found.retain(|value| !is_over(words, value));
-    if found.len() > 1 {
-        let new: Vec<_> = found
-            .iter()
-            .filter(|value| is_new(words, value))
-            .cloned()
-            .collect();
-        if !new.is_empty() {
-            found = new;
-        }
+    (!told.names.is_empty()).then_some(told)
+}
+
+/// The values that a sentence states: of one that corrects itself what was meant.
+fn said(shape: Shape, words: &[Word]) -> Vec<String> {
+    if let Some((_, meant)) = super::clauses::corrected(words) {
+        let first = place(words, meant);
+        let mut all = shaped(shape, words);
+        all.retain(|value| first.is_some_and(|first| value.start >= first));
+        return keys(words, all).collect();
     }
+    let stated = stated(words).unwrap_or_default();
+    keys(stated, values(shape, stated)).collect()
+}
+
+fn keys(words: &[Word], values: Vec<Range<usize>>) -> impl Iterator<Item = String> {
+    values.into_iter().map(|value| joined(&words[value]))
+}
+
+/// The attributes that a query names.
+pub fn named(query: &str) -> Vec<&'static str> {
+    let words = super::words::words(query, 0);
+    let named = SLOTS.iter().filter(|slot| slot.is_cued(&words));
+    named.map(|slot| slot.attribute).collect()
+}
+
+/// The value that holds by what the sentence says, if it is only one.
+fn value(shape: Shape, words: &[Word]) -> Option<Range<usize>> {
+    let found = values(shape, words);
     let text = |value: &Range<usize>| joined(&words[value.clone()]);
     let is_one = found
         .windows(2)
         .all(|pair| text(&pair[0]) == text(&pair[1]));
     found.into_iter().next().filter(|_| is_one)
-}
-
-/// Whether the words around a value say that it was.
-fn is_over(words: &[Word], value: &Range<usize>) -> bool {
-    let before = &words[value.start.saturating_sub(3)..value.start];
-    // Only up to a mark.
-    let mark = before.iter().rposition(|word| word.is_mark);
-    let before = &before[mark.map_or(0, |mark| mark + 1)..];
-    let after = &words[value.end..words.len().min(value.end + 2)];
-    let mark = after.iter().position(|word| word.is_mark);
-    let after = &after[..mark.unwrap_or(after.len())];
-    // "no longer X but Y", "moved from X to Y": what is nearest counts.
-    let nearest = before
-        .iter()
-        .rev()
-        .find(|word| is_among("before_old", &word.low) || is_among("before_new", &word.low));
-    let is_old = nearest.is_some_and(|word| is_among("before_old", &word.low))
-        || before
-            .windows(2)
-            .any(|pair| is_among("before_old", &joined(pair)))
-        || before
-            .iter()
-            .any(|word| matches!(word.low.as_str(), "not" | "never"));
-    is_old || is_denied(words, value) || has_any("after_old", after)
-}
-
-/// Whether the clause denies before it comes to the value.
-fn is_denied(words: &[Word], value: &Range<usize>) -> bool {
-    let before = words[..value.start].iter().rev().take(8);
-    let mut clause = before
-        .take_while(|word| !word.is_mark && !matches!(word.low.as_str(), "but" | "so" | "and"));
-    clause.any(|word| matches!(word.low.as_str(), "not" | "never"))
-}
-
-fn is_new(words: &[Word], value: &Range<usize>) -> bool {
-    let before = &words[value.start.saturating_sub(2)..value.start];
-    let after = words.get(value.end..).unwrap_or_default();
-    before.iter().any(|word| is_among("before_new", &word.low))
-        || after
-            .first()
-            .is_some_and(|word| matches!(word.low.as_str(), "is" | "now" | "it"))
 }

@@ -2,6 +2,8 @@
 
 use serde::Deserialize;
 
+use super::Wordings;
+
 /// All of them.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -39,6 +41,40 @@ pub(super) struct Distractors {
     same: Vec<String>,
 }
 
+impl Attribute {
+    /// With these wordings; values are for all.
+    fn only(self, wordings: Wordings) -> Self {
+        let only = |texts| only(texts, wordings);
+        Self {
+            name: self.name,
+            values: self.values,
+            states: only(self.states),
+            changes: only(self.changes),
+            corrects: only(self.corrects),
+            questions: only(self.questions),
+            past_questions: only(self.past_questions),
+            distractors: Distractors {
+                hypothetical: only(self.distractors.hypothetical),
+                question: only(self.distractors.question),
+                negation: only(self.distractors.negation),
+                others: only(self.distractors.others),
+                past: only(self.distractors.past),
+                plan: only(self.distractors.plan),
+                same: only(self.distractors.same),
+            },
+        }
+    }
+}
+
+fn only(texts: Vec<String>, wordings: Wordings) -> Vec<String> {
+    let first = match wordings {
+        Wordings::All => return texts,
+        Wordings::Even => 0,
+        Wordings::Odd => 1,
+    };
+    texts.into_iter().skip(first).step_by(2).collect()
+}
+
 impl Distractors {
     /// Each kind, and whether it names the value that holds.
     pub(super) fn kinds(&self) -> [(bool, &Vec<String>); 7] {
@@ -55,9 +91,14 @@ impl Distractors {
 }
 
 impl Templates {
-    pub(super) fn load() -> Self {
+    pub(super) fn load(wordings: Wordings) -> Self {
         let text = include_str!("../../data/updates.json");
-        serde_json::from_str(text).expect("the templates are checked by the tests")
+        let all: Self = serde_json::from_str(text).expect("the templates are checked by the tests");
+        let attributes = all.attributes.into_iter();
+        Self {
+            attributes: attributes.map(|all| all.only(wordings)).collect(),
+            ..all
+        }
     }
 }
 

@@ -15,9 +15,13 @@ use memfleet_ports::retriever::{Found, Query};
 use tokio::sync::broadcast::Receiver;
 
 use crate::Gateway;
+use crate::known::asks;
 
 /// Events are best effort; the store is asked again after this long without one.
 const POLL: Duration = Duration::from_millis(250);
+
+/// Hits that are looked at where the value that was said last counts, however few are wanted.
+const DEPTH: u32 = 30;
 
 /// Where a batch stands.
 enum Standing {
@@ -48,7 +52,15 @@ impl Gateway {
     /// The turns that a query means. Whoever was told that the first write of a space is accepted expects the space to be there,
     /// so what is not found is looked for again once that write is stored.
     pub(crate) async fn search(&self, context: &Context, query: &Query) -> Result<Found, Fault> {
-        let search = || context.within("the search", self.retriever.search(context, query));
+        let deep = Query {
+            k: if asks(query) {
+                query.k.max(DEPTH)
+            } else {
+                query.k
+            },
+            ..query.clone()
+        };
+        let search = || context.within("the search", self.retriever.search(context, &deep));
         let found = match search().await {
             Err(fault) if fault.kind == FaultKind::NotFound => {
                 for space in &query.spaces {

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use clap::Args;
 use memfleet_domain::derivation::{ChangeKind, Derivation};
 use memfleet_domain::time::{Clock, SystemClock, Timestamp};
-use memfleet_evaluation::updates::{Asked, Stated, Story, stories};
+use memfleet_evaluation::updates::{Asked, Stated, Story, Wordings, stories};
 use memfleet_models::ModelDirectory;
 use memfleet_ports::knowledge::{ChangeFilter, Stage};
 use memfleet_ports::memory::{Memory, RecallRequest};
@@ -31,6 +31,9 @@ pub struct UpdatesArgs {
     /// How many facts change, at least
     #[arg(long, value_name = "N", default_value_t = 500)]
     changes: usize,
+    /// Which of the wordings: the rules are developed on those with even places in their lists
+    #[arg(long, value_enum, default_value_t)]
+    wordings: Half,
     /// Name the questions that were answered wrongly, and the facts that were ended wrongly
     #[arg(long)]
     list: bool,
@@ -39,21 +42,43 @@ pub struct UpdatesArgs {
     pub out: Option<PathBuf>,
 }
 
+/// [`Wordings`], as an argument.
+#[derive(Debug, Clone, Copy, Default, clap::ValueEnum)]
+enum Half {
+    #[default]
+    All,
+    Even,
+    Odd,
+}
+
+impl From<Half> for Wordings {
+    fn from(half: Half) -> Self {
+        match half {
+            Half::All => Self::All,
+            Half::Even => Self::Even,
+            Half::Odd => Self::Odd,
+        }
+    }
+}
+
 /// What was measured. Shares are percentages.
 #[derive(Debug, Serialize)]
 pub struct Report {
     seed: u64,
+    wordings: Wordings,
     users: usize,
     turns: usize,
     changes: usize,
     questions: usize,
     /// Questions where the value that holds ranks before all that held once, and none of these is presented as if it held.
     current: f64,
-    /// The same without the refresher.
+    /// The same of what is found alone: nothing is settled, and no answer is judged.
     without_refresher: f64,
+    /// The same where nothing is settled when it is written, but answers are judged when they are read.
+    judged_on_read: f64,
     /// Questions where the value that holds ranks before all that held once.
     first: f64,
-    /// The same without the refresher.
+    /// The same of what is found alone.
     first_without_refresher: f64,
     /// How many facts the refresher ended, …
     ended: usize,
@@ -65,17 +90,18 @@ pub struct Report {
     wrong: Vec<String>,
 }
 
-/// Measures with the refresher and without.
+/// Measures with all agents, without the refresher, and what is found alone.
 pub async fn measure(args: &UpdatesArgs, model: &ModelDirectory) -> Result<Report, BoxError> {
-    let told = stories(args.seed, args.changes);
-    let with = Arm::run(&told, model, &Stage::ALL).await?;
+    let told = stories(args.seed, args.changes, args.wordings.into());
+    let with = Arm::run(&told, model, &Stage::ALL).await?.0;
     let others: Vec<Stage> = Stage::ALL
         .into_iter()
         .filter(|stage| *stage != Stage::Settle)
         .collect();
-    let without = Arm::run(&told, model, &others).await?;
+    let (judged, without) = Arm::run(&told, model, &others).await?;
     Ok(Report {
         seed: args.seed,
+        wordings: args.wordings.into(),
         users: told.len(),
         turns: told
             .iter()
@@ -85,6 +111,7 @@ pub async fn measure(args: &UpdatesArgs, model: &ModelDirectory) -> Result<Repor
         questions: with.answers.len(),
         current: with.share(|answer| answer.is_first && answer.is_marked),
         without_refresher: without.share(|answer| answer.is_first && answer.is_marked),
+        judged_on_read: judged.share(|answer| answer.is_first && answer.is_marked),
         first: with.share(|answer| answer.is_first),
         first_without_refresher: without.share(|answer| answer.is_first),
         ended: with.ended,
@@ -106,7 +133,8 @@ struct Answer {
     otherwise: Option<String>,
 }
 
-/// A node with some of its agents.
+/// The answers of a node with some of its agents.
+#[derive(Default)]
 struct Arm {
     answers: Vec<Answer>,
     /// Facts that the refresher ended, …
@@ -116,11 +144,12 @@ struct Arm {
 }
 
 impl Arm {
+    /// What the node answers, and what its retriever finds alone.
     async fn run(
         told: &[Story],
         model: &ModelDirectory,
         stages: &[Stage],
-    ) -> Result<Self, BoxError> {
+    ) -> Result<(Self, Self), BoxError> {
         let bench = Bench::start_with(model, stages).await?;
         let gateway = &bench.node.gateway;
         let mut corpora = Vec::with_capacity(told.len());
@@ -133,33 +162,29 @@ impl Arm {
         }
         bar.finish_and_clear();
         bench.derived(stages).await?;
-        let mut arm = Self {
-            answers: Vec::new(),
-            ended: 0,
-            falsely: Vec::new(),
-        };
+        let (mut arm, mut alone) = (Self::default(), Self::default());
         let bar = progress("asking", told.len());
         for (story, corpus) in told.iter().zip(&corpora) {
-            arm.ask(&bench, story, corpus).await?;
+            for asked in &story.asked {
+                let query = query(&corpus.space, asked.question.clone(), DEPTH);
+                let found = bench.node.gateway.retriever.search(&call(), &query).await?;
+                alone.note(story, asked, corpus, &found.hits);
+                let wait_for = Vec::new();
+                let request = RecallRequest { query, wait_for };
+                let found = bench.node.gateway.recall(&call(), request).await?;
+                arm.note(story, asked, corpus, &found.hits);
+            }
             arm.look_through(&bench, story, corpus).await?;
             bar.inc(1);
         }
         bar.finish_and_clear();
         bench.stop().await;
-        Ok(arm)
+        Ok((arm, alone))
     }
 
-    async fn ask(&mut self, bench: &Bench, story: &Story, corpus: &Corpus) -> Result<(), BoxError> {
-        for asked in &story.asked {
-            let request = RecallRequest {
-                query: query(&corpus.space, asked.question.clone(), DEPTH),
-                wait_for: Vec::new(),
-            };
-            let found = bench.node.gateway.recall(&call(), request).await?;
-            self.answers
-                .push(Answer::of(story, asked, corpus, &found.hits));
-        }
-        Ok(())
+    fn note(&mut self, story: &Story, asked: &Asked, corpus: &Corpus, hits: &[Hit]) {
+        let answer = Answer::of(story, asked, corpus, hits);
+        self.answers.push(answer);
     }
 
     /// Looks for facts that were ended although they hold.
@@ -252,7 +277,11 @@ impl Answer {
                 continue;
             };
             let is_current = stated.value == asked.value;
-            let is_right = is_current || is_told_as_past(hit, now);
+            let is_right = if is_current {
+                !is_marked_past(hit)
+            } else {
+                is_told_as_past(hit, now)
+            };
             if otherwise.is_none() && !(is_right && (is_current || first.is_some())) {
                 otherwise = Some(hit.turn.accepted.content.text.clone());
             }
@@ -269,9 +298,13 @@ impl Answer {
     }
 }
 
+fn is_marked_past(hit: &Hit) -> bool {
+    hit.outdated.is_some() || hit.newer.is_some()
+}
+
 /// Whether the answer says of what the turn states that it holds no longer.
 fn is_told_as_past(hit: &Hit, now: Timestamp) -> bool {
-    hit.outdated.is_some()
+    is_marked_past(hit)
         || (!hit.facts.is_empty()
             && hit
                 .facts
@@ -318,7 +351,7 @@ impl Report {
             format!(
                 "{questions} questions, {changes} changes, {turns} turns of {users} users (seed {seed}); shares in percent"
             ),
-            format!("{:<40}{:>14}{:>22}", "", "all agents", "without refresher"),
+            format!("{:<40}{:>14}{:>22}", "", "all agents", "found alone"),
             row(
                 "current value first, old ones marked",
                 self.current,
@@ -328,6 +361,10 @@ impl Report {
                 "current value first",
                 self.first,
                 self.first_without_refresher,
+            ),
+            format!(
+                "{:.1} where nothing is settled on write and answers are judged on read",
+                self.judged_on_read
             ),
             format!(
                 "{} facts ended, {:.2} of them falsely",

@@ -1,7 +1,8 @@
 //! What values look like.
 
+use super::super::claims::is_worker;
 use super::super::words::{Form, Part, Word};
-use super::is_among;
+use super::lists::{is_among, joined};
 
 /// A kind of value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,9 +25,12 @@ pub enum Shape {
     Color,
     Language,
     Diet,
+    Job,
+    Handset,
+    Dish,
 }
 
-const NAMES: [(&str, Shape); 18] = [
+const NAMES: [(&str, Shape); 21] = [
     ("phone", Shape::Phone),
     ("email", Shape::Email),
     ("money", Shape::Money),
@@ -45,6 +49,9 @@ const NAMES: [(&str, Shape); 18] = [
     ("color", Shape::Color),
     ("language", Shape::Language),
     ("diet", Shape::Diet),
+    ("job", Shape::Job),
+    ("handset", Shape::Handset),
+    ("dish", Shape::Dish),
 ];
 
 /// Small words inside a title.
@@ -62,6 +69,24 @@ impl Shape {
     pub fn named(name: &str) -> Option<Self> {
         let found = NAMES.iter().find(|(known, _)| *known == name);
         found.map(|(_, shape)| *shape)
+    }
+
+    /// Whether nothing else looks like it: a capitalised word may be anybody's name, a number the count of anything.
+    pub fn is_distinct(self) -> bool {
+        let vague = [
+            Self::Clock,
+            Self::Weekday,
+            Self::Dish,
+            Self::Count,
+            Self::Person,
+            Self::Name,
+            Self::Make,
+            Self::Place,
+            Self::Title,
+            Self::Subject,
+            Self::Job,
+        ];
+        !vague.contains(&self)
     }
 
     /// How many words of a value of this shape begin at a word.
@@ -116,11 +141,11 @@ impl Shape {
             Self::Place => {
                 let length = run(words, at, is_part);
                 let before = at.checked_sub(1).map_or("", |at| words[at].low.as_str());
-                let is_led = [
-                    "in", "to", "at", "is", "it", "near", "of", "meant", "use", "as",
-                ]
-                .contains(&before);
-                (length > 0 && is_led).then_some(length)
+                let is_led = is_among("before_place", before);
+                // "Oslo is home now".
+                let next = words.get(at + length).map_or("", |word| word.low.as_str());
+                let is_it = matches!(next, "is" | "home");
+                (length > 0 && (is_led || is_it)).then_some(length)
             }
             Self::Subject => {
                 let field = usize::from(is_among("field", low));
@@ -132,6 +157,10 @@ impl Shape {
             Self::Color => color(words, at),
             Self::Language => one(is_among("language", &word.text)),
             Self::Diet => one(is_among("diet", low)),
+            Self::Job => job(words, at),
+            Self::Handset => is_among("handset", low)
+                .then(|| 1 + run(words, at + 1, |word| is_part(word) || has_digit(word))),
+            Self::Dish => dish(words, at),
         }
     }
 }
@@ -190,16 +219,23 @@ fn title(words: &[Word], at: usize) -> Option<usize> {
                 && word
                     .text
                     .starts_with(|letter: char| letter.is_uppercase() || letter.is_ascii_digit())
-                && !matches!(word.low.as_str(), "i" | "my" | "our")
+                && !matches!(word.low.as_str(), "i" | "my" | "our" | "so")
         })
     };
     if !begins(at) || (at > 0 && begins(at - 1)) {
         return None;
     }
+    // "Swapped This for That" names two.
+    let trades = words[..at].iter().any(|word| {
+        matches!(
+            word.low.as_str(),
+            "swapped" | "traded" | "exchanged" | "swap" | "trade"
+        )
+    });
     let mut end = at + 1;
     loop {
         let small = run(words, end, |word| {
-            SMALL.contains(&word.low.as_str()) && !word.is_mark
+            SMALL.contains(&word.low.as_str()) && !word.is_mark && !(trades && word.low == "for")
         });
         if begins(end) {
             end += 1;
@@ -211,6 +247,47 @@ fn title(words: &[Word], at: usize) -> Option<usize> {
     }
     let length = end - at;
     (length > 1 || is_part(&words[at])).then_some(length)
+}
+
+/// "a data analyst", "from nurse to pilot".
+fn job(words: &[Word], at: usize) -> Option<usize> {
+    let before = at.checked_sub(1).map_or("", |at| words[at].low.as_str());
+    let is_led = matches!(
+        before,
+        "a" | "an" | "as" | "meant" | "say" | "not" | "is" | "from" | "now" | "called"
+    ) || (before == "to" && !matches!(words[at].verb(), Some((_, Form::Base))));
+    let plain = run(words, at, |word| is_plain(word) && !word.is_name()).min(4);
+    let is_job = |length: &usize| is_worker(&words[at + length - 1].low);
+    (1..=plain).find(is_job).filter(|_| is_led)
+}
+
+/// "lasagna", "mac and cheese".
+fn dish(words: &[Word], at: usize) -> Option<usize> {
+    (1..=3).rev().find(|length| {
+        let run = words.get(at..at + length);
+        run.is_some_and(|run| is_among("dish", &joined(run)))
+    })
+}
+
+/// A word that carries meaning.
+fn is_plain(word: &Word) -> bool {
+    let grammar = [
+        Part::Be,
+        Part::Have,
+        Part::Do,
+        Part::Modal,
+        Part::Future,
+        Part::Negation,
+        Part::Adverb,
+        Part::Opening,
+        Part::Subordinate,
+        Part::Preposition,
+        Part::Particle,
+        Part::Determiner,
+        Part::Pronoun,
+        Part::Cut,
+    ];
+    !word.is_mark && !word.is_any(&grammar)
 }
 
 fn color(words: &[Word], at: usize) -> Option<usize> {

@@ -1,0 +1,135 @@
+//! Whether a clause tells of a value how things are now, of who says it.
+
+use std::ops::Range;
+
+use super::super::words::{Form, Part, Word};
+use super::is_cue;
+use super::lists::{has_any, is_among};
+
+/// Whether a clause of a sentence tells of a value how things are now, with who says it.
+pub fn states(words: &[Word], clause: &Range<usize>, value: &Range<usize>) -> bool {
+    // What the value is made of says nothing of it ("The Clockmaker's Niece").
+    let around = [
+        &words[clause.start..value.start.max(clause.start)],
+        &words[value.end.min(clause.end)..clause.end],
+    ];
+    let is_left_open = |part: &&[Word]| {
+        is_of_others(part, words)
+            || is_planned(part)
+            || has_any("plan", part)
+            || has_any("past", part)
+    };
+    !around.iter().any(is_left_open)
+        && !is_of_named(words, clause, value)
+        && !was(&words[clause.clone()], words)
+}
+
+/// Whether it tells of somebody else; what others do to what is the speaker's is no such thing ("my boss moved our meeting").
+fn is_of_others(part: &[Word], sentence: &[Word]) -> bool {
+    let changes = [
+        "moved",
+        "changed",
+        "pushed",
+        "set",
+        "rescheduled",
+        "switched",
+        "put",
+        "gave",
+        "raised",
+    ];
+    // "Our dog …, she's Finn now".
+    let own = ["my", "our", "we", "i", "cat", "dog"];
+    let is_own = sentence.iter().any(|word| own.contains(&word.low.as_str()))
+        && !sentence.iter().any(|word| is_other(&word.low));
+    (0..part.len()).any(|at| {
+        let low = part[at].low.as_str();
+        let does = part
+            .get(at + 1)
+            .is_some_and(|verb| changes.contains(&verb.low.as_str()));
+        let own = part
+            .get(at + 2)
+            .is_some_and(|word| matches!(word.low.as_str(), "our" | "my" | "me" | "us"));
+        // "My wife and I".
+        let with_me = part[at..]
+            .windows(2)
+            .take(3)
+            .any(|pair| pair[0].low == "and" && pair[1].low == "i");
+        let is_it = (is_other(low) && !with_me) || (is_among("they", low) && !is_own);
+        is_it && !part[at].is_mark && !(does && own)
+    })
+}
+
+/// "brother", "neighbours", "mother-in-law", "boss's".
+fn is_other(low: &str) -> bool {
+    let low = low.trim_end_matches("'s");
+    let head = low.split('-').next().unwrap_or(low);
+    let one = head.strip_suffix('s').unwrap_or(head);
+    [low, head, one].iter().any(|word| is_among("other", word))
+}
+
+/// Whether the clause tells of somebody whom it names ("Ben drives a Tesla", "Ben's rent"), and not of what is the speaker's.
+fn is_of_named(words: &[Word], clause: &Range<usize>, value: &Range<usize>) -> bool {
+    let first_person = ["i", "my", "our", "we", "me", "us", "mine", "myself"];
+    let is_mine = words[clause.clone()]
+        .iter()
+        .any(|word| first_person.contains(&word.low.as_str()));
+    let is_named = |at: usize| {
+        let word = &words[at];
+        let opens = at == 0 || words[at - 1].is_mark;
+        let owns = word.low.ends_with("'s");
+        let acts = words.get(at + 1).is_some_and(|next| {
+            let is_finite = |form| matches!(form, Form::Present | Form::Past);
+            next.is_any(&[Part::Be, Part::Have])
+                || next.verb().is_some_and(|(_, form)| is_finite(form))
+        });
+        let is_name =
+            word.is_name() && !word.is_any(&[Part::Determiner, Part::Preposition, Part::Adverb]);
+        is_name && (owns || (acts && !is_mine)) && !(opens && is_cue(word))
+    };
+    clause
+        .clone()
+        .filter(|at| !value.contains(at))
+        .any(is_named)
+}
+
+/// Whether its verb leaves it open.
+fn is_planned(part: &[Word]) -> bool {
+    (0..part.len().saturating_sub(1)).any(|at| {
+        let next = part[at + 1].low.as_str();
+        // "You'll find me in Oslo" is so now.
+        let is_mine = at == 0 || !matches!(part[at - 1].low.as_str(), "you" | "they" | "people");
+        match part[at].low.as_str() {
+            "should" => !["be", "have", "mention", "add", "say", "note"].contains(&next),
+            "would" => !["say", "call"].contains(&next),
+            "will" => is_mine && !["always", "forever", "never"].contains(&next),
+            "may" => !next.starts_with(|letter: char| letter.is_ascii_digit()),
+            _ => false,
+        }
+    })
+}
+
+/// "was" of a state; what was changed is so now.
+fn was(clause: &[Word], sentence: &[Word]) -> bool {
+    let has = |words: &[Word], among: &[&str]| {
+        words.iter().any(|word| among.contains(&word.low.as_str()))
+    };
+    if has(clause, &["meant"]) {
+        return false;
+    }
+    let past = ["had", "owned", "studied", "lived", "drove", "ate"];
+    if has(clause, &past) && !has(sentence, &["now", "today", "new"]) {
+        return true;
+    }
+    let Some(at) = clause
+        .iter()
+        .position(|word| matches!(word.low.as_str(), "was" | "were"))
+    else {
+        return false;
+    };
+    let never = at > 0 && clause[at - 1].low == "never";
+    let next = clause[at + 1..].iter().find(|word| !word.is(Part::Adverb));
+    let is_done = next.is_some_and(|word| {
+        word.low.ends_with("ed") || matches!(word.verb(), Some((_, Form::Past | Form::Participle)))
+    });
+    !is_done && !never
+}

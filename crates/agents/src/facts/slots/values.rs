@@ -1,0 +1,157 @@
+//! Which of a sentence's values hold by what it says.
+
+use std::ops::Range;
+
+use super::super::clauses::parts;
+use super::super::words::{Form, Part, Word};
+use super::assertion::states;
+use super::lists::{has_any, is_among, joined};
+use super::shapes::Shape;
+
+/// The values that are not said to be over; where some are said to be new, those.
+pub fn values(shape: Shape, words: &[Word]) -> Vec<Range<usize>> {
+    let clauses = clauses(words);
+    let mut found = shaped(shape, words);
+    found.retain(|value| {
+        let clause = clauses.iter().find(|clause| clause.contains(&value.start));
+        let Some(clause) = clause else { return false };
+        let denies = |run: &[Word]| {
+            matches!(run[0].low.as_str(), "they" | "it" | "that")
+                && run[1].is(Part::Be)
+                && run[2].low == "not"
+        };
+        let after = words[clause.end..]
+            .iter()
+            .take(5)
+            .cloned()
+            .collect::<Vec<_>>();
+        let is_denied = after.windows(3).any(denies);
+        states(words, clause, value) && !is_over(words, value) && !is_denied
+    });
+    let is_present = |value: &Range<usize>| {
+        let clause = clauses.iter().find(|clause| clause.contains(&value.start));
+        clause.is_some_and(|clause| has_any("present", &words[clause.clone()]))
+    };
+    prefer(&mut found, is_present);
+    prefer(&mut found, |value| is_new(words, value));
+    found
+}
+
+/// Of several values those that are such, if some are.
+fn prefer(found: &mut Vec<Range<usize>>, is_such: impl Fn(&Range<usize>) -> bool) {
+    if found.len() > 1 && found.iter().any(&is_such) {
+        found.retain(is_such);
+    }
+}
+
+/// The clauses of a sentence, by place. What has no verb of its own belongs to the one before ("the wrong number, 555-0147") unless it
+/// tells a change ("from 38 to 40 now"), and what only says when or where belongs to the one after ("back in school, …").
+fn clauses(words: &[Word]) -> Vec<Range<usize>> {
+    let is_verbal = |word: &Word| {
+        word.is_any(&[Part::Be, Part::Have, Part::Do, Part::Modal]) || word.verb().is_some()
+    };
+    let mut clauses: Vec<Range<usize>> = Vec::new();
+    let mut leads = false;
+    for part in parts(words) {
+        let Some(start) = place(words, part) else {
+            continue;
+        };
+        let end = start + part.len();
+        let first = part[0].low.as_str();
+        let has_verb = part.iter().any(is_verbal);
+        let changes = matches!(first, "from" | "to" | "now" | "no" | "instead");
+        match clauses.last_mut() {
+            Some(last) if leads || !(has_verb || changes) => last.end = end,
+            _ => clauses.push(start..end),
+        }
+        let opens = clauses.len() == 1 && clauses[0].start == 0;
+        let is_lead = !has_verb
+            && !matches!(first, "after" | "instead" | "from" | "no")
+            && !part[0].is(Part::Pronoun);
+        leads = opens
+            && (is_lead || matches!(first, "before" | "when" | "while" | "until"))
+            && !matches!(part, [word] if word.is_any(&[Part::Opening, Part::Adverb]));
+    }
+    clauses
+}
+
+/// All that looks like a value of this kind.
+pub fn shaped(shape: Shape, words: &[Word]) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    let mut at = 0;
+    while at < words.len() {
+        match shape.length(words, at) {
+            Some(length) => {
+                found.push(at..at + length);
+                at += length;
+            }
+            None => at += 1,
+        }
+    }
+    found
+}
+
+/// Whether the words around a value say that it was.
+fn is_over(words: &[Word], value: &Range<usize>) -> bool {
+    let before = &words[value.start.saturating_sub(3)..value.start];
+    // Only up to a mark.
+    let mark = before.iter().rposition(|word| word.is_mark);
+    let before = &before[mark.map_or(0, |mark| mark + 1)..];
+    let after = &words[value.end..words.len().min(value.end + 2)];
+    let ends = |word: &Word| word.is_mark || matches!(word.low.as_str(), "and" | "but" | "so");
+    let mark = after.iter().position(ends);
+    let mut after = &after[..mark.unwrap_or(after.len())];
+    // Who "was promoted" is so now.
+    if let [was, done] = after
+        && was.low == "was"
+        && matches!(done.verb(), Some((_, Form::Past | Form::Participle)))
+    {
+        after = &[];
+    }
+    // "no longer X but Y", "moved from X to Y": what is nearest counts.
+    let nearest = before
+        .iter()
+        .rev()
+        .find(|word| is_among("before_old", &word.low) || is_among("before_new", &word.low));
+    let is_now = after.first().is_some_and(|word| word.low == "now");
+    let is_old = !is_now && nearest.is_some_and(|word| is_among("before_old", &word.low))
+        || before
+            .windows(2)
+            .any(|pair| is_among("before_old", &joined(pair)))
+        || before
+            .iter()
+            .any(|word| matches!(word.low.as_str(), "not" | "never"));
+    is_old || is_denied(words, value) || has_any("after_old", after)
+}
+
+/// Whether the clause denies what it says of the value: "don't live in Rome", "Rome on the map isn't my home".
+fn is_denied(words: &[Word], value: &Range<usize>) -> bool {
+    let before = words[..value.start].iter().rev().take(8);
+    let mut clause = before
+        .take_while(|word| !word.is_mark && !matches!(word.low.as_str(), "but" | "so" | "and"));
+    let after = words[value.end..].iter().take(8);
+    let after: Vec<&str> = after
+        .take_while(|word| !word.is_mark && !matches!(word.low.as_str(), "but" | "so" | "and"))
+        .map(|word| word.low.as_str())
+        .collect();
+    clause.any(|word| matches!(word.low.as_str(), "not" | "never"))
+        || after
+            .windows(2)
+            .any(|pair| matches!(pair, ["is" | "was" | "are", "not"]))
+}
+
+fn is_new(words: &[Word], value: &Range<usize>) -> bool {
+    let before = &words[value.start.saturating_sub(2)..value.start];
+    let after = words.get(value.end..).unwrap_or_default();
+    before.iter().any(|word| is_among("before_new", &word.low))
+        || after
+            .first()
+            .is_some_and(|word| matches!(word.low.as_str(), "is" | "now" | "it"))
+}
+
+/// Where a stretch of a sentence begins in it.
+pub fn place(words: &[Word], part: &[Word]) -> Option<usize> {
+    let first = part.first()?;
+    let is_it = |word: &Word| word.span == first.span && word.low == first.low;
+    words.iter().position(is_it)
+}

@@ -1,0 +1,105 @@
+//! What is so now stands before what was so once.
+
+use std::collections::{HashMap, HashSet};
+
+use memfleet_agents::asking::Asking;
+use memfleet_agents::currency::{Said, newer};
+use memfleet_domain::derivation::Derivation;
+use memfleet_domain::ids::{SpaceId, TurnId};
+use memfleet_domain::turn::{Role, Turn};
+use memfleet_ports::retriever::Hit;
+
+use super::Successors;
+
+/// Marks the hits that a later one of the same speaker tells otherwise than.
+pub(super) fn mark_newer(hits: &mut [Hit], space: &SpaceId, asking: &Asking) {
+    let is_said = |hit: &Hit| hit.space == *space && hit.turn.accepted.role == Role::User;
+    let places: Vec<usize> = (0..hits.len()).filter(|&at| is_said(&hits[at])).collect();
+    let texts: Vec<String> = places
+        .iter()
+        .map(|&at| hits[at].turn.accepted.content.searchable_text())
+        .collect();
+    let said = places.iter().zip(&texts).map(|(&at, text)| {
+        let turn = &hits[at].turn;
+        Said {
+            speaker: turn.accepted.speaker.as_str(),
+            text,
+            at: (turn.accepted.effective_time(), turn.position.into()),
+        }
+    });
+    let newer = newer(asking, &said.collect::<Vec<_>>());
+    for (&at, newer) in places.iter().zip(newer) {
+        hits[at].newer = newer.map(|newer| hits[places[newer]].turn.accepted.id);
+    }
+}
+
+/// The turns that tell how things are now and were not found.
+pub(super) fn missing(hits: &[Hit], space: &SpaceId, successors: &Successors) -> Vec<TurnId> {
+    let have: HashSet<TurnId> = hits
+        .iter()
+        .filter(|hit| hit.space == *space)
+        .map(|hit| hit.turn.accepted.id)
+        .collect();
+    let wanted = successors.values().map(|fact| fact.turns[0]);
+    let missing: HashSet<TurnId> = wanted.filter(|turn| !have.contains(turn)).collect();
+    missing.into_iter().collect()
+}
+
+/// The hits with each turn that tells how it is now right before the first that tells how it was.
+pub(super) fn in_order(
+    hits: Vec<Hit>,
+    space: &SpaceId,
+    successors: &Successors,
+    there: Vec<Turn>,
+    mut facts: HashMap<TurnId, Vec<Derivation>>,
+) -> Vec<Hit> {
+    let mut hits: Vec<Option<Hit>> = hits.into_iter().map(Some).collect();
+    let mut there: HashMap<TurnId, Turn> = there
+        .into_iter()
+        .map(|turn| (turn.accepted.id, turn))
+        .collect();
+    let mut ordered = Vec::with_capacity(hits.len() + there.len());
+    for at in 0..hits.len() {
+        let Some(hit) = hits[at].take() else {
+            continue;
+        };
+        let successor = || Some(successors.get(&hit.outdated?)?.turns[0]);
+        let now = hit.newer.or_else(successor);
+        if let Some(turn) = now.filter(|_| hit.space == *space) {
+            let is_it = |other: &Option<Hit>| {
+                other
+                    .as_ref()
+                    .is_some_and(|other| other.space == *space && other.turn.accepted.id == turn)
+            };
+            let later = hits.iter().position(is_it);
+            let moved = match later {
+                Some(later) => hits[later].take(),
+                None => there
+                    .remove(&turn)
+                    .map(|turn| brought(&hit, turn, &mut facts)),
+            };
+            ordered.extend(moved.map(|moved| Hit {
+                score: moved.score.max(hit.score),
+                ..moved
+            }));
+        }
+        ordered.push(hit);
+    }
+    ordered
+}
+
+/// A turn that was not found, as a hit.
+fn brought(hit: &Hit, turn: Turn, facts: &mut HashMap<TurnId, Vec<Derivation>>) -> Hit {
+    let facts = facts.remove(&turn.accepted.id).unwrap_or_default();
+    Hit {
+        space: hit.space.clone(),
+        score: hit.score,
+        passage: (0, turn.accepted.content.searchable_text().len() as u32),
+        signals: Vec::new(),
+        neighbours: Vec::new(),
+        outdated: None,
+        newer: None,
+        facts,
+        turn,
+    }
+}
