@@ -150,9 +150,8 @@ fn somebody_else_is_somebody_else() {
 #[test]
 fn evidence_has_the_subject_that_a_clause_goes_on_from() {
     let text = "Hi! Ben lives in Oslo and works for Acme.";
-    let evidence = |draft: &Draft| {
-        text[draft.evidence.start as usize..draft.evidence.end as usize].to_owned()
-    };
+    let evidence =
+        |draft: &Draft| text[draft.evidence.start as usize..draft.evidence.end as usize].to_owned();
     let evidence: Vec<String> = drafts(text).iter().map(evidence).collect();
     assert_eq!(
         evidence,
