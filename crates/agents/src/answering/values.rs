@@ -33,6 +33,9 @@ struct Stated<'s> {
     since: Timestamp,
 }
 
+/// Terms by subject and attribute.
+type Beside<'s> = HashMap<(&'s str, &'s str), HashSet<String>>;
+
 /// The answer in facts; none where no fact answers.
 pub fn values(
     question: &Question<'_>,
@@ -97,16 +100,14 @@ fn stated<'e>(evidence: &'e [Evidence<'_>]) -> Vec<Stated<'e>> {
         .collect()
 }
 
-/// What the facts say of the same thing, by subject and attribute: who asks "in Rome?" may be told Oslo.
-fn beside<'s>(
-    wanted: &Wanted,
-    stated: &[Stated<'s>],
-) -> HashMap<(&'s str, &'s str), HashSet<String>> {
-    let mut beside: HashMap<_, HashSet<String>> = HashMap::new();
-    for fact in stated {
-        let terms = beside.entry(fact.thing()).or_default();
-        terms.extend(wanted.analyzer.terms(&fact.draft.text));
-        terms.extend(wanted.analyzer.terms(&fact.draft.claim.value));
+/// What the facts say of the same thing, where it has one value at a time: who asks "in Rome?" may be told Oslo.
+fn beside<'s>(wanted: &Wanted, stated: &[Stated<'s>]) -> Beside<'s> {
+    let mut beside = Beside::new();
+    for fact in stated.iter().filter(|fact| fact.has_one_value()) {
+        beside
+            .entry(fact.thing())
+            .or_default()
+            .extend(fact.terms(wanted));
     }
     beside
 }
@@ -116,6 +117,18 @@ impl<'s> Stated<'s> {
     fn thing(&self) -> (&'s str, &'s str) {
         let claim = &self.draft.claim;
         (&claim.subject, &claim.attribute)
+    }
+
+    /// Whether another value takes the place of this one.
+    fn has_one_value(&self) -> bool {
+        wordings(&self.draft.claim.attribute).next().is_some()
+    }
+
+    /// The terms of its sentence and of its value.
+    fn terms(&self, wanted: &Wanted) -> HashSet<String> {
+        let (sentence, value) = (&self.draft.text, &self.draft.claim.value);
+        let terms = [sentence, value].map(|text| wanted.analyzer.terms(text));
+        terms.into_iter().flatten().collect()
     }
 }
 
@@ -130,24 +143,17 @@ fn is_of(wanted: &Wanted, asking: &Asking, fact: &Stated<'_>) -> bool {
 }
 
 /// Whether the fact, or what is told beside it, has every word of the question, and a fact that denies has the value that is asked about.
-fn is_covered<'s>(
-    wanted: &Wanted,
-    fact: &Stated<'s>,
-    beside: &HashMap<(&'s str, &'s str), HashSet<String>>,
-) -> bool {
+fn is_covered<'s>(wanted: &Wanted, fact: &Stated<'s>, beside: &Beside<'s>) -> bool {
     let attribute = fact.draft.claim.attribute.as_str();
-    let told = &beside[&fact.thing()];
-    let is_known = wordings(attribute).next().is_some();
-    let mut tells: HashSet<String> = wanted.analyzer.terms(attribute).into_iter().collect();
+    let mut tells = fact.terms(wanted);
+    tells.extend(beside.get(&fact.thing()).into_iter().flatten().cloned());
+    tells.extend(wanted.analyzer.terms(attribute));
     tells.extend(wordings(attribute).flat_map(|wording| wanted.analyzer.terms(wording)));
     let has = |word: &Word| {
         word.is_time
-            || (word.is_sort && is_known)
+            || (word.is_sort && fact.has_one_value())
             || names(&word.text, attribute)
-            || word
-                .terms
-                .iter()
-                .all(|term| told.contains(term) || tells.contains(term))
+            || word.terms.iter().all(|term| tells.contains(term))
     };
     let value = wanted.analyzer.terms(&fact.draft.claim.value);
     let is_asked_about = || value.iter().all(|term| wanted.all.contains(term));
@@ -164,11 +170,10 @@ fn holds(question: &Question<'_>, asking: &Asking, wanted: &Wanted, fact: &State
         return valid.end.is_some_and(|end| end <= question.holds_at);
     }
     // What happened did so when it began; what was so went on.
-    let lasts = wordings(&fact.draft.claim.attribute).next().is_some();
     wanted
         .times
         .iter()
-        .any(|time| time.contains(fact.since) || (lasts && overlap(valid, *time)))
+        .any(|time| time.contains(fact.since) || (fact.has_one_value() && overlap(valid, *time)))
 }
 
 fn overlap(one: TimeRange, two: TimeRange) -> bool {
