@@ -137,8 +137,8 @@ fn is_of(wanted: &Wanted, asking: &Asking, fact: &Stated<'_>) -> bool {
     let subject = &fact.draft.claim.subject;
     let is_speaker = memfleet_language::fold(fact.speaker) == *subject;
     let terms = wanted.analyzer.query_terms(subject);
-    (is_speaker && asking.is_first_person())
-        || (is_speaker && wanted.speakers.iter().any(|name| name == fact.speaker))
+    let is_named = || wanted.speakers.iter().any(|name| name == fact.speaker);
+    is_speaker && (asking.is_first_person() || is_named())
         || terms.iter().all(|term| wanted.all.contains(term))
 }
 

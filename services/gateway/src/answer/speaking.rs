@@ -23,6 +23,19 @@ const RESERVE: Duration = Duration::from_secs(2);
 /// … unless it is more than this part of all that is left.
 const RESERVED_PART: u32 = 4;
 
+/// How far an answer has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Stage {
+    /// The model said nothing.
+    Silent,
+    /// It said something, and no word of it went out.
+    Held,
+    /// Words of it went out.
+    Spoken,
+    /// Nothing more comes.
+    Ended,
+}
+
 /// An answer on its way.
 pub struct Speaking {
     author: Author,
@@ -38,12 +51,8 @@ pub struct Speaking {
     citations: Citations,
     /// What goes out next.
     ready: VecDeque<Result<AnswerPart, Fault>>,
-    /// Whether it said anything, of whatever kind.
-    has_words: bool,
-    /// Whether words of it went out.
-    has_spoken: bool,
+    stage: Stage,
     has_cited: bool,
-    has_ended: bool,
     outcome: Outcome,
 }
 
@@ -75,10 +84,8 @@ impl Speaking {
             is_demanded,
             pieces: None,
             ready: VecDeque::new(),
-            has_words: false,
-            has_spoken: false,
+            stage: Stage::Silent,
             has_cited: false,
-            has_ended: false,
             outcome: Outcome::Answered,
         }
     }
@@ -97,16 +104,18 @@ impl Speaking {
             if let Some(part) = self.ready.pop_front() {
                 return Some(part);
             }
-            if self.has_ended {
+            if self.stage == Stage::Ended {
                 return None;
             }
             match self.piece().await {
                 Ok(Piece::Text(text)) => {
-                    self.has_words |= !text.trim().is_empty();
+                    if !text.trim().is_empty() {
+                        self.stage = self.stage.max(Stage::Held);
+                    }
                     let parts = self.citations.push(&text);
                     self.pass_on(parts);
                 }
-                Ok(Piece::End { model, .. }) if self.has_words => {
+                Ok(Piece::End { model, .. }) if self.stage > Stage::Silent => {
                     let parts = self.citations.finish();
                     self.pass_on(parts);
                     let unproven = (self.outcome == Outcome::Answered && !self.has_cited)
@@ -137,7 +146,7 @@ impl Speaking {
         for part in parts {
             match part {
                 Part::Text(text) => {
-                    self.has_spoken = true;
+                    self.stage = Stage::Spoken;
                     self.ready.push_back(Ok(AnswerPart::Text(text)));
                 }
                 Part::Cites(turn) => {
@@ -155,14 +164,14 @@ impl Speaking {
     /// The model says no more than this.
     async fn fail(&mut self, fault: &ModelFault) {
         tracing::debug!(cause = fault.cause(), "the model did not answer a question");
-        if self.has_spoken {
+        if self.stage == Stage::Spoken {
             let name = self.author.model.name(Agent::Answer);
             let parts = self.citations.finish();
             self.pass_on(parts);
             let short = format!("language model: {fault}; the answer is cut short");
             return self.end(&name, Some(short));
         }
-        self.has_ended = true;
+        self.stage = Stage::Ended;
         if self.is_demanded {
             return self.ready.push_back(Err(fault.clone().into()));
         }
@@ -177,7 +186,7 @@ impl Speaking {
     }
 
     fn end(&mut self, model: &str, degraded: Option<String>) {
-        self.has_ended = true;
+        self.stage = Stage::Ended;
         self.pieces = None;
         let missing = self.look.found.degraded.iter().cloned();
         self.ready.push_back(Ok(AnswerPart::End(AnswerEnd {
