@@ -10,7 +10,7 @@ use memfleet_language::{Analyzer, Language, fold};
 use crate::facts::{named, names, wordings};
 
 /// Words that ask how something was, not how it is.
-const PAST: [&str; 12] = [
+pub(crate) const PAST: [&str; 12] = [
     "previous",
     "previously",
     "before",
@@ -26,7 +26,7 @@ const PAST: [&str; 12] = [
 ];
 
 /// Times that mean the present.
-const NOW: [&str; 7] = [
+pub(crate) const NOW: [&str; 7] = [
     "these days",
     "nowadays",
     "today",
@@ -84,7 +84,22 @@ impl Asking {
 
     /// Whether it asks how things are now with what the fact tells of. `speaker` states the fact.
     pub fn is_for(&self, fact: &Draft, speaker: &str) -> bool {
-        !self.is_of_the_past && self.names(fact, speaker) && self.has_attribute(fact)
+        !self.is_of_the_past && self.is_about(fact, speaker)
+    }
+
+    /// Whether it asks, at whatever time, for what the fact tells of.
+    pub fn is_about(&self, fact: &Draft, speaker: &str) -> bool {
+        self.names(fact, speaker) && self.has_attribute(fact)
+    }
+
+    /// Whether it asks how something was.
+    pub fn is_of_the_past(&self) -> bool {
+        self.is_of_the_past
+    }
+
+    /// Whether who asks speaks of themselves.
+    pub fn is_first_person(&self) -> bool {
+        self.is_first_person
     }
 
     /// Whether it is about the fact's subject.

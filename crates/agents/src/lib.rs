@@ -2,6 +2,7 @@
 //! decides, how the refresher settles it. Pure: text and facts in, facts and decisions out; no clock, no store, no model.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+pub mod answering;
 pub mod asking;
 pub mod conflicts;
 pub mod currency;

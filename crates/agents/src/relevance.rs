@@ -140,7 +140,7 @@ pub fn assess(asked: Asked<'_>, candidates: &[Candidate<'_>], options: &Options)
 }
 
 /// The share of the terms that are had, weighted by rarity; 0 without terms.
-fn share(terms: &[Term], has: impl Fn(&str) -> bool) -> f32 {
+pub fn share(terms: &[Term], has: impl Fn(&str) -> bool) -> f32 {
     let all: f32 = terms.iter().map(|term| term.idf).sum();
     let had = terms.iter().filter(|term| has(&term.text));
     let had: f32 = had.map(|term| term.idf).sum();

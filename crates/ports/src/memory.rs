@@ -65,6 +65,92 @@ pub struct RecallRequest {
     pub wait_for: Vec<BatchId>,
 }
 
+/// A question to memory.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AnswerRequest {
+    /// The question as a query for the turns to look at, 1 to 100; without neighbours and breakdown.
+    pub query: Query,
+    /// Writes that the answer must see.
+    pub wait_for: Vec<BatchId>,
+    /// Who answers.
+    pub mode: AnswerMode,
+}
+
+/// Who answers a question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum AnswerMode {
+    /// A language model if one is configured and says something, else rules.
+    #[default]
+    Auto,
+    /// Rules: no language model is asked.
+    Rules,
+    /// A language model, or a fault.
+    Model,
+}
+
+/// Part of an answer. The end comes last, and once.
+#[derive(Debug, Clone, PartialEq)]
+pub enum AnswerPart {
+    /// More of its words.
+    Text(String),
+    /// Where the words before it are from.
+    Citation(Box<Citation>),
+    /// How it ended.
+    End(AnswerEnd),
+}
+
+/// A turn that an answer rests on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Citation {
+    /// Where the turn is.
+    pub space: SpaceId,
+    /// The turn.
+    pub turn: TurnId,
+    /// The conversation it belongs to.
+    pub session: SessionId,
+    /// Who spoke.
+    pub speaker: Speaker,
+    /// Event time, else recorded time.
+    pub time: Timestamp,
+    /// Bytes of its searchable text that say so; empty where they are not known.
+    pub evidence: (u32, u32),
+    /// These words; where they are not known, how the turn begins.
+    pub quote: String,
+}
+
+/// What became of a question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// There is an answer.
+    Answered,
+    /// Memory does not hold it.
+    Abstained,
+}
+
+/// A model that answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AnsweringModel {
+    /// Its name.
+    pub model: String,
+    /// Prompt and version that it was asked with.
+    pub prompt: String,
+}
+
+/// How an answer ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AnswerEnd {
+    /// What became of the question.
+    pub outcome: Outcome,
+    /// The model that answered; absent: rules did.
+    pub model: Option<AnsweringModel>,
+    /// What was missing, by name; empty when all was there.
+    pub degraded: Vec<String>,
+    /// How many turns were looked at.
+    pub looked_at: u32,
+    /// Citations of what was not shown, which are left out.
+    pub dropped_citations: u32,
+}
+
 /// One line of an export: enough to rebuild the space elsewhere, equal in everything.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Record {
@@ -96,6 +182,13 @@ pub trait Memory: Send + Sync {
 
     /// Finds turns.
     async fn recall(&self, context: &Context, request: RecallRequest) -> Result<Found, Fault>;
+
+    /// Answers a question from what memory holds of it, and from nothing else.
+    async fn answer(
+        &self,
+        context: &Context,
+        request: AnswerRequest,
+    ) -> Result<Answers<AnswerPart>, Fault>;
 
     /// The turns with these ids.
     async fn get(

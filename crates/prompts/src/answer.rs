@@ -63,8 +63,9 @@ pub enum Part {
 
 /// Reads an answer as it arrives.
 #[derive(Debug)]
-pub struct Citations<'a> {
-    turns: &'a [Turn],
+pub struct Citations {
+    /// The turns that were shown, in their order.
+    turns: Vec<TurnId>,
     /// Text that may still become a citation, or the word for no answer.
     held: String,
     has_begun: bool,
@@ -73,11 +74,11 @@ pub struct Citations<'a> {
     pub unknown: u32,
 }
 
-impl<'a> Citations<'a> {
+impl Citations {
     /// Of an answer to a question with these turns.
-    pub fn of(turns: &'a [Turn]) -> Self {
+    pub fn of(turns: &[Turn]) -> Self {
         Self {
-            turns,
+            turns: turns.iter().map(|turn| turn.id).collect(),
             held: String::new(),
             has_begun: false,
             has_ended: false,
@@ -149,8 +150,8 @@ impl<'a> Citations<'a> {
             return false;
         }
         for handle in handles {
-            match named(self.turns, 'T', handle) {
-                Some(turn) => parts.push(Part::Cites(turn.id)),
+            match named(&self.turns, 'T', handle) {
+                Some(turn) => parts.push(Part::Cites(*turn)),
                 None => self.unknown += 1,
             }
         }

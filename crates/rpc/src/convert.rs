@@ -2,6 +2,7 @@
 //! violation before it gives up, so that one round trip is enough to mend a request.
 
 mod admin;
+mod answer;
 mod assembly;
 mod audit;
 mod changes;

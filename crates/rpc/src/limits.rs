@@ -30,6 +30,8 @@ pub const VALUES: usize = 1_000;
 pub const WAIT_FOR: usize = 100;
 /// Hits of a `Recall`, candidates of an `Assemble`.
 pub const K: u32 = 1_000;
+/// Turns that an `Answer` looks at.
+pub const EVIDENCE: u32 = 100;
 /// Neighbours on each side of a hit.
 pub const NEIGHBOURS: u32 = 10;
 /// Hits and their neighbours together: all of them are read at once.

@@ -17,7 +17,10 @@ use memfleet_ports::erasure::Erased;
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::ledger::{Page, PageToken};
 use memfleet_ports::maintenance::{Part, Status};
-use memfleet_ports::memory::{NewTurn, RecallRequest, Record, RememberRequest};
+use memfleet_ports::memory::{
+    AnswerEnd, AnswerMode, AnswerPart, AnswerRequest, AnsweringModel, Citation, NewTurn, Outcome,
+    RecallRequest, Record, RememberRequest,
+};
 use memfleet_ports::queue::{DeadLetter, Depth};
 use memfleet_ports::refresher::{ForgetReceipt, ForgetRequest};
 use memfleet_ports::retriever::{Found, Hit, Query, SignalScore};
@@ -221,6 +224,57 @@ fn query() -> impl Strategy<Value = Query> {
 
 pub(crate) fn recall() -> impl Strategy<Value = RecallRequest> {
     (query(), vec(batch_id(), 0..3)).prop_map(|(query, wait_for)| RecallRequest { query, wait_for })
+}
+
+pub(crate) fn question() -> impl Strategy<Value = AnswerRequest> {
+    let modes = [AnswerMode::Auto, AnswerMode::Rules, AnswerMode::Model];
+    let modes = prop::sample::select(modes.to_vec());
+    (query(), 1..=100_u32, vec(batch_id(), 0..3), modes).prop_map(|(query, k, wait_for, mode)| {
+        AnswerRequest {
+            query: Query {
+                k,
+                neighbours: 0,
+                explain: false,
+                ..query
+            },
+            wait_for,
+            mode,
+        }
+    })
+}
+
+pub(crate) fn answer_part() -> impl Strategy<Value = AnswerPart> {
+    let place = (space_name(), turn_id(), named(SessionId::new));
+    let said = (named(Speaker::new), instant(), any::<(u32, u32)>(), words());
+    let citation = (place, said).prop_map(
+        |((space, turn, session), (speaker, time, evidence, quote))| {
+            AnswerPart::Citation(Box::new(Citation {
+                space,
+                turn,
+                session,
+                speaker,
+                time,
+                evidence,
+                quote,
+            }))
+        },
+    );
+    let model = (words(), words()).prop_map(|(model, prompt)| AnsweringModel { model, prompt });
+    let outcome = prop::sample::select(vec![Outcome::Answered, Outcome::Abstained]);
+    let degraded = vec(any::<String>(), 0..2);
+    let end = (outcome, option::of(model), degraded, any::<[u32; 2]>());
+    let end = end.prop_map(
+        |(outcome, model, degraded, [looked_at, dropped_citations])| {
+            AnswerPart::End(AnswerEnd {
+                outcome,
+                model,
+                degraded,
+                looked_at,
+                dropped_citations,
+            })
+        },
+    );
+    prop_oneof![words().prop_map(AnswerPart::Text), citation, end]
 }
 
 pub(crate) fn assemble() -> impl Strategy<Value = AssembleRequest> {

@@ -3,6 +3,7 @@
 use async_trait::async_trait;
 use memfleet_assembly::{Block, Candidate, Extent, Nonce, Options, Tokenizer};
 use memfleet_domain::Fault;
+use memfleet_domain::ids::SpaceId;
 use memfleet_domain::space::Locale;
 use memfleet_language::{Analyzer, Language};
 use memfleet_ports::assembly::{AssembleRequest, Assembled, AssembledItem, Assembly};
@@ -31,7 +32,7 @@ impl Assembly for Gateway {
         self.wait_for(context, &request.query.spaces, &request.wait_for)
             .await?;
         let found = self.search(context, &request.query).await?;
-        let locale = self.locale(context, &request).await?;
+        let locale = self.locale(context, &request.query.spaces).await?;
         let tokenizer = tokenizer.await.map_err(|error| stopped(&error))??;
         let rendering = move || {
             let assembled = render(&request, &found, &tokenizer, &locale);
@@ -67,9 +68,13 @@ impl Assembly for Gateway {
 }
 
 impl Gateway {
-    /// That of the first space of the query: its zone and its language are those of the block.
-    async fn locale(&self, context: &Context, request: &AssembleRequest) -> Result<Locale, Fault> {
-        let locale = match request.query.spaces.first() {
+    /// That of the first space of a query: its zone and its language are those of the answer.
+    pub(crate) async fn locale(
+        &self,
+        context: &Context,
+        spaces: &[SpaceId],
+    ) -> Result<Locale, Fault> {
+        let locale = match spaces.first() {
             Some(space) => self.spaces.locale(&context.scope(space)).await?,
             None => None,
         };

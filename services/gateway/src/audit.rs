@@ -8,7 +8,9 @@ use memfleet_ports::assembly::Assembled;
 use memfleet_ports::audit::{AuditKind, AuditRecord, AuditedTurn};
 use memfleet_ports::context::Context;
 use memfleet_ports::refresher::{ForgetReceipt, ForgetRequest};
-use memfleet_ports::retriever::Found;
+use memfleet_ports::retriever::{Found, Hit};
+use memfleet_prompts::Template;
+use memfleet_prompts::answer::Question;
 
 use crate::Gateway;
 use crate::access::record_of;
@@ -87,6 +89,21 @@ impl Gateway {
         self.access.journal.note(AuditRecord {
             turns: turns.collect(),
             detail: [tokens].into(),
+            ..record_of(context, AuditKind::Injected, self.clock.now())
+        });
+    }
+
+    /// Turns are about to be shown to the model that answers a question.
+    pub(crate) fn note_shown<'h>(&self, context: &Context, hits: impl Iterator<Item = &'h Hit>) {
+        let turns = hits.take(TURNS).map(|hit| AuditedTurn {
+            space: hit.space.clone(),
+            session: Some(hit.turn.accepted.session.clone()),
+            turn: hit.turn.accepted.id,
+        });
+        let prompt = ("prompt".to_owned(), Question::ID.to_string());
+        self.access.journal.note(AuditRecord {
+            turns: turns.collect(),
+            detail: [prompt].into(),
             ..record_of(context, AuditKind::Injected, self.clock.now())
         });
     }

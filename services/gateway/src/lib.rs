@@ -2,11 +2,13 @@
 //! the retriever, and renders what fits a prompt. The wire is `memfleet-rpc`'s business.
 //!
 //! `memory` is the `Memory` service, `knowledge` the `Knowledge` service, `assemble` the `Assembly` service, `maintain` the `Maintenance` service, `admin` the `Admin`
-//! service; `access` decides who may call them. `known` brings to what was found what memory knows of it.
+//! service; `access` decides who may call them. `known` brings to what was found what memory knows of it, `answer` answers
+//! questions from it.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod access;
 mod admin;
+mod answer;
 mod assemble;
 mod audit;
 mod candidates;
@@ -30,6 +32,7 @@ use memfleet_ports::retriever::Retriever;
 use memfleet_ports::spaces::SpaceCatalog;
 
 use access::Access;
+pub use answer::Author;
 
 /// What the gateway works with.
 #[derive(Clone)]
@@ -46,6 +49,8 @@ pub struct Gateway {
     pub retriever: Arc<dyn Retriever>,
     /// Forgets, corrects and undoes.
     pub refresher: Arc<dyn Refresher>,
+    /// The language model that answers questions, where one is configured.
+    pub author: Option<Author>,
     /// Named in the node's status.
     pub embedder: Arc<dyn Embedder>,
     /// Wakes readers that wait for a write.

@@ -16,7 +16,8 @@ use memfleet_ports::context::Context;
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::ledger::Page;
 use memfleet_ports::memory::{
-    Answers, Imported, Memory, PageRequest, RecallRequest, Record, RememberRequest,
+    AnswerPart, AnswerRequest, Answers, Imported, Memory, PageRequest, RecallRequest, Record,
+    RememberRequest,
 };
 use memfleet_ports::refresher::{ForgetReceipt, ForgetRequest};
 use memfleet_ports::retriever::Found;
@@ -45,6 +46,15 @@ impl Memory for Gateway {
         let found = self.search(context, &request.query).await?;
         Span::current().record("hits", found.hits.len());
         Ok(found)
+    }
+
+    #[instrument(skip_all, fields(tenant = %context.tenant, spaces = %names(&request.query.spaces), k = request.query.k, hits = Empty))]
+    async fn answer(
+        &self,
+        context: &Context,
+        request: AnswerRequest,
+    ) -> Result<Answers<AnswerPart>, Fault> {
+        self.answer_question(context, request).await
     }
 
     #[instrument(skip_all, fields(tenant = %context.tenant, space = %space, turns = ids.len()))]

@@ -1,6 +1,7 @@
 //! The command line: global options, the commands, and what runs each. A client command reads its arguments, calls the
 //! public API through a [`Handle`] and prints the answer; it cannot tell whether the node is here or elsewhere.
 
+mod answer;
 mod assemble;
 mod audit;
 mod backup;
@@ -158,6 +159,7 @@ enum Remote {
     Export(export::ExportArgs),
     Remember(remember::RememberArgs),
     Recall(recall::RecallArgs),
+    Answer(answer::AnswerArgs),
     Assemble(assemble::AssembleArgs),
     Spaces(spaces::SpacesArgs),
     Sessions(sessions::SessionsArgs),
@@ -251,6 +253,7 @@ async fn remote(command: Remote, global: &Global, output: &mut Output) -> Result
         Remote::Export(args) => export::run(args, handle, output).await,
         Remote::Remember(args) => remember::run(args, handle, output).await,
         Remote::Recall(args) => recall::run(args, handle, output).await,
+        Remote::Answer(args) => answer::run(args, handle, output).await,
         Remote::Assemble(args) => assemble::run(args, handle, output).await,
         Remote::Spaces(args) => spaces::run(args, handle, output).await,
         Remote::Sessions(args) => sessions::run(args, handle, output).await,

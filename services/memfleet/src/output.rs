@@ -88,6 +88,16 @@ impl Output {
         writeln!(self.writer, "{text}")
     }
 
+    /// Part of a text, as it is.
+    pub fn piece(&mut self, text: &str) -> io::Result<()> {
+        self.writer.write_all(text.as_bytes())
+    }
+
+    /// The styles of this output.
+    pub fn palette(&self) -> Palette {
+        self.palette
+    }
+
     /// Makes what was printed visible now; streams do it line by line.
     pub fn flush(&mut self) -> io::Result<()> {
         self.writer.flush()

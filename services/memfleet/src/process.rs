@@ -14,8 +14,8 @@ use std::time::Duration;
 use memfleet_constructor::{Constructor, Deriver, Refiner};
 use memfleet_domain::Clock;
 use memfleet_domain::time::SystemClock;
-use memfleet_gateway::Gateway;
 use memfleet_gateway::access::{Access, Sources};
+use memfleet_gateway::{Author, Gateway};
 use memfleet_judge::LocalJudge;
 use memfleet_models::ModelDirectory;
 use memfleet_ports::access::Tokens;
@@ -52,6 +52,8 @@ pub struct Process {
     tls: Option<Tls>,
     /// Whom the roles here ask for vectors, once one does.
     asked: Option<Arc<dyn Embedder>>,
+    /// The language model of the roles here, once one asks for it.
+    author: Option<Author>,
     /// The audit log and how long it is kept, if it is.
     audit: Option<(Arc<dyn AuditLog>, Duration)>,
     events: Events,
@@ -89,6 +91,7 @@ impl Process {
             storage: None,
             tls: tls(config)?,
             asked: None,
+            author: None,
             audit: None,
             events: Events::default(),
             health: Health::default(),
@@ -174,6 +177,7 @@ impl Process {
             knowledge: storage.knowledge.clone(),
             retriever,
             refresher,
+            author: self.author(config)?,
             embedder,
             events: self.events.clone(),
             health: self.health.clone(),

@@ -12,7 +12,8 @@ use memfleet_ports::context::Context;
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::ledger::{Page, PageToken};
 use memfleet_ports::memory::{
-    Answers, Imported, Memory, PageRequest, RecallRequest, Record, RememberRequest,
+    AnswerPart, AnswerRequest, Answers, Imported, Memory, PageRequest, RecallRequest, Record,
+    RememberRequest,
 };
 use memfleet_ports::refresher::{ForgetReceipt, ForgetRequest};
 use memfleet_ports::retriever::Found;
@@ -57,6 +58,18 @@ impl Memory for Client {
     async fn recall(&self, context: &Context, request: RecallRequest) -> Result<Found, Fault> {
         let request = self.request(context, request.try_into()?);
         value(context, self.memory().recall(request).boxed()).await
+    }
+
+    async fn answer(
+        &self,
+        context: &Context,
+        request: AnswerRequest,
+    ) -> Result<Answers<AnswerPart>, Fault> {
+        let request = self.request(context, request.try_into()?);
+        Ok(values(
+            context,
+            message(context, self.memory().answer(request).boxed()).await?,
+        ))
     }
 
     async fn get(

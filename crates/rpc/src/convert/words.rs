@@ -1,8 +1,9 @@
-//! The closed vocabularies of derived memory: enums of the domain and of the wire, value by value.
+//! The closed vocabularies of derived memory and of answers: enums of the domain and of the wire, value by value.
 
 use memfleet_domain::derivation::{ChangeKind, Contradiction, Status};
 use memfleet_domain::episode::Trigger;
 use memfleet_domain::fact::{Pattern, Stance};
+use memfleet_ports::memory::{AnswerMode, Outcome};
 
 use super::Fields;
 use crate::proto;
@@ -47,6 +48,8 @@ words! {
     Trigger = EpisodeTrigger { TopicShift, Request, Saturation, Pause }
     Contradiction = Contradiction { Functional, Negation, Number, Correction }
     Status = ConflictStatus { Found, Settled, Open, Dismissed }
+    AnswerMode = AnswerMode { Auto, Rules, Model }
+    Outcome = AnswerOutcome { Answered, Abstained }
     ChangeKind = ChangeKind { Derived, Updated, Corrected, Reverted, Rebuilt }
 }
 

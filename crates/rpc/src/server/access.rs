@@ -45,6 +45,7 @@ macro_rules! access {
 access! {
     RememberRequest: "Memory.Remember", Write, |request| vec![request.space.as_str()];
     RecallRequest: "Memory.Recall", Read, |request| each(&request.spaces);
+    AnswerRequest: "Memory.Answer", Read, |request| each(&request.spaces);
     GetRequest: "Memory.Get", Read, |request| vec![request.space.as_str()];
     ListRequest: "Memory.List", Read, |request| vec![request.space.as_str()];
     HistoryRequest: "Memory.History", Read, |request| vec![request.space.as_str()];

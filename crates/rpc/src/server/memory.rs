@@ -77,6 +77,18 @@ impl memory_server::Memory for Service {
         )
     }
 
+    type AnswerStream = Outbound<proto::AnswerResponse>;
+
+    async fn answer(
+        &self,
+        request: Request<proto::AnswerRequest>,
+    ) -> Result<Response<Self::AnswerStream>, Status> {
+        let (reader, context, request) = self.calls.open_stream(request)?;
+        let answer = self.memory.answer(&context, request);
+        self.calls
+            .stream(reader, context.within("the answer", answer).await)
+    }
+
     async fn get(
         &self,
         request: Request<proto::GetRequest>,

@@ -21,7 +21,8 @@ use memfleet_ports::knowledge_api::{KnowledgeService, UpdateRequest};
 use memfleet_ports::ledger::{Page, PageToken};
 use memfleet_ports::maintenance::{Maintenance, Part, Status};
 use memfleet_ports::memory::{
-    Answers, Imported, Memory, PageRequest, RecallRequest, Record, RememberRequest,
+    AnswerEnd, AnswerPart, AnswerRequest, AnsweringModel, Answers, Citation, Imported, Memory,
+    Outcome, PageRequest, RecallRequest, Record, RememberRequest,
 };
 use memfleet_ports::queue::{DeadLetter, Depth};
 use memfleet_ports::refresher::{ForgetReceipt, ForgetRequest, Refresher};
@@ -185,6 +186,33 @@ pub fn found() -> Found {
     }
 }
 
+pub fn answered() -> Vec<AnswerPart> {
+    let citation = Citation {
+        space: space("ada"),
+        turn: turn_id(),
+        session: SessionId::new("s1").unwrap(),
+        speaker: Speaker::new("Ada").unwrap(),
+        time: instant(),
+        evidence: (2, 5),
+        quote: "und".into(),
+    };
+    let end = AnswerEnd {
+        outcome: Outcome::Answered,
+        model: Some(AnsweringModel {
+            model: "small".into(),
+            prompt: "answer.v1".into(),
+        }),
+        degraded: vec!["facts: the store is away".into()],
+        looked_at: 3,
+        dropped_citations: 1,
+    };
+    vec![
+        AnswerPart::Text("In Oslo".into()),
+        AnswerPart::Citation(Box::new(citation)),
+        AnswerPart::End(end),
+    ]
+}
+
 pub fn listed() -> Space {
     Space {
         id: space("ada"),
@@ -284,6 +312,16 @@ impl Memory for Node {
         self.asked(context, &request.query.spaces[0], format!("{request:?}"))
             .await?;
         Ok(found())
+    }
+
+    async fn answer(
+        &self,
+        context: &Context,
+        request: AnswerRequest,
+    ) -> Result<Answers<AnswerPart>, Fault> {
+        let space = &request.query.spaces[0];
+        self.asked(context, space, format!("{request:?}")).await?;
+        Ok(Box::pin(stream::iter(answered()).map(Ok)))
     }
 
     async fn get(

@@ -3,9 +3,10 @@
 use futures::{StreamExt, TryStreamExt, stream};
 use memfleet_domain::Fault;
 use memfleet_ports::filter::TurnFilter;
-use memfleet_ports::memory::{Imported, Memory, Record};
+use memfleet_ports::memory::{AnswerMode, AnswerRequest, Imported, Memory, Record};
+use memfleet_ports::retriever::Query;
 
-use crate::calls::remember;
+use crate::calls::{recall, remember};
 use crate::node::{self, space};
 use crate::{connected, context};
 
@@ -48,6 +49,26 @@ async fn states_are_watched_to_their_end() {
         .await
         .unwrap();
     assert_eq!(states.try_collect::<Vec<_>>().await, Ok(node::states()));
+}
+
+#[tokio::test]
+async fn an_answer_arrives_in_its_parts() {
+    let (node, client) = connected().await;
+    let question = |name: &str| AnswerRequest {
+        query: Query {
+            neighbours: 0,
+            explain: false,
+            ..recall(name).query
+        },
+        wait_for: vec![node::batch()],
+        mode: AnswerMode::Rules,
+    };
+    let asked = question("ada");
+    let parts = client.answer(&context(), asked.clone()).await.unwrap();
+    assert_eq!(parts.try_collect::<Vec<_>>().await, Ok(node::answered()));
+    assert_eq!(node.last().1, format!("{asked:?}"));
+    let missing = client.answer(&context(), question("missing")).await;
+    assert_eq!(missing.err(), Some(node::missing()));
 }
 
 #[tokio::test]

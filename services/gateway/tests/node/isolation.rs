@@ -13,6 +13,7 @@ use memfleet_ports::maintenance::Maintenance;
 use memfleet_ports::memory::{Memory, NewTurn, PageRequest};
 use memfleet_ports::refresher::ForgetRequest;
 
+use crate::answering::question;
 use crate::assembling::assemble;
 use crate::roles::{Node, acme, call_of, named, recall, request, said, space};
 
@@ -49,6 +50,8 @@ async fn a_space_of_another_tenant_does_not_exist_for_any_call() {
     for filter in filters_for(&turns[0].accepted) {
         let mut recall = recall("secret", "code", &[]);
         recall.query.filter = filter.clone();
+        let mut question = question("secret", "What is the code?");
+        question.query.filter = filter.clone();
         let mut assemble = assemble("secret", "code", 100);
         assemble.query.filter = filter.clone();
         let forget = ForgetRequest {
@@ -60,6 +63,7 @@ async fn a_space_of_another_tenant_does_not_exist_for_any_call() {
         let listed = gateway.list(&call, &theirs, &filter, page(), &[]).await;
         faults.extend([
             gateway.recall(&call, recall).await.err(),
+            gateway.answer(&call, question).await.err(),
             gateway.assemble(&call, assemble).await.err(),
             listed.err(),
             gateway.export(&call, &theirs, &filter).await.err(),

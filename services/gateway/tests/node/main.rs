@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod administering;
+mod answering;
 mod assembling;
 mod auditing;
 mod isolation;

@@ -106,6 +106,7 @@ impl Node {
             knowledge: store.clone(),
             retriever: Arc::new(retriever(&store, &embedder)),
             refresher: Arc::new(refresher),
+            author: None,
             embedder,
             events,
             health: Health::default(),

@@ -35,6 +35,8 @@ async fn every_use_case_has_a_span_under_its_call_and_no_words_in_it() {
         .with_ansi(false)
         .with_writer(move || writer.clone())
         .finish();
+    // Beside a second dispatcher a span that another test's thread meets first is shown to all of them, not to that thread's alone.
+    let _second = tracing::Dispatch::new(tracing_subscriber::registry());
     let _default = tracing::subscriber::set_default(subscriber);
     let node = Node::new().await;
     // A span that another test's thread was registering while this subscriber came is known to nobody until all are asked again.

@@ -32,7 +32,7 @@ pub struct RecallArgs {
     explain: bool,
 }
 
-/// What to look for and where; `recall` and `assemble` share it.
+/// What to look for and where; `recall`, `answer` and `assemble` share it.
 #[derive(Debug, Args)]
 pub struct SearchArgs {
     /// What to find memory for

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use memfleet_constructor::{Deriver, ModelExtractor, Rebuilder, Refiner, Rules, Summariser};
+use memfleet_gateway::Author;
 use memfleet_judge::LocalJudge;
 use memfleet_openai::OpenAi;
 use memfleet_ports::knowledge::Stage;
@@ -30,18 +31,29 @@ impl Process {
     }
 
     /// The same behind the rules with a language model, where one is configured for it.
-    pub(super) fn new_refiner(&self, config: &Config) -> Result<Option<Refiner>, BoxError> {
-        let (Some(options), Some(rules)) = (config.language_model.endpoint(), &self.deriver) else {
+    pub(super) fn new_refiner(&mut self, config: &Config) -> Result<Option<Refiner>, BoxError> {
+        let author = self.author(config)?;
+        let (Some(author), Some(rules)) = (author, &self.deriver) else {
             return Ok(None);
         };
-        let model = OpenAi::new(options, self.storage().usage.clone(), clock())?;
-        // Nobody outside may guess how prompts are fenced in.
-        let press = Arc::new(Press::new(rand::random()));
         let deriver = Deriver {
-            extractor: Arc::new(ModelExtractor::new(Arc::new(model), press)),
+            extractor: Arc::new(ModelExtractor::new(author.model, author.press)),
             ..(**rules).clone()
         };
         Ok(Some(Refiner(Arc::new(deriver))))
+    }
+
+    /// The language model, where one is configured; the roles of a process share its places and its breaker.
+    pub(super) fn author(&mut self, config: &Config) -> Result<Option<Author>, BoxError> {
+        if let (None, Some(options)) = (&self.author, config.language_model.endpoint()) {
+            let model = OpenAi::new(options, self.storage().usage.clone(), clock())?;
+            self.author = Some(Author {
+                model: Arc::new(model),
+                // Nobody outside may guess how prompts are fenced in.
+                press: Arc::new(Press::new(rand::random())),
+            });
+        }
+        Ok(self.author.clone())
     }
 
     pub(super) fn new_judge(&self) -> LocalJudge {

@@ -1,13 +1,16 @@
 //! Reading over the wire: one's own writes, filters, the past, neighbours, and the block of a prompt.
 
 use anyhow::Result;
+use futures::TryStreamExt;
 use memfleet_domain::ids::{SessionId, Speaker};
 use memfleet_domain::time::{AsOf, TimeRange};
 use memfleet_domain::turn::Role;
 use memfleet_e2e::call;
 use memfleet_ports::assembly::{AssembleRequest, Assembly};
 use memfleet_ports::filter::TurnFilter;
-use memfleet_ports::memory::{Memory, RecallRequest};
+use memfleet_ports::memory::{
+    AnswerMode, AnswerPart, AnswerRequest, Memory, Outcome, RecallRequest,
+};
 use memfleet_ports::retriever::{Hit, Query};
 
 use crate::conversation::{found, noon, recall, remember, said, space, turns};
@@ -52,6 +55,40 @@ async fn a_question_finds_the_turn_that_answers_it() -> Result<()> {
             "{question}: {found:?}"
         );
     }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_question_is_answered_with_the_turn_that_says_so_or_not_at_all() -> Result<()> {
+    let fresh = fresh().await?;
+    let token = remember(&fresh.client, "noor", turns()).await?;
+    let asked = async |question: &str| {
+        let request = recall("noor", question, TurnFilter::default(), &[token]);
+        let request = AnswerRequest {
+            query: request.query,
+            wait_for: request.wait_for,
+            mode: AnswerMode::Auto,
+        };
+        let parts = fresh.client.answer(&call(), request).await?;
+        parts.try_collect::<Vec<_>>().await
+    };
+    let parts = asked("Where did Sam's sister move?").await?;
+    let [
+        AnswerPart::Text(text),
+        AnswerPart::Citation(cited),
+        AnswerPart::End(end),
+    ] = &parts[..]
+    else {
+        panic!("{parts:?}")
+    };
+    assert!(text.contains("Trondheim"), "{text}");
+    assert!(cited.quote.contains("moved to Trondheim"), "{cited:?}");
+    assert_eq!((end.outcome, &end.model), (Outcome::Answered, &None));
+    let parts = asked("What is the name of Sam's boat?").await?;
+    let [AnswerPart::End(end)] = &parts[..] else {
+        panic!("{parts:?}")
+    };
+    assert_eq!(end.outcome, Outcome::Abstained);
     Ok(())
 }
 

@@ -36,6 +36,17 @@ proptest! {
     }
 
     #[test]
+    fn of_questions(request in strategies::question()) {
+        let message = proto::AnswerRequest::try_from(request.clone()).unwrap();
+        prop_assert_eq!(accept(sent(&message)), Ok(request));
+    }
+
+    #[test]
+    fn of_answers(part in strategies::answer_part()) {
+        prop_assert_eq!(&answered::<_, proto::AnswerResponse>(&part), &part);
+    }
+
+    #[test]
     fn of_assemble(request in strategies::assemble()) {
         let message = proto::AssembleRequest::try_from(request.clone()).unwrap();
         prop_assert_eq!(accept(sent(&message)), Ok(request));

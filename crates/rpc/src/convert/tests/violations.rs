@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use memfleet_domain::turn::{Role, Trust};
 use memfleet_domain::{Fault, FaultKind};
+use memfleet_ports::memory::AnswerMode;
 use prost_types::Timestamp;
 
 use crate::convert::{Checked, accept, understand};
@@ -305,6 +306,28 @@ fn a_search_is_checked_in_full() {
             "wait_for[0]",
         ]
     );
+}
+
+#[test]
+fn every_wrong_field_of_a_question_is_named() {
+    let request = proto::AnswerRequest {
+        question: " ".into(),
+        k: 101,
+        mode: 9,
+        wait_for: vec!["no".into()],
+        ..Default::default()
+    };
+    assert_eq!(
+        fields(request),
+        ["question", "spaces", "k", "wait_for[0]", "mode"]
+    );
+    let request = proto::AnswerRequest {
+        question: "Where?".into(),
+        spaces: vec!["ada".into()],
+        ..Default::default()
+    };
+    let request = accept(request).unwrap();
+    assert_eq!((request.query.k, request.mode), (20, AnswerMode::Auto));
 }
 
 #[test]

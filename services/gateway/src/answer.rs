@@ -1,0 +1,77 @@
+//! `Memory.Answer`: finds what memory holds of a question and has it answered, by a language model where one is configured, else by
+//! rules. `look` is what was found, `speaking` a model's answer on its way.
+
+mod look;
+mod speaking;
+
+use std::sync::Arc;
+
+use futures::StreamExt;
+use memfleet_domain::{Fault, FaultKind};
+use memfleet_language::Language;
+use memfleet_ports::context::Context;
+use memfleet_ports::language_model::LanguageModel;
+use memfleet_ports::memory::{AnswerMode, AnswerPart, AnswerRequest, Answers};
+use memfleet_prompts::Press;
+
+use crate::Gateway;
+use look::Look;
+use speaking::Speaking;
+
+/// The language model that answers questions.
+#[derive(Clone)]
+pub struct Author {
+    /// The model.
+    pub model: Arc<dyn LanguageModel>,
+    /// Prints what it is asked.
+    pub press: Arc<Press>,
+}
+
+impl Gateway {
+    /// What is searched comes before the stream: a space that does not exist is a fault of the call.
+    pub(crate) async fn answer_question(
+        &self,
+        context: &Context,
+        request: AnswerRequest,
+    ) -> Result<Answers<AnswerPart>, Fault> {
+        let author = self.author(request.mode)?;
+        let query = request.query;
+        self.wait_for(context, &query.spaces, &request.wait_for)
+            .await?;
+        let found = self.search(context, &query).await?;
+        tracing::Span::current().record("hits", found.hits.len());
+        let locale = self.locale(context, &query.spaces).await?;
+        let present = query.filter.as_of.happened_by;
+        let present = present.unwrap_or_else(|| self.clock.now());
+        let look = Arc::new(Look {
+            language: Language::tagged(locale.language.as_deref()),
+            zone: locale.time_zone.0,
+            asked_at: query.now.unwrap_or(present),
+            holds_at: present,
+            question: query.text,
+            found,
+        });
+        let Some(author) = author.filter(|_| !look.found.hits.is_empty()) else {
+            let parts = look.by_rules().await?.into_iter().map(Ok);
+            return Ok(futures::stream::iter(parts).boxed());
+        };
+        let shown = look.shown();
+        self.note_shown(context, shown.iter().map(|place| &look.found.hits[*place]));
+        let is_demanded = request.mode == AnswerMode::Model;
+        let speaking = Speaking::new(author, context, look, shown, is_demanded);
+        Ok(speaking.parts())
+    }
+
+    /// Who answers besides the rules.
+    fn author(&self, mode: AnswerMode) -> Result<Option<Author>, Fault> {
+        match (mode, &self.author) {
+            (AnswerMode::Rules, _) => Ok(None),
+            (AnswerMode::Model, None) => Err(Fault::new(
+                FaultKind::FailedPrecondition,
+                "MODEL_NOT_CONFIGURED",
+                "no language model is configured: set `language_model.base_url` on the gateway, or ask with another `mode`",
+            )),
+            (_, author) => Ok(author.clone()),
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! What was found for a question, as rules read it and as a model is shown it.
+
+use std::sync::Arc;
+
+use chrono_tz::Tz;
+use memfleet_agents::answering::{self, Evidence, Statement};
+use memfleet_domain::Fault;
+use memfleet_domain::time::Timestamp;
+use memfleet_language::Language;
+use memfleet_ports::memory::{AnswerEnd, AnswerPart, Citation, Outcome};
+use memfleet_ports::retriever::{Found, Hit};
+use memfleet_prompts::handles::Turn;
+
+/// Bytes of turns that a prompt holds.
+const PROMPT: usize = 64 << 10;
+/// Bytes of one turn: of a longer one those around the passage that was found are shown.
+const TURN: usize = 4 << 10;
+/// Bytes of a turn that are quoted where it is not known which words say so.
+const QUOTE: usize = 300;
+
+/// A question and what was found for it.
+pub struct Look {
+    /// Its words.
+    pub question: String,
+    /// The language that they are read in.
+    pub language: Language,
+    /// Where its days begin.
+    pub zone: Tz,
+    /// What "last week" is relative to.
+    pub asked_at: Timestamp,
+    /// The instant of which it asks how things are.
+    pub holds_at: Timestamp,
+    /// What was found.
+    pub found: Found,
+}
+
+impl Look {
+    /// The whole answer of the rules.
+    pub async fn by_rules(self: &Arc<Self>) -> Result<Vec<AnswerPart>, Fault> {
+        let look = self.clone();
+        let statements = tokio::task::spawn_blocking(move || look.statements());
+        let statements = statements
+            .await
+            .map_err(|error| Fault::internal(format!("answering stopped: {error}")))?;
+        let outcome = match statements.is_empty() {
+            true => Outcome::Abstained,
+            false => Outcome::Answered,
+        };
+        let mut parts = Vec::new();
+        for statement in statements {
+            let line = if parts.is_empty() { "" } else { "\n" };
+            parts.push(AnswerPart::Text(format!("{line}{}", statement.text)));
+            let cited = statement.sources.into_iter().map(|source| {
+                let hit = &self.found.hits[source.place];
+                citation(hit, (source.words.start, source.words.end))
+            });
+            parts.extend(cited);
+        }
+        parts.push(AnswerPart::End(AnswerEnd {
+            outcome,
+            model: None,
+            degraded: self.found.degraded.clone(),
+            looked_at: self.found.hits.len() as u32,
+            dropped_citations: 0,
+        }));
+        Ok(parts)
+    }
+
+    fn statements(&self) -> Vec<Statement> {
+        let hits = &self.found.hits;
+        let texts: Vec<String> = hits.iter().map(text).collect();
+        let evidence: Vec<Evidence<'_>> = hits
+            .iter()
+            .zip(&texts)
+            .map(|(hit, text)| Evidence {
+                turn: &hit.turn,
+                text,
+                facts: &hit.facts,
+                outdated: hit.outdated,
+            })
+            .collect();
+        let question = answering::Question {
+            text: &self.question,
+            language: self.language,
+            zone: self.zone,
+            asked_at: self.asked_at,
+            holds_at: self.holds_at,
+        };
+        answering::answer(&question, &evidence)
+    }
+
+    /// Places of the hits that a prompt holds, in order of time.
+    pub fn shown(&self) -> Vec<usize> {
+        let mut room = PROMPT;
+        let hits = self.found.hits.iter().enumerate();
+        let mut shown: Vec<usize> = hits
+            .take_while(|(_, hit)| {
+                let rest = room.checked_sub(text(hit).len().min(TURN));
+                room = rest.unwrap_or_default();
+                rest.is_some()
+            })
+            .map(|(place, _)| place)
+            .collect();
+        shown.sort_by_key(|place| {
+            let turn = &self.found.hits[*place].turn;
+            (turn.accepted.effective_time(), turn.position)
+        });
+        shown
+    }
+
+    /// These hits as a prompt shows them.
+    pub fn turns(&self, shown: &[usize]) -> Vec<Turn> {
+        let hits = shown.iter().map(|place| &self.found.hits[*place]);
+        hits.map(|hit| {
+            let turn = Turn::from(&hit.turn);
+            let text = part(&turn.text, hit.passage).to_owned();
+            Turn { text, ..turn }
+        })
+        .collect()
+    }
+
+    /// The facts of these hits that hold, as sentences, each once.
+    pub fn derived(&self, shown: &[usize]) -> Vec<String> {
+        let facts = shown
+            .iter()
+            .flat_map(|place| &self.found.hits[*place].facts);
+        let holding =
+            facts.filter(|fact| !fact.is_withdrawn() && fact.valid.contains(self.holds_at));
+        let mut sentences: Vec<String> = Vec::new();
+        for fact in holding.filter_map(|fact| fact.fact()) {
+            if !sentences.contains(&fact.text) {
+                sentences.push(fact.text.clone());
+            }
+        }
+        sentences
+    }
+}
+
+fn text(hit: &Hit) -> String {
+    hit.turn.accepted.content.searchable_text()
+}
+
+/// As much of a text as is shown: its passage, with what is around it.
+fn part(text: &str, passage: (u32, u32)) -> &str {
+    if text.len() <= TURN {
+        return text;
+    }
+    let (start, end) = (passage.0 as usize, passage.1 as usize);
+    let around = TURN.saturating_sub(end.saturating_sub(start)) / 2;
+    let start = start.saturating_sub(around).min(text.len() - TURN);
+    let start = text.ceil_char_boundary(start);
+    &text[start..text.floor_char_boundary((start + TURN).min(text.len()))]
+}
+
+/// A hit that an answer rests on, with the words that say so; where they are not known, or are none, the turn names itself by how it begins.
+pub fn citation(hit: &Hit, words: (u32, u32)) -> AnswerPart {
+    let text = text(hit);
+    let known = text.get(words.0 as usize..words.1 as usize);
+    let (evidence, quote) = match known.filter(|known| !known.is_empty()) {
+        Some(known) => (words, known),
+        None => ((0, 0), &text[..text.floor_char_boundary(QUOTE)]),
+    };
+    let turn = &hit.turn.accepted;
+    AnswerPart::Citation(Box::new(Citation {
+        space: hit.space.clone(),
+        turn: turn.id,
+        session: turn.session.clone(),
+        speaker: turn.speaker.clone(),
+        time: turn.effective_time(),
+        evidence,
+        quote: quote.to_owned(),
+    }))
+}
