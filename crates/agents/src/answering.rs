@@ -45,6 +45,8 @@ pub struct Evidence<'e> {
     pub facts: &'e [Derivation],
     /// The one of them that the question asks for and that holds no longer.
     pub outdated: Option<DerivationId>,
+    /// Whether its speaker told otherwise later of what the question asks for.
+    pub is_overtaken: bool,
 }
 
 /// One sentence of an answer.

@@ -78,7 +78,7 @@ impl Asking {
     }
 
     /// Whether it is about what this speaker says of itself.
-    pub fn is_about(&self, speaker: &str) -> bool {
+    pub fn is_of(&self, speaker: &str) -> bool {
         self.is_first_person || self.has_any(speaker)
     }
 

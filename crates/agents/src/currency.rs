@@ -25,7 +25,7 @@ pub fn newer(asking: &Asking, turns: &[Said<'_>]) -> Vec<Option<usize>> {
     let mut speakers: Vec<&str> = turns.iter().map(|turn| turn.speaker).collect();
     speakers.sort_unstable();
     speakers.dedup();
-    speakers.retain(|speaker| asking.is_about(speaker));
+    speakers.retain(|speaker| asking.is_of(speaker));
     for attribute in asking.attributes() {
         for speaker in &speakers {
             let of = turns.iter().enumerate();

@@ -37,7 +37,7 @@ pub fn quotes(
     evidence: &[Evidence<'_>],
 ) -> Vec<Statement> {
     let quotable = |(_, found): &(usize, &Evidence<'_>)| {
-        found.turn.replaced.is_none() && is_by_or_of(wanted, question, found)
+        found.turn.replaced.is_none() && !found.is_overtaken && is_by_or_of(wanted, question, found)
     };
     let turns = evidence.iter().enumerate().filter(quotable);
     let best: Vec<Quote<'_>> = turns

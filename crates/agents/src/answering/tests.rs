@@ -69,6 +69,7 @@ impl Told {
                             && asking.is_for(draft, turn.accepted.speaker.as_str())
                     })
                     .map(|fact| fact.id),
+                is_overtaken: false,
             })
             .collect();
         let question = Question {

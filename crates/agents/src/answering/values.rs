@@ -49,7 +49,8 @@ pub fn values(
     let stated = stated(evidence);
     let beside = beside(wanted, &stated);
     let answers = |fact: &&Stated<'_>| {
-        asking.is_about(fact.draft, fact.speaker)
+        !evidence[fact.place].is_overtaken
+            && asking.is_about(fact.draft, fact.speaker)
             && (fact.role == Role::User || !asking.is_first_person())
             && is_of(wanted, asking, fact)
             && is_covered(wanted, fact, &beside)

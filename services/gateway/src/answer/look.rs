@@ -77,6 +77,7 @@ impl Look {
                 text,
                 facts: &hit.facts,
                 outdated: hit.outdated,
+                is_overtaken: hit.newer.is_some(),
             })
             .collect();
         let question = answering::Question {
@@ -121,9 +122,10 @@ impl Look {
 
     /// The facts of these hits that hold, as sentences, each once.
     pub fn derived(&self, shown: &[usize]) -> Vec<String> {
-        let facts = shown
-            .iter()
-            .flat_map(|place| &self.found.hits[*place].facts);
+        let hits = shown.iter().map(|place| &self.found.hits[*place]);
+        let facts = hits
+            .filter(|hit| hit.newer.is_none())
+            .flat_map(|hit| &hit.facts);
         let holding =
             facts.filter(|fact| !fact.is_withdrawn() && fact.valid.contains(self.holds_at));
         let mut sentences: Vec<String> = Vec::new();
