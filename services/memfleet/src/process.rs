@@ -174,6 +174,7 @@ impl Process {
             knowledge: storage.knowledge.clone(),
             retriever,
             refresher,
+            usage: storage.usage.clone(),
             embedder,
             events: self.events.clone(),
             health: self.health.clone(),

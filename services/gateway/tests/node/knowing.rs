@@ -18,14 +18,14 @@ use crate::assembling::assemble;
 use crate::roles::{Node, acme, brief, recall, said, space};
 
 /// Ada lived in Rome from second 10 on and in Oslo from second 20 on; the conflict was settled at second 30, and it is second 1,000.
-struct Moved {
-    node: Node,
-    rome: Derivation,
-    oslo: Derivation,
-    settling: ChangeId,
+pub struct Moved {
+    pub node: Node,
+    pub rome: Derivation,
+    pub oslo: Derivation,
+    pub settling: ChangeId,
 }
 
-async fn moved() -> Moved {
+pub async fn moved() -> Moved {
     let node = Node::new().await;
     let scope = acme().scope(&space("ada"));
     let told = vec![said("I live in Rome."), said("I moved to Oslo.")];
@@ -107,6 +107,12 @@ impl Moved {
 
     async fn update(&self, request: UpdateRequest) -> Result<Derivation, Fault> {
         self.node.gateway.update(&acme(), request).await
+    }
+
+    /// A fact as a caller corrected it.
+    pub async fn corrected(&self, id: DerivationId) -> Derivation {
+        let correction = correction(id, says("Ada lives in Bergen.", "Bergen"));
+        self.update(correction).await.unwrap()
     }
 
     async fn revert(&self, change: ChangeId) -> Result<ChangeId, Fault> {

@@ -4,6 +4,7 @@
 mod administering;
 mod assembling;
 mod auditing;
+mod holding;
 mod isolation;
 mod knowing;
 mod roles;

@@ -50,6 +50,7 @@ pub struct Node {
     pub clock: Arc<HandClock>,
     pub erasure: Arc<dyn Erasure>,
     pub store: Arc<SqliteStore>,
+    pub refresher: LocalRefresher,
     constructor: Constructor,
     _directory: tempfile::TempDir,
 }
@@ -105,7 +106,8 @@ impl Node {
             spaces: store.clone(),
             knowledge: store.clone(),
             retriever: Arc::new(retriever(&store, &embedder)),
-            refresher: Arc::new(refresher),
+            refresher: Arc::new(refresher.clone()),
+            usage: store.clone(),
             embedder,
             events,
             health: Health::default(),
@@ -118,6 +120,7 @@ impl Node {
             clock,
             erasure: store.clone(),
             store,
+            refresher,
             constructor,
             _directory: directory,
         }
