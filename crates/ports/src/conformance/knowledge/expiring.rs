@@ -167,12 +167,11 @@ pub async fn a_fact_that_was_succeeded_goes_after_its_time(store_: &impl Expirin
 pub async fn what_was_withdrawn_or_ended_goes_after_its_time(store_: &impl Expiring) {
     let told = ["1", "2", "3"].map(|name| turn(name, "x"));
     store(store_, &told.each_ref()).await;
-    let [gone, until, past] = ["Rome", "Oslo", "Kyiv"].map(|value| value.to_owned());
-    let gone = fact(&told[0], "Ada", &gone, instant(5));
-    let mut until = fact(&told[1], "Ben", &until, instant(5));
+    let gone = fact(&told[0], "Ada", "Rome", instant(5));
+    let mut until = fact(&told[1], "Ben", "Oslo", instant(5));
     until.valid = from(5, Some(100));
     // Known at second 1.
-    let mut past = fact(&told[2], "Eve", &past, instant(-9));
+    let mut past = fact(&told[2], "Eve", "Kyiv", instant(-9));
     past.valid = from(-9, Some(-5));
     make(store_, deriving(&[&gone])).await;
     make(store_, deriving(&[&until])).await;
