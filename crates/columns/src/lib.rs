@@ -34,5 +34,7 @@ pub use passages::{
 pub use postings::{block, put_posting, to_postings, without};
 pub use receipts::{Receipts, forget, forgotten, from_receipts, settle, stored, to_receipts};
 pub use token_vectors::{from_token_vectors, to_token_vectors};
-pub use turns::{from_role, from_trust, json, name, some_json, time, to_json, to_role, to_trust};
+pub use turns::{
+    day, from_role, from_trust, json, name, some_json, time, to_json, to_role, to_trust,
+};
 pub use verdict::{Before, Tombstone, Verdict, end_of_session};

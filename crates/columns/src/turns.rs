@@ -1,6 +1,6 @@
 //! Fields of a turn: names, times, JSON, and the numbers of roles and trust labels.
 
-use chrono::DateTime;
+use chrono::{DateTime, NaiveDate};
 use memfleet_domain::ids::NameError;
 use memfleet_domain::time::Timestamp;
 use memfleet_domain::turn::{Role, Trust};
@@ -25,6 +25,12 @@ pub fn to_json<T: serde::Serialize>(value: &T) -> String {
 /// A time column.
 pub fn time(micros: i64) -> Result<Timestamp> {
     DateTime::from_timestamp_micros(micros).ok_or_else(|| damaged(format!("{micros} is no time")))
+}
+
+/// A day column: days of the common era.
+pub fn day(number: i32) -> Result<NaiveDate> {
+    NaiveDate::from_num_days_from_ce_opt(number)
+        .ok_or_else(|| damaged(format!("{number} is no day")))
 }
 
 /// The number of a role in its column.

@@ -15,7 +15,7 @@ pub enum Right {
     Read,
     /// Change memory: remember, import, forget, settings of spaces, replays.
     Write,
-    /// Manage the tenant's keys, and see its usage and its audit log.
+    /// Manage the tenant's keys, see its usage and its audit log, set and lift legal holds.
     Admin,
 }
 

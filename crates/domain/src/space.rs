@@ -16,6 +16,20 @@ pub struct SpaceSettings {
     pub time_zone: TimeZone,
     /// Turns older than this many days (by event time, else recorded time) are removed. Absent: kept for ever.
     pub retention_days: Option<u32>,
+    /// Of the turns only so many are kept, the newest by event time (else recorded time, then order of acceptance). Absent: all.
+    pub retention_turns: Option<u32>,
+    /// Versions of facts and episodes that hold no longer are removed so many days after they ceased to be current. Absent: kept
+    /// for ever.
+    pub retention_superseded_days: Option<u32>,
+}
+
+/// A legal hold: while a space is on one nothing of it is destroyed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LegalHold {
+    /// Since when.
+    pub since: Timestamp,
+    /// Why, in the words of whoever set it.
+    pub reason: String,
 }
 
 /// An IANA time zone, for example `Europe/Zurich`.
@@ -60,6 +74,8 @@ pub struct Space {
     pub id: SpaceId,
     /// What the owner set.
     pub settings: SpaceSettings,
+    /// Whether it is on legal hold. No setting: what replaces all settings leaves it.
+    pub hold: Option<LegalHold>,
     /// Code of the language that its first turns were analysed in; absent until they say enough to tell.
     pub first_language: Option<String>,
     /// When the first write created it.

@@ -1,16 +1,18 @@
 //! The public API for whoever manages tenants: keys, quotas, usage, the audit log.
 
 use async_trait::async_trait;
+use chrono::NaiveDate;
 use memfleet_domain::Fault;
 use memfleet_domain::access::{Grant, Quota, Usage};
 use memfleet_domain::ids::{KeyId, TenantId};
-use memfleet_domain::time::Timestamp;
+use memfleet_domain::time::{TimeRange, Timestamp};
 
 use crate::audit::{AuditFilter, AuditRecord};
 use crate::context::Context;
 use crate::keys::Key;
 use crate::ledger::Page;
 use crate::memory::PageRequest;
+use crate::usage::Amount;
 
 /// A key to make.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,6 +66,17 @@ pub struct Account {
     pub usage: Usage,
     /// What it may have.
     pub quota: Quota,
+    /// What language models cost it, day by day; days without calls are left out.
+    pub language_models: Vec<ModelUse>,
+}
+
+/// What language models cost on a day (UTC), calls that have not ended with the most that they may cost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ModelUse {
+    /// The day.
+    pub day: NaiveDate,
+    /// How much.
+    pub used: Amount,
 }
 
 /// The `Admin` service. `tenant` is the caller's own where it is absent; another is an operator's to name.
@@ -94,8 +107,13 @@ pub trait Admin: Send + Sync {
     /// Every tenant by name.
     async fn tenants(&self, context: &Context, page: PageRequest) -> Result<Page<TenantId>, Fault>;
 
-    /// What a tenant has and may have.
-    async fn account(&self, context: &Context, tenant: Option<TenantId>) -> Result<Account, Fault>;
+    /// What a tenant has and may have; of language models the days that any of this time is in, else the last 30.
+    async fn account(
+        &self,
+        context: &Context,
+        tenant: Option<TenantId>,
+        time: TimeRange,
+    ) -> Result<Account, Fault>;
 
     /// Sets what a tenant may have.
     async fn set_quota(

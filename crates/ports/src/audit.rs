@@ -43,6 +43,10 @@ kinds! {
     QuotaSet = "quota_set",
     /// Settings of a space, its retention period among them, are about to be set.
     SpaceSet = "space_set",
+    /// A space is about to be put on legal hold.
+    HoldSet = "hold_set",
+    /// A legal hold is about to be lifted.
+    HoldLifted = "hold_lifted",
     /// Turns are about to be forgotten.
     ForgetBegun = "forget_begun",
     /// Turns were forgotten.

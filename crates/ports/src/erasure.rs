@@ -1,8 +1,11 @@
-//! Removing turns for good: from the ledger, its indexes and vectors, the queue and its dead letters.
+//! Removing turns for good: from the ledger, its indexes and vectors, the queue and its dead letters; and versions of what is
+//! derived from them. Of a space on legal hold nothing is removed: the hold is looked at in the transaction that would do it.
 
 use async_trait::async_trait;
+use chrono::Days;
 use memfleet_domain::Scope;
 use memfleet_domain::ids::{SessionId, TurnId};
+use memfleet_domain::space::SpaceSettings;
 use memfleet_domain::time::Timestamp;
 
 use crate::filter::TurnFilter;
@@ -21,8 +24,48 @@ pub struct Erased {
     pub undelivered: u64,
     /// Batches among these that cannot be read: they go with any forget of their space, since nothing tells what they hold.
     pub unreadable: u64,
+    /// Versions of facts and episodes that held no longer; those that go with their turns are not counted.
+    pub versions: u64,
     /// Whether the space itself is gone.
     pub space: bool,
+}
+
+/// What retention removes of a space at an instant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Cutoff {
+    /// Turns from before this instant, by event time, else recorded time.
+    pub turns_before: Option<Timestamp>,
+    /// All turns but so many, the newest by the same time, then by the order of acceptance.
+    pub turns_kept: Option<u32>,
+    /// Versions of facts and episodes that ceased to be current before this instant.
+    pub versions_before: Option<Timestamp>,
+}
+
+impl Cutoff {
+    /// What the settings of a space mean at `now`.
+    pub fn of(settings: &SpaceSettings, now: Timestamp) -> Self {
+        let before = |days: Option<u32>| now.checked_sub_days(Days::new(days?.into()));
+        Self {
+            turns_before: before(settings.retention_days),
+            turns_kept: settings.retention_turns,
+            versions_before: before(settings.retention_superseded_days),
+        }
+    }
+
+    /// Whether it may mean turns.
+    pub fn has_turns(&self) -> bool {
+        self.turns_before.is_some() || self.turns_kept.is_some()
+    }
+
+    /// Those that go of the first turns of a space, each with its time in microseconds: `excess` are more than are kept.
+    pub fn doomed<Id>(&self, first: Vec<(Id, i64)>, excess: i64) -> impl Iterator<Item = Id> {
+        let before = self.turns_before.map(|before| before.timestamp_micros());
+        let is_past = move |time: i64| before.is_some_and(|before| time < before);
+        let going = first.into_iter().zip(0_i64..);
+        going
+            .take_while(move |((_, time), place)| is_past(*time) || *place < excess)
+            .map(|((id, _), _)| id)
+    }
 }
 
 /// What the refresher asks of storage.
@@ -36,12 +79,19 @@ pub trait Erasure: Send + Sync {
     /// What stays are ids without content: tombstones, so that indexes let go of the turns and a delivery under way does
     /// not bring them back, and the receipts of their batches, unless the space goes: then its batches may be sent again as new.
     /// A caller may tell single turns anew. Their text may be left in unused bytes of the files until the next
-    /// [`Erasure::scrub`].
+    /// [`Erasure::scrub`]. [`StoreError::Held`](crate::store::StoreError::Held) of a space on hold, as of its plan.
     async fn remove(&self, scope: &Scope, filter: &TurnFilter) -> Result<Erased>;
 
-    /// [`Erasure::remove`] of the turns from before an instant, by event time, else recorded time. Nobody named what cannot be
-    /// read, so of that goes only what came before the instant itself.
-    async fn expire(&self, scope: &Scope, before: Timestamp) -> Result<Erased>;
+    /// One step of what the retention that the space has now means at `now`: about `most` turns, the oldest first, as
+    /// [`Erasure::remove`] would, and about `most` versions of facts and episodes that hold no longer. All is gone when a step removes
+    /// nothing. Nobody named what cannot be read, so of that goes only what came before the instant of the period itself. Of a space on
+    /// hold nothing goes.
+    ///
+    /// A version ceased to be current when the next one came, or, where it is the last one, when it was withdrawn or its interval ended;
+    /// what was told as past from the beginning did not cease. These stay however old they are: a current
+    /// version that a caller's correction or undoing wrote; the version before one that a conflict closed, and what closed it, since a forget of the latter opens the
+    /// former again. A change whose versions are all gone is gone too.
+    async fn expire(&self, scope: &Scope, now: Timestamp, most: u32) -> Result<Erased>;
 
     /// When it returns, no file of the store holds text of what was removed before. It may take long, as it may have to
     /// rewrite the store, and is nothing when nothing was removed since the last time. What was begun is finished also when the caller leaves.
@@ -55,7 +105,7 @@ pub trait Erasure: Send + Sync {
         Ok(erased)
     }
 
-    /// Spaces whose retention period has turns to remove at `now`, with the instant before which they go; spaces with dead letters
-    /// are among them whatever these hold.
-    async fn expired(&self, now: Timestamp) -> Result<Vec<(Scope, Timestamp)>>;
+    /// Spaces that have something to remove at `now`; those with a period and dead letters, or with a period for versions, may be
+    /// among them without. Those on hold are not.
+    async fn expired(&self, now: Timestamp) -> Result<Vec<Scope>>;
 }

@@ -257,6 +257,15 @@ pub trait Memory: Send + Sync {
         settings: SpaceSettings,
     ) -> Result<Space, Fault>;
 
+    /// Puts a space on legal hold, or lifts the hold.
+    async fn set_legal_hold(
+        &self,
+        context: &Context,
+        space: &SpaceId,
+        held: bool,
+        reason: String,
+    ) -> Result<Space, Fault>;
+
     /// The tenant's spaces by name.
     async fn spaces(&self, context: &Context, page: PageRequest) -> Result<Page<Space>, Fault>;
 

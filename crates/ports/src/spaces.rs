@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use memfleet_domain::Scope;
 use memfleet_domain::ids::TenantId;
-use memfleet_domain::space::{Locale, Session, Space, SpaceSettings};
+use memfleet_domain::space::{LegalHold, Locale, Session, Space, SpaceSettings};
 use memfleet_domain::time::Timestamp;
 
 use crate::ledger::{Page, PageToken};
@@ -14,6 +14,10 @@ use crate::store::Result;
 pub trait SpaceCatalog: Send + Sync {
     /// Creates the space or changes its settings.
     async fn put(&self, scope: &Scope, settings: &SpaceSettings, now: Timestamp) -> Result<Space>;
+
+    /// Puts the space on legal hold, or lifts the hold where there is none given; the space, if it exists. One that is on hold already
+    /// is so since it was, for the reason that is given now. From its commit on [`crate::erasure::Erasure`] removes nothing of it.
+    async fn hold(&self, scope: &Scope, hold: Option<&LegalHold>) -> Result<Option<Space>>;
 
     /// The space, if it exists. It exists from its first turn or `put` on, until it is forgotten as a whole.
     async fn get(&self, scope: &Scope) -> Result<Option<Space>>;

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use memfleet_domain::fault::FieldViolation;
+use memfleet_domain::time::Timestamp;
 use memfleet_domain::{Fault, FaultKind};
 
 /// Shorthand of the storage ports.
@@ -63,6 +65,16 @@ pub enum StoreError {
         /// … and what it may.
         limit: usize,
     },
+    /// The space is on legal hold, and nothing was removed.
+    #[error(
+        "the space is on legal hold since {}, and nothing of it is removed until an administrator lifts the hold \
+         (`Spaces.SetLegalHold`, `memfleet spaces release`)",
+        since.to_rfc3339()
+    )]
+    Held {
+        /// Since when.
+        since: Timestamp,
+    },
     /// A page token that this listing did not give.
     #[error("the page token is not one that this listing gave")]
     PageToken,
@@ -96,6 +108,17 @@ impl From<StoreError> for Fault {
             StoreError::TooLarge { limit, .. } => {
                 Self::new(FaultKind::InvalidArgument, "REQUEST_TOO_LARGE", message)
                     .with("limit_bytes", limit.to_string())
+            }
+            StoreError::Held { since } => {
+                let violation = FieldViolation {
+                    field: "space".into(),
+                    description: message.clone(),
+                };
+                let fault = Self::new(FaultKind::FailedPrecondition, "LEGAL_HOLD", message);
+                Self {
+                    fields: vec![violation],
+                    ..fault.with("held_since", since.to_rfc3339())
+                }
             }
             StoreError::PageToken => Self::invalid("page_token", message),
             StoreError::Unexpected(_) => Self::internal(message),

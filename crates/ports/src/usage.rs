@@ -2,6 +2,7 @@
 //! pass a limit together; what it really cost takes the place of that when it is known. Of a call that never ends the reserve stays.
 
 use std::fmt;
+use std::ops::RangeInclusive;
 
 use async_trait::async_trait;
 use chrono::NaiveDate;
@@ -122,4 +123,11 @@ pub trait UsageLedger: Send + Sync {
 
     /// What counts of a day, reservations included.
     async fn used(&self, tenant: &TenantId, day: NaiveDate) -> store::Result<Amount>;
+
+    /// The same of each of these days on which there was something, in order.
+    async fn used_between(
+        &self,
+        tenant: &TenantId,
+        days: RangeInclusive<NaiveDate>,
+    ) -> store::Result<Vec<(NaiveDate, Amount)>>;
 }

@@ -5,7 +5,7 @@
 //! `web`. What is absent is `null` or left out; `metadata` and `media` are always there; unknown keys are skipped.
 //!
 //! ```json
-//! {"record":"space","name":"ada","settings":{"language":null,"time_zone":"Europe/Zurich","retention_days":null}}
+//! {"record":"space","name":"ada","settings":{"language":null,"time_zone":"Europe/Zurich","retention_days":null,"retention_turns":null,"retention_superseded_days":null}}
 //! {"record":"turn","id":"…","session":"s1","external_id":null,"speaker":"Ada","role":"user","content":{"text":"Hi","media":[{"uri":"…","mime_type":"image/jpeg","caption":"a dog"}]},"event_time":"2023-05-08T13:56:00Z","recorded_at":"2026-01-02T03:04:05.678901Z","metadata":{},"trust":"user","replaces":null,"position":0,"replaced":{"by":"…","at":"…"}}
 //! ```
 

@@ -52,8 +52,12 @@ pub const COUNTED_TEXTS: usize = 1_000;
 pub const COUNTED_TEXT: usize = 1_048_576;
 /// `SpaceSettings.language`.
 pub const LANGUAGE: usize = 16;
-/// `SpaceSettings.retention_days`.
+/// `SpaceSettings.retention_days` and `SpaceSettings.retention_superseded_days`.
 pub const RETENTION_DAYS: u32 = 36_525;
+/// `SpaceSettings.retention_turns`.
+pub const RETENTION_TURNS: u32 = 1_000_000_000;
+/// `SetLegalHoldRequest.reason`.
+pub const HOLD_REASON: usize = 512;
 /// Texts of one call to the embedder.
 pub const EMBEDDED_TEXTS: usize = 1_000;
 /// Rights of a key.

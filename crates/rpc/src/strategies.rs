@@ -6,7 +6,7 @@ use memfleet_domain::ids::{
     BatchId, ExternalId, IdempotencyKey, SessionId, SpaceId, Speaker, TenantId, TurnId,
 };
 use memfleet_domain::ingestion::{Batch, Receipt, TurnReceipt, TurnState};
-use memfleet_domain::space::{Session, Space, SpaceSettings};
+use memfleet_domain::space::{LegalHold, Session, Space, SpaceSettings};
 use memfleet_domain::time::{AsOf, TimeRange};
 use memfleet_domain::turn::{
     AcceptedTurn, Content, Media, Metadata, Replacement, Role, Trust, Turn,
@@ -326,6 +326,7 @@ pub(crate) fn forgotten() -> impl Strategy<Value = ForgetReceipt> {
                     passages,
                     undelivered,
                     unreadable,
+                    versions: 0,
                     space,
                 };
                 ForgetReceipt::of(erased, dry_run)
@@ -429,27 +430,39 @@ fn settings() -> impl Strategy<Value = SpaceSettings> {
         "America/Argentina/Ushuaia",
         "Asia/Kolkata",
     ]);
-    (option::of("[a-z]{2}"), zones, option::of(1..=36_525_u32)).prop_map(
-        |(language, zone, retention_days)| SpaceSettings {
-            language,
-            time_zone: zone.parse().unwrap(),
-            retention_days,
+    let days = || option::of(1..=36_525_u32);
+    let turns = option::of(1..=1_000_000_000_u32);
+    (option::of("[a-z]{2}"), zones, (days(), turns, days())).prop_map(
+        |(language, zone, (retention_days, retention_turns, retention_superseded_days))| {
+            SpaceSettings {
+                language,
+                time_zone: zone.parse().unwrap(),
+                retention_days,
+                retention_turns,
+                retention_superseded_days,
+            }
         },
     )
+}
+
+fn hold() -> impl Strategy<Value = LegalHold> {
+    (instant(), ".{1,20}").prop_map(|(since, reason)| LegalHold { since, reason })
 }
 
 pub(crate) fn space() -> impl Strategy<Value = Space> {
     (
         space_name(),
         settings(),
+        option::of(hold()),
         instant(),
         any::<(u64, u64)>(),
         option::of(instant()),
     )
         .prop_map(
-            |(id, settings, created_at, (sessions, turns), last_turn_at)| Space {
+            |(id, settings, hold, created_at, (sessions, turns), last_turn_at)| Space {
                 id,
                 settings,
+                hold,
                 first_language: None,
                 created_at,
                 sessions,

@@ -1,15 +1,17 @@
 //! The `Admin` service: keys, quotas, usage, the audit log. The right `admin` was asked for before a call comes here; what takes an
 //! operator is decided here.
 
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use chrono::{Days, NaiveDate, TimeDelta};
 use memfleet_domain::access::{Quota, Right};
 use memfleet_domain::ids::{KeyId, TenantId};
-use memfleet_domain::time::Timestamp;
+use memfleet_domain::time::{TimeRange, Timestamp};
 use memfleet_domain::{Fault, FaultKind};
 use memfleet_ports::access::{Authority, Proof, default_tenant};
-use memfleet_ports::admin::{Account, Admin, Issued, NewKey, Rotation};
+use memfleet_ports::admin::{Account, Admin, Issued, ModelUse, NewKey, Rotation};
 use memfleet_ports::audit::{AuditFilter, AuditKind, AuditRecord};
 use memfleet_ports::context::Context;
 use memfleet_ports::keys::{Key, KeyRing};
@@ -22,6 +24,12 @@ use crate::access::{new_secret, record_of};
 
 /// How long an old secret goes on where nobody says.
 const GRACE: Duration = Duration::from_hours(24);
+
+/// Days of usage where nobody says from when, the last one included …
+const DAYS: u64 = 30;
+
+/// … and at most.
+const MOST_DAYS: i64 = 366;
 
 #[async_trait]
 impl Admin for Gateway {
@@ -136,10 +144,19 @@ impl Admin for Gateway {
     }
 
     #[instrument(skip_all, fields(tenant = %context.tenant))]
-    async fn account(&self, context: &Context, tenant: Option<TenantId>) -> Result<Account, Fault> {
+    async fn account(
+        &self,
+        context: &Context,
+        tenant: Option<TenantId>,
+        time: TimeRange,
+    ) -> Result<Account, Fault> {
         let tenant = self.whose(context, tenant, "Admin.GetUsage")?;
+        let days = days(time, self.clock.now())?;
+        let used = self.usage.used_between(&tenant, days).await?;
+        let used = used.into_iter().map(|(day, used)| ModelUse { day, used });
         let catalog = &self.access.sources.tenants;
         Ok(Account {
+            language_models: used.collect(),
             usage: catalog.usage(&tenant).await?,
             quota: catalog.quota(&tenant).await?,
             tenant,
@@ -168,7 +185,8 @@ impl Admin for Gateway {
         let catalog = &self.access.sources.tenants;
         catalog.put_quota(tenant, &quota, &records).await?;
         self.access.read_anew();
-        self.account(context, Some(tenant.clone())).await
+        self.account(context, Some(tenant.clone()), TimeRange::default())
+            .await
     }
 
     #[instrument(skip_all, fields(tenant = %context.tenant))]
@@ -269,6 +287,22 @@ impl Gateway {
         };
         self.access.journal.beside(record)
     }
+}
+
+/// The days that any of a time is in.
+fn days(time: TimeRange, now: Timestamp) -> Result<RangeInclusive<NaiveDate>, Fault> {
+    // The end is not in it.
+    let end = time.end.map(|end| end - TimeDelta::microseconds(1));
+    let last = end.unwrap_or(now).date_naive();
+    let first = match time.start {
+        Some(start) => start.date_naive(),
+        None => last - Days::new(DAYS - 1),
+    };
+    if (last - first).num_days() >= MOST_DAYS {
+        let description = format!("must not have more than {MOST_DAYS} days");
+        return Err(Fault::invalid("time", description));
+    }
+    Ok(first..=last)
 }
 
 fn check(new: &NewKey, tenant: &TenantId, now: Timestamp) -> Result<(), Fault> {

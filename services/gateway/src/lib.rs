@@ -30,6 +30,7 @@ use memfleet_ports::queue::IngestQueue;
 use memfleet_ports::refresher::Refresher;
 use memfleet_ports::retriever::Retriever;
 use memfleet_ports::spaces::SpaceCatalog;
+use memfleet_ports::usage::UsageLedger;
 
 use access::Access;
 pub use answer::Author;
@@ -57,6 +58,8 @@ pub struct Gateway {
     pub events: Events,
     /// How the parts are that may fail while the rest goes on.
     pub health: Health,
+    /// What language models cost.
+    pub usage: Arc<dyn UsageLedger>,
     /// Who may call, how much, and what is written down of it.
     pub access: Arc<Access>,
     /// Recorded time.

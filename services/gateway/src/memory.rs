@@ -7,7 +7,7 @@ mod wait;
 use async_trait::async_trait;
 use memfleet_domain::ids::{BatchId, SpaceId, TurnId};
 use memfleet_domain::ingestion::{Receipt, TurnReceipt};
-use memfleet_domain::space::{Session, Space, SpaceSettings};
+use memfleet_domain::space::{LegalHold, Session, Space, SpaceSettings};
 use memfleet_domain::turn::Turn;
 use memfleet_domain::{Fault, Scope};
 use memfleet_language::Language;
@@ -166,14 +166,41 @@ impl Memory for Gateway {
         settings: SpaceSettings,
     ) -> Result<Space, Fault> {
         check_settings(&settings)?;
-        let days = settings.retention_days.map(|days| days.to_string());
-        let detail = [("retention_days", days.unwrap_or_else(|| "none".to_owned()))];
+        let detail = retention(&settings).map(|(name, set)| {
+            (
+                name,
+                set.map_or_else(|| "none".to_owned(), |set| set.to_string()),
+            )
+        });
         self.note_in_space(context, AuditKind::SpaceSet, space, detail)
             .await?;
         Ok(self
             .spaces
             .put(&context.scope(space), &settings, self.clock.now())
             .await?)
+    }
+
+    #[instrument(skip_all, fields(tenant = %context.tenant, space = %space, held = held))]
+    async fn set_legal_hold(
+        &self,
+        context: &Context,
+        space: &SpaceId,
+        held: bool,
+        reason: String,
+    ) -> Result<Space, Fault> {
+        let kind = match held {
+            true => AuditKind::HoldSet,
+            false => AuditKind::HoldLifted,
+        };
+        let scope = self.existing(context, space).await?;
+        self.note_in_space(context, kind, space, [("reason", reason.clone())])
+            .await?;
+        let hold = LegalHold {
+            since: self.clock.now(),
+            reason,
+        };
+        let held = self.spaces.hold(&scope, held.then_some(&hold)).await?;
+        held.ok_or_else(|| no_space(space))
     }
 
     #[instrument(skip_all, fields(tenant = %context.tenant))]
@@ -209,9 +236,25 @@ impl Gateway {
         let scope = context.scope(space);
         match self.spaces.get(&scope).await? {
             Some(_) => Ok(scope),
-            None => Err(Fault::not_found(format_args!("space `{space}`"))),
+            None => Err(no_space(space)),
         }
     }
+}
+
+fn no_space(space: &SpaceId) -> Fault {
+    Fault::not_found(format_args!("space `{space}`"))
+}
+
+/// The settings that remove something, by their names.
+fn retention(settings: &SpaceSettings) -> [(&'static str, Option<u32>); 3] {
+    [
+        ("retention_days", settings.retention_days),
+        ("retention_turns", settings.retention_turns),
+        (
+            "retention_superseded_days",
+            settings.retention_superseded_days,
+        ),
+    ]
 }
 
 /// The spaces of a search, for its span.
@@ -230,11 +273,14 @@ fn check_settings(settings: &SpaceSettings) -> Result<(), Fault> {
             format!("must be one of {codes}; `und` stands for every other language"),
         ));
     }
-    if settings.retention_days == Some(0) {
-        return Err(Fault::invalid(
-            "settings.retention_days",
-            "must be at least 1; leave it out to keep turns for ever",
-        ));
+    match retention(settings)
+        .into_iter()
+        .find(|(_, set)| *set == Some(0))
+    {
+        Some((name, _)) => Err(Fault::invalid(
+            format!("settings.{name}"),
+            "must be at least 1; leave it out to keep everything",
+        )),
+        None => Ok(()),
     }
-    Ok(())
 }

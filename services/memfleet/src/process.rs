@@ -169,6 +169,7 @@ impl Process {
             None => self.refresher(config)?,
         };
         let embedder = self.asked_embedder(config)?;
+        let author = self.author(config)?;
         let storage = self.storage();
         Ok(Gateway {
             queue: storage.queue.clone(),
@@ -177,7 +178,8 @@ impl Process {
             knowledge: storage.knowledge.clone(),
             retriever,
             refresher,
-            author: self.author(config)?,
+            author,
+            usage: storage.usage.clone(),
             embedder,
             events: self.events.clone(),
             health: self.health.clone(),

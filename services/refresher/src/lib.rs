@@ -1,7 +1,7 @@
 //! The refresher keeps memory current (AMA section 3.4). It settles the conflicts that the judge found by closing validity intervals
 //! (`settle`), takes callers' corrections (`correct`) and undoes changes (`revert`); none of these removes anything. It removes memory on an
-//! explicit request (`forget`) or because the owner of a space set a retention
-//! period (`retention`). Nothing else in memfleet removes data. `scrubbing` makes up for what a removal left in the file. `audit`
+//! explicit request (`forget`) or because the owner of a space does not want to keep it
+//! (`retention`). Nothing else in memfleet removes data. `scrubbing` makes up for what a removal left in the file. `audit`
 //! removes what the audit log need not keep any longer.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 

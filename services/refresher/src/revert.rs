@@ -88,10 +88,21 @@ impl LocalRefresher {
         }
         let mut versions = self.knowledge.versions(scope, written.id).await?;
         versions.retain(|version| version.version < written.version);
-        Ok(versions
-            .pop()
-            .unwrap_or_else(|| written.clone().withdrawn()))
+        match versions.pop() {
+            Some(before) => Ok(before),
+            None if written.version == 1 => Ok(written.clone().withdrawn()),
+            None => Err(removed(written)),
+        }
     }
+}
+
+/// What was before is not known any more, and is not that it never held.
+fn removed(written: &Derivation) -> Fault {
+    let message = format!(
+        "the version of memory {} before this change is past `retention_superseded_days` and was removed: say how it is with `Update`",
+        written.id
+    );
+    Fault::new(FaultKind::FailedPrecondition, "VERSION_REMOVED", message)
 }
 
 fn stands_on(id: ChangeId) -> Fault {

@@ -1,6 +1,7 @@
 //! A ledger of use in memory: for one process, as long as it runs.
 
 use std::collections::HashMap;
+use std::ops::RangeInclusive;
 use std::sync::{Mutex, MutexGuard};
 
 use async_trait::async_trait;
@@ -67,5 +68,19 @@ impl UsageLedger for MemoryLedger {
         let days = self.days();
         let used = days.get(&day).and_then(|day| day.get(tenant));
         Ok(used.copied().unwrap_or_default())
+    }
+
+    async fn used_between(
+        &self,
+        tenant: &TenantId,
+        asked: RangeInclusive<NaiveDate>,
+    ) -> store::Result<Vec<(NaiveDate, Amount)>> {
+        let days = self.days();
+        let used = days.iter().filter(|(day, _)| asked.contains(day));
+        let mut used: Vec<_> = used
+            .filter_map(|(day, used)| Some((*day, *used.get(tenant)?)))
+            .collect();
+        used.sort_by_key(|(day, _)| *day);
+        Ok(used)
     }
 }

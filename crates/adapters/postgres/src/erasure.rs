@@ -1,21 +1,18 @@
 //! Removing turns for good. One search decides what goes, for the plan and for the deed.
 
+mod expire;
 mod find;
 mod remove;
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use chrono::Days;
-use memfleet_columns::name;
 use memfleet_domain::Scope;
-use memfleet_domain::ids::{SpaceId, TenantId};
-use memfleet_domain::time::{TimeRange, Timestamp};
-use memfleet_ports::erasure::{Erased, Erasure};
+use memfleet_domain::time::Timestamp;
+use memfleet_ports::erasure::{Cutoff, Erased, Erasure};
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::store::Result;
 use memfleet_ports::undelivered::{Matching, Undelivered, Unreadable};
-use sqlx::Row;
 
 pub(crate) use self::find::Doomed;
 use crate::failure::Outcome;
@@ -59,59 +56,10 @@ impl Erasure for PostgresErasure {
     }
 
     async fn remove(&self, scope: &Scope, filter: &TurnFilter) -> Result<Erased> {
-        self.take_out(scope, filter, Unreadable::All).await
-    }
-
-    async fn expire(&self, scope: &Scope, before: Timestamp) -> Result<Erased> {
-        let filter = TurnFilter {
-            time: TimeRange {
-                start: None,
-                end: Some(before),
-            },
-            ..TurnFilter::default()
-        };
-        self.take_out(scope, &filter, Unreadable::Before(before))
-            .await
-    }
-
-    /// Nothing: dead tuples are vacuumed by the server, and its log and backups are its owner's.
-    async fn scrub(&self) -> Result<()> {
-        Ok(())
-    }
-
-    async fn expired(&self, now: Timestamp) -> Result<Vec<(Scope, Timestamp)>> {
-        let mut expired = Vec::new();
-        let spaces = self
-            .store
-            .ask("spaces_with_retention", with_retention(&self.store))
-            .await?;
-        let scopes: Vec<_> = spaces.iter().map(|space| space.scope.clone()).collect();
-        let lettered = self.queue.with_letters(&scopes).await?;
-        for space in spaces {
-            let Some(before) = now.checked_sub_days(Days::new(space.retention_days)) else {
-                continue;
-            };
-            let oldest = space.oldest;
-            let is_due = oldest.is_some_and(|oldest| oldest < before.timestamp_micros());
-            if is_due || lettered.contains(&space.scope) {
-                expired.push((space.scope, before));
-            }
-        }
-        Ok(expired)
-    }
-}
-
-impl PostgresErasure {
-    async fn take_out(
-        &self,
-        scope: &Scope,
-        filter: &TurnFilter,
-        unreadable: Unreadable,
-    ) -> Result<Erased> {
         let filter = with_replaced(filter);
         // Asked first: what is accepted from here on either matches, or is after the forget.
         let last = self.queue.last_acceptance().await?;
-        let undelivered = self.queue.matching(scope, &filter, unreadable).await?;
+        let undelivered = self.queue.matching(scope, &filter, Unreadable::All).await?;
         let attempt = || self.bury(scope, &filter, undelivered.clone(), last);
         let erased = self.store.ask("erase", twice(attempt)).await?;
         if !undelivered.is_empty() {
@@ -120,6 +68,47 @@ impl PostgresErasure {
         Ok(erased)
     }
 
+    async fn expire(&self, scope: &Scope, now: Timestamp, most: u32) -> Result<Erased> {
+        let cutoff = expire::cutoff(&self.store, scope, now);
+        let cutoff = self.store.ask("retention", cutoff).await?;
+        let last = self.queue.last_acceptance().await?;
+        let undelivered = match cutoff.turns_before {
+            Some(before) => {
+                let unreadable = Unreadable::Before(before);
+                self.queue
+                    .matching(scope, &expire::past(before), unreadable)
+                    .await?
+            }
+            None => Matching::default(),
+        };
+        let attempt = || self.bury_expired(scope, &cutoff, undelivered.clone(), last, most);
+        let erased = self.store.ask("expire", twice(attempt)).await?;
+        // A hold that came in between leaves them as it leaves all.
+        if erased.undelivered + erased.unreadable > 0 {
+            self.queue.withdraw(scope, &undelivered).await?;
+        }
+        Ok(erased)
+    }
+
+    /// Nothing: dead tuples are vacuumed by the server, and its log and backups are its owner's.
+    async fn scrub(&self) -> Result<()> {
+        Ok(())
+    }
+
+    async fn expired(&self, now: Timestamp) -> Result<Vec<Scope>> {
+        let spaces = expire::retained(&self.store, now);
+        let spaces = self.store.ask("spaces_to_expire", spaces).await?;
+        let with_period = spaces.iter().filter(|space| space.has_period());
+        let scopes: Vec<_> = with_period.map(|space| space.scope.clone()).collect();
+        let lettered = self.queue.with_letters(&scopes).await?;
+        let due = spaces
+            .into_iter()
+            .filter(|space| space.is_due() || lettered.contains(&space.scope));
+        Ok(due.map(|space| space.scope).collect())
+    }
+}
+
+impl PostgresErasure {
     /// The part of the ledger, in one transaction.
     async fn bury(
         &self,
@@ -138,6 +127,24 @@ impl PostgresErasure {
         }
         Ok(erased)
     }
+
+    /// The same of a step of retention.
+    async fn bury_expired(
+        &self,
+        scope: &Scope,
+        cutoff: &Cutoff,
+        undelivered: Matching,
+        last: u64,
+        most: u32,
+    ) -> Outcome<Erased> {
+        let mut write = self.store.write_patiently(&scope.tenant).await?;
+        let erased =
+            expire::expire(&mut write, scope, cutoff, undelivered, last as i64, most).await?;
+        if erased != Erased::default() {
+            write.commit().await?;
+        }
+        Ok(erased)
+    }
 }
 
 fn with_replaced(filter: &TurnFilter) -> TurnFilter {
@@ -145,32 +152,4 @@ fn with_replaced(filter: &TurnFilter) -> TurnFilter {
         include_replaced: true,
         ..filter.clone()
     }
-}
-
-/// A space with a retention period.
-struct Retention {
-    scope: Scope,
-    retention_days: u64,
-    /// The event time, else recorded time, of its first turn.
-    oldest: Option<i64>,
-}
-
-async fn with_retention(store: &PostgresStore) -> Outcome<Vec<Retention>> {
-    let rows =
-        sqlx::query("SELECT tenant, name, retention_days, oldest FROM spaces_with_retention()")
-            .fetch_all(&mut *store.sweep().await?)
-            .await?;
-    rows.iter()
-        .map(|row| {
-            let scope = Scope {
-                tenant: name(TenantId::new(row.try_get::<&str, _>(0)?))?,
-                space: name(SpaceId::new(row.try_get::<&str, _>(1)?))?,
-            };
-            Ok(Retention {
-                scope,
-                retention_days: row.try_get::<i64, _>(2)? as u64,
-                oldest: row.try_get(3)?,
-            })
-        })
-        .collect()
 }

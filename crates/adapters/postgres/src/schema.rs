@@ -10,7 +10,7 @@ use crate::store::Server;
 use crate::transaction::ROLE;
 
 /// Every migration in order: version, name, statements.
-const MIGRATIONS: [(i64, &str, &str); 4] = [
+const MIGRATIONS: [(i64, &str, &str); 5] = [
     (1, "first", include_str!("../migrations/0001_first.sql")),
     (2, "access", include_str!("../migrations/0002_access.sql")),
     (3, "outbox", include_str!("../migrations/0003_outbox.sql")),
@@ -18,6 +18,11 @@ const MIGRATIONS: [(i64, &str, &str); 4] = [
         4,
         "knowledge",
         include_str!("../migrations/0004_knowledge.sql"),
+    ),
+    (
+        5,
+        "retention",
+        include_str!("../migrations/0005_retention.sql"),
     ),
 ];
 

@@ -1,8 +1,9 @@
 //! From a scope to its row.
 
-use memfleet_columns::{space_key, to_json};
+use memfleet_columns::{space_key, time, to_json};
 use memfleet_domain::Scope;
 use memfleet_domain::space::SpaceSettings;
+use memfleet_ports::store::StoreError;
 use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row};
 
@@ -20,6 +21,8 @@ pub struct SpaceRow {
     pub is_alive: bool,
     /// The last position of acceptance that a forget of the whole space covers.
     erased_acceptance: Option<i64>,
+    /// Since when it is on legal hold.
+    held_since: Option<i64>,
 }
 
 impl SpaceRow {
@@ -29,6 +32,18 @@ impl SpaceRow {
             .is_some_and(|last| acceptance <= last)
     }
 
+    pub fn is_held(&self) -> bool {
+        self.held_since.is_some()
+    }
+
+    /// Refuses what would remove something of a space on hold.
+    pub fn refuse_hold(&self) -> Outcome<()> {
+        match self.held_since.map(time).transpose()? {
+            Some(since) => Err(StoreError::Held { since }.into()),
+            None => Ok(()),
+        }
+    }
+
     fn read(row: &PgRow) -> Outcome<Self> {
         Ok(Self {
             id: row.try_get(0)?,
@@ -36,6 +51,7 @@ impl SpaceRow {
             next_passage: row.try_get::<i64, _>(2)? as u32,
             is_alive: row.try_get(3)?,
             erased_acceptance: row.try_get(4)?,
+            held_since: row.try_get(5)?,
         })
     }
 }
@@ -50,7 +66,7 @@ pub(crate) use space_id;
 
 macro_rules! select_row {
     () => {
-        "SELECT id, head, next_passage, name IS NOT NULL, erased_acceptance FROM spaces WHERE tenant = $1 AND key = $2"
+        "SELECT id, head, next_passage, name IS NOT NULL, erased_acceptance, held_since FROM spaces WHERE tenant = $1 AND key = $2"
     };
 }
 

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use memfleet_columns::{cut, from_token, json, name, space_key, time, to_json, to_token};
 use memfleet_domain::Scope;
 use memfleet_domain::ids::{SessionId, SpaceId, TenantId};
-use memfleet_domain::space::{Locale, Session, Space, SpaceSettings};
+use memfleet_domain::space::{LegalHold, Locale, Session, Space, SpaceSettings};
 use memfleet_domain::time::Timestamp;
 use memfleet_ports::ledger::{Page, PageToken};
 use memfleet_ports::spaces::SpaceCatalog;
@@ -19,7 +19,8 @@ use crate::store::{PostgresStore, twice};
 /// The columns that [`space`] reads.
 macro_rules! space_columns {
     () => {
-        "SELECT p.name, p.settings, p.created_at, s.sessions, s.turns, s.last_at, p.language
+        "SELECT p.name, p.settings, p.created_at, s.sessions, s.turns, s.last_at, p.language,
+             p.held_since, p.held_reason
          FROM spaces p CROSS JOIN LATERAL (
              SELECT count(*), coalesce(sum(s.turns), 0)::bigint, max(s.last_at)
              FROM sessions s WHERE s.tenant = p.tenant AND s.space = p.id) s(sessions, turns, last_at)"
@@ -36,6 +37,16 @@ impl SpaceCatalog for PostgresStore {
             Ok(space)
         };
         self.ask("put_space", twice(attempt)).await
+    }
+
+    async fn hold(&self, scope: &Scope, hold: Option<&LegalHold>) -> Result<Option<Space>> {
+        let attempt = || async {
+            let mut write = self.write(&scope.tenant).await?;
+            let space = set_hold(&mut write, scope, hold).await?;
+            write.commit().await?;
+            Ok(space)
+        };
+        self.ask("hold_space", twice(attempt)).await
     }
 
     async fn get(&self, scope: &Scope) -> Result<Option<Space>> {
@@ -89,14 +100,16 @@ async fn put(
 ) -> Outcome<Space> {
     let row = scope::lock_or_make(connection, scope).await?;
     sqlx::query(
-        "UPDATE spaces SET settings = $3, retention_days = $4, name = $5,
-             created_at = CASE WHEN name IS NULL THEN $6 ELSE created_at END
+        "UPDATE spaces SET settings = $3, retention_days = $4, retention_turns = $5, retention_superseded_days = $6, name = $7,
+             created_at = CASE WHEN name IS NULL THEN $8 ELSE created_at END
          WHERE tenant = $1 AND id = $2",
     )
     .bind(scope.tenant.as_str())
     .bind(row.id)
     .bind(to_json(settings))
     .bind(settings.retention_days.map(i64::from))
+    .bind(settings.retention_turns.map(i64::from))
+    .bind(settings.retention_superseded_days.map(i64::from))
     .bind(scope.space.as_str())
     .bind(now.timestamp_micros())
     .execute(&mut *connection)
@@ -104,6 +117,25 @@ async fn put(
     let space = find(connection, scope).await?;
     let gone = || StoreError::Unexpected("a space is gone that was just written".into());
     Ok(space.ok_or_else(gone)?)
+}
+
+/// Waits for an erasure of the space that is under way, and has the next one wait.
+async fn set_hold(
+    connection: &mut PgConnection,
+    scope: &Scope,
+    hold: Option<&LegalHold>,
+) -> Outcome<Option<Space>> {
+    sqlx::query(
+        "UPDATE spaces SET held_since = CASE WHEN $3::bigint IS NOT NULL THEN coalesce(held_since, $3) END, held_reason = $4
+         WHERE tenant = $1 AND key = $2 AND name IS NOT NULL",
+    )
+    .bind(scope.tenant.as_str())
+    .bind(space_key(scope))
+    .bind(hold.map(|hold| hold.since.timestamp_micros()))
+    .bind(hold.map(|hold| hold.reason.as_str()))
+    .execute(&mut *connection)
+    .await?;
+    find(connection, scope).await
 }
 
 async fn find(connection: &mut PgConnection, scope: &Scope) -> Outcome<Option<Space>> {
@@ -189,6 +221,16 @@ async fn sessions(
     })
 }
 
+fn hold_of(row: &PgRow) -> Outcome<Option<LegalHold>> {
+    let Some(since) = row.try_get(7)? else {
+        return Ok(None);
+    };
+    Ok(Some(LegalHold {
+        since: time(since)?,
+        reason: row.try_get(8)?,
+    }))
+}
+
 fn space(row: &PgRow) -> Outcome<Space> {
     Ok(Space {
         id: name(SpaceId::new(row.try_get::<&str, _>(0)?))?,
@@ -198,6 +240,7 @@ fn space(row: &PgRow) -> Outcome<Space> {
         turns: row.try_get::<i64, _>(4)? as u64,
         last_turn_at: row.try_get::<Option<i64>, _>(5)?.map(time).transpose()?,
         first_language: row.try_get(6)?,
+        hold: hold_of(row)?,
     })
 }
 

@@ -1,7 +1,10 @@
 //! What language models cost a tenant on a day.
 
+use std::ops::RangeInclusive;
+
 use async_trait::async_trait;
 use chrono::{Datelike, NaiveDate};
+use memfleet_columns::day;
 use memfleet_domain::ids::TenantId;
 use memfleet_ports::store::Result;
 use memfleet_ports::usage::{Amount, Limits, Reservation, UsageLedger};
@@ -61,6 +64,30 @@ impl UsageLedger for PostgresStore {
             row.as_ref().map_or(Ok(Amount::default()), amount)
         };
         self.ask("use", used).await
+    }
+
+    async fn used_between(
+        &self,
+        tenant: &TenantId,
+        days: RangeInclusive<NaiveDate>,
+    ) -> Result<Vec<(NaiveDate, Amount)>> {
+        let used = async {
+            let mut read = self.read(tenant).await?;
+            let rows = sqlx::query(
+                "SELECT calls, tokens, micros, day FROM model_use
+                 WHERE tenant = $1 AND day BETWEEN $2 AND $3 ORDER BY day",
+            )
+            .bind(tenant.as_str())
+            .bind(days.start().num_days_from_ce())
+            .bind(days.end().num_days_from_ce())
+            .fetch_all(&mut *read)
+            .await?;
+            let days = rows
+                .iter()
+                .map(|row| Ok((day(row.try_get(3)?)?, amount(row)?)));
+            days.collect()
+        };
+        self.ask("use_between", used).await
     }
 }
 

@@ -37,8 +37,8 @@ impl Erasure for MirroredErasure {
         Ok(erased)
     }
 
-    async fn expire(&self, scope: &Scope, before: Timestamp) -> Result<Erased> {
-        let erased = self.erasure.expire(scope, before).await?;
+    async fn expire(&self, scope: &Scope, now: Timestamp, most: u32) -> Result<Erased> {
+        let erased = self.erasure.expire(scope, now, most).await?;
         // Nobody waits for it: the next search or forget of the space follows.
         if let Err(error) = self.mirror.follow_mirrored(scope).await {
             tracing::warn!(%error, space = %scope.space, "expired turns are still in the mirror of vectors");
@@ -50,7 +50,7 @@ impl Erasure for MirroredErasure {
         self.erasure.scrub().await
     }
 
-    async fn expired(&self, now: Timestamp) -> Result<Vec<(Scope, Timestamp)>> {
+    async fn expired(&self, now: Timestamp) -> Result<Vec<Scope>> {
         self.erasure.expired(now).await
     }
 }

@@ -1,15 +1,14 @@
 //! Removing turns for good. One search decides what goes, for the plan and for the deed.
 
+mod expire;
 mod remove;
 mod undelivered;
 
 use async_trait::async_trait;
-use chrono::Days;
-use memfleet_columns::{json, name, to_json, to_turn_id};
+use memfleet_columns::{name, to_json, to_turn_id};
 use memfleet_domain::Scope;
-use memfleet_domain::ids::{SessionId, SpaceId, TenantId, TurnId};
-use memfleet_domain::space::SpaceSettings;
-use memfleet_domain::time::{TimeRange, Timestamp};
+use memfleet_domain::ids::{SessionId, TurnId};
+use memfleet_domain::time::Timestamp;
 use memfleet_ports::erasure::{Erased, Erasure};
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::store::Result;
@@ -26,47 +25,12 @@ use crate::store::SqliteStore;
 impl Erasure for SqliteStore {
     async fn plan(&self, scope: &Scope, filter: &TurnFilter) -> Result<Erased> {
         let mut read = self.read().await?;
-        Ok(find(&mut read, scope, filter, Unreadable::All)
-            .await?
-            .erased())
+        Ok(find(&mut read, scope, filter).await?.erased())
     }
 
     async fn remove(&self, scope: &Scope, filter: &TurnFilter) -> Result<Erased> {
-        Ok(self.take_out(scope, filter, Unreadable::All).await?)
-    }
-
-    async fn expire(&self, scope: &Scope, before: Timestamp) -> Result<Erased> {
-        let time = TimeRange {
-            start: None,
-            end: Some(before),
-        };
-        let filter = TurnFilter {
-            time,
-            ..TurnFilter::default()
-        };
-        Ok(self
-            .take_out(scope, &filter, Unreadable::Before(before))
-            .await?)
-    }
-
-    async fn scrub(&self) -> Result<()> {
-        Ok(scrub::finish(self).await?)
-    }
-
-    async fn expired(&self, now: Timestamp) -> Result<Vec<(Scope, Timestamp)>> {
-        Ok(expired(&mut *self.read().await?, now).await?)
-    }
-}
-
-impl SqliteStore {
-    async fn take_out(
-        &self,
-        scope: &Scope,
-        filter: &TurnFilter,
-        unreadable: Unreadable,
-    ) -> Outcome<Erased> {
         let mut write = self.write().await?;
-        let doomed = find(&mut write, scope, filter, unreadable).await?;
+        let doomed = find(&mut write, scope, filter).await?;
         let erased = doomed.erased();
         if doomed.is_something() {
             remove::remove(&mut write, scope, &doomed).await?;
@@ -74,6 +38,24 @@ impl SqliteStore {
             write.commit().await?;
         }
         Ok(erased)
+    }
+
+    async fn expire(&self, scope: &Scope, now: Timestamp, most: u32) -> Result<Erased> {
+        let mut write = self.write().await?;
+        let erased = expire::expire(&mut write, scope, now, most).await?;
+        if erased != Erased::default() {
+            scrub::due(&mut write).await?;
+            write.commit().await?;
+        }
+        Ok(erased)
+    }
+
+    async fn scrub(&self) -> Result<()> {
+        Ok(scrub::finish(self).await?)
+    }
+
+    async fn expired(&self, now: Timestamp) -> Result<Vec<Scope>> {
+        Ok(expire::expired(&mut *self.read().await?, now).await?)
     }
 }
 
@@ -117,34 +99,55 @@ impl Doomed {
             passages: self.turns.iter().map(|turn| u64::from(turn.passages)).sum(),
             undelivered: self.undelivered.turns(),
             unreadable: self.undelivered.unreadable(),
+            versions: 0,
             space: self.removes_space(),
         }
     }
 }
 
+/// What a filter means; refused of a space on hold.
 async fn find(
     connection: &mut SqliteConnection,
     scope: &Scope,
     filter: &TurnFilter,
-    unreadable: Unreadable,
 ) -> Outcome<Doomed> {
     let filter = TurnFilter {
         include_replaced: true,
         ..filter.clone()
     };
+    let space = scope::find(connection, scope).await?;
+    let turns = match space {
+        Some(space) => {
+            space.refuse_hold()?;
+            find_turns(connection, space.id, &filter).await?
+        }
+        None => Vec::new(),
+    };
+    let undelivered = undelivered::find(connection, scope, &filter, Unreadable::All).await?;
+    let everything = filter.is_everything();
+    doom(connection, space, turns, undelivered, everything).await
+}
+
+/// These turns of a space, with what hangs on them.
+async fn doom(
+    connection: &mut SqliteConnection,
+    space: Option<SpaceRow>,
+    turns: Vec<DoomedTurn>,
+    undelivered: Matching,
+    everything: bool,
+) -> Outcome<Doomed> {
     let mut doomed = Doomed {
         space: None,
-        turns: Vec::new(),
+        turns,
         sessions: Vec::new(),
         emptied_sessions: Vec::new(),
-        undelivered: undelivered::find(connection, scope, &filter, unreadable).await?,
-        everything: filter.is_everything(),
+        undelivered,
+        everything,
     };
-    let Some(space) = scope::find(connection, scope).await? else {
+    let Some(space) = space else {
         return Ok(doomed);
     };
     doomed.space = alive(connection, space.id).await?.then_some(space);
-    doomed.turns = find_turns(connection, space.id, &filter).await?;
     let rows = sqlx::query(
         "SELECT s.id, s.name, NOT EXISTS (
              SELECT 1 FROM turns t WHERE t.session = s.id AND t.key NOT IN (SELECT value FROM json_each(?1)))
@@ -200,41 +203,4 @@ async fn find_turns(
             })
         })
         .collect()
-}
-
-async fn expired(
-    connection: &mut SqliteConnection,
-    now: Timestamp,
-) -> Outcome<Vec<(Scope, Timestamp)>> {
-    let rows = sqlx::query(
-        "SELECT id, tenant, name, settings, key FROM spaces
-         WHERE name IS NOT NULL AND json_extract(settings, '$.retention_days') IS NOT NULL",
-    )
-    .fetch_all(&mut *connection)
-    .await?;
-    let mut expired = Vec::new();
-    for row in rows {
-        let settings: SpaceSettings = json(row.try_get(3)?)?;
-        let days = Days::new(settings.retention_days.unwrap_or(u32::MAX).into());
-        let Some(before) = now.checked_sub_days(days) else {
-            continue;
-        };
-        let due: bool = sqlx::query_scalar(
-            "SELECT EXISTS (SELECT 1 FROM turns WHERE space = ? AND coalesce(event_time, recorded_at) < ?)
-                 OR EXISTS (SELECT 1 FROM dead_letters WHERE space_key = ?)",
-        )
-        .bind(row.try_get::<i64, _>(0)?)
-        .bind(before.timestamp_micros())
-        .bind(row.try_get::<&[u8], _>(4)?)
-        .fetch_one(&mut *connection)
-        .await?;
-        if due {
-            let scope = Scope {
-                tenant: name(TenantId::new(row.try_get::<&str, _>(1)?))?,
-                space: name(SpaceId::new(row.try_get::<&str, _>(2)?))?,
-            };
-            expired.push((scope, before));
-        }
-    }
-    Ok(expired)
 }

@@ -1,6 +1,7 @@
 //! The knowledge port.
 
 mod apply;
+pub(crate) mod expire;
 pub(crate) mod forget;
 mod progress;
 mod read;

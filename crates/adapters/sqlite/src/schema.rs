@@ -7,7 +7,7 @@ use sqlx::{SqlSafeStr, SqliteConnection};
 use crate::failure::{Failure, Outcome};
 
 /// Every migration in order: version, name, statements.
-const MIGRATIONS: [(i64, &str, &str); 11] = [
+const MIGRATIONS: [(i64, &str, &str); 12] = [
     (1, "first", include_str!("../migrations/0001_first.sql")),
     (
         2,
@@ -38,6 +38,11 @@ const MIGRATIONS: [(i64, &str, &str); 11] = [
         11,
         "knowledge",
         include_str!("../migrations/0011_knowledge.sql"),
+    ),
+    (
+        12,
+        "retention",
+        include_str!("../migrations/0012_retention.sql"),
     ),
 ];
 

@@ -1,13 +1,14 @@
 //! From a scope to its row.
 
-use memfleet_columns::{space_key, to_json};
+use memfleet_columns::{space_key, time, to_json};
 use memfleet_domain::Scope;
 use memfleet_domain::space::SpaceSettings;
 use memfleet_domain::time::Timestamp;
+use memfleet_ports::store::StoreError;
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Row, SqliteConnection};
 
-use crate::failure::Outcome;
+use crate::failure::{Failure, Outcome};
 
 /// The row of a space, alive or erased.
 #[derive(Debug, Clone, Copy)]
@@ -19,6 +20,8 @@ pub struct SpaceRow {
     pub next_passage: u32,
     /// The last position of acceptance that a forget of the whole space covers.
     erased_acceptance: Option<i64>,
+    /// Since when it is on legal hold.
+    held_since: Option<i64>,
 }
 
 impl SpaceRow {
@@ -28,24 +31,38 @@ impl SpaceRow {
             .is_some_and(|last| acceptance <= last)
     }
 
-    /// From the columns `id, head, next_passage, erased_acceptance`.
+    pub fn is_held(&self) -> bool {
+        self.held_since.is_some()
+    }
+
+    /// Refuses what would remove something of a space on hold.
+    pub fn refuse_hold(&self) -> Outcome<()> {
+        match self.held_since.map(time).transpose()? {
+            Some(since) => Err(Failure(StoreError::Held { since })),
+            None => Ok(()),
+        }
+    }
+
+    /// From the columns `id, head, next_passage, erased_acceptance, held_since`.
     fn read(row: &SqliteRow) -> Outcome<Self> {
         Ok(Self {
             id: row.try_get(0)?,
             head: row.try_get(1)?,
             next_passage: row.try_get(2)?,
             erased_acceptance: row.try_get(3)?,
+            held_since: row.try_get(4)?,
         })
     }
 }
 
 /// The space's row, if it was ever written to.
 pub async fn find(connection: &mut SqliteConnection, scope: &Scope) -> Outcome<Option<SpaceRow>> {
-    let row =
-        sqlx::query("SELECT id, head, next_passage, erased_acceptance FROM spaces WHERE key = ?")
-            .bind(space_key(scope))
-            .fetch_optional(connection)
-            .await?;
+    let row = sqlx::query(
+        "SELECT id, head, next_passage, erased_acceptance, held_since FROM spaces WHERE key = ?",
+    )
+    .bind(space_key(scope))
+    .fetch_optional(connection)
+    .await?;
     row.as_ref().map(SpaceRow::read).transpose()
 }
 
@@ -55,7 +72,7 @@ pub async fn find_alive(
     scope: &Scope,
 ) -> Outcome<Option<SpaceRow>> {
     let row = sqlx::query(
-        "SELECT id, head, next_passage, erased_acceptance FROM spaces WHERE key = ? AND name IS NOT NULL",
+        "SELECT id, head, next_passage, erased_acceptance, held_since FROM spaces WHERE key = ? AND name IS NOT NULL",
     )
     .bind(space_key(scope))
     .fetch_optional(connection)
@@ -75,7 +92,7 @@ pub async fn ensure(
              created_at = iif(tenant IS NULL, excluded.created_at, created_at),
              tenant = excluded.tenant,
              name = excluded.name
-         RETURNING id, head, next_passage, erased_acceptance",
+         RETURNING id, head, next_passage, erased_acceptance, held_since",
     )
     .bind(space_key(scope))
     .bind(scope.tenant.as_str())

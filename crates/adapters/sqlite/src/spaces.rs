@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use memfleet_columns::{cut, from_token, json, name, space_key, time, to_json, to_token};
 use memfleet_domain::Scope;
 use memfleet_domain::ids::{SessionId, SpaceId, TenantId};
-use memfleet_domain::space::{Locale, Session, Space, SpaceSettings};
+use memfleet_domain::space::{LegalHold, Locale, Session, Space, SpaceSettings};
 use memfleet_domain::time::Timestamp;
 use memfleet_ports::ledger::{Page, PageToken};
 use memfleet_ports::spaces::SpaceCatalog;
@@ -19,7 +19,8 @@ use crate::store::SqliteStore;
 /// The columns that [`space`] reads.
 macro_rules! space_columns {
     () => {
-        "SELECT p.name, p.settings, p.created_at, count(s.id), coalesce(sum(s.turns), 0), max(s.last_at), p.language
+        "SELECT p.name, p.settings, p.created_at, count(s.id), coalesce(sum(s.turns), 0), max(s.last_at), p.language,
+             p.held_since, p.held_reason
          FROM spaces p LEFT JOIN sessions s ON s.space = p.id"
     };
 }
@@ -38,6 +39,23 @@ impl SpaceCatalog for SqliteStore {
         let space = find(&mut write, scope).await?;
         write.commit().await?;
         space.ok_or_else(|| StoreError::Unexpected("a space is gone that was just written".into()))
+    }
+
+    async fn hold(&self, scope: &Scope, hold: Option<&LegalHold>) -> Result<Option<Space>> {
+        let mut write = self.write().await?;
+        sqlx::query(
+            "UPDATE spaces SET held_since = iif(?1 IS NULL, NULL, coalesce(held_since, ?1)), held_reason = ?2
+             WHERE key = ?3 AND name IS NOT NULL",
+        )
+        .bind(hold.map(|hold| hold.since.timestamp_micros()))
+        .bind(hold.map(|hold| hold.reason.as_str()))
+        .bind(space_key(scope))
+        .execute(&mut *write)
+        .await
+        .map_err(Failure::from)?;
+        let space = find(&mut write, scope).await?;
+        write.commit().await?;
+        Ok(space)
     }
 
     async fn get(&self, scope: &Scope) -> Result<Option<Space>> {
@@ -142,6 +160,16 @@ async fn sessions(
     })
 }
 
+fn hold(row: &SqliteRow) -> Outcome<Option<LegalHold>> {
+    let Some(since) = row.try_get(7)? else {
+        return Ok(None);
+    };
+    Ok(Some(LegalHold {
+        since: time(since)?,
+        reason: row.try_get(8)?,
+    }))
+}
+
 fn space(row: &SqliteRow) -> Outcome<Space> {
     Ok(Space {
         id: name(SpaceId::new(row.try_get::<&str, _>(0)?))?,
@@ -151,6 +179,7 @@ fn space(row: &SqliteRow) -> Outcome<Space> {
         turns: row.try_get::<i64, _>(4)? as u64,
         last_turn_at: row.try_get::<Option<i64>, _>(5)?.map(time).transpose()?,
         first_language: row.try_get(6)?,
+        hold: hold(row)?,
     })
 }
 

@@ -1,10 +1,14 @@
 //! What language models cost a tenant on a day.
 
+use std::ops::RangeInclusive;
+
 use async_trait::async_trait;
 use chrono::{Datelike, NaiveDate};
+use memfleet_columns::day;
 use memfleet_domain::ids::TenantId;
 use memfleet_ports::store::Result;
 use memfleet_ports::usage::{Amount, Limits, Reservation, UsageLedger};
+use sqlx::sqlite::SqliteRow;
 use sqlx::{Row, SqliteConnection};
 
 use crate::failure::Outcome;
@@ -45,6 +49,14 @@ impl UsageLedger for SqliteStore {
     async fn used(&self, tenant: &TenantId, day: NaiveDate) -> Result<Amount> {
         Ok(used(&mut *self.read().await?, tenant, day).await?)
     }
+
+    async fn used_between(
+        &self,
+        tenant: &TenantId,
+        days: RangeInclusive<NaiveDate>,
+    ) -> Result<Vec<(NaiveDate, Amount)>> {
+        Ok(used_between(&mut *self.read().await?, tenant, days).await?)
+    }
 }
 
 async fn used(
@@ -58,9 +70,29 @@ async fn used(
             .bind(day.num_days_from_ce())
             .fetch_optional(connection)
             .await?;
-    let Some(row) = row else {
-        return Ok(Amount::default());
-    };
+    row.as_ref().map_or(Ok(Amount::default()), amount)
+}
+
+async fn used_between(
+    connection: &mut SqliteConnection,
+    tenant: &TenantId,
+    days: RangeInclusive<NaiveDate>,
+) -> Outcome<Vec<(NaiveDate, Amount)>> {
+    let rows = sqlx::query(
+        "SELECT calls, tokens, micros, day FROM model_use WHERE tenant = ? AND day BETWEEN ? AND ? ORDER BY day",
+    )
+    .bind(tenant.as_str())
+    .bind(days.start().num_days_from_ce())
+    .bind(days.end().num_days_from_ce())
+    .fetch_all(connection)
+    .await?;
+    let days = rows
+        .iter()
+        .map(|row| Ok((day(row.try_get(3)?)?, amount(row)?)));
+    days.collect()
+}
+
+fn amount(row: &SqliteRow) -> Outcome<Amount> {
     let number = |index| row.try_get::<i64, _>(index).map(i64::cast_unsigned);
     Ok(Amount {
         calls: number(0)?,

@@ -4,14 +4,18 @@ use std::path::Path;
 
 use memfleet_domain::Timestamp;
 use memfleet_domain::ids::BatchId;
+use memfleet_domain::space::SpaceSettings;
 use memfleet_ports::conformance::samples::{batch, home, instant, session, turn};
-use memfleet_ports::erasure::Erasure;
+use memfleet_ports::erasure::{Erased, Erasure};
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::ledger::Ledger;
 use memfleet_ports::queue::{Bounds, DeadLetter, IngestQueue, Place};
+use memfleet_ports::spaces::SpaceCatalog;
 use memfleet_sqlite::{Options, SqliteStore};
 use sqlx::{Connection, SqliteConnection};
 use tempfile::TempDir;
+
+const DAY: chrono::Days = chrono::Days::new(1);
 
 /// Inside the JSON, so that what follows it is no longer understood.
 const DAMAGED: &str = "{\"id\": \"a secret that was said";
@@ -89,11 +93,23 @@ async fn a_letter_that_cannot_be_read_is_replayed_as_it_was_and_goes_with_its_sp
     assert!(letters(&store).await.is_empty());
 }
 
+/// What is from before an instant, by a period of a day.
+async fn expire(store: &SqliteStore, before: Timestamp) -> Erased {
+    let settings = SpaceSettings {
+        retention_days: Some(1),
+        ..SpaceSettings::default()
+    };
+    let put = store.put(&home(), &settings, instant(0)).await;
+    put.expect("put");
+    let expired = store.expire(&home(), before + DAY, 100).await;
+    expired.expect("expire")
+}
+
 #[tokio::test]
 async fn what_cannot_be_read_expires_by_its_own_time() {
     let (_directory, store, _, _) = damaged().await;
     let waiting = async |before| {
-        let erased = store.expire(&home(), before).await.expect("expire");
+        let erased = expire(&store, before).await;
         (
             erased.unreadable,
             store.depth(None).await.expect("depth").all.batches,
@@ -113,8 +129,12 @@ async fn what_cannot_be_read_expires_by_its_own_time() {
     store.take(10).await.expect("take");
     store.acknowledge(&[sound]).await.expect("acknowledge");
     let buried_at = letters(&store).await[0].failed_at;
-    for (before, left) in [(instant(1), 1), (buried_at, 1), (Timestamp::MAX_UTC, 0)] {
-        store.expire(&home(), before).await.expect("expire");
+    for (before, left) in [
+        (instant(1), 1),
+        (buried_at, 1),
+        (Timestamp::MAX_UTC - DAY, 0),
+    ] {
+        expire(&store, before).await;
         assert_eq!(letters(&store).await.len(), left, "{before}");
     }
 }

@@ -1,6 +1,7 @@
 //! What every erasure does to what is stored.
 
 mod again;
+mod retaining;
 mod spaces;
 mod turns;
 
@@ -16,6 +17,7 @@ use crate::ledger::Ledger;
 use crate::spaces::SpaceCatalog;
 
 pub use self::again::*;
+pub use self::retaining::*;
 pub use self::spaces::*;
 pub use self::turns::*;
 
@@ -46,6 +48,14 @@ macro_rules! erasure_conformance {
                 positions_and_order_of_what_stays_do_not_change,
                 a_session_starts_with_the_first_turn_that_is_left,
                 spaces_with_turns_past_their_retention_are_expired,
+                the_newest_turns_are_kept,
+                retention_goes_step_by_step,
+                a_period_and_a_number_mean_the_turns_of_either,
+                a_number_counts_replaced_turns,
+                a_space_on_hold_forgets_nothing,
+                retention_passes_a_space_on_hold_by,
+                a_hold_stays_until_it_is_lifted,
+                only_a_space_that_is_there_can_be_held,
             ]
         );
     };

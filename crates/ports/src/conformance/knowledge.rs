@@ -1,6 +1,7 @@
 //! What every store of derived memory does.
 
 mod changing;
+mod expiring;
 mod feeding;
 mod following;
 mod forgetting;
@@ -20,6 +21,7 @@ use crate::knowledge::{Applied, Knowledge, Question, Revision, Rewrite, Work};
 use crate::ledger::Ledger;
 
 pub use self::changing::*;
+pub use self::expiring::*;
 pub use self::feeding::*;
 pub use self::following::*;
 pub use self::forgetting::*;
@@ -58,6 +60,13 @@ macro_rules! knowledge_conformance {
                 a_rebuild_tells_what_it_did_not_derive_again,
                 a_rebuild_that_is_begun_twice_is_one,
                 a_rebuild_forgets_what_is_forgotten,
+                earlier_versions_go_after_their_time,
+                a_fact_that_was_succeeded_goes_after_its_time,
+                what_was_withdrawn_or_ended_goes_after_its_time,
+                what_a_caller_said_last_stays,
+                what_a_forget_may_open_again_stays,
+                a_chain_of_succeeded_facts_goes_whole,
+                versions_of_a_space_on_hold_stay,
             ]
         );
     };

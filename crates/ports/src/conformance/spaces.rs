@@ -34,6 +34,8 @@ fn settings(language: &str) -> SpaceSettings {
         language: Some(language.into()),
         time_zone: "Europe/Zurich".parse().expect("a valid sample"),
         retention_days: Some(90),
+        retention_turns: Some(1_000),
+        retention_superseded_days: Some(30),
     }
 }
 

@@ -156,8 +156,8 @@ pub async fn dead_letters_are_subject_to_retention(store: &(impl Store + SpaceCa
         .await
         .expect("dead letter");
     let left_at = async |now| {
-        for (scope, before) in store.expired(now).await.expect("expired") {
-            store.expire(&scope, before).await.expect("expire");
+        for scope in store.expired(now).await.expect("expired") {
+            store.expire(&scope, now, 100).await.expect("expire");
         }
         let letters = store.dead_letters(&home(), 10, None).await;
         letters.expect("dead letters").items.len()

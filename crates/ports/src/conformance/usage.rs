@@ -20,6 +20,7 @@ macro_rules! usage_conformance {
                 reservations_at_the_same_time_stay_within_the_limit,
                 another_tenant_and_another_day_count_for_themselves,
                 what_cost_more_than_was_reserved_counts_in_full,
+                days_are_told_in_order_without_those_of_nothing,
             ]
         );
     };
@@ -145,4 +146,25 @@ pub async fn what_cost_more_than_was_reserved_counts_in_full(store: &impl UsageL
     reserve(store, most, &NONE).await;
     let settled = store.settle(&tenant("acme"), day(1), most, real).await;
     assert_eq!((settled, used(store).await), (Ok(()), real));
+}
+
+/// The first and the last that were asked for included, and of this tenant alone.
+pub async fn days_are_told_in_order_without_those_of_nothing(store: &impl UsageLedger) {
+    for (name, ordinal) in [("acme", 4), ("acme", 1), ("other", 2), ("acme", 3)] {
+        let most = amount(1, u64::from(ordinal), 1);
+        let made = store
+            .reserve(&tenant(name), day(ordinal), most, &NONE)
+            .await;
+        assert_eq!(made, Ok(Reservation::Made), "{name} {ordinal}");
+    }
+    let between = async |first, last| {
+        let days = day(first)..=day(last);
+        let used = store.used_between(&tenant("acme"), days).await;
+        let used = used.expect("used").into_iter();
+        used.map(|(day, used)| (day, used.tokens))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(between(3, 4).await, [(day(3), 3), (day(4), 4)]);
+    assert_eq!(between(2, 3).await, [(day(3), 3)]);
+    assert_eq!(between(5, 1).await, []);
 }

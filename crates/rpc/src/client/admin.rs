@@ -5,6 +5,7 @@ use futures::FutureExt;
 use memfleet_domain::Fault;
 use memfleet_domain::access::Quota;
 use memfleet_domain::ids::{KeyId, TenantId};
+use memfleet_domain::time::TimeRange;
 use memfleet_ports::admin::{Account, Admin, Issued, NewKey, Rotation};
 use memfleet_ports::audit::{AuditFilter, AuditRecord};
 use memfleet_ports::context::Context;
@@ -76,9 +77,15 @@ impl Admin for Client {
         value(context, self.admin().list_tenants(request).boxed()).await
     }
 
-    async fn account(&self, context: &Context, tenant: Option<TenantId>) -> Result<Account, Fault> {
+    async fn account(
+        &self,
+        context: &Context,
+        tenant: Option<TenantId>,
+        time: TimeRange,
+    ) -> Result<Account, Fault> {
         let request = proto::GetUsageRequest {
             tenant: named(tenant),
+            time: range(time),
         };
         let request = self.request(context, request);
         value(context, self.admin().get_usage(request).boxed()).await

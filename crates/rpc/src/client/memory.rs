@@ -214,6 +214,28 @@ impl Memory for Client {
         .await
     }
 
+    async fn set_legal_hold(
+        &self,
+        context: &Context,
+        space: &SpaceId,
+        held: bool,
+        reason: String,
+    ) -> Result<Space, Fault> {
+        let request = proto::SetLegalHoldRequest {
+            space: space.to_string(),
+            held,
+            reason,
+        };
+        let mut spaces = SpacesClient::new(self.channel.clone());
+        value(
+            context,
+            spaces
+                .set_legal_hold(self.request(context, request))
+                .boxed(),
+        )
+        .await
+    }
+
     async fn spaces(&self, context: &Context, page: PageRequest) -> Result<Page<Space>, Fault> {
         let request = proto::ListSpacesRequest {
             page_size: page.limit,

@@ -4,10 +4,12 @@ use std::time::Duration;
 
 use memfleet_domain::access::{Grant, Quota, Right, Rights, SpacePattern, Usage};
 use memfleet_domain::ids::{KeyId, TenantId};
-use memfleet_ports::admin::{Account, Issued, NewKey, Rotation};
+use memfleet_domain::time::TimeRange;
+use memfleet_ports::admin::{Account, Issued, ModelUse, NewKey, Rotation};
 use memfleet_ports::keys::Key;
 use memfleet_ports::ledger::Page;
 use memfleet_ports::memory::PageRequest;
+use memfleet_ports::usage::Amount;
 
 use super::page::{page_token, parts};
 use super::time::time;
@@ -332,6 +334,11 @@ impl From<Account> for proto::Usage {
             turns: account.usage.turns,
             bytes: account.usage.bytes,
             quota: Some(account.quota.into()),
+            language_models: account
+                .language_models
+                .into_iter()
+                .map(Into::into)
+                .collect(),
         }
     }
 }
@@ -342,6 +349,7 @@ impl Checked for proto::Usage {
     fn check(self, fields: &mut Fields) -> Option<Account> {
         let tenant = fields.name("tenant", self.tenant, TenantId::new);
         let quota = fields.message_or_default("quota", self.quota);
+        let language_models = fields.messages("language_models", self.language_models, usize::MAX);
         Some(Account {
             tenant: tenant?,
             usage: Usage {
@@ -350,6 +358,7 @@ impl Checked for proto::Usage {
                 bytes: self.bytes,
             },
             quota: quota?,
+            language_models: language_models?,
         })
     }
 }
@@ -376,11 +385,43 @@ macro_rules! usage {
 
 usage!(GetUsageResponse, SetQuotaResponse);
 
+impl From<ModelUse> for proto::ModelUse {
+    fn from(of: ModelUse) -> Self {
+        Self {
+            day: of.day.to_string(),
+            calls: of.used.calls,
+            tokens: of.used.tokens,
+            micros: of.used.micros,
+        }
+    }
+}
+
+impl Checked for proto::ModelUse {
+    type Value = ModelUse;
+
+    fn check(self, fields: &mut Fields) -> Option<ModelUse> {
+        let day = match self.day.parse() {
+            Ok(day) => Some(day),
+            Err(_) => fields.refuse("day", "must be a day such as `2026-01-31`"),
+        };
+        Some(ModelUse {
+            day: day?,
+            used: Amount {
+                calls: self.calls,
+                tokens: self.tokens,
+                micros: self.micros,
+            },
+        })
+    }
+}
+
 impl Checked for proto::GetUsageRequest {
-    type Value = Option<TenantId>;
+    type Value = (Option<TenantId>, TimeRange);
 
     fn check(self, fields: &mut Fields) -> Option<Self::Value> {
-        fields.tenant(self.tenant)
+        let tenant = fields.tenant(self.tenant);
+        let time = fields.message_or_default("time", self.time);
+        Some((tenant?, time?))
     }
 }
 

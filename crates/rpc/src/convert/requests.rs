@@ -215,6 +215,7 @@ impl Checked for proto::ForgetResponse {
             passages: self.passages,
             undelivered: self.undelivered,
             unreadable: self.unreadable,
+            versions: 0,
             space: self.space_removed,
         };
         Some(ForgetReceipt {

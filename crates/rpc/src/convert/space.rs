@@ -1,7 +1,9 @@
 //! Spaces and sessions.
 
+use std::ops::RangeInclusive;
+
 use memfleet_domain::ids::{SessionId, SpaceId};
-use memfleet_domain::space::{Session, Space, SpaceSettings, TimeZone};
+use memfleet_domain::space::{LegalHold, Session, Space, SpaceSettings, TimeZone};
 use memfleet_ports::ledger::Page;
 use memfleet_ports::memory::PageRequest;
 
@@ -16,6 +18,8 @@ impl From<SpaceSettings> for proto::SpaceSettings {
             language: settings.language.unwrap_or_default(),
             time_zone: settings.time_zone.into(),
             retention_days: settings.retention_days.unwrap_or_default(),
+            retention_turns: settings.retention_turns.unwrap_or_default(),
+            retention_superseded_days: settings.retention_superseded_days.unwrap_or_default(),
         }
     }
 }
@@ -38,16 +42,57 @@ impl Checked for proto::SpaceSettings {
                 Some,
             ),
         };
-        let days = fields.number(
-            "retention_days",
-            self.retention_days,
-            0,
-            1..=limits::RETENTION_DAYS,
-        );
+        let (days, turns) = (1..=limits::RETENTION_DAYS, 1..=limits::RETENTION_TURNS);
+        let retention_days =
+            fields.optional_number("retention_days", self.retention_days, days.clone());
+        let retention_turns =
+            fields.optional_number("retention_turns", self.retention_turns, turns);
+        let superseded = self.retention_superseded_days;
+        let retention_superseded_days =
+            fields.optional_number("retention_superseded_days", superseded, days);
         Some(SpaceSettings {
             language: language.map(|code| (!code.is_empty()).then_some(code))?,
             time_zone: time_zone?,
-            retention_days: days.map(|days| (days > 0).then_some(days))?,
+            retention_days: retention_days?,
+            retention_turns: retention_turns?,
+            retention_superseded_days: retention_superseded_days?,
+        })
+    }
+}
+
+impl Fields {
+    /// A number in `range`; 0 means that there is none.
+    #[expect(
+        clippy::option_option,
+        reason = "the outer one says whether the field was right"
+    )]
+    fn optional_number(
+        &mut self,
+        field: &str,
+        value: u32,
+        range: RangeInclusive<u32>,
+    ) -> Option<Option<u32>> {
+        let number = self.number(field, value, 0, range)?;
+        Some((number > 0).then_some(number))
+    }
+}
+
+impl From<LegalHold> for proto::LegalHold {
+    fn from(hold: LegalHold) -> Self {
+        Self {
+            since: Some(time(hold.since)),
+            reason: hold.reason,
+        }
+    }
+}
+
+impl Checked for proto::LegalHold {
+    type Value = LegalHold;
+
+    fn check(self, fields: &mut Fields) -> Option<LegalHold> {
+        Some(LegalHold {
+            since: fields.message("since", self.since)?,
+            reason: self.reason,
         })
     }
 }
@@ -61,6 +106,7 @@ impl From<Space> for proto::Space {
             sessions: space.sessions,
             turns: space.turns,
             last_turn_at: space.last_turn_at.map(time),
+            hold: space.hold.map(Into::into),
         }
     }
 }
@@ -73,9 +119,14 @@ impl Checked for proto::Space {
         let settings = fields.message("settings", self.settings);
         let created_at = fields.message("created_at", self.created_at);
         let last_turn_at = fields.optional_time("last_turn_at", self.last_turn_at);
+        let hold = match self.hold {
+            Some(hold) => fields.message("hold", Some(hold)).map(Some),
+            None => Some(None),
+        };
         Some(Space {
             id: id?,
             settings: settings?,
+            hold: hold?,
             first_language: None,
             created_at: created_at?,
             sessions: self.sessions,
@@ -95,21 +146,40 @@ impl Checked for proto::PutSpaceRequest {
     }
 }
 
-impl From<Space> for proto::PutSpaceResponse {
-    fn from(space: Space) -> Self {
-        Self {
-            space: Some(space.into()),
+impl Checked for proto::SetLegalHoldRequest {
+    type Value = (SpaceId, bool, String);
+
+    fn check(self, fields: &mut Fields) -> Option<Self::Value> {
+        let space = fields.name("space", self.space, SpaceId::new);
+        let reason = match self.reason.trim() {
+            "" => fields.refuse("reason", "is missing: say why the hold is set or lifted"),
+            _ => fields.text("reason", self.reason, limits::HOLD_REASON),
+        };
+        Some((space?, self.held, reason?))
+    }
+}
+
+macro_rules! changed {
+    ($($message:ident),*) => {$(
+        impl From<Space> for proto::$message {
+            fn from(space: Space) -> Self {
+                Self {
+                    space: Some(space.into()),
+                }
+            }
         }
-    }
+
+        impl Checked for proto::$message {
+            type Value = Space;
+
+            fn check(self, fields: &mut Fields) -> Option<Space> {
+                fields.message("space", self.space)
+            }
+        }
+    )*};
 }
 
-impl Checked for proto::PutSpaceResponse {
-    type Value = Space;
-
-    fn check(self, fields: &mut Fields) -> Option<Space> {
-        fields.message("space", self.space)
-    }
-}
+changed!(PutSpaceResponse, SetLegalHoldResponse);
 
 impl Checked for proto::ListSpacesRequest {
     type Value = PageRequest;

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::strategies;
 
-const SPACE: &str = r#"{"record":"space","name":"ada","settings":{"language":null,"time_zone":"Europe/Zurich","retention_days":30}}"#;
+const SPACE: &str = r#"{"record":"space","name":"ada","settings":{"language":null,"time_zone":"Europe/Zurich","retention_days":30,"retention_turns":null,"retention_superseded_days":null}}"#;
 const TURN: &str = r#"{"record":"turn","id":"6ba7b810-9dad-81d1-80b4-00c04fd430c8","session":"s1","external_id":"m-1","speaker":"Ada","role":"user","content":{"text":"Hi\n","media":[{"uri":"file:a","mime_type":"","caption":"a dog"}]},"event_time":"2023-05-08T13:56:00Z","recorded_at":"2026-01-02T03:04:05.678901Z","metadata":{"a":"b"},"trust":"web","replaces":null,"position":7,"replaced":null}"#;
 
 #[test]
@@ -58,4 +58,15 @@ proptest! {
         prop_assert!(!line.contains('\n'));
         prop_assert_eq!(read(&line), Ok(record));
     }
+}
+
+/// Files of a version that knew no other retention.
+#[test]
+fn settings_that_a_file_does_not_have_take_their_defaults() {
+    let older = SPACE.replace(
+        r#","retention_turns":null,"retention_superseded_days":null"#,
+        "",
+    );
+    assert_ne!(older, SPACE);
+    assert_eq!(read(&older).unwrap(), read(SPACE).unwrap());
 }

@@ -66,6 +66,7 @@ access! {
     RevertRequest: "Knowledge.Revert", Write, |request| vec![request.space.as_str()];
     UpdateRequest: "Knowledge.Update", Write, |request| vec![request.space.as_str()];
     PutSpaceRequest: "Spaces.PutSpace", Write, |request| vec![request.space.as_str()];
+    SetLegalHoldRequest: "Spaces.SetLegalHold", Admin, |request| vec![request.space.as_str()];
     // The answer names only those that the caller reaches.
     ListSpacesRequest: "Spaces.ListSpaces", Read, |_request| Vec::new();
     ListSessionsRequest: "Sessions.ListSessions", Read, |request| vec![request.space.as_str()];

@@ -68,8 +68,8 @@ impl admin_server::Admin for Service {
         &self,
         request: Request<proto::GetUsageRequest>,
     ) -> Result<Response<proto::GetUsageResponse>, Status> {
-        let (context, tenant) = self.calls.open(request)?;
-        let account = self.admin.account(&context, tenant);
+        let (context, (tenant, time)) = self.calls.open(request)?;
+        let account = self.admin.account(&context, tenant, time);
         self.calls
             .answer(context.within("the usage", account).await)
     }

@@ -59,6 +59,16 @@ impl spaces_server::Spaces for Service {
         )
     }
 
+    async fn set_legal_hold(
+        &self,
+        request: Request<proto::SetLegalHoldRequest>,
+    ) -> Result<Response<proto::SetLegalHoldResponse>, Status> {
+        let (context, (space, held, reason)) = self.calls.open(request)?;
+        let set = self.memory.set_legal_hold(&context, &space, held, reason);
+        self.calls
+            .answer(context.within("the legal hold", set).await)
+    }
+
     async fn list_spaces(
         &self,
         request: Request<proto::ListSpacesRequest>,

@@ -7,12 +7,13 @@ use memfleet_domain::Fault;
 use memfleet_domain::access::{Grant, KeyHash, Quota, Right, Rights, SpacePattern, Usage};
 use memfleet_domain::ids::{KeyId, SessionId, TenantId};
 use memfleet_domain::time::TimeRange;
-use memfleet_ports::admin::{Account, Admin, Issued, NewKey, Rotation};
+use memfleet_ports::admin::{Account, Admin, Issued, ModelUse, NewKey, Rotation};
 use memfleet_ports::audit::{AuditFilter, AuditKind, AuditRecord, AuditedTurn};
 use memfleet_ports::context::Context;
 use memfleet_ports::keys::Key;
 use memfleet_ports::ledger::{Page, PageToken};
 use memfleet_ports::memory::PageRequest;
+use memfleet_ports::usage::Amount;
 
 use crate::node::{Node, instant, space, turn_id};
 use crate::{connected, context, tenant};
@@ -59,6 +60,14 @@ fn account(tenant: TenantId) -> Account {
             calls_per_minute: None,
             turns: Some(5),
         },
+        language_models: vec![ModelUse {
+            day: instant().date_naive(),
+            used: Amount {
+                calls: 1,
+                tokens: 2,
+                micros: 3,
+            },
+        }],
     }
 }
 
@@ -128,8 +137,13 @@ impl Admin for Node {
         Ok(page(tenant("acme")))
     }
 
-    async fn account(&self, context: &Context, tenant: Option<TenantId>) -> Result<Account, Fault> {
-        self.note(context, format!("{tenant:?}"));
+    async fn account(
+        &self,
+        context: &Context,
+        tenant: Option<TenantId>,
+        time: TimeRange,
+    ) -> Result<Account, Fault> {
+        self.note(context, format!("{tenant:?} {time:?}"));
         Ok(account(tenant.unwrap_or_else(|| context.tenant.clone())))
     }
 
@@ -203,8 +217,13 @@ async fn tenants_quotas_and_records_travel_both_ways_as_they_are() {
     let set = client.set_quota(&context(), &tenant("acme"), quota).await;
     assert_eq!(set.unwrap(), account(tenant("acme")));
     assert!(node.last().1.contains(&format!("{quota:?}")));
-    let own = client.account(&context(), None).await.unwrap();
+    let time = TimeRange {
+        start: Some(instant()),
+        end: None,
+    };
+    let own = client.account(&context(), None, time).await.unwrap();
     assert_eq!(own, account(tenant("default")));
+    assert!(node.last().1.contains(&format!("{time:?}")));
     let filter = AuditFilter {
         kinds: vec![AuditKind::Injected, AuditKind::Refused],
         time: TimeRange {

@@ -129,6 +129,8 @@ async fn spaces_and_sessions() {
         language: Some("de".into()),
         time_zone: "Europe/Zurich".parse().unwrap(),
         retention_days: Some(9),
+        retention_turns: Some(1_000),
+        retention_superseded_days: Some(7),
     };
     let put = client
         .put_space(&context(), &space("ada"), settings.clone())
@@ -140,6 +142,13 @@ async fn spaces_and_sessions() {
         Ok(node::page(node::listed()))
     );
     assert_eq!(node.last().1, format!("{:?}", second_page()));
+    for held in [true, false] {
+        let (call, ada) = (context(), space("ada"));
+        let set = client.set_legal_hold(&call, &ada, held, "case 7".into());
+        let hold = set.await.unwrap().hold.map(|hold| hold.reason);
+        assert_eq!(hold, held.then(|| "case 7".to_owned()));
+        assert_eq!(node.last().1, format!("{held} case 7"));
+    }
     let sessions = client
         .sessions(&context(), &space("ada"), PageRequest::default())
         .await;

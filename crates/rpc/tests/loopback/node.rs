@@ -9,7 +9,7 @@ use memfleet_domain::derivation::Derivation;
 use memfleet_domain::embedding::EmbeddingSpace;
 use memfleet_domain::ids::{BatchId, ChangeId, SessionId, SpaceId, Speaker, TurnId};
 use memfleet_domain::ingestion::{Batch, Receipt, TurnReceipt, TurnState};
-use memfleet_domain::space::{Session, Space, SpaceSettings};
+use memfleet_domain::space::{LegalHold, Session, Space, SpaceSettings};
 use memfleet_domain::turn::{AcceptedTurn, Content, Role, Trust, Turn};
 use memfleet_domain::{Fault, FaultKind, Timestamp};
 use memfleet_ports::assembly::{AssembleRequest, Assembled, Assembly};
@@ -217,6 +217,7 @@ pub fn listed() -> Space {
     Space {
         id: space("ada"),
         settings: SpaceSettings::default(),
+        hold: None,
         first_language: None,
         created_at: instant(),
         sessions: 1,
@@ -433,6 +434,25 @@ impl Memory for Node {
         self.asked(context, space, format!("{settings:?}")).await?;
         Ok(Space {
             settings,
+            ..listed()
+        })
+    }
+
+    async fn set_legal_hold(
+        &self,
+        context: &Context,
+        space: &SpaceId,
+        held: bool,
+        reason: String,
+    ) -> Result<Space, Fault> {
+        self.asked(context, space, format!("{held} {reason}"))
+            .await?;
+        let hold = LegalHold {
+            since: instant(),
+            reason,
+        };
+        Ok(Space {
+            hold: held.then_some(hold),
             ..listed()
         })
     }

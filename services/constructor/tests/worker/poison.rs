@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use memfleet_domain::Scope;
 use memfleet_domain::ids::TenantId;
-use memfleet_domain::space::{Locale, Session, Space, SpaceSettings};
+use memfleet_domain::space::{LegalHold, Locale, Session, Space, SpaceSettings};
 use memfleet_domain::time::Timestamp;
 use memfleet_ports::ledger::{Ledger, Page, PageToken};
 use memfleet_ports::queue::IngestQueue;
@@ -26,6 +26,10 @@ struct Failing {
 impl SpaceCatalog for Failing {
     async fn put(&self, scope: &Scope, settings: &SpaceSettings, now: Timestamp) -> Result<Space> {
         self.catalogue.put(scope, settings, now).await
+    }
+
+    async fn hold(&self, scope: &Scope, hold: Option<&LegalHold>) -> Result<Option<Space>> {
+        self.catalogue.hold(scope, hold).await
     }
 
     async fn get(&self, scope: &Scope) -> Result<Option<Space>> {

@@ -3,8 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use chrono::Days;
 use memfleet_domain::access::{Grant, Quota, Right, Rights, SpacePattern};
 use memfleet_domain::ids::{KeyId, TenantId};
+use memfleet_domain::time::TimeRange;
 use memfleet_domain::{Fault, FaultKind};
 use memfleet_ports::access::{Authority, Caller};
 use memfleet_ports::admin::{Admin, Issued, NewKey, Rotation};
@@ -12,6 +14,7 @@ use memfleet_ports::audit::AuditFilter;
 use memfleet_ports::conformance::samples::instant;
 use memfleet_ports::context::Context;
 use memfleet_ports::memory::{Memory, PageRequest};
+use memfleet_ports::usage::{Amount, Limits, Reservation, UsageLedger};
 
 use crate::roles::{Node, call_of, keyed, request, said};
 
@@ -179,7 +182,10 @@ async fn an_administrator_manages_its_own_tenant_and_no_other() {
         gateway.revoke_key(&acme, there(), theirs.id).await.err(),
         gateway.rotate_key(&acme, rotation(there())).await.err(),
         gateway.tenants(&acme, page()).await.err(),
-        gateway.account(&acme, there()).await.err(),
+        gateway
+            .account(&acme, there(), TimeRange::default())
+            .await
+            .err(),
         gateway
             .set_quota(&acme, &acme.tenant, Quota::default())
             .await
@@ -280,6 +286,56 @@ async fn turns_beyond_a_quota_are_refused_and_retries_of_the_others_are_not() {
         .await
         .unwrap();
     node.settle().await;
-    let account = gateway.account(&acme, None).await.unwrap();
+    let account = gateway
+        .account(&acme, None, TimeRange::default())
+        .await
+        .unwrap();
     assert_eq!((account.usage.turns, account.usage.spaces), (3, 1));
+}
+
+#[tokio::test]
+async fn usage_tells_what_language_models_cost_day_by_day() {
+    let (node, _, operator) = with_operator().await;
+    let acme = administrator(&node, &operator, "acme").await;
+    let today = instant(0).date_naive();
+    let used = Amount {
+        calls: 1,
+        tokens: 120,
+        micros: 7,
+    };
+    for ago in [400, 29, 1, 0] {
+        let day = today - Days::new(ago);
+        let reserved = node
+            .store
+            .reserve(&tenant("acme"), day, used, &Limits::default())
+            .await;
+        assert_eq!(reserved, Ok(Reservation::Made));
+    }
+    let days = async |start: Option<u64>, end: Option<u64>| {
+        let at = |ago| instant(0) - Days::new(ago);
+        let time = TimeRange {
+            start: start.map(at),
+            end: end.map(at),
+        };
+        let account = node.gateway.account(&acme, None, time).await?;
+        let days = account.language_models.into_iter().map(|of| {
+            assert_eq!(of.used, used);
+            (today - of.day).num_days()
+        });
+        Ok::<_, Fault>(days.collect::<Vec<_>>())
+    };
+    assert_eq!(days(None, None).await, Ok(vec![29, 1, 0]));
+    assert_eq!(days(Some(1), None).await, Ok(vec![1, 0]));
+    assert_eq!(days(None, Some(399)).await, Ok(vec![400]));
+    let fault = days(Some(400), None).await.unwrap_err();
+    assert_eq!(
+        (fault.kind, fault.fields[0].field.as_str()),
+        (FaultKind::InvalidArgument, "time")
+    );
+    let other = administrator(&node, &operator, "globex").await;
+    let account = node
+        .gateway
+        .account(&other, None, TimeRange::default())
+        .await;
+    assert_eq!(account.unwrap().language_models, []);
 }

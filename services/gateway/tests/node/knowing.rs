@@ -22,7 +22,7 @@ pub struct Moved {
     pub node: Node,
     pub rome: Derivation,
     pub oslo: Derivation,
-    settling: ChangeId,
+    pub settling: ChangeId,
 }
 
 pub async fn moved() -> Moved {
@@ -107,6 +107,12 @@ impl Moved {
 
     async fn update(&self, request: UpdateRequest) -> Result<Derivation, Fault> {
         self.node.gateway.update(&acme(), request).await
+    }
+
+    /// A fact as a caller corrected it.
+    pub async fn corrected(&self, id: DerivationId) -> Derivation {
+        let correction = correction(id, says("Ada lives in Bergen.", "Bergen"));
+        self.update(correction).await.unwrap()
     }
 
     async fn revert(&self, change: ChangeId) -> Result<ChangeId, Fault> {

@@ -5,6 +5,7 @@ mod administering;
 mod answering;
 mod assembling;
 mod auditing;
+mod holding;
 mod isolation;
 mod knowing;
 mod roles;

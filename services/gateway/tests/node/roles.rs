@@ -50,6 +50,7 @@ pub struct Node {
     pub clock: Arc<HandClock>,
     pub erasure: Arc<dyn Erasure>,
     pub store: Arc<SqliteStore>,
+    pub refresher: LocalRefresher,
     constructor: Constructor,
     _directory: tempfile::TempDir,
 }
@@ -105,8 +106,9 @@ impl Node {
             spaces: store.clone(),
             knowledge: store.clone(),
             retriever: Arc::new(retriever(&store, &embedder)),
-            refresher: Arc::new(refresher),
+            refresher: Arc::new(refresher.clone()),
             author: None,
+            usage: store.clone(),
             embedder,
             events,
             health: Health::default(),
@@ -119,6 +121,7 @@ impl Node {
             clock,
             erasure: store.clone(),
             store,
+            refresher,
             constructor,
             _directory: directory,
         }

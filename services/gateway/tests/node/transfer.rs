@@ -11,7 +11,7 @@ use memfleet_ports::refresher::ForgetRequest;
 
 use crate::roles::{Node, acme, named, said, space};
 
-async fn export(node: &Node, name: &str, filter: &TurnFilter) -> Vec<Record> {
+pub async fn export(node: &Node, name: &str, filter: &TurnFilter) -> Vec<Record> {
     let records = node.gateway.export(&acme(), &space(name), filter).await;
     records.unwrap().try_collect().await.unwrap()
 }
@@ -22,7 +22,7 @@ async fn import(node: &Node, name: &str, records: Vec<Record>) -> (u64, u64) {
     (imported.accepted, imported.duplicates)
 }
 
-async fn imported(node: &Node, name: &str, records: Vec<Record>) -> Imported {
+pub async fn imported(node: &Node, name: &str, records: Vec<Record>) -> Imported {
     let records: Answers<Record> = Box::pin(futures::stream::iter(records.into_iter().map(Ok)));
     let imported = node.gateway.import(&acme(), &space(name), records).await;
     node.settle().await;
@@ -36,6 +36,8 @@ async fn eventful(node: &Node) -> Vec<TurnId> {
         language: Some("en".to_owned()),
         time_zone: "Europe/Zurich".parse().unwrap(),
         retention_days: Some(36_000),
+        retention_turns: Some(100_000),
+        retention_superseded_days: Some(36_000),
     };
     node.gateway
         .put_space(&acme(), &space("ada"), settings)

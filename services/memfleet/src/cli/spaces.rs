@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::exit::{Error, Exit};
 use super::handle::every;
 use super::{Handle, values};
-use crate::output::{Align, Output, Palette, table, time};
+use crate::output::{Align, Output, Palette, printable, table, time};
 
 /// List spaces, or set what a space is like
 #[derive(Debug, Args)]
@@ -24,6 +24,20 @@ enum SpacesCommand {
     List,
     /// Create a space or change its settings; what is left out stays as it is
     Set(SetArgs),
+    /// Put a space on legal hold: nothing of it is forgotten or removed until it is released. Takes the right `admin`
+    Hold(HoldArgs),
+    /// Lift the legal hold of a space. Takes the right `admin`
+    Release(HoldArgs),
+}
+
+#[derive(Debug, Args)]
+struct HoldArgs {
+    /// The space
+    #[arg(value_parser = values::space)]
+    name: SpaceId,
+    /// Why; it is written to the audit log, and shown with the space while it is on hold
+    #[arg(long, value_name = "TEXT")]
+    reason: String,
 }
 
 #[derive(Debug, Args)]
@@ -38,48 +52,69 @@ struct SetArgs {
     #[arg(long, value_name = "ZONE", value_parser = values::time_zone)]
     time_zone: Option<TimeZone>,
     /// Days after which turns are removed for good, or `none` to keep them
-    #[arg(long, value_name = "DAYS", value_parser = retention)]
+    #[arg(long, value_name = "DAYS", value_parser = retention::<{ limits::RETENTION_DAYS }>)]
     retention_days: Option<Retention>,
+    /// How many turns are kept, the newest; older ones are removed for good. `none` keeps all
+    #[arg(long, value_name = "TURNS", value_parser = retention::<{ limits::RETENTION_TURNS }>)]
+    retention_turns: Option<Retention>,
+    /// Days after which versions of facts and episodes that hold no longer are removed for good, or `none` to keep them
+    #[arg(long, value_name = "DAYS", value_parser = retention::<{ limits::RETENTION_DAYS }>)]
+    retention_superseded_days: Option<Retention>,
 }
 
-/// How long turns are kept.
+/// How long, or how much, is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Retention(Option<u32>);
 
-fn retention(text: &str) -> Result<Retention, String> {
-    match text {
-        "none" => Ok(Retention(None)),
-        // On the wire 0 stands for `none`, which nobody means who writes 0.
-        days => match days.parse() {
-            Ok(days @ 1..=limits::RETENTION_DAYS) => Ok(Retention(Some(days))),
-            _ => Err(format!(
-                "is neither `none` nor a number of days from 1 to {}",
-                limits::RETENTION_DAYS
-            )),
-        },
+fn retention<const MOST: u32>(text: &str) -> Result<Retention, String> {
+    if text == "none" {
+        return Ok(Retention(None));
+    }
+    // On the wire 0 stands for `none`, which nobody means who writes 0.
+    match text.parse() {
+        Ok(number) if (1..=MOST).contains(&number) => Ok(Retention(Some(number))),
+        _ => Err(format!("is neither `none` nor a number from 1 to {MOST}")),
     }
 }
 
 /// Runs the command.
 pub async fn run(args: SpacesArgs, handle: &Handle, output: &mut Output) -> Result<Exit, Error> {
-    let spaces = every(async |page| handle.memory.spaces(&handle.call(), page).await).await?;
-    match args.command.unwrap_or(SpacesCommand::List) {
-        SpacesCommand::List => output.list(&spaces, to_json, |palette| human(&spaces, palette))?,
-        SpacesCommand::Set(args) => {
-            let known = spaces.into_iter().find(|space| space.id == args.name);
-            let name = args.name.clone();
-            let settings = changed(known.map(|space| space.settings).unwrap_or_default(), args);
-            let space = handle
-                .memory
-                .put_space(&handle.call(), &name, settings)
-                .await?;
-            output.answer(
-                || to_json(&space),
-                |palette| human(std::slice::from_ref(&space), palette),
-            )?;
+    let space = match args.command.unwrap_or(SpacesCommand::List) {
+        SpacesCommand::List => {
+            let spaces = all(handle).await?;
+            output.list(&spaces, to_json, |palette| human(&spaces, palette))?;
+            return Ok(Exit::Done);
         }
-    }
+        SpacesCommand::Set(args) => set(args, handle).await?,
+        SpacesCommand::Hold(args) => hold(args, true, handle).await?,
+        SpacesCommand::Release(args) => hold(args, false, handle).await?,
+    };
+    output.answer(
+        || to_json(&space),
+        |palette| human(std::slice::from_ref(&space), palette),
+    )?;
     Ok(Exit::Done)
+}
+
+async fn all(handle: &Handle) -> Result<Vec<Space>, Error> {
+    Ok(every(async |page| handle.memory.spaces(&handle.call(), page).await).await?)
+}
+
+async fn set(args: SetArgs, handle: &Handle) -> Result<Space, Error> {
+    let known = all(handle).await?;
+    let known = known.into_iter().find(|space| space.id == args.name);
+    let name = args.name.clone();
+    let settings = changed(known.map(|space| space.settings).unwrap_or_default(), args);
+    let call = handle.call();
+    let put = handle.memory.put_space(&call, &name, settings);
+    Ok(put.await?)
+}
+
+async fn hold(args: HoldArgs, held: bool, handle: &Handle) -> Result<Space, Error> {
+    let HoldArgs { name, reason } = args;
+    let call = handle.call();
+    let set = handle.memory.set_legal_hold(&call, &name, held, reason);
+    Ok(set.await?)
 }
 
 fn changed(mut settings: SpaceSettings, args: SetArgs) -> SpaceSettings {
@@ -87,8 +122,17 @@ fn changed(mut settings: SpaceSettings, args: SetArgs) -> SpaceSettings {
         settings.language = (language != "auto").then_some(language);
     }
     settings.time_zone = args.time_zone.unwrap_or(settings.time_zone);
-    if let Some(Retention(days)) = args.retention_days {
-        settings.retention_days = days;
+    for (setting, given) in [
+        (&mut settings.retention_days, args.retention_days),
+        (&mut settings.retention_turns, args.retention_turns),
+        (
+            &mut settings.retention_superseded_days,
+            args.retention_superseded_days,
+        ),
+    ] {
+        if let Some(Retention(kept)) = given {
+            *setting = kept;
+        }
     }
     settings
 }
@@ -97,6 +141,7 @@ fn to_json(space: &Space) -> Value {
     json!({
         "space": space.id,
         "settings": space.settings,
+        "hold": space.hold.as_ref().map(|hold| json!({ "since": hold.since, "reason": hold.reason })),
         "created_at": space.created_at,
         "sessions": space.sessions,
         "turns": space.turns,
@@ -113,6 +158,7 @@ fn human(spaces: &[Space], palette: Palette) -> String {
         ("LANGUAGE", Align::Left),
         ("TIME ZONE", Align::Left),
         ("KEPT", Align::Left),
+        ("ON HOLD", Align::Left),
     ];
     let rows = spaces.iter().map(|space| {
         let settings = &space.settings;
@@ -126,12 +172,32 @@ fn human(spaces: &[Space], palette: Palette) -> String {
                 .clone()
                 .unwrap_or_else(|| "auto".to_owned()),
             settings.time_zone.0.name().to_owned(),
-            settings
-                .retention_days
-                .map_or_else(|| "for ever".to_owned(), |days| format!("{days} d")),
+            kept(settings),
+            space
+                .hold
+                .as_ref()
+                .map_or_else(|| "-".to_owned(), |hold| printable(&hold.reason)),
         ]
     });
     table(palette, columns, rows)
+}
+
+/// What is kept of turns, and for how long of what holds no longer.
+fn kept(settings: &SpaceSettings) -> String {
+    let limits = [
+        settings.retention_days.map(|days| format!("{days} d")),
+        settings
+            .retention_turns
+            .map(|turns| format!("{turns} turns")),
+        settings
+            .retention_superseded_days
+            .map(|days| format!("superseded {days} d")),
+    ];
+    let limits: Vec<_> = limits.into_iter().flatten().collect();
+    if limits.is_empty() {
+        return "for ever".to_owned();
+    }
+    limits.join(", ")
 }
 
 #[cfg(test)]
@@ -143,7 +209,9 @@ mod tests {
             name: SpaceId::new("ada").unwrap(),
             language: language.map(str::to_owned),
             time_zone: None,
-            retention_days: days.map(|days| retention(days).unwrap()),
+            retention_days: days.map(|days| retention::<{ limits::RETENTION_DAYS }>(days).unwrap()),
+            retention_turns: None,
+            retention_superseded_days: None,
         }
     }
 
@@ -167,7 +235,20 @@ mod tests {
     }
 
     #[test]
+    fn what_is_kept_is_said_in_a_few_words() {
+        let settings = SpaceSettings {
+            retention_days: Some(30),
+            retention_superseded_days: Some(7),
+            ..SpaceSettings::default()
+        };
+        assert_eq!(kept(&settings), "30 d, superseded 7 d");
+        assert_eq!(kept(&SpaceSettings::default()), "for ever");
+    }
+
+    #[test]
     fn a_retention_of_no_days_is_refused() {
-        assert!(retention("a week").is_err() && retention("0").is_err());
+        for wrong in ["a week", "0", "36526"] {
+            assert!(retention::<{ limits::RETENTION_DAYS }>(wrong).is_err());
+        }
     }
 }

@@ -5,14 +5,15 @@ use std::str::FromStr;
 use clap::{ArgGroup, Args, Subcommand};
 use memfleet_domain::access::Quota;
 use memfleet_domain::ids::TenantId;
-use memfleet_ports::admin::Account;
+use memfleet_domain::time::{TimeRange, Timestamp};
+use memfleet_ports::admin::{Account, ModelUse};
 use serde_json::{Value, json};
 
 use super::exit::{Error, Exit};
 use super::handle::every;
 use super::key::Whose;
 use super::{Handle, values};
-use crate::output::{Align, Output, size, table};
+use crate::output::{Align, Output, Palette, size, table};
 
 /// List tenants, show what one uses, set what it may use
 #[derive(Debug, Args)]
@@ -25,8 +26,14 @@ pub struct TenantsArgs {
 enum TenantsCommand {
     /// List the tenants by name; takes an operator's key
     List,
-    /// Show what a tenant has and may have
+    /// Show what a tenant has and may have, and what language models cost it day by day
     Usage {
+        /// Only days from then on; default: the last 30
+        #[arg(long, value_name = "TIME", value_parser = values::instant)]
+        since: Option<Timestamp>,
+        /// Only days before then
+        #[arg(long, value_name = "TIME", value_parser = values::instant)]
+        until: Option<Timestamp>,
         #[command(flatten)]
         whose: Whose,
     },
@@ -77,15 +84,26 @@ pub async fn run(args: TenantsArgs, handle: &Handle, output: &mut Output) -> Res
                 },
             )?;
         }
-        TenantsCommand::Usage { whose } => {
-            show(&admin.account(&handle.call(), whose.tenant).await?, output)?;
+        TenantsCommand::Usage {
+            since,
+            until,
+            whose,
+        } => {
+            let time = TimeRange {
+                start: since,
+                end: until,
+            };
+            let account = admin.account(&handle.call(), whose.tenant, time).await?;
+            show(&account, output)?;
         }
         TenantsCommand::Quota {
             tenant,
             calls_per_minute,
             turns,
         } => {
-            let account = admin.account(&handle.call(), Some(tenant.clone())).await?;
+            let account = admin
+                .account(&handle.call(), Some(tenant.clone()), TimeRange::default())
+                .await?;
             let before = account.quota;
             let quota = Quota {
                 calls_per_minute: calls_per_minute.map_or(before.calls_per_minute, |limit| limit.0),
@@ -103,6 +121,7 @@ fn show(account: &Account, output: &mut Output) -> Result<(), Error> {
         tenant,
         usage,
         quota,
+        language_models,
     } = account;
     let limit =
         |limit: Option<u64>| limit.map_or_else(|| "-".to_owned(), |limit| limit.to_string());
@@ -125,10 +144,38 @@ fn show(account: &Account, output: &mut Output) -> Result<(), Error> {
                 size(usage.bytes),
                 limit(quota.calls_per_minute.map(u64::from)),
             ];
-            table(palette, columns, [row])
+            let mut shown = table(palette, columns, [row]);
+            if !language_models.is_empty() {
+                shown.push('\n');
+                shown.push_str(&models(language_models, palette));
+            }
+            shown
         },
     )?;
     Ok(())
+}
+
+fn models(days: &[ModelUse], palette: Palette) -> String {
+    let columns = [
+        ("DAY", Align::Left),
+        ("MODEL CALLS", Align::Right),
+        ("TOKENS", Align::Right),
+        ("COST", Align::Right),
+    ];
+    let rows = days.iter().map(|ModelUse { day, used }| {
+        [
+            day.to_string(),
+            used.calls.to_string(),
+            used.tokens.to_string(),
+            money(used.micros),
+        ]
+    });
+    table(palette, columns, rows)
+}
+
+/// Millionths as a decimal number.
+fn money(micros: u64) -> String {
+    format!("{}.{:06}", micros / 1_000_000, micros % 1_000_000)
 }
 
 fn to_json(account: &Account) -> Value {
@@ -141,5 +188,22 @@ fn to_json(account: &Account) -> Value {
             "calls_per_minute": account.quota.calls_per_minute,
             "turns": account.quota.turns,
         },
+        "language_models": account.language_models.iter().map(|of| json!({
+            "day": of.day,
+            "calls": of.used.calls,
+            "tokens": of.used.tokens,
+            "micros": of.used.micros,
+        })).collect::<Vec<_>>(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn money_has_all_its_digits() {
+        assert_eq!(money(0), "0.000000");
+        assert_eq!(money(12_000_345), "12.000345");
+    }
 }

@@ -62,6 +62,7 @@ async fn a_dry_run_says_what_goes_and_the_deed_does_just_that() {
         let turns = conversation(&home());
         bench.commit(&home(), 1, turns.clone()).await;
         let expected = Erased {
+            versions: 0,
             turns: gone.iter().map(|n| turns[*n].id).collect(),
             emptied_sessions: emptied.iter().map(|name| session(name)).collect(),
             // The samples cut every one of these turns in two.

@@ -49,13 +49,13 @@ async fn turns_past_the_period_go_by_event_time_else_recorded_time() {
     bench.commit(&home(), 1, turns(&home())).await;
     bench.keep(&home(), Some(30)).await;
     let mut heard = bench.refresher.events.listen();
-    assert_eq!(bench.refresher.apply_retention().await.unwrap(), 3);
+    assert_eq!(bench.refresher.apply_retention().await.unwrap().turns, 3);
     assert_eq!(bench.left(&home()).await, KEPT);
     assert_eq!(
         heard.try_recv().unwrap(),
         Event::Forgotten { scope: home() }
     );
-    assert_eq!(bench.refresher.apply_retention().await.unwrap(), 0);
+    assert_eq!(bench.refresher.apply_retention().await.unwrap().turns, 0);
     assert!(heard.try_recv().is_err());
 }
 
@@ -69,7 +69,7 @@ async fn a_space_without_a_period_and_other_spaces_keep_everything() {
     bench.keep(&home(), Some(30)).await;
     bench.keep(&scopes[1], None).await;
     bench.keep(&scopes[2], Some(400)).await;
-    assert_eq!(bench.refresher.apply_retention().await.unwrap(), 3);
+    assert_eq!(bench.refresher.apply_retention().await.unwrap().turns, 3);
     assert_eq!(bench.left(&home()).await, KEPT);
     assert_eq!(bench.left(&scopes[1]).await.len(), 6);
     assert_eq!(bench.left(&scopes[2]).await.len(), 6);
@@ -80,7 +80,7 @@ async fn a_space_outlives_its_last_turn() {
     let bench = bench().await;
     bench.commit(&home(), 1, turns(&home())).await;
     bench.keep(&home(), Some(1)).await;
-    assert_eq!(bench.refresher.apply_retention().await.unwrap(), 6);
+    assert_eq!(bench.refresher.apply_retention().await.unwrap().turns, 6);
     let space = bench.store.get(&home()).await.unwrap().unwrap();
     assert_eq!((space.turns, space.settings.retention_days), (0, Some(1)));
 }
@@ -93,7 +93,7 @@ async fn a_space_that_fails_keeps_no_other_from_its_period_and_all_share_a_scrub
         bench.commit(scope, position as u64 + 1, turns(scope)).await;
         bench.keep(scope, Some(30)).await;
     }
-    assert_eq!(bench.refresher.apply_retention().await.unwrap(), 6);
+    assert_eq!(bench.refresher.apply_retention().await.unwrap().turns, 6);
     assert_eq!(bench.left(&scopes[0]).await, KEPT);
     assert_eq!(bench.left(&scopes[1]).await.len(), 6);
     assert_eq!(bench.left(&scopes[2]).await, KEPT);

@@ -71,7 +71,7 @@ impl Erasure for Scrubs {
         unreachable!("only scrubs are asked for")
     }
 
-    async fn expire(&self, _: &Scope, _: Timestamp) -> Result<Erased> {
+    async fn expire(&self, _: &Scope, _: Timestamp, _: u32) -> Result<Erased> {
         unreachable!("only scrubs are asked for")
     }
 
@@ -85,7 +85,7 @@ impl Erasure for Scrubs {
         Ok(())
     }
 
-    async fn expired(&self, _: Timestamp) -> Result<Vec<(Scope, Timestamp)>> {
+    async fn expired(&self, _: Timestamp) -> Result<Vec<Scope>> {
         unreachable!("only scrubs are asked for")
     }
 }

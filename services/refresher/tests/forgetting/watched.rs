@@ -54,11 +54,11 @@ impl Erasure for Watched {
         self.store.remove(scope, filter).await
     }
 
-    async fn expire(&self, scope: &Scope, before: Timestamp) -> Result<Erased> {
+    async fn expire(&self, scope: &Scope, now: Timestamp, most: u32) -> Result<Erased> {
         if self.refused.as_ref() == Some(scope) {
             return Err(StoreError::Damaged("a page".into()));
         }
-        self.store.expire(scope, before).await
+        self.store.expire(scope, now, most).await
     }
 
     async fn scrub(&self) -> Result<()> {
@@ -75,7 +75,7 @@ impl Erasure for Watched {
         Ok(())
     }
 
-    async fn expired(&self, now: Timestamp) -> Result<Vec<(Scope, Timestamp)>> {
+    async fn expired(&self, now: Timestamp) -> Result<Vec<Scope>> {
         self.store.expired(now).await
     }
 }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use memfleet_domain::access::{Grant, Quota, Right, SpacePattern};
+use memfleet_domain::time::TimeRange;
 use memfleet_domain::{Fault, FaultKind};
 use memfleet_e2e::{OPERATOR_KEY, Tenant, call};
 use memfleet_ports::admin::{Admin, Issued, NewKey, Rotation};
@@ -166,7 +167,7 @@ async fn a_key_of_another_tenant_cannot_be_seen_or_touched() -> Result<()> {
         reason(client.keys(&call(), named(), page()).await),
         reason(client.revoke_key(&call(), named(), id).await),
         reason(client.rotate_key(&call(), rotation(named())).await),
-        reason(client.account(&call(), named()).await),
+        reason(client.account(&call(), named(), TimeRange::default()).await),
         reason(client.audit(&call(), named(), filter, page()).await),
         reason(client.tenants(&call(), page()).await),
         reason(
@@ -185,7 +186,11 @@ async fn quotas_are_an_operators_to_set_and_say_when_to_come_back() -> Result<()
     let fresh = fresh().await?;
     let operator = Tenant::with(fresh.url(), OPERATOR_KEY).await?;
     remember(&fresh.client, "noor", vec![said("s", "Ada", 1, "one")]).await?;
-    let own = fresh.client.account(&call(), None).await?.tenant;
+    let own = fresh
+        .client
+        .account(&call(), None, TimeRange::default())
+        .await?
+        .tenant;
     let quota = Quota {
         calls_per_minute: None,
         turns: Some(1),

@@ -158,3 +158,29 @@ async fn a_wrong_line_of_an_import_is_named() -> Result<()> {
     assert!(error.contains("line 2"), "{error}");
     Ok(())
 }
+
+#[tokio::test]
+async fn a_forget_in_a_space_on_legal_hold_says_why_and_what_to_do() -> Result<()> {
+    let fresh = fresh().await?;
+    let mut client = connected(&fresh).await?;
+    client
+        .remember(fresh.request(request("ada", vec![turn("one")])))
+        .await?;
+    fresh.printed(&["spaces", "set", "ada"])?;
+    let held = fresh.printed(&["spaces", "hold", "ada", "--reason", "case 7"])?;
+    assert!(held.contains("case 7"), "{held}");
+    let forget = || proto::ForgetRequest {
+        space: "ada".to_owned(),
+        everything: true,
+        ..Default::default()
+    };
+    let status = client.forget(fresh.request(forget())).await.unwrap_err();
+    assert_eq!(status.code(), Code::FailedPrecondition);
+    assert_eq!(reason(&status), "LEGAL_HOLD");
+    assert_eq!(fields(&status), ["space"]);
+    assert!(status.message().contains("Spaces.SetLegalHold"), "{status}");
+    fresh.printed(&["spaces", "release", "ada", "--reason", "closed"])?;
+    let forgotten = client.forget(fresh.request(forget())).await?.into_inner();
+    assert!(forgotten.space_removed);
+    Ok(())
+}

@@ -19,6 +19,8 @@ pub async fn fill(client: &Client) -> Result<()> {
         language: Some("en".to_owned()),
         time_zone: "Europe/Oslo".parse().unwrap(),
         retention_days: Some(36_000),
+        retention_turns: Some(100_000),
+        retention_superseded_days: Some(300),
     };
     client.put_space(&call(), &space("noor"), settings).await?;
     let mut turns = turns();

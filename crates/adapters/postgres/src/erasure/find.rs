@@ -53,12 +53,13 @@ impl Doomed {
             passages: self.turns.iter().map(|turn| u64::from(turn.passages)).sum(),
             undelivered: self.undelivered.turns(),
             unreadable: self.undelivered.unreadable(),
+            versions: 0,
             space: self.removes_space(),
         }
     }
 }
 
-/// The filter includes replaced turns.
+/// What a filter that includes replaced turns means; refused of a space on hold.
 pub async fn find(
     connection: &mut PgConnection,
     scope: &Scope,
@@ -66,19 +67,37 @@ pub async fn find(
     filter: &TurnFilter,
     undelivered: Matching,
 ) -> Outcome<Doomed> {
+    let found = match space {
+        Some(space) => {
+            space.refuse_hold()?;
+            turns(connection, scope.tenant.as_str(), space.id, filter).await?
+        }
+        None => Vec::new(),
+    };
+    let everything = filter.is_everything();
+    doom(connection, scope, space, found, undelivered, everything).await
+}
+
+/// These turns of a space, with what hangs on them.
+pub async fn doom(
+    connection: &mut PgConnection,
+    scope: &Scope,
+    space: Option<SpaceRow>,
+    turns: Vec<DoomedTurn>,
+    undelivered: Matching,
+    everything: bool,
+) -> Outcome<Doomed> {
     let mut doomed = Doomed {
         space,
-        turns: Vec::new(),
+        turns,
         emptied: Vec::new(),
         thinned: Vec::new(),
         undelivered,
-        everything: filter.is_everything(),
+        everything,
     };
     let Some(space) = space else {
         return Ok(doomed);
     };
-    let tenant = scope.tenant.as_str();
-    doomed.turns = find_turns(connection, tenant, space.id, filter).await?;
     let mut lost: HashMap<i64, i64> = HashMap::new();
     for turn in &doomed.turns {
         *lost.entry(turn.session).or_default() += 1;
@@ -86,7 +105,7 @@ pub async fn find(
     let rows = sqlx::query(
         "SELECT id, name, turns FROM sessions WHERE tenant = $1 AND space = $2 AND id = ANY ($3) ORDER BY started_at, id",
     )
-    .bind(tenant)
+    .bind(scope.tenant.as_str())
     .bind(space.id)
     .bind(lost.keys().copied().collect::<Vec<_>>())
     .fetch_all(connection)
@@ -104,7 +123,7 @@ pub async fn find(
 }
 
 /// The turns that match, and every older version of them.
-async fn find_turns(
+pub async fn turns(
     connection: &mut PgConnection,
     tenant: &str,
     space: i64,

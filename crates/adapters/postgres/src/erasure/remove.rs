@@ -156,7 +156,8 @@ async fn remove_space(
         .execute(&mut *connection)
         .await?;
     let changed = sqlx::query(
-        "UPDATE spaces SET name = NULL, language = NULL, settings = $3, retention_days = NULL, erased = head,
+        "UPDATE spaces SET name = NULL, language = NULL, settings = $3, retention_days = NULL, retention_turns = NULL,
+             retention_superseded_days = NULL, erased = head,
              erased_acceptance = $4
          WHERE tenant = $1 AND id = $2",
     )

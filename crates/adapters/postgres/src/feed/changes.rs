@@ -15,7 +15,7 @@ use sqlx::{PgConnection, Row};
 
 use crate::failure::Outcome;
 use crate::ledger::to_sentence;
-use crate::rows::{find_session, from_u32, id_list, to_turn_id, to_u32};
+use crate::rows::{find_session, from_u32, id_list, to_derivation_id, to_turn_id, to_u32};
 use crate::scope;
 
 /// What [`turn`] reads of a turn `t` and its session `s`.
@@ -58,6 +58,7 @@ pub async fn after(
     changes.extend(forgotten_after(connection, tenant, space.id, after, limit).await?);
     if depth == Depth::Whole {
         changes.extend(derived_after(connection, tenant, space.id, after, limit).await?);
+        changes.extend(removed_after(connection, tenant, space.id, after, limit).await?);
     }
     let full = changes.len() >= limit as usize;
     changes.sort_by_key(|(change, _)| *change);
@@ -125,6 +126,30 @@ async fn derived_after(
         (change, derived_change(derivation, number, passage))
     });
     Ok(changes.collect())
+}
+
+/// Facts and episodes that retention removed.
+async fn removed_after(
+    connection: &mut PgConnection,
+    tenant: &str,
+    space: i64,
+    after: i64,
+    limit: u32,
+) -> Outcome<Vec<(i64, Change)>> {
+    let rows = sqlx::query(
+        "SELECT change, id FROM removed_derivations WHERE tenant = $1 AND space = $2 AND change > $3 ORDER BY change LIMIT $4",
+    )
+    .bind(tenant)
+    .bind(space)
+    .bind(after)
+    .bind(i64::from(limit))
+    .fetch_all(connection)
+    .await?;
+    let removed = rows.iter().map(|row| {
+        let id = to_derivation_id(row.try_get(1)?);
+        Ok((row.try_get(0)?, Change::Withdrawn(id)))
+    });
+    removed.collect()
 }
 
 async fn stored_after(

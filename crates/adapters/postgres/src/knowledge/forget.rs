@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use memfleet_columns::runs;
+use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row};
 use uuid::Uuid;
 
@@ -48,6 +49,7 @@ pub async fn of_space(connection: &mut PgConnection, tenant: &str, space: i64) -
         "DELETE FROM changes WHERE tenant = $1 AND space = $2",
         "DELETE FROM staged WHERE tenant = $1 AND space = $2",
         "DELETE FROM progress WHERE tenant = $1 AND space = $2",
+        "DELETE FROM removed_derivations WHERE tenant = $1 AND space = $2",
     ] {
         sqlx::query(delete)
             .bind(tenant)
@@ -58,10 +60,39 @@ pub async fn of_space(connection: &mut PgConnection, tenant: &str, space: i64) -
     Ok(())
 }
 
-struct Forgetting<'c> {
-    connection: &'c mut PgConnection,
-    tenant: &'c str,
-    space: SpaceRow,
+/// What belonged to versions that are gone.
+pub(super) struct Removed {
+    pub versions: u64,
+    /// Whose versions they were.
+    derivations: Vec<Uuid>,
+    /// What they were found by.
+    pub passages: BTreeSet<u32>,
+    /// The changes that wrote them.
+    writers: Vec<Uuid>,
+}
+
+impl Removed {
+    /// From the columns `id, passage, written_by`.
+    pub fn of(rows: &[PgRow]) -> Outcome<Self> {
+        let mut removed = Self {
+            versions: rows.len() as u64,
+            derivations: Vec::new(),
+            passages: BTreeSet::new(),
+            writers: Vec::new(),
+        };
+        for row in rows {
+            removed.derivations.push(row.try_get(0)?);
+            removed.passages.insert(to_u32(row.try_get(1)?));
+            removed.writers.push(row.try_get(2)?);
+        }
+        Ok(removed)
+    }
+}
+
+pub(super) struct Forgetting<'c> {
+    pub connection: &'c mut PgConnection,
+    pub tenant: &'c str,
+    pub space: SpaceRow,
 }
 
 impl Forgetting<'_> {
@@ -76,15 +107,41 @@ impl Forgetting<'_> {
         .bind(doomed)
         .fetch_all(&mut *self.connection)
         .await?;
-        let (mut ids, mut numbers, mut writers) = (BTreeSet::new(), BTreeSet::new(), Vec::new());
-        for row in rows {
-            ids.insert(row.try_get::<Uuid, _>(0)?);
-            numbers.insert(to_u32(row.try_get(1)?));
-            writers.push(row.try_get::<Uuid, _>(2)?);
+        let mut removed = Removed::of(&rows)?;
+        self.reopen(&removed.derivations).await?;
+        removed.passages.extend(self.remove_staged(doomed).await?);
+        self.sweep(removed).await
+    }
+
+    /// Passages that no version is found by any more, and changes of which no version is left.
+    pub async fn sweep(&mut self, mut removed: Removed) -> Outcome<()> {
+        let kept: Vec<i32> = sqlx::query_scalar(
+            "SELECT passage FROM derivations WHERE tenant = $1 AND space = $2 AND id = ANY ($3)",
+        )
+        .bind(self.tenant)
+        .bind(self.space.id)
+        .bind(&removed.derivations)
+        .fetch_all(&mut *self.connection)
+        .await?;
+        for kept in kept {
+            removed.passages.remove(&to_u32(kept));
         }
-        for kept in self.reopen(&ids.into_iter().collect::<Vec<_>>()).await? {
-            numbers.remove(&kept);
-        }
+        let runs = runs(removed.passages.into_iter().map(|number| (number, 1)));
+        passages::remove(self.connection, self.tenant, self.space.id, runs).await?;
+        sqlx::query(
+            "DELETE FROM changes c WHERE tenant = $1 AND space = $2 AND id = ANY ($3) AND NOT EXISTS (
+                 SELECT FROM derivations d WHERE d.tenant = $1 AND d.space = $2 AND d.written_by = c.id)",
+        )
+        .bind(self.tenant)
+        .bind(self.space.id)
+        .bind(removed.writers)
+        .execute(&mut *self.connection)
+        .await?;
+        Ok(())
+    }
+
+    /// What a rebuild noted of these; its passages.
+    pub async fn remove_staged(&mut self, doomed: &[Uuid]) -> Outcome<Vec<u32>> {
         let staged: Vec<Option<i32>> = sqlx::query_scalar(
             "DELETE FROM staged WHERE tenant = $1 AND space = $2 AND id = ANY ($3) RETURNING passage",
         )
@@ -93,23 +150,11 @@ impl Forgetting<'_> {
         .bind(doomed)
         .fetch_all(&mut *self.connection)
         .await?;
-        numbers.extend(staged.into_iter().flatten().map(to_u32));
-        let runs = runs(numbers.into_iter().map(|number| (number, 1)));
-        passages::remove(self.connection, self.tenant, self.space.id, runs).await?;
-        sqlx::query(
-            "DELETE FROM changes c WHERE tenant = $1 AND space = $2 AND id = ANY ($3) AND NOT EXISTS (
-                 SELECT FROM derivations d WHERE d.tenant = $1 AND d.space = $2 AND d.written_by = c.id)",
-        )
-        .bind(self.tenant)
-        .bind(self.space.id)
-        .bind(writers)
-        .execute(&mut *self.connection)
-        .await?;
-        Ok(())
+        Ok(staged.into_iter().flatten().map(to_u32).collect())
     }
 
-    /// The last versions that are left are current again; the passages of all that are left.
-    async fn reopen(&mut self, ids: &[Uuid]) -> Outcome<Vec<u32>> {
+    /// The last versions that are left are current again.
+    async fn reopen(&mut self, ids: &[Uuid]) -> Outcome<()> {
         sqlx::query(
             "UPDATE derivations d SET known_until = NULL, change = $4
              FROM (SELECT id, max(version) FROM derivations WHERE tenant = $1 AND space = $2 AND id = ANY ($3) GROUP BY id)
@@ -122,18 +167,10 @@ impl Forgetting<'_> {
         .bind(self.space.head + 1)
         .execute(&mut *self.connection)
         .await?;
-        let kept: Vec<i32> = sqlx::query_scalar(
-            "SELECT passage FROM derivations WHERE tenant = $1 AND space = $2 AND id = ANY ($3)",
-        )
-        .bind(self.tenant)
-        .bind(self.space.id)
-        .bind(ids)
-        .fetch_all(&mut *self.connection)
-        .await?;
-        Ok(kept.into_iter().map(to_u32).collect())
+        Ok(())
     }
 
-    async fn remove_relations(&mut self, doomed: &[Uuid]) -> Outcome<()> {
+    pub async fn remove_relations(&mut self, doomed: &[Uuid]) -> Outcome<()> {
         for delete in [
             "DELETE FROM conflicts WHERE tenant = $1 AND space = $2 AND (older = ANY ($3) OR newer = ANY ($3))",
             "DELETE FROM derivation_turns WHERE tenant = $1 AND space = $2 AND derivation = ANY ($3)",

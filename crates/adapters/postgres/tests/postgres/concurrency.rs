@@ -1,9 +1,11 @@
 //! Replicas of one fleet write at the same time.
 
 use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
 
-use futures::future::join_all;
+use futures::future::{join, join_all};
 use memfleet_domain::ingestion::TurnState;
+use memfleet_domain::space::LegalHold;
 use memfleet_domain::turn::Turn;
 use memfleet_ports::conformance::knowledge::{closing, deriving, fact};
 use memfleet_ports::conformance::samples::{
@@ -15,6 +17,8 @@ use memfleet_ports::feed::{Change, IndexFeed};
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::knowledge::{Applied, Knowledge, Progress, Stage, Work};
 use memfleet_ports::ledger::{Committed, IndexedBatch, Ledger};
+use memfleet_ports::spaces::SpaceCatalog;
+use memfleet_ports::store::StoreError;
 use memfleet_ports::testing::NothingWaits;
 use memfleet_postgres::{PostgresErasure, PostgresStore};
 
@@ -33,7 +37,7 @@ async fn commit(store: &PostgresStore, batches: Vec<IndexedBatch>) -> Vec<Commit
 
 async fn all(store: &PostgresStore, space: &str) -> Vec<Turn> {
     let (scope, filter) = (scope("acme", space), TurnFilter::default());
-    let page = store.list(&scope, &filter, 10_000, None).await;
+    let page = Ledger::list(store, &scope, &filter, 10_000, None).await;
     page.expect("list").items
 }
 
@@ -145,7 +149,7 @@ async fn commits_to_many_spaces_do_not_stop_each_other() {
 async fn an_index_that_follows_the_feed_ends_with_what_is_there() {
     let (_database, stores) = replicas().await;
     let [one, two] = &stores;
-    let erasure = PostgresErasure::new(one.clone(), std::sync::Arc::new(NothingWaits));
+    let erasure = PostgresErasure::new(one.clone(), Arc::new(NothingWaits));
     let writing = async {
         for number in 1..=20 {
             commit(two, vec![without_vectors(overlapping(number))]).await;
@@ -279,4 +283,35 @@ async fn of_workers_that_claim_a_space_one_gets_it_and_its_progress_counts_once(
     // Turns that come while a space is worked on are work again.
     commit(&stores[1], vec![overlapping(2)]).await;
     assert_eq!(stores[0].pending(Stage::Judge, 9).await, Ok(vec![home()]));
+}
+
+/// Whichever comes first: nothing goes of a space that is on hold, and what is gone is not put on hold.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hold_is_before_a_forget_or_after_it() {
+    let (_database, [one, other]) = replicas().await;
+    let erasure = PostgresErasure::new(other, Arc::new(NothingWaits));
+    for round in 0..20 {
+        let here = scope("acme", &format!("space {round}"));
+        let told = batch_in(&here, "k", vec![turn_in(&here, "s", "a", "x")]);
+        commit(&one, vec![indexed(told, 1)]).await;
+        let hold = LegalHold {
+            since: instant(0),
+            reason: "case 7".into(),
+        };
+        let everything = TurnFilter::default();
+        let (held, removed) = join(
+            one.hold(&here, Some(&hold)),
+            erasure.remove(&here, &everything),
+        )
+        .await;
+        let held = held.expect("hold").map(|space| (space.hold, space.turns));
+        match removed {
+            Ok(removed) => assert!(removed.space && held.is_none(), "{held:?}"),
+            Err(refused) => {
+                let since = instant(0);
+                assert_eq!(refused, StoreError::Held { since });
+                assert_eq!(held, Some((Some(hold), 1)));
+            }
+        }
+    }
 }

@@ -3,7 +3,8 @@
 use memfleet_domain::Scope;
 use memfleet_domain::access::{Grant, KeyHash, Quota};
 use memfleet_domain::embedding::PassageVectors;
-use memfleet_domain::ids::{KeyId, TenantId};
+use memfleet_domain::ids::{ChangeId, KeyId, TenantId};
+use memfleet_domain::space::SpaceSettings;
 use memfleet_domain::turn::AcceptedTurn;
 use memfleet_ports::audit::{AuditKind, AuditRecord};
 use memfleet_ports::conformance::knowledge::{conflict, deriving, fact};
@@ -13,6 +14,7 @@ use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::keys::{Key, KeyRing};
 use memfleet_ports::knowledge::{ChangeFilter, Knowledge, Question, Staging, Work};
 use memfleet_ports::ledger::Ledger;
+use memfleet_ports::spaces::SpaceCatalog;
 use memfleet_ports::tenants::TenantCatalog;
 use memfleet_ports::testing::NothingWaits;
 use memfleet_ports::usage::{Amount, Limits, UsageLedger};
@@ -53,7 +55,33 @@ async fn fill(store: &PostgresStore) {
         erasure.remove(&here, &gone).await.expect("remove");
         fill_access(store, &here.tenant).await;
         fill_knowledge(store, &here, &labelled("b")).await;
+        expire(store, &erasure, &here, &labelled("b")).await;
     }
+}
+
+/// A fact that ended long ago, removed by retention.
+async fn expire(
+    store: &PostgresStore,
+    erasure: &PostgresErasure,
+    scope: &Scope,
+    turn: &AcceptedTurn,
+) {
+    let mut ended = fact(turn, "Ben", "Rome", instant(1));
+    ended.valid.end = Some(instant(2));
+    ended.change = ChangeId::of("test", &[b"ended"]);
+    let work = Work {
+        rewrites: vec![deriving(&[&ended])],
+        ..Work::default()
+    };
+    store.apply(scope, work).await.expect("apply");
+    let settings = SpaceSettings {
+        retention_superseded_days: Some(1),
+        ..SpaceSettings::default()
+    };
+    store.put(scope, &settings, instant(0)).await.expect("put");
+    let later = instant(9 * 86_400);
+    let expired = erasure.expire(scope, later, 10).await.expect("expire");
+    assert_eq!(expired.versions, 1);
 }
 
 /// Two facts of a turn, in conflict.
@@ -157,6 +185,7 @@ async fn filled() -> (Database, PgConnection, Vec<String>) {
         "progress",
         "staged",
         "model_use",
+        "removed_derivations",
     ] {
         let whole = count(&mut connection, table, "true").await;
         let own = count(&mut connection, table, "tenant = 'acme'").await;
@@ -322,6 +351,7 @@ async fn the_functions_across_tenants_tell_of_no_words() {
             "memfleet.outbox_told(bigint[]): void",
             "memfleet.outbox_waiting(bigint): TABLE(number bigint, tenant text, space text, kind text, after bigint, change bigint, happened_at bigint)",
             "memfleet.spaces_behind(text,bigint): TABLE(tenant text, name text)",
+            "memfleet.spaces_to_expire(): TABLE(tenant text, name text, retention_days bigint, retention_turns bigint, retention_superseded_days bigint, oldest bigint, turns bigint)",
             "memfleet.spaces_with_retention(): TABLE(tenant text, name text, retention_days bigint, oldest bigint)",
             "memfleet.tenants_after(text,bigint): TABLE(tenant text)",
             "memfleet.turns_without_vectors(bigint,bigint): TABLE(tenant text, space bigint, id uuid)",

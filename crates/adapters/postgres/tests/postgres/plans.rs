@@ -251,8 +251,11 @@ async fn no_call_scans_a_whole_table() {
         for (table, count) in scans(&mut administrator).await {
             let more = count - before[&table];
             // Receipts of the whole space are looked through: half of the table here.
-            let looks_through = ["remove", "forget"].contains(&name) && table == "batches";
-            let is_right = table == "_sqlx_migrations" || looks_through;
+            let looks_through =
+                ["remove", "forget", "retention"].contains(&name) && table == "batches";
+            // The turns of a space are counted by its sessions: a third of the table here.
+            let adds_up = name == "retention" && table == "sessions";
+            let is_right = table == "_sqlx_migrations" || looks_through || adds_up;
             if more > 0 && !is_right {
                 scanning.push(format!("{name} scanned {table} {more} times"));
             }

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use memfleet_columns::{
-    derived_change, json, name, runs, time, to_components, to_floats, to_role, to_set, to_terms,
-    to_turn_id,
+    derived_change, json, name, runs, time, to_components, to_derivation_id, to_floats, to_role,
+    to_set, to_terms, to_turn_id,
 };
 use memfleet_domain::Scope;
 use memfleet_domain::derivation::Derivation;
@@ -48,6 +48,7 @@ pub async fn after(
         .collect();
     changes.extend(forgotten_after(connection, space.id, after, limit).await?);
     changes.extend(derived_after(connection, space.id, after, limit).await?);
+    changes.extend(removed_after(connection, space.id, after, limit).await?);
     let full = changes.len() >= limit as usize;
     changes.sort_by_key(|(change, _)| *change);
     changes.truncate(limit as usize);
@@ -112,6 +113,28 @@ async fn derived_after(
         (change, derived_change(derivation, number, passage))
     });
     Ok(changes.collect())
+}
+
+/// Facts and episodes that retention removed.
+async fn removed_after(
+    connection: &mut SqliteConnection,
+    space: i64,
+    after: i64,
+    limit: u32,
+) -> Outcome<Vec<(i64, Change)>> {
+    let rows = sqlx::query(
+        "SELECT change, id FROM removed_derivations WHERE space = ? AND change > ? ORDER BY change LIMIT ?",
+    )
+    .bind(space)
+    .bind(after)
+    .bind(limit)
+    .fetch_all(connection)
+    .await?;
+    let removed = rows.iter().map(|row| {
+        let id = to_derivation_id(row.try_get(1)?)?;
+        Ok((row.try_get(0)?, Change::Withdrawn(id)))
+    });
+    removed.collect()
 }
 
 async fn stored_after(

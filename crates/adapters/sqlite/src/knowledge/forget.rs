@@ -41,6 +41,7 @@ pub async fn of_space(connection: &mut SqliteConnection, space: i64) -> Outcome<
         "DELETE FROM conflicts WHERE space = ?",
         "DELETE FROM progress WHERE space = ?",
         "DELETE FROM staged WHERE space = ?",
+        "DELETE FROM removed_derivations WHERE space = ?",
     ] {
         sqlx::query(delete)
             .bind(space)
@@ -52,16 +53,22 @@ pub async fn of_space(connection: &mut SqliteConnection, space: i64) -> Outcome<
 
 /// A version that ends because of what goes was never written: the one before it is current again.
 async fn reopen(connection: &mut SqliteConnection, space: SpaceRow, doomed: &str) -> Outcome<i64> {
-    let removed: Vec<(String, i64)> = sqlx::query_as(
+    let removed: Vec<(String, i64, String)> = sqlx::query_as(
         "DELETE FROM derivations WHERE space = ? AND succeeded_by IN (SELECT unhex(value) FROM json_each(?))
-         RETURNING hex(id), passage",
+         RETURNING hex(id), passage, hex(written_by)",
     )
     .bind(space.id)
     .bind(doomed)
     .fetch_all(&mut *connection)
     .await?;
-    let (reopened, passages): (Vec<_>, Vec<_>) = removed.into_iter().unzip();
+    let (mut reopened, mut passages, mut writers) = (Vec::new(), Vec::new(), Vec::new());
+    for (id, passage, writer) in removed {
+        reopened.push(id);
+        passages.push(passage);
+        writers.push(writer);
+    }
     remove_passages(connection, space.id, &passages).await?;
+    remove_changes(connection, space.id, &to_json(&writers)).await?;
     sqlx::query(
         "UPDATE derivations SET known_until = NULL, change = ?3
          WHERE space = ?1 AND id IN (SELECT unhex(value) FROM json_each(?2))
@@ -76,7 +83,7 @@ async fn reopen(connection: &mut SqliteConnection, space: SpaceRow, doomed: &str
 }
 
 /// Those that no version is found by any more.
-async fn remove_passages(
+pub(super) async fn remove_passages(
     connection: &mut SqliteConnection,
     space: i64,
     passages: &[i64],
@@ -97,7 +104,19 @@ async fn remove_passages(
     Ok(())
 }
 
-async fn remove(connection: &mut SqliteConnection, space: i64, doomed: &str) -> Outcome<()> {
+/// Derivations (a JSON list of ids) with all that belongs to them.
+pub(super) async fn remove(
+    connection: &mut SqliteConnection,
+    space: i64,
+    doomed: &str,
+) -> Outcome<()> {
+    let writers: Vec<String> = sqlx::query_scalar(
+        "SELECT DISTINCT hex(written_by) FROM derivations WHERE space = ? AND id IN (SELECT unhex(value) FROM json_each(?))",
+    )
+    .bind(space)
+    .bind(doomed)
+    .fetch_all(&mut *connection)
+    .await?;
     for delete in [
         "DELETE FROM passages WHERE key IN (
              SELECT ?3 + passage FROM derivations WHERE space = ?1 AND id IN (SELECT unhex(value) FROM json_each(?2)))",
@@ -120,11 +139,21 @@ async fn remove(connection: &mut SqliteConnection, space: i64, doomed: &str) -> 
             .execute(&mut *connection)
             .await?;
     }
+    remove_changes(connection, space, &to_json(&writers)).await
+}
+
+/// Those of these changes (a JSON list of ids) of which no version is left.
+pub(super) async fn remove_changes(
+    connection: &mut SqliteConnection,
+    space: i64,
+    writers: &str,
+) -> Outcome<()> {
     sqlx::query(
-        "DELETE FROM changes WHERE space = ?1 AND NOT EXISTS (
+        "DELETE FROM changes WHERE space = ?1 AND id IN (SELECT unhex(value) FROM json_each(?2)) AND NOT EXISTS (
              SELECT 1 FROM derivations d WHERE d.space = ?1 AND d.written_by = changes.id)",
     )
     .bind(space)
+    .bind(writers)
     .execute(connection)
     .await?;
     Ok(())

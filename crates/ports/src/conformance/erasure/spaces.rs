@@ -145,10 +145,7 @@ pub async fn spaces_with_turns_past_their_retention_are_expired(store: &impl Sto
         .await
         .expect("put");
     let expired = store.expired(instant(0)).await;
-    assert_eq!(
-        expired,
-        Ok(vec![(scope("acme", "old"), instant(-10 * DAY))])
-    );
+    assert_eq!(expired, Ok(vec![scope("acme", "old")]));
     let expired = store.expired(instant(11 * DAY)).await.expect("expired");
     assert_eq!(expired.len(), 3);
 }

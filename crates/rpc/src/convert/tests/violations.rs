@@ -493,11 +493,30 @@ fn forgetting_names_either_turns_or_everything() {
 }
 
 #[test]
+fn a_legal_hold_says_why() {
+    let request = |reason: &str| proto::SetLegalHoldRequest {
+        space: "ada".into(),
+        held: true,
+        reason: reason.into(),
+    };
+    for wrong in ["", " \n", &"x".repeat(513)] {
+        assert_eq!(fields(request(wrong)), ["reason"], "{wrong:?}");
+    }
+    let (space, held, reason) = accept(request("case 7")).unwrap();
+    assert_eq!(
+        (space.as_str(), held, reason.as_str()),
+        ("ada", true, "case 7")
+    );
+}
+
+#[test]
 fn settings_of_a_space_are_checked() {
     let settings = proto::SpaceSettings {
         language: "a language of its own".into(),
         time_zone: "Mars".into(),
         retention_days: 36_526,
+        retention_turns: 1_000_000_001,
+        retention_superseded_days: 36_526,
     };
     let request = proto::PutSpaceRequest {
         space: String::new(),
@@ -509,7 +528,9 @@ fn settings_of_a_space_are_checked() {
             "space",
             "settings.language",
             "settings.time_zone",
-            "settings.retention_days"
+            "settings.retention_days",
+            "settings.retention_turns",
+            "settings.retention_superseded_days"
         ]
     );
     let (_, settings) = accept(proto::PutSpaceRequest {

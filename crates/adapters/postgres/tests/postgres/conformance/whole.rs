@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use memfleet_domain::Scope;
 use memfleet_domain::embedding::{EmbeddingSpace, PassageVectors, TokenVectors};
 use memfleet_domain::ids::{BatchId, TenantId, TurnId};
-use memfleet_domain::space::{Locale, Session, Space, SpaceSettings};
+use memfleet_domain::space::{LegalHold, Locale, Session, Space, SpaceSettings};
 use memfleet_domain::time::Timestamp;
 use memfleet_domain::turn::Turn;
 use memfleet_ports::candidates::{Among, Candidates, Extent, Near, TermPassages};
@@ -185,6 +185,10 @@ impl<Q: Undelivered> SpaceCatalog for Whole<Q> {
         SpaceCatalog::put(&self.store, scope, settings, now).await
     }
 
+    async fn hold(&self, scope: &Scope, hold: Option<&LegalHold>) -> Result<Option<Space>> {
+        SpaceCatalog::hold(&self.store, scope, hold).await
+    }
+
     async fn get(&self, scope: &Scope) -> Result<Option<Space>> {
         SpaceCatalog::get(&self.store, scope).await
     }
@@ -222,15 +226,15 @@ impl<Q: Undelivered> Erasure for Whole<Q> {
         Erasure::remove(&*self.erasure, scope, filter).await
     }
 
-    async fn expire(&self, scope: &Scope, before: Timestamp) -> Result<Erased> {
-        Erasure::expire(&*self.erasure, scope, before).await
+    async fn expire(&self, scope: &Scope, now: Timestamp, most: u32) -> Result<Erased> {
+        Erasure::expire(&*self.erasure, scope, now, most).await
     }
 
     async fn scrub(&self) -> Result<()> {
         Erasure::scrub(&*self.erasure).await
     }
 
-    async fn expired(&self, now: Timestamp) -> Result<Vec<(Scope, Timestamp)>> {
+    async fn expired(&self, now: Timestamp) -> Result<Vec<Scope>> {
         Erasure::expired(&*self.erasure, now).await
     }
 }

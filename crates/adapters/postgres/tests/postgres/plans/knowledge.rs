@@ -2,6 +2,7 @@
 
 use memfleet_domain::Scope;
 use memfleet_domain::derivation::{Derivation, Status};
+use memfleet_domain::space::SpaceSettings;
 use memfleet_ports::conformance::knowledge::{closing, conflict, deriving, fact};
 use memfleet_ports::conformance::samples::{instant, scope};
 use memfleet_ports::erasure::Erasure;
@@ -10,6 +11,7 @@ use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::knowledge::{
     Applied, ChangeFilter, Knowledge, Progress, Question, Stage, Staging, Work,
 };
+use memfleet_ports::spaces::SpaceCatalog;
 use memfleet_ports::testing::NothingWaits;
 use memfleet_postgres::{PostgresErasure, PostgresStore};
 
@@ -58,16 +60,43 @@ async fn derive(store: &PostgresStore, scope: &Scope, numbers: impl Iterator<Ite
     store.apply(scope, work).await.expect("apply");
 }
 
+/// Days, in seconds.
+const DAY: i64 = 86_400;
+
 /// Rebuilds are under way, and agents have worked through all spaces but a few.
 pub async fn fill(store: &PostgresStore) {
     for number in 0..OTHERS {
         let other = scope(&format!("tenant {number}"), "space");
         derive(store, &other, 0..5).await;
+        retain(store, &other).await;
         if number >= 5 {
             catch_up(store, &other).await;
         }
     }
     derive(store, &home(), (1..TURNS).step_by(2)).await;
+    let settings = SpaceSettings {
+        retention_days: Some(36_500),
+        retention_turns: Some(10),
+        retention_superseded_days: Some(1),
+        ..SpaceSettings::default()
+    };
+    let put = store.put(&home(), &settings, instant(0)).await;
+    put.expect("put");
+}
+
+/// Some of what ended is gone.
+async fn retain(store: &PostgresStore, scope: &Scope) {
+    let erasure = PostgresErasure::new(store.clone(), std::sync::Arc::new(NothingWaits));
+    let settings = SpaceSettings {
+        retention_superseded_days: Some(1),
+        ..SpaceSettings::default()
+    };
+    for settings in [settings, SpaceSettings::default()] {
+        let put = store.put(scope, &settings, instant(0)).await;
+        put.expect("put");
+        let expired = erasure.expire(scope, instant(9 * DAY), 1).await;
+        expired.expect("expire");
+    }
 }
 
 async fn catch_up(store: &PostgresStore, scope: &Scope) {
@@ -88,7 +117,7 @@ async fn catch_up(store: &PostgresStore, scope: &Scope) {
 }
 
 /// What is asked or told again and again.
-pub const CALLS: [&str; 11] = [
+pub const CALLS: [&str; 13] = [
     "pending",
     "rebuilding",
     "follow",
@@ -100,6 +129,8 @@ pub const CALLS: [&str; 11] = [
     "conflicts",
     "apply",
     "forget",
+    "expired",
+    "retention",
 ];
 
 pub async fn call(store: &PostgresStore, name: &str, round: usize) {
@@ -187,6 +218,7 @@ pub async fn call(store: &PostgresStore, name: &str, round: usize) {
             };
             assert_ne!(store.apply(&here, work).await, Ok(Applied::Stale));
         }
+        "expired" | "retention" => expire(store, name).await,
         _ => {
             let queue = std::sync::Arc::new(NothingWaits);
             let erasure = PostgresErasure::new(store.clone(), queue);
@@ -197,4 +229,19 @@ pub async fn call(store: &PostgresStore, name: &str, round: usize) {
             drop(erasure.remove(&here, &filter).await.expect(name));
         }
     }
+}
+
+async fn expire(store: &PostgresStore, name: &str) {
+    let erasure = PostgresErasure::new(store.clone(), std::sync::Arc::new(NothingWaits));
+    let now = instant(9 * DAY);
+    if name == "expired" {
+        assert_eq!(erasure.expired(now).await.expect(name), [home()]);
+        return;
+    }
+    // One of the many that are due: of more, where a space fills a partition, to read all of that is right.
+    let expired = erasure.expire(&home(), now, 1).await.expect(name);
+    assert!(
+        !expired.turns.is_empty() && expired.versions > 0,
+        "{expired:?}"
+    );
 }
