@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use async_trait::async_trait;
 use memfleet_domain::Scope;
 use memfleet_domain::embedding::{EmbeddingSpace, PassageVectors};
-use memfleet_domain::ids::{BatchId, TurnId};
+use memfleet_domain::ids::{BatchId, SessionId, TurnId};
 use memfleet_domain::ingestion::{Batch, TurnReceipt};
 use memfleet_domain::turn::Turn;
 
@@ -148,6 +148,9 @@ pub trait Ledger: Send + Sync {
 
     /// Up to `limit` turns that stand right before this one in its session, oldest first; replaced ones are left out.
     async fn preceding(&self, scope: &Scope, turn: TurnId, limit: u32) -> Result<Vec<Turn>>;
+
+    /// Up to `limit` turns that a session ends with, oldest first; replaced ones are left out.
+    async fn latest(&self, scope: &Scope, session: &SessionId, limit: u32) -> Result<Vec<Turn>>;
 
     /// Up to `limit` turns of any space that have no vectors in `space`.
     async fn without_vectors(&self, space: &EmbeddingSpace, limit: u32) -> Result<Vec<Unembedded>>;

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use memfleet_domain::Fault;
 use memfleet_domain::derivation::Derivation;
-use memfleet_domain::ids::{DerivationId, SpaceId, TurnId};
+use memfleet_domain::ids::{DerivationId, SessionId, SpaceId, TurnId};
 use memfleet_domain::time::Timestamp;
 use memfleet_domain::turn::Turn;
 
@@ -25,6 +25,8 @@ pub struct Query {
     pub neighbours: u32,
     /// What "last week" is relative to. Default: the event time of the last turn that may be found.
     pub now: Option<Timestamp>,
+    /// The conversation that it is asked in, in the first of the spaces: what its pronouns stand for is looked for there.
+    pub session: Option<SessionId>,
     /// Whether hits carry their score breakdown.
     pub explain: bool,
 }
@@ -80,6 +82,8 @@ pub struct Found {
     pub degraded: Vec<String>,
     /// How many turns were eligible.
     pub searched: u64,
+    /// The query as it was searched, where its conversation made it another (AMA section 3.2, u′).
+    pub understood: Option<String>,
 }
 
 /// The retriever role.

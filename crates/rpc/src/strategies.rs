@@ -217,6 +217,7 @@ fn query() -> impl Strategy<Value = Query> {
                 k,
                 neighbours,
                 now,
+                session: None,
                 explain,
             },
         )
@@ -367,6 +368,7 @@ pub(crate) fn found() -> impl Strategy<Value = Found> {
             hits,
             degraded,
             searched,
+            understood: None,
         },
     )
 }

@@ -7,6 +7,7 @@ mod speaking;
 use std::sync::Arc;
 
 use futures::StreamExt;
+use memfleet_agents::reading::effective_k;
 use memfleet_domain::{Fault, FaultKind};
 use memfleet_language::Language;
 use memfleet_ports::context::Context;
@@ -35,9 +36,13 @@ impl Gateway {
         request: AnswerRequest,
     ) -> Result<Answers<AnswerPart>, Fault> {
         let author = self.author(request.mode)?;
-        let query = request.query;
+        let mut query = request.query;
         self.wait_for(context, &query.spaces, &request.wait_for)
             .await?;
+        // K = max(K_dyn, K_m): "all the places that …" takes more than one.
+        if let Ok(reading) = self.read(context, &query).await {
+            query.k = effective_k(reading.k_dyn, query.k);
+        }
         let found = self.search(context, &query).await?;
         tracing::Span::current().record("hits", found.hits.len());
         let locale = self.locale(context, &query.spaces).await?;
@@ -48,7 +53,7 @@ impl Gateway {
             zone: locale.time_zone.0,
             asked_at: query.now.unwrap_or(present),
             holds_at: present,
-            question: query.text,
+            question: found.understood.clone().unwrap_or(query.text),
             found,
         });
         let Some(author) = author.filter(|_| !look.found.hits.is_empty()) else {

@@ -17,6 +17,7 @@ mod knowledge;
 mod known;
 mod maintain;
 mod memory;
+mod understanding;
 
 use std::sync::Arc;
 

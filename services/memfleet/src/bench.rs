@@ -152,6 +152,7 @@ fn query(space: &SpaceId, text: String, k: u32) -> Query {
         k,
         neighbours: 0,
         now: None,
+        session: None,
         explain: false,
     }
 }

@@ -49,6 +49,7 @@ impl Retriever for LocalRetriever {
             hits,
             degraded,
             searched,
+            understood: None,
         })
     }
 }

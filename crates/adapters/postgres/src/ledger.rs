@@ -11,7 +11,7 @@ use std::collections::HashSet;
 use async_trait::async_trait;
 use memfleet_domain::Scope;
 use memfleet_domain::embedding::{EmbeddingSpace, PassageVectors};
-use memfleet_domain::ids::{BatchId, TurnId};
+use memfleet_domain::ids::{BatchId, SessionId, TurnId};
 use memfleet_domain::turn::Turn;
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::ledger::{
@@ -112,6 +112,14 @@ impl Ledger for PostgresStore {
             listing::preceding(&mut read, scope, turn, limit).await
         };
         self.ask("preceding", turns).await
+    }
+
+    async fn latest(&self, scope: &Scope, session: &SessionId, limit: u32) -> Result<Vec<Turn>> {
+        let turns = async {
+            let mut read = self.read(&scope.tenant).await?;
+            listing::latest(&mut read, scope, session, limit).await
+        };
+        self.ask("latest", turns).await
     }
 
     async fn without_vectors(&self, space: &EmbeddingSpace, limit: u32) -> Result<Vec<Unembedded>> {

@@ -9,7 +9,7 @@ mod vectors;
 use async_trait::async_trait;
 use memfleet_domain::Scope;
 use memfleet_domain::embedding::{EmbeddingSpace, PassageVectors};
-use memfleet_domain::ids::{BatchId, TurnId};
+use memfleet_domain::ids::{BatchId, SessionId, TurnId};
 use memfleet_domain::ingestion::TurnState;
 use memfleet_domain::turn::Turn;
 use memfleet_ports::filter::TurnFilter;
@@ -77,6 +77,10 @@ impl Ledger for SqliteStore {
 
     async fn preceding(&self, scope: &Scope, turn: TurnId, limit: u32) -> Result<Vec<Turn>> {
         Ok(listing::preceding(&mut *self.read().await?, scope, turn, limit).await?)
+    }
+
+    async fn latest(&self, scope: &Scope, session: &SessionId, limit: u32) -> Result<Vec<Turn>> {
+        Ok(listing::latest(&mut *self.read().await?, scope, session, limit).await?)
     }
 
     async fn without_vectors(&self, space: &EmbeddingSpace, limit: u32) -> Result<Vec<Unembedded>> {

@@ -45,6 +45,7 @@ macro_rules! ledger_conformance {
                 history_follows_replacements_both_ways,
                 replacing_an_unknown_turn_is_dead_lettered,
                 the_turns_before_one_are_those_of_its_session_that_still_stand,
+                the_turns_that_a_session_ends_with_still_stand,
                 the_first_replacement_stays,
                 each_filter_narrows_the_listing,
                 a_listing_as_of_the_past_shows_what_was_known_and_had_happened,

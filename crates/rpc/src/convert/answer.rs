@@ -25,6 +25,7 @@ impl TryFrom<AnswerRequest> for proto::AnswerRequest {
             filter: Some(query.filter.try_into()?),
             k: query.k,
             now: query.now.map(time),
+            session: query.session.map(Into::into).unwrap_or_default(),
             wait_for: request.wait_for.iter().map(ToString::to_string).collect(),
             mode: proto::AnswerMode::from(request.mode).into(),
         })
@@ -40,6 +41,7 @@ impl Checked for proto::AnswerRequest {
         let filter = fields.message_or_default("filter", self.filter);
         let k = fields.number("k", self.k, DEFAULT_K, 1..=limits::EVIDENCE);
         let now = fields.optional_time("now", self.now);
+        let session = fields.optional_name("session", self.session, SessionId::new);
         let wait_for = fields.wait_for(self.wait_for);
         let mode = match self.mode {
             0 => Some(AnswerMode::Auto),
@@ -52,6 +54,7 @@ impl Checked for proto::AnswerRequest {
             k: k?,
             neighbours: 0,
             now: now?,
+            session: session?,
             explain: false,
         };
         Some(AnswerRequest {

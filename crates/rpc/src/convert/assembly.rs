@@ -1,7 +1,7 @@
 //! Context assembly.
 
 use memfleet_domain::Fault;
-use memfleet_domain::ids::SpaceId;
+use memfleet_domain::ids::{SessionId, SpaceId};
 use memfleet_domain::turn::Role;
 use memfleet_ports::assembly::{AssembleRequest, Assembled, AssembledItem};
 use memfleet_ports::retriever::Query;
@@ -33,6 +33,7 @@ impl TryFrom<AssembleRequest> for proto::AssembleRequest {
             max_item_tokens: request.max_item_tokens.unwrap_or_default(),
             excerpts: Some(request.excerpts),
             now: query.now.map(time),
+            session: query.session.map(Into::into).unwrap_or_default(),
             wait_for: request.wait_for.iter().map(ToString::to_string).collect(),
             neighbours: query.neighbours,
         })
@@ -57,6 +58,7 @@ impl Checked for proto::AssembleRequest {
         let tokenizer = fields.tokenizer(self.tokenizer);
         let reach = fields.reach(self.k, DEFAULT_K, self.neighbours);
         let now = fields.optional_time("now", self.now);
+        let session = fields.optional_name("session", self.session, SessionId::new);
         let wait_for = fields.wait_for(self.wait_for);
         let (k, neighbours) = reach?;
         let query = Query {
@@ -66,6 +68,7 @@ impl Checked for proto::AssembleRequest {
             k,
             neighbours,
             now: now?,
+            session: session?,
             explain: false,
         };
         Some(AssembleRequest {

@@ -1,7 +1,7 @@
 //! Searches and what they find.
 
 use memfleet_domain::Fault;
-use memfleet_domain::ids::{BatchId, SpaceId};
+use memfleet_domain::ids::{BatchId, SessionId, SpaceId};
 use memfleet_ports::memory::RecallRequest;
 use memfleet_ports::retriever::{Found, Hit, Query, SignalScore};
 
@@ -55,6 +55,7 @@ impl TryFrom<RecallRequest> for proto::RecallRequest {
             k: query.k,
             neighbours: query.neighbours,
             now: query.now.map(time),
+            session: query.session.map(Into::into).unwrap_or_default(),
             explain: query.explain,
             wait_for: request.wait_for.iter().map(ToString::to_string).collect(),
         })
@@ -70,6 +71,7 @@ impl Checked for proto::RecallRequest {
         let filter = fields.message_or_default("filter", self.filter);
         let reach = fields.reach(self.k, DEFAULT_K, self.neighbours);
         let now = fields.optional_time("now", self.now);
+        let session = fields.optional_name("session", self.session, SessionId::new);
         let wait_for = fields.wait_for(self.wait_for);
         let (k, neighbours) = reach?;
         let query = Query {
@@ -79,6 +81,7 @@ impl Checked for proto::RecallRequest {
             k,
             neighbours,
             now: now?,
+            session: session?,
             explain: self.explain,
         };
         Some(RecallRequest {
@@ -158,6 +161,7 @@ impl From<Found> for proto::RecallResponse {
             hits: found.hits.into_iter().map(Into::into).collect(),
             degraded: found.degraded,
             searched: found.searched,
+            understood: found.understood.unwrap_or_default(),
         }
     }
 }
@@ -171,6 +175,7 @@ impl Checked for proto::RecallResponse {
             hits,
             degraded: self.degraded,
             searched: self.searched,
+            understood: Some(self.understood).filter(|query| !query.is_empty()),
         })
     }
 }

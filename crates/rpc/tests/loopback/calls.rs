@@ -45,6 +45,7 @@ pub fn recall(name: &str) -> RecallRequest {
         k: 7,
         neighbours: 2,
         now: Some(node::instant()),
+        session: Some(SessionId::new("s1").unwrap()),
         explain: true,
     };
     RecallRequest {

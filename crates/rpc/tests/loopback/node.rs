@@ -183,6 +183,7 @@ pub fn found() -> Found {
         hits: vec![hit],
         degraded: vec!["vectors: 1 turn is not embedded yet".into()],
         searched: 12,
+        understood: Some("where does Mia live?".into()),
     }
 }
 

@@ -52,6 +52,11 @@ impl Gateway {
     /// The turns that a query means. Whoever was told that the first write of a space is accepted expects the space to be there,
     /// so what is not found is looked for again once that write is stored.
     pub(crate) async fn search(&self, context: &Context, query: &Query) -> Result<Found, Fault> {
+        let understood = self.understood(context, query).await;
+        let query = &Query {
+            text: understood.clone().unwrap_or_else(|| query.text.clone()),
+            ..query.clone()
+        };
         let deep = Query {
             k: if asks(query) {
                 query.k.max(DEPTH)
@@ -70,7 +75,11 @@ impl Gateway {
             }
             found => found,
         }?;
-        Ok(self.with_facts(context, query, found).await)
+        let found = self.with_facts(context, query, found).await;
+        Ok(Found {
+            understood,
+            ..found
+        })
     }
 
     /// [`Self::existing`], where the first write of the space may still wait.

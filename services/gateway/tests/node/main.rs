@@ -7,6 +7,7 @@ mod assembling;
 mod auditing;
 mod holding;
 mod isolation;
+mod judging;
 mod knowing;
 mod roles;
 mod spans;

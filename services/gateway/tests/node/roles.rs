@@ -259,6 +259,7 @@ pub fn recall(name: &str, text: &str, wait_for: &[BatchId]) -> RecallRequest {
         k: 10,
         neighbours: 0,
         now: None,
+        session: None,
         explain: false,
     };
     RecallRequest {

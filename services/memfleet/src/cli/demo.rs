@@ -157,6 +157,7 @@ fn query(corpus: &Corpus, question: &Question, k: u32) -> Query {
         k,
         neighbours: 0,
         now: None,
+        session: None,
         explain: false,
     }
 }

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use memfleet_domain::Timestamp;
-use memfleet_domain::ids::{BatchId, SpaceId};
+use memfleet_domain::ids::{BatchId, SessionId, SpaceId};
 use memfleet_ports::memory::RecallRequest;
 use memfleet_ports::retriever::{Found, Hit, Query};
 use memfleet_rpc::limits;
@@ -43,6 +43,9 @@ pub struct SearchArgs {
     /// What "last week" is relative to; by default the time of the last turn
     #[arg(long, value_name = "TIME", value_parser = values::instant)]
     now: Option<Timestamp>,
+    /// Session that the query is asked in: "she", "there" and "it" stand for what its last turns name
+    #[arg(long, value_name = "SESSION", value_parser = values::session)]
+    asked_in: Option<SessionId>,
     /// Token of a write that the answer must see; repeatable
     #[arg(long, value_name = "TOKEN")]
     wait_for: Vec<BatchId>,
@@ -62,6 +65,7 @@ impl SearchArgs {
             k,
             neighbours: 0,
             now: self.now,
+            session: self.asked_in,
             explain: false,
         };
         (query, self.wait_for)
@@ -93,6 +97,7 @@ fn to_json(found: &Found) -> Value {
         "hits": found.hits.iter().map(hit_to_json).collect::<Vec<_>>(),
         "searched": found.searched,
         "degraded": found.degraded,
+        "understood": found.understood,
     })
 }
 

@@ -59,6 +59,7 @@ pub fn query(text: &str, spaces: &[&str]) -> Query {
         k: 100,
         neighbours: 0,
         now: None,
+        session: None,
         explain: false,
     }
 }

@@ -43,6 +43,7 @@ pub fn among(turns: &[TurnId], wait_for: &[&Acknowledged], k: u32) -> RecallRequ
         k,
         neighbours: 0,
         now: None,
+        session: None,
         explain: false,
     };
     RecallRequest {

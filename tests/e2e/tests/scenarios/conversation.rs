@@ -84,6 +84,7 @@ pub fn recall(name: &str, text: &str, filter: TurnFilter, wait_for: &[BatchId]) 
         k: 10,
         neighbours: 0,
         now: None,
+        session: None,
         explain: false,
     };
     RecallRequest {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use memfleet_columns::{from_token, page, space_key, to_token};
 use memfleet_domain::Scope;
-use memfleet_domain::ids::TurnId;
+use memfleet_domain::ids::{SessionId, TurnId};
 use memfleet_domain::turn::Turn;
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::ledger::{Page, PageToken};
@@ -98,6 +98,32 @@ pub async fn preceding(
     .bind(scope.tenant.as_str())
     .bind(space_key(scope))
     .bind(from_turn_id(&turn))
+    .bind(i64::from(limit))
+    .fetch_all(connection)
+    .await?;
+    rows.iter().rev().map(rows::turn).collect()
+}
+
+/// The turns that a session ends with, oldest first.
+pub async fn latest(
+    connection: &mut PgConnection,
+    scope: &Scope,
+    session: &SessionId,
+    limit: u32,
+) -> Outcome<Vec<Turn>> {
+    let rows = sqlx::query(concat!(
+        "SELECT ",
+        turn_columns!(),
+        " FROM turns t",
+        join_sessions!(),
+        "WHERE t.tenant = $1 AND t.space = ",
+        space_id!(),
+        " AND s.name = $3 AND t.replaced_by IS NULL
+         ORDER BY t.acceptance DESC, t.ordinal DESC LIMIT $4"
+    ))
+    .bind(scope.tenant.as_str())
+    .bind(space_key(scope))
+    .bind(session.as_str())
     .bind(i64::from(limit))
     .fetch_all(connection)
     .await?;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use memfleet_columns::{from_token, page, to_token};
 use memfleet_domain::Scope;
-use memfleet_domain::ids::TurnId;
+use memfleet_domain::ids::{SessionId, TurnId};
 use memfleet_domain::turn::Turn;
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::ledger::{Page, PageToken};
@@ -90,6 +90,31 @@ pub async fn preceding(
     ))
     .bind(space.id)
     .bind(turn.as_bytes().as_slice())
+    .bind(limit)
+    .fetch_all(connection)
+    .await?;
+    rows.iter().rev().map(rows::turn).collect()
+}
+
+/// The turns that a session ends with, oldest first.
+pub async fn latest(
+    connection: &mut SqliteConnection,
+    scope: &Scope,
+    session: &SessionId,
+    limit: u32,
+) -> Outcome<Vec<Turn>> {
+    let Some(space) = scope::find(connection, scope).await? else {
+        return Ok(Vec::new());
+    };
+    let rows = sqlx::query(concat!(
+        "SELECT ",
+        turn_columns!(),
+        " FROM sessions s JOIN turns t ON t.session = s.id
+         WHERE s.space = ? AND s.name = ? AND t.replaced_by IS NULL
+         ORDER BY t.acceptance DESC, t.ordinal DESC LIMIT ?"
+    ))
+    .bind(space.id)
+    .bind(session.as_str())
     .bind(limit)
     .fetch_all(connection)
     .await?;

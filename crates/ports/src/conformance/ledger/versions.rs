@@ -1,5 +1,6 @@
 //! Edits: which version shows where.
 
+use memfleet_domain::Scope;
 use memfleet_domain::ids::TurnId;
 use memfleet_domain::ingestion::TurnState;
 use memfleet_domain::turn::Replacement;
@@ -69,6 +70,25 @@ pub async fn the_turns_before_one_are_those_of_its_session_that_still_stand(stor
     assert_eq!(before(1).await, ["c"]);
     let unknown = TurnId::from_bytes([1; 16]);
     assert_eq!(store.preceding(&home(), unknown, 9).await, Ok(vec![]));
+}
+
+/// In their order, and of no other session, space or tenant.
+pub async fn the_turns_that_a_session_ends_with_still_stand(store: &impl Ledger) {
+    let [first, second, third] = ["a", "b", "c"].map(|name| turn(name, name));
+    let edited = edit(&third, "d", "edited");
+    let elsewhere = turn_in(&home(), "s2", "x", "elsewhere");
+    let session = first.session.clone();
+    commit(store, "k", vec![first, second, third, elsewhere], 1).await;
+    commit(store, "l", vec![edited], 2).await;
+    let latest = async |scope: &Scope, limit| {
+        let turns = store.latest(scope, &session, limit).await;
+        let turns = turns.expect("the last turns");
+        let texts = turns.into_iter().map(|turn| turn.accepted.content.text);
+        texts.collect::<Vec<_>>()
+    };
+    assert_eq!(latest(&home(), 2).await, ["b", "edited"]);
+    assert_eq!(latest(&home(), 9).await, ["a", "b", "edited"]);
+    assert!(latest(&scope("globex", "ada"), 9).await.is_empty());
 }
 
 /// Also itself, and a turn of another space.

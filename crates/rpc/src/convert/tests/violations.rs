@@ -285,6 +285,7 @@ fn a_search_is_checked_in_full() {
         }),
         explain: false,
         wait_for: vec!["no".into()],
+        session: String::new(),
     };
     assert_eq!(
         fields(request),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use memfleet_domain::Scope;
 use memfleet_domain::embedding::{EmbeddingSpace, PassageVectors, TokenVectors};
-use memfleet_domain::ids::{BatchId, TenantId, TurnId};
+use memfleet_domain::ids::{BatchId, SessionId, TenantId, TurnId};
 use memfleet_domain::space::{LegalHold, Locale, Session, Space, SpaceSettings};
 use memfleet_domain::time::Timestamp;
 use memfleet_domain::turn::Turn;
@@ -98,6 +98,10 @@ impl<Q: Undelivered> Ledger for Whole<Q> {
 
     async fn preceding(&self, scope: &Scope, turn: TurnId, limit: u32) -> Result<Vec<Turn>> {
         self.store.preceding(scope, turn, limit).await
+    }
+
+    async fn latest(&self, scope: &Scope, session: &SessionId, limit: u32) -> Result<Vec<Turn>> {
+        self.store.latest(scope, session, limit).await
     }
 
     async fn without_vectors(&self, space: &EmbeddingSpace, limit: u32) -> Result<Vec<Unembedded>> {
