@@ -33,6 +33,8 @@ pub fn parts(words: &[Word]) -> Vec<&[Word]> {
                 | "plus"
         );
         let breaks = word.is_mark && !matches!(word.low.as_str(), "'" | "\"" | "#" | "%");
+        // "iPhone 14 Plus" joins nothing.
+        let joins = joins && word.text != "Plus";
         let is_bound = breaks || (joins && opens_clause(&words[at + 1..]));
         if is_bound {
             if at > first {

@@ -41,40 +41,6 @@ pub(super) struct Distractors {
     same: Vec<String>,
 }
 
-impl Attribute {
-    /// With these wordings; values are for all.
-    fn only(self, wordings: Wordings) -> Self {
-        let only = |texts| only(texts, wordings);
-        Self {
-            name: self.name,
-            values: self.values,
-            states: only(self.states),
-            changes: only(self.changes),
-            corrects: only(self.corrects),
-            questions: only(self.questions),
-            past_questions: only(self.past_questions),
-            distractors: Distractors {
-                hypothetical: only(self.distractors.hypothetical),
-                question: only(self.distractors.question),
-                negation: only(self.distractors.negation),
-                others: only(self.distractors.others),
-                past: only(self.distractors.past),
-                plan: only(self.distractors.plan),
-                same: only(self.distractors.same),
-            },
-        }
-    }
-}
-
-fn only(texts: Vec<String>, wordings: Wordings) -> Vec<String> {
-    let first = match wordings {
-        Wordings::All => return texts,
-        Wordings::Even => 0,
-        Wordings::Odd => 1,
-    };
-    texts.into_iter().skip(first).step_by(2).collect()
-}
-
 impl Distractors {
     /// Each kind, and whether it names the value that holds.
     pub(super) fn kinds(&self) -> [(bool, &Vec<String>); 7] {
@@ -92,13 +58,11 @@ impl Distractors {
 
 impl Templates {
     pub(super) fn load(wordings: Wordings) -> Self {
-        let text = include_str!("../../data/updates.json");
-        let all: Self = serde_json::from_str(text).expect("the templates are checked by the tests");
-        let attributes = all.attributes.into_iter();
-        Self {
-            attributes: attributes.map(|all| all.only(wordings)).collect(),
-            ..all
-        }
+        let text = match wordings {
+            Wordings::Developed => include_str!("../../data/updates.json"),
+            Wordings::HeldOut => include_str!("../../data/updates-held-out.json"),
+        };
+        serde_json::from_str(text).expect("the templates are checked by the tests")
     }
 }
 

@@ -31,9 +31,9 @@ pub struct UpdatesArgs {
     /// How many facts change, at least
     #[arg(long, value_name = "N", default_value_t = 500)]
     changes: usize,
-    /// Which of the wordings: the rules are developed on those with even places in their lists
+    /// Which wordings: those that the rules were developed on, or those that nobody who works on them looks at
     #[arg(long, value_enum, default_value_t)]
-    wordings: Half,
+    wordings: Told,
     /// Name the questions that were answered wrongly, and the facts that were ended wrongly
     #[arg(long)]
     list: bool,
@@ -44,19 +44,17 @@ pub struct UpdatesArgs {
 
 /// [`Wordings`], as an argument.
 #[derive(Debug, Clone, Copy, Default, clap::ValueEnum)]
-enum Half {
+enum Told {
     #[default]
-    All,
-    Even,
-    Odd,
+    Developed,
+    HeldOut,
 }
 
-impl From<Half> for Wordings {
-    fn from(half: Half) -> Self {
-        match half {
-            Half::All => Self::All,
-            Half::Even => Self::Even,
-            Half::Odd => Self::Odd,
+impl From<Told> for Wordings {
+    fn from(told: Told) -> Self {
+        match told {
+            Told::Developed => Self::Developed,
+            Told::HeldOut => Self::HeldOut,
         }
     }
 }

@@ -67,6 +67,18 @@ fn is_other(low: &str) -> bool {
     [low, head, one].iter().any(|word| is_among("other", word))
 }
 
+/// Words that are no names, however they are written.
+const GRAMMAR: [Part; 8] = [
+    Part::Determiner,
+    Part::Preposition,
+    Part::Adverb,
+    Part::Modal,
+    Part::Be,
+    Part::Have,
+    Part::Do,
+    Part::Negation,
+];
+
 /// Whether the clause tells of somebody whom it names ("Ben drives a Tesla", "Ben's rent"), and not of what is the speaker's.
 fn is_of_named(words: &[Word], clause: &Range<usize>, value: &Range<usize>) -> bool {
     let first_person = ["i", "my", "our", "we", "me", "us", "mine", "myself"];
@@ -82,9 +94,17 @@ fn is_of_named(words: &[Word], clause: &Range<usize>, value: &Range<usize>) -> b
             next.is_any(&[Part::Be, Part::Have])
                 || next.verb().is_some_and(|(_, form)| is_finite(form))
         });
-        let is_name =
-            word.is_name() && !word.is_any(&[Part::Determiner, Part::Preposition, Part::Adverb]);
-        is_name && (owns || (acts && !is_mine)) && !(opens && is_cue(word))
+        let is_name = word.is_name() && !word.is_any(&GRAMMAR);
+        let says_s = matches!(
+            words.get(at + 1).and_then(Word::verb),
+            Some((_, Form::Present))
+        );
+        let is_others = if opens {
+            acts && !is_mine
+        } else {
+            acts && (says_s || !is_mine)
+        };
+        is_name && (owns || is_others) && !(opens && is_cue(word))
     };
     clause
         .clone()
@@ -113,7 +133,7 @@ fn was(clause: &[Word], sentence: &[Word]) -> bool {
     let has = |words: &[Word], among: &[&str]| {
         words.iter().any(|word| among.contains(&word.low.as_str()))
     };
-    if has(clause, &["meant"]) {
+    if has(clause, &["meant", "today"]) {
         return false;
     }
     let past = ["had", "owned", "studied", "lived", "drove", "ate"];

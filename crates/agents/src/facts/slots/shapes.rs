@@ -152,7 +152,7 @@ impl Shape {
                 let head = words.get(at + field)?;
                 is_among("subject", &head.low).then_some(field + 1)
             }
-            Self::Car => one(is_among("car", low)),
+            Self::Car => one(is_among("car", low) && word.is_name()),
             Self::Title => title(words, at).filter(|length| stands(words, at, *length)),
             Self::Color => color(words, at),
             Self::Language => one(is_among("language", &word.text)),
@@ -216,10 +216,11 @@ fn title(words: &[Word], at: usize) -> Option<usize> {
     let begins = |at: usize| {
         words.get(at).is_some_and(|word| {
             !word.is_mark
+                && !is_among("month", &word.low)
                 && word
                     .text
                     .starts_with(|letter: char| letter.is_uppercase() || letter.is_ascii_digit())
-                && !matches!(word.low.as_str(), "i" | "my" | "our" | "so")
+                && !matches!(word.low.as_str(), "i" | "my" | "our" | "so" | "mine")
         })
     };
     if !begins(at) || (at > 0 && begins(at - 1)) {

@@ -16,6 +16,14 @@ fn requested(words: &[Word]) -> &[Word] {
     let (Some(last), Some(verb)) = (words.last(), words.get(2)) else {
         return words;
     };
+    // "Guess who's a nurse now?"
+    if let [guess, who, rest @ .., _] = words
+        && guess.low == "guess"
+        && who.low == "who"
+        && last.low == "?"
+    {
+        return rest;
+    }
     let tells = [
         "use", "swap", "set", "update", "change", "switch", "put", "note", "replace", "remember",
         "save", "store", "adjust", "correct", "fix", "please",

@@ -15,18 +15,7 @@ pub fn values(shape: Shape, words: &[Word]) -> Vec<Range<usize>> {
     found.retain(|value| {
         let clause = clauses.iter().find(|clause| clause.contains(&value.start));
         let Some(clause) = clause else { return false };
-        let denies = |run: &[Word]| {
-            matches!(run[0].low.as_str(), "they" | "it" | "that")
-                && run[1].is(Part::Be)
-                && run[2].low == "not"
-        };
-        let after = words[clause.end..]
-            .iter()
-            .take(5)
-            .cloned()
-            .collect::<Vec<_>>();
-        let is_denied = after.windows(3).any(denies);
-        states(words, clause, value) && !is_over(words, value) && !is_denied
+        states(words, clause, value) && !is_over(words, value) && !denies(&words[clause.end..])
     });
     let is_present = |value: &Range<usize>| {
         let clause = clauses.iter().find(|clause| clause.contains(&value.start));
@@ -35,6 +24,18 @@ pub fn values(shape: Shape, words: &[Word]) -> Vec<Range<usize>> {
     prefer(&mut found, is_present);
     prefer(&mut found, |value| is_new(words, value));
     found
+}
+
+/// Whether what follows a clause takes it back: ", but they're not my favorite", ", but I don't."
+fn denies(after: &[Word]) -> bool {
+    let opens = |word: &&Word| word.is_mark || word.is_any(&[Part::Opening, Part::Cut]);
+    let rest: Vec<&Word> = after.iter().skip_while(opens).take(4).collect();
+    let [who, does, not, next @ ..] = &rest[..] else {
+        return false;
+    };
+    let of_it = matches!(who.low.as_str(), "they" | "it" | "that") && does.is(Part::Be);
+    let of_me = who.low == "i" && does.low == "do" && next.first().is_none_or(|word| word.is_mark);
+    (of_it || of_me) && not.low == "not"
 }
 
 /// Of several values those that are such, if some are.
@@ -48,7 +49,9 @@ fn prefer(found: &mut Vec<Range<usize>>, is_such: impl Fn(&Range<usize>) -> bool
 /// tells a change ("from 38 to 40 now"), and what only says when or where belongs to the one after ("back in school, …").
 fn clauses(words: &[Word]) -> Vec<Range<usize>> {
     let is_verbal = |word: &Word| {
-        word.is_any(&[Part::Be, Part::Have, Part::Do, Part::Modal]) || word.verb().is_some()
+        word.is_any(&[Part::Be, Part::Have, Part::Do, Part::Modal])
+            || word.verb().is_some()
+            || (!word.is_mark && word.low.ends_with("ed"))
     };
     let mut clauses: Vec<Range<usize>> = Vec::new();
     let mut leads = false;
