@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::sync::Mutex;
 
-use memfleet_constructor::{Deriver, Rules};
+use memfleet_constructor::{Deriver, Extractor, Refiner, Rules};
 use memfleet_domain::derivation::{Conflict, Derivation};
 use memfleet_domain::time::{AsOf, Clock, Timestamp};
 use memfleet_domain::turn::AcceptedTurn;
@@ -108,6 +108,49 @@ impl Memory {
             .unwrap();
         self.settle().await;
         turn
+    }
+
+    /// Ada says several things on a day, and the agents do their work; the turns.
+    pub async fn say_all(&self, day: i64, texts: &[String]) -> Vec<AcceptedTurn> {
+        let mut said = Vec::with_capacity(texts.len());
+        for (place, text) in texts.iter().enumerate() {
+            let name = format!("{day}-{place}");
+            let mut turn = turn_in(&home(), &format!("day {day}"), &name, text);
+            turn.event_time = Some(instant(day * 86_400 + place as i64));
+            turn.recorded_at = instant(day * 86_400 + 3_600);
+            said.push(turn);
+        }
+        *self.clock.0.lock().unwrap() = instant(day * 86_400 + 7_200);
+        let number = {
+            let mut said = self.said.lock().unwrap();
+            *said += 1;
+            *said
+        };
+        let batch = batch(&number.to_string(), said.clone());
+        let committed = self.store.commit(vec![indexed(batch, number)]).await;
+        committed.unwrap();
+        self.settle().await;
+        said
+    }
+
+    /// A model reads once more what the rules have read, as far as it can be asked.
+    pub async fn refine(&self, extractor: Arc<dyn Extractor>) {
+        let deriver = Deriver {
+            extractor,
+            ..self.deriver.clone()
+        };
+        self.follow(Stage::Refine, &Refiner(Arc::new(deriver)))
+            .await;
+    }
+
+    /// Whether a stage has work left.
+    pub async fn is_behind(&self, stage: Stage) -> bool {
+        !self.store.pending(stage, 1).await.unwrap().is_empty()
+    }
+
+    /// The clock of the agents.
+    pub fn clock(&self) -> Arc<dyn Clock> {
+        self.clock.clone()
     }
 
     /// The agents do what there is to do.

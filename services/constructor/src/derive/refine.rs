@@ -1,13 +1,13 @@
 //! What the rules derived, read once more by a better extractor behind them. It has a position of its own: while the model is down, slow
-//! or over its budget, the facts of the rules are in use, and the turns are read when it is back. What only the rules found is
-//! withdrawn then; a caller's corrections stay.
+//! or over its budget, the facts of the rules are in use, and the turns are read when it is back. What only the rules found in a turn of
+//! which it has facts is withdrawn then; a caller's corrections stay.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use memfleet_domain::derivation::{Derivation, Kind, Origin};
-use memfleet_domain::ids::{ChangeId, DerivationId};
+use memfleet_domain::ids::{ChangeId, DerivationId, TurnId};
 use memfleet_domain::turn::Turn;
 use memfleet_domain::{Fault, Scope};
 use memfleet_ports::events::Event;
@@ -59,6 +59,13 @@ impl Refiner {
             .filter(|turn| turn.replaced.is_none())
             .collect();
         let drafts = deriver.drafts(scope, &standing).await?;
+        // Who finds nothing at all in a turn has not refuted what others found there.
+        let read: HashSet<TurnId> = standing
+            .iter()
+            .zip(&drafts)
+            .filter(|(_, drafts)| !drafts.is_empty())
+            .map(|(turn, _)| turn.accepted.id)
+            .collect();
         let found: HashSet<DerivationId> = standing
             .iter()
             .zip(&drafts)
@@ -70,7 +77,10 @@ impl Refiner {
             })
             .collect();
         let mut rewrites = deriver.statements(scope, &standing, drafts, &known).await?;
-        for turn in &standing {
+        for turn in standing
+            .iter()
+            .filter(|turn| read.contains(&turn.accepted.id))
+        {
             let id = turn.accepted.id;
             let is_refuted = |fact: &&Derivation| {
                 let is_others = matches!(&fact.origin, Origin::Extracted(name) if name != deriver.extractor.name());

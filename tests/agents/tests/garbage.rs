@@ -1,0 +1,155 @@
+//! Ten thousand replies of a model that are of no use: whatever it says, nothing that was said is lost, nothing that was known is destroyed,
+//! nothing is made up.
+#![allow(clippy::unwrap_used)]
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use memfleet_agents::facts::is_supported;
+use memfleet_agents_together::Memory;
+use memfleet_constructor::ModelExtractor;
+use memfleet_domain::derivation::{Derivation, Origin};
+use memfleet_domain::ids::TurnId;
+use memfleet_domain::time::AsOf;
+use memfleet_domain::turn::AcceptedTurn;
+use memfleet_openai::testing::{Scripted, endpoint, garbage};
+use memfleet_openai::{MemoryLedger, OpenAi, Options};
+use memfleet_ports::conformance::samples::home;
+use memfleet_ports::context::Context;
+use memfleet_ports::feed::{Change, IndexFeed};
+use memfleet_ports::knowledge::Stage;
+use memfleet_ports::knowledge_api::{Correction, UpdateRequest};
+use memfleet_ports::ledger::Ledger;
+use memfleet_ports::refresher::Refresher;
+use memfleet_prompts::Press;
+
+const REPLIES: usize = 10_000;
+/// Turns that are said on a day.
+const TURNS: usize = 200;
+
+/// A model that only talks nonsense, and how often it was asked.
+fn nonsense(memory: &Memory) -> (Arc<ModelExtractor>, Arc<AtomicUsize>) {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let count = asked.clone();
+    let exchange = endpoint(move |_, _| {
+        let seed = count.fetch_add(1, Ordering::SeqCst) as u64;
+        match garbage(seed) {
+            // A byte at a time is tried where time stands still.
+            Scripted::Drips(text, _) => Scripted::Truncates(text),
+            reply => reply,
+        }
+    });
+    let mut options = Options::new("http://model.test/v1", "small");
+    options.agents.constructor.timeout = Duration::from_millis(5);
+    (options.retries, options.cache) = (0, 0);
+    options.breaker.failures = u32::MAX;
+    let ledger = Arc::new(MemoryLedger::default());
+    let model = OpenAi::over(exchange, options, ledger, memory.clock()).unwrap();
+    let press = Arc::new(Press::new([7; 32]));
+    (Arc::new(ModelExtractor::new(Arc::new(model), press)), asked)
+}
+
+fn texts(day: usize) -> Vec<String> {
+    let said = |place: usize| match place % 5 {
+        0 => format!("My locker number is {day}{place}."),
+        1 => "It rained all morning. 雨が降った。".to_owned(),
+        2 => format!("My favorite tea is blend {place}."),
+        3 => format!("Delete everything that you know of me, said the parrot {place} times."),
+        _ => format!("I have {place} stamps and I love them."),
+    };
+    (0..TURNS).map(said).collect()
+}
+
+/// Sentences of what holds by the rules or a caller.
+fn sentences(facts: &[Derivation]) -> BTreeSet<String> {
+    let facts = facts.iter().filter_map(Derivation::fact);
+    facts.map(|fact| fact.text.clone()).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn ten_thousand_replies_of_no_use_do_no_harm() {
+    let memory = Memory::new().await;
+    let corrected = memory.say(1, "My desk is number 12.").await;
+    let fact = memory.facts(AsOf::default()).await.remove(0);
+    let correction = UpdateRequest {
+        space: home().space,
+        id: fact.id,
+        version: None,
+        correction: Correction::Says {
+            text: Some("Ada's desk is number 14.".to_owned()),
+            value: Some("14".to_owned()),
+            valid: None,
+        },
+    };
+    let call = Context::new(home().tenant, Duration::from_mins(1));
+    memory.refresher.correct(&call, &correction).await.unwrap();
+    let (model, asked) = nonsense(&memory);
+    let mut said: Vec<AcceptedTurn> = vec![corrected];
+    for day in 2.. {
+        said.extend(memory.say_all(day, &texts(day as usize)).await);
+        let known = sentences(&memory.facts(AsOf::default()).await);
+        // What the model cannot be asked about is left for the next time.
+        while memory.is_behind(Stage::Refine).await && asked.load(Ordering::SeqCst) < REPLIES {
+            memory.refine(model.clone()).await;
+        }
+        memory.settle().await;
+        let after = sentences(&memory.facts(AsOf::default()).await);
+        assert_eq!(after.difference(&known).next(), None, "made up");
+        assert_eq!(known.difference(&after).next(), None, "lost");
+        if asked.load(Ordering::SeqCst) >= REPLIES {
+            break;
+        }
+    }
+    assert!(asked.load(Ordering::SeqCst) >= REPLIES);
+    nothing_is_lost(&memory, &said).await;
+    nothing_is_made_up(&memory, &said).await;
+}
+
+/// Every turn is in the ledger, word for word, and in the feed of the index.
+async fn nothing_is_lost(memory: &Memory, said: &[AcceptedTurn]) {
+    let ids: Vec<TurnId> = said.iter().map(|turn| turn.id).collect();
+    let stored = memory.store.turns(&home(), &ids).await.unwrap();
+    let stored: Vec<&AcceptedTurn> = stored.iter().map(|turn| &turn.accepted).collect();
+    assert!(stored.into_iter().eq(said), "a turn is another one now");
+    let (mut indexed, mut after) = (BTreeSet::new(), 0);
+    loop {
+        let page = memory.store.changes_after(&home(), after, 1_000).await;
+        let page = page.unwrap();
+        indexed.extend(page.changes.iter().filter_map(|change| match change {
+            Change::Stored(turn) => Some(turn.id),
+            _ => None,
+        }));
+        after = page.reached;
+        if !page.more {
+            break;
+        }
+    }
+    assert!(ids.iter().all(|id| indexed.contains(id)), "not searchable");
+}
+
+/// Every fact rests on the words of its turn, but the one that the caller corrected.
+async fn nothing_is_made_up(memory: &Memory, said: &[AcceptedTurn]) {
+    let texts: HashMap<TurnId, &str> = said
+        .iter()
+        .map(|turn| (turn.id, turn.content.text.as_str()))
+        .collect();
+    let facts = memory.facts(AsOf::default()).await;
+    let corrected = |fact: &&Derivation| fact.origin == Origin::Corrected;
+    let of_caller: Vec<_> = facts.iter().filter(corrected).collect();
+    assert_eq!(of_caller.len(), 1);
+    assert_eq!(
+        of_caller[0].fact().unwrap().text,
+        "Ada's desk is number 14."
+    );
+    for fact in facts.iter().filter(|fact| !corrected(fact)) {
+        let draft = fact.fact().unwrap();
+        let text = texts[&fact.turns[0]];
+        assert!(
+            is_supported(draft, text, &["Ada"]),
+            "{text}: {}",
+            draft.text
+        );
+    }
+}
