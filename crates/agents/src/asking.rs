@@ -43,6 +43,8 @@ pub struct Asking {
     terms: HashSet<String>,
     is_first_person: bool,
     is_of_the_past: bool,
+    /// Whether its verb is of the past.
+    is_told: bool,
 }
 
 impl Asking {
@@ -65,13 +67,16 @@ impl Asking {
             terms: analyzer.terms(query).into_iter().collect(),
             is_first_person: Persons::count(query, language).person() == Some(Person::First),
             is_of_the_past: past || used_to || count_expressions(&dated, language) > 0,
+            is_told: words
+                .iter()
+                .any(|word| matches!(*word, "did" | "was" | "were")),
             analyzer,
         }
     }
 
-    /// The attributes that it asks for as they are now; none where it asks how something was.
+    /// The attributes that it asks for as they are now; none where it asks how something was or what happened.
     pub fn attributes(&self) -> Vec<&'static str> {
-        if self.is_of_the_past {
+        if self.is_of_the_past || self.is_told {
             return Vec::new();
         }
         named(&self.text)

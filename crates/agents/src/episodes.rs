@@ -20,7 +20,7 @@ pub use text::{central, head, title};
 use cues::Cues;
 
 /// Turns of a full window.
-const WINDOW: usize = 40;
+pub const WINDOW: usize = 40;
 /// Hours of silence inside a session that end a run.
 const PAUSE_HOURS: i64 = 6;
 

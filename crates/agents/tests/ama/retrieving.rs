@@ -1,4 +1,4 @@
-//! AMA's definitions of retriever and judge, clause by clause, named after the paper's sections.
+//! Sections 3.2 and 3.3: retriever and judge.
 
 use std::collections::HashSet;
 
