@@ -7,6 +7,8 @@ mod conversation;
 mod forgetting;
 #[path = "../scenarios/keys.rs"]
 mod keys;
+#[path = "../scenarios/knowing.rs"]
+mod knowing;
 mod moving;
 #[path = "../scenarios/reading.rs"]
 mod reading;

@@ -10,6 +10,8 @@ mod forgetting;
 mod issuer;
 #[path = "../scenarios/keys.rs"]
 mod keys;
+#[path = "../scenarios/knowing.rs"]
+mod knowing;
 mod process;
 #[path = "../scenarios/reading.rs"]
 mod reading;

@@ -1,0 +1,126 @@
+//! What memory knows, over the wire: a fact changes, is listed with its past, undone and corrected; what is so now is found and answered with.
+
+use anyhow::Result;
+use futures::TryStreamExt;
+use memfleet_domain::derivation::{ChangeKind, Derivation};
+use memfleet_domain::ids::BatchId;
+use memfleet_domain::time::AsOf;
+use memfleet_e2e::call;
+use memfleet_ports::filter::TurnFilter;
+use memfleet_ports::knowledge_api::{Correction, FactQuery, KnowledgeService, UpdateRequest};
+use memfleet_ports::memory::{AnswerMode, AnswerPart, AnswerRequest, Memory, PageRequest};
+use memfleet_rpc::Client;
+
+use crate::conversation::{recall, remember, said, space};
+use crate::system::fresh;
+
+const WHERE: &str = "Where does Noor live?";
+
+/// Noor lives in Rome on the 8th of May and moves to Oslo on the 20th; the token of the last write.
+async fn moved(client: &Client) -> Result<BatchId> {
+    remember(
+        client,
+        "noor",
+        vec![said("monday", "Noor", 8, "I live in Rome.")],
+    )
+    .await?;
+    let news = vec![said("later", "Noor", 20, "Big news: I moved to Oslo!")];
+    remember(client, "noor", news).await
+}
+
+/// Where Noor lives, or lived; a read waits for what the agents make of the write.
+async fn residences(client: &Client, token: BatchId, ended: bool) -> Result<Vec<Derivation>> {
+    let query = FactQuery {
+        space: space("noor"),
+        about: None,
+        attribute: Some("residence".to_owned()),
+        turns: Vec::new(),
+        as_of: AsOf::default(),
+        ended,
+        wait_for: vec![token],
+    };
+    let facts = client
+        .facts(&call(), &query, PageRequest::default())
+        .await?;
+    Ok(facts.items)
+}
+
+fn value(fact: &Derivation) -> &str {
+    fact.fact().map_or("", |draft| draft.claim.value.as_str())
+}
+
+#[tokio::test]
+async fn a_fact_that_changed_keeps_its_past_and_the_change_can_be_undone() -> Result<()> {
+    let fresh = fresh().await?;
+    let client = &fresh.client;
+    let token = moved(client).await?;
+    let now = residences(client, token, false).await?;
+    assert_eq!(now.iter().map(value).collect::<Vec<_>>(), ["oslo"]);
+    let all = residences(client, token, true).await?;
+    let rome = all.iter().find(|fact| value(fact) == "rome").unwrap();
+    assert_eq!(rome.valid.end, now[0].valid.start);
+    assert_eq!(rome.succeeded_by, Some(now[0].id));
+    let changes = client
+        .changes(&call(), &space("noor"), None, PageRequest::default())
+        .await?;
+    let update = changes
+        .items
+        .iter()
+        .find(|recorded| recorded.change.kind == ChangeKind::Updated)
+        .unwrap();
+    client
+        .revert(&call(), &space("noor"), update.change.id)
+        .await?;
+    let now = residences(client, token, false).await?;
+    assert_eq!(now.len(), 2, "both hold until somebody decides");
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_is_so_now_is_found_first_and_answered_with() -> Result<()> {
+    let fresh = fresh().await?;
+    let client = &fresh.client;
+    let token = moved(client).await?;
+    residences(client, token, false).await?;
+    let request = recall("noor", WHERE, TurnFilter::default(), &[token]);
+    let hits = client.recall(&call(), request.clone()).await?.hits;
+    assert_eq!(
+        hits[0].turn.accepted.content.text,
+        "Big news: I moved to Oslo!"
+    );
+    assert!(hits[0].outdated.is_none() && hits[0].newer.is_none());
+    assert!(hits[1].outdated.is_some(), "{:?}", hits[1]);
+    let request = AnswerRequest {
+        query: request.query,
+        wait_for: request.wait_for,
+        mode: AnswerMode::Auto,
+    };
+    let parts: Vec<_> = client.answer(&call(), request).await?.try_collect().await?;
+    let text = AnswerPart::Text("Noor moved to Oslo.".to_owned());
+    assert_eq!(parts[0], text, "{parts:?}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_correction_outranks_what_is_said_later() -> Result<()> {
+    let fresh = fresh().await?;
+    let client = &fresh.client;
+    let token = moved(client).await?;
+    let oslo = residences(client, token, false).await?.remove(0);
+    let correction = UpdateRequest {
+        space: space("noor"),
+        id: oslo.id,
+        version: None,
+        correction: Correction::Says {
+            text: Some("Noor moved to Bergen.".to_owned()),
+            value: Some("Bergen".to_owned()),
+            valid: None,
+        },
+    };
+    client.update(&call(), correction).await?;
+    let again = vec![said("later", "Noor", 21, "I live in Oslo, by the way.")];
+    let token = remember(client, "noor", again).await?;
+    let now = residences(client, token, false).await?;
+    assert!(now.iter().any(|fact| value(fact) == "bergen"), "{now:?}");
+    Ok(())
+}
