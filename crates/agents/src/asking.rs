@@ -45,6 +45,7 @@ pub struct Asking {
     is_of_the_past: bool,
     /// Whether its verb is of the past.
     is_told: bool,
+    language: Language,
 }
 
 impl Asking {
@@ -70,13 +71,15 @@ impl Asking {
             is_told: words
                 .iter()
                 .any(|word| matches!(*word, "did" | "was" | "were")),
+            language,
             analyzer,
         }
     }
 
-    /// The attributes that it asks for as they are now; none where it asks how something was or what happened.
+    /// The attributes that it asks for as they are now; none where it asks how something was or what happened, and of other languages
+    /// than English, in which no turn is read.
     pub fn attributes(&self) -> Vec<&'static str> {
-        if self.is_of_the_past || self.is_told {
+        if self.is_of_the_past || self.is_told || self.language != Language::English {
             return Vec::new();
         }
         named(&self.text)

@@ -92,6 +92,17 @@ mod tests {
     }
 
     #[test]
+    fn other_languages_are_not_guessed_at() {
+        let said = ["I live in Rome.", "I moved to Oslo."].map(|text| Said {
+            speaker: "Ada",
+            text,
+            at: (Timestamp::UNIX_EPOCH, 0),
+        });
+        let asking = Asking::of("Where do I live?", Language::German);
+        assert_eq!(newer(&asking, &said), [None, None]);
+    }
+
+    #[test]
     fn what_says_the_same_again_is_as_good() {
         let said = ["I live in Oslo.", "Still living in Oslo, by the way."];
         assert_eq!(newer_of("Where do I live?", &said), [None, None]);

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use chrono_tz::Tz;
-use memfleet_agents::facts::{Utterance, facts, is_supported};
+use memfleet_agents::facts::{Utterance, facts, is_supported, named, told};
 use memfleet_domain::fact::Draft;
 use memfleet_domain::ids::TurnId;
 use memfleet_domain::time::Timestamp;
@@ -202,6 +202,15 @@ proptest! {
             let evidence = &text[draft.evidence.start as usize..draft.evidence.end as usize];
             prop_assert!(!evidence.is_empty());
             prop_assert!(is_supported(&draft, &text, &["Ada"]), "{draft:?}");
+        }
+    }
+
+    #[test]
+    fn any_text_is_held_against_every_attribute(text in "(my|phone|is|Dr\\.|not|from|to|Rome|8|am|May|5|:|#|'s|and|live|eat|\\$|team|of|dog|,|\\.|\\?| |\\PC){0,40}", query in "(where|live|phone|team|dog|eat|rent| ){0,6}") {
+        for attribute in named(&query) {
+            if let Some(told) = told(attribute, &text) {
+                prop_assert!(told.states.iter().all(|value| told.names.contains(value)));
+            }
         }
     }
 }
