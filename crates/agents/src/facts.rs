@@ -94,7 +94,14 @@ pub fn names(text: &str, attribute: &str) -> bool {
     slots::is_cued(attribute, &words::words(text, 0))
 }
 
-/// Whether every word of a fact's sentence that carries meaning is in its evidence, or names somebody.
+/// Whether a text has a word that denies.
+pub fn denies(text: &str) -> bool {
+    let words = words::words(text, 0);
+    words.iter().any(|word| word.is(words::Part::Negation))
+}
+
+/// Whether every word of a fact's sentence and of its parts that carries meaning is in its evidence, or names somebody: names and numbers
+/// as they are, other words by how they begin.
 pub fn is_supported(draft: &Draft, text: &str, names: &[&str]) -> bool {
     let Some(evidence) = text.get(draft.evidence.start as usize..draft.evidence.end as usize)
     else {
@@ -110,7 +117,10 @@ pub fn is_supported(draft: &Draft, text: &str, names: &[&str]) -> bool {
                 .flat_map(|name| words::words(name, 0))
                 .map(|word| word.low),
         )
-        .map(|word| stem(word.trim_end_matches("'s")))
+        .flat_map(|word| {
+            let word = word.trim_end_matches("'s");
+            [word.to_owned(), stem(word)]
+        })
         .collect();
     let evidence = words::words(evidence, 0);
     // The name of a slot need not be said where its cue is.
@@ -119,8 +129,15 @@ pub fn is_supported(draft: &Draft, text: &str, names: &[&str]) -> bool {
         slots::is_cued(&draft.claim.attribute, &evidence)
             && named.iter().any(|part| part.low == word.low)
     };
-    let content = words::words(&draft.text, 0);
-    content.iter().all(|word| {
+    let clause = &draft.clause;
+    let parts = [
+        Some(&clause.subject),
+        clause.object.as_ref(),
+        clause.complement.as_ref(),
+    ];
+    let said = parts.into_iter().flatten().chain([&draft.text]);
+    let mut content = said.flat_map(|said| words::words(said, 0));
+    content.all(|word| {
         let means = !word.is_mark
             && word.verb().is_none()
             && !word.is_any(&[
@@ -132,7 +149,13 @@ pub fn is_supported(draft: &Draft, text: &str, names: &[&str]) -> bool {
                 words::Part::Pronoun,
                 words::Part::Negation,
             ]);
-        !means || is_named(word) || have.contains(&stem(word.low.trim_end_matches("'s")))
+        let low = word.low.trim_end_matches("'s");
+        let is_exact = word.is_name() || low.contains(|letter: char| letter.is_numeric());
+        let is_said = || match is_exact {
+            true => have.contains(low),
+            false => have.contains(&stem(low)),
+        };
+        !means || is_named(&word) || is_said()
     })
 }
 

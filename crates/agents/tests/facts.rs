@@ -190,6 +190,22 @@ fn what_was_so_once_has_ended() {
 }
 
 #[test]
+fn a_fact_is_supported_by_its_own_words_only() {
+    let text = "Emma does not live in Atlanta, she moved to Rome.";
+    let draft = drafts("Emma lives in Atlanta.").remove(0);
+    let supported = |value: &str, sentence: &str| {
+        let mut draft = draft.clone();
+        draft.text = sentence.to_owned();
+        draft.clause.complement = Some(value.to_owned());
+        draft.evidence = 0..text.len() as u32;
+        is_supported(&draft, text, &["Ada"])
+    };
+    assert!(supported("Rome", "Emma moved to Rome."));
+    assert!(!supported("Atlantis", "Emma lives in Atlantis."));
+    assert!(!supported("Atlantis", "Emma moved to Rome."));
+}
+
+#[test]
 fn other_languages_are_not_guessed_at() {
     let turn = said(1, "Ada", "Ich wohne in Rom.");
     assert_eq!(facts(&turn, &[], Language::German, Tz::UTC), []);

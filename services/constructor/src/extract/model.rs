@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use memfleet_agents::facts::{claim, is_supported};
+use memfleet_agents::facts::{claim, denies, is_supported};
 use memfleet_domain::fact::{Clause, Draft};
 use memfleet_domain::ids::TurnId;
 use memfleet_domain::space::Locale;
@@ -112,7 +112,7 @@ fn claim_of(clause: &Clause) -> memfleet_domain::fact::Claim {
     claim(clause)
 }
 
-/// Its words are those of the turn, or names from the window.
+/// Its words are those of the turn, or names from the window, and what it denies the turn denies.
 fn supported(draft: &Draft, turn: &Turn, window: &[Turn]) -> bool {
     let speakers = window.iter().map(|turn| turn.speaker.as_str());
     let related = window
@@ -121,7 +121,9 @@ fn supported(draft: &Draft, turn: &Turn, window: &[Turn]) -> bool {
     let names: Vec<&str> = speakers
         .chain(related.map(|said| said.text.as_str()))
         .collect();
-    is_supported(draft, &turn.text, &names)
+    let evidence = draft.evidence.start as usize..draft.evidence.end as usize;
+    let is_denied = || turn.text.get(evidence).is_some_and(denies);
+    is_supported(draft, &turn.text, &names) && (!draft.clause.negated || is_denied())
 }
 
 fn count(fault: &ModelFault) {
