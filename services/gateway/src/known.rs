@@ -78,7 +78,7 @@ impl Gateway {
         for hit in hits.iter_mut().filter(|hit| hit.space == *space) {
             hit.outdated = outdated(hit, &asking, now).map(|fact| fact.id);
         }
-        mark_newer(hits, space, &asking);
+        mark_newer(hits, space, &asking, now);
         let here = || hits.iter().filter(|hit| hit.space == *space);
         if !here().any(|hit| hit.outdated.is_some() || hit.newer.is_some()) {
             return Ok(());

@@ -6,13 +6,14 @@ use memfleet_agents::asking::Asking;
 use memfleet_agents::currency::{Said, newer};
 use memfleet_domain::derivation::Derivation;
 use memfleet_domain::ids::{SpaceId, TurnId};
+use memfleet_domain::time::Timestamp;
 use memfleet_domain::turn::{Role, Turn};
 use memfleet_ports::retriever::Hit;
 
 use super::Successors;
 
-/// Marks the hits that a later one of the same speaker tells otherwise than.
-pub(super) fn mark_newer(hits: &mut [Hit], space: &SpaceId, asking: &Asking) {
+/// Marks the hits that a later one of the same speaker tells otherwise than, but for those of which it is known until when they hold.
+pub(super) fn mark_newer(hits: &mut [Hit], space: &SpaceId, asking: &Asking, now: Timestamp) {
     let is_said = |hit: &Hit| hit.space == *space && hit.turn.accepted.role == Role::User;
     let places: Vec<usize> = (0..hits.len()).filter(|&at| is_said(&hits[at])).collect();
     let texts: Vec<String> = places
@@ -29,8 +30,20 @@ pub(super) fn mark_newer(hits: &mut [Hit], space: &SpaceId, asking: &Asking) {
     });
     let newer = newer(asking, &said.collect::<Vec<_>>());
     for (&at, newer) in places.iter().zip(newer) {
+        let newer = newer.filter(|_| !holds(&hits[at], asking, now));
         hits[at].newer = newer.map(|newer| hits[places[newer]].turn.accepted.id);
     }
+}
+
+/// Whether a fact of the hit that the query asks for holds, and is known to have ended later.
+fn holds(hit: &Hit, asking: &Asking, now: Timestamp) -> bool {
+    let speaker = hit.turn.accepted.speaker.as_str();
+    let is_asked = |fact: &Derivation| {
+        fact.fact()
+            .is_some_and(|draft| asking.is_for(draft, speaker))
+    };
+    let mut facts = hit.facts.iter();
+    facts.any(|fact| fact.valid.end.is_some() && fact.valid.contains(now) && is_asked(fact))
 }
 
 /// The turns that tell how things are now and were not found.

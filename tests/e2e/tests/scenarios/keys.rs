@@ -19,7 +19,7 @@ use crate::conversation::{recall, remember, said, space, turns};
 use crate::system::fresh;
 
 /// How long a change may take to hold everywhere.
-const SECONDS: Duration = Duration::from_secs(10);
+const SECONDS: Duration = Duration::from_secs(30);
 
 fn new_key(rights: &[Right], spaces: &[&str]) -> NewKey {
     let spaces = spaces.iter().map(|text| SpacePattern::new(*text));
