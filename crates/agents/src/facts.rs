@@ -2,13 +2,14 @@
 //! complement; who is meant is resolved against the conversation; what is no statement of fact is left out.
 //!
 //! `words` are tokens and what they do in a clause, `clauses` cuts and filters, `parse` finds the parts, `people` who is meant, `claims`
-//! makes keys that compare. English only: of other languages nothing is taken, as half a grammar gives half-truths.
+//! makes keys that compare, `support` holds what somebody else found against the words of its turn. English only: of other languages nothing is taken, as half a grammar gives half-truths.
 
 mod claims;
 mod clauses;
 mod parse;
 mod people;
 mod slots;
+mod support;
 mod words;
 
 use std::ops::Range;
@@ -23,6 +24,7 @@ use memfleet_language::{Language, sentences, time};
 pub use self::claims::{claim, key, wordings};
 use self::parse::Tense;
 pub use self::slots::{Told, named, told};
+pub use self::support::{denies, is_borne_out, is_supported, is_verb_said, names};
 
 /// Name and version of these rules, which is stored with what they find.
 pub const EXTRACTOR: &str = "rules-1";
@@ -87,76 +89,6 @@ fn whole(text: &str, ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
         }
     }
     whole
-}
-
-/// Whether a text has a word that an attribute's values stand beside.
-pub fn names(text: &str, attribute: &str) -> bool {
-    slots::is_cued(attribute, &words::words(text, 0))
-}
-
-/// Whether a text has a word that denies.
-pub fn denies(text: &str) -> bool {
-    let words = words::words(text, 0);
-    words.iter().any(|word| word.is(words::Part::Negation))
-}
-
-/// Whether every word of a fact's sentence and of its parts that carries meaning is in its evidence, or names somebody: names and numbers
-/// as they are, other words by how they begin.
-pub fn is_supported(draft: &Draft, text: &str, names: &[&str]) -> bool {
-    let Some(evidence) = text.get(draft.evidence.start as usize..draft.evidence.end as usize)
-    else {
-        return false;
-    };
-    let stem = |word: &str| word.chars().take(4).collect::<String>();
-    let have: std::collections::HashSet<String> = words::words(evidence, 0)
-        .iter()
-        .map(|word| word.low.clone())
-        .chain(
-            names
-                .iter()
-                .flat_map(|name| words::words(name, 0))
-                .map(|word| word.low),
-        )
-        .flat_map(|word| {
-            let word = word.trim_end_matches("'s");
-            [word.to_owned(), stem(word)]
-        })
-        .collect();
-    let evidence = words::words(evidence, 0);
-    // The name of a slot need not be said where its cue is.
-    let named = words::words(&draft.claim.attribute, 0);
-    let is_named = |word: &words::Word| {
-        slots::is_cued(&draft.claim.attribute, &evidence)
-            && named.iter().any(|part| part.low == word.low)
-    };
-    let clause = &draft.clause;
-    let parts = [
-        Some(&clause.subject),
-        clause.object.as_ref(),
-        clause.complement.as_ref(),
-    ];
-    let said = parts.into_iter().flatten().chain([&draft.text]);
-    let mut content = said.flat_map(|said| words::words(said, 0));
-    content.all(|word| {
-        let means = !word.is_mark
-            && word.verb().is_none()
-            && !word.is_any(&[
-                words::Part::Be,
-                words::Part::Have,
-                words::Part::Do,
-                words::Part::Determiner,
-                words::Part::Preposition,
-                words::Part::Pronoun,
-                words::Part::Negation,
-            ]);
-        let low = word.low.trim_end_matches("'s");
-        let is_exact = word.is_name() || low.contains(|letter: char| letter.is_numeric());
-        let is_said = || match is_exact {
-            true => have.contains(low),
-            false => have.contains(&stem(low)),
-        };
-        !means || is_named(&word) || is_said()
-    })
 }
 
 /// A turn that is being read.

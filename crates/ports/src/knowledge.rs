@@ -20,6 +20,8 @@ pub enum Stage {
     Episodes,
     /// The constructor: the same once more by a language model, where there is one.
     Refine,
+    /// The constructor: episodes in the words of a language model, where there is one.
+    Retell,
     /// The judge: new facts against current ones.
     Judge,
     /// The refresher: conflicts that were found.
@@ -30,10 +32,11 @@ pub enum Stage {
 
 impl Stage {
     /// Every stage.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Derive,
         Self::Episodes,
         Self::Refine,
+        Self::Retell,
         Self::Judge,
         Self::Settle,
         Self::Rebuild,
@@ -45,6 +48,7 @@ impl Stage {
             Self::Derive => "derive",
             Self::Episodes => "episodes",
             Self::Refine => "refine",
+            Self::Retell => "retell",
             Self::Judge => "judge",
             Self::Settle => "settle",
             Self::Rebuild => "rebuild",

@@ -18,7 +18,6 @@ mod reading;
 pub mod refresh;
 pub mod relevance;
 mod schema;
-pub mod trigger;
 mod words;
 
 pub use ask::{Asked, Prompt};

@@ -125,7 +125,8 @@ impl Bench {
     async fn derived(&self, agents: &[Stage]) -> Result<(), BoxError> {
         let knowledge = &self.node.gateway.knowledge;
         // These work where they are asked to, or where there is a model.
-        let is_idle = |stage: &Stage| matches!(stage, Stage::Refine | Stage::Rebuild);
+        let is_idle =
+            |stage: &Stage| matches!(stage, Stage::Refine | Stage::Retell | Stage::Rebuild);
         loop {
             let mut waiting = 0;
             for stage in agents.iter().filter(|stage| !is_idle(stage)) {

@@ -11,7 +11,7 @@ mod workers;
 use std::sync::Arc;
 use std::time::Duration;
 
-use memfleet_constructor::{Constructor, Deriver, Refiner};
+use memfleet_constructor::{Constructor, Deriver, Refiner, Reteller};
 use memfleet_domain::Clock;
 use memfleet_domain::time::SystemClock;
 use memfleet_gateway::access::{Access, Sources};
@@ -44,6 +44,7 @@ pub struct Process {
     constructor: Option<Constructor>,
     deriver: Option<Arc<Deriver>>,
     refiner: Option<Refiner>,
+    reteller: Option<Reteller>,
     judge: Option<Arc<LocalJudge>>,
     retriever: Option<Arc<LocalRetriever>>,
     refresher: Option<Arc<LocalRefresher>>,
@@ -84,6 +85,7 @@ impl Process {
             constructor: None,
             deriver: None,
             refiner: None,
+            reteller: None,
             judge: None,
             retriever: None,
             refresher: None,
@@ -114,6 +116,7 @@ impl Process {
                     process.constructor = Some(process.new_constructor(config)?);
                     process.deriver = Some(Arc::new(process.new_deriver(config)?));
                     process.refiner = process.new_refiner(config)?;
+                    process.reteller = process.new_reteller(config)?;
                 }
                 Role::Retriever => {
                     process.retriever(config)?;

@@ -5,16 +5,18 @@
 use std::sync::Arc;
 use std::sync::Mutex;
 
-use memfleet_constructor::{Deriver, Extractor, Refiner, Rules};
-use memfleet_domain::derivation::{Conflict, Derivation};
+use memfleet_constructor::{Deriver, Extractor, Refiner, Reteller, Rules, Summariser};
+use memfleet_domain::derivation::{Conflict, Derivation, Kind};
 use memfleet_domain::time::{AsOf, Clock, Timestamp};
 use memfleet_domain::turn::AcceptedTurn;
 use memfleet_judge::LocalJudge;
 use memfleet_ports::conformance::samples::{batch, home, indexed, instant, turn_in};
 use memfleet_ports::events::Events;
 use memfleet_ports::knowledge::{Knowledge, Question, Stage};
+use memfleet_ports::language_model::LanguageModel;
 use memfleet_ports::ledger::Ledger;
 use memfleet_ports::testing::WordEmbedder;
+use memfleet_prompts::Press;
 use memfleet_refresher::LocalRefresher;
 use memfleet_sqlite::SqliteStore;
 use memfleet_workers::{Agent, Follower, Indexer};
@@ -143,6 +145,16 @@ impl Memory {
             .await;
     }
 
+    /// A model sums up once more what the rules have cut, as far as it can be asked.
+    pub async fn retell(&self, model: Arc<dyn LanguageModel>) {
+        let reteller = Reteller {
+            deriver: Arc::new(self.deriver.clone()),
+            model,
+            press: Arc::new(Press::new([7; 32])),
+        };
+        self.follow(Stage::Retell, &reteller).await;
+    }
+
     /// Whether a stage has work left.
     pub async fn is_behind(&self, stage: Stage) -> bool {
         !self.store.pending(stage, 1).await.unwrap().is_empty()
@@ -157,6 +169,8 @@ impl Memory {
     pub async fn settle(&self) {
         for _ in 0..2 {
             self.follow(Stage::Derive, &self.deriver).await;
+            let summariser = Summariser(Arc::new(self.deriver.clone()));
+            self.follow(Stage::Episodes, &summariser).await;
             self.follow(Stage::Judge, &self.judge).await;
             self.follow(Stage::Settle, &self.refresher).await;
         }
@@ -188,7 +202,17 @@ impl Memory {
 
     /// Facts as of an instant.
     pub async fn facts(&self, as_of: AsOf) -> Vec<Derivation> {
+        self.derived(Kind::Fact, as_of).await
+    }
+
+    /// Episodes as they are now.
+    pub async fn episodes(&self) -> Vec<Derivation> {
+        self.derived(Kind::Episode, AsOf::default()).await
+    }
+
+    async fn derived(&self, kind: Kind, as_of: AsOf) -> Vec<Derivation> {
         let question = Question {
+            kind: Some(kind),
             as_of,
             ..Question::default()
         };

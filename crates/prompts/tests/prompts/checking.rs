@@ -1,13 +1,11 @@
 //! What is made of the other replies.
 
-use memfleet_domain::episode::Trigger;
 use memfleet_domain::ids::ConflictId;
 use memfleet_prompts::conflicts::{Comparing, Relation};
 use memfleet_prompts::episode::Summing;
 use memfleet_prompts::query::{Asking, Understood};
 use memfleet_prompts::refresh::{Action, Conflict, Settling};
 use memfleet_prompts::relevance::{Candidate, Judging};
-use memfleet_prompts::trigger::Boundary;
 use memfleet_prompts::{Misread, Prompt};
 use serde_json::{Value, json};
 
@@ -16,16 +14,6 @@ use crate::samples::{instant, sentence, supports, turns};
 fn read<P: Prompt>(prompt: &P, said: Value) -> Result<P::Meant, Misread> {
     let said = serde_json::from_value(said).map_err(|error| Misread(error.to_string()))?;
     prompt.check(said)
-}
-
-#[test]
-fn an_episode_ends_for_a_reason_or_goes_on() {
-    let turns = turns();
-    let decided = |decision: &str| read(&Boundary { turns: &turns }, json!({"decision": decision}));
-    assert_eq!(decided("goes_on"), Ok(None));
-    assert_eq!(decided("topic_shift"), Ok(Some(Trigger::TopicShift)));
-    assert_eq!(decided("request"), Ok(Some(Trigger::Request)));
-    assert!(decided("delete").is_err());
 }
 
 #[test]

@@ -2,15 +2,19 @@
 
 use memfleet_prompts::Press;
 use memfleet_prompts::answer::Question;
-use memfleet_prompts::trigger::Boundary;
+use memfleet_prompts::episode::Summing;
 use proptest::prelude::*;
 use tokio::time::Instant;
 
-use crate::samples::{instant, press, turn};
+use crate::samples::{instant, press, supports, turn};
 
 fn printed(press: &Press, speaker: &str, text: &str) -> String {
     let turns = [turn("1", speaker, text)];
-    press.print(&Boundary { turns: &turns }).remove(1).text
+    let prompt = Summing {
+        turns: &turns,
+        is_supported: &supports,
+    };
+    press.print(&prompt).remove(1).text
 }
 
 /// A block of one line: its tags, and an object that says what was said.

@@ -10,7 +10,6 @@ use memfleet_prompts::episode::Summing;
 use memfleet_prompts::query::Asking;
 use memfleet_prompts::refresh::{Conflict, Settling};
 use memfleet_prompts::relevance::{Candidate, Judging};
-use memfleet_prompts::trigger::Boundary;
 use tokio::time::Instant;
 
 use crate::samples::{facts, instant, press, sentence, supports, turns};
@@ -40,11 +39,6 @@ fn facts_are_asked_for() {
     let mut prompt = facts(&turns);
     prompt.known = &known;
     hold(&prompt);
-}
-
-#[test]
-fn the_end_of_an_episode_is_asked_for() {
-    hold(&Boundary { turns: &turns() });
 }
 
 #[test]

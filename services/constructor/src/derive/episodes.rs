@@ -2,6 +2,7 @@
 //! a head that it is found by. A session that goes on changes its last episodes only, by new versions; a caller's correction stays.
 
 mod draft;
+mod retell;
 mod stretch;
 
 use std::collections::{BTreeMap, HashMap};
@@ -18,7 +19,9 @@ use memfleet_ports::ledger::Passage;
 use memfleet_workers::{Agent, Outcome};
 use tracing::instrument;
 
-use self::draft::{Drafted, NAME};
+pub use self::retell::Reteller;
+
+use self::draft::Drafted;
 use super::{Deriver, change};
 
 /// Changes that are looked at together.
@@ -71,7 +74,11 @@ impl Summariser {
                 .get(&drafted.id())
                 .is_none_or(|known| is_outdated(known, drafted))
         };
-        let (news, rest): (Vec<_>, Vec<_>) = drafted.into_iter().partition(is_news);
+        let drafted = drafted.into_iter().map(|drafted| {
+            let before = known.get(&drafted.id()).copied();
+            drafted.in_words_of(before)
+        });
+        let (news, rest): (Vec<_>, Vec<_>) = drafted.partition(is_news);
         let stays = |id| news.iter().chain(&rest).any(|drafted| drafted.id() == id);
         let gone: Vec<_> = stretch
             .replaceable()
@@ -158,7 +165,7 @@ fn next(
         version: before.map_or(0, |before| before.version) + 1,
         valid: since(drafted.begun),
         known: since(now),
-        origin: Origin::Extracted(NAME.to_owned()),
+        origin: Origin::Extracted(drafted.episode.extractor.clone()),
         change,
         succeeded_by: None,
         turns: drafted.turns,

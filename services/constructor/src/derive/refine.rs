@@ -1,12 +1,14 @@
 //! What the rules derived, read once more by a better extractor behind them. It has a position of its own: while the model is down, slow
-//! or over its budget, the facts of the rules are in use, and the turns are read when it is back. What only the rules found in a turn of
-//! which it has facts is withdrawn then; a caller's corrections stay.
+//! or over its budget, the facts of the rules are in use, and the turns are read when it is back. What the rules took from words
+//! that it takes something else from is withdrawn then; a caller's corrections stay.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use memfleet_domain::derivation::{Derivation, Kind, Origin};
+use memfleet_domain::fact::Draft;
 use memfleet_domain::ids::{ChangeId, DerivationId, TurnId};
 use memfleet_domain::turn::Turn;
 use memfleet_domain::{Fault, Scope};
@@ -59,42 +61,60 @@ impl Refiner {
             .filter(|turn| turn.replaced.is_none())
             .collect();
         let drafts = deriver.drafts(scope, &standing).await?;
-        // Who finds nothing at all in a turn has not refuted what others found there.
-        let read: HashSet<TurnId> = standing
+        let found: HashMap<TurnId, Vec<Found>> = standing
             .iter()
             .zip(&drafts)
-            .filter(|(_, drafts)| !drafts.is_empty())
-            .map(|(turn, _)| turn.accepted.id)
-            .collect();
-        let found: HashSet<DerivationId> = standing
-            .iter()
-            .zip(&drafts)
-            .flat_map(|(turn, drafts)| {
-                drafts.iter().map(|draft| {
-                    let negated = draft.clause.negated;
-                    DerivationId::of_fact(turn.accepted.id, &draft.claim, negated)
-                })
+            .map(|(turn, drafts)| {
+                let id = turn.accepted.id;
+                (
+                    id,
+                    drafts.iter().map(|draft| Found::of(id, draft)).collect(),
+                )
             })
             .collect();
         let mut rewrites = deriver.statements(scope, &standing, drafts, &known).await?;
-        for turn in standing
-            .iter()
-            .filter(|turn| read.contains(&turn.accepted.id))
-        {
+        for turn in &standing {
             let id = turn.accepted.id;
             let is_refuted = |fact: &&Derivation| {
                 let is_others = matches!(&fact.origin, Origin::Extracted(name) if name != deriver.extractor.name());
                 is_others
                     && fact.turns[0] == id
                     && !fact.is_withdrawn()
-                    && !found.contains(&fact.id)
+                    && is_read_otherwise(fact, &found[&id])
             };
             let refuted: Vec<_> = known.iter().filter(is_refuted).collect();
             let name = deriver.extractor.name().as_bytes();
             let change = ChangeId::of("refined", &[id.as_bytes(), name]);
-            let reason = "a better extractor does not find it";
+            let reason = "a better extractor reads its words otherwise";
             rewrites.extend(deriver.withdrawal(change, &refuted, reason));
         }
         Ok(rewrites)
     }
+}
+
+/// A fact of the extractor.
+struct Found {
+    id: DerivationId,
+    evidence: Range<u32>,
+}
+
+impl Found {
+    fn of(turn: TurnId, draft: &Draft) -> Self {
+        Self {
+            id: DerivationId::of_fact(turn, &draft.claim, draft.clause.negated),
+            evidence: draft.evidence.clone(),
+        }
+    }
+}
+
+/// Whether the extractor has facts of the same words and this is none of them: who takes nothing from words has not refuted what others
+/// take from them.
+fn is_read_otherwise(fact: &Derivation, found: &[Found]) -> bool {
+    let Some(draft) = fact.fact() else {
+        return false;
+    };
+    let is_of_same_words = |found: &Found| {
+        found.evidence.start < draft.evidence.end && draft.evidence.start < found.evidence.end
+    };
+    found.iter().all(|found| found.id != fact.id) && found.iter().any(is_of_same_words)
 }

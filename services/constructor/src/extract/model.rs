@@ -1,15 +1,15 @@
 //! A language model as the extractor (AMA appendix C.1). What it says is checked word by word by the rules; a turn on which it talks
 //! nonsense is read by the rules instead. While it cannot be asked at all, the turns wait for it: the rules have read them already.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use memfleet_agents::facts::{claim, denies, is_supported};
+use memfleet_agents::facts::{claim, denies, is_supported, is_verb_said};
 use memfleet_domain::fact::{Clause, Draft};
 use memfleet_domain::ids::TurnId;
 use memfleet_domain::space::Locale;
 use memfleet_domain::{Fault, Scope};
+use memfleet_language::Language;
 use memfleet_ports::language_model::{Agent, LanguageModel, ModelFault};
 use memfleet_prompts::facts::{Checks, Extraction, Facts};
 use memfleet_prompts::handles::Turn;
@@ -39,7 +39,7 @@ impl ModelExtractor {
     }
 
     /// What the model finds in a turn; nothing where what it says is of no use.
-    async fn read(&self, scope: &Scope, turn: &Utterances) -> Result<Option<Vec<Draft>>, Fault> {
+    async fn read(&self, scope: &Scope, turn: &Utterances) -> Result<Option<Extraction>, Fault> {
         let window = turn.before.iter().chain([&turn.turn]);
         let turns: Vec<Turn> = window.map(Turn::from).collect();
         let prompt = Facts {
@@ -57,7 +57,7 @@ impl ModelExtractor {
             .ask(&*self.model, &scope.tenant, &prompt, deadline)
             .await;
         match asked {
-            Ok(asked) => Ok(Some(taken(turn, asked.meant))),
+            Ok(asked) => Ok(Some(asked.meant)),
             Err(fault) if fault.may_pass() => Err(fault.into()),
             Err(fault) => {
                 count(&fault);
@@ -79,40 +79,60 @@ impl Extractor for ModelExtractor {
         turns: Vec<Utterances>,
         locale: &Locale,
     ) -> Result<Vec<Vec<Draft>>, Fault> {
-        let mut by_rules = HashMap::new();
+        let by_rules = Rules.extract(scope, turns.clone(), locale).await?;
+        let is_english = Language::tagged(locale.language.as_deref()) == Language::English;
         let mut drafts = Vec::with_capacity(turns.len());
-        for (place, turn) in turns.iter().enumerate() {
-            match self.read(scope, turn).await? {
-                Some(found) => drafts.push(found),
-                None => {
-                    by_rules.insert(place, turn.clone());
-                    drafts.push(Vec::new());
+        for (turn, by_rules) in turns.iter().zip(by_rules) {
+            drafts.push(match self.read(scope, turn).await? {
+                Some(extraction) => {
+                    let text = turn.turn.accepted.content.searchable_text();
+                    let is_said = |draft: &Draft| {
+                        let is_verb_said = !is_english || is_verb_said(draft, &text);
+                        is_verb_said && !is_turned(draft, &text, &by_rules)
+                    };
+                    taken(turn, extraction, is_said)
                 }
-            }
-        }
-        for (place, turn) in by_rules {
-            let read = Rules.extract(scope, vec![turn], locale).await?;
-            drafts[place] = read.into_iter().next().unwrap_or_default();
+                None => by_rules,
+            });
         }
         Ok(drafts)
     }
 }
 
-/// The facts of the turn itself; what was left out is counted.
-fn taken(turn: &Utterances, extraction: Extraction) -> Vec<Draft> {
+/// The facts of the turn itself that it says; what was left out is counted.
+fn taken(
+    turn: &Utterances,
+    mut extraction: Extraction,
+    is_said: impl Fn(&Draft) -> bool,
+) -> Vec<Draft> {
+    let own = |(id, draft): (TurnId, Draft)| (id == turn.turn.accepted.id).then_some(draft);
+    let own = extraction.drafts.into_iter().filter_map(own);
+    let (taken, unsaid): (Vec<_>, Vec<_>) = own.partition(is_said);
+    extraction.dropped.unsupported += unsaid.len() as u32;
     for (why, dropped) in extraction.dropped.counts() {
         metrics::counter!("memfleet_model_facts_dropped_total", "why" => why)
             .increment(dropped.into());
     }
-    let own = |(id, draft): (TurnId, Draft)| (id == turn.turn.accepted.id).then_some(draft);
-    extraction.drafts.into_iter().filter_map(own).collect()
+    taken
+}
+
+/// Whether a fact says yes where its turn says no, or no where it says yes: the same words support both, so the rules' reading of the turn
+/// and the words that deny have to tell.
+fn is_turned(draft: &Draft, text: &str, by_rules: &[Draft]) -> bool {
+    let negated = draft.clause.negated;
+    let is_read = |negated: bool| {
+        let mut alike = by_rules.iter().filter(|read| read.claim == draft.claim);
+        alike.any(|read| read.clause.negated == negated)
+    };
+    let evidence = text.get(draft.evidence.start as usize..draft.evidence.end as usize);
+    !is_read(negated) && (is_read(!negated) || negated != evidence.is_some_and(denies))
 }
 
 fn claim_of(clause: &Clause) -> memfleet_domain::fact::Claim {
     claim(clause)
 }
 
-/// Its words are those of the turn, or names from the window, and what it denies the turn denies.
+/// Its words are those of the turn, or names from the window.
 fn supported(draft: &Draft, turn: &Turn, window: &[Turn]) -> bool {
     let speakers = window.iter().map(|turn| turn.speaker.as_str());
     let related = window
@@ -121,9 +141,7 @@ fn supported(draft: &Draft, turn: &Turn, window: &[Turn]) -> bool {
     let names: Vec<&str> = speakers
         .chain(related.map(|said| said.text.as_str()))
         .collect();
-    let evidence = draft.evidence.start as usize..draft.evidence.end as usize;
-    let is_denied = || turn.text.get(evidence).is_some_and(denies);
-    is_supported(draft, &turn.text, &names) && (!draft.clause.negated || is_denied())
+    is_supported(draft, &turn.text, &names)
 }
 
 fn count(fault: &ModelFault) {

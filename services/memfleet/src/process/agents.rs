@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use memfleet_constructor::{Deriver, ModelExtractor, Rebuilder, Refiner, Rules, Summariser};
+use memfleet_constructor::{
+    Deriver, ModelExtractor, Rebuilder, Refiner, Reteller, Rules, Summariser,
+};
 use memfleet_gateway::Author;
 use memfleet_judge::LocalJudge;
 use memfleet_openai::OpenAi;
@@ -41,6 +43,17 @@ impl Process {
             ..(**rules).clone()
         };
         Ok(Some(Refiner(Arc::new(deriver))))
+    }
+
+    /// The one behind the rules that cut episodes.
+    pub(super) fn new_reteller(&mut self, config: &Config) -> Result<Option<Reteller>, BoxError> {
+        let author = self.author(config)?;
+        let told = author.zip(self.deriver.clone());
+        Ok(told.map(|(author, deriver)| Reteller {
+            deriver,
+            model: author.model,
+            press: author.press,
+        }))
     }
 
     /// The language model, where one is configured; the roles of a process share its places and its breaker.
@@ -88,6 +101,10 @@ impl Process {
             .refiner
             .clone()
             .map(|agent| Arc::new(agent) as Arc<dyn Agent>);
+        let reteller = self
+            .reteller
+            .clone()
+            .map(|agent| Arc::new(agent) as Arc<dyn Agent>);
         let judge = self.judge.clone().map(|agent| agent as Arc<dyn Agent>);
         let refresher = self.refresher.clone().map(|agent| agent as Arc<dyn Agent>);
         let agents = [
@@ -95,6 +112,7 @@ impl Process {
             (Stage::Episodes, summariser),
             (Stage::Rebuild, rebuilder),
             (Stage::Refine, refiner),
+            (Stage::Retell, reteller),
             (Stage::Judge, judge),
             (Stage::Settle, refresher),
         ];

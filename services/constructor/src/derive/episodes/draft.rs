@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use memfleet_agents::episodes::{Run, Said, central, head, runs, title};
+use memfleet_domain::derivation::Derivation;
 use memfleet_domain::episode::Episode;
 use memfleet_domain::ids::{DerivationId, Speaker, TurnId};
 use memfleet_domain::time::{TimeRange, Timestamp};
@@ -30,6 +31,19 @@ impl Drafted {
     /// That of its opening turn, however far it goes.
     pub(super) fn id(&self) -> DerivationId {
         DerivationId::of_episode(self.turns[0])
+    }
+
+    /// With the words that somebody else found for the same turns.
+    pub(super) fn in_words_of(mut self, known: Option<&Derivation>) -> Self {
+        let known = known.filter(|known| !known.is_withdrawn() && known.turns == self.turns);
+        if let Some(told) = known.and_then(Derivation::episode)
+            && told.extractor != NAME
+        {
+            self.episode.title.clone_from(&told.title);
+            self.episode.summary.clone_from(&told.summary);
+            self.episode.extractor.clone_from(&told.extractor);
+        }
+        self
     }
 }
 

@@ -2,6 +2,8 @@
 //! nothing is made up.
 #![allow(clippy::unwrap_used)]
 
+mod wrong;
+
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,7 +20,7 @@ use memfleet_openai::testing::{Scripted, endpoint, garbage};
 use memfleet_openai::{MemoryLedger, OpenAi, Options};
 use memfleet_ports::conformance::samples::home;
 use memfleet_ports::context::Context;
-use memfleet_ports::feed::{Change, IndexFeed};
+use memfleet_ports::feed::IndexFeed;
 use memfleet_ports::knowledge::Stage;
 use memfleet_ports::knowledge_api::{Correction, UpdateRequest};
 use memfleet_ports::ledger::Ledger;
@@ -30,11 +32,14 @@ const REPLIES: usize = 10_000;
 const TURNS: usize = 200;
 
 /// A model that only talks nonsense, and how often it was asked.
-fn nonsense(memory: &Memory) -> (Arc<ModelExtractor>, Arc<AtomicUsize>) {
+fn nonsense(memory: &Memory) -> (Arc<OpenAi>, Arc<AtomicUsize>) {
     let asked = Arc::new(AtomicUsize::new(0));
     let count = asked.clone();
-    let exchange = endpoint(move |_, _| {
+    let exchange = endpoint(move |_, body| {
         let seed = count.fetch_add(1, Ordering::SeqCst) as u64;
+        if seed.is_multiple_of(3) {
+            return Scripted::Says(wrong::facts(seed / 3, body).to_string());
+        }
         match garbage(seed) {
             // A byte at a time is tried where time stands still.
             Scripted::Drips(text, _) => Scripted::Truncates(text),
@@ -47,8 +52,7 @@ fn nonsense(memory: &Memory) -> (Arc<ModelExtractor>, Arc<AtomicUsize>) {
     options.breaker.failures = u32::MAX;
     let ledger = Arc::new(MemoryLedger::default());
     let model = OpenAi::over(exchange, options, ledger, memory.clock()).unwrap();
-    let press = Arc::new(Press::new([7; 32]));
-    (Arc::new(ModelExtractor::new(Arc::new(model), press)), asked)
+    (Arc::new(model), asked)
 }
 
 fn texts(day: usize) -> Vec<String> {
@@ -86,15 +90,21 @@ async fn ten_thousand_replies_of_no_use_do_no_harm() {
     let call = Context::new(home().tenant, Duration::from_mins(1));
     memory.refresher.correct(&call, &correction).await.unwrap();
     let (model, asked) = nonsense(&memory);
+    let press = Arc::new(Press::new([7; 32]));
+    let extractor = Arc::new(ModelExtractor::new(model.clone(), press));
     let mut said: Vec<AcceptedTurn> = vec![corrected];
     for day in 2.. {
         said.extend(memory.say_all(day, &texts(day as usize)).await);
         let known = sentences(&memory.facts(AsOf::default()).await);
         // What the model cannot be asked about is left for the next time.
         while memory.is_behind(Stage::Refine).await && asked.load(Ordering::SeqCst) < REPLIES {
-            memory.refine(model.clone()).await;
+            memory.refine(extractor.clone()).await;
         }
+        let told = memory.episodes().await;
+        memory.retell(model.clone()).await;
+        assert_eq!(memory.episodes().await, told, "retold");
         memory.settle().await;
+        is_found(&memory, &said).await;
         let after = sentences(&memory.facts(AsOf::default()).await);
         assert_eq!(after.difference(&known).next(), None, "made up");
         assert_eq!(known.difference(&after).next(), None, "lost");
@@ -113,20 +123,15 @@ async fn nothing_is_lost(memory: &Memory, said: &[AcceptedTurn]) {
     let stored = memory.store.turns(&home(), &ids).await.unwrap();
     let stored: Vec<&AcceptedTurn> = stored.iter().map(|turn| &turn.accepted).collect();
     assert!(stored.into_iter().eq(said), "a turn is another one now");
-    let (mut indexed, mut after) = (BTreeSet::new(), 0);
-    loop {
-        let page = memory.store.changes_after(&home(), after, 1_000).await;
-        let page = page.unwrap();
-        indexed.extend(page.changes.iter().filter_map(|change| match change {
-            Change::Stored(turn) => Some(turn.id),
-            _ => None,
-        }));
-        after = page.reached;
-        if !page.more {
-            break;
-        }
-    }
-    assert!(ids.iter().all(|id| indexed.contains(id)), "not searchable");
+    is_found(memory, said).await;
+}
+
+/// The last that were said are in the feed of the index.
+async fn is_found(memory: &Memory, said: &[AcceptedTurn]) {
+    let last = &said[said.len().saturating_sub(TURNS)..];
+    let ids: Vec<TurnId> = last.iter().map(|turn| turn.id).collect();
+    let indexed = memory.store.indexed(&home(), &ids).await.unwrap();
+    assert_eq!(indexed.len(), last.len(), "not searchable");
 }
 
 /// Every fact rests on the words of its turn, but the one that the caller corrected.

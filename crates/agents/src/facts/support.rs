@@ -1,0 +1,123 @@
+//! Whether a turn's words bear out a fact that somebody else found in it.
+
+use std::collections::HashSet;
+
+use memfleet_domain::fact::Draft;
+
+use super::claims::wordings;
+use super::slots;
+use super::words::{Part, Word, words};
+
+/// Whether a text has a word that an attribute's values stand beside.
+pub fn names(text: &str, attribute: &str) -> bool {
+    slots::is_cued(attribute, &words(text, 0))
+}
+
+/// Whether a text has a word that denies.
+pub fn denies(text: &str) -> bool {
+    words(text, 0).iter().any(|word| word.is(Part::Negation))
+}
+
+/// Whether every word of a sentence that carries meaning is in these texts, and what it denies is denied there: names and numbers as they
+/// are, other words by how they begin.
+pub fn is_borne_out<'t>(sentence: &str, texts: impl IntoIterator<Item = &'t str> + Clone) -> bool {
+    let have = Have::of(texts.clone().into_iter().flat_map(|text| words(text, 0)));
+    let is_said = words(sentence, 0).iter().all(|word| have.says(word));
+    is_said && (!denies(sentence) || texts.into_iter().any(denies))
+}
+
+/// Whether every word of a fact's sentence and of its parts that carries meaning is in its evidence, or names somebody.
+pub fn is_supported(draft: &Draft, text: &str, names: &[&str]) -> bool {
+    let Some(evidence) = evidence(draft, text) else {
+        return false;
+    };
+    // The name of a slot need not be said where its cue is.
+    let named = words(&draft.claim.attribute, 0);
+    let is_cued = slots::is_cued(&draft.claim.attribute, &evidence);
+    let is_named = |word: &Word| is_cued && named.iter().any(|part| part.low == word.low);
+    let names = names.iter().flat_map(|name| words(name, 0));
+    let have = Have::of(evidence.into_iter().chain(names));
+    let clause = &draft.clause;
+    let parts = [
+        Some(&clause.subject),
+        clause.object.as_ref(),
+        clause.complement.as_ref(),
+    ];
+    let said = parts.into_iter().flatten().chain([&draft.text]);
+    let mut content = said.flat_map(|said| words(said, 0));
+    content.all(|word| is_named(&word) || have.says(&word))
+}
+
+/// Whether the evidence of a fact has its verb, or another word that tells the same attribute. "To be" and "to have" need not be said.
+pub fn is_verb_said(draft: &Draft, text: &str) -> bool {
+    let evidence = evidence(draft, text).unwrap_or_default();
+    let is_said = |predicate: &str| {
+        let predicate = words(predicate, 0);
+        let verb = predicate.first().filter(|verb| !is_light(verb));
+        verb.is_some_and(|verb| evidence.iter().any(|word| base(word) == base(verb)))
+    };
+    words(&draft.clause.predicate, 0)
+        .first()
+        .is_some_and(is_light)
+        || is_said(&draft.clause.predicate)
+        || slots::is_cued(&draft.claim.attribute, &evidence)
+        || wordings(&draft.claim.attribute).any(is_said)
+}
+
+fn evidence(draft: &Draft, text: &str) -> Option<Vec<Word>> {
+    let evidence = text.get(draft.evidence.start as usize..draft.evidence.end as usize)?;
+    Some(words(evidence, 0))
+}
+
+/// Words that were said, and how they begin.
+struct Have(HashSet<String>);
+
+impl Have {
+    fn of(said: impl Iterator<Item = Word>) -> Self {
+        let forms = said.flat_map(|word| {
+            let low = word.low.trim_end_matches("'s");
+            [low.to_owned(), stem(low)]
+        });
+        Self(forms.collect())
+    }
+
+    /// Whether this was said, or means nothing by itself.
+    fn says(&self, word: &Word) -> bool {
+        let low = word.low.trim_end_matches("'s");
+        let is_exact = word.is_name() || low.contains(|letter: char| letter.is_numeric());
+        !means(word)
+            || match is_exact {
+                true => self.0.contains(low),
+                false => self.0.contains(&stem(low)),
+            }
+    }
+}
+
+/// Whether a word carries meaning of its own.
+fn means(word: &Word) -> bool {
+    !word.is_mark
+        && word.verb().is_none()
+        && !word.is_any(&[
+            Part::Be,
+            Part::Have,
+            Part::Do,
+            Part::Determiner,
+            Part::Preposition,
+            Part::Pronoun,
+            Part::Negation,
+        ])
+}
+
+fn is_light(verb: &Word) -> bool {
+    verb.is_any(&[Part::Be, Part::Have])
+}
+
+/// The base of a verb; of a word that is none in the list, how it begins.
+fn base(word: &Word) -> String {
+    let known = word.verb().map(|(base, _)| base.to_owned());
+    known.unwrap_or_else(|| stem(&word.low))
+}
+
+fn stem(word: &str) -> String {
+    word.chars().take(4).collect()
+}

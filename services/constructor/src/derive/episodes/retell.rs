@@ -1,0 +1,199 @@
+//! Episodes in the words of a language model (AMA appendix C.3), behind the rules: what is over, or has been quiet for a while, is summed
+//! up once more. It has a position of its own: while the model is down, slow or over its budget, the summaries of the rules are in use. Where
+//! an episode begins and ends stays with the rules, which cut without a call a turn.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use chrono::TimeDelta;
+use memfleet_agents::facts::is_borne_out;
+use memfleet_domain::derivation::{Body, ChangeKind, Derivation, Kind, Origin};
+use memfleet_domain::ids::{ChangeId, DerivationId, TurnId};
+use memfleet_domain::{Fault, Scope};
+use memfleet_language::{Language, time};
+use memfleet_ports::feed::Change;
+use memfleet_ports::knowledge::{Progress, Question, Revision, Rewrite, Stage};
+use memfleet_ports::language_model::LanguageModel;
+use memfleet_prompts::Press;
+use memfleet_prompts::episode::{Summary, Summing};
+use memfleet_prompts::handles::Turn;
+use memfleet_workers::{Agent, Outcome};
+use tokio::time::Instant;
+use tracing::instrument;
+
+use super::draft::NAME;
+use super::since;
+use crate::derive::{Deriver, change};
+
+/// Changes that are looked at together.
+const ROUND: u32 = 64;
+/// An episode that may go on is told when nothing came for so long.
+const QUIET: TimeDelta = TimeDelta::minutes(10);
+/// Longest time of one episode, with repair and retries.
+const PATIENCE: Duration = Duration::from_mins(2);
+/// How much of a turn is shown, in characters.
+const SHOWN: usize = 2_000;
+
+/// Follows every space behind the rules that cut it.
+#[derive(Clone)]
+pub struct Reteller {
+    /// Reads turns, writes episodes.
+    pub deriver: Arc<Deriver>,
+    /// Finds the words.
+    pub model: Arc<dyn LanguageModel>,
+    /// Prints what it is asked.
+    pub press: Arc<Press>,
+}
+
+#[async_trait]
+impl Agent for Reteller {
+    #[instrument(name = "retell", skip_all, fields(tenant = %scope.tenant, space = %scope.space))]
+    async fn work(&self, scope: &Scope, reached: u64) -> Result<Outcome, Fault> {
+        let deriver = &self.deriver;
+        let changes = deriver.feed.changes_after(scope, reached, ROUND).await?;
+        let ids = changes.changes.iter().filter_map(|change| match change {
+            Change::Derived(derived) if derived.kind == Kind::Episode => Some(derived.id),
+            _ => None,
+        });
+        let by_rules = self.by_rules(scope, ids.collect()).await?;
+        let (quiet, lively): (Vec<_>, Vec<_>) = by_rules
+            .into_iter()
+            .partition(|episode| self.is_over(episode));
+        let mut rewrites = Vec::new();
+        for episode in &quiet {
+            rewrites.extend(self.retold(scope, episode).await?);
+        }
+        // Who is not told yet is looked at again.
+        let to = if lively.is_empty() {
+            changes.reached
+        } else {
+            reached
+        };
+        let progress = Progress {
+            stage: Stage::Retell,
+            from: reached,
+            to,
+        };
+        let Some(written) = deriver.write(scope, rewrites, progress).await? else {
+            return Ok(Outcome::More);
+        };
+        metrics::counter!("memfleet_episodes_written_total").increment(written as u64);
+        Ok(Outcome::more_if(
+            lively.is_empty() && (changes.more || written > 0),
+        ))
+    }
+}
+
+impl Reteller {
+    /// Those of these episodes that are in the words of the rules.
+    async fn by_rules(
+        &self,
+        scope: &Scope,
+        ids: Vec<DerivationId>,
+    ) -> Result<Vec<Derivation>, Fault> {
+        if ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        let question = Question {
+            ids,
+            ..Question::default()
+        };
+        let page = self
+            .deriver
+            .knowledge
+            .derivations(scope, &question, ROUND, None);
+        let mut episodes = page.await?.items;
+        episodes.retain(|episode| matches!(&episode.origin, Origin::Extracted(by) if by == NAME));
+        Ok(episodes)
+    }
+
+    fn is_over(&self, episode: &Derivation) -> bool {
+        let has_ended = episode.episode().is_some_and(|told| told.trigger.is_some());
+        let cut = episode.known.start;
+        has_ended || cut.is_none_or(|cut| cut + QUIET <= self.deriver.clock.now())
+    }
+
+    /// The change that gives an episode the model's words; none where those are of no use.
+    async fn retold(&self, scope: &Scope, episode: &Derivation) -> Result<Option<Rewrite>, Fault> {
+        let turns = self.turns(scope, &episode.turns).await?;
+        let locale = self.deriver.indexer.spaces.locale(scope).await?;
+        let zone = locale.unwrap_or_default().time_zone.0;
+        let is_supported = |sentence: &str, turns: &[&Turn]| {
+            let names: Vec<String> = turns.iter().map(|turn| beside(turn, zone)).collect();
+            let texts = turns.iter().map(|turn| turn.text.as_str());
+            is_borne_out(sentence, texts.chain(names.iter().map(String::as_str)))
+        };
+        let prompt = Summing {
+            turns: &turns,
+            is_supported: &is_supported,
+        };
+        let deadline = Instant::now() + PATIENCE;
+        let asked = self
+            .press
+            .ask(&*self.model, &scope.tenant, &prompt, deadline)
+            .await;
+        match asked {
+            Ok(asked) => {
+                for (why, dropped) in asked.meant.dropped.counts() {
+                    metrics::counter!("memfleet_model_sentences_dropped_total", "why" => why)
+                        .increment(dropped.into());
+                }
+                Ok(self.rewrite(episode, asked.meant, asked.by))
+            }
+            Err(fault) if fault.may_pass() => Err(fault.into()),
+            Err(fault) => {
+                metrics::counter!("memfleet_model_useless_total", "cause" => fault.cause())
+                    .increment(1);
+                Ok(None)
+            }
+        }
+    }
+
+    /// The turns of an episode as a prompt shows them.
+    async fn turns(&self, scope: &Scope, ids: &[TurnId]) -> Result<Vec<Turn>, Fault> {
+        let mut turns = self.deriver.ledger.turns(scope, ids).await?;
+        turns.sort_unstable_by_key(|turn| turn.position);
+        let shown = turns.iter().map(|turn| {
+            let mut shown = Turn::from(turn);
+            if let Some((end, _)) = shown.text.char_indices().nth(SHOWN) {
+                shown.text.truncate(end);
+            }
+            shown
+        });
+        Ok(shown.collect())
+    }
+
+    fn rewrite(&self, episode: &Derivation, summary: Summary, by: String) -> Option<Rewrite> {
+        let now = self.deriver.clock.now();
+        let version = episode.version.to_be_bytes();
+        let id = ChangeId::of("retold", &[episode.id.as_bytes(), &version]);
+        let mut told = episode.episode()?.clone();
+        (told.title, told.summary) = (summary.title, summary.summary);
+        told.extractor.clone_from(&by);
+        let derivation = Derivation {
+            known: since(now),
+            origin: Origin::Extracted(by),
+            body: Body::Episode(Box::new(told)),
+            ..episode.next(id)
+        };
+        Some(Rewrite {
+            change: change(id, ChangeKind::Derived, now, "a model summed it up"),
+            revisions: vec![Revision {
+                derivation,
+                passage: None,
+            }],
+        })
+    }
+}
+
+/// What a sentence about a turn may say besides its words: who spoke, when, and the dates that its words stand for.
+fn beside(turn: &Turn, zone: chrono_tz::Tz) -> String {
+    let found = time::references(&turn.text, turn.said_at, zone, Language::English);
+    let instants = found.into_iter().map(|found| found.start);
+    let dates = instants.chain([turn.said_at]).map(|instant| {
+        let date = instant.with_timezone(&zone);
+        date.format("%A %-d %B %Y, %b %-dth %Y-%m-%d").to_string()
+    });
+    format!("{} {}", turn.speaker, dates.collect::<Vec<_>>().join(" "))
+}
