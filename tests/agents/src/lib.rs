@@ -169,11 +169,15 @@ impl Memory {
     pub async fn settle(&self) {
         for _ in 0..2 {
             self.follow(Stage::Derive, &self.deriver).await;
-            let summariser = Summariser(Arc::new(self.deriver.clone()));
-            self.follow(Stage::Episodes, &summariser).await;
             self.follow(Stage::Judge, &self.judge).await;
             self.follow(Stage::Settle, &self.refresher).await;
         }
+    }
+
+    /// The rules cut sessions into episodes.
+    pub async fn cut(&self) {
+        let summariser = Summariser(Arc::new(self.deriver.clone()));
+        self.follow(Stage::Episodes, &summariser).await;
     }
 
     async fn follow(&self, stage: Stage, agent: &dyn Agent) {

@@ -122,6 +122,7 @@ fn summary(title: &str, text: &str) -> Scripted {
 async fn an_episode_that_is_quiet_is_told_in_the_words_of_the_model() {
     let memory = Memory::new().await;
     memory.say_all(1, &chat()).await;
+    memory.cut().await;
     let by_rules = memory.episodes().await;
     let told = model(
         &memory,
@@ -153,7 +154,7 @@ async fn an_episode_that_is_quiet_is_told_in_the_words_of_the_model() {
     );
     assert!(matches!(&garden.origin, Origin::Extracted(by) if by.contains("episode.v1")));
     // The rules look at the session once more, and leave the words.
-    memory.settle().await;
+    memory.cut().await;
     assert!(memory.episodes().await.contains(garden));
 }
 
@@ -166,6 +167,8 @@ async fn a_summary_that_is_made_up_is_not_taken() {
     ] {
         let memory = Memory::new().await;
         memory.say_all(1, &chat()).await;
+        memory.cut().await;
+        memory.cut().await;
         let by_rules = memory.episodes().await;
         memory.say(2, "Hello again.").await;
         memory.retell(model(&memory, summary(title, text))).await;
@@ -178,6 +181,7 @@ async fn a_summary_that_is_made_up_is_not_taken() {
 async fn while_a_model_is_down_the_rules_are_in_use_and_it_is_asked_when_it_is_back() {
     let memory = Memory::new().await;
     memory.say_all(1, &chat()).await;
+    memory.cut().await;
     let by_rules = memory.episodes().await;
     memory.say(2, "Hello again.").await;
     let down = Scripted::Status(503, "busy".into(), None);
