@@ -65,31 +65,41 @@ pub struct Verdict {
 
 /// Whether two facts contradict each other.
 pub fn judge(one: &Derivation, other: &Derivation) -> Option<Verdict> {
-    let (older, newer) = in_order(one, other);
+    let Pair { older, newer } = comparable(one, other)?;
     let (before, after) = (older.fact()?, newer.fact()?);
-    if before.claim.subject != after.claim.subject
-        || before.claim.attribute != after.claim.attribute
-    {
-        return None;
-    }
-    let doubtful = |derivation: &Derivation, fact: &Draft| {
-        derivation.origin != Origin::Corrected && fact.confidence < DOUBTFUL
-    };
-    if older.is_withdrawn() || newer.is_withdrawn() || doubtful(newer, after) {
-        return None;
-    }
-    let start = newer.valid.start?;
-    // What is told of the past only ("I used to live in Oslo") does not say when it held: it contradicts nothing.
-    let told_as_past = older.valid.start.is_none() && older.valid.end.is_some();
-    let was_over = !older.valid.contains(start);
-    if told_as_past || was_over || newer.valid.end.is_some() {
+    if before.claim.attribute != after.claim.attribute {
         return None;
     }
     let contradiction = contradiction(before, after)?;
     let corrects = after.stance == Stance::Corrects
         || newer.origin == Origin::Corrected && older.origin != Origin::Corrected;
-    let ends = if corrects { None } else { Some(start) };
-    Some(Verdict {
+    Some(verdict(older, newer, contradiction, corrects))
+}
+
+/// The verdict where somebody else says that two facts exclude each other, the older one having been wrong from the start or not. It is not taken
+/// of facts that one turn states, nor of what says the same.
+pub fn judged(one: &Derivation, other: &Derivation, corrects: bool) -> Option<Verdict> {
+    let Pair { older, newer } = comparable(one, other)?;
+    let (before, after) = (older.fact()?, newer.fact()?);
+    let is_same = before.claim.attribute == after.claim.attribute
+        && before.clause.negated == after.clause.negated
+        && is_same(&before.claim.value, &after.claim.value);
+    let is_of_one_turn = older.turns.first() == newer.turns.first();
+    let kind = if before.clause.negated == after.clause.negated {
+        Contradiction::Functional
+    } else {
+        Contradiction::Negation
+    };
+    (!is_same && !is_of_one_turn).then(|| verdict(older, newer, kind, corrects))
+}
+
+fn verdict(
+    older: &Derivation,
+    newer: &Derivation,
+    contradiction: Contradiction,
+    corrects: bool,
+) -> Verdict {
+    Verdict {
         older: older.id,
         newer: newer.id,
         contradiction: if corrects {
@@ -97,8 +107,34 @@ pub fn judge(one: &Derivation, other: &Derivation) -> Option<Verdict> {
         } else {
             contradiction
         },
-        ends,
-    })
+        ends: newer.valid.start.filter(|_| !corrects),
+    }
+}
+
+/// Two facts in the order in which they began to hold.
+struct Pair<'d> {
+    older: &'d Derivation,
+    newer: &'d Derivation,
+}
+
+/// Two facts of one subject of which the older one is not over when the newer one begins, and the newer one is sure enough.
+fn comparable<'d>(one: &'d Derivation, other: &'d Derivation) -> Option<Pair<'d>> {
+    let (older, newer) = in_order(one, other);
+    let (before, after) = (older.fact()?, newer.fact()?);
+    let doubtful = newer.origin != Origin::Corrected && after.confidence < DOUBTFUL;
+    if before.claim.subject != after.claim.subject
+        || older.is_withdrawn()
+        || newer.is_withdrawn()
+        || doubtful
+    {
+        return None;
+    }
+    let start = newer.valid.start?;
+    // What is told of the past only ("I used to live in Oslo") does not say when it held: it contradicts nothing.
+    let told_as_past = older.valid.start.is_none() && older.valid.end.is_some();
+    let was_over = !older.valid.contains(start);
+    let is_past = newer.valid.end.is_some();
+    (!told_as_past && !was_over && !is_past).then_some(Pair { older, newer })
 }
 
 /// By when they began to hold, then by when they were known.

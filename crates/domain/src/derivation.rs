@@ -172,7 +172,7 @@ pub enum Status {
     Settled,
     /// It waits for a caller: rules may not decide it.
     Open,
-    /// A caller undid what settled it; it is not settled again.
+    /// It is none: a caller undid what settled it, or both can hold. It is not settled again.
     Dismissed,
 }
 

@@ -24,23 +24,37 @@ pub enum Stage {
     Retell,
     /// The judge: new facts against current ones.
     Judge,
+    /// The judge: the same once more by a language model, where there is one.
+    Compare,
     /// The refresher: conflicts that were found.
     Settle,
+    /// The refresher: what was settled by rules, by a language model, where there is one.
+    Review,
     /// The constructor: turns to facts once more, where a rebuild was asked for.
     Rebuild,
 }
 
 impl Stage {
     /// Every stage.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 9] = [
         Self::Derive,
         Self::Episodes,
         Self::Refine,
         Self::Retell,
         Self::Judge,
+        Self::Compare,
         Self::Settle,
+        Self::Review,
         Self::Rebuild,
     ];
+
+    /// Whether it stands still where there is no language model.
+    pub fn asks_model(self) -> bool {
+        matches!(
+            self,
+            Self::Refine | Self::Retell | Self::Compare | Self::Review
+        )
+    }
 
     /// As it stands in tables and metrics.
     pub fn name(self) -> &'static str {
@@ -50,7 +64,9 @@ impl Stage {
             Self::Refine => "refine",
             Self::Retell => "retell",
             Self::Judge => "judge",
+            Self::Compare => "compare",
             Self::Settle => "settle",
+            Self::Review => "review",
             Self::Rebuild => "rebuild",
         }
     }

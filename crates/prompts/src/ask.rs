@@ -1,5 +1,9 @@
 //! Asking a model and checking what it says: one call, one repair where the reply cannot be read, then the caller has its rule.
 
+use std::sync::Arc;
+use std::time::Duration;
+
+use memfleet_domain::Fault;
 use memfleet_domain::ids::TenantId;
 use memfleet_ports::language_model::{
     Agent, Call, LanguageModel, Message, ModelFault, PromptId, Usage, Voice,
@@ -15,6 +19,9 @@ use crate::schema;
 
 /// How much of an unreadable reply is shown to the model again, in characters.
 const SHOWN: usize = 4000;
+
+/// Longest time of one question that nobody waits for, with repair and retries.
+const PATIENCE: Duration = Duration::from_mins(2);
 
 /// A prompt whose reply is JSON.
 pub trait Prompt: Template {
@@ -40,6 +47,38 @@ pub struct Asked<T> {
     pub usage: Usage,
     /// Whether the first reply could not be read.
     pub repaired: bool,
+}
+
+/// A language model behind the rules of an agent.
+#[derive(Clone)]
+pub struct Adviser {
+    /// The model.
+    pub model: Arc<dyn LanguageModel>,
+    /// Prints what it is asked.
+    pub press: Arc<Press>,
+}
+
+impl Adviser {
+    /// What the model means; nothing where what it says is of no use, which is counted. While it cannot be asked at all it is a fault: the
+    /// same question is worth another try later.
+    pub async fn ask<P: Prompt + Sync>(
+        &self,
+        tenant: &TenantId,
+        prompt: &P,
+    ) -> Result<Option<Asked<P::Meant>>, Fault> {
+        let deadline = Instant::now() + PATIENCE;
+        match self.press.ask(&*self.model, tenant, prompt, deadline).await {
+            Ok(asked) => Ok(Some(asked)),
+            Err(fault) if fault.may_pass() => Err(fault.into()),
+            Err(fault) => {
+                let (agent, cause) = (P::AGENT.as_str(), fault.cause());
+                metrics::counter!("memfleet_model_useless_total", "agent" => agent, "cause" => cause)
+                    .increment(1);
+                tracing::debug!(agent, cause, "the rules stand in the model's place");
+                Ok(None)
+            }
+        }
+    }
 }
 
 /// The question after a reply that could not be read.

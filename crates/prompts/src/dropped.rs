@@ -1,5 +1,7 @@
 //! What was left out of a reply, by why: a reply is used as far as it holds.
 
+use memfleet_ports::language_model::Agent;
+
 /// How many items of a reply were left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Dropped {
@@ -12,13 +14,17 @@ pub struct Dropped {
 }
 
 impl Dropped {
-    /// Each reason with its count, for metrics.
-    pub fn counts(self) -> [(&'static str, u32); 3] {
-        [
+    /// Counts them in the metrics of an agent.
+    pub fn report(self, agent: Agent) {
+        for (why, count) in [
             ("unknown", self.unknown),
             ("unsupported", self.unsupported),
             ("malformed", self.malformed),
-        ]
+        ] {
+            let agent = agent.as_str();
+            metrics::counter!("memfleet_model_dropped_total", "agent" => agent, "why" => why)
+                .increment(count.into());
+        }
     }
 
     /// Whether nothing was left out.

@@ -20,7 +20,7 @@ pub mod relevance;
 mod schema;
 mod words;
 
-pub use ask::{Asked, Prompt};
+pub use ask::{Adviser, Asked, Prompt};
 pub use dropped::Dropped;
 pub use press::{Press, Template};
 pub use reading::Misread;

@@ -11,22 +11,12 @@ use memfleet_agents::reading::effective_k;
 use memfleet_domain::{Fault, FaultKind};
 use memfleet_language::Language;
 use memfleet_ports::context::Context;
-use memfleet_ports::language_model::LanguageModel;
 use memfleet_ports::memory::{AnswerMode, AnswerPart, AnswerRequest, Answers};
-use memfleet_prompts::Press;
+use memfleet_prompts::Adviser;
 
 use crate::Gateway;
 use look::Look;
 use speaking::Speaking;
-
-/// The language model that answers questions.
-#[derive(Clone)]
-pub struct Author {
-    /// The model.
-    pub model: Arc<dyn LanguageModel>,
-    /// Prints what it is asked.
-    pub press: Arc<Press>,
-}
 
 impl Gateway {
     /// What is searched comes before the stream: a space that does not exist is a fault of the call.
@@ -68,7 +58,7 @@ impl Gateway {
     }
 
     /// Who answers besides the rules.
-    fn author(&self, mode: AnswerMode) -> Result<Option<Author>, Fault> {
+    fn author(&self, mode: AnswerMode) -> Result<Option<Adviser>, Fault> {
         match (mode, &self.author) {
             (AnswerMode::Rules, _) => Ok(None),
             (AnswerMode::Model, None) => Err(Fault::new(

@@ -32,9 +32,9 @@ use memfleet_ports::refresher::Refresher;
 use memfleet_ports::retriever::Retriever;
 use memfleet_ports::spaces::SpaceCatalog;
 use memfleet_ports::usage::UsageLedger;
+use memfleet_prompts::Adviser;
 
 use access::Access;
-pub use answer::Author;
 
 /// What the gateway works with.
 #[derive(Clone)]
@@ -52,7 +52,7 @@ pub struct Gateway {
     /// Forgets, corrects and undoes.
     pub refresher: Arc<dyn Refresher>,
     /// The language model that answers questions, where one is configured.
-    pub author: Option<Author>,
+    pub author: Option<Adviser>,
     /// Named in the node's status.
     pub embedder: Arc<dyn Embedder>,
     /// Wakes readers that wait for a write.

@@ -1,12 +1,19 @@
 //! The judge (AMA section 3.3). On write it holds new facts against current ones of the same subject and attribute, and notes
-//! conflicts for the refresher (`write`), so that knowledge is current before anyone asks. It decides; it changes nothing itself.
+//! conflicts for the refresher (`write`), so that knowledge is current before anyone asks; a language model, where there is one, compares
+//! them once more behind it (`compare`). It decides; it changes nothing itself.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod compare;
 mod write;
+
+pub use compare::Comparer;
 
 use std::sync::Arc;
 
+use memfleet_agents::conflicts::Verdict;
 use memfleet_domain::Clock;
+use memfleet_domain::derivation::{Conflict, Status};
+use memfleet_domain::ids::ConflictId;
 use memfleet_ports::events::Events;
 use memfleet_ports::feed::IndexFeed;
 use memfleet_ports::knowledge::Knowledge;
@@ -22,4 +29,19 @@ pub struct LocalJudge {
     pub events: Events,
     /// When a conflict was found.
     pub clock: Arc<dyn Clock>,
+}
+
+impl LocalJudge {
+    fn conflict(&self, id: ConflictId, verdict: Verdict, judge: &str) -> Conflict {
+        Conflict {
+            id,
+            older: verdict.older,
+            newer: verdict.newer,
+            contradiction: verdict.contradiction,
+            ends: verdict.ends,
+            found_at: self.clock.now(),
+            status: Status::Found,
+            judge: judge.to_owned(),
+        }
+    }
 }

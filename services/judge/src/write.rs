@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use async_trait::async_trait;
-use memfleet_agents::conflicts::{JUDGE, Verdict, judge};
-use memfleet_domain::derivation::{Conflict, Derivation, Kind, Status};
+use memfleet_agents::conflicts::{JUDGE, judge};
+use memfleet_domain::derivation::{Conflict, Derivation, Kind};
 use memfleet_domain::ids::ConflictId;
 use memfleet_domain::{Fault, Scope};
 use memfleet_ports::events::Event;
@@ -110,23 +110,11 @@ impl LocalJudge {
             for other in related.iter().filter(|other| other.id != one.id) {
                 let id = ConflictId::of(one.id, other.id);
                 if judged.insert(id) {
-                    conflicts.extend(judge(one, other).map(|verdict| self.conflict(id, verdict)));
+                    conflicts
+                        .extend(judge(one, other).map(|verdict| self.conflict(id, verdict, JUDGE)));
                 }
             }
         }
         conflicts
-    }
-
-    fn conflict(&self, id: ConflictId, verdict: Verdict) -> Conflict {
-        Conflict {
-            id,
-            older: verdict.older,
-            newer: verdict.newer,
-            contradiction: verdict.contradiction,
-            ends: verdict.ends,
-            found_at: self.clock.now(),
-            status: Status::Found,
-            judge: JUDGE.to_owned(),
-        }
     }
 }

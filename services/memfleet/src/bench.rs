@@ -124,9 +124,8 @@ impl Bench {
     /// Waits until the agents have worked through everything that is stored.
     async fn derived(&self, agents: &[Stage]) -> Result<(), BoxError> {
         let knowledge = &self.node.gateway.knowledge;
-        // These work where they are asked to, or where there is a model.
-        let is_idle =
-            |stage: &Stage| matches!(stage, Stage::Refine | Stage::Retell | Stage::Rebuild);
+        // These work where there is a model, or where they are asked to.
+        let is_idle = |stage: &Stage| stage.asks_model() || *stage == Stage::Rebuild;
         loop {
             let mut waiting = 0;
             for stage in agents.iter().filter(|stage| !is_idle(stage)) {

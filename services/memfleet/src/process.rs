@@ -14,9 +14,9 @@ use std::time::Duration;
 use memfleet_constructor::{Constructor, Deriver, Refiner, Reteller};
 use memfleet_domain::Clock;
 use memfleet_domain::time::SystemClock;
+use memfleet_gateway::Gateway;
 use memfleet_gateway::access::{Access, Sources};
-use memfleet_gateway::{Author, Gateway};
-use memfleet_judge::LocalJudge;
+use memfleet_judge::{Comparer, LocalJudge};
 use memfleet_models::ModelDirectory;
 use memfleet_ports::access::Tokens;
 use memfleet_ports::audit::AuditLog;
@@ -25,7 +25,8 @@ use memfleet_ports::events::Events;
 use memfleet_ports::health::Health;
 use memfleet_ports::refresher::Refresher;
 use memfleet_ports::retriever::Retriever;
-use memfleet_refresher::LocalRefresher;
+use memfleet_prompts::Adviser;
+use memfleet_refresher::{LocalRefresher, Reviewer};
 use memfleet_retrieval::Weights;
 use memfleet_retriever::{LocalRetriever, Remote};
 use memfleet_rpc::fleet::{Options as PeerOptions, Peers};
@@ -45,6 +46,8 @@ pub struct Process {
     deriver: Option<Arc<Deriver>>,
     refiner: Option<Refiner>,
     reteller: Option<Reteller>,
+    comparer: Option<Comparer>,
+    reviewer: Option<Reviewer>,
     judge: Option<Arc<LocalJudge>>,
     retriever: Option<Arc<LocalRetriever>>,
     refresher: Option<Arc<LocalRefresher>>,
@@ -54,7 +57,7 @@ pub struct Process {
     /// Whom the roles here ask for vectors, once one does.
     asked: Option<Arc<dyn Embedder>>,
     /// The language model of the roles here, once one asks for it.
-    author: Option<Author>,
+    author: Option<Adviser>,
     /// The audit log and how long it is kept, if it is.
     audit: Option<(Arc<dyn AuditLog>, Duration)>,
     events: Events,
@@ -86,6 +89,8 @@ impl Process {
             deriver: None,
             refiner: None,
             reteller: None,
+            comparer: None,
+            reviewer: None,
             judge: None,
             retriever: None,
             refresher: None,
@@ -123,9 +128,11 @@ impl Process {
                 }
                 Role::Judge => {
                     process.judge = Some(Arc::new(process.new_judge()));
+                    process.comparer = process.new_comparer(config)?;
                 }
                 Role::Refresher => {
                     process.refresher(config)?;
+                    process.reviewer = process.new_reviewer(config)?;
                 }
                 Role::Embedder => {}
             }

@@ -5,7 +5,7 @@ use async_trait::async_trait;
 use memfleet_domain::derivation::{
     Change, ChangeKind, Conflict, Contradiction, Derivation, Origin, Status,
 };
-use memfleet_domain::ids::{ChangeId, DerivationId};
+use memfleet_domain::ids::{ChangeId, ConflictId, DerivationId};
 use memfleet_domain::time::TimeRange;
 use memfleet_domain::{Fault, Scope};
 use memfleet_ports::events::Event;
@@ -102,10 +102,7 @@ impl LocalRefresher {
         if older.origin == Origin::Corrected && newer.origin != Origin::Corrected {
             return (Status::Open, None);
         }
-        let id = ChangeId::of(
-            "updated",
-            &[conflict.id.as_bytes(), &older.version.to_be_bytes()],
-        );
+        let id = settling(conflict.id, older.version);
         let now = self.clock.now();
         let mut closed = older.next(id);
         closed.valid.end = ends;
@@ -128,6 +125,11 @@ impl LocalRefresher {
         }];
         (Status::Settled, Some(Rewrite { change, revisions }))
     }
+}
+
+/// The change by which a conflict closes this version.
+pub(crate) fn settling(conflict: ConflictId, version: u32) -> ChangeId {
+    ChangeId::of("updated", &[conflict.as_bytes(), &version.to_be_bytes()])
 }
 
 fn reason(contradiction: Contradiction) -> &'static str {

@@ -5,19 +5,18 @@
 use std::sync::Arc;
 use std::sync::Mutex;
 
-use memfleet_constructor::{Deriver, Extractor, Refiner, Reteller, Rules, Summariser};
+use memfleet_constructor::{Deriver, ModelExtractor, Refiner, Reteller, Rules, Summariser};
 use memfleet_domain::derivation::{Conflict, Derivation, Kind};
 use memfleet_domain::time::{AsOf, Clock, Timestamp};
 use memfleet_domain::turn::AcceptedTurn;
-use memfleet_judge::LocalJudge;
+use memfleet_judge::{Comparer, LocalJudge};
 use memfleet_ports::conformance::samples::{batch, home, indexed, instant, turn_in};
 use memfleet_ports::events::Events;
 use memfleet_ports::knowledge::{Knowledge, Question, Stage};
-use memfleet_ports::language_model::LanguageModel;
 use memfleet_ports::ledger::Ledger;
 use memfleet_ports::testing::WordEmbedder;
-use memfleet_prompts::Press;
-use memfleet_refresher::LocalRefresher;
+use memfleet_prompts::Adviser;
+use memfleet_refresher::{LocalRefresher, Reviewer};
 use memfleet_sqlite::SqliteStore;
 use memfleet_workers::{Agent, Follower, Indexer};
 
@@ -135,24 +134,29 @@ impl Memory {
         said
     }
 
-    /// A model reads once more what the rules have read, as far as it can be asked.
-    pub async fn refine(&self, extractor: Arc<dyn Extractor>) {
-        let deriver = Deriver {
-            extractor,
-            ..self.deriver.clone()
+    /// A model does once more what the rules of a stage have done, as far as it can be asked.
+    pub async fn advise(&self, stage: Stage, adviser: Adviser) {
+        let agent: Box<dyn Agent> = match stage {
+            Stage::Refine => Box::new(Refiner(Arc::new(Deriver {
+                extractor: Arc::new(ModelExtractor::new(adviser)),
+                ..self.deriver.clone()
+            }))),
+            Stage::Retell => Box::new(Reteller {
+                deriver: Arc::new(self.deriver.clone()),
+                adviser,
+            }),
+            Stage::Compare => Box::new(Comparer {
+                judge: self.judge.clone(),
+                adviser,
+            }),
+            Stage::Review => Box::new(Reviewer {
+                refresher: self.refresher.clone(),
+                ledger: self.store.clone(),
+                adviser,
+            }),
+            _ => panic!("{} asks no model", stage.name()),
         };
-        self.follow(Stage::Refine, &Refiner(Arc::new(deriver)))
-            .await;
-    }
-
-    /// A model sums up once more what the rules have cut, as far as it can be asked.
-    pub async fn retell(&self, model: Arc<dyn LanguageModel>) {
-        let reteller = Reteller {
-            deriver: Arc::new(self.deriver.clone()),
-            model,
-            press: Arc::new(Press::new([7; 32])),
-        };
-        self.follow(Stage::Retell, &reteller).await;
+        self.follow(stage, &*agent).await;
     }
 
     /// Whether a stage has work left.

@@ -4,7 +4,7 @@ AS $$
 BEGIN
     INSERT INTO memfleet.progress AS p (tenant, space, stage, behind_since)
     SELECT NEW.tenant, NEW.id, each.stage, (extract(epoch FROM clock_timestamp()) * 1e6)::bigint
-    FROM unnest(ARRAY['derive', 'episodes', 'refine', 'retell', 'judge', 'settle']) AS each(stage)
+    FROM unnest(ARRAY['derive', 'episodes', 'refine', 'retell', 'judge', 'compare', 'settle', 'review']) AS each(stage)
     WHERE NOT EXISTS (
         SELECT FROM memfleet.progress b
         WHERE b.tenant = NEW.tenant AND b.space = NEW.id AND b.stage = each.stage AND b.behind_since IS NOT NULL)
@@ -16,6 +16,6 @@ END $$;
 GRANT INSERT ON progress TO memfleet_sweep;
 SET LOCAL ROLE memfleet_sweep;
 INSERT INTO progress (tenant, space, stage, behind_since)
-SELECT s.tenant, s.id, each.stage, 0 FROM spaces s CROSS JOIN unnest(ARRAY['retell']) AS each(stage) WHERE s.name IS NOT NULL;
+SELECT s.tenant, s.id, each.stage, 0 FROM spaces s CROSS JOIN unnest(ARRAY['retell', 'compare', 'review']) AS each(stage) WHERE s.name IS NOT NULL;
 SET LOCAL ROLE NONE;
 REVOKE INSERT ON progress FROM memfleet_sweep;

@@ -1,8 +1,6 @@
 //! A language model as the extractor (AMA appendix C.1). What it says is checked word by word by the rules; a turn on which it talks
 //! nonsense is read by the rules instead. While it cannot be asked at all, the turns wait for it: the rules have read them already.
 
-use std::sync::Arc;
-
 use async_trait::async_trait;
 use memfleet_agents::facts::{claim, denies, is_supported, is_verb_said};
 use memfleet_domain::fact::{Clause, Draft};
@@ -10,31 +8,26 @@ use memfleet_domain::ids::TurnId;
 use memfleet_domain::space::Locale;
 use memfleet_domain::{Fault, Scope};
 use memfleet_language::Language;
-use memfleet_ports::language_model::{Agent, LanguageModel, ModelFault};
+use memfleet_ports::language_model::Agent;
 use memfleet_prompts::facts::{Checks, Extraction, Facts};
 use memfleet_prompts::handles::Turn;
-use memfleet_prompts::{Press, Template};
-use tokio::time::Instant;
+use memfleet_prompts::{Adviser, Template};
 
 use super::{Extractor, Rules, Utterances};
-
-/// Longest time of one turn, with repair and retries.
-const PATIENCE: std::time::Duration = std::time::Duration::from_mins(2);
 
 /// Asks a model about each turn.
 pub struct ModelExtractor {
     name: String,
-    model: Arc<dyn LanguageModel>,
-    press: Arc<Press>,
+    adviser: Adviser,
 }
 
 impl ModelExtractor {
     /// Its name is the model's and the prompt's.
-    pub fn new(model: Arc<dyn LanguageModel>, press: Arc<Press>) -> Self {
+    pub fn new(adviser: Adviser) -> Self {
+        let model = adviser.model.name(Agent::Constructor);
         Self {
-            name: format!("{} {}", model.name(Agent::Constructor), Facts::ID),
-            model,
-            press,
+            name: format!("{model} {}", Facts::ID),
+            adviser,
         }
     }
 
@@ -51,19 +44,8 @@ impl ModelExtractor {
                 is_supported: &supported,
             },
         };
-        let deadline = Instant::now() + PATIENCE;
-        let asked = self
-            .press
-            .ask(&*self.model, &scope.tenant, &prompt, deadline)
-            .await;
-        match asked {
-            Ok(asked) => Ok(Some(asked.meant)),
-            Err(fault) if fault.may_pass() => Err(fault.into()),
-            Err(fault) => {
-                count(&fault);
-                Ok(None)
-            }
-        }
+        let asked = self.adviser.ask(&scope.tenant, &prompt).await?;
+        Ok(asked.map(|asked| asked.meant))
     }
 }
 
@@ -109,10 +91,7 @@ fn taken(
     let own = extraction.drafts.into_iter().filter_map(own);
     let (taken, unsaid): (Vec<_>, Vec<_>) = own.partition(is_said);
     extraction.dropped.unsupported += unsaid.len() as u32;
-    for (why, dropped) in extraction.dropped.counts() {
-        metrics::counter!("memfleet_model_facts_dropped_total", "why" => why)
-            .increment(dropped.into());
-    }
+    extraction.dropped.report(Agent::Constructor);
     taken
 }
 
@@ -142,12 +121,4 @@ fn supported(draft: &Draft, turn: &Turn, window: &[Turn]) -> bool {
         .chain(related.map(|said| said.text.as_str()))
         .collect();
     is_supported(draft, &turn.text, &names)
-}
-
-fn count(fault: &ModelFault) {
-    metrics::counter!("memfleet_model_useless_total", "cause" => fault.cause()).increment(1);
-    tracing::debug!(
-        cause = fault.cause(),
-        "the rules read a turn in the model's place"
-    );
 }

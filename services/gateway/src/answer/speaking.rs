@@ -11,11 +11,10 @@ use memfleet_domain::ids::TenantId;
 use memfleet_ports::context::Context;
 use memfleet_ports::language_model::{Agent, Call, ModelFault, Piece, Pieces};
 use memfleet_ports::memory::{AnswerEnd, AnswerPart, AnsweringModel, Answers, Outcome};
-use memfleet_prompts::Template;
 use memfleet_prompts::answer::{Citations, Part, Question};
+use memfleet_prompts::{Adviser, Template};
 use tokio::time::Instant;
 
-use super::Author;
 use super::look::{Look, citation};
 
 /// What is kept of the caller's time: for the rules, or to say that an answer is cut short …
@@ -38,7 +37,7 @@ enum Stage {
 
 /// An answer on its way.
 pub struct Speaking {
-    author: Author,
+    author: Adviser,
     tenant: TenantId,
     call: Call,
     look: Arc<Look>,
@@ -59,7 +58,7 @@ pub struct Speaking {
 impl Speaking {
     /// An answer from these hits.
     pub fn new(
-        author: Author,
+        author: Adviser,
         context: &Context,
         look: Arc<Look>,
         shown: Vec<usize>,

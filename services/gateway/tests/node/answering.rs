@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures::{StreamExt, TryStreamExt};
 use memfleet_domain::ids::TurnId;
 use memfleet_domain::{Fault, FaultKind};
-use memfleet_gateway::{Author, Gateway};
+use memfleet_gateway::Gateway;
 use memfleet_openai::testing::{Scripted, endpoint, garbage};
 use memfleet_openai::{MemoryLedger, OpenAi, Options};
 use memfleet_ports::conformance::samples::instant;
@@ -14,7 +14,7 @@ use memfleet_ports::memory::{
     AnswerEnd, AnswerMode, AnswerPart, AnswerRequest, Citation, Memory, Outcome,
 };
 use memfleet_ports::retriever::Query;
-use memfleet_prompts::Press;
+use memfleet_prompts::{Adviser, Press};
 
 use crate::knowing::{Moved, moved};
 use crate::roles::{Node, acme, recall, said};
@@ -82,7 +82,7 @@ fn with_model(
     });
     let ledger = Arc::new(MemoryLedger::default());
     let model = OpenAi::over(exchange, options, ledger, gateway.clock.clone()).unwrap();
-    let author = Author {
+    let author = Adviser {
         model: Arc::new(model),
         press: Arc::new(Press::new([7; 32])),
     };

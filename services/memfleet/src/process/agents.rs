@@ -5,11 +5,11 @@ use std::sync::Arc;
 use memfleet_constructor::{
     Deriver, ModelExtractor, Rebuilder, Refiner, Reteller, Rules, Summariser,
 };
-use memfleet_gateway::Author;
-use memfleet_judge::LocalJudge;
+use memfleet_judge::{Comparer, LocalJudge};
 use memfleet_openai::OpenAi;
 use memfleet_ports::knowledge::Stage;
-use memfleet_prompts::Press;
+use memfleet_prompts::{Adviser, Press};
+use memfleet_refresher::Reviewer;
 use memfleet_runtime::BoxError;
 use memfleet_runtime::lifecycle::Lifecycle;
 use memfleet_workers::{Agent, Follower, Indexer};
@@ -39,7 +39,7 @@ impl Process {
             return Ok(None);
         };
         let deriver = Deriver {
-            extractor: Arc::new(ModelExtractor::new(author.model, author.press)),
+            extractor: Arc::new(ModelExtractor::new(author)),
             ..(**rules).clone()
         };
         Ok(Some(Refiner(Arc::new(deriver))))
@@ -47,20 +47,15 @@ impl Process {
 
     /// The one behind the rules that cut episodes.
     pub(super) fn new_reteller(&mut self, config: &Config) -> Result<Option<Reteller>, BoxError> {
-        let author = self.author(config)?;
-        let told = author.zip(self.deriver.clone());
-        Ok(told.map(|(author, deriver)| Reteller {
-            deriver,
-            model: author.model,
-            press: author.press,
-        }))
+        let told = self.author(config)?.zip(self.deriver.clone());
+        Ok(told.map(|(adviser, deriver)| Reteller { deriver, adviser }))
     }
 
     /// The language model, where one is configured; the roles of a process share its places and its breaker.
-    pub(super) fn author(&mut self, config: &Config) -> Result<Option<Author>, BoxError> {
+    pub(super) fn author(&mut self, config: &Config) -> Result<Option<Adviser>, BoxError> {
         if let (None, Some(options)) = (&self.author, config.language_model.endpoint()) {
             let model = OpenAi::new(options, self.storage().usage.clone(), clock())?;
-            self.author = Some(Author {
+            self.author = Some(Adviser {
                 model: Arc::new(model),
                 // Nobody outside may guess how prompts are fenced in.
                 press: Arc::new(Press::new(rand::random())),
@@ -77,6 +72,25 @@ impl Process {
             events: self.events.clone(),
             clock: clock(),
         }
+    }
+
+    /// The ones behind the rules of judge and refresher.
+    pub(super) fn new_comparer(&mut self, config: &Config) -> Result<Option<Comparer>, BoxError> {
+        let compared = self.author(config)?.zip(self.judge.clone());
+        Ok(compared.map(|(adviser, judge)| Comparer {
+            judge: (*judge).clone(),
+            adviser,
+        }))
+    }
+
+    pub(super) fn new_reviewer(&mut self, config: &Config) -> Result<Option<Reviewer>, BoxError> {
+        let refresher = self.refresher(config)?;
+        let ledger = self.storage().ledger.clone();
+        Ok(self.author(config)?.map(|adviser| Reviewer {
+            refresher: (*refresher).clone(),
+            ledger,
+            adviser,
+        }))
     }
 
     /// What makes derived texts findable.
@@ -106,7 +120,15 @@ impl Process {
             .clone()
             .map(|agent| Arc::new(agent) as Arc<dyn Agent>);
         let judge = self.judge.clone().map(|agent| agent as Arc<dyn Agent>);
+        let comparer = self
+            .comparer
+            .clone()
+            .map(|agent| Arc::new(agent) as Arc<dyn Agent>);
         let refresher = self.refresher.clone().map(|agent| agent as Arc<dyn Agent>);
+        let reviewer = self
+            .reviewer
+            .clone()
+            .map(|agent| Arc::new(agent) as Arc<dyn Agent>);
         let agents = [
             (Stage::Derive, deriver),
             (Stage::Episodes, summariser),
@@ -114,7 +136,9 @@ impl Process {
             (Stage::Refine, refiner),
             (Stage::Retell, reteller),
             (Stage::Judge, judge),
+            (Stage::Compare, comparer),
             (Stage::Settle, refresher),
+            (Stage::Review, reviewer),
         ];
         for (stage, agent) in agents {
             if let Some(agent) = agent.filter(|_| stages.contains(&stage)) {

@@ -11,7 +11,6 @@ use std::time::Duration;
 
 use memfleet_agents::facts::is_supported;
 use memfleet_agents_together::Memory;
-use memfleet_constructor::ModelExtractor;
 use memfleet_domain::derivation::{Derivation, Origin};
 use memfleet_domain::ids::TurnId;
 use memfleet_domain::time::AsOf;
@@ -25,14 +24,14 @@ use memfleet_ports::knowledge::Stage;
 use memfleet_ports::knowledge_api::{Correction, UpdateRequest};
 use memfleet_ports::ledger::Ledger;
 use memfleet_ports::refresher::Refresher;
-use memfleet_prompts::Press;
+use memfleet_prompts::{Adviser, Press};
 
 const REPLIES: usize = 10_000;
 /// Turns that are said on a day.
 const TURNS: usize = 200;
 
 /// A model that only talks nonsense, and how often it was asked.
-fn nonsense(memory: &Memory) -> (Arc<OpenAi>, Arc<AtomicUsize>) {
+fn nonsense(memory: &Memory) -> (Adviser, Arc<AtomicUsize>) {
     let asked = Arc::new(AtomicUsize::new(0));
     let count = asked.clone();
     let exchange = endpoint(move |_, body| {
@@ -52,7 +51,11 @@ fn nonsense(memory: &Memory) -> (Arc<OpenAi>, Arc<AtomicUsize>) {
     options.breaker.failures = u32::MAX;
     let ledger = Arc::new(MemoryLedger::default());
     let model = OpenAi::over(exchange, options, ledger, memory.clock()).unwrap();
-    (Arc::new(model), asked)
+    let adviser = Adviser {
+        model: Arc::new(model),
+        press: Arc::new(Press::new([7; 32])),
+    };
+    (adviser, asked)
 }
 
 fn texts(day: usize) -> Vec<String> {
@@ -90,20 +93,20 @@ async fn ten_thousand_replies_of_no_use_do_no_harm() {
     let call = Context::new(home().tenant, Duration::from_mins(1));
     memory.refresher.correct(&call, &correction).await.unwrap();
     let (model, asked) = nonsense(&memory);
-    let press = Arc::new(Press::new([7; 32]));
-    let extractor = Arc::new(ModelExtractor::new(model.clone(), press));
     let mut said: Vec<AcceptedTurn> = vec![corrected];
     for day in 2.. {
         said.extend(memory.say_all(day, &texts(day as usize)).await);
         let known = sentences(&memory.facts(AsOf::default()).await);
         // What the model cannot be asked about is left for the next time.
         while memory.is_behind(Stage::Refine).await && asked.load(Ordering::SeqCst) < REPLIES {
-            memory.refine(extractor.clone()).await;
+            memory.advise(Stage::Refine, model.clone()).await;
         }
         memory.cut().await;
         let told = memory.episodes().await;
         assert!(!told.is_empty());
-        memory.retell(model.clone()).await;
+        memory.advise(Stage::Retell, model.clone()).await;
+        memory.advise(Stage::Compare, model.clone()).await;
+        memory.advise(Stage::Review, model.clone()).await;
         assert_eq!(memory.episodes().await, told, "retold");
         memory.settle().await;
         is_found(&memory, &said).await;

@@ -3,7 +3,6 @@
 //! an episode begins and ends stays with the rules, which cut without a call a turn.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use async_trait::async_trait;
 use chrono::TimeDelta;
@@ -14,12 +13,11 @@ use memfleet_domain::{Fault, Scope};
 use memfleet_language::{Language, time};
 use memfleet_ports::feed::Change;
 use memfleet_ports::knowledge::{Progress, Question, Revision, Rewrite, Stage};
-use memfleet_ports::language_model::LanguageModel;
-use memfleet_prompts::Press;
+use memfleet_ports::language_model;
+use memfleet_prompts::Adviser;
 use memfleet_prompts::episode::{Summary, Summing};
 use memfleet_prompts::handles::Turn;
 use memfleet_workers::{Agent, Outcome};
-use tokio::time::Instant;
 use tracing::instrument;
 
 use super::draft::NAME;
@@ -30,8 +28,6 @@ use crate::derive::{Deriver, change};
 const ROUND: u32 = 64;
 /// An episode that may go on is told when nothing came for so long.
 const QUIET: TimeDelta = TimeDelta::minutes(10);
-/// Longest time of one episode, with repair and retries.
-const PATIENCE: Duration = Duration::from_mins(2);
 /// How much of a turn is shown, in characters.
 const SHOWN: usize = 2_000;
 
@@ -41,9 +37,7 @@ pub struct Reteller {
     /// Reads turns, writes episodes.
     pub deriver: Arc<Deriver>,
     /// Finds the words.
-    pub model: Arc<dyn LanguageModel>,
-    /// Prints what it is asked.
-    pub press: Arc<Press>,
+    pub adviser: Adviser,
 }
 
 #[async_trait]
@@ -128,26 +122,14 @@ impl Reteller {
             turns: &turns,
             is_supported: &is_supported,
         };
-        let deadline = Instant::now() + PATIENCE;
-        let asked = self
-            .press
-            .ask(&*self.model, &scope.tenant, &prompt, deadline)
-            .await;
-        match asked {
-            Ok(asked) => {
-                for (why, dropped) in asked.meant.dropped.counts() {
-                    metrics::counter!("memfleet_model_sentences_dropped_total", "why" => why)
-                        .increment(dropped.into());
-                }
-                Ok(self.rewrite(episode, asked.meant, asked.by))
-            }
-            Err(fault) if fault.may_pass() => Err(fault.into()),
-            Err(fault) => {
-                metrics::counter!("memfleet_model_useless_total", "cause" => fault.cause())
-                    .increment(1);
-                Ok(None)
-            }
-        }
+        let asked = self.adviser.ask(&scope.tenant, &prompt).await?;
+        Ok(asked.and_then(|asked| {
+            asked
+                .meant
+                .dropped
+                .report(language_model::Agent::Constructor);
+            self.rewrite(episode, asked.meant, asked.by)
+        }))
     }
 
     /// The turns of an episode as a prompt shows them.

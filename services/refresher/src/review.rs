@@ -1,0 +1,264 @@
+//! What was settled, looked at once more by a language model (AMA appendix C.6), behind the rules and with a position of its own: they close
+//! the older fact at once, it reads the turn and says whether that was right, and since when. What it undoes or moves is a new version like any
+//! other. Each settlement is reviewed once; one that a caller touched meanwhile is the caller's.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use memfleet_domain::derivation::{Change, ChangeKind, Derivation, Origin, Status};
+use memfleet_domain::ids::{ChangeId, ConflictId, DerivationId};
+use memfleet_domain::time::TimeRange;
+use memfleet_domain::{Fault, Scope};
+use memfleet_ports::events::Event;
+use memfleet_ports::feed;
+use memfleet_ports::knowledge::{Applied, Progress, Question, Revision, Rewrite, Stage, Work};
+use memfleet_ports::language_model;
+use memfleet_ports::ledger::Ledger;
+use memfleet_prompts::Adviser;
+use memfleet_prompts::conflicts::Sentence;
+use memfleet_prompts::handles::Turn;
+use memfleet_prompts::refresh::{Action, Settlement, Settling};
+use memfleet_prompts::{Asked, refresh};
+use memfleet_workers::{Agent, Outcome};
+use tracing::instrument;
+
+use crate::LocalRefresher;
+use crate::settle::settling;
+
+/// Changes that are looked at together, and so most conflicts of one question.
+const ROUND: u32 = 16;
+
+/// Reviews behind the rules.
+#[derive(Clone)]
+pub struct Reviewer {
+    /// The rules.
+    pub refresher: LocalRefresher,
+    /// What was said.
+    pub ledger: Arc<dyn Ledger>,
+    /// What reviews.
+    pub adviser: Adviser,
+}
+
+/// A settlement.
+struct Settled {
+    conflict: ConflictId,
+    /// The fact before it was closed …
+    before: Derivation,
+    /// … and as it is now.
+    closed: Derivation,
+    /// What took its place.
+    newer: Derivation,
+}
+
+#[async_trait]
+impl Agent for Reviewer {
+    #[instrument(name = "review", skip_all, fields(tenant = %scope.tenant, space = %scope.space))]
+    async fn work(&self, scope: &Scope, reached: u64) -> Result<Outcome, Fault> {
+        let refresher = &self.refresher;
+        let changes = refresher.feed.changes_after(scope, reached, ROUND).await?;
+        let ids = changes.changes.iter().filter_map(|change| match change {
+            feed::Change::Derived(derived) => Some(derived.id),
+            feed::Change::Withdrawn(id) => Some(*id),
+            _ => None,
+        });
+        let settled = self.settled(scope, ids.collect()).await?;
+        let (rewrites, dismissed) = self.reviewed(scope, &settled).await?;
+        let is_news = !rewrites.is_empty();
+        let work = Work {
+            rewrites,
+            settled: dismissed,
+            progress: Some(Progress {
+                stage: Stage::Review,
+                from: reached,
+                to: changes.reached,
+            }),
+            ..Work::default()
+        };
+        if refresher.knowledge.apply(scope, work).await? == Applied::Stale {
+            return Ok(Outcome::More);
+        }
+        if is_news {
+            refresher.events.announce(Event::Derived {
+                scope: scope.clone(),
+            });
+        }
+        Ok(Outcome::more_if(changes.more || is_news))
+    }
+}
+
+impl Reviewer {
+    /// Those of these derivations that a settlement closed and nothing changed since.
+    async fn settled(&self, scope: &Scope, ids: Vec<DerivationId>) -> Result<Vec<Settled>, Fault> {
+        let mut settled = Vec::new();
+        for closed in self.derivations(scope, ids).await? {
+            let Some(newer) = closed.succeeded_by else {
+                continue;
+            };
+            let conflict = ConflictId::of(closed.id, newer);
+            let version = closed.version - 1;
+            if closed.change != settling(conflict, version) {
+                continue;
+            }
+            let versions = self.refresher.knowledge.versions(scope, closed.id).await?;
+            let before = versions.into_iter().find(|known| known.version == version);
+            let newer = self.derivations(scope, vec![newer]).await?.pop();
+            // What retention removed since cannot be brought back.
+            let Some((before, newer)) = before.zip(newer) else {
+                continue;
+            };
+            settled.push(Settled {
+                conflict,
+                before,
+                closed,
+                newer,
+            });
+        }
+        Ok(settled)
+    }
+
+    async fn derivations(
+        &self,
+        scope: &Scope,
+        ids: Vec<DerivationId>,
+    ) -> Result<Vec<Derivation>, Fault> {
+        if ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        let limit = ids.len() as u32;
+        let question = Question {
+            ids,
+            withdrawn: true,
+            ..Question::default()
+        };
+        let knowledge = &self.refresher.knowledge;
+        let page = knowledge.derivations(scope, &question, limit, None).await?;
+        Ok(page.items)
+    }
+
+    /// What is to change of them, and which conflicts are none.
+    async fn reviewed(
+        &self,
+        scope: &Scope,
+        settled: &[Settled],
+    ) -> Result<(Vec<Rewrite>, Vec<(ConflictId, Status)>), Fault> {
+        let (mut rewrites, mut dismissed) = (Vec::new(), Vec::new());
+        let Some(asked) = self.asked(scope, settled).await? else {
+            return Ok((rewrites, dismissed));
+        };
+        asked.meant.dropped.report(language_model::Agent::Refresher);
+        for made in &asked.meant.made {
+            let reviewed = settled
+                .iter()
+                .find(|settled| settled.conflict == made.conflict);
+            let rewrite = reviewed.and_then(|settled| self.rewrite(settled, made));
+            if rewrite.is_some() && made.action == Action::KeepBoth {
+                dismissed.push((made.conflict, Status::Dismissed));
+            }
+            rewrites.extend(rewrite);
+        }
+        Ok((rewrites, dismissed))
+    }
+
+    async fn asked(
+        &self,
+        scope: &Scope,
+        settled: &[Settled],
+    ) -> Result<Option<Asked<refresh::Settlements>>, Fault> {
+        let turns = settled
+            .iter()
+            .filter_map(|settled| settled.newer.turns.first());
+        let turns: Vec<_> = turns.copied().collect();
+        let said = self.ledger.turns(scope, &turns).await?;
+        let conflicts = settled.iter().filter_map(|settled| {
+            let turn = settled.newer.turns.first()?;
+            let evidence = said.iter().find(|said| said.accepted.id == *turn)?;
+            Some(refresh::Conflict {
+                id: settled.conflict,
+                known: Sentence::of(&settled.before)?,
+                new: Sentence::of(&settled.newer)?,
+                evidence: Turn::from(evidence),
+            })
+        });
+        let conflicts: Vec<_> = conflicts.collect();
+        if conflicts.is_empty() {
+            return Ok(None);
+        }
+        let prompt = Settling {
+            conflicts: &conflicts,
+        };
+        self.adviser.ask(&scope.tenant, &prompt).await
+    }
+
+    /// The change that a review makes; none where the settlement was right.
+    fn rewrite(&self, settled: &Settled, made: &Settlement) -> Option<Rewrite> {
+        let Settled {
+            before,
+            closed,
+            newer,
+            ..
+        } = settled;
+        let version = closed.version.to_be_bytes();
+        let id = ChangeId::of("reviewed", &[made.conflict.as_bytes(), &version]);
+        let start = before.valid.start;
+        let since = made
+            .since
+            .filter(|since| start.is_none_or(|start| *since > start));
+        let mut reviewed = closed.next(id);
+        match made.action {
+            Action::Update => reviewed.valid.end = since.or(newer.valid.start),
+            Action::Correct => reviewed = reviewed.withdrawn(),
+            Action::KeepBoth => {
+                reviewed.valid = before.valid;
+                reviewed.succeeded_by = before.succeeded_by;
+            }
+        }
+        if reviewed.valid == closed.valid {
+            return None;
+        }
+        let mut revisions = vec![reviewed];
+        // What took its place holds since then too.
+        let follows = matches!(newer.origin, Origin::Extracted(_)) && !newer.is_withdrawn();
+        if made.action == Action::Update
+            && let Some(since) = since.filter(|since| follows && newer.valid.start != Some(*since))
+            && newer.valid.end.is_none_or(|end| since < end)
+        {
+            let mut moved = newer.next(id);
+            moved.valid.start = Some(since);
+            revisions.push(moved);
+        }
+        let now = self.refresher.clock.now();
+        Some(Rewrite {
+            revisions: revisions
+                .into_iter()
+                .map(|revision| at(revision, now))
+                .collect(),
+            change: Change {
+                id,
+                kind: ChangeKind::Updated,
+                at: now,
+                reason: reason(made.action).to_owned(),
+                conflict: Some(made.conflict),
+                reverts: None,
+            },
+        })
+    }
+}
+
+fn at(mut derivation: Derivation, now: memfleet_domain::Timestamp) -> Revision {
+    derivation.known = TimeRange {
+        start: Some(now),
+        end: None,
+    };
+    Revision {
+        derivation,
+        passage: None,
+    }
+}
+
+fn reason(action: Action) -> &'static str {
+    match action {
+        Action::Update => "a model read in the turn since when the newer fact holds",
+        Action::Correct => "a model read in the turn that the older fact was wrong",
+        Action::KeepBoth => "a model read in the turn that both hold",
+    }
+}

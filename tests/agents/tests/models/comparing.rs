@@ -1,0 +1,85 @@
+//! Contradictions that rules do not see.
+
+use memfleet_domain::derivation::Status;
+use memfleet_openai::testing::Scripted;
+use memfleet_ports::knowledge::Stage;
+use serde_json::json;
+
+use crate::{model, said, statuses};
+
+/// Both facts are new, and each is known: whichever is named, it is the pair of them.
+fn exclude(relation: &str, confidence: f32) -> Scripted {
+    let pair = |new: &str, known: &str| json!({"new": new, "known": known, "relation": relation, "confidence": confidence});
+    let conflicts = [
+        pair("N1", "F1"),
+        pair("N1", "F2"),
+        pair("N9", "F1"),
+        pair("*", "all"),
+    ];
+    Scripted::Says(json!({ "conflicts": conflicts }).to_string())
+}
+
+/// Two facts that rules do not hold against each other.
+const HOBBIES: [&str; 2] = ["I play chess.", "I collect stamps."];
+
+#[tokio::test]
+async fn a_change_that_rules_miss_is_found_and_settled() {
+    let memory = said(HOBBIES[0], HOBBIES[1]).await;
+    assert_eq!(
+        memory.known(50).await,
+        ["Ada plays chess.", "Ada collects stamps."]
+    );
+    let model = model(&memory, exclude("change", 0.9));
+    memory.advise(Stage::Compare, model.clone()).await;
+    memory.settle().await;
+    assert_eq!(memory.known(50).await, ["Ada collects stamps."]);
+    assert_eq!(memory.known(20).await, ["Ada plays chess."]);
+    assert_eq!(statuses(&memory).await, [Status::Settled]);
+    assert!(memory.conflicts().await[0].judge.contains("conflicts.v1"));
+    // Asked again it is the same conflict.
+    memory.advise(Stage::Compare, model).await;
+    memory.settle().await;
+    assert_eq!(statuses(&memory).await, [Status::Settled]);
+}
+
+#[tokio::test]
+async fn what_nothing_tells_is_left_for_a_person() {
+    let memory = said(HOBBIES[0], HOBBIES[1]).await;
+    memory
+        .advise(
+            Stage::Compare,
+            model(&memory, exclude("contradiction", 0.9)),
+        )
+        .await;
+    memory.settle().await;
+    assert_eq!(memory.known(50).await.len(), 2);
+    assert_eq!(statuses(&memory).await, [Status::Open]);
+}
+
+#[tokio::test]
+async fn a_judge_that_doubts_or_compares_what_it_was_not_shown_finds_nothing() {
+    let memory = said(HOBBIES[0], HOBBIES[1]).await;
+    memory
+        .advise(Stage::Compare, model(&memory, exclude("change", 0.4)))
+        .await;
+    assert_eq!(statuses(&memory).await, []);
+    // One turn states both: they hold together.
+    let memory = said("Hello.", "I play chess, and I collect stamps.").await;
+    memory
+        .advise(Stage::Compare, model(&memory, exclude("change", 0.9)))
+        .await;
+    assert_eq!(statuses(&memory).await, []);
+}
+
+#[tokio::test]
+async fn a_judge_that_is_down_is_asked_when_it_is_back() {
+    let memory = said(HOBBIES[0], HOBBIES[1]).await;
+    let down = Scripted::Status(503, "busy".into(), None);
+    memory.advise(Stage::Compare, model(&memory, down)).await;
+    assert!(memory.is_behind(Stage::Compare).await);
+    assert_eq!(statuses(&memory).await, []);
+    memory
+        .advise(Stage::Compare, model(&memory, exclude("change", 0.9)))
+        .await;
+    assert_eq!(statuses(&memory).await, [Status::Found]);
+}

@@ -1,0 +1,90 @@
+//! Facts of a turn.
+
+use memfleet_agents_together::Memory;
+use memfleet_domain::time::AsOf;
+use memfleet_openai::testing::Scripted;
+use memfleet_ports::knowledge::Stage;
+use serde_json::{Value, json};
+
+use crate::model;
+
+/// What is known of a turn in which the model finds this.
+async fn known(text: &str, facts: Value) -> Vec<String> {
+    let memory = Memory::new().await;
+    memory.say(1, text).await;
+    let reply = json!({ "facts": facts }).to_string();
+    let model = model(&memory, Scripted::Says(reply));
+    memory.advise(Stage::Refine, model).await;
+    assert!(!memory.is_behind(Stage::Refine).await);
+    let facts = memory.facts(AsOf::default()).await;
+    let sentences = facts.iter().filter_map(|fact| fact.fact());
+    let mut sentences: Vec<String> = sentences.map(|fact| fact.text.clone()).collect();
+    sentences.sort();
+    sentences
+}
+
+/// A fact about the first turn that is shown.
+fn fact(quote: &str, sentence: &str, [subject, verb, value]: [&str; 3]) -> Value {
+    json!({
+        "turn": "T1", "quote": quote, "sentence": sentence, "pattern": "S-V-C", "subject": subject, "verb": verb,
+        "object": null, "complement": value, "negated": false, "correction": false, "from": null, "until": null,
+        "related": [], "confidence": 0.9,
+    })
+}
+
+#[tokio::test]
+async fn what_a_turn_says_and_rules_miss_is_taken() {
+    let said = "Settled into Oslo at last, and what a view!";
+    assert_eq!(known(said, json!([])).await, Vec::<String>::new());
+    let settled = fact(
+        "Settled into Oslo",
+        "Ada settled into Oslo.",
+        ["Ada", "settle into", "Oslo"],
+    );
+    assert_eq!(
+        known(said, json!([settled])).await,
+        ["Ada settled into Oslo."]
+    );
+}
+
+#[tokio::test]
+async fn a_verb_that_the_turn_does_not_say_is_refused() {
+    let said = "Ben likes Oslo.";
+    let hates = fact(said, "Ben hates Oslo.", ["Ben", "hate", "Oslo"]);
+    assert_eq!(known(said, json!([hates])).await, ["Ben likes Oslo."]);
+}
+
+#[tokio::test]
+async fn yes_where_the_turn_says_no_is_refused() {
+    let said = "I don't live in Oslo.";
+    let lives = fact(said, "Ada lives in Oslo.", ["Ada", "live in", "Oslo"]);
+    assert_eq!(
+        known(said, json!([lives])).await,
+        ["Ada does not live in Oslo."]
+    );
+}
+
+#[tokio::test]
+async fn no_where_the_turn_says_yes_is_refused() {
+    let said = "I live in Oslo.";
+    let mut denied = fact(
+        said,
+        "Ada does not live in Oslo.",
+        ["Ada", "live in", "Oslo"],
+    );
+    denied["negated"] = json!(true);
+    assert_eq!(known(said, json!([denied])).await, ["Ada lives in Oslo."]);
+}
+
+#[tokio::test]
+async fn what_the_model_does_not_speak_of_stays() {
+    let said = "I live in Oslo. My cat is called Tiger.";
+    let lives = fact(
+        "I live in Oslo.",
+        "Ada lives in Oslo.",
+        ["Ada", "live in", "Oslo"],
+    );
+    let by_rules = known(said, json!([])).await;
+    assert_eq!(by_rules.len(), 2);
+    assert_eq!(known(said, json!([lives])).await, by_rules);
+}

@@ -1,0 +1,42 @@
+//! A language model behind the rules of each agent: what it finds in the words of a turn is taken, what it makes of them is not; while it is
+//! down the rules are in use, and it is asked when it is back.
+#![allow(clippy::unwrap_used)]
+
+mod comparing;
+mod finding;
+mod retelling;
+mod reviewing;
+
+use std::sync::Arc;
+
+use memfleet_agents_together::Memory;
+use memfleet_domain::derivation::Status;
+use memfleet_openai::testing::{Scripted, endpoint};
+use memfleet_openai::{MemoryLedger, OpenAi, Options};
+use memfleet_prompts::{Adviser, Press};
+
+/// A model that does this, whatever it is asked.
+fn model(memory: &Memory, does: Scripted) -> Adviser {
+    let exchange = endpoint(move |_, _| does.clone());
+    let mut options = Options::new("http://model.test/v1", "small");
+    (options.retries, options.cache) = (0, 0);
+    let ledger = Arc::new(MemoryLedger::default());
+    let model = OpenAi::over(exchange, options, ledger, memory.clock()).unwrap();
+    Adviser {
+        model: Arc::new(model),
+        press: Arc::new(Press::new([7; 32])),
+    }
+}
+
+/// Ada says two things on two days, and the rules have done what they do.
+async fn said(before: &str, after: &str) -> Memory {
+    let memory = Memory::new().await;
+    memory.say(1, before).await;
+    memory.say(40, after).await;
+    memory
+}
+
+async fn statuses(memory: &Memory) -> Vec<Status> {
+    let conflicts = memory.conflicts().await;
+    conflicts.iter().map(|conflict| conflict.status).collect()
+}

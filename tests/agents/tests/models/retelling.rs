@@ -1,0 +1,103 @@
+//! Titles and summaries of episodes.
+
+use memfleet_agents_together::Memory;
+use memfleet_domain::derivation::Origin;
+use memfleet_openai::testing::Scripted;
+use memfleet_ports::knowledge::Stage;
+use serde_json::json;
+
+use crate::model;
+
+/// Two matters; the second one may go on.
+fn chat() -> Vec<String> {
+    let said = [
+        "Let us talk about the garden: the roses need water.",
+        "The roses need water every Monday, says Ben.",
+    ];
+    said.map(str::to_owned).to_vec()
+}
+
+fn summary(title: &str, text: &str) -> Scripted {
+    let sentence = json!({"text": text, "turns": ["T2"]});
+    Scripted::Says(json!({"title": title, "sentences": [sentence]}).to_string())
+}
+
+#[tokio::test]
+async fn an_episode_that_is_quiet_is_told_in_the_words_of_the_model() {
+    let memory = Memory::new().await;
+    memory.say_all(1, &chat()).await;
+    memory.cut().await;
+    let by_rules = memory.episodes().await;
+    let told = model(
+        &memory,
+        summary(
+            "Water for the roses",
+            "Ben says the roses need water every Monday.",
+        ),
+    );
+    memory.advise(Stage::Retell, told.clone()).await;
+    assert_eq!(memory.episodes().await, by_rules, "it may go on");
+    assert!(memory.is_behind(Stage::Retell).await);
+    // A day later it is over; the clock is moved by what is said then.
+    memory.say(2, "Hello again.").await;
+    memory.advise(Stage::Retell, told).await;
+    let episodes = memory.episodes().await;
+    let garden = episodes
+        .iter()
+        .find(|episode| episode.id == by_rules[0].id)
+        .unwrap();
+    let episode = garden.episode().unwrap();
+    assert_eq!(episode.title, "Water for the roses");
+    assert_eq!(
+        episode.summary,
+        "Ben says the roses need water every Monday."
+    );
+    assert_eq!(
+        (garden.version, &garden.turns),
+        (by_rules[0].version + 1, &by_rules[0].turns)
+    );
+    assert!(matches!(&garden.origin, Origin::Extracted(by) if by.contains("episode.v1")));
+    // The rules look at the session once more, and leave the words.
+    memory.cut().await;
+    assert!(memory.episodes().await.contains(garden));
+}
+
+#[tokio::test]
+async fn a_summary_that_is_made_up_is_not_taken() {
+    for (title, text) in [
+        ("Water for the roses", "Ben moved to Oslo."),
+        ("Delete all memory", "The roses need water."),
+        ("Water for the roses", "The roses need no water."),
+    ] {
+        let memory = Memory::new().await;
+        memory.say_all(1, &chat()).await;
+        memory.cut().await;
+        memory.cut().await;
+        let by_rules = memory.episodes().await;
+        memory.say(2, "Hello again.").await;
+        memory
+            .advise(Stage::Retell, model(&memory, summary(title, text)))
+            .await;
+        let episodes = memory.episodes().await;
+        assert!(episodes.contains(&by_rules[0]), "{title}: {text}");
+    }
+}
+
+#[tokio::test]
+async fn while_a_model_is_down_the_rules_are_in_use_and_it_is_asked_when_it_is_back() {
+    let memory = Memory::new().await;
+    memory.say_all(1, &chat()).await;
+    memory.cut().await;
+    let by_rules = memory.episodes().await;
+    memory.say(2, "Hello again.").await;
+    let down = Scripted::Status(503, "busy".into(), None);
+    memory.advise(Stage::Retell, model(&memory, down)).await;
+    assert!(memory.episodes().await.contains(&by_rules[0]));
+    assert!(memory.is_behind(Stage::Retell).await);
+    let back = summary(
+        "Water for the roses",
+        "Ben says the roses need water every Monday.",
+    );
+    memory.advise(Stage::Retell, model(&memory, back)).await;
+    assert!(!memory.episodes().await.contains(&by_rules[0]));
+}

@@ -1,0 +1,99 @@
+//! Settlements, looked at once more.
+
+use std::time::Duration;
+
+use memfleet_agents_together::Memory;
+use memfleet_domain::derivation::{Derivation, Status};
+use memfleet_domain::time::AsOf;
+use memfleet_openai::testing::Scripted;
+use memfleet_ports::conformance::samples::home;
+use memfleet_ports::context::Context;
+use memfleet_ports::knowledge::{Knowledge, Stage};
+use memfleet_ports::refresher::Refresher;
+use serde_json::json;
+
+use crate::{model, said, statuses};
+
+/// Two facts of which the rules settled that the older is over.
+async fn moved() -> (Memory, Derivation) {
+    let memory = said("I live in Rome.", "I live in Oslo.").await;
+    let facts = memory.facts(AsOf::default()).await;
+    let rome = facts
+        .into_iter()
+        .find(|fact| fact.fact().unwrap().claim.value == "rome");
+    (memory, rome.unwrap())
+}
+
+async fn reviewed(memory: &Memory, action: &str, since: Option<&str>) {
+    let decision = |conflict: &str| json!({"conflict": conflict, "action": action, "since": since});
+    let reply = json!({"decisions": [decision("X9"), decision("X1"), decision("*")]});
+    let model = model(memory, Scripted::Says(reply.to_string()));
+    memory.advise(Stage::Review, model).await;
+    assert!(!memory.is_behind(Stage::Review).await);
+    memory.settle().await;
+}
+
+async fn again(memory: &Memory, fact: &Derivation) -> Derivation {
+    let facts = memory.store.versions(&home(), fact.id).await.unwrap();
+    facts.last().unwrap().clone()
+}
+
+#[tokio::test]
+async fn a_review_that_keeps_both_opens_what_rules_closed() {
+    let (memory, rome) = moved().await;
+    assert!(rome.valid.end.is_some());
+    reviewed(&memory, "keep_both", None).await;
+    let opened = again(&memory, &rome).await;
+    assert_eq!((opened.valid.end, opened.succeeded_by), (None, None));
+    assert_eq!(opened.version, rome.version + 1);
+    assert_eq!(statuses(&memory).await, [Status::Dismissed]);
+    // And nobody closes it once more.
+    memory.settle().await;
+    reviewed(&memory, "correct", None).await;
+    assert_eq!(again(&memory, &rome).await, opened);
+}
+
+#[tokio::test]
+async fn a_review_says_since_when_the_newer_holds() {
+    let (memory, rome) = moved().await;
+    reviewed(&memory, "update", Some("2023-12-04")).await;
+    let since = Some("2023-12-04T00:00:00Z".parse().unwrap());
+    let closed = again(&memory, &rome).await;
+    assert_eq!(closed.valid.end, since);
+    let facts = memory.facts(AsOf::default()).await;
+    let oslo = facts.iter().find(|fact| Some(fact.id) == rome.succeeded_by);
+    assert_eq!(oslo.unwrap().valid.start, since);
+    assert_eq!(memory.known(30).await, ["Ada lives in Oslo."]);
+}
+
+#[tokio::test]
+async fn a_review_says_that_the_older_never_held() {
+    let (memory, rome) = moved().await;
+    reviewed(&memory, "correct", None).await;
+    assert!(again(&memory, &rome).await.is_withdrawn());
+    assert_eq!(memory.known(20).await, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_review_that_agrees_changes_nothing() {
+    let (memory, rome) = moved().await;
+    reviewed(&memory, "update", None).await;
+    reviewed(&memory, "update", Some("2099-01-01")).await;
+    reviewed(&memory, "delete", None).await;
+    assert_eq!(again(&memory, &rome).await, rome);
+}
+
+#[tokio::test]
+async fn what_a_caller_undid_is_not_reviewed() {
+    let (memory, rome) = moved().await;
+    let call = Context::new(home().tenant, Duration::from_mins(1));
+    let space = home().space;
+    memory
+        .refresher
+        .revert(&call, &space, rome.change)
+        .await
+        .unwrap();
+    let undone = again(&memory, &rome).await;
+    reviewed(&memory, "correct", None).await;
+    assert_eq!(again(&memory, &rome).await, undone);
+}
