@@ -24,7 +24,7 @@ use memfleet_language::{Language, sentences, time};
 pub use self::claims::{claim, key, wordings};
 use self::parse::Tense;
 pub use self::slots::{Told, named, told};
-pub use self::support::{denies, is_borne_out, is_supported, is_verb_said, names};
+pub use self::support::{dates, denies, is_borne_out, is_supported, is_verb_said, names};
 
 /// Name and version of these rules, which is stored with what they find.
 pub const EXTRACTOR: &str = "rules-1";

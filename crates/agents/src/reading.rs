@@ -7,10 +7,11 @@ mod rewriting;
 mod words;
 
 use chrono_tz::Tz;
+use memfleet_domain::intent::Intent;
 use memfleet_domain::time::Timestamp;
 use memfleet_language::Language;
 
-pub use self::intent::{Granularity, Intent, effective_k, route};
+pub use self::intent::{Granularity, effective_k, route};
 use crate::facts::Utterance;
 
 /// A query as it is understood.
@@ -35,7 +36,7 @@ pub fn read(
     language: Language,
 ) -> Reading {
     let asked = words::Text::new(query, now, zone, language);
-    let intent = Intent::of(&asked, language);
+    let intent = intent::heard(&asked, language);
     Reading {
         rewritten: rewriting::rewritten(&asked, recent, zone, language),
         intent,

@@ -10,6 +10,7 @@ pub mod fact;
 pub mod fault;
 pub mod ids;
 pub mod ingestion;
+pub mod intent;
 pub mod scope;
 pub mod space;
 pub mod time;

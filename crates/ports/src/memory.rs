@@ -149,6 +149,10 @@ pub struct AnswerEnd {
     pub looked_at: u32,
     /// Citations of what was not shown, which are left out.
     pub dropped_citations: u32,
+    /// The question as it was searched, where its conversation made it another.
+    pub understood: Option<String>,
+    /// Searches that followed the first, for what it did not find.
+    pub retries: u32,
 }
 
 /// One line of an export: enough to rebuild the space elsewhere, equal in everything.

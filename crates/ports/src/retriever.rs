@@ -4,6 +4,7 @@ use async_trait::async_trait;
 use memfleet_domain::Fault;
 use memfleet_domain::derivation::Derivation;
 use memfleet_domain::ids::{DerivationId, SessionId, SpaceId, TurnId};
+use memfleet_domain::intent::Intent;
 use memfleet_domain::time::Timestamp;
 use memfleet_domain::turn::Turn;
 
@@ -27,6 +28,8 @@ pub struct Query {
     pub now: Option<Timestamp>,
     /// The conversation that it is asked in, in the first of the spaces: what its pronouns stand for is looked for there.
     pub session: Option<SessionId>,
+    /// What kind of memory it asks for; absent: as its wording tells.
+    pub intent: Option<Intent>,
     /// Whether hits carry their score breakdown.
     pub explain: bool,
 }

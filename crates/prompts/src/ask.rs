@@ -67,17 +67,30 @@ impl Adviser {
         prompt: &P,
     ) -> Result<Option<Asked<P::Meant>>, Fault> {
         let deadline = Instant::now() + PATIENCE;
-        match self.press.ask(&*self.model, tenant, prompt, deadline).await {
+        match self.ask_by(tenant, prompt, deadline).await {
             Ok(asked) => Ok(Some(asked)),
             Err(fault) if fault.may_pass() => Err(fault.into()),
-            Err(fault) => {
-                let (agent, cause) = (P::AGENT.as_str(), fault.cause());
-                metrics::counter!("memfleet_model_useless_total", "agent" => agent, "cause" => cause)
-                    .increment(1);
-                tracing::debug!(agent, cause, "the rules stand in the model's place");
-                Ok(None)
-            }
+            Err(_) => Ok(None),
         }
+    }
+
+    /// What the model means, for somebody who waits until an instant. A reply of no use is counted.
+    pub async fn ask_by<P: Prompt + Sync>(
+        &self,
+        tenant: &TenantId,
+        prompt: &P,
+        deadline: Instant,
+    ) -> Result<Asked<P::Meant>, ModelFault> {
+        let asked = self.press.ask(&*self.model, tenant, prompt, deadline).await;
+        if let Err(fault) = &asked
+            && !fault.may_pass()
+        {
+            let (agent, cause) = (P::AGENT.as_str(), fault.cause());
+            metrics::counter!("memfleet_model_useless_total", "agent" => agent, "cause" => cause)
+                .increment(1);
+            tracing::debug!(agent, cause, "the rules stand in the model's place");
+        }
+        asked
     }
 }
 

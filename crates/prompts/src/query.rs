@@ -1,6 +1,7 @@
 //! `P_ret` of AMA section 3.2: a query that stands alone u′, its intent B and how many memories it takes `K_dyn`.
 
 use memfleet_domain::Timestamp;
+use memfleet_domain::intent::Intent;
 use memfleet_ports::language_model::{Agent, PromptId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -45,23 +46,6 @@ pub struct Understood {
     pub intent: Intent,
     /// `K_dyn`, 1 to 100.
     pub count: u32,
-}
-
-/// B = [fine, abstract, event, atomic]: what a query asks for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "AMA's intent is a vector of four bits"
-)]
-pub struct Intent {
-    /// Details and wording.
-    pub fine: bool,
-    /// Summaries.
-    pub abstracted: bool,
-    /// Events across time.
-    pub event: bool,
-    /// Single facts.
-    pub atomic: bool,
 }
 
 /// The reply.

@@ -30,7 +30,7 @@ pub use candidates::{Candidates, candidates, wanted};
 pub use excerpt::{Excerpt, Sample};
 pub use index::{Eligible, SpaceIndex};
 pub use lexical::{Lexical, lexical};
-pub use plan::{Intent, Plan};
+pub use plan::Plan;
 pub use rank::{Ranked, rank};
 pub use searched::Searched;
 pub use signal::Signal;

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 
 use chrono_tz::Tz;
 use memfleet_domain::embedding::QueryVectors;
+use memfleet_domain::intent::Intent;
 use memfleet_domain::time::Timestamp;
 use memfleet_domain::turn::Role;
 use memfleet_language::mentions::{Mention, Person, Persons, mentions};
@@ -14,7 +15,6 @@ use memfleet_language::time::{Reference, count_expressions, references};
 use memfleet_language::{Analyzer, topic};
 
 use crate::searched::Searched;
-pub use intent::Intent;
 
 /// A query, understood against the spaces it searches.
 #[derive(Debug, Clone, Default)]
@@ -82,7 +82,7 @@ impl Plan {
             role: role(text, &mentioned, analyzer),
             mentioned,
             dates,
-            intent: Intent::of(text, analyzer.language()),
+            intent: intent::heard(text, analyzer.language()),
             vectors: None,
         }
     }
@@ -93,9 +93,10 @@ impl Plan {
         Self { vectors, ..self }
     }
 
-    /// The same with an intent that was told some other way.
+    /// The same with an intent that who asks tells, if they do.
     #[must_use]
-    pub fn with_intent(self, intent: Intent) -> Self {
+    pub fn with_intent(self, told: Option<Intent>) -> Self {
+        let intent = told.unwrap_or(self.intent);
         Self { intent, ..self }
     }
 
@@ -154,4 +155,26 @@ fn distinct(terms: impl IntoIterator<Item = String>) -> Vec<String> {
         .into_iter()
         .filter(|term| seen.insert(term.clone()))
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_intent_that_is_told_counts_for_more_than_the_wording() {
+        let heard = Plan {
+            intent: Intent {
+                abstracted: true,
+                ..Intent::default()
+            },
+            ..Plan::default()
+        };
+        let told = Intent {
+            fine: true,
+            ..Intent::default()
+        };
+        assert!(heard.clone().with_intent(None).intent.abstracted);
+        assert_eq!(heard.with_intent(Some(told)).intent, told);
+    }
 }

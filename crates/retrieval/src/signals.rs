@@ -93,7 +93,7 @@ impl<'a> Evidence<'a> {
             Signal::Bm25SessionNames => lexical.session_names[session],
             Signal::Cosine => self.cosine(place),
             Signal::LengthBias => length_bias(place.turn),
-            Signal::LengthBiasSummary if self.plan.intent.summary => length_bias(place.turn),
+            Signal::LengthBiasSummary if self.plan.intent.abstracted => length_bias(place.turn),
             Signal::LengthBiasSummary => 0.0,
             Signal::Speaker => self.speaker(place),
             Signal::SpeakerMentioned => self.speaker_mentioned(place),

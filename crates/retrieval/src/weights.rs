@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::plan::Intent;
 use crate::signal::Signal;
+use memfleet_domain::intent::Intent;
 
 /// Parameters of a search.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -168,7 +168,9 @@ impl Weights {
     pub(crate) fn route(&self, intent: Intent) -> Route {
         match intent {
             Intent { fine: true, .. } => Route::NONE,
-            Intent { summary: true, .. } => self.routes.summary,
+            Intent {
+                abstracted: true, ..
+            } => self.routes.summary,
             Intent { event: true, .. } => self.routes.event,
             _ => Route::NONE,
         }

@@ -6,6 +6,7 @@ use memfleet_domain::ids::{
     BatchId, ExternalId, IdempotencyKey, SessionId, SpaceId, Speaker, TenantId, TurnId,
 };
 use memfleet_domain::ingestion::{Batch, Receipt, TurnReceipt, TurnState};
+use memfleet_domain::intent::Intent;
 use memfleet_domain::space::{LegalHold, Session, Space, SpaceSettings};
 use memfleet_domain::time::{AsOf, TimeRange};
 use memfleet_domain::turn::{
@@ -202,15 +203,22 @@ pub(crate) fn filter() -> impl Strategy<Value = TurnFilter> {
 fn query() -> impl Strategy<Value = Query> {
     let reach = prop_oneof![(1..=1_000_u32, 0..=2_u32), (1..=238_u32, 0..=10_u32)];
     let amounts = (reach, any::<bool>());
+    let intent = any::<[bool; 4]>().prop_map(|[fine, abstracted, event, atomic]| Intent {
+        fine,
+        abstracted,
+        event,
+        atomic,
+    });
     (
         words(),
         vec(space_name(), 1..4),
         filter(),
         amounts,
         option::of(instant()),
+        option::of(intent),
     )
         .prop_map(
-            |(text, spaces, filter, ((k, neighbours), explain), now)| Query {
+            |(text, spaces, filter, ((k, neighbours), explain), now, intent)| Query {
                 text,
                 spaces,
                 filter,
@@ -218,6 +226,7 @@ fn query() -> impl Strategy<Value = Query> {
                 neighbours,
                 now,
                 session: None,
+                intent,
                 explain,
             },
         )
@@ -263,18 +272,25 @@ pub(crate) fn answer_part() -> impl Strategy<Value = AnswerPart> {
     let model = (words(), words()).prop_map(|(model, prompt)| AnsweringModel { model, prompt });
     let outcome = prop::sample::select(vec![Outcome::Answered, Outcome::Abstained]);
     let degraded = vec(any::<String>(), 0..2);
-    let end = (outcome, option::of(model), degraded, any::<[u32; 2]>());
-    let end = end.prop_map(
-        |(outcome, model, degraded, [looked_at, dropped_citations])| {
-            AnswerPart::End(AnswerEnd {
-                outcome,
-                model,
-                degraded,
-                looked_at,
-                dropped_citations,
-            })
-        },
+    let end = (
+        outcome,
+        option::of(model),
+        degraded,
+        option::of(words()),
+        any::<[u32; 3]>(),
     );
+    let end = end.prop_map(|(outcome, model, degraded, understood, counts)| {
+        let [looked_at, dropped_citations, retries] = counts;
+        AnswerPart::End(AnswerEnd {
+            outcome,
+            model,
+            degraded,
+            looked_at,
+            dropped_citations,
+            understood,
+            retries,
+        })
+    });
     prop_oneof![words().prop_map(AnswerPart::Text), citation, end]
 }
 

@@ -1,13 +1,13 @@
 //! `Memory.Answer`: finds what memory holds of a question and has it answered, by a language model where one is configured, else by
-//! rules. `look` is what was found, `speaking` a model's answer on its way.
+//! rules. `inquiry` finds what answers it, `look` is what was found, `speaking` a model's answer on its way.
 
+mod inquiry;
 mod look;
 mod speaking;
 
 use std::sync::Arc;
 
 use futures::StreamExt;
-use memfleet_agents::reading::effective_k;
 use memfleet_domain::{Fault, FaultKind};
 use memfleet_language::Language;
 use memfleet_ports::context::Context;
@@ -15,6 +15,7 @@ use memfleet_ports::memory::{AnswerMode, AnswerPart, AnswerRequest, Answers};
 use memfleet_prompts::Adviser;
 
 use crate::Gateway;
+use inquiry::{Findings, Inquiry};
 use look::Look;
 use speaking::Speaking;
 
@@ -26,14 +27,15 @@ impl Gateway {
         request: AnswerRequest,
     ) -> Result<Answers<AnswerPart>, Fault> {
         let author = self.author(request.mode)?;
-        let mut query = request.query;
+        let query = request.query;
         self.wait_for(context, &query.spaces, &request.wait_for)
             .await?;
-        // K = max(K_dyn, K_m): "all the places that …" takes more than one.
-        if let Ok(reading) = self.read(context, &query).await {
-            query.k = effective_k(reading.k_dyn, query.k);
-        }
-        let found = self.search(context, &query).await?;
+        let inquiry = Inquiry {
+            gateway: self,
+            context,
+            adviser: author.as_ref(),
+        };
+        let Findings { found, retries } = inquiry.find(query.clone()).await?;
         tracing::Span::current().record("hits", found.hits.len());
         let locale = self.locale(context, &query.spaces).await?;
         let present = query.filter.as_of.happened_by;
@@ -44,6 +46,7 @@ impl Gateway {
             asked_at: query.now.unwrap_or(present),
             holds_at: present,
             question: found.understood.clone().unwrap_or(query.text),
+            retries,
             found,
         });
         let Some(author) = author.filter(|_| !look.found.hits.is_empty()) else {

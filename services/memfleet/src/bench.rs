@@ -153,6 +153,7 @@ fn query(space: &SpaceId, text: String, k: u32) -> Query {
         neighbours: 0,
         now: None,
         session: None,
+        intent: None,
         explain: false,
     }
 }

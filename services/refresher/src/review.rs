@@ -96,7 +96,8 @@ impl Reviewer {
             };
             let conflict = ConflictId::of(closed.id, newer);
             let version = closed.version - 1;
-            if closed.change != settling(conflict, version) {
+            let is_callers = closed.origin == Origin::Corrected;
+            if is_callers || closed.change != settling(conflict, version) {
                 continue;
             }
             let versions = self.refresher.knowledge.versions(scope, closed.id).await?;
@@ -106,6 +107,10 @@ impl Reviewer {
             let Some((before, newer)) = before.zip(newer) else {
                 continue;
             };
+            // What a caller says is not in a turn.
+            if newer.origin == Origin::Corrected {
+                continue;
+            }
             settled.push(Settled {
                 conflict,
                 before,
@@ -217,7 +222,7 @@ impl Reviewer {
         }
         let mut revisions = vec![reviewed];
         // What took its place holds since then too.
-        let follows = matches!(newer.origin, Origin::Extracted(_)) && !newer.is_withdrawn();
+        let follows = !newer.is_withdrawn();
         if made.action == Action::Update
             && let Some(since) = since.filter(|since| follows && newer.valid.start != Some(*since))
             && newer.valid.end.is_none_or(|end| since < end)

@@ -90,7 +90,8 @@ impl LocalRetriever {
                     })
                     .collect::<Vec<_>>();
                 let spaces = searched(&readings, &eligible, &[]);
-                let plan = Plan::new(&query.text, &spaces, &analyzer, query.now, zone);
+                let plan = Plan::new(&query.text, &spaces, &analyzer, query.now, zone)
+                    .with_intent(query.intent);
                 drop(spaces);
                 (readings, eligible, plan)
             })

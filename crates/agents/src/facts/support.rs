@@ -2,7 +2,10 @@
 
 use std::collections::HashSet;
 
+use chrono_tz::Tz;
 use memfleet_domain::fact::Draft;
+use memfleet_domain::time::Timestamp;
+use memfleet_language::{Language, time};
 
 use super::claims::wordings;
 use super::slots;
@@ -24,6 +27,17 @@ pub fn is_borne_out<'t>(sentence: &str, texts: impl IntoIterator<Item = &'t str>
     let have = Have::of(texts.clone().into_iter().flat_map(|text| words(text, 0)));
     let is_said = words(sentence, 0).iter().all(|word| have.says(word));
     is_said && (!denies(sentence) || texts.into_iter().any(denies))
+}
+
+/// The dates that somebody who tells of a text may name: of the instant that it is from, and those that its words stand for.
+pub fn dates(text: &str, from: Timestamp, zone: Tz) -> String {
+    let found = time::references(text, from, zone, Language::English);
+    let instants = found.into_iter().map(|found| found.start).chain([from]);
+    let dates = instants.map(|instant| {
+        let date = instant.with_timezone(&zone);
+        date.format("%A %-d %B %Y, %b %-dth %Y-%m-%d").to_string()
+    });
+    dates.collect::<Vec<_>>().join(" ")
 }
 
 /// Whether every word of a fact's sentence and of its parts that carries meaning is in its evidence, or names somebody.

@@ -1,26 +1,10 @@
 //! What a query asks for (B), which memory that is, and how many memories it takes (K), by its wording.
 
+use memfleet_domain::intent::Intent;
 use memfleet_language::Language;
 
 use super::cues;
 use super::words::{Gap, Text};
-
-/// B = [fine, abstract, event, atomic] of AMA section 3.2.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "AMA's intent is a vector of four bits"
-)]
-pub struct Intent {
-    /// Details: wording, quotations, figures.
-    pub fine: bool,
-    /// Summaries.
-    pub abstract_: bool,
-    /// Events across time.
-    pub event: bool,
-    /// Single facts.
-    pub atomic: bool,
-}
 
 /// The three kinds of memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -47,17 +31,16 @@ const MOST: u32 = 100;
 /// Digits of the shortest figure that a query repeats rather than counts by.
 const FIGURE: usize = 3;
 
-impl Intent {
-    pub(super) fn of(query: &Text<'_>, language: Language) -> Self {
-        let has = |kind| cues::has(query, language, kind);
-        let fine = has("fine") || is_quoting(query.text) || has_figure(query);
-        let (abstract_, event) = (has("abstract"), has("event"));
-        Self {
-            fine,
-            abstract_,
-            event,
-            atomic: !(fine || abstract_ || event) && has("single"),
-        }
+/// B, as the wording tells.
+pub(super) fn heard(query: &Text<'_>, language: Language) -> Intent {
+    let has = |kind| cues::has(query, language, kind);
+    let fine = has("fine") || is_quoting(query.text) || has_figure(query);
+    let (abstracted, event) = (has("abstract"), has("event"));
+    Intent {
+        fine,
+        abstracted,
+        event,
+        atomic: !(fine || abstracted || event) && has("single"),
     }
 }
 
@@ -66,7 +49,7 @@ pub fn route(intent: Intent) -> Granularity {
     match intent {
         Intent { fine: true, .. } => Granularity::Raw,
         Intent {
-            abstract_: true, ..
+            abstracted: true, ..
         }
         | Intent { event: true, .. } => Granularity::Episode,
         _ => Granularity::Fact,
@@ -85,7 +68,7 @@ pub(super) fn k_dyn(query: &Text<'_>, intent: Intent, language: Language) -> u32
     }
     if has("all") {
         ALL
-    } else if has("some") || intent.abstract_ || intent.event || asks_plural(query, language) {
+    } else if has("some") || intent.abstracted || intent.event || asks_plural(query, language) {
         SOME
     } else {
         ONE
@@ -116,7 +99,10 @@ fn counted(query: &Text<'_>, language: Language) -> Option<u32> {
 
 /// "Which books": English plurals after the word that asks.
 fn asks_plural(query: &Text<'_>, language: Language) -> bool {
-    let is_plural = |word: &str| word.len() > 3 && word.ends_with('s') && !word.ends_with("ss");
+    let is_plural = |word: &str| {
+        let is_noun = !matches!(word, "does" | "this");
+        word.len() > 3 && word.ends_with('s') && !word.ends_with("ss") && is_noun
+    };
     language == Language::English
         && query.words.windows(2).any(|pair| {
             matches!(pair[0].folded.as_str(), "which" | "what")

@@ -28,11 +28,11 @@ fn asked(query: &str, turns: &[&str]) -> Reading {
 fn bits(query: &str, language: Language) -> [bool; 4] {
     let Intent {
         fine,
-        abstract_,
+        abstracted,
         event,
         atomic,
     } = read(query, &[], now(), Tz::UTC, language).intent;
-    [fine, abstract_, event, atomic]
+    [fine, abstracted, event, atomic]
 }
 
 const FINE: [bool; 4] = [true, false, false, false];
@@ -97,6 +97,7 @@ fn as_many_memories_are_wanted_as_the_query_says() {
         ("List all the instruments.", 30),
         ("How many times did I swim?", 30),
         ("What happened in the first 3000 pages?", 1),
+        ("What does the garden need?", 1),
     ] {
         assert_eq!(asked(query, &[]).k_dyn, count, "{query}");
     }

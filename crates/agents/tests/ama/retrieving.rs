@@ -2,8 +2,9 @@
 
 use std::collections::HashSet;
 
-use memfleet_agents::reading::{Granularity, Intent, effective_k, route};
+use memfleet_agents::reading::{Granularity, effective_k, route};
 use memfleet_agents::relevance::{Action, Asked, Assessment, Candidate, Options, Term, assess};
+use memfleet_domain::intent::Intent;
 
 const OPTIONS: Options = Options {
     score: 0.5,
@@ -13,10 +14,10 @@ const OPTIONS: Options = Options {
     rounds: 2,
 };
 
-fn intent([fine, abstract_, event, atomic]: [bool; 4]) -> Intent {
+fn intent([fine, abstracted, event, atomic]: [bool; 4]) -> Intent {
     Intent {
         fine,
-        abstract_,
+        abstracted,
         event,
         atomic,
     }
@@ -61,8 +62,9 @@ fn section_3_2_fine_goes_to_raw_text_whatever_else_is_asked() {
 }
 
 #[test]
-fn section_3_2_abstract_or_event_goes_to_episodes_unless_fine() {
-    for bits in every_intent().filter(|[fine, abstract_, event, _]| !fine && (*abstract_ || *event))
+fn section_3_2_abstractedor_event_goes_to_episodes_unless_fine() {
+    for bits in
+        every_intent().filter(|[fine, abstracted, event, _]| !fine && (*abstracted || *event))
     {
         assert_eq!(route(intent(bits)), Granularity::Episode);
     }
@@ -71,7 +73,7 @@ fn section_3_2_abstract_or_event_goes_to_episodes_unless_fine() {
 #[test]
 fn section_3_2_all_else_goes_to_facts() {
     for bits in
-        every_intent().filter(|[fine, abstract_, event, _]| !(*fine || *abstract_ || *event))
+        every_intent().filter(|[fine, abstracted, event, _]| !(*fine || *abstracted || *event))
     {
         assert_eq!(route(intent(bits)), Granularity::Fact);
     }

@@ -1,34 +1,17 @@
-//! What kind of memory a query asks for: AMA's intent vector B (section 3.2).
+//! What kind of memory a query asks for, as the search hears it (AMA section 3.2): requests for a summary, and for an order of events. Details
+//! and single facts need no route of their own: the signals of turns and facts carry them (docs/benchmarks.md).
 
+use memfleet_domain::intent::Intent;
 use memfleet_language::{Language, is_request};
 
 use super::summary;
 
-/// Which of the four dimensions a query has. A query may have several, or none.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "the four dimensions of B, each on its own"
-)]
-pub struct Intent {
-    /// `b_fine`: details, in the words that were used.
-    pub fine: bool,
-    /// `b_abs`: a summary.
-    pub summary: bool,
-    /// `b_event`: how things went on over time, in their order.
-    pub event: bool,
-    /// `b_atomic`: single facts.
-    pub atomic: bool,
-}
-
-impl Intent {
-    /// As the wording tells.
-    pub fn of(text: &str, language: Language) -> Self {
-        let summary = summary::is_asked_for(text);
-        Self {
-            summary,
-            event: !summary && is_request(text, language),
-            ..Self::default()
-        }
+/// As the wording tells.
+pub fn heard(text: &str, language: Language) -> Intent {
+    let abstracted = summary::is_asked_for(text);
+    Intent {
+        abstracted,
+        event: !abstracted && is_request(text, language),
+        ..Intent::default()
     }
 }

@@ -26,6 +26,7 @@ impl TryFrom<AnswerRequest> for proto::AnswerRequest {
             k: query.k,
             now: query.now.map(time),
             session: query.session.map(Into::into).unwrap_or_default(),
+            intent: query.intent.map(Into::into),
             wait_for: request.wait_for.iter().map(ToString::to_string).collect(),
             mode: proto::AnswerMode::from(request.mode).into(),
         })
@@ -55,6 +56,7 @@ impl Checked for proto::AnswerRequest {
             neighbours: 0,
             now: now?,
             session: session?,
+            intent: self.intent.map(Into::into),
             explain: false,
         };
         Some(AnswerRequest {
@@ -123,6 +125,8 @@ impl From<AnswerEnd> for proto::AnswerEnd {
             degraded: end.degraded,
             looked_at: end.looked_at,
             dropped_citations: end.dropped_citations,
+            understood: end.understood.unwrap_or_default(),
+            retries: end.retries,
         }
     }
 }
@@ -142,6 +146,8 @@ impl Checked for proto::AnswerEnd {
             degraded: self.degraded,
             looked_at: self.looked_at,
             dropped_citations: self.dropped_citations,
+            understood: Some(self.understood).filter(|text| !text.is_empty()),
+            retries: self.retries,
         })
     }
 }

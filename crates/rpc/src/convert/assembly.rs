@@ -34,6 +34,7 @@ impl TryFrom<AssembleRequest> for proto::AssembleRequest {
             excerpts: Some(request.excerpts),
             now: query.now.map(time),
             session: query.session.map(Into::into).unwrap_or_default(),
+            intent: query.intent.map(Into::into),
             wait_for: request.wait_for.iter().map(ToString::to_string).collect(),
             neighbours: query.neighbours,
         })
@@ -69,6 +70,7 @@ impl Checked for proto::AssembleRequest {
             neighbours,
             now: now?,
             session: session?,
+            intent: self.intent.map(Into::into),
             explain: false,
         };
         Some(AssembleRequest {

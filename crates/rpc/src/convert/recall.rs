@@ -2,6 +2,7 @@
 
 use memfleet_domain::Fault;
 use memfleet_domain::ids::{BatchId, SessionId, SpaceId};
+use memfleet_domain::intent::Intent;
 use memfleet_ports::memory::RecallRequest;
 use memfleet_ports::retriever::{Found, Hit, Query, SignalScore};
 
@@ -56,6 +57,7 @@ impl TryFrom<RecallRequest> for proto::RecallRequest {
             neighbours: query.neighbours,
             now: query.now.map(time),
             session: query.session.map(Into::into).unwrap_or_default(),
+            intent: query.intent.map(Into::into),
             explain: query.explain,
             wait_for: request.wait_for.iter().map(ToString::to_string).collect(),
         })
@@ -82,12 +84,47 @@ impl Checked for proto::RecallRequest {
             neighbours,
             now: now?,
             session: session?,
+            intent: self.intent.map(Into::into),
             explain: self.explain,
         };
         Some(RecallRequest {
             query,
             wait_for: wait_for?,
         })
+    }
+}
+
+impl From<Intent> for proto::Intent {
+    fn from(intent: Intent) -> Self {
+        let Intent {
+            fine,
+            abstracted,
+            event,
+            atomic,
+        } = intent;
+        Self {
+            fine,
+            r#abstract: abstracted,
+            event,
+            atomic,
+        }
+    }
+}
+
+impl From<proto::Intent> for Intent {
+    fn from(intent: proto::Intent) -> Self {
+        let proto::Intent {
+            fine,
+            r#abstract: abstracted,
+            event,
+            atomic,
+        } = intent;
+        Self {
+            fine,
+            abstracted,
+            event,
+            atomic,
+        }
     }
 }
 

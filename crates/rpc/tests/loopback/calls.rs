@@ -46,6 +46,7 @@ pub fn recall(name: &str) -> RecallRequest {
         neighbours: 2,
         now: Some(node::instant()),
         session: Some(SessionId::new("s1").unwrap()),
+        intent: None,
         explain: true,
     };
     RecallRequest {

@@ -206,6 +206,8 @@ pub fn answered() -> Vec<AnswerPart> {
         degraded: vec!["facts: the store is away".into()],
         looked_at: 3,
         dropped_citations: 1,
+        understood: Some("Where does Ada live?".into()),
+        retries: 2,
     };
     vec![
         AnswerPart::Text("In Oslo".into()),

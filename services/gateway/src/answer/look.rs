@@ -32,6 +32,8 @@ pub struct Look {
     pub holds_at: Timestamp,
     /// What was found.
     pub found: Found,
+    /// Searches that followed the first.
+    pub retries: u32,
 }
 
 impl Look {
@@ -62,6 +64,8 @@ impl Look {
             degraded: self.found.degraded.clone(),
             looked_at: self.found.hits.len() as u32,
             dropped_citations: 0,
+            understood: self.found.understood.clone(),
+            retries: self.retries,
         }));
         Ok(parts)
     }

@@ -197,6 +197,8 @@ impl Speaking {
             degraded: missing.chain(degraded).collect(),
             looked_at: self.shown.len() as u32,
             dropped_citations: self.citations.unknown,
+            understood: self.look.found.understood.clone(),
+            retries: self.look.retries,
         })));
     }
 }

@@ -1,5 +1,6 @@
 //! Questions answered from memory, by rules and by a model that plays a script.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -15,6 +16,7 @@ use memfleet_ports::memory::{
 };
 use memfleet_ports::retriever::Query;
 use memfleet_prompts::{Adviser, Press};
+use serde_json::Value;
 
 use crate::knowing::{Moved, moved};
 use crate::roles::{Node, acme, recall, said};
@@ -34,19 +36,19 @@ pub fn question(name: &str, text: &str) -> AnswerRequest {
 
 /// An answer that has arrived.
 #[derive(Debug)]
-struct Answer {
-    text: String,
-    cited: Vec<Citation>,
-    end: AnswerEnd,
+pub struct Answer {
+    pub text: String,
+    pub cited: Vec<Citation>,
+    pub end: AnswerEnd,
 }
 
 impl Answer {
-    fn turns(&self) -> Vec<TurnId> {
+    pub fn turns(&self) -> Vec<TurnId> {
         self.cited.iter().map(|citation| citation.turn).collect()
     }
 }
 
-async fn ask(gateway: &Gateway, request: AnswerRequest) -> Result<Answer, Fault> {
+pub async fn ask(gateway: &Gateway, request: AnswerRequest) -> Result<Answer, Fault> {
     let parts = gateway.answer(&acme(), request).await?;
     let mut parts: Vec<AnswerPart> = parts.try_collect().await?;
     let Some(AnswerPart::End(end)) = parts.pop() else {
@@ -65,10 +67,13 @@ async fn ask(gateway: &Gateway, request: AnswerRequest) -> Result<Answer, Fault>
 
 const WHERE: &str = "Where does Ada live?";
 
+/// A judge that has no more to ask for.
+const CONTENT: &str = r#"{"relevant": [], "sufficient": true, "missing": []}"#;
+
 /// What a model was sent.
 type Sent = Arc<Mutex<Vec<String>>>;
 
-/// The same gateway with a model that plays a script.
+/// The same gateway with a model that plays a script where it is to answer; the searches before it are enough for it.
 fn with_model(
     gateway: &Gateway,
     options: Options,
@@ -76,24 +81,37 @@ fn with_model(
 ) -> (Gateway, Sent) {
     let sent = Sent::default();
     let heard = sent.clone();
-    let exchange = endpoint(move |index, body| {
+    let answered = AtomicUsize::new(0);
+    let gateway = with_script(gateway, options, move |body| {
+        if body["stream"] != true {
+            return Scripted::Says(CONTENT.to_owned());
+        }
         heard.lock().unwrap().push(body.to_string());
-        script(index)
+        script(answered.fetch_add(1, Ordering::SeqCst))
     });
+    (gateway, sent)
+}
+
+/// The same gateway with a model that does with each request what the script says.
+pub fn with_script(
+    gateway: &Gateway,
+    options: Options,
+    script: impl Fn(&Value) -> Scripted + Send + Sync + 'static,
+) -> Gateway {
+    let exchange = endpoint(move |_, body| script(body));
     let ledger = Arc::new(MemoryLedger::default());
     let model = OpenAi::over(exchange, options, ledger, gateway.clock.clone()).unwrap();
     let author = Adviser {
         model: Arc::new(model),
         press: Arc::new(Press::new([7; 32])),
     };
-    let gateway = Gateway {
+    Gateway {
         author: Some(author),
         ..gateway.clone()
-    };
-    (gateway, sent)
+    }
 }
 
-fn options() -> Options {
+pub fn options() -> Options {
     let mut options = Options::new("http://model.test/v1", "small");
     options.agents.answer.timeout = Duration::from_millis(400);
     options
@@ -122,6 +140,8 @@ async fn a_fact_that_changed_is_told_as_it_is_now() {
         degraded: Vec::new(),
         looked_at: 2,
         dropped_citations: 0,
+        understood: None,
+        retries: 0,
     };
     assert_eq!(answer.end, end);
 }

@@ -6,6 +6,7 @@ mod answering;
 mod assembling;
 mod auditing;
 mod holding;
+mod inquiring;
 mod isolation;
 mod judging;
 mod knowing;

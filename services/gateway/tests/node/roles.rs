@@ -260,6 +260,7 @@ pub fn recall(name: &str, text: &str, wait_for: &[BatchId]) -> RecallRequest {
         neighbours: 0,
         now: None,
         session: None,
+        intent: None,
         explain: false,
     };
     RecallRequest {

@@ -132,6 +132,8 @@ fn to_json(answer: &Answer) -> Value {
         "prompt": end.model.as_ref().map(|model| &model.prompt),
         "looked_at": end.looked_at,
         "dropped_citations": end.dropped_citations,
+        "understood": end.understood,
+        "retries": end.retries,
         "degraded": end.degraded,
     })
 }
@@ -150,7 +152,14 @@ fn below(answer: &Answer, several: bool, palette: Palette) -> String {
         None => "rules".to_owned(),
     };
     let looked_at = count(end.looked_at.into(), "turn");
-    lines.push(palette.dim(&format!("by {author}, from {looked_at}")));
+    let again = match end.retries {
+        0 => String::new(),
+        retries => format!(", looked again {}", count(retries.into(), "time")),
+    };
+    lines.push(palette.dim(&format!("by {author}, from {looked_at}{again}")));
+    if let Some(understood) = &end.understood {
+        lines.push(palette.dim(&format!("understood as: {}", printable(understood))));
+    }
     if end.dropped_citations > 0 {
         let dropped = count(end.dropped_citations.into(), "citation");
         lines.push(palette.warning(&format!("{dropped} of nothing that was shown left out")));
@@ -207,6 +216,8 @@ mod tests {
                 degraded: vec!["facts: \u{1b}[2J".to_owned()],
                 looked_at: 2,
                 dropped_citations: 1,
+                understood: None,
+                retries: 1,
             },
         }
     }
@@ -223,7 +234,7 @@ mod tests {
         let answered = answer(Outcome::Answered, vec![citation("I moved\nto Oslo.")]);
         assert_eq!(
             below(&answered, true, Palette::default()),
-            "\n\n[1] ada / monday  Ada  1970-01-01 00:00  I moved to Oslo.\nby rules, from 2 turns\n\
+            "\n\n[1] ada / monday  Ada  1970-01-01 00:00  I moved to Oslo.\nby rules, from 2 turns, looked again 1 time\n\
              1 citation of nothing that was shown left out\nincomplete: facts: \u{fffd}[2J"
         );
     }

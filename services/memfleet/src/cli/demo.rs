@@ -158,6 +158,7 @@ fn query(corpus: &Corpus, question: &Question, k: u32) -> Query {
         neighbours: 0,
         now: None,
         session: None,
+        intent: None,
         explain: false,
     }
 }

@@ -1,8 +1,9 @@
 //! `memfleet recall`: ranked turns.
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use memfleet_domain::Timestamp;
 use memfleet_domain::ids::{BatchId, SessionId, SpaceId};
+use memfleet_domain::intent::Intent;
 use memfleet_ports::memory::RecallRequest;
 use memfleet_ports::retriever::{Found, Hit, Query};
 use memfleet_rpc::limits;
@@ -46,6 +47,9 @@ pub struct SearchArgs {
     /// Session that the query is asked in: "she", "there" and "it" stand for what its last turns name
     #[arg(long, value_name = "SESSION", value_parser = values::session)]
     asked_in: Option<SessionId>,
+    /// What kind of memory the query asks for; repeatable, by default as its wording tells
+    #[arg(long = "intent", value_name = "KIND", value_enum)]
+    intents: Vec<Kind>,
     /// Token of a write that the answer must see; repeatable
     #[arg(long, value_name = "TOKEN")]
     wait_for: Vec<BatchId>,
@@ -66,10 +70,33 @@ impl SearchArgs {
             neighbours: 0,
             now: self.now,
             session: self.asked_in,
+            intent: intent(&self.intents),
             explain: false,
         };
         (query, self.wait_for)
     }
+}
+
+/// Kinds of memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Kind {
+    /// Details: exact wording, a quotation, a figure
+    Fine,
+    /// A summary or an overview
+    Abstract,
+    /// How things went on over time
+    Event,
+    /// Single facts
+    Atomic,
+}
+
+fn intent(kinds: &[Kind]) -> Option<Intent> {
+    (!kinds.is_empty()).then(|| Intent {
+        fine: kinds.contains(&Kind::Fine),
+        abstracted: kinds.contains(&Kind::Abstract),
+        event: kinds.contains(&Kind::Event),
+        atomic: kinds.contains(&Kind::Atomic),
+    })
 }
 
 /// Runs the command.

@@ -60,6 +60,7 @@ pub fn query(text: &str, spaces: &[&str]) -> Query {
         neighbours: 0,
         now: None,
         session: None,
+        intent: None,
         explain: false,
     }
 }

@@ -44,6 +44,7 @@ pub fn among(turns: &[TurnId], wait_for: &[&Acknowledged], k: u32) -> RecallRequ
         neighbours: 0,
         now: None,
         session: None,
+        intent: None,
         explain: false,
     };
     RecallRequest {

@@ -85,6 +85,7 @@ pub fn recall(name: &str, text: &str, filter: TurnFilter, wait_for: &[BatchId]) 
         neighbours: 0,
         now: None,
         session: None,
+        intent: None,
         explain: false,
     };
     RecallRequest {

@@ -286,6 +286,7 @@ fn a_search_is_checked_in_full() {
         explain: false,
         wait_for: vec!["no".into()],
         session: String::new(),
+        intent: None,
     };
     assert_eq!(
         fields(request),

@@ -6,11 +6,10 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use chrono::TimeDelta;
-use memfleet_agents::facts::is_borne_out;
+use memfleet_agents::facts::{dates, is_borne_out};
 use memfleet_domain::derivation::{Body, ChangeKind, Derivation, Kind, Origin};
 use memfleet_domain::ids::{ChangeId, DerivationId, TurnId};
 use memfleet_domain::{Fault, Scope};
-use memfleet_language::{Language, time};
 use memfleet_ports::feed::Change;
 use memfleet_ports::knowledge::{Progress, Question, Revision, Rewrite, Stage};
 use memfleet_ports::language_model;
@@ -114,9 +113,14 @@ impl Reteller {
         let locale = self.deriver.indexer.spaces.locale(scope).await?;
         let zone = locale.unwrap_or_default().time_zone.0;
         let is_supported = |sentence: &str, turns: &[&Turn]| {
-            let names: Vec<String> = turns.iter().map(|turn| beside(turn, zone)).collect();
+            let dates = turns
+                .iter()
+                .map(|turn| dates(&turn.text, turn.said_at, zone));
+            let dates: Vec<String> = dates.collect();
             let texts = turns.iter().map(|turn| turn.text.as_str());
-            is_borne_out(sentence, texts.chain(names.iter().map(String::as_str)))
+            let speakers = turns.iter().map(|turn| turn.speaker.as_str());
+            let beside = speakers.chain(dates.iter().map(String::as_str));
+            is_borne_out(sentence, texts.chain(beside))
         };
         let prompt = Summing {
             turns: &turns,
@@ -167,15 +171,4 @@ impl Reteller {
             }],
         })
     }
-}
-
-/// What a sentence about a turn may say besides its words: who spoke, when, and the dates that its words stand for.
-fn beside(turn: &Turn, zone: chrono_tz::Tz) -> String {
-    let found = time::references(&turn.text, turn.said_at, zone, Language::English);
-    let instants = found.into_iter().map(|found| found.start);
-    let dates = instants.chain([turn.said_at]).map(|instant| {
-        let date = instant.with_timezone(&zone);
-        date.format("%A %-d %B %Y, %b %-dth %Y-%m-%d").to_string()
-    });
-    format!("{} {}", turn.speaker, dates.collect::<Vec<_>>().join(" "))
 }
