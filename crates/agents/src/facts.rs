@@ -221,7 +221,9 @@ impl Reading<'_> {
                 stance,
                 tense: parsed.tense,
             };
-            self.state(&said, &parsed);
+            if !denies_time(&parsed) {
+                self.state(&said, &parsed);
+            }
         }
     }
 
@@ -281,6 +283,14 @@ impl Reading<'_> {
             });
         }
     }
+}
+
+/// Whether a clause denies when something is so ("I don't swim on Mondays"), not that it is so.
+fn denies_time(parsed: &parse::Parsed<'_>) -> bool {
+    let words = parsed.predicate;
+    let time = words.iter().position(|word| word.is_time);
+    let begins = |word: &words::Word| matches!(word.low.as_str(), "since" | "until");
+    parsed.is_negated && time.is_some_and(|at| !words[at.saturating_sub(1)..=at].iter().any(begins))
 }
 
 /// The time that a clause names last, else the one that the sentence begins with.

@@ -190,6 +190,23 @@ fn what_was_so_once_has_ended() {
 }
 
 #[test]
+fn a_denial_of_the_time_denies_nothing_else() {
+    for text in [
+        "I don't go to the gym on Mondays.",
+        "My project isn't due on May 5.",
+        "I don't swim on Tuesday evening.",
+    ] {
+        assert_eq!(claims(text), Vec::<String>::new(), "{text}");
+    }
+    for text in [
+        "I don't live in Rome.",
+        "I haven't lived in Rome since May.",
+    ] {
+        assert_eq!(claims(text), ["!ada/residence=rome"], "{text}");
+    }
+}
+
+#[test]
 fn a_fact_is_supported_by_its_own_words_only() {
     let text = "Emma does not live in Atlanta, she moved to Rome.";
     let draft = drafts("Emma lives in Atlanta.").remove(0);
