@@ -53,11 +53,13 @@ impl Agent for Comparer {
             ids: ids.collect(),
             ..Question::default()
         };
-        let new = if new.ids.is_empty() {
+        let mut new = if new.ids.is_empty() {
             Vec::new()
         } else {
             self.facts(scope, new).await?
         };
+        // What is over speaks against nothing, and what was settled need not be compared once more.
+        new.retain(|fact| fact.valid.end.is_none());
         let mut found = Vec::new();
         for (subject, new) in by_subject(new) {
             found.extend(self.conflicts(scope, subject, &new).await?);
