@@ -188,6 +188,9 @@ pub struct Recorded {
     pub reverted_by: Option<ChangeId>,
 }
 
+/// Derivations that are read at a time where all are wanted.
+const PAGE: u32 = 1_000;
+
 /// What the agents ask of storage.
 #[async_trait]
 pub trait Knowledge: Send + Sync {
@@ -228,6 +231,20 @@ pub trait Knowledge: Send + Sync {
         limit: u32,
         after: Option<&PageToken>,
     ) -> Result<Page<Derivation>>;
+
+    /// All of them, for questions whose answers are few: those about some turns, or one subject.
+    async fn all_derivations(&self, scope: &Scope, question: &Question) -> Result<Vec<Derivation>> {
+        let (mut all, mut after) = (Vec::new(), None);
+        loop {
+            let page = self.derivations(scope, question, PAGE, after.as_ref());
+            let page = page.await?;
+            all.extend(page.items);
+            after = page.next;
+            if after.is_none() {
+                return Ok(all);
+            }
+        }
+    }
 
     /// Every version of a derivation, oldest first.
     async fn versions(&self, scope: &Scope, id: DerivationId) -> Result<Vec<Derivation>>;

@@ -112,20 +112,10 @@ impl Gateway {
             turns,
             ..asked(query)
         };
-        let mut after = None;
-        loop {
-            let page = self
-                .knowledge
-                .derivations(scope, &question, PAGE, after.as_ref())
-                .await?;
-            for fact in page.items {
-                stated.entry(fact.turns[0]).or_default().push(fact);
-            }
-            after = page.next;
-            if after.is_none() {
-                return Ok(stated);
-            }
+        for fact in self.knowledge.all_derivations(scope, &question).await? {
+            stated.entry(fact.turns[0]).or_default().push(fact);
         }
+        Ok(stated)
     }
 
     /// What holds now in the place of each of these facts: the end of the chain that leads from it.

@@ -25,8 +25,6 @@ use crate::LocalJudge;
 const ROUND: u32 = 32;
 /// Facts of a subject that its new ones are compared with: those of the same attributes first, then the latest.
 const SHOWN: usize = 40;
-/// Facts read at a time.
-const PAGE: u32 = 1_000;
 /// Below this a model is too doubtful to close anything.
 const DOUBTFUL: f32 = 0.6;
 
@@ -56,7 +54,7 @@ impl Agent for Comparer {
         let mut new = if new.ids.is_empty() {
             Vec::new()
         } else {
-            self.facts(scope, new).await?
+            judge.knowledge.all_derivations(scope, &new).await?
         };
         // What is over speaks against nothing, and what was settled need not be compared once more.
         new.retain(|fact| fact.valid.end.is_none());
@@ -104,7 +102,8 @@ impl Comparer {
             },
             ..Question::default()
         };
-        let known = nearest(self.facts(scope, known).await?, new);
+        let known = self.judge.knowledge.all_derivations(scope, &known).await?;
+        let known = nearest(known, new);
         let sentences = |facts: &[Derivation]| facts.iter().filter_map(Sentence::of).collect();
         let (news, knowns): (Vec<_>, Vec<_>) = (sentences(new), sentences(&known));
         // The only fact of its subject contradicts nothing.
@@ -148,22 +147,6 @@ impl Comparer {
             conflict.status = Status::Open;
         }
         Some(conflict)
-    }
-
-    async fn facts(&self, scope: &Scope, question: Question) -> Result<Vec<Derivation>, Fault> {
-        let (mut facts, mut after) = (Vec::new(), None);
-        loop {
-            let page = self
-                .judge
-                .knowledge
-                .derivations(scope, &question, PAGE, after.as_ref());
-            let page = page.await?;
-            facts.extend(page.items);
-            after = page.next;
-            if after.is_none() {
-                return Ok(facts);
-            }
-        }
     }
 }
 

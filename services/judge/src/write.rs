@@ -14,12 +14,6 @@ use tracing::instrument;
 
 use crate::LocalJudge;
 
-/// New facts that are judged in one round.
-const ROUND: u32 = 256;
-
-/// Facts of one subject and attribute that a new one is held against: the latest of them.
-const RELATED: u32 = 1_000;
-
 #[async_trait]
 impl Agent for LocalJudge {
     #[instrument(name = "judge", skip_all, fields(tenant = %scope.tenant, space = %scope.space))]
@@ -64,23 +58,14 @@ impl LocalJudge {
             after: reached,
             ..Question::default()
         };
-        let (mut claims, mut after) = (Claims::new(), None);
-        loop {
-            let page = self
-                .knowledge
-                .derivations(scope, &question, ROUND, after.as_ref());
-            let page = page.await?;
-            for derivation in page.items {
-                if let Some(fact) = derivation.fact() {
-                    let claim = (fact.claim.subject.clone(), fact.claim.attribute.clone());
-                    claims.entry(claim).or_default().push(derivation);
-                }
-            }
-            after = page.next;
-            if after.is_none() {
-                return Ok(claims);
+        let mut claims = Claims::new();
+        for derivation in self.knowledge.all_derivations(scope, &question).await? {
+            if let Some(fact) = derivation.fact() {
+                let claim = (fact.claim.subject.clone(), fact.claim.attribute.clone());
+                claims.entry(claim).or_default().push(derivation);
             }
         }
+        Ok(claims)
     }
 
     /// What is known of a subject's attribute.
@@ -96,11 +81,7 @@ impl LocalJudge {
             attribute: Some(attribute),
             ..Question::default()
         };
-        let page = self
-            .knowledge
-            .derivations(scope, &question, RELATED, None)
-            .await?;
-        Ok(page.items)
+        Ok(self.knowledge.all_derivations(scope, &question).await?)
     }
 
     fn conflicts(&self, new: &[Derivation], related: &[Derivation]) -> Vec<Conflict> {

@@ -129,15 +129,13 @@ impl Reviewer {
         if ids.is_empty() {
             return Ok(Vec::new());
         }
-        let limit = ids.len() as u32;
         let question = Question {
             ids,
             withdrawn: true,
             ..Question::default()
         };
         let knowledge = &self.refresher.knowledge;
-        let page = knowledge.derivations(scope, &question, limit, None).await?;
-        Ok(page.items)
+        Ok(knowledge.all_derivations(scope, &question).await?)
     }
 
     /// What is to change of them, and which conflicts are none.

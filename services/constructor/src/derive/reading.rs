@@ -16,9 +16,6 @@ use crate::extract::Utterances;
 /// Turns before one that it may refer to: the window W of AMA section 3.1.
 const WINDOW: usize = 6;
 
-/// Derivations read at a time.
-const PAGE: u32 = 1_000;
-
 impl Deriver {
     /// The turns that were stored or changed.
     pub(super) async fn changed(
@@ -50,18 +47,7 @@ impl Deriver {
             withdrawn: true,
             ..Question::default()
         };
-        let (mut known, mut after) = (Vec::new(), None);
-        loop {
-            let page = self
-                .knowledge
-                .derivations(scope, &question, PAGE, after.as_ref());
-            let page = page.await?;
-            known.extend(page.items);
-            after = page.next;
-            if after.is_none() {
-                return Ok(known);
-            }
-        }
+        Ok(self.knowledge.all_derivations(scope, &question).await?)
     }
 
     /// What each turn states, in the light of what was said before it.

@@ -92,11 +92,8 @@ impl Reteller {
             ids,
             ..Question::default()
         };
-        let page = self
-            .deriver
-            .knowledge
-            .derivations(scope, &question, ROUND, None);
-        let mut episodes = page.await?.items;
+        let knowledge = &self.deriver.knowledge;
+        let mut episodes = knowledge.all_derivations(scope, &question).await?;
         episodes.retain(|episode| matches!(&episode.origin, Origin::Extracted(by) if by == NAME));
         Ok(episodes)
     }
