@@ -112,7 +112,11 @@ impl Follower {
                 }
                 next = events.try_recv().ok();
             }
-            self.visit(agent, changed.into_iter().collect()).await;
+            let worked = self.visit(agent, changed.into_iter().collect()).await;
+            if !worked && self.stage.asks_model() {
+                // A model that is away is away for every space: what is announced meanwhile is found by the next look at all of them.
+                return tokio::time::sleep_until(until).await;
+            }
         }
     }
 
@@ -128,7 +132,9 @@ impl Follower {
             outcome.is_ok()
         });
         let worked = futures::stream::iter(visits).buffer_unordered(TOGETHER);
-        worked.all(|worked| async move { worked }).await
+        // To the end: who is dropped in the middle of its work keeps its space until the lease ends.
+        let all = worked.fold(true, |all, worked| async move { all && worked });
+        all.await
     }
 
     /// Works through one space, if no other worker has it.

@@ -132,6 +132,20 @@ async fn every_space_that_is_behind_is_visited_once() {
 }
 
 #[tokio::test]
+async fn one_that_fails_keeps_nobody_from_the_others() {
+    let bench = Bench::new().await;
+    bench.store("bad").await;
+    let names: Vec<String> = (0..12).map(|number| format!("space-{number}")).collect();
+    for name in &names {
+        bench.store(name).await;
+    }
+    bench.follower.sweep(&*bench.visitor).await;
+    assert_eq!(bench.visits().len(), names.len() + 1);
+    let behind = bench.store.pending(Stage::Judge, 100).await.unwrap();
+    assert_eq!(behind, [scope("acme", "bad")]);
+}
+
+#[tokio::test]
 async fn what_is_announced_is_visited_at_once_and_what_was_missed_is_looked_for() {
     let bench = Bench::new().await;
     let stop = CancellationToken::new();

@@ -146,7 +146,11 @@ fn hint(fault: &Fault) -> Option<String> {
             "`memfleet spaces` lists what is there".to_owned()
         }
         FaultKind::ResourceExhausted | FaultKind::Unavailable => match fault.retry_after {
-            Some(wait) => format!("try again in {}", config::HumanDuration::from(wait)),
+            Some(wait) => {
+                // To the full second: nobody waits by the nanosecond.
+                let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
+                format!("try again in {}", config::HumanDuration::seconds(seconds))
+            }
             None => "try again later".to_owned(),
         },
         FaultKind::DeadlineExceeded => "give it more time, for example --timeout 2m".to_owned(),
