@@ -125,7 +125,7 @@ pub enum ChangeKind {
     Updated,
     /// A caller corrected it.
     Corrected,
-    /// A caller undid an earlier change.
+    /// An earlier change was undone: by a caller, or since both facts hold after all.
     Reverted,
     /// A newer extractor says something else.
     Rebuilt,

@@ -140,7 +140,12 @@ impl Comparer {
     ) -> Option<Conflict> {
         let one = new.iter().find(|fact| fact.id == found.new)?;
         let other = known.iter().find(|fact| fact.id == found.known)?;
-        let verdict = judged(one, other, found.relation == Relation::Correction)?;
+        let corrects = found.relation == Relation::Correction;
+        let verdict = judged(one, other, corrects)?;
+        // An older statement does not say of a newer one that it was never true.
+        if corrects && verdict.newer != one.id {
+            return None;
+        }
         let id = ConflictId::of(one.id, other.id);
         let mut conflict = self.judge.conflict(id, verdict, by);
         if found.relation == Relation::Contradiction {

@@ -153,7 +153,7 @@ impl Reviewer {
             let reviewed = settled
                 .iter()
                 .find(|settled| settled.conflict == made.conflict);
-            let rewrite = reviewed.and_then(|settled| self.rewrite(settled, made));
+            let rewrite = reviewed.and_then(|settled| self.rewrite(settled, made, &asked.by));
             if rewrite.is_some() && made.action == Action::KeepBoth {
                 dismissed.push((made.conflict, Status::Dismissed));
             }
@@ -193,7 +193,7 @@ impl Reviewer {
     }
 
     /// The change that a review makes; none where the settlement was right.
-    fn rewrite(&self, settled: &Settled, made: &Settlement) -> Option<Rewrite> {
+    fn rewrite(&self, settled: &Settled, made: &Settlement, by: &str) -> Option<Rewrite> {
         let Settled {
             before,
             closed,
@@ -230,6 +230,7 @@ impl Reviewer {
             revisions.push(moved);
         }
         let now = self.refresher.clock.now();
+        let both_hold = made.action == Action::KeepBoth;
         Some(Rewrite {
             revisions: revisions
                 .into_iter()
@@ -237,11 +238,15 @@ impl Reviewer {
                 .collect(),
             change: Change {
                 id,
-                kind: ChangeKind::Updated,
+                kind: if both_hold {
+                    ChangeKind::Reverted
+                } else {
+                    ChangeKind::Updated
+                },
                 at: now,
-                reason: reason(made.action).to_owned(),
+                reason: format!("{by}: {}", reason(made.action)),
                 conflict: Some(made.conflict),
-                reverts: None,
+                reverts: both_hold.then_some(closed.change),
             },
         })
     }
@@ -260,8 +265,8 @@ fn at(mut derivation: Derivation, now: memfleet_domain::Timestamp) -> Revision {
 
 fn reason(action: Action) -> &'static str {
     match action {
-        Action::Update => "a model read in the turn since when the newer fact holds",
-        Action::Correct => "a model read in the turn that the older fact was wrong",
-        Action::KeepBoth => "a model read in the turn that both hold",
+        Action::Update => "the turn says since when the newer fact holds",
+        Action::Correct => "the turn says that the older fact was never true",
+        Action::KeepBoth => "both hold",
     }
 }

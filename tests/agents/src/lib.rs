@@ -136,7 +136,19 @@ impl Memory {
 
     /// A model does once more what the rules of a stage have done, as far as it can be asked.
     pub async fn advise(&self, stage: Stage, adviser: Adviser) {
-        let agent: Box<dyn Agent> = match stage {
+        self.follow(stage, &*self.advised(stage, adviser)).await;
+    }
+
+    /// The same from the beginning, as by one that was cut off before it could note how far it came.
+    pub async fn advise_anew(&self, stage: Stage, adviser: Adviser) {
+        let now = self.clock.now();
+        self.store.claim(&home(), stage, now, now).await.unwrap();
+        let agent = self.advised(stage, adviser);
+        agent.work(&home(), 0).await.unwrap();
+    }
+
+    fn advised(&self, stage: Stage, adviser: Adviser) -> Box<dyn Agent> {
+        match stage {
             Stage::Refine => Box::new(Refiner(Arc::new(Deriver {
                 extractor: Arc::new(ModelExtractor::new(adviser)),
                 ..self.deriver.clone()
@@ -155,8 +167,7 @@ impl Memory {
                 adviser,
             }),
             _ => panic!("{} asks no model", stage.name()),
-        };
-        self.follow(stage, &*agent).await;
+        }
     }
 
     /// Whether a stage has work left.

@@ -1,6 +1,7 @@
 //! Contradictions that rules do not see.
 
 use memfleet_domain::derivation::Status;
+use memfleet_domain::time::AsOf;
 use memfleet_openai::testing::Scripted;
 use memfleet_ports::knowledge::Stage;
 use serde_json::json;
@@ -40,6 +41,39 @@ async fn a_change_that_rules_miss_is_found_and_settled() {
     memory.advise(Stage::Compare, model).await;
     memory.settle().await;
     assert_eq!(statuses(&memory).await, [Status::Settled]);
+}
+
+#[tokio::test]
+async fn two_judges_at_once_and_one_that_was_cut_off_find_it_once() {
+    let memory = said(HOBBIES[0], HOBBIES[1]).await;
+    let model = model(&memory, exclude("change", 0.9));
+    tokio::join!(
+        memory.advise_anew(Stage::Compare, model.clone()),
+        memory.advise_anew(Stage::Compare, model.clone()),
+    );
+    memory.settle().await;
+    let (found, facts) = (
+        memory.conflicts().await,
+        memory.facts(AsOf::default()).await,
+    );
+    assert_eq!(found.len(), 1);
+    memory.advise_anew(Stage::Compare, model).await;
+    memory.settle().await;
+    assert_eq!(memory.conflicts().await, found);
+    assert_eq!(memory.facts(AsOf::default()).await, facts);
+}
+
+#[tokio::test]
+async fn an_older_statement_does_not_correct_a_newer_one() {
+    let memory = said(HOBBIES[0], HOBBIES[1]).await;
+    let facts = memory.facts(AsOf::default()).await;
+    let older = json!({"new": "N1", "known": "F1", "relation": "correction", "confidence": 1.0});
+    let older = json!({ "conflicts": [older] }).to_string();
+    memory
+        .advise(Stage::Compare, model(&memory, Scripted::Says(older)))
+        .await;
+    memory.settle().await;
+    assert_eq!(memory.facts(AsOf::default()).await, facts);
 }
 
 #[tokio::test]

@@ -8,7 +8,7 @@ use memfleet_domain::time::AsOf;
 use memfleet_openai::testing::Scripted;
 use memfleet_ports::conformance::samples::home;
 use memfleet_ports::context::Context;
-use memfleet_ports::knowledge::{Knowledge, Stage};
+use memfleet_ports::knowledge::{ChangeFilter, Knowledge, Stage};
 use memfleet_ports::refresher::Refresher;
 use serde_json::json;
 
@@ -51,6 +51,32 @@ async fn a_review_that_keeps_both_opens_what_rules_closed() {
     memory.settle().await;
     reviewed(&memory, "correct", None).await;
     assert_eq!(again(&memory, &rome).await, opened);
+}
+
+#[tokio::test]
+async fn two_reviews_at_once_write_what_one_would() {
+    let (memory, rome) = moved().await;
+    let keep = json!({"decisions": [{"conflict": "X1", "action": "keep_both", "since": null}]});
+    let model = model(&memory, Scripted::Says(keep.to_string()));
+    tokio::join!(
+        memory.advise_anew(Stage::Review, model.clone()),
+        memory.advise_anew(Stage::Review, model.clone()),
+    );
+    let opened = again(&memory, &rome).await;
+    assert_eq!(opened.version, rome.version + 1);
+    memory.advise_anew(Stage::Review, model).await;
+    assert_eq!(again(&memory, &rome).await, opened);
+    // History lists it as what undid the settlement.
+    let filter = ChangeFilter {
+        ids: vec![rome.change],
+        ..ChangeFilter::default()
+    };
+    let changes = memory
+        .store
+        .changes(&home(), &filter, 1, None)
+        .await
+        .unwrap();
+    assert_eq!(changes.items[0].reverted_by, Some(opened.change));
 }
 
 #[tokio::test]

@@ -12,6 +12,7 @@ mod issuer;
 mod keys;
 #[path = "../scenarios/knowing.rs"]
 mod knowing;
+mod models;
 mod process;
 #[path = "../scenarios/reading.rs"]
 mod reading;

@@ -1,0 +1,100 @@
+//! A node with a language model behind its agents: what the rules miss is found, settled and looked at again, by itself.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use anyhow::Result;
+use memfleet_domain::derivation::{Conflict, Status};
+use memfleet_e2e::{Node, call};
+use memfleet_openai::testing::{Scripted, endpoint, serve};
+use memfleet_ports::filter::TurnFilter;
+use memfleet_ports::knowledge_api::KnowledgeService;
+use memfleet_ports::memory::{Memory, PageRequest};
+use memfleet_rpc::Client;
+use serde_json::{Value, json};
+
+use crate::conversation::{recall, remember, said, space};
+
+/// What a prompt shows, by its handle.
+fn shown(body: &Value) -> Vec<Value> {
+    let text = body["messages"][1]["content"].as_str().unwrap();
+    let lines = text.lines().map(serde_json::from_str);
+    lines.filter_map(Result::ok).collect()
+}
+
+fn named(shown: &[Value], letter: char, word: &str) -> Option<Value> {
+    let is_it = |line: &&Value| {
+        let id = line["id"].as_str().unwrap_or_default();
+        id.starts_with(letter) && line.to_string().contains(word)
+    };
+    shown.iter().find(is_it).map(|line| line["id"].clone())
+}
+
+/// The constructor finds no more than the rules, Oslo takes the place of Rome, and the refresher agrees.
+fn reply(body: &Value) -> String {
+    let shown = shown(body);
+    if let Some(conflict) = named(&shown, 'X', "Oslo") {
+        let decision = json!({"conflict": conflict, "action": "update", "since": null});
+        return json!({"decisions": [decision]}).to_string();
+    }
+    if named(&shown, 'N', "").is_none() {
+        return json!({"facts": []}).to_string();
+    }
+    let pair = named(&shown, 'N', "Oslo").zip(named(&shown, 'F', "Rome"));
+    let found = pair.map(
+        |(new, known)| json!({"new": new, "known": known, "relation": "change", "confidence": 0.9}),
+    );
+    json!({"conflicts": found.as_slice()}).to_string()
+}
+
+/// The conflict, once it is settled.
+async fn settled(client: &Client) -> Result<Conflict> {
+    loop {
+        let page = client
+            .conflicts(&call(), &space("noor"), &[], PageRequest::default())
+            .await?;
+        let conflicts = page.items.into_iter();
+        let mut conflicts = conflicts.map(|listed| listed.conflict);
+        if let Some(conflict) = conflicts.find(|conflict| conflict.status == Status::Settled) {
+            return Ok(conflict);
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
+
+#[tokio::test]
+async fn a_model_finds_what_the_rules_miss() -> Result<()> {
+    let reviewed = Arc::new(AtomicBool::new(false));
+    let seen = reviewed.clone();
+    let served = serve(endpoint(move |_, body| {
+        let reply = reply(body);
+        seen.fetch_or(reply.contains("decisions"), Ordering::SeqCst);
+        Scripted::Says(reply)
+    }))
+    .await?;
+    let directory = tempfile::tempdir()?;
+    let store = directory.path().join("memory.db");
+    let model = [
+        ("MEMFLEET_LANGUAGE_MODEL__BASE_URL", served.url.as_str()),
+        ("MEMFLEET_LANGUAGE_MODEL__MODEL", "small"),
+    ];
+    let node = Node::launch(&store, &model)?;
+    let client = node.client().await?;
+    let told = vec![said("monday", "Noor", 8, "I live in Rome.")];
+    remember(&client, "noor", told).await?;
+    let told = vec![said("later", "Noor", 20, "I rent a loft in Oslo.")];
+    let token = remember(&client, "noor", told).await?;
+    let read = recall("noor", "Oslo", TurnFilter::default(), &[token]);
+    client.recall(&call(), read).await?;
+    let minute = Duration::from_mins(1);
+    let conflict = tokio::time::timeout(minute, settled(&client)).await??;
+    assert_eq!(conflict.judge, "small conflicts.v1");
+    let looked = async {
+        while !reviewed.load(Ordering::SeqCst) {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    };
+    tokio::time::timeout(minute, looked).await?;
+    Ok(())
+}
