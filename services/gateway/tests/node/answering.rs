@@ -113,7 +113,10 @@ pub fn with_script(
 
 pub fn options() -> Options {
     let mut options = Options::new("http://model.test/v1", "small");
-    options.agents.answer.timeout = Duration::from_millis(400);
+    let agents = &mut options.agents;
+    for agent in [&mut agents.retriever, &mut agents.judge, &mut agents.answer] {
+        agent.timeout = Duration::from_millis(400);
+    }
     options
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures::TryStreamExt;
 use memfleet_domain::ids::SessionId;
 use memfleet_gateway::Gateway;
-use memfleet_openai::testing::Scripted;
+use memfleet_openai::testing::{Scripted, garbage};
 use memfleet_ports::memory::{AnswerMode, AnswerPart, AnswerRequest, Memory};
 use memfleet_ports::retriever::Query;
 use serde_json::{Value, json};
@@ -244,4 +244,25 @@ async fn rules_read_where_a_model_does_not() {
         "{:?}",
         answer.end
     );
+}
+
+#[tokio::test]
+async fn whatever_a_model_says_to_the_three_of_them_an_answer_ends() {
+    let (node, asked) = conversation().await;
+    for seed in 0..30 {
+        let said = AtomicUsize::new(0);
+        let (gateway, sent) = playing(&node.gateway, move |_, _| {
+            garbage(seed * 1_000 + said.fetch_add(1, Ordering::SeqCst) as u64)
+        });
+        let answer = ask(&gateway, asked.clone()).await.unwrap();
+        let end = &answer.end;
+        assert!(end.looked_at >= 3 && end.retries <= 2, "{seed}: {end:?}");
+        let understood = end.understood.as_deref().unwrap_or_default();
+        assert!(
+            understood.is_empty() || understood.contains("leak"),
+            "{seed}: {understood}"
+        );
+        let judged = |(asked, _): &&(Asked, String)| *asked == Asked::Judge;
+        assert!(sent.lock().unwrap().iter().filter(judged).count() <= 3 * 2);
+    }
 }
