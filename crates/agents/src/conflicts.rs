@@ -6,6 +6,8 @@ use memfleet_domain::fact::{Draft, Stance};
 use memfleet_domain::ids::DerivationId;
 use memfleet_domain::time::Timestamp;
 
+use crate::facts::is_state;
+
 /// Name and version of these rules.
 pub const JUDGE: &str = "rules-1";
 
@@ -107,11 +109,15 @@ fn verdict(
         } else {
             contradiction
         },
-        ends: newer.valid.start.filter(|_| !corrects),
+        // What began before the older one was told leaves it no time.
+        ends: newer
+            .valid
+            .start
+            .filter(|start| !corrects && Some(*start) > older.valid.start),
     }
 }
 
-/// Two facts in the order in which they began to hold.
+/// Two facts in the order in which they took each other's place.
 struct Pair<'d> {
     older: &'d Derivation,
     newer: &'d Derivation,
@@ -129,7 +135,7 @@ fn comparable<'d>(one: &'d Derivation, other: &'d Derivation) -> Option<Pair<'d>
     {
         return None;
     }
-    let start = newer.valid.start?;
+    let start = newer.valid.start.max(older.valid.start)?;
     // What is told of the past only ("I used to live in Oslo") does not say when it held: it contradicts nothing.
     let told_as_past = older.valid.start.is_none() && older.valid.end.is_some();
     let was_over = !older.valid.contains(start);
@@ -137,7 +143,8 @@ fn comparable<'d>(one: &'d Derivation, other: &'d Derivation) -> Option<Pair<'d>
     (!told_as_past && !was_over && !is_past).then_some(Pair { older, newer })
 }
 
-/// By when they began to hold, then by when they were known.
+/// By when they began to hold, then by when they were known; but of what is only known to hold when it was told, what is told later and has held for
+/// longer takes the place: "I live in Rome", and a day later "I have lived in Oslo since May".
 fn in_order<'d>(one: &'d Derivation, other: &'d Derivation) -> (&'d Derivation, &'d Derivation) {
     let place = |derivation: &Derivation| {
         (
@@ -146,11 +153,31 @@ fn in_order<'d>(one: &'d Derivation, other: &'d Derivation) -> (&'d Derivation, 
             derivation.turns.first().copied(),
         )
     };
-    if place(one) <= place(other) {
+    let (first, last) = if place(one) <= place(other) {
         (one, other)
     } else {
         (other, one)
+    };
+    if holds_for_longer(first, last) {
+        (last, first)
+    } else {
+        (first, last)
     }
+}
+
+/// Whether the first is a state with a date and was told after the last, which has none.
+fn holds_for_longer(first: &Derivation, last: &Derivation) -> bool {
+    let (Some(dated), Some(told)) = (first.fact(), last.fact()) else {
+        return false;
+    };
+    let verb = dated.clause.predicate.split(' ').next();
+    let is_extracted = [first, last].map(|fact| fact.origin != Origin::Corrected);
+    dated.valid.start.is_some()
+        && told.valid.start.is_none()
+        && dated.said_at > told.said_at
+        && told.said_at.is_some()
+        && verb.is_some_and(is_state)
+        && is_extracted == [true, true]
 }
 
 fn contradiction(before: &Draft, after: &Draft) -> Option<Contradiction> {

@@ -171,6 +171,7 @@ impl Reading<'_> {
             },
             clause,
             stance,
+            said_at: Some(self.turn.said_at),
             evidence: filled.evidence.start as u32..filled.evidence.end as u32,
             valid: TimeRange::default(),
             related: Vec::new(),
@@ -276,6 +277,7 @@ impl Reading<'_> {
                 claim,
                 clause: stated.clause,
                 stance: said.stance,
+                said_at: Some(self.turn.said_at),
                 evidence: said.evidence.clone(),
                 valid,
                 related: said.subject.turn.into_iter().collect(),
@@ -307,6 +309,11 @@ const STATES: [&str; 24] = [
     "weigh", "earn",
 ];
 
+/// Whether a verb in its base form tells of a state.
+pub fn is_state(verb: &str) -> bool {
+    STATES.contains(&verb)
+}
+
 /// A state of the past is over; what is to come holds from its date on, if it has one; all else from its date, or from now on.
 fn valid(said: &Said, verb: &str, now: Timestamp) -> Option<TimeRange> {
     let past = TimeRange {
@@ -316,7 +323,7 @@ fn valid(said: &Said, verb: &str, now: Timestamp) -> Option<TimeRange> {
     let from = |start| TimeRange { start, end: None };
     match said.tense {
         Tense::Formerly => Some(past),
-        Tense::Past if STATES.contains(&verb) => Some(past),
+        Tense::Past if is_state(verb) => Some(past),
         Tense::Future => said
             .since
             .filter(|start| *start > now)
@@ -331,9 +338,7 @@ fn sentence(clause: &Clause, tense: Tense) -> String {
     let (verb, preposition) = words.unwrap_or((&clause.predicate, ""));
     let mut parts = vec![clause.subject.clone()];
     parts.push(match words::past(verb) {
-        Some(past) if tense == Tense::Past && !STATES.contains(&verb) && !clause.negated => {
-            past.to_owned()
-        }
+        Some(past) if tense == Tense::Past && !is_state(verb) && !clause.negated => past.to_owned(),
         _ if !clause.negated => third_person(verb),
         _ if verb == "be" => "is not".to_owned(),
         _ => format!("does not {verb}"),

@@ -6,7 +6,7 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 
 use crate::ids::TurnId;
-use crate::time::TimeRange;
+use crate::time::{TimeRange, Timestamp};
 
 /// One of the five sentence patterns of AMA section 3.1: subject, verb, object, complement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -85,6 +85,9 @@ pub struct Draft {
     pub claim: Claim,
     /// How it relates to what was told before.
     pub stance: Stance,
+    /// When the turn said so: τ of AMA section 3.1. Absent in facts that were stored before it was kept.
+    #[serde(default)]
+    pub said_at: Option<Timestamp>,
     /// The bytes of the turn's searchable text that say so.
     pub evidence: Range<u32>,
     /// When it holds, absolute; an absent start is the time of the turn, an absent end is open. An end in the past is a fact of

@@ -160,6 +160,7 @@ impl Facts<'_> {
             } else {
                 Stance::States
             },
+            said_at: Some(turn.said_at),
             evidence,
             valid: said.valid()?,
             related: self.related(turn, &said.related, dropped),

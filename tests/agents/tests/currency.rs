@@ -45,6 +45,22 @@ async fn what_is_told_late_finds_its_place_in_time() {
 }
 
 #[tokio::test]
+async fn what_has_held_for_longer_takes_the_place_of_what_was_told_before() {
+    let memory = Memory::new().await;
+    memory.say(1, "I live in Rome.").await;
+    memory
+        .say(10, "I have lived in Oslo since October 2023.")
+        .await;
+    for day in [5, 11] {
+        assert_eq!(memory.known(day).await, ["Ada lives in Oslo."]);
+    }
+    let memory = Memory::new().await;
+    memory.say(1, "I live in Rome.").await;
+    memory.say(10, "I moved to Oslo in October 2021.").await;
+    assert_eq!(memory.known(11).await, ["Ada lives in Rome."], "a story");
+}
+
+#[tokio::test]
 async fn what_only_looks_like_a_change_changes_nothing() {
     let memory = Memory::new().await;
     memory.say(1, "I live in Rome.").await;

@@ -90,6 +90,7 @@ pub fn fact(turn: &AcceptedTurn, subject: &str, value: &str, from: Timestamp) ->
             negated: false,
         },
         stance: Stance::States,
+        said_at: Some(from),
         evidence: 0..4,
         valid: TimeRange::default(),
         related: Vec::new(),

@@ -137,6 +137,7 @@ impl From<Derivation> for proto::DerivedMemory {
                     value: draft.claim.value,
                 }),
                 stance: proto::Stance::from(draft.stance).into(),
+                said_at: draft.said_at.map(time),
                 turn_ids: texts(&turns),
                 evidence_start: draft.evidence.start,
                 evidence_end: draft.evidence.end,
@@ -186,6 +187,7 @@ impl Checked for proto::Fact {
         let turns = fields.some("turn_ids", turns);
         let valid = fields.interval("valid", self.valid);
         let known = fields.interval("known", self.known);
+        let said_at = fields.optional_time("said_at", self.said_at);
         let change = fields.id("change_id", &self.change_id, "the id of a change");
         let successor = fields.optional_id("succeeded_by", &self.succeeded_by, "the id of a fact");
         let (turns, valid) = (turns?, valid?);
@@ -194,6 +196,7 @@ impl Checked for proto::Fact {
             clause: clause?,
             claim: claim?,
             stance: stance?,
+            said_at: said_at?,
             evidence: self.evidence_start..self.evidence_end,
             valid,
             related: turns[1..].to_vec(),
