@@ -142,6 +142,26 @@ fn what_somebody_who_is_named_has_is_not_the_speakers() {
 }
 
 #[test]
+fn a_value_is_of_the_attribute_that_is_named_beside_it() {
+    for (text, expected) in [
+        (
+            "New company, new laptop: I'm working at Ostrava now.",
+            "ada/employer=ostrava",
+        ),
+        (
+            "I hung up my hat as a plumber. These days I earn my living as a librarian.",
+            "ada/occupation=librarian",
+        ),
+    ] {
+        assert_eq!(claims(text), [expected], "{text}");
+    }
+    let moved = claims("I've moved to the billing team.");
+    assert!(!moved.iter().any(|claim| claim.contains("residence")));
+    let renamed = claims("The pup formerly known as Luna is now Bandit.");
+    assert!(!renamed.contains(&"ada/name of dog=luna".to_owned()));
+}
+
+#[test]
 fn somebody_else_is_somebody_else() {
     assert_eq!(
         claims("My brother lives in Rome."),

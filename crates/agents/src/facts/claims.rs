@@ -126,6 +126,8 @@ pub fn claim(clause: &Clause) -> Claim {
             // A thing is moved to a day, and lies where somebody lives.
             ("residence", false) if clause.predicate.starts_with("move") => "time",
             ("residence", false) => "location",
+            // Nobody lives in a team.
+            ("residence", true) if is_group(value) => clause.predicate.as_str(),
             (attribute, _) => attribute,
         };
         return of(&clause.subject, attribute, value);
@@ -140,6 +142,24 @@ pub fn claim(clause: &Clause) -> Claim {
             of(&clause.subject, predicate, &value.join(" "))
         }
     }
+}
+
+/// Whether people work in it, or on it.
+fn is_group(value: &str) -> bool {
+    let groups = [
+        "team",
+        "department",
+        "group",
+        "project",
+        "division",
+        "squad",
+        "role",
+        "position",
+    ];
+    let bare = key(value);
+    groups
+        .iter()
+        .any(|group| bare.rsplit(' ').next() == Some(group))
 }
 
 /// "Ada's favourite colour is blue" tells of Ada.

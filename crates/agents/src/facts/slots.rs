@@ -33,8 +33,24 @@ struct Slot {
 
 impl Slot {
     fn is_cued(&self, words: &[Word]) -> bool {
-        let all = |cue: &Vec<Cue>| cue.iter().all(|word| word.is_in(words));
-        self.cues.iter().any(all)
+        self.cued(words).next().is_some()
+    }
+
+    /// The cues all of whose words are there.
+    fn cued<'s>(&'s self, words: &'s [Word]) -> impl Iterator<Item = &'s Vec<Cue>> {
+        let all = |cue: &&Vec<Cue>| cue.iter().all(|word| word.places(words).next().is_some());
+        self.cues.iter().filter(all)
+    }
+
+    /// How far the nearest word that says whose it is stands from a value.
+    fn distance(&self, words: &[Word], value: &Range<usize>) -> Option<usize> {
+        let cues = self.cued(words).flatten();
+        let places = cues.flat_map(|cue| cue.places(words));
+        let far = |place: Range<usize>| {
+            let after = value.start.saturating_sub(place.end);
+            after.max(place.start.saturating_sub(value.end))
+        };
+        places.map(far).min()
     }
 }
 
@@ -46,21 +62,29 @@ enum Cue {
 }
 
 impl Cue {
-    fn is_in(&self, words: &[Word]) -> bool {
-        let low = |word: &'_ Word| word.low.trim_end_matches("'s").to_owned();
-        let mut said = words.iter().filter(|word| !word.is_mark);
-        // "jobs", not "works".
-        let is_many = |word: &Word| !matches!(word.verb(), Some((_, Form::Present)));
+    /// Where it stands.
+    fn places<'s>(&'s self, words: &'s [Word]) -> impl Iterator<Item = Range<usize>> {
+        let length = match self {
+            Self::Phrase(cue) => cue.len(),
+            Self::Is(_) | Self::Begins(_) => 1,
+        };
+        let runs = words.windows(length).enumerate();
+        let is_it = |(_, run): &(usize, &[Word])| self.is(run);
+        runs.filter(is_it).map(move |(at, _)| at..at + length)
+    }
+
+    fn is(&self, run: &[Word]) -> bool {
+        let low = run[0].low.trim_end_matches("'s");
         match self {
-            Self::Is(cue) => said.any(|word| {
-                let low = low(word);
-                low == *cue || (low.strip_suffix('s') == Some(cue) && is_many(word))
-            }),
-            Self::Begins(cue) => said.any(|word| low(word).starts_with(cue)),
-            Self::Phrase(cue) => words.windows(cue.len()).any(|run| {
-                let mut pairs = run.iter().zip(cue);
-                pairs.all(|(word, cue)| word.low == *cue)
-            }),
+            Self::Phrase(cue) => run.iter().zip(cue).all(|(word, cue)| word.low == *cue),
+            _ if run[0].is_mark => false,
+            Self::Begins(cue) => low.starts_with(cue),
+            // "jobs", not "works".
+            Self::Is(cue) => {
+                low == *cue
+                    || low.strip_suffix('s') == Some(cue)
+                        && !matches!(run[0].verb(), Some((_, Form::Present)))
+            }
         }
     }
 }
@@ -110,7 +134,26 @@ pub fn filled(words: &[Word], before: &[Word]) -> Vec<Filled> {
     let Some(words) = stated(words) else {
         return Vec::new();
     };
-    let filled = SLOTS.iter().filter_map(|slot| {
+    let found: Vec<Found<'_>> = SLOTS
+        .iter()
+        .filter_map(|slot| Found::of(slot, words, named))
+        .collect();
+    let of_another = |it: &Found<'_>| found.iter().any(|other| other.takes_from(it));
+    let filled = found.iter().filter(|it| !of_another(it));
+    filled.map(|it| it.filled(words)).collect()
+}
+
+/// A value of an attribute.
+struct Found<'w> {
+    attribute: &'static str,
+    value: Range<usize>,
+    first: &'w Word,
+    /// How far its cue is; that of the sentence before is farthest.
+    distance: usize,
+}
+
+impl<'w> Found<'w> {
+    fn of(slot: &Slot, words: &'w [Word], named: &'w [Word]) -> Option<Self> {
         let first = if slot.is_cued(words) {
             &words[0]
         } else {
@@ -119,15 +162,32 @@ pub fn filled(words: &[Word], before: &[Word]) -> Vec<Filled> {
                 .filter(|_| slot.is_cued(&[named, words].concat()))?
         };
         let value = value(slot.shape, words)?;
-        let last = &words[words.len() - 1];
-        let texts = words[value].iter().map(|word| word.text.as_str());
-        Some(Filled {
+        Some(Self {
             attribute: slot.attribute,
-            value: texts.collect::<Vec<_>>().join(" "),
-            evidence: first.span.start..last.span.end,
+            distance: slot.distance(words, &value).unwrap_or(usize::MAX),
+            value,
+            first,
         })
-    });
-    filled.collect()
+    }
+
+    /// Whether the other's value is this attribute's, whose cue is nearer: "New company, new laptop: I'm working at Ostrava now".
+    fn takes_from(&self, other: &Self) -> bool {
+        let overlaps = self.value.start < other.value.end && other.value.start < self.value.end;
+        overlaps && self.distance < other.distance
+    }
+
+    fn filled(&self, words: &[Word]) -> Filled {
+        let last = &words[words.len() - 1];
+        let texts = words[self.value.clone()].iter();
+        Filled {
+            attribute: self.attribute,
+            value: texts
+                .map(|word| word.text.as_str())
+                .collect::<Vec<_>>()
+                .join(" "),
+            evidence: self.first.span.start..last.span.end,
+        }
+    }
 }
 
 /// Whether a text has a cue of the attribute.
