@@ -269,6 +269,11 @@ impl Reading<'_> {
                 continue;
             }
             let claim = claims::claim(&stated.clause);
+            // "We're 38" counts heads.
+            let is_we = parsed.subject.first().is_some_and(|word| word.low == "we");
+            if is_we && claim.attribute == "age" {
+                continue;
+            }
             let Some(valid) = valid(said, parsed.verb, self.turn.said_at) else {
                 continue;
             };

@@ -162,6 +162,56 @@ fn a_value_is_of_the_attribute_that_is_named_beside_it() {
 }
 
 #[test]
+fn what_stands_beside_a_value_says_whose_it_is() {
+    for (text, expected) in [
+        (
+            "I'm out walking my dog, Bandit, so I might be late.",
+            "ada/name of dog=bandit",
+        ),
+        ("Our dog Mochi ate my homework.", "ada/name of dog=mochi"),
+        ("If I mention Rex, that's my dog.", "ada/name of dog=rex"),
+        ("Team size? We're 38.", "ada/team size=38"),
+        ("My favorite meal? Sushi.", "ada/favorite food=sushi"),
+        (
+            "I used to be in Valencia, but these days home's in Bergen.",
+            "ada/residence=bergen",
+        ),
+        (
+            "I said my rent is $2,050, but it's $1,165.",
+            "ada/rent=$1,165",
+        ),
+        (
+            "It was never April 7, sorry, my project's due on May 3.",
+            "ada/project deadline=may 3",
+        ),
+    ] {
+        assert!(
+            claims(text).contains(&expected.to_owned()),
+            "{text}: {:?}",
+            claims(text)
+        );
+    }
+    for text in [
+        "Imagine calling a dog Mochi.",
+        "Years ago, when I worked at a bakery, I woke up at 5:05 am.",
+        "The data team uses Scala.",
+        "My boyfriend eats paleo.",
+    ] {
+        let own = claims(text).into_iter().filter(|claim| {
+            ["name of dog", "wake-up time", "work language", "diet"]
+                .iter()
+                .any(|attribute| claim.starts_with(&format!("ada/{attribute}=")))
+        });
+        assert_eq!(own.count(), 0, "{text}");
+    }
+    assert!(
+        !claims("We're 38.")
+            .iter()
+            .any(|claim| claim.contains("age"))
+    );
+}
+
+#[test]
 fn somebody_else_is_somebody_else() {
     assert_eq!(
         claims("My brother lives in Rome."),

@@ -85,7 +85,7 @@ pub fn corrected(words: &[Word]) -> Option<(&[Word], &[Word])> {
     let first = usize::from(told.first()?.low == "that");
     let end = told
         .iter()
-        .position(|word| word.is_mark || word.low == "but")?;
+        .position(|word| word.is_mark || matches!(word.low.as_str(), "but" | "and"))?;
     let value = &words[meant + 1..];
     let stop = value
         .iter()
@@ -102,5 +102,11 @@ fn meant(words: &[Word]) -> Option<usize> {
         is(0, "should") && is(1, "have") && puts.contains(&run[2].low.as_str())
     };
     let meant = words.iter().position(|word| word.low == "meant");
-    meant.or_else(|| Some(words.windows(3).position(ought)? + 2))
+    // "But it's Oslo".
+    let is = |run: &[Word]| {
+        run[0].low == "but" && run[1].low == "it" && matches!(run[2].low.as_str(), "is" | "was")
+    };
+    meant
+        .or_else(|| Some(words.windows(3).position(ought)? + 2))
+        .or_else(|| Some(words.windows(3).position(is)? + 2))
 }

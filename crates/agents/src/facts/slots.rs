@@ -18,11 +18,11 @@ use std::sync::LazyLock;
 
 use memfleet_language::sentences;
 
-use super::words::{Form, Word};
+use super::words::{Form, Part, Word};
 use lists::joined;
 use shapes::Shape;
 pub use stated::stated;
-use values::{place, shaped, values};
+use values::{clauses, place, prefer, shaped, values};
 
 /// An attribute with a shape.
 struct Slot {
@@ -40,6 +40,23 @@ impl Slot {
     fn cued<'s>(&'s self, words: &'s [Word]) -> impl Iterator<Item = &'s Vec<Cue>> {
         let all = |cue: &&Vec<Cue>| cue.iter().all(|word| word.places(words).next().is_some());
         self.cues.iter().filter(all)
+    }
+
+    /// The value that holds by what a sentence says, if it is only one.
+    fn value(&self, words: &[Word]) -> Option<Range<usize>> {
+        let mut found = said(self.shape, words);
+        let clauses = clauses(words);
+        prefer(&mut found, |value| {
+            let mut around = clauses
+                .iter()
+                .filter(|clause| clause.contains(&value.start));
+            around.any(|clause| self.is_cued(&words[clause.clone()]))
+        });
+        let text = |value: &Range<usize>| joined(&words[value.clone()]);
+        let is_one = found
+            .windows(2)
+            .all(|pair| text(&pair[0]) == text(&pair[1]));
+        found.into_iter().next().filter(|_| is_one)
     }
 
     /// How far the nearest word that says whose it is stands from a value.
@@ -126,11 +143,11 @@ pub struct Filled {
 
 /// The attributes whose values a sentence tells of its speaker. `before` is the sentence before it: "New alarm! It's 6:15."
 pub fn filled(words: &[Word], before: &[Word]) -> Vec<Filled> {
-    let goes_on = words.first().is_some_and(|word| {
-        let starts = ["it", "that", "now", "mine", "use", "the", "from", "should"];
-        starts.contains(&word.low.as_str())
-    });
-    let named = if goes_on { before } else { &[] };
+    let named = if goes_on(words) || is_heading(before) {
+        before
+    } else {
+        &[]
+    };
     let Some(words) = stated(words) else {
         return Vec::new();
     };
@@ -142,6 +159,30 @@ pub fn filled(words: &[Word], before: &[Word]) -> Vec<Filled> {
     let filled = found.iter().filter(|it| !of_another(it));
     filled.map(|it| it.filled(words)).collect()
 }
+
+/// Whether a sentence goes on from the one before: "It's 6:15."
+fn goes_on(words: &[Word]) -> bool {
+    let starts = ["it", "that", "now", "mine", "use", "the", "from", "should"];
+    words
+        .first()
+        .is_some_and(|word| starts.contains(&word.low.as_str()))
+}
+
+/// Whether a sentence only names what the next one tells of: "New job!", "My favorite meal?"
+fn is_heading(words: &[Word]) -> bool {
+    let Some((mark, said)) = words.split_last() else {
+        return false;
+    };
+    let is_open = matches!(mark.low.as_str(), "!" | "?" | ":");
+    let asks = said.iter().any(|word| word.low.starts_with("you"));
+    let has_verb = said
+        .iter()
+        .any(|word| word.is_any(&[Part::Be, Part::Have, Part::Do, Part::Modal, Part::Pronoun]));
+    is_open && said.len() <= HEADING && !asks && !has_verb
+}
+
+/// Most words of a heading.
+const HEADING: usize = 6;
 
 /// A value of an attribute.
 struct Found<'w> {
@@ -161,7 +202,7 @@ impl<'w> Found<'w> {
                 .first()
                 .filter(|_| slot.is_cued(&[named, words].concat()))?
         };
-        let value = value(slot.shape, words)?;
+        let value = slot.value(words)?;
         Some(Self {
             attribute: slot.attribute,
             distance: slot.distance(words, &value).unwrap_or(usize::MAX),
@@ -246,7 +287,8 @@ pub fn told(attribute: &str, text: &str) -> Option<Told> {
             continue;
         }
         told.names.extend(keys(words, shaped(slot.shape, words)));
-        let said = said(slot.shape, words);
+        let stated = stated(words).unwrap_or_default();
+        let said: Vec<String> = keys(stated, said(slot.shape, stated)).collect();
         if !said.is_empty() {
             // Of several sentences the last one counts that names what it tells of.
             let is_named = slot.is_cued(words);
@@ -260,15 +302,14 @@ pub fn told(attribute: &str, text: &str) -> Option<Told> {
 }
 
 /// The values that a sentence states: of one that corrects itself what was meant.
-fn said(shape: Shape, words: &[Word]) -> Vec<String> {
-    if let Some((_, meant)) = super::clauses::corrected(words) {
-        let first = place(words, meant);
-        let mut all = shaped(shape, words);
-        all.retain(|value| first.is_some_and(|first| value.start >= first));
-        return keys(words, all).collect();
-    }
-    let stated = stated(words).unwrap_or_default();
-    keys(stated, values(shape, stated)).collect()
+fn said(shape: Shape, words: &[Word]) -> Vec<Range<usize>> {
+    let Some((_, meant)) = super::clauses::corrected(words) else {
+        return values(shape, words);
+    };
+    let first = place(words, meant);
+    let mut all = shaped(shape, words);
+    all.retain(|value| first.is_some_and(|first| value.start >= first));
+    all
 }
 
 fn keys(words: &[Word], values: Vec<Range<usize>>) -> impl Iterator<Item = String> {
@@ -280,14 +321,4 @@ pub fn named(query: &str) -> Vec<&'static str> {
     let words = super::words::words(query, 0);
     let named = SLOTS.iter().filter(|slot| slot.is_cued(&words));
     named.map(|slot| slot.attribute).collect()
-}
-
-/// The value that holds by what the sentence says, if it is only one.
-fn value(shape: Shape, words: &[Word]) -> Option<Range<usize>> {
-    let found = values(shape, words);
-    let text = |value: &Range<usize>| joined(&words[value.clone()]);
-    let is_one = found
-        .windows(2)
-        .all(|pair| text(&pair[0]) == text(&pair[1]));
-    found.into_iter().next().filter(|_| is_one)
 }

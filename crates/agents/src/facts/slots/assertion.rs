@@ -48,19 +48,32 @@ fn is_of_others(part: &[Word], sentence: &[Word]) -> bool {
             .is_some_and(|verb| changes.contains(&verb.low.as_str()));
         let own = part
             .get(at + 2)
-            .is_some_and(|word| matches!(word.low.as_str(), "our" | "my" | "me" | "us"));
+            .is_some_and(|word| matches!(word.low.as_str(), "our" | "my" | "me" | "us" | "the"));
         // "My wife and I".
         let with_me = part[at..]
             .windows(2)
             .take(3)
             .any(|pair| pair[0].low == "and" && pair[1].low == "i");
         let is_it = (is_other(low) && !with_me) || (is_among("they", low) && !is_own);
-        is_it && !part[at].is_mark && !(does && own)
+        (is_it || is_their_team(&part[at..])) && !part[at].is_mark && !(does && own)
     })
 }
 
+/// "The data team"; what is so "on the team" is the speaker's.
+fn is_their_team(words: &[Word]) -> bool {
+    let [the, which, team, ..] = words else {
+        return false;
+    };
+    the.low == "the"
+        && team.low == "team"
+        && !matches!(
+            which.low.as_str(),
+            "whole" | "entire" | "same" | "new" | "old"
+        )
+}
+
 /// "brother", "neighbours", "mother-in-law", "boss's".
-fn is_other(low: &str) -> bool {
+pub fn is_other(low: &str) -> bool {
     let low = low.trim_end_matches("'s");
     let head = low.split('-').next().unwrap_or(low);
     let one = head.strip_suffix('s').unwrap_or(head);
@@ -137,7 +150,11 @@ fn was(clause: &[Word], sentence: &[Word]) -> bool {
         return false;
     }
     let past = ["had", "owned", "studied", "lived", "drove", "ate"];
-    if has(clause, &past) && !has(sentence, &["now", "today", "new"]) {
+    // "I've had it forever".
+    let is_past = (0..clause.len()).any(|at| {
+        past.contains(&clause[at].low.as_str()) && !(at > 0 && clause[at - 1].low == "have")
+    });
+    if is_past && !has(sentence, &["now", "today", "new"]) {
         return true;
     }
     let Some(at) = clause

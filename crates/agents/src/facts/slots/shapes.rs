@@ -201,6 +201,10 @@ fn stands(words: &[Word], at: usize, length: usize) -> bool {
     if at > 0 && !words[at - 1].is_mark {
         return true;
     }
+    // "Best band? Vampire Weekend."
+    if at == 0 && words[length..].iter().all(|word| word.is_mark) {
+        return true;
+    }
     let opens = words[at].verb().is_some_and(|(_, form)| form != Form::Base);
     let next = words.get(at + length);
     let acts = next.is_some_and(|next| {

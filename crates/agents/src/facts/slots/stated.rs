@@ -64,7 +64,31 @@ fn before_question(words: &[Word]) -> Option<&[Word]> {
     (!head.first().is_some_and(asks)).then_some(head)
 }
 
+/// "If I mention Rex, that's my dog."
+fn only_names(words: &[Word]) -> bool {
+    let names = ["mention", "say", "said", "mentioned"];
+    let [when, who, verb, ..] = words else {
+        return false;
+    };
+    let then = words.windows(3).any(|run| {
+        run[0].is_mark && matches!(run[1].low.as_str(), "that" | "it") && run[2].is(Part::Be)
+    });
+    matches!(when.low.as_str(), "if" | "when")
+        && who.low == "i"
+        && names.contains(&verb.low.as_str())
+        && then
+}
+
 fn supposed(words: &[Word]) -> Option<&[Word]> {
+    if matches!(
+        words.first()?.low.as_str(),
+        "imagine" | "suppose" | "picture"
+    ) {
+        return None;
+    }
+    if only_names(words) {
+        return Some(words);
+    }
     let is_if = |word: &Word| word.low == "if";
     let Some(at) = words.iter().position(is_if) else {
         return Some(words);

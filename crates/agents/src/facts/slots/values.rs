@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use super::super::clauses::parts;
 use super::super::words::{Form, Part, Word};
-use super::assertion::states;
+use super::assertion::{is_other, states};
+use super::is_cue;
 use super::lists::{has_any, is_among, joined};
 use super::shapes::Shape;
 
@@ -15,7 +16,9 @@ pub fn values(shape: Shape, words: &[Word]) -> Vec<Range<usize>> {
     found.retain(|value| {
         let clause = clauses.iter().find(|clause| clause.contains(&value.start));
         let Some(clause) = clause else { return false };
-        states(words, clause, value) && !is_over(words, value) && !denies(&words[clause.end..])
+        let is_so = is_apposed(words, clause, value) || states(words, clause, value);
+        let is_told = is_so && !is_over(words, value) && !denies(&words[clause.end..]);
+        is_told || is_pointed_at(words, value)
     });
     let is_present = |value: &Range<usize>| {
         let clause = clauses.iter().find(|clause| clause.contains(&value.start));
@@ -24,6 +27,45 @@ pub fn values(shape: Shape, words: &[Word]) -> Vec<Range<usize>> {
     prefer(&mut found, is_present);
     prefer(&mut found, |value| is_new(words, value));
     found
+}
+
+/// Whether a value stands beside what it is of, whatever else is told of it: "our dog Rex ate it", "ask Ben, my team lead".
+fn is_apposed(words: &[Word], clause: &Range<usize>, value: &Range<usize>) -> bool {
+    let is_own = |word: &Word| matches!(word.low.as_str(), "my" | "our");
+    let after = words.get(value.end..).unwrap_or_default();
+    let before = match &words[..value.start] {
+        // "Our dog, Rex, …"; not "we renamed our dog, Rex is Bo now".
+        [rest @ .., comma] if comma.low == "," && after.first().is_none_or(|it| it.is_mark) => rest,
+        before => before,
+    };
+    let follows = match before {
+        [.., own, noun] if is_own(own) => is_cue(noun),
+        [.., own, which, noun] if is_own(own) => {
+            is_cue(noun) && !which.is_mark && !is_other(&which.low)
+        }
+        _ => false,
+    };
+    let leads = match after {
+        [comma, own, rest @ ..] if comma.low == "," && is_own(own) => {
+            let ends = rest.iter().position(|word| word.is_mark);
+            let noun = &rest[..ends.unwrap_or(rest.len())];
+            noun.len() <= 3 && noun.last().is_some_and(is_cue)
+        }
+        _ => false,
+    };
+    (follows || leads) && !has_any("plan", &words[clause.clone()])
+}
+
+/// Whether the sentence goes on to say whose it is: "don't call me on Monday, that's my gym day".
+fn is_pointed_at(words: &[Word], value: &Range<usize>) -> bool {
+    let after = words.get(value.end..).unwrap_or_default();
+    after.windows(5).any(|run| {
+        let points = run[0].low == "," && run[1].low == "that" && run[2].is(Part::Be);
+        let own = matches!(run[3].low.as_str(), "my" | "our");
+        points && run[2].low == "is" && own && is_cue(&run[4])
+    }) && !after
+        .iter()
+        .any(|word| matches!(word.low.as_str(), "not" | "never" | "old"))
 }
 
 /// Whether what follows a clause takes it back: ", but they're not my favorite", ", but I don't."
@@ -39,7 +81,7 @@ fn denies(after: &[Word]) -> bool {
 }
 
 /// Of several values those that are such, if some are.
-fn prefer(found: &mut Vec<Range<usize>>, is_such: impl Fn(&Range<usize>) -> bool) {
+pub fn prefer(found: &mut Vec<Range<usize>>, is_such: impl Fn(&Range<usize>) -> bool) {
     if found.len() > 1 && found.iter().any(&is_such) {
         found.retain(is_such);
     }
@@ -47,10 +89,12 @@ fn prefer(found: &mut Vec<Range<usize>>, is_such: impl Fn(&Range<usize>) -> bool
 
 /// The clauses of a sentence, by place. What has no verb of its own belongs to the one before ("the wrong number, 555-0147") unless it
 /// tells a change ("from 38 to 40 now"), and what only says when or where belongs to the one after ("back in school, …").
-fn clauses(words: &[Word]) -> Vec<Range<usize>> {
+pub fn clauses(words: &[Word]) -> Vec<Range<usize>> {
     let is_verbal = |word: &Word| {
         word.is_any(&[Part::Be, Part::Have, Part::Do, Part::Modal])
             || word.verb().is_some()
+            // "My car's a Honda".
+            || (!word.is_mark && !word.is_name() && word.low.ends_with("'s"))
             || (!word.is_mark && word.low.ends_with("ed"))
     };
     let mut clauses: Vec<Range<usize>> = Vec::new();
@@ -63,16 +107,17 @@ fn clauses(words: &[Word]) -> Vec<Range<usize>> {
         let first = part[0].low.as_str();
         let has_verb = part.iter().any(is_verbal);
         let changes = matches!(first, "from" | "to" | "now" | "no" | "instead");
+        let is_first = clauses.is_empty();
         match clauses.last_mut() {
             Some(last) if leads || !(has_verb || changes) => last.end = end,
             _ => clauses.push(start..end),
         }
-        let opens = clauses.len() == 1 && clauses[0].start == 0;
+        let opens = (is_first && start == 0) || leads;
         let is_lead = !has_verb
             && !matches!(first, "after" | "instead" | "from" | "no")
             && !part[0].is(Part::Pronoun);
         leads = opens
-            && (is_lead || matches!(first, "before" | "when" | "while" | "until"))
+            && (is_lead || matches!(first, "before" | "when" | "while" | "until" | "back"))
             && !matches!(part, [word] if word.is_any(&[Part::Opening, Part::Adverb]));
     }
     clauses
@@ -112,9 +157,14 @@ fn is_over(words: &[Word], value: &Range<usize>) -> bool {
         after = &[];
     }
     // "no longer X but Y", "moved from X to Y": what is nearest counts.
+    let last = before.len().saturating_sub(1);
     let nearest = before
         .iter()
+        .enumerate()
         .rev()
+        // "Over in Rome" is where it is.
+        .filter(|(at, word)| word.low != "over" || *at == last)
+        .map(|(_, word)| word)
         .find(|word| is_among("before_old", &word.low) || is_among("before_new", &word.low));
     let is_now = after.first().is_some_and(|word| word.low == "now");
     let is_old = !is_now && nearest.is_some_and(|word| is_among("before_old", &word.low))
@@ -124,7 +174,10 @@ fn is_over(words: &[Word], value: &Range<usize>) -> bool {
         || before
             .iter()
             .any(|word| matches!(word.low.as_str(), "not" | "never"));
-    is_old || is_denied(words, value) || has_any("after_old", after)
+    // "Rex is called Bo now".
+    let is_renamed = matches!(&words[value.end..], [is, called, _, ..]
+        if is.low == "is" && matches!(called.low.as_str(), "called" | "named"));
+    is_old || is_renamed || is_denied(words, value) || has_any("after_old", after)
 }
 
 /// Whether the clause denies what it says of the value: "don't live in Rome", "Rome on the map isn't my home".
