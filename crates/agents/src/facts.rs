@@ -72,6 +72,24 @@ pub fn facts(
     reading.drafts
 }
 
+/// What a sentence says of a claim's subject and attribute, where it says one thing of them: a caller's own words for what is so.
+pub fn restated(text: &str, claim: &Claim, language: Language) -> Option<Draft> {
+    let turn = Utterance {
+        id: TurnId::from_bytes([0; 16]),
+        speaker: &claim.subject,
+        role: Role::User,
+        text,
+        said_at: Timestamp::UNIX_EPOCH,
+    };
+    let said = facts(&turn, &[], language, Tz::UTC).into_iter();
+    let mut said = said.filter(|draft| {
+        draft.claim.subject == claim.subject && draft.claim.attribute == claim.attribute
+    });
+    let first = said.next()?;
+    said.all(|other| other.claim.value == first.claim.value)
+        .then_some(first)
+}
+
 /// Sentences that were not cut behind a title ("Dr. Alvarez").
 fn whole(text: &str, ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
     let mut whole: Vec<Range<usize>> = Vec::with_capacity(ranges.len());

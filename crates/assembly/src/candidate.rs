@@ -17,7 +17,7 @@ pub struct Candidate<'a> {
     /// When it was recorded: what it is ordered by where nothing else is known.
     pub recorded_at: DateTime<Utc>,
     /// Since when it is no longer so, where that is known; rendered before the text.
-    pub outdated: Option<Outdated>,
+    pub outdated: Option<Outdated<'a>>,
     /// What was said, verbatim.
     pub text: &'a str,
     /// Relevance, higher is better, on any scale. Not a finite number: the candidate is left out.
@@ -29,13 +29,15 @@ pub struct Candidate<'a> {
 
 /// What became of what a turn says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outdated {
+pub enum Outdated<'a> {
     /// It held until then.
     Since(DateTime<Utc>),
     /// Something else was told then.
     ChangedBy(DateTime<Utc>),
     /// It never held.
     Wrong,
+    /// A caller said how it is instead.
+    Corrected(&'a str),
 }
 
 impl Candidate<'_> {

@@ -46,6 +46,9 @@ fn mark(candidate: &Candidate<'_>, options: &Options<'_>) -> String {
     match candidate.outdated {
         None => String::new(),
         Some(Outdated::Wrong) => " (this was wrong)".to_owned(),
+        Some(Outdated::Corrected(text)) => {
+            format!(" (corrected: {})", sanitise::name(text, options.nonce))
+        }
         Some(Outdated::ChangedBy(time)) => local(time, options)
             .map_or(" (changed since)".to_owned(), |day| {
                 format!(" (changed by {day})")

@@ -92,6 +92,14 @@ pub struct Revision {
     pub passage: Option<Passage>,
 }
 
+impl Revision {
+    /// The turn that states a fact which is new. One that was replaced meanwhile states nothing.
+    pub fn stating(&self) -> Option<&TurnId> {
+        let is_new = self.derivation.version == 1 && self.derivation.kind() == Kind::Fact;
+        self.derivation.turns.first().filter(|_| is_new)
+    }
+}
+
 /// A change and what it writes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rewrite {
@@ -130,7 +138,8 @@ pub struct Work {
     pub staging: Staging,
     /// Ends the rebuild of the space: what is staged is in use, written by this change.
     pub publish: Option<Change>,
-    /// Conflicts that were found. One that is known already stays as it is; another one is a change of the space.
+    /// Conflicts that were found. One that is open or dismissed stays as it is; one that was settled and is found again is to be settled again; that
+    /// and another one is a change of the space.
     pub found: Vec<Conflict>,
     /// Conflicts whose status changes.
     pub settled: Vec<(ConflictId, Status)>,
@@ -143,7 +152,7 @@ pub struct Work {
 pub enum Applied {
     /// It is done; the space's change sequence after it.
     Done(u64),
-    /// Nothing was done: a version, a turn or the progress that it rests on has changed. Read again and decide anew.
+    /// Nothing was done: a version, a turn or the progress that it rests on has changed, or the space is gone. Read again and decide anew.
     Stale,
 }
 

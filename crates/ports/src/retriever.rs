@@ -62,14 +62,14 @@ pub struct Hit {
     pub neighbours: Vec<Turn>,
     /// The facts that the turn states, as they are known when the query asks for; those that hold no longer among them.
     pub facts: Vec<Derivation>,
-    /// The one of them that the query asks for and that holds no longer.
+    /// The one of them that the query asks for and that holds no longer, or that a caller corrected.
     pub outdated: Option<DerivationId>,
     /// The turn that its speaker said later and that tells otherwise of what the query asks for.
     pub newer: Option<TurnId>,
 }
 
 impl Hit {
-    /// The fact that the query asks for and that holds no longer.
+    /// The fact that the query asks for and that holds no longer, or that a caller corrected.
     pub fn outdated_fact(&self) -> Option<&Derivation> {
         let id = self.outdated?;
         self.facts.iter().find(|fact| fact.id == id)

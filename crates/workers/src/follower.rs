@@ -28,6 +28,9 @@ const TOGETHER: usize = 4;
 /// How long a worker that says nothing keeps a space.
 const LEASE: TimeDelta = TimeDelta::minutes(5);
 
+/// Rounds of one space after which the others have their turn.
+const ROUNDS: u32 = 32;
+
 /// How a round of work ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
@@ -87,7 +90,8 @@ impl Follower {
                     metrics::gauge!("memfleet_agent_behind_spaces", "stage" => self.stage.name());
                 behind.set(spaces.len() as f64);
                 let full = spaces.len() == SPACES as usize;
-                self.visit(agent, spaces).await && full
+                let visit = self.visit(agent, spaces).await;
+                visit.is_unfinished || visit.worked && full
             }
             Err(error) => {
                 tracing::warn!(%error, stage = self.stage.name(), "spaces are looked at later");
@@ -112,16 +116,18 @@ impl Follower {
                 }
                 next = events.try_recv().ok();
             }
-            let worked = self.visit(agent, changed.into_iter().collect()).await;
-            if !worked && self.stage.asks_model() {
+            let visit = self.visit(agent, changed.into_iter().collect()).await;
+            if visit.is_unfinished {
+                return;
+            }
+            if !visit.worked && self.stage.asks_model() {
                 // A model that is away is away for every space: what is announced meanwhile is found by the next look at all of them.
                 return tokio::time::sleep_until(until).await;
             }
         }
     }
 
-    /// Whether all of them could be worked on.
-    async fn visit(&self, agent: &dyn Agent, spaces: Vec<Scope>) -> bool {
+    async fn visit(&self, agent: &dyn Agent, spaces: Vec<Scope>) -> Visit {
         let visits = spaces.into_iter().map(|scope| async move {
             let outcome = self.visit_one(agent, &scope).await;
             if let Err(fault) = &outcome {
@@ -129,27 +135,50 @@ impl Follower {
                 metrics::counter!("memfleet_agent_failures_total", "stage" => stage).increment(1);
                 tracing::warn!(%scope, stage, reason = %fault.reason, "tried again later: {fault}");
             }
-            outcome.is_ok()
+            outcome
         });
-        let worked = futures::stream::iter(visits).buffer_unordered(TOGETHER);
+        let outcomes = futures::stream::iter(visits).buffer_unordered(TOGETHER);
         // To the end: who is dropped in the middle of its work keeps its space until the lease ends.
-        let all = worked.fold(true, |all, worked| async move { all && worked });
+        let all = outcomes.fold(Visit::default(), |all, outcome| async move {
+            Visit {
+                worked: all.worked && outcome.is_ok(),
+                is_unfinished: all.is_unfinished || matches!(outcome, Ok(Outcome::More)),
+            }
+        });
         all.await
     }
 
-    /// Works through one space, if no other worker has it.
-    async fn visit_one(&self, agent: &dyn Agent, scope: &Scope) -> Result<(), Fault> {
-        loop {
+    /// Works through one space, if no other worker has it, as far as its turn goes.
+    async fn visit_one(&self, agent: &dyn Agent, scope: &Scope) -> Result<Outcome, Fault> {
+        for _ in 0..ROUNDS {
             let now = self.clock.now();
             let claimed = self.knowledge.claim(scope, self.stage, now, now + LEASE);
             let Some(reached) = claimed.await? else {
-                return Ok(());
+                return Ok(Outcome::Done);
             };
             let outcome = agent.work(scope, reached).await;
             self.knowledge.release(scope, self.stage).await?;
             if outcome? == Outcome::Done {
-                return Ok(());
+                return Ok(Outcome::Done);
             }
+        }
+        Ok(Outcome::More)
+    }
+}
+
+/// What became of a visit to some spaces.
+struct Visit {
+    /// Whether all of them could be worked on.
+    worked: bool,
+    /// Whether one of them has more to do than its turn allows.
+    is_unfinished: bool,
+}
+
+impl Default for Visit {
+    fn default() -> Self {
+        Self {
+            worked: true,
+            is_unfinished: false,
         }
     }
 }

@@ -181,3 +181,31 @@ async fn a_space_that_another_worker_has_is_left_to_it() {
     bench.follower.sweep(&*bench.visitor).await;
     assert_eq!(bench.visits()["one"], 1);
 }
+
+/// Has more to do for ever in the space `busy`, as where another worker is always faster.
+struct Busy(Visitor);
+
+#[async_trait]
+impl Agent for Busy {
+    async fn work(&self, scope: &Scope, reached: u64) -> Result<Outcome, Fault> {
+        if scope.space.as_str() == "busy" {
+            return Ok(Outcome::More);
+        }
+        self.0.work(scope, reached).await
+    }
+}
+
+#[tokio::test]
+async fn a_space_without_an_end_leaves_the_others_their_turn() {
+    let bench = Bench::new().await;
+    for space in ["busy", "one"] {
+        bench.store(space).await;
+    }
+    let busy = Busy(Visitor {
+        store: bench.store.clone(),
+        visits: watch::channel(BTreeMap::new()).0,
+    });
+    assert!(bench.follower.sweep(&busy).await, "there is more to do");
+    let visits = busy.0.visits.borrow().clone();
+    assert_eq!(visits, BTreeMap::from([("one".to_owned(), 1)]));
+}

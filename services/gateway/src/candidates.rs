@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use memfleet_assembly::Outdated;
-use memfleet_domain::derivation::Derivation;
+use memfleet_domain::derivation::{Derivation, Origin};
 use memfleet_domain::ids::SpaceId;
 use memfleet_domain::turn::Turn;
 use memfleet_ports::retriever::Hit;
@@ -24,14 +24,17 @@ pub struct Eligible<'a> {
     /// Byte range of its best passage; empty for a neighbour.
     pub passage: (u32, u32),
     /// What became of what it says.
-    pub outdated: Option<Outdated>,
+    pub outdated: Option<Outdated<'a>>,
 }
 
 /// What became of what a hit says: by its fact, else by the turn that tells otherwise.
-fn outdated(hit: &Hit, hits: &[Hit]) -> Option<Outdated> {
-    let by_fact = |fact: &Derivation| match fact.valid.end {
+fn outdated<'h>(hit: &'h Hit, hits: &[Hit]) -> Option<Outdated<'h>> {
+    let by_fact = |fact: &'h Derivation| match (fact.valid.end, fact.fact()) {
         _ if fact.is_withdrawn() => Some(Outdated::Wrong),
-        end => end.map(Outdated::Since),
+        (None, Some(draft)) if fact.origin == Origin::Corrected => {
+            Some(Outdated::Corrected(&draft.text))
+        }
+        (end, _) => end.map(Outdated::Since),
     };
     hit.outdated_fact().and_then(by_fact).or_else(|| {
         let newer =

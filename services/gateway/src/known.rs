@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 
 use memfleet_agents::asking::Asking;
 use memfleet_agents::facts::named;
-use memfleet_domain::derivation::{Derivation, Kind};
+use memfleet_domain::derivation::{Derivation, Kind, Origin};
 use memfleet_domain::ids::{DerivationId, SpaceId, TurnId};
 use memfleet_domain::time::{AsOf, Timestamp};
 use memfleet_domain::turn::Turn;
@@ -66,7 +66,7 @@ impl Gateway {
             hit.facts = of_hit.cloned().unwrap_or_default();
         }
         let mut facts = facts.values().flatten();
-        let may_be_outdated = facts.any(|fact| fact.succeeded_by.is_some()) || asks(query);
+        let may_be_outdated = facts.any(is_changed) || asks(query);
         if !may_be_outdated {
             return Ok(());
         }
@@ -180,9 +180,14 @@ fn is_so(fact: &Derivation, now: Timestamp) -> bool {
     !fact.is_withdrawn() && fact.valid.end.is_none_or(|end| end > now)
 }
 
-/// The fact of a hit that the query asks for and that is no longer so, where no other fact of it says how it is now.
+/// Whether something took its place, or a caller said otherwise.
+fn is_changed(fact: &Derivation) -> bool {
+    fact.succeeded_by.is_some() || fact.origin == Origin::Corrected
+}
+
+/// The fact of a hit that the query asks for and that is not so, or not as the turn says it, where no other fact of it says how it is now.
 fn outdated<'h>(hit: &'h Hit, asking: &Asking, now: Timestamp) -> Option<&'h Derivation> {
-    if !hit.facts.iter().any(|fact| fact.succeeded_by.is_some()) {
+    if !hit.facts.iter().any(is_changed) {
         return None;
     }
     let speaker = hit.turn.accepted.speaker.as_str();
@@ -193,11 +198,11 @@ fn outdated<'h>(hit: &'h Hit, asking: &Asking, now: Timestamp) -> Option<&'h Der
     let mut gone = None;
     for fact in hit.facts.iter().filter(asked) {
         let is_positive = fact.fact().is_some_and(|draft| !draft.clause.negated);
-        if is_so(fact, now) {
-            if is_positive {
-                return None;
-            }
-        } else if fact.succeeded_by.is_some() {
+        let is_as_told = is_so(fact, now) && fact.origin != Origin::Corrected;
+        if is_as_told && is_positive {
+            return None;
+        }
+        if !is_as_told && is_changed(fact) {
             gone = Some(fact);
         }
     }

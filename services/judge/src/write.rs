@@ -1,10 +1,10 @@
 //! New facts against current ones (AMA section 3.3, conflict detection).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use async_trait::async_trait;
-use memfleet_agents::conflicts::{JUDGE, judge};
-use memfleet_domain::derivation::{Conflict, Derivation, Kind};
+use memfleet_agents::conflicts::{JUDGE, Verdict, judge};
+use memfleet_domain::derivation::{Conflict, Derivation, Kind, Origin};
 use memfleet_domain::ids::ConflictId;
 use memfleet_domain::{Fault, Scope};
 use memfleet_ports::events::Event;
@@ -84,18 +84,40 @@ impl LocalJudge {
         Ok(self.knowledge.all_derivations(scope, &question).await?)
     }
 
+    /// The conflicts of new facts with those beside them in time. What another one ends is that one's: a thousand values of an attribute are a
+    /// thousand conflicts, not half a million.
     fn conflicts(&self, new: &[Derivation], related: &[Derivation]) -> Vec<Conflict> {
-        let mut judged = BTreeSet::new();
-        let mut conflicts = Vec::new();
+        let mut conflicts = BTreeMap::new();
         for one in new {
-            for other in related.iter().filter(|other| other.id != one.id) {
+            for (other, verdict) in beside(one, related) {
                 let id = ConflictId::of(one.id, other.id);
-                if judged.insert(id) {
-                    conflicts
-                        .extend(judge(one, other).map(|verdict| self.conflict(id, verdict, JUDGE)));
-                }
+                conflicts
+                    .entry(id)
+                    .or_insert_with(|| self.conflict(id, verdict, JUDGE));
             }
         }
-        conflicts
+        conflicts.into_values().collect()
     }
+}
+
+/// Those that a fact excludes: the first that comes after it, and those before it that no other one ends first.
+fn beside<'r>(one: &Derivation, related: &'r [Derivation]) -> Vec<(&'r Derivation, Verdict)> {
+    let others = related.iter().filter(|other| other.id != one.id);
+    let excluded = others.filter_map(|other| Some((other, judge(one, other)?)));
+    let (mut before, after): (Vec<_>, Vec<_>) =
+        excluded.partition(|(_, verdict)| verdict.newer == one.id);
+    let place = |(other, _): &(&Derivation, Verdict)| (other.valid.start, other.known.start);
+    before.sort_by_key(|it| std::cmp::Reverse(place(it)));
+    let mut beside: Vec<(&Derivation, Verdict)> = Vec::new();
+    for (other, verdict) in before {
+        let is_ended = |by: &(&Derivation, Verdict)| {
+            judge(other, by.0).is_some_and(|verdict| verdict.older == other.id)
+        };
+        // What a caller said is not ended by what was read.
+        if other.origin == Origin::Corrected || !beside.iter().any(is_ended) {
+            beside.push((other, verdict));
+        }
+    }
+    beside.extend(after.into_iter().min_by_key(place));
+    beside
 }

@@ -1,10 +1,12 @@
 //! A caller's correction of a fact: a new version, which no extraction overwrites.
 
+use memfleet_agents::facts::restated;
 use memfleet_domain::derivation::{Body, Change, ChangeKind, Derivation, Origin, Status};
 use memfleet_domain::fact::Draft;
 use memfleet_domain::ids::{ChangeId, ConflictId, DerivationId};
 use memfleet_domain::time::TimeRange;
 use memfleet_domain::{Fault, FaultKind, Scope};
+use memfleet_language::Language;
 use memfleet_ports::context::Context;
 use memfleet_ports::events::Event;
 use memfleet_ports::knowledge::{Applied, Question, Revision, Rewrite, Work};
@@ -108,7 +110,8 @@ impl LocalRefresher {
             Correction::Says { text, value, valid } => {
                 if let Some(text) = text {
                     let language = self.indexer.language(scope).await?;
-                    corrected.body = Body::Fact(Box::new(says(draft, text, value.as_deref())));
+                    let said = says(draft, text, value.as_deref(), language)?;
+                    corrected.body = Body::Fact(Box::new(said));
                     let passages = self.indexer.passages(vec![text.clone()], language).await?;
                     passage = passages.into_iter().next();
                 }
@@ -151,8 +154,14 @@ fn since(before: TimeRange, said: TimeRange) -> Result<TimeRange, Fault> {
     Ok(TimeRange { start, ..said })
 }
 
-/// The fact in other words, about the same subject and attribute.
-fn says(draft: &Draft, text: &str, value: Option<&str>) -> Draft {
+/// The fact in other words, about the same subject and attribute. Its value is the one that the caller gives, else the one that the rules read in the
+/// words: a sentence with the value of another one would be found by it, and compared by it.
+fn says(
+    draft: &Draft,
+    text: &str,
+    value: Option<&str>,
+    language: Language,
+) -> Result<Draft, Fault> {
     let mut corrected = draft.clone();
     text.clone_into(&mut corrected.text);
     corrected.confidence = 1.0;
@@ -160,8 +169,16 @@ fn says(draft: &Draft, text: &str, value: Option<&str>) -> Draft {
         corrected.claim.value = value.trim().to_lowercase();
         corrected.clause.complement = Some(value.trim().to_owned());
         corrected.clause.negated = false;
+    } else if let Some(read) = restated(text, &draft.claim, language) {
+        (corrected.claim, corrected.clause) = (read.claim, read.clause);
+    } else if !draft.claim.value.is_empty() {
+        let problem = format!(
+            "is missing: no `{}` is read in `text`, so say the value that it gives (`Lisbon`)",
+            draft.claim.attribute
+        );
+        return Err(Fault::invalid("value", problem));
     }
-    corrected
+    Ok(corrected)
 }
 
 fn check(correction: &Correction) -> Result<(), Fault> {

@@ -17,6 +17,9 @@ use crate::LocalRefresher;
 /// Conflicts settled in one round.
 const ROUND: u32 = 64;
 
+/// How often a conflict is settled on a newer state before it waits for the next look.
+const TRIES: u32 = 3;
+
 #[async_trait]
 impl Agent for LocalRefresher {
     async fn work(&self, scope: &Scope, reached: u64) -> Result<Outcome, Fault> {
@@ -26,12 +29,17 @@ impl Agent for LocalRefresher {
             .conflicts(scope, &[Status::Found], ROUND, None)
             .await?;
         for conflict in &found.items {
-            self.settle(scope, conflict).await?;
+            if !self.settle(scope, conflict).await? {
+                return Ok(Outcome::Done);
+            }
         }
         if !found.items.is_empty() {
             return Ok(Outcome::More);
         }
+        let rewrites = self.reopened(scope, reached).await?;
+        let is_reopened = !rewrites.is_empty();
         let work = Work {
+            rewrites,
             progress: Some(Progress {
                 stage: Stage::Settle,
                 from: reached,
@@ -39,15 +47,23 @@ impl Agent for LocalRefresher {
             }),
             ..Work::default()
         };
-        self.knowledge.apply(scope, work).await?;
+        if self.knowledge.apply(scope, work).await? == Applied::Stale {
+            return Ok(Outcome::More);
+        }
+        if is_reopened {
+            self.events.announce(Event::Derived {
+                scope: scope.clone(),
+            });
+        }
         Ok(Outcome::Done)
     }
 }
 
 impl LocalRefresher {
-    /// Settles one conflict on the facts as they are now; once more where they changed meanwhile.
-    async fn settle(&self, scope: &Scope, conflict: &Conflict) -> Result<(), Fault> {
-        loop {
+    /// Settles one conflict on the facts as they are now, once more where they changed meanwhile; false where they go on changing, or the space is
+    /// gone: the next look at it finds what is left.
+    async fn settle(&self, scope: &Scope, conflict: &Conflict) -> Result<bool, Fault> {
+        for _ in 0..TRIES {
             let [older, newer] = [
                 self.fact(scope, conflict.older).await?,
                 self.fact(scope, conflict.newer).await?,
@@ -68,9 +84,10 @@ impl LocalRefresher {
                 self.events.announce(Event::Derived {
                     scope: scope.clone(),
                 });
-                return Ok(());
+                return Ok(true);
             }
         }
+        Ok(false)
     }
 
     async fn fact(&self, scope: &Scope, id: DerivationId) -> Result<Option<Derivation>, Fault> {

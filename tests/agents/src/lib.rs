@@ -10,7 +10,7 @@ use memfleet_domain::derivation::{Conflict, Derivation, Kind};
 use memfleet_domain::time::{AsOf, Clock, Timestamp};
 use memfleet_domain::turn::AcceptedTurn;
 use memfleet_judge::{Comparer, LocalJudge};
-use memfleet_ports::conformance::samples::{batch, home, indexed, instant, turn_in};
+use memfleet_ports::conformance::samples::{batch, edit, home, indexed, instant, turn_in};
 use memfleet_ports::events::Events;
 use memfleet_ports::knowledge::{Knowledge, Question, Stage};
 use memfleet_ports::ledger::Ledger;
@@ -109,6 +109,23 @@ impl Memory {
             .unwrap();
         self.settle().await;
         turn
+    }
+
+    /// Ada takes back what she said, on a day; the agents do their work.
+    pub async fn replace(&self, day: i64, told: &AcceptedTurn, text: &str) {
+        let number = {
+            let mut said = self.said.lock().unwrap();
+            *said += 1;
+            *said
+        };
+        let mut turn = edit(told, &number.to_string(), text);
+        turn.event_time = Some(instant(day * 86_400));
+        turn.recorded_at = instant(day * 86_400 + 60);
+        *self.clock.0.lock().unwrap() = instant(day * 86_400 + 120);
+        let batch = batch(&number.to_string(), vec![turn]);
+        let committed = self.store.commit(vec![indexed(batch, number)]).await;
+        committed.unwrap();
+        self.settle().await;
     }
 
     /// Ada says several things on a day, and the agents do their work; the turns.

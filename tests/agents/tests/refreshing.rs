@@ -4,11 +4,13 @@
 use std::time::Duration;
 
 use memfleet_agents_together::Memory;
-use memfleet_domain::derivation::{ChangeKind, Derivation};
+use memfleet_domain::derivation::{ChangeKind, Derivation, Status};
+use memfleet_domain::ids::DerivationId;
 use memfleet_domain::time::AsOf;
 use memfleet_ports::conformance::samples::{home, instant};
 use memfleet_ports::context::Context;
 use memfleet_ports::knowledge::{ChangeFilter, Knowledge, Question, Recorded};
+use memfleet_ports::knowledge_api::{Correction, UpdateRequest};
 use memfleet_ports::ledger::Ledger;
 use memfleet_ports::refresher::{ForgetRequest, Refresher};
 
@@ -136,4 +138,81 @@ async fn section_3_4_what_comes_twice_is_done_once() {
     memory.settle().await;
     assert_eq!(all(&memory).await, facts);
     assert_eq!(changes(&memory).await.len(), count);
+}
+
+async fn correct(memory: &Memory, id: DerivationId, correction: Correction) -> Derivation {
+    let request = UpdateRequest {
+        space: home().space,
+        id,
+        version: None,
+        correction,
+    };
+    let corrected = memory.refresher.correct(&call(), &request).await.unwrap();
+    memory.settle().await;
+    corrected
+}
+
+#[tokio::test]
+async fn what_a_fact_had_ended_that_was_never_so_holds_again() {
+    let memory = moved().await;
+    memory.say(12, "I moved to Bergen.").await;
+    let facts = all(&memory).await;
+    let (oslo, bergen) = (of(&facts, "oslo"), of(&facts, "bergen"));
+    correct(&memory, oslo.id, Correction::Withdrawn).await;
+    for (day, expected) in [(11, "Ada lives in Rome."), (13, "Ada moved to Bergen.")] {
+        assert_eq!(memory.known(day).await, [expected], "day {day}");
+    }
+    let rome = of(&all(&memory).await, "rome").clone();
+    assert_eq!(rome.succeeded_by, Some(bergen.id));
+    correct(&memory, bergen.id, Correction::Withdrawn).await;
+    assert_eq!(memory.known(13).await, ["Ada lives in Rome."]);
+    let count = changes(&memory).await.len();
+    memory.settle().await;
+    assert_eq!(changes(&memory).await.len(), count, "once");
+}
+
+#[tokio::test]
+async fn a_turn_that_is_replaced_had_ended_nothing() {
+    let memory = Memory::new().await;
+    memory.say(1, "I live in Rome.").await;
+    let told = memory.say(10, "I moved to Oslo.").await;
+    memory
+        .replace(11, &told, "I flew to Oslo for a weekend.")
+        .await;
+    let known = memory.known(12).await;
+    assert!(
+        known.contains(&"Ada lives in Rome.".to_owned()),
+        "{known:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_correction_of_what_was_ended_is_held_against_what_ended_it() {
+    let memory = moved().await;
+    let rome = of(&all(&memory).await, "rome").id;
+    let says = Correction::Says {
+        text: Some("Ada lives in Turin.".into()),
+        value: Some("Turin".into()),
+        valid: None,
+    };
+    correct(&memory, rome, says).await;
+    let conflicts = memory.conflicts().await;
+    let statuses: Vec<_> = conflicts.iter().map(|conflict| conflict.status).collect();
+    assert_eq!(statuses, [Status::Open]);
+}
+
+#[tokio::test]
+async fn many_values_make_as_many_conflicts() {
+    let memory = Memory::new().await;
+    let texts: Vec<_> = (0..60)
+        .map(|number| format!("My weight is {} kg.", 60 + number))
+        .collect();
+    memory.say_all(1, &texts).await;
+    let held = all(&memory).await;
+    let current: Vec<_> = held
+        .iter()
+        .filter(|fact| fact.valid.end.is_none())
+        .collect();
+    assert_eq!((held.len(), current.len()), (60, 1));
+    assert!(memory.conflicts().await.len() < 60);
 }

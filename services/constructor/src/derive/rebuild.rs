@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use memfleet_domain::derivation::{ChangeKind, Kind};
+use memfleet_domain::derivation::{ChangeKind, Derivation, Kind, Origin};
 use memfleet_domain::ids::{ChangeId, DerivationId};
 use memfleet_domain::turn::Turn;
 use memfleet_domain::{Fault, Scope};
@@ -107,7 +107,7 @@ impl Rebuilder {
         let part = reached.to_be_bytes();
         let id = ChangeId::of("not derived again", &[name.as_bytes(), &part]);
         let gone = deriver.knowledge.unconfirmed(scope, WITHDRAWN).await?;
-        let gone: Vec<_> = gone.iter().collect();
+        let gone: Vec<_> = gone.iter().filter(|fact| is_of(fact, name)).collect();
         let withdrawal = deriver.withdrawal(id, &gone, "the extractor of now does not find it");
         let published = ChangeId::of("rebuilt", &[name.as_bytes(), &part]);
         let reason = "the extractor of now finds it";
@@ -125,4 +125,10 @@ impl Rebuilder {
         });
         Ok(Outcome::Done)
     }
+}
+
+/// Whether this extractor found a fact, or an earlier version of it did. What a model found the rules do not find; that says nothing against it.
+fn is_of(fact: &Derivation, extractor: &str) -> bool {
+    let family = |name: &str| name.rsplit_once('-').map(|(family, _)| family.to_owned());
+    matches!(&fact.origin, Origin::Extracted(name) if family(name) == family(extractor))
 }

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use memfleet_agents::asking::Asking;
 use memfleet_agents::currency::{Said, newer};
-use memfleet_domain::derivation::Derivation;
+use memfleet_domain::derivation::{Derivation, Origin};
 use memfleet_domain::ids::{SpaceId, TurnId};
 use memfleet_domain::time::Timestamp;
 use memfleet_domain::turn::{Role, Turn};
@@ -12,9 +12,13 @@ use memfleet_ports::retriever::Hit;
 
 use super::Successors;
 
-/// Marks the hits that a later one of the same speaker tells otherwise than, but for those of which it is known until when they hold.
+/// Marks the hits that a later one of the same speaker tells otherwise than, but for those of which it is known until when they hold. What a caller
+/// corrected is not told.
 pub(super) fn mark_newer(hits: &mut [Hit], space: &SpaceId, asking: &Asking, now: Timestamp) {
-    let is_said = |hit: &Hit| hit.space == *space && hit.turn.accepted.role == Role::User;
+    let is_said = |hit: &Hit| {
+        let is_users = hit.space == *space && hit.turn.accepted.role == Role::User;
+        is_users && !is_corrected(hit, asking)
+    };
     let places: Vec<usize> = (0..hits.len()).filter(|&at| is_said(&hits[at])).collect();
     let texts: Vec<String> = places
         .iter()
@@ -33,6 +37,15 @@ pub(super) fn mark_newer(hits: &mut [Hit], space: &SpaceId, asking: &Asking, now
         let newer = newer.filter(|_| !holds(&hits[at], asking, now));
         hits[at].newer = newer.map(|newer| hits[places[newer]].turn.accepted.id);
     }
+}
+
+/// Whether a caller corrected a fact of the hit that the query asks for.
+fn is_corrected(hit: &Hit, asking: &Asking) -> bool {
+    let speaker = hit.turn.accepted.speaker.as_str();
+    hit.facts.iter().any(|fact| {
+        let draft = fact.fact().filter(|_| fact.origin == Origin::Corrected);
+        draft.is_some_and(|draft| asking.is_for(draft, speaker))
+    })
 }
 
 /// Whether a fact of the hit that the query asks for holds, and is known to have ended later.

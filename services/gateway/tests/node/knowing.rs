@@ -427,3 +427,48 @@ async fn a_block_marks_what_is_no_longer_so() {
     assert!(block.contains("(no longer so since "), "{block}");
     assert!(block.contains(": I moved to Oslo."), "{block}");
 }
+
+#[tokio::test]
+async fn a_block_says_what_a_caller_corrected() {
+    let moved = moved().await;
+    moved.corrected(moved.oslo.id).await;
+    let block = async || {
+        let assembled = assemble("ada", "Where does Ada live?", 400);
+        let assembled = moved.node.gateway.assemble(&acme(), assembled).await;
+        assembled.unwrap().block
+    };
+    let corrected = block().await;
+    assert!(
+        corrected.contains("(corrected: Ada lives in Bergen.): I moved to Oslo."),
+        "{corrected}"
+    );
+    let withdrawn = correction(moved.oslo.id, Correction::Withdrawn);
+    moved.update(withdrawn).await.unwrap();
+    let wrong = block().await;
+    assert!(
+        wrong.contains("(this was wrong): I moved to Oslo."),
+        "{wrong}"
+    );
+}
+
+#[tokio::test]
+async fn a_corrected_sentence_brings_its_value() {
+    let moved = moved().await;
+    let text = |text: &str| {
+        let says = Correction::Says {
+            text: Some(text.to_owned()),
+            value: None,
+            valid: None,
+        };
+        correction(moved.oslo.id, says)
+    };
+    let fault = moved.update(text("Bergen, mostly.")).await.unwrap_err();
+    assert_eq!(fault.fields[0].field, "value");
+    let read = moved.update(text("Ada lives in Bergen.")).await.unwrap();
+    assert_eq!(read.fact().unwrap().claim.value, "bergen");
+    let denied = moved
+        .update(text("Ada does not live in Bergen."))
+        .await
+        .unwrap();
+    assert!(denied.fact().unwrap().clause.negated);
+}

@@ -14,7 +14,8 @@ use super::filter::{Selection, View};
 use super::values::range;
 use super::{Handle, values};
 use crate::output::{
-    Align, Output, Palette, count, decimal, derivation_json, neighbour, table, time, turn_lines,
+    Align, Output, Palette, count, decimal, derivation_json, neighbour, printable, table, time,
+    turn_lines,
 };
 
 /// Find the turns that a question needs
@@ -166,9 +167,13 @@ fn hit_lines(hit: &Hit, rank: usize, several: bool, palette: Palette) -> String 
         &hit.turn,
     )];
     if let Some(fact) = hit.outdated_fact() {
-        let since = match fact.valid.end {
-            Some(end) if !fact.is_withdrawn() => format!("no longer so since {}", time(end)),
-            _ => "this was wrong".to_owned(),
+        let since = match (fact.valid.end, fact.fact()) {
+            _ if fact.is_withdrawn() => "this was wrong".to_owned(),
+            (Some(end), _) => format!("no longer so since {}", time(end)),
+            (None, draft) => {
+                let text = draft.map_or("", |draft| draft.text.as_str());
+                format!("corrected: {}", printable(text))
+            }
         };
         lines.push(palette.warning(&format!("    {since}")));
     } else if let Some(newer) = hit.newer {

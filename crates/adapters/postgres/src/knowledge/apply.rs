@@ -10,7 +10,7 @@ use std::collections::{HashMap, HashSet};
 
 use memfleet_domain::Scope;
 use memfleet_domain::ids::{ChangeId, DerivationId, TurnId};
-use memfleet_ports::knowledge::{Applied, Rewrite, Work};
+use memfleet_ports::knowledge::{Applied, Revision, Rewrite, Work};
 use memfleet_ports::outbox::Kind;
 use sqlx::{PgConnection, Row};
 
@@ -98,21 +98,24 @@ impl Applying<'_> {
         Ok(made.into_iter().map(to_change_id).collect())
     }
 
-    /// Whether every turn that they come from is there still.
+    /// Whether every turn that they come from is there still, and none that states a new fact was replaced.
     async fn have_turns(&mut self, rewrites: &[&Rewrite]) -> Outcome<bool> {
         let revisions = rewrites.iter().flat_map(|rewrite| &rewrite.revisions);
         let turns: HashSet<&TurnId> = revisions
+            .clone()
             .flat_map(|revision| &revision.derivation.turns)
             .collect();
         if turns.is_empty() {
             return Ok(true);
         }
         let there: i64 = sqlx::query_scalar(
-            "SELECT count(*) FROM turns WHERE tenant = $1 AND space = $2 AND id = ANY ($3)",
+            "SELECT count(*) FROM turns WHERE tenant = $1 AND space = $2 AND id = ANY ($3)
+                 AND (replaced_by IS NULL OR NOT id = ANY ($4))",
         )
         .bind(self.scope.tenant.as_str())
         .bind(self.space.id)
         .bind(id_list(turns.iter().copied()))
+        .bind(id_list(revisions.filter_map(Revision::stating)))
         .fetch_one(&mut *self.connection)
         .await?;
         Ok(there == turns.len() as i64)

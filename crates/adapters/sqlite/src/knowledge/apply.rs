@@ -129,17 +129,19 @@ impl Applying<'_> {
         current.collect()
     }
 
-    /// Whether every turn that they come from is there still.
+    /// Whether every turn that they come from is there still, and none that states a new fact was replaced.
     async fn have_turns(&mut self, revisions: &[Revision]) -> Outcome<bool> {
         let turns: HashSet<&TurnId> = revisions
             .iter()
             .flat_map(|revision| &revision.derivation.turns)
             .collect();
         let there: i64 = sqlx::query_scalar(
-            "SELECT count(*) FROM turns WHERE space = ? AND id IN (SELECT unhex(value, '-') FROM json_each(?))",
+            "SELECT count(*) FROM turns WHERE space = ?1 AND id IN (SELECT unhex(value, '-') FROM json_each(?2))
+                 AND (replaced_by IS NULL OR id NOT IN (SELECT unhex(value, '-') FROM json_each(?3)))",
         )
         .bind(self.space.id)
         .bind(id_list(turns.iter().copied()))
+        .bind(id_list(revisions.iter().filter_map(Revision::stating)))
         .fetch_one(&mut *self.connection)
         .await?;
         Ok(there == turns.len() as i64)
@@ -232,7 +234,8 @@ impl Applying<'_> {
 
     async fn find(&mut self, conflict: &Conflict) -> Outcome<()> {
         let found = sqlx::query(
-            "INSERT OR IGNORE INTO conflicts (space, id, older, newer, status, document) VALUES (?, ?, ?, ?, ?, ?)",
+            "INSERT INTO conflicts (space, id, older, newer, status, document) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+             ON CONFLICT (space, id) DO UPDATE SET older = ?3, newer = ?4, status = ?5, document = ?6 WHERE status = ?7",
         )
         .bind(self.space.id)
         .bind(conflict.id.as_bytes().as_slice())
@@ -240,6 +243,7 @@ impl Applying<'_> {
         .bind(conflict.newer.as_bytes().as_slice())
         .bind(from_status(conflict.status))
         .bind(to_json(conflict))
+        .bind(from_status(Status::Settled))
         .execute(&mut *self.connection)
         .await?;
         self.space.head += i64::from(found.rows_affected() > 0);

@@ -60,7 +60,7 @@ pub async fn claim(
     now: Timestamp,
     until: Timestamp,
 ) -> Outcome<Option<u64>> {
-    let Some(space) = scope::find(connection, scope).await? else {
+    let Some(space) = scope::find_alive(connection, scope).await? else {
         return Ok(None);
     };
     if stage == Stage::Rebuild && rebuild::find(connection, space.id).await?.is_none() {

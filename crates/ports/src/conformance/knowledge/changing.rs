@@ -1,11 +1,11 @@
 //! Changes: made once, on what they rest on, listed and undone.
 
-use memfleet_domain::derivation::{ChangeKind, Status};
+use memfleet_domain::derivation::{ChangeKind, Derivation, Status};
 use memfleet_domain::ids::ChangeId;
 use memfleet_domain::time::AsOf;
 
 use super::{all, change, closing, conflict, deriving, fact, home, make, moved};
-use crate::conformance::samples::{instant, turn};
+use crate::conformance::samples::{batch, edit, indexed, instant, turn};
 use crate::knowledge::{Applied, ChangeFilter, Knowledge, Question, Revision, Rewrite, Work};
 use crate::ledger::Ledger;
 
@@ -99,6 +99,32 @@ pub async fn a_fact_of_a_turn_that_is_not_there_is_stale<S: Ledger + Knowledge>(
         .len(),
         1
     );
+}
+
+/// It may have been replaced while the agent thought; what it stated before is withdrawn all the same.
+pub async fn a_fact_of_a_turn_that_was_replaced_is_stale<S: Ledger + Knowledge>(store: &S) {
+    let (rome, _, first, _) = moved(store).await;
+    let edited = edit(&rome, "edited", "Scratch that.");
+    let edited = indexed(batch("edited", vec![edited]), 9);
+    store.commit(vec![edited]).await.expect("an answer");
+    let late = fact(&rome, "Ada", "Kyiv", instant(5));
+    let late = deriving(&[&Derivation {
+        change: ChangeId::of("late", &[b"x"]),
+        ..late
+    }]);
+    let applied = store.apply(&home(), only(late)).await.expect("an answer");
+    assert_eq!(applied, Applied::Stale);
+    let withdrawn = ChangeId::of("replaced", &[b"x"]);
+    let revision = Revision {
+        derivation: first.next(withdrawn).withdrawn(),
+        passage: None,
+    };
+    let rewrite = Rewrite {
+        change: change(withdrawn, ChangeKind::Derived, 9),
+        revisions: vec![revision],
+    };
+    let applied = store.apply(&home(), only(rewrite)).await;
+    assert!(matches!(applied, Ok(Applied::Done(_))));
 }
 
 /// On both axes.
@@ -251,4 +277,25 @@ pub async fn conflicts_keep_what_became_of_them<S: Ledger + Knowledge>(store: &S
             ..conflict
         }]
     );
+}
+
+/// Facts change after a conflict between them was settled.
+pub async fn a_conflict_that_is_found_after_it_was_settled_is_found<S: Ledger + Knowledge>(
+    store: &S,
+) {
+    let (_, _, first, second) = moved(store).await;
+    let conflict = conflict(&first, &second);
+    let found = Work {
+        found: vec![conflict.clone()],
+        ..Work::default()
+    };
+    let settled = Work {
+        settled: vec![(conflict.id, Status::Settled)],
+        ..Work::default()
+    };
+    for work in [found.clone(), settled, found] {
+        store.apply(&home(), work).await.expect("an answer");
+    }
+    let all = store.conflicts(&home(), &[], 9, None).await;
+    assert_eq!(all.expect("an answer").items, [conflict]);
 }

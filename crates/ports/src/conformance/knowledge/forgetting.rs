@@ -87,6 +87,10 @@ pub async fn forgetting_a_space_leaves_nothing_derived<S: Ledger + Knowledge + E
         store_.pending(Stage::Derive, 9).await.expect("an answer"),
         []
     );
+    // Who would work on it finds nothing to work on.
+    let scope = home();
+    let claimed = store_.claim(&scope, Stage::Derive, instant(0), instant(9));
+    assert_eq!(claimed.await.expect("an answer"), None);
     // Told anew, the space begins anew.
     let mut again = crate::conformance::samples::batch("again", vec![rome.clone()]);
     again.turns[0].recorded_at = instant(50);

@@ -169,7 +169,7 @@ pub async fn lineage(
     Ok(())
 }
 
-/// Notes conflicts that are not known; whether there was one.
+/// Notes conflicts that are not known, or were settled and are there again; whether there was one.
 pub async fn find(
     connection: &mut PgConnection,
     tenant: &str,
@@ -184,7 +184,9 @@ pub async fn find(
          SELECT $1, $2, id, older, newer, status, document
          FROM unnest($3::uuid[], $4::uuid[], $5::uuid[], $6::smallint[], $7::text[]) WITH ORDINALITY
              AS new(id, older, newer, status, document, place)
-         ORDER BY place ON CONFLICT DO NOTHING",
+         ORDER BY place ON CONFLICT (tenant, space, id) DO UPDATE
+             SET older = excluded.older, newer = excluded.newer, status = excluded.status, document = excluded.document
+             WHERE conflicts.status = $8",
     )
     .bind(tenant)
     .bind(space)
@@ -195,6 +197,7 @@ pub async fn find(
         from_status(conflict.status) as i16
     }))
     .bind(column(found, to_json::<Conflict>))
+    .bind(from_status(Status::Settled) as i16)
     .execute(connection)
     .await?;
     Ok(noted.rows_affected() > 0)
