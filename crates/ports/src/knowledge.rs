@@ -83,6 +83,15 @@ pub struct Progress {
     pub to: u64,
 }
 
+/// Where a stage stands in a space.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Position {
+    /// The change sequence that it has worked through.
+    pub reached: u64,
+    /// The space's change sequence.
+    pub head: u64,
+}
+
 /// A new version of a derivation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Revision {
@@ -208,6 +217,9 @@ pub trait Knowledge: Send + Sync {
 
     /// Up to `limit` spaces of any tenant with changes that the stage has not worked through.
     async fn pending(&self, stage: Stage, limit: u32) -> Result<Vec<Scope>>;
+
+    /// Where a stage stands. Absent where there is no such space.
+    async fn position(&self, scope: &Scope, stage: Stage) -> Result<Option<Position>>;
 
     /// Takes the space's next work for one worker until an instant, unless another has it. The answer is the change sequence
     /// that the stage has reached; absent where it is taken, or where there is no such space. [`Knowledge::apply`] with progress

@@ -23,11 +23,11 @@ use crate::Gateway;
 /// Events are best effort; the store is asked again after this long without one.
 const POLL: Duration = Duration::from_millis(250);
 
-/// Spaces with work that are looked through at a time.
-const PENDING: u32 = 10_000;
+/// What is derived of a write passes these in turn: facts …
+const FACTS: [Stage; 3] = [Stage::Derive, Stage::Judge, Stage::Settle];
 
-/// What is derived of a write passes these in turn.
-const STAGES: [Stage; 3] = [Stage::Derive, Stage::Judge, Stage::Settle];
+/// … and episodes.
+const EPISODES: [Stage; 1] = [Stage::Episodes];
 
 #[async_trait]
 impl KnowledgeService for Gateway {
@@ -38,7 +38,8 @@ impl KnowledgeService for Gateway {
         query: &FactQuery,
         page: PageRequest,
     ) -> Result<Page<Derivation>, Fault> {
-        let scope = self.derived(context, &query.space, &query.wait_for).await?;
+        let waiting = self.derived(context, &query.space, &query.wait_for, &FACTS);
+        let scope = waiting.await?;
         let now = query.as_of.happened_by.unwrap_or_else(|| self.clock.now());
         let question = Question {
             kind: Some(Kind::Fact),
@@ -65,7 +66,8 @@ impl KnowledgeService for Gateway {
         query: &EpisodeQuery,
         page: PageRequest,
     ) -> Result<Page<Derivation>, Fault> {
-        let scope = self.derived(context, &query.space, &query.wait_for).await?;
+        let waiting = self.derived(context, &query.space, &query.wait_for, &EPISODES);
+        let scope = waiting.await?;
         let question = Question {
             kind: Some(Kind::Episode),
             turns: query.turns.clone(),
@@ -164,14 +166,15 @@ impl Gateway {
         context: &Context,
         space: &SpaceId,
         batches: &[BatchId],
+        stages: &[Stage],
     ) -> Result<Scope, Fault> {
         self.wait_for(context, std::slice::from_ref(space), batches)
             .await?;
         let scope = self.awaited(context, space).await?;
         if !batches.is_empty() {
             let agents = async {
-                for stage in STAGES {
-                    self.worked_through(&scope, stage).await?;
+                for stage in stages {
+                    self.worked_through(&scope, *stage).await?;
                 }
                 Ok(())
             };
@@ -181,13 +184,15 @@ impl Gateway {
         Ok(scope)
     }
 
-    /// Returns when an agent has nothing to do in a space.
+    /// Returns when an agent has worked through what a space holds now. What comes meanwhile it need not have.
     async fn worked_through(&self, scope: &Scope, stage: Stage) -> Result<(), Fault> {
         let mut events = self.events.listen();
+        let mut goal = None;
         loop {
-            let pending = self.knowledge.pending(stage, PENDING).await?;
-            // A full list may leave it out.
-            if pending.len() < PENDING as usize && !pending.contains(scope) {
+            let Some(position) = self.knowledge.position(scope, stage).await? else {
+                return Ok(());
+            };
+            if position.reached >= *goal.get_or_insert(position.head) {
                 return Ok(());
             }
             let heard = async {

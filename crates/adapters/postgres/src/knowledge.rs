@@ -13,7 +13,7 @@ use memfleet_domain::derivation::{Conflict, Derivation, Status};
 use memfleet_domain::ids::DerivationId;
 use memfleet_domain::time::Timestamp;
 use memfleet_ports::knowledge::{
-    Applied, ChangeFilter, Knowledge, Question, Rebuilding, Recorded, Stage, Work,
+    Applied, ChangeFilter, Knowledge, Position, Question, Rebuilding, Recorded, Stage, Work,
 };
 use memfleet_ports::ledger::{Page, PageToken};
 use memfleet_ports::store::Result;
@@ -72,6 +72,14 @@ impl Knowledge for PostgresStore {
             Ok(begun)
         };
         self.ask("begin_rebuild", twice(attempt)).await
+    }
+
+    async fn position(&self, scope: &Scope, stage: Stage) -> Result<Option<Position>> {
+        let position = async {
+            let mut read = self.read(&scope.tenant).await?;
+            progress::position(&mut read, scope, stage).await
+        };
+        self.ask("position", position).await
     }
 
     async fn rebuilding(&self, scope: &Scope) -> Result<Option<Rebuilding>> {

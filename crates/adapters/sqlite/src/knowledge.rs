@@ -13,7 +13,7 @@ use memfleet_domain::derivation::{Conflict, Derivation, Status};
 use memfleet_domain::ids::DerivationId;
 use memfleet_domain::time::Timestamp;
 use memfleet_ports::knowledge::{
-    Applied, ChangeFilter, Knowledge, Question, Rebuilding, Recorded, Stage, Work,
+    Applied, ChangeFilter, Knowledge, Position, Question, Rebuilding, Recorded, Stage, Work,
 };
 use memfleet_ports::ledger::{Page, PageToken};
 use memfleet_ports::store::Result;
@@ -59,6 +59,10 @@ impl Knowledge for SqliteStore {
         let begun = rebuild::begin(&mut write, scope).await?;
         write.commit().await?;
         Ok(begun)
+    }
+
+    async fn position(&self, scope: &Scope, stage: Stage) -> Result<Option<Position>> {
+        Ok(progress::position(&mut *self.read().await?, scope, stage).await?)
     }
 
     async fn rebuilding(&self, scope: &Scope) -> Result<Option<Rebuilding>> {

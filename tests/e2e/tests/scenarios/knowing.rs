@@ -7,8 +7,11 @@ use memfleet_domain::ids::BatchId;
 use memfleet_domain::time::AsOf;
 use memfleet_e2e::call;
 use memfleet_ports::filter::TurnFilter;
-use memfleet_ports::knowledge_api::{Correction, FactQuery, KnowledgeService, UpdateRequest};
+use memfleet_ports::knowledge_api::{
+    Correction, EpisodeQuery, FactQuery, KnowledgeService, UpdateRequest,
+};
 use memfleet_ports::memory::{AnswerMode, AnswerPart, AnswerRequest, Memory, PageRequest};
+use memfleet_ports::retriever::Hit;
 use memfleet_rpc::Client;
 
 use crate::conversation::{recall, remember, said, space};
@@ -122,5 +125,47 @@ async fn a_correction_outranks_what_is_said_later() -> Result<()> {
     let token = remember(client, "noor", again).await?;
     let now = residences(client, token, false).await?;
     assert!(now.iter().any(|fact| value(fact) == "bergen"), "{now:?}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_was_never_true_had_ended_nothing() -> Result<()> {
+    let fresh = fresh().await?;
+    let client = &fresh.client;
+    let token = moved(client).await?;
+    let oslo = residences(client, token, false).await?.remove(0);
+    let withdrawn = UpdateRequest {
+        space: space("noor"),
+        id: oslo.id,
+        version: None,
+        correction: Correction::Withdrawn,
+    };
+    client.update(&call(), withdrawn).await?;
+    let now = residences(client, token, false).await?;
+    assert_eq!(now.iter().map(value).collect::<Vec<_>>(), ["rome"]);
+    let request = recall("noor", WHERE, TurnFilter::default(), &[token]);
+    let hits = client.recall(&call(), request).await?.hits;
+    let told = |hit: &&Hit| hit.turn.accepted.content.text == "I live in Rome.";
+    let rome = hits.iter().find(told).unwrap();
+    assert!(rome.outdated.is_none() && rome.newer.is_none(), "{rome:?}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn episodes_are_there_for_who_waits() -> Result<()> {
+    let fresh = fresh().await?;
+    let token = moved(&fresh.client).await?;
+    let query = EpisodeQuery {
+        space: space("noor"),
+        turns: Vec::new(),
+        as_of: AsOf::default(),
+        wait_for: vec![token],
+    };
+    let page = PageRequest::default();
+    let episodes = fresh.client.episodes(&call(), &query, page).await?;
+    // Of the write that is waited for; a fleet may still be at the one before it.
+    let told = episodes.items.iter().filter_map(Derivation::episode);
+    let mut told = told.map(|episode| episode.summary.as_str());
+    assert!(told.any(|summary| summary.contains("Oslo")), "{episodes:?}");
     Ok(())
 }

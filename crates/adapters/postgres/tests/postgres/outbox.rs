@@ -115,7 +115,7 @@ async fn what_agents_did_is_told_kind_by_kind_and_only_where_it_is_news() {
         settled: vec![(conflict.id, Status::Settled)],
         ..Work::default()
     };
-    for work in [&found, &settled, &found, &settled] {
+    for work in [&found, &found, &settled, &settled] {
         store.apply(&ada, work.clone()).await.expect("apply");
     }
     let listener = Listener::default();

@@ -4,7 +4,7 @@ use memfleet_columns::name;
 use memfleet_domain::Scope;
 use memfleet_domain::ids::{SpaceId, TenantId};
 use memfleet_domain::time::Timestamp;
-use memfleet_ports::knowledge::{Progress, Stage};
+use memfleet_ports::knowledge::{Position, Progress, Stage};
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Row, SqliteConnection};
 
@@ -50,6 +50,27 @@ fn to_scope(row: &SqliteRow) -> Outcome<Scope> {
         tenant: name(TenantId::new(row.try_get::<&str, _>(0)?))?,
         space: name(SpaceId::new(row.try_get::<&str, _>(1)?))?,
     })
+}
+
+/// Where a stage stands.
+pub async fn position(
+    connection: &mut SqliteConnection,
+    scope: &Scope,
+    stage: Stage,
+) -> Outcome<Option<Position>> {
+    let Some(space) = scope::find_alive(connection, scope).await? else {
+        return Ok(None);
+    };
+    let reached: Option<i64> =
+        sqlx::query_scalar("SELECT reached FROM progress WHERE space = ? AND stage = ?")
+            .bind(space.id)
+            .bind(stage.name())
+            .fetch_optional(connection)
+            .await?;
+    Ok(Some(Position {
+        reached: reached.unwrap_or_default().cast_unsigned(),
+        head: space.head.cast_unsigned(),
+    }))
 }
 
 /// Takes a space for one worker.

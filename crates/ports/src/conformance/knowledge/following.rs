@@ -3,7 +3,7 @@
 use super::{home, moved, store};
 use crate::conformance::samples::{instant, turn};
 use crate::feed::IndexFeed;
-use crate::knowledge::{Applied, Knowledge, Progress, Stage, Work};
+use crate::knowledge::{Applied, Knowledge, Position, Progress, Stage, Work};
 use crate::ledger::Ledger;
 
 fn to(from: u64, to: u64) -> Work {
@@ -42,6 +42,10 @@ pub async fn work_is_pending_until_the_stage_has_reached_the_head<
         store.pending(Stage::Derive, 9).await.expect("an answer"),
         []
     );
+    for (stage, reached) in [(Stage::Derive, head), (Stage::Judge, 0)] {
+        let position = store.position(&home(), stage).await.expect("an answer");
+        assert_eq!(position, Some(Position { reached, head }));
+    }
     assert_eq!(
         store.pending(Stage::Judge, 9).await.expect("an answer"),
         [home()]

@@ -6,7 +6,7 @@ use memfleet_domain::derivation::{Conflict, Derivation, Status};
 use memfleet_domain::ids::DerivationId;
 use memfleet_domain::time::Timestamp;
 use memfleet_ports::knowledge::{
-    Applied, ChangeFilter, Knowledge, Question, Rebuilding, Recorded, Stage, Work,
+    Applied, ChangeFilter, Knowledge, Position, Question, Rebuilding, Recorded, Stage, Work,
 };
 use memfleet_ports::ledger::{Page, PageToken};
 use memfleet_ports::store::Result;
@@ -22,6 +22,10 @@ impl<Q: Undelivered> Knowledge for Whole<Q> {
 
     async fn pending(&self, stage: Stage, limit: u32) -> Result<Vec<Scope>> {
         self.store.pending(stage, limit).await
+    }
+
+    async fn position(&self, scope: &Scope, stage: Stage) -> Result<Option<Position>> {
+        self.store.position(scope, stage).await
     }
 
     async fn claim(
