@@ -16,7 +16,11 @@ use crate::{model, said, statuses};
 
 /// Two facts of which the rules settled that the older is over.
 async fn moved() -> (Memory, Derivation) {
-    let memory = said("I live in Rome.", "I live in Oslo.").await;
+    moved_as("I live in Oslo.").await
+}
+
+async fn moved_as(newer: &str) -> (Memory, Derivation) {
+    let memory = said("I live in Rome.", newer).await;
     let facts = memory.facts(AsOf::default()).await;
     let rome = facts
         .into_iter()
@@ -81,7 +85,7 @@ async fn two_reviews_at_once_write_what_one_would() {
 
 #[tokio::test]
 async fn a_review_says_since_when_the_newer_holds() {
-    let (memory, rome) = moved().await;
+    let (memory, rome) = moved_as("I live in Oslo. What a day it was, 4 December 2023!").await;
     reviewed(&memory, "update", Some("2023-12-04")).await;
     let since = Some("2023-12-04T00:00:00Z".parse().unwrap());
     let closed = again(&memory, &rome).await;
@@ -90,6 +94,13 @@ async fn a_review_says_since_when_the_newer_holds() {
     let oslo = facts.iter().find(|fact| Some(fact.id) == rome.succeeded_by);
     assert_eq!(oslo.unwrap().valid.start, since);
     assert_eq!(memory.known(30).await, ["Ada lives in Oslo."]);
+}
+
+#[tokio::test]
+async fn a_date_that_no_turn_tells_moves_nothing() {
+    let (memory, rome) = moved_as("I live in Oslo. What a day it was, 4 December 2023!").await;
+    reviewed(&memory, "update", Some("2023-12-05")).await;
+    assert_eq!(again(&memory, &rome).await, rome);
 }
 
 #[tokio::test]
