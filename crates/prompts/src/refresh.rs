@@ -38,6 +38,9 @@ pub struct Settling<'a> {
     /// Whether a turn of one of the two facts tells of a date.
     #[serde(skip)]
     pub is_told: &'a (dyn Fn(&Conflict, Timestamp) -> bool + Sync),
+    /// Whether a turn takes back what was said.
+    #[serde(skip)]
+    pub takes_back: &'a (dyn Fn(&Turn) -> bool + Sync),
 }
 
 impl Template for Settling<'_> {
@@ -136,6 +139,10 @@ impl Settling<'_> {
         let conflict = &self.conflicts[place];
         if before.iter().any(|made| made.conflict == conflict.id) {
             return Err(Why::Malformed);
+        }
+        // That something was never true takes somebody who says so.
+        if said.action == Action::Correct && !(self.takes_back)(&conflict.evidence) {
+            return Err(Why::Unsupported);
         }
         let since = date::start(said.since.as_deref())?;
         // What is yet to come has not ended anything.

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use memfleet_agents::facts::Times;
+use memfleet_agents::facts::{Times, takes_back};
 use memfleet_domain::derivation::{Change, ChangeKind, Derivation, Origin, Status};
 use memfleet_domain::ids::{ChangeId, ConflictId, DerivationId, TurnId};
 use memfleet_domain::time::TimeRange;
@@ -193,6 +193,7 @@ impl Reviewer {
                 let told = told.get(&conflict.id);
                 told.is_some_and(|told| told.iter().any(|times| times.begun(since).is_some()))
             },
+            takes_back: &|turn| takes_back(&turn.text),
         };
         self.adviser.ask(&scope.tenant, &prompt).await
     }

@@ -151,6 +151,7 @@ fn a_conflict_is_settled_once_and_never_by_deleting() {
     let prompt = Settling {
         conflicts: &conflicts,
         is_told: &|_, date| is_told(date),
+        takes_back: &|_| false,
     };
     let decision = |conflict: &str, action: &str, since: Option<&str>| json!({"conflict": conflict, "action": action, "since": since});
     let said = json!({"decisions": [
@@ -171,6 +172,9 @@ fn a_conflict_is_settled_once_and_never_by_deleting() {
     assert_eq!((settled.dropped.unknown, settled.dropped.malformed), (1, 2));
     let deletes = json!({"decisions": [decision("X1", "delete", None)]});
     assert!(read(&prompt, deletes).is_err());
+    let denies = json!({"decisions": [decision("X1", "correct", None)]});
+    let settled = read(&prompt, denies).unwrap();
+    assert_eq!((settled.made, settled.dropped.unsupported), (vec![], 1));
     let untold = json!({"decisions": [decision("X1", "update", Some("1950-01-01"))]});
     let settled = read(&prompt, untold).unwrap();
     assert_eq!(settled.made[0].since, None);

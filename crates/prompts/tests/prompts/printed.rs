@@ -96,6 +96,7 @@ fn a_settlement_is_asked_for() {
             evidence: turns().remove(1),
         }],
         is_told: &|_, _| false,
+        takes_back: &|_| false,
     });
 }
 

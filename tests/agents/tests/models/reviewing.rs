@@ -53,7 +53,7 @@ async fn a_review_that_keeps_both_opens_what_rules_closed() {
     assert_eq!(statuses(&memory).await, [Status::Dismissed]);
     // And nobody closes it once more.
     memory.settle().await;
-    reviewed(&memory, "correct", None).await;
+    reviewed(&memory, "update", None).await;
     assert_eq!(again(&memory, &rome).await, opened);
 }
 
@@ -105,18 +105,21 @@ async fn a_date_that_no_turn_tells_moves_nothing() {
 
 #[tokio::test]
 async fn a_review_says_that_the_older_never_held() {
-    let (memory, rome) = moved().await;
+    let (memory, rome) = moved_as("Sorry, I mixed that up. I live in Oslo.").await;
+    assert!(!rome.is_withdrawn());
     reviewed(&memory, "correct", None).await;
     assert!(again(&memory, &rome).await.is_withdrawn());
     assert_eq!(memory.known(20).await, Vec::<String>::new());
 }
 
 #[tokio::test]
-async fn a_review_that_agrees_changes_nothing() {
+async fn a_review_that_agrees_or_goes_beyond_the_turn_changes_nothing() {
     let (memory, rome) = moved().await;
     reviewed(&memory, "update", None).await;
     reviewed(&memory, "update", Some("2099-01-01")).await;
     reviewed(&memory, "delete", None).await;
+    // Nobody said that it was never so.
+    reviewed(&memory, "correct", None).await;
     assert_eq!(again(&memory, &rome).await, rome);
 }
 
