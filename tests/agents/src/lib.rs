@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::sync::Mutex;
 
-use memfleet_constructor::{Deriver, ModelExtractor, Refiner, Reteller, Rules, Summariser};
+use memfleet_constructor::{Deriver, Heard, ModelExtractor, Refiner, Reteller, Rules, Summariser};
 use memfleet_domain::derivation::{Conflict, Derivation, Kind};
 use memfleet_domain::time::{AsOf, Clock, Timestamp};
 use memfleet_domain::turn::AcceptedTurn;
@@ -40,6 +40,7 @@ pub struct Memory {
     judge: LocalJudge,
     events: Events,
     clock: Arc<Hands>,
+    heard: Heard,
     said: Mutex<u64>,
     _directory: tempfile::TempDir,
 }
@@ -86,6 +87,7 @@ impl Memory {
             store,
             events,
             clock,
+            heard: Heard::default(),
             said: Mutex::default(),
             _directory: directory,
         }
@@ -156,6 +158,7 @@ impl Memory {
             Stage::Retell => Box::new(Reteller {
                 deriver: Arc::new(self.deriver.clone()),
                 adviser,
+                heard: self.heard.clone(),
             }),
             Stage::Compare => Box::new(Comparer {
                 judge: self.judge.clone(),
@@ -168,6 +171,11 @@ impl Memory {
             }),
             _ => panic!("{} asks no model", stage.name()),
         }
+    }
+
+    /// A process begins anew: it remembers nothing that is not stored.
+    pub fn restart(&mut self) {
+        self.heard = Heard::default();
     }
 
     /// Whether a stage has work left.

@@ -19,7 +19,7 @@ use memfleet_ports::ledger::Passage;
 use memfleet_workers::{Agent, Outcome};
 use tracing::instrument;
 
-pub use self::retell::Reteller;
+pub use self::retell::{Heard, Reteller};
 
 use self::draft::Drafted;
 use super::{Deriver, change};

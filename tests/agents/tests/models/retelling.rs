@@ -1,12 +1,16 @@
 //! Titles and summaries of episodes.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use memfleet_agents_together::Memory;
 use memfleet_domain::derivation::Origin;
-use memfleet_openai::testing::Scripted;
+use memfleet_openai::testing::{Scripted, endpoint};
 use memfleet_ports::knowledge::Stage;
+use memfleet_prompts::Adviser;
 use serde_json::json;
 
-use crate::model;
+use crate::{model, over};
 
 /// Two matters; the second one may go on.
 fn chat() -> Vec<String> {
@@ -81,6 +85,45 @@ async fn a_summary_that_is_made_up_is_not_taken() {
         let episodes = memory.episodes().await;
         assert!(episodes.contains(&by_rules[0]), "{title}: {text}");
     }
+}
+
+/// A model that says the same whatever it is asked, and how often it was.
+fn counted(memory: &Memory, says: &'static str) -> (Adviser, Arc<AtomicUsize>) {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let count = asked.clone();
+    let exchange = endpoint(move |_, _| {
+        count.fetch_add(1, Ordering::SeqCst);
+        Scripted::Says(says.to_owned())
+    });
+    (over(memory, exchange), asked)
+}
+
+#[tokio::test]
+async fn a_useless_reply_is_an_answer_and_is_not_asked_for_at_every_write() {
+    let mut memory = Memory::new().await;
+    memory.say_all(1, &chat()).await;
+    memory
+        .say_all(2, &["Which trains go to Oslo?".to_owned()])
+        .await;
+    memory.cut().await;
+    // Both are over, and a third one goes on.
+    memory.say(3, "Hello again.").await;
+    memory.cut().await;
+    let (model, asked) = counted(&memory, "I would rather not.");
+    memory.advise(Stage::Retell, model.clone()).await;
+    let once = asked.load(Ordering::SeqCst);
+    assert!(once > 0);
+    for word in ["One", "Two", "Three"] {
+        memory.say(3, &format!("{word} more thing.")).await;
+        memory.cut().await;
+        memory.advise(Stage::Retell, model.clone()).await;
+    }
+    assert_eq!(asked.load(Ordering::SeqCst), once);
+    assert!(memory.is_behind(Stage::Retell).await, "the last may go on");
+    // How far it came is stored.
+    memory.restart();
+    memory.advise(Stage::Retell, model).await;
+    assert_eq!(asked.load(Ordering::SeqCst), once);
 }
 
 #[tokio::test]
