@@ -95,12 +95,18 @@ impl Memory {
 
     /// Ada says something on a day, and the agents do their work; the turn.
     pub async fn say(&self, day: i64, text: &str) -> AcceptedTurn {
+        self.say_in(day, day, text).await
+    }
+
+    /// The same in the session of another day.
+    pub async fn say_in(&self, session: i64, day: i64, text: &str) -> AcceptedTurn {
         let number = {
             let mut said = self.said.lock().unwrap();
             *said += 1;
             *said
         };
-        let mut turn = turn_in(&home(), &format!("day {day}"), &number.to_string(), text);
+        let session = format!("day {session}");
+        let mut turn = turn_in(&home(), &session, &number.to_string(), text);
         turn.event_time = Some(instant(day * 86_400));
         turn.recorded_at = instant(day * 86_400 + 60);
         *self.clock.0.lock().unwrap() = instant(day * 86_400 + 120);

@@ -2,7 +2,7 @@
 //! up once more. It has a position of its own: while the model is down, slow or over its budget, the summaries of the rules are in use. Where
 //! an episode begins and ends stays with the rules, which cut without a call a turn.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use async_trait::async_trait;
@@ -129,7 +129,7 @@ impl Reteller {
         Ok(if is_same { before.reached } else { reached })
     }
 
-    /// Those of these episodes that are in the words of the rules.
+    /// Those of these episodes that are in the words of the rules, and not since a caller undid other words.
     async fn by_rules(
         &self,
         scope: &Scope,
@@ -145,6 +145,9 @@ impl Reteller {
         let knowledge = &self.deriver.knowledge;
         let mut episodes = knowledge.all_derivations(scope, &question).await?;
         episodes.retain(|episode| matches!(&episode.origin, Origin::Extracted(by) if by == NAME));
+        let reverted = self.deriver.reverted(scope, &episodes).await?;
+        let reverted: HashSet<DerivationId> = reverted.iter().map(|episode| episode.id).collect();
+        episodes.retain(|episode| !reverted.contains(&episode.id));
         Ok(episodes)
     }
 
