@@ -78,21 +78,42 @@ pub fn judge(one: &Derivation, other: &Derivation) -> Option<Verdict> {
     Some(verdict(older, newer, contradiction, corrects))
 }
 
+/// What somebody else says of two facts, within the bounds of the rules.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Judged {
+    /// How they contradict each other.
+    pub verdict: Verdict,
+    /// Whether that closes the older one; otherwise it is for a person to decide.
+    pub closes: bool,
+}
+
 /// The verdict where somebody else says that two facts exclude each other, the older one having been wrong from the start or not. It is not taken
-/// of facts that one turn states, nor of what says the same.
-pub fn judged(one: &Derivation, other: &Derivation, corrects: bool) -> Option<Verdict> {
+/// of facts that one turn states, nor of what says the same. That the older one was wrong takes a newer one that takes something back, else it
+/// is a change. Facts of two attributes may both hold, whatever is said of them: they close nothing.
+pub fn judged(one: &Derivation, other: &Derivation, corrects: bool) -> Option<Judged> {
     let Pair { older, newer } = comparable(one, other)?;
     let (before, after) = (older.fact()?, newer.fact()?);
-    let is_same = before.claim.attribute == after.claim.attribute
-        && before.clause.negated == after.clause.negated
-        && is_same(&before.claim.value, &after.claim.value);
+    let is_turned = before.clause.negated != after.clause.negated;
+    let has_same_value = is_same(&before.claim.value, &after.claim.value);
+    let has_same_attribute = before.claim.attribute == after.claim.attribute;
     let is_of_one_turn = older.turns.first() == newer.turns.first();
-    let kind = if before.clause.negated == after.clause.negated {
-        Contradiction::Functional
-    } else {
+    if is_of_one_turn || has_same_attribute && has_same_value && !is_turned {
+        return None;
+    }
+    let kind = if is_turned {
         Contradiction::Negation
+    } else {
+        Contradiction::Functional
     };
-    (!is_same && !is_of_one_turn).then(|| verdict(older, newer, kind, corrects))
+    let corrects = corrects && after.stance == Stance::Corrects;
+    let verdict = verdict(older, newer, kind, corrects);
+    // A change that leaves the older one no time would say that it never held.
+    let leaves_time = corrects || verdict.ends.is_some();
+    let is_one_matter = has_same_attribute || is_turned && has_same_value;
+    Some(Judged {
+        verdict,
+        closes: leaves_time && is_one_matter,
+    })
 }
 
 fn verdict(

@@ -2,7 +2,7 @@
 //! complement; who is meant is resolved against the conversation; what is no statement of fact is left out.
 //!
 //! `words` are tokens and what they do in a clause, `clauses` cuts and filters, `parse` finds the parts, `people` who is meant, `claims`
-//! makes keys that compare, `support` holds what somebody else found against the words of its turn. English only: of other languages nothing is taken, as half a grammar gives half-truths.
+//! makes keys that compare, `support` and `telling` hold what somebody else found against the words of its turn. English only: of other languages nothing is taken, as half a grammar gives half-truths.
 
 mod claims;
 mod clauses;
@@ -10,6 +10,7 @@ mod parse;
 mod people;
 mod slots;
 mod support;
+mod telling;
 mod words;
 
 use std::ops::Range;
@@ -25,6 +26,7 @@ pub use self::claims::{claim, key, wordings};
 use self::parse::Tense;
 pub use self::slots::{Told, named, told};
 pub use self::support::{dates, denies, is_borne_out, is_supported, is_verb_said, names};
+pub use self::telling::{Times, as_told, takes_back};
 
 /// Name and version of these rules, which is stored with what they find.
 pub const EXTRACTOR: &str = "rules-1";

@@ -2,10 +2,11 @@
 #![allow(clippy::unwrap_used)]
 
 use chrono_tz::Tz;
-use memfleet_agents::facts::{Utterance, facts, is_supported, named, told};
-use memfleet_domain::fact::Draft;
+use memfleet_agents::facts::{Utterance, as_told, facts, is_supported, named, told};
+use memfleet_domain::fact::{Draft, Stance};
 use memfleet_domain::ids::TurnId;
-use memfleet_domain::time::Timestamp;
+use memfleet_domain::space::Locale;
+use memfleet_domain::time::{TimeRange, Timestamp};
 use memfleet_domain::turn::Role;
 use memfleet_language::Language;
 use proptest::prelude::*;
@@ -39,6 +40,116 @@ fn shown(drafts: &[Draft]) -> Vec<String> {
         )
     });
     shown.collect()
+}
+
+/// When a fact of a text holds that somebody else dates like this, and how much of that the text does not tell.
+fn dated(text: &str, from: &str, until: &str) -> (String, u32) {
+    let date = |date: &str| {
+        let instant = format!("{date}T00:00:00Z");
+        (!date.is_empty()).then(|| instant.parse::<Timestamp>().unwrap())
+    };
+    let utterance = said(9, "Ada", text);
+    let mut draft = drafts("I live in Rome.").remove(0);
+    draft.evidence = 0..text.len() as u32;
+    draft.valid = TimeRange {
+        start: date(from),
+        end: date(until),
+    };
+    let (draft, untold) = as_told(draft, text, utterance.said_at, &Locale::default());
+    let shown = |date: Option<Timestamp>| date.map(|date| date.date_naive().to_string());
+    let TimeRange { start, end } = draft.valid;
+    let (start, end) = (
+        shown(start).unwrap_or_default(),
+        shown(end).unwrap_or_default(),
+    );
+    (format!("{start}..{end}"), untold)
+}
+
+#[test]
+fn a_date_is_taken_where_the_sentence_tells_of_it() {
+    for (text, from, until, expected) in [
+        // It was said on 10 June 2024.
+        (
+            "I live in Rome since 2019.",
+            "2019-01-01",
+            "",
+            ("2019-01-01..", 0),
+        ),
+        (
+            "I live in Rome since 2019.",
+            "2019-05-07",
+            "",
+            ("2019-01-01..", 0),
+        ),
+        ("I live in Rome since 2019.", "2018-12-31", "", ("..", 1)),
+        (
+            "I moved to Rome last week.",
+            "2024-06-03",
+            "",
+            ("2024-06-03..", 0),
+        ),
+        (
+            "I move to Rome in August.",
+            "2024-08-01",
+            "",
+            ("2024-08-01..", 0),
+        ),
+        ("I start on Friday.", "2024-06-14", "", ("2024-06-14..", 0)),
+        ("I live in Rome.", "1950-01-01", "1951-01-01", ("..", 2)),
+        // Over by its date, or by the turn where nothing tells the date.
+        (
+            "I lived in Rome until 2019.",
+            "",
+            "2019-01-01",
+            ("..2019-01-01", 0),
+        ),
+        (
+            "I used to play in Rome until May 2020.",
+            "",
+            "2020-05-31",
+            ("..2020-05-31", 0),
+        ),
+        (
+            "I played the cello until 2019.",
+            "",
+            "2019-01-01",
+            ("..2019-01-01", 0),
+        ),
+        (
+            "I used to live in Rome.",
+            "",
+            "2015-01-01",
+            ("..2024-06-10", 1),
+        ),
+        // Not over: it only names a date of the past.
+        ("I live in Rome since 2019.", "", "2019-01-01", ("..", 1)),
+        ("I moved to Rome in May 2024.", "", "2024-05-31", ("..", 1)),
+        (
+            "I stay in Rome until next month.",
+            "",
+            "2024-07-31",
+            ("..2024-07-31", 0),
+        ),
+    ] {
+        let (shown, untold) = dated(text, from, until);
+        assert_eq!((&*shown, untold), expected, "{text} {from} {until}");
+    }
+}
+
+#[test]
+fn a_correction_is_one_where_the_turn_takes_something_back() {
+    for (text, stance) in [
+        ("I live in Oslo.", Stance::States),
+        ("Sorry, I mixed that up. I live in Oslo.", Stance::Corrects),
+        ("Ben said \"I was wrong\". I live in Oslo.", Stance::States),
+    ] {
+        let utterance = said(9, "Ada", text);
+        let mut draft = drafts("I live in Oslo.").remove(0);
+        draft.stance = Stance::Corrects;
+        let (draft, untold) = as_told(draft, text, utterance.said_at, &Locale::default());
+        assert_eq!(draft.stance, stance, "{text}");
+        assert_eq!(untold == 0, stance == Stance::Corrects, "{text}");
+    }
 }
 
 #[test]

@@ -7,7 +7,7 @@ use memfleet_ports::language_model::Agent;
 pub struct Dropped {
     /// They name what was not shown.
     pub unknown: u32,
-    /// Their words are not in the turns that they name.
+    /// Their words are not in the turns that they name; or a date or a taking back of theirs is not, and was left out alone.
     pub unsupported: u32,
     /// They are not what was asked for: too long, out of range, a part missing, one too many.
     pub malformed: u32,

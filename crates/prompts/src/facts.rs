@@ -1,5 +1,5 @@
 //! `P_con` of AMA section 3.1: the facts of new turns, read in the light of earlier ones. A fact stays only if its quotation is in
-//! its turn and the rules find its words supported there.
+//! its turn and the rules find its words supported there, and keeps of its dates and its stance what they find told there.
 
 use memfleet_domain::fact::{Claim, Clause, Draft, Pattern, Stance};
 use memfleet_domain::ids::TurnId;
@@ -29,6 +29,8 @@ pub struct Checks<'a> {
     pub claim: &'a (dyn Fn(&Clause) -> Claim + Sync),
     /// Whether the words of a fact are in its turn, or in those of the window that it names.
     pub is_supported: &'a (dyn Fn(&Draft, &Turn, &[Turn]) -> bool + Sync),
+    /// The fact with the dates and the stance that its turn tells, and how many it does not tell.
+    pub as_told: &'a (dyn Fn(Draft, &Turn) -> (Draft, u32) + Sync),
 }
 
 /// Turns to read.
@@ -166,11 +168,12 @@ impl Facts<'_> {
             related: self.related(turn, &said.related, dropped),
             confidence: words::share(said.confidence)?,
         };
-        if (self.checks.is_supported)(&draft, turn, self.turns) {
-            Ok((turn.id, draft))
-        } else {
-            Err(Why::Unsupported)
+        if !(self.checks.is_supported)(&draft, turn, self.turns) {
+            return Err(Why::Unsupported);
         }
+        let (draft, untold) = (self.checks.as_told)(draft, turn);
+        dropped.unsupported += untold;
+        Ok((turn.id, draft))
     }
 
     /// The turns that a fact names besides its own; unknown ones are left out and the fact stays.

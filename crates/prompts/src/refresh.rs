@@ -35,6 +35,12 @@ pub struct Settling<'a> {
     /// In no order.
     #[serde(serialize_with = "handles::conflicts")]
     pub conflicts: &'a [Conflict],
+    /// Whether a turn of one of the two facts tells of a date.
+    #[serde(skip)]
+    pub is_told: &'a (dyn Fn(&Conflict, Timestamp) -> bool + Sync),
+    /// Whether a turn takes back what was said.
+    #[serde(skip)]
+    pub takes_back: &'a (dyn Fn(&Turn) -> bool + Sync),
 }
 
 impl Template for Settling<'_> {
@@ -100,7 +106,13 @@ impl Prompt for Settling<'_> {
         let mut settlements = Settlements::default();
         for decision in &said.decisions {
             match self.settlement(decision, &settlements.made) {
-                Ok(made) => settlements.made.push(made),
+                Ok(made) => {
+                    let since = made.since.filter(|since| self.is_told(&made, *since));
+                    if since != made.since {
+                        settlements.dropped.count(Why::Unsupported);
+                    }
+                    settlements.made.push(Settlement { since, ..made });
+                }
                 Err(why) => settlements.dropped.count(why),
             }
         }
@@ -109,11 +121,28 @@ impl Prompt for Settling<'_> {
 }
 
 impl Settling<'_> {
+    /// Whether somebody told of that date, or it is the day of the turn or of the new fact itself. One that nobody told of would move what was
+    /// true by as much as the model likes.
+    fn is_told(&self, made: &Settlement, since: Timestamp) -> bool {
+        let mut conflicts = self.conflicts.iter();
+        let conflict = conflicts.find(|conflict| conflict.id == made.conflict);
+        conflict.is_some_and(|conflict| {
+            let mut own = [Some(conflict.evidence.said_at), conflict.new.from]
+                .into_iter()
+                .flatten();
+            own.any(|own| own.date_naive() == since.date_naive()) || (self.is_told)(conflict, since)
+        })
+    }
+
     fn settlement(&self, said: &Decision, before: &[Settlement]) -> Result<Settlement, Why> {
         let place = place(self.conflicts, 'X', &said.conflict).ok_or(Why::Unknown)?;
         let conflict = &self.conflicts[place];
         if before.iter().any(|made| made.conflict == conflict.id) {
             return Err(Why::Malformed);
+        }
+        // That something was never true takes somebody who says so.
+        if said.action == Action::Correct && !(self.takes_back)(&conflict.evidence) {
+            return Err(Why::Unsupported);
         }
         let since = date::start(said.since.as_deref())?;
         // What is yet to come has not ended anything.

@@ -1,11 +1,11 @@
 //! New facts against current ones once more, by a language model (AMA appendix C.5), behind the rules and with a position of its own: they
 //! see contradictions of one attribute, it sees them in what the facts mean. What it names are facts of one subject that were shown to it; which
-//! of the two is older, and that it is not over already, the rules say.
+//! of the two is older, that it is not over already, and whether its end is more than a question to a person, the rules say.
 
 use std::collections::BTreeMap;
 
 use async_trait::async_trait;
-use memfleet_agents::conflicts::judged;
+use memfleet_agents::conflicts::{Judged, judged};
 use memfleet_domain::derivation::{Conflict, Derivation, Kind, Status};
 use memfleet_domain::ids::ConflictId;
 use memfleet_domain::time::AsOf;
@@ -130,7 +130,8 @@ impl Comparer {
         Ok(conflicts.collect())
     }
 
-    /// The conflict of two facts that exclude each other; nothing tells which of them holds where the model says so.
+    /// The conflict of two facts that exclude each other. It is for a person to decide where nothing tells which of them holds, and where the
+    /// rules do not see that they speak of one matter: what a model says alone closes nothing then.
     fn conflict(
         &self,
         found: &Exclusion,
@@ -141,14 +142,14 @@ impl Comparer {
         let one = new.iter().find(|fact| fact.id == found.new)?;
         let other = known.iter().find(|fact| fact.id == found.known)?;
         let corrects = found.relation == Relation::Correction;
-        let verdict = judged(one, other, corrects)?;
+        let Judged { verdict, closes } = judged(one, other, corrects)?;
         // An older statement does not say of a newer one that it was never true.
         if corrects && verdict.newer != one.id {
             return None;
         }
         let id = ConflictId::of(one.id, other.id);
         let mut conflict = self.judge.conflict(id, verdict, by);
-        if found.relation == Relation::Contradiction {
+        if found.relation == Relation::Contradiction || !closes {
             conflict.status = Status::Open;
         }
         Some(conflict)

@@ -2,13 +2,15 @@
 //! the older fact at once, it reads the turn and says whether that was right, and since when. What it undoes or moves is a new version like any
 //! other. Each settlement is reviewed once; one that a caller touched meanwhile is the caller's.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use memfleet_agents::facts::{Times, takes_back};
 use memfleet_domain::derivation::{Change, ChangeKind, Derivation, Origin, Status};
-use memfleet_domain::ids::{ChangeId, ConflictId, DerivationId};
+use memfleet_domain::ids::{ChangeId, ConflictId, DerivationId, TurnId};
 use memfleet_domain::time::TimeRange;
-use memfleet_domain::{Fault, Scope};
+use memfleet_domain::{Fault, Scope, turn};
 use memfleet_ports::events::Event;
 use memfleet_ports::feed;
 use memfleet_ports::knowledge::{Applied, Progress, Question, Revision, Rewrite, Stage, Work};
@@ -167,11 +169,10 @@ impl Reviewer {
         scope: &Scope,
         settled: &[Settled],
     ) -> Result<Option<Asked<refresh::Settlements>>, Fault> {
-        let turns = settled
-            .iter()
-            .filter_map(|settled| settled.newer.turns.first());
+        let turns = settled.iter().flat_map(stated_in);
         let turns: Vec<_> = turns.copied().collect();
         let said = self.ledger.turns(scope, &turns).await?;
+        let told = self.told(scope, settled, &said).await?;
         let conflicts = settled.iter().filter_map(|settled| {
             let turn = settled.newer.turns.first()?;
             let evidence = said.iter().find(|said| said.accepted.id == *turn)?;
@@ -188,8 +189,36 @@ impl Reviewer {
         }
         let prompt = Settling {
             conflicts: &conflicts,
+            is_told: &|conflict, since| {
+                let told = told.get(&conflict.id);
+                told.is_some_and(|told| told.iter().any(|times| times.begun(since).is_some()))
+            },
+            takes_back: &|turn| takes_back(&turn.text),
         };
         self.adviser.ask(&scope.tenant, &prompt).await
+    }
+
+    /// The times that the turns of both facts tell of.
+    async fn told(
+        &self,
+        scope: &Scope,
+        settled: &[Settled],
+        said: &[turn::Turn],
+    ) -> Result<HashMap<ConflictId, Vec<Times>>, Fault> {
+        let spaces = &self.refresher.indexer.spaces;
+        let locale = spaces.locale(scope).await?.unwrap_or_default();
+        let times = |said: &turn::Turn| {
+            let text = said.accepted.content.searchable_text();
+            Times::of(&text, said.accepted.effective_time(), &locale)
+        };
+        let told = settled.iter().map(|settled| {
+            let stated: Vec<_> = stated_in(settled).collect();
+            let turns = said
+                .iter()
+                .filter(|said| stated.contains(&&said.accepted.id));
+            (settled.conflict, turns.map(times).collect())
+        });
+        Ok(told.collect())
     }
 
     /// The change that a review makes; none where the settlement was right.
@@ -250,6 +279,12 @@ impl Reviewer {
             },
         })
     }
+}
+
+/// The turns that state the two facts.
+fn stated_in(settled: &Settled) -> impl Iterator<Item = &TurnId> {
+    let turns = [&settled.before, &settled.newer].map(|fact| fact.turns.first());
+    turns.into_iter().flatten()
 }
 
 fn at(mut derivation: Derivation, now: memfleet_domain::Timestamp) -> Revision {

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::sync::Mutex;
 
-use memfleet_constructor::{Deriver, ModelExtractor, Refiner, Reteller, Rules, Summariser};
+use memfleet_constructor::{Deriver, Heard, ModelExtractor, Refiner, Reteller, Rules, Summariser};
 use memfleet_domain::derivation::{Conflict, Derivation, Kind};
 use memfleet_domain::time::{AsOf, Clock, Timestamp};
 use memfleet_domain::turn::AcceptedTurn;
@@ -40,6 +40,7 @@ pub struct Memory {
     judge: LocalJudge,
     events: Events,
     clock: Arc<Hands>,
+    heard: Heard,
     said: Mutex<u64>,
     _directory: tempfile::TempDir,
 }
@@ -86,6 +87,7 @@ impl Memory {
             store,
             events,
             clock,
+            heard: Heard::default(),
             said: Mutex::default(),
             _directory: directory,
         }
@@ -93,12 +95,18 @@ impl Memory {
 
     /// Ada says something on a day, and the agents do their work; the turn.
     pub async fn say(&self, day: i64, text: &str) -> AcceptedTurn {
+        self.say_in(day, day, text).await
+    }
+
+    /// The same in the session of another day.
+    pub async fn say_in(&self, session: i64, day: i64, text: &str) -> AcceptedTurn {
         let number = {
             let mut said = self.said.lock().unwrap();
             *said += 1;
             *said
         };
-        let mut turn = turn_in(&home(), &format!("day {day}"), &number.to_string(), text);
+        let session = format!("day {session}");
+        let mut turn = turn_in(&home(), &session, &number.to_string(), text);
         turn.event_time = Some(instant(day * 86_400));
         turn.recorded_at = instant(day * 86_400 + 60);
         *self.clock.0.lock().unwrap() = instant(day * 86_400 + 120);
@@ -173,6 +181,7 @@ impl Memory {
             Stage::Retell => Box::new(Reteller {
                 deriver: Arc::new(self.deriver.clone()),
                 adviser,
+                heard: self.heard.clone(),
             }),
             Stage::Compare => Box::new(Comparer {
                 judge: self.judge.clone(),
@@ -185,6 +194,11 @@ impl Memory {
             }),
             _ => panic!("{} asks no model", stage.name()),
         }
+    }
+
+    /// A process begins anew: it remembers nothing that is not stored.
+    pub fn restart(&mut self) {
+        self.heard = Heard::default();
     }
 
     /// Whether a stage has work left.

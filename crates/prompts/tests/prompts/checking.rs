@@ -9,7 +9,7 @@ use memfleet_prompts::relevance::{Candidate, Judging};
 use memfleet_prompts::{Misread, Prompt};
 use serde_json::{Value, json};
 
-use crate::samples::{instant, sentence, supports, turns};
+use crate::samples::{instant, is_told, sentence, supports, turns};
 
 fn read<P: Prompt>(prompt: &P, said: Value) -> Result<P::Meant, Misread> {
     let said = serde_json::from_value(said).map_err(|error| Misread(error.to_string()))?;
@@ -150,6 +150,8 @@ fn a_conflict_is_settled_once_and_never_by_deleting() {
     }];
     let prompt = Settling {
         conflicts: &conflicts,
+        is_told: &|_, date| is_told(date),
+        takes_back: &|_| false,
     };
     let decision = |conflict: &str, action: &str, since: Option<&str>| json!({"conflict": conflict, "action": action, "since": since});
     let said = json!({"decisions": [
@@ -170,4 +172,11 @@ fn a_conflict_is_settled_once_and_never_by_deleting() {
     assert_eq!((settled.dropped.unknown, settled.dropped.malformed), (1, 2));
     let deletes = json!({"decisions": [decision("X1", "delete", None)]});
     assert!(read(&prompt, deletes).is_err());
+    let denies = json!({"decisions": [decision("X1", "correct", None)]});
+    let settled = read(&prompt, denies).unwrap();
+    assert_eq!((settled.made, settled.dropped.unsupported), (vec![], 1));
+    let untold = json!({"decisions": [decision("X1", "update", Some("1950-01-01"))]});
+    let settled = read(&prompt, untold).unwrap();
+    assert_eq!(settled.made[0].since, None);
+    assert_eq!(settled.dropped.unsupported, 1);
 }

@@ -126,9 +126,16 @@ fn the_same_fact_twice_and_too_many_facts_are_left_out() {
 }
 
 #[test]
-fn denials_and_corrections_are_kept_as_such() {
-    let found = read(&[with(&json!({"negated": true, "correction": true}))]);
+fn a_denial_is_kept_as_such() {
+    let found = read(&[with(&json!({"negated": true}))]);
+    assert!(found.dropped.is_none());
+    assert!(found.drafts[0].1.clause.negated);
+}
+
+#[test]
+fn dates_and_corrections_that_the_turn_does_not_tell_are_left_out_and_the_fact_stays() {
+    let found = read(&[with(&json!({"from": "1950-01-01", "correction": true}))]);
     let draft = &found.drafts[0].1;
-    assert!(draft.clause.negated);
-    assert_eq!(draft.stance, Stance::Corrects);
+    assert_eq!((draft.valid.start, draft.stance), (None, Stance::States));
+    assert_eq!(found.dropped.unsupported, 2);
 }

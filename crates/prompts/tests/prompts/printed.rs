@@ -95,6 +95,8 @@ fn a_settlement_is_asked_for() {
             new,
             evidence: turns().remove(1),
         }],
+        is_told: &|_, _| false,
+        takes_back: &|_| false,
     });
 }
 

@@ -1,6 +1,6 @@
 //! Turns, facts, and checks that take a fact whose words are all in its turn.
 
-use memfleet_domain::fact::{Claim, Clause, Draft};
+use memfleet_domain::fact::{Claim, Clause, Draft, Stance};
 use memfleet_domain::ids::{DerivationId, ExternalId, SessionId, SpaceId, TenantId, TurnId};
 use memfleet_domain::{Scope, Timestamp};
 use memfleet_prompts::Press;
@@ -74,6 +74,20 @@ fn is_supported(draft: &Draft, turn: &Turn, all: &[Turn]) -> bool {
     has_words(&draft.text, &among)
 }
 
+/// A turn tells of March 2026 and takes nothing back.
+fn as_told(mut draft: Draft, _: &Turn) -> (Draft, u32) {
+    let given = (draft.valid.start, draft.stance);
+    draft.valid.start = draft.valid.start.filter(|date| is_told(*date));
+    draft.stance = Stance::States;
+    let untold = [given.0 != draft.valid.start, given.1 != draft.stance];
+    (draft, untold.map(u32::from).iter().sum())
+}
+
+/// Whether a date is in March 2026.
+pub fn is_told(date: Timestamp) -> bool {
+    date.to_rfc3339().starts_with("2026-03")
+}
+
 pub fn facts(turns: &[Turn]) -> Facts<'_> {
     Facts {
         turns,
@@ -82,6 +96,7 @@ pub fn facts(turns: &[Turn]) -> Facts<'_> {
         checks: Checks {
             claim: &claim,
             is_supported: &is_supported,
+            as_told: &as_told,
         },
     }
 }

@@ -5,7 +5,7 @@ mod draft;
 mod retell;
 mod stretch;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -14,12 +14,12 @@ use memfleet_domain::ids::{ChangeId, DerivationId, SessionId};
 use memfleet_domain::time::{TimeRange, Timestamp};
 use memfleet_domain::turn::Turn;
 use memfleet_domain::{Fault, Scope};
-use memfleet_ports::knowledge::{Progress, Revision, Rewrite, Stage};
+use memfleet_ports::knowledge::{ChangeFilter, Progress, Recorded, Revision, Rewrite, Stage};
 use memfleet_ports::ledger::Passage;
 use memfleet_workers::{Agent, Outcome};
 use tracing::instrument;
 
-pub use self::retell::Reteller;
+pub use self::retell::{Heard, Reteller};
 
 use self::draft::Drafted;
 use super::{Deriver, change};
@@ -69,10 +69,14 @@ impl Summariser {
             .iter()
             .map(|episode| (episode.id, episode))
             .collect();
+        let undone = self.0.undone(scope, &stretch.known).await?;
+        let is_undone = |drafted: &Drafted| {
+            let mut undone = undone.iter();
+            undone.any(|undone| undone.id == drafted.id() && undone.turns == drafted.turns)
+        };
         let is_news = |drafted: &Drafted| {
-            known
-                .get(&drafted.id())
-                .is_none_or(|known| is_outdated(known, drafted))
+            let known = known.get(&drafted.id());
+            known.is_none_or(|known| is_outdated(known, drafted) && !is_undone(drafted))
         };
         let drafted = drafted.into_iter().map(|drafted| {
             let before = known.get(&drafted.id()).copied();
@@ -145,6 +149,54 @@ impl Summariser {
         let language = indexer.language(scope).await?;
         let passages = indexer.passages(heads, language).await?;
         Ok(new().map(Drafted::id).zip(passages).collect())
+    }
+}
+
+impl Deriver {
+    /// The versions that a caller undid, of those episodes that nobody wrote since. Their turns being the same, they would only come back.
+    pub(super) async fn undone(
+        &self,
+        scope: &Scope,
+        episodes: &[Derivation],
+    ) -> Result<Vec<Derivation>, Fault> {
+        let mut undone = Vec::new();
+        for episode in self.reverted(scope, episodes).await? {
+            let versions = self.knowledge.versions(scope, episode.id).await?;
+            let before = versions
+                .into_iter()
+                .find(|before| before.version + 1 == episode.version);
+            // What retention removed had the turns of what was left, as far as anybody knows.
+            undone.push(before.unwrap_or_else(|| episode.clone()));
+        }
+        Ok(undone)
+    }
+
+    /// Those of these episodes of which the newest version undid the one before.
+    async fn reverted<'d>(
+        &self,
+        scope: &Scope,
+        episodes: &'d [Derivation],
+    ) -> Result<Vec<&'d Derivation>, Fault> {
+        let later = episodes.iter().filter(|episode| episode.version > 1);
+        let mut ids: Vec<ChangeId> = later.map(|episode| episode.change).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        if ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        let most = ids.len() as u32;
+        let filter = ChangeFilter {
+            ids,
+            ..ChangeFilter::default()
+        };
+        let changes = self.knowledge.changes(scope, &filter, most, None).await?;
+        let is_reverting = |recorded: &&Recorded| recorded.change.kind == ChangeKind::Reverted;
+        let reverting = changes.items.iter().filter(is_reverting);
+        let reverting: HashSet<ChangeId> = reverting.map(|made| made.change.id).collect();
+        let reverted = episodes
+            .iter()
+            .filter(|episode| reverting.contains(&episode.change));
+        Ok(reverted.collect())
     }
 }
 

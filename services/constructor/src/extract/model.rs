@@ -2,7 +2,7 @@
 //! nonsense is read by the rules instead. While it cannot be asked at all, the turns wait for it: the rules have read them already.
 
 use async_trait::async_trait;
-use memfleet_agents::facts::{claim, denies, is_supported, is_verb_said};
+use memfleet_agents::facts::{as_told, claim, denies, is_supported, is_verb_said};
 use memfleet_domain::fact::{Clause, Draft};
 use memfleet_domain::ids::TurnId;
 use memfleet_domain::space::Locale;
@@ -32,7 +32,12 @@ impl ModelExtractor {
     }
 
     /// What the model finds in a turn; nothing where what it says is of no use.
-    async fn read(&self, scope: &Scope, turn: &Utterances) -> Result<Option<Extraction>, Fault> {
+    async fn read(
+        &self,
+        scope: &Scope,
+        turn: &Utterances,
+        locale: &Locale,
+    ) -> Result<Option<Extraction>, Fault> {
         let window = turn.before.iter().chain([&turn.turn]);
         let turns: Vec<Turn> = window.map(Turn::from).collect();
         let prompt = Facts {
@@ -42,6 +47,7 @@ impl ModelExtractor {
             checks: Checks {
                 claim: &claim_of,
                 is_supported: &supported,
+                as_told: &|draft, turn| as_told(draft, &turn.text, turn.said_at, locale),
             },
         };
         let asked = self.adviser.ask(&scope.tenant, &prompt).await?;
@@ -65,7 +71,7 @@ impl Extractor for ModelExtractor {
         let is_english = Language::tagged(locale.language.as_deref()) == Language::English;
         let mut drafts = Vec::with_capacity(turns.len());
         for (turn, by_rules) in turns.iter().zip(by_rules) {
-            drafts.push(match self.read(scope, turn).await? {
+            drafts.push(match self.read(scope, turn, locale).await? {
                 Some(extraction) => {
                     let text = turn.turn.accepted.content.searchable_text();
                     let is_said = |draft: &Draft| {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use memfleet_constructor::{
-    Deriver, ModelExtractor, Rebuilder, Refiner, Reteller, Rules, Summariser,
+    Deriver, Heard, ModelExtractor, Rebuilder, Refiner, Reteller, Rules, Summariser,
 };
 use memfleet_judge::{Comparer, LocalJudge};
 use memfleet_openai::OpenAi;
@@ -48,7 +48,11 @@ impl Process {
     /// The one behind the rules that cut episodes.
     pub(super) fn new_reteller(&mut self, config: &Config) -> Result<Option<Reteller>, BoxError> {
         let told = self.author(config)?.zip(self.deriver.clone());
-        Ok(told.map(|(adviser, deriver)| Reteller { deriver, adviser }))
+        Ok(told.map(|(adviser, deriver)| Reteller {
+            deriver,
+            adviser,
+            heard: Heard::default(),
+        }))
     }
 
     /// The language model, where one is configured; the roles of a process share its places and its breaker.

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use memfleet_agents::facts::is_supported;
 use memfleet_agents_together::Memory;
-use memfleet_domain::derivation::{Derivation, Origin};
+use memfleet_domain::derivation::{Derivation, Origin, Status};
 use memfleet_domain::ids::TurnId;
 use memfleet_domain::time::AsOf;
 use memfleet_domain::turn::AcceptedTurn;
@@ -120,6 +120,52 @@ async fn ten_thousand_replies_of_no_use_do_no_harm() {
     assert!(asked.load(Ordering::SeqCst) >= REPLIES);
     nothing_is_lost(&memory, &said).await;
     nothing_is_made_up(&memory, &said).await;
+}
+
+/// A model that says of whatever it is shown that it never was, or is over, and is sure of it.
+fn destroyer(memory: &Memory, seed: u64) -> Adviser {
+    let exchange = endpoint(move |_, body| Scripted::Says(wrong::reply(seed, body).to_string()));
+    let mut options = Options::new("http://model.test/v1", "small");
+    (options.retries, options.cache) = (0, 0);
+    let ledger = Arc::new(MemoryLedger::default());
+    let model = OpenAi::over(exchange, options, ledger, memory.clock()).unwrap();
+    Adviser {
+        model: Arc::new(model),
+        press: Arc::new(Press::new([7; 32])),
+    }
+}
+
+#[tokio::test]
+async fn a_model_that_ends_everything_ends_nothing_that_is_true() {
+    for seed in 0..2 {
+        let memory = Memory::new().await;
+        let said = [
+            "I have a cat.",
+            "I play the cello.",
+            "My brother is Ben.",
+            "I work at Acme.",
+            "I live in Rome.",
+            "I live in Oslo.",
+        ];
+        for (day, text) in said.into_iter().enumerate() {
+            memory.say(1 + day as i64, text).await;
+        }
+        let (before, known) = (memory.known(5).await, memory.known(50).await);
+        assert_eq!((before.len(), known.len()), (5, 5));
+        for _ in 0..2 {
+            for stage in [Stage::Compare, Stage::Review] {
+                memory.advise(stage, destroyer(&memory, seed)).await;
+                memory.settle().await;
+            }
+        }
+        assert_eq!(memory.known(5).await, before, "what was true is not");
+        assert_eq!(memory.known(50).await, known, "what is true is not");
+        let conflicts = memory.conflicts().await;
+        let open = conflicts
+            .iter()
+            .filter(|conflict| conflict.status == Status::Open);
+        assert!(open.count() > 0, "a person decides");
+    }
 }
 
 /// Every turn is in the ledger, word for word, and in the feed of the index.

@@ -2,6 +2,48 @@
 
 use serde_json::{Value, json};
 
+/// What a model says that gets everything wrong that it is shown: facts to compare, settlements, else turns.
+pub fn reply(seed: u64, body: &Value) -> Value {
+    let (news, conflicts) = (handles(body, 'N'), handles(body, 'X'));
+    if !news.is_empty() {
+        return contradictions(seed, &news, &handles(body, 'F'));
+    }
+    if !conflicts.is_empty() {
+        return decisions(seed, &conflicts);
+    }
+    facts(seed, body)
+}
+
+/// Every new fact says of every known one that it never was, or is over.
+fn contradictions(seed: u64, news: &[String], known: &[String]) -> Value {
+    let relation = ["correction", "change"][(seed % 2) as usize];
+    let pairs = news
+        .iter()
+        .flat_map(|new| known.iter().map(move |known| (new, known)));
+    let pairs = pairs.map(
+        |(new, known)| json!({"new": new, "known": known, "relation": relation, "confidence": 1.0}),
+    );
+    json!({"conflicts": pairs.collect::<Vec<_>>()})
+}
+
+/// Nothing that was settled was ever true, or all of it ended long ago.
+fn decisions(seed: u64, conflicts: &[String]) -> Value {
+    let (action, since) = [("correct", None), ("update", Some("1950-01-01"))][(seed % 2) as usize];
+    let decisions = conflicts
+        .iter()
+        .map(|conflict| json!({"conflict": conflict, "action": action, "since": since}));
+    json!({"decisions": decisions.collect::<Vec<_>>()})
+}
+
+/// The handles of a prompt with this letter.
+fn handles(body: &Value, letter: char) -> Vec<String> {
+    let shown = lines(body).into_iter().filter_map(|line| {
+        let shown = serde_json::from_str::<Value>(&line).ok()?;
+        Some(shown["id"].as_str()?.to_owned())
+    });
+    shown.filter(|handle| handle.starts_with(letter)).collect()
+}
+
 /// What a model says that gets the newest turn of a prompt wrong.
 pub fn facts(seed: u64, body: &Value) -> Value {
     let Some(turn) = newest(body) else {
@@ -50,12 +92,16 @@ pub fn facts(seed: u64, body: &Value) -> Value {
 
 /// The last line of a prompt that is a turn.
 fn newest(body: &Value) -> Option<Value> {
-    let messages = body["messages"].as_array()?;
-    let texts = messages.iter().filter_map(|said| said["content"].as_str());
-    let lines: Vec<&str> = texts.flat_map(str::lines).collect();
+    let lines = lines(body);
     let mut turns = lines
-        .into_iter()
+        .iter()
         .rev()
         .filter_map(|line| serde_json::from_str::<Value>(line).ok());
     turns.find(|turn| turn["speaker"].is_string())
+}
+
+fn lines(body: &Value) -> Vec<String> {
+    let messages = body["messages"].as_array().into_iter().flatten();
+    let texts = messages.filter_map(|said| said["content"].as_str());
+    texts.flat_map(str::lines).map(str::to_owned).collect()
 }

@@ -14,26 +14,28 @@ fn exclude(relation: &str, confidence: f32) -> Scripted {
     let conflicts = [
         pair("N1", "F1"),
         pair("N1", "F2"),
+        pair("N2", "F1"),
+        pair("N2", "F2"),
         pair("N9", "F1"),
         pair("*", "all"),
     ];
     Scripted::Says(json!({ "conflicts": conflicts }).to_string())
 }
 
-/// Two facts that rules do not hold against each other.
-const HOBBIES: [&str; 2] = ["I play chess.", "I collect stamps."];
+/// Two facts of one attribute that rules do not hold against each other.
+const HOBBIES: [&str; 2] = ["I play chess.", "I play tennis."];
 
 #[tokio::test]
 async fn a_change_that_rules_miss_is_found_and_settled() {
     let memory = said(HOBBIES[0], HOBBIES[1]).await;
     assert_eq!(
         memory.known(50).await,
-        ["Ada plays chess.", "Ada collects stamps."]
+        ["Ada plays chess.", "Ada plays tennis."]
     );
     let model = model(&memory, exclude("change", 0.9));
     memory.advise(Stage::Compare, model.clone()).await;
     memory.settle().await;
-    assert_eq!(memory.known(50).await, ["Ada collects stamps."]);
+    assert_eq!(memory.known(50).await, ["Ada plays tennis."]);
     assert_eq!(memory.known(20).await, ["Ada plays chess."]);
     assert_eq!(statuses(&memory).await, [Status::Settled]);
     assert!(memory.conflicts().await[0].judge.contains("conflicts.v1"));
@@ -98,7 +100,7 @@ async fn a_judge_that_doubts_or_compares_what_it_was_not_shown_finds_nothing() {
         .await;
     assert_eq!(statuses(&memory).await, []);
     // One turn states both: they hold together.
-    let memory = said("Hello.", "I play chess, and I collect stamps.").await;
+    let memory = said("Hello.", "I play chess, and I play tennis.").await;
     memory
         .advise(Stage::Compare, model(&memory, exclude("change", 0.9)))
         .await;
@@ -116,4 +118,50 @@ async fn a_judge_that_is_down_is_asked_when_it_is_back() {
         .advise(Stage::Compare, model(&memory, exclude("change", 0.9)))
         .await;
     assert_eq!(statuses(&memory).await, [Status::Found]);
+}
+
+#[tokio::test]
+async fn facts_of_two_attributes_are_left_for_a_person() {
+    for relation in ["change", "correction"] {
+        let memory = said("I play chess.", "I work at Acme.").await;
+        let facts = memory.facts(AsOf::default()).await;
+        memory
+            .advise(Stage::Compare, model(&memory, exclude(relation, 1.0)))
+            .await;
+        memory.settle().await;
+        assert_eq!(memory.facts(AsOf::default()).await, facts, "{relation}");
+        assert_eq!(statuses(&memory).await, [Status::Open], "{relation}");
+    }
+}
+
+#[tokio::test]
+async fn what_denies_the_value_of_another_attribute_closes_it() {
+    let memory = said("I love sushi.", "I do not eat sushi.").await;
+    memory
+        .advise(Stage::Compare, model(&memory, exclude("change", 0.9)))
+        .await;
+    memory.settle().await;
+    assert_eq!(statuses(&memory).await, [Status::Settled]);
+    assert_eq!(memory.known(50).await, Vec::<String>::new());
+}
+
+/// Which of the facts were ever true, after a model said that the first never was.
+async fn after_correction(before: &str, after: &str) -> (Vec<String>, Vec<String>) {
+    let memory = said(before, after).await;
+    memory
+        .advise(Stage::Compare, model(&memory, exclude("correction", 1.0)))
+        .await;
+    memory.settle().await;
+    (memory.known(20).await, memory.known(50).await)
+}
+
+#[tokio::test]
+async fn only_what_takes_something_back_says_that_the_older_never_held() {
+    let (before, after) = after_correction(HOBBIES[0], HOBBIES[1]).await;
+    assert_eq!(
+        (&*before[0], &*after[0]),
+        ("Ada plays chess.", "Ada plays tennis.")
+    );
+    let (before, after) = after_correction(HOBBIES[0], "Sorry, I play tennis.").await;
+    assert_eq!((before.len(), &*after[0]), (0, "Ada plays tennis."));
 }

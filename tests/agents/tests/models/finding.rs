@@ -1,22 +1,30 @@
 //! Facts of a turn.
 
 use memfleet_agents_together::Memory;
-use memfleet_domain::time::AsOf;
+use memfleet_domain::derivation::Derivation;
+use memfleet_domain::fact::Stance;
+use memfleet_domain::time::{AsOf, TimeRange};
 use memfleet_openai::testing::Scripted;
+use memfleet_ports::conformance::samples::instant;
 use memfleet_ports::knowledge::Stage;
 use serde_json::{Value, json};
 
 use crate::model;
 
-/// What is known of a turn in which the model finds this.
-async fn known(text: &str, facts: Value) -> Vec<String> {
+/// The facts of a turn in which the model finds this.
+async fn found(text: &str, facts: Value) -> Vec<Derivation> {
     let memory = Memory::new().await;
     memory.say(1, text).await;
     let reply = json!({ "facts": facts }).to_string();
     let model = model(&memory, Scripted::Says(reply));
     memory.advise(Stage::Refine, model).await;
     assert!(!memory.is_behind(Stage::Refine).await);
-    let facts = memory.facts(AsOf::default()).await;
+    memory.facts(AsOf::default()).await
+}
+
+/// Their sentences.
+async fn known(text: &str, facts: Value) -> Vec<String> {
+    let facts = found(text, facts).await;
     let sentences = facts.iter().filter_map(|fact| fact.fact());
     let mut sentences: Vec<String> = sentences.map(|fact| fact.text.clone()).collect();
     sentences.sort();
@@ -87,4 +95,20 @@ async fn what_the_model_does_not_speak_of_stays() {
     let by_rules = known(said, json!([])).await;
     assert_eq!(by_rules.len(), 2);
     assert_eq!(known(said, json!([lives])).await, by_rules);
+}
+
+#[tokio::test]
+async fn dates_and_corrections_that_the_turn_does_not_tell_are_not_taken() {
+    let said = "Honestly, the flute? Ada simply adores it";
+    let mut adores = fact(said, "Ada adores the flute.", ["Ada", "adore", "flute"]);
+    adores["from"] = json!("1950-01-01");
+    adores["until"] = json!("1951-01-01");
+    adores["correction"] = json!(true);
+    let facts = found(said, json!([adores])).await;
+    let holds_from_its_turn = TimeRange {
+        start: Some(instant(86_400)),
+        end: None,
+    };
+    assert_eq!(facts[0].valid, holds_from_its_turn);
+    assert_eq!(facts[0].fact().unwrap().stance, Stance::States);
 }

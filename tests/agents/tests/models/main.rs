@@ -12,12 +12,17 @@ use std::sync::Arc;
 use memfleet_agents_together::Memory;
 use memfleet_domain::derivation::Status;
 use memfleet_openai::testing::{Scripted, endpoint};
+use memfleet_openai::transport::Exchange;
 use memfleet_openai::{MemoryLedger, OpenAi, Options};
 use memfleet_prompts::{Adviser, Press};
 
 /// A model that does this, whatever it is asked.
 fn model(memory: &Memory, does: Scripted) -> Adviser {
-    let exchange = endpoint(move |_, _| does.clone());
+    over(memory, endpoint(move |_, _| does.clone()))
+}
+
+/// A model at an endpoint.
+fn over(memory: &Memory, exchange: Exchange) -> Adviser {
     let mut options = Options::new("http://model.test/v1", "small");
     (options.retries, options.cache) = (0, 0);
     let ledger = Arc::new(MemoryLedger::default());

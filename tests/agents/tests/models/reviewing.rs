@@ -16,7 +16,11 @@ use crate::{model, said, statuses};
 
 /// Two facts of which the rules settled that the older is over.
 async fn moved() -> (Memory, Derivation) {
-    let memory = said("I live in Rome.", "I live in Oslo.").await;
+    moved_as("I live in Oslo.").await
+}
+
+async fn moved_as(newer: &str) -> (Memory, Derivation) {
+    let memory = said("I live in Rome.", newer).await;
     let facts = memory.facts(AsOf::default()).await;
     let rome = facts
         .into_iter()
@@ -49,7 +53,7 @@ async fn a_review_that_keeps_both_opens_what_rules_closed() {
     assert_eq!(statuses(&memory).await, [Status::Dismissed]);
     // And nobody closes it once more.
     memory.settle().await;
-    reviewed(&memory, "correct", None).await;
+    reviewed(&memory, "update", None).await;
     assert_eq!(again(&memory, &rome).await, opened);
 }
 
@@ -81,7 +85,7 @@ async fn two_reviews_at_once_write_what_one_would() {
 
 #[tokio::test]
 async fn a_review_says_since_when_the_newer_holds() {
-    let (memory, rome) = moved().await;
+    let (memory, rome) = moved_as("I live in Oslo. What a day it was, 4 December 2023!").await;
     reviewed(&memory, "update", Some("2023-12-04")).await;
     let since = Some("2023-12-04T00:00:00Z".parse().unwrap());
     let closed = again(&memory, &rome).await;
@@ -93,19 +97,29 @@ async fn a_review_says_since_when_the_newer_holds() {
 }
 
 #[tokio::test]
+async fn a_date_that_no_turn_tells_moves_nothing() {
+    let (memory, rome) = moved_as("I live in Oslo. What a day it was, 4 December 2023!").await;
+    reviewed(&memory, "update", Some("2023-12-05")).await;
+    assert_eq!(again(&memory, &rome).await, rome);
+}
+
+#[tokio::test]
 async fn a_review_says_that_the_older_never_held() {
-    let (memory, rome) = moved().await;
+    let (memory, rome) = moved_as("Sorry, I mixed that up. I live in Oslo.").await;
+    assert!(!rome.is_withdrawn());
     reviewed(&memory, "correct", None).await;
     assert!(again(&memory, &rome).await.is_withdrawn());
     assert_eq!(memory.known(20).await, Vec::<String>::new());
 }
 
 #[tokio::test]
-async fn a_review_that_agrees_changes_nothing() {
+async fn a_review_that_agrees_or_goes_beyond_the_turn_changes_nothing() {
     let (memory, rome) = moved().await;
     reviewed(&memory, "update", None).await;
     reviewed(&memory, "update", Some("2099-01-01")).await;
     reviewed(&memory, "delete", None).await;
+    // Nobody said that it was never so.
+    reviewed(&memory, "correct", None).await;
     assert_eq!(again(&memory, &rome).await, rome);
 }
 

@@ -43,6 +43,7 @@ async fn nothing_comes_of_garbage() {
     let checks = Checks {
         claim: &claim,
         is_supported: &|_, _, _| true,
+        as_told: &|draft, _| (draft, 0),
     };
     let prompt = Facts {
         turns: &turns,

@@ -2,7 +2,8 @@
 //! up once more. It has a position of its own: while the model is down, slow or over its budget, the summaries of the rules are in use. Where
 //! an episode begins and ends stays with the rules, which cut without a call a turn.
 
-use std::sync::Arc;
+use std::collections::{HashSet, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use async_trait::async_trait;
 use chrono::TimeDelta;
@@ -10,7 +11,7 @@ use memfleet_agents::facts::{dates, is_borne_out};
 use memfleet_domain::derivation::{Body, ChangeKind, Derivation, Kind, Origin};
 use memfleet_domain::ids::{ChangeId, DerivationId, TurnId};
 use memfleet_domain::{Fault, Scope};
-use memfleet_ports::feed::Change;
+use memfleet_ports::feed::{Change, Changes};
 use memfleet_ports::knowledge::{Progress, Question, Revision, Rewrite, Stage};
 use memfleet_ports::language_model;
 use memfleet_prompts::Adviser;
@@ -27,6 +28,8 @@ use crate::derive::{Deriver, change};
 const ROUND: u32 = 64;
 /// An episode that may go on is told when nothing came for so long.
 const QUIET: TimeDelta = TimeDelta::minutes(10);
+/// How many useless replies are remembered.
+const HEARD: usize = 1_024;
 /// How much of a turn is shown, in characters.
 const SHOWN: usize = 2_000;
 
@@ -37,6 +40,28 @@ pub struct Reteller {
     pub deriver: Arc<Deriver>,
     /// Finds the words.
     pub adviser: Adviser,
+    /// What it had no words for.
+    pub heard: Heard,
+}
+
+/// Versions of episodes that a model said nothing of use about, the last ones: of a process, as another one may ask once more.
+#[derive(Debug, Clone, Default)]
+pub struct Heard(Arc<Mutex<VecDeque<(DerivationId, u32)>>>);
+
+impl Heard {
+    fn has(&self, episode: &Derivation) -> bool {
+        self.list().contains(&(episode.id, episode.version))
+    }
+
+    fn note(&self, episode: &Derivation) {
+        let mut heard = self.list();
+        heard.truncate(HEARD - 1);
+        heard.push_front((episode.id, episode.version));
+    }
+
+    fn list(&self) -> MutexGuard<'_, VecDeque<(DerivationId, u32)>> {
+        self.0.lock().expect("nothing panics with it")
+    }
 }
 
 #[async_trait]
@@ -54,15 +79,15 @@ impl Agent for Reteller {
             .into_iter()
             .partition(|episode| self.is_over(episode));
         let mut rewrites = Vec::new();
-        for episode in &quiet {
-            rewrites.extend(self.retold(scope, episode).await?);
+        for episode in quiet.iter().filter(|episode| !self.heard.has(episode)) {
+            match self.retold(scope, episode).await? {
+                Some(rewrite) => rewrites.push(rewrite),
+                // That was an answer too: the rules' summary stands.
+                None => self.heard.note(episode),
+            }
         }
         // Who is not told yet is looked at again.
-        let to = if lively.is_empty() {
-            changes.reached
-        } else {
-            reached
-        };
+        let to = self.before(scope, reached, &changes, &lively).await?;
         let progress = Progress {
             stage: Stage::Retell,
             from: reached,
@@ -79,7 +104,32 @@ impl Agent for Reteller {
 }
 
 impl Reteller {
-    /// Those of these episodes that are in the words of the rules.
+    /// How far the changes of a round go before the first of these episodes. What lies behind it is looked at once more: it may wait minutes,
+    /// and every write in the space meanwhile would ask again about all that came before.
+    async fn before(
+        &self,
+        scope: &Scope,
+        reached: u64,
+        changes: &Changes,
+        lively: &[Derivation],
+    ) -> Result<u64, Fault> {
+        let is_lively = |change: &Change| match change {
+            Change::Derived(derived) => lively.iter().any(|episode| episode.id == derived.id),
+            _ => false,
+        };
+        let first = match changes.changes.iter().position(is_lively) {
+            None => return Ok(changes.reached),
+            Some(0) => return Ok(reached),
+            Some(first) => first,
+        };
+        let feed = &self.deriver.feed;
+        let before = feed.changes_after(scope, reached, first as u32).await?;
+        // Other changes than a moment ago: what is lively may be among them.
+        let is_same = before.changes[..] == changes.changes[..first];
+        Ok(if is_same { before.reached } else { reached })
+    }
+
+    /// Those of these episodes that are in the words of the rules, and not since a caller undid other words.
     async fn by_rules(
         &self,
         scope: &Scope,
@@ -95,6 +145,9 @@ impl Reteller {
         let knowledge = &self.deriver.knowledge;
         let mut episodes = knowledge.all_derivations(scope, &question).await?;
         episodes.retain(|episode| matches!(&episode.origin, Origin::Extracted(by) if by == NAME));
+        let reverted = self.deriver.reverted(scope, &episodes).await?;
+        let reverted: HashSet<DerivationId> = reverted.iter().map(|episode| episode.id).collect();
+        episodes.retain(|episode| !reverted.contains(&episode.id));
         Ok(episodes)
     }
 

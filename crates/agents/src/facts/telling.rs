@@ -1,0 +1,157 @@
+//! What a turn tells of when a fact holds, and whether it takes something back. Somebody else who finds a fact has both from the turn's words or
+//! from nowhere: a date that was made up ends what is true, and a correction that was made up denies that it ever was.
+
+use std::ops::Range;
+use std::time::Duration;
+
+use memfleet_domain::fact::{Draft, Stance};
+use memfleet_domain::space::Locale;
+use memfleet_domain::time::{TimeRange, Timestamp};
+use memfleet_language::time::{Reference, references};
+use memfleet_language::{Language, sentences};
+
+use super::clauses::clauses;
+use super::parse::{Parsed, Tense, parse};
+use super::words::words;
+use super::{is_state, stance, unquoted};
+
+const DAY: Duration = Duration::from_hours(24);
+
+/// The times that a text tells of.
+#[derive(Debug, Clone)]
+pub struct Times(Vec<Told>);
+
+#[derive(Debug, Clone)]
+struct Told {
+    /// From its first instant up to the first one behind it.
+    during: Range<Timestamp>,
+    /// The same as clocks of the space show it: a date without a zone means that.
+    shown: Range<Timestamp>,
+}
+
+impl Times {
+    /// Those of a text that is from this instant. One that names no year may mean the last or the next of them.
+    pub fn of(text: &str, said_at: Timestamp, locale: &Locale) -> Self {
+        let language = Language::tagged(locale.language.as_deref());
+        let zone = locale.time_zone.0;
+        let from = |now| references(text, now, zone, language);
+        let (past, in_a_week, in_a_year) = (
+            from(said_at),
+            from(said_at + 7 * DAY),
+            from(said_at + 365 * DAY),
+        );
+        let coming = past.iter().filter(|found| found.recurring);
+        let coming: Vec<_> = coming
+            .filter_map(|found| {
+                let mut later = [&in_a_week, &in_a_year].into_iter().flatten();
+                later.find(|later| later.span == found.span && later.start > found.start)
+            })
+            .collect();
+        let shown = |instant: Timestamp| instant.with_timezone(&zone).naive_local().and_utc();
+        let told = past.iter().chain(coming).map(|found: &Reference| Told {
+            during: found.start..found.end,
+            shown: shown(found.start)..shown(found.end),
+        });
+        Self(told.collect())
+    }
+
+    /// The beginning of the time that a date is in, which is all that the words say; nothing where the text tells of none.
+    pub fn begun(&self, date: Timestamp) -> Option<Timestamp> {
+        let is_told = |told: &&Told| told.during.contains(&date) || told.shown.contains(&date);
+        self.0.iter().find(is_told).map(|told| told.during.start)
+    }
+
+    /// Whether a date is in one of these times, or ends it.
+    fn has_end(&self, date: Timestamp) -> bool {
+        let ends = |during: &Range<Timestamp>| during.contains(&date) || during.end == date;
+        let is_told = |told: &Told| ends(&told.during) || ends(&told.shown);
+        self.0.iter().any(is_told)
+    }
+}
+
+/// Whether a sentence of a text takes back what was said.
+pub fn takes_back(text: &str) -> bool {
+    let mut said = sentences(text).into_iter();
+    said.any(|range| {
+        unquoted(&text[range]).is_some_and(|sentence| stance(&sentence) == Stance::Corrects)
+    })
+}
+
+/// A fact with those of its dates that its sentence tells of, and as a plain statement where its turn takes nothing back; and how much of it
+/// was left out. A date that is left out leaves the fact holding from its turn on, or up to it where it is told as over.
+pub fn as_told(mut draft: Draft, text: &str, said_at: Timestamp, locale: &Locale) -> (Draft, u32) {
+    let sentence = around(text, &draft.evidence);
+    let times = Times::of(&text[sentence.clone()], said_at, locale);
+    let given = draft.valid;
+    let mut start = given.start.and_then(|date| times.begun(date));
+    let over = over(text, sentence, &draft.evidence, locale);
+    let is_end = |date: &Timestamp| {
+        let is_to_come = *date > said_at;
+        times.has_end(*date) && (is_to_come || over != Over::No)
+    };
+    let taken = given.end.filter(is_end);
+    let end = taken.or(given.end.filter(|_| over == Over::State).map(|_| said_at));
+    // What is told last holds: that it is over.
+    if start.zip(end).is_some_and(|(start, end)| end <= start) {
+        start = None;
+    }
+    draft.valid = TimeRange { start, end };
+    let untold_stance = draft.stance == Stance::Corrects && !takes_back(text);
+    if untold_stance {
+        draft.stance = Stance::States;
+    }
+    let untold = [
+        given.start.is_some() && start.is_none(),
+        given.end != taken,
+        untold_stance,
+    ];
+    let untold = untold.into_iter().filter(|untold| *untold).count();
+    (draft, untold as u32)
+}
+
+/// The sentences that a passage is in.
+fn around(text: &str, passage: &Range<u32>) -> Range<usize> {
+    let passage = passage.start as usize..passage.end as usize;
+    let touches = |range: &Range<usize>| range.start < passage.end && passage.start < range.end;
+    let touched: Vec<_> = sentences(text).into_iter().filter(touches).collect();
+    match (touched.first(), touched.last()) {
+        (Some(first), Some(last)) => first.start..last.end,
+        _ => 0..0,
+    }
+}
+
+/// Whether words tell of something that is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Over {
+    No,
+    /// It ended at the time that is told.
+    Then,
+    /// A state of the past: over, whenever it ended.
+    State,
+}
+
+/// Of languages without rules only the date tells.
+fn over(text: &str, sentence: Range<usize>, evidence: &Range<u32>, locale: &Locale) -> Over {
+    if Language::tagged(locale.language.as_deref()) != Language::English {
+        return Over::Then;
+    }
+    let words = words(&text[sentence.clone()], sentence.start);
+    let names_end = words
+        .iter()
+        .any(|word| matches!(word.low.as_str(), "until" | "till"));
+    let is_evidence = |clause: &&[super::words::Word]| {
+        clause.iter().any(|word| {
+            word.span.start < evidence.end as usize && (evidence.start as usize) < word.span.end
+        })
+    };
+    let told = clauses(&words).into_iter().filter(is_evidence);
+    let how = |parsed: Parsed<'_>| match parsed.tense {
+        Tense::Formerly => Over::State,
+        Tense::Past if is_state(parsed.verb) => Over::State,
+        // An event lasts in what came of it, unless its end is told.
+        Tense::Past if names_end => Over::Then,
+        _ => Over::No,
+    };
+    let mut told = told.filter_map(|clause| parse(clause, true)).map(how);
+    told.find(|over| *over != Over::No).unwrap_or(Over::No)
+}
