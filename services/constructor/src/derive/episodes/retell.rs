@@ -24,8 +24,8 @@ use super::draft::NAME;
 use super::since;
 use crate::derive::{Deriver, change};
 
-/// Changes that are looked at together.
-const ROUND: u32 = 64;
+/// Changes that are looked at together: each may be a call to the model, and all of them should be over before the lease is.
+const ROUND: u32 = 16;
 /// An episode that may go on is told when nothing came for so long.
 const QUIET: TimeDelta = TimeDelta::minutes(10);
 /// How many useless replies are remembered.
