@@ -137,6 +137,15 @@ fn a_date_is_taken_where_the_sentence_tells_of_it() {
 }
 
 #[test]
+fn at_the_ends_of_time_dates_are_read_as_well() {
+    for said_at in [Timestamp::MIN_UTC, Timestamp::MAX_UTC] {
+        let text = "I moved to Rome in March, on Friday, yesterday, next year.";
+        let draft = drafts("I live in Rome.").remove(0);
+        as_told(draft, text, said_at, &Locale::default());
+    }
+}
+
+#[test]
 fn a_correction_is_one_where_the_turn_takes_something_back() {
     for (text, stance) in [
         ("I live in Oslo.", Stance::States),

@@ -1,11 +1,14 @@
 //! The circuit breaker: an endpoint that failed several times in a row is left alone for a while, then tried with one request.
+//! One input that it cannot take does not open it for the others, and is not the only one that tries.
 
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
 use tokio::time::Instant;
 
+use crate::cache::Key;
 use crate::failure::Failure;
+use crate::suspects::Standing;
 use crate::{names, options};
 
 /// The state of an endpoint, as far as we know.
@@ -17,9 +20,18 @@ pub struct Breaker {
 
 #[derive(Debug, Clone, Copy)]
 enum State {
-    Closed { failures: u32 },
-    Open { until: Instant, pause: Duration },
-    HalfOpen { pause: Duration },
+    Closed {
+        failures: u32,
+    },
+    Open {
+        until: Instant,
+        pause: Duration,
+        /// What the last probe failed with.
+        probed: Option<Key>,
+    },
+    HalfOpen {
+        pause: Duration,
+    },
 }
 
 impl Breaker {
@@ -34,37 +46,53 @@ impl Breaker {
         }
     }
 
-    /// Leave to send one request.
-    pub fn pass(&self) -> Result<Pass<'_>, Failure> {
+    /// Leave to send one request. Who failed as the last probe lets others go first.
+    pub fn pass(&self, input: Key, standing: Standing) -> Result<Pass<'_>, Failure> {
         let mut state = self.state();
+        let wait = |pause, probed| match probed == Some(input) {
+            true => pause,
+            false => Duration::ZERO,
+        };
         let is_probe = match *state {
             State::Closed { .. } => false,
-            State::Open { until, pause } if until <= Instant::now() => {
+            State::Open {
+                until,
+                pause,
+                probed,
+            } => {
+                let left = until + wait(pause, probed) - Instant::now();
+                if !left.is_zero() {
+                    return Err(Failure::Open(left));
+                }
                 turn(&mut state, State::HalfOpen { pause });
                 true
             }
-            State::Open { until, .. } => return Err(Failure::Open(until - Instant::now())),
             State::HalfOpen { .. } => return Err(Failure::Open(Duration::ZERO)),
         };
         Ok(Pass {
             breaker: self,
+            input,
+            is_suspect: standing != Standing::Clear,
             is_probe,
             is_over: false,
         })
     }
 
-    fn record(&self, is_failure: bool, is_probe: bool) {
+    fn record(&self, is_failure: bool, pass: &Pass<'_>) {
+        let is_probe = pass.is_probe;
         let mut state = self.state();
         let next = match *state {
+            // It has served others since this failed first: that it fails again is no news of the endpoint.
+            before @ State::Closed { .. } if is_failure && pass.is_suspect => before,
             State::Closed { failures } if is_failure => {
                 let failures = failures + 1;
                 match failures < self.options.failures {
                     true => State::Closed { failures },
-                    false => open(self.options.pause),
+                    false => open(self.options.pause, None),
                 }
             }
             State::HalfOpen { pause } if is_probe && is_failure => {
-                open((pause * 2).min(self.options.longest))
+                open((pause * 2).min(self.options.longest), Some(pass.input))
             }
             State::HalfOpen { .. } if is_probe => State::Closed { failures: 0 },
             State::Closed { .. } => State::Closed { failures: 0 },
@@ -79,7 +107,7 @@ impl Breaker {
     }
 }
 
-fn open(pause: Duration) -> State {
+fn open(pause: Duration, probed: Option<Key>) -> State {
     tracing::warn!(
         ?pause,
         "the endpoint of models keeps failing and is left alone"
@@ -87,6 +115,7 @@ fn open(pause: Duration) -> State {
     State::Open {
         until: Instant::now() + pause,
         pause,
+        probed,
     }
 }
 
@@ -104,6 +133,8 @@ fn turn(state: &mut State, next: State) {
 #[derive(Debug)]
 pub struct Pass<'a> {
     breaker: &'a Breaker,
+    input: Key,
+    is_suspect: bool,
     is_probe: bool,
     is_over: bool,
 }
@@ -113,7 +144,7 @@ impl Pass<'_> {
     pub fn record<T>(mut self, outcome: &Result<T, Failure>) {
         self.is_over = true;
         let is_failure = outcome.as_ref().is_err_and(Failure::is_of_endpoint);
-        self.breaker.record(is_failure, self.is_probe);
+        self.breaker.record(is_failure, &self);
     }
 }
 
@@ -125,7 +156,15 @@ impl Drop for Pass<'_> {
             && !self.is_over
         {
             let until = Instant::now();
-            turn(&mut state, State::Open { until, pause });
+            let probed = None;
+            turn(
+                &mut state,
+                State::Open {
+                    until,
+                    pause,
+                    probed,
+                },
+            );
         }
     }
 }

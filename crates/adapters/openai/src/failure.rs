@@ -107,6 +107,16 @@ impl Failure {
         }
     }
 
+    /// Whether the input may be what it fails on. Who has too much to do, or was not reached, has not looked at it.
+    pub fn may_be_of_input(&self) -> bool {
+        match self {
+            Self::Broken => true,
+            Self::TimedOut { slow } => *slow,
+            Self::Status { code, .. } => matches!(code, 500..=599) && !matches!(code, 503 | 529),
+            _ => false,
+        }
+    }
+
     /// Whether the endpoint surely charged nothing.
     pub fn is_free(&self) -> bool {
         matches!(self, Self::NotReached | Self::Status { .. })

@@ -16,6 +16,7 @@ pub mod options;
 mod places;
 mod requests;
 mod streaming;
+mod suspects;
 #[cfg(feature = "testing")]
 pub mod testing;
 mod trace;

@@ -23,6 +23,7 @@ use crate::failure::Failure;
 use crate::options::{AgentOptions, Options};
 use crate::places::Places;
 use crate::requests::Sent;
+use crate::suspects::Suspects;
 use crate::trace::Trace;
 use crate::transport::{self, Exchange};
 use crate::wire::{Counted, Response};
@@ -36,6 +37,7 @@ pub(crate) struct Parts {
     pub client: Client<Endpoint>,
     pub places: Places,
     pub breaker: Breaker,
+    pub suspects: Suspects,
     pub budget: Budget,
     pub dialects: Dialects,
     replies: Replies,
@@ -66,6 +68,7 @@ impl OpenAi {
             client,
             places: Places::new(options.concurrency, options.waiting),
             breaker: Breaker::new(options.breaker),
+            suspects: Suspects::default(),
             budget: Budget {
                 ledger,
                 clock,
@@ -77,7 +80,7 @@ impl OpenAi {
         })))
     }
 
-    fn key(&self, tenant: &TenantId, call: &Call) -> cache::Key {
+    pub(crate) fn key(&self, tenant: &TenantId, call: &Call) -> cache::Key {
         cache::key(tenant, &self.agent(call).model, call)
     }
 

@@ -12,10 +12,12 @@ use serde_json::Value;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::budget::{self, Reserved};
+use crate::cache::Key;
 use crate::dialect::Dialect;
 use crate::failure::Failure;
 use crate::model::OpenAi;
 use crate::names;
+use crate::suspects::Standing;
 use crate::wire::Request;
 
 /// Shortest and longest pause before a request is sent again; jitter adds up to as much.
@@ -44,6 +46,27 @@ impl OpenAi {
         deadline: Instant,
         stream: bool,
     ) -> Result<(Sent, Reserved), Failure> {
+        let input = self.key(tenant, call);
+        if self.0.suspects.standing(&input) == Standing::AtFault {
+            return Err(Failure::Refused("the endpoint fails on it every time"));
+        }
+        // A deadline that is shorter than a call may take says nothing of its input.
+        let is_patient = call.deadline - Instant::now() >= self.agent(call).timeout;
+        let sent = self.insist(tenant, call, &input, deadline, stream).await;
+        if is_patient || !matches!(sent, Err(Failure::TimedOut { .. })) {
+            self.0.suspects.record(input, &sent);
+        }
+        sent
+    }
+
+    async fn insist(
+        &self,
+        tenant: &TenantId,
+        call: &Call,
+        input: &Key,
+        deadline: Instant,
+        stream: bool,
+    ) -> Result<(Sent, Reserved), Failure> {
         let model = &self.agent(call).model;
         let mut dialect = self.0.dialects.of(model);
         let mut pauses = ExponentialBuilder::default()
@@ -53,7 +76,8 @@ impl OpenAi {
             .with_jitter()
             .build();
         loop {
-            let failure = match self.attempt(tenant, call, dialect, deadline, stream).await {
+            let attempt = self.attempt(tenant, call, input, dialect, deadline, stream);
+            let failure = match attempt.await {
                 Ok(sent) => {
                     self.0.dialects.learn(model, dialect);
                     return Ok(sent);
@@ -77,12 +101,14 @@ impl OpenAi {
         &self,
         tenant: &TenantId,
         call: &Call,
+        input: &Key,
         dialect: Dialect,
         deadline: Instant,
         stream: bool,
     ) -> Result<(Sent, Reserved), Failure> {
         let options = self.agent(call);
-        let pass = self.0.breaker.pass()?;
+        let standing = self.0.suspects.standing(input);
+        let pass = self.0.breaker.pass(*input, standing)?;
         let most = budget::most(call, options);
         let reserving = self.0.budget.reserve(tenant, most);
         let reserved = timeout_at(deadline, reserving).await;

@@ -2,8 +2,8 @@
 //! from nowhere: a date that was made up ends what is true, and a correction that was made up denies that it ever was.
 
 use std::ops::Range;
-use std::time::Duration;
 
+use chrono::Days;
 use memfleet_domain::fact::{Draft, Stance};
 use memfleet_domain::space::Locale;
 use memfleet_domain::time::{TimeRange, Timestamp};
@@ -14,8 +14,6 @@ use super::clauses::clauses;
 use super::parse::{Parsed, Tense, parse};
 use super::words::words;
 use super::{is_state, stance, unquoted};
-
-const DAY: Duration = Duration::from_hours(24);
 
 /// The times that a text tells of.
 #[derive(Debug, Clone)]
@@ -35,11 +33,10 @@ impl Times {
         let language = Language::tagged(locale.language.as_deref());
         let zone = locale.time_zone.0;
         let from = |now| references(text, now, zone, language);
-        let (past, in_a_week, in_a_year) = (
-            from(said_at),
-            from(said_at + 7 * DAY),
-            from(said_at + 365 * DAY),
-        );
+        // At the end of time nothing is to come.
+        let in_days = |days| said_at.checked_add_days(Days::new(days)).unwrap_or(said_at);
+        let past = from(said_at);
+        let (in_a_week, in_a_year) = (from(in_days(7)), from(in_days(365)));
         let coming = past.iter().filter(|found| found.recurring);
         let coming: Vec<_> = coming
             .filter_map(|found| {

@@ -13,6 +13,7 @@ use memfleet_domain::ids::{ChangeId, DerivationId, TurnId};
 use memfleet_domain::turn::Turn;
 use memfleet_domain::{Fault, Scope};
 use memfleet_ports::events::Event;
+use memfleet_ports::feed::Change;
 use memfleet_ports::knowledge::{Progress, Rewrite, Stage};
 use memfleet_workers::{Agent, Outcome};
 use tracing::instrument;
@@ -33,11 +34,20 @@ impl Agent for Refiner {
         let deriver = &self.0;
         let changes = deriver.feed.changes_after(scope, reached, ROUND).await?;
         let turns = deriver.changed(scope, &changes).await?;
-        let rewrites = self.rewrites(scope, &turns).await?;
+        let (read, failed) = self.read(scope, &turns).await;
+        let rewrites = self.rewrites(scope, &turns, read).await?;
+        let to = match &failed {
+            None => changes.reached,
+            Some((failed, _)) => {
+                let is_failed =
+                    |change: &Change| matches!(change, Change::Stored(turn) if turn.id == *failed);
+                deriver.before(scope, reached, &changes, is_failed).await?
+            }
+        };
         let progress = Progress {
             stage: Stage::Refine,
             from: reached,
-            to: changes.reached,
+            to,
         };
         let Some(written) = deriver.write(scope, rewrites, progress).await? else {
             return Ok(Outcome::More);
@@ -47,31 +57,49 @@ impl Agent for Refiner {
                 scope: scope.clone(),
             });
         }
-        Ok(Outcome::more_if(changes.more || written > 0))
+        match failed {
+            None => Ok(Outcome::more_if(changes.more || written > 0)),
+            Some((_, fault)) => Err(fault),
+        }
     }
 }
 
 impl Refiner {
+    /// What the extractor finds in each of these turns, and the first on which it could not be asked. One that fails does not keep others from
+    /// being read: what they say is kept, and that they are answered is how the model's adapter knows a bad input from a bad endpoint. After a
+    /// second failure it is the endpoint, as far as anybody can tell now.
+    async fn read<'t>(
+        &self,
+        scope: &Scope,
+        turns: &'t [Turn],
+    ) -> (Vec<(&'t Turn, Vec<Draft>)>, Option<(TurnId, Fault)>) {
+        let (mut read, mut failed) = (Vec::with_capacity(turns.len()), None);
+        for turn in turns.iter().filter(|turn| turn.replaced.is_none()) {
+            match self.0.drafts(scope, &[turn]).await {
+                Ok(drafts) => read.extend(drafts.into_iter().map(|drafts| (turn, drafts))),
+                Err(_) if failed.is_some() => break,
+                Err(fault) => failed = Some((turn.accepted.id, fault)),
+            }
+        }
+        (read, failed)
+    }
+
     /// What the extractor finds and nobody did, and what only others found.
-    async fn rewrites(&self, scope: &Scope, turns: &[Turn]) -> Result<Vec<Rewrite>, Fault> {
+    async fn rewrites(
+        &self,
+        scope: &Scope,
+        turns: &[Turn],
+        read: Vec<(&Turn, Vec<Draft>)>,
+    ) -> Result<Vec<Rewrite>, Fault> {
         let deriver = &self.0;
         let known = deriver.known(scope, Kind::Fact, turns).await?;
-        let standing: Vec<_> = turns
-            .iter()
-            .filter(|turn| turn.replaced.is_none())
-            .collect();
-        let drafts = deriver.drafts(scope, &standing).await?;
-        let found: HashMap<TurnId, Vec<Found>> = standing
-            .iter()
-            .zip(&drafts)
-            .map(|(turn, drafts)| {
-                let id = turn.accepted.id;
-                (
-                    id,
-                    drafts.iter().map(|draft| Found::of(id, draft)).collect(),
-                )
-            })
-            .collect();
+        let found = read.iter().map(|(turn, drafts)| {
+            let id = turn.accepted.id;
+            let found = drafts.iter().map(|draft| Found::of(id, draft));
+            (id, found.collect())
+        });
+        let found: HashMap<TurnId, Vec<Found>> = found.collect();
+        let (standing, drafts): (Vec<&Turn>, Vec<_>) = read.into_iter().unzip();
         let mut rewrites = deriver.statements(scope, &standing, drafts, &known).await?;
         for turn in &standing {
             let id = turn.accepted.id;

@@ -4,12 +4,12 @@ use memfleet_agents_together::Memory;
 use memfleet_domain::derivation::Derivation;
 use memfleet_domain::fact::Stance;
 use memfleet_domain::time::{AsOf, TimeRange};
-use memfleet_openai::testing::Scripted;
+use memfleet_openai::testing::{Scripted, endpoint};
 use memfleet_ports::conformance::samples::instant;
 use memfleet_ports::knowledge::Stage;
 use serde_json::{Value, json};
 
-use crate::model;
+use crate::{model, over};
 
 /// The facts of a turn in which the model finds this.
 async fn found(text: &str, facts: Value) -> Vec<Derivation> {
@@ -26,7 +26,10 @@ async fn found(text: &str, facts: Value) -> Vec<Derivation> {
 async fn known(text: &str, facts: Value) -> Vec<String> {
     let facts = found(text, facts).await;
     let sentences = facts.iter().filter_map(|fact| fact.fact());
-    let mut sentences: Vec<String> = sentences.map(|fact| fact.text.clone()).collect();
+    sorted(sentences.map(|fact| fact.text.clone()).collect())
+}
+
+fn sorted(mut sentences: Vec<String>) -> Vec<String> {
     sentences.sort();
     sentences
 }
@@ -111,4 +114,45 @@ async fn dates_and_corrections_that_the_turn_does_not_tell_are_not_taken() {
     };
     assert_eq!(facts[0].valid, holds_from_its_turn);
     assert_eq!(facts[0].fact().unwrap().stance, Stance::States);
+}
+
+#[tokio::test]
+async fn a_turn_that_the_endpoint_always_fails_on_does_not_hold_up_the_others() {
+    let memory = Memory::new().await;
+    memory
+        .say(1, "Settled into Bergen at last, and what a view!")
+        .await;
+    memory.say(2, "My poison is arsenic.").await;
+    memory
+        .say(3, "Settled into Oslo at last, and what a view!")
+        .await;
+    let settled = |city: &str| {
+        let quote = format!("Settled into {city}");
+        let sentence = format!("Ada settled into {city}.");
+        json!({"facts": [fact(&quote, &sentence, ["Ada", "settle into", city])]}).to_string()
+    };
+    let exchange = endpoint(move |_, body| {
+        let asked = body.to_string();
+        match asked {
+            _ if asked.contains("poison") => Scripted::Status(500, String::new(), None),
+            _ if asked.contains("Oslo") => Scripted::Says(settled("Oslo")),
+            _ => Scripted::Says(settled("Bergen")),
+        }
+    });
+    let model = over(&memory, exchange);
+    memory.advise(Stage::Refine, model.clone()).await;
+    // What was read is kept, and the turn waits.
+    let read = [
+        "Ada settled into Bergen.",
+        "Ada settled into Oslo.",
+        "Ada's poison is arsenic.",
+    ];
+    assert_eq!(sorted(memory.known(50).await), read);
+    assert!(memory.is_behind(Stage::Refine).await);
+    // Others are answered: it is the turn, and the rules' result stands.
+    for _ in 0..3 {
+        memory.advise(Stage::Refine, model.clone()).await;
+    }
+    assert!(!memory.is_behind(Stage::Refine).await);
+    assert_eq!(sorted(memory.known(50).await), read);
 }

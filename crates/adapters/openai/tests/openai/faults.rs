@@ -1,7 +1,10 @@
 //! Endpoints that are down, slow, busy, or answer what is no answer.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use memfleet_openai::Options;
 use memfleet_openai::testing::Scripted;
 use memfleet_ports::language_model::ModelFault;
 use tokio::time::Instant;
@@ -143,8 +146,71 @@ async fn an_endpoint_that_keeps_failing_is_left_alone_and_tried_again_once() {
     model.ask("a").await.unwrap_err();
     assert_eq!(model.sent().len(), 6);
     tokio::time::advance(Duration::from_secs(10)).await;
-    assert_eq!(model.ask("a").await.unwrap().text, "{}");
+    // What failed as the probe lets others try.
+    model.ask("a").await.unwrap_err();
+    assert_eq!(model.sent().len(), 6);
     assert_eq!(model.ask("b").await.unwrap().text, "{}");
+    assert_eq!(model.ask("a").await.unwrap().text, "{}");
+}
+
+/// An endpoint that fails on one input, and how often it was sent that.
+fn allergic(options: Options) -> (Model, impl Fn() -> usize) {
+    let sent = Arc::new(AtomicUsize::new(0));
+    let count = sent.clone();
+    let model = Model::new(options, move |_, body| {
+        if body.to_string().contains("poison") {
+            count.fetch_add(1, Ordering::SeqCst);
+            return status(500);
+        }
+        says("{}")
+    });
+    (model, move || sent.load(Ordering::SeqCst))
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_input_that_always_fails_while_others_are_served_is_refused_after_a_while() {
+    let mut options = options();
+    (options.retries, options.cache) = (0, 0);
+    let (model, sent) = allergic(options);
+    for _ in 0..3 {
+        assert!(model.ask("poison").await.unwrap_err().may_pass());
+        assert_eq!(model.ask("a").await.unwrap().text, "{}");
+    }
+    assert_eq!(model.ask("poison").await.unwrap_err().cause(), "refused");
+    assert_eq!(sent(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn where_all_fail_no_input_is_at_fault() {
+    let mut options = options();
+    (options.retries, options.breaker.failures) = (0, u32::MAX);
+    let model = Model::playing(options, &vec![status(500); 9]);
+    for _ in 0..9 {
+        assert!(model.ask("a").await.unwrap_err().may_pass());
+    }
+    assert_eq!(model.sent().len(), 9);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_input_that_always_fails_does_not_close_the_endpoint_to_others() {
+    let mut options = options();
+    (options.retries, options.cache) = (0, 0);
+    let (model, _) = allergic(options);
+    for _ in 0..5 {
+        model.ask("poison").await.unwrap_err();
+    }
+    assert!(model.ask("a").await.unwrap_err().may_pass(), "open");
+    tokio::time::advance(Duration::from_secs(11)).await;
+    // It may be the probe once, and then it is another's turn.
+    model.ask("poison").await.unwrap_err();
+    tokio::time::advance(Duration::from_secs(21)).await;
+    model.ask("poison").await.unwrap_err();
+    assert_eq!(model.ask("a").await.unwrap().text, "{}");
+    for _ in 0..2 {
+        assert!(model.ask("poison").await.unwrap_err().may_pass());
+    }
+    assert_eq!(model.ask("poison").await.unwrap_err().cause(), "refused");
+    assert_eq!(model.ask("a").await.unwrap().text, "{}");
 }
 
 #[tokio::test(start_paused = true)]

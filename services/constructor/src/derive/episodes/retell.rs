@@ -11,7 +11,7 @@ use memfleet_agents::facts::{dates, is_borne_out};
 use memfleet_domain::derivation::{Body, ChangeKind, Derivation, Kind, Origin};
 use memfleet_domain::ids::{ChangeId, DerivationId, TurnId};
 use memfleet_domain::{Fault, Scope};
-use memfleet_ports::feed::{Change, Changes};
+use memfleet_ports::feed::Change;
 use memfleet_ports::knowledge::{Progress, Question, Revision, Rewrite, Stage};
 use memfleet_ports::language_model;
 use memfleet_prompts::Adviser;
@@ -78,16 +78,18 @@ impl Agent for Reteller {
         let (quiet, lively): (Vec<_>, Vec<_>) = by_rules
             .into_iter()
             .partition(|episode| self.is_over(episode));
-        let mut rewrites = Vec::new();
-        for episode in quiet.iter().filter(|episode| !self.heard.has(episode)) {
-            match self.retold(scope, episode).await? {
-                Some(rewrite) => rewrites.push(rewrite),
-                // That was an answer too: the rules' summary stands.
-                None => self.heard.note(episode),
+        let (rewrites, failed) = self.told(scope, &quiet).await;
+        // Who is not told yet is looked at again, with what lies behind: it may wait minutes, and every write in the space meanwhile would ask
+        // again about all that came before.
+        let is_left = |change: &Change| match change {
+            Change::Derived(derived) => {
+                let failed = failed.iter().map(|(failed, _)| *failed);
+                let mut left = lively.iter().map(|episode| episode.id).chain(failed);
+                left.any(|left| left == derived.id)
             }
-        }
-        // Who is not told yet is looked at again.
-        let to = self.before(scope, reached, &changes, &lively).await?;
+            _ => false,
+        };
+        let to = deriver.before(scope, reached, &changes, is_left).await?;
         let progress = Progress {
             stage: Stage::Retell,
             from: reached,
@@ -97,6 +99,9 @@ impl Agent for Reteller {
             return Ok(Outcome::More);
         };
         metrics::counter!("memfleet_episodes_written_total").increment(written as u64);
+        if let Some((_, fault)) = failed {
+            return Err(fault);
+        }
         Ok(Outcome::more_if(
             lively.is_empty() && (changes.more || written > 0),
         ))
@@ -104,29 +109,24 @@ impl Agent for Reteller {
 }
 
 impl Reteller {
-    /// How far the changes of a round go before the first of these episodes. What lies behind it is looked at once more: it may wait minutes,
-    /// and every write in the space meanwhile would ask again about all that came before.
-    async fn before(
+    /// The changes that give these episodes the model's words, and the first about which it could not be asked. As with turns (`refine`), one that
+    /// fails keeps neither what others are told from being written nor the next from being asked about; a second one does.
+    async fn told(
         &self,
         scope: &Scope,
-        reached: u64,
-        changes: &Changes,
-        lively: &[Derivation],
-    ) -> Result<u64, Fault> {
-        let is_lively = |change: &Change| match change {
-            Change::Derived(derived) => lively.iter().any(|episode| episode.id == derived.id),
-            _ => false,
-        };
-        let first = match changes.changes.iter().position(is_lively) {
-            None => return Ok(changes.reached),
-            Some(0) => return Ok(reached),
-            Some(first) => first,
-        };
-        let feed = &self.deriver.feed;
-        let before = feed.changes_after(scope, reached, first as u32).await?;
-        // Other changes than a moment ago: what is lively may be among them.
-        let is_same = before.changes[..] == changes.changes[..first];
-        Ok(if is_same { before.reached } else { reached })
+        quiet: &[Derivation],
+    ) -> (Vec<Rewrite>, Option<(DerivationId, Fault)>) {
+        let (mut rewrites, mut failed) = (Vec::new(), None);
+        for episode in quiet.iter().filter(|episode| !self.heard.has(episode)) {
+            match self.retold(scope, episode).await {
+                Ok(Some(rewrite)) => rewrites.push(rewrite),
+                // That was an answer too: the rules' summary stands.
+                Ok(None) => self.heard.note(episode),
+                Err(_) if failed.is_some() => break,
+                Err(fault) => failed = Some((episode.id, fault)),
+            }
+        }
+        (rewrites, failed)
     }
 
     /// Those of these episodes that are in the words of the rules, and not since a caller undid other words.
