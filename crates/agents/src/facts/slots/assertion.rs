@@ -61,10 +61,14 @@ fn is_of_others(part: &[Word], sentence: &[Word]) -> bool {
 
 /// "The data team"; what is so "on the team" is the speaker's.
 fn is_their_team(words: &[Word]) -> bool {
-    let [the, which, team, ..] = words else {
+    let [the, which, team, rest @ ..] = words else {
         return false;
     };
-    the.low == "the"
+    // "The weekly team meeting" is the speaker's.
+    let acts = rest
+        .first()
+        .is_none_or(|word| word.is_mark || word.verb().is_some() || word.is_any(&GRAMMAR));
+    acts && the.low == "the"
         && team.low == "team"
         && !matches!(
             which.low.as_str(),

@@ -17,12 +17,12 @@ fn requested(words: &[Word]) -> &[Word] {
         return words;
     };
     // "Guess who's a nurse now?"
-    if let [guess, who, rest @ .., _] = words
+    if let [guess, said @ .., _] = words
         && guess.low == "guess"
-        && who.low == "who"
+        && said.first().is_some_and(|who| who.low == "who")
         && last.low == "?"
     {
-        return rest;
+        return said;
     }
     let tells = [
         "use", "swap", "set", "update", "change", "switch", "put", "note", "replace", "remember",

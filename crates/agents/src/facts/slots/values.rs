@@ -59,7 +59,7 @@ fn is_apposed(words: &[Word], clause: &Range<usize>, value: &Range<usize>) -> bo
 /// Whether the sentence goes on to say whose it is: "don't call me on Monday, that's my gym day".
 fn is_pointed_at(words: &[Word], value: &Range<usize>) -> bool {
     let after = words.get(value.end..).unwrap_or_default();
-    after.windows(5).any(|run| {
+    after.windows(5).take(2).any(|run| {
         let points = run[0].low == "," && run[1].low == "that" && run[2].is(Part::Be);
         let own = matches!(run[3].low.as_str(), "my" | "our");
         points && run[2].low == "is" && own && is_cue(&run[4])
