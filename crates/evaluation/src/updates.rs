@@ -1,4 +1,4 @@
-//! Dialogues in which facts about the user change: seeded, from templates (`data/updates.json`, `data/updates-held-out.json`), between an assistant and a user
+//! Dialogues in which facts about the user change: seeded, from templates (`data/updates*.json`), between an assistant and a user
 //! each. Beside statements, changes and corrections there is what only looks like them: hypotheticals, questions, denials, plans,
 //! other people's facts, what was so long ago, and what is so repeated in other words.
 
@@ -67,6 +67,8 @@ pub enum Wordings {
     /// Those that the rules of facts were developed on (`data/updates.json`).
     #[default]
     Developed,
+    /// Others that they were developed on later (`data/updates-second.json`).
+    Second,
     /// Those that nobody who works on the rules looks at (`data/updates-held-out.json`).
     HeldOut,
 }

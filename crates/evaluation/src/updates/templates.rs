@@ -60,6 +60,7 @@ impl Templates {
     pub(super) fn load(wordings: Wordings) -> Self {
         let text = match wordings {
             Wordings::Developed => include_str!("../../data/updates.json"),
+            Wordings::Second => include_str!("../../data/updates-second.json"),
             Wordings::HeldOut => include_str!("../../data/updates-held-out.json"),
         };
         serde_json::from_str(text).expect("the templates are checked by the tests")

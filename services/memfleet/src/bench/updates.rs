@@ -31,7 +31,7 @@ pub struct UpdatesArgs {
     /// How many facts change, at least
     #[arg(long, value_name = "N", default_value_t = 500)]
     changes: usize,
-    /// Which wordings: those that the rules were developed on, or those that nobody who works on them looks at
+    /// Which wordings: those that the rules were developed on (developed, second), or those that nobody who works on them looks at
     #[arg(long, value_enum, default_value_t)]
     wordings: Told,
     /// Name the questions that were answered wrongly, and the facts that were ended wrongly
@@ -47,6 +47,7 @@ pub struct UpdatesArgs {
 enum Told {
     #[default]
     Developed,
+    Second,
     HeldOut,
 }
 
@@ -54,6 +55,7 @@ impl From<Told> for Wordings {
     fn from(told: Told) -> Self {
         match told {
             Told::Developed => Self::Developed,
+            Told::Second => Self::Second,
             Told::HeldOut => Self::HeldOut,
         }
     }
