@@ -21,12 +21,10 @@ const WHERE: &str = "Where does Noor live?";
 
 /// Noor lives in Rome on the 8th of May and moves to Oslo on the 20th; the token of the last write.
 async fn moved(client: &Client) -> Result<BatchId> {
-    remember(
-        client,
-        "noor",
-        vec![said("monday", "Noor", 8, "I live in Rome.")],
-    )
-    .await?;
+    let home = vec![said("monday", "Noor", 8, "I live in Rome.")];
+    let told = remember(client, "noor", home).await?;
+    // A fleet stores writes in any order: who waits for the last one has not waited for those before it.
+    residences(client, told, false).await?;
     let news = vec![said("later", "Noor", 20, "Big news: I moved to Oslo!")];
     remember(client, "noor", news).await
 }
