@@ -196,8 +196,12 @@ async fn quotas_are_an_operators_to_set_and_say_when_to_come_back() -> Result<()
         turns: Some(1),
     };
     operator.client.set_quota(&call(), &own, quota).await?;
+    // Each attempt is of another turn: one that was accepted before the first was counted is accepted for ever.
+    let mut attempts = 0;
     until("STORAGE_QUOTA", async || {
-        let more = remember(&fresh.client, "noor", vec![said("s", "Ada", 2, "two")]).await;
+        attempts += 1;
+        let turn = said("s", "Ada", 2, &format!("turn {attempts}"));
+        let more = remember(&fresh.client, "noor", vec![turn]).await;
         more.map_or_else(|error| cause(&error), |_| "accepted".to_owned())
     })
     .await?;
