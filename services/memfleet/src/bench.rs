@@ -2,6 +2,7 @@
 //! user's calls do: of a node that it starts in this process on a temporary store, or of a system that runs already.
 
 mod arms;
+mod constraints;
 mod fit;
 mod ingest;
 mod latency;
@@ -51,6 +52,8 @@ enum What {
     Scale(scale::ScaleArgs),
     /// Whether memory stays current where facts change
     Updates(updates::UpdatesArgs),
+    /// Whether all that was asked of a task is found in a long chat about many
+    Constraints(constraints::ConstraintsArgs),
     /// A running node or fleet under concurrent callers, alone or beside a second one
     Load(load::LoadArgs),
 }
@@ -84,6 +87,10 @@ pub async fn run(
         }
         What::Updates(args) => {
             let report = updates::measure(&args, &model()?).await?;
+            deliver(&report, args.out, output, || report.table())
+        }
+        What::Constraints(args) => {
+            let report = constraints::measure(&args, &model()?).await?;
             deliver(&report, args.out, output, || report.table())
         }
         What::Load(args) => {
