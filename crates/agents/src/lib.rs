@@ -8,5 +8,6 @@ pub mod conflicts;
 pub mod currency;
 pub mod episodes;
 pub mod facts;
+pub mod narratives;
 pub mod reading;
 pub mod relevance;

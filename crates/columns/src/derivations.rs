@@ -1,12 +1,13 @@
 //! Fields of derivations and conflicts, and the rules of their store that need no database.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::hash::BuildHasher;
 
-use memfleet_domain::derivation::{Derivation, Kind, Status};
+use memfleet_domain::derivation::{Body, Derivation, Kind, Status};
 use memfleet_domain::ids::DerivationId;
 use memfleet_ports::feed::{Change, IndexedDerivation, IndexedPassage};
-use memfleet_ports::knowledge::Revision;
+use memfleet_ports::knowledge::{Question, Revision};
 
 use crate::damage::{Result, damaged};
 
@@ -15,6 +16,8 @@ pub fn from_kind(kind: Kind) -> i64 {
     match kind {
         Kind::Fact => 0,
         Kind::Episode => 1,
+        Kind::Fragment => 2,
+        Kind::Narrative => 3,
     }
 }
 
@@ -49,13 +52,30 @@ pub fn status_numbers(statuses: &[Status]) -> Vec<i64> {
     statuses.iter().map(|status| from_status(*status)).collect()
 }
 
-/// Subject and attribute of a fact's claim.
-pub fn claim_keys(derivation: &Derivation) -> (Option<&str>, Option<&str>) {
-    let claim = derivation.fact().map(|fact| &fact.claim);
-    (
-        claim.map(|claim| claim.subject.as_str()),
-        claim.map(|claim| claim.attribute.as_str()),
-    )
+/// What a derivation is looked up by: a fact by subject and attribute of its claim, a fragment by its narrative.
+pub fn lookup_keys(derivation: &Derivation) -> (Option<Cow<'_, str>>, Option<&str>) {
+    match &derivation.body {
+        Body::Fact(fact) => (
+            Some(Cow::Borrowed(&fact.claim.subject)),
+            Some(&fact.claim.attribute),
+        ),
+        Body::Fragment(fragment) => (Some(Cow::Owned(fragment.narrative.to_string())), None),
+        Body::Episode(_) | Body::Narrative(_) => (None, None),
+    }
+}
+
+/// The first of these keys and the kind that a question is about.
+pub fn asked_keys(question: &Question) -> (Option<i64>, Option<Cow<'_, str>>) {
+    match question.narrative {
+        Some(narrative) => (
+            Some(from_kind(Kind::Fragment)),
+            Some(Cow::Owned(narrative.to_string())),
+        ),
+        None => (
+            question.kind.map(from_kind),
+            question.subject.as_deref().map(Cow::Borrowed),
+        ),
+    }
 }
 
 /// Whether revisions rest on what is there: each is the version after the current one, and the first has something to be found by.

@@ -22,7 +22,8 @@ pub use access::{
 };
 pub use damage::{Damage, Result};
 pub use derivations::{
-    claim_keys, derived_change, from_kind, from_status, rest_on, status_numbers, to_status,
+    asked_keys, derived_change, from_kind, from_status, lookup_keys, rest_on, status_numbers,
+    to_status,
 };
 pub use ids::{to_batch_id, to_change_id, to_conflict_id, to_derivation_id, to_hash, to_turn_id};
 pub use keys::{embedding_key, label, space_key, term_key};

@@ -1,4 +1,4 @@
-//! Derived memory: facts and episodes in versions. A derivation names the turns that it comes from; it changes by a new version
+//! Derived memory: facts, episodes and narratives in versions. A derivation names the turns that it comes from; it changes by a new version
 //! only, each written by a change that can be listed and undone, so that any past state can be read on both time axes (when it
 //! was true, when we knew it).
 
@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::episode::Episode;
 use crate::fact::Draft;
 use crate::ids::{ChangeId, ConflictId, DerivationId, TurnId};
+use crate::narrative::{Fragment, Narrative};
 use crate::time::{TimeRange, Timestamp};
 
 /// What a derivation says.
@@ -17,6 +18,10 @@ pub enum Body {
     Fact(Box<Draft>),
     /// A summary of a range of turns.
     Episode(Box<Episode>),
+    /// What was said of a story at a stretch.
+    Fragment(Box<Fragment>),
+    /// A story.
+    Narrative(Box<Narrative>),
 }
 
 /// The kinds of derivations.
@@ -27,6 +32,15 @@ pub enum Kind {
     Fact,
     /// [`Body::Episode`].
     Episode,
+    /// [`Body::Fragment`].
+    Fragment,
+    /// [`Body::Narrative`].
+    Narrative,
+}
+
+impl Kind {
+    /// Every kind.
+    pub const ALL: [Self; 4] = [Self::Fact, Self::Episode, Self::Fragment, Self::Narrative];
 }
 
 /// Who made a version what it is.
@@ -48,7 +62,8 @@ pub struct Derivation {
     pub version: u32,
     /// What it says.
     pub body: Body,
-    /// The turns that it comes from: of a fact first the one that states it, of an episode all in order. Never empty.
+    /// The turns that it comes from: of a fact first the one that states it, of an episode or a fragment all in order, of a narrative those that
+    /// its headlines are words of. Never empty.
     pub turns: Vec<TurnId>,
     /// When it holds. An interval that ends where it starts holds at no instant: the derivation was withdrawn.
     pub valid: TimeRange,
@@ -68,6 +83,8 @@ impl Derivation {
         match self.body {
             Body::Fact(_) => Kind::Fact,
             Body::Episode(_) => Kind::Episode,
+            Body::Fragment(_) => Kind::Fragment,
+            Body::Narrative(_) => Kind::Narrative,
         }
     }
 
@@ -75,15 +92,31 @@ impl Derivation {
     pub fn fact(&self) -> Option<&Draft> {
         match &self.body {
             Body::Fact(fact) => Some(fact),
-            Body::Episode(_) => None,
+            _ => None,
         }
     }
 
     /// The episode, if it is one.
     pub fn episode(&self) -> Option<&Episode> {
         match &self.body {
-            Body::Fact(_) => None,
             Body::Episode(episode) => Some(episode),
+            _ => None,
+        }
+    }
+
+    /// The fragment, if it is one.
+    pub fn fragment(&self) -> Option<&Fragment> {
+        match &self.body {
+            Body::Fragment(fragment) => Some(fragment),
+            _ => None,
+        }
+    }
+
+    /// The narrative, if it is one.
+    pub fn narrative(&self) -> Option<&Narrative> {
+        match &self.body {
+            Body::Narrative(narrative) => Some(narrative),
+            _ => None,
         }
     }
 

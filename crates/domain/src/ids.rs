@@ -165,7 +165,7 @@ id!(
 );
 
 id!(
-    /// A derived memory, a fact or an episode, through all its versions.
+    /// A derived memory (a fact, an episode, …) through all its versions.
     DerivationId
 );
 id!(
@@ -193,6 +193,16 @@ impl DerivationId {
     /// The episode that this turn opens.
     pub fn of_episode(opening: TurnId) -> Self {
         Self(derive(&[b"episode", opening.as_bytes()]))
+    }
+
+    /// The fragment of a narrative that this turn opens.
+    pub fn of_fragment(opening: TurnId) -> Self {
+        Self(derive(&[b"fragment", opening.as_bytes()]))
+    }
+
+    /// The narrative whose first fragment this turn opens.
+    pub fn of_narrative(opening: TurnId) -> Self {
+        Self(derive(&[b"narrative", opening.as_bytes()]))
     }
 }
 

@@ -1,5 +1,5 @@
-//! The words of memfleet: tenants, spaces, sessions, turns, facts, episodes, time, embedding spaces, faults. Plain data with checked
-//! constructors, so nothing further in validates again. No I/O, no async, no driver types.
+//! The words of memfleet: tenants, spaces, sessions, turns, facts, episodes, narratives, time, embedding spaces, faults. Plain data
+//! with checked constructors, so nothing further in validates again. No I/O, no async, no driver types.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod access;
@@ -11,6 +11,7 @@ pub mod fault;
 pub mod ids;
 pub mod ingestion;
 pub mod intent;
+pub mod narrative;
 pub mod scope;
 pub mod space;
 pub mod time;

@@ -19,7 +19,7 @@ pub fn topic(text: &str, language: Language) -> Cow<'_, str> {
         return Cow::Borrowed(text);
     };
     let words = words::of(text);
-    if !lists.asks(&words) {
+    if !holds(&lists.asks, &words) {
         return Cow::Borrowed(text);
     }
     let stops: HashSet<String> = stopwords::of(language).map(fold).collect();
@@ -40,7 +40,13 @@ pub fn topic(text: &str, language: Language) -> Cow<'_, str> {
 /// Whether a text asks for a summary, an overview or an order.
 pub fn is_request(text: &str, language: Language) -> bool {
     let lists = LISTS.get(language.code());
-    lists.is_some_and(|lists| lists.asks(&words::of(text)))
+    lists.is_some_and(|lists| holds(&lists.asks, &words::of(text)))
+}
+
+/// Whether a text asks for all that was said of something.
+pub fn gathers(text: &str, language: Language) -> bool {
+    let lists = LISTS.get(language.code());
+    lists.is_some_and(|lists| holds(&lists.gathers, &words::of(text)))
 }
 
 /// The lists of a language.
@@ -48,6 +54,8 @@ pub fn is_request(text: &str, language: Language) -> bool {
 struct Lists {
     /// Sequences of words by which a text asks for a summary or an order.
     asks: Vec<Vec<&'static str>>,
+    /// Sequences of words by which it asks for all of something.
+    gathers: Vec<Vec<&'static str>>,
     /// Words of such requests.
     words: HashSet<&'static str>,
 }
@@ -60,31 +68,30 @@ static LISTS: LazyLock<HashMap<&str, Lists>> = LazyLock::new(|| {
         };
         let (language, kind) = head.split_once(' ').unwrap_or((head, ""));
         let lists = lists.entry(language).or_default();
+        let sequences = list.split_whitespace();
+        let sequences = sequences.map(|entry| entry.split('_').collect());
         match kind {
-            "asks" => {
-                let sequences = list
-                    .split_whitespace()
-                    .map(|entry| entry.split('_').collect());
-                lists.asks.extend(sequences);
-            }
+            "asks" => lists.asks.extend(sequences),
+            "gathers" => lists.gathers.extend(sequences),
             _ => lists.words.extend(list.split_whitespace()),
         }
     }
     lists
 });
 
-impl Lists {
-    fn asks(&self, words: &[Word]) -> bool {
-        self.asks.iter().any(|sequence| {
-            words.windows(sequence.len()).any(|window| {
-                window
-                    .iter()
-                    .map(|word| word.folded.as_str())
-                    .eq(sequence.iter().copied())
-            })
+/// Whether one of the sequences stands in a text.
+fn holds(sequences: &[Vec<&str>], words: &[Word]) -> bool {
+    sequences.iter().any(|sequence| {
+        words.windows(sequence.len()).any(|window| {
+            window
+                .iter()
+                .map(|word| word.folded.as_str())
+                .eq(sequence.iter().copied())
         })
-    }
+    })
+}
 
+impl Lists {
     /// The words outside runs of wording: a run holds words of the list and stop words, and at least one of the former.
     fn without_wording<'a>(&self, words: &'a [Word], stops: &HashSet<String>) -> Vec<&'a Word> {
         let (mut kept, mut run, mut wording) = (Vec::new(), Vec::new(), false);
@@ -128,6 +135,16 @@ mod tests {
             topic("In which order did we talk about the piano, the choir and Lisbon?"),
             "piano the choir and Lisbon"
         );
+    }
+
+    #[test]
+    fn who_asks_for_all_of_something_is_heard() {
+        let english = |text| gathers(text, Language::English);
+        assert!(english("Can you list everything I said about the boat?"));
+        assert!(english("What have I asked of you for the boat?"));
+        assert!(!english("Did she like all the boats?"));
+        let german = "Sag mir alles, was ich zum Boot gesagt habe.";
+        assert!(gathers(german, Language::German));
     }
 
     #[test]

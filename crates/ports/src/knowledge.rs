@@ -1,4 +1,4 @@
-//! Derived memory in the store: versions of facts and episodes, the changes that wrote them, the conflicts between them, and how
+//! Derived memory in the store: versions of facts, episodes and narratives, the changes that wrote them, the conflicts between them, and how
 //! far each agent has come in each space. Everything that changes it is one call, [`Knowledge::apply`]: idempotent, and refused
 //! where it rests on a state that is gone.
 
@@ -22,6 +22,8 @@ pub enum Stage {
     Refine,
     /// The constructor: episodes in the words of a language model, where there is one.
     Retell,
+    /// The consolidator: episodes to fragments of narratives.
+    Bind,
     /// The judge: new facts against current ones.
     Judge,
     /// The judge: the same once more by a language model, where there is one.
@@ -36,11 +38,12 @@ pub enum Stage {
 
 impl Stage {
     /// Every stage.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Derive,
         Self::Episodes,
         Self::Refine,
         Self::Retell,
+        Self::Bind,
         Self::Judge,
         Self::Compare,
         Self::Settle,
@@ -63,6 +66,7 @@ impl Stage {
             Self::Episodes => "episodes",
             Self::Refine => "refine",
             Self::Retell => "retell",
+            Self::Bind => "bind",
             Self::Judge => "judge",
             Self::Compare => "compare",
             Self::Settle => "settle",
@@ -176,6 +180,8 @@ pub struct Question {
     pub subject: Option<String>,
     /// … and this attribute key.
     pub attribute: Option<String>,
+    /// Fragments of this narrative.
+    pub narrative: Option<DerivationId>,
     /// Those that come from one of these turns.
     pub turns: Vec<TurnId>,
     /// Written after this change sequence.

@@ -1,5 +1,7 @@
-//! The first stage: some hundred turns by window BM25, by sentence vectors, and by the sum of both, a third each.
+//! The first stage: some hundred turns by window BM25, by sentence vectors, and by the sum of both, a third each; and what stands with the
+//! best of them.
 
+mod companions;
 mod nearest;
 
 use std::collections::BTreeSet;
@@ -9,6 +11,7 @@ use crate::plan::Plan;
 use crate::searched::Searched;
 use crate::signal::Signal;
 use crate::weights::Weights;
+use companions::companions;
 use nearest::{EFFORT, nearest};
 
 /// Passages up to which a search may look at all: token vectors of so many are read at once.
@@ -69,9 +72,14 @@ pub fn candidates(
     } else {
         let vector = plan.vectors.as_ref().map(|vectors| &*vectors.sentence);
         let near = nearest(spaces, vector, &lexical, weights.share(), &EFFORT);
-        near.into_iter()
+        let mut chosen: Vec<Place> = near
+            .into_iter()
             .chain(lexical.best.iter().copied())
-            .collect()
+            .collect();
+        if plan.route(weights).coherence != 0.0 {
+            chosen.extend(companions(spaces, plan, &lexical, &chosen));
+        }
+        chosen
     };
     let needed = needed(spaces, &chosen, weights.window.len());
     let turn = |(space, row): Place| (space, spaces[space].index.passages().turn(row));

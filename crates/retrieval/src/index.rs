@@ -56,6 +56,7 @@ pub struct SpaceIndex {
     rows: Vec<u32>,
     facts: Derivations,
     episodes: Derivations,
+    fragments: Derivations,
 }
 
 /// A turn without its text.
@@ -116,6 +117,9 @@ impl SpaceIndex {
         match derived.kind {
             Kind::Fact => self.facts.put(derived),
             Kind::Episode => self.episodes.put(derived),
+            Kind::Fragment => self.fragments.put(derived),
+            // Nothing is found through a narrative but through its fragments.
+            Kind::Narrative => {}
         }
     }
 
@@ -123,6 +127,7 @@ impl SpaceIndex {
     pub fn withdraw(&mut self, id: DerivationId) {
         self.facts.remove(id);
         self.episodes.remove(id);
+        self.fragments.remove(id);
     }
 
     /// The change sequence up to which this index knows the space.
@@ -168,6 +173,7 @@ impl SpaceIndex {
             + self.rows.capacity() * 4
             + self.facts.bytes()
             + self.episodes.bytes()
+            + self.fragments.bytes()
     }
 
     /// Up to `reach` turns before and after a turn in its session, oldest first, itself left out; only those that `eligible`
@@ -258,6 +264,10 @@ impl SpaceIndex {
 
     pub(crate) fn facts(&self) -> &Derivations {
         &self.facts
+    }
+
+    pub(crate) fn fragments(&self) -> &Derivations {
+        &self.fragments
     }
 
     pub(crate) fn episodes(&self) -> &Derivations {
@@ -362,6 +372,7 @@ impl SpaceIndex {
     fn forget(&mut self, id: TurnId) {
         self.facts.forget(id);
         self.episodes.forget(id);
+        self.fragments.forget(id);
         let Some(slot) = self.by_id.remove(&id) else {
             return;
         };

@@ -9,6 +9,7 @@
 
 mod again;
 mod candidates;
+mod coherence;
 pub mod document;
 mod dot;
 mod excerpt;

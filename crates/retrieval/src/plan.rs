@@ -12,9 +12,10 @@ use memfleet_domain::time::Timestamp;
 use memfleet_domain::turn::Role;
 use memfleet_language::mentions::{Mention, Person, Persons, mentions};
 use memfleet_language::time::{Reference, count_expressions, references};
-use memfleet_language::{Analyzer, topic};
+use memfleet_language::{Analyzer, gathers, topic};
 
 use crate::searched::Searched;
+use crate::weights::{Route, Weights};
 
 /// A query, understood against the spaces it searches.
 #[derive(Debug, Clone, Default)]
@@ -33,6 +34,8 @@ pub struct Plan {
     pub(crate) role: Option<Role>,
     pub(crate) dates: Vec<Reference>,
     pub(crate) intent: Intent,
+    /// Whether it asks for all that was said of something.
+    pub(crate) gathers: bool,
     /// Absent before [`Self::with_vectors`], and while the embedder is down: then only lexical signals rank.
     pub(crate) vectors: Option<QueryVectors>,
 }
@@ -83,6 +86,7 @@ impl Plan {
             mentioned,
             dates,
             intent: intent::heard(text, analyzer.language()),
+            gathers: gathers(text, analyzer.language()),
             vectors: None,
         }
     }
@@ -97,7 +101,17 @@ impl Plan {
     #[must_use]
     pub fn with_intent(self, told: Option<Intent>) -> Self {
         let intent = told.unwrap_or(self.intent);
-        Self { intent, ..self }
+        let gathers = self.gathers && told.is_none();
+        Self {
+            intent,
+            gathers,
+            ..self
+        }
+    }
+
+    /// How it is ranked.
+    pub(crate) fn route(&self, weights: &Weights) -> Route {
+        weights.route(self.intent, self.gathers)
     }
 
     /// Every term that is looked up.

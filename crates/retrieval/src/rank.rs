@@ -10,6 +10,7 @@ use rayon::prelude::*;
 
 use crate::again::Round;
 use crate::candidates::Candidates;
+use crate::coherence::Coherence;
 use crate::index::TurnEntry;
 use crate::plan::Plan;
 use crate::searched::Searched;
@@ -55,13 +56,14 @@ pub fn rank(
         .into_iter()
         .filter(|&signal| weights.of(signal) != 0.0);
     let sessions: usize = spaces.iter().map(|space| space.index.sessions()).sum();
+    let route = plan.route(weights);
     let weight = |signal: Signal| {
         let scale = if signal.is_of_session() {
             (sessions as f32 / weights.sessions as f32).min(1.0)
         } else {
             1.0
         };
-        scale * weights.routed(signal, plan.intent)
+        scale * weights.routed(signal, &route)
     };
     let columns: Vec<Column> = used
         .collect::<Vec<_>>()
@@ -74,7 +76,18 @@ pub fn rank(
             .map(|column| column.contribution(at))
             .sum::<f32>()
     };
-    let first: Vec<f32> = (0..turns.len()).map(score).collect();
+    let alone: Vec<f32> = (0..turns.len()).map(score).collect();
+    let places: Vec<Place<'_>> = turns.iter().map(Turn::opening).collect();
+    // What a turn says by itself: a window reaches over into what was said of another story.
+    let own = columns.iter().filter(|column| column.signal.is_own());
+    let own: Vec<&Column> = own.collect();
+    let own = |at: usize| own.iter().map(|column| column.contribution(at)).sum();
+    let own: Vec<f32> = (0..turns.len()).map(own).collect();
+    let coherence = Coherence::new(&own, &places, &evidence, route.coherence);
+    let first = alone.iter().enumerate();
+    let first: Vec<f32> = first
+        .map(|(at, score)| score + coherence.added(at))
+        .collect();
     let recency = |at: usize| {
         let entry = turns[at].entry;
         (entry.effective_time(), entry.order, entry.id)
@@ -83,7 +96,6 @@ pub fn rank(
         b.0.total_cmp(&a.0)
             .then_with(|| recency(b.1).cmp(&recency(a.1)))
     };
-    let places: Vec<Place<'_>> = turns.iter().map(Turn::opening).collect();
     let mut by_first: Vec<(f32, usize)> = first.iter().copied().zip(0..).collect();
     by_first.sort_unstable_by(best_first);
     let by_first: Vec<usize> = by_first.into_iter().map(|(_, at)| at).collect();
@@ -105,6 +117,7 @@ pub fn rank(
             signals: columns
                 .iter()
                 .map(|column| column.explain(at))
+                .chain([coherence.explain(at)])
                 .chain(round.explain(at))
                 .collect(),
             fact: round.fact(at),

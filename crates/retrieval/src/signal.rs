@@ -125,6 +125,18 @@ impl Signal {
     }
 
     /// Whether the signal is the episode's, not the turn's own.
+    /// Whether it compares the query with the turn, or the head of its episode, and nothing around it.
+    pub(crate) fn is_own(self) -> bool {
+        matches!(
+            self,
+            Self::Maxsim
+                | Self::Cosine
+                | Self::EpisodeMaxsim
+                | Self::EpisodeBm25
+                | Self::EpisodeCosine
+        )
+    }
+
     pub(crate) fn is_of_episode(self) -> bool {
         matches!(
             self,

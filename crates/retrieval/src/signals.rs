@@ -135,7 +135,7 @@ impl<'a> Evidence<'a> {
     }
 
     fn episode_place(&self, place: Place<'_>) -> f32 {
-        let route = self.weights.route(self.plan.intent);
+        let route = self.plan.route(self.weights);
         let episode = self.episodes.get(place.space, place.turn.id);
         episode.map_or(0.0, |episode| route.of(episode.part))
     }
@@ -160,6 +160,14 @@ impl<'a> Evidence<'a> {
     pub(crate) fn episode(&self, space: usize, turn: TurnId) -> Option<DerivationId> {
         let episode = self.episodes.get(space, turn)?;
         Some(self.spaces[space].index.episodes().at(episode.row).id)
+    }
+
+    /// The fragment that a turn is part of, where it counts.
+    pub(crate) fn fragment(&self, place: Place<'_>) -> Option<(usize, u32)> {
+        self.episodes.get(place.space, place.turn.id)?;
+        let fragments = self.spaces[place.space].index.fragments();
+        let fragment = fragments.of(place.turn.id).next()?;
+        Some((place.space, fragment.row))
     }
 
     pub(crate) fn sentence(&self, place: Place<'_>) -> Option<&'a [i8]> {

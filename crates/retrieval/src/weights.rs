@@ -25,6 +25,8 @@ pub struct Weights {
     pub signals: BTreeMap<Signal, f32>,
     /// What changes where the query is routed to episodes.
     pub routes: Routes,
+    /// Factor of the best score in a turn's fragment.
+    pub coherence: f32,
     /// The second round.
     pub again: Again,
 }
@@ -37,6 +39,8 @@ pub struct Routes {
     pub event: Route,
     /// For a query that asks for a summary.
     pub summary: Route,
+    /// For a query that asks for all that was said of something.
+    pub gather: Route,
 }
 
 /// What changes in a score.
@@ -47,6 +51,8 @@ pub struct Route {
     pub turns: f32,
     /// Factor of the signals of episodes.
     pub episodes: f32,
+    /// Factor of the best score in a turn's fragment.
+    pub coherence: f32,
     /// What is taken away from the turn that opens an episode …
     pub opening: f32,
     /// … from the assistant's reply to it …
@@ -83,16 +89,6 @@ pub struct Again {
 }
 
 impl Route {
-    /// A query that is routed to turns.
-    const NONE: Self = Self {
-        turns: 1.0,
-        episodes: 1.0,
-        opening: 0.0,
-        reply: 0.0,
-        later: 0.0,
-        later_reply: 0.0,
-    };
-
     /// What a part takes away.
     pub(crate) fn of(&self, part: Part) -> f32 {
         match part {
@@ -164,21 +160,31 @@ impl Weights {
         Ok(weights)
     }
 
-    /// AMA's priority: raw turns where details are asked for, else episodes for summaries and for what went on over time.
-    pub(crate) fn route(&self, intent: Intent) -> Route {
+    /// AMA's priority: raw turns where details are asked for, else episodes for summaries and for what went on over time; before all
+    /// these the wish for everything, which only the wording tells.
+    pub(crate) fn route(&self, intent: Intent, gathers: bool) -> Route {
+        let turns = Route {
+            turns: 1.0,
+            episodes: 1.0,
+            coherence: self.coherence,
+            opening: 0.0,
+            reply: 0.0,
+            later: 0.0,
+            later_reply: 0.0,
+        };
         match intent {
-            Intent { fine: true, .. } => Route::NONE,
+            _ if gathers => self.routes.gather,
+            Intent { fine: true, .. } => turns,
             Intent {
                 abstracted: true, ..
             } => self.routes.summary,
             Intent { event: true, .. } => self.routes.event,
-            _ => Route::NONE,
+            _ => turns,
         }
     }
 
-    /// The factor of a signal for an intent.
-    pub(crate) fn routed(&self, signal: Signal, intent: Intent) -> f32 {
-        let route = self.route(intent);
+    /// The factor of a signal on a route.
+    pub(crate) fn routed(&self, signal: Signal, route: &Route) -> f32 {
         let factor = if signal.is_of_episode() {
             route.episodes
         } else {

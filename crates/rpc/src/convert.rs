@@ -14,6 +14,7 @@ mod filter;
 mod ingestion;
 mod knowledge;
 mod maintenance;
+mod narrative;
 mod page;
 mod rebuild;
 mod recall;

@@ -15,7 +15,7 @@ import (
 )
 
 var fleet = []string{
-	"constructor", "embedder", "gateway", "judge", "migrate", "model", "nats", "postgres", "refresher", "retriever",
+	"consolidator", "constructor", "embedder", "gateway", "judge", "migrate", "model", "nats", "postgres", "refresher", "retriever",
 }
 
 // What each profile starts; the empty one is `docker compose up`.

@@ -21,6 +21,7 @@ constructor: { database: true, queue: true, calls: [embedder] }
 retriever: { database: true, queue: true, calls: [embedder] }
 judge: { database: true, queue: true, calls: [] }
 refresher: { database: true, queue: true, calls: [embedder] }
+consolidator: { database: true, queue: true, calls: [embedder] }
 embedder: { database: false, queue: false, calls: [] }
 {{- end -}}
 

@@ -11,6 +11,7 @@ mod workers;
 use std::sync::Arc;
 use std::time::Duration;
 
+use memfleet_consolidator::LocalConsolidator;
 use memfleet_constructor::{Constructor, Deriver, Refiner, Reteller};
 use memfleet_domain::Clock;
 use memfleet_domain::time::SystemClock;
@@ -48,6 +49,7 @@ pub struct Process {
     reteller: Option<Reteller>,
     comparer: Option<Comparer>,
     reviewer: Option<Reviewer>,
+    consolidator: Option<Arc<LocalConsolidator>>,
     judge: Option<Arc<LocalJudge>>,
     retriever: Option<Arc<LocalRetriever>>,
     refresher: Option<Arc<LocalRefresher>>,
@@ -71,6 +73,7 @@ pub fn needs_model(config: &Config, roles: &[Role]) -> bool {
         Role::Constructor,
         Role::Retriever,
         Role::Refresher,
+        Role::Consolidator,
     ];
     let is_here = elsewhere(&config.peers.embedder).is_none();
     roles.contains(&Role::Embedder) || is_here && roles.iter().any(|role| asks.contains(role))
@@ -91,6 +94,7 @@ impl Process {
             reteller: None,
             comparer: None,
             reviewer: None,
+            consolidator: None,
             judge: None,
             retriever: None,
             refresher: None,
@@ -133,6 +137,9 @@ impl Process {
                 Role::Refresher => {
                     process.refresher(config)?;
                     process.reviewer = process.new_reviewer(config)?;
+                }
+                Role::Consolidator => {
+                    process.consolidator = Some(Arc::new(process.new_consolidator(config)?));
                 }
                 Role::Embedder => {}
             }

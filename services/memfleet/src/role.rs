@@ -15,6 +15,8 @@ pub enum Role {
     Judge,
     /// Settles them, corrects, forgets, and applies retention periods
     Refresher,
+    /// Binds what was said to the stories that it is part of
+    Consolidator,
     /// Text to vectors
     Embedder,
 }
@@ -28,12 +30,13 @@ impl std::fmt::Display for Role {
 
 impl Role {
     /// Every role.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Gateway,
         Self::Constructor,
         Self::Retriever,
         Self::Judge,
         Self::Refresher,
+        Self::Consolidator,
         Self::Embedder,
     ];
 }

@@ -124,13 +124,14 @@ struct Ports {
     retrievers: [u16; 2],
     judge: u16,
     refresher: u16,
+    consolidator: u16,
     gateway: u16,
 }
 
 impl Ports {
     fn free() -> Result<Self> {
         let mut ports = Vec::<u16>::new();
-        while ports.len() < 8 {
+        while ports.len() < 9 {
             let port = free_port()?;
             if !ports.contains(&port) {
                 ports.push(port);
@@ -142,12 +143,13 @@ impl Ports {
             retrievers: [ports[3], ports[4]],
             judge: ports[5],
             refresher: ports[6],
-            gateway: ports[7],
+            consolidator: ports[7],
+            gateway: ports[8],
         })
     }
 
     /// Names, roles and ports, in the order in which they start.
-    fn roles(&self) -> [(&'static str, &'static str, u16); 8] {
+    fn roles(&self) -> [(&'static str, &'static str, u16); 9] {
         [
             ("embedder", "embedder", self.embedder),
             ("constructor-1", "constructor", self.constructors[0]),
@@ -156,6 +158,7 @@ impl Ports {
             ("retriever-2", "retriever", self.retrievers[1]),
             ("judge", "judge", self.judge),
             ("refresher", "refresher", self.refresher),
+            ("consolidator", "consolidator", self.consolidator),
             ("gateway", "gateway", self.gateway),
         ]
     }

@@ -13,6 +13,7 @@ use memfleet_domain::derivation::{
 };
 use memfleet_domain::fact::{Claim, Clause, Draft, Pattern, Stance};
 use memfleet_domain::ids::{ChangeId, ConflictId, DerivationId, TurnId};
+use memfleet_domain::narrative::Fragment;
 use memfleet_domain::time::{TimeRange, Timestamp};
 use memfleet_domain::turn::AcceptedTurn;
 
@@ -38,6 +39,7 @@ macro_rules! knowledge_conformance {
             [
                 a_fact_reads_back_as_it_was_written,
                 facts_are_found_by_claim_by_turn_and_by_what_held_when,
+                fragments_are_found_by_their_narrative,
                 pages_bring_every_derivation_once,
                 another_space_has_facts_of_its_own,
                 a_change_that_is_made_twice_is_one,
@@ -116,6 +118,23 @@ pub fn fact(turn: &AcceptedTurn, subject: &str, value: &str, from: Timestamp) ->
         origin: Origin::Extracted("sample-1".into()),
         change,
         succeeded_by: None,
+    }
+}
+
+/// A fragment of a narrative, which a turn opens.
+pub fn fragment(turn: &AcceptedTurn, narrative: DerivationId) -> Derivation {
+    let body = Fragment {
+        narrative,
+        subplot: None,
+        session: turn.session.clone(),
+        headline: turn.content.text.clone(),
+        span: TimeRange::default(),
+        binder: "sample-1".into(),
+    };
+    Derivation {
+        id: DerivationId::of_fragment(turn.id),
+        body: Body::Fragment(Box::new(body)),
+        ..fact(turn, "Ada", "Rome", instant(10))
     }
 }
 

@@ -1,4 +1,4 @@
-//! Facts and episodes in their versions.
+//! Derivations in their versions; of narratives see `narrative`.
 
 use memfleet_domain::derivation::{Body, Derivation, Origin};
 use memfleet_domain::episode::Episode;
@@ -42,7 +42,11 @@ impl Fields {
     }
 
     /// When something was so: unlike a range that is asked for it may be empty.
-    fn interval(&mut self, field: &str, range: Option<proto::TimeRange>) -> Option<TimeRange> {
+    pub(super) fn interval(
+        &mut self,
+        field: &str,
+        range: Option<proto::TimeRange>,
+    ) -> Option<TimeRange> {
         let range = range.unwrap_or_default();
         self.inside(field, |fields| {
             let start = fields.optional_time("start", range.start);
@@ -170,6 +174,34 @@ impl From<Derivation> for proto::DerivedMemory {
                 extractor: episode.extractor,
                 change_id: change.to_string(),
             }),
+            Body::Fragment(fragment) => Kind::Fragment(proto::Fragment {
+                id: id.to_string(),
+                version,
+                narrative_id: fragment.narrative.to_string(),
+                subplot: fragment.subplot,
+                session: fragment.session.into(),
+                headline: fragment.headline,
+                turn_ids: texts(&turns),
+                span: Some(range(fragment.span)),
+                valid: Some(range(valid)),
+                known: Some(range(known)),
+                binder: fragment.binder,
+                change_id: change.to_string(),
+            }),
+            Body::Narrative(narrative) => Kind::Narrative(proto::Narrative {
+                id: id.to_string(),
+                version,
+                headline: narrative.headline,
+                owner: narrative.owner.into(),
+                characters: narrative.characters.into_iter().map(Into::into).collect(),
+                subplots: narrative.subplots.into_iter().map(Into::into).collect(),
+                momentum: proto::Momentum::from(narrative.momentum).into(),
+                turn_ids: texts(&turns),
+                valid: Some(range(valid)),
+                known: Some(range(known)),
+                author: narrative.author,
+                change_id: change.to_string(),
+            }),
         };
         Self { kind: Some(kind) }
     }
@@ -264,7 +296,12 @@ impl Checked for proto::DerivedMemory {
         match self.kind {
             Some(Kind::Fact(fact)) => fields.message("fact", Some(fact)),
             Some(Kind::Episode(episode)) => fields.message("episode", Some(episode)),
-            None => fields.refuse("", "must be a `fact` or an `episode`"),
+            Some(Kind::Fragment(fragment)) => fields.message("fragment", Some(fragment)),
+            Some(Kind::Narrative(narrative)) => fields.message("narrative", Some(narrative)),
+            None => fields.refuse(
+                "",
+                "must be a `fact`, an `episode`, a `fragment` or a `narrative`",
+            ),
         }
     }
 }

@@ -3,6 +3,7 @@
 use memfleet_domain::derivation::{ChangeKind, Contradiction, Status};
 use memfleet_domain::episode::Trigger;
 use memfleet_domain::fact::{Pattern, Stance};
+use memfleet_domain::narrative::Momentum;
 use memfleet_ports::memory::{AnswerMode, Outcome};
 
 use super::Fields;
@@ -46,6 +47,7 @@ words! {
     Pattern = Pattern { Verb, VerbObject, VerbComplement, VerbObjectObject, VerbObjectComplement }
     Stance = Stance { States, Corrects }
     Trigger = EpisodeTrigger { TopicShift, Request, Saturation, Pause }
+    Momentum = Momentum { Active, Inactive }
     Contradiction = Contradiction { Functional, Negation, Number, Correction }
     Status = ConflictStatus { Found, Settled, Open, Dismissed }
     AnswerMode = AnswerMode { Auto, Rules, Model }

@@ -5,10 +5,13 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::PathBuf;
 
 use clap::Args;
+use memfleet_domain::Scope;
+use memfleet_domain::derivation::Kind;
 use memfleet_evaluation::Question;
+use memfleet_evaluation::clusters::{Agreement, agreement};
 use memfleet_evaluation::constraints::{Chat, Sign, chat, most_tasks};
 use memfleet_models::ModelDirectory;
-use memfleet_ports::knowledge::Stage;
+use memfleet_ports::knowledge::{Question as Fragments, Stage};
 use memfleet_ports::memory::{Memory, RecallRequest};
 use memfleet_runtime::BoxError;
 use serde::Serialize;
@@ -54,6 +57,19 @@ pub struct Report {
     arms: BTreeMap<&'static str, f64>,
     /// The share of requirements that is found, by what they can be known by.
     by_sign: BTreeMap<Sign, f64>,
+    /// The narratives that the chat was told apart into.
+    stories: Stories,
+}
+
+/// Narratives beside the tasks that were planted.
+#[derive(Debug, Serialize)]
+struct Stories {
+    narratives: usize,
+    fragments: usize,
+    /// Of a turn's narrative with its task.
+    agreement: Agreement,
+    /// How far a fragment is of one task.
+    fragment_homogeneity: f64,
 }
 
 /// Remembers the chat, and asks for every task.
@@ -69,6 +85,7 @@ pub async fn measure(args: &ConstraintsArgs, model: &ModelDirectory) -> Result<R
         let arm = Method::run(name, &gateway, &corpus).await?;
         others.insert(name, arm.recall(&corpus.questions));
     }
+    let stories = stories(&bench, &corpus, &chat).await?;
     bench.stop().await;
     Ok(Report {
         seed: args.seed,
@@ -78,6 +95,40 @@ pub async fn measure(args: &ConstraintsArgs, model: &ModelDirectory) -> Result<R
         recall: ours.recall(&corpus.questions),
         arms: others,
         by_sign: ours.by_sign(&chat),
+        stories,
+    })
+}
+
+/// What the chat was told apart into, beside what was planted.
+async fn stories(bench: &Bench, corpus: &Corpus, chat: &Chat) -> Result<Stories, BoxError> {
+    let question = Fragments {
+        kind: Some(Kind::Fragment),
+        ..Fragments::default()
+    };
+    let scope = Scope {
+        tenant: call().tenant,
+        space: corpus.space.clone(),
+    };
+    let knowledge = &bench.node.gateway.knowledge;
+    let fragments = knowledge.all_derivations(&scope, &question).await?;
+    let (mut by_narrative, mut by_fragment) = (Vec::new(), Vec::new());
+    let mut narratives = HashSet::new();
+    for (derivation, fragment) in fragments.iter().filter_map(|it| Some((it, it.fragment()?))) {
+        narratives.insert(fragment.narrative);
+        let places = derivation
+            .turns
+            .iter()
+            .filter_map(|turn| corpus.places.get(turn));
+        for &place in places {
+            by_narrative.push((fragment.narrative, chat.stories[place]));
+            by_fragment.push((derivation.id, chat.stories[place]));
+        }
+    }
+    Ok(Stories {
+        narratives: narratives.len(),
+        fragments: fragments.len(),
+        agreement: agreement(&by_narrative),
+        fragment_homogeneity: agreement(&by_fragment).homogeneity,
     })
 }
 
@@ -151,6 +202,23 @@ impl Report {
         lines.extend(self.arms.iter().map(|(name, share)| row(name, *share)));
         let kinds = self.by_sign.iter();
         lines.extend(kinds.map(|(sign, share)| row(sign.describe(), *share)));
+        let stories = &self.stories;
+        let counted = |name: &str, count: usize| format!("{name:<40}{count:>8}");
+        lines.push(counted("narratives", stories.narratives));
+        lines.push(counted("fragments", stories.fragments));
+        let measured = |name: &str, value: f64| format!("{name:<40}{value:>8.3}");
+        lines.push(measured(
+            "V-measure of narratives with tasks",
+            stories.agreement.v_measure,
+        ));
+        lines.push(measured(
+            "adjusted Rand index of the same",
+            stories.agreement.adjusted_rand,
+        ));
+        lines.push(measured(
+            "homogeneity of fragments",
+            stories.fragment_homogeneity,
+        ));
         lines.push(String::new());
         lines.join("\n")
     }

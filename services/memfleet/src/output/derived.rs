@@ -1,4 +1,4 @@
-//! Facts, episodes and changes as people and programs read them.
+//! Facts, episodes, narratives and changes as people and programs read them.
 
 use memfleet_domain::derivation::{Body, ChangeKind, Derivation, Origin};
 use memfleet_domain::time::TimeRange;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{Palette, printable, time};
 
-/// A fact or an episode as JSON, flat.
+/// What is derived as JSON, flat.
 pub fn derivation_json(derivation: &Derivation) -> Value {
     let mut value = match &derivation.body {
         Body::Fact(fact) => json!({
@@ -27,6 +27,22 @@ pub fn derivation_json(derivation: &Derivation) -> Value {
             "participants": episode.participants,
             "span": episode.span,
             "trigger": episode.trigger,
+        }),
+        Body::Fragment(fragment) => json!({
+            "kind": "fragment",
+            "narrative": fragment.narrative,
+            "subplot": fragment.subplot,
+            "headline": fragment.headline,
+            "session": fragment.session,
+            "span": fragment.span,
+        }),
+        Body::Narrative(narrative) => json!({
+            "kind": "narrative",
+            "headline": narrative.headline,
+            "owner": narrative.owner,
+            "characters": narrative.characters,
+            "subplots": narrative.subplots,
+            "momentum": narrative.momentum,
         }),
     };
     value["id"] = json!(derivation.id);
@@ -59,11 +75,13 @@ pub fn change_json(recorded: &Recorded) -> Value {
     })
 }
 
-/// What a fact or an episode says, in a line.
+/// What is derived, in a line.
 pub fn said(derivation: &Derivation) -> &str {
     match &derivation.body {
         Body::Fact(fact) => &fact.text,
         Body::Episode(episode) => &episode.title,
+        Body::Fragment(fragment) => &fragment.headline,
+        Body::Narrative(narrative) => &narrative.headline,
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use memfleet_consolidator::LocalConsolidator;
 use memfleet_constructor::{
     Deriver, Heard, ModelExtractor, Rebuilder, Refiner, Reteller, Rules, Summariser,
 };
@@ -78,6 +79,23 @@ impl Process {
         }
     }
 
+    pub(super) fn new_consolidator(
+        &mut self,
+        config: &Config,
+    ) -> Result<LocalConsolidator, BoxError> {
+        let indexer = self.indexer(config)?;
+        let storage = self.storage();
+        Ok(LocalConsolidator {
+            ledger: storage.ledger.clone(),
+            feed: storage.feed.clone(),
+            knowledge: storage.knowledge.clone(),
+            indexer,
+            events: self.events.clone(),
+            clock: clock(),
+            shelf: Arc::default(),
+        })
+    }
+
     /// The ones behind the rules of judge and refresher.
     pub(super) fn new_comparer(&mut self, config: &Config) -> Result<Option<Comparer>, BoxError> {
         let compared = self.author(config)?.zip(self.judge.clone());
@@ -123,6 +141,10 @@ impl Process {
             .reteller
             .clone()
             .map(|agent| Arc::new(agent) as Arc<dyn Agent>);
+        let consolidator = self
+            .consolidator
+            .clone()
+            .map(|agent| agent as Arc<dyn Agent>);
         let judge = self.judge.clone().map(|agent| agent as Arc<dyn Agent>);
         let comparer = self
             .comparer
@@ -139,6 +161,7 @@ impl Process {
             (Stage::Rebuild, rebuilder),
             (Stage::Refine, refiner),
             (Stage::Retell, reteller),
+            (Stage::Bind, consolidator),
             (Stage::Judge, judge),
             (Stage::Compare, comparer),
             (Stage::Settle, refresher),

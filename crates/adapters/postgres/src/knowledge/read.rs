@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use memfleet_columns::{
-    from_kind, from_token, json, page, status_numbers, term_key, time, to_status, to_token,
+    asked_keys, from_token, json, page, status_numbers, term_key, time, to_status, to_token,
 };
 use memfleet_domain::Scope;
 use memfleet_domain::derivation::{Change, Conflict, Derivation, Status};
@@ -59,10 +59,9 @@ fn push_conditions(
     space: i64,
     question: &Question,
 ) {
-    if let Some(kind) = question.kind {
-        query
-            .push(" AND d.kind = ")
-            .push_bind(from_kind(kind) as i16);
+    let (kind, subject) = asked_keys(question);
+    if let Some(kind) = kind {
+        query.push(" AND d.kind = ").push_bind(kind as i16);
     }
     if !question.ids.is_empty() {
         let ids = question.ids.iter().map(|id| from_derivation_id(*id));
@@ -72,8 +71,8 @@ fn push_conditions(
             .push(")");
     }
     for (column, key) in [
-        (" AND d.subject = ", &question.subject),
-        (" AND d.attribute = ", &question.attribute),
+        (" AND d.subject = ", subject.as_deref()),
+        (" AND d.attribute = ", question.attribute.as_deref()),
     ] {
         if let Some(key) = key {
             query.push(column).push_bind(term_key(key));

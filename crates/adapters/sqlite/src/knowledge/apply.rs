@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use memfleet_columns::{
-    claim_keys, from_kind, from_status, rest_on, to_change_id, to_derivation_id, to_json,
+    from_kind, from_status, lookup_keys, rest_on, to_change_id, to_derivation_id, to_json,
 };
 use memfleet_domain::Scope;
 use memfleet_domain::derivation::{Change, Conflict, Derivation, Status};
@@ -174,7 +174,7 @@ impl Applying<'_> {
         at: Timestamp,
     ) -> Outcome<()> {
         self.space.head += 1;
-        let (subject, attribute) = claim_keys(derivation);
+        let (subject, attribute) = lookup_keys(derivation);
         let micros = |time: Option<Timestamp>| time.map(|time| time.timestamp_micros());
         sqlx::query(
             "INSERT INTO derivations (space, id, version, kind, first, change, written_by, subject, attribute, valid_from, valid_until,

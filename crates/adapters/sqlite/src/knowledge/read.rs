@@ -1,8 +1,8 @@
 //! Derivations as they are or were, their versions, what changed them, and their conflicts.
 
 use memfleet_columns::{
-    cut, from_kind, from_token, json, page, status_numbers, time, to_change_id, to_json, to_status,
-    to_token,
+    asked_keys, cut, from_token, json, page, status_numbers, time, to_change_id, to_json,
+    to_status, to_token,
 };
 use memfleet_domain::Scope;
 use memfleet_domain::derivation::{Change, Conflict, Derivation, Status};
@@ -46,8 +46,9 @@ pub async fn derivations(
 }
 
 fn push_conditions(query: &mut QueryBuilder<Sqlite>, space: i64, question: &Question) {
-    if let Some(kind) = question.kind {
-        query.push(" AND d.kind = ").push_bind(from_kind(kind));
+    let (kind, subject) = asked_keys(question);
+    if let Some(kind) = kind {
+        query.push(" AND d.kind = ").push_bind(kind);
     }
     if !question.ids.is_empty() {
         query
@@ -56,11 +57,11 @@ fn push_conditions(query: &mut QueryBuilder<Sqlite>, space: i64, question: &Ques
             .push("))");
     }
     for (column, key) in [
-        (" AND d.subject = ", &question.subject),
-        (" AND d.attribute = ", &question.attribute),
+        (" AND d.subject = ", subject.as_deref()),
+        (" AND d.attribute = ", question.attribute.as_deref()),
     ] {
         if let Some(key) = key {
-            query.push(column).push_bind(key.clone());
+            query.push(column).push_bind(key.to_owned());
         }
     }
     if !question.turns.is_empty() {

@@ -1,9 +1,10 @@
 //! Finding derivations.
 
 use memfleet_domain::derivation::Kind;
+use memfleet_domain::ids::DerivationId;
 use memfleet_domain::time::AsOf;
 
-use super::{all, deriving, fact, make, moved, store};
+use super::{all, deriving, fact, fragment, make, moved, store};
 use crate::conformance::samples::{instant, scope, turn};
 use crate::knowledge::{Knowledge, Question};
 use crate::ledger::Ledger;
@@ -57,6 +58,22 @@ pub async fn facts_are_found_by_claim_by_turn_and_by_what_held_when<S: Ledger + 
         ..Question::default()
     };
     assert_eq!(of(by_time).await, [first]);
+}
+
+/// And by nothing that is only called so.
+pub async fn fragments_are_found_by_their_narrative<S: Ledger + Knowledge>(store_: &S) {
+    let (garden, boat) = (turn("1", "The garden."), turn("2", "The boat."));
+    store(store_, &[&garden, &boat]).await;
+    let [one, other] = [&garden, &boat].map(|turn| DerivationId::of_narrative(turn.id));
+    let (first, second) = (fragment(&garden, one), fragment(&boat, other));
+    let namesake = fact(&boat, &one.to_string(), "Rome", instant(10));
+    make(store_, deriving(&[&first])).await;
+    make(store_, deriving(&[&second, &namesake])).await;
+    let question = Question {
+        narrative: Some(one),
+        ..Question::default()
+    };
+    assert_eq!(all(store_, &question).await, [first]);
 }
 
 /// One by one.

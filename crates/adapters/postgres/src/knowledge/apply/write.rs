@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use memfleet_columns::{claim_keys, from_kind, from_status, term_key, to_json};
+use memfleet_columns::{from_kind, from_status, lookup_keys, term_key, to_json};
 use memfleet_domain::derivation::{Conflict, Derivation, Status};
 use memfleet_domain::ids::ConflictId;
 use memfleet_domain::time::Timestamp;
@@ -127,8 +127,8 @@ async fn put_versions(
     .bind(column(versions(), |new| new.known_until))
     .bind(column(derivations(), |derivation| micros(derivation.valid.start)))
     .bind(column(derivations(), |derivation| micros(derivation.valid.end)))
-    .bind(column(derivations(), |derivation| claim_keys(derivation).0.map(term_key)))
-    .bind(column(derivations(), |derivation| claim_keys(derivation).1.map(term_key)))
+    .bind(column(derivations(), |derivation| lookup_keys(derivation).0.as_deref().map(term_key)))
+    .bind(column(derivations(), |derivation| lookup_keys(derivation).1.map(term_key)))
     .bind(column(derivations(), |derivation| from_change_id(derivation.change)))
     .bind(column(derivations(), |derivation| derivation.succeeded_by.map(from_derivation_id)))
     .bind(from_u32(derivations().map(|derivation| derivation.version)))

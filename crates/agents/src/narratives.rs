@@ -1,0 +1,137 @@
+//! Narratives in rule form (Amory section 3.1, momentum-aware binding): whether a run goes on with what was said just before, and which story a
+//! new fragment belongs to. A story is known by the openings of its fragments, as a spike showed that what follows an opening says
+//! less of it. What was calibrated, and on what: docs/benchmarks.md, "Requirements of many tasks".
+
+use std::collections::{HashMap, VecDeque};
+
+use memfleet_domain::ids::DerivationId;
+
+mod vector;
+
+#[cfg(test)]
+mod tests;
+
+use vector::Sum;
+pub use vector::Vector;
+
+/// Who binds.
+pub const BINDER: &str = "rules-1";
+/// Runs of a fragment, at most.
+pub const LONGEST: usize = 32;
+/// Terms below which a turn that opens nothing is filler: it is in the ledger, and in no narrative.
+pub const FILLER: u32 = 3;
+/// Fragments that are remembered of a space, the latest.
+pub const REMEMBERED: usize = 2_000;
+
+/// How alike a fragment's opening and a story are at least, as cosine: below it opens a new one.
+const SAME_STORY: f32 = 0.5;
+/// What likeness weighs …
+const LIKENESS: f32 = 6.0;
+/// … and what length does, in units of its logarithm: what goes on leaves out what is known.
+const LENGTH: f32 = 8.4;
+/// What speaks for something new where nothing else does.
+const BIAS: f32 = 1.3;
+
+/// The turn that opens a run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Opening {
+    /// Its sentence vector, where known.
+    pub vector: Option<Vector>,
+    /// Its terms, with repeats.
+    pub words: u32,
+}
+
+/// The fragment that a run may go on with: the openings of its runs so far.
+#[derive(Debug, Clone, Default)]
+pub struct Stretch {
+    first: Option<Vector>,
+    centre: Sum,
+    runs: usize,
+}
+
+impl Stretch {
+    /// Takes a run.
+    pub fn push(&mut self, opening: &Opening) {
+        self.runs += 1;
+        if let Some(vector) = &opening.vector {
+            self.centre.add(vector);
+            self.first.get_or_insert_with(|| vector.clone());
+        }
+    }
+}
+
+/// A fragment as the others are told apart from it.
+#[derive(Debug, Clone)]
+struct Remembered {
+    id: DerivationId,
+    vector: Option<Vector>,
+    length: f32,
+}
+
+/// What is remembered of the stories of a space.
+#[derive(Debug, Clone, Default)]
+pub struct Stories {
+    fragments: VecDeque<Remembered>,
+    /// Sum of the lengths of these.
+    lengths: f32,
+    centres: HashMap<DerivationId, Sum>,
+}
+
+impl Stories {
+    /// Remembers a fragment, bound to a story.
+    pub fn bind(&mut self, fragment: DerivationId, narrative: DerivationId, opening: &Opening) {
+        if let Some(vector) = &opening.vector {
+            self.centres.entry(narrative).or_default().add(vector);
+        }
+        let length = length(opening);
+        self.lengths += length;
+        self.fragments.push_back(Remembered {
+            id: fragment,
+            vector: opening.vector.clone(),
+            length,
+        });
+        if self.fragments.len() > REMEMBERED
+            && let Some(oldest) = self.fragments.pop_front()
+        {
+            self.lengths -= oldest.length;
+        }
+    }
+
+    /// Whether a run goes on with the fragment before it in its session, rather than with another one or something new. Without vectors it does.
+    pub fn goes_on(&self, opening: &Opening, id: DerivationId, stretch: &Stretch) -> bool {
+        if stretch.runs >= LONGEST {
+            return false;
+        }
+        let (Some(vector), Some(first)) = (&opening.vector, &stretch.first) else {
+            return true;
+        };
+        let others = self.fragments.iter().filter(|other| other.id != id);
+        let others = others.filter_map(|other| other.vector.as_ref());
+        let nearest = others.map(|other| vector.cosine(other)).fold(0.0, f32::max);
+        let likeness = stretch.centre.cosine(vector) + first.cosine(vector) - nearest;
+        let usual = self.lengths / self.fragments.len().max(1) as f32;
+        let surplus = if self.fragments.is_empty() {
+            0.0
+        } else {
+            length(opening) - usual
+        };
+        LIKENESS * likeness - LENGTH * surplus - BIAS >= 0.0
+    }
+
+    /// The story that a fragment with this opening is part of; none where it begins one.
+    pub fn story(&self, opening: &Opening) -> Option<DerivationId> {
+        let vector = opening.vector.as_ref()?;
+        let scored = self
+            .centres
+            .iter()
+            .map(|(id, centre)| (centre.cosine(vector), *id));
+        // Equally near ones in a fixed order: what is done twice is the same.
+        let best = scored.max_by(|one, other| one.0.total_cmp(&other.0).then(one.1.cmp(&other.1)));
+        best.filter(|(likeness, _)| *likeness >= SAME_STORY)
+            .map(|(_, id)| id)
+    }
+}
+
+fn length(opening: &Opening) -> f32 {
+    (opening.words as f32).ln_1p()
+}

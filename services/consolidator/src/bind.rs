@@ -1,0 +1,154 @@
+//! From episodes to fragments, each bound to a narrative (Amory section 3.1). A run that goes on with the fragment before it makes that one
+//! longer; any other opens a fragment, of a story that is known or of a new one. What was bound stays bound while its turns are there.
+
+mod draft;
+mod orphans;
+mod part;
+mod writing;
+
+use std::collections::{HashMap, HashSet};
+
+use async_trait::async_trait;
+use memfleet_agents::narratives::Stories;
+use memfleet_domain::derivation::{Derivation, Kind};
+use memfleet_domain::ids::{DerivationId, SessionId, TurnId};
+use memfleet_domain::time::Timestamp;
+use memfleet_domain::{Fault, Scope};
+use memfleet_ports::events::Event;
+use memfleet_ports::feed::{Change, Changes};
+use memfleet_ports::knowledge::{Applied, Progress, Question, Rewrite, Stage, Work};
+use memfleet_workers::{Agent, Outcome};
+use tracing::instrument;
+
+use crate::LocalConsolidator;
+
+/// Changes that are looked at together.
+const ROUND: u32 = 256;
+
+/// What changed of a session.
+#[derive(Default)]
+struct Touched {
+    begun: Option<Timestamp>,
+    turns: HashSet<TurnId>,
+}
+
+#[async_trait]
+impl Agent for LocalConsolidator {
+    #[instrument(name = "bind", skip_all, fields(tenant = %scope.tenant, space = %scope.space))]
+    async fn work(&self, scope: &Scope, reached: u64) -> Result<Outcome, Fault> {
+        let changes = self.feed.changes_after(scope, reached, ROUND).await?;
+        let is_forgotten = |change: &Change| matches!(change, Change::Forgotten(_));
+        let mut stories = self.stories(scope, reached).await?;
+        let mut rewrites = Vec::new();
+        if changes.changes.iter().any(is_forgotten) {
+            rewrites.extend(self.adopt_orphans(scope).await?);
+        }
+        // Orphans are written first: what is bound rests on narratives that are there.
+        if rewrites.is_empty() {
+            for touched in self.touched(scope, &changes).await? {
+                rewrites.extend(self.session(scope, touched, &mut stories).await?);
+            }
+        }
+        self.write(scope, &changes, reached, rewrites, stories)
+            .await
+    }
+}
+
+impl LocalConsolidator {
+    /// The turns of the episodes that changed, session by session in the order in which these were said.
+    async fn touched(
+        &self,
+        scope: &Scope,
+        changes: &Changes,
+    ) -> Result<Vec<HashSet<TurnId>>, Fault> {
+        let ids = changes.changes.iter().filter_map(|change| match change {
+            Change::Derived(derived) if derived.kind == Kind::Episode => Some(derived.id),
+            Change::Withdrawn(id) => Some(*id),
+            _ => None,
+        });
+        let ids: Vec<DerivationId> = ids.collect();
+        if ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        let question = Question {
+            kind: Some(Kind::Episode),
+            ids,
+            withdrawn: true,
+            ..Question::default()
+        };
+        let mut touched: HashMap<SessionId, Touched> = HashMap::new();
+        for derivation in self.knowledge.all_derivations(scope, &question).await? {
+            if let Some(episode) = derivation.episode() {
+                let session = touched.entry(episode.session.clone()).or_default();
+                session.turns.extend(&derivation.turns);
+                let begun = derivation.valid.start;
+                session.begun = session.begun.filter(|it| Some(*it) < begun).or(begun);
+            }
+        }
+        let mut touched: Vec<(SessionId, Touched)> = touched.into_iter().collect();
+        touched.sort_by(|(one, at), (other, then)| (at.begun, one).cmp(&(then.begun, other)));
+        Ok(touched
+            .into_iter()
+            .map(|(_, touched)| touched.turns)
+            .collect())
+    }
+
+    /// Writes what a round bound and how far it came.
+    async fn write(
+        &self,
+        scope: &Scope,
+        changes: &Changes,
+        reached: u64,
+        rewrites: Vec<Rewrite>,
+        stories: Stories,
+    ) -> Result<Outcome, Fault> {
+        let is_repair = changes
+            .changes
+            .iter()
+            .any(|it| matches!(it, Change::Forgotten(_)));
+        let written: usize = rewrites.iter().map(|rewrite| rewrite.revisions.len()).sum();
+        let has_more = changes.more || written > 0;
+        // Where orphans were adopted, the same changes are looked at once more.
+        let to = if is_repair && written > 0 {
+            reached
+        } else {
+            changes.reached
+        };
+        let work = Work {
+            rewrites,
+            progress: Some(Progress {
+                stage: Stage::Bind,
+                from: reached,
+                to,
+            }),
+            ..Work::default()
+        };
+        if self.knowledge.apply(scope, work).await? == Applied::Stale {
+            return Ok(Outcome::More);
+        }
+        metrics::counter!("memfleet_fragments_written_total").increment(written as u64);
+        if !is_repair {
+            self.shelf.put(scope, to, stories);
+        }
+        if written > 0 {
+            self.events.announce(Event::Derived {
+                scope: scope.clone(),
+            });
+        }
+        Ok(Outcome::more_if(has_more))
+    }
+
+    /// All that matches, of one kind.
+    async fn of_kind(
+        &self,
+        scope: &Scope,
+        kind: Kind,
+        question: Question,
+    ) -> Result<Vec<Derivation>, Fault> {
+        let question = Question {
+            kind: Some(kind),
+            ..question
+        };
+        Ok(self.knowledge.all_derivations(scope, &question).await?)
+    }
+}

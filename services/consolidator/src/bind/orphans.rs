@@ -1,0 +1,83 @@
+//! Fragments whose narrative went with a forgotten turn: those that had one in common have one in common again, which the first of
+//! them begins.
+
+use std::collections::{BTreeMap, HashSet};
+
+use memfleet_agents::narratives::BINDER;
+use memfleet_domain::Fault;
+use memfleet_domain::Scope;
+use memfleet_domain::derivation::{Derivation, Kind};
+use memfleet_domain::ids::{DerivationId, Speaker};
+use memfleet_domain::narrative::{Momentum, Narrative};
+use memfleet_ports::knowledge::{Question, Rewrite};
+
+use super::writing::News;
+use crate::LocalConsolidator;
+
+impl LocalConsolidator {
+    /// One change for each narrative that is gone.
+    pub(super) async fn adopt_orphans(&self, scope: &Scope) -> Result<Vec<Rewrite>, Fault> {
+        let narratives = self
+            .of_kind(scope, Kind::Narrative, Question::default())
+            .await?;
+        let there: HashSet<DerivationId> = narratives.iter().map(|it| it.id).collect();
+        let fragments = self
+            .of_kind(scope, Kind::Fragment, Question::default())
+            .await?;
+        let mut orphans: BTreeMap<DerivationId, Vec<Derivation>> = BTreeMap::new();
+        for derivation in fragments {
+            if let Some(fragment) = derivation.fragment()
+                && !there.contains(&fragment.narrative)
+            {
+                orphans
+                    .entry(fragment.narrative)
+                    .or_default()
+                    .push(derivation);
+            }
+        }
+        let mut rewrites = Vec::new();
+        for fragments in orphans.into_values() {
+            let news = self.adopted(scope, fragments).await?;
+            rewrites.extend(
+                self.rewrite(scope, news, "the turn that began the story was forgotten")
+                    .await?,
+            );
+        }
+        Ok(rewrites)
+    }
+
+    /// What makes a narrative of some fragments, in the words of the first.
+    async fn adopted(&self, scope: &Scope, fragments: Vec<Derivation>) -> Result<News, Fault> {
+        let first = fragments.iter().min_by_key(|it| (it.valid.start, it.id));
+        let Some((first, told)) = first.and_then(|first| Some((first, first.fragment()?))) else {
+            return Ok(News::default());
+        };
+        let turns = self.ledger.turns(scope, &first.turns).await?;
+        let mut characters: Vec<Speaker> = Vec::new();
+        for turn in turns {
+            if !characters.contains(&turn.accepted.speaker) {
+                characters.push(turn.accepted.speaker);
+            }
+        }
+        let Some(owner) = characters.first().cloned() else {
+            return Ok(News::default());
+        };
+        let narrative = Narrative {
+            headline: told.headline.clone(),
+            owner,
+            characters,
+            subplots: Vec::new(),
+            momentum: Momentum::Active,
+            author: BINDER.to_owned(),
+        };
+        let (opening, begun) = (first.turns[0], first.valid.start);
+        let id = DerivationId::of_narrative(opening);
+        let before = self.versions(scope, vec![id]).await?;
+        let mut news = News::default();
+        news.begin(id, before.get(&id).copied(), narrative, opening, begun);
+        for orphan in fragments {
+            news.bind_anew(orphan, id);
+        }
+        Ok(news)
+    }
+}

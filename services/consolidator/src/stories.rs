@@ -1,0 +1,95 @@
+//! The stories of a space as binding needs them, read once and kept while nobody else writes there.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use memfleet_agents::narratives::{Opening, REMEMBERED, Stories, Vector};
+use memfleet_domain::derivation::{Derivation, Kind};
+use memfleet_domain::ids::TurnId;
+use memfleet_domain::{Fault, Scope};
+use memfleet_ports::feed::IndexedTurn;
+use memfleet_ports::knowledge::Question;
+
+use crate::LocalConsolidator;
+
+/// Spaces that are kept; some 1 MB each where there are many fragments.
+const KEPT: usize = 16;
+/// Turns whose vectors are read together.
+const TOGETHER: usize = 256;
+
+/// The stories of some spaces, each as of the change sequence that binding has reached there.
+#[derive(Default)]
+pub struct Shelf(Mutex<HashMap<Scope, (u64, Stories)>>);
+
+impl Shelf {
+    /// Those of a space, if they are of this change sequence. They are taken: who writes puts them back.
+    fn take(&self, scope: &Scope, reached: u64) -> Option<Stories> {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (at, stories) = kept.remove(scope)?;
+        (at == reached).then_some(stories)
+    }
+
+    pub(crate) fn put(&self, scope: &Scope, reached: u64, stories: Stories) {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.len() >= KEPT {
+            kept.clear();
+        }
+        kept.insert(scope.clone(), (reached, stories));
+    }
+}
+
+impl LocalConsolidator {
+    /// The stories of a space when binding had reached this change sequence.
+    pub(crate) async fn stories(&self, scope: &Scope, reached: u64) -> Result<Stories, Fault> {
+        if let Some(stories) = self.shelf.take(scope, reached) {
+            return Ok(stories);
+        }
+        let question = Question {
+            kind: Some(Kind::Fragment),
+            ..Question::default()
+        };
+        let fragments = self.knowledge.all_derivations(scope, &question).await?;
+        let latest = fragments.len().saturating_sub(REMEMBERED);
+        let mut stories = Stories::default();
+        for fragments in fragments[latest..].chunks(TOGETHER) {
+            self.remember(scope, fragments, &mut stories).await?;
+        }
+        Ok(stories)
+    }
+
+    async fn remember(
+        &self,
+        scope: &Scope,
+        fragments: &[Derivation],
+        stories: &mut Stories,
+    ) -> Result<(), Fault> {
+        let openings: Vec<TurnId> = fragments.iter().map(|it| it.turns[0]).collect();
+        let indexed = self.indexed(scope, &openings).await?;
+        for derivation in fragments {
+            let opening = indexed.get(&derivation.turns[0]).map(opening);
+            if let Some((fragment, opening)) = derivation.fragment().zip(opening) {
+                stories.bind(derivation.id, fragment.narrative, &opening);
+            }
+        }
+        Ok(())
+    }
+
+    /// These turns as the index has them.
+    pub(crate) async fn indexed(
+        &self,
+        scope: &Scope,
+        turns: &[TurnId],
+    ) -> Result<HashMap<TurnId, IndexedTurn>, Fault> {
+        let indexed = self.feed.indexed(scope, turns).await?;
+        Ok(indexed.into_iter().map(|turn| (turn.id, turn)).collect())
+    }
+}
+
+/// What binding knows a turn by that opens a run.
+pub(crate) fn opening(turn: &IndexedTurn) -> Opening {
+    let vector = turn.passages.first().and_then(|it| it.sentence.as_deref());
+    Opening {
+        vector: vector.and_then(Vector::new),
+        words: turn.passages.iter().map(|passage| passage.words).sum(),
+    }
+}

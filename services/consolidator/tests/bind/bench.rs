@@ -1,0 +1,186 @@
+//! A store, a constructor that cuts episodes, and a consolidator over both. What a turn is about stands in its vector.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use memfleet_consolidator::LocalConsolidator;
+use memfleet_constructor::{Deriver, Rules, Summariser};
+use memfleet_domain::derivation::{Derivation, Kind};
+use memfleet_domain::ids::{DerivationId, TurnId};
+use memfleet_domain::time::FixedClock;
+use memfleet_domain::turn::{AcceptedTurn, Role};
+use memfleet_ports::conformance::samples::{batch, home, indexed, instant, session, turn_in};
+use memfleet_ports::erasure::Erasure;
+use memfleet_ports::events::Events;
+use memfleet_ports::filter::TurnFilter;
+use memfleet_ports::knowledge::{Knowledge, Question, Stage};
+use memfleet_ports::ledger::Ledger;
+use memfleet_ports::testing::WordEmbedder;
+use memfleet_sqlite::SqliteStore;
+use memfleet_workers::{Agent, Follower, Indexer};
+
+/// What something is about.
+#[derive(Debug, Clone, Copy)]
+pub enum About {
+    Garden,
+    Boat,
+    Choir,
+    Nothing,
+}
+
+impl About {
+    fn vector(self) -> Vec<i8> {
+        match self {
+            Self::Garden => vec![100, 0, 0, 0],
+            Self::Boat => vec![0, 100, 0, 0],
+            Self::Choir => vec![0, 0, 100, 0],
+            Self::Nothing => vec![1, 1, 1, 100],
+        }
+    }
+}
+
+/// What a user says in a session, and a reply.
+pub struct Said(pub &'static str, pub &'static str, pub About);
+
+pub struct Bench {
+    pub store: Arc<SqliteStore>,
+    pub consolidator: LocalConsolidator,
+    summariser: Summariser,
+    said: AtomicU64,
+    _directory: tempfile::TempDir,
+}
+
+impl Bench {
+    pub async fn new() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("memory.db");
+        let store = SqliteStore::open(path, memfleet_sqlite::Options::default()).await;
+        let store = Arc::new(store.unwrap());
+        let indexer = Indexer {
+            spaces: store.clone(),
+            embedder: Arc::new(WordEmbedder::default()),
+        };
+        let (events, clock) = (Events::default(), Arc::new(FixedClock(instant(100))));
+        let deriver = Deriver {
+            ledger: store.clone(),
+            feed: store.clone(),
+            knowledge: store.clone(),
+            indexer: indexer.clone(),
+            extractor: Arc::new(Rules),
+            events: events.clone(),
+            clock: clock.clone(),
+        };
+        let consolidator = LocalConsolidator {
+            ledger: store.clone(),
+            feed: store.clone(),
+            knowledge: store.clone(),
+            indexer,
+            events,
+            clock,
+            shelf: Arc::default(),
+        };
+        Self {
+            store,
+            consolidator,
+            summariser: Summariser(Arc::new(deriver)),
+            said: AtomicU64::new(0),
+            _directory: directory,
+        }
+    }
+
+    /// Stores what was said; the users' turns.
+    pub async fn say(&self, all: impl IntoIterator<Item = Said>) -> Vec<TurnId> {
+        let mut asked = Vec::new();
+        for Said(session, text, about) in all {
+            let number = self.said.fetch_add(1, Ordering::SeqCst) + 1;
+            let at = instant(number as i64);
+            let question = AcceptedTurn {
+                event_time: Some(at),
+                ..turn_in(&home(), session, &format!("{number} asked"), text)
+            };
+            let reply = AcceptedTurn {
+                role: Role::Assistant,
+                event_time: Some(at),
+                ..turn_in(
+                    &home(),
+                    session,
+                    &format!("{number} replied"),
+                    "Noted, all of it, thank you.",
+                )
+            };
+            asked.push(question.id);
+            let batch = batch(&number.to_string(), vec![question, reply]);
+            let mut indexed = indexed(batch, number);
+            for passage in indexed.passages.iter_mut().flatten() {
+                if let Some(vectors) = &mut passage.vectors {
+                    vectors.sentence = about.vector();
+                }
+            }
+            self.store.commit(vec![indexed]).await.unwrap();
+        }
+        asked
+    }
+
+    /// Cuts and binds what there is; the fragments then.
+    pub async fn bind(&self) -> Vec<Derivation> {
+        self.sweep(Stage::Episodes, &self.summariser).await;
+        self.sweep(Stage::Bind, &self.consolidator).await;
+        self.of(Kind::Fragment).await
+    }
+
+    async fn sweep(&self, stage: Stage, agent: &dyn Agent) {
+        let follower = Follower {
+            knowledge: self.store.clone(),
+            stage,
+            events: Events::default(),
+            clock: Arc::new(FixedClock(instant(100))),
+        };
+        while follower.sweep(agent).await {}
+        assert_eq!(self.store.pending(stage, 9).await.unwrap(), []);
+    }
+
+    /// Derivations of a kind that hold.
+    pub async fn of(&self, kind: Kind) -> Vec<Derivation> {
+        let question = Question {
+            kind: Some(kind),
+            ..Question::default()
+        };
+        self.store
+            .all_derivations(&home(), &question)
+            .await
+            .unwrap()
+    }
+
+    /// The consolidator is another process from now on, which remembers nothing.
+    pub fn restart(&mut self) {
+        self.consolidator.shelf = Arc::default();
+    }
+
+    pub async fn forget(&self, turn: TurnId) {
+        let turns = vec![turn];
+        self.remove(TurnFilter {
+            turns,
+            ..TurnFilter::default()
+        })
+        .await;
+    }
+
+    pub async fn forget_session(&self, name: &str) {
+        let sessions = vec![session(name)];
+        self.remove(TurnFilter {
+            sessions,
+            ..TurnFilter::default()
+        })
+        .await;
+    }
+
+    async fn remove(&self, filter: TurnFilter) {
+        self.store.remove(&home(), &filter).await.unwrap();
+    }
+}
+
+/// The narrative of the fragment that a turn is in.
+pub fn narrative(fragments: &[Derivation], turn: TurnId) -> DerivationId {
+    let found = fragments.iter().find(|it| it.turns.contains(&turn));
+    found.and_then(Derivation::fragment).unwrap().narrative
+}

@@ -1,0 +1,81 @@
+//! What a forgotten turn takes with it, and what is bound anew.
+
+use memfleet_domain::derivation::{Derivation, Kind};
+
+use crate::bench::{About, Bench, Said, narrative};
+
+const GARDEN: &str = "The garden of the old house needs a new fence along the whole road this year";
+const CHOIR: &str = "The choir rehearses a requiem for the concert in the cathedral next winter";
+
+/// The garden in two sessions, and the choir.
+async fn told(bench: &Bench) -> Vec<memfleet_domain::ids::TurnId> {
+    let asked = bench
+        .say([
+            Said("s1", GARDEN, About::Garden),
+            Said("s1", "Keep it low", About::Nothing),
+            Said("s2", CHOIR, About::Choir),
+            Said(
+                "s3",
+                "Back to the fence of the garden, which the storm has blown down",
+                About::Garden,
+            ),
+        ])
+        .await;
+    bench.bind().await;
+    asked
+}
+
+#[tokio::test]
+async fn the_turn_that_began_a_story_takes_its_headline_along() {
+    let bench = Bench::new().await;
+    let asked = told(&bench).await;
+    let before = bench.bind().await;
+    bench.forget(asked[0]).await;
+    let fragments = bench.bind().await;
+    let narratives = bench.of(Kind::Narrative).await;
+    assert_eq!(narratives.len(), 2, "{narratives:?}");
+    let story = |turn| {
+        let id = narrative(&fragments, turn);
+        let found = narratives.iter().find(|it| it.id == id);
+        found
+            .and_then(Derivation::narrative)
+            .unwrap()
+            .headline
+            .clone()
+    };
+    assert!(story(asked[3]).starts_with("Back to the fence"));
+    assert_ne!(
+        narrative(&fragments, asked[3]),
+        narrative(&before, asked[3])
+    );
+    // What followed the forgotten turn is bound still; nothing of what was forgotten is left in any words.
+    assert!(fragments.iter().any(|it| it.turns.contains(&asked[1])));
+    let all = format!("{fragments:?}{narratives:?}");
+    assert!(!all.contains("new fence"), "{all}");
+}
+
+#[tokio::test]
+async fn a_turn_in_the_middle_of_a_fragment_leaves_the_rest_bound() {
+    let bench = Bench::new().await;
+    let asked = told(&bench).await;
+    bench.forget(asked[1]).await;
+    let fragments = bench.bind().await;
+    assert!(fragments.iter().any(|it| it.turns.contains(&asked[0])));
+    assert!(fragments.iter().all(|it| !it.turns.contains(&asked[1])));
+    assert_eq!(
+        narrative(&fragments, asked[0]),
+        narrative(&fragments, asked[3])
+    );
+}
+
+#[tokio::test]
+async fn a_story_of_which_all_is_forgotten_is_gone() {
+    let bench = Bench::new().await;
+    told(&bench).await;
+    let before = bench.of(Kind::Narrative).await.len();
+    bench.forget_session("s2").await;
+    bench.bind().await;
+    let narratives = bench.of(Kind::Narrative).await;
+    assert_eq!(narratives.len(), before - 1);
+    assert!(!format!("{narratives:?}").contains("choir"));
+}
