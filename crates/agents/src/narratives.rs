@@ -25,6 +25,8 @@ pub const REMEMBERED: usize = 2_000;
 
 /// How alike a fragment's opening and a story are at least, as cosine: below it opens a new one.
 const SAME_STORY: f32 = 0.5;
+/// How alike the nearest of other openings is taken to be at least: where few are known, chance did not have its say yet.
+const CHANCE: f32 = 0.25;
 /// What likeness weighs …
 const LIKENESS: f32 = 6.0;
 /// … and what length does, in units of its logarithm: what goes on leaves out what is known.
@@ -107,7 +109,9 @@ impl Stories {
         };
         let others = self.fragments.iter().filter(|other| other.id != id);
         let others = others.filter_map(|other| other.vector.as_ref());
-        let nearest = others.map(|other| vector.cosine(other)).fold(0.0, f32::max);
+        let nearest = others
+            .map(|other| vector.cosine(other))
+            .fold(CHANCE, f32::max);
         let likeness = stretch.centre.cosine(vector) + first.cosine(vector) - nearest;
         let usual = self.lengths / self.fragments.len().max(1) as f32;
         let surplus = if self.fragments.is_empty() {

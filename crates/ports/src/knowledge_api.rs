@@ -43,6 +43,26 @@ pub struct EpisodeQuery {
     pub wait_for: Vec<BatchId>,
 }
 
+/// Which narratives.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NarrativeQuery {
+    /// Where.
+    pub space: SpaceId,
+    /// As they were known when (default: now), and what had begun by when (default: all).
+    pub as_of: AsOf,
+    /// Writes that the answer must see, with what is derived from them.
+    pub wait_for: Vec<BatchId>,
+}
+
+/// A narrative and what was said of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Story {
+    /// The narrative.
+    pub narrative: Derivation,
+    /// Its fragments, in the order in which they were first bound.
+    pub fragments: Page<Derivation>,
+}
+
 /// A conflict and the facts in it, as they are now.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Disagreement {
@@ -102,7 +122,24 @@ pub trait KnowledgeService: Send + Sync {
         page: PageRequest,
     ) -> Result<Page<Derivation>, Fault>;
 
-    /// Every version of a fact or an episode, oldest first.
+    /// Narratives, in the order in which they began.
+    async fn narratives(
+        &self,
+        context: &Context,
+        query: &NarrativeQuery,
+        page: PageRequest,
+    ) -> Result<Page<Derivation>, Fault>;
+
+    /// The narrative of this id with a page of its fragments.
+    async fn narrative(
+        &self,
+        context: &Context,
+        query: &NarrativeQuery,
+        id: DerivationId,
+        page: PageRequest,
+    ) -> Result<Story, Fault>;
+
+    /// Every version of what is derived, oldest first.
     async fn versions(
         &self,
         context: &Context,

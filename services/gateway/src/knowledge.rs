@@ -12,7 +12,7 @@ use memfleet_ports::context::Context;
 use memfleet_ports::events::Event;
 use memfleet_ports::knowledge::{ChangeFilter, Question, Recorded, Stage};
 use memfleet_ports::knowledge_api::{
-    Disagreement, EpisodeQuery, FactQuery, KnowledgeService, UpdateRequest,
+    Disagreement, EpisodeQuery, FactQuery, KnowledgeService, NarrativeQuery, Story, UpdateRequest,
 };
 use memfleet_ports::ledger::Page;
 use memfleet_ports::memory::PageRequest;
@@ -26,8 +26,11 @@ const POLL: Duration = Duration::from_millis(250);
 /// What is derived of a write passes these in turn: facts …
 const FACTS: [Stage; 3] = [Stage::Derive, Stage::Judge, Stage::Settle];
 
-/// … and episodes.
+/// … episodes …
 const EPISODES: [Stage; 1] = [Stage::Episodes];
+
+/// … and narratives.
+const NARRATIVES: [Stage; 2] = [Stage::Episodes, Stage::Bind];
 
 #[async_trait]
 impl KnowledgeService for Gateway {
@@ -78,6 +81,60 @@ impl KnowledgeService for Gateway {
             self.knowledge
                 .derivations(&scope, &question, page.limit, page.after.as_ref());
         Ok(episodes.await?)
+    }
+
+    #[instrument(skip_all, fields(tenant = %context.tenant, space = %query.space, limit = page.limit))]
+    async fn narratives(
+        &self,
+        context: &Context,
+        query: &NarrativeQuery,
+        page: PageRequest,
+    ) -> Result<Page<Derivation>, Fault> {
+        let waiting = self.derived(context, &query.space, &query.wait_for, &NARRATIVES);
+        let scope = waiting.await?;
+        let question = Question {
+            kind: Some(Kind::Narrative),
+            as_of: query.as_of,
+            ..Question::default()
+        };
+        let narratives =
+            self.knowledge
+                .derivations(&scope, &question, page.limit, page.after.as_ref());
+        Ok(narratives.await?)
+    }
+
+    #[instrument(skip_all, fields(tenant = %context.tenant, space = %query.space, %id))]
+    async fn narrative(
+        &self,
+        context: &Context,
+        query: &NarrativeQuery,
+        id: DerivationId,
+        page: PageRequest,
+    ) -> Result<Story, Fault> {
+        let waiting = self.derived(context, &query.space, &query.wait_for, &NARRATIVES);
+        let scope = waiting.await?;
+        let question = Question {
+            kind: Some(Kind::Narrative),
+            ids: vec![id],
+            as_of: query.as_of,
+            ..Question::default()
+        };
+        let found = self.knowledge.derivations(&scope, &question, 1, None);
+        let narrative = found.await?.items.pop();
+        let narrative =
+            narrative.ok_or_else(|| Fault::not_found(format_args!("narrative {id}")))?;
+        let question = Question {
+            narrative: Some(id),
+            as_of: query.as_of,
+            ..Question::default()
+        };
+        let fragments =
+            self.knowledge
+                .derivations(&scope, &question, page.limit, page.after.as_ref());
+        Ok(Story {
+            narrative,
+            fragments: fragments.await?,
+        })
     }
 
     #[instrument(skip_all, fields(tenant = %context.tenant, space = %space, %id))]

@@ -23,6 +23,7 @@ mod import;
 mod key;
 mod migrate;
 mod model;
+mod narratives;
 mod rebuild;
 mod recall;
 mod remember;
@@ -165,6 +166,7 @@ enum Remote {
     Sessions(sessions::SessionsArgs),
     Facts(facts::FactsArgs),
     Episodes(episodes::EpisodesArgs),
+    Narratives(narratives::NarrativesArgs),
     Conflicts(conflicts::ConflictsArgs),
     History(history::HistoryArgs),
     Correct(Box<correct::CorrectArgs>),
@@ -259,6 +261,7 @@ async fn remote(command: Remote, global: &Global, output: &mut Output) -> Result
         Remote::Sessions(args) => sessions::run(args, handle, output).await,
         Remote::Facts(args) => facts::run(args, handle, output).await,
         Remote::Episodes(args) => episodes::run(args, handle, output).await,
+        Remote::Narratives(args) => narratives::run(args, handle, output).await,
         Remote::Conflicts(args) => conflicts::run(args, handle, output).await,
         Remote::History(args) => history::run(args, handle, output).await,
         Remote::Correct(args) => correct::run(*args, handle, output).await,

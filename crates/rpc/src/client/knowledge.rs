@@ -8,7 +8,7 @@ use memfleet_domain::ids::{ChangeId, DerivationId, SpaceId};
 use memfleet_ports::context::Context;
 use memfleet_ports::knowledge::Recorded;
 use memfleet_ports::knowledge_api::{
-    Disagreement, EpisodeQuery, FactQuery, KnowledgeService, UpdateRequest,
+    Disagreement, EpisodeQuery, FactQuery, KnowledgeService, NarrativeQuery, Story, UpdateRequest,
 };
 use memfleet_ports::ledger::Page;
 use memfleet_ports::memory::PageRequest;
@@ -46,6 +46,27 @@ impl KnowledgeService for Client {
     ) -> Result<Page<Derivation>, Fault> {
         let request = self.request(context, (query.clone(), page).into());
         value(context, self.knowledge().list_episodes(request).boxed()).await
+    }
+
+    async fn narratives(
+        &self,
+        context: &Context,
+        query: &NarrativeQuery,
+        page: PageRequest,
+    ) -> Result<Page<Derivation>, Fault> {
+        let request = self.request(context, (query.clone(), page).into());
+        value(context, self.knowledge().list_narratives(request).boxed()).await
+    }
+
+    async fn narrative(
+        &self,
+        context: &Context,
+        query: &NarrativeQuery,
+        id: DerivationId,
+        page: PageRequest,
+    ) -> Result<Story, Fault> {
+        let request = self.request(context, (query.clone(), id, page).into());
+        value(context, self.knowledge().get_narrative(request).boxed()).await
     }
 
     async fn versions(

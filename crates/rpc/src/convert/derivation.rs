@@ -321,3 +321,19 @@ pub(super) fn episode(derivation: Derivation) -> Option<proto::Episode> {
         _ => None,
     }
 }
+
+/// A fragment, where it is one.
+pub(super) fn fragment(derivation: Derivation) -> Option<proto::Fragment> {
+    match proto::DerivedMemory::from(derivation).kind {
+        Some(Kind::Fragment(fragment)) => Some(fragment),
+        _ => None,
+    }
+}
+
+/// A narrative, where it is one.
+pub(super) fn narrative(derivation: Derivation) -> Option<proto::Narrative> {
+    match proto::DerivedMemory::from(derivation).kind {
+        Some(Kind::Narrative(narrative)) => Some(narrative),
+        _ => None,
+    }
+}

@@ -2,10 +2,10 @@
 
 use memfleet_domain::derivation::Derivation;
 use memfleet_ports::knowledge::Recorded;
-use memfleet_ports::knowledge_api::Disagreement;
+use memfleet_ports::knowledge_api::{Disagreement, Story};
 use memfleet_ports::ledger::Page;
 
-use super::derivation::{episode, fact};
+use super::derivation::{episode, fact, fragment, narrative};
 use super::page::{page_token, parts};
 use super::{Checked, Fields};
 use crate::proto;
@@ -41,8 +41,36 @@ fn of_kind<M>(page: Page<Derivation>, kind: impl Fn(Derivation) -> Option<M>) ->
 pages! {
     ListFactsResponse.facts: Derivation = |page| of_kind(page, fact);
     ListEpisodesResponse.episodes: Derivation = |page| of_kind(page, episode);
+    ListNarrativesResponse.narratives: Derivation = |page| of_kind(page, narrative);
     ListConflictsResponse.conflicts: Disagreement = parts;
     ListChangesResponse.changes: Recorded = parts;
+}
+
+impl From<Story> for proto::GetNarrativeResponse {
+    fn from(story: Story) -> Self {
+        let (fragments, next_page_token) = of_kind(story.fragments, fragment);
+        Self {
+            narrative: narrative(story.narrative),
+            fragments,
+            next_page_token,
+        }
+    }
+}
+
+impl Checked for proto::GetNarrativeResponse {
+    type Value = Story;
+
+    fn check(self, fields: &mut Fields) -> Option<Story> {
+        let narrative = fields.message("narrative", self.narrative);
+        let items = fields.messages("fragments", self.fragments, usize::MAX);
+        Some(Story {
+            narrative: narrative?,
+            fragments: Page {
+                items: items?,
+                next: page_token(self.next_page_token),
+            },
+        })
+    }
 }
 
 impl From<Vec<Derivation>> for proto::GetVersionsResponse {

@@ -3,7 +3,9 @@
 use memfleet_domain::derivation::Status;
 use memfleet_domain::ids::{ChangeId, DerivationId, SpaceId};
 use memfleet_domain::time::AsOf;
-use memfleet_ports::knowledge_api::{Correction, EpisodeQuery, FactQuery, UpdateRequest};
+use memfleet_ports::knowledge_api::{
+    Correction, EpisodeQuery, FactQuery, NarrativeQuery, UpdateRequest,
+};
 use memfleet_ports::memory::PageRequest;
 
 use super::derivation::range;
@@ -120,12 +122,72 @@ impl Checked for proto::ListEpisodesRequest {
     }
 }
 
+impl From<(NarrativeQuery, PageRequest)> for proto::ListNarrativesRequest {
+    fn from((query, page): (NarrativeQuery, PageRequest)) -> Self {
+        Self {
+            space: query.space.into(),
+            as_of: as_of(query.as_of),
+            page_size: page.limit,
+            page_token: page.after.map(|token| token.0).unwrap_or_default(),
+            wait_for: texts(&query.wait_for),
+        }
+    }
+}
+
+impl Checked for proto::ListNarrativesRequest {
+    type Value = (NarrativeQuery, PageRequest);
+
+    fn check(self, fields: &mut Fields) -> Option<Self::Value> {
+        let space = fields.name("space", self.space, SpaceId::new);
+        let as_of = fields.message_or_default("as_of", self.as_of);
+        let page = fields.page(self.page_size, self.page_token);
+        let wait_for = fields.wait_for(self.wait_for);
+        let query = NarrativeQuery {
+            space: space?,
+            as_of: as_of?,
+            wait_for: wait_for?,
+        };
+        Some((query, page?))
+    }
+}
+
+impl From<(NarrativeQuery, DerivationId, PageRequest)> for proto::GetNarrativeRequest {
+    fn from((query, id, page): (NarrativeQuery, DerivationId, PageRequest)) -> Self {
+        Self {
+            space: query.space.into(),
+            id: id.to_string(),
+            as_of: as_of(query.as_of),
+            page_size: page.limit,
+            page_token: page.after.map(|token| token.0).unwrap_or_default(),
+            wait_for: texts(&query.wait_for),
+        }
+    }
+}
+
+impl Checked for proto::GetNarrativeRequest {
+    type Value = (NarrativeQuery, DerivationId, PageRequest);
+
+    fn check(self, fields: &mut Fields) -> Option<Self::Value> {
+        let space = fields.name("space", self.space, SpaceId::new);
+        let id = fields.id("id", &self.id, "the id of a narrative");
+        let as_of = fields.message_or_default("as_of", self.as_of);
+        let page = fields.page(self.page_size, self.page_token);
+        let wait_for = fields.wait_for(self.wait_for);
+        let query = NarrativeQuery {
+            space: space?,
+            as_of: as_of?,
+            wait_for: wait_for?,
+        };
+        Some((query, id?, page?))
+    }
+}
+
 impl Checked for proto::GetVersionsRequest {
     type Value = (SpaceId, DerivationId);
 
     fn check(self, fields: &mut Fields) -> Option<Self::Value> {
         let space = fields.name("space", self.space, SpaceId::new);
-        let id = fields.id("id", &self.id, "the id of a fact or an episode");
+        let id = fields.id("id", &self.id, "the id of something derived");
         Some((space?, id?))
     }
 }

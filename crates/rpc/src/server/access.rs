@@ -60,6 +60,8 @@ access! {
     CountTokensRequest: "Assembly.CountTokens", Read, |_request| Vec::new();
     ListFactsRequest: "Knowledge.ListFacts", Read, |request| vec![request.space.as_str()];
     ListEpisodesRequest: "Knowledge.ListEpisodes", Read, |request| vec![request.space.as_str()];
+    ListNarrativesRequest: "Knowledge.ListNarratives", Read, |request| vec![request.space.as_str()];
+    GetNarrativeRequest: "Knowledge.GetNarrative", Read, |request| vec![request.space.as_str()];
     GetVersionsRequest: "Knowledge.GetVersions", Read, |request| vec![request.space.as_str()];
     ListConflictsRequest: "Knowledge.ListConflicts", Read, |request| vec![request.space.as_str()];
     ListChangesRequest: "Knowledge.ListChanges", Read, |request| vec![request.space.as_str()];

@@ -39,6 +39,28 @@ impl knowledge_server::Knowledge for Service {
         self.calls.answer_page(page, read).await
     }
 
+    async fn list_narratives(
+        &self,
+        request: Request<proto::ListNarrativesRequest>,
+    ) -> Result<Response<proto::ListNarrativesResponse>, Status> {
+        let (context, (query, page)) = self.calls.open(request)?;
+        let read = |page| {
+            let narratives = self.knowledge.narratives(&context, &query, page);
+            context.within("the narratives", narratives)
+        };
+        self.calls.answer_page(page, read).await
+    }
+
+    async fn get_narrative(
+        &self,
+        request: Request<proto::GetNarrativeRequest>,
+    ) -> Result<Response<proto::GetNarrativeResponse>, Status> {
+        let (context, (query, id, page)) = self.calls.open(request)?;
+        let story = self.knowledge.narrative(&context, &query, id, page);
+        self.calls
+            .answer(context.within("the narrative", story).await)
+    }
+
     async fn get_versions(
         &self,
         request: Request<proto::GetVersionsRequest>,

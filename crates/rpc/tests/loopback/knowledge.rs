@@ -7,12 +7,14 @@ use memfleet_domain::derivation::{
 };
 use memfleet_domain::episode::{Episode, Trigger};
 use memfleet_domain::ids::{ChangeId, ConflictId, DerivationId, SessionId, SpaceId, Speaker};
+use memfleet_domain::narrative::{Momentum, Narrative, Subplot};
 use memfleet_domain::time::{AsOf, TimeRange};
-use memfleet_ports::conformance::knowledge::fact;
+use memfleet_ports::conformance::knowledge::{fact, fragment};
 use memfleet_ports::context::Context;
 use memfleet_ports::knowledge::Recorded;
 use memfleet_ports::knowledge_api::{
-    Correction, Disagreement, EpisodeQuery, FactQuery, KnowledgeService, UpdateRequest,
+    Correction, Disagreement, EpisodeQuery, FactQuery, KnowledgeService, NarrativeQuery, Story,
+    UpdateRequest,
 };
 use memfleet_ports::ledger::{Page, PageToken};
 use memfleet_ports::maintenance::Maintenance;
@@ -67,6 +69,38 @@ fn episode() -> Derivation {
         valid: TimeRange::default(),
         origin: Origin::Extracted("rules-1".into()),
         ..stated()
+    }
+}
+
+fn narrative() -> Derivation {
+    let ada = Speaker::new("Ada").unwrap();
+    let narrative = Narrative {
+        headline: "Moving to Rome".into(),
+        owner: ada.clone(),
+        characters: vec![ada, Speaker::new("Ben").unwrap()],
+        subplots: vec![Subplot {
+            headline: "The flat".into(),
+        }],
+        momentum: Momentum::Inactive,
+        author: "rules-1".into(),
+    };
+    Derivation {
+        id: DerivationId::of_narrative(turn_id()),
+        body: Body::Narrative(Box::new(narrative)),
+        valid: TimeRange::default(),
+        origin: Origin::Extracted("rules-1".into()),
+        ..stated()
+    }
+}
+
+fn story() -> Story {
+    let mut told = fragment(&turn("I live in Rome.").accepted, narrative().id);
+    if let Body::Fragment(fragment) = &mut told.body {
+        fragment.subplot = Some(0);
+    }
+    Story {
+        narrative: narrative(),
+        fragments: page(told),
     }
 }
 
@@ -137,6 +171,35 @@ impl KnowledgeService for Node {
             &query.space,
             format!("{query:?} {asked:?}"),
             page(episode()),
+        )
+    }
+
+    async fn narratives(
+        &self,
+        context: &Context,
+        query: &NarrativeQuery,
+        asked: PageRequest,
+    ) -> Result<Page<Derivation>, Fault> {
+        self.answer(
+            context,
+            &query.space,
+            format!("{query:?} {asked:?}"),
+            page(narrative()),
+        )
+    }
+
+    async fn narrative(
+        &self,
+        context: &Context,
+        query: &NarrativeQuery,
+        id: DerivationId,
+        asked: PageRequest,
+    ) -> Result<Story, Fault> {
+        self.answer(
+            context,
+            &query.space,
+            format!("{query:?} {id:?} {asked:?}"),
+            story(),
         )
     }
 
@@ -258,6 +321,18 @@ async fn queries_of_derived_memory_arrive_and_are_answered() {
     let found = client.episodes(&context, &query, asked.clone()).await;
     assert_eq!(found, Ok(page(episode())));
     assert_eq!(node.last().1, format!("{query:?} {asked:?}"));
+    let query = NarrativeQuery {
+        space: ada.clone(),
+        as_of: AsOf::default(),
+        wait_for: vec![batch()],
+    };
+    let found = client.narratives(&context, &query, asked.clone()).await;
+    assert_eq!(found, Ok(page(narrative())));
+    assert_eq!(node.last().1, format!("{query:?} {asked:?}"));
+    let id = narrative().id;
+    let found = client.narrative(&context, &query, id, asked.clone()).await;
+    assert_eq!(found, Ok(story()));
+    assert_eq!(node.last().1, format!("{query:?} {id:?} {asked:?}"));
     let versions = client.versions(&context, &ada, stated().id).await;
     assert_eq!(versions, Ok(vec![stated(), corrected()]));
     let statuses = [Status::Found, Status::Open];

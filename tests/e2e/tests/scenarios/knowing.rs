@@ -1,14 +1,15 @@
 //! What memory knows, over the wire: a fact changes, is listed with its past, undone and corrected; what is so now is found and answered with.
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use futures::TryStreamExt;
+use memfleet_domain::FaultKind;
 use memfleet_domain::derivation::{ChangeKind, Derivation};
-use memfleet_domain::ids::BatchId;
+use memfleet_domain::ids::{BatchId, DerivationId};
 use memfleet_domain::time::AsOf;
 use memfleet_e2e::call;
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::knowledge_api::{
-    Correction, EpisodeQuery, FactQuery, KnowledgeService, UpdateRequest,
+    Correction, EpisodeQuery, FactQuery, KnowledgeService, NarrativeQuery, UpdateRequest,
 };
 use memfleet_ports::memory::{AnswerMode, AnswerPart, AnswerRequest, Memory, PageRequest};
 use memfleet_ports::retriever::Hit;
@@ -146,6 +147,43 @@ async fn what_was_never_true_had_ended_nothing() -> Result<()> {
     let told = |hit: &&Hit| hit.turn.accepted.content.text == "I live in Rome.";
     let rome = hits.iter().find(told).unwrap();
     assert!(rome.outdated.is_none() && rome.newer.is_none(), "{rome:?}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn narratives_are_there_for_who_waits() -> Result<()> {
+    let fresh = fresh().await?;
+    let token = moved(&fresh.client).await?;
+    let query = NarrativeQuery {
+        space: space("noor"),
+        as_of: AsOf::default(),
+        wait_for: vec![token],
+    };
+    let (client, call) = (&fresh.client, call());
+    let page = PageRequest::default();
+    let narratives = client.narratives(&call, &query, page.clone()).await?;
+    ensure!(!narratives.items.is_empty(), "a story was told");
+    let mut told = Vec::new();
+    for narrative in &narratives.items {
+        let story = client
+            .narrative(&call, &query, narrative.id, page.clone())
+            .await?;
+        assert_eq!(story.narrative.id, narrative.id);
+        told.extend(story.fragments.items.into_iter().flat_map(|it| it.turns));
+    }
+    told.sort_unstable();
+    ensure!(
+        told.is_sorted_by(|one, next| one < next),
+        "each turn in one fragment: {told:?}"
+    );
+    let printed = fresh.printed(&["narratives", "--space", "noor", "--tree"])?;
+    ensure!(printed.contains("live in"), "{printed}");
+    let unknown = DerivationId::from_bytes([7; 16]);
+    let fault = client
+        .narrative(&call, &query, unknown, page)
+        .await
+        .unwrap_err();
+    assert_eq!(fault.kind, FaultKind::NotFound);
     Ok(())
 }
 

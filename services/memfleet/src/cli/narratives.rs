@@ -1,0 +1,156 @@
+//! `memfleet narratives`: the stories that a space tells.
+
+use clap::Args;
+use memfleet_domain::Timestamp;
+use memfleet_domain::derivation::Derivation;
+use memfleet_domain::ids::{DerivationId, SpaceId};
+use memfleet_domain::time::AsOf;
+use memfleet_ports::knowledge_api::NarrativeQuery;
+use memfleet_ports::memory::PageRequest;
+use serde_json::{Value, json};
+
+use super::exit::{Error, Exit};
+use super::handle::every;
+use super::{Handle, values};
+use crate::output::{Align, Output, Palette, derivation_json, printable, said, table, time};
+
+/// List the stories that a space tells, or what was said of one
+#[derive(Debug, Args)]
+pub struct NarrativesArgs {
+    /// A narrative; without one all of the space
+    id: Option<DerivationId>,
+    /// The space
+    #[arg(long, value_parser = values::space)]
+    space: SpaceId,
+    /// With what was said of each, stretch by stretch; of a single one always
+    #[arg(long)]
+    tree: bool,
+    /// As memfleet knew them at this instant
+    #[arg(long, value_name = "TIME", value_parser = values::instant)]
+    known_at: Option<Timestamp>,
+}
+
+/// A narrative with its fragments, by time.
+struct Tree {
+    narrative: Derivation,
+    fragments: Vec<Derivation>,
+}
+
+/// Runs the command.
+pub async fn run(
+    args: NarrativesArgs,
+    handle: &Handle,
+    output: &mut Output,
+) -> Result<Exit, Error> {
+    let query = NarrativeQuery {
+        space: args.space,
+        as_of: AsOf {
+            known_at: args.known_at,
+            happened_by: None,
+        },
+        wait_for: Vec::new(),
+    };
+    if let Some(id) = args.id {
+        let trees = [tree(handle, &query, id).await?];
+        show(&trees, output)?;
+        return Ok(Exit::Done);
+    }
+    let narratives = every(async |page| {
+        handle
+            .knowledge
+            .narratives(&handle.call(), &query, page)
+            .await
+    });
+    let narratives = narratives.await?;
+    if !args.tree {
+        output.list(&narratives, derivation_json, |palette| {
+            human(&narratives, palette)
+        })?;
+        return Ok(Exit::Done);
+    }
+    let mut trees = Vec::with_capacity(narratives.len());
+    for narrative in narratives {
+        trees.push(tree(handle, &query, narrative.id).await?);
+    }
+    show(&trees, output)?;
+    Ok(Exit::Done)
+}
+
+async fn tree(handle: &Handle, query: &NarrativeQuery, id: DerivationId) -> Result<Tree, Error> {
+    let (mut narrative, mut fragments) = (None, Vec::new());
+    let mut page = PageRequest::default();
+    loop {
+        let call = handle.call();
+        let story = handle.knowledge.narrative(&call, query, id, page).await?;
+        let narrative = narrative.get_or_insert(story.narrative);
+        fragments.extend(story.fragments.items);
+        page = PageRequest {
+            after: story.fragments.next,
+            ..PageRequest::default()
+        };
+        if page.after.is_none() {
+            fragments.sort_by_key(|fragment: &Derivation| (fragment.valid.start, fragment.id));
+            return Ok(Tree {
+                narrative: narrative.clone(),
+                fragments,
+            });
+        }
+    }
+}
+
+fn show(trees: &[Tree], output: &mut Output) -> Result<(), Error> {
+    output.list(trees, tree_json, |palette| {
+        let lines = trees.iter().map(|tree| tree_lines(palette, tree));
+        lines.collect::<Vec<_>>().join("\n")
+    })?;
+    Ok(())
+}
+
+fn tree_json(tree: &Tree) -> Value {
+    let fragments: Vec<Value> = tree.fragments.iter().map(derivation_json).collect();
+    let mut value = derivation_json(&tree.narrative);
+    value["fragments"] = json!(fragments);
+    value
+}
+
+fn tree_lines(palette: Palette, tree: &Tree) -> String {
+    let narrative = &tree.narrative;
+    let title = printable(said(narrative)).replace('\n', " ");
+    let heading = format!(
+        "{}  {}",
+        palette.strong(&title),
+        palette.dim(&narrative.id.to_string())
+    );
+    let told = tree.fragments.iter().map(|fragment| {
+        let began = fragment.valid.start.map(time).unwrap_or_default();
+        let session = fragment.fragment().map(|it| it.session.to_string());
+        let session = printable(&session.unwrap_or_default());
+        let turns = fragment.turns.len();
+        let text = printable(said(fragment)).replace('\n', " ");
+        format!(
+            "    {began}  {text}  {}",
+            palette.dim(&format!("{session}, {turns} turns"))
+        )
+    });
+    let lines: Vec<_> = [heading].into_iter().chain(told).collect();
+    lines.join("\n")
+}
+
+fn human(narratives: &[Derivation], palette: Palette) -> String {
+    let columns = [
+        ("ID", Align::Left),
+        ("BEGAN", Align::Left),
+        ("OWNER", Align::Left),
+        ("HEADLINE", Align::Left),
+    ];
+    let rows = narratives.iter().map(|derivation| {
+        let owner = derivation.narrative().map(|it| it.owner.to_string());
+        [
+            derivation.id.to_string(),
+            derivation.valid.start.map(time).unwrap_or_default(),
+            owner.unwrap_or_default(),
+            said(derivation).to_owned(),
+        ]
+    });
+    table(palette, columns, rows)
+}
