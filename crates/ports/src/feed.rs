@@ -58,18 +58,18 @@ pub struct IndexedPassage {
     pub pieces: Vec<u32>,
 }
 
-/// A fact or an episode as the index needs it: found like a passage, on behalf of the turns that it comes from.
+/// What is derived, as the index needs it: found like a passage, on behalf of the turns that it comes from.
 #[derive(Debug, Clone, PartialEq)]
 pub struct IndexedDerivation {
     /// The derivation.
     pub id: DerivationId,
-    /// Which of the two.
+    /// What it is.
     pub kind: Kind,
     /// The turns that it comes from: of a fact first the one that states it, of an episode all in order.
     pub turns: Vec<TurnId>,
     /// Its number, one of those of the passages of the space.
     pub number: u32,
-    /// What it is found by: a fact's sentence, an episode's head.
+    /// What it is found by: a fact's sentence, an episode's head, a headline.
     pub passage: IndexedPassage,
 }
 
@@ -85,9 +85,9 @@ pub enum Change {
     Stored(Box<IndexedTurn>),
     /// A turn was forgotten, and what was derived from it with it.
     Forgotten(TurnId),
-    /// A fact or an episode was derived, or changed: the index takes this state.
+    /// Something was derived, or changed: the index takes this state.
     Derived(Box<IndexedDerivation>),
-    /// A fact or an episode holds at no instant any more.
+    /// Something derived holds at no instant any more.
     Withdrawn(DerivationId),
 }
 

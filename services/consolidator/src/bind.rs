@@ -9,7 +9,6 @@ mod writing;
 use std::collections::{HashMap, HashSet};
 
 use async_trait::async_trait;
-use memfleet_agents::narratives::Stories;
 use memfleet_domain::derivation::{Derivation, Kind};
 use memfleet_domain::ids::{DerivationId, SessionId, TurnId};
 use memfleet_domain::time::Timestamp;
@@ -19,11 +18,15 @@ use memfleet_ports::feed::{Change, Changes};
 use memfleet_ports::knowledge::{Applied, Progress, Question, Rewrite, Stage, Work};
 use memfleet_workers::{Agent, Outcome};
 use tracing::instrument;
+use writing::News;
 
 use crate::LocalConsolidator;
 
 /// Changes that are looked at together.
 const ROUND: u32 = 256;
+
+/// Why a change binds.
+const BOUND: &str = "what was said is bound to its story";
 
 /// What changed of a session.
 #[derive(Default)]
@@ -38,19 +41,43 @@ impl Agent for LocalConsolidator {
     async fn work(&self, scope: &Scope, reached: u64) -> Result<Outcome, Fault> {
         let changes = self.feed.changes_after(scope, reached, ROUND).await?;
         let is_forgotten = |change: &Change| matches!(change, Change::Forgotten(_));
-        let mut stories = self.stories(scope, reached).await?;
-        let mut rewrites = Vec::new();
         if changes.changes.iter().any(is_forgotten) {
-            rewrites.extend(self.adopt_orphans(scope).await?);
-        }
-        // Orphans are written first: what is bound rests on narratives that are there.
-        if rewrites.is_empty() {
-            for touched in self.touched(scope, &changes).await? {
-                rewrites.extend(self.session(scope, touched, &mut stories).await?);
+            // What is bound rests on narratives that are there: then the same changes are looked at once more.
+            let adopted = self.adopt_orphans(scope).await?;
+            if !adopted.is_empty() {
+                let written = self.write(scope, adopted, (reached, reached)).await?;
+                return Ok(Outcome::more_if(written.is_some() || changes.more));
             }
         }
-        self.write(scope, &changes, reached, rewrites, stories)
-            .await
+        let touched = self.touched(scope, &changes).await?;
+        let round = (reached, changes.reached);
+        if touched.is_empty() {
+            let kept = self.shelf.take(scope, reached);
+            let written = self.write(scope, Vec::new(), round).await?;
+            if let Some(stories) = written.and(kept) {
+                self.shelf.put(scope, changes.reached, stories);
+            }
+            return Ok(Outcome::more_if(changes.more));
+        }
+        let mut stories = self.stories(scope, reached).await?;
+        let mut news = Vec::with_capacity(touched.len());
+        for touched in touched {
+            news.push(self.session(scope, touched, &mut stories).await?);
+        }
+        news.push(self.emptied(scope, &news).await?);
+        // What is withdrawn is in no story that could be kept.
+        let is_kept = news.iter().all(News::withdraws_nothing);
+        let mut rewrites = Vec::new();
+        for news in news {
+            rewrites.extend(self.rewrite(scope, news, BOUND).await?);
+        }
+        let Some(written) = self.write(scope, rewrites, round).await? else {
+            return Ok(Outcome::More);
+        };
+        if is_kept {
+            self.shelf.put(scope, changes.reached, stories);
+        }
+        Ok(Outcome::more_if(changes.more || written > 0))
     }
 }
 
@@ -93,49 +120,31 @@ impl LocalConsolidator {
             .collect())
     }
 
-    /// Writes what a round bound and how far it came.
+    /// Writes what a round bound and how far it came, from and to; how many versions that are. Absent where turns were forgotten meanwhile,
+    /// or another worker was here: the next look decides anew.
     async fn write(
         &self,
         scope: &Scope,
-        changes: &Changes,
-        reached: u64,
         rewrites: Vec<Rewrite>,
-        stories: Stories,
-    ) -> Result<Outcome, Fault> {
-        let is_repair = changes
-            .changes
-            .iter()
-            .any(|it| matches!(it, Change::Forgotten(_)));
+        (from, to): (u64, u64),
+    ) -> Result<Option<usize>, Fault> {
         let written: usize = rewrites.iter().map(|rewrite| rewrite.revisions.len()).sum();
-        let has_more = changes.more || written > 0;
-        // Where orphans were adopted, the same changes are looked at once more.
-        let to = if is_repair && written > 0 {
-            reached
-        } else {
-            changes.reached
-        };
+        let stage = Stage::Bind;
         let work = Work {
             rewrites,
-            progress: Some(Progress {
-                stage: Stage::Bind,
-                from: reached,
-                to,
-            }),
+            progress: Some(Progress { stage, from, to }),
             ..Work::default()
         };
         if self.knowledge.apply(scope, work).await? == Applied::Stale {
-            return Ok(Outcome::More);
+            return Ok(None);
         }
         metrics::counter!("memfleet_fragments_written_total").increment(written as u64);
-        if !is_repair {
-            self.shelf.put(scope, to, stories);
-        }
         if written > 0 {
             self.events.announce(Event::Derived {
                 scope: scope.clone(),
             });
         }
-        Ok(Outcome::more_if(has_more))
+        Ok(Some(written))
     }
 
     /// All that matches, of one kind.

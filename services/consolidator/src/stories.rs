@@ -1,6 +1,6 @@
 //! The stories of a space as binding needs them, read once and kept while nobody else writes there.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
 
 use memfleet_agents::narratives::{Opening, REMEMBERED, Stories, Vector};
@@ -17,24 +17,37 @@ const KEPT: usize = 16;
 /// Turns whose vectors are read together.
 const TOGETHER: usize = 256;
 
-/// The stories of some spaces, each as of the change sequence that binding has reached there.
+/// The stories of some spaces, those that were worked on last at the end.
 #[derive(Default)]
-pub struct Shelf(Mutex<HashMap<Scope, (u64, Stories)>>);
+pub struct Shelf(Mutex<VecDeque<Kept>>);
+
+/// The stories of a space as of the change sequence that binding has reached there.
+struct Kept {
+    scope: Scope,
+    reached: u64,
+    stories: Stories,
+}
 
 impl Shelf {
     /// Those of a space, if they are of this change sequence. They are taken: who writes puts them back.
-    fn take(&self, scope: &Scope, reached: u64) -> Option<Stories> {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let (at, stories) = kept.remove(scope)?;
-        (at == reached).then_some(stories)
+    pub(crate) fn take(&self, scope: &Scope, reached: u64) -> Option<Stories> {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = all.iter().position(|kept| kept.scope == *scope)?;
+        let kept = all.remove(at)?;
+        (kept.reached == reached).then_some(kept.stories)
     }
 
     pub(crate) fn put(&self, scope: &Scope, reached: u64, stories: Stories) {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if kept.len() >= KEPT {
-            kept.clear();
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|kept| kept.scope != *scope);
+        if all.len() >= KEPT {
+            all.pop_front();
         }
-        kept.insert(scope.clone(), (reached, stories));
+        all.push_back(Kept {
+            scope: scope.clone(),
+            reached,
+            stories,
+        });
     }
 }
 

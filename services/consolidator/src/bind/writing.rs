@@ -21,35 +21,33 @@ pub(super) struct News {
     written: Vec<(Derivation, String)>,
     /// Those that hold no more.
     withdrawn: Vec<Derivation>,
+    /// Narratives to which something is bound.
+    kept: HashSet<DerivationId>,
 }
 
 impl LocalConsolidator {
-    /// The change that brings the fragments of a session up to date, where they are not.
+    /// What brings the fragments of a session up to date.
     pub(super) async fn session(
         &self,
         scope: &Scope,
         touched: HashSet<TurnId>,
         stories: &mut Stories,
-    ) -> Result<Option<Rewrite>, Fault> {
+    ) -> Result<News, Fault> {
         let part = self.part(scope, touched).await?;
         let drafts = drafts(&part, stories);
-        let news = self.news(scope, &part, drafts).await?;
-        self.rewrite(scope, news, "what was said is bound to its story")
-            .await
+        self.news(scope, &part, drafts).await
     }
 
     async fn news(&self, scope: &Scope, part: &Part, drafts: Vec<Draft>) -> Result<News, Fault> {
         let known: HashMap<DerivationId, &Derivation> =
             part.fragments.iter().map(|it| (it.id, it)).collect();
         let stays: HashSet<DerivationId> = drafts.iter().map(Draft::id).collect();
-        let kept: HashSet<DerivationId> = drafts.iter().map(|it| it.fragment.narrative).collect();
         let gone = part.fragments.iter().filter(|it| !stays.contains(&it.id));
         let mut news = News {
             withdrawn: gone.cloned().collect(),
+            kept: drafts.iter().map(|it| it.fragment.narrative).collect(),
             ..News::default()
         };
-        let emptied = self.emptied(scope, &news.withdrawn, &kept).await?;
-        news.withdrawn.extend(emptied);
         let begun = drafts.iter().filter(|it| it.begins.is_some());
         let before = self.versions(scope, begun.map(|it| it.fragment.narrative).collect());
         let before = before.await?;
@@ -78,17 +76,13 @@ impl LocalConsolidator {
         Ok(news)
     }
 
-    /// Narratives to which nothing is bound any more, once these fragments are gone.
-    async fn emptied(
-        &self,
-        scope: &Scope,
-        gone: &[Derivation],
-        kept: &HashSet<DerivationId>,
-    ) -> Result<Vec<Derivation>, Fault> {
-        let ids: HashSet<DerivationId> = gone.iter().map(|it| it.id).collect();
-        let narratives = gone.iter().filter_map(Derivation::fragment);
+    /// What becomes of narratives to which nothing is bound any more, once all this is written.
+    pub(super) async fn emptied(&self, scope: &Scope, news: &[News]) -> Result<News, Fault> {
+        let gone = || news.iter().flat_map(|news| &news.withdrawn);
+        let ids: HashSet<DerivationId> = gone().map(|it| it.id).collect();
+        let narratives = gone().filter_map(Derivation::fragment);
         let mut narratives: HashSet<DerivationId> = narratives.map(|it| it.narrative).collect();
-        narratives.retain(|narrative| !kept.contains(narrative));
+        narratives.retain(|narrative| !news.iter().any(|news| news.kept.contains(narrative)));
         let mut emptied = Vec::new();
         for narrative in narratives {
             let question = Question {
@@ -101,13 +95,16 @@ impl LocalConsolidator {
             }
         }
         if emptied.is_empty() {
-            return Ok(Vec::new());
+            return Ok(News::default());
         }
         let question = Question {
             ids: emptied,
             ..Question::default()
         };
-        self.of_kind(scope, Kind::Narrative, question).await
+        Ok(News {
+            withdrawn: self.of_kind(scope, Kind::Narrative, question).await?,
+            ..News::default()
+        })
     }
 
     /// The versions that these derivations are at, withdrawn or not; nothing of those that were never there.
@@ -131,7 +128,9 @@ impl LocalConsolidator {
     pub(super) async fn rewrite(
         &self,
         scope: &Scope,
-        News { written, withdrawn }: News,
+        News {
+            written, withdrawn, ..
+        }: News,
         reason: &str,
     ) -> Result<Option<Rewrite>, Fault> {
         if written.is_empty() && withdrawn.is_empty() {
@@ -188,6 +187,10 @@ impl LocalConsolidator {
 }
 
 impl News {
+    pub(super) fn withdraws_nothing(&self) -> bool {
+        self.withdrawn.is_empty()
+    }
+
     /// The same fragment, of another story.
     pub(super) fn bind_anew(&mut self, orphan: Derivation, narrative: DerivationId) {
         if let Body::Fragment(mut fragment) = orphan.body {

@@ -90,6 +90,19 @@ impl Bench {
 
     /// Stores what was said; the users' turns.
     pub async fn say(&self, all: impl IntoIterator<Item = Said>) -> Vec<TurnId> {
+        self.store(all, None).await
+    }
+
+    /// Stores what was said instead of a turn.
+    pub async fn say_instead(&self, before: TurnId, said: Said) -> TurnId {
+        self.store([said], Some(before)).await[0]
+    }
+
+    async fn store(
+        &self,
+        all: impl IntoIterator<Item = Said>,
+        instead: Option<TurnId>,
+    ) -> Vec<TurnId> {
         let mut asked = Vec::new();
         for Said(session, text, about) in all {
             let number = self.said.fetch_add(1, Ordering::SeqCst) + 1;
@@ -107,6 +120,13 @@ impl Bench {
                     &format!("{number} replied"),
                     "Noted, all of it, thank you.",
                 )
+            };
+            let question = match instead {
+                Some(before) => AcceptedTurn {
+                    replaces: Some(before),
+                    ..question
+                },
+                None => question,
             };
             asked.push(question.id);
             let batch = batch(&number.to_string(), vec![question, reply]);

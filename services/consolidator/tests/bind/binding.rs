@@ -123,3 +123,28 @@ async fn while_one_works_another_one_waits() {
     assert!(claim().await.unwrap().is_some());
     assert_eq!(claim().await.unwrap(), None);
 }
+
+#[tokio::test]
+async fn what_was_replaced_is_in_no_story_and_its_story_is_gone() {
+    let bench = Bench::new().await;
+    let asked = bench.say([Said("s1", GARDEN, About::Garden)]).await;
+    bench.bind().await;
+    let boat = Said("s1", BOAT, About::Boat);
+    let instead = bench.say_instead(asked[0], boat).await;
+    let fragments = bench.bind().await;
+    assert!(fragments.iter().all(|it| !it.turns.contains(&asked[0])));
+    assert!(fragments.iter().any(|it| it.turns.contains(&instead)));
+    let bound: Vec<_> = fragments.iter().filter_map(Derivation::fragment).collect();
+    let narratives = bench.of(Kind::Narrative).await;
+    // Neither a story that nothing is told of, nor something that is told of no story.
+    assert!(
+        narratives
+            .iter()
+            .all(|story| bound.iter().any(|it| it.narrative == story.id))
+    );
+    assert!(
+        bound
+            .iter()
+            .all(|it| narratives.iter().any(|story| story.id == it.narrative))
+    );
+}
