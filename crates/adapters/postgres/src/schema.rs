@@ -10,7 +10,7 @@ use crate::store::Server;
 use crate::transaction::ROLE;
 
 /// Every migration in order: version, name, statements.
-const MIGRATIONS: [(i64, &str, &str); 6] = [
+const MIGRATIONS: [(i64, &str, &str); 7] = [
     (1, "first", include_str!("../migrations/0001_first.sql")),
     (2, "access", include_str!("../migrations/0002_access.sql")),
     (3, "outbox", include_str!("../migrations/0003_outbox.sql")),
@@ -25,6 +25,11 @@ const MIGRATIONS: [(i64, &str, &str); 6] = [
         include_str!("../migrations/0005_retention.sql"),
     ),
     (6, "stages", include_str!("../migrations/0006_stages.sql")),
+    (
+        7,
+        "narratives",
+        include_str!("../migrations/0007_narratives.sql"),
+    ),
 ];
 
 /// Who runs migrations holds this advisory lock of the database.
