@@ -120,6 +120,11 @@ impl Derivation {
         }
     }
 
+    /// Where it stands in a chronicle: when it begins to hold or, where that is not known, when memory learned of this version.
+    pub fn begins(&self) -> Option<Timestamp> {
+        self.valid.start.or(self.known.start)
+    }
+
     /// Whether it holds at no instant.
     pub fn is_withdrawn(&self) -> bool {
         let TimeRange { start, end } = self.valid;

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use memfleet_domain::Fault;
-use memfleet_domain::ids::{BatchId, SpaceId, TurnId};
+use memfleet_domain::ids::{BatchId, DerivationId, SpaceId, TurnId};
 
 use crate::context::Context;
 use crate::retriever::Query;
@@ -10,8 +10,11 @@ use crate::retriever::Query;
 /// Memory for one prompt.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AssembleRequest {
-    /// What to find memory for, and where; its `k` bounds the candidates, and their `neighbours` are candidates of less worth.
+    /// What to find memory for, and where; its `k` bounds the candidates, and their `neighbours` are candidates of less worth. Its text
+    /// may be empty where narratives are named: then it is their headlines.
     pub query: Query,
+    /// Only what was said of these; empty: anything.
+    pub narratives: Vec<DerivationId>,
     /// Upper bound of the block, counted with `tokenizer`.
     pub budget_tokens: u32,
     /// Name of the tokenizer that the budget is counted with, for example `o200k_base`.

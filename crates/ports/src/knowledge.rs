@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use memfleet_domain::Scope;
 use memfleet_domain::derivation::{Change, Conflict, Derivation, Kind, Status};
 use memfleet_domain::ids::{ChangeId, ConflictId, DerivationId, TurnId};
-use memfleet_domain::time::{AsOf, Timestamp};
+use memfleet_domain::time::{AsOf, TimeRange, Timestamp};
 
 use crate::ledger::{Page, PageToken, Passage};
 use crate::store::Result;
@@ -192,6 +192,21 @@ pub struct Question {
     pub withdrawn: bool,
 }
 
+/// Which derivations of a chronicle. An empty list and an absent value do not restrict.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Chronicle {
+    /// Of these kinds.
+    pub kinds: Vec<Kind>,
+    /// Facts with one of these subject keys; `kinds` is then [`Kind::Fact`].
+    pub subjects: Vec<String>,
+    /// Those that come from one of these turns.
+    pub turns: Vec<TurnId>,
+    /// Those that begin in this interval ([`Derivation::begins`]).
+    pub begins: TimeRange,
+    /// As they were known (default: now) and only those that held (default: whether or not they do).
+    pub as_of: AsOf,
+}
+
 /// Which changes. An absent value does not restrict.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ChangeFilter {
@@ -273,6 +288,15 @@ pub trait Knowledge: Send + Sync {
         }
     }
 
+    /// The derivations that hold at some instant, in the order in which they begin ([`Derivation::begins`]).
+    async fn chronicle(
+        &self,
+        scope: &Scope,
+        chronicle: &Chronicle,
+        limit: u32,
+        after: Option<&PageToken>,
+    ) -> Result<Page<Derivation>>;
+
     /// Every version of a derivation, oldest first.
     async fn versions(&self, scope: &Scope, id: DerivationId) -> Result<Vec<Derivation>>;
 
@@ -293,4 +317,12 @@ pub trait Knowledge: Send + Sync {
         limit: u32,
         after: Option<&PageToken>,
     ) -> Result<Page<Conflict>>;
+
+    /// The conflicts with one of these statuses (none: with any) in which one of these facts is, oldest first.
+    async fn conflicts_of(
+        &self,
+        scope: &Scope,
+        facts: &[DerivationId],
+        statuses: &[Status],
+    ) -> Result<Vec<Conflict>>;
 }

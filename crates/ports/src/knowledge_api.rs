@@ -3,8 +3,10 @@
 use async_trait::async_trait;
 use memfleet_domain::Fault;
 use memfleet_domain::derivation::{Conflict, Derivation, Status};
-use memfleet_domain::ids::{BatchId, ChangeId, DerivationId, SpaceId, TurnId};
-use memfleet_domain::time::{AsOf, TimeRange};
+use memfleet_domain::ids::{
+    BatchId, ChangeId, ConflictId, DerivationId, SessionId, SpaceId, Speaker, TurnId,
+};
+use memfleet_domain::time::{AsOf, TimeRange, Timestamp};
 
 use crate::context::Context;
 use crate::knowledge::Recorded;
@@ -61,6 +63,70 @@ pub struct Story {
     pub narrative: Derivation,
     /// Its fragments, in the order in which they were first bound.
     pub fragments: Page<Derivation>,
+}
+
+/// Whose profile.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ProfileQuery {
+    /// Where.
+    pub space: SpaceId,
+    /// Of whom or what, by name.
+    pub about: String,
+    /// What held when (default: now), as it was known when (default: now).
+    pub as_of: AsOf,
+    /// Writes that the answer must see, with what is derived from them.
+    pub wait_for: Vec<BatchId>,
+}
+
+/// A line of a profile: a fact that holds, and what it rests on.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ProfileLine {
+    /// The fact.
+    pub fact: Derivation,
+    /// Who said so.
+    pub evidence: Evidence,
+    /// Conflicts that it is in and that are not settled yet.
+    pub conflicts: Vec<ConflictId>,
+}
+
+/// The words that a fact rests on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Evidence {
+    /// The turn that states it.
+    pub turn: TurnId,
+    /// Its session.
+    pub session: SessionId,
+    /// Who said so.
+    pub speaker: Speaker,
+    /// What they said, word for word.
+    pub quote: String,
+}
+
+/// What a timeline is of.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum TimelineOf {
+    /// The whole space.
+    #[default]
+    Space,
+    /// A person or a thing, by name.
+    About(String),
+    /// What a search for these words finds.
+    Topic(String),
+}
+
+/// Which timeline.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TimelineQuery {
+    /// Where.
+    pub space: SpaceId,
+    /// Of what.
+    pub of: TimelineOf,
+    /// What begins in this interval.
+    pub begins: TimeRange,
+    /// As it was known when; absent: now.
+    pub known_at: Option<Timestamp>,
+    /// Writes that the answer must see, with what is derived from them.
+    pub wait_for: Vec<BatchId>,
 }
 
 /// A conflict and the facts in it, as they are now.
@@ -138,6 +204,22 @@ pub trait KnowledgeService: Send + Sync {
         id: DerivationId,
         page: PageRequest,
     ) -> Result<Story, Fault>;
+
+    /// What is true of a person or a thing, by when it began.
+    async fn profile(
+        &self,
+        context: &Context,
+        query: &ProfileQuery,
+        page: PageRequest,
+    ) -> Result<Page<ProfileLine>, Fault>;
+
+    /// Facts and episodes, by when they began.
+    async fn timeline(
+        &self,
+        context: &Context,
+        query: &TimelineQuery,
+        page: PageRequest,
+    ) -> Result<Page<Derivation>, Fault>;
 
     /// Every version of what is derived, oldest first.
     async fn versions(

@@ -68,5 +68,7 @@ pub const LABEL: usize = 128;
 pub const GRACE: Duration = Duration::from_hours(90 * 24);
 /// Name of a subject, key of an attribute.
 pub const SUBJECT: usize = 256;
+/// Narratives that a block is of.
+pub const NARRATIVES: usize = 16;
 /// `UpdateRequest.text`.
 pub const FACT: usize = 4_000;

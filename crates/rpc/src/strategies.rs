@@ -314,6 +314,7 @@ pub(crate) fn assemble() -> impl Strategy<Value = AssembleRequest> {
                 max_item_tokens,
                 excerpts,
                 wait_for,
+                narratives: Vec::new(),
             }
         },
     )

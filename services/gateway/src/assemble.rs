@@ -1,5 +1,7 @@
 //! The `Assembly` service: finds memory for a prompt and renders what fits the budget.
 
+mod story;
+
 use async_trait::async_trait;
 use memfleet_assembly::{Block, Candidate, Extent, Nonce, Options, Tokenizer};
 use memfleet_domain::Fault;
@@ -24,13 +26,16 @@ impl Assembly for Gateway {
     async fn assemble(
         &self,
         context: &Context,
-        request: AssembleRequest,
+        mut request: AssembleRequest,
     ) -> Result<Assembled, Fault> {
         let name = request.tokenizer.clone();
         // The vocabulary is read on first use: while the search runs.
         let tokenizer = tokio::task::spawn_blocking(move || tokenizer(&name));
         self.wait_for(context, &request.query.spaces, &request.wait_for)
             .await?;
+        if !request.narratives.is_empty() && !self.narrow(context, &mut request).await? {
+            return Ok(Assembled::default());
+        }
         let found = self.search(context, &request.query).await?;
         let locale = self.locale(context, &request.query.spaces).await?;
         let tokenizer = tokenizer.await.map_err(|error| stopped(&error))??;

@@ -1,5 +1,8 @@
 //! The `Knowledge` service: what the agents derived, read on both time axes; corrections and reverts are the refresher's.
 
+mod profile;
+mod timeline;
+
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -12,7 +15,8 @@ use memfleet_ports::context::Context;
 use memfleet_ports::events::Event;
 use memfleet_ports::knowledge::{ChangeFilter, Question, Recorded, Stage};
 use memfleet_ports::knowledge_api::{
-    Disagreement, EpisodeQuery, FactQuery, KnowledgeService, NarrativeQuery, Story, UpdateRequest,
+    Disagreement, EpisodeQuery, FactQuery, KnowledgeService, NarrativeQuery, ProfileLine,
+    ProfileQuery, Story, TimelineQuery, UpdateRequest,
 };
 use memfleet_ports::ledger::Page;
 use memfleet_ports::memory::PageRequest;
@@ -30,7 +34,7 @@ const FACTS: [Stage; 3] = [Stage::Derive, Stage::Judge, Stage::Settle];
 const EPISODES: [Stage; 1] = [Stage::Episodes];
 
 /// … and narratives.
-const NARRATIVES: [Stage; 2] = [Stage::Episodes, Stage::Bind];
+pub(crate) const NARRATIVES: [Stage; 2] = [Stage::Episodes, Stage::Bind];
 
 #[async_trait]
 impl KnowledgeService for Gateway {
@@ -137,6 +141,32 @@ impl KnowledgeService for Gateway {
         })
     }
 
+    #[instrument(skip_all, fields(tenant = %context.tenant, space = %query.space, limit = page.limit))]
+    async fn profile(
+        &self,
+        context: &Context,
+        query: &ProfileQuery,
+        page: PageRequest,
+    ) -> Result<Page<ProfileLine>, Fault> {
+        let waiting = self.derived(context, &query.space, &query.wait_for, &FACTS);
+        let scope = waiting.await?;
+        self.profile_of(&scope, query, page).await
+    }
+
+    #[instrument(skip_all, fields(tenant = %context.tenant, space = %query.space, limit = page.limit))]
+    async fn timeline(
+        &self,
+        context: &Context,
+        query: &TimelineQuery,
+        page: PageRequest,
+    ) -> Result<Page<Derivation>, Fault> {
+        for stages in [&FACTS[..], &EPISODES[..]] {
+            self.derived(context, &query.space, &query.wait_for, stages)
+                .await?;
+        }
+        self.timeline_of(context, query, page).await
+    }
+
     #[instrument(skip_all, fields(tenant = %context.tenant, space = %space, %id))]
     async fn versions(
         &self,
@@ -218,7 +248,7 @@ impl KnowledgeService for Gateway {
 
 impl Gateway {
     /// The scope of a space, once these writes and what is derived from them are there.
-    async fn derived(
+    pub(crate) async fn derived(
         &self,
         context: &Context,
         space: &SpaceId,

@@ -24,6 +24,7 @@ mod key;
 mod migrate;
 mod model;
 mod narratives;
+mod profile;
 mod rebuild;
 mod recall;
 mod remember;
@@ -32,6 +33,7 @@ mod sessions;
 mod spaces;
 mod status;
 mod tenants;
+mod timeline;
 mod up;
 mod values;
 mod vectors;
@@ -167,6 +169,8 @@ enum Remote {
     Facts(facts::FactsArgs),
     Episodes(episodes::EpisodesArgs),
     Narratives(narratives::NarrativesArgs),
+    Profile(profile::ProfileArgs),
+    Timeline(timeline::TimelineArgs),
     Conflicts(conflicts::ConflictsArgs),
     History(history::HistoryArgs),
     Correct(Box<correct::CorrectArgs>),
@@ -262,6 +266,8 @@ async fn remote(command: Remote, global: &Global, output: &mut Output) -> Result
         Remote::Facts(args) => facts::run(args, handle, output).await,
         Remote::Episodes(args) => episodes::run(args, handle, output).await,
         Remote::Narratives(args) => narratives::run(args, handle, output).await,
+        Remote::Profile(args) => profile::run(args, handle, output).await,
+        Remote::Timeline(args) => timeline::run(args, handle, output).await,
         Remote::Conflicts(args) => conflicts::run(args, handle, output).await,
         Remote::History(args) => history::run(args, handle, output).await,
         Remote::Correct(args) => correct::run(*args, handle, output).await,

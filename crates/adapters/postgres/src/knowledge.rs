@@ -13,7 +13,8 @@ use memfleet_domain::derivation::{Conflict, Derivation, Status};
 use memfleet_domain::ids::DerivationId;
 use memfleet_domain::time::Timestamp;
 use memfleet_ports::knowledge::{
-    Applied, ChangeFilter, Knowledge, Position, Question, Rebuilding, Recorded, Stage, Work,
+    Applied, ChangeFilter, Chronicle, Knowledge, Position, Question, Rebuilding, Recorded, Stage,
+    Work,
 };
 use memfleet_ports::ledger::{Page, PageToken};
 use memfleet_ports::store::Result;
@@ -112,6 +113,20 @@ impl Knowledge for PostgresStore {
         self.ask("derivations", page).await
     }
 
+    async fn chronicle(
+        &self,
+        scope: &Scope,
+        chronicle: &Chronicle,
+        limit: u32,
+        after: Option<&PageToken>,
+    ) -> Result<Page<Derivation>> {
+        let page = async {
+            let mut read = self.read(&scope.tenant).await?;
+            read::chronicle(&mut read, scope, chronicle, limit, after).await
+        };
+        self.ask("chronicle", page).await
+    }
+
     async fn versions(&self, scope: &Scope, id: DerivationId) -> Result<Vec<Derivation>> {
         let versions = async {
             let mut read = self.read(&scope.tenant).await?;
@@ -146,5 +161,18 @@ impl Knowledge for PostgresStore {
             read::conflicts(&mut read, scope, statuses, limit, after).await
         };
         self.ask("conflicts", page).await
+    }
+
+    async fn conflicts_of(
+        &self,
+        scope: &Scope,
+        facts: &[DerivationId],
+        statuses: &[Status],
+    ) -> Result<Vec<Conflict>> {
+        let conflicts = async {
+            let mut read = self.read(&scope.tenant).await?;
+            read::conflicts_of(&mut read, scope, facts, statuses).await
+        };
+        self.ask("conflicts of facts", conflicts).await
     }
 }

@@ -10,7 +10,7 @@ use crate::store::Server;
 use crate::transaction::ROLE;
 
 /// Every migration in order: version, name, statements.
-const MIGRATIONS: [(i64, &str, &str); 7] = [
+const MIGRATIONS: [(i64, &str, &str); 8] = [
     (1, "first", include_str!("../migrations/0001_first.sql")),
     (2, "access", include_str!("../migrations/0002_access.sql")),
     (3, "outbox", include_str!("../migrations/0003_outbox.sql")),
@@ -29,6 +29,11 @@ const MIGRATIONS: [(i64, &str, &str); 7] = [
         7,
         "narratives",
         include_str!("../migrations/0007_narratives.sql"),
+    ),
+    (
+        8,
+        "chronicle",
+        include_str!("../migrations/0008_chronicle.sql"),
     ),
 ];
 

@@ -13,7 +13,8 @@ use memfleet_domain::derivation::{Conflict, Derivation, Status};
 use memfleet_domain::ids::DerivationId;
 use memfleet_domain::time::Timestamp;
 use memfleet_ports::knowledge::{
-    Applied, ChangeFilter, Knowledge, Position, Question, Rebuilding, Recorded, Stage, Work,
+    Applied, ChangeFilter, Chronicle, Knowledge, Position, Question, Rebuilding, Recorded, Stage,
+    Work,
 };
 use memfleet_ports::ledger::{Page, PageToken};
 use memfleet_ports::store::Result;
@@ -84,6 +85,17 @@ impl Knowledge for SqliteStore {
         Ok(read::derivations(&mut read, scope, question, limit, after).await?)
     }
 
+    async fn chronicle(
+        &self,
+        scope: &Scope,
+        chronicle: &Chronicle,
+        limit: u32,
+        after: Option<&PageToken>,
+    ) -> Result<Page<Derivation>> {
+        let mut read = self.read().await?;
+        Ok(read::chronicle(&mut read, scope, chronicle, limit, after).await?)
+    }
+
     async fn versions(&self, scope: &Scope, id: DerivationId) -> Result<Vec<Derivation>> {
         Ok(read::versions(&mut *self.read().await?, scope, id).await?)
     }
@@ -108,5 +120,15 @@ impl Knowledge for SqliteStore {
     ) -> Result<Page<Conflict>> {
         let mut read = self.read().await?;
         Ok(read::conflicts(&mut read, scope, statuses, limit, after).await?)
+    }
+
+    async fn conflicts_of(
+        &self,
+        scope: &Scope,
+        facts: &[DerivationId],
+        statuses: &[Status],
+    ) -> Result<Vec<Conflict>> {
+        let mut read = self.read().await?;
+        Ok(read::conflicts_of(&mut read, scope, facts, statuses).await?)
     }
 }

@@ -7,7 +7,7 @@ use sqlx::{SqlSafeStr, SqliteConnection};
 use crate::failure::{Failure, Outcome};
 
 /// Every migration in order: version, name, statements.
-const MIGRATIONS: [(i64, &str, &str); 12] = [
+const MIGRATIONS: [(i64, &str, &str); 13] = [
     (1, "first", include_str!("../migrations/0001_first.sql")),
     (
         2,
@@ -43,6 +43,11 @@ const MIGRATIONS: [(i64, &str, &str); 12] = [
         12,
         "retention",
         include_str!("../migrations/0012_retention.sql"),
+    ),
+    (
+        13,
+        "chronicle",
+        include_str!("../migrations/0013_chronicle.sql"),
     ),
 ];
 

@@ -8,7 +8,8 @@ use memfleet_domain::ids::{ChangeId, DerivationId, SpaceId};
 use memfleet_ports::context::Context;
 use memfleet_ports::knowledge::Recorded;
 use memfleet_ports::knowledge_api::{
-    Disagreement, EpisodeQuery, FactQuery, KnowledgeService, NarrativeQuery, Story, UpdateRequest,
+    Disagreement, EpisodeQuery, FactQuery, KnowledgeService, NarrativeQuery, ProfileLine,
+    ProfileQuery, Story, TimelineQuery, UpdateRequest,
 };
 use memfleet_ports::ledger::Page;
 use memfleet_ports::memory::PageRequest;
@@ -67,6 +68,26 @@ impl KnowledgeService for Client {
     ) -> Result<Story, Fault> {
         let request = self.request(context, (query.clone(), id, page).into());
         value(context, self.knowledge().get_narrative(request).boxed()).await
+    }
+
+    async fn profile(
+        &self,
+        context: &Context,
+        query: &ProfileQuery,
+        page: PageRequest,
+    ) -> Result<Page<ProfileLine>, Fault> {
+        let request = self.request(context, (query.clone(), page).into());
+        value(context, self.knowledge().profile(request).boxed()).await
+    }
+
+    async fn timeline(
+        &self,
+        context: &Context,
+        query: &TimelineQuery,
+        page: PageRequest,
+    ) -> Result<Page<Derivation>, Fault> {
+        let request = self.request(context, (query.clone(), page).into());
+        value(context, self.knowledge().timeline(request).boxed()).await
     }
 
     async fn versions(

@@ -37,6 +37,7 @@ impl TryFrom<AssembleRequest> for proto::AssembleRequest {
             intent: query.intent.map(Into::into),
             wait_for: request.wait_for.iter().map(ToString::to_string).collect(),
             neighbours: query.neighbours,
+            narrative_ids: request.narratives.iter().map(ToString::to_string).collect(),
         })
     }
 }
@@ -45,7 +46,13 @@ impl Checked for proto::AssembleRequest {
     type Value = AssembleRequest;
 
     fn check(self, fields: &mut Fields) -> Option<AssembleRequest> {
+        let ids = self.narrative_ids;
+        let is_story = !ids.is_empty();
+        let narratives = fields.each("narrative_ids", ids, limits::NARRATIVES, |fields, id| {
+            fields.id("", &id, "the id of a narrative")
+        });
         let text = match (self.query.is_empty(), self.messages.is_empty()) {
+            (true, true) if is_story => Some(String::new()),
             (false, false) => fields.refuse("messages", "must be left out when `query` is given"),
             (true, false) => fields.query_of(self.messages),
             (_, true) => fields.words("query", self.query, limits::QUERY),
@@ -75,6 +82,7 @@ impl Checked for proto::AssembleRequest {
         };
         Some(AssembleRequest {
             query,
+            narratives: narratives?,
             budget_tokens: budget_tokens?,
             tokenizer: tokenizer?,
             max_items: (self.max_items > 0).then_some(self.max_items),

@@ -1,12 +1,14 @@
 //! Answers of the Knowledge service.
 
 use memfleet_domain::derivation::Derivation;
+use memfleet_domain::ids::{SessionId, Speaker};
 use memfleet_ports::knowledge::Recorded;
-use memfleet_ports::knowledge_api::{Disagreement, Story};
+use memfleet_ports::knowledge_api::{Disagreement, Evidence, ProfileLine, Story};
 use memfleet_ports::ledger::Page;
 
 use super::derivation::{episode, fact, fragment, narrative};
 use super::page::{page_token, parts};
+use super::time::time;
 use super::{Checked, Fields};
 use crate::proto;
 
@@ -42,8 +44,77 @@ pages! {
     ListFactsResponse.facts: Derivation = |page| of_kind(page, fact);
     ListEpisodesResponse.episodes: Derivation = |page| of_kind(page, episode);
     ListNarrativesResponse.narratives: Derivation = |page| of_kind(page, narrative);
+    ProfileResponse.lines: ProfileLine = parts;
+    TimelineResponse.entries: Derivation = parts;
     ListConflictsResponse.conflicts: Disagreement = parts;
     ListChangesResponse.changes: Recorded = parts;
+}
+
+impl From<ProfileLine> for proto::ProfileLine {
+    fn from(line: ProfileLine) -> Self {
+        let evidence = line.evidence;
+        Self {
+            fact: fact(line.fact),
+            evidence: Some(proto::Evidence {
+                turn_id: evidence.turn.to_string(),
+                session: evidence.session.into(),
+                speaker: evidence.speaker.into(),
+                quote: evidence.quote,
+            }),
+            conflict_ids: line.conflicts.iter().map(ToString::to_string).collect(),
+        }
+    }
+}
+
+impl Checked for proto::ProfileLine {
+    type Value = ProfileLine;
+
+    fn check(self, fields: &mut Fields) -> Option<ProfileLine> {
+        let fact = fields.message("fact", self.fact);
+        let evidence = fields.message("evidence", self.evidence);
+        let ids = self.conflict_ids;
+        let conflicts = fields.each("conflict_ids", ids, usize::MAX, |fields, id| {
+            fields.id("", &id, "the id of a conflict")
+        });
+        Some(ProfileLine {
+            fact: fact?,
+            evidence: evidence?,
+            conflicts: conflicts?,
+        })
+    }
+}
+
+impl Checked for proto::Evidence {
+    type Value = Evidence;
+
+    fn check(self, fields: &mut Fields) -> Option<Evidence> {
+        let turn = fields.id("turn_id", &self.turn_id, "the id of a turn");
+        let session = fields.name("session", self.session, SessionId::new);
+        let speaker = fields.name("speaker", self.speaker, Speaker::new);
+        Some(Evidence {
+            turn: turn?,
+            session: session?,
+            speaker: speaker?,
+            quote: self.quote,
+        })
+    }
+}
+
+impl From<Derivation> for proto::TimelineEntry {
+    fn from(derivation: Derivation) -> Self {
+        Self {
+            at: derivation.begins().map(time),
+            memory: Some(derivation.into()),
+        }
+    }
+}
+
+impl Checked for proto::TimelineEntry {
+    type Value = Derivation;
+
+    fn check(self, fields: &mut Fields) -> Option<Derivation> {
+        fields.message("memory", self.memory)
+    }
 }
 
 impl From<Story> for proto::GetNarrativeResponse {

@@ -4,7 +4,8 @@ use memfleet_domain::derivation::Status;
 use memfleet_domain::ids::{ChangeId, DerivationId, SpaceId};
 use memfleet_domain::time::AsOf;
 use memfleet_ports::knowledge_api::{
-    Correction, EpisodeQuery, FactQuery, NarrativeQuery, UpdateRequest,
+    Correction, EpisodeQuery, FactQuery, NarrativeQuery, ProfileQuery, TimelineOf, TimelineQuery,
+    UpdateRequest,
 };
 use memfleet_ports::memory::PageRequest;
 
@@ -179,6 +180,88 @@ impl Checked for proto::GetNarrativeRequest {
             wait_for: wait_for?,
         };
         Some((query, id?, page?))
+    }
+}
+
+impl From<(ProfileQuery, PageRequest)> for proto::ProfileRequest {
+    fn from((query, page): (ProfileQuery, PageRequest)) -> Self {
+        Self {
+            space: query.space.into(),
+            about: query.about,
+            as_of: as_of(query.as_of),
+            page_size: page.limit,
+            page_token: page.after.map(|token| token.0).unwrap_or_default(),
+            wait_for: texts(&query.wait_for),
+        }
+    }
+}
+
+impl Checked for proto::ProfileRequest {
+    type Value = (ProfileQuery, PageRequest);
+
+    fn check(self, fields: &mut Fields) -> Option<Self::Value> {
+        let space = fields.name("space", self.space, SpaceId::new);
+        let about = fields.words("about", self.about, limits::SUBJECT);
+        let as_of = fields.message_or_default("as_of", self.as_of);
+        let page = fields.page(self.page_size, self.page_token);
+        let wait_for = fields.wait_for(self.wait_for);
+        let query = ProfileQuery {
+            space: space?,
+            about: about?,
+            as_of: as_of?,
+            wait_for: wait_for?,
+        };
+        Some((query, page?))
+    }
+}
+
+impl From<(TimelineQuery, PageRequest)> for proto::TimelineRequest {
+    fn from((query, page): (TimelineQuery, PageRequest)) -> Self {
+        let (about, topic) = match query.of {
+            TimelineOf::Space => Default::default(),
+            TimelineOf::About(name) => (name, String::new()),
+            TimelineOf::Topic(words) => (String::new(), words),
+        };
+        Self {
+            space: query.space.into(),
+            about,
+            topic,
+            begins: (!query.begins.is_open()).then(|| range(query.begins)),
+            known_at: query.known_at.map(time),
+            page_size: page.limit,
+            page_token: page.after.map(|token| token.0).unwrap_or_default(),
+            wait_for: texts(&query.wait_for),
+        }
+    }
+}
+
+impl Checked for proto::TimelineRequest {
+    type Value = (TimelineQuery, PageRequest);
+
+    fn check(self, fields: &mut Fields) -> Option<Self::Value> {
+        let space = fields.name("space", self.space, SpaceId::new);
+        let about = fields.optional_words("about", self.about, limits::SUBJECT);
+        let topic = fields.optional_words("topic", self.topic, limits::QUERY);
+        let begins = fields.message_or_default("begins", self.begins);
+        let known_at = fields.optional_time("known_at", self.known_at);
+        let page = fields.page(self.page_size, self.page_token);
+        let wait_for = fields.wait_for(self.wait_for);
+        let of = match (about?, topic?) {
+            (None, None) => TimelineOf::Space,
+            (Some(name), None) => TimelineOf::About(name),
+            (None, Some(words)) => TimelineOf::Topic(words),
+            (Some(_), Some(_)) => {
+                return fields.refuse("topic", "stands beside `about`: leave either out");
+            }
+        };
+        let query = TimelineQuery {
+            space: space?,
+            of,
+            begins: begins?,
+            known_at: known_at?,
+            wait_for: wait_for?,
+        };
+        Some((query, page?))
     }
 }
 

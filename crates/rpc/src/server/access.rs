@@ -62,6 +62,8 @@ access! {
     ListEpisodesRequest: "Knowledge.ListEpisodes", Read, |request| vec![request.space.as_str()];
     ListNarrativesRequest: "Knowledge.ListNarratives", Read, |request| vec![request.space.as_str()];
     GetNarrativeRequest: "Knowledge.GetNarrative", Read, |request| vec![request.space.as_str()];
+    ProfileRequest: "Knowledge.Profile", Read, |request| vec![request.space.as_str()];
+    TimelineRequest: "Knowledge.Timeline", Read, |request| vec![request.space.as_str()];
     GetVersionsRequest: "Knowledge.GetVersions", Read, |request| vec![request.space.as_str()];
     ListConflictsRequest: "Knowledge.ListConflicts", Read, |request| vec![request.space.as_str()];
     ListChangesRequest: "Knowledge.ListChanges", Read, |request| vec![request.space.as_str()];

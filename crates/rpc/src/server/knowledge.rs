@@ -61,6 +61,30 @@ impl knowledge_server::Knowledge for Service {
             .answer(context.within("the narrative", story).await)
     }
 
+    async fn profile(
+        &self,
+        request: Request<proto::ProfileRequest>,
+    ) -> Result<Response<proto::ProfileResponse>, Status> {
+        let (context, (query, page)) = self.calls.open(request)?;
+        let read = |page| {
+            let profile = self.knowledge.profile(&context, &query, page);
+            context.within("the profile", profile)
+        };
+        self.calls.answer_page(page, read).await
+    }
+
+    async fn timeline(
+        &self,
+        request: Request<proto::TimelineRequest>,
+    ) -> Result<Response<proto::TimelineResponse>, Status> {
+        let (context, (query, page)) = self.calls.open(request)?;
+        let read = |page| {
+            let timeline = self.knowledge.timeline(&context, &query, page);
+            context.within("the timeline", timeline)
+        };
+        self.calls.answer_page(page, read).await
+    }
+
     async fn get_versions(
         &self,
         request: Request<proto::GetVersionsRequest>,

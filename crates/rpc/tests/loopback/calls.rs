@@ -1,5 +1,6 @@
 //! Every single call.
 
+use memfleet_domain::ids::DerivationId;
 use memfleet_domain::ids::{ExternalId, IdempotencyKey, SessionId, Speaker};
 use memfleet_domain::space::SpaceSettings;
 use memfleet_domain::turn::{Content, Role, Trust};
@@ -171,6 +172,7 @@ async fn assemble_and_count_tokens() {
         max_item_tokens: None,
         excerpts: false,
         wait_for: vec![node::batch()],
+        narratives: vec![DerivationId::from_bytes([4; 16])],
     };
     assert_eq!(
         client.assemble(&context(), request.clone()).await,

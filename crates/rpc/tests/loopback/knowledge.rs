@@ -13,8 +13,8 @@ use memfleet_ports::conformance::knowledge::{fact, fragment};
 use memfleet_ports::context::Context;
 use memfleet_ports::knowledge::Recorded;
 use memfleet_ports::knowledge_api::{
-    Correction, Disagreement, EpisodeQuery, FactQuery, KnowledgeService, NarrativeQuery, Story,
-    UpdateRequest,
+    Correction, Disagreement, EpisodeQuery, Evidence, FactQuery, KnowledgeService, NarrativeQuery,
+    ProfileLine, ProfileQuery, Story, TimelineOf, TimelineQuery, UpdateRequest,
 };
 use memfleet_ports::ledger::{Page, PageToken};
 use memfleet_ports::maintenance::Maintenance;
@@ -101,6 +101,20 @@ fn story() -> Story {
     Story {
         narrative: narrative(),
         fragments: page(told),
+    }
+}
+
+fn line() -> ProfileLine {
+    let said = turn("I live in Rome.").accepted;
+    ProfileLine {
+        fact: stated(),
+        evidence: Evidence {
+            turn: said.id,
+            session: said.session,
+            speaker: said.speaker,
+            quote: "I live in Rome".into(),
+        },
+        conflicts: vec![disagreement().conflict.id],
     }
 }
 
@@ -200,6 +214,34 @@ impl KnowledgeService for Node {
             &query.space,
             format!("{query:?} {id:?} {asked:?}"),
             story(),
+        )
+    }
+
+    async fn profile(
+        &self,
+        context: &Context,
+        query: &ProfileQuery,
+        asked: PageRequest,
+    ) -> Result<Page<ProfileLine>, Fault> {
+        self.answer(
+            context,
+            &query.space,
+            format!("{query:?} {asked:?}"),
+            page(line()),
+        )
+    }
+
+    async fn timeline(
+        &self,
+        context: &Context,
+        query: &TimelineQuery,
+        asked: PageRequest,
+    ) -> Result<Page<Derivation>, Fault> {
+        self.answer(
+            context,
+            &query.space,
+            format!("{query:?} {asked:?}"),
+            page(episode()),
         )
     }
 
@@ -333,6 +375,34 @@ async fn queries_of_derived_memory_arrive_and_are_answered() {
     let found = client.narrative(&context, &query, id, asked.clone()).await;
     assert_eq!(found, Ok(story()));
     assert_eq!(node.last().1, format!("{query:?} {id:?} {asked:?}"));
+    let query = ProfileQuery {
+        space: ada.clone(),
+        about: "Ada".into(),
+        as_of: AsOf::default(),
+        wait_for: vec![batch()],
+    };
+    let found = client.profile(&context, &query, asked.clone()).await;
+    assert_eq!(found, Ok(page(line())));
+    assert_eq!(node.last().1, format!("{query:?} {asked:?}"));
+    for of in [
+        TimelineOf::Space,
+        TimelineOf::About("Ada".into()),
+        TimelineOf::Topic("the flat".into()),
+    ] {
+        let query = TimelineQuery {
+            space: ada.clone(),
+            of,
+            begins: TimeRange {
+                start: None,
+                end: Some(instant()),
+            },
+            known_at: Some(instant()),
+            wait_for: vec![batch()],
+        };
+        let found = client.timeline(&context, &query, asked.clone()).await;
+        assert_eq!(found, Ok(page(episode())));
+        assert_eq!(node.last().1, format!("{query:?} {asked:?}"));
+    }
     let versions = client.versions(&context, &ada, stated().id).await;
     assert_eq!(versions, Ok(vec![stated(), corrected()]));
     let statuses = [Status::Found, Status::Open];

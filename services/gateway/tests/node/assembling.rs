@@ -1,9 +1,16 @@
 //! The block of a prompt: inside its budget whatever that is, with the words that answer.
 
 use memfleet_domain::FaultKind;
+use memfleet_domain::derivation::{Body, Derivation};
+use memfleet_domain::ids::DerivationId;
+use memfleet_domain::narrative::{Momentum, Narrative};
 use memfleet_domain::space::SpaceSettings;
+use memfleet_domain::turn::AcceptedTurn;
 use memfleet_ports::assembly::{AssembleRequest, Assembly};
+use memfleet_ports::conformance::knowledge::{deriving, fragment};
 use memfleet_ports::conformance::samples::{instant, session};
+use memfleet_ports::knowledge::{Knowledge, Work};
+use memfleet_ports::ledger::Ledger;
 use memfleet_ports::memory::{Memory, NewTurn};
 
 use crate::roles::{Node, acme, recall, said, space};
@@ -20,6 +27,7 @@ pub fn assemble(name: &str, text: &str, budget_tokens: u32) -> AssembleRequest {
         max_item_tokens: None,
         excerpts: true,
         wait_for: Vec::new(),
+        narratives: Vec::new(),
     }
 }
 
@@ -46,6 +54,78 @@ async fn long_conversation() -> Node {
     };
     node.told("ada", (0..16).map(turn).collect()).await;
     node
+}
+
+/// A block of narratives alone.
+fn of_narratives(narratives: &[DerivationId], text: &str) -> AssembleRequest {
+    AssembleRequest {
+        narratives: narratives.to_vec(),
+        ..assemble("ada", text, 1_000)
+    }
+}
+
+#[tokio::test]
+async fn a_narrative_is_told_in_order_and_nothing_else() {
+    let node = Node::new().await;
+    let told = [
+        "The roof of the boat house leaks.",
+        "Bread costs four crowns at the market.",
+        "The carpenter mends the roof on Friday.",
+    ];
+    let receipt = node.told("ada", told.map(said).to_vec()).await;
+    let ids: Vec<_> = receipt.turns.iter().map(|turn| turn.id).collect();
+    let scope = acme().scope(&space("ada"));
+    let turns = node.store.turns(&scope, &ids).await.unwrap();
+    let [roof, bread, carpenter] = [0, 1, 2].map(|place| &turns[place].accepted);
+    let [house, market] = [roof, bread].map(|turn| DerivationId::of_narrative(turn.id));
+    let rewrites = [
+        deriving(&[&narrative(roof, house), &fragment(roof, house)]),
+        deriving(&[&narrative(bread, market), &fragment(bread, market)]),
+        deriving(&[&fragment(carpenter, house)]),
+    ];
+    let work = Work {
+        rewrites: rewrites.to_vec(),
+        ..Work::default()
+    };
+    node.store.apply(&scope, work).await.unwrap();
+    let block = async |request| node.gateway.assemble(&acme(), request).await;
+    // Without a query, with one, and where the filter leaves one turn of it.
+    for text in ["", "What does the market cost?"] {
+        let assembled = block(of_narratives(&[house], text)).await.unwrap();
+        let items: Vec<_> = assembled.items.iter().map(|item| item.turn).collect();
+        assert_eq!(items, [roof.id, carpenter.id], "{}", assembled.block);
+    }
+    let mut filtered = of_narratives(&[house], "");
+    filtered.query.filter.turns = vec![bread.id, carpenter.id];
+    let items = block(filtered).await.unwrap().items;
+    assert_eq!(
+        items.iter().map(|it| it.turn).collect::<Vec<_>>(),
+        [carpenter.id]
+    );
+    let mut nothing = of_narratives(&[house], "");
+    nothing.query.filter.turns = vec![bread.id];
+    assert_eq!(block(nothing).await.unwrap().block, "");
+    let both = block(of_narratives(&[house, market], "")).await.unwrap();
+    assert_eq!(both.items.len(), 3);
+    let unknown = of_narratives(&[house, DerivationId::from_bytes([7; 16])], "");
+    assert_eq!(block(unknown).await.unwrap_err().kind, FaultKind::NotFound);
+}
+
+/// The story that a turn begins.
+fn narrative(turn: &AcceptedTurn, id: DerivationId) -> Derivation {
+    let body = Narrative {
+        headline: turn.content.text.clone(),
+        owner: turn.speaker.clone(),
+        characters: vec![turn.speaker.clone()],
+        subplots: Vec::new(),
+        momentum: Momentum::Active,
+        author: "sample-1".into(),
+    };
+    Derivation {
+        id,
+        body: Body::Narrative(Box::new(body)),
+        ..fragment(turn, id)
+    }
 }
 
 #[tokio::test]

@@ -8,7 +8,10 @@ use memfleet_ports::assembly::Assembly;
 use memfleet_ports::conformance::knowledge::{closing, conflict, deriving, fact};
 use memfleet_ports::conformance::samples::instant;
 use memfleet_ports::knowledge::{Applied, Knowledge, Work};
-use memfleet_ports::knowledge_api::{Correction, FactQuery, KnowledgeService, UpdateRequest};
+use memfleet_ports::knowledge_api::{
+    Correction, FactQuery, KnowledgeService, ProfileLine, ProfileQuery, TimelineOf, TimelineQuery,
+    UpdateRequest,
+};
 use memfleet_ports::ledger::Ledger;
 use memfleet_ports::maintenance::Maintenance;
 use memfleet_ports::memory::{Memory, PageRequest, RecallRequest};
@@ -126,6 +129,113 @@ impl Moved {
         let conflicts = self.node.gateway.conflicts(&call, &ada, &[], page);
         conflicts.await.unwrap().items[0].conflict.status
     }
+}
+
+/// Texts of the facts of a profile of Ada, and the lines.
+async fn profile(moved: &Moved, as_of: AsOf) -> (Vec<String>, Vec<ProfileLine>) {
+    let query = ProfileQuery {
+        space: space("ada"),
+        about: "ADA".into(),
+        as_of,
+        wait_for: Vec::new(),
+    };
+    let call = acme();
+    let page = PageRequest::default();
+    let lines = moved.node.gateway.profile(&call, &query, page).await;
+    let lines = lines.unwrap().items;
+    let texts = lines.iter().map(|it| it.fact.fact().unwrap().text.clone());
+    (texts.collect(), lines)
+}
+
+#[tokio::test]
+async fn a_profile_is_what_holds_with_who_said_so() {
+    let moved = moved().await;
+    let (texts, lines) = profile(&moved, AsOf::default()).await;
+    assert_eq!(texts, ["Ada lives in Oslo."]);
+    // The sample's evidence is the first four bytes.
+    assert_eq!(lines[0].evidence.quote, "I mo");
+    assert_eq!(lines[0].evidence.turn, moved.oslo.turns[0]);
+    assert_eq!(lines[0].conflicts, []);
+    let then = AsOf {
+        happened_by: Some(instant(15)),
+        known_at: None,
+    };
+    assert_eq!(profile(&moved, then).await.0, ["Ada lives in Rome."]);
+}
+
+#[tokio::test]
+async fn a_fact_in_doubt_says_so_in_a_profile() {
+    let moved = moved().await;
+    let (node, scope) = (&moved.node, acme().scope(&space("ada")));
+    let receipt = node.told("ada", vec![said("I live in Bergen.")]).await;
+    let turns = node.store.turns(&scope, &[receipt.turns[0].id]).await;
+    let bergen = fact(&turns.unwrap()[0].accepted, "Ada", "Bergen", instant(25));
+    let doubt = conflict(&moved.oslo, &bergen);
+    let work = Work {
+        rewrites: vec![deriving(&[&bergen])],
+        found: vec![doubt.clone()],
+        ..Work::default()
+    };
+    node.store.apply(&scope, work).await.unwrap();
+    let (texts, lines) = profile(&moved, AsOf::default()).await;
+    assert_eq!(texts, ["Ada lives in Oslo.", "Ada lives in Bergen."]);
+    let in_doubt: Vec<_> = lines.iter().map(|line| line.conflicts.clone()).collect();
+    assert_eq!(in_doubt, [[doubt.id], [doubt.id]]);
+    let work = Work {
+        settled: vec![(doubt.id, Status::Settled)],
+        ..Work::default()
+    };
+    node.store.apply(&scope, work).await.unwrap();
+    let (_, lines) = profile(&moved, AsOf::default()).await;
+    assert!(lines.iter().all(|line| line.conflicts.is_empty()));
+}
+
+#[tokio::test]
+async fn nobody_of_whom_nothing_is_known_has_a_profile_and_no_space_is_made_up() {
+    let moved = moved().await;
+    let query = |space_| ProfileQuery {
+        space: space(space_),
+        about: "Ben".into(),
+        as_of: AsOf::default(),
+        wait_for: Vec::new(),
+    };
+    let (call, page) = (acme(), PageRequest::default());
+    let gateway = &moved.node.gateway;
+    let found = gateway.profile(&call, &query("ada"), page.clone()).await;
+    assert_eq!(found.unwrap().items, []);
+    let fault = gateway.profile(&call, &query("eve"), page).await;
+    assert_eq!(fault.unwrap_err().kind, FaultKind::NotFound);
+}
+
+#[tokio::test]
+async fn a_timeline_is_what_began_when() {
+    let moved = moved().await;
+    let read = async |of, begins| {
+        let query = TimelineQuery {
+            space: space("ada"),
+            of,
+            begins,
+            known_at: None,
+            wait_for: Vec::new(),
+        };
+        let (call, page) = (acme(), PageRequest::default());
+        let told = moved.node.gateway.timeline(&call, &query, page).await;
+        let told = told.unwrap().items;
+        let texts = told.iter().map(|it| it.fact().unwrap().text.clone());
+        texts.collect::<Vec<_>>()
+    };
+    let both = ["Ada lives in Rome.", "Ada lives in Oslo."];
+    let always = TimeRange::default();
+    assert_eq!(read(TimelineOf::Space, always).await, both);
+    assert_eq!(read(TimelineOf::About("Ada".into()), always).await, both);
+    let nobody = TimelineOf::About("Ben".into());
+    assert_eq!(read(nobody, always).await, [""; 0]);
+    assert_eq!(read(TimelineOf::Topic("Oslo".into()), always).await, both);
+    let later = TimeRange {
+        start: Some(instant(11)),
+        end: None,
+    };
+    assert_eq!(read(TimelineOf::Space, later).await, both[1..]);
 }
 
 #[tokio::test]

@@ -267,6 +267,7 @@ fn request(
     excerpts: bool,
 ) -> AssembleRequest {
     AssembleRequest {
+        narratives: Vec::new(),
         query: asked(corpus, question, BLOCK_CANDIDATES),
         budget_tokens,
         tokenizer: TOKENIZER.to_owned(),

@@ -1,6 +1,7 @@
 //! `memfleet assemble`: the block of memory for a prompt, alone on standard output.
 
 use clap::Args;
+use memfleet_domain::ids::DerivationId;
 use memfleet_ports::assembly::{AssembleRequest, Assembled};
 use memfleet_rpc::limits;
 use serde_json::{Value, json};
@@ -13,6 +14,7 @@ use crate::output::{Output, count, decimal};
 
 /// Render the memory that belongs in a prompt
 #[derive(Debug, Args)]
+#[command(mut_arg("query", |query| query.required(false).required_unless_present("narratives").default_value("")))]
 pub struct AssembleArgs {
     #[command(flatten)]
     search: SearchArgs,
@@ -31,6 +33,9 @@ pub struct AssembleArgs {
     /// At most this many tokens a turn; longer turns become excerpts
     #[arg(long, value_name = "TOKENS", value_parser = range(1..=u32::MAX))]
     max_item_tokens: Option<u32>,
+    /// Only what was said of this narrative, in the order of time; repeatable. Without a query its headline is the query
+    #[arg(long = "narrative", value_name = "ID")]
+    narratives: Vec<DerivationId>,
     /// Whole turns only: never cut one to its relevant sentences
     #[arg(long)]
     no_excerpts: bool,
@@ -47,6 +52,7 @@ pub async fn run(args: AssembleArgs, handle: &Handle, output: &mut Output) -> Re
         max_item_tokens: args.max_item_tokens,
         excerpts: !args.no_excerpts,
         wait_for,
+        narratives: args.narratives,
     };
     let assembled = handle.assembly.assemble(&handle.call(), request).await?;
     if output.is_json() {

@@ -127,6 +127,7 @@ async fn assemble(handle: &Handle, corpus: &Corpus, output: &mut Output) -> Resu
     };
     let begun = Instant::now();
     let request = AssembleRequest {
+        narratives: Vec::new(),
         query: query(corpus, question, 50),
         budget_tokens: BUDGET,
         tokenizer: "o200k_base".to_owned(),

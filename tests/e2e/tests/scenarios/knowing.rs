@@ -5,11 +5,12 @@ use futures::TryStreamExt;
 use memfleet_domain::FaultKind;
 use memfleet_domain::derivation::{ChangeKind, Derivation};
 use memfleet_domain::ids::{BatchId, DerivationId};
-use memfleet_domain::time::AsOf;
+use memfleet_domain::time::{AsOf, TimeRange};
 use memfleet_e2e::call;
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::knowledge_api::{
-    Correction, EpisodeQuery, FactQuery, KnowledgeService, NarrativeQuery, UpdateRequest,
+    Correction, EpisodeQuery, FactQuery, KnowledgeService, NarrativeQuery, ProfileQuery,
+    TimelineOf, TimelineQuery, UpdateRequest,
 };
 use memfleet_ports::memory::{AnswerMode, AnswerPart, AnswerRequest, Memory, PageRequest};
 use memfleet_ports::retriever::Hit;
@@ -178,12 +179,61 @@ async fn narratives_are_there_for_who_waits() -> Result<()> {
     );
     let printed = fresh.printed(&["narratives", "--space", "noor", "--tree"])?;
     ensure!(printed.contains("live in"), "{printed}");
+    let story = narratives.items[0].id.to_string();
+    let block = fresh.printed(&["assemble", "--space", "noor", "--narrative", &story])?;
+    ensure!(block.contains("live in"), "{block}");
     let unknown = DerivationId::from_bytes([7; 16]);
     let fault = client
         .narrative(&call, &query, unknown, page)
         .await
         .unwrap_err();
     assert_eq!(fault.kind, FaultKind::NotFound);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_profile_tells_what_is_so_and_a_timeline_what_came_when() -> Result<()> {
+    let fresh = fresh().await?;
+    let token = moved(&fresh.client).await?;
+    let (client, call) = (&fresh.client, call());
+    let query = ProfileQuery {
+        space: space("noor"),
+        about: "noor".to_owned(),
+        as_of: AsOf::default(),
+        wait_for: vec![token],
+    };
+    let page = PageRequest::default();
+    let profile = client.profile(&call, &query, page.clone()).await?.items;
+    let homes = profile.iter().filter(|line| value(&line.fact) == "oslo");
+    let homes: Vec<_> = homes.collect();
+    assert_eq!(homes.len(), 1, "{profile:?}");
+    assert!(homes[0].evidence.quote.contains("I moved to Oslo"));
+    assert_eq!(homes[0].evidence.speaker.as_str(), "Noor");
+    ensure!(
+        profile.iter().all(|line| value(&line.fact) != "rome"),
+        "{profile:?}"
+    );
+    for of in [
+        TimelineOf::Space,
+        TimelineOf::About("Noor".to_owned()),
+        TimelineOf::Topic("Where does Noor live?".to_owned()),
+    ] {
+        let query = TimelineQuery {
+            space: space("noor"),
+            of,
+            begins: TimeRange::default(),
+            known_at: None,
+            wait_for: vec![token],
+        };
+        let told = client.timeline(&call, &query, page.clone()).await?.items;
+        let homes = told.iter().map(value);
+        let homes: Vec<_> = homes.filter(|it| ["rome", "oslo"].contains(it)).collect();
+        assert_eq!(homes, ["rome", "oslo"], "{query:?}");
+    }
+    let printed = fresh.printed(&["profile", "Noor", "--space", "noor"])?;
+    ensure!(printed.contains("I moved to Oslo"), "{printed}");
+    let printed = fresh.printed(&["timeline", "--space", "noor", "--about", "Noor"])?;
+    ensure!(printed.find("Rome") < printed.find("Oslo"), "{printed}");
     Ok(())
 }
 

@@ -247,6 +247,7 @@ async fn the_block_of_a_prompt_fits_its_budget() -> Result<()> {
             &[],
         );
         let request = AssembleRequest {
+            narratives: Vec::new(),
             query: query.query,
             budget_tokens: budget,
             tokenizer: "o200k_base".to_owned(),

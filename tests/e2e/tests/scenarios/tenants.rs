@@ -77,6 +77,7 @@ async fn faults_with(
     let (named, page) = (space(name), PageRequest::default());
     let recall = |wait_for: &[BatchId]| recall(name, "x", filter.clone(), wait_for);
     let assemble = AssembleRequest {
+        narratives: Vec::new(),
         query: recall(&[]).query,
         budget_tokens: 100,
         tokenizer: "o200k_base".to_owned(),

@@ -3,12 +3,14 @@
 use std::collections::HashMap;
 
 use memfleet_columns::{
-    asked_keys, from_token, json, page, status_numbers, term_key, time, to_status, to_token,
+    asked_keys, from_kind, from_token, json, page, status_numbers, term_key, time, to_status,
+    to_token,
 };
 use memfleet_domain::Scope;
 use memfleet_domain::derivation::{Change, Conflict, Derivation, Status};
-use memfleet_domain::ids::{ChangeId, DerivationId};
-use memfleet_ports::knowledge::{ChangeFilter, Question, Recorded};
+use memfleet_domain::ids::{ChangeId, DerivationId, TurnId};
+use memfleet_domain::time::AsOf;
+use memfleet_ports::knowledge::{ChangeFilter, Chronicle, Question, Recorded};
 use memfleet_ports::ledger::{Page, PageToken};
 use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Postgres, QueryBuilder, Row};
@@ -19,8 +21,7 @@ use crate::rows::{from_change_id, from_derivation_id, id_list, to_change_id};
 use crate::scope;
 
 /// The columns that [`derivation`] reads.
-const COLUMNS: &str =
-    "SELECT d.document, d.known_from, d.known_until, d.first FROM derivations d WHERE d.tenant = ";
+const COLUMNS: &str = "SELECT d.document, d.known_from, d.known_until, d.first, coalesce(d.valid_from, d.known_from) FROM derivations d WHERE d.tenant = ";
 
 pub(super) fn select(scope: &Scope, space: i64) -> QueryBuilder<Postgres> {
     let mut query = QueryBuilder::new(COLUMNS);
@@ -78,27 +79,101 @@ fn push_conditions(
             query.push(column).push_bind(term_key(key));
         }
     }
-    if !question.turns.is_empty() {
-        query
-            .push(" AND d.id = ANY (ARRAY(SELECT derivation FROM derivation_turns WHERE tenant = ")
-            .push_bind(scope.tenant.as_str().to_owned());
-        query.push(" AND space = ").push_bind(space);
-        query
-            .push(" AND turn = ANY (")
-            .push_bind(id_list(&question.turns))
-            .push(")))");
-    }
+    push_turns(query, scope, space, &question.turns);
     if question.after > 0 {
         query
             .push(" AND d.change > ")
             .push_bind(question.after.cast_signed());
     }
-    push_instants(query, question);
+    push_instants(query, question.as_of);
+    if !question.withdrawn {
+        query.push(HELD);
+    }
+}
+
+/// That it holds at some instant.
+const HELD: &str = " AND coalesce(d.valid_from < d.valid_until, true)";
+
+fn push_turns(query: &mut QueryBuilder<Postgres>, scope: &Scope, space: i64, turns: &[TurnId]) {
+    if turns.is_empty() {
+        return;
+    }
+    query
+        .push(" AND d.id = ANY (ARRAY(SELECT derivation FROM derivation_turns WHERE tenant = ")
+        .push_bind(scope.tenant.as_str().to_owned());
+    query.push(" AND space = ").push_bind(space);
+    query
+        .push(" AND turn = ANY (")
+        .push_bind(id_list(turns))
+        .push(")))");
+}
+
+/// The derivations of a chronicle, in the order in which they begin.
+pub async fn chronicle(
+    connection: &mut PgConnection,
+    scope: &Scope,
+    chronicle: &Chronicle,
+    limit: u32,
+    after: Option<&PageToken>,
+) -> Outcome<Page<Derivation>> {
+    let [began, first] = after.map_or(Ok([i64::MIN; 2]), from_token)?;
+    let Some(space) = scope::find_alive(connection, scope).await? else {
+        return Ok(nothing());
+    };
+    let mut query = select(scope, space.id);
+    query
+        .push(" AND (coalesce(d.valid_from, d.known_from), d.first) > (")
+        .push_bind(began);
+    query.push(", ").push_bind(first).push(")");
+    push_chronicle(&mut query, scope, space.id, chronicle);
+    query
+        .push(" ORDER BY coalesce(d.valid_from, d.known_from), d.first LIMIT ")
+        .push_bind(i64::from(limit) + 1);
+    let rows = query.build().fetch_all(connection).await?;
+    page(&rows, limit as usize, derivation, |row| {
+        Ok(to_token([row.try_get(4)?, row.try_get(3)?]))
+    })
+}
+
+fn push_chronicle(
+    query: &mut QueryBuilder<Postgres>,
+    scope: &Scope,
+    space: i64,
+    chronicle: &Chronicle,
+) {
+    if !chronicle.kinds.is_empty() {
+        let kinds = chronicle.kinds.iter().map(|kind| from_kind(*kind) as i16);
+        query
+            .push(" AND d.kind = ANY (")
+            .push_bind(kinds.collect::<Vec<_>>())
+            .push(")");
+    }
+    if !chronicle.subjects.is_empty() {
+        let subjects = chronicle.subjects.iter().map(|key| term_key(key));
+        query
+            .push(" AND d.subject = ANY (")
+            .push_bind(subjects.collect::<Vec<_>>())
+            .push(")");
+    }
+    push_turns(query, scope, space, &chronicle.turns);
+    for (comparison, instant) in [
+        (" >= ", chronicle.begins.start),
+        (" < ", chronicle.begins.end),
+    ] {
+        if let Some(instant) = instant {
+            query
+                .push(" AND coalesce(d.valid_from, d.known_from)")
+                .push(comparison)
+                .push_bind(instant.timestamp_micros());
+        }
+    }
+    push_instants(query, chronicle.as_of);
+    query.push(HELD);
 }
 
 /// The version that was known at an instant, and whether it held at one.
-fn push_instants(query: &mut QueryBuilder<Postgres>, question: &Question) {
-    match question.as_of.known_at {
+fn push_instants(query: &mut QueryBuilder<Postgres>, as_of: AsOf) {
+    match as_of.known_at {
         None => _ = query.push(" AND d.known_until IS NULL"),
         Some(instant) => {
             let micros = instant.timestamp_micros();
@@ -109,7 +184,7 @@ fn push_instants(query: &mut QueryBuilder<Postgres>, question: &Question) {
                 .push(", true)");
         }
     }
-    if let Some(instant) = question.as_of.happened_by {
+    if let Some(instant) = as_of.happened_by {
         let micros = instant.timestamp_micros();
         query
             .push(" AND coalesce(d.valid_from <= ")
@@ -119,9 +194,6 @@ fn push_instants(query: &mut QueryBuilder<Postgres>, question: &Question) {
             .push(" AND coalesce(d.valid_until > ")
             .push_bind(micros)
             .push(", true)");
-    }
-    if !question.withdrawn {
-        query.push(" AND coalesce(d.valid_from < d.valid_until, true)");
     }
 }
 
@@ -232,7 +304,6 @@ pub async fn conflicts(
     let Some(space) = scope::find_alive(connection, scope).await? else {
         return Ok(nothing());
     };
-    let statuses = status_numbers(statuses).into_iter();
     let rows = sqlx::query(
         "SELECT document, status, number FROM conflicts
          WHERE tenant = $1 AND space = $2 AND number > $3 AND status = ANY ($4) ORDER BY number LIMIT $5",
@@ -240,18 +311,48 @@ pub async fn conflicts(
     .bind(scope.tenant.as_str())
     .bind(space.id)
     .bind(number)
-    .bind(statuses.map(|status| status as i16).collect::<Vec<_>>())
+    .bind(numbers(statuses))
     .bind(i64::from(limit) + 1)
     .fetch_all(connection)
     .await?;
-    let conflict = |row: &PgRow| {
-        let status = to_status(row.try_get::<i16, _>(1)?.into())?;
-        let conflict: Conflict = json(row.try_get(0)?)?;
-        Ok(Conflict { status, ..conflict })
-    };
     page(&rows, limit as usize, conflict, |row| {
         Ok(to_token([row.try_get(2)?]))
     })
+}
+
+/// The conflicts in which one of these facts is, oldest first.
+pub async fn conflicts_of(
+    connection: &mut PgConnection,
+    scope: &Scope,
+    facts: &[DerivationId],
+    statuses: &[Status],
+) -> Outcome<Vec<Conflict>> {
+    let Some(space) = scope::find_alive(connection, scope).await? else {
+        return Ok(Vec::new());
+    };
+    let facts: Vec<Uuid> = facts.iter().map(|id| from_derivation_id(*id)).collect();
+    let rows = sqlx::query(
+        "SELECT document, status, number FROM conflicts
+         WHERE tenant = $1 AND space = $2 AND (older = ANY ($3) OR newer = ANY ($3)) AND status = ANY ($4) ORDER BY number",
+    )
+    .bind(scope.tenant.as_str())
+    .bind(space.id)
+    .bind(facts)
+    .bind(numbers(statuses))
+    .fetch_all(connection)
+    .await?;
+    rows.iter().map(conflict).collect()
+}
+
+fn numbers(statuses: &[Status]) -> Vec<i16> {
+    let statuses = status_numbers(statuses).into_iter();
+    statuses.map(|status| status as i16).collect()
+}
+
+fn conflict(row: &PgRow) -> Outcome<Conflict> {
+    let status = to_status(row.try_get::<i16, _>(1)?.into())?;
+    let conflict: Conflict = json(row.try_get(0)?)?;
+    Ok(Conflict { status, ..conflict })
 }
 
 /// The version in a row; its end is in a column, since it comes later.

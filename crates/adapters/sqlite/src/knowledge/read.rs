@@ -1,13 +1,14 @@
 //! Derivations as they are or were, their versions, what changed them, and their conflicts.
 
 use memfleet_columns::{
-    asked_keys, cut, from_token, json, page, status_numbers, time, to_change_id, to_json,
-    to_status, to_token,
+    asked_keys, cut, from_kind, from_token, json, page, status_numbers, time, to_change_id,
+    to_json, to_status, to_token,
 };
 use memfleet_domain::Scope;
 use memfleet_domain::derivation::{Change, Conflict, Derivation, Status};
-use memfleet_domain::ids::DerivationId;
-use memfleet_ports::knowledge::{ChangeFilter, Question, Recorded};
+use memfleet_domain::ids::{DerivationId, TurnId};
+use memfleet_domain::time::AsOf;
+use memfleet_ports::knowledge::{ChangeFilter, Chronicle, Question, Recorded};
 use memfleet_ports::ledger::{Page, PageToken};
 use sqlx::sqlite::SqliteRow;
 use sqlx::{QueryBuilder, Row, Sqlite, SqliteConnection};
@@ -17,8 +18,7 @@ use crate::rows::id_list;
 use crate::scope;
 
 /// The columns that [`derivation`] reads.
-pub(super) const COLUMNS: &str =
-    "SELECT d.document, d.known_from, d.known_until, d.first FROM derivations d WHERE d.space = ";
+pub(super) const COLUMNS: &str = "SELECT d.document, d.known_from, d.known_until, d.first, coalesce(d.valid_from, d.known_from) FROM derivations d WHERE d.space = ";
 
 /// The derivations that match, in the order of their first writing.
 pub async fn derivations(
@@ -64,26 +64,95 @@ fn push_conditions(query: &mut QueryBuilder<Sqlite>, space: i64, question: &Ques
             query.push(column).push_bind(key.to_owned());
         }
     }
-    if !question.turns.is_empty() {
-        query
-            .push(" AND d.id IN (SELECT derivation FROM derivation_turns WHERE space = ")
-            .push_bind(space);
-        query
-            .push(" AND turn IN (SELECT unhex(value, '-') FROM json_each(")
-            .push_bind(id_list(&question.turns))
-            .push(")))");
-    }
+    push_turns(query, space, &question.turns);
     if question.after > 0 {
         query
             .push(" AND d.change > ")
             .push_bind(question.after.cast_signed());
     }
-    push_instants(query, question);
+    push_instants(query, question.as_of);
+    if !question.withdrawn {
+        query.push(HELD);
+    }
+}
+
+/// That it holds at some instant.
+const HELD: &str = " AND coalesce(d.valid_from < d.valid_until, true)";
+
+fn push_turns(query: &mut QueryBuilder<Sqlite>, space: i64, turns: &[TurnId]) {
+    if turns.is_empty() {
+        return;
+    }
+    query
+        .push(" AND d.id IN (SELECT derivation FROM derivation_turns WHERE space = ")
+        .push_bind(space);
+    query
+        .push(" AND turn IN (SELECT unhex(value, '-') FROM json_each(")
+        .push_bind(id_list(turns))
+        .push(")))");
+}
+
+/// The derivations of a chronicle, in the order in which they begin.
+pub async fn chronicle(
+    connection: &mut SqliteConnection,
+    scope: &Scope,
+    chronicle: &Chronicle,
+    limit: u32,
+    after: Option<&PageToken>,
+) -> Outcome<Page<Derivation>> {
+    let [began, first] = after.map_or(Ok([i64::MIN; 2]), from_token)?;
+    let Some(space) = scope::find_alive(connection, scope).await? else {
+        return Ok(nothing());
+    };
+    let mut query = QueryBuilder::new(COLUMNS);
+    query.push_bind(space.id);
+    query
+        .push(" AND (coalesce(d.valid_from, d.known_from), d.first) > (")
+        .push_bind(began);
+    query.push(", ").push_bind(first).push(")");
+    push_chronicle(&mut query, space.id, chronicle);
+    query
+        .push(" ORDER BY coalesce(d.valid_from, d.known_from), d.first LIMIT ")
+        .push_bind(i64::from(limit) + 1);
+    let rows = query.build().fetch_all(connection).await?;
+    page(&rows, limit as usize, derivation, |row| {
+        Ok(to_token([row.try_get(4)?, row.try_get(3)?]))
+    })
+}
+
+fn push_chronicle(query: &mut QueryBuilder<Sqlite>, space: i64, chronicle: &Chronicle) {
+    if !chronicle.kinds.is_empty() {
+        let kinds: Vec<i64> = chronicle.kinds.iter().copied().map(from_kind).collect();
+        query
+            .push(" AND d.kind IN (SELECT value FROM json_each(")
+            .push_bind(to_json(&kinds))
+            .push("))");
+    }
+    if !chronicle.subjects.is_empty() {
+        query
+            .push(" AND d.subject IN (SELECT value FROM json_each(")
+            .push_bind(to_json(&chronicle.subjects))
+            .push("))");
+    }
+    push_turns(query, space, &chronicle.turns);
+    for (comparison, instant) in [
+        (" >= ", chronicle.begins.start),
+        (" < ", chronicle.begins.end),
+    ] {
+        if let Some(instant) = instant {
+            query
+                .push(" AND coalesce(d.valid_from, d.known_from)")
+                .push(comparison)
+                .push_bind(instant.timestamp_micros());
+        }
+    }
+    push_instants(query, chronicle.as_of);
+    query.push(HELD);
 }
 
 /// The version that was known at an instant, and whether it held at one.
-fn push_instants(query: &mut QueryBuilder<Sqlite>, question: &Question) {
-    match question.as_of.known_at {
+fn push_instants(query: &mut QueryBuilder<Sqlite>, as_of: AsOf) {
+    match as_of.known_at {
         None => _ = query.push(" AND d.known_until IS NULL"),
         Some(instant) => {
             let micros = instant.timestamp_micros();
@@ -94,7 +163,7 @@ fn push_instants(query: &mut QueryBuilder<Sqlite>, question: &Question) {
                 .push(", true)");
         }
     }
-    if let Some(instant) = question.as_of.happened_by {
+    if let Some(instant) = as_of.happened_by {
         let micros = instant.timestamp_micros();
         query
             .push(" AND coalesce(d.valid_from <= ")
@@ -104,9 +173,6 @@ fn push_instants(query: &mut QueryBuilder<Sqlite>, question: &Question) {
             .push(" AND coalesce(d.valid_until > ")
             .push_bind(micros)
             .push(", true)");
-    }
-    if !question.withdrawn {
-        query.push(" AND coalesce(d.valid_from < d.valid_until, true)");
     }
 }
 
@@ -228,14 +294,40 @@ pub async fn conflicts(
     .bind(i64::from(limit) + 1)
     .fetch_all(connection)
     .await?;
-    let conflict = |row: &SqliteRow| {
-        let status = to_status(row.try_get(1)?)?;
-        let conflict: Conflict = json(row.try_get(0)?)?;
-        Ok(Conflict { status, ..conflict })
-    };
     page(&rows, limit as usize, conflict, |row| {
         Ok(to_token([row.try_get(2)?]))
     })
+}
+
+/// The conflicts in which one of these facts is, oldest first.
+pub async fn conflicts_of(
+    connection: &mut SqliteConnection,
+    scope: &Scope,
+    facts: &[DerivationId],
+    statuses: &[Status],
+) -> Outcome<Vec<Conflict>> {
+    let Some(space) = scope::find_alive(connection, scope).await? else {
+        return Ok(Vec::new());
+    };
+    let rows = sqlx::query(
+        "WITH facts AS (SELECT unhex(value, '-') AS id FROM json_each(?2))
+         SELECT document, status, key FROM conflicts WHERE key IN (
+             SELECT key FROM conflicts WHERE space = ?1 AND older IN (SELECT id FROM facts)
+             UNION SELECT key FROM conflicts WHERE space = ?1 AND newer IN (SELECT id FROM facts))
+         AND status IN (SELECT value FROM json_each(?3)) ORDER BY key",
+    )
+    .bind(space.id)
+    .bind(to_json(&facts))
+    .bind(to_json(&status_numbers(statuses)))
+    .fetch_all(connection)
+    .await?;
+    rows.iter().map(conflict).collect()
+}
+
+fn conflict(row: &SqliteRow) -> Outcome<Conflict> {
+    let status = to_status(row.try_get(1)?)?;
+    let conflict: Conflict = json(row.try_get(0)?)?;
+    Ok(Conflict { status, ..conflict })
 }
 
 /// The version in a row; its end is in a column, since it comes later.

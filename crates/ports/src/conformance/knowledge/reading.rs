@@ -1,12 +1,12 @@
 //! Finding derivations.
 
-use memfleet_domain::derivation::Kind;
+use memfleet_domain::derivation::{Kind, Status};
 use memfleet_domain::ids::DerivationId;
-use memfleet_domain::time::AsOf;
+use memfleet_domain::time::{AsOf, TimeRange};
 
-use super::{all, deriving, fact, fragment, make, moved, store};
+use super::{all, closing, conflict, deriving, fact, fragment, home, make, moved, store};
 use crate::conformance::samples::{instant, scope, turn};
-use crate::knowledge::{Knowledge, Question};
+use crate::knowledge::{Chronicle, Knowledge, Question, Work};
 use crate::ledger::Ledger;
 
 /// In any script.
@@ -79,7 +79,7 @@ pub async fn fragments_are_found_by_their_narrative<S: Ledger + Knowledge>(store
 /// One by one.
 pub async fn pages_bring_every_derivation_once<S: Ledger + Knowledge>(store_: &S) {
     let (_, _, first, second) = moved(store_).await;
-    let home = super::home();
+    let home = home();
     let question = Question::default();
     let page = store_
         .derivations(&home, &question, 1, None)
@@ -92,6 +92,126 @@ pub async fn pages_bring_every_derivation_once<S: Ledger + Knowledge>(store_: &S
         .await
         .expect("an answer");
     assert_eq!((page.items, page.next), (vec![second], None));
+}
+
+/// Whatever was written first, page by page; what has no beginning stands where memory learned of it.
+pub async fn a_chronicle_is_in_the_order_of_time<S: Ledger + Knowledge>(store_: &S) {
+    let turns = ["1", "2", "3"].map(|number| turn(number, "I live there."));
+    store(store_, &turns.each_ref()).await;
+    let [late, timeless, early] = &turns;
+    let late = fact(late, "Ada", "Oslo", instant(20));
+    let mut timeless = fact(timeless, "Ada", "Bergen", instant(30));
+    timeless.valid = TimeRange::default();
+    let early = fact(early, "Ada", "Rome", instant(10));
+    for fact in [&late, &timeless, &early] {
+        make(store_, deriving(&[fact])).await;
+    }
+    assert_eq!(timeless.known.start, Some(instant(1)));
+    let (mut read, mut after) = (Vec::new(), None);
+    loop {
+        let page = store_
+            .chronicle(&home(), &Chronicle::default(), 1, after.as_ref())
+            .await
+            .expect("an answer");
+        read.extend(page.items);
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    assert_eq!(read, [timeless, early, late]);
+}
+
+/// Each condition alone.
+pub async fn a_chronicle_is_of_what_is_asked_for<S: Ledger + Knowledge>(store_: &S) {
+    let (_, oslo, first, second) = moved(store_).await;
+    make(store_, closing(&first, &second, 30)).await;
+    let closed = store_.versions(&home(), first.id).await;
+    let closed = closed.expect("an answer").pop().expect("a version");
+    let all = Chronicle::default();
+    let cases = [
+        (all.clone(), vec![closed.clone(), second.clone()]),
+        (
+            Chronicle {
+                kinds: vec![Kind::Episode],
+                ..all.clone()
+            },
+            vec![],
+        ),
+        (
+            Chronicle {
+                subjects: vec!["ben".into(), "ada".into()],
+                ..all.clone()
+            },
+            vec![closed.clone(), second.clone()],
+        ),
+        (
+            Chronicle {
+                subjects: vec!["ben".into()],
+                ..all.clone()
+            },
+            vec![],
+        ),
+        (
+            Chronicle {
+                turns: vec![oslo.id],
+                ..all.clone()
+            },
+            vec![second.clone()],
+        ),
+        (
+            Chronicle {
+                begins: TimeRange {
+                    start: Some(instant(10)),
+                    end: Some(instant(20)),
+                },
+                ..all.clone()
+            },
+            vec![closed],
+        ),
+        (
+            Chronicle {
+                as_of: AsOf {
+                    happened_by: Some(instant(25)),
+                    known_at: None,
+                },
+                ..all
+            },
+            vec![second],
+        ),
+    ];
+    for (chronicle, expected) in cases {
+        let page = store_.chronicle(&home(), &chronicle, 9, None).await;
+        let page = page.expect("an answer");
+        assert_eq!(page.items, expected, "{chronicle:?}");
+    }
+}
+
+/// Whichever of the two facts it is, and with which status.
+pub async fn conflicts_are_found_by_their_facts<S: Ledger + Knowledge>(store_: &S) {
+    let (_, _, first, second) = moved(store_).await;
+    let found = conflict(&first, &second);
+    let work = Work {
+        found: vec![found.clone()],
+        ..Work::default()
+    };
+    store_.apply(&home(), work).await.expect("an answer");
+    let other = DerivationId::from_bytes([9; 16]);
+    for (facts, statuses, expected) in [
+        (vec![first.id], vec![], vec![found.clone()]),
+        (
+            vec![other, second.id],
+            vec![Status::Found],
+            vec![found.clone()],
+        ),
+        (vec![first.id, second.id], vec![], vec![found]),
+        (vec![first.id], vec![Status::Settled], vec![]),
+        (vec![other], vec![], vec![]),
+        (vec![], vec![], vec![]),
+    ] {
+        let conflicts = store_.conflicts_of(&home(), &facts, &statuses).await;
+        assert_eq!(conflicts.expect("an answer"), expected, "{statuses:?}");
+    }
 }
 
 /// Also under the same names.

@@ -145,6 +145,27 @@ fn a_violation_says_what_is_allowed() {
 }
 
 #[test]
+fn a_profile_is_of_somebody_and_a_timeline_of_one_thing() {
+    let nobody = proto::ProfileRequest {
+        space: "ada".into(),
+        ..Default::default()
+    };
+    let fields: Vec<_> = violations(nobody).into_iter().map(|it| it.0).collect();
+    assert_eq!(fields, ["about"]);
+    let both = proto::TimelineRequest {
+        space: "ada".into(),
+        about: "Ada".into(),
+        topic: "the flat".into(),
+        ..Default::default()
+    };
+    let expected = "stands beside `about`: leave either out";
+    assert_eq!(
+        violations(both),
+        [("topic".to_owned(), expected.to_owned())]
+    );
+}
+
+#[test]
 fn a_thousand_violations_are_counted_and_the_first_twenty_named() {
     let fault: Fault = accept(remember(vec![said(" "); 1_000])).unwrap_err();
     assert_eq!(fault.fields.len(), 20);
@@ -409,6 +430,26 @@ fn an_assembly_is_checked_in_full() {
         }),
         ["budget_tokens"]
     );
+}
+
+#[test]
+fn a_block_of_narratives_needs_no_query() {
+    let story = |id: &str| proto::AssembleRequest {
+        narrative_ids: vec![id.into()],
+        ..assemble()
+    };
+    let id = "00000000-0000-8000-8000-000000000001";
+    let request = accept(story(id)).unwrap();
+    assert_eq!(
+        (request.narratives.len(), request.query.text),
+        (1, String::new())
+    );
+    assert_eq!(fields(story("it")), ["narrative_ids[0]"]);
+    let many = proto::AssembleRequest {
+        narrative_ids: vec![id.to_owned(); 17],
+        ..assemble()
+    };
+    assert_eq!(fields(many), ["narrative_ids"]);
 }
 
 #[test]

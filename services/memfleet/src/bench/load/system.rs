@@ -218,6 +218,7 @@ impl Caller {
 
 fn block(query: Query) -> AssembleRequest {
     AssembleRequest {
+        narratives: Vec::new(),
         query,
         budget_tokens: BUDGET_TOKENS,
         tokenizer: TOKENIZER.to_owned(),

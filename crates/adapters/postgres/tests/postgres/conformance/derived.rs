@@ -6,7 +6,8 @@ use memfleet_domain::derivation::{Conflict, Derivation, Status};
 use memfleet_domain::ids::DerivationId;
 use memfleet_domain::time::Timestamp;
 use memfleet_ports::knowledge::{
-    Applied, ChangeFilter, Knowledge, Position, Question, Rebuilding, Recorded, Stage, Work,
+    Applied, ChangeFilter, Chronicle, Knowledge, Position, Question, Rebuilding, Recorded, Stage,
+    Work,
 };
 use memfleet_ports::ledger::{Page, PageToken};
 use memfleet_ports::store::Result;
@@ -53,6 +54,17 @@ impl<Q: Undelivered> Knowledge for Whole<Q> {
         store.derivations(scope, question, limit, after).await
     }
 
+    async fn chronicle(
+        &self,
+        scope: &Scope,
+        chronicle: &Chronicle,
+        limit: u32,
+        after: Option<&PageToken>,
+    ) -> Result<Page<Derivation>> {
+        let store = &self.store;
+        store.chronicle(scope, chronicle, limit, after).await
+    }
+
     async fn versions(&self, scope: &Scope, id: DerivationId) -> Result<Vec<Derivation>> {
         self.store.versions(scope, id).await
     }
@@ -75,6 +87,15 @@ impl<Q: Undelivered> Knowledge for Whole<Q> {
         after: Option<&PageToken>,
     ) -> Result<Page<Conflict>> {
         self.store.conflicts(scope, statuses, limit, after).await
+    }
+
+    async fn conflicts_of(
+        &self,
+        scope: &Scope,
+        facts: &[DerivationId],
+        statuses: &[Status],
+    ) -> Result<Vec<Conflict>> {
+        self.store.conflicts_of(scope, facts, statuses).await
     }
 
     async fn begin_rebuild(&self, scope: &Scope) -> Result<Option<Rebuilding>> {
