@@ -6,11 +6,13 @@ use std::collections::{HashMap, VecDeque};
 
 use memfleet_domain::ids::DerivationId;
 
+mod plot;
 mod vector;
 
 #[cfg(test)]
 mod tests;
 
+pub use plot::{Member, Plot, plot};
 use vector::Sum;
 pub use vector::Vector;
 

@@ -24,6 +24,8 @@ pub enum Stage {
     Retell,
     /// The consolidator: episodes to fragments of narratives.
     Bind,
+    /// The consolidator: fragments to subplots, where nothing was said of a narrative for a while.
+    Consolidate,
     /// The judge: new facts against current ones.
     Judge,
     /// The judge: the same once more by a language model, where there is one.
@@ -38,12 +40,13 @@ pub enum Stage {
 
 impl Stage {
     /// Every stage.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Derive,
         Self::Episodes,
         Self::Refine,
         Self::Retell,
         Self::Bind,
+        Self::Consolidate,
         Self::Judge,
         Self::Compare,
         Self::Settle,
@@ -67,6 +70,7 @@ impl Stage {
             Self::Refine => "refine",
             Self::Retell => "retell",
             Self::Bind => "bind",
+            Self::Consolidate => "consolidate",
             Self::Judge => "judge",
             Self::Compare => "compare",
             Self::Settle => "settle",

@@ -9,24 +9,23 @@ mod writing;
 use std::collections::{HashMap, HashSet};
 
 use async_trait::async_trait;
-use memfleet_domain::derivation::{Derivation, Kind};
+use memfleet_domain::derivation::Kind;
 use memfleet_domain::ids::{DerivationId, SessionId, TurnId};
 use memfleet_domain::time::Timestamp;
 use memfleet_domain::{Fault, Scope};
-use memfleet_ports::events::Event;
 use memfleet_ports::feed::{Change, Changes};
-use memfleet_ports::knowledge::{Applied, Progress, Question, Rewrite, Stage, Work};
+use memfleet_ports::knowledge::{Question, Stage};
 use memfleet_workers::{Agent, Outcome};
 use tracing::instrument;
-use writing::News;
 
 use crate::LocalConsolidator;
+use crate::news::News;
 
 /// Changes that are looked at together.
 const ROUND: u32 = 256;
 
 /// Why a change binds.
-const BOUND: &str = "what was said is bound to its story";
+const BOUND: (&str, &str) = ("bound", "what was said is bound to its story");
 
 /// What changed of a session.
 #[derive(Default)]
@@ -45,7 +44,9 @@ impl Agent for LocalConsolidator {
             // What is bound rests on narratives that are there: then the same changes are looked at once more.
             let adopted = self.adopt_orphans(scope).await?;
             if !adopted.is_empty() {
-                let written = self.write(scope, adopted, (reached, reached)).await?;
+                let written = self
+                    .write(scope, Stage::Bind, adopted, (reached, reached))
+                    .await?;
                 return Ok(Outcome::more_if(written.is_some() || changes.more));
             }
         }
@@ -53,7 +54,7 @@ impl Agent for LocalConsolidator {
         let round = (reached, changes.reached);
         if touched.is_empty() {
             let kept = self.shelf.take(scope, reached);
-            let written = self.write(scope, Vec::new(), round).await?;
+            let written = self.write(scope, Stage::Bind, Vec::new(), round).await?;
             if let Some(stories) = written.and(kept) {
                 self.shelf.put(scope, changes.reached, stories);
             }
@@ -71,7 +72,7 @@ impl Agent for LocalConsolidator {
         for news in news {
             rewrites.extend(self.rewrite(scope, news, BOUND).await?);
         }
-        let Some(written) = self.write(scope, rewrites, round).await? else {
+        let Some(written) = self.write(scope, Stage::Bind, rewrites, round).await? else {
             return Ok(Outcome::More);
         };
         if is_kept {
@@ -118,46 +119,5 @@ impl LocalConsolidator {
             .into_iter()
             .map(|(_, touched)| touched.turns)
             .collect())
-    }
-
-    /// Writes what a round bound and how far it came, from and to; how many versions that are. Absent where turns were forgotten meanwhile,
-    /// or another worker was here: the next look decides anew.
-    async fn write(
-        &self,
-        scope: &Scope,
-        rewrites: Vec<Rewrite>,
-        (from, to): (u64, u64),
-    ) -> Result<Option<usize>, Fault> {
-        let written: usize = rewrites.iter().map(|rewrite| rewrite.revisions.len()).sum();
-        let stage = Stage::Bind;
-        let work = Work {
-            rewrites,
-            progress: Some(Progress { stage, from, to }),
-            ..Work::default()
-        };
-        if self.knowledge.apply(scope, work).await? == Applied::Stale {
-            return Ok(None);
-        }
-        metrics::counter!("memfleet_fragments_written_total").increment(written as u64);
-        if written > 0 {
-            self.events.announce(Event::Derived {
-                scope: scope.clone(),
-            });
-        }
-        Ok(Some(written))
-    }
-
-    /// All that matches, of one kind.
-    async fn of_kind(
-        &self,
-        scope: &Scope,
-        kind: Kind,
-        question: Question,
-    ) -> Result<Vec<Derivation>, Fault> {
-        let question = Question {
-            kind: Some(kind),
-            ..question
-        };
-        Ok(self.knowledge.all_derivations(scope, &question).await?)
     }
 }

@@ -1,8 +1,10 @@
-//! The consolidator (Amory section 3): it binds what episodes tell to the narratives of a space (`bind`). Everything that it
-//! writes is a derivation: versioned, reverted and forgotten like facts and episodes.
+//! The consolidator (Amory section 3): it binds what episodes tell to the narratives of a space (`bind`), and gives those that nobody speaks of
+//! any more their subplots and headlines (`consolidate`). Everything that it writes is a derivation: versioned, reverted and forgotten like facts and episodes.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod bind;
+mod consolidate;
+mod news;
 mod stories;
 
 use std::sync::Arc;
@@ -14,6 +16,7 @@ use memfleet_ports::knowledge::Knowledge;
 use memfleet_ports::ledger::Ledger;
 use memfleet_workers::Indexer;
 
+pub use consolidate::{Mode, Options, Plotter};
 pub use stories::Shelf;
 
 /// What the consolidator works with.

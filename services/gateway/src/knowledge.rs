@@ -34,7 +34,7 @@ const FACTS: [Stage; 3] = [Stage::Derive, Stage::Judge, Stage::Settle];
 const EPISODES: [Stage; 1] = [Stage::Episodes];
 
 /// … and narratives.
-pub(crate) const NARRATIVES: [Stage; 2] = [Stage::Episodes, Stage::Bind];
+pub(crate) const NARRATIVES: [Stage; 3] = [Stage::Episodes, Stage::Bind, Stage::Consolidate];
 
 #[async_trait]
 impl KnowledgeService for Gateway {

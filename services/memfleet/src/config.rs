@@ -4,6 +4,7 @@
 
 mod audit;
 mod auth;
+mod consolidator;
 mod jwt;
 mod language_model;
 mod peers;
@@ -21,6 +22,7 @@ use crate::role::Role;
 
 pub use self::audit::Audit;
 pub use self::auth::{Auth, Internal, KeyEntry};
+pub use self::consolidator::Consolidator;
 pub use self::jwt::Jwt;
 pub use self::language_model::LanguageModel;
 pub use self::peers::{Peers, elsewhere};
@@ -58,6 +60,8 @@ pub struct Config {
     pub ingestion: Ingestion,
     /// Reading.
     pub retrieval: Retrieval,
+    /// Narratives.
+    pub consolidator: Consolidator,
     /// Logs and metrics.
     pub telemetry: telemetry::Options,
     /// Stopping.
@@ -191,6 +195,7 @@ impl Validate for Config {
             ("internal", self.internal.problems()),
             ("tls", self.tls.problems()),
             ("language_model", self.language_model.problems()),
+            ("consolidator", self.consolidator.problems()),
             ("telemetry", self.telemetry.problems()),
             ("lifecycle", self.lifecycle.problems()),
         ];

@@ -11,7 +11,7 @@ mod workers;
 use std::sync::Arc;
 use std::time::Duration;
 
-use memfleet_consolidator::LocalConsolidator;
+use memfleet_consolidator::{LocalConsolidator, Plotter};
 use memfleet_constructor::{Constructor, Deriver, Refiner, Reteller};
 use memfleet_domain::Clock;
 use memfleet_domain::time::SystemClock;
@@ -50,6 +50,7 @@ pub struct Process {
     comparer: Option<Comparer>,
     reviewer: Option<Reviewer>,
     consolidator: Option<Arc<LocalConsolidator>>,
+    plotter: Option<Arc<Plotter>>,
     judge: Option<Arc<LocalJudge>>,
     retriever: Option<Arc<LocalRetriever>>,
     refresher: Option<Arc<LocalRefresher>>,
@@ -95,6 +96,7 @@ impl Process {
             comparer: None,
             reviewer: None,
             consolidator: None,
+            plotter: None,
             judge: None,
             retriever: None,
             refresher: None,
@@ -139,7 +141,10 @@ impl Process {
                     process.reviewer = process.new_reviewer(config)?;
                 }
                 Role::Consolidator => {
-                    process.consolidator = Some(Arc::new(process.new_consolidator(config)?));
+                    let consolidator = Arc::new(process.new_consolidator(config)?);
+                    let plotter = Plotter::new(consolidator.clone(), config.consolidator.options());
+                    process.plotter = Some(Arc::new(plotter));
+                    process.consolidator = Some(consolidator);
                 }
                 Role::Embedder => {}
             }

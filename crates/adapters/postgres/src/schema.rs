@@ -10,7 +10,7 @@ use crate::store::Server;
 use crate::transaction::ROLE;
 
 /// Every migration in order: version, name, statements.
-const MIGRATIONS: [(i64, &str, &str); 8] = [
+const MIGRATIONS: [(i64, &str, &str); 9] = [
     (1, "first", include_str!("../migrations/0001_first.sql")),
     (2, "access", include_str!("../migrations/0002_access.sql")),
     (3, "outbox", include_str!("../migrations/0003_outbox.sql")),
@@ -34,6 +34,11 @@ const MIGRATIONS: [(i64, &str, &str); 8] = [
         8,
         "chronicle",
         include_str!("../migrations/0008_chronicle.sql"),
+    ),
+    (
+        9,
+        "consolidate",
+        include_str!("../migrations/0009_consolidate.sql"),
     ),
 ];
 

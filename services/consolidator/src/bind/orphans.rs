@@ -11,8 +11,11 @@ use memfleet_domain::ids::{DerivationId, Speaker};
 use memfleet_domain::narrative::{Momentum, Narrative};
 use memfleet_ports::knowledge::{Question, Rewrite};
 
-use super::writing::News;
 use crate::LocalConsolidator;
+use crate::news::News;
+
+/// Why a change adopts.
+const ADOPTED: (&str, &str) = ("bound", "a turn that the story was told by was forgotten");
 
 impl LocalConsolidator {
     /// One change for each narrative that is gone.
@@ -38,10 +41,7 @@ impl LocalConsolidator {
         let mut rewrites = Vec::new();
         for fragments in orphans.into_values() {
             let news = self.adopted(scope, fragments).await?;
-            rewrites.extend(
-                self.rewrite(scope, news, "the turn that began the story was forgotten")
-                    .await?,
-            );
+            rewrites.extend(self.rewrite(scope, news, ADOPTED).await?);
         }
         Ok(rewrites)
     }

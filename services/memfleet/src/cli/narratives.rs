@@ -121,19 +121,35 @@ fn tree_lines(palette: Palette, tree: &Tree) -> String {
         palette.strong(&title),
         palette.dim(&narrative.id.to_string())
     );
-    let told = tree.fragments.iter().map(|fragment| {
-        let began = fragment.valid.start.map(time).unwrap_or_default();
-        let session = fragment.fragment().map(|it| it.session.to_string());
-        let session = printable(&session.unwrap_or_default());
-        let turns = fragment.turns.len();
-        let text = printable(said(fragment)).replace('\n', " ");
-        format!(
-            "    {began}  {text}  {}",
-            palette.dim(&format!("{session}, {turns} turns"))
-        )
-    });
-    let lines: Vec<_> = [heading].into_iter().chain(told).collect();
+    let subplots = narrative.narrative().map_or(&[][..], |it| &it.subplots);
+    let of = |number: Option<u32>| {
+        let fragments = tree.fragments.iter();
+        let of = fragments.filter(move |it| it.fragment().and_then(|it| it.subplot) == number);
+        of.map(|fragment| fragment_line(palette, fragment))
+    };
+    let mut lines = vec![heading];
+    for (number, subplot) in (0..).zip(subplots) {
+        lines.push(format!(
+            "  {}",
+            printable(&subplot.headline).replace('\n', " ")
+        ));
+        lines.extend(of(Some(number)));
+    }
+    // What is not put together yet.
+    lines.extend(of(None));
     lines.join("\n")
+}
+
+fn fragment_line(palette: Palette, fragment: &Derivation) -> String {
+    let began = fragment.valid.start.map(time).unwrap_or_default();
+    let session = fragment.fragment().map(|it| it.session.to_string());
+    let session = printable(&session.unwrap_or_default());
+    let turns = fragment.turns.len();
+    let text = printable(said(fragment)).replace('\n', " ");
+    format!(
+        "    {began}  {text}  {}",
+        palette.dim(&format!("{session}, {turns} turns"))
+    )
 }
 
 fn human(narratives: &[Derivation], palette: Palette) -> String {

@@ -145,6 +145,7 @@ impl Process {
             .consolidator
             .clone()
             .map(|agent| agent as Arc<dyn Agent>);
+        let plotter = self.plotter.clone().map(|agent| agent as Arc<dyn Agent>);
         let judge = self.judge.clone().map(|agent| agent as Arc<dyn Agent>);
         let comparer = self
             .comparer
@@ -162,6 +163,7 @@ impl Process {
             (Stage::Refine, refiner),
             (Stage::Retell, reteller),
             (Stage::Bind, consolidator),
+            (Stage::Consolidate, plotter),
             (Stage::Judge, judge),
             (Stage::Compare, comparer),
             (Stage::Settle, refresher),

@@ -32,17 +32,30 @@ pub async fn derivations(
     let Some(space) = scope::find_alive(connection, scope).await? else {
         return Ok(nothing());
     };
+    // What names few derivations is looked up by that name: the index of the order would go through all of the space.
+    let first = if is_narrow(question) {
+        "+d.first"
+    } else {
+        "d.first"
+    };
     let mut query = QueryBuilder::new(COLUMNS);
     query.push_bind(space.id);
-    query.push(" AND d.first > ").push_bind(key);
+    query.push(" AND ").push(first).push(" > ").push_bind(key);
     push_conditions(&mut query, space.id, question);
     query
-        .push(" ORDER BY d.first LIMIT ")
+        .push(" ORDER BY ")
+        .push(first)
+        .push(" LIMIT ")
         .push_bind(i64::from(limit) + 1);
     let rows = query.build().fetch_all(connection).await?;
     page(&rows, limit as usize, derivation, |row| {
         Ok(to_token([row.try_get(3)?]))
     })
+}
+
+fn is_narrow(question: &Question) -> bool {
+    let is_named = question.subject.is_some() || question.narrative.is_some();
+    is_named || !question.ids.is_empty() || !question.turns.is_empty()
 }
 
 fn push_conditions(query: &mut QueryBuilder<Sqlite>, space: i64, question: &Question) {

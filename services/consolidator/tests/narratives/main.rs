@@ -4,4 +4,5 @@
 
 mod bench;
 mod binding;
+mod consolidating;
 mod forgetting;

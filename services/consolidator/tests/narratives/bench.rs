@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use memfleet_consolidator::LocalConsolidator;
+use memfleet_consolidator::{LocalConsolidator, Mode, Options, Plotter};
 use memfleet_constructor::{Deriver, Rules, Summariser};
 use memfleet_domain::derivation::{Derivation, Kind};
 use memfleet_domain::ids::{DerivationId, TurnId};
@@ -45,6 +45,7 @@ pub struct Said(pub &'static str, pub &'static str, pub About);
 pub struct Bench {
     pub store: Arc<SqliteStore>,
     pub consolidator: LocalConsolidator,
+    pub plotter: Plotter,
     summariser: Summariser,
     said: AtomicU64,
     _directory: tempfile::TempDir,
@@ -81,6 +82,7 @@ impl Bench {
         };
         Self {
             store,
+            plotter: plotter(&consolidator, Mode::Momentum),
             consolidator,
             summariser: Summariser(Arc::new(deriver)),
             said: AtomicU64::new(0),
@@ -148,6 +150,12 @@ impl Bench {
         self.of(Kind::Fragment).await
     }
 
+    /// Binds what there is, and puts narratives together.
+    pub async fn consolidate(&self) {
+        self.bind().await;
+        self.sweep(Stage::Consolidate, &self.plotter).await;
+    }
+
     async fn sweep(&self, stage: Stage, agent: &dyn Agent) {
         let follower = Follower {
             knowledge: self.store.clone(),
@@ -174,6 +182,12 @@ impl Bench {
     /// The consolidator is another process from now on, which remembers nothing.
     pub fn restart(&mut self) {
         self.consolidator.shelf = Arc::default();
+        self.consolidate_by(Mode::Momentum);
+    }
+
+    /// Narratives are consolidated otherwise from now on, by who has looked at nothing yet.
+    pub fn consolidate_by(&mut self, mode: Mode) {
+        self.plotter = plotter(&self.consolidator, mode);
     }
 
     pub async fn forget(&self, turn: TurnId) {
@@ -197,6 +211,16 @@ impl Bench {
     async fn remove(&self, filter: TurnFilter) {
         self.store.remove(&home(), &filter).await.unwrap();
     }
+}
+
+/// A narrative is inactive after 4 turns without it.
+fn plotter(consolidator: &LocalConsolidator, mode: Mode) -> Plotter {
+    let options = Options {
+        mode,
+        span: 4,
+        fragments: 10,
+    };
+    Plotter::new(Arc::new(consolidator.clone()), options)
 }
 
 /// The narrative of the fragment that a turn is in.
