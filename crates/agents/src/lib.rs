@@ -10,4 +10,5 @@ pub mod episodes;
 pub mod facts;
 pub mod narratives;
 pub mod reading;
+pub mod relations;
 pub mod relevance;

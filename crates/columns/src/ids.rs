@@ -1,6 +1,6 @@
 //! Ids and hashes in columns of bytes.
 
-use memfleet_domain::ids::{BatchId, ChangeId, ConflictId, DerivationId, TurnId};
+use memfleet_domain::ids::{BatchId, ChangeId, ConflictId, DerivationId, EntityId, TurnId};
 use memfleet_domain::turn::ContentHash;
 
 use crate::damage::{Result, damaged};
@@ -28,6 +28,11 @@ pub fn to_change_id(bytes: &[u8]) -> Result<ChangeId> {
 /// The id of a conflict.
 pub fn to_conflict_id(bytes: &[u8]) -> Result<ConflictId> {
     sixteen(bytes).map(ConflictId::from_bytes)
+}
+
+/// The id of an entity.
+pub fn to_entity_id(bytes: &[u8]) -> Result<EntityId> {
+    sixteen(bytes).map(EntityId::from_bytes)
 }
 
 fn sixteen(bytes: &[u8]) -> Result<[u8; 16]> {

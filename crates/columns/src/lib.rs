@@ -25,7 +25,9 @@ pub use derivations::{
     asked_keys, derived_change, from_kind, from_status, lookup_keys, rest_on, status_numbers,
     to_status,
 };
-pub use ids::{to_batch_id, to_change_id, to_conflict_id, to_derivation_id, to_hash, to_turn_id};
+pub use ids::{
+    to_batch_id, to_change_id, to_conflict_id, to_derivation_id, to_entity_id, to_hash, to_turn_id,
+};
 pub use keys::{embedding_key, label, space_key, term_key};
 pub use pages::{cut, from_token, page, to_token};
 pub use passages::{

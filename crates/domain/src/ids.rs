@@ -177,6 +177,18 @@ id!(
     ChangeId
 );
 
+id!(
+    /// Somebody or something that facts are about.
+    EntityId
+);
+
+impl EntityId {
+    /// The entity of this key, in whatever space.
+    pub fn of_key(key: &str) -> Self {
+        Self(derive(&[b"entity", key.as_bytes()]))
+    }
+}
+
 impl DerivationId {
     /// The fact with this claim in this turn, whoever extracts it.
     pub fn of_fact(turn: TurnId, claim: &crate::fact::Claim, negated: bool) -> Self {

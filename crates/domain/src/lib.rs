@@ -8,6 +8,7 @@ pub mod embedding;
 pub mod episode;
 pub mod fact;
 pub mod fault;
+pub mod graph;
 pub mod ids;
 pub mod ingestion;
 pub mod intent;

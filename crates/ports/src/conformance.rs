@@ -6,6 +6,7 @@
 pub mod candidates;
 pub mod erasure;
 pub mod feed;
+pub mod graph;
 pub mod keys;
 pub mod knowledge;
 pub mod ledger;

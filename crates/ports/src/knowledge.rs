@@ -26,6 +26,8 @@ pub enum Stage {
     Bind,
     /// The consolidator: fragments to subplots, where nothing was said of a narrative for a while.
     Consolidate,
+    /// The consolidator: facts to triplets of the semantic graph, where there is one.
+    Relate,
     /// The judge: new facts against current ones.
     Judge,
     /// The judge: the same once more by a language model, where there is one.
@@ -40,13 +42,14 @@ pub enum Stage {
 
 impl Stage {
     /// Every stage.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Derive,
         Self::Episodes,
         Self::Refine,
         Self::Retell,
         Self::Bind,
         Self::Consolidate,
+        Self::Relate,
         Self::Judge,
         Self::Compare,
         Self::Settle,
@@ -71,6 +74,7 @@ impl Stage {
             Self::Retell => "retell",
             Self::Bind => "bind",
             Self::Consolidate => "consolidate",
+            Self::Relate => "relate",
             Self::Judge => "judge",
             Self::Compare => "compare",
             Self::Settle => "settle",

@@ -3,6 +3,7 @@
 use async_trait::async_trait;
 use memfleet_domain::Fault;
 use memfleet_domain::derivation::{Conflict, Derivation, Status};
+use memfleet_domain::graph::{Entity, Triplet};
 use memfleet_domain::ids::{
     BatchId, ChangeId, ConflictId, DerivationId, SessionId, SpaceId, Speaker, TurnId,
 };
@@ -129,6 +130,72 @@ pub struct TimelineQuery {
     pub wait_for: Vec<BatchId>,
 }
 
+/// Which entities.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EntityQuery {
+    /// Where.
+    pub space: SpaceId,
+    /// How their names begin; case and articles do not count. Empty: all.
+    pub prefix: String,
+    /// Writes that the answer must see, with what is derived from them.
+    pub wait_for: Vec<BatchId>,
+}
+
+/// An entity of a space, by name or by id.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EntityRequest {
+    /// Where.
+    pub space: SpaceId,
+    /// Which.
+    pub entity: String,
+    /// The instant whose graph it is; absent: what held at any.
+    pub at: Option<Timestamp>,
+    /// Writes that the answer must see, with what is derived from them.
+    pub wait_for: Vec<BatchId>,
+}
+
+/// A triplet with its ends.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Edge {
+    /// Of whom it is said.
+    pub subject: Entity,
+    /// Of what else.
+    pub object: Entity,
+    /// What.
+    pub triplet: Triplet,
+}
+
+/// An entity and what it is connected to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Neighbourhood {
+    /// The entity.
+    pub entity: Entity,
+    /// What is said of it and others.
+    pub edges: Page<Edge>,
+}
+
+/// How two entities are connected.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PathsQuery {
+    /// From whom, and as of when.
+    pub from: EntityRequest,
+    /// To whom, by name or by id.
+    pub to: String,
+    /// Triplets of a path at most, 1 to 3.
+    pub hops: u32,
+    /// Paths at most, 1 to 100.
+    pub limit: u32,
+}
+
+/// Paths between two entities.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Paths {
+    /// The shortest first; of equal length those that are surer.
+    pub paths: Vec<Vec<Edge>>,
+    /// Whether an entity on the way has so many triplets that not all were looked at.
+    pub truncated: bool,
+}
+
 /// A conflict and the facts in it, as they are now.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Disagreement {
@@ -220,6 +287,25 @@ pub trait KnowledgeService: Send + Sync {
         query: &TimelineQuery,
         page: PageRequest,
     ) -> Result<Page<Derivation>, Fault>;
+
+    /// Entities of the semantic graph, in the order of their keys.
+    async fn entities(
+        &self,
+        context: &Context,
+        query: &EntityQuery,
+        page: PageRequest,
+    ) -> Result<Page<Entity>, Fault>;
+
+    /// One entity, and what it is connected to.
+    async fn neighbours(
+        &self,
+        context: &Context,
+        request: &EntityRequest,
+        page: PageRequest,
+    ) -> Result<Neighbourhood, Fault>;
+
+    /// How two entities are connected.
+    async fn paths(&self, context: &Context, query: &PathsQuery) -> Result<Paths, Fault>;
 
     /// Every version of what is derived, oldest first.
     async fn versions(

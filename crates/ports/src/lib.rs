@@ -2,7 +2,7 @@
 //! conformance suites that every adapter passes. No driver and no wire type appears here.
 //!
 //! Storage: [`ledger`], [`feed`], [`candidates`], [`erasure`], [`spaces`], [`queue`], [`undelivered`], [`outbox`], [`keys`],
-//! [`tenants`], [`audit`], [`knowledge`]. Between roles: [`embedder`], [`retriever`], [`refresher`]. The public API: [`memory`], [`assembly`],
+//! [`tenants`], [`audit`], [`knowledge`], [`graph`]. Between roles: [`embedder`], [`retriever`], [`refresher`]. The public API: [`memory`], [`assembly`],
 //! [`maintenance`], [`admin`], and who may call it: [`access`]. Models behind the agents: [`language_model`], and what they may
 //! cost: [`usage`].
 
@@ -17,6 +17,7 @@ pub mod erasure;
 pub mod events;
 pub mod feed;
 pub mod filter;
+pub mod graph;
 pub mod health;
 pub mod keys;
 pub mod knowledge;

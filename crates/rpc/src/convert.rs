@@ -11,6 +11,7 @@ mod derived;
 mod embedding;
 mod fields;
 mod filter;
+mod graph;
 mod ingestion;
 mod knowledge;
 mod maintenance;

@@ -68,6 +68,10 @@ pub const LABEL: usize = 128;
 pub const GRACE: Duration = Duration::from_hours(90 * 24);
 /// Name of a subject, key of an attribute.
 pub const SUBJECT: usize = 256;
+/// Triplets of a path.
+pub const HOPS: u32 = 3;
+/// Paths of an answer.
+pub const PATHS: u32 = 100;
 /// Narratives that a block is of.
 pub const NARRATIVES: usize = 16;
 /// `UpdateRequest.text`.

@@ -1,10 +1,11 @@
 //! The consolidator (Amory section 3): it binds what episodes tell to the narratives of a space (`bind`), and gives those that nobody speaks of
-//! any more their subplots and headlines (`consolidate`). Everything that it writes is a derivation: versioned, reverted and forgotten like facts and episodes.
+//! any more their subplots and headlines (`consolidate`); and it keeps the semantic graph as the facts are (`relate`). Every narrative is a derivation: versioned, reverted and forgotten like facts and episodes.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod bind;
 mod consolidate;
 mod news;
+mod relate;
 mod stories;
 
 use std::sync::Arc;
@@ -17,6 +18,7 @@ use memfleet_ports::ledger::Ledger;
 use memfleet_workers::Indexer;
 
 pub use consolidate::{Mode, Options, Plotter};
+pub use relate::Relater;
 pub use stories::Shelf;
 
 /// What the consolidator works with.

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use memfleet_domain::derivation::{Conflict, Derivation, Kind, Status};
+use memfleet_domain::graph::Entity;
 use memfleet_domain::ids::{BatchId, ChangeId, DerivationId, SpaceId};
 use memfleet_domain::time::AsOf;
 use memfleet_domain::{Fault, Scope};
@@ -15,8 +16,9 @@ use memfleet_ports::context::Context;
 use memfleet_ports::events::Event;
 use memfleet_ports::knowledge::{ChangeFilter, Question, Recorded, Stage};
 use memfleet_ports::knowledge_api::{
-    Disagreement, EpisodeQuery, FactQuery, KnowledgeService, NarrativeQuery, ProfileLine,
-    ProfileQuery, Story, TimelineQuery, UpdateRequest,
+    Disagreement, EntityQuery, EntityRequest, EpisodeQuery, FactQuery, KnowledgeService,
+    NarrativeQuery, Neighbourhood, Paths, PathsQuery, ProfileLine, ProfileQuery, Story,
+    TimelineQuery, UpdateRequest,
 };
 use memfleet_ports::ledger::Page;
 use memfleet_ports::memory::PageRequest;
@@ -165,6 +167,31 @@ impl KnowledgeService for Gateway {
                 .await?;
         }
         self.timeline_of(context, query, page).await
+    }
+
+    #[instrument(skip_all, fields(tenant = %context.tenant, space = %query.space, limit = page.limit))]
+    async fn entities(
+        &self,
+        context: &Context,
+        query: &EntityQuery,
+        page: PageRequest,
+    ) -> Result<Page<Entity>, Fault> {
+        self.listed(context, query, page).await
+    }
+
+    #[instrument(skip_all, fields(tenant = %context.tenant, space = %request.space, limit = page.limit))]
+    async fn neighbours(
+        &self,
+        context: &Context,
+        request: &EntityRequest,
+        page: PageRequest,
+    ) -> Result<Neighbourhood, Fault> {
+        self.neighbourhood(context, request, page).await
+    }
+
+    #[instrument(skip_all, fields(tenant = %context.tenant, space = %query.from.space, hops = query.hops))]
+    async fn paths(&self, context: &Context, query: &PathsQuery) -> Result<Paths, Fault> {
+        self.connections(context, query).await
     }
 
     #[instrument(skip_all, fields(tenant = %context.tenant, space = %space, %id))]
@@ -339,6 +366,6 @@ impl Gateway {
 }
 
 /// What a name or a word is compared by: the same as where facts are extracted.
-fn key(text: &str) -> String {
+pub(crate) fn key(text: &str) -> String {
     memfleet_agents::facts::key(text)
 }

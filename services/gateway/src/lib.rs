@@ -13,6 +13,7 @@ mod assemble;
 mod audit;
 mod candidates;
 mod excerpts;
+mod graph;
 mod knowledge;
 mod known;
 mod maintain;
@@ -24,6 +25,7 @@ use std::sync::Arc;
 use memfleet_domain::Clock;
 use memfleet_ports::embedder::Embedder;
 use memfleet_ports::events::Events;
+use memfleet_ports::graph::Graph;
 use memfleet_ports::health::Health;
 use memfleet_ports::knowledge::Knowledge;
 use memfleet_ports::ledger::Ledger;
@@ -47,6 +49,8 @@ pub struct Gateway {
     pub spaces: Arc<dyn SpaceCatalog>,
     /// Facts and episodes, how they changed, and what contradicts what.
     pub knowledge: Arc<dyn Knowledge>,
+    /// Who is connected to what, where a graph is kept.
+    pub graph: Option<Arc<dyn Graph>>,
     /// Searches.
     pub retriever: Arc<dyn Retriever>,
     /// Forgets, corrects and undoes.

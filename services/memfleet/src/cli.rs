@@ -17,6 +17,7 @@ mod export;
 mod facts;
 mod filter;
 mod forget;
+mod graph;
 mod handle;
 mod history;
 mod import;
@@ -171,6 +172,7 @@ enum Remote {
     Narratives(narratives::NarrativesArgs),
     Profile(profile::ProfileArgs),
     Timeline(timeline::TimelineArgs),
+    Graph(graph::GraphArgs),
     Conflicts(conflicts::ConflictsArgs),
     History(history::HistoryArgs),
     Correct(Box<correct::CorrectArgs>),
@@ -268,6 +270,7 @@ async fn remote(command: Remote, global: &Global, output: &mut Output) -> Result
         Remote::Narratives(args) => narratives::run(args, handle, output).await,
         Remote::Profile(args) => profile::run(args, handle, output).await,
         Remote::Timeline(args) => timeline::run(args, handle, output).await,
+        Remote::Graph(args) => graph::run(args, handle, output).await,
         Remote::Conflicts(args) => conflicts::run(args, handle, output).await,
         Remote::History(args) => history::run(args, handle, output).await,
         Remote::Correct(args) => correct::run(*args, handle, output).await,

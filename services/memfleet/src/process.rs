@@ -11,7 +11,7 @@ mod workers;
 use std::sync::Arc;
 use std::time::Duration;
 
-use memfleet_consolidator::{LocalConsolidator, Plotter};
+use memfleet_consolidator::{LocalConsolidator, Plotter, Relater};
 use memfleet_constructor::{Constructor, Deriver, Refiner, Reteller};
 use memfleet_domain::Clock;
 use memfleet_domain::time::SystemClock;
@@ -51,6 +51,7 @@ pub struct Process {
     reviewer: Option<Reviewer>,
     consolidator: Option<Arc<LocalConsolidator>>,
     plotter: Option<Arc<Plotter>>,
+    relater: Option<Arc<Relater>>,
     judge: Option<Arc<LocalJudge>>,
     retriever: Option<Arc<LocalRetriever>>,
     refresher: Option<Arc<LocalRefresher>>,
@@ -97,6 +98,7 @@ impl Process {
             reviewer: None,
             consolidator: None,
             plotter: None,
+            relater: None,
             judge: None,
             retriever: None,
             refresher: None,
@@ -144,6 +146,14 @@ impl Process {
                     let consolidator = Arc::new(process.new_consolidator(config)?);
                     let plotter = Plotter::new(consolidator.clone(), config.consolidator.options());
                     process.plotter = Some(Arc::new(plotter));
+                    let graph = process.storage().graph.clone();
+                    process.relater = graph.map(|graph| {
+                        let consolidator = consolidator.clone();
+                        Arc::new(Relater {
+                            consolidator,
+                            graph,
+                        })
+                    });
                     process.consolidator = Some(consolidator);
                 }
                 Role::Embedder => {}
@@ -198,6 +208,7 @@ impl Process {
             ledger: storage.ledger.clone(),
             spaces: storage.spaces.clone(),
             knowledge: storage.knowledge.clone(),
+            graph: storage.graph.clone(),
             retriever,
             refresher,
             author,

@@ -10,7 +10,7 @@ use crate::store::Server;
 use crate::transaction::ROLE;
 
 /// Every migration in order: version, name, statements.
-const MIGRATIONS: [(i64, &str, &str); 9] = [
+const MIGRATIONS: [(i64, &str, &str); 10] = [
     (1, "first", include_str!("../migrations/0001_first.sql")),
     (2, "access", include_str!("../migrations/0002_access.sql")),
     (3, "outbox", include_str!("../migrations/0003_outbox.sql")),
@@ -40,6 +40,7 @@ const MIGRATIONS: [(i64, &str, &str); 9] = [
         "consolidate",
         include_str!("../migrations/0009_consolidate.sql"),
     ),
+    (10, "relate", include_str!("../migrations/0010_relate.sql")),
 ];
 
 /// Who runs migrations holds this advisory lock of the database.

@@ -10,6 +10,7 @@ mod erasure;
 mod failure;
 mod feed;
 mod filter;
+mod graph;
 mod keys;
 mod knowledge;
 mod ledger;

@@ -7,7 +7,7 @@ use sqlx::{SqlSafeStr, SqliteConnection};
 use crate::failure::{Failure, Outcome};
 
 /// Every migration in order: version, name, statements.
-const MIGRATIONS: [(i64, &str, &str); 13] = [
+const MIGRATIONS: [(i64, &str, &str); 14] = [
     (1, "first", include_str!("../migrations/0001_first.sql")),
     (
         2,
@@ -49,6 +49,7 @@ const MIGRATIONS: [(i64, &str, &str); 13] = [
         "chronicle",
         include_str!("../migrations/0013_chronicle.sql"),
     ),
+    (14, "graph", include_str!("../migrations/0014_graph.sql")),
 ];
 
 /// Brings the database to the newest schema, or refuses one that is newer still.

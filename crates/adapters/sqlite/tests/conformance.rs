@@ -20,4 +20,5 @@ memfleet_ports::spaces_conformance!(fresh);
 memfleet_ports::queue_conformance!(fresh);
 memfleet_ports::keys_conformance!(fresh);
 memfleet_ports::knowledge_conformance!(fresh);
+memfleet_ports::graph_conformance!(fresh);
 memfleet_ports::usage_conformance!(fresh);

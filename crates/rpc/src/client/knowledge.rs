@@ -4,12 +4,14 @@ use async_trait::async_trait;
 use futures::FutureExt;
 use memfleet_domain::Fault;
 use memfleet_domain::derivation::{Derivation, Status};
+use memfleet_domain::graph::Entity;
 use memfleet_domain::ids::{ChangeId, DerivationId, SpaceId};
 use memfleet_ports::context::Context;
 use memfleet_ports::knowledge::Recorded;
 use memfleet_ports::knowledge_api::{
-    Disagreement, EpisodeQuery, FactQuery, KnowledgeService, NarrativeQuery, ProfileLine,
-    ProfileQuery, Story, TimelineQuery, UpdateRequest,
+    Disagreement, EntityQuery, EntityRequest, EpisodeQuery, FactQuery, KnowledgeService,
+    NarrativeQuery, Neighbourhood, Paths, PathsQuery, ProfileLine, ProfileQuery, Story,
+    TimelineQuery, UpdateRequest,
 };
 use memfleet_ports::ledger::Page;
 use memfleet_ports::memory::PageRequest;
@@ -88,6 +90,31 @@ impl KnowledgeService for Client {
     ) -> Result<Page<Derivation>, Fault> {
         let request = self.request(context, (query.clone(), page).into());
         value(context, self.knowledge().timeline(request).boxed()).await
+    }
+
+    async fn entities(
+        &self,
+        context: &Context,
+        query: &EntityQuery,
+        page: PageRequest,
+    ) -> Result<Page<Entity>, Fault> {
+        let request = self.request(context, (query.clone(), page).into());
+        value(context, self.knowledge().list_entities(request).boxed()).await
+    }
+
+    async fn neighbours(
+        &self,
+        context: &Context,
+        request: &EntityRequest,
+        page: PageRequest,
+    ) -> Result<Neighbourhood, Fault> {
+        let request = self.request(context, (request.clone(), page).into());
+        value(context, self.knowledge().neighbors(request).boxed()).await
+    }
+
+    async fn paths(&self, context: &Context, query: &PathsQuery) -> Result<Paths, Fault> {
+        let request = self.request(context, query.clone().into());
+        value(context, self.knowledge().paths(request).boxed()).await
     }
 
     async fn versions(

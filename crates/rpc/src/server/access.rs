@@ -64,6 +64,9 @@ access! {
     GetNarrativeRequest: "Knowledge.GetNarrative", Read, |request| vec![request.space.as_str()];
     ProfileRequest: "Knowledge.Profile", Read, |request| vec![request.space.as_str()];
     TimelineRequest: "Knowledge.Timeline", Read, |request| vec![request.space.as_str()];
+    ListEntitiesRequest: "Knowledge.ListEntities", Read, |request| vec![request.space.as_str()];
+    NeighborsRequest: "Knowledge.Neighbors", Read, |request| vec![request.space.as_str()];
+    PathsRequest: "Knowledge.Paths", Read, |request| vec![request.space.as_str()];
     GetVersionsRequest: "Knowledge.GetVersions", Read, |request| vec![request.space.as_str()];
     ListConflictsRequest: "Knowledge.ListConflicts", Read, |request| vec![request.space.as_str()];
     ListChangesRequest: "Knowledge.ListChanges", Read, |request| vec![request.space.as_str()];

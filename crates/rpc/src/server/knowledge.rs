@@ -85,6 +85,37 @@ impl knowledge_server::Knowledge for Service {
         self.calls.answer_page(page, read).await
     }
 
+    async fn list_entities(
+        &self,
+        request: Request<proto::ListEntitiesRequest>,
+    ) -> Result<Response<proto::ListEntitiesResponse>, Status> {
+        let (context, (query, page)) = self.calls.open(request)?;
+        let read = |page| {
+            let entities = self.knowledge.entities(&context, &query, page);
+            context.within("the entities", entities)
+        };
+        self.calls.answer_page(page, read).await
+    }
+
+    async fn neighbors(
+        &self,
+        request: Request<proto::NeighborsRequest>,
+    ) -> Result<Response<proto::NeighborsResponse>, Status> {
+        let (context, (request, page)) = self.calls.open(request)?;
+        let neighbours = self.knowledge.neighbours(&context, &request, page);
+        self.calls
+            .answer(context.within("the neighbours", neighbours).await)
+    }
+
+    async fn paths(
+        &self,
+        request: Request<proto::PathsRequest>,
+    ) -> Result<Response<proto::PathsResponse>, Status> {
+        let (context, query) = self.calls.open(request)?;
+        let paths = self.knowledge.paths(&context, &query);
+        self.calls.answer(context.within("the paths", paths).await)
+    }
+
     async fn get_versions(
         &self,
         request: Request<proto::GetVersionsRequest>,

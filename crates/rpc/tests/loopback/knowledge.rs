@@ -6,15 +6,18 @@ use memfleet_domain::derivation::{
     Body, Change, ChangeKind, Conflict, Contradiction, Derivation, Origin, Status,
 };
 use memfleet_domain::episode::{Episode, Trigger};
+use memfleet_domain::graph::{Entity, Triplet};
 use memfleet_domain::ids::{ChangeId, ConflictId, DerivationId, SessionId, SpaceId, Speaker};
 use memfleet_domain::narrative::{Momentum, Narrative, Subplot};
 use memfleet_domain::time::{AsOf, TimeRange};
+use memfleet_ports::conformance::graph::says;
 use memfleet_ports::conformance::knowledge::{fact, fragment};
 use memfleet_ports::context::Context;
 use memfleet_ports::knowledge::Recorded;
 use memfleet_ports::knowledge_api::{
-    Correction, Disagreement, EpisodeQuery, Evidence, FactQuery, KnowledgeService, NarrativeQuery,
-    ProfileLine, ProfileQuery, Story, TimelineOf, TimelineQuery, UpdateRequest,
+    Correction, Disagreement, Edge, EntityQuery, EntityRequest, EpisodeQuery, Evidence, FactQuery,
+    KnowledgeService, NarrativeQuery, Neighbourhood, Paths, PathsQuery, ProfileLine, ProfileQuery,
+    Story, TimelineOf, TimelineQuery, UpdateRequest,
 };
 use memfleet_ports::ledger::{Page, PageToken};
 use memfleet_ports::maintenance::Maintenance;
@@ -101,6 +104,33 @@ fn story() -> Story {
     Story {
         narrative: narrative(),
         fragments: page(told),
+    }
+}
+
+fn edge() -> Edge {
+    let (ada, rome) = (Entity::new("ada", "Ada"), Entity::new("rome", "Rome"));
+    let triplet = Triplet {
+        valid: stated().valid,
+        ..says(7, &ada, "residence", &rome)
+    };
+    Edge {
+        subject: ada,
+        object: rome,
+        triplet,
+    }
+}
+
+fn neighbourhood() -> Neighbourhood {
+    Neighbourhood {
+        entity: edge().subject,
+        edges: page(edge()),
+    }
+}
+
+fn paths() -> Paths {
+    Paths {
+        paths: vec![vec![edge(), edge()], vec![edge()]],
+        truncated: true,
     }
 }
 
@@ -243,6 +273,30 @@ impl KnowledgeService for Node {
             format!("{query:?} {asked:?}"),
             page(episode()),
         )
+    }
+
+    async fn entities(
+        &self,
+        context: &Context,
+        query: &EntityQuery,
+        asked: PageRequest,
+    ) -> Result<Page<Entity>, Fault> {
+        let found = page(edge().subject);
+        self.answer(context, &query.space, format!("{query:?} {asked:?}"), found)
+    }
+
+    async fn neighbours(
+        &self,
+        context: &Context,
+        request: &EntityRequest,
+        asked: PageRequest,
+    ) -> Result<Neighbourhood, Fault> {
+        let called = format!("{request:?} {asked:?}");
+        self.answer(context, &request.space, called, neighbourhood())
+    }
+
+    async fn paths(&self, context: &Context, query: &PathsQuery) -> Result<Paths, Fault> {
+        self.answer(context, &query.from.space, format!("{query:?}"), paths())
     }
 
     async fn versions(
@@ -403,6 +457,31 @@ async fn queries_of_derived_memory_arrive_and_are_answered() {
         assert_eq!(found, Ok(page(episode())));
         assert_eq!(node.last().1, format!("{query:?} {asked:?}"));
     }
+    let query = EntityQuery {
+        space: ada.clone(),
+        prefix: "a".into(),
+        wait_for: vec![batch()],
+    };
+    let found = client.entities(&context, &query, asked.clone()).await;
+    assert_eq!(found, Ok(page(edge().subject)));
+    assert_eq!(node.last().1, format!("{query:?} {asked:?}"));
+    let request = EntityRequest {
+        space: ada.clone(),
+        entity: "Ada".into(),
+        at: Some(instant()),
+        wait_for: vec![batch()],
+    };
+    let found = client.neighbours(&context, &request, asked.clone()).await;
+    assert_eq!(found, Ok(neighbourhood()));
+    assert_eq!(node.last().1, format!("{request:?} {asked:?}"));
+    let query = PathsQuery {
+        from: request,
+        to: "Rome".into(),
+        hops: 2,
+        limit: 5,
+    };
+    assert_eq!(client.paths(&context, &query).await, Ok(paths()));
+    assert_eq!(node.last().1, format!("{query:?}"));
     let versions = client.versions(&context, &ada, stated().id).await;
     assert_eq!(versions, Ok(vec![stated(), corrected()]));
     let statuses = [Status::Found, Status::Open];

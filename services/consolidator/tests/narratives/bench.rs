@@ -156,7 +156,7 @@ impl Bench {
         self.sweep(Stage::Consolidate, &self.plotter).await;
     }
 
-    async fn sweep(&self, stage: Stage, agent: &dyn Agent) {
+    pub async fn sweep(&self, stage: Stage, agent: &dyn Agent) {
         let follower = Follower {
             knowledge: self.store.clone(),
             stage,

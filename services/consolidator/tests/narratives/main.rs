@@ -6,3 +6,4 @@ mod bench;
 mod binding;
 mod consolidating;
 mod forgetting;
+mod relating;

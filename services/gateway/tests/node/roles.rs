@@ -105,6 +105,7 @@ impl Node {
             ledger: store.clone(),
             spaces: store.clone(),
             knowledge: store.clone(),
+            graph: Some(store.clone()),
             retriever: Arc::new(retriever(&store, &embedder)),
             refresher: Arc::new(refresher.clone()),
             author: None,

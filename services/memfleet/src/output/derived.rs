@@ -87,9 +87,15 @@ pub fn said(derivation: &Derivation) -> &str {
 
 /// When it holds: `since …`, `… to …`, `never`.
 pub fn held(derivation: &Derivation) -> String {
-    let TimeRange { start, end } = derivation.valid;
+    if derivation.is_withdrawn() {
+        return "never".to_owned();
+    }
+    span(derivation.valid)
+}
+
+/// The same of an interval.
+pub fn span(TimeRange { start, end }: TimeRange) -> String {
     match (start, end) {
-        _ if derivation.is_withdrawn() => "never".to_owned(),
         (None, None) => "always".to_owned(),
         (Some(start), None) => format!("since {}", time(start)),
         (None, Some(end)) => format!("until {}", time(end)),

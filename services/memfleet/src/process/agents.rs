@@ -146,6 +146,7 @@ impl Process {
             .clone()
             .map(|agent| agent as Arc<dyn Agent>);
         let plotter = self.plotter.clone().map(|agent| agent as Arc<dyn Agent>);
+        let relater = self.relater.clone().map(|agent| agent as Arc<dyn Agent>);
         let judge = self.judge.clone().map(|agent| agent as Arc<dyn Agent>);
         let comparer = self
             .comparer
@@ -164,6 +165,7 @@ impl Process {
             (Stage::Retell, reteller),
             (Stage::Bind, consolidator),
             (Stage::Consolidate, plotter),
+            (Stage::Relate, relater),
             (Stage::Judge, judge),
             (Stage::Compare, comparer),
             (Stage::Settle, refresher),

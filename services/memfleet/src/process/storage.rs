@@ -10,6 +10,7 @@ use memfleet_ports::candidates::Candidates;
 use memfleet_ports::erasure::Erasure;
 use memfleet_ports::events::Events;
 use memfleet_ports::feed::IndexFeed;
+use memfleet_ports::graph::Graph;
 use memfleet_ports::keys::KeyRing;
 use memfleet_ports::knowledge::Knowledge;
 use memfleet_ports::ledger::Ledger;
@@ -41,6 +42,8 @@ pub struct Storage {
     pub feed: Arc<dyn IndexFeed>,
     /// What is derived.
     pub knowledge: Arc<dyn Knowledge>,
+    /// The semantic graph; a fleet has none yet.
+    pub graph: Option<Arc<dyn Graph>>,
     /// What language models cost.
     pub usage: Arc<dyn UsageLedger>,
     /// What finds candidates in the store itself; a node holds every space that it searches.
@@ -87,6 +90,7 @@ impl Storage {
             ledger: store.clone(),
             feed: store.clone(),
             knowledge: store.clone(),
+            graph: Some(store.clone()),
             usage: store.clone(),
             candidates: None,
             spaces: store.clone(),
@@ -131,6 +135,7 @@ impl Storage {
             ledger: store.clone(),
             feed: store.clone(),
             knowledge: store.clone(),
+            graph: None,
             usage: store.clone(),
             candidates: Some(candidates),
             spaces: store.clone(),

@@ -9,8 +9,8 @@ use memfleet_domain::time::{AsOf, TimeRange};
 use memfleet_e2e::call;
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::knowledge_api::{
-    Correction, EpisodeQuery, FactQuery, KnowledgeService, NarrativeQuery, ProfileQuery,
-    TimelineOf, TimelineQuery, UpdateRequest,
+    Correction, EntityRequest, EpisodeQuery, FactQuery, KnowledgeService, NarrativeQuery,
+    PathsQuery, ProfileQuery, TimelineOf, TimelineQuery, UpdateRequest,
 };
 use memfleet_ports::memory::{AnswerMode, AnswerPart, AnswerRequest, Memory, PageRequest};
 use memfleet_ports::retriever::Hit;
@@ -234,6 +234,52 @@ async fn a_profile_tells_what_is_so_and_a_timeline_what_came_when() -> Result<()
     ensure!(printed.contains("I moved to Oslo"), "{printed}");
     let printed = fresh.printed(&["timeline", "--space", "noor", "--about", "Noor"])?;
     ensure!(printed.find("Rome") < printed.find("Oslo"), "{printed}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_graph_says_who_is_connected_to_what_where_there_is_one() -> Result<()> {
+    let fresh = fresh().await?;
+    let token = moved(&fresh.client).await?;
+    let (client, call) = (&fresh.client, call());
+    let request = EntityRequest {
+        space: space("noor"),
+        entity: "noor".to_owned(),
+        at: None,
+        wait_for: vec![token],
+    };
+    let page = PageRequest::default();
+    let found = match client.neighbours(&call, &request, page).await {
+        // A fleet has none yet.
+        Err(fault) if fault.reason == "GRAPH_MISSING" => return Ok(()),
+        found => found?,
+    };
+    assert_eq!(found.entity.name, "Noor");
+    let homes = found.edges.items.iter();
+    let homes = homes.filter(|it| it.triplet.predicate == "residence");
+    let homes: Vec<_> = homes.map(|it| it.object.name.as_str()).collect();
+    ensure!(
+        homes.contains(&"Rome") && homes.contains(&"Oslo"),
+        "{homes:?}"
+    );
+    let query = PathsQuery {
+        from: EntityRequest {
+            entity: "Rome".to_owned(),
+            ..request
+        },
+        to: "Oslo".to_owned(),
+        hops: 2,
+        limit: 10,
+    };
+    let paths = client.paths(&call, &query).await?.paths;
+    assert_eq!(paths.first().map(Vec::len), Some(2));
+    let printed = fresh.printed(&["graph", "Noor", "--space", "noor"])?;
+    ensure!(printed.contains("residence"), "{printed}");
+    let drawn = fresh.printed(&["graph", "Noor", "--space", "noor", "--format", "svg"])?;
+    ensure!(
+        drawn.starts_with("<svg") && drawn.contains("Oslo"),
+        "{drawn}"
+    );
     Ok(())
 }
 

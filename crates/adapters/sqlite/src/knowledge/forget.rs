@@ -5,6 +5,7 @@ use memfleet_columns::to_json;
 use sqlx::SqliteConnection;
 
 use crate::failure::Outcome;
+use crate::graph;
 use crate::passages::first_key;
 use crate::scope::SpaceRow;
 
@@ -42,6 +43,8 @@ pub async fn of_space(connection: &mut SqliteConnection, space: i64) -> Outcome<
         "DELETE FROM progress WHERE space = ?",
         "DELETE FROM staged WHERE space = ?",
         "DELETE FROM removed_derivations WHERE space = ?",
+        "DELETE FROM entities WHERE space = ?",
+        "DELETE FROM triplets WHERE space = ?",
     ] {
         sqlx::query(delete)
             .bind(space)
@@ -139,6 +142,7 @@ pub(super) async fn remove(
             .execute(&mut *connection)
             .await?;
     }
+    graph::remove(connection, space, doomed).await?;
     remove_changes(connection, space, &to_json(&writers)).await
 }
 

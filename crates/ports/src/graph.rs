@@ -1,0 +1,60 @@
+//! The semantic graph of a space: entities, and the triplets between them. It is derived from the facts in the store of record, and lost without
+//! loss: the stage that writes it begins again where it is empty.
+
+use async_trait::async_trait;
+use memfleet_domain::Scope;
+use memfleet_domain::graph::{Entity, Triplet};
+use memfleet_domain::ids::{DerivationId, EntityId, TurnId};
+use memfleet_domain::time::Timestamp;
+
+use crate::ledger::{Page, PageToken};
+use crate::store::Result;
+
+/// What one write does, in this order. Written twice, it is the same.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct GraphWrite {
+    /// Turns that were forgotten: what comes from them goes.
+    pub forgotten: Vec<TurnId>,
+    /// Facts whose triplets go: they were withdrawn, or are written anew below.
+    pub replaced: Vec<DerivationId>,
+    /// Entities. Of one that is there already the name stays.
+    pub entities: Vec<Entity>,
+    /// Triplets between these.
+    pub triplets: Vec<Triplet>,
+}
+
+impl GraphWrite {
+    /// Whether it does nothing.
+    pub fn is_empty(&self) -> bool {
+        self.forgotten.is_empty() && self.replaced.is_empty() && self.triplets.is_empty()
+    }
+}
+
+/// Where the graph is kept. An entity without a triplet is gone.
+#[async_trait]
+pub trait Graph: Send + Sync {
+    /// Does all of it, or nothing. In a space that does not exist it is nothing.
+    async fn write(&self, scope: &Scope, write: GraphWrite) -> Result<()>;
+
+    /// Entities whose key begins so, in the order of their keys.
+    async fn entities(
+        &self,
+        scope: &Scope,
+        prefix: &str,
+        limit: u32,
+        after: Option<&PageToken>,
+    ) -> Result<Page<Entity>>;
+
+    /// Those of these entities that are there, in any order.
+    async fn named(&self, scope: &Scope, ids: &[EntityId]) -> Result<Vec<Entity>>;
+
+    /// The triplets that one of these entities is an end of, those that hold at an instant or, without one, all; in an order that stays.
+    async fn touching(
+        &self,
+        scope: &Scope,
+        entities: &[EntityId],
+        at: Option<Timestamp>,
+        limit: u32,
+        after: Option<&PageToken>,
+    ) -> Result<Page<Triplet>>;
+}

@@ -1,0 +1,118 @@
+//! The semantic graph as callers read it: entities, what they are connected to, and how two of them are.
+
+mod paths;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use memfleet_domain::graph::{Entity, Triplet};
+use memfleet_domain::ids::{EntityId, SpaceId};
+use memfleet_domain::{Fault, FaultKind, Scope};
+use memfleet_ports::context::Context;
+use memfleet_ports::graph::Graph;
+use memfleet_ports::knowledge::Stage;
+use memfleet_ports::knowledge_api::{
+    Edge, EntityQuery, EntityRequest, Neighbourhood, Paths, PathsQuery,
+};
+use memfleet_ports::ledger::Page;
+use memfleet_ports::memory::PageRequest;
+
+use crate::Gateway;
+use crate::knowledge::key;
+
+/// What is written passes these before it is in the graph.
+const RELATED: [Stage; 4] = [Stage::Derive, Stage::Judge, Stage::Settle, Stage::Relate];
+
+impl Gateway {
+    pub(crate) async fn listed(
+        &self,
+        context: &Context,
+        query: &EntityQuery,
+        page: PageRequest,
+    ) -> Result<Page<Entity>, Fault> {
+        let graph = self.graph()?;
+        let waiting = self.derived(context, &query.space, &query.wait_for, &RELATED);
+        let scope = waiting.await?;
+        let prefix = key(&query.prefix);
+        let entities = graph.entities(&scope, &prefix, page.limit, page.after.as_ref());
+        Ok(entities.await?)
+    }
+
+    pub(crate) async fn neighbourhood(
+        &self,
+        context: &Context,
+        request: &EntityRequest,
+        page: PageRequest,
+    ) -> Result<Neighbourhood, Fault> {
+        let graph = self.graph()?;
+        let waiting = self.derived(context, &request.space, &request.wait_for, &RELATED);
+        let scope = waiting.await?;
+        let entity = entity(&*graph, &scope, &request.entity).await?;
+        let (limit, after) = (page.limit, page.after.as_ref());
+        let triplets = graph
+            .touching(&scope, &[entity.id], request.at, limit, after)
+            .await?;
+        Ok(Neighbourhood {
+            entity,
+            edges: Page {
+                items: edges(&*graph, &scope, triplets.items).await?,
+                next: triplets.next,
+            },
+        })
+    }
+
+    pub(crate) async fn connections(
+        &self,
+        context: &Context,
+        query: &PathsQuery,
+    ) -> Result<Paths, Fault> {
+        let graph = self.graph()?;
+        let space: &SpaceId = &query.from.space;
+        let waiting = self.derived(context, space, &query.from.wait_for, &RELATED);
+        let scope = waiting.await?;
+        let from = entity(&*graph, &scope, &query.from.entity).await?;
+        let to = entity(&*graph, &scope, &query.to).await?;
+        paths::between(&*graph, &scope, (from.id, to.id), query).await
+    }
+
+    fn graph(&self) -> Result<Arc<dyn Graph>, Fault> {
+        self.graph.clone().ok_or_else(|| {
+            Fault::new(
+                FaultKind::FailedPrecondition,
+                "GRAPH_MISSING",
+                "no semantic graph is kept here: a node keeps one in its file",
+            )
+        })
+    }
+}
+
+/// The entity of a name or an id.
+async fn entity(graph: &dyn Graph, scope: &Scope, text: &str) -> Result<Entity, Fault> {
+    let named = EntityId::of_key(&key(text));
+    let ids = [text.parse().unwrap_or(named)];
+    let found = graph.named(scope, &ids).await?.pop();
+    found.ok_or_else(|| Fault::not_found("the entity"))
+}
+
+/// Triplets with the names of their ends. What was forgotten meanwhile is left out.
+async fn edges(
+    graph: &dyn Graph,
+    scope: &Scope,
+    triplets: Vec<Triplet>,
+) -> Result<Vec<Edge>, Fault> {
+    let ends = triplets.iter().flat_map(|it| [it.subject, it.object]);
+    let mut ids: Vec<EntityId> = ends.collect();
+    ids.sort_unstable();
+    ids.dedup();
+    let named = graph.named(scope, &ids).await?;
+    let named: HashMap<EntityId, Entity> = named.into_iter().map(|it| (it.id, it)).collect();
+    let edges = triplets.into_iter().filter_map(|triplet| {
+        let end = |id| named.get(&id).cloned();
+        Some(Edge {
+            subject: end(triplet.subject)?,
+            object: end(triplet.object)?,
+            triplet,
+        })
+    });
+    Ok(edges.collect())
+}

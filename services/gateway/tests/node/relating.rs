@@ -1,0 +1,176 @@
+//! Who is connected to what.
+
+use memfleet_domain::FaultKind;
+use memfleet_domain::graph::{Entity, Triplet};
+use memfleet_domain::time::TimeRange;
+use memfleet_ports::conformance::graph::{named, says, writing};
+use memfleet_ports::conformance::samples::instant;
+use memfleet_ports::graph::Graph;
+use memfleet_ports::knowledge_api::{
+    Edge, EntityQuery, EntityRequest, KnowledgeService, Paths, PathsQuery,
+};
+use memfleet_ports::memory::PageRequest;
+
+use crate::roles::{Node, acme, said, space};
+
+/// Ada knows Ben, who knows Cleo, who lives in Rome; Ada lived in Rome from second 10 to 20; Dora knows nobody that they know.
+async fn town() -> Node {
+    let node = Node::new().await;
+    node.told("ada", vec![said("Hello there.")]).await;
+    let people = ["Ada", "Ben", "Cleo", "Rome", "Dora", "Oslo"].map(named);
+    let [ada, ben, cleo, rome, dora, oslo] = &people;
+    let lived = Triplet {
+        valid: TimeRange {
+            start: Some(instant(10)),
+            end: Some(instant(20)),
+        },
+        ..says(4, ada, "residence", rome)
+    };
+    let unsure = Triplet {
+        confidence: 0.1,
+        ..says(6, ben, "residence", rome)
+    };
+    let triplets = [
+        says(1, ada, "know", ben),
+        says(2, ben, "know", cleo),
+        says(3, cleo, "residence", rome),
+        lived,
+        says(5, dora, "residence", oslo),
+        unsure,
+    ];
+    let scope = acme().scope(&space("ada"));
+    let written = node.store.as_ref();
+    let write = writing(&people.each_ref(), &triplets);
+    Graph::write(written, &scope, write).await.unwrap();
+    node
+}
+
+fn asked(entity: &str, at: Option<i64>) -> EntityRequest {
+    EntityRequest {
+        space: space("ada"),
+        entity: entity.into(),
+        at: at.map(instant),
+        wait_for: Vec::new(),
+    }
+}
+
+fn told(edge: &Edge) -> String {
+    let (subject, object): (&Entity, &Entity) = (&edge.subject, &edge.object);
+    format!(
+        "{} {} {}",
+        subject.name, edge.triplet.predicate, object.name
+    )
+}
+
+async fn between(
+    node: &Node,
+    from: &str,
+    to: &str,
+    (hops, at): (u32, Option<i64>),
+) -> Vec<Vec<String>> {
+    let query = PathsQuery {
+        from: asked(from, at),
+        to: to.into(),
+        hops,
+        limit: 10,
+    };
+    let found = node.gateway.paths(&acme(), &query).await.unwrap();
+    assert!(!found.truncated);
+    let paths = found.paths.iter();
+    paths.map(|path| path.iter().map(told).collect()).collect()
+}
+
+#[tokio::test]
+async fn an_entity_is_found_by_name_and_by_id_with_what_it_is_connected_to() {
+    let node = town().await;
+    let call = acme();
+    let id = named("Ada").id.to_string();
+    for name in ["Ada", "ADA", "the Ada", &id] {
+        let request = asked(name, None);
+        let page = PageRequest::default();
+        let found = node
+            .gateway
+            .neighbours(&call, &request, page)
+            .await
+            .unwrap();
+        assert_eq!(found.entity.name, "Ada");
+        let edges: Vec<_> = found.edges.items.iter().map(told).collect();
+        assert_eq!(edges, ["Ada know Ben", "Ada residence Rome"]);
+    }
+    let request = asked("Ada", Some(20));
+    let found = node
+        .gateway
+        .neighbours(&call, &request, PageRequest::default());
+    assert_eq!(found.await.unwrap().edges.items.len(), 1);
+    let nobody = asked("Eve", None);
+    let fault = node
+        .gateway
+        .neighbours(&call, &nobody, PageRequest::default());
+    assert_eq!(fault.await.unwrap_err().kind, FaultKind::NotFound);
+}
+
+#[tokio::test]
+async fn entities_are_listed_by_how_they_begin() {
+    let node = town().await;
+    let query = EntityQuery {
+        space: space("ada"),
+        prefix: "C".into(),
+        wait_for: Vec::new(),
+    };
+    let page = PageRequest::default();
+    let found = node.gateway.entities(&acme(), &query, page).await.unwrap();
+    assert_eq!(found.items, [named("Cleo")]);
+}
+
+#[tokio::test]
+async fn paths_are_the_shortest_first_and_of_equal_length_the_surer() {
+    let node = town().await;
+    let direct = ["Ada residence Rome"];
+    let unsure = ["Ada know Ben", "Ben residence Rome"];
+    let around = ["Ada know Ben", "Ben know Cleo", "Cleo residence Rome"];
+    let all: [&[&str]; 3] = [&direct, &unsure, &around];
+    for hops in 1..=3 {
+        let found = between(&node, "Ada", "Rome", (hops, None)).await;
+        assert_eq!(found, all[..hops as usize], "{hops} hops");
+    }
+    assert_eq!(between(&node, "Ada", "Rome", (3, Some(30))).await, all[1..]);
+    // Backwards they are the same facts.
+    let back = between(&node, "Rome", "Ada", (3, None)).await;
+    assert_eq!(back.len(), 3);
+    assert_eq!(back[2][0], "Cleo residence Rome");
+}
+
+#[tokio::test]
+async fn who_is_not_connected_has_no_paths() {
+    let node = town().await;
+    assert!(between(&node, "Ada", "Dora", (3, None)).await.is_empty());
+    assert!(between(&node, "Ada", "ada", (3, None)).await.is_empty());
+}
+
+#[tokio::test]
+async fn without_a_graph_that_is_said() {
+    let mut node = town().await;
+    node.gateway.graph = None;
+    let call = acme();
+    let fault = node
+        .gateway
+        .neighbours(&call, &asked("Ada", None), PageRequest::default())
+        .await
+        .unwrap_err();
+    let expected = (FaultKind::FailedPrecondition, "GRAPH_MISSING");
+    assert_eq!((fault.kind, &*fault.reason), expected);
+}
+
+#[tokio::test]
+async fn another_tenant_sees_nothing_of_it() {
+    let node = town().await;
+    let other = crate::roles::call_of("umbrella", std::time::Duration::from_secs(1));
+    let query = PathsQuery {
+        from: asked("Ada", None),
+        to: "Rome".into(),
+        hops: 3,
+        limit: 1,
+    };
+    let fault: Result<Paths, _> = node.gateway.paths(&other, &query).await;
+    assert_eq!(fault.unwrap_err().kind, FaultKind::NotFound);
+}
