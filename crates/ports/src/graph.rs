@@ -36,6 +36,9 @@ pub trait Graph: Send + Sync {
     /// Does all of it, or nothing. In a space that does not exist it is nothing.
     async fn write(&self, scope: &Scope, write: GraphWrite) -> Result<()>;
 
+    /// Whether it answers.
+    async fn check(&self) -> Result<()>;
+
     /// Entities whose key begins so, in the order of their keys.
     async fn entities(
         &self,

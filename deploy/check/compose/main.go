@@ -15,7 +15,7 @@ import (
 )
 
 var fleet = []string{
-	"consolidator", "constructor", "embedder", "gateway", "judge", "migrate", "model", "nats", "postgres", "refresher", "retriever",
+	"consolidator", "constructor", "embedder", "gateway", "judge", "migrate", "model", "nats", "neo4j", "postgres", "refresher", "retriever",
 }
 
 // What each profile starts; the empty one is `docker compose up`.
@@ -23,7 +23,6 @@ var profiles = map[string][]string{
 	"":              fleet,
 	"single":        {"model", "single"},
 	"observability": with(fleet, "grafana", "jaeger", "otel-collector", "prometheus"),
-	"graph":         with(fleet, "neo4j"),
 }
 
 func main() {

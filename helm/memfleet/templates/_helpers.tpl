@@ -16,12 +16,12 @@
 
 {{/* The roles, with the servers and roles that each one reaches. */}}
 {{- define "memfleet.roles" -}}
-gateway: { database: true, queue: true, calls: [retriever, judge, refresher, embedder] }
+gateway: { database: true, queue: true, graph: true, calls: [retriever, judge, refresher, embedder] }
 constructor: { database: true, queue: true, calls: [embedder] }
 retriever: { database: true, queue: true, calls: [embedder] }
 judge: { database: true, queue: true, calls: [] }
 refresher: { database: true, queue: true, calls: [embedder] }
-consolidator: { database: true, queue: true, calls: [embedder] }
+consolidator: { database: true, queue: true, graph: true, calls: [embedder] }
 embedder: { database: false, queue: false, calls: [] }
 {{- end -}}
 
@@ -68,6 +68,23 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version }}
 {{- ternary .Values.queue.urlKey "queue-url" (ne .Values.queue.existingSecret "") -}}
 {{- end -}}
 
+{{/* Whether there is a semantic graph at all. */}}
+{{- define "memfleet.hasGraph" -}}
+{{- if or .Values.graph.existingSecret .Values.bundled.neo4j.enabled }}true{{ end -}}
+{{- end -}}
+
+{{- define "memfleet.graphSecret" -}}
+{{- default (include "memfleet.generatedSecret" .) .Values.graph.existingSecret -}}
+{{- end -}}
+
+{{- define "memfleet.graphUrlKey" -}}
+{{- ternary .Values.graph.urlKey "graph-url" (ne .Values.graph.existingSecret "") -}}
+{{- end -}}
+
+{{- define "memfleet.graphPasswordKey" -}}
+{{- ternary .Values.graph.passwordKey "neo4j-password" (ne .Values.graph.existingSecret "") -}}
+{{- end -}}
+
 {{- define "memfleet.internalTokenSecret" -}}
 {{- default (include "memfleet.generatedSecret" .) .Values.internalToken.existingSecret -}}
 {{- end -}}
@@ -100,6 +117,9 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version }}
 {{- end -}}
 {{- if eq .Values.bundled.nats.enabled (ne .Values.queue.existingSecret "") -}}
 {{- fail "give either queue.existingSecret, the secret with the address of NATS, or bundled.nats.enabled for a trial" -}}
+{{- end -}}
+{{- if and .Values.bundled.neo4j.enabled .Values.graph.existingSecret -}}
+{{- fail "give either graph.existingSecret, the secret with the address of Neo4j, or bundled.neo4j.enabled for a trial" -}}
 {{- end -}}
 {{- if not .Values.generateSecrets -}}
 {{- if not .Values.internalToken.existingSecret -}}

@@ -45,6 +45,12 @@ imagePullSecrets:
 - name: MEMFLEET_QUEUE__URL_FILE
   value: /run/memfleet/queue/url
 {{- end }}
+{{- if and .needs.graph (include "memfleet.hasGraph" .root) }}
+- name: MEMFLEET_GRAPH__URL_FILE
+  value: /run/memfleet/graph/url
+- name: MEMFLEET_GRAPH__PASSWORD_FILE
+  value: /run/memfleet/graph/password
+{{- end }}
 {{- if and (eq .role "gateway") (include "memfleet.hasBootstrapKey" .root) }}
 - name: MEMFLEET_AUTH__BOOTSTRAP_KEY_FILE
   value: /run/memfleet/bootstrap/key
@@ -64,6 +70,9 @@ imagePullSecrets:
 {{- end }}
 {{- if .needs.queue }}
 - { name: queue, mountPath: /run/memfleet/queue, readOnly: true }
+{{- end }}
+{{- if and .needs.graph (include "memfleet.hasGraph" .root) }}
+- { name: graph, mountPath: /run/memfleet/graph, readOnly: true }
 {{- end }}
 {{- if and (eq .role "gateway") (include "memfleet.hasBootstrapKey" .root) }}
 - { name: bootstrap, mountPath: /run/memfleet/bootstrap, readOnly: true }
@@ -100,6 +109,14 @@ imagePullSecrets:
   secret:
     secretName: {{ include "memfleet.queueSecret" $root }}
     items: [{ key: {{ include "memfleet.queueUrlKey" $root }}, path: url }]
+{{- end }}
+{{- if and .needs.graph (include "memfleet.hasGraph" $root) }}
+- name: graph
+  secret:
+    secretName: {{ include "memfleet.graphSecret" $root }}
+    items:
+      - { key: {{ include "memfleet.graphUrlKey" $root }}, path: url }
+      - { key: {{ include "memfleet.graphPasswordKey" $root }}, path: password }
 {{- end }}
 {{- if and (eq .role "gateway") (include "memfleet.hasBootstrapKey" $root) }}
 - name: bootstrap

@@ -80,7 +80,7 @@ impl Gateway {
             Fault::new(
                 FaultKind::FailedPrecondition,
                 "GRAPH_MISSING",
-                "no semantic graph is kept here: a node keeps one in its file",
+                "no semantic graph is kept here: a fleet needs `graph.url`, a Neo4j",
             )
         })
     }

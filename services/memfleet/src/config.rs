@@ -5,6 +5,7 @@
 mod audit;
 mod auth;
 mod consolidator;
+mod graph;
 mod jwt;
 mod language_model;
 mod peers;
@@ -23,6 +24,7 @@ use crate::role::Role;
 pub use self::audit::Audit;
 pub use self::auth::{Auth, Internal, KeyEntry};
 pub use self::consolidator::Consolidator;
+pub use self::graph::Graph;
 pub use self::jwt::Jwt;
 pub use self::language_model::LanguageModel;
 pub use self::peers::{Peers, elsewhere};
@@ -40,6 +42,8 @@ pub struct Config {
     pub queue: Queue,
     /// Where vectors are besides.
     pub vectors: Vectors,
+    /// Where the semantic graph is.
+    pub graph: Graph,
     /// Where the other roles are.
     pub peers: Peers,
     /// The gRPC address and its limits.
@@ -188,6 +192,7 @@ impl Validate for Config {
             ("store", self.store.problems()),
             ("queue", self.queue.problems()),
             ("vectors", self.vectors.problems()),
+            ("graph", self.graph.problems()),
             ("peers", self.peers.problems()),
             ("server", self.server.problems()),
             ("auth", self.auth.problems()),
@@ -208,6 +213,11 @@ impl Validate for Config {
                 "vectors.url",
                 self.vectors.url.is_some() && !self.store.is_shared(),
                 "needs a `store.url` of PostgreSQL: a node searches its vectors in memory",
+            ),
+            (
+                "graph.url",
+                self.graph.url.is_some() && !self.store.is_shared(),
+                "needs a `store.url` of PostgreSQL: a node keeps its graph in its file",
             ),
             (
                 "queue.url",

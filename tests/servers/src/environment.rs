@@ -7,7 +7,7 @@ use std::time::Instant;
 use anyhow::{Result, anyhow};
 use tempfile::TempDir;
 
-use crate::{Durability, Nats, Postgres, fetch};
+use crate::{Durability, Nats, Neo4j, Postgres, fetch};
 
 /// Address of a PostgreSQL with pgvector; its user is a superuser.
 pub const POSTGRES_URL: &str = "MEMFLEET_TEST_POSTGRES_URL";
@@ -17,6 +17,10 @@ pub const POSTGRES_BIN: &str = "MEMFLEET_TEST_POSTGRES_BIN";
 pub const NATS_URL: &str = "MEMFLEET_TEST_NATS_URL";
 /// The NATS program, for tests that start a server of their own.
 pub const NATS_SERVER: &str = "MEMFLEET_TEST_NATS_SERVER";
+/// Address of a Neo4j that asks for no password.
+pub const NEO4J_URL: &str = "MEMFLEET_TEST_NEO4J_URL";
+/// Folder with Neo4j's libraries, for tests that start a server of their own.
+pub const NEO4J_LIB: &str = "MEMFLEET_TEST_NEO4J_LIB";
 
 /// Every message waits for the disk.
 const SYNCHRONOUS: &str = "jetstream { sync_interval: always }";
@@ -29,6 +33,7 @@ pub struct Environment {
     variables: Variables,
     postgres: Option<Postgres>,
     nats: Option<Nats>,
+    neo4j: Option<Neo4j>,
     _folder: TempDir,
 }
 
@@ -40,27 +45,31 @@ impl Environment {
     ) -> Result<Self> {
         let set = |name: &str| caller(name).filter(|value| !value.is_empty());
         let folder = tempfile::Builder::new().prefix("memfleet-").tempdir()?;
-        let (postgres, nats) = std::thread::scope(|scope| {
+        let (postgres, neo4j, nats) = std::thread::scope(|scope| {
             let postgres = scope.spawn(|| postgres(&set, folder.path(), durability));
+            let neo4j = scope.spawn(|| neo4j(&set, folder.path()));
             let nats = nats(&set, folder.path(), durability);
+            let panicked = |name| anyhow!("{name}: the start panicked");
             (
-                postgres
-                    .join()
-                    .map_err(|_| anyhow!("PostgreSQL: the start panicked")),
+                postgres.join().map_err(|_| panicked("PostgreSQL")),
+                neo4j.join().map_err(|_| panicked("Neo4j")),
                 nats,
             )
         });
-        let ((postgres, mut variables), (nats, more)) = (postgres??, nats?);
+        let ((postgres, mut variables), (neo4j, more)) = (postgres??, neo4j??);
+        variables.extend(more);
+        let (nats, more) = nats?;
         variables.extend(more);
         Ok(Self {
             variables,
             postgres,
             nats,
+            neo4j,
             _folder: folder,
         })
     }
 
-    /// Names and values, all four.
+    /// Names and values, all six.
     pub fn variables(&self) -> impl Iterator<Item = (&'static str, &OsString)> {
         self.variables.iter().map(|(name, value)| (*name, value))
     }
@@ -73,6 +82,11 @@ impl Environment {
     /// The NATS that was started here.
     pub fn nats(&self) -> Option<&Nats> {
         self.nats.as_ref()
+    }
+
+    /// The Neo4j that was started here.
+    pub fn neo4j(&self) -> Option<&Neo4j> {
+        self.neo4j.as_ref()
     }
 }
 
@@ -122,6 +136,26 @@ fn nats(
     Ok((Some(server), variables))
 }
 
+fn neo4j(
+    set: &dyn Fn(&str) -> Option<OsString>,
+    folder: &Path,
+) -> Result<(Option<Neo4j>, Variables)> {
+    let libraries = match set(NEO4J_LIB) {
+        Some(libraries) => PathBuf::from(libraries),
+        None => fetch::neo4j()?,
+    };
+    let mut variables = vec![(NEO4J_LIB, libraries.clone().into())];
+    if let Some(url) = set(NEO4J_URL) {
+        variables.push((NEO4J_URL, url));
+        return Ok((None, variables));
+    }
+    let begun = Instant::now();
+    let server = Neo4j::start_from(&libraries, folder)?;
+    tell("Neo4j", begun, &server.url());
+    variables.push((NEO4J_URL, server.url().into()));
+    Ok((Some(server), variables))
+}
+
 fn tell(name: &str, begun: Instant, url: &str) {
     let seconds = begun.elapsed().as_secs_f64();
     eprintln!("{name} started in {seconds:.1} s: {url}");
@@ -136,7 +170,16 @@ mod tests {
         let caller = |name: &str| Some(OsString::from(format!("the caller's {name}")));
         let environment = Environment::start(caller, Durability::Process).unwrap();
         assert!(environment.postgres().is_none() && environment.nats().is_none());
-        for name in [POSTGRES_URL, POSTGRES_BIN, NATS_URL, NATS_SERVER] {
+        assert!(environment.neo4j().is_none());
+        let names = [
+            POSTGRES_URL,
+            POSTGRES_BIN,
+            NATS_URL,
+            NATS_SERVER,
+            NEO4J_URL,
+            NEO4J_LIB,
+        ];
+        for name in names {
             let found = environment.variables().find(|(key, _)| *key == name);
             assert_eq!(found, Some((name, &format!("the caller's {name}").into())));
         }

@@ -3,6 +3,7 @@
 mod cache;
 mod command;
 mod nats;
+mod neo4j;
 mod postgres;
 mod wheel;
 
@@ -11,6 +12,7 @@ use std::path::PathBuf;
 
 pub use cache::Cache;
 pub use nats::nats;
+pub use neo4j::{java, neo4j};
 pub use postgres::postgres;
 
 /// A path that the user gave.

@@ -28,6 +28,11 @@ impl Graph for SqliteStore {
         Ok(())
     }
 
+    async fn check(&self) -> Result<()> {
+        // Whoever asks the store asks this.
+        Ok(())
+    }
+
     async fn entities(
         &self,
         scope: &Scope,
@@ -58,6 +63,7 @@ impl Graph for SqliteStore {
 }
 
 async fn apply(connection: &mut SqliteConnection, space: i64, write: &GraphWrite) -> Outcome<()> {
+    let mut left = Vec::new();
     if !write.forgotten.is_empty() {
         // What is derived from them went with them, here too; this is for triplets that were written since.
         let drawn: Vec<String> = sqlx::query_scalar(
@@ -68,9 +74,9 @@ async fn apply(connection: &mut SqliteConnection, space: i64, write: &GraphWrite
         .bind(id_list(&write.forgotten))
         .fetch_all(&mut *connection)
         .await?;
-        remove(connection, space, &to_json(&drawn)).await?;
+        left.extend(remove_triplets(connection, space, &to_json(&drawn)).await?);
     }
-    remove(connection, space, &to_json(&write.replaced)).await?;
+    left.extend(remove_triplets(connection, space, &to_json(&write.replaced)).await?);
     for entity in &write.entities {
         sqlx::query("INSERT INTO entities (space, id, key, name) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING")
             .bind(space)
@@ -97,7 +103,7 @@ async fn apply(connection: &mut SqliteConnection, space: i64, write: &GraphWrite
         .execute(&mut *connection)
         .await?;
     }
-    Ok(())
+    remove_orphans(connection, space, &left).await
 }
 
 /// The triplets of these facts (a JSON list of ids), and entities that are no end of any other.
@@ -106,18 +112,35 @@ pub(crate) async fn remove(
     space: i64,
     facts: &str,
 ) -> Outcome<()> {
+    let left = remove_triplets(connection, space, facts).await?;
+    remove_orphans(connection, space, &left).await
+}
+
+/// The ends of what was removed.
+async fn remove_triplets(
+    connection: &mut SqliteConnection,
+    space: i64,
+    facts: &str,
+) -> Outcome<Vec<String>> {
     let removed: Vec<(String, String)> = sqlx::query_as(
         "DELETE FROM triplets WHERE space = ? AND fact IN (SELECT unhex(value, '-') FROM json_each(?))
          RETURNING hex(subject), hex(object)",
     )
     .bind(space)
     .bind(facts)
-    .fetch_all(&mut *connection)
+    .fetch_all(connection)
     .await?;
     let ends = removed
-        .iter()
+        .into_iter()
         .flat_map(|(subject, object)| [subject, object]);
-    let ends: Vec<&String> = ends.collect();
+    Ok(ends.collect())
+}
+
+async fn remove_orphans(
+    connection: &mut SqliteConnection,
+    space: i64,
+    ends: &[String],
+) -> Outcome<()> {
     sqlx::query(
         "DELETE FROM entities WHERE space = ?1 AND id IN (SELECT unhex(value) FROM json_each(?2))
              AND NOT EXISTS (SELECT 1 FROM triplets t WHERE t.space = ?1 AND t.subject = entities.id)

@@ -37,6 +37,10 @@ impl Graph for Away {
         Graph::write(&*self.graph, scope, write).await
     }
 
+    async fn check(&self) -> Result<()> {
+        Ok(())
+    }
+
     async fn entities(
         &self,
         scope: &Scope,

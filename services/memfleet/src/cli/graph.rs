@@ -131,11 +131,7 @@ fn show(
     match format {
         Format::Dot if !output.is_json() => output.text(&drawing::dot(edges()))?,
         Format::Svg if !output.is_json() => output.text(&drawing::svg(edges(), centre))?,
-        _ => output.list(
-            paths,
-            path_json,
-            |palette| lines(paths, palette),
-        )?,
+        _ => output.list(paths, path_json, |palette| lines(paths, palette))?,
     }
     Ok(())
 }

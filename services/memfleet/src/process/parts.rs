@@ -6,6 +6,7 @@ use std::time::Duration;
 use memfleet_domain::{Clock, Fault};
 use memfleet_ports::access::{Tokens, default_tenant};
 use memfleet_ports::embedder::Embedder;
+use memfleet_ports::graph::Graph;
 use memfleet_ports::health::Health;
 use memfleet_ports::queue::IngestQueue;
 use memfleet_ports::spaces::SpaceCatalog;
@@ -25,6 +26,8 @@ pub struct Parts {
     pub queue: Option<Arc<dyn IngestQueue>>,
     /// Who makes vectors.
     pub embedder: Option<Arc<dyn Embedder>>,
+    /// Where the semantic graph is kept.
+    pub graph: Option<Arc<dyn Graph>>,
     /// Who issues tokens.
     pub issuer: Option<Arc<dyn Tokens>>,
     /// Who is told.
@@ -37,7 +40,13 @@ impl Parts {
     /// Looks for as long as it is polled.
     pub async fn watch(&self) {
         loop {
-            tokio::join!(self.store(), self.queue(), self.embedder(), self.issuer());
+            tokio::join!(
+                self.store(),
+                self.queue(),
+                self.embedder(),
+                self.graph(),
+                self.issuer()
+            );
             tokio::time::sleep(LOOK).await;
         }
     }
@@ -59,6 +68,12 @@ impl Parts {
         if let Some(embedder) = &self.embedder {
             let asked = embedder.embed_query("status".to_owned());
             self.look("embedder", asked).await;
+        }
+    }
+
+    async fn graph(&self) {
+        if let Some(graph) = &self.graph {
+            self.look("graph", graph.check()).await;
         }
     }
 

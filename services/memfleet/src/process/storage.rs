@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use memfleet_gateway::access::Access;
 use memfleet_nats::NatsQueue;
+use memfleet_neo4j::Neo4jGraph;
 use memfleet_ports::audit::AuditLog;
 use memfleet_ports::candidates::Candidates;
 use memfleet_ports::erasure::Erasure;
@@ -42,7 +43,7 @@ pub struct Storage {
     pub feed: Arc<dyn IndexFeed>,
     /// What is derived.
     pub knowledge: Arc<dyn Knowledge>,
-    /// The semantic graph; a fleet has none yet.
+    /// The semantic graph, where one is kept.
     pub graph: Option<Arc<dyn Graph>>,
     /// What language models cost.
     pub usage: Arc<dyn UsageLedger>,
@@ -135,7 +136,7 @@ impl Storage {
             ledger: store.clone(),
             feed: store.clone(),
             knowledge: store.clone(),
-            graph: None,
+            graph: graph(config)?,
             usage: store.clone(),
             candidates: Some(candidates),
             spaces: store.clone(),
@@ -147,6 +148,11 @@ impl Storage {
             log: store,
             engine,
         })
+    }
+
+    /// Whether other processes use it too.
+    pub fn is_shared(&self) -> bool {
+        matches!(self.engine, Engine::Servers { .. })
     }
 
     /// Keeps it open until the rest of the process has ended, and carries `events` to and from the other processes of a fleet. What
@@ -203,6 +209,14 @@ fn mirrored(
     let candidates = MirroredCandidates::new(candidates, mirror.clone(), options.compared);
     let erasure = MirroredErasure::new(Arc::new(erasure), mirror);
     Ok((Arc::new(candidates), Arc::new(erasure)))
+}
+
+/// The graph in the server that is configured.
+fn graph(config: &Config) -> Result<Option<Arc<dyn Graph>>, StoreError> {
+    let Some(options) = config.graph.server() else {
+        return Ok(None);
+    };
+    Ok(Some(Arc::new(Neo4jGraph::new(&options)?)))
 }
 
 fn options_of(config: &Queue, largest_batch: usize) -> memfleet_nats::Options {

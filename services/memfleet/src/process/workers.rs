@@ -115,6 +115,10 @@ impl Process {
             spaces: storage.map(|storage| storage.spaces.clone()),
             queue: storage.map(|storage| storage.queue.clone()),
             embedder: self.asked.clone(),
+            // That of a node is its store; of a fleet those ask it that work with it.
+            graph: storage
+                .filter(|storage| storage.is_shared() && self.asks_graph())
+                .and_then(|storage| storage.graph.clone()),
             issuer: issuer.and_then(|gateway| gateway.access.tokens()),
             health: self.health.clone(),
             clock: super::clock(),
@@ -126,6 +130,10 @@ impl Process {
         });
         let health = self.health.clone();
         process.readiness().explain(move || degraded(&health));
+    }
+
+    fn asks_graph(&self) -> bool {
+        self.gateway.is_some() || self.relater.is_some()
     }
 
     fn spawn_certificates(&self, process: &mut Lifecycle) {

@@ -4,11 +4,22 @@ use std::ops::Deref;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use memfleet_e2e::{Fleet, Tenant};
+use memfleet_servers::NEO4J_URL;
 
 /// Never dropped: it ends with this process.
-static FLEET: LazyLock<Fleet> = LazyLock::new(|| Fleet::start().expect("the fleet starts"));
+static FLEET: LazyLock<Fleet> = LazyLock::new(|| start().expect("the fleet starts"));
+
+/// With a semantic graph, which is slow while the machine builds and tests.
+fn start() -> Result<Fleet> {
+    let graph = std::env::var(NEO4J_URL).context("`cargo xtask test` starts the servers")?;
+    let settings = [
+        ("MEMFLEET_GRAPH__URL", graph),
+        ("MEMFLEET_GRAPH__TIMEOUT", "1m".to_owned()),
+    ];
+    Fleet::start_with_settings(&settings)
+}
 
 /// The next tenant that nobody has been yet.
 static NEXT: AtomicUsize = AtomicUsize::new(0);

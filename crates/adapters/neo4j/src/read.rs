@@ -1,0 +1,112 @@
+//! Entities and triplets as they are.
+
+use memfleet_domain::Scope;
+use memfleet_domain::graph::{Entity, Triplet};
+use memfleet_domain::ids::EntityId;
+use memfleet_domain::time::Timestamp;
+use memfleet_ports::ledger::{Page, PageToken};
+use neo4rs::{Error, Row, query};
+
+use crate::connection::{Neo4jGraph, Outcome};
+use crate::write::of;
+
+const ENTITIES: &str = "MATCH (e:MemfleetEntity) WHERE e.tenant = $tenant AND e.space = $space AND e.key STARTS WITH $prefix AND e.key > $after
+    RETURN e.id AS id, e.key AS key, e.name AS name ORDER BY e.key LIMIT $limit";
+const NAMED: &str = "UNWIND $ids AS id MATCH (e:MemfleetEntity {tenant: $tenant, space: $space, id: id}) RETURN e.id AS id, e.key AS key, e.name AS name";
+const TOUCHING: &str = "UNWIND $ids AS id MATCH (e:MemfleetEntity {tenant: $tenant, space: $space, id: id})-[s:MEMFLEET_SAYS]-()
+    WHERE $at IS NULL OR (coalesce(s.valid_from <= $at, true) AND coalesce(s.valid_until > $at, true))
+    WITH DISTINCT s, s.fact + s.object AS place WHERE place > $after
+    RETURN s.document AS document, place ORDER BY place LIMIT $limit";
+
+/// Whether the server answers.
+pub(crate) async fn check(graph: &Neo4jGraph) -> Outcome<()> {
+    graph.rows(query("RETURN 1 AS one")).await.map(drop)
+}
+
+pub(crate) async fn entities(
+    graph: &Neo4jGraph,
+    scope: &Scope,
+    prefix: &str,
+    limit: u32,
+    after: Option<&PageToken>,
+) -> Outcome<Page<Entity>> {
+    let listing = of(scope, ENTITIES)
+        .param("prefix", prefix)
+        .param("after", text(after))
+        .param("limit", i64::from(limit) + 1);
+    let rows = graph.rows(listing).await?;
+    let entities: Outcome<Vec<Entity>> = rows.iter().map(entity).collect();
+    Ok(cut(entities?, limit, |entity| entity.key.clone()))
+}
+
+pub(crate) async fn named(
+    graph: &Neo4jGraph,
+    scope: &Scope,
+    ids: &[EntityId],
+) -> Outcome<Vec<Entity>> {
+    let rows = graph
+        .rows(of(scope, NAMED).param("ids", texts(ids)))
+        .await?;
+    rows.iter().map(entity).collect()
+}
+
+pub(crate) async fn touching(
+    graph: &Neo4jGraph,
+    scope: &Scope,
+    (entities, at): (&[EntityId], Option<Timestamp>),
+    limit: u32,
+    after: Option<&PageToken>,
+) -> Outcome<Page<Triplet>> {
+    let listing = of(scope, TOUCHING)
+        .param("ids", texts(entities))
+        .param("at", at.map(|at| at.timestamp_micros()))
+        .param("after", text(after))
+        .param("limit", i64::from(limit) + 1);
+    let rows = graph.rows(listing).await?;
+    let triplets: Outcome<Vec<(Triplet, String)>> = rows.iter().map(triplet).collect();
+    let page = cut(triplets?, limit, |(_, place)| place.clone());
+    Ok(Page {
+        items: page.items.into_iter().map(|(triplet, _)| triplet).collect(),
+        next: page.next,
+    })
+}
+
+/// Ids as they are stored.
+pub(crate) fn texts(ids: &[impl ToString]) -> Vec<String> {
+    ids.iter().map(ToString::to_string).collect()
+}
+
+fn text(after: Option<&PageToken>) -> &str {
+    after.map_or("", |token| token.0.as_str())
+}
+
+/// A page of at most `limit` of what was read; one more means that there is a next one.
+fn cut<T>(mut items: Vec<T>, limit: u32, place: impl Fn(&T) -> String) -> Page<T> {
+    let more = items.len() > limit as usize;
+    items.truncate(limit as usize);
+    let last = items.last().filter(|_| more);
+    Page {
+        next: last.map(|last| PageToken(place(last))),
+        items,
+    }
+}
+
+fn entity(row: &Row) -> Outcome<Entity> {
+    let id: String = row.get("id")?;
+    Ok(Entity {
+        id: id.parse().map_err(|_| unexpected("an id is no UUID"))?,
+        key: row.get("key")?,
+        name: row.get("name")?,
+    })
+}
+
+fn triplet(row: &Row) -> Outcome<(Triplet, String)> {
+    let document: String = row.get("document")?;
+    let triplet = serde_json::from_str(&document);
+    let triplet = triplet.map_err(|_| unexpected("a triplet is not as it was written"))?;
+    Ok((triplet, row.get("place")?))
+}
+
+fn unexpected(what: &str) -> Error {
+    Error::UnexpectedMessage(what.to_owned())
+}
