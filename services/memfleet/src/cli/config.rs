@@ -11,7 +11,7 @@ use crate::config::Config;
 use crate::output::Output;
 
 /// Variables that begin like a configuration key and mean something else; the last ones are those of the project's own tests.
-const RESERVED: [&str; 12] = [
+const RESERVED: [&str; 15] = [
     "MEMFLEET_SERVER",
     "MEMFLEET_API_KEY",
     "MEMFLEET_CA",
@@ -21,8 +21,11 @@ const RESERVED: [&str; 12] = [
     "MEMFLEET_TEST_NATS_URL",
     "MEMFLEET_TEST_POSTGRES_BIN",
     "MEMFLEET_TEST_NATS_SERVER",
+    "MEMFLEET_TEST_NEO4J_URL",
+    "MEMFLEET_TEST_NEO4J_LIB",
     "MEMFLEET_POSTGRES_BIN",
     "MEMFLEET_NATS_SERVER",
+    "MEMFLEET_NEO4J_LIB",
     "MEMFLEET_SERVERS_CACHE",
 ];
 
