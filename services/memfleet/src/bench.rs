@@ -2,6 +2,7 @@
 //! user's calls do: of a node that it starts in this process on a temporary store, or of a system that runs already.
 
 mod arms;
+mod consolidation;
 mod constraints;
 mod fit;
 mod ingest;
@@ -54,6 +55,8 @@ enum What {
     Updates(updates::UpdatesArgs),
     /// Whether all that was asked of a task is found in a long chat about many
     Constraints(constraints::ConstraintsArgs),
+    /// How fast what was said becomes narratives and a graph
+    Consolidation(consolidation::ConsolidationArgs),
     /// A running node or fleet under concurrent callers, alone or beside a second one
     Load(load::LoadArgs),
 }
@@ -91,6 +94,10 @@ pub async fn run(
         }
         What::Constraints(args) => {
             let report = constraints::measure(&args, &model()?).await?;
+            deliver(&report, args.out, output, || report.table())
+        }
+        What::Consolidation(args) => {
+            let report = consolidation::measure(&args, &model()?).await?;
             deliver(&report, args.out, output, || report.table())
         }
         What::Load(args) => {

@@ -56,6 +56,11 @@ impl Node {
         });
         Background { stop, task }
     }
+
+    /// Works through all that an agent is behind with, for measuring it alone: nobody else may do its work meanwhile.
+    pub async fn work_off(&self, stage: Stage) {
+        self.process.work_off(stage).await;
+    }
 }
 
 /// The workers of a node inside a command.

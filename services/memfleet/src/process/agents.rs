@@ -124,6 +124,24 @@ impl Process {
 
     /// Starts those of this process that are among `stages`.
     pub(super) fn spawn_agents(&self, stages: &[Stage], process: &mut Lifecycle) {
+        for (stage, agent) in self.agents() {
+            if let Some(agent) = agent.filter(|_| stages.contains(&stage)) {
+                self.follow(process, stage, agent);
+            }
+        }
+    }
+
+    /// Works through all that an agent of this process is behind with, and returns.
+    pub async fn work_off(&self, stage: Stage) {
+        let agent = self.agents().into_iter().find(|(of, _)| *of == stage);
+        if let Some(agent) = agent.and_then(|(_, agent)| agent) {
+            let follower = self.follower(stage);
+            while follower.sweep(&*agent).await {}
+        }
+    }
+
+    /// The agents of this process.
+    fn agents(&self) -> [(Stage, Option<Arc<dyn Agent>>); 12] {
         let deriver = self.deriver.clone().map(|agent| agent as Arc<dyn Agent>);
         let summariser = self
             .deriver
@@ -157,7 +175,7 @@ impl Process {
             .reviewer
             .clone()
             .map(|agent| Arc::new(agent) as Arc<dyn Agent>);
-        let agents = [
+        [
             (Stage::Derive, deriver),
             (Stage::Episodes, summariser),
             (Stage::Rebuild, rebuilder),
@@ -170,24 +188,23 @@ impl Process {
             (Stage::Compare, comparer),
             (Stage::Settle, refresher),
             (Stage::Review, reviewer),
-        ];
-        for (stage, agent) in agents {
-            if let Some(agent) = agent.filter(|_| stages.contains(&stage)) {
-                self.follow(process, stage, agent);
-            }
-        }
+        ]
     }
 
     fn follow(&self, process: &mut Lifecycle, stage: Stage, agent: Arc<dyn Agent>) {
-        let follower = Follower {
-            knowledge: self.storage().knowledge.clone(),
-            stage,
-            events: self.events.clone(),
-            clock: clock(),
-        };
+        let follower = self.follower(stage);
         self.supervise(process, stage.name(), move |stop| {
             let (follower, agent) = (follower.clone(), agent.clone());
             async move { follower.run(&*agent, stop).await }
         });
+    }
+
+    fn follower(&self, stage: Stage) -> Follower {
+        Follower {
+            knowledge: self.storage().knowledge.clone(),
+            stage,
+            events: self.events.clone(),
+            clock: clock(),
+        }
     }
 }

@@ -7,6 +7,7 @@
 mod conversation;
 mod encrypted;
 mod events;
+mod graph;
 mod revoked;
 mod traced;
 

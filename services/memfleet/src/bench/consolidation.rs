@@ -1,0 +1,136 @@
+//! `memfleet bench consolidation`: how fast the consolidator goes through what is there, by rules: each of its stages alone, over chats that
+//! a seed generates, all in one space.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use clap::Args;
+use memfleet_domain::Scope;
+use memfleet_domain::derivation::Kind;
+use memfleet_evaluation::constraints::{chat, most_tasks};
+use memfleet_models::ModelDirectory;
+use memfleet_ports::knowledge::{Question, Stage};
+use memfleet_runtime::BoxError;
+use serde::Serialize;
+
+use super::Bench;
+use super::process::resident_memory;
+use crate::corpus::{Corpus, call};
+
+/// The stages of the consolidator, in their order.
+const STAGES: [Stage; 3] = [Stage::Bind, Stage::Consolidate, Stage::Relate];
+
+/// Arguments.
+#[derive(Debug, Args)]
+pub struct ConsolidationArgs {
+    /// Chats about 64 tasks each
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    chats: u32,
+    /// Write the report as JSON to this file
+    #[arg(id = "json", long = "json", value_name = "OUT")]
+    pub out: Option<PathBuf>,
+}
+
+/// What was measured.
+#[derive(Debug, Serialize)]
+pub struct Report {
+    chats: u32,
+    turns: usize,
+    fragments: usize,
+    narratives: usize,
+    facts: usize,
+    bind: Pace,
+    consolidate: Pace,
+    relate: Pace,
+    /// Binding and consolidation together.
+    turns_per_second: f64,
+    resident_memory_before_mib: f64,
+    resident_memory_after_mib: f64,
+}
+
+/// How fast a stage is.
+#[derive(Debug, Clone, Copy, Serialize)]
+struct Pace {
+    seconds: f64,
+    turns_per_second: f64,
+}
+
+/// Measures it.
+pub async fn measure(args: &ConsolidationArgs, model: &ModelDirectory) -> Result<Report, BoxError> {
+    let others = Stage::ALL.into_iter().filter(|it| !STAGES.contains(it));
+    let others: Vec<Stage> = others.collect();
+    let bench = Bench::start_with(model, &others).await?;
+    let chats = (1..=u64::from(args.chats)).map(|seed| chat(seed, most_tasks()).conversation);
+    let chats: Vec<_> = chats.collect();
+    let corpus = Corpus::remember(&*bench.node.gateway, "chats", &chats).await?;
+    bench.derived(&others).await?;
+    let turns = corpus.places.len();
+    let before = resident_memory();
+    let mut paces = Vec::with_capacity(STAGES.len());
+    for stage in STAGES {
+        let begun = Instant::now();
+        bench.node.work_off(stage).await;
+        let seconds = begun.elapsed().as_secs_f64();
+        paces.push(Pace {
+            seconds,
+            turns_per_second: turns as f64 / seconds,
+        });
+    }
+    let after = resident_memory();
+    let scope = Scope {
+        tenant: call().tenant,
+        space: corpus.space.clone(),
+    };
+    let knowledge = &bench.node.gateway.knowledge;
+    let count = async |kind| -> Result<usize, BoxError> {
+        let question = Question {
+            kind: Some(kind),
+            ..Question::default()
+        };
+        Ok(knowledge.all_derivations(&scope, &question).await?.len())
+    };
+    let mebibytes = |bytes: u64| bytes as f64 / f64::from(1 << 20);
+    let report = Report {
+        chats: args.chats,
+        turns,
+        fragments: count(Kind::Fragment).await?,
+        narratives: count(Kind::Narrative).await?,
+        facts: count(Kind::Fact).await?,
+        bind: paces[0],
+        consolidate: paces[1],
+        relate: paces[2],
+        turns_per_second: turns as f64 / (paces[0].seconds + paces[1].seconds),
+        resident_memory_before_mib: mebibytes(before),
+        resident_memory_after_mib: mebibytes(after),
+    };
+    bench.stop().await;
+    Ok(report)
+}
+
+impl Report {
+    /// The figures for people.
+    pub fn table(&self) -> String {
+        let line = |name: &str, pace: Pace| {
+            let (rate, seconds) = (pace.turns_per_second, pace.seconds);
+            format!("{name:<22}{rate:>10.0} turns/s ({seconds:.1} s)")
+        };
+        [
+            format!(
+                "{} turns, {} fragments, {} narratives, {} facts",
+                self.turns, self.fragments, self.narratives, self.facts
+            ),
+            line("bind", self.bind),
+            line("consolidate", self.consolidate),
+            line("relate", self.relate),
+            format!(
+                "bind and consolidate  {:>10.0} turns/s",
+                self.turns_per_second
+            ),
+            format!(
+                "resident memory       {:>10.0} MiB before, {:.0} MiB after",
+                self.resident_memory_before_mib, self.resident_memory_after_mib
+            ),
+        ]
+        .join("\n")
+    }
+}
