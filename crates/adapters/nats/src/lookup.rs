@@ -26,18 +26,23 @@ impl Shared {
         Ok(youngest)
     }
 
-    /// Every message of a batch that waits.
+    /// Every message of a batch that waits. A forget that parts the batch between the listing and the reading puts its rest
+    /// under another subject: where anything listed is gone, it is listed again, so that what waits is never taken for gone.
     pub async fn all_waiting(
         &self,
         scope: &Scope,
         batch: BatchId,
     ) -> Result<Vec<(Found, Waiting)>> {
         let filter = self.names.waiting_batch(scope, batch);
-        self.read_waiting(&filter).await
+        loop {
+            if let Some(all) = self.read_waiting(&filter).await? {
+                return Ok(all);
+            }
+        }
     }
 
-    /// Every message that waits under these subjects.
-    async fn read_waiting(&self, filter: &str) -> Result<Vec<(Found, Waiting)>> {
+    /// Every message that waits under these subjects; `None` where one of them is gone meanwhile.
+    async fn read_waiting(&self, filter: &str) -> Result<Option<Vec<(Found, Waiting)>>> {
         let stream = &self.names.ingest;
         let subjects = self.link.subjects(stream, filter).await?;
         let parsed = subjects.into_iter().filter_map(|subject| {
@@ -48,11 +53,8 @@ impl Shared {
             let found = self.link.last(stream, &subject).await?;
             Ok::<_, StoreError>(found.map(|found| (found, waiting)))
         });
-        found
-            .buffered(AT_ONCE)
-            .try_filter_map(|found| std::future::ready(Ok(found)))
-            .try_collect()
-            .await
+        let found: Vec<_> = found.buffered(AT_ONCE).try_collect().await?;
+        Ok(found.into_iter().collect())
     }
 
     /// The letters of a batch, oldest first.

@@ -88,18 +88,23 @@ impl Shared {
         let subjects = self.link.subjects(stream, &all).await?;
         let parted = futures::stream::iter(subjects).map(async |subject| {
             let Some(waiting) = Waiting::parse(&self.names, &subject) else {
-                return Ok(None);
+                return Ok(Vec::new());
             };
-            let Some(found) = self.link.last(stream, &subject).await? else {
-                return Ok(None);
+            let found = match self.link.last(stream, &subject).await? {
+                Some(found) => vec![(found, waiting)],
+                // Applied meanwhile, or parted by another forget: then its rest waits elsewhere.
+                None => self.all_waiting(scope, waiting.batch).await?,
             };
-            let position = waiting.position(found.sequence);
-            Ok(match serde_json::from_slice::<Batch>(&found.payload) {
-                Ok(batch) => Parted::of(&batch, position, filter),
-                Err(_) => unreadable
-                    .goes(message::instant(waiting.accepted_at))
-                    .then(|| Parted::unreadable(waiting.batch, position)),
-            })
+            let parted = found.iter().filter_map(|(found, waiting)| {
+                let position = waiting.position(found.sequence);
+                match serde_json::from_slice::<Batch>(&found.payload) {
+                    Ok(batch) => Parted::of(&batch, position, filter),
+                    Err(_) => unreadable
+                        .goes(message::instant(waiting.accepted_at))
+                        .then(|| Parted::unreadable(waiting.batch, position)),
+                }
+            });
+            Ok(parted.collect())
         });
         in_order(parted.buffered(AT_ONCE)).await
     }
@@ -113,9 +118,9 @@ impl Shared {
         let places = self.letter_places(&self.names.letters_of(scope)).await?;
         let parted = futures::stream::iter(places).map(async |place| {
             let Some(found) = self.letter_at(&place).await? else {
-                return Ok(None);
+                return Ok(Vec::new());
             };
-            Ok(match serde_json::from_slice::<Batch>(&found.payload) {
+            let parted = match serde_json::from_slice::<Batch>(&found.payload) {
                 Ok(batch) => Parted::of(&batch, place.position, filter),
                 Err(_) => {
                     // Without its circumstances nobody can tell when it was given up: as if for ever.
@@ -124,19 +129,17 @@ impl Shared {
                         .goes(message::instant(failed_at.unwrap_or(i64::MIN)))
                         .then(|| Parted::unreadable(place.batch, place.position))
                 }
-            })
+            };
+            Ok(parted.into_iter().collect())
         });
         in_order(parted.buffered(AT_ONCE)).await
     }
 }
 
-async fn in_order(
-    parted: impl futures::Stream<Item = Result<Option<Parted>>>,
-) -> Result<Vec<Parted>> {
-    let mut all: Vec<Parted> = parted
-        .try_filter_map(|parted| std::future::ready(Ok(parted)))
-        .try_collect()
-        .await?;
+async fn in_order(parted: impl futures::Stream<Item = Result<Vec<Parted>>>) -> Result<Vec<Parted>> {
+    let mut all: Vec<Parted> = parted.try_concat().await?;
     all.sort_by_key(|parted| parted.acceptance);
+    // A rest may be found by its own subject and by that of the whole.
+    all.dedup();
     Ok(all)
 }

@@ -1,5 +1,7 @@
 //! What a forget takes out of the queue and the dead letters.
 
+use std::time::Duration;
+
 use memfleet_domain::ingestion::Batch;
 use memfleet_domain::turn::AcceptedTurn;
 use memfleet_nats::NatsQueue;
@@ -166,7 +168,7 @@ async fn what_is_held_while_it_is_forgotten_is_done_with_its_acknowledgement() {
 #[tokio::test]
 async fn a_forget_and_letters_at_the_same_time_leave_nothing_of_what_was_forgotten() {
     let ([worker, refresher], _streams) = replicas(options()).await;
-    for round in 0..10 {
+    for round in 0..25 {
         let key = format!("{round}");
         let told = batch(
             &key,
@@ -176,13 +178,18 @@ async fn a_forget_and_letters_at_the_same_time_leave_nothing_of_what_was_forgott
         let delivery = take(&worker).await.remove(0);
         let letter = letter(delivery);
         let ben = of("Ben");
-        let (buried, _) = tokio::join!(worker.dead_letter(&letter), forget(&refresher, &ben));
+        let later = Duration::from_micros(round * 400);
+        let forgetting = async {
+            tokio::time::sleep(later).await;
+            forget(&refresher, &ben).await
+        };
+        let (buried, _) = tokio::join!(worker.dead_letter(&letter), forgetting);
         buried.unwrap();
         let left = soon("the end", matching(&refresher, &of("Ben"))).await;
         assert!(left.is_empty(), "{round}: {left:?}");
     }
     let everything = matching(&refresher, &of("Ada")).await;
-    assert_eq!(everything.turns(), 10);
+    assert_eq!(everything.turns(), 25);
 }
 
 #[tokio::test]
