@@ -2,15 +2,15 @@
 
 mod paths;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use memfleet_domain::graph::{Entity, Triplet};
-use memfleet_domain::ids::{EntityId, SpaceId};
+use memfleet_domain::ids::{DerivationId, EntityId, SpaceId};
 use memfleet_domain::{Fault, FaultKind, Scope};
 use memfleet_ports::context::Context;
 use memfleet_ports::graph::Graph;
-use memfleet_ports::knowledge::Stage;
+use memfleet_ports::knowledge::{Question, Stage};
 use memfleet_ports::knowledge_api::{
     Edge, EntityQuery, EntityRequest, Neighbourhood, Paths, PathsQuery,
 };
@@ -22,6 +22,9 @@ use crate::knowledge::key;
 
 /// What is written passes these before it is in the graph.
 const RELATED: [Stage; 4] = [Stage::Derive, Stage::Judge, Stage::Settle, Stage::Relate];
+
+/// Facts that are looked up together.
+const FACTS: usize = 1_000;
 
 impl Gateway {
     pub(crate) async fn listed(
@@ -52,10 +55,15 @@ impl Gateway {
         let triplets = graph
             .touching(&scope, &[entity.id], request.at, limit, after)
             .await?;
+        let is_bare = triplets.next.is_none() && after.is_none() && request.at.is_none();
+        let standing = self.still_stated(&scope, triplets.items).await?;
+        if is_bare && standing.is_empty() {
+            return Err(missing());
+        }
         Ok(Neighbourhood {
             entity,
             edges: Page {
-                items: edges(&*graph, &scope, triplets.items).await?,
+                items: edges(&*graph, &scope, standing).await?,
                 next: triplets.next,
             },
         })
@@ -72,7 +80,45 @@ impl Gateway {
         let scope = waiting.await?;
         let from = entity(&*graph, &scope, &query.from.entity).await?;
         let to = entity(&*graph, &scope, &query.to).await?;
-        paths::between(&*graph, &scope, (from.id, to.id), query).await
+        let mut found = paths::between(&*graph, &scope, (from.id, to.id), query).await?;
+        let triplets = found.paths.iter().flatten().cloned().collect();
+        let standing = self.still_stated(&scope, triplets).await?;
+        let standing: HashSet<DerivationId> = standing.iter().map(|it| it.fact).collect();
+        let stands = |path: &&Vec<Triplet>| path.iter().all(|it| standing.contains(&it.fact));
+        let found_paths = std::mem::take(&mut found.paths);
+        let best = found_paths.iter().filter(stands).take(query.limit as usize);
+        let mut paths = Vec::new();
+        for path in best {
+            let connected = edges(&*graph, &scope, path.clone()).await?;
+            // An end that was forgotten meanwhile leaves no path.
+            paths.extend((connected.len() == path.len()).then_some(connected));
+        }
+        Ok(Paths {
+            paths,
+            truncated: found.truncated,
+        })
+    }
+
+    /// Those of these triplets whose facts the store of record has: a graph in another server hears of a forget a little later.
+    async fn still_stated(
+        &self,
+        scope: &Scope,
+        triplets: Vec<Triplet>,
+    ) -> Result<Vec<Triplet>, Fault> {
+        let mut ids: Vec<DerivationId> = triplets.iter().map(|it| it.fact).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        let mut standing = HashSet::new();
+        for ids in ids.chunks(FACTS) {
+            let question = Question {
+                ids: ids.to_vec(),
+                ..Question::default()
+            };
+            let facts = self.knowledge.all_derivations(scope, &question).await?;
+            standing.extend(facts.into_iter().map(|fact| fact.id));
+        }
+        let stands = |triplet: &Triplet| standing.contains(&triplet.fact);
+        Ok(triplets.into_iter().filter(stands).collect())
     }
 
     fn graph(&self) -> Result<Arc<dyn Graph>, Fault> {
@@ -91,7 +137,11 @@ async fn entity(graph: &dyn Graph, scope: &Scope, text: &str) -> Result<Entity, 
     let named = EntityId::of_key(&key(text));
     let ids = [text.parse().unwrap_or(named)];
     let found = graph.named(scope, &ids).await?.pop();
-    found.ok_or_else(|| Fault::not_found("the entity"))
+    found.ok_or_else(missing)
+}
+
+fn missing() -> Fault {
+    Fault::not_found("the entity")
 }
 
 /// Triplets with the names of their ends. What was forgotten meanwhile is left out.

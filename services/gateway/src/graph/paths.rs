@@ -7,15 +7,16 @@ use memfleet_domain::graph::Triplet;
 use memfleet_domain::ids::EntityId;
 use memfleet_domain::{Fault, Scope};
 use memfleet_ports::graph::Graph;
-use memfleet_ports::knowledge_api::{Paths, PathsQuery};
-
-use super::edges;
+use memfleet_ports::knowledge_api::PathsQuery;
 
 /// Triplets that are read of an end, and of all neighbours together.
 const TRIPLETS: u32 = 2_000;
 
-/// Paths that are compared before the best are taken.
+/// Paths that are compared before the best are taken …
 const COMPARED: usize = 10_000;
+
+/// … and how many of these may stand or fall with their facts.
+const CANDIDATES: usize = 300;
 
 /// The triplets around two entities.
 struct Surroundings {
@@ -24,15 +25,22 @@ struct Surroundings {
     truncated: bool,
 }
 
+/// Paths as the graph has them, the best first.
+#[derive(Default)]
+pub(super) struct Found {
+    pub(super) paths: Vec<Vec<Triplet>>,
+    pub(super) truncated: bool,
+}
+
 /// The paths between two entities.
 pub(super) async fn between(
     graph: &dyn Graph,
     scope: &Scope,
     (from, to): (EntityId, EntityId),
     query: &PathsQuery,
-) -> Result<Paths, Fault> {
+) -> Result<Found, Fault> {
     if from == to {
-        return Ok(Paths::default());
+        return Ok(Found::default());
     }
     let mut read = Surroundings::new();
     let at = query.from.at;
@@ -64,17 +72,12 @@ pub(super) async fn between(
         let by_length = one.len().cmp(&other.len());
         by_length.then(doubt(one).total_cmp(&doubt(other)))
     });
-    found.truncate(query.limit as usize);
-    let mut paths = Vec::with_capacity(found.len());
-    for path in found {
-        let triplets: Vec<Triplet> = path.iter().map(|it| read.triplets[*it].clone()).collect();
-        let length = triplets.len();
-        let path = edges(graph, scope, triplets).await?;
-        // An end that was forgotten meanwhile leaves no path.
-        paths.extend((path.len() == length).then_some(path));
-    }
-    Ok(Paths {
-        paths,
+    let triplets = |path: Vec<usize>| {
+        let triplets = path.iter().map(|place| read.triplets[*place].clone());
+        triplets.collect()
+    };
+    Ok(Found {
+        paths: found.into_iter().take(CANDIDATES).map(triplets).collect(),
         truncated: read.truncated,
     })
 }

@@ -1,48 +1,70 @@
 //! Who is connected to what.
 
+use std::collections::HashSet;
+
 use memfleet_domain::FaultKind;
+use memfleet_domain::derivation::Derivation;
 use memfleet_domain::graph::{Entity, Triplet};
+use memfleet_domain::ids::ChangeId;
 use memfleet_domain::time::TimeRange;
 use memfleet_ports::conformance::graph::{named, says, writing};
+use memfleet_ports::conformance::knowledge::{deriving, fact};
 use memfleet_ports::conformance::samples::instant;
 use memfleet_ports::graph::Graph;
+use memfleet_ports::knowledge::{Knowledge, Revision, Work};
 use memfleet_ports::knowledge_api::{
     Edge, EntityQuery, EntityRequest, KnowledgeService, Paths, PathsQuery,
 };
+use memfleet_ports::ledger::Ledger;
 use memfleet_ports::memory::PageRequest;
 
 use crate::roles::{Node, acme, said, space};
 
-/// Ada knows Ben, who knows Cleo, who lives in Rome; Ada lived in Rome from second 10 to 20; Dora knows nobody that they know.
-async fn town() -> Node {
+/// Ada knows Ben, who knows Cleo, who lives in Rome; Ada lived in Rome from second 10 to 20; Dora knows nobody that they know. Each is a fact
+/// of a turn of its own.
+async fn town() -> (Node, Vec<Derivation>) {
     let node = Node::new().await;
-    node.told("ada", vec![said("Hello there.")]).await;
+    let told = (1..=6).map(|number| said(&format!("Statement {number}.")));
+    let receipt = node.told("ada", told.collect()).await;
+    let ids: Vec<_> = receipt.turns.iter().map(|turn| turn.id).collect();
+    let scope = acme().scope(&space("ada"));
+    let turns = node.store.turns(&scope, &ids).await.unwrap();
     let people = ["Ada", "Ben", "Cleo", "Rome", "Dora", "Oslo"].map(named);
     let [ada, ben, cleo, rome, dora, oslo] = &people;
-    let lived = Triplet {
-        valid: TimeRange {
-            start: Some(instant(10)),
-            end: Some(instant(20)),
-        },
-        ..says(4, ada, "residence", rome)
-    };
-    let unsure = Triplet {
-        confidence: 0.1,
-        ..says(6, ben, "residence", rome)
-    };
-    let triplets = [
-        says(1, ada, "know", ben),
-        says(2, ben, "know", cleo),
-        says(3, cleo, "residence", rome),
-        lived,
-        says(5, dora, "residence", oslo),
-        unsure,
+    let stated = [
+        (ada, "know", ben),
+        (ben, "know", cleo),
+        (cleo, "residence", rome),
+        (ada, "residence", rome),
+        (dora, "residence", oslo),
+        (ben, "residence", rome),
     ];
-    let scope = acme().scope(&space("ada"));
-    let written = node.store.as_ref();
+    let (mut facts, mut triplets) = (Vec::new(), Vec::new());
+    for (turn, (subject, predicate, object)) in turns.iter().zip(stated) {
+        let fact = fact(&turn.accepted, &subject.name, &object.name, instant(1));
+        triplets.push(Triplet {
+            fact: fact.id,
+            ..says(1, subject, predicate, object)
+        });
+        facts.push(fact);
+    }
+    triplets[3].valid = TimeRange {
+        start: Some(instant(10)),
+        end: Some(instant(20)),
+    };
+    triplets[5].confidence = 0.1;
+    for fact in &facts {
+        let work = Work {
+            rewrites: vec![deriving(&[fact])],
+            ..Work::default()
+        };
+        node.store.apply(&scope, work).await.unwrap();
+    }
     let write = writing(&people.each_ref(), &triplets);
-    Graph::write(written, &scope, write).await.unwrap();
-    node
+    Graph::write(node.store.as_ref(), &scope, write)
+        .await
+        .unwrap();
+    (node, facts)
 }
 
 fn asked(entity: &str, at: Option<i64>) -> EntityRequest {
@@ -82,7 +104,7 @@ async fn between(
 
 #[tokio::test]
 async fn an_entity_is_found_by_name_and_by_id_with_what_it_is_connected_to() {
-    let node = town().await;
+    let (node, _) = town().await;
     let call = acme();
     let id = named("Ada").id.to_string();
     for name in ["Ada", "ADA", "the Ada", &id] {
@@ -95,7 +117,9 @@ async fn an_entity_is_found_by_name_and_by_id_with_what_it_is_connected_to() {
             .unwrap();
         assert_eq!(found.entity.name, "Ada");
         let edges: Vec<_> = found.edges.items.iter().map(told).collect();
-        assert_eq!(edges, ["Ada know Ben", "Ada residence Rome"]);
+        // In the order of their ids.
+        let edges: HashSet<&str> = edges.iter().map(String::as_str).collect();
+        assert_eq!(edges, HashSet::from(["Ada know Ben", "Ada residence Rome"]));
     }
     let request = asked("Ada", Some(20));
     let found = node
@@ -111,7 +135,7 @@ async fn an_entity_is_found_by_name_and_by_id_with_what_it_is_connected_to() {
 
 #[tokio::test]
 async fn entities_are_listed_by_how_they_begin() {
-    let node = town().await;
+    let (node, _) = town().await;
     let query = EntityQuery {
         space: space("ada"),
         prefix: "C".into(),
@@ -124,7 +148,7 @@ async fn entities_are_listed_by_how_they_begin() {
 
 #[tokio::test]
 async fn paths_are_the_shortest_first_and_of_equal_length_the_surer() {
-    let node = town().await;
+    let (node, _) = town().await;
     let direct = ["Ada residence Rome"];
     let unsure = ["Ada know Ben", "Ben residence Rome"];
     let around = ["Ada know Ben", "Ben know Cleo", "Cleo residence Rome"];
@@ -142,14 +166,47 @@ async fn paths_are_the_shortest_first_and_of_equal_length_the_surer() {
 
 #[tokio::test]
 async fn who_is_not_connected_has_no_paths() {
-    let node = town().await;
+    let (node, _) = town().await;
     assert!(between(&node, "Ada", "Dora", (3, None)).await.is_empty());
     assert!(between(&node, "Ada", "ada", (3, None)).await.is_empty());
 }
 
 #[tokio::test]
+async fn what_the_store_has_no_more_is_not_told_by_a_graph_that_has_not_heard() {
+    let (node, facts) = town().await;
+    let scope = acme().scope(&space("ada"));
+    let revisions = [0, 3].map(|place: usize| {
+        let mut derivation = facts[place].next(facts[place].change).withdrawn();
+        derivation.known.start = Some(instant(2));
+        Revision {
+            derivation,
+            passage: None,
+        }
+    });
+    let mut rewrite = deriving(&[&facts[0]]);
+    rewrite.change.id = ChangeId::of("withdrawn", &[]);
+    rewrite.revisions = revisions.to_vec();
+    for revision in &mut rewrite.revisions {
+        revision.derivation.change = rewrite.change.id;
+    }
+    let work = Work {
+        rewrites: vec![rewrite],
+        ..Work::default()
+    };
+    node.store.apply(&scope, work).await.unwrap();
+    assert!(between(&node, "Ada", "Rome", (3, None)).await.is_empty());
+    let call = acme();
+    let page = PageRequest::default();
+    let fault = node
+        .gateway
+        .neighbours(&call, &asked("Ada", None), page)
+        .await;
+    assert_eq!(fault.unwrap_err().kind, FaultKind::NotFound);
+}
+
+#[tokio::test]
 async fn without_a_graph_that_is_said() {
-    let mut node = town().await;
+    let (mut node, _) = town().await;
     node.gateway.graph = None;
     let call = acme();
     let fault = node
@@ -163,7 +220,7 @@ async fn without_a_graph_that_is_said() {
 
 #[tokio::test]
 async fn another_tenant_sees_nothing_of_it() {
-    let node = town().await;
+    let (node, _) = town().await;
     let other = crate::roles::call_of("umbrella", std::time::Duration::from_secs(1));
     let query = PathsQuery {
         from: asked("Ada", None),
