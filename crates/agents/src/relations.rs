@@ -1,8 +1,12 @@
 //! What facts say of entities (Amory section 3.2, semanticization): subject, predicate and object of each, in the keys that facts are compared by.
+//! And what callers say of two names.
 
-use memfleet_domain::derivation::Derivation;
+use std::collections::HashMap;
+
+use memfleet_domain::derivation::{Body, Derivation, Kind};
 use memfleet_domain::fact::{Draft, Pattern};
-use memfleet_domain::graph::{Entity, Triplet};
+use memfleet_domain::graph::{Entity, Identity, Triplet};
+use memfleet_domain::ids::EntityId;
 
 use crate::facts::key;
 
@@ -17,12 +21,37 @@ pub struct Relation {
     pub triplet: Triplet,
 }
 
-/// What a fact says of its subject and others. "Ada moved" says nothing; "Ada gave Ben a book" says something of two.
+/// Whether derivations of a kind say something of entities.
+pub fn relates(kind: Kind) -> bool {
+    matches!(kind, Kind::Fact | Kind::Identity)
+}
+
+/// What a derivation says of its subject and others. "Ada moved" says nothing; "Ada gave Ben a book" says something of two.
 pub fn relations(derivation: &Derivation) -> Vec<Relation> {
-    let Some(fact) = derivation.fact().filter(|it| !it.claim.subject.is_empty()) else {
-        return Vec::new();
-    };
-    let subject = Entity::new(&fact.claim.subject, &fact.clause.subject);
+    match &derivation.body {
+        Body::Fact(fact) if !fact.claim.subject.is_empty() => of_fact(derivation, fact),
+        Body::Identity(identity) => vec![of_identity(derivation, identity)],
+        _ => Vec::new(),
+    }
+}
+
+/// What derivations say of entities, and these, each once.
+pub fn told<'d>(
+    derivations: impl IntoIterator<Item = &'d Derivation>,
+) -> (Vec<Entity>, Vec<Triplet>) {
+    let mut entities: HashMap<EntityId, Entity> = HashMap::new();
+    let mut triplets = Vec::new();
+    for relation in derivations.into_iter().flat_map(relations) {
+        for entity in [relation.subject, relation.object] {
+            entities.entry(entity.id).or_insert(entity);
+        }
+        triplets.push(relation.triplet);
+    }
+    (entities.into_values().collect(), triplets)
+}
+
+fn of_fact(derivation: &Derivation, fact: &Draft) -> Vec<Relation> {
+    let subject = subject(fact);
     let mut relations: Vec<Relation> = Vec::new();
     for object in objects(fact) {
         if relations.iter().any(|it| it.object.id == object.id) {
@@ -45,6 +74,36 @@ pub fn relations(derivation: &Derivation) -> Vec<Relation> {
         });
     }
     relations
+}
+
+/// A caller's word is sure.
+fn of_identity(derivation: &Derivation, identity: &Identity) -> Relation {
+    let (subject, object) = (&identity.entity, &identity.other);
+    Relation {
+        subject: subject.clone(),
+        object: object.clone(),
+        triplet: Triplet {
+            fact: derivation.id,
+            subject: subject.id,
+            predicate: Identity::PREDICATE.to_owned(),
+            object: object.id,
+            negated: !identity.same,
+            valid: derivation.valid,
+            confidence: 1.0,
+            turns: derivation.turns.clone(),
+        },
+    }
+}
+
+/// Whom the claim is about, in the words of the clause: "Noor", where its subject is "Noor's name".
+fn subject(fact: &Draft) -> Entity {
+    let (of, named) = (&fact.claim.subject, fact.clause.subject.as_str());
+    let mut owners = named.match_indices("'s ").map(|(at, _)| &named[..at]);
+    let name = match key(named) == *of {
+        true => Some(named),
+        false => owners.find(|owner| key(owner) == *of),
+    };
+    Entity::new(of, name.unwrap_or(of))
 }
 
 /// The value of the claim, in the words of the clause where they are those; of two objects both.
@@ -96,6 +155,22 @@ mod tests {
         let triplet = &relations[0].triplet;
         assert_eq!((triplet.fact, triplet.valid), (fact.id, fact.valid));
         assert_eq!(triplet.turns, fact.turns);
+    }
+
+    #[test]
+    fn who_has_an_attribute_goes_by_their_own_name() {
+        for (subject, key, expected) in [
+            ("Ada's nickname", "ada", "Ada"),
+            ("Ada's sister's name", "ada's sister", "Ada's sister"),
+            ("The name of it", "ada", "ada"),
+        ] {
+            let fact = with(|draft| {
+                draft.clause.subject = subject.into();
+                draft.claim.subject = key.into();
+            });
+            let entity = &relations(&fact)[0].subject;
+            assert_eq!((&*entity.key, &*entity.name), (key, expected));
+        }
     }
 
     #[test]

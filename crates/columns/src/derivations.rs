@@ -18,6 +18,7 @@ pub fn from_kind(kind: Kind) -> i64 {
         Kind::Episode => 1,
         Kind::Fragment => 2,
         Kind::Narrative => 3,
+        Kind::Identity => 4,
     }
 }
 
@@ -60,7 +61,7 @@ pub fn lookup_keys(derivation: &Derivation) -> (Option<Cow<'_, str>>, Option<&st
             Some(&fact.claim.attribute),
         ),
         Body::Fragment(fragment) => (Some(Cow::Owned(fragment.narrative.to_string())), None),
-        Body::Episode(_) | Body::Narrative(_) => (None, None),
+        Body::Episode(_) | Body::Narrative(_) | Body::Identity(_) => (None, None),
     }
 }
 

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::episode::Episode;
 use crate::fact::Draft;
+use crate::graph::Identity;
 use crate::ids::{ChangeId, ConflictId, DerivationId, TurnId};
 use crate::narrative::{Fragment, Narrative};
 use crate::time::{TimeRange, Timestamp};
@@ -22,6 +23,8 @@ pub enum Body {
     Fragment(Box<Fragment>),
     /// A story.
     Narrative(Box<Narrative>),
+    /// That two names are of one entity, or are not.
+    Identity(Box<Identity>),
 }
 
 /// The kinds of derivations.
@@ -36,11 +39,19 @@ pub enum Kind {
     Fragment,
     /// [`Body::Narrative`].
     Narrative,
+    /// [`Body::Identity`].
+    Identity,
 }
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Self; 4] = [Self::Fact, Self::Episode, Self::Fragment, Self::Narrative];
+    pub const ALL: [Self; 5] = [
+        Self::Fact,
+        Self::Episode,
+        Self::Fragment,
+        Self::Narrative,
+        Self::Identity,
+    ];
 }
 
 /// Who made a version what it is.
@@ -63,7 +74,7 @@ pub struct Derivation {
     /// What it says.
     pub body: Body,
     /// The turns that it comes from: of a fact first the one that states it, of an episode or a fragment all in order, of a narrative those that
-    /// its headlines are words of. Never empty.
+    /// its headlines are words of, of an identity one that names each. Never empty.
     pub turns: Vec<TurnId>,
     /// When it holds. An interval that ends where it starts holds at no instant: the derivation was withdrawn.
     pub valid: TimeRange,
@@ -85,6 +96,7 @@ impl Derivation {
             Body::Episode(_) => Kind::Episode,
             Body::Fragment(_) => Kind::Fragment,
             Body::Narrative(_) => Kind::Narrative,
+            Body::Identity(_) => Kind::Identity,
         }
     }
 
@@ -116,6 +128,14 @@ impl Derivation {
     pub fn narrative(&self) -> Option<&Narrative> {
         match &self.body {
             Body::Narrative(narrative) => Some(narrative),
+            _ => None,
+        }
+    }
+
+    /// What is said of two names, if it is that.
+    pub fn identity(&self) -> Option<&Identity> {
+        match &self.body {
+            Body::Identity(identity) => Some(identity),
             _ => None,
         }
     }

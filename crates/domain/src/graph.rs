@@ -28,6 +28,22 @@ impl Entity {
     }
 }
 
+/// What a caller says of two names: that they are of one entity, or that they are not. Both draw on a turn that names them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Identity {
+    /// The name that it goes by.
+    pub entity: Entity,
+    /// The other one.
+    pub other: Entity,
+    /// Whether they are one.
+    pub same: bool,
+}
+
+impl Identity {
+    /// What such a triplet says.
+    pub const PREDICATE: &str = "same as";
+}
+
 /// What a fact says of two entities.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Triplet {

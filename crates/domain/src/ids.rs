@@ -207,6 +207,12 @@ impl DerivationId {
         Self(derive(&[b"episode", opening.as_bytes()]))
     }
 
+    /// What a caller says of these two entities, in whatever order they are named.
+    pub fn of_identity(one: EntityId, other: EntityId) -> Self {
+        let (first, second) = (one.min(other), one.max(other));
+        Self(derive(&[b"identity", first.as_bytes(), second.as_bytes()]))
+    }
+
     /// The fragment of a narrative that this turn opens.
     pub fn of_fragment(opening: TurnId) -> Self {
         Self(derive(&[b"fragment", opening.as_bytes()]))

@@ -30,6 +30,29 @@ impl GraphWrite {
     }
 }
 
+/// Which triplets. An empty list and an absent value do not restrict.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct TripletQuery<'q> {
+    /// One of these is an end of it.
+    pub ends: &'q [EntityId],
+    /// It comes from one of these facts; not together with `ends`.
+    pub facts: &'q [DerivationId],
+    /// It says one of these.
+    pub predicates: &'q [&'q str],
+    /// It holds at this instant.
+    pub at: Option<Timestamp>,
+}
+
+impl<'q> TripletQuery<'q> {
+    /// Whatever is said of these entities.
+    pub fn touching(ends: &'q [EntityId]) -> Self {
+        Self {
+            ends,
+            ..Self::default()
+        }
+    }
+}
+
 /// Where the graph is kept. An entity without a triplet is gone.
 #[async_trait]
 pub trait Graph: Send + Sync {
@@ -51,12 +74,11 @@ pub trait Graph: Send + Sync {
     /// Those of these entities that are there, in any order.
     async fn named(&self, scope: &Scope, ids: &[EntityId]) -> Result<Vec<Entity>>;
 
-    /// The triplets that one of these entities is an end of, those that hold at an instant or, without one, all; in an order that stays.
-    async fn touching(
+    /// The triplets, in an order that stays.
+    async fn triplets(
         &self,
         scope: &Scope,
-        entities: &[EntityId],
-        at: Option<Timestamp>,
+        query: TripletQuery<'_>,
         limit: u32,
         after: Option<&PageToken>,
     ) -> Result<Page<Triplet>>;

@@ -154,6 +154,64 @@ pub struct EntityRequest {
     pub wait_for: Vec<BatchId>,
 }
 
+/// An entity with all its names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NamedEntity {
+    /// Under the name that the others are names of.
+    pub entity: Entity,
+    /// Its other names, in the order of their keys.
+    pub names: Vec<EntityName>,
+}
+
+/// Another name of an entity.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EntityName {
+    /// The entity under that name.
+    pub entity: Entity,
+    /// The facts that tell so, and what callers said.
+    pub because: Vec<DerivationId>,
+}
+
+/// Two entities that are one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MergeRequest {
+    /// Where.
+    pub space: SpaceId,
+    /// The entity, by name or by id: the name that it goes by.
+    pub entity: String,
+    /// The same under another name.
+    pub other: String,
+}
+
+/// What a merge did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Merged {
+    /// The entity with its names.
+    pub entity: NamedEntity,
+    /// The change; absent where they were one already.
+    pub change: Option<ChangeId>,
+}
+
+/// A name that is of an entity of its own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SplitRequest {
+    /// Where.
+    pub space: SpaceId,
+    /// The name, or its id.
+    pub entity: String,
+}
+
+/// What a split did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Split {
+    /// The entity, alone.
+    pub entity: Entity,
+    /// The names that it was one with by a fact or a merge.
+    pub parted: Vec<Entity>,
+    /// The change; absent where it was alone already.
+    pub change: Option<ChangeId>,
+}
+
 /// A triplet with its ends.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Edge {
@@ -306,6 +364,19 @@ pub trait KnowledgeService: Send + Sync {
 
     /// How two entities are connected.
     async fn paths(&self, context: &Context, query: &PathsQuery) -> Result<Paths, Fault>;
+
+    /// An entity with all its names; whenever they hold.
+    async fn entity(
+        &self,
+        context: &Context,
+        request: &EntityRequest,
+    ) -> Result<NamedEntity, Fault>;
+
+    /// Notes that two names are of one entity.
+    async fn merge(&self, context: &Context, request: &MergeRequest) -> Result<Merged, Fault>;
+
+    /// Notes that a name is not of the entity that it was taken for.
+    async fn split(&self, context: &Context, request: &SplitRequest) -> Result<Split, Fault>;
 
     /// Every version of what is derived, oldest first.
     async fn versions(

@@ -3,7 +3,8 @@
 use async_trait::async_trait;
 use memfleet_domain::Fault;
 use memfleet_domain::derivation::Derivation;
-use memfleet_domain::ids::{ChangeId, SpaceId};
+use memfleet_domain::graph::Identity;
+use memfleet_domain::ids::{ChangeId, SpaceId, TurnId};
 
 use crate::context::Context;
 use crate::erasure::Erased;
@@ -55,6 +56,15 @@ impl ForgetReceipt {
     }
 }
 
+/// What a caller says of two names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Naming {
+    /// Whether they are one.
+    pub identity: Identity,
+    /// Turns that name them.
+    pub turns: Vec<TurnId>,
+}
+
 /// The refresher role.
 #[async_trait]
 pub trait Refresher: Send + Sync {
@@ -71,6 +81,14 @@ pub trait Refresher: Send + Sync {
         context: &Context,
         request: &UpdateRequest,
     ) -> Result<Derivation, Fault>;
+
+    /// Notes what a caller says of names; the change that does so. Said again, it is the change that said it first.
+    async fn identify(
+        &self,
+        context: &Context,
+        space: &SpaceId,
+        namings: &[Naming],
+    ) -> Result<ChangeId, Fault>;
 
     /// Undoes a change; the change that does so. `FAILED_PRECONDITION` where a later change stands on it.
     async fn revert(

@@ -118,8 +118,8 @@ impl SpaceIndex {
             Kind::Fact => self.facts.put(derived),
             Kind::Episode => self.episodes.put(derived),
             Kind::Fragment => self.fragments.put(derived),
-            // Nothing is found through a narrative but through its fragments.
-            Kind::Narrative => {}
+            // Nothing is found through a narrative but through its fragments, nor through what is said of two names.
+            Kind::Narrative | Kind::Identity => {}
         }
     }
 

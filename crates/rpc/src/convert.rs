@@ -15,6 +15,7 @@ mod graph;
 mod ingestion;
 mod knowledge;
 mod maintenance;
+mod names;
 mod narrative;
 mod page;
 mod rebuild;

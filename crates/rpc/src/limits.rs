@@ -68,6 +68,8 @@ pub const LABEL: usize = 128;
 pub const GRACE: Duration = Duration::from_hours(90 * 24);
 /// Name of a subject, key of an attribute.
 pub const SUBJECT: usize = 256;
+/// Pairs of names that a caller's word is about, and turns that name them.
+pub const NAMINGS: usize = 1_000;
 /// Triplets of a path.
 pub const HOPS: u32 = 3;
 /// Paths of an answer.

@@ -1,14 +1,12 @@
-//! From facts to the semantic graph (Amory section 3.2, semanticization). The graph follows the facts of the store of record: how far it came
+//! From facts, and what callers say of names, to the semantic graph (Amory section 3.2, semanticization). The graph follows the facts of the store of record: how far it came
 //! is noted there, and only after it was written. One that was away is caught up with by looking again.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use memfleet_agents::relations::relations;
-use memfleet_domain::derivation::{Derivation, Kind};
-use memfleet_domain::graph::Entity;
-use memfleet_domain::ids::{DerivationId, EntityId};
+use memfleet_agents::relations::{relates, told};
+use memfleet_domain::derivation::Derivation;
+use memfleet_domain::ids::DerivationId;
 use memfleet_domain::{Fault, Scope};
 use memfleet_ports::feed::Change;
 use memfleet_ports::graph::{Graph, GraphWrite};
@@ -40,12 +38,12 @@ impl Agent for Relater {
         for change in &changes.changes {
             match change {
                 Change::Forgotten(turn) => write.forgotten.push(*turn),
-                Change::Derived(derived) if derived.kind == Kind::Fact => ids.push(derived.id),
+                Change::Derived(derived) if relates(derived.kind) => ids.push(derived.id),
                 Change::Stored(_) | Change::Derived(_) => {}
                 Change::Withdrawn(id) => write.replaced.push(*id),
             }
         }
-        relate(&self.facts(scope, &ids).await?, &mut write);
+        (write.entities, write.triplets) = told(&self.derivations(scope, &ids).await?);
         write.replaced.extend(ids);
         let triplets = write.triplets.len() as u64;
         if !write.is_empty() {
@@ -61,8 +59,12 @@ impl Agent for Relater {
 }
 
 impl Relater {
-    /// Those of these facts that hold at some instant.
-    async fn facts(&self, scope: &Scope, ids: &[DerivationId]) -> Result<Vec<Derivation>, Fault> {
+    /// Those of these that hold at some instant.
+    async fn derivations(
+        &self,
+        scope: &Scope,
+        ids: &[DerivationId],
+    ) -> Result<Vec<Derivation>, Fault> {
         // No condition on ids would be all of them.
         if ids.is_empty() {
             return Ok(Vec::new());
@@ -71,18 +73,7 @@ impl Relater {
             ids: ids.to_vec(),
             ..Question::default()
         };
-        self.consolidator.of_kind(scope, Kind::Fact, question).await
+        let knowledge = &self.consolidator.knowledge;
+        Ok(knowledge.all_derivations(scope, &question).await?)
     }
-}
-
-/// What these facts say.
-fn relate(facts: &[Derivation], write: &mut GraphWrite) {
-    let mut entities: HashMap<EntityId, Entity> = HashMap::new();
-    for relation in facts.iter().flat_map(relations) {
-        for entity in [relation.subject, relation.object] {
-            entities.entry(entity.id).or_insert(entity);
-        }
-        write.triplets.push(relation.triplet);
-    }
-    write.entities.extend(entities.into_values());
 }

@@ -1,18 +1,20 @@
 //! The semantic graph as callers read it: entities, what they are connected to, and how two of them are.
 
+mod merging;
+mod names;
 mod paths;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use memfleet_domain::graph::{Entity, Triplet};
 use memfleet_domain::ids::{DerivationId, EntityId, SpaceId};
 use memfleet_domain::{Fault, FaultKind, Scope};
 use memfleet_ports::context::Context;
-use memfleet_ports::graph::Graph;
+use memfleet_ports::graph::{Graph, TripletQuery};
 use memfleet_ports::knowledge::{Question, Stage};
 use memfleet_ports::knowledge_api::{
-    Edge, EntityQuery, EntityRequest, Neighbourhood, Paths, PathsQuery,
+    Edge, EntityQuery, EntityRequest, NamedEntity, Neighbourhood, Paths, PathsQuery,
 };
 use memfleet_ports::ledger::Page;
 use memfleet_ports::memory::PageRequest;
@@ -51,10 +53,14 @@ impl Gateway {
         let waiting = self.derived(context, &request.space, &request.wait_for, &RELATED);
         let scope = waiting.await?;
         let entity = entity(&*graph, &scope, &request.entity).await?;
+        let names = self.names(&*graph, &scope, entity.id).await?;
         let (limit, after) = (page.limit, page.after.as_ref());
-        let triplets = graph
-            .touching(&scope, &[entity.id], request.at, limit, after)
-            .await?;
+        let all = names.all(entity.id);
+        let query = TripletQuery {
+            at: request.at,
+            ..TripletQuery::touching(&all)
+        };
+        let triplets = graph.triplets(&scope, query, limit, after).await?;
         let is_bare = triplets.next.is_none() && after.is_none() && request.at.is_none();
         let standing = self.still_stated(&scope, triplets.items).await?;
         if is_bare && standing.is_empty() {
@@ -80,7 +86,9 @@ impl Gateway {
         let scope = waiting.await?;
         let from = entity(&*graph, &scope, &query.from.entity).await?;
         let to = entity(&*graph, &scope, &query.to).await?;
-        let mut found = paths::between(&*graph, &scope, (from.id, to.id), query).await?;
+        let from = self.names(&*graph, &scope, from.id).await?.all(from.id);
+        let to = self.names(&*graph, &scope, to.id).await?.all(to.id);
+        let mut found = paths::between(&*graph, &scope, (&from, &to), query).await?;
         let triplets = found.paths.iter().flatten().cloned().collect();
         let standing = self.still_stated(&scope, triplets).await?;
         let standing: HashSet<DerivationId> = standing.iter().map(|it| it.fact).collect();
@@ -97,6 +105,44 @@ impl Gateway {
             paths,
             truncated: found.truncated,
         })
+    }
+
+    pub(crate) async fn named(
+        &self,
+        context: &Context,
+        request: &EntityRequest,
+    ) -> Result<NamedEntity, Fault> {
+        let graph = self.graph()?;
+        let waiting = self.derived(context, &request.space, &request.wait_for, &RELATED);
+        let scope = waiting.await?;
+        let entity = entity(&*graph, &scope, &request.entity).await?;
+        let names = self.names(&*graph, &scope, entity.id).await?;
+        names.resolved(&*graph, &scope, entity.id).await
+    }
+
+    /// The keys that somebody's facts are told under: that of a name, and of the others that it has. While the graph is away these are not known.
+    pub(crate) async fn keys_of(&self, scope: &Scope, name: &str) -> Vec<String> {
+        let alone = key(name);
+        let Some(graph) = &self.graph else {
+            return vec![alone];
+        };
+        let of = EntityId::of_key(&alone);
+        let named = async {
+            let names = self.names(&**graph, scope, of).await?;
+            let named = graph.named(scope, &names.all(of)).await?;
+            Ok::<_, Fault>(named.into_iter().map(|entity| entity.key))
+        };
+        match named.await {
+            Ok(keys) => keys
+                .chain([alone.clone()])
+                .collect::<BTreeSet<_>>()
+                .into_iter()
+                .collect(),
+            Err(fault) => {
+                tracing::warn!(%fault, "other names are left out: the graph gave no answer");
+                vec![alone]
+            }
+        }
     }
 
     /// Those of these triplets whose facts the store of record has: a graph in another server hears of a forget a little later.

@@ -17,8 +17,8 @@ use memfleet_ports::events::Event;
 use memfleet_ports::knowledge::{ChangeFilter, Question, Recorded, Stage};
 use memfleet_ports::knowledge_api::{
     Disagreement, EntityQuery, EntityRequest, EpisodeQuery, FactQuery, KnowledgeService,
-    NarrativeQuery, Neighbourhood, Paths, PathsQuery, ProfileLine, ProfileQuery, Story,
-    TimelineQuery, UpdateRequest,
+    MergeRequest, Merged, NamedEntity, NarrativeQuery, Neighbourhood, Paths, PathsQuery,
+    ProfileLine, ProfileQuery, Split, SplitRequest, Story, TimelineQuery, UpdateRequest,
 };
 use memfleet_ports::ledger::Page;
 use memfleet_ports::memory::PageRequest;
@@ -194,6 +194,25 @@ impl KnowledgeService for Gateway {
         self.connections(context, query).await
     }
 
+    #[instrument(skip_all, fields(tenant = %context.tenant, space = %request.space))]
+    async fn entity(
+        &self,
+        context: &Context,
+        request: &EntityRequest,
+    ) -> Result<NamedEntity, Fault> {
+        self.named(context, request).await
+    }
+
+    #[instrument(skip_all, fields(tenant = %context.tenant, space = %request.space))]
+    async fn merge(&self, context: &Context, request: &MergeRequest) -> Result<Merged, Fault> {
+        self.merged(context, request).await
+    }
+
+    #[instrument(skip_all, fields(tenant = %context.tenant, space = %request.space))]
+    async fn split(&self, context: &Context, request: &SplitRequest) -> Result<Split, Fault> {
+        self.parted(context, request).await
+    }
+
     #[instrument(skip_all, fields(tenant = %context.tenant, space = %space, %id))]
     async fn versions(
         &self,
@@ -299,7 +318,7 @@ impl Gateway {
     }
 
     /// Returns when an agent has worked through what a space holds now. What comes meanwhile it need not have.
-    async fn worked_through(&self, scope: &Scope, stage: Stage) -> Result<(), Fault> {
+    pub(crate) async fn worked_through(&self, scope: &Scope, stage: Stage) -> Result<(), Fault> {
         let mut events = self.events.listen();
         let mut goal = None;
         loop {

@@ -11,6 +11,7 @@ mod conflicts;
 mod correct;
 mod dead_letters;
 mod demo;
+mod entity;
 mod episodes;
 mod exit;
 mod export;
@@ -173,6 +174,7 @@ enum Remote {
     Profile(profile::ProfileArgs),
     Timeline(timeline::TimelineArgs),
     Graph(graph::GraphArgs),
+    Entity(entity::EntityArgs),
     Conflicts(conflicts::ConflictsArgs),
     History(history::HistoryArgs),
     Correct(Box<correct::CorrectArgs>),
@@ -271,6 +273,7 @@ async fn remote(command: Remote, global: &Global, output: &mut Output) -> Result
         Remote::Profile(args) => profile::run(args, handle, output).await,
         Remote::Timeline(args) => timeline::run(args, handle, output).await,
         Remote::Graph(args) => graph::run(args, handle, output).await,
+        Remote::Entity(args) => entity::run(args, handle, output).await,
         Remote::Conflicts(args) => conflicts::run(args, handle, output).await,
         Remote::History(args) => history::run(args, handle, output).await,
         Remote::Correct(args) => correct::run(*args, handle, output).await,

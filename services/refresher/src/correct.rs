@@ -15,7 +15,7 @@ use memfleet_ports::knowledge_api::{Correction, UpdateRequest};
 use crate::LocalRefresher;
 
 /// How often a correction is tried on a newer state before the caller is asked to look again.
-const TRIES: u32 = 3;
+pub(crate) const TRIES: u32 = 3;
 
 /// Characters of the longest corrected sentence.
 const LONGEST: usize = 1_000;
@@ -91,7 +91,7 @@ impl LocalRefresher {
         correction: &Correction,
     ) -> Result<Rewrite, Fault> {
         let Body::Fact(draft) = &current.body else {
-            let message = "an episode is derived anew when its turns change: correct a fact, or replace a turn";
+            let message = "is not that of a fact: what is not one is derived anew when its turns change, and names are merged and split";
             return Err(Fault::invalid("id", message));
         };
         let now = self.clock.now();

@@ -12,7 +12,7 @@ use memfleet_ports::events::Event;
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::knowledge::Recorded;
 use memfleet_ports::knowledge_api::UpdateRequest;
-use memfleet_ports::refresher::{ForgetReceipt, ForgetRequest, Refresher};
+use memfleet_ports::refresher::{ForgetReceipt, ForgetRequest, Naming, Refresher};
 use tracing::Instrument;
 
 use crate::LocalRefresher;
@@ -59,6 +59,21 @@ impl Refresher for LocalRefresher {
     ) -> Result<Derivation, Fault> {
         context
             .within("the correction", self.correct_fact(context, request))
+            .await
+    }
+
+    async fn identify(
+        &self,
+        context: &Context,
+        space: &SpaceId,
+        namings: &[Naming],
+    ) -> Result<ChangeId, Fault> {
+        let scope = context.scope(space);
+        context
+            .within(
+                "what is said of names",
+                self.identify_names(&scope, namings),
+            )
             .await
     }
 

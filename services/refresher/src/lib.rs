@@ -1,6 +1,6 @@
 //! The refresher keeps memory current (AMA section 3.4). It settles the conflicts that the judge found by closing validity intervals
 //! (`settle`), opens those that a withdrawn fact had closed (`reopen`), has a language model, where there is one, look at what was settled once
-//! more (`review`), takes callers' corrections (`correct`) and undoes changes (`revert`); none of these removes anything. It removes memory on an
+//! more (`review`), takes callers' corrections (`correct`) and their word on names (`identify`), and undoes changes (`revert`); none of these removes anything. It removes memory on an
 //! explicit request (`forget`) or because the owner of a space does not want to keep it
 //! (`retention`). Nothing else in memfleet removes data. `scrubbing` makes up for what a removal left in the file. `audit`
 //! removes what the audit log need not keep any longer.
@@ -9,6 +9,7 @@
 pub mod audit;
 mod correct;
 pub mod forget;
+mod identify;
 mod pause;
 mod reopen;
 pub mod retention;

@@ -13,8 +13,7 @@ use async_trait::async_trait;
 use memfleet_domain::Scope;
 use memfleet_domain::graph::{Entity, Triplet};
 use memfleet_domain::ids::EntityId;
-use memfleet_domain::time::Timestamp;
-use memfleet_ports::graph::{Graph, GraphWrite};
+use memfleet_ports::graph::{Graph, GraphWrite, TripletQuery};
 use memfleet_ports::ledger::{Page, PageToken};
 use memfleet_ports::store::Result;
 
@@ -46,15 +45,14 @@ impl Graph for Neo4jGraph {
         self.within("entities", read::named(self, scope, ids)).await
     }
 
-    async fn touching(
+    async fn triplets(
         &self,
         scope: &Scope,
-        entities: &[EntityId],
-        at: Option<Timestamp>,
+        query: TripletQuery<'_>,
         limit: u32,
         after: Option<&PageToken>,
     ) -> Result<Page<Triplet>> {
-        let triplets = read::touching(self, scope, (entities, at), limit, after);
+        let triplets = read::triplets(self, scope, query, limit, after);
         self.within("triplets", triplets).await
     }
 }

@@ -3,7 +3,7 @@
 use memfleet_domain::Scope;
 use memfleet_domain::graph::{Entity, Triplet};
 use memfleet_domain::ids::EntityId;
-use memfleet_domain::time::Timestamp;
+use memfleet_ports::graph::TripletQuery;
 use memfleet_ports::ledger::{Page, PageToken};
 use neo4rs::{Error, Row, query};
 
@@ -13,10 +13,14 @@ use crate::write::of;
 const ENTITIES: &str = "MATCH (e:MemfleetEntity) WHERE e.tenant = $tenant AND e.space = $space AND e.key STARTS WITH $prefix AND e.key > $after
     RETURN e.id AS id, e.key AS key, e.name AS name ORDER BY e.key LIMIT $limit";
 const NAMED: &str = "UNWIND $ids AS id MATCH (e:MemfleetEntity {tenant: $tenant, space: $space, id: id}) RETURN e.id AS id, e.key AS key, e.name AS name";
-const TOUCHING: &str = "UNWIND $ids AS id MATCH (e:MemfleetEntity {tenant: $tenant, space: $space, id: id})-[s:MEMFLEET_SAYS]-()
-    WHERE $at IS NULL OR (coalesce(s.valid_from <= $at, true) AND coalesce(s.valid_until > $at, true))
-    WITH DISTINCT s, s.fact + s.object AS place WHERE place > $after
-    RETURN s.document AS document, place ORDER BY place LIMIT $limit";
+/// The three ways to find triplets, each by an index …
+const OF_ENDS: &str = "UNWIND $ids AS id MATCH (:MemfleetEntity {tenant: $tenant, space: $space, id: id})-[s:MEMFLEET_SAYS]-()";
+const OF_FACTS: &str = "UNWIND $ids AS id MATCH ()-[s:MEMFLEET_SAYS]->() WHERE s.tenant = $tenant AND s.space = $space AND s.fact = id";
+const OF_SPACE: &str = "MATCH ()-[s:MEMFLEET_SAYS]->() WHERE s.tenant = $tenant AND s.space = $space AND s.fact >= left($after, 36)";
+/// … and what holds for each.
+const TRIPLETS: &str = "WITH DISTINCT s WHERE s.fact + s.object > $after AND ($predicates = [] OR s.predicate IN $predicates)
+        AND ($at IS NULL OR (coalesce(s.valid_from <= $at, true) AND coalesce(s.valid_until > $at, true)))
+    RETURN s.document AS document, s.fact + s.object AS place ORDER BY place LIMIT $limit";
 
 /// Whether the server answers.
 pub(crate) async fn check(graph: &Neo4jGraph) -> Outcome<()> {
@@ -50,16 +54,22 @@ pub(crate) async fn named(
     rows.iter().map(entity).collect()
 }
 
-pub(crate) async fn touching(
+pub(crate) async fn triplets(
     graph: &Neo4jGraph,
     scope: &Scope,
-    (entities, at): (&[EntityId], Option<Timestamp>),
+    asked: TripletQuery<'_>,
     limit: u32,
     after: Option<&PageToken>,
 ) -> Outcome<Page<Triplet>> {
-    let listing = of(scope, TOUCHING)
-        .param("ids", texts(entities))
-        .param("at", at.map(|at| at.timestamp_micros()))
+    let (found, ids) = match (asked.ends, asked.facts) {
+        ([], []) => (OF_SPACE, Vec::new()),
+        ([], facts) => (OF_FACTS, texts(facts)),
+        (ends, _) => (OF_ENDS, texts(ends)),
+    };
+    let listing = of(scope, &format!("{found} {TRIPLETS}"))
+        .param("ids", ids)
+        .param("predicates", texts(asked.predicates))
+        .param("at", asked.at.map(|at| at.timestamp_micros()))
         .param("after", text(after))
         .param("limit", i64::from(limit) + 1);
     let rows = graph.rows(listing).await?;

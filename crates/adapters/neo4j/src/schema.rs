@@ -1,6 +1,6 @@
 //! What makes writes idempotent and look-ups short. Made by whoever comes first; made twice it is the same.
 
-use neo4rs::{Graph, query};
+use neo4rs::{Error, Graph, query};
 
 use crate::connection::Outcome;
 
@@ -15,7 +15,11 @@ const SCHEMA: [&str; 4] = [
 
 pub(crate) async fn prepare(graph: &Graph) -> Outcome<()> {
     for statement in SCHEMA {
-        graph.run(query(statement)).await?;
+        match graph.run(query(statement)).await {
+            // Two that come at once both see that it is not there.
+            Err(Error::Neo4j(error)) if error.code().ends_with("AlreadyExists") => {}
+            made => made.map(drop)?,
+        }
     }
     tracing::info!("the graph's constraints and indexes are there");
     Ok(())

@@ -6,11 +6,11 @@ use memfleet_domain::Scope;
 use memfleet_domain::graph::{Entity, Triplet};
 use memfleet_domain::ids::EntityId;
 use memfleet_domain::time::Timestamp;
-use memfleet_ports::graph::{Graph, GraphWrite};
+use memfleet_ports::graph::{Graph, GraphWrite, TripletQuery};
 use memfleet_ports::ledger::{Page, PageToken};
 use memfleet_ports::store::Result;
 use sqlx::sqlite::SqliteRow;
-use sqlx::{QueryBuilder, Row, SqliteConnection};
+use sqlx::{QueryBuilder, Row, Sqlite, SqliteConnection};
 
 use crate::failure::Outcome;
 use crate::rows::id_list;
@@ -49,16 +49,15 @@ impl Graph for SqliteStore {
         Ok(named(&mut read, scope, ids).await?)
     }
 
-    async fn touching(
+    async fn triplets(
         &self,
         scope: &Scope,
-        entities: &[EntityId],
-        at: Option<Timestamp>,
+        query: TripletQuery<'_>,
         limit: u32,
         after: Option<&PageToken>,
     ) -> Result<Page<Triplet>> {
         let mut read = self.read().await?;
-        Ok(touching(&mut read, scope, (entities, at), limit, after).await?)
+        Ok(triplets(&mut read, scope, query, limit, after).await?)
     }
 }
 
@@ -197,34 +196,35 @@ async fn named(
     rows.iter().map(entity).collect()
 }
 
-async fn touching(
+async fn triplets(
     connection: &mut SqliteConnection,
     scope: &Scope,
-    (entities, at): (&[EntityId], Option<Timestamp>),
+    asked: TripletQuery<'_>,
     limit: u32,
     after: Option<&PageToken>,
 ) -> Outcome<Page<Triplet>> {
     let Some(space) = scope::find_alive(connection, scope).await? else {
         return Ok(nothing());
     };
-    let after = after.map_or("", |token| token.0.as_str());
-    let mut query =
-        QueryBuilder::new("WITH ends AS (SELECT unhex(value, '-') AS id FROM json_each(");
-    query.push_bind(to_json(&entities));
-    for (open, end) in [(")), found AS (", "subject"), (" UNION ", "object")] {
+    let mut query = QueryBuilder::new("");
+    push_found(&mut query, space.id, asked);
+    if let Some(token) = after {
+        let (fact, object) = token.0.split_at_checked(32).unwrap_or_default();
         query
-            .push(open)
-            .push("SELECT fact, object, valid_from, valid_until, document FROM triplets WHERE space = ")
-            .push_bind(space.id);
+            .push(" AND (fact, object) > (unhex(")
+            .push_bind(fact.to_owned());
         query
-            .push(" AND ")
-            .push(end)
-            .push(" IN (SELECT id FROM ends)");
+            .push("), unhex(")
+            .push_bind(object.to_owned())
+            .push("))");
     }
-    query
-        .push(") SELECT document, hex(fact) || hex(object) FROM found WHERE hex(fact) || hex(object) > ")
-        .push_bind(after);
-    if let Some(at) = at {
+    if !asked.predicates.is_empty() {
+        query
+            .push(" AND document ->> '$.predicate' IN (SELECT value FROM json_each(")
+            .push_bind(to_json(&asked.predicates))
+            .push("))");
+    }
+    if let Some(at) = asked.at {
         let micros = at.timestamp_micros();
         query
             .push(" AND coalesce(valid_from <= ")
@@ -243,6 +243,38 @@ async fn touching(
     page(&rows, limit as usize, triplet, |row| {
         Ok(PageToken(row.try_get(1)?))
     })
+}
+
+/// The triplets of a space, of some ends (by the index of each end), or of some facts.
+fn push_found(query: &mut QueryBuilder<Sqlite>, space: i64, asked: TripletQuery<'_>) {
+    const SHOWN: &str = "SELECT document, hex(fact) || hex(object) FROM ";
+    if asked.ends.is_empty() {
+        query
+            .push(SHOWN)
+            .push("triplets WHERE space = ")
+            .push_bind(space);
+        if !asked.facts.is_empty() {
+            query
+                .push(" AND fact IN (SELECT unhex(value, '-') FROM json_each(")
+                .push_bind(to_json(&asked.facts))
+                .push("))");
+        }
+        return;
+    }
+    query
+        .push("WITH ends AS (SELECT unhex(value, '-') AS id FROM json_each(")
+        .push_bind(to_json(&asked.ends));
+    for (open, end) in [(")), found AS (", "subject"), (" UNION ", "object")] {
+        query
+            .push(open)
+            .push("SELECT fact, object, valid_from, valid_until, document FROM triplets WHERE space = ")
+            .push_bind(space);
+        query
+            .push(" AND ")
+            .push(end)
+            .push(" IN (SELECT id FROM ends)");
+    }
+    query.push(") ").push(SHOWN).push("found WHERE true");
 }
 
 fn entity(row: &SqliteRow) -> Outcome<Entity> {

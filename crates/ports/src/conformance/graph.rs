@@ -6,7 +6,7 @@ use memfleet_domain::ids::{DerivationId, TurnId};
 use memfleet_domain::time::{TimeRange, Timestamp};
 
 use super::samples::{batch_in, home, indexed, instant, scope, turn_in};
-use crate::graph::{Graph, GraphWrite};
+use crate::graph::{Graph, GraphWrite, TripletQuery};
 use crate::ledger::{Ledger, PageToken};
 
 /// Runs every case on a store.
@@ -18,6 +18,7 @@ macro_rules! graph_conformance {
             graph,
             [
                 triplets_are_found_from_both_ends,
+                triplets_are_found_by_their_facts,
                 triplets_are_those_that_hold_at_an_instant,
                 what_is_written_twice_is_there_once,
                 a_fact_that_is_written_anew_replaces_its_triplets,
@@ -81,7 +82,16 @@ async fn write(graph: &impl Graph, entities: &[&Entity], triplets: &[Triplet]) {
 }
 
 async fn all(graph: &impl Graph, of: &Entity, at: Option<Timestamp>) -> Vec<Triplet> {
-    let page = graph.touching(&home(), &[of.id], at, 100, None).await;
+    let ends = [of.id];
+    let query = TripletQuery {
+        at,
+        ..TripletQuery::touching(&ends)
+    };
+    told(graph, query).await
+}
+
+async fn told(graph: &impl Graph, query: TripletQuery<'_>) -> Vec<Triplet> {
+    let page = graph.triplets(&home(), query, 100, None).await;
     page.expect("an answer").items
 }
 
@@ -106,12 +116,28 @@ pub async fn triplets_are_found_from_both_ends<S: Graph>(store: &S) {
         all(store, &rome, None).await,
         [lives.clone(), lives_too.clone()]
     );
-    let both = store
-        .touching(&home(), &[ada.id, ben.id], None, 9, None)
-        .await;
-    assert_eq!(both.expect("an answer").items, [lives, knows, lives_too]);
-    let none = store.touching(&home(), &[], None, 9, None).await;
-    assert_eq!(none.expect("an answer").items, []);
+    let both = told(store, TripletQuery::touching(&[ada.id, ben.id])).await;
+    assert_eq!(both, [lives, knows, lives_too]);
+}
+
+/// Or by what they say, or as all there are.
+pub async fn triplets_are_found_by_their_facts<S: Graph>(store: &S) {
+    let ([ada, ..], [lives, knows, lives_too]) = town(store).await;
+    let facts = [lives_too.fact, lives.fact];
+    let query = TripletQuery {
+        facts: &facts,
+        ..TripletQuery::default()
+    };
+    let expected = [lives.clone(), lives_too.clone()];
+    assert_eq!(told(store, query).await, expected);
+    let ends = [ada.id];
+    let query = TripletQuery {
+        predicates: &["know", "call"],
+        ..TripletQuery::touching(&ends)
+    };
+    assert_eq!(told(store, query).await, std::slice::from_ref(&knows));
+    let all = told(store, TripletQuery::default()).await;
+    assert_eq!(all, [lives, knows, lives_too]);
 }
 
 /// The end is not part of an interval.
@@ -197,23 +223,32 @@ pub async fn what_comes_from_a_forgotten_turn_is_gone_and_who_it_named<S: Graph>
     assert_eq!(left, [ada, rome]);
 }
 
-/// One by one, whichever end was asked for.
+/// One by one, however they were asked for.
 pub async fn pages_bring_every_triplet_once<S: Graph>(store: &S) {
     let ([ada, ben, rome], triplets) = town(store).await;
-    let ids = [ada.id, ben.id, rome.id];
-    let (mut read, mut after): (Vec<Triplet>, Option<PageToken>) = (Vec::new(), None);
-    loop {
-        let page = store
-            .touching(&home(), &ids, None, 1, after.as_ref())
-            .await
-            .expect("an answer");
-        read.extend(page.items);
-        after = page.next;
-        if after.is_none() {
-            break;
+    let facts = triplets.each_ref().map(|it| it.fact);
+    let of_facts = TripletQuery {
+        facts: &facts,
+        ..TripletQuery::default()
+    };
+    let ends = [ada.id, ben.id, rome.id];
+    for query in [
+        TripletQuery::touching(&ends),
+        of_facts,
+        TripletQuery::default(),
+    ] {
+        let (mut read, mut after): (Vec<Triplet>, Option<PageToken>) = (Vec::new(), None);
+        loop {
+            let page = store.triplets(&home(), query, 1, after.as_ref()).await;
+            let page = page.expect("an answer");
+            read.extend(page.items);
+            after = page.next;
+            if after.is_none() {
+                break;
+            }
         }
+        assert_eq!(read, triplets);
     }
-    assert_eq!(read, triplets);
 }
 
 /// Page by page, and nothing is a pattern.
@@ -249,8 +284,7 @@ pub async fn names_in_any_script_read_back_as_they_were<S: Graph>(store: &S) {
         .collect();
     write(store, &names.each_ref(), &triplets).await;
     let ids = names.each_ref().map(|entity| entity.id);
-    let page = store.touching(&home(), &ids, None, 9, None).await;
-    assert_eq!(page.expect("an answer").items, triplets);
+    assert_eq!(told(store, TripletQuery::touching(&ids)).await, triplets);
     for name in names {
         let found = store.named(&home(), &[name.id]).await.expect("an answer");
         assert_eq!(found, [name]);
@@ -261,8 +295,11 @@ pub async fn names_in_any_script_read_back_as_they_were<S: Graph>(store: &S) {
 pub async fn another_space_has_a_graph_of_its_own<S: Graph>(store: &S) {
     let ([ada, ..], triplets) = town(store).await;
     for other in spaces().into_iter().skip(1) {
-        let page = store.touching(&other, &[ada.id], None, 9, None).await;
-        assert_eq!(page.expect("an answer").items, []);
+        for ends in [&[ada.id][..], &[]] {
+            let query = TripletQuery::touching(ends);
+            let page = store.triplets(&other, query, 9, None).await;
+            assert_eq!(page.expect("an answer").items, []);
+        }
         assert_eq!(store.named(&other, &[ada.id]).await.expect("an answer"), []);
         let page = store.entities(&other, "", 9, None).await;
         assert_eq!(page.expect("an answer").items, []);

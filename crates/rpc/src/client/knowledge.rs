@@ -10,8 +10,8 @@ use memfleet_ports::context::Context;
 use memfleet_ports::knowledge::Recorded;
 use memfleet_ports::knowledge_api::{
     Disagreement, EntityQuery, EntityRequest, EpisodeQuery, FactQuery, KnowledgeService,
-    NarrativeQuery, Neighbourhood, Paths, PathsQuery, ProfileLine, ProfileQuery, Story,
-    TimelineQuery, UpdateRequest,
+    MergeRequest, Merged, NamedEntity, NarrativeQuery, Neighbourhood, Paths, PathsQuery,
+    ProfileLine, ProfileQuery, Split, SplitRequest, Story, TimelineQuery, UpdateRequest,
 };
 use memfleet_ports::ledger::Page;
 use memfleet_ports::memory::PageRequest;
@@ -115,6 +115,25 @@ impl KnowledgeService for Client {
     async fn paths(&self, context: &Context, query: &PathsQuery) -> Result<Paths, Fault> {
         let request = self.request(context, query.clone().into());
         value(context, self.knowledge().paths(request).boxed()).await
+    }
+
+    async fn entity(
+        &self,
+        context: &Context,
+        request: &EntityRequest,
+    ) -> Result<NamedEntity, Fault> {
+        let request = self.request(context, request.clone().into());
+        value(context, self.knowledge().get_entity(request).boxed()).await
+    }
+
+    async fn merge(&self, context: &Context, request: &MergeRequest) -> Result<Merged, Fault> {
+        let request = self.request(context, request.clone().into());
+        value(context, self.knowledge().merge_entities(request).boxed()).await
+    }
+
+    async fn split(&self, context: &Context, request: &SplitRequest) -> Result<Split, Fault> {
+        let request = self.request(context, request.clone().into());
+        value(context, self.knowledge().split_entity(request).boxed()).await
     }
 
     async fn versions(

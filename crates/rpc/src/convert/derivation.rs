@@ -202,6 +202,17 @@ impl From<Derivation> for proto::DerivedMemory {
                 author: narrative.author,
                 change_id: change.to_string(),
             }),
+            Body::Identity(identity) => Kind::Identity(proto::Identity {
+                id: id.to_string(),
+                version,
+                entity: Some(identity.entity.into()),
+                other: Some(identity.other.into()),
+                same: identity.same,
+                turn_ids: texts(&turns),
+                valid: Some(range(valid)),
+                known: Some(range(known)),
+                change_id: change.to_string(),
+            }),
         };
         Self { kind: Some(kind) }
     }
@@ -298,9 +309,10 @@ impl Checked for proto::DerivedMemory {
             Some(Kind::Episode(episode)) => fields.message("episode", Some(episode)),
             Some(Kind::Fragment(fragment)) => fields.message("fragment", Some(fragment)),
             Some(Kind::Narrative(narrative)) => fields.message("narrative", Some(narrative)),
+            Some(Kind::Identity(identity)) => fields.message("identity", Some(identity)),
             None => fields.refuse(
                 "",
-                "must be a `fact`, an `episode`, a `fragment` or a `narrative`",
+                "must be a `fact`, an `episode`, a `fragment`, a `narrative` or an `identity`",
             ),
         }
     }

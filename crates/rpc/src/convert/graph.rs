@@ -82,6 +82,32 @@ impl Checked for proto::NeighborsRequest {
     }
 }
 
+impl From<EntityRequest> for proto::GetEntityRequest {
+    fn from(request: EntityRequest) -> Self {
+        Self {
+            space: request.space.into(),
+            entity: request.entity,
+            wait_for: texts(&request.wait_for),
+        }
+    }
+}
+
+impl Checked for proto::GetEntityRequest {
+    type Value = EntityRequest;
+
+    fn check(self, fields: &mut Fields) -> Option<EntityRequest> {
+        let space = fields.name("space", self.space, SpaceId::new);
+        let entity = fields.words("entity", self.entity, limits::SUBJECT);
+        let wait_for = fields.wait_for(self.wait_for);
+        Some(EntityRequest {
+            space: space?,
+            entity: entity?,
+            at: None,
+            wait_for: wait_for?,
+        })
+    }
+}
+
 impl From<PathsQuery> for proto::PathsRequest {
     fn from(query: PathsQuery) -> Self {
         let from = query.from;

@@ -8,7 +8,7 @@ use memfleet_domain::ids::{ChangeId, SpaceId};
 use memfleet_ports::context::Context;
 use memfleet_ports::knowledge::Recorded;
 use memfleet_ports::knowledge_api::UpdateRequest;
-use memfleet_ports::refresher::{ForgetReceipt, ForgetRequest, Refresher};
+use memfleet_ports::refresher::{ForgetReceipt, ForgetRequest, Naming, Refresher};
 use tonic::transport::Channel;
 
 use super::call::{Repeat, Terms, call};
@@ -71,6 +71,26 @@ impl Refresher for RemoteRefresher {
             self.terms(context, Repeat::Never),
             proto::UpdateRequest::from(request.clone()),
             |channel, request| async move { client(channel).correct(request).await }.boxed(),
+        );
+        understand(answer.await?)
+    }
+
+    /// As often as it takes: said again, it is the same change.
+    async fn identify(
+        &self,
+        context: &Context,
+        space: &SpaceId,
+        namings: &[Naming],
+    ) -> Result<ChangeId, Fault> {
+        let message = proto::internal::IdentifyRequest {
+            space: space.to_string(),
+            namings: namings.iter().cloned().map(Into::into).collect(),
+        };
+        let answer = call(
+            self.peers.least_busy()?,
+            self.terms(context, Repeat::Freely),
+            message,
+            |channel, request| async move { client(channel).identify(request).await }.boxed(),
         );
         understand(answer.await?)
     }

@@ -133,6 +133,16 @@ impl refresher_server::Refresher for Refreshing {
             .answer(context.within("the correction", corrected).await)
     }
 
+    async fn identify(
+        &self,
+        request: Request<proto::internal::IdentifyRequest>,
+    ) -> Result<Response<proto::internal::IdentifyResponse>, Status> {
+        let (context, (space, namings)) = self.calls.relayed(request)?;
+        let identified = self.refresher.identify(&context, &space, &namings);
+        self.calls
+            .answer(context.within("what is said of names", identified).await)
+    }
+
     async fn revert(
         &self,
         request: Request<proto::RevertRequest>,

@@ -67,6 +67,9 @@ access! {
     ListEntitiesRequest: "Knowledge.ListEntities", Read, |request| vec![request.space.as_str()];
     NeighborsRequest: "Knowledge.Neighbors", Read, |request| vec![request.space.as_str()];
     PathsRequest: "Knowledge.Paths", Read, |request| vec![request.space.as_str()];
+    GetEntityRequest: "Knowledge.GetEntity", Read, |request| vec![request.space.as_str()];
+    MergeEntitiesRequest: "Knowledge.MergeEntities", Write, |request| vec![request.space.as_str()];
+    SplitEntityRequest: "Knowledge.SplitEntity", Write, |request| vec![request.space.as_str()];
     GetVersionsRequest: "Knowledge.GetVersions", Read, |request| vec![request.space.as_str()];
     ListConflictsRequest: "Knowledge.ListConflicts", Read, |request| vec![request.space.as_str()];
     ListChangesRequest: "Knowledge.ListChanges", Read, |request| vec![request.space.as_str()];

@@ -116,6 +116,34 @@ impl knowledge_server::Knowledge for Service {
         self.calls.answer(context.within("the paths", paths).await)
     }
 
+    async fn get_entity(
+        &self,
+        request: Request<proto::GetEntityRequest>,
+    ) -> Result<Response<proto::GetEntityResponse>, Status> {
+        let (context, request) = self.calls.open(request)?;
+        let entity = self.knowledge.entity(&context, &request);
+        self.calls
+            .answer(context.within("the entity", entity).await)
+    }
+
+    async fn merge_entities(
+        &self,
+        request: Request<proto::MergeEntitiesRequest>,
+    ) -> Result<Response<proto::MergeEntitiesResponse>, Status> {
+        let (context, request) = self.calls.open(request)?;
+        let merged = self.knowledge.merge(&context, &request);
+        self.calls.answer(context.within("the merge", merged).await)
+    }
+
+    async fn split_entity(
+        &self,
+        request: Request<proto::SplitEntityRequest>,
+    ) -> Result<Response<proto::SplitEntityResponse>, Status> {
+        let (context, request) = self.calls.open(request)?;
+        let split = self.knowledge.split(&context, &request);
+        self.calls.answer(context.within("the split", split).await)
+    }
+
     async fn get_versions(
         &self,
         request: Request<proto::GetVersionsRequest>,

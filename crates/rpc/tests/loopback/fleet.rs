@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use memfleet_domain::FaultKind;
+use memfleet_domain::ids::ChangeId;
 use memfleet_ports::context::Context;
 use memfleet_ports::embedder::Embedder;
 use memfleet_ports::knowledge_api::Correction;
-use memfleet_ports::refresher::{ForgetRequest, Refresher};
+use memfleet_ports::refresher::{ForgetRequest, Naming, Refresher};
 use memfleet_ports::retriever::{Query, Retriever};
 use memfleet_ports::testing::WordEmbedder;
 use memfleet_rpc::fleet::server::{Roles, routes};
@@ -132,6 +133,26 @@ async fn corrections_and_reverts_reach_the_refresher() {
     let reverted = refresher.revert(&context(), &space("ada"), change).await;
     assert_eq!(reverted.unwrap().wrote[0], corrected);
     assert_eq!(replica.node.last().1, format!("{change:?}"));
+}
+
+#[tokio::test]
+async fn what_is_said_of_names_reaches_the_refresher() {
+    let replica = replica().await;
+    let refresher = RemoteRefresher {
+        peers: peers(&[&replica]).await,
+        credential: credential(),
+    };
+    let said = crate::knowledge::identity();
+    let namings = [Naming {
+        identity: said.identity().unwrap().clone(),
+        turns: said.turns,
+    }];
+    let ada = space("ada");
+    let change = refresher.identify(&context(), &ada, &namings).await;
+    assert_eq!(change, Ok(ChangeId::from_bytes([8; 16])));
+    assert_eq!(replica.node.last().1, format!("{:?}", &namings[..]));
+    let fault = refresher.identify(&context(), &ada, &[]).await.unwrap_err();
+    assert_eq!(fault.kind, FaultKind::InvalidArgument);
 }
 
 #[tokio::test]

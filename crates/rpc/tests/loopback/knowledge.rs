@@ -6,7 +6,7 @@ use memfleet_domain::derivation::{
     Body, Change, ChangeKind, Conflict, Contradiction, Derivation, Origin, Status,
 };
 use memfleet_domain::episode::{Episode, Trigger};
-use memfleet_domain::graph::{Entity, Triplet};
+use memfleet_domain::graph::{Entity, Identity, Triplet};
 use memfleet_domain::ids::{ChangeId, ConflictId, DerivationId, SessionId, SpaceId, Speaker};
 use memfleet_domain::narrative::{Momentum, Narrative, Subplot};
 use memfleet_domain::time::{AsOf, TimeRange};
@@ -15,9 +15,10 @@ use memfleet_ports::conformance::knowledge::{fact, fragment};
 use memfleet_ports::context::Context;
 use memfleet_ports::knowledge::Recorded;
 use memfleet_ports::knowledge_api::{
-    Correction, Disagreement, Edge, EntityQuery, EntityRequest, EpisodeQuery, Evidence, FactQuery,
-    KnowledgeService, NarrativeQuery, Neighbourhood, Paths, PathsQuery, ProfileLine, ProfileQuery,
-    Story, TimelineOf, TimelineQuery, UpdateRequest,
+    Correction, Disagreement, Edge, EntityName, EntityQuery, EntityRequest, EpisodeQuery, Evidence,
+    FactQuery, KnowledgeService, MergeRequest, Merged, NamedEntity, NarrativeQuery, Neighbourhood,
+    Paths, PathsQuery, ProfileLine, ProfileQuery, Split, SplitRequest, Story, TimelineOf,
+    TimelineQuery, UpdateRequest,
 };
 use memfleet_ports::ledger::{Page, PageToken};
 use memfleet_ports::maintenance::Maintenance;
@@ -124,6 +125,31 @@ fn neighbourhood() -> Neighbourhood {
     Neighbourhood {
         entity: edge().subject,
         edges: page(edge()),
+    }
+}
+
+fn ada() -> NamedEntity {
+    NamedEntity {
+        entity: edge().subject,
+        names: vec![EntityName {
+            entity: Entity::new("addie", "Addie"),
+            because: vec![stated().id, identity().id],
+        }],
+    }
+}
+
+pub fn identity() -> Derivation {
+    let (entity, other) = (edge().subject, Entity::new("addie", "Addie"));
+    Derivation {
+        id: DerivationId::of_identity(entity.id, other.id),
+        body: Body::Identity(Box::new(Identity {
+            entity,
+            other,
+            same: false,
+        })),
+        valid: TimeRange::default(),
+        origin: Origin::Corrected,
+        ..stated()
     }
 }
 
@@ -299,6 +325,31 @@ impl KnowledgeService for Node {
         self.answer(context, &query.from.space, format!("{query:?}"), paths())
     }
 
+    async fn entity(
+        &self,
+        context: &Context,
+        request: &EntityRequest,
+    ) -> Result<NamedEntity, Fault> {
+        self.answer(context, &request.space, format!("{request:?}"), ada())
+    }
+
+    async fn merge(&self, context: &Context, request: &MergeRequest) -> Result<Merged, Fault> {
+        let merged = Merged {
+            entity: ada(),
+            change: Some(ChangeId::from_bytes([6; 16])),
+        };
+        self.answer(context, &request.space, format!("{request:?}"), merged)
+    }
+
+    async fn split(&self, context: &Context, request: &SplitRequest) -> Result<Split, Fault> {
+        let split = Split {
+            entity: ada().entity,
+            parted: vec![edge().object],
+            change: None,
+        };
+        self.answer(context, &request.space, format!("{request:?}"), split)
+    }
+
     async fn versions(
         &self,
         context: &Context,
@@ -309,7 +360,7 @@ impl KnowledgeService for Node {
             context,
             space,
             format!("{id:?}"),
-            vec![stated(), corrected()],
+            vec![stated(), corrected(), identity()],
         )
     }
 
@@ -483,7 +534,7 @@ async fn queries_of_derived_memory_arrive_and_are_answered() {
     assert_eq!(client.paths(&context, &query).await, Ok(paths()));
     assert_eq!(node.last().1, format!("{query:?}"));
     let versions = client.versions(&context, &ada, stated().id).await;
-    assert_eq!(versions, Ok(vec![stated(), corrected()]));
+    assert_eq!(versions, Ok(vec![stated(), corrected(), identity()]));
     let statuses = [Status::Found, Status::Open];
     let conflicts = client
         .conflicts(&context, &ada, &statuses, asked.clone())
@@ -520,6 +571,36 @@ async fn corrections_and_reverts_arrive_and_are_answered() {
     let reverted = client.revert(&context, &space("ada"), change).await;
     assert_eq!(reverted, Ok(recorded()));
     assert_eq!(node.last().1, format!("{change:?}"));
+}
+
+#[tokio::test]
+async fn names_are_read_merged_and_split() {
+    let (node, client) = connected().await;
+    let (context, space) = (context(), space("ada"));
+    let request = EntityRequest {
+        space: space.clone(),
+        entity: "Addie".into(),
+        at: None,
+        wait_for: vec![batch()],
+    };
+    assert_eq!(client.entity(&context, &request).await, Ok(ada()));
+    assert_eq!(node.last().1, format!("{request:?}"));
+    let request = MergeRequest {
+        space: space.clone(),
+        entity: "Ada".into(),
+        other: "Addie".into(),
+    };
+    let merged = client.merge(&context, &request).await.unwrap();
+    let expected = (ada(), Some(ChangeId::from_bytes([6; 16])));
+    assert_eq!((merged.entity, merged.change), expected);
+    assert_eq!(node.last().1, format!("{request:?}"));
+    let request = SplitRequest {
+        space,
+        entity: "Addie".into(),
+    };
+    let split = client.split(&context, &request).await.unwrap();
+    assert_eq!((split.parted, split.change), (vec![edge().object], None));
+    assert_eq!(node.last().1, format!("{request:?}"));
 }
 
 #[tokio::test]

@@ -25,7 +25,7 @@ use memfleet_ports::memory::{
     Outcome, PageRequest, RecallRequest, Record, RememberRequest,
 };
 use memfleet_ports::queue::{DeadLetter, Depth};
-use memfleet_ports::refresher::{ForgetReceipt, ForgetRequest, Refresher};
+use memfleet_ports::refresher::{ForgetReceipt, ForgetRequest, Naming, Refresher};
 use memfleet_ports::retriever::{Found, Hit, Query, Retriever, SignalScore};
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -596,6 +596,17 @@ impl Refresher for Node {
         request: &UpdateRequest,
     ) -> Result<Derivation, Fault> {
         self.update(context, request.clone()).await
+    }
+
+    async fn identify(
+        &self,
+        context: &Context,
+        space: &SpaceId,
+        namings: &[Naming],
+    ) -> Result<ChangeId, Fault> {
+        let change = ChangeId::from_bytes([8; 16]);
+        self.asked(context, space, format!("{namings:?}")).await?;
+        Ok(change)
     }
 
     async fn revert(

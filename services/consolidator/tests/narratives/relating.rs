@@ -13,7 +13,7 @@ use memfleet_domain::time::Timestamp;
 use memfleet_domain::turn::AcceptedTurn;
 use memfleet_ports::conformance::knowledge::{closing, deriving, fact};
 use memfleet_ports::conformance::samples::{batch, home, indexed, instant, turn};
-use memfleet_ports::graph::{Graph, GraphWrite};
+use memfleet_ports::graph::{Graph, GraphWrite, TripletQuery};
 use memfleet_ports::knowledge::{Applied, Knowledge, Rewrite, Stage, Work};
 use memfleet_ports::ledger::{Ledger, Page, PageToken};
 use memfleet_ports::store::{Result, StoreError};
@@ -55,16 +55,14 @@ impl Graph for Away {
         self.graph.named(scope, ids).await
     }
 
-    async fn touching(
+    async fn triplets(
         &self,
         scope: &Scope,
-        entities: &[EntityId],
-        at: Option<Timestamp>,
+        query: TripletQuery<'_>,
         limit: u32,
         after: Option<&PageToken>,
     ) -> Result<Page<Triplet>> {
-        let graph = &self.graph;
-        graph.touching(scope, entities, at, limit, after).await
+        self.graph.triplets(scope, query, limit, after).await
     }
 }
 
@@ -125,7 +123,8 @@ impl Moved {
 
     async fn told(&self) -> Vec<(String, Option<Timestamp>)> {
         let ada = [EntityId::of_key("ada")];
-        let page = self.graph.touching(&home(), &ada, None, 9, None).await;
+        let query = TripletQuery::touching(&ada);
+        let page = self.graph.triplets(&home(), query, 9, None).await;
         let triplets = page.unwrap().items;
         let objects: Vec<EntityId> = triplets.iter().map(|it| it.object).collect();
         let named = self.graph.named(&home(), &objects).await.unwrap();

@@ -1,12 +1,12 @@
 //! Short paths: what touches both ends and, for three hops, what touches the neighbours of the first is read, at most so much of
 //! each, and searched in memory.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use memfleet_domain::graph::Triplet;
 use memfleet_domain::ids::EntityId;
 use memfleet_domain::{Fault, Scope};
-use memfleet_ports::graph::Graph;
+use memfleet_ports::graph::{Graph, TripletQuery};
 use memfleet_ports::knowledge_api::PathsQuery;
 
 /// Triplets that are read of an end, and of all neighbours together.
@@ -17,6 +17,14 @@ const COMPARED: usize = 10_000;
 
 /// … and how many of these may stand or fall with their facts.
 const CANDIDATES: usize = 300;
+
+/// A path on its way.
+struct Search<'q> {
+    to: &'q [EntityId],
+    hops: usize,
+    visited: Vec<EntityId>,
+    path: Vec<usize>,
+}
 
 /// The triplets around two entities.
 struct Surroundings {
@@ -32,36 +40,47 @@ pub(super) struct Found {
     pub(super) truncated: bool,
 }
 
-/// The paths between two entities.
+/// The paths between two entities, each under all its names.
 pub(super) async fn between(
     graph: &dyn Graph,
     scope: &Scope,
-    (from, to): (EntityId, EntityId),
+    (from, to): (&[EntityId], &[EntityId]),
     query: &PathsQuery,
 ) -> Result<Found, Fault> {
-    if from == to {
+    if from.iter().any(|name| to.contains(name)) {
         return Ok(Found::default());
     }
     let mut read = Surroundings::new();
-    let at = query.from.at;
-    let first = read.take(graph.touching(scope, &[from], at, TRIPLETS, None).await?);
+    let around = async |ends: &[EntityId]| {
+        let query = TripletQuery {
+            at: query.from.at,
+            ..TripletQuery::touching(ends)
+        };
+        graph.triplets(scope, query, TRIPLETS, None).await
+    };
+    let first = read.take(around(from).await?);
     if query.hops > 1 {
-        read.take(graph.touching(scope, &[to], at, TRIPLETS, None).await?);
+        read.take(around(to).await?);
     }
     if query.hops > 2 {
-        let mut next: Vec<EntityId> = first.iter().map(|it| it.other(from)).collect();
-        next.sort_unstable();
-        next.dedup();
-        read.take(graph.touching(scope, &next, at, TRIPLETS, None).await?);
+        let ends = first.iter().flat_map(|it| [it.subject, it.object]);
+        let next: BTreeSet<EntityId> = ends.filter(|end| !from.contains(end)).collect();
+        let next: Vec<EntityId> = next.into_iter().collect();
+        // No condition on ends would be the whole graph.
+        if !next.is_empty() {
+            read.take(around(&next).await?);
+        }
     }
     let mut found = Vec::new();
-    read.search(
-        to,
-        query.hops as usize,
-        &mut vec![from],
-        &mut Vec::new(),
-        &mut found,
-    );
+    for name in from {
+        let mut search = Search {
+            to,
+            hops: query.hops as usize,
+            visited: from.to_vec(),
+            path: Vec::new(),
+        };
+        read.search(*name, &mut search, &mut found);
+    }
     let doubt = |path: &[usize]| -> f32 {
         let doubts = path
             .iter()
@@ -110,32 +129,22 @@ impl Surroundings {
         page.items
     }
 
-    /// Goes on from the last of `visited`, and to nobody twice.
-    fn search(
-        &self,
-        to: EntityId,
-        hops: usize,
-        visited: &mut Vec<EntityId>,
-        path: &mut Vec<usize>,
-        found: &mut Vec<Vec<usize>>,
-    ) {
-        let Some(last) = visited.last().copied() else {
-            return;
-        };
-        for place in self.around.get(&last).into_iter().flatten() {
-            let next = self.triplets[*place].other(last);
-            if visited.contains(&next) || found.len() >= COMPARED {
+    /// Goes on from an entity, and to nobody twice.
+    fn search(&self, from: EntityId, on: &mut Search<'_>, found: &mut Vec<Vec<usize>>) {
+        for place in self.around.get(&from).into_iter().flatten() {
+            let next = self.triplets[*place].other(from);
+            if on.visited.contains(&next) || found.len() >= COMPARED {
                 continue;
             }
-            path.push(*place);
-            if next == to {
-                found.push(path.clone());
-            } else if path.len() < hops {
-                visited.push(next);
-                self.search(to, hops, visited, path, found);
-                visited.pop();
+            on.path.push(*place);
+            if on.to.contains(&next) {
+                found.push(on.path.clone());
+            } else if on.path.len() < on.hops {
+                on.visited.push(next);
+                self.search(next, on, found);
+                on.visited.pop();
             }
-            path.pop();
+            on.path.pop();
         }
     }
 }

@@ -12,7 +12,6 @@ use memfleet_ports::knowledge_api::{Evidence, ProfileLine, ProfileQuery};
 use memfleet_ports::ledger::Page;
 use memfleet_ports::memory::PageRequest;
 
-use super::key;
 use crate::Gateway;
 
 /// Conflicts that are not settled: their facts are in doubt.
@@ -28,7 +27,7 @@ impl Gateway {
         let now = query.as_of.happened_by.unwrap_or_else(|| self.clock.now());
         let chronicle = Chronicle {
             kinds: vec![Kind::Fact],
-            subjects: vec![key(&query.about)],
+            subjects: self.keys_of(scope, &query.about).await,
             as_of: AsOf {
                 happened_by: Some(now),
                 ..query.as_of

@@ -12,7 +12,6 @@ use memfleet_ports::ledger::Page;
 use memfleet_ports::memory::PageRequest;
 use memfleet_ports::retriever::Query;
 
-use super::key;
 use crate::Gateway;
 
 /// Turns that a topic is: those that a search for it finds best.
@@ -38,7 +37,7 @@ impl Gateway {
             TimelineOf::Space => {}
             TimelineOf::About(name) => {
                 chronicle.kinds = vec![Kind::Fact];
-                chronicle.subjects = vec![key(name)];
+                chronicle.subjects = self.keys_of(&context.scope(&query.space), name).await;
             }
             TimelineOf::Topic(words) => {
                 chronicle.turns = self.about(context, query, words).await?;

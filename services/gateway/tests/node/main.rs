@@ -10,6 +10,7 @@ mod inquiring;
 mod isolation;
 mod judging;
 mod knowing;
+mod naming;
 mod relating;
 mod roles;
 mod spans;

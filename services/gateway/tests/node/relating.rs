@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use memfleet_domain::FaultKind;
-use memfleet_domain::derivation::Derivation;
+use memfleet_domain::derivation::{Body, Derivation};
 use memfleet_domain::graph::{Entity, Triplet};
 use memfleet_domain::ids::ChangeId;
 use memfleet_domain::time::TimeRange;
@@ -23,51 +23,65 @@ use crate::roles::{Node, acme, said, space};
 /// Ada knows Ben, who knows Cleo, who lives in Rome; Ada lived in Rome from second 10 to 20; Dora knows nobody that they know. Each is a fact
 /// of a turn of its own.
 async fn town() -> (Node, Vec<Derivation>) {
-    let node = Node::new().await;
-    let told = (1..=6).map(|number| said(&format!("Statement {number}.")));
-    let receipt = node.told("ada", told.collect()).await;
-    let ids: Vec<_> = receipt.turns.iter().map(|turn| turn.id).collect();
-    let scope = acme().scope(&space("ada"));
-    let turns = node.store.turns(&scope, &ids).await.unwrap();
-    let people = ["Ada", "Ben", "Cleo", "Rome", "Dora", "Oslo"].map(named);
-    let [ada, ben, cleo, rome, dora, oslo] = &people;
     let stated = [
-        (ada, "know", ben),
-        (ben, "know", cleo),
-        (cleo, "residence", rome),
-        (ada, "residence", rome),
-        (dora, "residence", oslo),
-        (ben, "residence", rome),
+        ("Ada", "know", "Ben"),
+        ("Ben", "know", "Cleo"),
+        ("Cleo", "residence", "Rome"),
+        ("Ada", "residence", "Rome"),
+        ("Dora", "residence", "Oslo"),
+        ("Ben", "residence", "Rome"),
     ];
-    let (mut facts, mut triplets) = (Vec::new(), Vec::new());
-    for (turn, (subject, predicate, object)) in turns.iter().zip(stated) {
-        let fact = fact(&turn.accepted, &subject.name, &object.name, instant(1));
-        triplets.push(Triplet {
-            fact: fact.id,
-            ..says(1, subject, predicate, object)
-        });
-        facts.push(fact);
-    }
+    let (node, facts, mut triplets) = stating(&stated).await;
     triplets[3].valid = TimeRange {
         start: Some(instant(10)),
         end: Some(instant(20)),
     };
     triplets[5].confidence = 0.1;
-    for fact in &facts {
-        let work = Work {
-            rewrites: vec![deriving(&[fact])],
-            ..Work::default()
-        };
-        node.store.apply(&scope, work).await.unwrap();
-    }
-    let write = writing(&people.each_ref(), &triplets);
-    Graph::write(node.store.as_ref(), &scope, write)
-        .await
-        .unwrap();
+    relate(&node, &stated, &triplets).await;
     (node, facts)
 }
 
-fn asked(entity: &str, at: Option<i64>) -> EntityRequest {
+/// A node with these facts, each of a turn of its own, and what they say as triplets that the graph does not have yet.
+pub async fn stating(stated: &[(&str, &str, &str)]) -> (Node, Vec<Derivation>, Vec<Triplet>) {
+    let node = Node::new().await;
+    let told = (1..=stated.len()).map(|number| said(&format!("Statement {number}.")));
+    let receipt = node.told("ada", told.collect()).await;
+    let ids: Vec<_> = receipt.turns.iter().map(|turn| turn.id).collect();
+    let scope = acme().scope(&space("ada"));
+    let turns = node.store.turns(&scope, &ids).await.unwrap();
+    let (mut facts, mut triplets) = (Vec::new(), Vec::new());
+    for (turn, (subject, predicate, object)) in turns.iter().zip(stated) {
+        let mut fact = fact(&turn.accepted, subject, object, instant(1));
+        if let Body::Fact(draft) = &mut fact.body {
+            (*predicate).clone_into(&mut draft.claim.attribute);
+        }
+        triplets.push(Triplet {
+            fact: fact.id,
+            turns: fact.turns.clone(),
+            ..says(1, &named(subject), predicate, &named(object))
+        });
+        let work = Work {
+            rewrites: vec![deriving(&[&fact])],
+            ..Work::default()
+        };
+        node.store.apply(&scope, work).await.unwrap();
+        facts.push(fact);
+    }
+    (node, facts, triplets)
+}
+
+/// Writes triplets to the graph.
+pub async fn relate(node: &Node, stated: &[(&str, &str, &str)], triplets: &[Triplet]) {
+    let ends = stated.iter().flat_map(|(one, _, other)| [*one, *other]);
+    let entities: Vec<Entity> = ends.map(named).collect();
+    let write = writing(&entities.iter().collect::<Vec<_>>(), triplets);
+    let scope = acme().scope(&space("ada"));
+    Graph::write(node.store.as_ref(), &scope, write)
+        .await
+        .unwrap();
+}
+
+pub fn asked(entity: &str, at: Option<i64>) -> EntityRequest {
     EntityRequest {
         space: space("ada"),
         entity: entity.into(),
@@ -76,7 +90,7 @@ fn asked(entity: &str, at: Option<i64>) -> EntityRequest {
     }
 }
 
-fn told(edge: &Edge) -> String {
+pub fn told(edge: &Edge) -> String {
     let (subject, object): (&Entity, &Entity) = (&edge.subject, &edge.object);
     format!(
         "{} {} {}",

@@ -73,7 +73,7 @@ fn human(conflicts: &[Disagreement], palette: Palette) -> String {
         ("NEWER", Align::Left),
     ];
     let text = |fact: &Option<Derivation>| match fact {
-        Some(fact) => said(fact).to_owned(),
+        Some(fact) => said(fact).into_owned(),
         None => "(gone)".to_owned(),
     };
     let rows = conflicts.iter().map(|disagreement| {

@@ -68,7 +68,7 @@ pub async fn run(args: CorrectArgs, handle: &Handle, output: &mut Output) -> Res
             format!(
                 "version {}: {}  {held}",
                 fact.version,
-                printable(said(&fact))
+                printable(&said(&fact))
             )
         },
     )?;

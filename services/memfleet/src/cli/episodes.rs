@@ -67,7 +67,7 @@ fn human(episodes: &[Derivation], palette: Palette) -> String {
             session.unwrap_or_default(),
             began.unwrap_or_default(),
             derivation.turns.len().to_string(),
-            said(derivation).to_owned(),
+            said(derivation).into_owned(),
         ]
     });
     table(palette, columns, rows)

@@ -70,7 +70,7 @@ fn human(facts: &[Derivation], palette: Palette) -> String {
             fact.id.to_string(),
             fact.version.to_string(),
             held(fact),
-            said(fact).to_owned(),
+            said(fact).into_owned(),
         ]
     });
     table(palette, columns, rows)

@@ -57,7 +57,7 @@ fn human(versions: &[Derivation], palette: Palette) -> String {
             version.known.start.map(time).unwrap_or_default(),
             held(version),
             version.change.to_string(),
-            said(version).to_owned(),
+            said(version).into_owned(),
         ]
     });
     table(palette, columns, rows)

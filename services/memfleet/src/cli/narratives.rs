@@ -115,7 +115,7 @@ fn tree_json(tree: &Tree) -> Value {
 
 fn tree_lines(palette: Palette, tree: &Tree) -> String {
     let narrative = &tree.narrative;
-    let title = printable(said(narrative)).replace('\n', " ");
+    let title = printable(&said(narrative)).replace('\n', " ");
     let heading = format!(
         "{}  {}",
         palette.strong(&title),
@@ -145,7 +145,7 @@ fn fragment_line(palette: Palette, fragment: &Derivation) -> String {
     let session = fragment.fragment().map(|it| it.session.to_string());
     let session = printable(&session.unwrap_or_default());
     let turns = fragment.turns.len();
-    let text = printable(said(fragment)).replace('\n', " ");
+    let text = printable(&said(fragment)).replace('\n', " ");
     format!(
         "    {began}  {text}  {}",
         palette.dim(&format!("{session}, {turns} turns"))
@@ -165,7 +165,7 @@ fn human(narratives: &[Derivation], palette: Palette) -> String {
             derivation.id.to_string(),
             derivation.valid.start.map(time).unwrap_or_default(),
             owner.unwrap_or_default(),
-            said(derivation).to_owned(),
+            said(derivation).into_owned(),
         ]
     });
     table(palette, columns, rows)

@@ -85,7 +85,7 @@ fn human(entries: &[Derivation], palette: Palette) -> String {
             entry.begins().map(time).unwrap_or_default(),
             kind.to_owned(),
             ended.map(time).unwrap_or_default(),
-            said(entry).to_owned(),
+            said(entry).into_owned(),
         ]
     });
     table(palette, columns, rows)

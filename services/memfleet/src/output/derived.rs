@@ -1,5 +1,7 @@
 //! Facts, episodes, narratives and changes as people and programs read them.
 
+use std::borrow::Cow;
+
 use memfleet_domain::derivation::{Body, ChangeKind, Derivation, Origin};
 use memfleet_domain::time::TimeRange;
 use memfleet_ports::knowledge::Recorded;
@@ -44,6 +46,12 @@ pub fn derivation_json(derivation: &Derivation) -> Value {
             "subplots": narrative.subplots,
             "momentum": narrative.momentum,
         }),
+        Body::Identity(identity) => json!({
+            "kind": "identity",
+            "entity": identity.entity.name,
+            "other": identity.other.name,
+            "same": identity.same,
+        }),
     };
     value["id"] = json!(derivation.id);
     value["version"] = json!(derivation.version);
@@ -76,13 +84,19 @@ pub fn change_json(recorded: &Recorded) -> Value {
 }
 
 /// What is derived, in a line.
-pub fn said(derivation: &Derivation) -> &str {
-    match &derivation.body {
+pub fn said(derivation: &Derivation) -> Cow<'_, str> {
+    let words = match &derivation.body {
         Body::Fact(fact) => &fact.text,
         Body::Episode(episode) => &episode.title,
         Body::Fragment(fragment) => &fragment.headline,
         Body::Narrative(narrative) => &narrative.headline,
-    }
+        Body::Identity(identity) => {
+            let (entity, other) = (&identity.entity.name, &identity.other.name);
+            let not = if identity.same { "" } else { "not " };
+            return Cow::Owned(format!("{entity} is {not}the same as {other}"));
+        }
+    };
+    Cow::Borrowed(words)
 }
 
 /// When it holds: `since …`, `… to …`, `never`.
@@ -126,7 +140,7 @@ pub fn change_lines(palette: Palette, recorded: &Recorded) -> String {
     );
     let wrote = recorded.wrote.iter().map(|derivation| {
         let (id, version) = (derivation.id, derivation.version);
-        let text = printable(said(derivation)).replace('\n', " ");
+        let text = printable(&said(derivation)).replace('\n', " ");
         let held = palette.dim(&held(derivation));
         format!("    {id} v{version}  {text}  {held}")
     });

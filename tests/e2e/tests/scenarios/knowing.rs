@@ -280,6 +280,44 @@ async fn the_graph_says_who_is_connected_to_what() -> Result<()> {
 }
 
 #[tokio::test]
+async fn names_of_one_person_are_read_together() -> Result<()> {
+    let fresh = fresh().await?;
+    let (client, call) = (&fresh.client, call());
+    let told = vec![
+        said("monday", "Noor", 8, "My nickname is Nuri."),
+        said("monday", "Ben", 9, "Nuri lives in Rome."),
+        said("monday", "Ben", 10, "Eleanor lives in Oslo."),
+    ];
+    let token = remember(client, "noor", told).await?;
+    let request = EntityRequest {
+        space: space("noor"),
+        entity: "Nuri".to_owned(),
+        at: None,
+        wait_for: vec![token],
+    };
+    let found = client.entity(&call, &request).await?;
+    assert_eq!(found.entity.name, "Noor");
+    assert_eq!(found.names.len(), 1);
+    let printed = fresh.printed(&["entity", "merge", "Noor", "Eleanor", "--space", "noor"])?;
+    ensure!(printed.contains("also Eleanor, Nuri"), "{printed}");
+    let profile = fresh.printed(&["profile", "Eleanor", "--space", "noor"])?;
+    ensure!(
+        profile.contains("Rome") && profile.contains("Oslo"),
+        "{profile}"
+    );
+    let printed = fresh.printed(&["entity", "split", "Eleanor", "--space", "noor"])?;
+    ensure!(printed.contains("is not Noor"), "{printed}");
+    let printed = fresh.printed(&["entity", "show", "Eleanor", "--space", "noor"])?;
+    assert_eq!(printed.trim(), "Eleanor");
+    let profile = fresh.printed(&["profile", "Noor", "--space", "noor"])?;
+    ensure!(
+        profile.contains("Rome") && !profile.contains("Oslo"),
+        "{profile}"
+    );
+    Ok(())
+}
+
+#[tokio::test]
 async fn episodes_are_there_for_who_waits() -> Result<()> {
     let fresh = fresh().await?;
     let token = moved(&fresh.client).await?;

@@ -6,9 +6,8 @@ use async_trait::async_trait;
 use memfleet_domain::Scope;
 use memfleet_domain::graph::{Entity, Triplet};
 use memfleet_domain::ids::{EntityId, TenantId};
-use memfleet_domain::time::Timestamp;
 use memfleet_neo4j::Neo4jGraph;
-use memfleet_ports::graph::{Graph, GraphWrite};
+use memfleet_ports::graph::{Graph, GraphWrite, TripletQuery};
 use memfleet_ports::ledger::{Page, PageToken};
 use memfleet_ports::store::Result;
 use memfleet_servers::NEO4J_URL;
@@ -66,17 +65,15 @@ impl Graph for Own {
         self.graph.named(&self.of(scope), ids).await
     }
 
-    async fn touching(
+    async fn triplets(
         &self,
         scope: &Scope,
-        entities: &[EntityId],
-        at: Option<Timestamp>,
+        query: TripletQuery<'_>,
         limit: u32,
         after: Option<&PageToken>,
     ) -> Result<Page<Triplet>> {
         let scope = self.of(scope);
-        let graph = &self.graph;
-        graph.touching(&scope, entities, at, limit, after).await
+        self.graph.triplets(&scope, query, limit, after).await
     }
 }
 

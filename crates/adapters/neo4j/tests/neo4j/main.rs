@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use memfleet_neo4j::{Neo4jGraph, Options};
 use memfleet_ports::conformance::graph::{named, says, writing};
 use memfleet_ports::conformance::samples::home;
-use memfleet_ports::graph::Graph;
+use memfleet_ports::graph::{Graph, TripletQuery};
 use memfleet_ports::store::StoreError;
 use memfleet_servers::Neo4j;
 
@@ -45,7 +45,9 @@ async fn a_server_that_dies_is_unavailable_and_used_again_when_it_is_back() {
     server.restart().unwrap();
     graph.check().await.unwrap();
     graph.write(&home(), write).await.unwrap();
-    let found = graph.touching(&home(), &[ada.id], None, 9, None).await;
+    let ends = [ada.id];
+    let query = TripletQuery::touching(&ends);
+    let found = graph.triplets(&home(), query, 9, None).await;
     assert_eq!(found.unwrap().items.len(), 1);
 }
 
