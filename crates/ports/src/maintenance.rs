@@ -8,7 +8,7 @@ use memfleet_domain::time::Timestamp;
 
 use crate::context::Context;
 use crate::knowledge::Rebuilding;
-use crate::ledger::Page;
+use crate::ledger::{Page, PageToken};
 use crate::memory::PageRequest;
 use crate::queue::{DeadLetter, Depth};
 
@@ -36,6 +36,23 @@ pub struct Status {
     pub queue: Depth,
 }
 
+/// What a page of a space's graph is like, held against the facts that it follows.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct GraphCheck {
+    /// Triplets that facts and callers say.
+    pub compared: u64,
+    /// Those of them that the graph does not have …
+    pub missing: u64,
+    /// … or has otherwise.
+    pub different: u64,
+    /// Triplets of the graph that nobody says.
+    pub surplus: u64,
+    /// Changes of the space that the graph has yet to follow: what differs may be one of these.
+    pub behind: u64,
+    /// The next page; absent on the last.
+    pub next: Option<PageToken>,
+}
+
 /// The `Maintenance` service.
 #[async_trait]
 pub trait Maintenance: Send + Sync {
@@ -60,6 +77,22 @@ pub trait Maintenance: Send + Sync {
 
     /// Begins to derive a space's facts once more; one that is under way goes on.
     async fn rebuild(&self, context: &Context, space: &SpaceId) -> Result<Rebuilding, Fault>;
+
+    /// Holds a page of a space's graph against its facts.
+    async fn verify_graph(
+        &self,
+        context: &Context,
+        space: &SpaceId,
+        after: Option<&PageToken>,
+    ) -> Result<GraphCheck, Fault>;
+
+    /// The same, and makes the graph as the facts are; what it found before it did.
+    async fn rebuild_graph(
+        &self,
+        context: &Context,
+        space: &SpaceId,
+        after: Option<&PageToken>,
+    ) -> Result<GraphCheck, Fault>;
 
     /// The rebuild of a space that is under way.
     async fn rebuilding(

@@ -3,6 +3,7 @@
 mod merging;
 mod names;
 mod paths;
+mod verifying;
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;

@@ -6,8 +6,8 @@ use memfleet_domain::ids::SpaceId;
 use memfleet_ports::audit::AuditKind;
 use memfleet_ports::context::Context;
 use memfleet_ports::knowledge::Rebuilding;
-use memfleet_ports::ledger::Page;
-use memfleet_ports::maintenance::{Maintenance, Status};
+use memfleet_ports::ledger::{Page, PageToken};
+use memfleet_ports::maintenance::{GraphCheck, Maintenance, Status};
 use memfleet_ports::memory::PageRequest;
 use memfleet_ports::queue::{DeadLetter, Depth};
 use tracing::field::Empty;
@@ -82,6 +82,26 @@ impl Maintenance for Gateway {
             .await?;
         let begun = self.knowledge.begin_rebuild(&context.scope(space)).await?;
         begun.ok_or_else(|| Fault::not_found(format_args!("space `{space}`")))
+    }
+
+    #[instrument(skip_all, fields(tenant = %context.tenant, space = %space))]
+    async fn verify_graph(
+        &self,
+        context: &Context,
+        space: &SpaceId,
+        after: Option<&PageToken>,
+    ) -> Result<GraphCheck, Fault> {
+        self.checked(context, space, after, false).await
+    }
+
+    #[instrument(skip_all, fields(tenant = %context.tenant, space = %space))]
+    async fn rebuild_graph(
+        &self,
+        context: &Context,
+        space: &SpaceId,
+        after: Option<&PageToken>,
+    ) -> Result<GraphCheck, Fault> {
+        self.checked(context, space, after, true).await
     }
 
     #[instrument(skip_all, fields(tenant = %context.tenant, space = %space))]

@@ -6,8 +6,8 @@ use memfleet_domain::Fault;
 use memfleet_domain::ids::SpaceId;
 use memfleet_ports::context::Context;
 use memfleet_ports::knowledge::Rebuilding;
-use memfleet_ports::ledger::Page;
-use memfleet_ports::maintenance::{Maintenance, Status};
+use memfleet_ports::ledger::{Page, PageToken};
+use memfleet_ports::maintenance::{GraphCheck, Maintenance, Status};
 use memfleet_ports::memory::PageRequest;
 use memfleet_ports::queue::DeadLetter;
 use tonic::transport::Channel;
@@ -81,6 +81,34 @@ impl Maintenance for Client {
         let space = space.to_string();
         let request = self.request(context, proto::RebuildRequest { space });
         value(context, self.maintenance().rebuild(request).boxed()).await
+    }
+
+    async fn verify_graph(
+        &self,
+        context: &Context,
+        space: &SpaceId,
+        after: Option<&PageToken>,
+    ) -> Result<GraphCheck, Fault> {
+        let request = proto::VerifyGraphRequest {
+            space: space.to_string(),
+            page_token: page_token(after.cloned()),
+        };
+        let request = self.request(context, request);
+        value(context, self.maintenance().verify_graph(request).boxed()).await
+    }
+
+    async fn rebuild_graph(
+        &self,
+        context: &Context,
+        space: &SpaceId,
+        after: Option<&PageToken>,
+    ) -> Result<GraphCheck, Fault> {
+        let request = proto::RebuildGraphRequest {
+            space: space.to_string(),
+            page_token: page_token(after.cloned()),
+        };
+        let request = self.request(context, request);
+        value(context, self.maintenance().rebuild_graph(request).boxed()).await
     }
 
     async fn rebuilding(

@@ -85,6 +85,8 @@ access! {
     ReplayDeadLettersRequest: "Maintenance.ReplayDeadLetters", Write, |request| vec![request.space.as_str()];
     RebuildRequest: "Maintenance.Rebuild", Write, |request| vec![request.space.as_str()];
     GetRebuildRequest: "Maintenance.GetRebuild", Read, |request| vec![request.space.as_str()];
+    VerifyGraphRequest: "Maintenance.VerifyGraph", Read, |request| vec![request.space.as_str()];
+    RebuildGraphRequest: "Maintenance.RebuildGraph", Write, |request| vec![request.space.as_str()];
     CreateKeyRequest: "Admin.CreateKey", Admin, |_request| Vec::new();
     ListKeysRequest: "Admin.ListKeys", Admin, |_request| Vec::new();
     RevokeKeyRequest: "Admin.RevokeKey", Admin, |_request| Vec::new();

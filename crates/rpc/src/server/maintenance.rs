@@ -64,6 +64,30 @@ impl maintenance_server::Maintenance for Service {
             .answer(context.within("the rebuild", rebuild).await)
     }
 
+    async fn verify_graph(
+        &self,
+        request: Request<proto::VerifyGraphRequest>,
+    ) -> Result<Response<proto::VerifyGraphResponse>, Status> {
+        let (context, (space, after)) = self.calls.open(request)?;
+        let found = self
+            .maintenance
+            .verify_graph(&context, &space, after.as_ref());
+        self.calls
+            .answer(context.within("the look at the graph", found).await)
+    }
+
+    async fn rebuild_graph(
+        &self,
+        request: Request<proto::RebuildGraphRequest>,
+    ) -> Result<Response<proto::RebuildGraphResponse>, Status> {
+        let (context, (space, after)) = self.calls.open(request)?;
+        let found = self
+            .maintenance
+            .rebuild_graph(&context, &space, after.as_ref());
+        self.calls
+            .answer(context.within("the repair of the graph", found).await)
+    }
+
     async fn get_rebuild(
         &self,
         request: Request<proto::GetRebuildRequest>,

@@ -24,7 +24,7 @@ use memfleet_ports::ledger::{Page, PageToken};
 use memfleet_ports::maintenance::Maintenance;
 use memfleet_ports::memory::PageRequest;
 
-use crate::node::{Node, batch, instant, missing, rebuilding, space, turn, turn_id};
+use crate::node::{Node, batch, graph_check, instant, missing, rebuilding, space, turn, turn_id};
 use crate::{connected, context};
 
 /// A fact that somebody corrected, and that something took the place of.
@@ -601,6 +601,19 @@ async fn names_are_read_merged_and_split() {
     let split = client.split(&context, &request).await.unwrap();
     assert_eq!((split.parted, split.change), (vec![edge().object], None));
     assert_eq!(node.last().1, format!("{request:?}"));
+}
+
+#[tokio::test]
+async fn a_graph_is_verified_and_rebuilt_page_by_page() {
+    let (node, client) = connected().await;
+    let after = Some(PageToken("before".into()));
+    let (call, ada) = (context(), space("ada"));
+    let found = client.verify_graph(&call, &ada, None).await;
+    assert_eq!(found, Ok(graph_check()));
+    assert_eq!(node.last().1, "verify None");
+    let found = client.rebuild_graph(&call, &ada, after.as_ref()).await;
+    assert_eq!(found, Ok(graph_check()));
+    assert_eq!(node.last().1, format!("rebuild {after:?}"));
 }
 
 #[tokio::test]

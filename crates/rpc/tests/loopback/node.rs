@@ -19,7 +19,7 @@ use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::knowledge::{Rebuilding, Recorded};
 use memfleet_ports::knowledge_api::{KnowledgeService, UpdateRequest};
 use memfleet_ports::ledger::{Page, PageToken};
-use memfleet_ports::maintenance::{Maintenance, Part, Status};
+use memfleet_ports::maintenance::{GraphCheck, Maintenance, Part, Status};
 use memfleet_ports::memory::{
     AnswerEnd, AnswerPart, AnswerRequest, AnsweringModel, Answers, Citation, Imported, Memory,
     Outcome, PageRequest, RecallRequest, Record, RememberRequest,
@@ -552,6 +552,40 @@ impl Maintenance for Node {
     ) -> Result<Option<Rebuilding>, Fault> {
         self.asked(context, space, "rebuilding".into()).await?;
         Ok((space.as_str() != "idle").then(rebuilding))
+    }
+
+    async fn verify_graph(
+        &self,
+        context: &Context,
+        space: &SpaceId,
+        after: Option<&PageToken>,
+    ) -> Result<GraphCheck, Fault> {
+        self.asked(context, space, format!("verify {after:?}"))
+            .await?;
+        Ok(graph_check())
+    }
+
+    async fn rebuild_graph(
+        &self,
+        context: &Context,
+        space: &SpaceId,
+        after: Option<&PageToken>,
+    ) -> Result<GraphCheck, Fault> {
+        self.asked(context, space, format!("rebuild {after:?}"))
+            .await?;
+        Ok(graph_check())
+    }
+}
+
+/// What a page of a graph is like.
+pub fn graph_check() -> GraphCheck {
+    GraphCheck {
+        compared: 9,
+        missing: 1,
+        different: 2,
+        surplus: 3,
+        behind: 4,
+        next: Some(PageToken("next".into())),
     }
 }
 

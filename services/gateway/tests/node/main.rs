@@ -15,5 +15,6 @@ mod relating;
 mod roles;
 mod spans;
 mod transfer;
+mod verifying;
 mod waiting;
 mod writing;

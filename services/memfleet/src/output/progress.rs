@@ -6,6 +6,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 const TURNS: &str = "{msg} {wide_bar} {human_pos}/{human_len} turns  {per_sec}  {eta} left";
 const CHANGES: &str = "{msg} {wide_bar} {human_pos}/{human_len} changes  {eta} left";
+const TRIPLETS: &str = "{msg} {spinner} {human_pos} triplets";
 const BYTES: &str = "{msg} {wide_bar} {bytes}/{total_bytes}  {bytes_per_sec}  {eta} left";
 
 /// A bar with rate and time left. It disappears when it is dropped.
@@ -20,6 +21,11 @@ impl Progress {
     /// Counts changes of a space.
     pub fn changes(total: u64, what: &str) -> Self {
         Self::new(total, what, CHANGES)
+    }
+
+    /// Counts triplets of which nobody knows how many there are.
+    pub fn triplets(what: &str) -> Self {
+        Self::new(0, what, TRIPLETS)
     }
 
     /// Counts bytes.

@@ -3,10 +3,12 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
-use memfleet_domain::FaultKind;
-use memfleet_domain::ids::BatchId;
+use memfleet_domain::ids::{BatchId, TenantId};
+use memfleet_domain::{FaultKind, Scope};
 use memfleet_e2e::{Fleet, Tenant, call};
+use memfleet_neo4j::{Neo4jGraph, Options};
 use memfleet_ports::filter::TurnFilter;
+use memfleet_ports::graph::{Graph, GraphWrite};
 use memfleet_ports::knowledge_api::{EntityRequest, KnowledgeService};
 use memfleet_ports::maintenance::Maintenance;
 use memfleet_ports::memory::PageRequest;
@@ -89,5 +91,55 @@ async fn without_the_graph_the_rest_goes_on_and_it_is_caught_up_with() -> Result
     let mut found = homes(&tenant, 2).await?;
     found.sort();
     assert_eq!(found, ["Oslo", "Rome"]);
+
+    lose(&tenant, &graph.url()).await?;
+    let (call, noor) = (call(), space("noor"));
+    let sound = tenant.client.verify_graph(&call, &noor, None).await?;
+    assert!(sound.missing >= 2, "{sound:?}");
+    rebuild(&tenant).await?;
+    assert_eq!(homes(&tenant, 2).await?.len(), 2);
+    let sound = tenant.client.verify_graph(&call, &noor, None).await?;
+    assert_eq!((sound.missing, sound.different), (0, 0));
     Ok(())
+}
+
+/// What the graph says of Noor is gone, as after a restore of an older day.
+async fn lose(tenant: &Tenant, url: &str) -> Result<()> {
+    let page = PageRequest::default();
+    let found = tenant
+        .client
+        .neighbours(&call(), &asked(None), page)
+        .await?;
+    let edges = found.edges.items;
+    let graph = Neo4jGraph::new(&Options {
+        url: url.to_owned(),
+        user: "neo4j".to_owned(),
+        password: "password".to_owned(),
+        database: "neo4j".to_owned(),
+        ca: None,
+        connections: 1,
+        timeout: PATIENCE,
+    })?;
+    let scope = Scope {
+        tenant: TenantId::new("tenant-0")?,
+        space: space("noor"),
+    };
+    let lost = GraphWrite {
+        replaced: edges.iter().map(|edge| edge.triplet.fact).collect(),
+        ..GraphWrite::default()
+    };
+    Ok(graph.write(&scope, lost).await?)
+}
+
+async fn rebuild(tenant: &Tenant) -> Result<()> {
+    let mut after = None;
+    loop {
+        let (call, noor) = (call(), space("noor"));
+        let client = &tenant.client;
+        let page = client.rebuild_graph(&call, &noor, after.as_ref()).await?;
+        after = page.next;
+        if after.is_none() {
+            return Ok(());
+        }
+    }
 }

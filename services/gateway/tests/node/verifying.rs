@@ -1,0 +1,150 @@
+//! The graph against the facts that it follows.
+
+use memfleet_domain::ids::DerivationId;
+use memfleet_domain::{Fault, FaultKind};
+use memfleet_ports::conformance::graph::{named, says, writing};
+use memfleet_ports::conformance::samples::instant;
+use memfleet_ports::graph::{Graph, GraphWrite, TripletQuery};
+use memfleet_ports::knowledge::{Knowledge, Stage};
+use memfleet_ports::ledger::PageToken;
+use memfleet_ports::maintenance::{GraphCheck, Maintenance};
+
+use crate::relating::stating;
+use crate::roles::{Node, acme, brief, call_of, space};
+
+const STATED: [(&str, &str, &str); 3] = [
+    ("Ada", "know", "Ben"),
+    ("Ada", "residence", "Rome"),
+    ("Ben", "residence", "Rome"),
+];
+
+/// Looks at all pages.
+async fn checked(node: &Node, repair: bool) -> GraphCheck {
+    let (mut all, mut after) = (GraphCheck::default(), None);
+    loop {
+        let (call, ada) = (acme(), space("ada"));
+        let page = if repair {
+            node.gateway.rebuild_graph(&call, &ada, after.as_ref())
+        } else {
+            node.gateway.verify_graph(&call, &ada, after.as_ref())
+        };
+        let page = page.await.unwrap();
+        all.compared += page.compared;
+        all.missing += page.missing;
+        all.different += page.different;
+        all.surplus += page.surplus;
+        after = page.next;
+        if after.is_none() {
+            return all;
+        }
+    }
+}
+
+fn sound() -> GraphCheck {
+    GraphCheck {
+        compared: 3,
+        ..GraphCheck::default()
+    }
+}
+
+#[tokio::test]
+async fn a_graph_that_was_lost_is_there_again() {
+    let (node, ..) = stating(&STATED).await;
+    let lost = GraphCheck {
+        missing: 3,
+        ..sound()
+    };
+    // Who only looks changes nothing.
+    for repair in [false, true] {
+        assert_eq!(checked(&node, repair).await, lost);
+    }
+    assert_eq!(checked(&node, false).await, sound());
+}
+
+#[tokio::test]
+async fn what_nobody_says_goes_and_what_is_different_is_put_right() {
+    let (node, facts, _) = stating(&STATED).await;
+    checked(&node, true).await;
+    let scope = acme().scope(&space("ada"));
+    let [ada, ben, oslo] = ["Ada", "Ben", "Oslo"].map(named);
+    let mut other = says(1, &ada, "dislike", &ben);
+    other.fact = facts[0].id;
+    let mut surplus = says(1, &ada, "know", &oslo);
+    surplus.fact = facts[0].id;
+    let nobody = says(9, &ben, "residence", &oslo);
+    let wrong = writing(&[&ada, &ben, &oslo], &[other, surplus, nobody]);
+    Graph::write(node.store.as_ref(), &scope, wrong)
+        .await
+        .unwrap();
+    let found = GraphCheck {
+        different: 1,
+        surplus: 2,
+        ..sound()
+    };
+    for repair in [false, true] {
+        assert_eq!(checked(&node, repair).await, found);
+    }
+    assert_eq!(checked(&node, false).await, sound());
+    let left = node.store.named(&scope, &[oslo.id]).await.unwrap();
+    assert_eq!(left, []);
+}
+
+#[tokio::test]
+async fn a_repair_waits_for_who_writes_the_graph_and_lets_it_go_on() {
+    let (node, ..) = stating(&STATED).await;
+    let scope = acme().scope(&space("ada"));
+    let (now, until) = (instant(0), instant(100));
+    let claim = async || node.store.claim(&scope, Stage::Relate, now, until).await;
+    assert!(claim().await.unwrap().is_some());
+    let ada = space("ada");
+    let call = brief();
+    let waited = node.gateway.rebuild_graph(&call, &ada, None);
+    let waited: Result<_, Fault> = call.within("the graph", waited).await;
+    assert_eq!(waited.unwrap_err().kind, FaultKind::DeadlineExceeded);
+    node.store.release(&scope, Stage::Relate).await.unwrap();
+    checked(&node, true).await;
+    assert!(claim().await.unwrap().is_some());
+}
+
+#[tokio::test]
+async fn many_pages_are_one_graph() {
+    let (node, facts, _) = stating(&STATED).await;
+    let scope = acme().scope(&space("ada"));
+    let [ada, ben] = ["Ada", "Ben"].map(named);
+    let nobody = (0..2_500_u128).map(|number| {
+        let mut triplet = says(1, &ada, "know", &ben);
+        triplet.fact = DerivationId::from_bytes((number << 64).to_be_bytes());
+        triplet
+    });
+    let nobody: Vec<_> = nobody.collect();
+    let write = GraphWrite {
+        entities: vec![ada, ben],
+        triplets: nobody,
+        ..GraphWrite::default()
+    };
+    Graph::write(node.store.as_ref(), &scope, write)
+        .await
+        .unwrap();
+    let found = checked(&node, true).await;
+    assert_eq!((found.missing, found.surplus), (3, 2_500));
+    let query = TripletQuery::default();
+    let left = Graph::triplets(node.store.as_ref(), &scope, query, 100, None);
+    assert_eq!(left.await.unwrap().items.len(), facts.len());
+}
+
+#[tokio::test]
+async fn a_token_of_another_call_and_another_tenants_space_are_refused() {
+    let (node, ..) = stating(&STATED).await;
+    let token = PageToken("else".into());
+    let fault = node
+        .gateway
+        .verify_graph(&acme(), &space("ada"), Some(&token))
+        .await;
+    assert_eq!(fault.unwrap_err().kind, FaultKind::InvalidArgument);
+    let other = call_of("umbrella", std::time::Duration::from_secs(1));
+    let fault = node
+        .gateway
+        .rebuild_graph(&other, &space("ada"), None)
+        .await;
+    assert_eq!(fault.unwrap_err().kind, FaultKind::NotFound);
+}
