@@ -20,6 +20,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
+use memfleet_consolidator::Mode;
 use memfleet_domain::Fault;
 use memfleet_domain::ids::SpaceId;
 use memfleet_models::ModelDirectory;
@@ -116,13 +117,19 @@ struct Bench {
 
 impl Bench {
     async fn start(model: &ModelDirectory) -> Result<Self, BoxError> {
-        Self::start_with(model, &Stage::ALL).await
+        Self::start_with(model, &Stage::ALL, Mode::default()).await
     }
 
-    /// With some of the agents only.
-    async fn start_with(model: &ModelDirectory, agents: &[Stage]) -> Result<Self, BoxError> {
+    /// With some of the agents only, and narratives that are put together as this says.
+    async fn start_with(
+        model: &ModelDirectory,
+        agents: &[Stage],
+        consolidation: Mode,
+    ) -> Result<Self, BoxError> {
         let directory = tempfile::tempdir()?;
-        let node = Node::open(&temporary(directory.path()), model).await?;
+        let mut config = temporary(directory.path());
+        config.consolidator.mode = consolidation;
+        let node = Node::open(&config, model).await?;
         let workers = node.run_with(agents);
         Ok(Self {
             node,

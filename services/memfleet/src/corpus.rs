@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use memfleet_domain::ids::{BatchId, SpaceId, TenantId, TurnId};
+use memfleet_domain::turn::Content;
 use memfleet_evaluation::{Conversation, Question};
 use memfleet_ports::context::Context;
 use memfleet_ports::filter::TurnFilter;
@@ -24,6 +25,8 @@ pub struct Corpus {
     pub questions: Vec<Question>,
     /// The place of each turn.
     pub places: HashMap<TurnId, usize>,
+    /// Of all that was said.
+    pub characters: usize,
 }
 
 /// A call of the bench.
@@ -41,8 +44,13 @@ impl Corpus {
     ) -> Result<Self, BoxError> {
         let space = SpaceId::new(name)?;
         let (mut places, mut questions, mut offset) = (HashMap::new(), Vec::new(), 0);
+        let mut characters = 0;
         for (number, conversation) in conversations.iter().enumerate() {
             let (turns, said_at) = turns(number, conversation)?;
+            characters += turns
+                .iter()
+                .map(|turn| length(&turn.content))
+                .sum::<usize>();
             let ids = accept(memory, &space, turns).await?;
             places.extend(
                 ids.into_iter()
@@ -64,8 +72,14 @@ impl Corpus {
             space,
             questions,
             places,
+            characters,
         })
     }
+}
+
+/// Characters that a turn takes of a context.
+pub fn length(content: &Content) -> usize {
+    content.searchable_text().chars().count()
 }
 
 /// The turns of a conversation, and the place there of each. Several conversations may share a space: names carry the number.

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use clap::Args;
+use memfleet_consolidator::Mode;
 use memfleet_domain::Scope;
 use memfleet_domain::derivation::Kind;
 use memfleet_evaluation::constraints::{chat, most_tasks};
@@ -14,6 +15,7 @@ use memfleet_runtime::BoxError;
 use serde::Serialize;
 
 use super::Bench;
+use super::constraints::consolidation;
 use super::process::resident_memory;
 use crate::corpus::{Corpus, call};
 
@@ -26,6 +28,9 @@ pub struct ConsolidationArgs {
     /// Chats about 64 tasks each
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     chats: u32,
+    /// When narratives are put together: `momentum` when nobody speaks of them any more, `rapid` with each fragment, `none` never
+    #[arg(long, value_name = "WHEN", value_parser = consolidation, default_value = "momentum")]
+    consolidation: Mode,
     /// Write the report as JSON to this file
     #[arg(id = "json", long = "json", value_name = "OUT")]
     pub out: Option<PathBuf>,
@@ -59,7 +64,7 @@ struct Pace {
 pub async fn measure(args: &ConsolidationArgs, model: &ModelDirectory) -> Result<Report, BoxError> {
     let others = Stage::ALL.into_iter().filter(|it| !STAGES.contains(it));
     let others: Vec<Stage> = others.collect();
-    let bench = Bench::start_with(model, &others).await?;
+    let bench = Bench::start_with(model, &others, args.consolidation).await?;
     let chats = (1..=u64::from(args.chats)).map(|seed| chat(seed, most_tasks()).conversation);
     let chats: Vec<_> = chats.collect();
     let corpus = Corpus::remember(&*bench.node.gateway, "chats", &chats).await?;

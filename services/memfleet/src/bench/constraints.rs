@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::PathBuf;
 
 use clap::Args;
+use memfleet_consolidator::Mode;
 use memfleet_domain::Scope;
 use memfleet_domain::derivation::Kind;
 use memfleet_evaluation::Question;
@@ -33,9 +34,17 @@ pub struct ConstraintsArgs {
     /// How many tasks it is about; at most, and by default, all that there are wordings for
     #[arg(long, value_name = "N", value_parser = tasks, default_value_t = most_tasks())]
     tasks: usize,
+    /// When narratives are put together: `momentum` when nobody speaks of them any more, `rapid` with each fragment, `none` never
+    #[arg(long, value_name = "WHEN", value_parser = consolidation, default_value = "momentum")]
+    consolidation: Mode,
     /// Write the report as JSON to this file
     #[arg(id = "json", long = "json", value_name = "OUT")]
     pub out: Option<PathBuf>,
+}
+
+pub fn consolidation(text: &str) -> Result<Mode, String> {
+    let mode = serde_json::from_value(text.into());
+    mode.map_err(|_| "expected momentum, rapid or none".to_owned())
 }
 
 fn tasks(text: &str) -> Result<usize, String> {
@@ -48,6 +57,7 @@ fn tasks(text: &str) -> Result<usize, String> {
 #[derive(Debug, Serialize)]
 pub struct Report {
     seed: u64,
+    consolidation: Mode,
     tasks: usize,
     turns: usize,
     constraints: usize,
@@ -75,7 +85,7 @@ struct Stories {
 /// Remembers the chat, and asks for every task.
 pub async fn measure(args: &ConstraintsArgs, model: &ModelDirectory) -> Result<Report, BoxError> {
     let chat = chat(args.seed, args.tasks);
-    let bench = Bench::start(model).await?;
+    let bench = Bench::start_with(model, &Stage::ALL, args.consolidation).await?;
     let conversation = std::slice::from_ref(&chat.conversation);
     let corpus = Corpus::remember(&*bench.node.gateway, "tasks", conversation).await?;
     bench.derived(&Stage::ALL).await?;
@@ -89,6 +99,7 @@ pub async fn measure(args: &ConstraintsArgs, model: &ModelDirectory) -> Result<R
     bench.stop().await;
     Ok(Report {
         seed: args.seed,
+        consolidation: args.consolidation,
         tasks: args.tasks,
         turns: chat.conversation.turns.len(),
         constraints: chat.signs.iter().flatten().count(),

@@ -66,8 +66,10 @@ pub struct CategoryFigures {
 pub struct Measures {
     /// Mean share of a question's evidence among the first k turns.
     pub recall: Means,
-    /// Share of questions with all of their evidence among the first k turns.
+    /// Share of questions with all of their evidence among the first k turns: the memory coverage of Amory section 4.3.
     pub coverage: Means,
+    /// Mean share of the space's text that is not among the first k turns: the context compression of Amory section 4.3.
+    pub compression: Means,
     /// Share of questions with all of their evidence in the block as whole turns.
     pub coverage_tokens: Means,
     /// The same, a turn that is present as an excerpt counted.
@@ -79,6 +81,8 @@ pub struct Measures {
 pub struct Sums {
     /// Ranked turns.
     pub ranked: Tally,
+    /// Text that is not among the first turns.
+    pub unused: Shares,
     /// Whole turns in blocks.
     pub whole: Shares,
     /// Turns and excerpts in blocks.
@@ -91,6 +95,7 @@ impl Sums {
         Measures {
             recall: self.ranked.recall.means(),
             coverage: self.ranked.coverage.means(),
+            compression: self.unused.means(),
             coverage_tokens: self.whole.means(),
             coverage_tokens_excerpt: self.excerpts.means(),
         }
@@ -116,8 +121,8 @@ impl FileReport {
                 self.file, self.conversations, self.turns, self.figures.questions
             ),
             format!(
-                "{:<28}{:>6}{:>8}{:>8}{:>8}{:>9}{:>9}{:>9}",
-                "", "n", "r@10", "r@100", "cov@10", "cov@300t", "cov@1kt", "+excerpt"
+                "{:<28}{:>6}{:>8}{:>8}{:>8}{:>8}{:>9}{:>9}{:>9}",
+                "", "n", "r@10", "r@100", "cov@10", "comp@10", "cov@300t", "cov@1kt", "+excerpt"
             ),
         ];
         lines.extend(self.figures.lines(""));
@@ -158,10 +163,11 @@ impl Measures {
     fn line(&self, name: &str, questions: usize) -> String {
         let at = |means: &Means, depth: usize| means.get(&depth).copied().unwrap_or(0.0);
         format!(
-            "{name:<28}{questions:>6}{:>8.1}{:>8.1}{:>8.1}{:>9.1}{:>9.1}{:>9.1}",
+            "{name:<28}{questions:>6}{:>8.1}{:>8.1}{:>8.1}{:>8.1}{:>9.1}{:>9.1}{:>9.1}",
             at(&self.recall, 10),
             at(&self.recall, 100),
             at(&self.coverage, 10),
+            at(&self.compression, 10),
             at(&self.coverage_tokens, 300),
             at(&self.coverage_tokens, 1000),
             at(&self.coverage_tokens_excerpt, 1000),

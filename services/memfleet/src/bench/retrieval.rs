@@ -9,7 +9,7 @@ use clap::Args;
 use futures::future::try_join_all;
 use indicatif::{ProgressBar, ProgressStyle};
 use memfleet_domain::time::{Clock, SystemClock};
-use memfleet_evaluation::{Conversation, Dataset, Question};
+use memfleet_evaluation::{Conversation, Dataset, Question, Tally};
 use memfleet_gateway::Gateway;
 use memfleet_models::ModelDirectory;
 use memfleet_ports::assembly::AssembleRequest;
@@ -24,7 +24,7 @@ use super::once::once;
 use super::report::{CategoryFigures, Figures, FileReport, Measures, Report, Sums};
 use super::{Bench, forget, query};
 use crate::cli::{Global, Handle};
-use crate::corpus::{Corpus, call};
+use crate::corpus::{Corpus, call, length};
 
 /// Budgets of the block, in tokens of `TOKENIZER`.
 const BUDGETS: [u32; 5] = [300, 500, 1000, 2000, 4000];
@@ -193,6 +193,11 @@ impl Method {
         let ranked = ids
             .filter_map(|id| corpus.places.get(id).copied())
             .collect::<Vec<_>>();
+        let lengths = found
+            .hits
+            .iter()
+            .map(|hit| length(&hit.turn.accepted.content));
+        let unused = unused(&lengths.collect::<Vec<_>>(), corpus.characters);
         let (whole, excerpts) = tokio::try_join!(
             shares(handle, corpus, question, false),
             shares(handle, corpus, question, true)
@@ -200,6 +205,7 @@ impl Method {
         let category = self.by_category.entry(question.category.clone());
         for sums in [&mut self.all, category.or_default()] {
             sums.ranked.add(question, &ranked);
+            sums.unused.add(unused);
             sums.whole.add(whole);
             sums.excerpts.add(excerpts);
         }
@@ -228,6 +234,14 @@ impl Method {
             arms,
         }
     }
+}
+
+/// At each depth, the share of all that was said that is not among the first turns.
+fn unused(lengths: &[usize], characters: usize) -> [(usize, f64); Tally::DEPTHS.len()] {
+    Tally::DEPTHS.map(|depth| {
+        let used: usize = lengths.iter().take(depth).sum();
+        (depth, 1.0 - used as f64 / characters.max(1) as f64)
+    })
 }
 
 /// For each budget, whether the block holds all evidence: 1 or 0. Blocks are put together on all cores.

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::PathBuf;
 
 use clap::Args;
+use memfleet_consolidator::Mode;
 use memfleet_domain::derivation::{ChangeKind, Derivation};
 use memfleet_domain::time::{Clock, SystemClock, Timestamp};
 use memfleet_evaluation::updates::{Asked, Stated, Story, Wordings, stories};
@@ -150,7 +151,7 @@ impl Arm {
         model: &ModelDirectory,
         stages: &[Stage],
     ) -> Result<(Self, Self), BoxError> {
-        let bench = Bench::start_with(model, stages).await?;
+        let bench = Bench::start_with(model, stages, Mode::default()).await?;
         let gateway = &bench.node.gateway;
         let mut corpora = Vec::with_capacity(told.len());
         let bar = progress("remembering", told.len());
