@@ -66,6 +66,21 @@ fn dated(text: &str, from: &str, until: &str) -> (String, u32) {
 }
 
 #[test]
+fn what_somebody_else_did_names_nothing_of_the_speakers() {
+    let noor = facts(
+        &said(9, "Ben", "Noor adopted a dog called Rex."),
+        &[],
+        Language::English,
+        Tz::UTC,
+    );
+    assert_eq!(shown(&noor), ["noor/adopt=dog called rex"]);
+    assert_eq!(
+        claims("I adopted a dog called Rex."),
+        ["ada/name of dog=rex"]
+    );
+}
+
+#[test]
 fn a_date_is_taken_where_the_sentence_tells_of_it() {
     for (text, from, until, expected) in [
         // It was said on 10 June 2024.

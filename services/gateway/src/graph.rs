@@ -65,7 +65,7 @@ impl Gateway {
         let is_bare = triplets.next.is_none() && after.is_none() && request.at.is_none();
         let standing = self.still_stated(&scope, triplets.items).await?;
         if is_bare && standing.is_empty() {
-            return Err(missing());
+            return Err(missing(&request.entity));
         }
         Ok(Neighbourhood {
             entity,
@@ -184,11 +184,11 @@ async fn entity(graph: &dyn Graph, scope: &Scope, text: &str) -> Result<Entity, 
     let named = EntityId::of_key(&key(text));
     let ids = [text.parse().unwrap_or(named)];
     let found = graph.named(scope, &ids).await?.pop();
-    found.ok_or_else(missing)
+    found.ok_or_else(|| missing(text))
 }
 
-fn missing() -> Fault {
-    Fault::not_found("the entity")
+fn missing(text: &str) -> Fault {
+    Fault::not_found(format_args!("entity `{text}`"))
 }
 
 /// Triplets with the names of their ends. What was forgotten meanwhile is left out.

@@ -118,7 +118,7 @@ impl Gateway {
         self.note_in_space(context, AuditKind::CorrectionBegun, space, detail)
             .await?;
         let change = self.refresher.identify(context, space, &namings).await?;
-        let what = format!("the graph, which is to follow change {change},");
+        let what = format!("the graph to follow change {change}, which is noted");
         let followed = self.worked_through(scope, Stage::Relate);
         context.within(&what, followed).await?;
         Ok(change)
@@ -137,6 +137,6 @@ impl Gateway {
         let stated = self.still_stated(scope, page.items).await?;
         let last = stated.iter().max_by_key(|it| (it.valid.start, it.fact));
         let turn = last.and_then(|it| it.turns.first());
-        turn.copied().ok_or_else(missing)
+        turn.copied().ok_or_else(|| missing(&name.to_string()))
     }
 }

@@ -127,7 +127,7 @@ impl Names {
         let is_name = |entity: &Entity| self.joins.iter().any(|join| join.other == entity.id);
         let first = named.iter().position(|entity| !is_name(entity));
         if named.is_empty() {
-            return Err(missing());
+            return Err(missing(&of.to_string()));
         }
         let entity = named.remove(first.unwrap_or_default());
         let mut because: BTreeMap<EntityId, BTreeSet<DerivationId>> = BTreeMap::new();

@@ -21,6 +21,7 @@ pub fn states(words: &[Word], clause: &Range<usize>, value: &Range<usize>) -> bo
     };
     !around.iter().any(is_left_open)
         && !is_of_named(words, clause, value)
+        && !is_who_did(words, clause, value)
         && !was(&words[clause.clone()], words)
 }
 
@@ -96,12 +97,15 @@ const GRAMMAR: [Part; 8] = [
     Part::Negation,
 ];
 
+/// Whether words tell of who says them.
+fn is_first_person(words: &[Word]) -> bool {
+    const FIRST: [&str; 8] = ["i", "my", "our", "we", "me", "us", "mine", "myself"];
+    words.iter().any(|word| FIRST.contains(&word.low.as_str()))
+}
+
 /// Whether the clause tells of somebody whom it names ("Ben drives a Tesla", "Ben's rent"), and not of what is the speaker's.
 fn is_of_named(words: &[Word], clause: &Range<usize>, value: &Range<usize>) -> bool {
-    let first_person = ["i", "my", "our", "we", "me", "us", "mine", "myself"];
-    let is_mine = words[clause.clone()]
-        .iter()
-        .any(|word| first_person.contains(&word.low.as_str()));
+    let is_mine = is_first_person(&words[clause.clone()]);
     let is_named = |at: usize| {
         let word = &words[at];
         let opens = at == 0 || words[at - 1].is_mark;
@@ -127,6 +131,14 @@ fn is_of_named(words: &[Word], clause: &Range<usize>, value: &Range<usize>) -> b
         .clone()
         .filter(|at| !value.contains(at))
         .any(is_named)
+}
+
+/// Whether the value is who did what the clause tells, and nothing of it is the speaker's: "Noor adopted a dog called Rex" names no dog Noor.
+fn is_who_did(words: &[Word], clause: &Range<usize>, value: &Range<usize>) -> bool {
+    let opens = value.start == clause.start && value.len() == 1 && words[value.start].is_name();
+    let next = words.get(value.end);
+    let did = next.and_then(Word::verb);
+    opens && matches!(did, Some((_, Form::Past))) && !is_first_person(&words[clause.clone()])
 }
 
 /// Whether its verb leaves it open.
