@@ -288,7 +288,7 @@ async fn keys_are_managed_from_the_command_line() -> Result<()> {
         made["secret"].as_str().unwrap(),
     );
     let agent = Tenant::with(fresh.url(), secret).await?;
-    agent.printed(&["status"])?;
+    agent.printed(&["spaces"])?;
     let refused = agent.run(&["key", "list"])?;
     assert_eq!(refused.status.code(), Some(6));
     let listed = fresh.printed(&["key", "list", "--json"])?;
