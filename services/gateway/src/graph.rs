@@ -133,14 +133,20 @@ impl Gateway {
             let named = graph.named(scope, &names.all(of)).await?;
             Ok::<_, Fault>(named.into_iter().map(|entity| entity.key))
         };
-        match named.await {
+        let named = tokio::time::timeout(self.options.names_within, named);
+        let named = named.await.unwrap_or_else(|_| {
+            let waited = self.options.names_within;
+            let cause = format!("the graph gave no answer within {waited:?}");
+            Err(Fault::new(FaultKind::Unavailable, "UNAVAILABLE", cause))
+        });
+        match named {
             Ok(keys) => keys
                 .chain([alone.clone()])
                 .collect::<BTreeSet<_>>()
                 .into_iter()
                 .collect(),
             Err(fault) => {
-                tracing::warn!(%fault, "other names are left out: the graph gave no answer");
+                tracing::warn!(%fault, "other names are left out");
                 vec![alone]
             }
         }

@@ -21,6 +21,7 @@ mod memory;
 mod understanding;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use memfleet_domain::Clock;
 use memfleet_ports::embedder::Embedder;
@@ -81,6 +82,8 @@ pub struct Options {
     /// … and bytes. Of both a tenant gets at most half of what the others leave; beyond that `Remember` is
     /// `RESOURCE_EXHAUSTED`.
     pub max_queued_bytes: u64,
+    /// How long a profile or a timeline waits for the graph to say which other names somebody has. Without an answer it is of the one name.
+    pub names_within: Duration,
 }
 
 impl Default for Options {
@@ -88,6 +91,7 @@ impl Default for Options {
         Self {
             max_queued_turns: 100_000,
             max_queued_bytes: 256 << 20,
+            names_within: Duration::from_secs(5),
         }
     }
 }

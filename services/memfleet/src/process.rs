@@ -345,6 +345,7 @@ fn gateway_options(config: &Ingestion) -> memfleet_gateway::Options {
     memfleet_gateway::Options {
         max_queued_turns: config.max_queued_turns,
         max_queued_bytes: config.max_queued_size.as_u64(),
+        ..memfleet_gateway::Options::default()
     }
 }
 

@@ -1,22 +1,28 @@
 //! Which names are of one entity.
 
 use std::collections::HashSet;
+use std::future::pending;
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use memfleet_consolidator::{LocalConsolidator, Relater};
-use memfleet_domain::FaultKind;
 use memfleet_domain::derivation::{Body, Derivation};
+use memfleet_domain::graph::{Entity, Triplet};
+use memfleet_domain::ids::EntityId;
 use memfleet_domain::time::AsOf;
+use memfleet_domain::{FaultKind, Scope};
 use memfleet_ports::conformance::samples::instant;
 use memfleet_ports::filter::TurnFilter;
-use memfleet_ports::graph::Graph;
+use memfleet_ports::graph::{Graph, GraphWrite, TripletQuery};
 use memfleet_ports::knowledge::{Knowledge, Stage};
 use memfleet_ports::knowledge_api::{
     KnowledgeService, MergeRequest, Merged, ProfileQuery, Split, SplitRequest, TimelineOf,
     TimelineQuery,
 };
+use memfleet_ports::ledger::{Page, PageToken};
 use memfleet_ports::memory::{Memory, PageRequest};
 use memfleet_ports::refresher::ForgetRequest;
+use memfleet_ports::store::Result;
 use memfleet_workers::Agent;
 
 use crate::relating::{asked, relate, stating, told};
@@ -255,6 +261,61 @@ async fn a_merge_goes_with_the_turns_that_it_draws_on() {
     let page = town.node.store.entities(&scope, "rob", 9, None).await;
     let keys: Vec<_> = page.unwrap().items.into_iter().map(|it| it.key).collect();
     assert_eq!(keys, ["robert"]);
+}
+
+/// A graph whose server takes questions and answers none.
+struct Hung;
+
+#[async_trait]
+impl Graph for Hung {
+    async fn write(&self, _: &Scope, _: GraphWrite) -> Result<()> {
+        pending().await
+    }
+
+    async fn check(&self) -> Result<()> {
+        pending().await
+    }
+
+    async fn entities(
+        &self,
+        _: &Scope,
+        _: &str,
+        _: u32,
+        _: Option<&PageToken>,
+    ) -> Result<Page<Entity>> {
+        pending().await
+    }
+
+    async fn named(&self, _: &Scope, _: &[EntityId]) -> Result<Vec<Entity>> {
+        pending().await
+    }
+
+    async fn triplets(
+        &self,
+        _: &Scope,
+        _: TripletQuery<'_>,
+        _: u32,
+        _: Option<&PageToken>,
+    ) -> Result<Page<Triplet>> {
+        pending().await
+    }
+}
+
+#[tokio::test]
+async fn a_graph_that_hangs_costs_a_profile_the_other_names_and_no_more() {
+    let mut town = Town::of(&STATED).await;
+    town.node.gateway.graph = Some(Arc::new(Hung));
+    town.node.gateway.options.names_within = std::time::Duration::from_millis(10);
+    let query = ProfileQuery {
+        space: space("ada"),
+        about: "Bob".into(),
+        as_of: AsOf::default(),
+        wait_for: Vec::new(),
+    };
+    let (call, page) = (acme(), PageRequest::default());
+    let lines = town.node.gateway.profile(&call, &query, page).await;
+    let facts: Vec<_> = lines.unwrap().items.iter().map(|it| it.fact.id).collect();
+    assert_eq!(facts, [town.facts[1].id]);
 }
 
 #[tokio::test]
