@@ -68,6 +68,7 @@ impl Stretch {
 #[derive(Debug, Clone)]
 struct Remembered {
     id: DerivationId,
+    narrative: DerivationId,
     vector: Option<Vector>,
     length: f32,
 }
@@ -91,6 +92,7 @@ impl Stories {
         self.lengths += length;
         self.fragments.push_back(Remembered {
             id: fragment,
+            narrative,
             vector: opening.vector.clone(),
             length,
         });
@@ -124,17 +126,36 @@ impl Stories {
         LIKENESS * likeness - LENGTH * surplus - BIAS >= 0.0
     }
 
+    /// Whether one of these fragments, each with its story, is remembered as one of another story: somebody bound it anew.
+    pub fn differ(&self, bound: &HashMap<DerivationId, DerivationId>) -> bool {
+        let is_other = |it: &Remembered| bound.get(&it.id).is_some_and(|of| *of != it.narrative);
+        self.fragments.iter().any(is_other)
+    }
+
     /// The story that a fragment with this opening is part of; none where it begins one.
     pub fn story(&self, opening: &Opening) -> Option<DerivationId> {
-        let vector = opening.vector.as_ref()?;
-        let scored = self
-            .centres
-            .iter()
-            .map(|(id, centre)| (centre.cosine(vector), *id));
-        // Equally near ones in a fixed order: what is done twice is the same.
+        let scored = self.scored(opening).into_iter();
         let best = scored.max_by(|one, other| one.0.total_cmp(&other.0).then(one.1.cmp(&other.1)));
         best.filter(|(likeness, _)| *likeness >= SAME_STORY)
             .map(|(_, id)| id)
+    }
+
+    /// The stories that are nearest to an opening, so many at most, the nearest first.
+    pub fn nearest(&self, opening: &Opening, most: usize) -> Vec<DerivationId> {
+        let mut scored = self.scored(opening);
+        scored.sort_by(|one, other| other.0.total_cmp(&one.0).then(other.1.cmp(&one.1)));
+        scored.into_iter().take(most).map(|(_, id)| id).collect()
+    }
+
+    /// Every story with how alike it is. Equally near ones are told apart by their ids: what is done twice is the same.
+    fn scored(&self, opening: &Opening) -> Vec<(f32, DerivationId)> {
+        let Some(vector) = &opening.vector else {
+            return Vec::new();
+        };
+        let centres = self.centres.iter();
+        centres
+            .map(|(id, centre)| (centre.cosine(vector), *id))
+            .collect()
     }
 }
 

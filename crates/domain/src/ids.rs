@@ -215,12 +215,30 @@ impl DerivationId {
 
     /// The fragment of a narrative that this turn opens.
     pub fn of_fragment(opening: TurnId) -> Self {
-        Self(derive(&[b"fragment", opening.as_bytes()]))
+        Self::of_opening(b"fragment", opening, 0)
+    }
+
+    /// The n-th fragment, from 0, that this turn opens: what is said of several matters at once opens one of each.
+    pub fn of_fragment_among(opening: TurnId, nth: u32) -> Self {
+        Self::of_opening(b"fragment", opening, nth)
     }
 
     /// The narrative whose first fragment this turn opens.
     pub fn of_narrative(opening: TurnId) -> Self {
-        Self(derive(&[b"narrative", opening.as_bytes()]))
+        Self::of_opening(b"narrative", opening, 0)
+    }
+
+    /// The n-th narrative, from 0, whose first fragment this turn opens.
+    pub fn of_narrative_among(opening: TurnId, nth: u32) -> Self {
+        Self::of_opening(b"narrative", opening, nth)
+    }
+
+    fn of_opening(what: &[u8], opening: TurnId, nth: u32) -> Self {
+        let nth = nth.to_be_bytes();
+        let parts = [what, opening.as_bytes(), &nth];
+        // The first is called by its turn alone, as it was before there were others.
+        let parts = if nth == [0; 4] { &parts[..2] } else { &parts };
+        Self(derive(parts))
     }
 }
 

@@ -40,6 +40,14 @@ pub enum Momentum {
 pub struct Subplot {
     /// What its fragments are about.
     pub headline: String,
+    /// Who wrote the headline (`rules-1`, or a model and the version of its prompt).
+    #[serde(default = "by_rules")]
+    pub author: String,
+}
+
+/// Who wrote the subplots that were written before their author was noted.
+fn by_rules() -> String {
+    "rules-1".to_owned()
 }
 
 /// A story.

@@ -26,6 +26,10 @@ pub enum Stage {
     Bind,
     /// The consolidator: fragments to subplots, where nothing was said of a narrative for a while.
     Consolidate,
+    /// The consolidator: fragments to narratives once more by a language model, where there is one.
+    Rebind,
+    /// The consolidator: subplots and headlines once more by a language model, where there is one.
+    Replot,
     /// The consolidator: facts to triplets of the semantic graph, where there is one.
     Relate,
     /// The judge: new facts against current ones.
@@ -42,13 +46,15 @@ pub enum Stage {
 
 impl Stage {
     /// Every stage.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 14] = [
         Self::Derive,
         Self::Episodes,
         Self::Refine,
         Self::Retell,
         Self::Bind,
         Self::Consolidate,
+        Self::Rebind,
+        Self::Replot,
         Self::Relate,
         Self::Judge,
         Self::Compare,
@@ -61,7 +67,12 @@ impl Stage {
     pub fn asks_model(self) -> bool {
         matches!(
             self,
-            Self::Refine | Self::Retell | Self::Compare | Self::Review
+            Self::Refine
+                | Self::Retell
+                | Self::Rebind
+                | Self::Replot
+                | Self::Compare
+                | Self::Review
         )
     }
 
@@ -74,6 +85,8 @@ impl Stage {
             Self::Retell => "retell",
             Self::Bind => "bind",
             Self::Consolidate => "consolidate",
+            Self::Rebind => "rebind",
+            Self::Replot => "replot",
             Self::Relate => "relate",
             Self::Judge => "judge",
             Self::Compare => "compare",

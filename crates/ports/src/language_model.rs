@@ -24,17 +24,20 @@ pub enum Agent {
     Judge,
     /// Settling conflicts.
     Refresher,
+    /// Narratives.
+    Consolidator,
     /// Answers to questions.
     Answer,
 }
 
 impl Agent {
     /// Every agent.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::Constructor,
         Self::Retriever,
         Self::Judge,
         Self::Refresher,
+        Self::Consolidator,
         Self::Answer,
     ];
 
@@ -45,6 +48,7 @@ impl Agent {
             Self::Retriever => "retriever",
             Self::Judge => "judge",
             Self::Refresher => "refresher",
+            Self::Consolidator => "consolidator",
             Self::Answer => "answer",
         }
     }

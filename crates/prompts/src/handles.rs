@@ -30,6 +30,17 @@ impl From<&memfleet_domain::turn::Turn> for Turn {
     }
 }
 
+impl Turn {
+    /// The first `most` characters of a turn.
+    pub fn clipped(turn: &memfleet_domain::turn::Turn, most: usize) -> Self {
+        let mut shown = Self::from(turn);
+        if let Some((end, _)) = shown.text.char_indices().nth(most) {
+            shown.text.truncate(end);
+        }
+        shown
+    }
+}
+
 /// Where in a list the thing with this handle is.
 pub fn place<T>(list: &[T], letter: char, handle: &str) -> Option<usize> {
     let bare = handle.trim().trim_matches(['[', ']']);
@@ -67,7 +78,7 @@ pub(crate) fn turns<T: Serialize, S: Serializer>(list: &[T], to: S) -> Result<S:
     handled('T', list, to)
 }
 
-/// `F1`, …: facts that are known.
+/// `F1`, …: facts that are known, or fragments.
 pub(crate) fn facts<T: Serialize, S: Serializer>(list: &[T], to: S) -> Result<S::Ok, S::Error> {
     handled('F', list, to)
 }
@@ -83,6 +94,11 @@ pub(crate) fn candidates<T: Serialize, S: Serializer>(
     to: S,
 ) -> Result<S::Ok, S::Error> {
     handled('C', list, to)
+}
+
+/// `S1`, …: stories.
+pub(crate) fn stories<T: Serialize, S: Serializer>(list: &[T], to: S) -> Result<S::Ok, S::Error> {
+    handled('S', list, to)
 }
 
 /// `X1`, …: conflicts.

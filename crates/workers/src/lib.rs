@@ -3,7 +3,13 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod follower;
+mod heard;
 mod indexer;
+mod rounds;
+mod witness;
 
 pub use follower::{Agent, Follower, Outcome};
+pub use heard::Heard;
 pub use indexer::Indexer;
+pub use rounds::{before, reverted};
+pub use witness::is_witnessed;

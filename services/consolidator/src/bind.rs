@@ -52,15 +52,18 @@ impl Agent for LocalConsolidator {
         }
         let touched = self.touched(scope, &changes).await?;
         let round = (reached, changes.reached);
+        let kept = self.kept(scope, reached, &changes).await?;
         if touched.is_empty() {
-            let kept = self.shelf.take(scope, reached);
             let written = self.write(scope, Stage::Bind, Vec::new(), round).await?;
             if let Some(stories) = written.and(kept) {
                 self.shelf.put(scope, changes.reached, stories);
             }
             return Ok(Outcome::more_if(changes.more));
         }
-        let mut stories = self.stories(scope, reached).await?;
+        let mut stories = match kept {
+            Some(stories) => stories,
+            None => self.stories(scope).await?,
+        };
         let mut news = Vec::with_capacity(touched.len());
         for touched in touched {
             news.push(self.session(scope, touched, &mut stories).await?);

@@ -12,7 +12,7 @@ use memfleet_domain::derivation::{Body, Derivation, Kind};
 use memfleet_domain::ids::DerivationId;
 use memfleet_domain::narrative::Momentum;
 use memfleet_domain::{Fault, Scope};
-use memfleet_ports::feed::Change;
+use memfleet_ports::feed::Changes;
 use memfleet_ports::knowledge::{Question, Rewrite, Stage};
 use memfleet_workers::{Agent, Outcome};
 use serde::{Deserialize, Serialize};
@@ -20,6 +20,7 @@ use tracing::instrument;
 
 use crate::LocalConsolidator;
 use crate::news::News;
+use crate::stories::fragments;
 use track::Tracks;
 
 /// Changes that are looked at together.
@@ -91,7 +92,7 @@ impl Agent for Plotter {
             Some(track) => track,
             None => self.track(scope).await?,
         };
-        let fragments = self.told(scope, &changes.changes).await?;
+        let fragments = self.told(scope, &changes).await?;
         let news = track.hear(&fragments);
         let quiet = track.quiet(self.options.span.into());
         let due = match self.options.mode {
@@ -119,12 +120,8 @@ impl Plotter {
     }
 
     /// The fragments among some changes, in the order in which they were first bound.
-    async fn told(&self, scope: &Scope, changes: &[Change]) -> Result<Vec<Derivation>, Fault> {
-        let ids = changes.iter().filter_map(|change| match change {
-            Change::Derived(derived) if derived.kind == Kind::Fragment => Some(derived.id),
-            _ => None,
-        });
-        self.of(scope, Kind::Fragment, ids.collect()).await
+    async fn told(&self, scope: &Scope, changes: &Changes) -> Result<Vec<Derivation>, Fault> {
+        self.of(scope, Kind::Fragment, fragments(changes)).await
     }
 
     /// Those of these ids that hold.

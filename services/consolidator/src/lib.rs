@@ -2,10 +2,13 @@
 //! any more their subplots and headlines (`consolidate`); and it keeps the semantic graph as the facts are (`relate`). Every narrative is a derivation: versioned, reverted and forgotten like facts and episodes.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod advised;
 mod bind;
 mod consolidate;
 mod news;
+mod rebind;
 mod relate;
+mod replot;
 mod stories;
 
 use std::sync::Arc;
@@ -18,7 +21,9 @@ use memfleet_ports::ledger::Ledger;
 use memfleet_workers::Indexer;
 
 pub use consolidate::{Mode, Options, Plotter};
+pub use rebind::Rebinder;
 pub use relate::Relater;
+pub use replot::Replotter;
 pub use stories::Shelf;
 
 /// What the consolidator works with.

@@ -14,17 +14,37 @@ use memfleet_ports::knowledge::{Applied, Progress, Question, Revision, Rewrite, 
 use crate::LocalConsolidator;
 
 /// New versions of fragments and narratives.
-#[derive(Default)]
 pub(crate) struct News {
+    /// Who writes them.
+    pub(crate) by: String,
     /// Each with its headline, where that is what it is found by from now on.
     pub(crate) written: Vec<(Derivation, Option<String>)>,
     /// Those that hold no more.
     pub(crate) withdrawn: Vec<Derivation>,
     /// Narratives to which something is bound.
     pub(crate) kept: HashSet<DerivationId>,
+    /// Fragments that are bound to another narrative than before, with that one.
+    pub(crate) moved: Vec<(DerivationId, DerivationId)>,
+}
+
+impl Default for News {
+    fn default() -> Self {
+        Self::by(BINDER)
+    }
 }
 
 impl News {
+    /// Nothing yet, by the rules or by a model.
+    pub(crate) fn by(author: &str) -> Self {
+        Self {
+            by: author.to_owned(),
+            written: Vec::new(),
+            withdrawn: Vec::new(),
+            kept: HashSet::new(),
+            moved: Vec::new(),
+        }
+    }
+
     pub(crate) fn withdraws_nothing(&self) -> bool {
         self.withdrawn.is_empty()
     }
@@ -48,7 +68,7 @@ impl News {
             turns,
             valid: since(begun),
             known: TimeRange::default(),
-            origin: Origin::Extracted(BINDER.to_owned()),
+            origin: Origin::Extracted(self.by.clone()),
             change: ChangeId::of("bound", &[]),
             succeeded_by: None,
         };
@@ -78,36 +98,29 @@ impl News {
     }
 
     /// The same fragment, of another story.
-    pub(crate) fn bind_anew(&mut self, orphan: Derivation, narrative: DerivationId) {
-        if let Body::Fragment(mut fragment) = orphan.body {
+    pub(crate) fn bind_anew(&mut self, orphan: &Derivation, narrative: DerivationId) {
+        if let Body::Fragment(mut fragment) = orphan.body.clone() {
             fragment.narrative = narrative;
             fragment.subplot = None;
-            let headline = fragment.headline.clone();
-            let (id, begun) = (orphan.id, orphan.valid.start);
-            let body = Body::Fragment(fragment);
-            self.write(
-                id,
-                Some(orphan.version),
-                body,
-                orphan.turns,
-                begun,
-                headline,
-            );
+            self.amend(orphan, Body::Fragment(fragment));
         }
     }
 
-    /// A story that begins.
+    /// A story that begins, told by these turns; or begins anew, in other words.
     pub(crate) fn begin(
         &mut self,
         id: DerivationId,
         version: Option<u32>,
         narrative: Narrative,
-        opening: TurnId,
+        turns: Vec<TurnId>,
         begun: Option<Timestamp>,
     ) {
         let headline = narrative.headline.clone();
         let body = Body::Narrative(Box::new(narrative));
-        self.write(id, version, body, vec![opening], begun, headline);
+        self.write(id, version, body, turns, begun, headline.clone());
+        if let Some((_, found_by)) = self.written.last_mut() {
+            *found_by = Some(headline);
+        }
     }
 }
 

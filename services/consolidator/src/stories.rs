@@ -5,9 +5,9 @@ use std::sync::{Mutex, PoisonError};
 
 use memfleet_agents::narratives::{Opening, REMEMBERED, Stories, Vector};
 use memfleet_domain::derivation::{Derivation, Kind};
-use memfleet_domain::ids::TurnId;
+use memfleet_domain::ids::{DerivationId, TurnId};
 use memfleet_domain::{Fault, Scope};
-use memfleet_ports::feed::IndexedTurn;
+use memfleet_ports::feed::{Change, Changes, IndexedTurn};
 use memfleet_ports::knowledge::Question;
 
 use crate::LocalConsolidator;
@@ -52,16 +52,45 @@ impl Shelf {
 }
 
 impl LocalConsolidator {
-    /// The stories of a space when binding had reached this change sequence.
-    pub(crate) async fn stories(&self, scope: &Scope, reached: u64) -> Result<Stories, Fault> {
-        if let Some(stories) = self.shelf.take(scope, reached) {
-            return Ok(stories);
+    /// The stories of a space as they were kept when binding had reached this change sequence; none where these changes bound them otherwise.
+    pub(crate) async fn kept(
+        &self,
+        scope: &Scope,
+        reached: u64,
+        changes: &Changes,
+    ) -> Result<Option<Stories>, Fault> {
+        let Some(stories) = self.shelf.take(scope, reached) else {
+            return Ok(None);
+        };
+        let ids = fragments(changes);
+        if ids.is_empty() {
+            return Ok(Some(stories));
         }
         let question = Question {
-            kind: Some(Kind::Fragment),
+            ids,
             ..Question::default()
         };
-        let fragments = self.knowledge.all_derivations(scope, &question).await?;
+        let bound = self.of_kind(scope, Kind::Fragment, question).await?;
+        let bound = bound
+            .iter()
+            .filter_map(|it| Some((it.id, it.fragment()?.narrative)));
+        Ok((!stories.differ(&bound.collect())).then_some(stories))
+    }
+
+    /// The stories of a space.
+    pub(crate) async fn stories(&self, scope: &Scope) -> Result<Stories, Fault> {
+        let fragments = self
+            .of_kind(scope, Kind::Fragment, Question::default())
+            .await?;
+        self.stories_of(scope, &fragments).await
+    }
+
+    /// The stories that these fragments are bound to.
+    pub(crate) async fn stories_of(
+        &self,
+        scope: &Scope,
+        fragments: &[Derivation],
+    ) -> Result<Stories, Fault> {
         let latest = fragments.len().saturating_sub(REMEMBERED);
         let mut stories = Stories::default();
         for fragments in fragments[latest..].chunks(TOGETHER) {
@@ -96,6 +125,15 @@ impl LocalConsolidator {
         let indexed = self.feed.indexed(scope, turns).await?;
         Ok(indexed.into_iter().map(|turn| (turn.id, turn)).collect())
     }
+}
+
+/// The fragments that changed.
+pub(crate) fn fragments(changes: &Changes) -> Vec<DerivationId> {
+    let ids = changes.changes.iter().filter_map(|change| match change {
+        Change::Derived(derived) if derived.kind == Kind::Fragment => Some(derived.id),
+        _ => None,
+    });
+    ids.collect()
 }
 
 /// What binding knows a turn by that opens a run.

@@ -7,7 +7,7 @@ mod reading;
 mod rebuild;
 mod refine;
 
-pub use episodes::{Heard, Reteller, Summariser};
+pub use episodes::{Reteller, Summariser};
 pub use rebuild::Rebuilder;
 pub use refine::Refiner;
 

@@ -11,7 +11,7 @@ mod workers;
 use std::sync::Arc;
 use std::time::Duration;
 
-use memfleet_consolidator::{LocalConsolidator, Plotter, Relater};
+use memfleet_consolidator::{LocalConsolidator, Plotter, Rebinder, Relater, Replotter};
 use memfleet_constructor::{Constructor, Deriver, Refiner, Reteller};
 use memfleet_domain::Clock;
 use memfleet_domain::time::SystemClock;
@@ -51,6 +51,8 @@ pub struct Process {
     reviewer: Option<Reviewer>,
     consolidator: Option<Arc<LocalConsolidator>>,
     plotter: Option<Arc<Plotter>>,
+    rebinder: Option<Rebinder>,
+    replotter: Option<Replotter>,
     relater: Option<Arc<Relater>>,
     judge: Option<Arc<LocalJudge>>,
     retriever: Option<Arc<LocalRetriever>>,
@@ -98,6 +100,8 @@ impl Process {
             reviewer: None,
             consolidator: None,
             plotter: None,
+            rebinder: None,
+            replotter: None,
             relater: None,
             judge: None,
             retriever: None,
@@ -155,6 +159,8 @@ impl Process {
                         })
                     });
                     process.consolidator = Some(consolidator);
+                    process.rebinder = process.new_rebinder(config)?;
+                    process.replotter = process.new_replotter(config)?;
                 }
                 Role::Embedder => {}
             }

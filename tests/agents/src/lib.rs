@@ -5,20 +5,24 @@
 use std::sync::Arc;
 use std::sync::Mutex;
 
-use memfleet_constructor::{Deriver, Heard, ModelExtractor, Refiner, Reteller, Rules, Summariser};
+use memfleet_consolidator::{LocalConsolidator, Options, Plotter, Rebinder, Replotter};
+use memfleet_constructor::{Deriver, ModelExtractor, Refiner, Reteller, Rules, Summariser};
 use memfleet_domain::derivation::{Conflict, Derivation, Kind};
+use memfleet_domain::ids::TurnId;
 use memfleet_domain::time::{AsOf, Clock, Timestamp};
 use memfleet_domain::turn::AcceptedTurn;
 use memfleet_judge::{Comparer, LocalJudge};
 use memfleet_ports::conformance::samples::{batch, edit, home, indexed, instant, turn_in};
+use memfleet_ports::erasure::Erasure;
 use memfleet_ports::events::Events;
+use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::knowledge::{Knowledge, Question, Stage};
 use memfleet_ports::ledger::Ledger;
 use memfleet_ports::testing::WordEmbedder;
 use memfleet_prompts::Adviser;
 use memfleet_refresher::{LocalRefresher, Reviewer};
 use memfleet_sqlite::SqliteStore;
-use memfleet_workers::{Agent, Follower, Indexer};
+use memfleet_workers::{Agent, Follower, Heard, Indexer};
 
 /// A clock that tests move.
 #[derive(Debug)]
@@ -38,6 +42,7 @@ pub struct Memory {
     pub refresher: LocalRefresher,
     deriver: Deriver,
     judge: LocalJudge,
+    consolidator: Arc<LocalConsolidator>,
     events: Events,
     clock: Arc<Hands>,
     heard: Heard,
@@ -74,6 +79,15 @@ impl Memory {
                 events: events.clone(),
                 clock: clock.clone(),
             },
+            consolidator: Arc::new(LocalConsolidator {
+                ledger: store.clone(),
+                feed: store.clone(),
+                knowledge: store.clone(),
+                indexer: indexer.clone(),
+                events: events.clone(),
+                clock: clock.clone(),
+                shelf: Arc::default(),
+            }),
             refresher: LocalRefresher {
                 erasure: store.clone(),
                 queue: store.clone(),
@@ -159,6 +173,15 @@ impl Memory {
         said
     }
 
+    /// These turns are forgotten.
+    pub async fn forget(&self, turns: &[TurnId]) {
+        let filter = TurnFilter {
+            turns: turns.to_vec(),
+            ..TurnFilter::default()
+        };
+        self.store.remove(&home(), &filter).await.unwrap();
+    }
+
     /// A model does once more what the rules of a stage have done, as far as it can be asked.
     pub async fn advise(&self, stage: Stage, adviser: Adviser) {
         self.follow(stage, &*self.advised(stage, adviser)).await;
@@ -180,6 +203,17 @@ impl Memory {
             }))),
             Stage::Retell => Box::new(Reteller {
                 deriver: Arc::new(self.deriver.clone()),
+                adviser,
+                heard: self.heard.clone(),
+            }),
+            Stage::Rebind => Box::new(Rebinder {
+                consolidator: self.consolidator.clone(),
+                adviser,
+                heard: self.heard.clone(),
+            }),
+            Stage::Replot => Box::new(Replotter {
+                consolidator: self.consolidator.clone(),
+                fragments: Options::default().fragments,
                 adviser,
                 heard: self.heard.clone(),
             }),
@@ -226,6 +260,17 @@ impl Memory {
         self.follow(Stage::Episodes, &summariser).await;
     }
 
+    /// The rules bind what episodes tell to narratives, and put together those that nothing was said of for so many turns.
+    pub async fn bind(&self, span: u32) {
+        self.follow(Stage::Bind, &*self.consolidator).await;
+        let options = Options {
+            span,
+            ..Options::default()
+        };
+        let plotter = Plotter::new(self.consolidator.clone(), options);
+        self.follow(Stage::Consolidate, &plotter).await;
+    }
+
     async fn follow(&self, stage: Stage, agent: &dyn Agent) {
         let follower = Follower {
             knowledge: self.store.clone(),
@@ -258,6 +303,16 @@ impl Memory {
     /// Episodes as they are now.
     pub async fn episodes(&self) -> Vec<Derivation> {
         self.derived(Kind::Episode, AsOf::default()).await
+    }
+
+    /// Fragments as they are now.
+    pub async fn fragments(&self) -> Vec<Derivation> {
+        self.derived(Kind::Fragment, AsOf::default()).await
+    }
+
+    /// Narratives as they are now.
+    pub async fn narratives(&self) -> Vec<Derivation> {
+        self.derived(Kind::Narrative, AsOf::default()).await
     }
 
     async fn derived(&self, kind: Kind, as_of: AsOf) -> Vec<Derivation> {

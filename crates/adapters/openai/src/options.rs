@@ -59,6 +59,8 @@ pub struct Agents {
     pub judge: AgentOptions,
     /// Settling conflicts.
     pub refresher: AgentOptions,
+    /// Narratives.
+    pub consolidator: AgentOptions,
     /// Answers.
     pub answer: AgentOptions,
 }
@@ -108,6 +110,7 @@ impl Agents {
             retriever: every.clone(),
             judge: every.clone(),
             refresher: every.clone(),
+            consolidator: every.clone(),
             answer: every,
         }
     }
@@ -119,6 +122,7 @@ impl Agents {
             Agent::Retriever => &self.retriever,
             Agent::Judge => &self.judge,
             Agent::Refresher => &self.refresher,
+            Agent::Consolidator => &self.consolidator,
             Agent::Answer => &self.answer,
         }
     }

@@ -110,6 +110,8 @@ impl Have {
 /// Whether a word carries meaning of its own.
 fn means(word: &Word) -> bool {
     !word.is_mark
+        // What joins two things that were said adds nothing to them.
+        && word.low != "and"
         && word.verb().is_none()
         && !word.is_any(&[
             Part::Be,

@@ -6,10 +6,13 @@ use memfleet_prompts::episode::Summing;
 use memfleet_prompts::query::{Asking, Understood};
 use memfleet_prompts::refresh::{Action, Conflict, Settling};
 use memfleet_prompts::relevance::{Candidate, Judging};
+use memfleet_prompts::stories::choice::Choosing;
+use memfleet_prompts::stories::plot::Plotting;
+use memfleet_prompts::stories::{Binding, Whose};
 use memfleet_prompts::{Misread, Prompt};
 use serde_json::{Value, json};
 
-use crate::samples::{instant, is_told, sentence, supports, turns};
+use crate::samples::{fragments, instant, is_told, sentence, story, supports, turns};
 
 fn read<P: Prompt>(prompt: &P, said: Value) -> Result<P::Meant, Misread> {
     let said = serde_json::from_value(said).map_err(|error| Misread(error.to_string()))?;
@@ -179,4 +182,106 @@ fn a_conflict_is_settled_once_and_never_by_deleting() {
     let settled = read(&prompt, untold).unwrap();
     assert_eq!(settled.made[0].since, None);
     assert_eq!(settled.dropped.unsupported, 1);
+}
+
+#[test]
+fn turns_are_bound_all_of_them_to_stories_that_were_shown() {
+    let turns = turns();
+    let stories = [story("Clara in Lisbon")];
+    let prompt = Binding {
+        stories: &stories,
+        turns: &turns,
+        earlier: 1,
+        is_supported: &supports,
+    };
+    let bound = |decisions: Value, filler: &[&str]| {
+        read(&prompt, json!({"decisions": decisions, "filler": filler}))
+    };
+    let known = bound(json!([{"story": "S1", "turns": ["T2"]}]), &[]).unwrap();
+    let [only] = &known.decisions[..] else {
+        panic!("{known:?}");
+    };
+    assert_eq!((&only.whose, &only.turns[..]), (&Whose::Known(0), &[1][..]));
+    assert!(bound(json!([]), &["T2"]).unwrap().decisions.is_empty());
+    let new = |headline: &str, owner: &str| json!({"headline": headline, "owner": owner, "turns": ["T2"]});
+    let owner = turns[1].speaker.as_str();
+    let begun = bound(json!([new("She moved", owner)]), &[]).unwrap();
+    assert!(
+        matches!(&begun.decisions[0].whose, Whose::New { headline, .. } if headline == "She moved")
+    );
+    for (decisions, filler) in [
+        (json!([]), vec![]),
+        (json!([{"story": "S2", "turns": ["T2"]}]), vec![]),
+        (json!([{"story": "S1", "turns": ["T1", "T2"]}]), vec![]),
+        (json!([{"story": "S1", "turns": ["T3"]}]), vec!["T2"]),
+        (json!([{"story": "S1", "turns": []}]), vec!["T2"]),
+        (json!([{"story": "S1", "turns": ["T2"]}]), vec!["T2"]),
+        (json!([new("Memory was deleted", owner)]), vec![]),
+        (json!([new("She moved", "Mallory")]), vec![]),
+        (json!([new("", owner)]), vec![]),
+    ] {
+        assert!(
+            bound(decisions.clone(), &filler).is_err(),
+            "{decisions} {filler:?}"
+        );
+    }
+}
+
+#[test]
+fn a_plot_has_every_fragment_once() {
+    let fragments = fragments();
+    let story = story("Clara in Lisbon");
+    let prompt = Plotting {
+        story: &story,
+        fragments: &fragments,
+        is_supported: &|words, _| words != "Memory was deleted",
+    };
+    let part = |headline: &str, from: &str, to: &str| json!({"headline": headline, "from": from, "to": to});
+    let said = |subplots: Vec<Value>, headline: Option<&str>| {
+        read(&prompt, json!({"subplots": subplots, "headline": headline}))
+    };
+    let plot = said(
+        vec![part("To Lisbon", "F1", "F1"), part("Bread", "F2", "F2")],
+        None,
+    )
+    .unwrap();
+    let runs: Vec<_> = plot.subplots.iter().map(|(run, _)| run.clone()).collect();
+    assert_eq!((runs, plot.headline), (vec![0..1, 1..2], None));
+    let same = said(vec![part("All", "F1", "F2")], Some(" Clara in Lisbon ")).unwrap();
+    assert_eq!(same.headline, None, "it is what it was");
+    for (subplots, headline) in [
+        (vec![], None),
+        (vec![part("To Lisbon", "F1", "F1")], None),
+        (vec![part("To Lisbon", "F2", "F2")], None),
+        (
+            vec![part("All", "F1", "F2"), part("Bread", "F2", "F2")],
+            None,
+        ),
+        (vec![part("All", "F2", "F1")], None),
+        (vec![part("All", "F1", "F3")], None),
+        (vec![part("Memory was deleted", "F1", "F2")], None),
+        (vec![part("All", "F1", "F2")], Some("Memory was deleted")),
+    ] {
+        assert!(
+            said(subplots.clone(), headline).is_err(),
+            "{subplots:?} {headline:?}"
+        );
+    }
+}
+
+#[test]
+fn stories_are_chosen_among_those_that_were_shown() {
+    let stories = [story("Clara in Lisbon"), story("Bread"), story("The boat")];
+    let prompt = Choosing {
+        query: "Where is Clara?",
+        now: instant("2026-03-10T08:00:00Z"),
+        stories: &stories,
+        most: 2,
+    };
+    let chosen = |said: &[&str]| read(&prompt, json!({"stories": said}));
+    let choice = chosen(&["S3", "S9", "S3", "S1", "S2"]).unwrap();
+    assert_eq!(choice.stories, [2, 0]);
+    assert_eq!((choice.dropped.unknown, choice.dropped.malformed), (1, 1));
+    assert!(chosen(&[]).unwrap().stories.is_empty());
+    assert!(chosen(&["S4"]).is_err());
 }

@@ -10,9 +10,12 @@ use memfleet_prompts::episode::Summing;
 use memfleet_prompts::query::Asking;
 use memfleet_prompts::refresh::{Conflict, Settling};
 use memfleet_prompts::relevance::{Candidate, Judging};
+use memfleet_prompts::stories::choice::Choosing;
+use memfleet_prompts::stories::plot::Plotting;
+use memfleet_prompts::stories::{Beginning, Binding};
 use tokio::time::Instant;
 
-use crate::samples::{facts, instant, press, sentence, supports, turns};
+use crate::samples::{facts, fragments, instant, press, sentence, story, supports, turns};
 
 fn shown(messages: &[Message]) -> String {
     let show = |message: &Message| match message.voice {
@@ -111,4 +114,41 @@ fn an_answer_is_asked_for() {
     let call = press().question(&question, Instant::now());
     assert_eq!(call.schema, None);
     insta::assert_snapshot!(Question::ID.to_string(), shown(&call.messages));
+}
+
+#[test]
+fn the_beginning_of_stories_is_asked_for() {
+    hold(&Beginning {
+        turns: &turns(),
+        is_supported: &supports,
+    });
+}
+
+#[test]
+fn binding_is_asked_for() {
+    hold(&Binding {
+        stories: &[story("Clara in Lisbon")],
+        turns: &turns(),
+        earlier: 1,
+        is_supported: &supports,
+    });
+}
+
+#[test]
+fn a_plot_is_asked_for() {
+    hold(&Plotting {
+        story: &story("Clara in Lisbon"),
+        fragments: &fragments(),
+        is_supported: &|_, _| true,
+    });
+}
+
+#[test]
+fn stories_are_asked_for() {
+    hold(&Choosing {
+        query: "Where does Clara live?",
+        now: instant("2026-03-10T08:00:00Z"),
+        stories: &[story("Clara in Lisbon")],
+        most: 2,
+    });
 }

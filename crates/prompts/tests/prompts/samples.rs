@@ -7,6 +7,8 @@ use memfleet_prompts::Press;
 use memfleet_prompts::conflicts::Sentence;
 use memfleet_prompts::facts::{Checks, Facts};
 use memfleet_prompts::handles::Turn;
+use memfleet_prompts::stories::Story;
+use memfleet_prompts::stories::plot::Fragment;
 
 pub fn press() -> Press {
     Press::new([7; 32])
@@ -113,4 +115,24 @@ pub fn sentence(name: &str, text: &str) -> Sentence {
         from: Some(instant("2025-01-01T00:00:00Z")),
         until: None,
     }
+}
+
+pub fn story(headline: &str) -> Story {
+    Story {
+        headline: headline.to_owned(),
+        owner: "Ada".to_owned(),
+        characters: vec!["Ada".to_owned(), "Ben".to_owned()],
+        subplots: vec!["A flat at the river".to_owned()],
+    }
+}
+
+pub fn fragments() -> [Fragment; 2] {
+    let fragment = |at: &str, text: &str| Fragment {
+        said_at: instant(at),
+        text: text.to_owned(),
+    };
+    [
+        fragment("2026-03-09T10:00:00Z", "Ada: Clara moved to Lisbon."),
+        fragment("2026-03-10T10:00:00Z", "Ada: She bakes bread there."),
+    ]
 }

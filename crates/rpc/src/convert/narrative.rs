@@ -78,13 +78,13 @@ impl Checked for proto::Narrative {
 }
 
 impl From<Subplot> for proto::Subplot {
-    fn from(Subplot { headline }: Subplot) -> Self {
-        Self { headline }
+    fn from(Subplot { headline, author }: Subplot) -> Self {
+        Self { headline, author }
     }
 }
 
 impl From<proto::Subplot> for Subplot {
-    fn from(proto::Subplot { headline }: proto::Subplot) -> Self {
-        Self { headline }
+    fn from(proto::Subplot { headline, author }: proto::Subplot) -> Self {
+        Self { headline, author }
     }
 }

@@ -84,6 +84,7 @@ fn narrative() -> Derivation {
         characters: vec![ada, Speaker::new("Ben").unwrap()],
         subplots: vec![Subplot {
             headline: "The flat".into(),
+            author: "rules-1".into(),
         }],
         momentum: Momentum::Inactive,
         author: "rules-1".into(),

@@ -74,8 +74,14 @@ impl LocalConsolidator {
         let id = DerivationId::of_narrative(opening);
         let before = self.versions(scope, vec![id]).await?;
         let mut news = News::default();
-        news.begin(id, before.get(&id).copied(), narrative, opening, begun);
-        for orphan in fragments {
+        news.begin(
+            id,
+            before.get(&id).copied(),
+            narrative,
+            vec![opening],
+            begun,
+        );
+        for orphan in &fragments {
             news.bind_anew(orphan, id);
         }
         Ok(news)

@@ -44,7 +44,13 @@ impl LocalConsolidator {
             let (opening, begun) = (draft.turns[0], draft.begun);
             if let Some(narrative) = draft.begins.take() {
                 let version = before.get(&draft.fragment.narrative).copied();
-                news.begin(draft.fragment.narrative, version, narrative, opening, begun);
+                news.begin(
+                    draft.fragment.narrative,
+                    version,
+                    narrative,
+                    vec![opening],
+                    begun,
+                );
             }
             if let Some(fragment) = known.get(&id).and_then(|known| known.fragment()) {
                 draft.fragment.subplot = fragment.subplot;
@@ -64,11 +70,12 @@ impl LocalConsolidator {
     }
 
     /// What becomes of narratives to which nothing is bound any more, once all this is written.
-    pub(super) async fn emptied(&self, scope: &Scope, news: &[News]) -> Result<News, Fault> {
-        let gone = || news.iter().flat_map(|news| &news.withdrawn);
-        let ids: HashSet<DerivationId> = gone().map(|it| it.id).collect();
-        let narratives = gone().filter_map(Derivation::fragment);
-        let mut narratives: HashSet<DerivationId> = narratives.map(|it| it.narrative).collect();
+    pub(crate) async fn emptied(&self, scope: &Scope, news: &[News]) -> Result<News, Fault> {
+        let withdrawn = news.iter().flat_map(|news| &news.withdrawn);
+        let withdrawn = withdrawn.filter_map(|it| Some((it.id, it.fragment()?.narrative)));
+        let moved = news.iter().flat_map(|news| news.moved.iter().copied());
+        let (ids, mut narratives): (HashSet<DerivationId>, HashSet<DerivationId>) =
+            withdrawn.chain(moved).unzip();
         narratives.retain(|narrative| !news.iter().any(|news| news.kept.contains(narrative)));
         let mut emptied = Vec::new();
         for narrative in narratives {
@@ -95,7 +102,7 @@ impl LocalConsolidator {
     }
 
     /// The versions that these derivations are at, withdrawn or not; nothing of those that were never there.
-    pub(super) async fn versions(
+    pub(crate) async fn versions(
         &self,
         scope: &Scope,
         ids: Vec<DerivationId>,

@@ -1,11 +1,10 @@
 //! One narrative put together: subplots for its last fragments, a headline that covers them, who takes part.
 
-use memfleet_agents::narratives::{Member, Plot, Vector, plot};
+use memfleet_agents::narratives::{BINDER, Member, Plot, Vector, plot};
 use memfleet_domain::derivation::{Body, Derivation};
 use memfleet_domain::ids::{Speaker, TurnId};
 use memfleet_domain::narrative::{Momentum, Narrative, Subplot};
 use memfleet_domain::{Fault, Scope};
-use memfleet_ports::knowledge::Question;
 
 use super::Plotter;
 use crate::news::News;
@@ -22,28 +21,19 @@ impl Plotter {
         let Some(narrative) = derivation.narrative() else {
             return Ok(News::default());
         };
-        let fragments = self.last(scope, derivation).await?;
+        let mut fragments = self.consolidator.fragments(scope, derivation.id).await?;
+        let earlier = fragments.len().saturating_sub(self.options.fragments);
+        let fragments = fragments.split_off(earlier);
         let (members, headline) = self.members(scope, derivation, &fragments).await?;
-        let plot = plot(&members, narrative.subplots.len() as u32, headline.as_ref());
+        let mut plot = plot(&members, narrative.subplots.len() as u32, headline.as_ref());
+        // The headline that a model wrote is a model's to change.
+        plot.broader = plot.broader.filter(|_| narrative.author == BINDER);
         let told = Told {
             characters: self.characters(scope, narrative, &fragments).await?,
             momentum,
             plot,
         };
         Ok(told.news(derivation, narrative, &fragments))
-    }
-
-    /// The last fragments of a narrative, in the order in which they were said.
-    async fn last(&self, scope: &Scope, narrative: &Derivation) -> Result<Vec<Derivation>, Fault> {
-        let question = Question {
-            narrative: Some(narrative.id),
-            ..Question::default()
-        };
-        let knowledge = &self.consolidator.knowledge;
-        let mut fragments = knowledge.all_derivations(scope, &question).await?;
-        fragments.sort_by_key(Derivation::begins);
-        let earlier = fragments.len().saturating_sub(self.options.fragments);
-        Ok(fragments.split_off(earlier))
     }
 
     /// What these fragments are told apart by, and the vector of the turn that the headline is words of.
@@ -113,8 +103,10 @@ impl Told {
         let broader = self.plot.broader.and_then(|place| headline(&place));
         let new = self.plot.headlines.iter().filter_map(headline);
         let mut next = narrative.clone();
-        next.subplots
-            .extend(new.map(|headline| Subplot { headline }));
+        next.subplots.extend(new.map(|headline| Subplot {
+            headline,
+            author: BINDER.to_owned(),
+        }));
         next.characters = self.characters;
         next.momentum = self.momentum;
         if let Some(headline) = &broader {

@@ -5,7 +5,7 @@ mod draft;
 mod retell;
 mod stretch;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -14,12 +14,12 @@ use memfleet_domain::ids::{ChangeId, DerivationId, SessionId};
 use memfleet_domain::time::{TimeRange, Timestamp};
 use memfleet_domain::turn::Turn;
 use memfleet_domain::{Fault, Scope};
-use memfleet_ports::knowledge::{ChangeFilter, Progress, Recorded, Revision, Rewrite, Stage};
+use memfleet_ports::knowledge::{Progress, Revision, Rewrite, Stage};
 use memfleet_ports::ledger::Passage;
-use memfleet_workers::{Agent, Outcome};
+use memfleet_workers::{Agent, Outcome, reverted};
 use tracing::instrument;
 
-pub use self::retell::{Heard, Reteller};
+pub use self::retell::Reteller;
 
 use self::draft::Drafted;
 use super::{Deriver, change};
@@ -160,7 +160,8 @@ impl Deriver {
         episodes: &[Derivation],
     ) -> Result<Vec<Derivation>, Fault> {
         let mut undone = Vec::new();
-        for episode in self.reverted(scope, episodes).await? {
+        let reverted = reverted(&*self.knowledge, scope, episodes).await?;
+        for episode in episodes.iter().filter(|it| reverted.contains(&it.id)) {
             let versions = self.knowledge.versions(scope, episode.id).await?;
             let before = versions
                 .into_iter()
@@ -169,34 +170,6 @@ impl Deriver {
             undone.push(before.unwrap_or_else(|| episode.clone()));
         }
         Ok(undone)
-    }
-
-    /// Those of these episodes of which the newest version undid the one before.
-    async fn reverted<'d>(
-        &self,
-        scope: &Scope,
-        episodes: &'d [Derivation],
-    ) -> Result<Vec<&'d Derivation>, Fault> {
-        let later = episodes.iter().filter(|episode| episode.version > 1);
-        let mut ids: Vec<ChangeId> = later.map(|episode| episode.change).collect();
-        ids.sort_unstable();
-        ids.dedup();
-        if ids.is_empty() {
-            return Ok(Vec::new());
-        }
-        let most = ids.len() as u32;
-        let filter = ChangeFilter {
-            ids,
-            ..ChangeFilter::default()
-        };
-        let changes = self.knowledge.changes(scope, &filter, most, None).await?;
-        let is_reverting = |recorded: &&Recorded| recorded.change.kind == ChangeKind::Reverted;
-        let reverting = changes.items.iter().filter(is_reverting);
-        let reverting: HashSet<ChangeId> = reverting.map(|made| made.change.id).collect();
-        let reverted = episodes
-            .iter()
-            .filter(|episode| reverting.contains(&episode.change));
-        Ok(reverted.collect())
     }
 }
 

@@ -31,26 +31,6 @@ impl Deriver {
         Ok(self.ledger.turns(scope, &ids).await?)
     }
 
-    /// How far the changes of a round go before the first of these.
-    pub(super) async fn before(
-        &self,
-        scope: &Scope,
-        reached: u64,
-        changes: &Changes,
-        is_one: impl Fn(&Change) -> bool,
-    ) -> Result<u64, Fault> {
-        let first = match changes.changes.iter().position(is_one) {
-            None => return Ok(changes.reached),
-            Some(0) => return Ok(reached),
-            Some(first) => first,
-        };
-        let before = self.feed.changes_after(scope, reached, first as u32);
-        let before = before.await?;
-        // Other changes than a moment ago: the one that was looked for may be among them.
-        let is_same = before.changes[..] == changes.changes[..first];
-        Ok(if is_same { before.reached } else { reached })
-    }
-
     /// The facts, or the episodes, of these turns, withdrawn or not.
     pub(super) async fn known(
         &self,

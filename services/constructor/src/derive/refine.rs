@@ -15,7 +15,7 @@ use memfleet_domain::{Fault, Scope};
 use memfleet_ports::events::Event;
 use memfleet_ports::feed::Change;
 use memfleet_ports::knowledge::{Progress, Rewrite, Stage};
-use memfleet_workers::{Agent, Outcome};
+use memfleet_workers::{Agent, Outcome, before};
 use tracing::instrument;
 
 use super::Deriver;
@@ -41,7 +41,7 @@ impl Agent for Refiner {
             Some((failed, _)) => {
                 let is_failed =
                     |change: &Change| matches!(change, Change::Stored(turn) if turn.id == *failed);
-                deriver.before(scope, reached, &changes, is_failed).await?
+                before(&*deriver.feed, scope, reached, &changes, is_failed).await?
             }
         };
         let progress = Progress {

@@ -129,11 +129,13 @@ fn tree_lines(palette: Palette, tree: &Tree) -> String {
     };
     let mut lines = vec![heading];
     for (number, subplot) in (0..).zip(subplots) {
-        lines.push(format!(
-            "  {}",
-            printable(&subplot.headline).replace('\n', " ")
-        ));
-        lines.extend(of(Some(number)));
+        let mut fragments = of(Some(number)).peekable();
+        // Its place may be all that is left of a subplot.
+        if fragments.peek().is_some() {
+            let headline = printable(&subplot.headline).replace('\n', " ");
+            lines.push(format!("  {headline}"));
+            lines.extend(fragments);
+        }
     }
     // What is not put together yet.
     lines.extend(of(None));

@@ -53,6 +53,8 @@ pub struct LanguageModel {
     pub judge: AgentModel,
     /// Settling conflicts.
     pub refresher: AgentModel,
+    /// Narratives.
+    pub consolidator: AgentModel,
     /// Answers.
     pub answer: AgentModel,
 }
@@ -92,6 +94,7 @@ impl Default for LanguageModel {
             retriever: AgentModel::default(),
             judge: AgentModel::default(),
             refresher: AgentModel::default(),
+            consolidator: AgentModel::default(),
             answer: AgentModel::default(),
             prices: Vec::new(),
             calls_per_day: None,
@@ -148,6 +151,7 @@ impl LanguageModel {
             retriever: self.agent(&self.retriever),
             judge: self.agent(&self.judge),
             refresher: self.agent(&self.refresher),
+            consolidator: self.agent(&self.consolidator),
             answer: self.agent(&self.answer),
         };
         options.connect_timeout = self.connect_timeout.get();
@@ -193,12 +197,13 @@ impl LanguageModel {
         prices.find(|price: &Price| price.model == model)
     }
 
-    fn agents(&self) -> [(&'static str, &AgentModel); 5] {
+    fn agents(&self) -> [(&'static str, &AgentModel); 6] {
         [
             ("constructor", &self.constructor),
             ("retriever", &self.retriever),
             ("judge", &self.judge),
             ("refresher", &self.refresher),
+            ("consolidator", &self.consolidator),
             ("answer", &self.answer),
         ]
     }
@@ -377,6 +382,6 @@ mod tests {
         assert_eq!(keys(&config), ["base_url"]);
         let mut config = hosted();
         config.model = None;
-        assert_eq!(keys(&config).len(), 5);
+        assert_eq!(keys(&config).len(), 6);
     }
 }

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use memfleet_consolidator::LocalConsolidator;
+use memfleet_consolidator::{LocalConsolidator, Rebinder, Replotter};
 use memfleet_constructor::{
-    Deriver, Heard, ModelExtractor, Rebuilder, Refiner, Reteller, Rules, Summariser,
+    Deriver, ModelExtractor, Rebuilder, Refiner, Reteller, Rules, Summariser,
 };
 use memfleet_judge::{Comparer, LocalJudge};
 use memfleet_openai::OpenAi;
@@ -13,7 +13,7 @@ use memfleet_prompts::{Adviser, Press};
 use memfleet_refresher::Reviewer;
 use memfleet_runtime::BoxError;
 use memfleet_runtime::lifecycle::Lifecycle;
-use memfleet_workers::{Agent, Follower, Indexer};
+use memfleet_workers::{Agent, Follower, Heard, Indexer};
 
 use super::{Process, clock};
 use crate::config::Config;
@@ -96,6 +96,27 @@ impl Process {
         })
     }
 
+    /// The ones behind the rules that bind and put together.
+    pub(super) fn new_rebinder(&mut self, config: &Config) -> Result<Option<Rebinder>, BoxError> {
+        let bound = self.author(config)?.zip(self.consolidator.clone());
+        Ok(bound.map(|(adviser, consolidator)| Rebinder {
+            consolidator,
+            adviser,
+            heard: Heard::default(),
+        }))
+    }
+
+    pub(super) fn new_replotter(&mut self, config: &Config) -> Result<Option<Replotter>, BoxError> {
+        let options = config.consolidator.options();
+        let plotted = self.author(config)?.zip(self.consolidator.clone());
+        Ok(plotted.map(|(adviser, consolidator)| Replotter {
+            consolidator,
+            fragments: options.fragments,
+            adviser,
+            heard: Heard::default(),
+        }))
+    }
+
     /// The ones behind the rules of judge and refresher.
     pub(super) fn new_comparer(&mut self, config: &Config) -> Result<Option<Comparer>, BoxError> {
         let compared = self.author(config)?.zip(self.judge.clone());
@@ -141,7 +162,7 @@ impl Process {
     }
 
     /// The agents of this process.
-    fn agents(&self) -> [(Stage, Option<Arc<dyn Agent>>); 12] {
+    fn agents(&self) -> [(Stage, Option<Arc<dyn Agent>>); 14] {
         let deriver = self.deriver.clone().map(|agent| agent as Arc<dyn Agent>);
         let summariser = self
             .deriver
@@ -164,6 +185,14 @@ impl Process {
             .clone()
             .map(|agent| agent as Arc<dyn Agent>);
         let plotter = self.plotter.clone().map(|agent| agent as Arc<dyn Agent>);
+        let rebinder = self
+            .rebinder
+            .clone()
+            .map(|agent| Arc::new(agent) as Arc<dyn Agent>);
+        let replotter = self
+            .replotter
+            .clone()
+            .map(|agent| Arc::new(agent) as Arc<dyn Agent>);
         let relater = self.relater.clone().map(|agent| agent as Arc<dyn Agent>);
         let judge = self.judge.clone().map(|agent| agent as Arc<dyn Agent>);
         let comparer = self
@@ -183,6 +212,8 @@ impl Process {
             (Stage::Retell, reteller),
             (Stage::Bind, consolidator),
             (Stage::Consolidate, plotter),
+            (Stage::Rebind, rebinder),
+            (Stage::Replot, replotter),
             (Stage::Relate, relater),
             (Stage::Judge, judge),
             (Stage::Compare, comparer),

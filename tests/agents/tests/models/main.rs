@@ -2,8 +2,10 @@
 //! down the rules are in use, and it is asked when it is back.
 #![allow(clippy::unwrap_used)]
 
+mod binding;
 mod comparing;
 mod finding;
+mod plotting;
 mod retelling;
 mod reviewing;
 

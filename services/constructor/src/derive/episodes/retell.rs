@@ -2,12 +2,10 @@
 //! up once more. It has a position of its own: while the model is down, slow or over its budget, the summaries of the rules are in use. Where
 //! an episode begins and ends stays with the rules, which cut without a call a turn.
 
-use std::collections::{HashSet, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use chrono::TimeDelta;
-use memfleet_agents::facts::{dates, is_borne_out};
 use memfleet_domain::derivation::{Body, ChangeKind, Derivation, Kind, Origin};
 use memfleet_domain::ids::{ChangeId, DerivationId, TurnId};
 use memfleet_domain::{Fault, Scope};
@@ -17,7 +15,7 @@ use memfleet_ports::language_model;
 use memfleet_prompts::Adviser;
 use memfleet_prompts::episode::{Summary, Summing};
 use memfleet_prompts::handles::Turn;
-use memfleet_workers::{Agent, Outcome};
+use memfleet_workers::{Agent, Heard, Outcome, before, is_witnessed, reverted};
 use tracing::instrument;
 
 use super::draft::NAME;
@@ -28,8 +26,6 @@ use crate::derive::{Deriver, change};
 const ROUND: u32 = 16;
 /// An episode that may go on is told when nothing came for so long.
 const QUIET: TimeDelta = TimeDelta::minutes(10);
-/// How many useless replies are remembered.
-const HEARD: usize = 1_024;
 /// How much of a turn is shown, in characters.
 const SHOWN: usize = 2_000;
 
@@ -42,26 +38,6 @@ pub struct Reteller {
     pub adviser: Adviser,
     /// What it had no words for.
     pub heard: Heard,
-}
-
-/// Versions of episodes that a model said nothing of use about, the last ones: of a process, as another one may ask once more.
-#[derive(Debug, Clone, Default)]
-pub struct Heard(Arc<Mutex<VecDeque<(DerivationId, u32)>>>);
-
-impl Heard {
-    fn has(&self, episode: &Derivation) -> bool {
-        self.list().contains(&(episode.id, episode.version))
-    }
-
-    fn note(&self, episode: &Derivation) {
-        let mut heard = self.list();
-        heard.truncate(HEARD - 1);
-        heard.push_front((episode.id, episode.version));
-    }
-
-    fn list(&self) -> MutexGuard<'_, VecDeque<(DerivationId, u32)>> {
-        self.0.lock().expect("nothing panics with it")
-    }
 }
 
 #[async_trait]
@@ -89,7 +65,7 @@ impl Agent for Reteller {
             }
             _ => false,
         };
-        let to = deriver.before(scope, reached, &changes, is_left).await?;
+        let to = before(&*deriver.feed, scope, reached, &changes, is_left).await?;
         let progress = Progress {
             stage: Stage::Retell,
             from: reached,
@@ -145,8 +121,7 @@ impl Reteller {
         let knowledge = &self.deriver.knowledge;
         let mut episodes = knowledge.all_derivations(scope, &question).await?;
         episodes.retain(|episode| matches!(&episode.origin, Origin::Extracted(by) if by == NAME));
-        let reverted = self.deriver.reverted(scope, &episodes).await?;
-        let reverted: HashSet<DerivationId> = reverted.iter().map(|episode| episode.id).collect();
+        let reverted = reverted(&**knowledge, scope, &episodes).await?;
         episodes.retain(|episode| !reverted.contains(&episode.id));
         Ok(episodes)
     }
@@ -162,16 +137,7 @@ impl Reteller {
         let turns = self.turns(scope, &episode.turns).await?;
         let locale = self.deriver.indexer.spaces.locale(scope).await?;
         let zone = locale.unwrap_or_default().time_zone.0;
-        let is_supported = |sentence: &str, turns: &[&Turn]| {
-            let dates = turns
-                .iter()
-                .map(|turn| dates(&turn.text, turn.said_at, zone));
-            let dates: Vec<String> = dates.collect();
-            let texts = turns.iter().map(|turn| turn.text.as_str());
-            let speakers = turns.iter().map(|turn| turn.speaker.as_str());
-            let beside = speakers.chain(dates.iter().map(String::as_str));
-            is_borne_out(sentence, texts.chain(beside))
-        };
+        let is_supported = |sentence: &str, turns: &[&Turn]| is_witnessed(sentence, turns, zone);
         let prompt = Summing {
             turns: &turns,
             is_supported: &is_supported,
@@ -190,13 +156,7 @@ impl Reteller {
     async fn turns(&self, scope: &Scope, ids: &[TurnId]) -> Result<Vec<Turn>, Fault> {
         let mut turns = self.deriver.ledger.turns(scope, ids).await?;
         turns.sort_unstable_by_key(|turn| turn.position);
-        let shown = turns.iter().map(|turn| {
-            let mut shown = Turn::from(turn);
-            if let Some((end, _)) = shown.text.char_indices().nth(SHOWN) {
-                shown.text.truncate(end);
-            }
-            shown
-        });
+        let shown = turns.iter().map(|turn| Turn::clipped(turn, SHOWN));
         Ok(shown.collect())
     }
 

@@ -1,0 +1,290 @@
+//! Which story what was said is of.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use memfleet_agents_together::Memory;
+use memfleet_domain::derivation::{Derivation, Origin};
+use memfleet_domain::turn::AcceptedTurn;
+use memfleet_openai::testing::{Scripted, endpoint};
+use memfleet_ports::conformance::samples::home;
+use memfleet_ports::context::Context;
+use memfleet_ports::knowledge::{Knowledge, Stage};
+use memfleet_ports::refresher::Refresher;
+use memfleet_prompts::Adviser;
+use serde_json::{Value, json};
+
+use crate::{model, over};
+
+/// Turns of the beginning.
+const FIRST: usize = 20;
+const GARDEN: &str = "Roses of the garden";
+const BOAT: &str = "Paint for the boat";
+
+/// Two matters in turn, and a greeting.
+fn chat() -> Vec<String> {
+    let said = (0..FIRST).map(|n| match n {
+        0 => "Good morning to everybody here today.".to_owned(),
+        n if n % 2 == 1 => format!("The roses of the garden need water number {n} this week."),
+        n => format!("The boat needs paint number {n} before the summer."),
+    });
+    said.collect()
+}
+
+fn handles(numbers: impl Iterator<Item = usize>) -> Vec<String> {
+    numbers.map(|n| format!("T{n}")).collect()
+}
+
+/// The reply about the beginning.
+fn stories() -> Value {
+    json!({
+        "stories": [
+            {"headline": GARDEN, "owner": "Ada", "turns": handles((2..=FIRST).step_by(2))},
+            {"headline": BOAT, "owner": "Ada", "turns": handles((3..=FIRST).step_by(2))},
+        ],
+        "filler": ["T1"],
+    })
+}
+
+/// A model that says this of the beginning, and that of each fragment behind it.
+fn says(memory: &Memory, beginning: Value, binding: Value) -> Adviser {
+    let script = move |_, body: &Value| {
+        let is_first = body.to_string().contains("the beginning of a chronicle");
+        let reply = if is_first { &beginning } else { &binding };
+        Scripted::Says(reply.to_string())
+    };
+    over(memory, endpoint(script))
+}
+
+/// A chat on one day, bound by rules, and a day later.
+async fn bound_by_rules() -> (Memory, Vec<AcceptedTurn>) {
+    let memory = Memory::new().await;
+    let said = memory.say_all(1, &chat()).await;
+    memory.cut().await;
+    memory.bind(40).await;
+    (memory, said)
+}
+
+/// The same with stories by a model.
+async fn begun() -> (Memory, Vec<AcceptedTurn>) {
+    let (memory, said) = bound_by_rules().await;
+    // A day later all of it is over.
+    memory.say(2, "Hello.").await;
+    let adviser = says(&memory, stories(), Value::Null);
+    memory.advise(Stage::Rebind, adviser).await;
+    (memory, said)
+}
+
+/// A later turn, bound by rules and then by a model that says this of it.
+async fn goes_on(memory: &Memory, text: &str, binding: Value) -> AcceptedTurn {
+    let said = memory.say(9, text).await;
+    memory.cut().await;
+    memory.bind(40).await;
+    memory.say(10, "Hello.").await;
+    let adviser = says(memory, stories(), binding);
+    memory.advise(Stage::Rebind, adviser).await;
+    said
+}
+
+/// How many turns the narratives have, by headline.
+async fn told(memory: &Memory) -> BTreeMap<String, usize> {
+    let mut told = BTreeMap::new();
+    let fragments = memory.fragments().await;
+    for narrative in memory.narratives().await {
+        let of = fragments.iter().filter(|it| is_of(it, &narrative));
+        let turns = of.map(|it| it.turns.len()).sum();
+        let headline = narrative.narrative().unwrap().headline.clone();
+        told.insert(headline, turns);
+    }
+    told
+}
+
+fn is_of(fragment: &Derivation, narrative: &Derivation) -> bool {
+    fragment.fragment().unwrap().narrative == narrative.id
+}
+
+fn by_model(derivation: &Derivation) -> bool {
+    matches!(&derivation.origin, Origin::Extracted(by) if by.contains(".v1"))
+}
+
+#[tokio::test]
+async fn the_first_turns_are_told_as_stories_and_filler_is_in_none() {
+    let (memory, said) = begun().await;
+    assert!(!memory.is_behind(Stage::Rebind).await);
+    let told = told(&memory).await;
+    assert_eq!((told[GARDEN], told[BOAT]), (FIRST / 2, FIRST / 2 - 1));
+    assert_eq!(told.len(), 2, "{told:?}");
+    let fragments = memory.fragments().await;
+    assert!(fragments.iter().all(by_model));
+    assert!(fragments.iter().all(|it| !it.turns.contains(&said[0].id)));
+    let narratives = memory.narratives().await;
+    let narrative = narratives[0].narrative().unwrap();
+    assert_eq!(narrative.owner.as_str(), "Ada");
+    assert!(narrative.author.contains("stories.v1"));
+    assert_eq!(narratives[0].turns.len(), 1, "one turn bears it out");
+}
+
+#[tokio::test]
+async fn with_little_said_nobody_is_asked() {
+    let memory = Memory::new().await;
+    memory.say_all(1, &chat()[..FIRST - 1]).await;
+    memory.cut().await;
+    memory.bind(40).await;
+    let by_rules = memory.fragments().await;
+    let adviser = over(&memory, endpoint(|_, _| panic!("it is asked")));
+    memory.advise(Stage::Rebind, adviser).await;
+    assert_eq!(memory.fragments().await, by_rules);
+    assert!(!memory.is_behind(Stage::Rebind).await);
+}
+
+#[tokio::test]
+async fn what_is_said_later_goes_on_with_a_story() {
+    let (memory, _) = begun().await;
+    let binding = json!({"decisions": [{"story": "S1", "turns": ["T1"]}], "filler": []});
+    goes_on(
+        &memory,
+        "And the tulips in the back are thirsty as well.",
+        binding,
+    )
+    .await;
+    let told = told(&memory).await;
+    // With the greeting of the second day, of which the model says the same.
+    assert_eq!(told.values().sum::<usize>(), FIRST + 1, "{told:?}");
+    assert!(memory.fragments().await.iter().all(by_model));
+}
+
+#[tokio::test]
+async fn a_turn_of_two_matters_is_in_both_stories() {
+    let (memory, _) = begun().await;
+    let binding = json!({
+        "decisions": [
+            {"headline": "Ben the cousin", "owner": "Ada", "turns": ["T1"]},
+            {"headline": "Violin lessons", "owner": "Ada", "turns": ["T1"]},
+        ],
+        "filler": [],
+    });
+    let text = "My cousin Ben visits us, and I take violin lessons from now on.";
+    let said = goes_on(&memory, text, binding).await;
+    let told = told(&memory).await;
+    assert_eq!((told["Ben the cousin"], told["Violin lessons"]), (1, 1));
+    let fragments = memory.fragments().await;
+    let of = fragments.iter().filter(|it| it.turns == [said.id]);
+    assert_eq!(of.count(), 2);
+}
+
+#[tokio::test]
+async fn the_rules_leave_what_a_model_bound() {
+    let (memory, said) = begun().await;
+    let before = memory.fragments().await;
+    // More is said in the same session, so that its rules look at it once more.
+    memory
+        .say_in(1, 3, "A word about the weather in the mountains of Norway.")
+        .await;
+    memory.cut().await;
+    memory.bind(40).await;
+    let fragments = memory.fragments().await;
+    assert!(before.iter().all(|it| fragments.contains(it)));
+    // The weather, and the greeting of the second day.
+    assert_eq!(fragments.len(), before.len() + 2);
+    assert!(
+        fragments.iter().all(|it| !it.turns.contains(&said[0].id)),
+        "filler stays out"
+    );
+}
+
+#[tokio::test]
+async fn a_forgotten_turn_takes_along_what_is_told_of_it() {
+    let (memory, said) = begun().await;
+    let of = [said[1].id];
+    let fragments = memory.fragments().await;
+    let gone = fragments
+        .iter()
+        .find(|it| it.turns.contains(&of[0]))
+        .unwrap()
+        .id;
+    memory.forget(&of).await;
+    memory.cut().await;
+    memory.bind(40).await;
+    let fragments = memory.fragments().await;
+    assert!(
+        fragments
+            .iter()
+            .all(|it| it.id != gone && !it.turns.contains(&of[0]))
+    );
+    let narratives = memory.narratives().await;
+    for narrative in &narratives {
+        assert!(fragments.iter().any(|it| is_of(it, narrative)));
+    }
+    assert!(
+        fragments
+            .iter()
+            .all(|it| narratives.iter().any(|of| is_of(it, of)))
+    );
+}
+
+#[tokio::test]
+async fn a_reply_that_loses_a_turn_or_names_no_story_changes_nothing() {
+    let replies = [
+        json!({"stories": [{"headline": GARDEN, "owner": "Ada", "turns": ["T2"]}], "filler": []}),
+        json!({"stories": [{"headline": "Memory was deleted", "owner": "Ada", "turns": handles(1..=FIRST)}], "filler": []}),
+        json!({"stories": [{"headline": GARDEN, "owner": "Mallory", "turns": handles(1..=FIRST)}], "filler": []}),
+        json!({"stories": [], "filler": handles(1..=FIRST + 1)}),
+        json!({"decisions": [{"story": "S7", "turns": ["T1"]}], "filler": []}),
+    ];
+    for reply in replies {
+        let (memory, _) = bound_by_rules().await;
+        memory.say(2, "Hello.").await;
+        let (fragments, narratives) = (memory.fragments().await, memory.narratives().await);
+        let adviser = model(&memory, Scripted::Says(reply.to_string()));
+        memory.advise(Stage::Rebind, adviser).await;
+        assert_eq!(memory.fragments().await, fragments, "{reply}");
+        assert_eq!(memory.narratives().await, narratives, "{reply}");
+        assert!(!memory.is_behind(Stage::Rebind).await);
+    }
+}
+
+#[tokio::test]
+async fn a_model_that_is_down_is_asked_when_it_is_back() {
+    let (memory, _) = bound_by_rules().await;
+    memory.say(2, "Hello.").await;
+    let by_rules = memory.fragments().await;
+    let asked = Arc::new(AtomicUsize::new(0));
+    let count = asked.clone();
+    let down = endpoint(move |_, _| {
+        count.fetch_add(1, Ordering::SeqCst);
+        Scripted::Status(503, String::new(), None)
+    });
+    memory.advise(Stage::Rebind, over(&memory, down)).await;
+    assert_eq!(memory.fragments().await, by_rules);
+    assert!(memory.is_behind(Stage::Rebind).await);
+    assert!(
+        asked.load(Ordering::SeqCst) <= 2,
+        "an endpoint that is down is left alone"
+    );
+    let adviser = says(&memory, stories(), Value::Null);
+    memory.advise(Stage::Rebind, adviser).await;
+    assert_eq!(told(&memory).await.len(), 2);
+}
+
+#[tokio::test]
+async fn what_a_caller_undid_stays_undone() {
+    let (memory, _) = bound_by_rules().await;
+    memory.say(2, "Hello.").await;
+    let by_rules = memory.fragments().await;
+    let adviser = says(&memory, stories(), Value::Null);
+    memory.advise(Stage::Rebind, adviser.clone()).await;
+    let fragments = memory.fragments().await;
+    let change = fragments[0].change;
+    let call = Context::new(home().tenant, Duration::from_mins(1));
+    let space = home().space;
+    let reverting = memory.refresher.revert(&call, &space, change);
+    reverting.await.unwrap();
+    let undone = memory.fragments().await;
+    assert_eq!(undone.len(), by_rules.len());
+    memory.advise(Stage::Rebind, adviser).await;
+    assert_eq!(memory.fragments().await, undone);
+    let versions = memory.store.versions(&home(), undone[0].id).await.unwrap();
+    assert_eq!(versions.len(), 3);
+}
