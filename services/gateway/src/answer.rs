@@ -1,9 +1,10 @@
 //! `Memory.Answer`: finds what memory holds of a question and has it answered, by a language model where one is configured, else by
-//! rules. `inquiry` finds what answers it, `look` is what was found, `speaking` a model's answer on its way.
+//! rules. `inquiry` finds what answers it, `stories` those that it is about, `look` is what was found, `speaking` a model's answer on its way.
 
 mod inquiry;
 mod look;
 mod speaking;
+mod stories;
 
 use std::sync::Arc;
 

@@ -54,6 +54,8 @@ impl Inquiry<'_> {
         found.understood = understood.or(found.understood);
         let retries = match self.adviser {
             Some(adviser) if !found.hits.is_empty() => {
+                self.gather(adviser, &query, &mut found, &mut degraded)
+                    .await;
                 self.judge(adviser, &query, &mut found, &mut degraded).await
             }
             _ => 0,
@@ -190,7 +192,7 @@ impl Inquiry<'_> {
     }
 
     /// Asks within a share of the time that is left: the answer needs some too.
-    async fn ask<P: Prompt + Sync>(
+    pub(super) async fn ask<P: Prompt + Sync>(
         &self,
         adviser: &Adviser,
         prompt: &P,
@@ -201,7 +203,7 @@ impl Inquiry<'_> {
         Ok(asked.await?.meant)
     }
 
-    fn now(&self, query: &Query) -> Timestamp {
+    pub(super) fn now(&self, query: &Query) -> Timestamp {
         let asked_of = query.now.or(query.filter.as_of.happened_by);
         asked_of.unwrap_or_else(|| self.gateway.clock.now())
     }

@@ -112,7 +112,7 @@ async fn a_narrative_is_told_in_order_and_nothing_else() {
 }
 
 /// The story that a turn begins.
-fn narrative(turn: &AcceptedTurn, id: DerivationId) -> Derivation {
+pub fn narrative(turn: &AcceptedTurn, id: DerivationId) -> Derivation {
     let body = Narrative {
         headline: turn.content.text.clone(),
         owner: turn.speaker.clone(),

@@ -5,20 +5,26 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures::TryStreamExt;
-use memfleet_domain::ids::SessionId;
+use memfleet_domain::ids::{DerivationId, SessionId};
 use memfleet_gateway::Gateway;
 use memfleet_openai::testing::{Scripted, garbage};
+use memfleet_ports::conformance::knowledge::{deriving, fragment};
+use memfleet_ports::filter::TurnFilter;
+use memfleet_ports::knowledge::{Knowledge, Work};
+use memfleet_ports::ledger::Ledger;
 use memfleet_ports::memory::{AnswerMode, AnswerPart, AnswerRequest, Memory};
 use memfleet_ports::retriever::Query;
 use serde_json::{Value, json};
 
 use crate::answering::{ask, options, question, with_script};
-use crate::roles::{Node, call_of, said};
+use crate::assembling::narrative;
+use crate::roles::{Node, acme, call_of, said, space};
 
 /// Who is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Asked {
     Retriever,
+    Consolidator,
     Judge,
     Answer,
 }
@@ -27,6 +33,8 @@ fn asked(body: &Value) -> Asked {
     let text = body["messages"][0]["content"].as_str().unwrap_or_default();
     if text.contains("prepare a search") {
         Asked::Retriever
+    } else if text.contains("choose the stories") {
+        Asked::Consolidator
     } else if text.contains("judge what a search") {
         Asked::Judge
     } else {
@@ -200,7 +208,7 @@ async fn a_model_reads_a_question_in_its_conversation() {
     let (gateway, sent) = playing(&node.gateway, |asked, _| match asked {
         Asked::Retriever => reading("Where does the dinghy leak?", 7),
         Asked::Judge => verdict(&[], &[]),
-        Asked::Answer => Scripted::Says("Near its keel [T1].".to_owned()),
+        Asked::Consolidator | Asked::Answer => Scripted::Says("Near its keel [T1].".to_owned()),
     });
     let answer = ask(&gateway, asked).await.unwrap();
     assert_eq!(
@@ -222,7 +230,7 @@ async fn a_reading_with_words_that_nobody_said_is_not_taken() {
         let (gateway, _) = playing(&node.gateway, move |asked, _| match asked {
             Asked::Retriever => reading(query, 100),
             Asked::Judge => verdict(&[], &[]),
-            Asked::Answer => Scripted::Says("Near its keel [T1].".to_owned()),
+            Asked::Consolidator | Asked::Answer => Scripted::Says("Near its keel [T1].".to_owned()),
         });
         let answer = ask(&gateway, asked.clone()).await.unwrap();
         assert_ne!(answer.end.understood.as_deref(), Some(query));
@@ -236,7 +244,7 @@ async fn rules_read_where_a_model_does_not() {
     let (gateway, _) = playing(&node.gateway, |asked, _| match asked {
         Asked::Retriever => Scripted::Status(503, "busy".into(), None),
         Asked::Judge => verdict(&[], &[]),
-        Asked::Answer => Scripted::Says("Near its keel [T1].".to_owned()),
+        Asked::Consolidator | Asked::Answer => Scripted::Says("Near its keel [T1].".to_owned()),
     });
     let answer = ask(&gateway, asked).await.unwrap();
     assert!(
@@ -264,5 +272,80 @@ async fn whatever_a_model_says_to_the_three_of_them_an_answer_ends() {
         );
         let judged = |(asked, _): &&(Asked, String)| *asked == Asked::Judge;
         assert!(sent.lock().unwrap().iter().filter(judged).count() <= 3 * 2);
+    }
+}
+
+/// The same, where the dinghy and a bed of the garden are stories.
+async fn with_stories() -> Node {
+    let node = garden().await;
+    let scope = acme().scope(&space("ada"));
+    let all = node
+        .store
+        .list(&scope, &TurnFilter::default(), 100, None)
+        .await
+        .unwrap();
+    let rewrites = all.items.iter().filter(|turn| {
+        let text = &turn.accepted.content.text;
+        text.contains("dinghy") || text.contains("number 0")
+    });
+    let rewrites = rewrites.map(|turn| {
+        let id = DerivationId::of_narrative(turn.accepted.id);
+        deriving(&[
+            &narrative(&turn.accepted, id),
+            &fragment(&turn.accepted, id),
+        ])
+    });
+    let work = Work {
+        rewrites: rewrites.collect(),
+        ..Work::default()
+    };
+    node.store.apply(&scope, work).await.unwrap();
+    node
+}
+
+#[tokio::test]
+async fn what_the_chosen_stories_tell_joins_what_was_found() {
+    let node = with_stories().await;
+    let (gateway, sent) = playing(&node.gateway, |asked, _| match asked {
+        Asked::Consolidator => Scripted::Says(json!({"stories": ["S1", "S2"]}).to_string()),
+        Asked::Judge => verdict(&["C1"], &[]),
+        _ => Scripted::Says("Water [T1].".to_owned()),
+    });
+    let answer = ask(&gateway, few("ada", GARDEN)).await.unwrap();
+    assert!(answer.end.degraded.is_empty(), "{:?}", answer.end.degraded);
+    let sent = sent.lock().unwrap();
+    let asked: Vec<Asked> = sent.iter().map(|(asked, _)| *asked).collect();
+    assert_eq!(asked, [Asked::Consolidator, Asked::Judge, Asked::Answer]);
+    assert!(sent[1].1.contains("dinghy leaks near"), "{}", sent[1].1);
+}
+
+#[tokio::test]
+async fn without_a_choice_the_search_stands_alone() {
+    for reply in [
+        json!({"stories": []}),
+        json!({"stories": ["S9"]}),
+        json!("no"),
+    ] {
+        let node = with_stories().await;
+        let said = reply.to_string();
+        let (gateway, sent) = playing(&node.gateway, move |asked, _| match asked {
+            Asked::Consolidator => Scripted::Says(said.clone()),
+            Asked::Judge => verdict(&["C1"], &[]),
+            _ => Scripted::Says("Water [T1].".to_owned()),
+        });
+        let answer = ask(&gateway, few("ada", GARDEN)).await.unwrap();
+        let is_useless = reply != json!({"stories": []});
+        let is_told = answer
+            .end
+            .degraded
+            .iter()
+            .any(|it| it.contains("stories chosen by rules"));
+        assert_eq!(is_told, is_useless, "{reply} {:?}", answer.end.degraded);
+        let sent = sent.lock().unwrap();
+        let judged = sent
+            .iter()
+            .find(|(asked, _)| *asked == Asked::Judge)
+            .unwrap();
+        assert!(!judged.1.contains("dinghy leaks near"), "{reply}");
     }
 }
