@@ -17,8 +17,12 @@ use crate::news::News;
 /// Why a change adopts.
 const ADOPTED: (&str, &str) = ("bound", "a turn that the story was told by was forgotten");
 
+/// Why one withdraws.
+const EMPTIED: (&str, &str) = ("emptied", "nothing is told of the story any more");
+
 impl LocalConsolidator {
-    /// One change for each narrative that is gone.
+    /// One change for each narrative that is gone, and one for those whose fragments are: what is left of these begins them anew, or goes on with
+    /// another one.
     pub(super) async fn adopt_orphans(&self, scope: &Scope) -> Result<Vec<Rewrite>, Fault> {
         let narratives = self
             .of_kind(scope, Kind::Narrative, Question::default())
@@ -27,6 +31,8 @@ impl LocalConsolidator {
         let fragments = self
             .of_kind(scope, Kind::Fragment, Question::default())
             .await?;
+        let bound = fragments.iter().filter_map(Derivation::fragment);
+        let bound: HashSet<DerivationId> = bound.map(|it| it.narrative).collect();
         let mut orphans: BTreeMap<DerivationId, Vec<Derivation>> = BTreeMap::new();
         for derivation in fragments {
             if let Some(fragment) = derivation.fragment()
@@ -43,6 +49,12 @@ impl LocalConsolidator {
             let news = self.adopted(scope, fragments).await?;
             rewrites.extend(self.rewrite(scope, news, ADOPTED).await?);
         }
+        let empty = narratives.into_iter().filter(|it| !bound.contains(&it.id));
+        let empty = News {
+            withdrawn: empty.collect(),
+            ..News::default()
+        };
+        rewrites.extend(self.rewrite(scope, empty, EMPTIED).await?);
         Ok(rewrites)
     }
 

@@ -288,3 +288,81 @@ async fn what_a_caller_undid_stays_undone() {
     let versions = memory.store.versions(&home(), undone[0].id).await.unwrap();
     assert_eq!(versions.len(), 3);
 }
+
+/// A reply that has the right form, and every other time a fault: turns by chance in stories, in several, or in none.
+fn by_chance(seed: u64, is_first: bool) -> Value {
+    let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+    let mut chance = move |most: u64| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state % most
+    };
+    let last = if is_first { FIRST as u64 } else { 5 };
+    let wrong = chance(2 * last);
+    let (mut stories, mut filler) = (Vec::new(), Vec::new());
+    for number in if is_first { 1..=last } else { last..=last } {
+        let of_garden = !is_first || number % 2 == 0;
+        let mut headline = if of_garden { GARDEN } else { BOAT };
+        let turn = format!("T{number}");
+        if number == wrong || number == 1 {
+            headline = "All keys";
+        }
+        let story = json!({"headline": headline, "owner": "Ada", "turns": [turn]});
+        let known = json!({"story": format!("S{}", 1 + chance(3)), "turns": [turn]});
+        match chance(5) {
+            _ if number == 1 => filler.push(turn),
+            0 => filler.push(turn),
+            1 if !is_first => stories.extend([story, known]),
+            2 | 3 if !is_first => stories.push(known),
+            _ => stories.push(story),
+        }
+    }
+    let named = if is_first { "stories" } else { "decisions" };
+    json!({named: stories, "filler": filler})
+}
+
+#[tokio::test]
+async fn whatever_a_model_says_every_fragment_has_its_story() {
+    let mut bound = 0;
+    for seed in 0..16 {
+        let (memory, said) = bound_by_rules().await;
+        let asked = AtomicUsize::new(0);
+        let script = move |_, body: &Value| {
+            let is_first = body.to_string().contains("the beginning of a chronicle");
+            let nth = asked.fetch_add(1, Ordering::SeqCst) as u64;
+            Scripted::Says(by_chance(seed * 1_000 + nth + 1, is_first).to_string())
+        };
+        let adviser = over(&memory, endpoint(script));
+        for day in 2..6 {
+            memory
+                .say(
+                    day,
+                    &format!("The roses of the garden want sun on day {day}."),
+                )
+                .await;
+            memory.cut().await;
+            memory.bind(2).await;
+            memory.advise(Stage::Rebind, adviser.clone()).await;
+            if day == 4 {
+                memory.forget(&[said[seed as usize % FIRST].id]).await;
+            }
+        }
+        memory.bind(2).await;
+        let (fragments, narratives) = (memory.fragments().await, memory.narratives().await);
+        for fragment in &fragments {
+            assert!(narratives.iter().any(|it| is_of(fragment, it)), "{seed}");
+            assert!(!fragment.turns.is_empty());
+        }
+        for narrative in &narratives {
+            assert!(
+                fragments.iter().any(|it| is_of(it, narrative)),
+                "{seed} {narrative:?}"
+            );
+            let headline = &narrative.narrative().unwrap().headline;
+            assert_ne!(headline, "All keys", "no turn says so");
+        }
+        bound += fragments.iter().filter(|it| by_model(it)).count();
+    }
+    assert!(bound > 16, "some of it makes sense: {bound}");
+}
