@@ -92,6 +92,7 @@ impl News {
         let next = Derivation {
             body,
             turns,
+            origin: Origin::Extracted(self.by.clone()),
             ..before.next(before.change)
         };
         self.written.push((next, headline));

@@ -115,7 +115,8 @@ impl Rebinder {
         advised: &mut Advised,
     ) -> Result<(), Fault> {
         let first = board.first(INITIAL);
-        if self.heard.has(&first[0]) {
+        let undone = reverted(&*self.consolidator.knowledge, scope, &first).await?;
+        if self.heard.has(&first[0]) || !undone.is_empty() {
             return Ok(());
         }
         let said = self.said(scope, &first).await?;

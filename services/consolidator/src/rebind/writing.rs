@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use chrono_tz::Tz;
 use memfleet_agents::episodes::{head, title};
-use memfleet_domain::derivation::{Body, Derivation};
+use memfleet_domain::derivation::{Body, Derivation, Origin};
 use memfleet_domain::ids::{DerivationId, Speaker, TurnId};
 use memfleet_domain::narrative::{Fragment, Momentum, Narrative};
 use memfleet_domain::time::TimeRange;
@@ -176,6 +176,7 @@ impl Written<'_> {
         if let Body::Fragment(told) = &mut gone.body {
             told.binder.clone_from(&self.news.by);
         }
+        gone.origin = Origin::Extracted(self.news.by.clone());
         self.news.withdrawn.push(gone);
     }
 }

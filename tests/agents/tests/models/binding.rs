@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use memfleet_agents_together::Memory;
-use memfleet_domain::derivation::{Derivation, Origin};
+use memfleet_domain::derivation::Derivation;
 use memfleet_domain::turn::AcceptedTurn;
 use memfleet_openai::testing::{Scripted, endpoint};
 use memfleet_ports::conformance::samples::home;
@@ -106,7 +106,9 @@ fn is_of(fragment: &Derivation, narrative: &Derivation) -> bool {
 }
 
 fn by_model(derivation: &Derivation) -> bool {
-    matches!(&derivation.origin, Origin::Extracted(by) if by.contains(".v1"))
+    derivation
+        .fragment()
+        .is_some_and(|it| it.binder.contains(".v1"))
 }
 
 #[tokio::test]
@@ -287,6 +289,13 @@ async fn what_a_caller_undid_stays_undone() {
     assert_eq!(memory.fragments().await, undone);
     let versions = memory.store.versions(&home(), undone[0].id).await.unwrap();
     assert_eq!(versions.len(), 3);
+    // What is said later is asked about, and not once more as the beginning.
+    let binding = json!({"decisions": [{"story": "S1", "turns": ["T1"]}], "filler": []});
+    let later = goes_on(&memory, "And the tulips are thirsty as well.", binding).await;
+    let fragments = memory.fragments().await;
+    assert!(undone.iter().all(|it| fragments.contains(it)));
+    let bound = fragments.iter().find(|it| it.turns.contains(&later.id));
+    assert!(bound.is_some_and(by_model));
 }
 
 /// A reply that has the right form, and every other time a fault: turns by chance in stories, in several, or in none.
