@@ -79,6 +79,15 @@ pub struct ProfileQuery {
     pub wait_for: Vec<BatchId>,
 }
 
+/// A page of what is known, and what it lacks.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Told<T> {
+    /// What is known.
+    pub page: Page<T>,
+    /// What was missing, as in [`crate::retriever::Found::degraded`].
+    pub degraded: Vec<String>,
+}
+
 /// A line of a profile: a fact that holds, and what it rests on.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ProfileLine {
@@ -336,7 +345,7 @@ pub trait KnowledgeService: Send + Sync {
         context: &Context,
         query: &ProfileQuery,
         page: PageRequest,
-    ) -> Result<Page<ProfileLine>, Fault>;
+    ) -> Result<Told<ProfileLine>, Fault>;
 
     /// Facts and episodes, by when they began.
     async fn timeline(
@@ -344,7 +353,7 @@ pub trait KnowledgeService: Send + Sync {
         context: &Context,
         query: &TimelineQuery,
         page: PageRequest,
-    ) -> Result<Page<Derivation>, Fault>;
+    ) -> Result<Told<Derivation>, Fault>;
 
     /// Entities of the semantic graph, in the order of their keys.
     async fn entities(

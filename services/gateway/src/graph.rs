@@ -121,8 +121,14 @@ impl Gateway {
         names.resolved(&*graph, &scope, entity.id).await
     }
 
-    /// The keys that somebody's facts are told under: that of a name, and of the others that it has. While the graph is away these are not known.
-    pub(crate) async fn keys_of(&self, scope: &Scope, name: &str) -> Vec<String> {
+    /// The keys that somebody's facts are told under: that of a name, and of the others that it has. While the graph is away these are not known,
+    /// which `degraded` is told.
+    pub(crate) async fn keys_of(
+        &self,
+        scope: &Scope,
+        name: &str,
+        degraded: &mut Vec<String>,
+    ) -> Vec<String> {
         let alone = key(name);
         let Some(graph) = &self.graph else {
             return vec![alone];
@@ -147,6 +153,7 @@ impl Gateway {
                 .collect(),
             Err(fault) => {
                 tracing::warn!(%fault, "other names are left out");
+                degraded.push(format!("graph: {fault}; other names are left out"));
                 vec![alone]
             }
         }

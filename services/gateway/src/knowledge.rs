@@ -18,7 +18,7 @@ use memfleet_ports::knowledge::{ChangeFilter, Question, Recorded, Stage};
 use memfleet_ports::knowledge_api::{
     Disagreement, EntityQuery, EntityRequest, EpisodeQuery, FactQuery, KnowledgeService,
     MergeRequest, Merged, NamedEntity, NarrativeQuery, Neighbourhood, Paths, PathsQuery,
-    ProfileLine, ProfileQuery, Split, SplitRequest, Story, TimelineQuery, UpdateRequest,
+    ProfileLine, ProfileQuery, Split, SplitRequest, Story, TimelineQuery, Told, UpdateRequest,
 };
 use memfleet_ports::ledger::Page;
 use memfleet_ports::memory::PageRequest;
@@ -149,7 +149,7 @@ impl KnowledgeService for Gateway {
         context: &Context,
         query: &ProfileQuery,
         page: PageRequest,
-    ) -> Result<Page<ProfileLine>, Fault> {
+    ) -> Result<Told<ProfileLine>, Fault> {
         let waiting = self.derived(context, &query.space, &query.wait_for, &FACTS);
         let scope = waiting.await?;
         self.profile_of(&scope, query, page).await
@@ -161,7 +161,7 @@ impl KnowledgeService for Gateway {
         context: &Context,
         query: &TimelineQuery,
         page: PageRequest,
-    ) -> Result<Page<Derivation>, Fault> {
+    ) -> Result<Told<Derivation>, Fault> {
         for stages in [&FACTS[..], &EPISODES[..]] {
             self.derived(context, &query.space, &query.wait_for, stages)
                 .await?;

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use memfleet_servers::{Command, Durability, Nats, Postgres, Program, free_port};
+use memfleet_servers::{Command, Durability, Nats, Neo4j, Postgres, Program, free_port};
 use memfleet_tls::Files;
 use memfleet_tls::testing::Authority;
 use tempfile::TempDir;
@@ -28,6 +28,8 @@ pub struct Fleet {
     pub nats: Nats,
     /// Its store.
     pub postgres: Postgres,
+    /// Its semantic graph, where it has one of its own.
+    pub graph: Option<Neo4j>,
     gateway: String,
     authority: Option<PathBuf>,
     settings: Vec<(&'static str, String)>,
@@ -43,34 +45,43 @@ pub struct Role {
 }
 
 impl Fleet {
-    /// Starts everything.
+    /// Starts everything but a graph.
     pub fn start() -> Result<Self> {
-        Self::start_with(None, &[])
+        Self::start_with(None, &[], None)
+    }
+
+    /// The same with a graph of its own.
+    pub fn start_with_graph() -> Result<Self> {
+        Self::start_with(None, &[], Some(Neo4j::start))
     }
 
     /// The same with more settings, for example `MEMFLEET_TELEMETRY__OTLP_URL`.
     pub fn start_with_settings(settings: &[(&'static str, String)]) -> Result<Self> {
-        Self::start_with(None, settings)
+        Self::start_with(None, settings, None)
     }
 
     /// The same with every connection between roles encrypted, and both sides certified.
     pub fn start_encrypted(authority: &Authority) -> Result<Self> {
-        Self::start_with(Some(authority), &[])
+        Self::start_with(Some(authority), &[], None)
     }
 
     fn start_with(
         authority: Option<&Authority>,
         settings: &[(&'static str, String)],
+        graph: Option<fn(&Path) -> Result<Neo4j>>,
     ) -> Result<Self> {
         let folder = tempfile::tempdir()?;
         let place = folder.path();
         let files = authority.map(|authority| authority.files(place, &[HOST]));
         let postgres = Postgres::start(place, Durability::Process)?;
         let nats = Nats::start(place, "max_payload: 32MB")?;
+        let graph = graph.map(|start| start(place)).transpose()?;
         migrate(&postgres)?;
         let ports = Ports::free()?;
         let mut common = common(&postgres, &nats, &ports, files.as_ref());
         common.extend_from_slice(settings);
+        let kept = graph.iter().map(|it| ("MEMFLEET_GRAPH__URL", it.url()));
+        common.extend(kept);
         let mut roles = Vec::new();
         for (name, role, port) in ports.roles() {
             let program = start(place, name, role, port, &common)?;
@@ -80,6 +91,7 @@ impl Fleet {
             roles,
             nats,
             postgres,
+            graph,
             gateway: at(ports.gateway, files.is_some()),
             authority: files.and_then(|files| files.authority),
             settings: common,

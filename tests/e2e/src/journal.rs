@@ -18,6 +18,9 @@ use crate::call;
 /// How many writes one call waits for.
 const AWAITED: usize = 100;
 
+/// Where a writer says to live in turn, so that facts change while it writes.
+const HOMES: [&str; 3] = ["Rome", "Oslo", "Lisbon"];
+
 /// A writer with a session of its own. Its requests are numbered, and one without an answer is sent again, unchanged.
 #[derive(Debug, Clone)]
 pub struct Journal {
@@ -92,8 +95,17 @@ impl Journal {
     fn request(&self) -> (RememberRequest, Vec<String>) {
         let (writer, number) = (&self.writer, self.next);
         let named = number % 2 == 1;
+        let home = |turn| match turn {
+            0 => format!(" I live in {}.", HOMES[number as usize % HOMES.len()]),
+            _ => String::new(),
+        };
         let texts: Vec<_> = (0..=number % 4)
-            .map(|turn| format!("writer {writer} request {number:06} turn {turn}"))
+            .map(|turn| {
+                format!(
+                    "writer {writer} request {number:06} turn {turn}.{}",
+                    home(turn)
+                )
+            })
             .collect();
         let session = self.session();
         let turn = |text: &String| said(session.as_str(), named.then_some(text.as_str()), text);

@@ -76,6 +76,16 @@ impl Neo4j {
         self.server.kill()?;
         self.server.start_again(&|_, _| is_ready(bolt, http))
     }
+
+    /// Stops the process (SIGSTOP): connections stay open and nothing answers.
+    pub fn pause(&self) -> Result<()> {
+        self.server.pause()
+    }
+
+    /// Lets it go on (SIGCONT).
+    pub fn resume(&self) -> Result<()> {
+        self.server.resume()
+    }
 }
 
 fn configured(bolt: u16, http: u16) -> String {

@@ -11,7 +11,7 @@ use memfleet_ports::knowledge::Recorded;
 use memfleet_ports::knowledge_api::{
     Disagreement, EntityQuery, EntityRequest, EpisodeQuery, FactQuery, KnowledgeService,
     MergeRequest, Merged, NamedEntity, NarrativeQuery, Neighbourhood, Paths, PathsQuery,
-    ProfileLine, ProfileQuery, Split, SplitRequest, Story, TimelineQuery, UpdateRequest,
+    ProfileLine, ProfileQuery, Split, SplitRequest, Story, TimelineQuery, Told, UpdateRequest,
 };
 use memfleet_ports::ledger::Page;
 use memfleet_ports::memory::PageRequest;
@@ -77,7 +77,7 @@ impl KnowledgeService for Client {
         context: &Context,
         query: &ProfileQuery,
         page: PageRequest,
-    ) -> Result<Page<ProfileLine>, Fault> {
+    ) -> Result<Told<ProfileLine>, Fault> {
         let request = self.request(context, (query.clone(), page).into());
         value(context, self.knowledge().profile(request).boxed()).await
     }
@@ -87,7 +87,7 @@ impl KnowledgeService for Client {
         context: &Context,
         query: &TimelineQuery,
         page: PageRequest,
-    ) -> Result<Page<Derivation>, Fault> {
+    ) -> Result<Told<Derivation>, Fault> {
         let request = self.request(context, (query.clone(), page).into());
         value(context, self.knowledge().timeline(request).boxed()).await
     }

@@ -3,7 +3,7 @@
 use memfleet_domain::derivation::Derivation;
 use memfleet_domain::ids::{SessionId, Speaker};
 use memfleet_ports::knowledge::Recorded;
-use memfleet_ports::knowledge_api::{Disagreement, Evidence, ProfileLine, Story};
+use memfleet_ports::knowledge_api::{Disagreement, Evidence, ProfileLine, Story, Told};
 use memfleet_ports::ledger::Page;
 
 use super::derivation::{episode, fact, fragment, narrative};
@@ -44,10 +44,36 @@ pages! {
     ListFactsResponse.facts: Derivation = |page| of_kind(page, fact);
     ListEpisodesResponse.episodes: Derivation = |page| of_kind(page, episode);
     ListNarrativesResponse.narratives: Derivation = |page| of_kind(page, narrative);
-    ProfileResponse.lines: ProfileLine = parts;
-    TimelineResponse.entries: Derivation = parts;
     ListConflictsResponse.conflicts: Disagreement = parts;
     ListChangesResponse.changes: Recorded = parts;
+}
+
+macro_rules! told {
+    ($($response:ident.$items:ident: $item:ty;)*) => {
+        $(
+            impl From<Told<$item>> for proto::$response {
+                fn from(told: Told<$item>) -> Self {
+                    let (items, next_page_token) = parts(told.page);
+                    Self { $items: items, next_page_token, degraded: told.degraded }
+                }
+            }
+
+            impl Checked for proto::$response {
+                type Value = Told<$item>;
+
+                fn check(self, fields: &mut Fields) -> Option<Told<$item>> {
+                    let items = fields.messages(stringify!($items), self.$items, usize::MAX)?;
+                    let page = Page { items, next: page_token(self.next_page_token) };
+                    Some(Told { page, degraded: self.degraded })
+                }
+            }
+        )*
+    };
+}
+
+told! {
+    ProfileResponse.lines: ProfileLine;
+    TimelineResponse.entries: Derivation;
 }
 
 impl From<ProfileLine> for proto::ProfileLine {

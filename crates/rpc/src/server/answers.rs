@@ -5,6 +5,7 @@ use std::future::Future;
 
 use futures::StreamExt;
 use memfleet_domain::{Fault, FaultKind};
+use memfleet_ports::knowledge_api::Told;
 use memfleet_ports::ledger::Page;
 use memfleet_ports::memory::{Answers, PageRequest};
 use memfleet_ports::refresher::ForgetReceipt;
@@ -28,6 +29,24 @@ pub(super) const NOTHING_TO_NARROW: Remedy = (
 /// The longest answer to a forget. Clients of gRPC take 4 MiB unless they are told otherwise, and one that refuses this answer
 /// could not ask for less: the turns are gone.
 const FORGET_BYTES: usize = 3 << 20;
+
+/// An answer that has fewer items where fewer are asked for.
+pub(super) trait Listing {
+    /// How many it has.
+    fn count(&self) -> usize;
+}
+
+impl<T> Listing for Page<T> {
+    fn count(&self) -> usize {
+        self.items.len()
+    }
+}
+
+impl<T> Listing for Told<T> {
+    fn count(&self) -> usize {
+        self.page.items.len()
+    }
+}
 
 impl Calls {
     /// The answer to a single call that is small whatever is asked.
@@ -56,19 +75,20 @@ impl Calls {
     }
 
     /// One page of a listing, with fewer items than asked for where these are large.
-    pub(super) async fn answer_page<T, M, F>(
+    pub(super) async fn answer_page<L, M, F>(
         self,
         mut page: PageRequest,
         read: impl Fn(PageRequest) -> F,
     ) -> Result<Response<M>, Status>
     where
-        M: From<Page<T>> + Message,
-        F: Future<Output = Result<Page<T>, Fault>>,
+        L: Listing,
+        M: From<L> + Message,
+        F: Future<Output = Result<L, Fault>>,
     {
         loop {
             let items = read(page.clone()).await;
             let items = items.map_err(|fault| status::from_fault(&fault))?;
-            let count = items.items.len();
+            let count = items.count();
             let message = M::from(items);
             let bound = self.bounds.max_response_bytes;
             let size = message.encoded_len();

@@ -18,7 +18,7 @@ use memfleet_ports::knowledge_api::{
     Correction, Disagreement, Edge, EntityName, EntityQuery, EntityRequest, EpisodeQuery, Evidence,
     FactQuery, KnowledgeService, MergeRequest, Merged, NamedEntity, NarrativeQuery, Neighbourhood,
     Paths, PathsQuery, ProfileLine, ProfileQuery, Split, SplitRequest, Story, TimelineOf,
-    TimelineQuery, UpdateRequest,
+    TimelineQuery, Told, UpdateRequest,
 };
 use memfleet_ports::ledger::{Page, PageToken};
 use memfleet_ports::maintenance::Maintenance;
@@ -215,6 +215,13 @@ fn page<T>(item: T) -> Page<T> {
     }
 }
 
+fn told<T>(item: T) -> Told<T> {
+    Told {
+        page: page(item),
+        degraded: vec!["graph: away".into()],
+    }
+}
+
 #[async_trait]
 impl KnowledgeService for Node {
     async fn facts(
@@ -279,12 +286,12 @@ impl KnowledgeService for Node {
         context: &Context,
         query: &ProfileQuery,
         asked: PageRequest,
-    ) -> Result<Page<ProfileLine>, Fault> {
+    ) -> Result<Told<ProfileLine>, Fault> {
         self.answer(
             context,
             &query.space,
             format!("{query:?} {asked:?}"),
-            page(line()),
+            told(line()),
         )
     }
 
@@ -293,12 +300,12 @@ impl KnowledgeService for Node {
         context: &Context,
         query: &TimelineQuery,
         asked: PageRequest,
-    ) -> Result<Page<Derivation>, Fault> {
+    ) -> Result<Told<Derivation>, Fault> {
         self.answer(
             context,
             &query.space,
             format!("{query:?} {asked:?}"),
-            page(episode()),
+            told(episode()),
         )
     }
 
@@ -488,7 +495,7 @@ async fn queries_of_derived_memory_arrive_and_are_answered() {
         wait_for: vec![batch()],
     };
     let found = client.profile(&context, &query, asked.clone()).await;
-    assert_eq!(found, Ok(page(line())));
+    assert_eq!(found, Ok(told(line())));
     assert_eq!(node.last().1, format!("{query:?} {asked:?}"));
     for of in [
         TimelineOf::Space,
@@ -506,7 +513,7 @@ async fn queries_of_derived_memory_arrive_and_are_answered() {
             wait_for: vec![batch()],
         };
         let found = client.timeline(&context, &query, asked.clone()).await;
-        assert_eq!(found, Ok(page(episode())));
+        assert_eq!(found, Ok(told(episode())));
         assert_eq!(node.last().1, format!("{query:?} {asked:?}"));
     }
     let query = EntityQuery {

@@ -8,7 +8,7 @@ use memfleet_domain::time::AsOf;
 use memfleet_domain::turn::Turn;
 use memfleet_domain::{Fault, Scope};
 use memfleet_ports::knowledge::Chronicle;
-use memfleet_ports::knowledge_api::{Evidence, ProfileLine, ProfileQuery};
+use memfleet_ports::knowledge_api::{Evidence, ProfileLine, ProfileQuery, Told};
 use memfleet_ports::ledger::Page;
 use memfleet_ports::memory::PageRequest;
 
@@ -23,11 +23,12 @@ impl Gateway {
         scope: &Scope,
         query: &ProfileQuery,
         page: PageRequest,
-    ) -> Result<Page<ProfileLine>, Fault> {
+    ) -> Result<Told<ProfileLine>, Fault> {
+        let mut degraded = Vec::new();
         let now = query.as_of.happened_by.unwrap_or_else(|| self.clock.now());
         let chronicle = Chronicle {
             kinds: vec![Kind::Fact],
-            subjects: self.keys_of(scope, &query.about).await,
+            subjects: self.keys_of(scope, &query.about, &mut degraded).await,
             as_of: AsOf {
                 happened_by: Some(now),
                 ..query.as_of
@@ -50,10 +51,11 @@ impl Gateway {
                 conflicts,
             })
         });
-        Ok(Page {
+        let page = Page {
             items: lines.collect(),
             next: facts.next,
-        })
+        };
+        Ok(Told { page, degraded })
     }
 
     /// The turns that state these facts.

@@ -7,7 +7,7 @@ use memfleet_domain::time::AsOf;
 use memfleet_ports::context::Context;
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::knowledge::Chronicle;
-use memfleet_ports::knowledge_api::{TimelineOf, TimelineQuery};
+use memfleet_ports::knowledge_api::{TimelineOf, TimelineQuery, Told};
 use memfleet_ports::ledger::Page;
 use memfleet_ports::memory::PageRequest;
 use memfleet_ports::retriever::Query;
@@ -23,7 +23,8 @@ impl Gateway {
         context: &Context,
         query: &TimelineQuery,
         page: PageRequest,
-    ) -> Result<Page<Derivation>, Fault> {
+    ) -> Result<Told<Derivation>, Fault> {
+        let mut degraded = Vec::new();
         let mut chronicle = Chronicle {
             kinds: vec![Kind::Fact, Kind::Episode],
             begins: query.begins,
@@ -37,24 +38,27 @@ impl Gateway {
             TimelineOf::Space => {}
             TimelineOf::About(name) => {
                 chronicle.kinds = vec![Kind::Fact];
-                chronicle.subjects = self.keys_of(&context.scope(&query.space), name).await;
+                let scope = context.scope(&query.space);
+                chronicle.subjects = self.keys_of(&scope, name, &mut degraded).await;
             }
             TimelineOf::Topic(words) => {
-                chronicle.turns = self.about(context, query, words).await?;
+                chronicle.turns = self.about(context, query, words, &mut degraded).await?;
                 // No condition on turns would be all of the space.
                 if chronicle.turns.is_empty() {
-                    return Ok(Page {
+                    let page = Page {
                         items: Vec::new(),
                         next: None,
-                    });
+                    };
+                    return Ok(Told { page, degraded });
                 }
             }
         }
         let scope = context.scope(&query.space);
         let page = self
             .knowledge
-            .chronicle(&scope, &chronicle, page.limit, page.after.as_ref());
-        Ok(page.await?)
+            .chronicle(&scope, &chronicle, page.limit, page.after.as_ref())
+            .await?;
+        Ok(Told { page, degraded })
     }
 
     /// The turns that tell of a topic.
@@ -63,6 +67,7 @@ impl Gateway {
         context: &Context,
         query: &TimelineQuery,
         words: &str,
+        degraded: &mut Vec<String>,
     ) -> Result<Vec<TurnId>, Fault> {
         let filter = TurnFilter {
             as_of: AsOf {
@@ -83,6 +88,7 @@ impl Gateway {
             explain: false,
         };
         let found = self.search(context, &query).await?;
+        degraded.extend(found.degraded);
         let turns = found.hits.iter().map(|hit| hit.turn.accepted.id);
         Ok(turns.collect())
     }

@@ -142,7 +142,7 @@ async fn profile(moved: &Moved, as_of: AsOf) -> (Vec<String>, Vec<ProfileLine>) 
     let call = acme();
     let page = PageRequest::default();
     let lines = moved.node.gateway.profile(&call, &query, page).await;
-    let lines = lines.unwrap().items;
+    let lines = lines.unwrap().page.items;
     let texts = lines.iter().map(|it| it.fact.fact().unwrap().text.clone());
     (texts.collect(), lines)
 }
@@ -202,7 +202,7 @@ async fn nobody_of_whom_nothing_is_known_has_a_profile_and_no_space_is_made_up()
     let (call, page) = (acme(), PageRequest::default());
     let gateway = &moved.node.gateway;
     let found = gateway.profile(&call, &query("ada"), page.clone()).await;
-    assert_eq!(found.unwrap().items, []);
+    assert_eq!(found.unwrap().page.items, []);
     let fault = gateway.profile(&call, &query("eve"), page).await;
     assert_eq!(fault.unwrap_err().kind, FaultKind::NotFound);
 }
@@ -220,7 +220,7 @@ async fn a_timeline_is_what_began_when() {
         };
         let (call, page) = (acme(), PageRequest::default());
         let told = moved.node.gateway.timeline(&call, &query, page).await;
-        let told = told.unwrap().items;
+        let told = told.unwrap().page.items;
         let texts = told.iter().map(|it| it.fact().unwrap().text.clone());
         texts.collect::<Vec<_>>()
     };

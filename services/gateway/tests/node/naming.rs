@@ -165,7 +165,13 @@ async fn a_name_that_a_fact_tells_is_read_with_the_others() {
     let page = PageRequest::default();
     let gateway = &town.node.gateway;
     let lines = gateway.profile(&acme(), &query, page.clone()).await;
-    let facts: HashSet<_> = lines.unwrap().items.iter().map(|it| it.fact.id).collect();
+    let facts: HashSet<_> = lines
+        .unwrap()
+        .page
+        .items
+        .iter()
+        .map(|it| it.fact.id)
+        .collect();
     let expected = town.facts[..3].iter().map(|fact| fact.id);
     assert_eq!(facts, expected.collect());
     let query = TimelineQuery {
@@ -176,7 +182,7 @@ async fn a_name_that_a_fact_tells_is_read_with_the_others() {
         wait_for: Vec::new(),
     };
     let entries = gateway.timeline(&acme(), &query, page).await.unwrap();
-    assert_eq!(entries.items.len(), 3);
+    assert_eq!(entries.page.items.len(), 3);
 }
 
 #[tokio::test]
@@ -314,8 +320,11 @@ async fn a_graph_that_hangs_costs_a_profile_the_other_names_and_no_more() {
     };
     let (call, page) = (acme(), PageRequest::default());
     let lines = town.node.gateway.profile(&call, &query, page).await;
-    let facts: Vec<_> = lines.unwrap().items.iter().map(|it| it.fact.id).collect();
+    let lines = lines.unwrap();
+    let facts: Vec<_> = lines.page.items.iter().map(|it| it.fact.id).collect();
     assert_eq!(facts, [town.facts[1].id]);
+    assert_eq!(lines.degraded.len(), 1);
+    assert!(lines.degraded[0].starts_with("graph: "), "{lines:?}");
 }
 
 #[tokio::test]

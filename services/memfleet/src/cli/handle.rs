@@ -1,6 +1,7 @@
 //! What a client command talks to: the public API of a node, here or across the network.
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use memfleet_domain::Fault;
@@ -9,7 +10,7 @@ use memfleet_ports::access::default_tenant;
 use memfleet_ports::admin::Admin;
 use memfleet_ports::assembly::Assembly;
 use memfleet_ports::context::Context;
-use memfleet_ports::knowledge_api::KnowledgeService;
+use memfleet_ports::knowledge_api::{KnowledgeService, Told};
 use memfleet_ports::ledger::Page;
 use memfleet_ports::maintenance::Maintenance;
 use memfleet_ports::memory::{Memory, PageRequest};
@@ -17,6 +18,7 @@ use memfleet_rpc::client::Client;
 use memfleet_runtime::config::{HumanDuration, Secret};
 
 use super::Global;
+use crate::output::printable;
 
 /// What one call may take when `--timeout` says nothing.
 const CALL: Duration = Duration::from_secs(30);
@@ -120,4 +122,24 @@ pub async fn every<T>(
             return Ok(items);
         }
     }
+}
+
+/// The same of what may be incomplete: what was missing goes to standard error, once each.
+pub async fn every_told<T>(
+    fetch: impl AsyncFn(PageRequest) -> Result<Told<T>, Fault>,
+) -> Result<Vec<T>, Fault> {
+    let missing = Mutex::new(BTreeSet::new());
+    let fetch = async |page| {
+        let told = fetch(page).await?;
+        missing
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .extend(told.degraded);
+        Ok(told.page)
+    };
+    let items = every(fetch).await?;
+    for missing in missing.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        eprintln!("incomplete: {}", printable(&missing));
+    }
+    Ok(items)
 }

@@ -8,7 +8,7 @@ use memfleet_ports::knowledge_api::{ProfileLine, ProfileQuery};
 use serde_json::{Value, json};
 
 use super::exit::{Error, Exit};
-use super::handle::every;
+use super::handle::every_told;
 use super::{Handle, values};
 use crate::output::{Align, Output, Palette, derivation_json, held, said, table};
 
@@ -40,7 +40,7 @@ pub async fn run(args: ProfileArgs, handle: &Handle, output: &mut Output) -> Res
         },
         wait_for: Vec::new(),
     };
-    let lines = every(async |page| {
+    let lines = every_told(async |page| {
         let call = handle.call();
         handle.knowledge.profile(&call, &query, page).await
     });

@@ -9,7 +9,7 @@ use memfleet_ports::knowledge_api::{TimelineOf, TimelineQuery};
 use serde_json::{Value, json};
 
 use super::exit::{Error, Exit};
-use super::handle::every;
+use super::handle::every_told;
 use super::{Handle, values};
 use crate::output::{Align, Output, Palette, derivation_json, said, table, time};
 
@@ -53,7 +53,7 @@ pub async fn run(args: TimelineArgs, handle: &Handle, output: &mut Output) -> Re
         known_at: args.known_at,
         wait_for: Vec::new(),
     };
-    let entries = every(async |page| {
+    let entries = every_told(async |page| {
         let call = handle.call();
         handle.knowledge.timeline(&call, &query, page).await
     });

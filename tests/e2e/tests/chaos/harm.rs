@@ -6,11 +6,10 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use memfleet_e2e::Fleet;
+use memfleet_servers::Neo4j;
 use rand::Rng;
 use rand::rngs::StdRng;
 use rand::seq::{IteratorRandom, SliceRandom};
-
-const ROLES: usize = 7;
 
 /// A process that can be harmed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -19,6 +18,8 @@ pub enum Part {
     Store,
     /// NATS.
     Queue,
+    /// Neo4j.
+    Graph,
     /// A role, by its place in the fleet.
     Role(usize),
 }
@@ -44,10 +45,10 @@ pub struct Harm {
 
 impl Harm {
     /// A kill and a pause of every part, in some order.
-    pub fn to_everything(random: &mut StdRng) -> Vec<Self> {
+    pub fn to_everything(fleet: &Fleet, random: &mut StdRng) -> Vec<Self> {
         let mut all: Vec<_> = [Way::Kill, Way::Pause]
             .into_iter()
-            .flat_map(|way| parts().map(move |part| (way, part)))
+            .flat_map(|way| parts(fleet).map(move |part| (way, part)))
             .map(|(way, part)| Self {
                 way,
                 parts: vec![part],
@@ -59,14 +60,14 @@ impl Harm {
     }
 
     /// Mostly kills; sometimes of two parts at once, sometimes longer than anything is waited for.
-    pub fn any(random: &mut StdRng) -> Self {
+    pub fn any(fleet: &Fleet, random: &mut StdRng) -> Self {
         let way = match random.random_range(0..10) {
             0..7 => Way::Kill,
             7 => Way::Stop,
             _ => Way::Pause,
         };
         let number = if random.random_bool(0.2) { 2 } else { 1 };
-        let mut parts = parts().choose_multiple(random, number);
+        let mut parts = parts(fleet).choose_multiple(random, number);
         // A role waits for the servers when it starts.
         parts.sort();
         let longest = if random.random_bool(0.02) {
@@ -79,9 +80,10 @@ impl Harm {
     }
 }
 
-fn parts() -> impl Iterator<Item = Part> {
-    let roles = (0..ROLES).map(Part::Role);
-    [Part::Store, Part::Queue].into_iter().chain(roles)
+fn parts(fleet: &Fleet) -> impl Iterator<Item = Part> + use<> {
+    let roles = (0..fleet.roles.len()).map(Part::Role);
+    let servers = [Part::Store, Part::Queue, Part::Graph];
+    servers.into_iter().chain(roles)
 }
 
 /// What was done so far.
@@ -138,6 +140,9 @@ impl Part {
             (Self::Role(role), Way::Kill) => fleet.roles[role].program.kill(),
             (Self::Role(role), Way::Stop) => fleet.roles[role].program.stop(),
             (Self::Role(role), Way::Pause) => fleet.roles[role].program.pause(),
+            // It has no order to end in: Java leaves the signal alone.
+            (Self::Graph, Way::Kill | Way::Stop) => graph(fleet)?.kill(),
+            (Self::Graph, Way::Pause) => graph(fleet)?.pause(),
             (Self::Queue, Way::Kill) => fleet.nats.kill(),
             (Self::Queue, Way::Stop) => fleet.nats.stop(),
             (Self::Queue, Way::Pause) => fleet.nats.pause(),
@@ -151,10 +156,17 @@ impl Part {
         match (self, way) {
             (Self::Role(role), Way::Pause) => fleet.roles[role].program.resume(),
             (Self::Role(role), _) => fleet.roles[role].program.restart(),
+            (Self::Graph, Way::Pause) => graph(fleet)?.resume(),
+            (Self::Graph, _) => graph(fleet)?.restart(),
             (Self::Queue, Way::Pause) => fleet.nats.resume(),
             (Self::Queue, _) => fleet.nats.restart(),
             (Self::Store, Way::Pause) => fleet.postgres.resume(),
             (Self::Store, _) => fleet.postgres.restart(),
         }
     }
+}
+
+fn graph(fleet: &mut Fleet) -> Result<&mut Neo4j> {
+    let graph = fleet.graph.as_mut();
+    graph.context("the fleet was started without a graph")
 }

@@ -1,5 +1,6 @@
 //! Everything that a fleet is made of is killed, paused and started again while tenants write and read. Afterwards: nothing that
-//! was acknowledged is lost, nothing is doubled, the order holds, what is stored is found, and no read saw another tenant.
+//! was acknowledged is lost, nothing is doubled, the order holds, what is stored is found, the semantic graph says what the facts say, and no
+//! read saw another tenant.
 //!
 //! `cargo xtask chaos` runs this for minutes; among the tests it harms every part once. `CHAOS_SEED` repeats a run's harm.
 #![allow(clippy::unwrap_used, reason = "tests")]
@@ -37,11 +38,12 @@ fn given<T: std::str::FromStr>(name: &str) -> Result<Option<T>> {
 fn hurt(fleet: &mut Fleet, random: &mut StdRng, length: Duration) -> Result<Done> {
     let begun = Instant::now();
     let mut done = Done::default();
-    for harm in Harm::to_everything(random) {
+    for harm in Harm::to_everything(fleet, random) {
         done.to(fleet, &harm, random)?;
     }
     while begun.elapsed() < length {
-        done.to(fleet, &Harm::any(random), random)?;
+        let harm = Harm::any(fleet, random);
+        done.to(fleet, &harm, random)?;
     }
     done.seconds = begun.elapsed().as_secs();
     Ok(done)
@@ -54,7 +56,7 @@ async fn a_fleet_that_is_hurt_loses_doubles_and_leaks_nothing() -> Result<()> {
     let minutes = given("CHAOS_MINUTES")?.unwrap_or(0.0);
     println!("to do the same harm again: CHAOS_SEED={seed}");
     let mut random = StdRng::seed_from_u64(seed);
-    let mut fleet = tokio::task::spawn_blocking(Fleet::start).await??;
+    let mut fleet = tokio::task::spawn_blocking(Fleet::start_with_graph).await??;
     let (stop, stopped) = watch::channel(false);
     let traffic = Traffic::begin(&fleet.url(), TENANTS, &stopped).await?;
     let harmed = tokio::task::spawn_blocking(move || {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, ensure};
 use memfleet_domain::turn::Turn;
 use memfleet_e2e::{Fleet, Tenant, call};
-use memfleet_ports::maintenance::Maintenance;
+use memfleet_ports::maintenance::{GraphCheck, Maintenance};
 use memfleet_ports::memory::{Memory, PageRequest};
 
 use crate::traffic::{Seen, among, space};
@@ -27,18 +27,20 @@ pub async fn of(fleet: &mut Fleet, seen: &Seen) -> Result<String> {
             role.program.log()
         );
     }
-    let (mut requests, mut stored, mut letters) = (0, 0, 0);
+    let (mut requests, mut stored, mut letters, mut related) = (0, 0, 0, 0);
     for (tenant, journal) in &seen.tenants {
         letters += replayed(tenant).await?;
         let turns = journal.verify(&tenant.client).await?;
         complete(tenant).await?;
         found(tenant, &turns).await?;
+        related += sound(tenant).await?;
         requests += journal.acknowledged().len();
         stored += turns.len();
     }
     ensure!(requests > 0, "nothing was acknowledged: nothing was tested");
+    ensure!(related > 0, "no fact was stated: the graph was not tested");
     Ok(format!(
-        "{requests} requests acknowledged, {stored} turns stored and found: 0 lost, 0 doubled, 0 leaked ({letters} dead letters replayed)"
+        "{requests} requests acknowledged, {stored} turns stored and found, {related} triplets in the graph: 0 lost, 0 doubled, 0 leaked ({letters} dead letters replayed)"
     ))
 }
 
@@ -93,4 +95,39 @@ async fn found(tenant: &Tenant, turns: &[Turn]) -> Result<()> {
         answer.searched
     );
     Ok(())
+}
+
+/// Waits until the graph says what the facts say, and nothing else: how many triplets that is.
+async fn sound(tenant: &Tenant) -> Result<u64> {
+    let begun = Instant::now();
+    loop {
+        let check = checked(tenant).await?;
+        if (check.behind, check.missing, check.different, check.surplus) == (0, 0, 0, 0) {
+            return Ok(check.compared);
+        }
+        ensure!(begun.elapsed() < PATIENCE, "the graph: {check:?}");
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
+}
+
+/// The graph of the tenant's space, all pages of it.
+async fn checked(tenant: &Tenant) -> Result<GraphCheck> {
+    let mut whole = GraphCheck::default();
+    loop {
+        let after = whole.next.take();
+        let (call, space) = (call(), space());
+        let page = tenant.client.verify_graph(&call, &space, after.as_ref());
+        let page = page.await?;
+        whole = GraphCheck {
+            compared: whole.compared + page.compared,
+            missing: whole.missing + page.missing,
+            different: whole.different + page.different,
+            surplus: whole.surplus + page.surplus,
+            behind: page.behind,
+            next: page.next,
+        };
+        if whole.next.is_none() {
+            return Ok(whole);
+        }
+    }
 }

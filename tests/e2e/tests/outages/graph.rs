@@ -12,7 +12,6 @@ use memfleet_ports::graph::{Graph, GraphWrite};
 use memfleet_ports::knowledge_api::{EntityRequest, KnowledgeService};
 use memfleet_ports::maintenance::Maintenance;
 use memfleet_ports::memory::PageRequest;
-use memfleet_servers::Neo4j;
 
 use crate::conversation::{found, recall, remember, said, space};
 
@@ -57,16 +56,14 @@ async fn graph_works(tenant: &Tenant) -> Result<bool> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn without_the_graph_the_rest_goes_on_and_it_is_caught_up_with() -> Result<()> {
-    let folder = tempfile::tempdir()?;
-    let mut graph = Neo4j::start(folder.path())?;
-    let settings = [("MEMFLEET_GRAPH__URL", graph.url())];
-    let fleet = tokio::task::spawn_blocking(move || Fleet::start_with_settings(&settings));
-    let fleet = fleet.await??;
+    let fleet = tokio::task::spawn_blocking(Fleet::start_with_graph);
+    let mut fleet = fleet.await??;
     let tenant = Tenant::connect(&fleet.url(), 0).await?;
     let first = vec![said("s", "Noor", 8, "I live in Rome.")];
     remember(&tenant.client, "noor", first).await?;
     assert_eq!(homes(&tenant, 1).await?, ["Rome"]);
 
+    let graph = fleet.graph.as_mut().expect("it was started");
     graph.kill()?;
     let later = vec![said("s", "Noor", 20, "Big news: I moved to Oslo!")];
     let token = remember(&tenant.client, "noor", later).await?;
@@ -88,11 +85,12 @@ async fn without_the_graph_the_rest_goes_on_and_it_is_caught_up_with() -> Result
     }
 
     graph.restart()?;
+    let url = graph.url();
     let mut found = homes(&tenant, 2).await?;
     found.sort();
     assert_eq!(found, ["Oslo", "Rome"]);
 
-    lose(&tenant, &graph.url()).await?;
+    lose(&tenant, &url).await?;
     let (call, noor) = (call(), space("noor"));
     let sound = tenant.client.verify_graph(&call, &noor, None).await?;
     assert!(sound.missing >= 2, "{sound:?}");

@@ -203,7 +203,8 @@ async fn a_profile_tells_what_is_so_and_a_timeline_what_came_when() -> Result<()
         wait_for: vec![token],
     };
     let page = PageRequest::default();
-    let profile = client.profile(&call, &query, page.clone()).await?.items;
+    let profile = client.profile(&call, &query, page.clone()).await?;
+    let profile = profile.page.items;
     let homes = profile.iter().filter(|line| value(&line.fact) == "oslo");
     let homes: Vec<_> = homes.collect();
     assert_eq!(homes.len(), 1, "{profile:?}");
@@ -225,7 +226,8 @@ async fn a_profile_tells_what_is_so_and_a_timeline_what_came_when() -> Result<()
             known_at: None,
             wait_for: vec![token],
         };
-        let told = client.timeline(&call, &query, page.clone()).await?.items;
+        let told = client.timeline(&call, &query, page.clone()).await?;
+        let told = told.page.items;
         let homes = told.iter().map(value);
         let homes: Vec<_> = homes.filter(|it| ["rome", "oslo"].contains(it)).collect();
         assert_eq!(homes, ["rome", "oslo"], "{query:?}");
