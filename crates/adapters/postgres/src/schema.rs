@@ -10,7 +10,7 @@ use crate::store::Server;
 use crate::transaction::ROLE;
 
 /// Every migration in order: version, name, statements.
-const MIGRATIONS: [(i64, &str, &str); 11] = [
+const MIGRATIONS: [(i64, &str, &str); 12] = [
     (1, "first", include_str!("../migrations/0001_first.sql")),
     (2, "access", include_str!("../migrations/0002_access.sql")),
     (3, "outbox", include_str!("../migrations/0003_outbox.sql")),
@@ -42,6 +42,11 @@ const MIGRATIONS: [(i64, &str, &str); 11] = [
     ),
     (10, "relate", include_str!("../migrations/0010_relate.sql")),
     (11, "rebind", include_str!("../migrations/0011_rebind.sql")),
+    (
+        12,
+        "semanticize",
+        include_str!("../migrations/0012_semanticize.sql"),
+    ),
 ];
 
 /// Who runs migrations holds this advisory lock of the database.
