@@ -43,7 +43,7 @@ pub struct Semanticizer {
     pub deriver: Arc<Deriver>,
     /// Finds what is peripheral.
     pub adviser: Adviser,
-    /// What it was asked about.
+    /// What it was asked about, be it to no avail: a fragment does not show it.
     pub heard: Heard,
 }
 
@@ -153,11 +153,8 @@ impl Semanticizer {
                 round.left.extend(part.ids());
                 continue;
             }
-            match self.found(scope, part).await {
-                Ok(found) => {
-                    round.rewrites.extend(found);
-                    round.asked.extend(&part.fragments);
-                }
+            match self.read(scope, part, &mut round.rewrites).await {
+                Ok(()) => round.asked.extend(&part.fragments),
                 Err(fault) => {
                     round.left.extend(part.ids());
                     is_down = round.failed.is_some();
@@ -168,8 +165,13 @@ impl Semanticizer {
         round
     }
 
-    /// The changes that what is peripheral in a part comes with.
-    async fn found(&self, scope: &Scope, part: &Part) -> Result<Vec<Rewrite>, Fault> {
+    /// Adds the changes that what is peripheral in a part comes with.
+    async fn read(
+        &self,
+        scope: &Scope,
+        part: &Part,
+        found: &mut Vec<Rewrite>,
+    ) -> Result<(), Fault> {
         let ids: BTreeSet<TurnId> = part
             .fragments
             .iter()
@@ -179,21 +181,28 @@ impl Semanticizer {
         let mut turns = self.deriver.ledger.turns(scope, &ids).await?;
         turns.retain(|turn| turn.replaced.is_none());
         turns.sort_by_key(|turn| (turn.accepted.effective_time(), turn.position));
-        let mut rewrites = Vec::new();
         for turns in turns.chunks(TURNS) {
-            rewrites.extend(self.read(scope, &part.story, turns).await?);
+            let rewrites = self.peripheral(scope, &part.story, turns, found).await?;
+            found.extend(rewrites);
         }
-        Ok(rewrites)
+        Ok(())
     }
 
-    async fn read(
+    /// The changes that what is peripheral in turns of a story comes with, beside those that were found in this round.
+    async fn peripheral(
         &self,
         scope: &Scope,
         story: &Story,
         turns: &[Turn],
+        found: &[Rewrite],
     ) -> Result<Vec<Rewrite>, Fault> {
         let deriver = &self.deriver;
-        let known = deriver.known(scope, Kind::Fact, turns).await?;
+        let mut known = deriver.known(scope, Kind::Fact, turns).await?;
+        // A turn of two matters is told in two stories.
+        let is_shown = |it: &&Derivation| turns.iter().any(|turn| turn.accepted.id == it.turns[0]);
+        let found = found.iter().flat_map(|rewrite| &rewrite.revisions);
+        let found = found.map(|it| &it.derivation).filter(is_shown);
+        known.extend(found.cloned());
         let locale = deriver.indexer.spaces.locale(scope).await?;
         let locale = locale.unwrap_or_default();
         let asked = self.ask(scope, story, turns, &known, &locale).await?;

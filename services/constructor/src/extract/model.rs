@@ -79,9 +79,7 @@ impl Extractor for ModelExtractor {
 }
 
 /// How the rules check what a model finds; `as_told` is [`telling`].
-pub(crate) fn checks<'a>(
-    as_told: &'a (dyn Fn(Draft, &Shown) -> (Draft, u32) + Sync),
-) -> Checks<'a> {
+pub(crate) fn checks(as_told: &(dyn Fn(Draft, &Shown) -> (Draft, u32) + Sync)) -> Checks<'_> {
     Checks {
         claim: &claim_of,
         is_supported: &supported,
