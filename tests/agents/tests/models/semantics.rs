@@ -1,5 +1,7 @@
 //! What is peripheral in a story.
 
+mod several;
+
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -365,60 +367,4 @@ async fn while_the_model_is_down_nothing_happens_and_nothing_is_lost() {
     advise(&memory, reply(&[oslo()])).await;
     assert!(found(&memory).await.is_some());
     assert!(!memory.is_behind(Stage::Semanticize).await);
-}
-
-/// Two stories, put together by a model: of the boat, and of the garden.
-async fn two_plotted() -> Memory {
-    let memory = Memory::new().await;
-    memory.say(1, &of_boat(SAID[1])).await;
-    let roses = "The roses of the garden want more water than last year.";
-    let settled = "They bloom in June. Settled into Bergen at last!";
-    memory.say(2, &format!("{roses:<60}{settled:<60}")).await;
-    memory.cut().await;
-    memory.bind(0).await;
-    assert_eq!(memory.narratives().await.len(), 2);
-    let exchange = endpoint(|_, body| {
-        let is_of_boat = body.to_string().contains("boat");
-        let headline = ["The roses", "The boat"][usize::from(is_of_boat)];
-        let subplot = json!({"headline": headline, "from": "F1", "to": "F1"});
-        Scripted::Says(json!({"subplots": [subplot], "headline": null}).to_string())
-    });
-    let adviser = over(&memory, exchange);
-    memory.advise(Stage::Replot, adviser).await;
-    memory
-}
-
-#[tokio::test]
-async fn a_story_that_the_endpoint_fails_on_holds_up_no_other() {
-    for poison in ["Oslo", "Bergen"] {
-        let memory = two_plotted().await;
-        let asked = Arc::new(Mutex::new(Vec::new()));
-        let heard = asked.clone();
-        let exchange = endpoint(move |_, body| {
-            let is_of_oslo = body.to_string().contains("Oslo");
-            let city = if is_of_oslo { "Oslo" } else { "Bergen" };
-            let mut asked = heard.lock().unwrap();
-            asked.push(city);
-            if city == poison && asked.len() <= 2 {
-                return Scripted::Status(500, String::new(), None);
-            }
-            let quote = format!("Settled into {city}");
-            let sentence = format!("Ada settled into {city}.");
-            let parts = ["Ada", "settle into", city];
-            reply(&[fact("T1", &quote, &sentence, parts)])
-        });
-        let adviser = over(&memory, exchange);
-        let settled = async || {
-            let known = memory.known(50).await;
-            known.iter().filter(|it| it.contains("settled")).count()
-        };
-        memory.advise(Stage::Semanticize, adviser.clone()).await;
-        assert_eq!(settled().await, 1);
-        assert!(memory.is_behind(Stage::Semanticize).await);
-        memory.advise(Stage::Semanticize, adviser).await;
-        assert_eq!(settled().await, 2);
-        assert!(!memory.is_behind(Stage::Semanticize).await);
-        // What was answered is not asked again.
-        assert_eq!(asked.lock().unwrap().len(), 3, "{poison}");
-    }
 }
