@@ -298,6 +298,20 @@ async fn what_is_known_is_not_written_again() {
 }
 
 #[tokio::test]
+async fn who_reads_the_turn_alone_does_not_refute_it() {
+    let (memory, _) = plotted().await;
+    advise(&memory, reply(&[oslo()])).await;
+    let quote = "Settled into Oslo at last";
+    let parts = ["Ada", "settle into", "Oslo at last"];
+    let otherwise = fact("T1", quote, "Ada settled into Oslo at last.", parts);
+    let refining = model(&memory, reply(&[otherwise]));
+    memory.advise(Stage::Refine, refining).await;
+    let known = memory.known(50).await;
+    assert_eq!(known.iter().filter(|it| it.contains("Oslo")).count(), 2);
+    assert!(found(&memory).await.is_some());
+}
+
+#[tokio::test]
 async fn a_forgotten_turn_takes_its_facts_along() {
     let (mut memory, turns) = plotted().await;
     advise(&memory, reply(&[oslo()])).await;
