@@ -66,3 +66,10 @@ pub struct Narrative {
     /// Who wrote its headlines (`rules-1`, or a model and the version of its prompt).
     pub author: String,
 }
+
+impl Narrative {
+    /// The part of the plot that a fragment of it tells, where it was put together.
+    pub fn subplot_of(&self, fragment: &Fragment) -> Option<&Subplot> {
+        self.subplots.get(fragment.subplot? as usize)
+    }
+}

@@ -30,6 +30,8 @@ pub enum Stage {
     Rebind,
     /// The consolidator: subplots and headlines once more by a language model, where there is one.
     Replot,
+    /// The constructor: what is peripheral in the stories that a language model put together to facts, where there is one.
+    Semanticize,
     /// The consolidator: facts to triplets of the semantic graph, where there is one.
     Relate,
     /// The judge: new facts against current ones.
@@ -46,7 +48,7 @@ pub enum Stage {
 
 impl Stage {
     /// Every stage.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Derive,
         Self::Episodes,
         Self::Refine,
@@ -55,6 +57,7 @@ impl Stage {
         Self::Consolidate,
         Self::Rebind,
         Self::Replot,
+        Self::Semanticize,
         Self::Relate,
         Self::Judge,
         Self::Compare,
@@ -71,6 +74,7 @@ impl Stage {
                 | Self::Retell
                 | Self::Rebind
                 | Self::Replot
+                | Self::Semanticize
                 | Self::Compare
                 | Self::Review
         )
@@ -87,6 +91,7 @@ impl Stage {
             Self::Consolidate => "consolidate",
             Self::Rebind => "rebind",
             Self::Replot => "replot",
+            Self::Semanticize => "semanticize",
             Self::Relate => "relate",
             Self::Judge => "judge",
             Self::Compare => "compare",

@@ -18,6 +18,7 @@ mod reading;
 pub mod refresh;
 pub mod relevance;
 mod schema;
+pub mod semantics;
 pub mod stories;
 mod words;
 

@@ -179,9 +179,8 @@ impl Item<'_> {
 
 /// Whether a model found the subplot of a fragment.
 fn is_by_model(narrative: &Narrative, fragment: &Derivation) -> bool {
-    let subplot = fragment.fragment().and_then(|it| it.subplot);
-    let subplot = subplot.and_then(|place| narrative.subplots.get(place as usize));
-    subplot.is_some_and(|it| it.author != BINDER)
+    let subplot = fragment.fragment().map(|it| narrative.subplot_of(it));
+    subplot.flatten().is_some_and(|it| it.author != BINDER)
 }
 
 /// The places of the subplots that the rules found and that have no fragment but these.

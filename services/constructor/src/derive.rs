@@ -6,10 +6,12 @@ mod episodes;
 mod reading;
 mod rebuild;
 mod refine;
+mod semanticize;
 
 pub use episodes::{Reteller, Summariser};
 pub use rebuild::Rebuilder;
 pub use refine::Refiner;
+pub use semanticize::Semanticizer;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -104,17 +106,22 @@ impl Deriver {
             turns.iter().partition(|turn| turn.replaced.is_some());
         let mut rewrites = self.withdrawals(&replaced, &known);
         let drafts = self.drafts(scope, &standing).await?;
-        rewrites.extend(self.statements(scope, &standing, drafts, &known).await?);
+        let by = self.extractor.name();
+        rewrites.extend(
+            self.statements(scope, &standing, drafts, &known, by)
+                .await?,
+        );
         Ok(rewrites)
     }
 
-    /// The changes that what turns state anew comes with.
+    /// The changes that what turns state anew, as somebody found, comes with.
     async fn statements(
         &self,
         scope: &Scope,
         turns: &[&Turn],
         drafts: Vec<Vec<Draft>>,
         known: &[Derivation],
+        by: &str,
     ) -> Result<Vec<Rewrite>, Fault> {
         let seen: HashSet<DerivationId> = known.iter().map(|derivation| derivation.id).collect();
         let mut new = Vec::new();
@@ -131,7 +138,7 @@ impl Deriver {
         let mut passages = passages.into_iter();
         let rewrites = new
             .into_iter()
-            .map(|(turn, stated)| self.statement(turn, stated, &mut passages));
+            .map(|(turn, stated)| self.statement(turn, stated, by, &mut passages));
         Ok(rewrites.collect())
     }
 
@@ -140,35 +147,19 @@ impl Deriver {
         &self,
         turn: TurnId,
         stated: Vec<New>,
+        by: &str,
         passages: &mut impl Iterator<Item = Passage>,
     ) -> Rewrite {
         let now = self.clock.now();
         let parts = stated.iter().map(|new| &new.id.as_bytes()[..]);
         let id = ChangeId::of("derived", &parts.collect::<Vec<_>>());
         let revisions = stated.into_iter().map(|new| Revision {
-            derivation: self.first_version(turn, new, id, now),
+            derivation: first_version(turn, new, by, (id, now)),
             passage: passages.next(),
         });
         Rewrite {
             revisions: revisions.collect(),
             change: change(id, ChangeKind::Derived, now, "a turn states it"),
-        }
-    }
-
-    fn first_version(&self, turn: TurnId, new: New, by: ChangeId, now: Timestamp) -> Derivation {
-        Derivation {
-            id: new.id,
-            version: 1,
-            turns: lineage(turn, &new.draft),
-            valid: new.valid,
-            known: TimeRange {
-                start: Some(now),
-                end: None,
-            },
-            origin: Origin::Extracted(self.extractor.name().to_owned()),
-            change: by,
-            succeeded_by: None,
-            body: Body::Fact(Box::new(new.draft)),
         }
     }
 
@@ -230,6 +221,29 @@ fn news(turn: &Turn, drafts: Vec<Draft>, known: &HashSet<DerivationId>) -> Vec<N
     stated
         .filter(|new| !known.contains(&new.id) && seen.insert(new.id))
         .collect()
+}
+
+/// A fact as somebody found it first.
+fn first_version(
+    turn: TurnId,
+    new: New,
+    by: &str,
+    (change, now): (ChangeId, Timestamp),
+) -> Derivation {
+    Derivation {
+        id: new.id,
+        version: 1,
+        turns: lineage(turn, &new.draft),
+        valid: new.valid,
+        known: TimeRange {
+            start: Some(now),
+            end: None,
+        },
+        origin: Origin::Extracted(by.to_owned()),
+        change,
+        succeeded_by: None,
+        body: Body::Fact(Box::new(new.draft)),
+    }
 }
 
 /// A fact holds from when it was said on, unless it says when; one of the past from who knows when.

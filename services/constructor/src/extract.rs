@@ -14,6 +14,7 @@ use memfleet_domain::{Fault, Scope};
 use memfleet_language::Language;
 
 pub use self::model::ModelExtractor;
+pub(crate) use self::model::{checks, taken, telling};
 
 /// A turn and what was said right before it in its session, oldest first.
 #[derive(Debug, Clone)]

@@ -30,7 +30,7 @@ use memfleet_ports::queue::IngestQueue;
 use memfleet_ports::spaces::SpaceCatalog;
 
 pub use self::backfill::Postponed;
-pub use self::derive::{Deriver, Rebuilder, Refiner, Reteller, Summariser};
+pub use self::derive::{Deriver, Rebuilder, Refiner, Reteller, Semanticizer, Summariser};
 pub use self::extract::{Extractor, ModelExtractor, Rules, Utterances};
 pub use self::relay::Relay;
 

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use memfleet_consolidator::{LocalConsolidator, Plotter, Rebinder, Relater, Replotter};
-use memfleet_constructor::{Constructor, Deriver, Refiner, Reteller};
+use memfleet_constructor::{Constructor, Deriver, Refiner, Reteller, Semanticizer};
 use memfleet_domain::Clock;
 use memfleet_domain::time::SystemClock;
 use memfleet_gateway::Gateway;
@@ -47,6 +47,7 @@ pub struct Process {
     deriver: Option<Arc<Deriver>>,
     refiner: Option<Refiner>,
     reteller: Option<Reteller>,
+    semanticizer: Option<Semanticizer>,
     comparer: Option<Comparer>,
     reviewer: Option<Reviewer>,
     consolidator: Option<Arc<LocalConsolidator>>,
@@ -96,6 +97,7 @@ impl Process {
             deriver: None,
             refiner: None,
             reteller: None,
+            semanticizer: None,
             comparer: None,
             reviewer: None,
             consolidator: None,
@@ -134,6 +136,7 @@ impl Process {
                     process.deriver = Some(Arc::new(process.new_deriver(config)?));
                     process.refiner = process.new_refiner(config)?;
                     process.reteller = process.new_reteller(config)?;
+                    process.semanticizer = process.new_semanticizer(config)?;
                 }
                 Role::Retriever => {
                     process.retriever(config)?;

@@ -5,8 +5,10 @@
 use std::sync::Arc;
 use std::sync::Mutex;
 
-use memfleet_consolidator::{LocalConsolidator, Options, Plotter, Rebinder, Replotter};
-use memfleet_constructor::{Deriver, ModelExtractor, Refiner, Reteller, Rules, Summariser};
+use memfleet_consolidator::{LocalConsolidator, Options, Plotter, Rebinder, Relater, Replotter};
+use memfleet_constructor::{
+    Deriver, ModelExtractor, Refiner, Reteller, Rules, Semanticizer, Summariser,
+};
 use memfleet_domain::derivation::{Conflict, Derivation, Kind};
 use memfleet_domain::ids::TurnId;
 use memfleet_domain::time::{AsOf, Clock, Timestamp};
@@ -217,6 +219,11 @@ impl Memory {
                 adviser,
                 heard: self.heard.clone(),
             }),
+            Stage::Semanticize => Box::new(Semanticizer {
+                deriver: Arc::new(self.deriver.clone()),
+                adviser,
+                heard: self.heard.clone(),
+            }),
             Stage::Compare => Box::new(Comparer {
                 judge: self.judge.clone(),
                 adviser,
@@ -269,6 +276,15 @@ impl Memory {
         };
         let plotter = Plotter::new(self.consolidator.clone(), options);
         self.follow(Stage::Consolidate, &plotter).await;
+    }
+
+    /// The semantic graph is brought to where the facts are.
+    pub async fn relate(&self) {
+        let relater = Relater {
+            consolidator: self.consolidator.clone(),
+            graph: self.store.clone(),
+        };
+        self.follow(Stage::Relate, &relater).await;
     }
 
     async fn follow(&self, stage: Stage, agent: &dyn Agent) {

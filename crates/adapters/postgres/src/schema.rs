@@ -10,7 +10,7 @@ use crate::store::Server;
 use crate::transaction::ROLE;
 
 /// Every migration in order: version, name, statements.
-const MIGRATIONS: [(i64, &str, &str); 10] = [
+const MIGRATIONS: [(i64, &str, &str); 12] = [
     (1, "first", include_str!("../migrations/0001_first.sql")),
     (2, "access", include_str!("../migrations/0002_access.sql")),
     (3, "outbox", include_str!("../migrations/0003_outbox.sql")),
@@ -41,6 +41,12 @@ const MIGRATIONS: [(i64, &str, &str); 10] = [
         include_str!("../migrations/0009_consolidate.sql"),
     ),
     (10, "relate", include_str!("../migrations/0010_relate.sql")),
+    (11, "rebind", include_str!("../migrations/0011_rebind.sql")),
+    (
+        12,
+        "semanticize",
+        include_str!("../migrations/0012_semanticize.sql"),
+    ),
 ];
 
 /// Who runs migrations holds this advisory lock of the database.
@@ -214,4 +220,36 @@ async fn vector_schema(connection: &mut PgConnection) -> Outcome<String> {
     })?;
     let gone = || StoreError::Unexpected("the extension vector is gone that was just made".into());
     Ok(find_vector(connection).await?.ok_or_else(gone)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::path::Path;
+
+    use memfleet_ports::knowledge::Stage;
+
+    use super::*;
+
+    #[test]
+    fn every_migration_is_run() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("migrations");
+        let files = std::fs::read_dir(folder).unwrap();
+        let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
+        // `roles.sql` is run before each of them.
+        let there: BTreeSet<String> = names.filter(|name| name != "roles.sql").collect();
+        let run = MIGRATIONS.map(|(version, name, _)| format!("{version:04}_{name}.sql"));
+        assert_eq!(there, BTreeSet::from(run));
+    }
+
+    #[test]
+    fn every_stage_hears_of_a_change() {
+        let mut statements = MIGRATIONS.iter().rev().map(|(.., statements)| statements);
+        let newest = statements.find(|it| it.contains("FUNCTION fall_behind()"));
+        // A rebuild begins where somebody asks for it.
+        for stage in Stage::ALL.iter().filter(|it| **it != Stage::Rebuild) {
+            let name = format!("'{}'", stage.name());
+            assert!(newest.unwrap().contains(&name), "{name}");
+        }
+    }
 }

@@ -1,11 +1,12 @@
 //! Facts of a reply: those that hold are kept, all others counted.
 
 use memfleet_domain::fact::{Pattern, Stance};
-use memfleet_prompts::Prompt;
 use memfleet_prompts::facts::{Extraction, Said};
+use memfleet_prompts::semantics::Peripheral;
+use memfleet_prompts::{Misread, Prompt};
 use serde_json::{Value, json};
 
-use crate::samples::{facts, instant, turn_id, turns};
+use crate::samples::{facts, instant, story, turn_id, turns};
 
 /// "Clara moved to Lisbon", as a reply should have it.
 fn moved() -> Value {
@@ -138,4 +139,80 @@ fn dates_and_corrections_that_the_turn_does_not_tell_are_left_out_and_the_fact_s
     let draft = &found.drafts[0].1;
     assert_eq!((draft.valid.start, draft.stance), (None, Stance::States));
     assert_eq!(found.dropped.unsupported, 2);
+}
+
+/// What is peripheral in the two turns, to a story whose headlines say that Clara moved.
+fn read_beside_a_story(facts_said: &[Value]) -> Result<Extraction, Misread> {
+    let said: Said = serde_json::from_value(json!({ "facts": facts_said })).unwrap();
+    let turns = turns();
+    let mut shown = facts(&turns);
+    shown.earlier = 0;
+    let prompt = Peripheral {
+        story: &story("Clara moved to Lisbon"),
+        facts: shown,
+        is_plot: &|sentence| sentence == "Clara moved to Lisbon.",
+    };
+    prompt.check(said)
+}
+
+/// "Clara is Ada's sister", from the first turn.
+fn sister() -> Value {
+    with(&json!({
+        "turn": "T1", "quote": "your sister Clara", "sentence": "Clara is a sister.", "verb": "be", "complement": "sister",
+        "from": null, "related": [],
+    }))
+}
+
+#[test]
+fn what_is_peripheral_is_a_fact_like_any_other() {
+    let found = read_beside_a_story(&[sister()]).unwrap();
+    let [(turn, draft)] = &found.drafts[..] else {
+        panic!("{found:?}");
+    };
+    assert_eq!((*turn, &*draft.text), (turn_id("1"), "Clara is a sister."));
+    assert!(found.dropped.is_none());
+    assert_eq!(read_beside_a_story(&[]), Ok(Extraction::default()));
+}
+
+#[test]
+fn what_the_headlines_say_is_not_peripheral() {
+    let found = read_beside_a_story(&[moved(), sister()]).unwrap();
+    assert_eq!((found.drafts.len(), found.dropped.malformed), (1, 1));
+    assert!(read_beside_a_story(&[moved()]).is_err());
+}
+
+#[test]
+fn a_reply_of_which_nothing_holds_is_refused() {
+    for changes in [
+        json!({"turn": "T9"}),
+        json!({"turn": "S1"}),
+        json!({"quote": "your sister Eve"}),
+        json!({"sentence": "Clara is a pirate."}),
+        json!({"confidence": -1.0}),
+        json!({"pattern": "S-V"}),
+    ] {
+        let mut fact = sister();
+        for (key, value) in changes.as_object().unwrap() {
+            fact[key] = value.clone();
+        }
+        assert!(read_beside_a_story(&[fact.clone()]).is_err(), "{changes}");
+        let found = read_beside_a_story(&[fact, sister()]).unwrap();
+        assert_eq!(found.drafts.len(), 1, "{changes}");
+    }
+}
+
+#[test]
+fn garbage_is_no_reply() {
+    for said in [
+        json!({}),
+        json!({"facts": "Clara is a sister."}),
+        json!({"facts": [{"fact": "Clara is a sister.", "timestamp": "T1"}]}),
+        json!({"facts": [with(&json!({"pattern": "delete"}))]}),
+        json!({"facts": [with(&json!({"confidence": "sure"}))]}),
+    ] {
+        assert!(
+            serde_json::from_value::<Said>(said.clone()).is_err(),
+            "{said}"
+        );
+    }
 }

@@ -10,6 +10,7 @@ use memfleet_prompts::episode::Summing;
 use memfleet_prompts::query::Asking;
 use memfleet_prompts::refresh::{Conflict, Settling};
 use memfleet_prompts::relevance::{Candidate, Judging};
+use memfleet_prompts::semantics::Peripheral;
 use memfleet_prompts::stories::choice::Choosing;
 use memfleet_prompts::stories::plot::Plotting;
 use memfleet_prompts::stories::{Beginning, Binding};
@@ -150,5 +151,18 @@ fn stories_are_asked_for() {
         now: instant("2026-03-10T08:00:00Z"),
         stories: &[story("Clara in Lisbon")],
         most: 2,
+    });
+}
+
+#[test]
+fn what_is_peripheral_is_asked_for() {
+    let turns = turns();
+    let known = ["Clara is Ada's sister.".to_owned()];
+    let mut shown = facts(&turns);
+    (shown.earlier, shown.known) = (0, &known);
+    hold(&Peripheral {
+        story: &story("Clara in Lisbon"),
+        facts: shown,
+        is_plot: &|_| false,
     });
 }

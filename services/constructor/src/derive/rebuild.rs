@@ -14,7 +14,7 @@ use memfleet_ports::knowledge::{Applied, Progress, Rebuilding, Revision, Stage, 
 use memfleet_workers::{Agent, Outcome};
 use tracing::instrument;
 
-use super::{Deriver, ROUND, change, news};
+use super::{Deriver, ROUND, change, first_version, news};
 
 /// Facts that are withdrawn at the end, at most: a rebuild of a larger space with more of them leaves the rest to the next.
 const WITHDRAWN: u32 = 100_000;
@@ -85,11 +85,11 @@ impl Rebuilder {
         let texts = new.iter().map(|(_, new)| new.draft.text.clone()).collect();
         let language = deriver.indexer.language(scope).await?;
         let passages = deriver.indexer.passages(texts, language).await?;
-        let now = deriver.clock.now();
+        let (now, name) = (deriver.clock.now(), deriver.extractor.name());
         let revisions = new.into_iter().zip(passages).map(|((turn, new), passage)| {
-            let by = ChangeId::of("staged", &[new.id.as_bytes()]);
+            let change = ChangeId::of("staged", &[new.id.as_bytes()]);
             Revision {
-                derivation: deriver.first_version(turn, new, by, now),
+                derivation: first_version(turn, new, name, (change, now)),
                 passage: Some(passage),
             }
         });
@@ -128,7 +128,7 @@ impl Rebuilder {
 }
 
 /// Whether this extractor found a fact, or an earlier version of it did. What a model found the rules do not find; that says nothing against it.
-fn is_of(fact: &Derivation, extractor: &str) -> bool {
+pub(super) fn is_of(fact: &Derivation, extractor: &str) -> bool {
     let family = |name: &str| name.rsplit_once('-').map(|(family, _)| family.to_owned());
     matches!(&fact.origin, Origin::Extracted(name) if family(name) == family(extractor))
 }

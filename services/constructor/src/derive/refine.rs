@@ -7,7 +7,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use memfleet_domain::derivation::{Derivation, Kind, Origin};
+use memfleet_agents::facts::EXTRACTOR;
+use memfleet_domain::derivation::{Derivation, Kind};
 use memfleet_domain::fact::Draft;
 use memfleet_domain::ids::{ChangeId, DerivationId, TurnId};
 use memfleet_domain::turn::Turn;
@@ -19,6 +20,7 @@ use memfleet_workers::{Agent, Outcome, before};
 use tracing::instrument;
 
 use super::Deriver;
+use super::rebuild::is_of;
 
 /// Changes that are read together: each turn is a call to the model.
 const ROUND: u32 = 8;
@@ -84,7 +86,7 @@ impl Refiner {
         (read, failed)
     }
 
-    /// What the extractor finds and nobody did, and what only others found.
+    /// What the extractor finds and nobody did, and what only the rules found.
     async fn rewrites(
         &self,
         scope: &Scope,
@@ -100,19 +102,20 @@ impl Refiner {
         });
         let found: HashMap<TurnId, Vec<Found>> = found.collect();
         let (standing, drafts): (Vec<&Turn>, Vec<_>) = read.into_iter().unzip();
-        let mut rewrites = deriver.statements(scope, &standing, drafts, &known).await?;
+        let by = deriver.extractor.name();
+        let mut rewrites = deriver
+            .statements(scope, &standing, drafts, &known, by)
+            .await?;
         for turn in &standing {
             let id = turn.accepted.id;
             let is_refuted = |fact: &&Derivation| {
-                let is_others = matches!(&fact.origin, Origin::Extracted(name) if name != deriver.extractor.name());
-                is_others
+                is_of(fact, EXTRACTOR)
                     && fact.turns[0] == id
                     && !fact.is_withdrawn()
                     && is_read_otherwise(fact, &found[&id])
             };
             let refuted: Vec<_> = known.iter().filter(is_refuted).collect();
-            let name = deriver.extractor.name().as_bytes();
-            let change = ChangeId::of("refined", &[id.as_bytes(), name]);
+            let change = ChangeId::of("refined", &[id.as_bytes(), by.as_bytes()]);
             let reason = "a better extractor reads its words otherwise";
             rewrites.extend(deriver.withdrawal(change, &refuted, reason));
         }

@@ -4,13 +4,13 @@
 use async_trait::async_trait;
 use memfleet_agents::facts::{as_told, claim, denies, is_supported, is_verb_said};
 use memfleet_domain::fact::{Clause, Draft};
-use memfleet_domain::ids::TurnId;
 use memfleet_domain::space::Locale;
+use memfleet_domain::turn::Turn;
 use memfleet_domain::{Fault, Scope};
 use memfleet_language::Language;
 use memfleet_ports::language_model::Agent;
 use memfleet_prompts::facts::{Checks, Extraction, Facts};
-use memfleet_prompts::handles::Turn;
+use memfleet_prompts::handles::Turn as Shown;
 use memfleet_prompts::{Adviser, Template};
 
 use super::{Extractor, Rules, Utterances};
@@ -39,16 +39,13 @@ impl ModelExtractor {
         locale: &Locale,
     ) -> Result<Option<Extraction>, Fault> {
         let window = turn.before.iter().chain([&turn.turn]);
-        let turns: Vec<Turn> = window.map(Turn::from).collect();
+        let turns: Vec<Shown> = window.map(Shown::from).collect();
+        let as_told = telling(locale);
         let prompt = Facts {
             earlier: turns.len() - 1,
             turns: &turns,
             known: &[],
-            checks: Checks {
-                claim: &claim_of,
-                is_supported: &supported,
-                as_told: &|draft, turn| as_told(draft, &turn.text, turn.said_at, locale),
-            },
+            checks: checks(&as_told),
         };
         let asked = self.adviser.ask(&scope.tenant, &prompt).await?;
         Ok(asked.map(|asked| asked.meant))
@@ -68,35 +65,54 @@ impl Extractor for ModelExtractor {
         locale: &Locale,
     ) -> Result<Vec<Vec<Draft>>, Fault> {
         let by_rules = Rules.extract(scope, turns.clone(), locale).await?;
-        let is_english = Language::tagged(locale.language.as_deref()) == Language::English;
         let mut drafts = Vec::with_capacity(turns.len());
         for (turn, by_rules) in turns.iter().zip(by_rules) {
-            drafts.push(match self.read(scope, turn, locale).await? {
+            match self.read(scope, turn, locale).await? {
                 Some(extraction) => {
-                    let text = turn.turn.accepted.content.searchable_text();
-                    let is_said = |draft: &Draft| {
-                        let is_verb_said = !is_english || is_verb_said(draft, &text);
-                        is_verb_said && !is_turned(draft, &text, &by_rules)
-                    };
-                    taken(turn, extraction, is_said)
+                    drafts.extend(taken(&[(&turn.turn, &by_rules[..])], extraction, locale));
                 }
-                None => by_rules,
-            });
+                None => drafts.push(by_rules),
+            }
         }
         Ok(drafts)
     }
 }
 
-/// The facts of the turn itself that it says; what was left out is counted.
-fn taken(
-    turn: &Utterances,
+/// How the rules check what a model finds; `as_told` is [`telling`].
+pub(crate) fn checks(as_told: &(dyn Fn(Draft, &Shown) -> (Draft, u32) + Sync)) -> Checks<'_> {
+    Checks {
+        claim: &claim_of,
+        is_supported: &supported,
+        as_told,
+    }
+}
+
+/// What a turn tells of a fact's dates and stance, where people are.
+pub(crate) fn telling(locale: &Locale) -> impl Fn(Draft, &Shown) -> (Draft, u32) + Sync + '_ {
+    |draft, turn| as_told(draft, &turn.text, turn.said_at, locale)
+}
+
+/// The facts of each of these turns that it says, beside what the rules read in it; what was left out is counted.
+pub(crate) fn taken(
+    turns: &[(&Turn, &[Draft])],
     mut extraction: Extraction,
-    is_said: impl Fn(&Draft) -> bool,
-) -> Vec<Draft> {
-    let own = |(id, draft): (TurnId, Draft)| (id == turn.turn.accepted.id).then_some(draft);
-    let own = extraction.drafts.into_iter().filter_map(own);
-    let (taken, unsaid): (Vec<_>, Vec<_>) = own.partition(is_said);
-    extraction.dropped.unsupported += unsaid.len() as u32;
+    locale: &Locale,
+) -> Vec<Vec<Draft>> {
+    let is_english = Language::tagged(locale.language.as_deref()) == Language::English;
+    let mut taken = Vec::with_capacity(turns.len());
+    for (turn, by_rules) in turns {
+        let text = turn.accepted.content.searchable_text();
+        let own = extraction
+            .drafts
+            .extract_if(.., |(id, _)| *id == turn.accepted.id);
+        let own = own.map(|(_, draft)| draft);
+        let (said, unsaid): (Vec<_>, Vec<_>) = own.partition(|draft| {
+            let is_verb_said = !is_english || is_verb_said(draft, &text);
+            is_verb_said && !is_turned(draft, &text, by_rules)
+        });
+        extraction.dropped.unsupported += unsaid.len() as u32;
+        taken.push(said);
+    }
     extraction.dropped.report(Agent::Constructor);
     taken
 }
@@ -118,7 +134,7 @@ fn claim_of(clause: &Clause) -> memfleet_domain::fact::Claim {
 }
 
 /// Its words are those of the turn, or names from the window.
-fn supported(draft: &Draft, turn: &Turn, window: &[Turn]) -> bool {
+fn supported(draft: &Draft, turn: &Shown, window: &[Shown]) -> bool {
     let speakers = window.iter().map(|turn| turn.speaker.as_str());
     let related = window
         .iter()

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use memfleet_consolidator::{LocalConsolidator, Rebinder, Replotter};
 use memfleet_constructor::{
-    Deriver, ModelExtractor, Rebuilder, Refiner, Reteller, Rules, Summariser,
+    Deriver, ModelExtractor, Rebuilder, Refiner, Reteller, Rules, Semanticizer, Summariser,
 };
 use memfleet_judge::{Comparer, LocalJudge};
 use memfleet_openai::OpenAi;
@@ -50,6 +50,19 @@ impl Process {
     pub(super) fn new_reteller(&mut self, config: &Config) -> Result<Option<Reteller>, BoxError> {
         let told = self.author(config)?.zip(self.deriver.clone());
         Ok(told.map(|(adviser, deriver)| Reteller {
+            deriver,
+            adviser,
+            heard: Heard::default(),
+        }))
+    }
+
+    /// The one behind the stories that a model put together.
+    pub(super) fn new_semanticizer(
+        &mut self,
+        config: &Config,
+    ) -> Result<Option<Semanticizer>, BoxError> {
+        let read = self.author(config)?.zip(self.deriver.clone());
+        Ok(read.map(|(adviser, deriver)| Semanticizer {
             deriver,
             adviser,
             heard: Heard::default(),
@@ -162,7 +175,7 @@ impl Process {
     }
 
     /// The agents of this process.
-    fn agents(&self) -> [(Stage, Option<Arc<dyn Agent>>); 14] {
+    fn agents(&self) -> [(Stage, Option<Arc<dyn Agent>>); 15] {
         let deriver = self.deriver.clone().map(|agent| agent as Arc<dyn Agent>);
         let summariser = self
             .deriver
@@ -193,6 +206,10 @@ impl Process {
             .replotter
             .clone()
             .map(|agent| Arc::new(agent) as Arc<dyn Agent>);
+        let semanticizer = self
+            .semanticizer
+            .clone()
+            .map(|agent| Arc::new(agent) as Arc<dyn Agent>);
         let relater = self.relater.clone().map(|agent| agent as Arc<dyn Agent>);
         let judge = self.judge.clone().map(|agent| agent as Arc<dyn Agent>);
         let comparer = self
@@ -214,6 +231,7 @@ impl Process {
             (Stage::Consolidate, plotter),
             (Stage::Rebind, rebinder),
             (Stage::Replot, replotter),
+            (Stage::Semanticize, semanticizer),
             (Stage::Relate, relater),
             (Stage::Judge, judge),
             (Stage::Compare, comparer),

@@ -2,6 +2,7 @@
 //! nothing is made up.
 #![allow(clippy::unwrap_used)]
 
+mod plot;
 mod wrong;
 
 use std::collections::{BTreeSet, HashMap};
@@ -13,9 +14,11 @@ use memfleet_agents::facts::is_supported;
 use memfleet_agents_together::Memory;
 use memfleet_domain::derivation::{Derivation, Origin, Status};
 use memfleet_domain::ids::TurnId;
+use memfleet_domain::narrative::Narrative;
 use memfleet_domain::time::AsOf;
 use memfleet_domain::turn::AcceptedTurn;
 use memfleet_openai::testing::{Scripted, endpoint, garbage};
+use memfleet_openai::transport::Exchange;
 use memfleet_openai::{MemoryLedger, OpenAi, Options};
 use memfleet_ports::conformance::samples::home;
 use memfleet_ports::context::Context;
@@ -29,6 +32,8 @@ use memfleet_prompts::{Adviser, Press};
 const REPLIES: usize = 10_000;
 /// Turns that are said on a day.
 const TURNS: usize = 200;
+/// Days of whose stories nonsense is said: there are more of them every day.
+const DAYS: i64 = 5;
 
 /// A model that only talks nonsense, and how often it was asked.
 fn nonsense(memory: &Memory) -> (Adviser, Arc<AtomicUsize>) {
@@ -108,6 +113,13 @@ async fn ten_thousand_replies_of_no_use_do_no_harm() {
         memory.advise(Stage::Compare, model.clone()).await;
         memory.advise(Stage::Review, model.clone()).await;
         assert_eq!(memory.episodes().await, told, "retold");
+        if day <= DAYS {
+            memory.bind(0).await;
+            match day % 2 {
+                0 => stories_stay(&memory, &model).await,
+                _ => nothing_is_peripheral(&memory, &model).await,
+            }
+        }
         memory.settle().await;
         is_found(&memory, &said).await;
         let after = sentences(&memory.facts(AsOf::default()).await);
@@ -122,9 +134,35 @@ async fn ten_thousand_replies_of_no_use_do_no_harm() {
     nothing_is_made_up(&memory, &said).await;
 }
 
+/// Nonsense about stories binds nothing and puts nothing together.
+async fn stories_stay(memory: &Memory, nonsense: &Adviser) {
+    let before = (memory.fragments().await, memory.narratives().await);
+    assert!(!before.1.is_empty());
+    memory.advise(Stage::Rebind, nonsense.clone()).await;
+    memory.advise(Stage::Replot, nonsense.clone()).await;
+    let after = (memory.fragments().await, memory.narratives().await);
+    assert_eq!(after, before, "told otherwise");
+}
+
+/// Nonsense about what is peripheral in stories that another model put together.
+async fn nothing_is_peripheral(memory: &Memory, nonsense: &Adviser) {
+    let exchange = endpoint(|_, body| Scripted::Says(plot::of(body).to_string()));
+    memory.advise(Stage::Replot, over(memory, exchange)).await;
+    let narratives = memory.narratives().await;
+    let mut told = narratives.iter().filter_map(Derivation::narrative);
+    let by_model = |it: &Narrative| it.subplots.iter().any(|it| it.author.contains("plot.v1"));
+    assert!(told.any(by_model));
+    memory.advise(Stage::Semanticize, nonsense.clone()).await;
+}
+
 /// A model that says of whatever it is shown that it never was, or is over, and is sure of it.
 fn destroyer(memory: &Memory, seed: u64) -> Adviser {
     let exchange = endpoint(move |_, body| Scripted::Says(wrong::reply(seed, body).to_string()));
+    over(memory, exchange)
+}
+
+/// A model at an endpoint.
+fn over(memory: &Memory, exchange: Exchange) -> Adviser {
     let mut options = Options::new("http://model.test/v1", "small");
     (options.retries, options.cache) = (0, 0);
     let ledger = Arc::new(MemoryLedger::default());

@@ -100,7 +100,7 @@ fn newest(body: &Value) -> Option<Value> {
     turns.find(|turn| turn["speaker"].is_string())
 }
 
-fn lines(body: &Value) -> Vec<String> {
+pub fn lines(body: &Value) -> Vec<String> {
     let messages = body["messages"].as_array().into_iter().flatten();
     let texts = messages.filter_map(|said| said["content"].as_str());
     texts.flat_map(str::lines).map(str::to_owned).collect()

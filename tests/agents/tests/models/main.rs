@@ -8,6 +8,7 @@ mod finding;
 mod plotting;
 mod retelling;
 mod reviewing;
+mod semantics;
 
 use std::sync::Arc;
 

@@ -1,0 +1,21 @@
+-- As in 0011, with the stage that has a language model look for what is peripheral in narratives.
+CREATE OR REPLACE FUNCTION fall_behind() RETURNS trigger LANGUAGE plpgsql
+AS $$
+BEGIN
+    INSERT INTO memfleet.progress AS p (tenant, space, stage, behind_since)
+    SELECT NEW.tenant, NEW.id, each.stage, (extract(epoch FROM clock_timestamp()) * 1e6)::bigint
+    FROM unnest(ARRAY['derive', 'episodes', 'refine', 'retell', 'bind', 'consolidate', 'rebind', 'replot', 'semanticize', 'relate', 'judge', 'compare', 'settle', 'review']) AS each(stage)
+    WHERE NOT EXISTS (
+        SELECT FROM memfleet.progress b
+        WHERE b.tenant = NEW.tenant AND b.space = NEW.id AND b.stage = each.stage AND b.behind_since IS NOT NULL)
+    ON CONFLICT (tenant, space, stage) DO UPDATE SET behind_since = excluded.behind_since;
+    RETURN NULL;
+END $$;
+
+-- What is there already waits for it.
+GRANT INSERT ON progress TO memfleet_sweep;
+SET LOCAL ROLE memfleet_sweep;
+INSERT INTO progress (tenant, space, stage, behind_since)
+SELECT s.tenant, s.id, 'semanticize', 0 FROM spaces s WHERE s.name IS NOT NULL;
+SET LOCAL ROLE NONE;
+REVOKE INSERT ON progress FROM memfleet_sweep;
