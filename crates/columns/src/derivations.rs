@@ -90,6 +90,13 @@ pub fn rest_on<S: BuildHasher>(
     })
 }
 
+/// The keys of what a fact relates.
+fn related(derivation: &Derivation) -> Vec<String> {
+    let claim = derivation.fact().map(|fact| &fact.claim);
+    let keys = claim.into_iter().flat_map(|it| [&it.subject, &it.value]);
+    keys.filter(|key| !key.is_empty()).cloned().collect()
+}
+
 /// What an index is told of a derivation whose version of now is found by the passage of this number.
 pub fn derived_change(
     derivation: Derivation,
@@ -101,6 +108,7 @@ pub fn derived_change(
             Change::Derived(Box::new(IndexedDerivation {
                 id: derivation.id,
                 kind: derivation.kind(),
+                entities: related(&derivation),
                 turns: derivation.turns,
                 number,
                 passage,

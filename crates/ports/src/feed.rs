@@ -71,6 +71,8 @@ pub struct IndexedDerivation {
     pub number: u32,
     /// What it is found by: a fact's sentence, an episode's head, a headline.
     pub passage: IndexedPassage,
+    /// Keys of the entities that a fact relates, its subject first; of anything else none.
+    pub entities: Vec<String>,
 }
 
 /// How many terms there are, with repeats.

@@ -10,6 +10,7 @@ use crate::lexical::Lexical;
 use crate::plan::Plan;
 use crate::searched::Searched;
 use crate::signal::Signal;
+use crate::walk::Walk;
 use crate::weights::Weights;
 use companions::companions;
 use nearest::{EFFORT, nearest};
@@ -18,6 +19,9 @@ use nearest::{EFFORT, nearest};
 const EXHAUSTIVE_ROWS: usize = 4_096;
 /// Of turns of more passages only the chosen ones are read. A turn may have a hundred.
 const WHOLE_ROWS: usize = 8;
+
+/// Turns that the graph reaches which become candidates.
+const REACHED: usize = 50;
 
 /// A row and its space.
 pub(crate) type Place = (usize, u32);
@@ -32,6 +36,8 @@ pub struct Candidates {
     /// By space: the facts and episodes of the candidates, as rows of theirs, ascending.
     pub(crate) derived: Vec<Derived>,
     pub(crate) lexical: Lexical,
+    /// What the graph reaches from what the query names.
+    pub(crate) walk: Walk,
     numbers: Vec<Vec<u32>>,
 }
 
@@ -67,6 +73,10 @@ pub fn candidates(
     lexical: Lexical,
     weights: &Weights,
 ) -> Candidates {
+    let walk = match weights.use_any(&[Signal::Graph]) {
+        true => Walk::of(spaces, plan),
+        false => Walk::default(),
+    };
     let chosen: Vec<Place> = if is_exhaustive(spaces, weights) {
         places(spaces).collect()
     } else {
@@ -79,6 +89,11 @@ pub fn candidates(
         if plan.route(weights).coherence != 0.0 {
             chosen.extend(companions(spaces, plan, &lexical, &chosen));
         }
+        let reached = walk.best(REACHED).into_iter();
+        chosen.extend(reached.filter_map(|(space, turn)| {
+            let entry = spaces[space].index.turn_named(turn)?;
+            Some((space, entry.first_row))
+        }));
         chosen
     };
     let needed = needed(spaces, &chosen, weights.window.len());
@@ -93,6 +108,7 @@ pub fn candidates(
         rows: needed,
         derived,
         lexical,
+        walk,
         numbers,
     }
 }

@@ -93,6 +93,15 @@ pub(crate) fn derivation(kind: Kind, name: u32, turns: &[u32], text: &str) -> In
         turns: turns.iter().map(|&number| id(number)).collect(),
         number: 100 * name + 50,
         passage: found.passages.remove(0),
+        entities: Vec::new(),
+    }
+}
+
+/// A fact of a turn that relates entities by their keys.
+pub(crate) fn relating(name: u32, number: u32, entities: &[&str]) -> IndexedDerivation {
+    IndexedDerivation {
+        entities: entities.iter().map(|&key| key.to_owned()).collect(),
+        ..derivation(Kind::Fact, name, &[number], &entities.join(" "))
     }
 }
 

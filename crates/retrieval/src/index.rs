@@ -28,7 +28,7 @@ use memfleet_ports::feed::{Change, Changes, IndexedDerivation, IndexedTurn, Orde
 pub use eligibility::Eligible;
 
 use bits::Bits;
-use derivations::Derivations;
+pub(crate) use derivations::Derivations;
 use names::Names;
 pub(crate) use passages::{Passages, features};
 use sessions::Sessions;

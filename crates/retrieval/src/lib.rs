@@ -25,6 +25,7 @@ mod signal;
 mod signals;
 mod standard;
 mod top;
+mod walk;
 mod weights;
 
 pub use candidates::{Candidates, candidates, wanted};

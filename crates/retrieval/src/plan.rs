@@ -1,5 +1,6 @@
 //! What a query means: its terms, whom it is about, when, and its vectors.
 
+mod entities;
 mod intent;
 mod summary;
 
@@ -32,6 +33,8 @@ pub struct Plan {
     pub(crate) subject: Option<(String, f32)>,
     /// Who it is about where it names nobody.
     pub(crate) role: Option<Role>,
+    /// What it may name an entity by, as keys.
+    pub(crate) entities: Vec<String>,
     pub(crate) dates: Vec<Reference>,
     pub(crate) intent: Intent,
     /// Whether it asks for all that was said of something.
@@ -83,6 +86,7 @@ impl Plan {
             names,
             subject: subject(&found.mentions, found.joined, &speakers),
             role: role(text, &mentioned, analyzer),
+            entities: entities::named(text, &mentioned, analyzer),
             mentioned,
             dates,
             intent: intent::heard(text, analyzer.language()),

@@ -56,11 +56,13 @@ pub enum Signal {
     EpisodeCosine,
     /// What the turn's place in its episode takes away, where the query is routed to episodes.
     EpisodePlace,
+    /// Personalised PageRank from the entities that the query names, over those that facts relate and the turns that state these facts.
+    Graph,
 }
 
 impl Signal {
     /// Every signal, in the order of a score breakdown.
-    pub const ALL: [Self; 25] = [
+    pub const ALL: [Self; 26] = [
         Self::Maxsim,
         Self::MaxsimWindow,
         Self::MaxsimSession,
@@ -86,6 +88,7 @@ impl Signal {
         Self::EpisodeBm25,
         Self::EpisodeCosine,
         Self::EpisodePlace,
+        Self::Graph,
     ];
 
     /// The name in score breakdowns and in the weights file.
@@ -116,6 +119,7 @@ impl Signal {
             Self::EpisodeBm25 => "episode_bm25",
             Self::EpisodeCosine => "episode_cosine",
             Self::EpisodePlace => "episode_place",
+            Self::Graph => "graph",
         }
     }
 
@@ -124,7 +128,6 @@ impl Signal {
         matches!(self, Self::MaxsimSession | Self::Bm25Session)
     }
 
-    /// Whether the signal is the episode's, not the turn's own.
     /// Whether it compares the query with the turn, or the head of its episode, and nothing around it.
     pub(crate) fn is_own(self) -> bool {
         matches!(
@@ -137,6 +140,7 @@ impl Signal {
         )
     }
 
+    /// Whether the signal is the episode's, not the turn's own.
     pub(crate) fn is_of_episode(self) -> bool {
         matches!(
             self,

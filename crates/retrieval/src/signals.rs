@@ -116,6 +116,7 @@ impl<'a> Evidence<'a> {
                 product(self.query.as_ref(), heads.get(row))
             }),
             Signal::EpisodePlace => self.episode_place(place),
+            Signal::Graph => self.candidates.walk.value(place.space, place.turn.id),
             Signal::Opening => f32::from(index.passages().previous(place.turn.first_row) == NONE),
         }
     }

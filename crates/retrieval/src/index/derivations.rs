@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use memfleet_domain::ids::{DerivationId, TurnId};
 use memfleet_ports::feed::IndexedDerivation;
 
-use super::Passages;
+use super::{Names, Passages};
 
 /// Dead rows below which compaction is not worth it.
 const SPARE_ROWS: usize = 256;
@@ -20,6 +20,9 @@ pub(crate) struct Derivations {
     free: Vec<u32>,
     by_id: HashMap<DerivationId, u32>,
     by_turn: HashMap<TurnId, Vec<u32>>,
+    /// Keys of the entities that facts relate, and the slots of the facts of each.
+    entities: Names,
+    by_entity: Vec<Vec<u32>>,
 }
 
 /// A derivation without its text.
@@ -27,6 +30,8 @@ pub(crate) struct Derivations {
 pub(crate) struct Derivation {
     pub(crate) id: DerivationId,
     pub(crate) turns: Vec<TurnId>,
+    /// The entities that it relates, as [`Derivations::entity`] numbers them.
+    pub(crate) entities: Vec<u32>,
     /// The store's number of it.
     pub(crate) number: u32,
     pub(crate) row: u32,
@@ -46,9 +51,12 @@ impl Derivations {
         for &turn in &derived.turns {
             self.by_turn.entry(turn).or_default().push(slot);
         }
+        let entities = derived.entities.iter();
+        let entities: Vec<u32> = entities.map(|key| self.relate(key, slot)).collect();
         self.by_id.insert(derived.id, slot);
         self.slots[slot as usize] = Some(Derivation {
             id: derived.id,
+            entities,
             turns: derived.turns.clone(),
             number: derived.number,
             row,
@@ -71,6 +79,10 @@ impl Derivations {
                 }
             }
         }
+        for entity in gone.entities {
+            self.by_entity[entity as usize].retain(|&other| other != slot);
+            self.entities.release(entity);
+        }
         self.passages.remove(gone.row);
         self.free.push(slot);
         let (rows, alive) = (self.passages.rows(), self.passages.alive());
@@ -88,6 +100,17 @@ impl Derivations {
     /// What comes from a turn.
     pub(crate) fn of(&self, turn: TurnId) -> impl Iterator<Item = &Derivation> {
         let slots = self.by_turn.get(&turn).into_iter().flatten();
+        slots.map(|&slot| self.slot(slot))
+    }
+
+    /// The number of the entity with this key.
+    pub(crate) fn entity(&self, key: &str) -> Option<u32> {
+        self.entities.get(key)
+    }
+
+    /// The facts that relate an entity.
+    pub(crate) fn relating(&self, entity: u32) -> impl ExactSizeIterator<Item = &Derivation> {
+        let slots = self.by_entity[entity as usize].iter();
         slots.map(|&slot| self.slot(slot))
     }
 
@@ -110,13 +133,29 @@ impl Derivations {
             .map(|it| it.turns.capacity())
             .sum();
         let slots: usize = self.by_turn.values().map(Vec::capacity).sum();
+        let relating: usize = self.by_entity.iter().map(Vec::capacity).sum();
+        let related = self.slots.iter().flatten().map(|it| it.entities.capacity());
+        let graph = self.entities.bytes()
+            + (relating + related.sum::<usize>()) * 4
+            + self.by_entity.capacity() * size_of::<Vec<u32>>();
         let keys = self.by_id.capacity() * size_of::<(DerivationId, u32)>()
             + self.by_turn.capacity() * size_of::<(TurnId, Vec<u32>)>();
         self.passages.bytes()
             + self.slots.capacity() * size_of::<Option<Derivation>>()
             + turns * size_of::<TurnId>()
             + (slots + self.free.capacity()) * 4
+            + graph
             + keys * 8 / 7
+    }
+
+    /// Notes that a fact relates an entity: its number.
+    fn relate(&mut self, key: &str, slot: u32) -> u32 {
+        let entity = self.entities.acquire(key);
+        if self.by_entity.len() <= entity as usize {
+            self.by_entity.resize_with(entity as usize + 1, Vec::new);
+        }
+        self.by_entity[entity as usize].push(slot);
+        entity
     }
 
     fn slot(&self, slot: u32) -> &Derivation {

@@ -21,6 +21,7 @@ pub async fn an_index_hears_of_what_is_derived<S: Ledger + Knowledge + IndexFeed
     let closed: &IndexedDerivation = &derived[1];
     assert_eq!((closed.id, closed.kind), (first.id, Kind::Fact));
     assert_eq!(closed.turns, first.turns);
+    assert_eq!(closed.entities, ["ada", "rome"]);
     assert_eq!(closed.passage.terms, passages("lives there")[0].terms);
     assert!(closed.passage.sentence.is_some());
     let tokens = store.token_vectors(&home(), &[closed.number]).await;
