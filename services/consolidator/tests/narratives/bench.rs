@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use memfleet_consolidator::{LocalConsolidator, Mode, Options, Plotter};
 use memfleet_constructor::{Deriver, Rules, Summariser};
@@ -10,12 +11,15 @@ use memfleet_domain::ids::{DerivationId, TurnId};
 use memfleet_domain::time::FixedClock;
 use memfleet_domain::turn::{AcceptedTurn, Role};
 use memfleet_ports::conformance::samples::{batch, home, indexed, instant, session, turn_in};
+use memfleet_ports::context::Context;
 use memfleet_ports::erasure::Erasure;
 use memfleet_ports::events::Events;
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::knowledge::{Knowledge, Question, Stage};
 use memfleet_ports::ledger::Ledger;
+use memfleet_ports::refresher::Refresher;
 use memfleet_ports::testing::WordEmbedder;
+use memfleet_refresher::LocalRefresher;
 use memfleet_sqlite::SqliteStore;
 use memfleet_workers::{Agent, Follower, Indexer};
 
@@ -47,6 +51,7 @@ pub struct Bench {
     pub consolidator: LocalConsolidator,
     pub plotter: Plotter,
     summariser: Summariser,
+    refresher: LocalRefresher,
     said: AtomicU64,
     _directory: tempfile::TempDir,
 }
@@ -71,6 +76,16 @@ impl Bench {
             events: events.clone(),
             clock: clock.clone(),
         };
+        let refresher = LocalRefresher {
+            erasure: store.clone(),
+            queue: store.clone(),
+            spaces: store.clone(),
+            knowledge: store.clone(),
+            feed: store.clone(),
+            indexer: indexer.clone(),
+            events: events.clone(),
+            clock: clock.clone(),
+        };
         let consolidator = LocalConsolidator {
             ledger: store.clone(),
             feed: store.clone(),
@@ -85,6 +100,7 @@ impl Bench {
             plotter: plotter(&consolidator, Mode::Momentum),
             consolidator,
             summariser: Summariser(Arc::new(deriver)),
+            refresher,
             said: AtomicU64::new(0),
             _directory: directory,
         }
@@ -188,6 +204,14 @@ impl Bench {
     /// Narratives are consolidated otherwise from now on, by who has looked at nothing yet.
     pub fn consolidate_by(&mut self, mode: Mode) {
         self.plotter = plotter(&self.consolidator, mode);
+    }
+
+    /// A caller undoes the change that wrote this version.
+    pub async fn undo(&self, written: &Derivation) {
+        let call = Context::new(home().tenant, Duration::from_mins(1));
+        let space = home().space;
+        let undone = self.refresher.revert(&call, &space, written.change);
+        undone.await.unwrap();
     }
 
     pub async fn forget(&self, turn: TurnId) {

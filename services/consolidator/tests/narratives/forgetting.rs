@@ -79,3 +79,22 @@ async fn a_story_of_which_all_is_forgotten_is_gone() {
     assert_eq!(narratives.len(), before - 1);
     assert!(!format!("{narratives:?}").contains("choir"));
 }
+
+#[tokio::test]
+async fn a_story_whose_only_session_is_forgotten_is_begun_anew_by_who_speaks_of_it_later() {
+    let bench = Bench::new().await;
+    bench.say([Said("s1", GARDEN, About::Garden)]).await;
+    bench.bind().await;
+    bench.forget_session("s1").await;
+    let later = bench
+        .say([Said(
+            "s2",
+            "Back to the fence of the garden, which the storm has blown down",
+            About::Garden,
+        )])
+        .await;
+    let fragments = bench.bind().await;
+    let narratives = bench.of(Kind::Narrative).await;
+    assert_eq!(narratives.len(), 1);
+    assert_eq!(narratives[0].id, narrative(&fragments, later[0]));
+}
