@@ -1,9 +1,12 @@
 //! From episodes to fragments, each bound to a narrative (Amory section 3.1). A run that goes on with the fragment before it makes that one
 //! longer; any other opens a fragment, of a story that is known or of a new one. What was bound stays bound while its turns are there.
 
+mod beginning;
 mod draft;
 mod orphans;
 mod part;
+mod run;
+mod settled;
 mod writing;
 
 use std::collections::{HashMap, HashSet};

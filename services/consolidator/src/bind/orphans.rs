@@ -3,14 +3,13 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use memfleet_agents::narratives::BINDER;
 use memfleet_domain::Fault;
 use memfleet_domain::Scope;
 use memfleet_domain::derivation::Derivation;
-use memfleet_domain::ids::{DerivationId, Speaker};
-use memfleet_domain::narrative::{Momentum, Narrative};
+use memfleet_domain::ids::DerivationId;
 use memfleet_ports::knowledge::Rewrite;
 
+use super::beginning::Story;
 use crate::LocalConsolidator;
 use crate::news::News;
 
@@ -72,23 +71,9 @@ impl LocalConsolidator {
         let Some((first, told)) = first.and_then(|first| Some((first, first.fragment()?))) else {
             return Ok(News::default());
         };
-        let turns = self.ledger.turns(scope, &first.turns).await?;
-        let mut characters: Vec<Speaker> = Vec::new();
-        for turn in turns {
-            if !characters.contains(&turn.accepted.speaker) {
-                characters.push(turn.accepted.speaker);
-            }
-        }
-        let Some(owner) = characters.first().cloned() else {
+        let cast = self.cast(scope, &first.turns).await?;
+        let Some(owner) = cast.first().cloned() else {
             return Ok(News::default());
-        };
-        let narrative = Narrative {
-            headline: told.headline.clone(),
-            owner,
-            characters,
-            subplots: Vec::new(),
-            momentum: Momentum::Active,
-            author: BINDER.to_owned(),
         };
         let (opening, begun) = (first.turns[0], first.valid.start);
         let anew = DerivationId::of_narrative(opening);
@@ -99,13 +84,13 @@ impl LocalConsolidator {
             anew
         };
         let mut news = News::default();
-        news.begin(
+        let story = Story {
             id,
-            before.get(&id).copied(),
-            narrative,
-            vec![opening],
-            begun,
-        );
+            headline: told.headline.clone(),
+            owner,
+            opening,
+        };
+        story.begin(before.get(&id).copied(), &cast, begun, &mut news);
         if id != gone {
             for orphan in fragments {
                 news.bind_anew(orphan, id);

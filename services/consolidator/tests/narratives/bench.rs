@@ -7,7 +7,7 @@ use std::time::Duration;
 use memfleet_consolidator::{LocalConsolidator, Mode, Options, Plotter};
 use memfleet_constructor::{Deriver, Rules, Summariser};
 use memfleet_domain::derivation::{Derivation, Kind};
-use memfleet_domain::ids::{DerivationId, TurnId};
+use memfleet_domain::ids::{DerivationId, Speaker, TurnId};
 use memfleet_domain::time::FixedClock;
 use memfleet_domain::turn::{AcceptedTurn, Role};
 use memfleet_ports::conformance::samples::{batch, home, indexed, instant, session, turn_in};
@@ -111,6 +111,19 @@ impl Bench {
         self.store(all, None).await
     }
 
+    /// Stores what somebody else than Ada said; the turn.
+    pub async fn say_by(&self, speaker: &str, Said(session, text, about): Said) -> TurnId {
+        let number = self.said.fetch_add(1, Ordering::SeqCst) + 1;
+        let turn = AcceptedTurn {
+            speaker: Speaker::new(speaker).unwrap(),
+            event_time: Some(instant(number as i64)),
+            ..turn_in(&home(), session, &format!("{number} said"), text)
+        };
+        let id = turn.id;
+        self.commit(number, vec![turn], about).await;
+        id
+    }
+
     /// Stores what was said instead of a turn.
     pub async fn say_instead(&self, before: TurnId, said: Said) -> TurnId {
         self.store([said], Some(before)).await[0]
@@ -147,16 +160,20 @@ impl Bench {
                 None => question,
             };
             asked.push(question.id);
-            let batch = batch(&number.to_string(), vec![question, reply]);
-            let mut indexed = indexed(batch, number);
-            for passage in indexed.passages.iter_mut().flatten() {
-                if let Some(vectors) = &mut passage.vectors {
-                    vectors.sentence = about.vector();
-                }
-            }
-            self.store.commit(vec![indexed]).await.unwrap();
+            self.commit(number, vec![question, reply], about).await;
         }
         asked
+    }
+
+    async fn commit(&self, number: u64, turns: Vec<AcceptedTurn>, about: About) {
+        let batch = batch(&number.to_string(), turns);
+        let mut indexed = indexed(batch, number);
+        for passage in indexed.passages.iter_mut().flatten() {
+            if let Some(vectors) = &mut passage.vectors {
+                vectors.sentence = about.vector();
+            }
+        }
+        self.store.commit(vec![indexed]).await.unwrap();
     }
 
     /// Cuts and binds what there is; the fragments then.
@@ -218,6 +235,16 @@ impl Bench {
         let turns = vec![turn];
         self.remove(TurnFilter {
             turns,
+            ..TurnFilter::default()
+        })
+        .await;
+    }
+
+    /// All that somebody said.
+    pub async fn forget_speaker(&self, name: &str) {
+        let speakers = vec![Speaker::new(name).unwrap()];
+        self.remove(TurnFilter {
+            speakers,
             ..TurnFilter::default()
         })
         .await;

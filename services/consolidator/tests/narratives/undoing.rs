@@ -18,6 +18,47 @@ async fn stories(bench: &Bench) -> Vec<memfleet_domain::ids::DerivationId> {
 }
 
 #[tokio::test]
+async fn what_is_said_later_binds_nothing_that_was_undone() {
+    let bench = Bench::new().await;
+    let undone = bench
+        .say([
+            Said("s1", GARDEN, About::Garden),
+            Said("s1", "Keep it low at the gate", About::Nothing),
+        ])
+        .await;
+    let bound = bench.bind().await;
+    bench.undo(&bound[0]).await;
+    let said = [Said("s1", "Make it strong at the road", About::Nothing)];
+    let later = bench.say(said).await;
+    let fragments = bench.bind().await;
+    let is_in = |turn| {
+        let mut turns = fragments.iter().flat_map(|it| &it.turns);
+        turns.any(|it| *it == turn)
+    };
+    assert!(undone.iter().all(|turn| !is_in(*turn)), "{fragments:?}");
+    assert!(is_in(later[0]));
+    assert_eq!(stories(&bench).await, [narrative(&fragments, later[0])]);
+}
+
+#[tokio::test]
+async fn a_fragment_that_was_made_shorter_again_stays_so() {
+    let bench = Bench::new().await;
+    bench.say([Said("s1", GARDEN, About::Garden)]).await;
+    let short = bench.bind().await;
+    let said = [Said("s1", "Keep it low at the gate", About::Nothing)];
+    let undone = bench.say(said).await[0];
+    let grown = bench.bind().await;
+    assert!(grown[0].turns.contains(&undone));
+    bench.undo(&grown[0]).await;
+    let said = [Said("s1", "Make it strong at the road", About::Nothing)];
+    let later = bench.say(said).await[0];
+    let fragments = bench.bind().await;
+    assert_eq!(fragments[0].turns, short[0].turns);
+    assert!(fragments.iter().all(|it| !it.turns.contains(&undone)));
+    assert!(fragments.iter().any(|it| it.turns.contains(&later)));
+}
+
+#[tokio::test]
 async fn what_was_bound_to_a_story_whose_beginning_is_undone_tells_it_on() {
     let bench = Bench::new().await;
     let first = bench.say([Said("s1", GARDEN, About::Garden)]).await;

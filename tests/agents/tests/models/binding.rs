@@ -1,12 +1,13 @@
 //! Which story what was said is of.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use memfleet_agents_together::Memory;
 use memfleet_domain::derivation::Derivation;
+use memfleet_domain::ids::TurnId;
 use memfleet_domain::turn::AcceptedTurn;
 use memfleet_openai::testing::{Scripted, endpoint};
 use memfleet_ports::conformance::samples::home;
@@ -224,6 +225,72 @@ async fn a_forgotten_turn_takes_along_what_is_told_of_it() {
             .iter()
             .all(|it| narratives.iter().any(|of| is_of(it, of)))
     );
+}
+
+/// Whether each of these turns is in a fragment.
+async fn are_bound(memory: &Memory, turns: impl Iterator<Item = &AcceptedTurn>) -> bool {
+    let fragments = memory.fragments().await;
+    let bound = fragments.iter().flat_map(|it| it.turns.iter().copied());
+    let bound: HashSet<TurnId> = bound.collect();
+    turns.map(|turn| turn.id).all(|turn| bound.contains(&turn))
+}
+
+#[tokio::test]
+async fn what_was_told_with_a_forgotten_turn_is_bound_again() {
+    let (memory, said) = begun().await;
+    memory.forget(&[said[3].id]).await;
+    memory.cut().await;
+    memory.bind(40).await;
+    let left = said.iter().skip(1).filter(|it| it.id != said[3].id);
+    assert!(are_bound(&memory, left).await);
+    // And what a model bound stays bound.
+    let fragments = memory.fragments().await;
+    let boat = fragments.iter().find(|it| it.turns.contains(&said[2].id));
+    assert!(boat.is_some_and(by_model));
+}
+
+#[tokio::test]
+async fn what_was_told_with_a_replaced_turn_is_bound_again() {
+    // One of each story.
+    for replaced in [3, 4] {
+        let (memory, said) = begun().await;
+        let told = &said[replaced];
+        memory.replace(3, told, "The goats want hay.").await;
+        memory.cut().await;
+        memory.bind(40).await;
+        let left = said.iter().skip(1).filter(|it| it.id != told.id);
+        assert!(are_bound(&memory, left).await);
+        assert!(!are_bound(&memory, [told].into_iter()).await);
+    }
+}
+
+#[tokio::test]
+async fn filler_within_a_fragment_stays_out_when_its_session_goes_on() {
+    let (memory, said) = bound_by_rules().await;
+    memory.say(2, "Hello.").await;
+    let last = FIRST - 1;
+    let reply = json!({
+        "stories": [{
+            "headline": GARDEN,
+            "owner": "Ada",
+            "turns": handles((1..=FIRST).filter(|n| ![6, FIRST].contains(n))),
+        }],
+        "filler": handles([6, FIRST].into_iter()),
+    });
+    memory
+        .advise(Stage::Rebind, says(&memory, reply, Value::Null))
+        .await;
+    memory
+        .say_in(1, 3, "A word about the weather in the mountains of Norway.")
+        .await;
+    memory.cut().await;
+    memory.bind(40).await;
+    for filler in [&said[5], &said[last]] {
+        assert!(!are_bound(&memory, [filler].into_iter()).await);
+    }
+    let told = said.iter().enumerate();
+    let told = told.filter(|(at, _)| ![5, last].contains(at));
+    assert!(are_bound(&memory, told.map(|(_, turn)| turn)).await);
 }
 
 #[tokio::test]
