@@ -1,11 +1,15 @@
 //! What a caller undid stays undone, and nothing hangs in the air for it.
 
 use memfleet_domain::derivation::{Derivation, Kind};
+use memfleet_domain::narrative::Momentum;
 
 use crate::bench::{About, Bench, Said, narrative};
 
 const GARDEN: &str = "The garden of the old house needs a new fence along the whole road this year";
 const STORM: &str = "Back to the fence of the garden, which the storm of last night has blown down";
+
+const BOAT: &str = "The boat in the harbour gets a new coat of paint before the summer begins";
+const CHOIR: &str = "The choir sings a requiem in the cathedral on the evening of all souls";
 
 fn storm(session: &'static str) -> Said {
     Said(session, STORM, About::Garden)
@@ -76,4 +80,48 @@ async fn what_was_bound_to_a_story_whose_beginning_is_undone_tells_it_on() {
     let third = bench.say([storm("s3")]).await;
     let fragments = bench.bind().await;
     assert_eq!(stories(&bench).await, [narrative(&fragments, third[0])]);
+}
+
+/// The narrative of the garden.
+async fn garden(bench: &Bench) -> Derivation {
+    let all = bench.of(Kind::Narrative).await;
+    let mut found = all
+        .into_iter()
+        .filter(|it| it.narrative().unwrap().headline.contains("garden"));
+    found.next().unwrap()
+}
+
+/// Enough for the garden to be left.
+fn others(one: &'static str, other: &'static str) -> [Said; 2] {
+    [
+        Said(one, BOAT, About::Boat),
+        Said(other, CHOIR, About::Choir),
+    ]
+}
+
+#[tokio::test]
+async fn a_story_that_was_put_together_and_is_not_stays_so_until_it_goes_on() {
+    let mut bench = Bench::new().await;
+    bench.say([Said("s1", GARDEN, About::Garden)]).await;
+    bench.say(others("s2", "s3")).await;
+    bench.consolidate().await;
+    bench.undo(&garden(&bench).await).await;
+    let undone = garden(&bench).await;
+    assert_eq!(undone.narrative().unwrap().momentum, Momentum::Active);
+    // By who remembers it, and by who does not.
+    for (one, other) in [("s4", "s5"), ("s6", "s7")] {
+        bench.say(others(one, other)).await;
+        bench.consolidate().await;
+        assert_eq!(garden(&bench).await, undone);
+        bench.restart();
+    }
+    bench.say([storm("s8")]).await;
+    bench.say(others("s9", "s10")).await;
+    bench.consolidate().await;
+    let garden = garden(&bench).await;
+    let told = garden.narrative().unwrap();
+    assert_eq!(
+        (told.momentum, told.subplots.len()),
+        (Momentum::Inactive, 1)
+    );
 }

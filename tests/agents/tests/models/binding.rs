@@ -338,6 +338,76 @@ async fn a_model_that_is_down_is_asked_when_it_is_back() {
 }
 
 #[tokio::test]
+async fn the_first_stories_are_asked_about_again_after_a_failure() {
+    let memory = Memory::new().await;
+    let all = chat();
+    // The position passes by the first of them while they are few.
+    memory.say_all(1, &all[..6]).await;
+    memory.cut().await;
+    memory.bind(40).await;
+    let silent = over(&memory, endpoint(|_, _| panic!("it is asked")));
+    memory.advise(Stage::Rebind, silent).await;
+    memory.say_all(2, &all[6..]).await;
+    memory
+        .say_all(3, &["The boat wants a sail.".to_owned()])
+        .await;
+    memory.cut().await;
+    memory.bind(40).await;
+    memory.say(4, "Hello.").await;
+    let by_rules = memory.fragments().await;
+    let once = AtomicUsize::new(0);
+    let fails_once = endpoint(move |_, body: &Value| {
+        let is_first = body.to_string().contains("the beginning of a chronicle");
+        let binding = json!({"decisions": [{"headline": "The boat", "owner": "Ada", "turns": ["T1"]}], "filler": []});
+        match once.fetch_add(1, Ordering::SeqCst) {
+            0 => Scripted::Status(503, String::new(), None),
+            _ if is_first => Scripted::Says(stories().to_string()),
+            _ => Scripted::Says(binding.to_string()),
+        }
+    });
+    let adviser = over(&memory, fails_once);
+    memory.advise(Stage::Rebind, adviser.clone()).await;
+    assert_eq!(memory.fragments().await, by_rules);
+    assert!(memory.is_behind(Stage::Rebind).await);
+    memory.advise(Stage::Rebind, adviser).await;
+    let told = told(&memory).await;
+    assert_eq!(told[GARDEN], FIRST / 2, "{told:?}");
+}
+
+#[tokio::test]
+async fn headlines_are_words_of_the_turns_that_a_story_draws_on() {
+    let title = "Water and paint before the summer";
+    let sentence = json!({"text": "The boat needs paint.", "turns": ["T3"]});
+    let summary = json!({"title": title, "sentences": [sentence]}).to_string();
+    // Whoever looks at the episode first.
+    for is_bound in [true, false] {
+        let memory = Memory::new().await;
+        memory.say_all(1, &chat()[..6]).await;
+        memory.cut().await;
+        if is_bound {
+            memory.bind(40).await;
+        }
+        let bound = memory.fragments().await;
+        memory.say(2, "Hello.").await;
+        let adviser = model(&memory, Scripted::Says(summary.clone()));
+        memory.advise(Stage::Retell, adviser).await;
+        let episodes = memory.episodes().await;
+        assert!(
+            episodes
+                .iter()
+                .any(|it| it.episode().unwrap().title == title)
+        );
+        memory.bind(40).await;
+        let fragments = memory.fragments().await;
+        assert!(bound.iter().all(|it| fragments.contains(it)));
+        let headline = &fragments[0].fragment().unwrap().headline;
+        assert_eq!(headline, "Good morning to everybody here today.");
+        let narrative = &memory.narratives().await[0];
+        assert_eq!(&narrative.narrative().unwrap().headline, headline);
+    }
+}
+
+#[tokio::test]
 async fn what_a_caller_undid_stays_undone() {
     let (memory, _) = bound_by_rules().await;
     memory.say(2, "Hello.").await;
