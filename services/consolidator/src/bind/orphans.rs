@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, HashSet};
 
 use memfleet_domain::Fault;
 use memfleet_domain::Scope;
-use memfleet_domain::derivation::Derivation;
+use memfleet_domain::derivation::{Derivation, Kind};
 use memfleet_domain::ids::DerivationId;
-use memfleet_ports::knowledge::Rewrite;
+use memfleet_ports::knowledge::{Question, Rewrite};
 
 use super::beginning::Story;
 use crate::LocalConsolidator;
-use crate::news::News;
+use crate::news::{News, first_free};
 
 /// Why a change adopts.
 const ADOPTED: (&str, &str) = (
@@ -46,8 +46,12 @@ impl LocalConsolidator {
             }
         }
         let mut rewrites = Vec::new();
+        let mut taken = there;
+        taken.extend(orphans.keys());
         for (narrative, fragments) in orphans {
-            let news = self.adopted(scope, narrative, &fragments).await?;
+            let news = self
+                .adopted(scope, narrative, &fragments, &mut taken)
+                .await?;
             rewrites.extend(self.rewrite(scope, news, ADOPTED).await?);
         }
         let empty = narratives.into_iter().filter(|it| !bound.contains(&it.id));
@@ -66,6 +70,7 @@ impl LocalConsolidator {
         scope: &Scope,
         gone: DerivationId,
         fragments: &[&Derivation],
+        taken: &mut HashSet<DerivationId>,
     ) -> Result<News, Fault> {
         let first = fragments.iter().min_by_key(|it| (it.valid.start, it.id));
         let Some((first, told)) = first.and_then(|first| Some((first, first.fragment()?))) else {
@@ -76,13 +81,24 @@ impl LocalConsolidator {
             return Ok(News::default());
         };
         let (opening, begun) = (first.turns[0], first.valid.start);
-        let anew = DerivationId::of_narrative(opening);
-        let before = self.versions(scope, vec![gone, anew]).await?;
-        let id = if before.contains_key(&gone) {
-            gone
-        } else {
-            anew
+        let question = Question {
+            ids: vec![gone],
+            withdrawn: true,
+            ..Question::default()
         };
+        let before = self.of_kind(scope, Kind::Narrative, question).await?;
+        let id = match before.first() {
+            // Somebody wrote it since the others were read.
+            Some(narrative) if !narrative.is_withdrawn() => return Ok(News::default()),
+            Some(_) => gone,
+            // A turn of two matters opens fragments of several stories.
+            None => first_free(
+                |nth| DerivationId::of_narrative_among(opening, nth),
+                |id| taken.contains(id),
+            ),
+        };
+        taken.insert(id);
+        let before = self.versions(scope, vec![id]).await?;
         let mut news = News::default();
         let story = Story {
             id,

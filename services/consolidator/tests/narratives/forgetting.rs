@@ -103,12 +103,12 @@ async fn a_story_whose_only_session_is_forgotten_is_begun_anew_by_who_speaks_of_
 
 /// Every version of every narrative, as it is printed.
 async fn all_versions(bench: &Bench) -> String {
-    let mut all = String::new();
+    let mut all = Vec::new();
     for narrative in bench.of(Kind::Narrative).await {
         let versions = bench.store.versions(&home(), narrative.id).await;
-        all += &format!("{:?}", versions.unwrap());
+        all.extend(versions.unwrap());
     }
-    all
+    format!("{all:?}")
 }
 
 #[tokio::test]
