@@ -132,6 +132,12 @@ impl Stories {
         self.fragments.iter().any(is_other)
     }
 
+    /// Whether this is a fragment that is remembered, or the story of one.
+    pub fn holds(&self, id: DerivationId) -> bool {
+        let mut fragments = self.fragments.iter();
+        self.centres.contains_key(&id) || fragments.any(|it| it.id == id || it.narrative == id)
+    }
+
     /// The story that a fragment with this opening is part of; none where it begins one.
     pub fn story(&self, opening: &Opening) -> Option<DerivationId> {
         let scored = self.scored(opening).into_iter();

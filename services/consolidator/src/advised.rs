@@ -27,6 +27,8 @@ pub(crate) struct Advised {
     pub(crate) left: HashSet<DerivationId>,
     /// Why it could not.
     pub(crate) failed: Option<Fault>,
+    /// Whether all of the round is looked at again, as what it could not be asked about lies before the round.
+    pub(crate) is_held: bool,
 }
 
 impl Advised {
@@ -79,7 +81,10 @@ impl LocalConsolidator {
         let left = advised.left;
         let is_left =
             |change: &Change| matches!(change, Change::Derived(it) if left.contains(&it.id));
-        let to = before(&*self.feed, scope, reached, changes, is_left).await?;
+        let to = match advised.is_held {
+            true => reached,
+            false => before(&*self.feed, scope, reached, changes, is_left).await?,
+        };
         let emptied = self.emptied(scope, &advised.news).await?;
         let mut rewrites = Vec::with_capacity(advised.news.len() + 1);
         for news in advised.news.into_iter().chain([emptied]) {

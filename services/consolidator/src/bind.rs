@@ -1,20 +1,24 @@
 //! From episodes to fragments, each bound to a narrative (Amory section 3.1). A run that goes on with the fragment before it makes that one
 //! longer; any other opens a fragment, of a story that is known or of a new one. What was bound stays bound while its turns are there.
 
+mod beginning;
 mod draft;
 mod orphans;
 mod part;
+mod run;
+mod settled;
 mod writing;
 
 use std::collections::{HashMap, HashSet};
 
 use async_trait::async_trait;
+use memfleet_agents::narratives::Stories;
 use memfleet_domain::derivation::Kind;
 use memfleet_domain::ids::{DerivationId, SessionId, TurnId};
 use memfleet_domain::time::Timestamp;
 use memfleet_domain::{Fault, Scope};
 use memfleet_ports::feed::{Change, Changes};
-use memfleet_ports::knowledge::{Question, Stage};
+use memfleet_ports::knowledge::{Question, Rewrite, Stage};
 use memfleet_workers::{Agent, Outcome};
 use tracing::instrument;
 
@@ -34,35 +38,37 @@ struct Touched {
     turns: HashSet<TurnId>,
 }
 
+/// The stories of a space as they are read.
+enum Told {
+    /// Every fragment has its narrative, and every narrative a fragment.
+    Whole(Stories),
+    /// What has to be written before it is so.
+    Torn(Vec<Rewrite>),
+}
+
 #[async_trait]
 impl Agent for LocalConsolidator {
     #[instrument(name = "bind", skip_all, fields(tenant = %scope.tenant, space = %scope.space))]
     async fn work(&self, scope: &Scope, reached: u64) -> Result<Outcome, Fault> {
         let changes = self.feed.changes_after(scope, reached, ROUND).await?;
-        let is_forgotten = |change: &Change| matches!(change, Change::Forgotten(_));
-        if changes.changes.iter().any(is_forgotten) {
-            // What is bound rests on narratives that are there: then the same changes are looked at once more.
-            let adopted = self.adopt_orphans(scope).await?;
-            if !adopted.is_empty() {
-                let written = self
-                    .write(scope, Stage::Bind, adopted, (reached, reached))
-                    .await?;
-                return Ok(Outcome::more_if(written.is_some() || changes.more));
-            }
-        }
         let touched = self.touched(scope, &changes).await?;
         let round = (reached, changes.reached);
         let kept = self.kept(scope, reached, &changes).await?;
-        if touched.is_empty() {
-            let written = self.write(scope, Stage::Bind, Vec::new(), round).await?;
-            if let Some(stories) = written.and(kept) {
-                self.shelf.put(scope, changes.reached, stories);
-            }
-            return Ok(Outcome::more_if(changes.more));
-        }
         let mut stories = match kept {
             Some(stories) => stories,
-            None => self.stories(scope).await?,
+            None if touched.is_empty() && !changes.changes.iter().any(is_gone) => {
+                self.write(scope, Stage::Bind, Vec::new(), round).await?;
+                return Ok(Outcome::more_if(changes.more));
+            }
+            None => match self.stories(scope).await? {
+                Told::Whole(stories) => stories,
+                // What is bound rests on narratives that are there: then the same changes are looked at once more.
+                Told::Torn(adopted) => {
+                    let stays = (reached, reached);
+                    let written = self.write(scope, Stage::Bind, adopted, stays).await?;
+                    return Ok(Outcome::more_if(written.is_some() || changes.more));
+                }
+            },
         };
         let mut news = Vec::with_capacity(touched.len());
         for touched in touched {
@@ -85,7 +91,23 @@ impl Agent for LocalConsolidator {
     }
 }
 
+/// Whether something is not there any more, which may be what others rest on.
+fn is_gone(change: &Change) -> bool {
+    matches!(change, Change::Forgotten(_) | Change::Withdrawn(_))
+}
+
 impl LocalConsolidator {
+    /// The stories of a space, or what makes them whole.
+    async fn stories(&self, scope: &Scope) -> Result<Told, Fault> {
+        let all = |kind| self.of_kind(scope, kind, Question::default());
+        let (narratives, fragments) = (all(Kind::Narrative).await?, all(Kind::Fragment).await?);
+        let adopted = self.adopt_orphans(scope, narratives, &fragments).await?;
+        Ok(match adopted.is_empty() {
+            true => Told::Whole(self.stories_of(scope, &fragments).await?),
+            false => Told::Torn(adopted),
+        })
+    }
+
     /// The turns of the episodes that changed, session by session in the order in which these were said.
     async fn touched(
         &self,

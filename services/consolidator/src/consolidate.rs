@@ -14,7 +14,7 @@ use memfleet_domain::narrative::Momentum;
 use memfleet_domain::{Fault, Scope};
 use memfleet_ports::feed::Changes;
 use memfleet_ports::knowledge::{Question, Rewrite, Stage};
-use memfleet_workers::{Agent, Outcome};
+use memfleet_workers::{Agent, Outcome, reverted};
 use serde::{Deserialize, Serialize};
 use tracing::instrument;
 
@@ -151,8 +151,14 @@ impl Plotter {
         quiet: &HashSet<DerivationId>,
     ) -> Result<Vec<Rewrite>, Fault> {
         let ids = news.union(due).copied().collect();
+        let narratives = self.of(scope, Kind::Narrative, ids).await?;
+        let undone = reverted(&*self.consolidator.knowledge, scope, &narratives).await?;
         let mut rewrites = Vec::new();
-        for narrative in self.of(scope, Kind::Narrative, ids).await? {
+        for narrative in narratives {
+            let stays = undone.contains(&narrative.id) && !self.goes_on(scope, &narrative).await?;
+            if stays {
+                continue;
+            }
             let (written, why) = if due.contains(&narrative.id) {
                 let momentum = match quiet.contains(&narrative.id) {
                     true => Momentum::Inactive,
@@ -166,6 +172,20 @@ impl Plotter {
             rewrites.extend(self.consolidator.rewrite(scope, written, why).await?);
         }
         Ok(rewrites)
+    }
+}
+
+impl Plotter {
+    /// Whether something was told of a narrative since a caller undid that it was put together: of its last fragments those that were there
+    /// have subplots, or lost them by that.
+    async fn goes_on(&self, scope: &Scope, narrative: &Derivation) -> Result<bool, Fault> {
+        let from = &self.consolidator;
+        let mut fragments = from.fragments(scope, narrative.id).await?;
+        let earlier = fragments.len().saturating_sub(self.options.fragments);
+        let mut fragments = fragments.split_off(earlier);
+        fragments.retain(|it| it.fragment().is_some_and(|it| it.subplot.is_none()));
+        let undone = reverted(&*from.knowledge, scope, &fragments).await?;
+        Ok(undone.len() < fragments.len())
     }
 }
 

@@ -4,6 +4,7 @@
 
 mod advised;
 mod bind;
+mod cast;
 mod consolidate;
 mod news;
 mod rebind;

@@ -223,6 +223,16 @@ impl LocalConsolidator {
     }
 }
 
+/// The first of numbered ids that is not taken.
+pub(crate) fn first_free(
+    among: impl Fn(u32) -> DerivationId,
+    is_taken: impl Fn(&DerivationId) -> bool,
+) -> DerivationId {
+    let mut ids = (0..).map(among);
+    ids.find(|id| !is_taken(id))
+        .unwrap_or_else(|| unreachable!("numbers do not end"))
+}
+
 fn since(start: Option<Timestamp>) -> TimeRange {
     TimeRange { start, end: None }
 }

@@ -82,6 +82,10 @@ impl Rebinder {
         advised.left = lively.iter().map(|it| it.id).collect();
         if !board.is_begun() && !over.is_empty() {
             self.begin(scope, &mut board, &mut advised).await?;
+            if advised.is_held {
+                // Once one fragment is bound, nobody would ask about the beginning any more.
+                return Ok(advised);
+            }
         }
         let mut is_down = false;
         for fragment in over {
@@ -137,7 +141,7 @@ impl Rebinder {
             Ok(None) => self.heard.note(&first[0]),
             Err(fault) => {
                 advised.fail(first[0].id, fault);
-                advised.left.extend(first.iter().map(|it| it.id));
+                advised.is_held = true;
             }
         }
         Ok(())

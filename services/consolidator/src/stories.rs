@@ -52,7 +52,8 @@ impl Shelf {
 }
 
 impl LocalConsolidator {
-    /// The stories of a space as they were kept when binding had reached this change sequence; none where these changes bound them otherwise.
+    /// The stories of a space as they were kept when binding had reached this change sequence; none where these changes bound them otherwise,
+    /// or took something of them away.
     pub(crate) async fn kept(
         &self,
         scope: &Scope,
@@ -62,6 +63,15 @@ impl LocalConsolidator {
         let Some(stories) = self.shelf.take(scope, reached) else {
             return Ok(None);
         };
+        let is_gone = |change: &Change| match change {
+            // What was derived from it went with it, and is not named.
+            Change::Forgotten(_) => true,
+            Change::Withdrawn(id) => stories.holds(*id),
+            Change::Stored(_) | Change::Derived(_) => false,
+        };
+        if changes.changes.iter().any(is_gone) {
+            return Ok(None);
+        }
         let ids = fragments(changes);
         if ids.is_empty() {
             return Ok(Some(stories));
@@ -75,14 +85,6 @@ impl LocalConsolidator {
             .iter()
             .filter_map(|it| Some((it.id, it.fragment()?.narrative)));
         Ok((!stories.differ(&bound.collect())).then_some(stories))
-    }
-
-    /// The stories of a space.
-    pub(crate) async fn stories(&self, scope: &Scope) -> Result<Stories, Fault> {
-        let fragments = self
-            .of_kind(scope, Kind::Fragment, Question::default())
-            .await?;
-        self.stories_of(scope, &fragments).await
     }
 
     /// The stories that these fragments are bound to.

@@ -4,19 +4,20 @@ use std::collections::HashMap;
 
 use memfleet_agents::narratives::{BINDER, Stories, Stretch};
 use memfleet_domain::derivation::Derivation;
-use memfleet_domain::ids::{DerivationId, TurnId};
-use memfleet_domain::narrative::{Fragment, Momentum, Narrative};
+use memfleet_domain::ids::{DerivationId, Speaker, TurnId};
+use memfleet_domain::narrative::Fragment;
 use memfleet_domain::time::{TimeRange, Timestamp};
 
-use super::part::{Part, Run};
+use super::part::Part;
+use super::run::Run;
 
 /// A fragment as it is bound, before anything is stored.
 pub(super) struct Draft {
     pub(super) turns: Vec<TurnId>,
     pub(super) begun: Option<Timestamp>,
     pub(super) fragment: Fragment,
-    /// The story that it begins, where it is of no known one.
-    pub(super) begins: Option<Narrative>,
+    /// Whose story it begins, where it is of no known one.
+    pub(super) begins: Option<Speaker>,
 }
 
 impl Draft {
@@ -74,22 +75,12 @@ pub(super) fn drafts(part: &Part, stories: &mut Stories) -> Vec<Draft> {
 }
 
 /// The story of a fragment that this run opens, and its beginning where it is new.
-fn bind(run: &Run, id: DerivationId, stories: &mut Stories) -> (DerivationId, Option<Narrative>) {
+fn bind(run: &Run, id: DerivationId, stories: &mut Stories) -> (DerivationId, Option<Speaker>) {
     let story = stories.story(&run.opening);
     let narrative = story.unwrap_or(DerivationId::of_narrative(run.first()));
     stories.bind(id, narrative, &run.opening);
-    (narrative, story.is_none().then(|| begin(run)))
-}
-
-fn begin(run: &Run) -> Narrative {
-    Narrative {
-        headline: run.episode.title.clone(),
-        owner: run.speaker.clone(),
-        characters: run.episode.participants.clone(),
-        subplots: Vec::new(),
-        momentum: Momentum::Active,
-        author: BINDER.to_owned(),
-    }
+    let begins = story.is_none().then(|| run.speaker.clone());
+    (narrative, begins)
 }
 
 impl<'p> Open<'p> {
@@ -98,7 +89,7 @@ impl<'p> Open<'p> {
         self.runs.push(run);
     }
 
-    fn draft(&self, narrative: DerivationId, begins: Option<Narrative>) -> Draft {
+    fn draft(&self, narrative: DerivationId, begins: Option<Speaker>) -> Draft {
         let (first, last) = (self.runs[0], self.runs[self.runs.len() - 1]);
         Draft {
             turns: self
@@ -111,11 +102,11 @@ impl<'p> Open<'p> {
             fragment: Fragment {
                 narrative,
                 subplot: None,
-                session: first.episode.session.clone(),
-                headline: first.episode.title.clone(),
+                session: first.session.clone(),
+                headline: first.headline.clone(),
                 span: TimeRange {
-                    start: first.episode.span.start,
-                    end: last.episode.span.end,
+                    start: first.span.start,
+                    end: last.span.end,
                 },
                 binder: BINDER.to_owned(),
             },

@@ -8,6 +8,7 @@ use memfleet_domain::ids::{DerivationId, TurnId};
 use memfleet_domain::{Fault, Scope};
 use memfleet_ports::knowledge::Question;
 
+use super::beginning::Story;
 use super::draft::{Draft, drafts};
 use super::part::Part;
 use crate::LocalConsolidator;
@@ -42,18 +43,21 @@ impl LocalConsolidator {
         for mut draft in drafts {
             let id = draft.id();
             let (opening, begun) = (draft.turns[0], draft.begun);
-            if let Some(narrative) = draft.begins.take() {
+            if let Some(owner) = draft.begins.take() {
                 let version = before.get(&draft.fragment.narrative).copied();
-                news.begin(
-                    draft.fragment.narrative,
-                    version,
-                    narrative,
-                    vec![opening],
-                    begun,
-                );
+                let story = Story {
+                    id: draft.fragment.narrative,
+                    headline: draft.fragment.headline.clone(),
+                    owner,
+                    opening,
+                };
+                let cast = self.cast(scope, &draft.turns).await?;
+                story.begin(version, &cast, begun, &mut news);
             }
             if let Some(fragment) = known.get(&id).and_then(|known| known.fragment()) {
                 draft.fragment.subplot = fragment.subplot;
+                // It is found by it.
+                draft.fragment.headline.clone_from(&fragment.headline);
             }
             let is_known = known.get(&id).is_some_and(|known| {
                 known.turns == draft.turns && known.fragment() == Some(&draft.fragment)

@@ -2,11 +2,12 @@
 
 use memfleet_agents::narratives::{BINDER, Member, Plot, Vector, plot};
 use memfleet_domain::derivation::{Body, Derivation};
-use memfleet_domain::ids::{Speaker, TurnId};
+use memfleet_domain::ids::TurnId;
 use memfleet_domain::narrative::{Momentum, Narrative, Subplot};
 use memfleet_domain::{Fault, Scope};
 
 use super::Plotter;
+use crate::cast::Cast;
 use crate::news::News;
 use crate::stories::opening;
 
@@ -28,8 +29,10 @@ impl Plotter {
         let mut plot = plot(&members, narrative.subplots.len() as u32, headline.as_ref());
         // The headline that a model wrote is a model's to change.
         plot.broader = plot.broader.filter(|_| narrative.author == BINDER);
+        let turns = fragments.iter().flat_map(|it| it.turns.iter().copied());
+        let turns: Vec<TurnId> = turns.collect();
         let told = Told {
-            characters: self.characters(scope, narrative, &fragments).await?,
+            cast: self.consolidator.cast(scope, &turns).await?,
             momentum,
             plot,
         };
@@ -54,30 +57,13 @@ impl Plotter {
         });
         Ok((members.collect(), vector(&headline)))
     }
-
-    /// Who takes part, those that are known first.
-    async fn characters(
-        &self,
-        scope: &Scope,
-        narrative: &Narrative,
-        fragments: &[Derivation],
-    ) -> Result<Vec<Speaker>, Fault> {
-        let turns = fragments.iter().flat_map(|it| &it.turns);
-        let turns: Vec<TurnId> = turns.copied().collect();
-        let mut characters = narrative.characters.clone();
-        for turn in self.consolidator.ledger.turns(scope, &turns).await? {
-            if !characters.contains(&turn.accepted.speaker) {
-                characters.push(turn.accepted.speaker);
-            }
-        }
-        Ok(characters)
-    }
 }
 
 /// What a narrative comes to.
 struct Told {
     plot: Plot,
-    characters: Vec<Speaker>,
+    /// Who speaks in the last fragments.
+    cast: Cast,
     momentum: Momentum,
 }
 
@@ -107,15 +93,15 @@ impl Told {
             headline,
             author: BINDER.to_owned(),
         }));
-        next.characters = self.characters;
         next.momentum = self.momentum;
         if let Some(headline) = &broader {
             next.headline.clone_from(headline);
         }
+        let words = self.plot.broader.iter().chain(&self.plot.headlines);
+        let words: Vec<TurnId> = words.map(|place| fragments[*place].turns[0]).collect();
+        let mut turns = drawn_from(derivation, self.plot.broader.is_some(), &words);
+        self.cast.join(&mut next.characters, &mut turns);
         if next != *narrative {
-            let words = self.plot.broader.iter().chain(&self.plot.headlines);
-            let words: Vec<TurnId> = words.map(|place| fragments[*place].turns[0]).collect();
-            let turns = drawn_from(derivation, self.plot.broader.is_some(), &words);
             news.retell(derivation, Body::Narrative(Box::new(next)), turns, broader);
         }
         news

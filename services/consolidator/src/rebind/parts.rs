@@ -5,6 +5,8 @@ use memfleet_domain::ids::DerivationId;
 use memfleet_domain::turn::Turn;
 use memfleet_prompts::stories::{Decision, Whose};
 
+use crate::news::first_free;
+
 /// What was said of one story at one stretch.
 pub(super) struct Part<'t> {
     /// Its fragment: that of its opening turn, the n-th where this opens several.
@@ -30,7 +32,7 @@ pub(super) fn narratives(
             Whose::New { .. } => {
                 let opening = said[decision.turns[0]].accepted.id;
                 let among = |nth| DerivationId::of_narrative_among(opening, nth);
-                first_free(among, &narratives)
+                first_free(among, |id| narratives.contains(id))
             }
         };
         narratives.push(narrative);
@@ -57,7 +59,7 @@ pub(super) fn parts<'t>(
             let taken: Vec<DerivationId> = parts.iter().map(|part| part.id).collect();
             let among = |nth| DerivationId::of_fragment_among(opening, nth);
             parts.push(Part {
-                id: first_free(among, &taken),
+                id: first_free(among, |id| taken.contains(id)),
                 narrative: *narrative,
                 of,
                 turns,
@@ -65,11 +67,4 @@ pub(super) fn parts<'t>(
         }
     }
     parts
-}
-
-/// The first of numbered ids that is not taken.
-fn first_free(among: impl Fn(u32) -> DerivationId, taken: &[DerivationId]) -> DerivationId {
-    let mut ids = (0..).map(among);
-    ids.find(|id| !taken.contains(id))
-        .unwrap_or_else(|| unreachable!("numbers do not end"))
 }

@@ -18,6 +18,7 @@ use super::Rebinder;
 use super::board::Board;
 use super::parts::{Part, narratives, parts};
 use crate::advised::{SHOWN, borne_out_by};
+use crate::cast::Cast;
 use crate::news::News;
 
 impl Rebinder {
@@ -92,12 +93,13 @@ impl Written<'_> {
         };
         let said = decision.turns.iter().map(|place| &self.said[*place]);
         let said: Vec<&Turn> = said.collect();
+        let told: Vec<Shown> = said
+            .iter()
+            .map(|turn| Shown::clipped(turn, SHOWN))
+            .collect();
+        let mut turns = borne_out_by(headline, &told.iter().collect::<Vec<_>>(), self.zone);
         let mut speakers: Vec<Speaker> = Vec::new();
-        for turn in &said {
-            if !speakers.contains(&turn.accepted.speaker) {
-                speakers.push(turn.accepted.speaker.clone());
-            }
-        }
+        Cast::of(said.iter().copied()).join(&mut speakers, &mut turns);
         let owner = speakers.iter().find(|it| it.as_str() == owner);
         let mut narrative = Narrative {
             headline: headline.clone(),
@@ -107,11 +109,6 @@ impl Written<'_> {
             momentum: Momentum::Active,
             author: self.news.by.clone(),
         };
-        let told: Vec<Shown> = said
-            .iter()
-            .map(|turn| Shown::clipped(turn, SHOWN))
-            .collect();
-        let mut turns = borne_out_by(headline, &told.iter().collect::<Vec<_>>(), self.zone);
         let begun = said[0].accepted.effective_time();
         let known = self.board.narrative(id);
         if let Some((known, told)) = known.and_then(|it| Some((it, it.narrative()?))) {

@@ -2,20 +2,24 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use memfleet_consolidator::{LocalConsolidator, Mode, Options, Plotter};
 use memfleet_constructor::{Deriver, Rules, Summariser};
 use memfleet_domain::derivation::{Derivation, Kind};
-use memfleet_domain::ids::{DerivationId, TurnId};
+use memfleet_domain::ids::{DerivationId, Speaker, TurnId};
 use memfleet_domain::time::FixedClock;
 use memfleet_domain::turn::{AcceptedTurn, Role};
 use memfleet_ports::conformance::samples::{batch, home, indexed, instant, session, turn_in};
+use memfleet_ports::context::Context;
 use memfleet_ports::erasure::Erasure;
 use memfleet_ports::events::Events;
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::knowledge::{Knowledge, Question, Stage};
 use memfleet_ports::ledger::Ledger;
+use memfleet_ports::refresher::Refresher;
 use memfleet_ports::testing::WordEmbedder;
+use memfleet_refresher::LocalRefresher;
 use memfleet_sqlite::SqliteStore;
 use memfleet_workers::{Agent, Follower, Indexer};
 
@@ -47,6 +51,7 @@ pub struct Bench {
     pub consolidator: LocalConsolidator,
     pub plotter: Plotter,
     summariser: Summariser,
+    refresher: LocalRefresher,
     said: AtomicU64,
     _directory: tempfile::TempDir,
 }
@@ -71,6 +76,16 @@ impl Bench {
             events: events.clone(),
             clock: clock.clone(),
         };
+        let refresher = LocalRefresher {
+            erasure: store.clone(),
+            queue: store.clone(),
+            spaces: store.clone(),
+            knowledge: store.clone(),
+            feed: store.clone(),
+            indexer: indexer.clone(),
+            events: events.clone(),
+            clock: clock.clone(),
+        };
         let consolidator = LocalConsolidator {
             ledger: store.clone(),
             feed: store.clone(),
@@ -85,6 +100,7 @@ impl Bench {
             plotter: plotter(&consolidator, Mode::Momentum),
             consolidator,
             summariser: Summariser(Arc::new(deriver)),
+            refresher,
             said: AtomicU64::new(0),
             _directory: directory,
         }
@@ -93,6 +109,19 @@ impl Bench {
     /// Stores what was said; the users' turns.
     pub async fn say(&self, all: impl IntoIterator<Item = Said>) -> Vec<TurnId> {
         self.store(all, None).await
+    }
+
+    /// Stores what somebody else than Ada said; the turn.
+    pub async fn say_by(&self, speaker: &str, Said(session, text, about): Said) -> TurnId {
+        let number = self.said.fetch_add(1, Ordering::SeqCst) + 1;
+        let turn = AcceptedTurn {
+            speaker: Speaker::new(speaker).unwrap(),
+            event_time: Some(instant(number as i64)),
+            ..turn_in(&home(), session, &format!("{number} said"), text)
+        };
+        let id = turn.id;
+        self.commit(number, vec![turn], about).await;
+        id
     }
 
     /// Stores what was said instead of a turn.
@@ -131,16 +160,20 @@ impl Bench {
                 None => question,
             };
             asked.push(question.id);
-            let batch = batch(&number.to_string(), vec![question, reply]);
-            let mut indexed = indexed(batch, number);
-            for passage in indexed.passages.iter_mut().flatten() {
-                if let Some(vectors) = &mut passage.vectors {
-                    vectors.sentence = about.vector();
-                }
-            }
-            self.store.commit(vec![indexed]).await.unwrap();
+            self.commit(number, vec![question, reply], about).await;
         }
         asked
+    }
+
+    async fn commit(&self, number: u64, turns: Vec<AcceptedTurn>, about: About) {
+        let batch = batch(&number.to_string(), turns);
+        let mut indexed = indexed(batch, number);
+        for passage in indexed.passages.iter_mut().flatten() {
+            if let Some(vectors) = &mut passage.vectors {
+                vectors.sentence = about.vector();
+            }
+        }
+        self.store.commit(vec![indexed]).await.unwrap();
     }
 
     /// Cuts and binds what there is; the fragments then.
@@ -190,10 +223,28 @@ impl Bench {
         self.plotter = plotter(&self.consolidator, mode);
     }
 
+    /// A caller undoes the change that wrote this version.
+    pub async fn undo(&self, written: &Derivation) {
+        let call = Context::new(home().tenant, Duration::from_mins(1));
+        let space = home().space;
+        let undone = self.refresher.revert(&call, &space, written.change);
+        undone.await.unwrap();
+    }
+
     pub async fn forget(&self, turn: TurnId) {
         let turns = vec![turn];
         self.remove(TurnFilter {
             turns,
+            ..TurnFilter::default()
+        })
+        .await;
+    }
+
+    /// All that somebody said.
+    pub async fn forget_speaker(&self, name: &str) {
+        let speakers = vec![Speaker::new(name).unwrap()];
+        self.remove(TurnFilter {
+            speakers,
             ..TurnFilter::default()
         })
         .await;

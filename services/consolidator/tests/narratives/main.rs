@@ -7,3 +7,4 @@ mod binding;
 mod consolidating;
 mod forgetting;
 mod relating;
+mod undoing;

@@ -1,12 +1,13 @@
 //! Which story what was said is of.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use memfleet_agents_together::Memory;
 use memfleet_domain::derivation::Derivation;
+use memfleet_domain::ids::TurnId;
 use memfleet_domain::turn::AcceptedTurn;
 use memfleet_openai::testing::{Scripted, endpoint};
 use memfleet_ports::conformance::samples::home;
@@ -226,6 +227,72 @@ async fn a_forgotten_turn_takes_along_what_is_told_of_it() {
     );
 }
 
+/// Whether each of these turns is in a fragment.
+async fn are_bound(memory: &Memory, turns: impl Iterator<Item = &AcceptedTurn>) -> bool {
+    let fragments = memory.fragments().await;
+    let bound = fragments.iter().flat_map(|it| it.turns.iter().copied());
+    let bound: HashSet<TurnId> = bound.collect();
+    turns.map(|turn| turn.id).all(|turn| bound.contains(&turn))
+}
+
+#[tokio::test]
+async fn what_was_told_with_a_forgotten_turn_is_bound_again() {
+    let (memory, said) = begun().await;
+    memory.forget(&[said[3].id]).await;
+    memory.cut().await;
+    memory.bind(40).await;
+    let left = said.iter().skip(1).filter(|it| it.id != said[3].id);
+    assert!(are_bound(&memory, left).await);
+    // And what a model bound stays bound.
+    let fragments = memory.fragments().await;
+    let boat = fragments.iter().find(|it| it.turns.contains(&said[2].id));
+    assert!(boat.is_some_and(by_model));
+}
+
+#[tokio::test]
+async fn what_was_told_with_a_replaced_turn_is_bound_again() {
+    // One of each story.
+    for replaced in [3, 4] {
+        let (memory, said) = begun().await;
+        let told = &said[replaced];
+        memory.replace(3, told, "The goats want hay.").await;
+        memory.cut().await;
+        memory.bind(40).await;
+        let left = said.iter().skip(1).filter(|it| it.id != told.id);
+        assert!(are_bound(&memory, left).await);
+        assert!(!are_bound(&memory, [told].into_iter()).await);
+    }
+}
+
+#[tokio::test]
+async fn filler_within_a_fragment_stays_out_when_its_session_goes_on() {
+    let (memory, said) = bound_by_rules().await;
+    memory.say(2, "Hello.").await;
+    let last = FIRST - 1;
+    let reply = json!({
+        "stories": [{
+            "headline": GARDEN,
+            "owner": "Ada",
+            "turns": handles((1..=FIRST).filter(|n| ![6, FIRST].contains(n))),
+        }],
+        "filler": handles([6, FIRST].into_iter()),
+    });
+    memory
+        .advise(Stage::Rebind, says(&memory, reply, Value::Null))
+        .await;
+    memory
+        .say_in(1, 3, "A word about the weather in the mountains of Norway.")
+        .await;
+    memory.cut().await;
+    memory.bind(40).await;
+    for filler in [&said[5], &said[last]] {
+        assert!(!are_bound(&memory, [filler].into_iter()).await);
+    }
+    let told = said.iter().enumerate();
+    let told = told.filter(|(at, _)| ![5, last].contains(at));
+    assert!(are_bound(&memory, told.map(|(_, turn)| turn)).await);
+}
+
 #[tokio::test]
 async fn a_reply_that_loses_a_turn_or_names_no_story_changes_nothing() {
     let replies = [
@@ -268,6 +335,76 @@ async fn a_model_that_is_down_is_asked_when_it_is_back() {
     let adviser = says(&memory, stories(), Value::Null);
     memory.advise(Stage::Rebind, adviser).await;
     assert_eq!(told(&memory).await.len(), 2);
+}
+
+#[tokio::test]
+async fn the_first_stories_are_asked_about_again_after_a_failure() {
+    let memory = Memory::new().await;
+    let all = chat();
+    // The position passes by the first of them while they are few.
+    memory.say_all(1, &all[..6]).await;
+    memory.cut().await;
+    memory.bind(40).await;
+    let silent = over(&memory, endpoint(|_, _| panic!("it is asked")));
+    memory.advise(Stage::Rebind, silent).await;
+    memory.say_all(2, &all[6..]).await;
+    memory
+        .say_all(3, &["The boat wants a sail.".to_owned()])
+        .await;
+    memory.cut().await;
+    memory.bind(40).await;
+    memory.say(4, "Hello.").await;
+    let by_rules = memory.fragments().await;
+    let once = AtomicUsize::new(0);
+    let fails_once = endpoint(move |_, body: &Value| {
+        let is_first = body.to_string().contains("the beginning of a chronicle");
+        let binding = json!({"decisions": [{"headline": "The boat", "owner": "Ada", "turns": ["T1"]}], "filler": []});
+        match once.fetch_add(1, Ordering::SeqCst) {
+            0 => Scripted::Status(503, String::new(), None),
+            _ if is_first => Scripted::Says(stories().to_string()),
+            _ => Scripted::Says(binding.to_string()),
+        }
+    });
+    let adviser = over(&memory, fails_once);
+    memory.advise(Stage::Rebind, adviser.clone()).await;
+    assert_eq!(memory.fragments().await, by_rules);
+    assert!(memory.is_behind(Stage::Rebind).await);
+    memory.advise(Stage::Rebind, adviser).await;
+    let told = told(&memory).await;
+    assert_eq!(told[GARDEN], FIRST / 2, "{told:?}");
+}
+
+#[tokio::test]
+async fn headlines_are_words_of_the_turns_that_a_story_draws_on() {
+    let title = "Water and paint before the summer";
+    let sentence = json!({"text": "The boat needs paint.", "turns": ["T3"]});
+    let summary = json!({"title": title, "sentences": [sentence]}).to_string();
+    // Whoever looks at the episode first.
+    for is_bound in [true, false] {
+        let memory = Memory::new().await;
+        memory.say_all(1, &chat()[..6]).await;
+        memory.cut().await;
+        if is_bound {
+            memory.bind(40).await;
+        }
+        let bound = memory.fragments().await;
+        memory.say(2, "Hello.").await;
+        let adviser = model(&memory, Scripted::Says(summary.clone()));
+        memory.advise(Stage::Retell, adviser).await;
+        let episodes = memory.episodes().await;
+        assert!(
+            episodes
+                .iter()
+                .any(|it| it.episode().unwrap().title == title)
+        );
+        memory.bind(40).await;
+        let fragments = memory.fragments().await;
+        assert!(bound.iter().all(|it| fragments.contains(it)));
+        let headline = &fragments[0].fragment().unwrap().headline;
+        assert_eq!(headline, "Good morning to everybody here today.");
+        let narrative = &memory.narratives().await[0];
+        assert_eq!(&narrative.narrative().unwrap().headline, headline);
+    }
 }
 
 #[tokio::test]
