@@ -20,5 +20,5 @@ mod words;
 pub use analyzer::Analyzer;
 pub use fold::fold;
 pub use language::Language;
-pub use request::{gathers, is_request, topic};
+pub use request::{connects, gathers, is_request, topic};
 pub use segments::{PASSAGE_CHARS, passages, sentences};

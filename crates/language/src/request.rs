@@ -49,6 +49,12 @@ pub fn gathers(text: &str, language: Language) -> bool {
     lists.is_some_and(|lists| holds(&lists.gathers, &words::of(text)))
 }
 
+/// Whether a text asks how two are connected.
+pub fn connects(text: &str, language: Language) -> bool {
+    let lists = LISTS.get(language.code());
+    lists.is_some_and(|lists| holds(&lists.connects, &words::of(text)))
+}
+
 /// The lists of a language.
 #[derive(Default)]
 struct Lists {
@@ -56,6 +62,8 @@ struct Lists {
     asks: Vec<Vec<&'static str>>,
     /// Sequences of words by which it asks for all of something.
     gathers: Vec<Vec<&'static str>>,
+    /// Sequences by which it asks how two are connected.
+    connects: Vec<Vec<&'static str>>,
     /// Words of such requests.
     words: HashSet<&'static str>,
 }
@@ -73,6 +81,7 @@ static LISTS: LazyLock<HashMap<&str, Lists>> = LazyLock::new(|| {
         match kind {
             "asks" => lists.asks.extend(sequences),
             "gathers" => lists.gathers.extend(sequences),
+            "connects" => lists.connects.extend(sequences),
             _ => lists.words.extend(list.split_whitespace()),
         }
     }
@@ -145,6 +154,15 @@ mod tests {
         assert!(!english("Did she like all the boats?"));
         let german = "Sag mir alles, was ich zum Boot gesagt habe.";
         assert!(gathers(german, Language::German));
+    }
+
+    #[test]
+    fn who_asks_how_two_are_connected_is_heard() {
+        let english = |text| connects(text, Language::English);
+        assert!(english("How is Ada connected with the Otter Cup?"));
+        assert!(english("What does Ada have to do with Lisbon?"));
+        assert!(!english("How is Ada doing?"));
+        assert!(connects("Was hat Ada mit Rom zu tun?", Language::German));
     }
 
     #[test]

@@ -73,9 +73,10 @@ pub fn candidates(
     lexical: Lexical,
     weights: &Weights,
 ) -> Candidates {
-    let walk = match weights.use_any(&[Signal::Graph]) {
-        true => Walk::of(spaces, plan),
-        false => Walk::default(),
+    let route = plan.route(weights);
+    let walk = match weights.routed(Signal::Graph, &route) {
+        0.0 => Walk::default(),
+        _ => Walk::of(spaces, plan),
     };
     let chosen: Vec<Place> = if is_exhaustive(spaces, weights) {
         places(spaces).collect()
@@ -86,7 +87,7 @@ pub fn candidates(
             .into_iter()
             .chain(lexical.best.iter().copied())
             .collect();
-        if plan.route(weights).coherence != 0.0 {
+        if route.coherence != 0.0 {
             chosen.extend(companions(spaces, plan, &lexical, &chosen));
         }
         let reached = walk.best(REACHED).into_iter();

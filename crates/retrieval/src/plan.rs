@@ -3,6 +3,7 @@
 mod entities;
 mod intent;
 mod summary;
+mod wish;
 
 use std::collections::BTreeSet;
 
@@ -13,10 +14,11 @@ use memfleet_domain::time::Timestamp;
 use memfleet_domain::turn::Role;
 use memfleet_language::mentions::{Mention, Person, Persons, mentions};
 use memfleet_language::time::{Reference, count_expressions, references};
-use memfleet_language::{Analyzer, gathers, topic};
+use memfleet_language::{Analyzer, topic};
 
 use crate::searched::Searched;
 use crate::weights::{Route, Weights};
+pub(crate) use wish::Wish;
 
 /// A query, understood against the spaces it searches.
 #[derive(Debug, Clone, Default)]
@@ -37,8 +39,8 @@ pub struct Plan {
     pub(crate) entities: Vec<String>,
     pub(crate) dates: Vec<Reference>,
     pub(crate) intent: Intent,
-    /// Whether it asks for all that was said of something.
-    pub(crate) gathers: bool,
+    /// What it asks for beyond an intent.
+    pub(crate) wish: Wish,
     /// Absent before [`Self::with_vectors`], and while the embedder is down: then only lexical signals rank.
     pub(crate) vectors: Option<QueryVectors>,
 }
@@ -90,7 +92,7 @@ impl Plan {
             mentioned,
             dates,
             intent: intent::heard(text, analyzer.language()),
-            gathers: gathers(text, analyzer.language()),
+            wish: Wish::heard(text, analyzer.language()),
             vectors: None,
         }
     }
@@ -105,17 +107,17 @@ impl Plan {
     #[must_use]
     pub fn with_intent(self, told: Option<Intent>) -> Self {
         let intent = told.unwrap_or(self.intent);
-        let gathers = self.gathers && told.is_none();
+        let wish = told.map_or(self.wish, |_| Wish::Nothing);
         Self {
             intent,
-            gathers,
+            wish,
             ..self
         }
     }
 
     /// How it is ranked.
     pub(crate) fn route(&self, weights: &Weights) -> Route {
-        weights.route(self.intent, self.gathers)
+        weights.route(self.intent, self.wish)
     }
 
     /// Every term that is looked up.

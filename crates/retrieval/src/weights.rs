@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::plan::Wish;
 use crate::signal::Signal;
 use memfleet_domain::intent::Intent;
 
@@ -27,6 +28,8 @@ pub struct Weights {
     pub routes: Routes,
     /// Factor of the best score in a turn's fragment.
     pub coherence: f32,
+    /// Factor of what the graph reaches.
+    pub graph: f32,
     /// The second round.
     pub again: Again,
 }
@@ -41,6 +44,8 @@ pub struct Routes {
     pub summary: Route,
     /// For a query that asks for all that was said of something.
     pub gather: Route,
+    /// For a query that asks how two are connected.
+    pub connect: Route,
 }
 
 /// What changes in a score.
@@ -53,6 +58,8 @@ pub struct Route {
     pub episodes: f32,
     /// Factor of the best score in a turn's fragment.
     pub coherence: f32,
+    /// Factor of what the graph reaches from what the query names.
+    pub graph: f32,
     /// What is taken away from the turn that opens an episode …
     pub opening: f32,
     /// … from the assistant's reply to it …
@@ -161,24 +168,29 @@ impl Weights {
     }
 
     /// AMA's priority: raw turns where details are asked for, else episodes for summaries and for what went on over time; before all
-    /// these the wish for everything, which only the wording tells.
-    pub(crate) fn route(&self, intent: Intent, gathers: bool) -> Route {
+    /// these the wishes that only the wording tells.
+    pub(crate) fn route(&self, intent: Intent, wish: Wish) -> Route {
         let turns = Route {
             turns: 1.0,
             episodes: 1.0,
             coherence: self.coherence,
+            graph: self.graph,
             opening: 0.0,
             reply: 0.0,
             later: 0.0,
             later_reply: 0.0,
         };
-        match intent {
-            _ if gathers => self.routes.gather,
-            Intent { fine: true, .. } => turns,
-            Intent {
-                abstracted: true, ..
-            } => self.routes.summary,
-            Intent { event: true, .. } => self.routes.event,
+        match (wish, intent) {
+            (Wish::All, _) => self.routes.gather,
+            (Wish::Connection, _) => self.routes.connect,
+            (_, Intent { fine: true, .. }) => turns,
+            (
+                _,
+                Intent {
+                    abstracted: true, ..
+                },
+            ) => self.routes.summary,
+            (_, Intent { event: true, .. }) => self.routes.event,
             _ => turns,
         }
     }
@@ -192,6 +204,7 @@ impl Weights {
         };
         match signal {
             Signal::EpisodePlace => self.of(signal),
+            Signal::Graph => route.graph * self.of(signal),
             _ => factor * self.of(signal),
         }
     }
