@@ -25,6 +25,7 @@ macro_rules! graph_conformance {
                 what_comes_from_a_forgotten_turn_is_gone_and_who_it_named,
                 pages_bring_every_triplet_once,
                 entities_are_listed_by_how_their_keys_begin,
+                what_is_asked_for_twice_is_told_once,
                 names_in_any_script_read_back_as_they_were,
                 another_space_has_a_graph_of_its_own,
             ]
@@ -271,6 +272,22 @@ pub async fn entities_are_listed_by_how_their_keys_begin<S: Graph>(store: &S) {
     assert_eq!(list("a%", 9, None).await.0, std::slice::from_ref(&percent));
     assert_eq!(list("", 9, None).await.0, [percent, ada, adele, ben]);
     assert_eq!(list("z", 9, None).await.0, []);
+}
+
+/// Whoever asks may have an id from several triplets.
+pub async fn what_is_asked_for_twice_is_told_once<S: Graph>(store: &S) {
+    let ([ada, ..], [lives, knows, lives_too]) = town(store).await;
+    let ids = [ada.id, ada.id];
+    let named = store.named(&home(), &ids).await.expect("an answer");
+    assert_eq!(named, [ada]);
+    let touching = told(store, TripletQuery::touching(&ids)).await;
+    assert_eq!(touching, [lives, knows]);
+    let facts = [lives_too.fact, lives_too.fact];
+    let query = TripletQuery {
+        facts: &facts,
+        ..TripletQuery::default()
+    };
+    assert_eq!(told(store, query).await, [lives_too]);
 }
 
 /// Also such as mean something to a database.
