@@ -40,7 +40,9 @@ pub async fn of_turns(
     forgetting.remove_versions(&derivations).await?;
     forgetting.remove_relations(&derivations).await?;
     forgetting.begin_again(&doomed.thinned).await?;
-    Ok(space.head + 1)
+    // Who follows knows the turns of the last version alone, and an earlier one may have drawn on these.
+    forgetting.space.head += 1;
+    forgetting.bury(&derivations).await
 }
 
 /// Everything else that agents keep of a space whose turns are forgotten.
@@ -183,6 +185,22 @@ impl Forgetting<'_> {
                 .await?;
         }
         Ok(())
+    }
+
+    /// Writes a tombstone each; the answer is the space's change sequence after it.
+    pub async fn bury(&mut self, ids: &[Uuid]) -> Outcome<i64> {
+        sqlx::query(
+            "INSERT INTO removed_derivations (tenant, space, id, change)
+             SELECT $1, $2, id, $3 + number FROM unnest($4::uuid[]) WITH ORDINALITY AS gone(id, number)
+             ON CONFLICT (tenant, space, id) DO UPDATE SET change = excluded.change",
+        )
+        .bind(self.tenant)
+        .bind(self.space.id)
+        .bind(self.space.head)
+        .bind(ids)
+        .execute(&mut *self.connection)
+        .await?;
+        Ok(self.space.head + ids.len() as i64)
     }
 
     /// Turns that stay, of sessions that lose some, are derived from again: what they shared with the others is gone.
