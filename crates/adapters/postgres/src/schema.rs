@@ -10,7 +10,7 @@ use crate::store::Server;
 use crate::transaction::ROLE;
 
 /// Every migration in order: version, name, statements.
-const MIGRATIONS: [(i64, &str, &str); 10] = [
+const MIGRATIONS: [(i64, &str, &str); 11] = [
     (1, "first", include_str!("../migrations/0001_first.sql")),
     (2, "access", include_str!("../migrations/0002_access.sql")),
     (3, "outbox", include_str!("../migrations/0003_outbox.sql")),
@@ -41,6 +41,11 @@ const MIGRATIONS: [(i64, &str, &str); 10] = [
         include_str!("../migrations/0009_consolidate.sql"),
     ),
     (10, "relate", include_str!("../migrations/0010_relate.sql")),
+    (
+        13,
+        "left_over",
+        include_str!("../migrations/0013_left_over.sql"),
+    ),
 ];
 
 /// Who runs migrations holds this advisory lock of the database.

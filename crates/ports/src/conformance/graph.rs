@@ -28,6 +28,7 @@ macro_rules! graph_conformance {
                 what_is_asked_for_twice_is_told_once,
                 names_in_any_script_read_back_as_they_were,
                 another_space_has_a_graph_of_its_own,
+                a_space_that_is_cleared_has_nothing_and_is_written_to_again,
             ]
         );
     };
@@ -328,4 +329,30 @@ pub async fn another_space_has_a_graph_of_its_own<S: Graph>(store: &S) {
         store.write(&other, write).await.expect("an answer");
     }
     assert_eq!(all(store, &ada, None).await.len(), 2);
+}
+
+/// Cleared twice, it is the same; others keep theirs.
+pub async fn a_space_that_is_cleared_has_nothing_and_is_written_to_again<S: Graph>(store: &S) {
+    let ([ada, ben, rome], [lives, knows, lives_too]) = town(store).await;
+    for other in spaces().into_iter().skip(1) {
+        store.clear(&other).await.expect("an answer");
+    }
+    assert_eq!(all(store, &ada, None).await.len(), 2);
+    for _ in 0..2 {
+        store.clear(&home()).await.expect("an answer");
+        assert_eq!(told(store, TripletQuery::default()).await, []);
+        let page = store.entities(&home(), "", 9, None).await;
+        assert_eq!(page.expect("an answer").items, []);
+    }
+    write(store, &[&ada, &rome], std::slice::from_ref(&lives)).await;
+    assert_eq!(all(store, &ada, None).await, [lives]);
+    let ids = [ada.id, ben.id, rome.id];
+    let named = store.named(&home(), &ids).await.expect("an answer");
+    assert_eq!(named.len(), 2);
+    let gone = [knows.fact, lives_too.fact];
+    let query = TripletQuery {
+        facts: &gone,
+        ..TripletQuery::default()
+    };
+    assert_eq!(told(store, query).await, []);
 }

@@ -113,14 +113,15 @@ impl Gateway {
         place: Place,
     ) -> Result<Option<GraphCheck>, Fault> {
         let (now, stage) = (self.clock.now(), Stage::Relate);
-        let claimed = self.knowledge.claim(scope, stage, now, now + HELD).await?;
+        let until = now + HELD;
+        let claimed = self.knowledge.claim(scope, stage, now, until).await?;
         if claimed.is_none() {
             let is_there = self.knowledge.position(scope, stage).await?.is_some();
             let gone = || Fault::not_found(format_args!("space `{}`", scope.space));
             return if is_there { Ok(None) } else { Err(gone()) };
         }
         let repaired = self.repair(graph, scope, place).await;
-        self.knowledge.release(scope, stage).await?;
+        self.knowledge.release(scope, stage, until).await?;
         Ok(Some(repaired?))
     }
 

@@ -93,7 +93,7 @@ impl Town {
                 .work(&scope, claimed.unwrap().unwrap())
                 .await
                 .unwrap();
-            store.release(&scope, Stage::Relate).await.unwrap();
+            store.release(&scope, Stage::Relate, until).await.unwrap();
             tokio::time::sleep(std::time::Duration::from_millis(5)).await;
         }
     }
@@ -251,6 +251,10 @@ impl Graph for Repeating {
         Graph::write(&*self.0, scope, write).await
     }
 
+    async fn clear(&self, scope: &Scope) -> Result<()> {
+        self.0.clear(scope).await
+    }
+
     async fn check(&self) -> Result<()> {
         Graph::check(&*self.0).await
     }
@@ -329,6 +333,10 @@ struct Hung;
 #[async_trait]
 impl Graph for Hung {
     async fn write(&self, _: &Scope, _: GraphWrite) -> Result<()> {
+        pending().await
+    }
+
+    async fn clear(&self, _: &Scope) -> Result<()> {
         pending().await
     }
 

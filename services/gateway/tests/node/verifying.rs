@@ -109,7 +109,8 @@ async fn a_repair_waits_for_who_writes_the_graph_and_lets_it_go_on() {
     let waited = node.gateway.rebuild_graph(&call, &ada, None);
     let waited: Result<_, Fault> = call.within("the graph", waited).await;
     assert_eq!(waited.unwrap_err().kind, FaultKind::DeadlineExceeded);
-    node.store.release(&scope, Stage::Relate).await.unwrap();
+    let released = node.store.release(&scope, Stage::Relate, until).await;
+    released.unwrap();
     checked(&node, true).await;
     assert!(claim().await.unwrap().is_some());
 }
@@ -170,6 +171,10 @@ struct Waiting {
 impl Graph for Waiting {
     async fn write(&self, scope: &Scope, write: GraphWrite) -> memfleet_ports::store::Result<()> {
         Graph::write(&*self.store, scope, write).await
+    }
+
+    async fn clear(&self, scope: &Scope) -> memfleet_ports::store::Result<()> {
+        self.store.clear(scope).await
     }
 
     async fn check(&self) -> memfleet_ports::store::Result<()> {

@@ -4,10 +4,12 @@
 use std::collections::BTreeSet;
 
 use memfleet_columns::runs;
+use memfleet_domain::Scope;
 use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row};
 use uuid::Uuid;
 
+use super::leftover;
 use crate::erasure::Doomed;
 use crate::failure::Outcome;
 use crate::passages;
@@ -46,7 +48,8 @@ pub async fn of_turns(
 }
 
 /// Everything else that agents keep of a space whose turns are forgotten.
-pub async fn of_space(connection: &mut PgConnection, tenant: &str, space: i64) -> Outcome<()> {
+pub async fn of_space(connection: &mut PgConnection, scope: &Scope, space: i64) -> Outcome<()> {
+    leftover::note(connection, scope, space).await?;
     for delete in [
         "DELETE FROM changes WHERE tenant = $1 AND space = $2",
         "DELETE FROM staged WHERE tenant = $1 AND space = $2",
@@ -54,7 +57,7 @@ pub async fn of_space(connection: &mut PgConnection, tenant: &str, space: i64) -
         "DELETE FROM removed_derivations WHERE tenant = $1 AND space = $2",
     ] {
         sqlx::query(delete)
-            .bind(tenant)
+            .bind(scope.tenant.as_str())
             .bind(space)
             .execute(&mut *connection)
             .await?;

@@ -65,15 +65,13 @@ pub async fn of_space(connection: &mut SqliteConnection, space: i64) -> Outcome<
         "DELETE FROM progress WHERE space = ?",
         "DELETE FROM staged WHERE space = ?",
         "DELETE FROM removed_derivations WHERE space = ?",
-        "DELETE FROM entities WHERE space = ?",
-        "DELETE FROM triplets WHERE space = ?",
     ] {
         sqlx::query(delete)
             .bind(space)
             .execute(&mut *connection)
             .await?;
     }
-    Ok(())
+    graph::remove_all(connection, space).await
 }
 
 /// A version that ends because of what goes was never written: the one before it is current again.

@@ -190,7 +190,8 @@ pub async fn turns_beside_forgotten_ones_are_pending_again<
         .expect("an answer");
     forget(store_, rome.id).await;
     assert_eq!(all(store_, &Question::default()).await, []);
-    store_.release(&home(), stage).await.expect("an answer");
+    let released = store_.release(&home(), stage, instant(9)).await;
+    released.expect("an answer");
     let reached = store_
         .claim(&home(), stage, instant(0), instant(9))
         .await
