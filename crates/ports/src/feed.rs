@@ -89,7 +89,8 @@ pub enum Change {
     Forgotten(TurnId),
     /// Something was derived, or changed: the index takes this state.
     Derived(Box<IndexedDerivation>),
-    /// Something derived holds at no instant any more.
+    /// Something derived holds at no instant any more, or is gone: its time was over, or one of its versions drew on a turn that was
+    /// forgotten.
     Withdrawn(DerivationId),
 }
 

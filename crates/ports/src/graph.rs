@@ -59,6 +59,9 @@ pub trait Graph: Send + Sync {
     /// Does all of it, or nothing. In a space that does not exist it is nothing.
     async fn write(&self, scope: &Scope, write: GraphWrite) -> Result<()>;
 
+    /// Removes all that it holds of a space, whether that exists or not. It need not be one transaction: who breaks off begins again.
+    async fn clear(&self, scope: &Scope) -> Result<()>;
+
     /// Whether it answers.
     async fn check(&self) -> Result<()>;
 

@@ -269,8 +269,8 @@ pub trait Knowledge: Send + Sync {
     async fn position(&self, scope: &Scope, stage: Stage) -> Result<Option<Position>>;
 
     /// Takes the space's next work for one worker until an instant, unless another has it. The answer is the change sequence
-    /// that the stage has reached; absent where it is taken, or where there is no such space. [`Knowledge::apply`] with progress
-    /// keeps it, [`Knowledge::release`] or the instant ends it.
+    /// that the stage has reached; absent where it is taken, or where there is no such space, unless it [is left
+    /// over](Knowledge::is_left_over). [`Knowledge::apply`] with progress keeps it, [`Knowledge::release`] or the instant ends it.
     async fn claim(
         &self,
         scope: &Scope,
@@ -279,8 +279,16 @@ pub trait Knowledge: Send + Sync {
         until: Timestamp,
     ) -> Result<Option<u64>>;
 
-    /// Gives it back.
-    async fn release(&self, scope: &Scope, stage: Stage) -> Result<()>;
+    /// Gives back what was claimed until this instant. Who came too late, and whose claim another has by now, gives nothing back.
+    async fn release(&self, scope: &Scope, stage: Stage, until: Timestamp) -> Result<()>;
+
+    /// Whether the space was forgotten, and a graph beside the store may still hold something of it. Such a space is pending for
+    /// [`Stage::Relate`], and can be claimed for it, though it is gone; written anew before that, it is left over all the same. Never
+    /// where the graph is in the store itself: there it went along.
+    async fn is_left_over(&self, scope: &Scope) -> Result<bool>;
+
+    /// The graph holds nothing of the space any more. Whoever says so has claimed it.
+    async fn cleared(&self, scope: &Scope) -> Result<()>;
 
     /// Begins a rebuild; one that is under way goes on. Absent where there is no such space.
     async fn begin_rebuild(&self, scope: &Scope) -> Result<Option<Rebuilding>>;

@@ -259,7 +259,7 @@ pub struct PathsQuery {
 pub struct Paths {
     /// The shortest first; of equal length those that are surer.
     pub paths: Vec<Vec<Edge>>,
-    /// Whether an entity on the way has so many triplets that not all were looked at.
+    /// Whether there is so much around the entities, or so many paths, that not all was looked at.
     pub truncated: bool,
 }
 

@@ -168,7 +168,7 @@ impl Weights {
     }
 
     /// AMA's priority: raw turns where details are asked for, else episodes for summaries and for what went on over time; before all
-    /// these the wishes that only the wording tells.
+    /// these the wish for everything, and behind them how two are connected, which only the wording tells.
     pub(crate) fn route(&self, intent: Intent, wish: Wish) -> Route {
         let turns = Route {
             turns: 1.0,
@@ -182,7 +182,6 @@ impl Weights {
         };
         match (wish, intent) {
             (Wish::All, _) => self.routes.gather,
-            (Wish::Connection, _) => self.routes.connect,
             (_, Intent { fine: true, .. }) => turns,
             (
                 _,
@@ -191,6 +190,7 @@ impl Weights {
                 },
             ) => self.routes.summary,
             (_, Intent { event: true, .. }) => self.routes.event,
+            (Wish::Connection, _) => self.routes.connect,
             _ => turns,
         }
     }

@@ -111,7 +111,11 @@ impl Follower {
                     Event::Settled { scope, .. } | Event::Derived { scope } => {
                         changed.insert(scope);
                     }
-                    Event::Forgotten { .. } => {}
+                    Event::Forgotten { scope } => {
+                        // What others keep beside the store would stay there until the next look at all spaces.
+                        let follows = self.stage == Stage::Relate;
+                        changed.extend(follows.then_some(scope));
+                    }
                     Event::Missed => return,
                 }
                 next = events.try_recv().ok();
@@ -152,12 +156,14 @@ impl Follower {
     async fn visit_one(&self, agent: &dyn Agent, scope: &Scope) -> Result<Outcome, Fault> {
         for _ in 0..ROUNDS {
             let now = self.clock.now();
-            let claimed = self.knowledge.claim(scope, self.stage, now, now + LEASE);
+            let until = now + LEASE;
+            let claimed = self.knowledge.claim(scope, self.stage, now, until);
             let Some(reached) = claimed.await? else {
                 return Ok(Outcome::Done);
             };
             let outcome = agent.work(scope, reached).await;
-            self.knowledge.release(scope, self.stage).await?;
+            let released = self.knowledge.release(scope, self.stage, until);
+            released.await?;
             if outcome? == Outcome::Done {
                 return Ok(Outcome::Done);
             }

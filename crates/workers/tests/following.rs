@@ -168,6 +168,23 @@ async fn what_is_announced_is_visited_at_once_and_what_was_missed_is_looked_for(
 }
 
 #[tokio::test]
+async fn a_graph_hears_at_once_of_what_is_forgotten() {
+    let mut bench = Bench::new().await;
+    bench.follower.stage = Stage::Relate;
+    let stop = CancellationToken::new();
+    bench.store("first").await;
+    let (follower, visitor, stopping) =
+        (bench.follower.clone(), bench.visitor.clone(), stop.clone());
+    let running = tokio::spawn(async move { follower.run(&*visitor, stopping).await });
+    bench.until("first", 1).await;
+    let scope = bench.store("second").await;
+    bench.events.announce(Event::Forgotten { scope });
+    bench.until("second", 1).await;
+    stop.cancel();
+    running.await.unwrap();
+}
+
+#[tokio::test]
 async fn a_space_that_another_worker_has_is_left_to_it() {
     let bench = Bench::new().await;
     let scope = bench.store("one").await;
@@ -177,7 +194,8 @@ async fn a_space_that_another_worker_has_is_left_to_it() {
     assert!(claim.await.unwrap().is_some());
     bench.follower.sweep(&*bench.visitor).await;
     assert_eq!(bench.visits(), BTreeMap::new());
-    bench.store.release(&scope, Stage::Judge).await.unwrap();
+    let released = bench.store.release(&scope, Stage::Judge, instant(60));
+    released.await.unwrap();
     bench.follower.sweep(&*bench.visitor).await;
     assert_eq!(bench.visits()["one"], 1);
 }

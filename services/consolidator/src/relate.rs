@@ -1,5 +1,6 @@
 //! From facts, and what callers say of names, to the semantic graph (Amory section 3.2, semanticization). The graph follows the facts of the store of record: how far it came
-//! is noted there, and only after it was written. One that was away is caught up with by looking again.
+//! is noted there, and only after it was written. One that was away is caught up with by looking again. A space that was forgotten as a whole is
+//! cleared, before anything that is written anew under its name.
 
 use std::sync::Arc;
 
@@ -32,6 +33,12 @@ impl Agent for Relater {
     #[instrument(name = "relate", skip_all, fields(tenant = %scope.tenant, space = %scope.space))]
     async fn work(&self, scope: &Scope, reached: u64) -> Result<Outcome, Fault> {
         let from = &self.consolidator;
+        if from.knowledge.is_left_over(scope).await? {
+            self.graph.clear(scope).await?;
+            from.knowledge.cleared(scope).await?;
+            // What was written since under the same name comes next.
+            return Ok(Outcome::More);
+        }
         let changes = from.feed.changes_after(scope, reached, ROUND).await?;
         let mut write = GraphWrite::default();
         let mut ids = Vec::new();

@@ -29,6 +29,9 @@ const RELATED: [Stage; 4] = [Stage::Derive, Stage::Judge, Stage::Settle, Stage::
 /// Facts that are looked up together.
 const FACTS: usize = 1_000;
 
+/// Paths whose facts are looked up together, until so many stand as are asked for.
+const CANDIDATES: usize = 300;
+
 impl Gateway {
     pub(crate) async fn listed(
         &self,
@@ -89,23 +92,36 @@ impl Gateway {
         let to = entity(&*graph, &scope, &query.to).await?;
         let from = self.names(&*graph, &scope, from.id).await?.all(from.id);
         let to = self.names(&*graph, &scope, to.id).await?.all(to.id);
-        let mut found = paths::between(&*graph, &scope, (&from, &to), query).await?;
-        let triplets = found.paths.iter().flatten().cloned().collect();
-        let standing = self.still_stated(&scope, triplets).await?;
-        let standing: HashSet<DerivationId> = standing.iter().map(|it| it.fact).collect();
-        let stands = |path: &&Vec<Triplet>| path.iter().all(|it| standing.contains(&it.fact));
-        let found_paths = std::mem::take(&mut found.paths);
-        let best = found_paths.iter().filter(stands).take(query.limit as usize);
-        let mut paths = Vec::new();
-        for path in best {
-            let connected = edges(&*graph, &scope, path.clone()).await?;
-            // An end that was forgotten meanwhile leaves no path.
-            paths.extend((connected.len() == path.len()).then_some(connected));
+        let found = paths::between(&*graph, &scope, (from, to), query).await?;
+        let (limit, mut paths) = (query.limit as usize, Vec::new());
+        for candidates in found.paths.chunks(CANDIDATES) {
+            let standing = self.standing_paths(&scope, candidates).await?;
+            for path in standing.into_iter().take(limit - paths.len()) {
+                let connected = edges(&*graph, &scope, path.clone()).await?;
+                // An end that was forgotten meanwhile leaves no path.
+                paths.extend((connected.len() == path.len()).then_some(connected));
+            }
+            if paths.len() == limit {
+                break;
+            }
         }
         Ok(Paths {
             paths,
             truncated: found.truncated,
         })
+    }
+
+    /// Those of these paths whose facts all stand.
+    async fn standing_paths<'p>(
+        &self,
+        scope: &Scope,
+        paths: &'p [Vec<Triplet>],
+    ) -> Result<Vec<&'p Vec<Triplet>>, Fault> {
+        let triplets = paths.iter().flatten().cloned().collect();
+        let standing = self.still_stated(scope, triplets).await?;
+        let standing: HashSet<DerivationId> = standing.iter().map(|it| it.fact).collect();
+        let stands = |path: &&Vec<Triplet>| path.iter().all(|it| standing.contains(&it.fact));
+        Ok(paths.iter().filter(stands).collect())
     }
 
     pub(crate) async fn named(

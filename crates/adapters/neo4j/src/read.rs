@@ -12,10 +12,10 @@ use crate::write::of;
 
 const ENTITIES: &str = "MATCH (e:MemfleetEntity) WHERE e.tenant = $tenant AND e.space = $space AND e.key STARTS WITH $prefix AND e.key > $after
     RETURN e.id AS id, e.key AS key, e.name AS name ORDER BY e.key LIMIT $limit";
-const NAMED: &str = "UNWIND $ids AS id MATCH (e:MemfleetEntity {tenant: $tenant, space: $space, id: id}) RETURN e.id AS id, e.key AS key, e.name AS name";
+const NAMED: &str = "UNWIND $ids AS id WITH DISTINCT id MATCH (e:MemfleetEntity {tenant: $tenant, space: $space, id: id}) RETURN e.id AS id, e.key AS key, e.name AS name";
 /// The three ways to find triplets, each by an index …
-const OF_ENDS: &str = "UNWIND $ids AS id MATCH (:MemfleetEntity {tenant: $tenant, space: $space, id: id})-[s:MEMFLEET_SAYS]-()";
-const OF_FACTS: &str = "UNWIND $ids AS id MATCH ()-[s:MEMFLEET_SAYS]->() WHERE s.tenant = $tenant AND s.space = $space AND s.fact = id";
+const OF_ENDS: &str = "UNWIND $ids AS id WITH DISTINCT id MATCH (:MemfleetEntity {tenant: $tenant, space: $space, id: id})-[s:MEMFLEET_SAYS]-()";
+const OF_FACTS: &str = "UNWIND $ids AS id WITH DISTINCT id MATCH ()-[s:MEMFLEET_SAYS]->() WHERE s.tenant = $tenant AND s.space = $space AND s.fact = id";
 const OF_SPACE: &str = "MATCH ()-[s:MEMFLEET_SAYS]->() WHERE s.tenant = $tenant AND s.space = $space AND s.fact >= left($after, 36)";
 /// … and what holds for each.
 const TRIPLETS: &str = "WITH DISTINCT s WHERE s.fact + s.object > $after AND ($predicates = [] OR s.predicate IN $predicates)

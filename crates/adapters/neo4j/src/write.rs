@@ -25,6 +25,31 @@ const SAY: &str = "UNWIND $triplets AS t
     SET s.predicate = t.predicate, s.valid_from = t.valid_from, s.valid_until = t.valid_until, s.turns = t.turns, s.document = t.document";
 const TIDY: &str = "UNWIND $ids AS id MATCH (e:MemfleetEntity {tenant: $tenant, space: $space, id: id}) WHERE NOT (e)--() DELETE e";
 
+/// Triplets, or entities, that are removed together.
+const REMOVED: i64 = 10_000;
+const UNSAY: &str = "MATCH ()-[s:MEMFLEET_SAYS]->() WHERE s.tenant = $tenant AND s.space = $space WITH s LIMIT $limit DELETE s RETURN count(s) AS gone";
+/// Every key is such: the index of keys needs a condition on them.
+const UNNAME: &str = "MATCH (e:MemfleetEntity) WHERE e.tenant = $tenant AND e.space = $space AND e.key >= '' WITH e LIMIT $limit
+    DETACH DELETE e RETURN count(e) AS gone";
+
+/// Removes some of what there is of a space, triplets before entities; whether there may be more.
+pub(crate) async fn clear(graph: &Neo4jGraph, scope: &Scope) -> Outcome<bool> {
+    let mut transaction = graph.begin().await?;
+    let mut is_full = false;
+    for removing in [UNSAY, UNNAME] {
+        let removing = of(scope, removing).param("limit", REMOVED);
+        let mut stream = transaction.execute(removing).await?;
+        while let Some(row) = stream.next(transaction.handle()).await? {
+            is_full |= row.get::<i64>("gone")? == REMOVED;
+        }
+        if is_full {
+            break;
+        }
+    }
+    transaction.commit().await?;
+    Ok(is_full)
+}
+
 pub(crate) async fn apply(graph: &Neo4jGraph, scope: &Scope, write: &GraphWrite) -> Outcome<()> {
     let mut transaction = graph.begin().await?;
     let mut left = BTreeSet::new();

@@ -3,6 +3,7 @@
 mod apply;
 pub(crate) mod expire;
 pub(crate) mod forget;
+mod leftover;
 mod progress;
 mod read;
 mod rebuild;
@@ -56,13 +57,30 @@ impl Knowledge for PostgresStore {
         self.ask("claim", twice(attempt)).await
     }
 
-    async fn release(&self, scope: &Scope, stage: Stage) -> Result<()> {
+    async fn release(&self, scope: &Scope, stage: Stage, until: Timestamp) -> Result<()> {
         let attempt = || async {
             let mut write = self.write(&scope.tenant).await?;
-            progress::release(&mut write, scope, stage).await?;
+            progress::release(&mut write, scope, stage, until).await?;
             write.commit().await
         };
         self.ask("release", twice(attempt)).await
+    }
+
+    async fn is_left_over(&self, scope: &Scope) -> Result<bool> {
+        let is_left_over = async {
+            let mut read = self.read(&scope.tenant).await?;
+            leftover::is_there(&mut read, scope).await
+        };
+        self.ask("is_left_over", is_left_over).await
+    }
+
+    async fn cleared(&self, scope: &Scope) -> Result<()> {
+        let attempt = || async {
+            let mut write = self.write(&scope.tenant).await?;
+            leftover::cleared(&mut write, scope).await?;
+            write.commit().await
+        };
+        self.ask("cleared", twice(attempt)).await
     }
 
     async fn begin_rebuild(&self, scope: &Scope) -> Result<Option<Rebuilding>> {

@@ -10,7 +10,7 @@ use crate::store::Server;
 use crate::transaction::ROLE;
 
 /// Every migration in order: version, name, statements.
-const MIGRATIONS: [(i64, &str, &str); 12] = [
+const MIGRATIONS: [(i64, &str, &str); 13] = [
     (1, "first", include_str!("../migrations/0001_first.sql")),
     (2, "access", include_str!("../migrations/0002_access.sql")),
     (3, "outbox", include_str!("../migrations/0003_outbox.sql")),
@@ -46,6 +46,11 @@ const MIGRATIONS: [(i64, &str, &str); 12] = [
         12,
         "semanticize",
         include_str!("../migrations/0012_semanticize.sql"),
+    ),
+    (
+        13,
+        "left_over",
+        include_str!("../migrations/0013_left_over.sql"),
     ),
 ];
 

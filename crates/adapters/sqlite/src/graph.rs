@@ -28,6 +28,15 @@ impl Graph for SqliteStore {
         Ok(())
     }
 
+    async fn clear(&self, scope: &Scope) -> Result<()> {
+        let mut connection = self.write().await?;
+        if let Some(space) = scope::find(&mut connection, scope).await? {
+            remove_all(&mut connection, space.id).await?;
+            connection.commit().await?;
+        }
+        Ok(())
+    }
+
     async fn check(&self) -> Result<()> {
         // Whoever asks the store asks this.
         Ok(())
@@ -113,6 +122,18 @@ pub(crate) async fn remove(
 ) -> Outcome<()> {
     let left = remove_triplets(connection, space, facts).await?;
     remove_orphans(connection, space, &left).await
+}
+
+/// The graph of a space.
+pub(crate) async fn remove_all(connection: &mut SqliteConnection, space: i64) -> Outcome<()> {
+    for delete in [
+        "DELETE FROM entities WHERE space = ?",
+        "DELETE FROM triplets WHERE space = ?",
+    ] {
+        let delete = sqlx::query(delete).bind(space);
+        delete.execute(&mut *connection).await?;
+    }
+    Ok(())
 }
 
 /// The ends of what was removed.

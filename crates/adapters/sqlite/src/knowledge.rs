@@ -49,10 +49,19 @@ impl Knowledge for SqliteStore {
         Ok(reached)
     }
 
-    async fn release(&self, scope: &Scope, stage: Stage) -> Result<()> {
+    async fn release(&self, scope: &Scope, stage: Stage, until: Timestamp) -> Result<()> {
         let mut write = self.write().await?;
-        progress::release(&mut write, scope, stage).await?;
+        progress::release(&mut write, scope, stage, until).await?;
         Ok(write.commit().await?)
+    }
+
+    async fn is_left_over(&self, _: &Scope) -> Result<bool> {
+        // The graph is in the same file.
+        Ok(false)
+    }
+
+    async fn cleared(&self, _: &Scope) -> Result<()> {
+        Ok(())
     }
 
     async fn begin_rebuild(&self, scope: &Scope) -> Result<Option<Rebuilding>> {

@@ -25,8 +25,10 @@ macro_rules! graph_conformance {
                 what_comes_from_a_forgotten_turn_is_gone_and_who_it_named,
                 pages_bring_every_triplet_once,
                 entities_are_listed_by_how_their_keys_begin,
+                what_is_asked_for_twice_is_told_once,
                 names_in_any_script_read_back_as_they_were,
                 another_space_has_a_graph_of_its_own,
+                a_space_that_is_cleared_has_nothing_and_is_written_to_again,
             ]
         );
     };
@@ -273,6 +275,22 @@ pub async fn entities_are_listed_by_how_their_keys_begin<S: Graph>(store: &S) {
     assert_eq!(list("z", 9, None).await.0, []);
 }
 
+/// Whoever asks may have an id from several triplets.
+pub async fn what_is_asked_for_twice_is_told_once<S: Graph>(store: &S) {
+    let ([ada, ..], [lives, knows, lives_too]) = town(store).await;
+    let ids = [ada.id, ada.id];
+    let named = store.named(&home(), &ids).await.expect("an answer");
+    assert_eq!(named, [ada]);
+    let touching = told(store, TripletQuery::touching(&ids)).await;
+    assert_eq!(touching, [lives, knows]);
+    let facts = [lives_too.fact, lives_too.fact];
+    let query = TripletQuery {
+        facts: &facts,
+        ..TripletQuery::default()
+    };
+    assert_eq!(told(store, query).await, [lives_too]);
+}
+
 /// Also such as mean something to a database.
 pub async fn names_in_any_script_read_back_as_they_were<S: Graph>(store: &S) {
     let hostile = named("x' OR 1=1 }) DETACH DELETE n // \\ \"`");
@@ -311,4 +329,30 @@ pub async fn another_space_has_a_graph_of_its_own<S: Graph>(store: &S) {
         store.write(&other, write).await.expect("an answer");
     }
     assert_eq!(all(store, &ada, None).await.len(), 2);
+}
+
+/// Cleared twice, it is the same; others keep theirs.
+pub async fn a_space_that_is_cleared_has_nothing_and_is_written_to_again<S: Graph>(store: &S) {
+    let ([ada, ben, rome], [lives, knows, lives_too]) = town(store).await;
+    for other in spaces().into_iter().skip(1) {
+        store.clear(&other).await.expect("an answer");
+    }
+    assert_eq!(all(store, &ada, None).await.len(), 2);
+    for _ in 0..2 {
+        store.clear(&home()).await.expect("an answer");
+        assert_eq!(told(store, TripletQuery::default()).await, []);
+        let page = store.entities(&home(), "", 9, None).await;
+        assert_eq!(page.expect("an answer").items, []);
+    }
+    write(store, &[&ada, &rome], std::slice::from_ref(&lives)).await;
+    assert_eq!(all(store, &ada, None).await, [lives]);
+    let ids = [ada.id, ben.id, rome.id];
+    let named = store.named(&home(), &ids).await.expect("an answer");
+    assert_eq!(named.len(), 2);
+    let gone = [knows.fact, lives_too.fact];
+    let query = TripletQuery {
+        facts: &gone,
+        ..TripletQuery::default()
+    };
+    assert_eq!(told(store, query).await, []);
 }

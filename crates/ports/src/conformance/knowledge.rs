@@ -60,6 +60,7 @@ macro_rules! knowledge_conformance {
                 one_worker_at_a_time_has_a_space,
                 progress_from_elsewhere_is_stale,
                 what_a_forgotten_turn_stated_is_gone,
+                what_drew_on_a_forgotten_turn_in_an_earlier_version_is_withdrawn,
                 forgetting_the_newer_fact_opens_the_older_again,
                 forgetting_a_space_leaves_nothing_derived,
                 turns_beside_forgotten_ones_are_pending_again,

@@ -37,6 +37,10 @@ impl Graph for Away {
         Graph::write(&*self.graph, scope, write).await
     }
 
+    async fn clear(&self, scope: &Scope) -> Result<()> {
+        self.graph.clear(scope).await
+    }
+
     async fn check(&self) -> Result<()> {
         Ok(())
     }

@@ -137,7 +137,9 @@ impl Bench {
             ..Work::default()
         };
         self.store.apply(&home(), work).await.unwrap();
-        self.store.release(&home(), Stage::Derive).await.unwrap();
+        let (home, stage) = (home(), Stage::Derive);
+        let released = self.store.release(&home, stage, instant(1)).await;
+        released.unwrap();
     }
 }
 

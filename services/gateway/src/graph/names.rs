@@ -91,13 +91,14 @@ impl Names {
         }
     }
 
-    /// What joins a name to others by itself.
+    /// What joins a name to others by itself: of each the first triplet that does.
     pub fn joining(&self, name: EntityId) -> Vec<(EntityId, &Triplet)> {
         let of_it = self.joins.iter().filter_map(|join| {
             let is_end = join.entity == name || join.other == name;
             is_end.then(|| (join.because.other(name), &join.because))
         });
-        of_it.collect()
+        let mut seen = HashSet::new();
+        of_it.filter(|(other, _)| seen.insert(*other)).collect()
     }
 
     /// An entity under all its names, itself the first.

@@ -2,6 +2,7 @@
 //! A repair writes the difference, so that the graph can be read all the while, and one that breaks off is begun again.
 
 use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 use std::time::Duration;
 
 use memfleet_agents::relations::told;
@@ -15,6 +16,7 @@ use memfleet_ports::graph::{Graph, GraphWrite, TripletQuery};
 use memfleet_ports::knowledge::{Question, Stage};
 use memfleet_ports::ledger::PageToken;
 use memfleet_ports::maintenance::GraphCheck;
+use tracing::Instrument;
 
 use crate::Gateway;
 
@@ -41,6 +43,7 @@ enum Part {
 }
 
 /// A page: of which part, and after what.
+#[derive(Clone)]
 struct Place {
     part: usize,
     after: Option<PageToken>,
@@ -70,10 +73,7 @@ impl Gateway {
                 self.note_in_space(context, AuditKind::RebuildBegun, space, detail)
                     .await?;
             }
-            self.hold(&scope).await?;
-            let repaired = self.repair(&*graph, &scope, place).await;
-            self.knowledge.release(&scope, Stage::Relate).await?;
-            repaired?
+            self.repaired(&graph, &scope, &place).await?
         } else {
             self.compare(&*graph, &scope, place).await?.check
         };
@@ -84,19 +84,45 @@ impl Gateway {
         })
     }
 
-    /// Waits until nobody else writes the graph of the space, and keeps it so.
-    async fn hold(&self, scope: &Scope) -> Result<(), Fault> {
+    /// Repairs as soon as nobody else writes the graph of the space.
+    async fn repaired(
+        &self,
+        graph: &Arc<dyn Graph>,
+        scope: &Scope,
+        place: &Place,
+    ) -> Result<GraphCheck, Fault> {
         loop {
-            let now = self.clock.now();
-            let claimed = self
-                .knowledge
-                .claim(scope, Stage::Relate, now, now + HELD)
-                .await?;
-            if claimed.is_some() {
-                return Ok(());
+            let (gateway, graph) = (self.clone(), graph.clone());
+            let (scope, place) = (scope.clone(), place.clone());
+            // To the end, also when the caller leaves: what it claimed would keep the stage out until the lease ends.
+            let attempt = async move { gateway.attempt(&*graph, &scope, place).await };
+            let attempt = tokio::spawn(attempt.in_current_span()).await;
+            let stopped = |error| Err(Fault::internal(format!("the repair stopped: {error}")));
+            if let Some(check) = attempt.unwrap_or_else(stopped)? {
+                return Ok(check);
             }
             tokio::time::sleep(LOOK).await;
         }
+    }
+
+    /// Repairs, unless somebody else writes the graph of the space.
+    async fn attempt(
+        &self,
+        graph: &dyn Graph,
+        scope: &Scope,
+        place: Place,
+    ) -> Result<Option<GraphCheck>, Fault> {
+        let (now, stage) = (self.clock.now(), Stage::Relate);
+        let until = now + HELD;
+        let claimed = self.knowledge.claim(scope, stage, now, until).await?;
+        if claimed.is_none() {
+            let is_there = self.knowledge.position(scope, stage).await?.is_some();
+            let gone = || Fault::not_found(format_args!("space `{}`", scope.space));
+            return if is_there { Ok(None) } else { Err(gone()) };
+        }
+        let repaired = self.repair(graph, scope, place).await;
+        self.knowledge.release(scope, stage, until).await?;
+        Ok(Some(repaired?))
     }
 
     async fn repair(

@@ -23,6 +23,7 @@ use memfleet_ports::ledger::{Page, PageToken};
 use memfleet_ports::memory::{Memory, PageRequest};
 use memfleet_ports::refresher::ForgetRequest;
 use memfleet_ports::store::Result;
+use memfleet_sqlite::SqliteStore;
 use memfleet_workers::Agent;
 
 use crate::relating::{asked, relate, stating, told};
@@ -92,7 +93,7 @@ impl Town {
                 .work(&scope, claimed.unwrap().unwrap())
                 .await
                 .unwrap();
-            store.release(&scope, Stage::Relate).await.unwrap();
+            store.release(&scope, Stage::Relate, until).await.unwrap();
             tokio::time::sleep(std::time::Duration::from_millis(5)).await;
         }
     }
@@ -247,6 +248,69 @@ async fn a_name_that_is_split_off_stands_alone_whatever_a_fact_tells() {
     assert_eq!(said.collect::<Vec<_>>(), [false, true]);
 }
 
+/// A graph that tells of an entity as often as it is asked for.
+struct Repeating(Arc<SqliteStore>);
+
+#[async_trait]
+impl Graph for Repeating {
+    async fn write(&self, scope: &Scope, write: GraphWrite) -> Result<()> {
+        Graph::write(&*self.0, scope, write).await
+    }
+
+    async fn clear(&self, scope: &Scope) -> Result<()> {
+        self.0.clear(scope).await
+    }
+
+    async fn check(&self) -> Result<()> {
+        Graph::check(&*self.0).await
+    }
+
+    async fn entities(
+        &self,
+        scope: &Scope,
+        prefix: &str,
+        limit: u32,
+        after: Option<&PageToken>,
+    ) -> Result<Page<Entity>> {
+        self.0.entities(scope, prefix, limit, after).await
+    }
+
+    async fn named(&self, scope: &Scope, ids: &[EntityId]) -> Result<Vec<Entity>> {
+        let mut named = Vec::new();
+        for id in ids {
+            named.extend(self.0.named(scope, &[*id]).await?);
+        }
+        Ok(named)
+    }
+
+    async fn triplets(
+        &self,
+        scope: &Scope,
+        query: TripletQuery<'_>,
+        limit: u32,
+        after: Option<&PageToken>,
+    ) -> Result<Page<Triplet>> {
+        self.0.triplets(scope, query, limit, after).await
+    }
+}
+
+#[tokio::test]
+async fn names_that_several_triplets_join_are_split_once_whatever_the_graph_repeats() {
+    let mut town = Town::of(&STATED).await;
+    town.node.gateway.graph = Some(Arc::new(Repeating(town.node.store.clone())));
+    // A fact joins them; after the merge a caller's word does too.
+    for merges in [true, false] {
+        let split = town.split("Bob").await;
+        let parted: Vec<_> = split.parted.iter().map(|it| &*it.name).collect();
+        assert_eq!(parted, ["Robert"]);
+        assert_eq!(town.names("Bob").await, ["Bob"]);
+        if merges {
+            assert!(town.merge("Robert", "Bob").await.change.is_some());
+            assert_eq!(town.names("Bob").await, ["Robert", "Bob"]);
+        }
+    }
+}
+
 #[tokio::test]
 async fn a_merge_goes_with_the_turns_that_it_draws_on() {
     let town = Town::of(&STATED).await;
@@ -275,6 +339,10 @@ struct Hung;
 #[async_trait]
 impl Graph for Hung {
     async fn write(&self, _: &Scope, _: GraphWrite) -> Result<()> {
+        pending().await
+    }
+
+    async fn clear(&self, _: &Scope) -> Result<()> {
         pending().await
     }
 

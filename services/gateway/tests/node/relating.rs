@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use memfleet_domain::FaultKind;
 use memfleet_domain::derivation::{Body, Derivation};
 use memfleet_domain::graph::{Entity, Triplet};
-use memfleet_domain::ids::ChangeId;
+use memfleet_domain::ids::{ChangeId, DerivationId};
 use memfleet_domain::time::TimeRange;
 use memfleet_ports::conformance::graph::{named, says, writing};
 use memfleet_ports::conformance::knowledge::{deriving, fact};
@@ -216,6 +216,23 @@ async fn what_the_store_has_no_more_is_not_told_by_a_graph_that_has_not_heard() 
         .neighbours(&call, &asked("Ada", None), page)
         .await;
     assert_eq!(fault.unwrap_err().kind, FaultKind::NotFound);
+}
+
+#[tokio::test]
+async fn a_path_that_stands_is_found_behind_any_number_that_do_not() {
+    let (node, _) = town().await;
+    let (ada, rome) = (named("Ada"), named("Rome"));
+    let gone = (1..1_000_u128).map(|number| Triplet {
+        fact: DerivationId::from_bytes((number << 64).to_be_bytes()),
+        confidence: 1.0,
+        ..says(1, &ada, "like", &rome)
+    });
+    let write = writing(&[&ada, &rome], &gone.collect::<Vec<_>>());
+    let scope = acme().scope(&space("ada"));
+    let written = Graph::write(node.store.as_ref(), &scope, write);
+    written.await.unwrap();
+    let found = between(&node, "Ada", "Rome", (1, None)).await;
+    assert_eq!(found, [["Ada residence Rome"]]);
 }
 
 #[tokio::test]

@@ -1,13 +1,21 @@
 //! The graph against the facts that it follows.
 
-use memfleet_domain::ids::DerivationId;
-use memfleet_domain::{Fault, FaultKind};
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use memfleet_domain::graph::{Entity, Triplet};
+use memfleet_domain::ids::{DerivationId, EntityId};
+use memfleet_domain::{Fault, FaultKind, Scope};
 use memfleet_ports::conformance::graph::{named, says, writing};
 use memfleet_ports::conformance::samples::instant;
+use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::graph::{Graph, GraphWrite, TripletQuery};
 use memfleet_ports::knowledge::{Knowledge, Stage};
-use memfleet_ports::ledger::PageToken;
+use memfleet_ports::ledger::{Page, PageToken};
 use memfleet_ports::maintenance::{GraphCheck, Maintenance};
+use memfleet_sqlite::SqliteStore;
+use tokio::sync::Notify;
 
 use crate::relating::stating;
 use crate::roles::{Node, acme, brief, call_of, space};
@@ -101,9 +109,107 @@ async fn a_repair_waits_for_who_writes_the_graph_and_lets_it_go_on() {
     let waited = node.gateway.rebuild_graph(&call, &ada, None);
     let waited: Result<_, Fault> = call.within("the graph", waited).await;
     assert_eq!(waited.unwrap_err().kind, FaultKind::DeadlineExceeded);
-    node.store.release(&scope, Stage::Relate).await.unwrap();
+    let released = node.store.release(&scope, Stage::Relate, until).await;
+    released.unwrap();
     checked(&node, true).await;
     assert!(claim().await.unwrap().is_some());
+}
+
+#[tokio::test]
+async fn a_repair_of_a_space_that_is_forgotten_meanwhile_ends() {
+    let (node, ..) = stating(&STATED).await;
+    let scope = acme().scope(&space("ada"));
+    let (now, until) = (instant(0), instant(100));
+    let claimed = node.store.claim(&scope, Stage::Relate, now, until).await;
+    assert!(claimed.unwrap().is_some());
+    let (call, ada) = (acme(), space("ada"));
+    let repairing = node.gateway.rebuild_graph(&call, &ada, None);
+    let forgetting = async {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        let everything = TurnFilter::default();
+        node.erasure.erase(&scope, &everything).await.unwrap();
+    };
+    let (repaired, ()) = tokio::join!(repairing, forgetting);
+    assert_eq!(repaired.unwrap_err().kind, FaultKind::NotFound);
+}
+
+#[tokio::test]
+async fn a_repair_whose_caller_leaves_keeps_nobody_out() {
+    let (mut node, ..) = stating(&STATED).await;
+    let graph = Arc::new(Waiting {
+        store: node.store.clone(),
+        is_asked: Notify::new(),
+        may_answer: Notify::new(),
+    });
+    node.gateway.graph = Some(graph.clone());
+    let (call, ada) = (acme(), space("ada"));
+    tokio::select! {
+        _ = node.gateway.rebuild_graph(&call, &ada, None) => panic!("the graph answers nothing"),
+        () = graph.is_asked.notified() => {}
+    }
+    graph.may_answer.notify_one();
+    // The clock stands: no lease ends by itself.
+    let scope = acme().scope(&ada);
+    let claim = async || {
+        node.store
+            .claim(&scope, Stage::Relate, instant(0), instant(9))
+            .await
+    };
+    while claim().await.unwrap().is_none() {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+/// A graph that tells of triplets when it may.
+struct Waiting {
+    store: Arc<SqliteStore>,
+    is_asked: Notify,
+    may_answer: Notify,
+}
+
+#[async_trait]
+impl Graph for Waiting {
+    async fn write(&self, scope: &Scope, write: GraphWrite) -> memfleet_ports::store::Result<()> {
+        Graph::write(&*self.store, scope, write).await
+    }
+
+    async fn clear(&self, scope: &Scope) -> memfleet_ports::store::Result<()> {
+        self.store.clear(scope).await
+    }
+
+    async fn check(&self) -> memfleet_ports::store::Result<()> {
+        Ok(())
+    }
+
+    async fn entities(
+        &self,
+        scope: &Scope,
+        prefix: &str,
+        limit: u32,
+        after: Option<&PageToken>,
+    ) -> memfleet_ports::store::Result<Page<Entity>> {
+        self.store.entities(scope, prefix, limit, after).await
+    }
+
+    async fn named(
+        &self,
+        scope: &Scope,
+        ids: &[EntityId],
+    ) -> memfleet_ports::store::Result<Vec<Entity>> {
+        self.store.named(scope, ids).await
+    }
+
+    async fn triplets(
+        &self,
+        scope: &Scope,
+        query: TripletQuery<'_>,
+        limit: u32,
+        after: Option<&PageToken>,
+    ) -> memfleet_ports::store::Result<Page<Triplet>> {
+        self.is_asked.notify_one();
+        self.may_answer.notified().await;
+        self.store.triplets(scope, query, limit, after).await
+    }
 }
 
 #[tokio::test]

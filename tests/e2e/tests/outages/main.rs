@@ -8,6 +8,7 @@ mod conversation;
 mod encrypted;
 mod events;
 mod graph;
+mod leftover;
 mod revoked;
 mod traced;
 

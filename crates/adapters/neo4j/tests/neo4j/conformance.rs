@@ -46,6 +46,10 @@ impl Graph for Own {
         self.graph.write(&self.of(scope), write).await
     }
 
+    async fn clear(&self, scope: &Scope) -> Result<()> {
+        self.graph.clear(&self.of(scope)).await
+    }
+
     async fn check(&self) -> Result<()> {
         self.graph.check().await
     }

@@ -45,7 +45,7 @@ pub async fn remove(
     let head = bury(connection, tenant, space, last, &ids).await?;
     outbox::note(connection, scope, Kind::Forgotten, before, head).await?;
     if doomed.everything {
-        knowledge::of_space(connection, tenant, space.id).await?;
+        knowledge::of_space(connection, scope, space.id).await?;
         return remove_space(connection, tenant, space.id, last).await;
     }
     let touched = forget_receipts(connection, tenant, space.id, &ids).await?;
@@ -142,7 +142,7 @@ async fn settled(
     Ok(known.into_iter().collect())
 }
 
-/// The row stays without name and settings, and with its counters. No delivery from up to `last` stores anything in it.
+/// The row stays without name and settings, and with its counters; the name that a graph beside the store is cleared of goes with that. No delivery from up to `last` stores anything in it.
 async fn remove_space(
     connection: &mut PgConnection,
     tenant: &str,

@@ -128,7 +128,7 @@ async fn derived_after(
     Ok(changes.collect())
 }
 
-/// Facts and episodes that retention removed.
+/// What was derived and was removed: by retention, or with a turn that it drew on.
 async fn removed_after(
     connection: &mut PgConnection,
     tenant: &str,

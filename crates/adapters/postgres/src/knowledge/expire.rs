@@ -30,7 +30,13 @@ pub async fn superseded(
     if ids.is_empty() {
         return Ok(versions);
     }
-    let head = bury(&mut forgetting, &ids).await?;
+    let head = forgetting.bury(&ids).await?;
+    sqlx::query("UPDATE spaces SET head = $3 WHERE tenant = $1 AND id = $2")
+        .bind(forgetting.tenant)
+        .bind(space.id)
+        .bind(head)
+        .execute(&mut *forgetting.connection)
+        .await?;
     outbox::note(connection, scope, Kind::Forgotten, space.head, head).await?;
     Ok(versions + whole)
 }
@@ -103,28 +109,4 @@ async fn whole(
     forgetting.sweep(removed).await?;
     forgetting.remove_relations(&ids).await?;
     Ok((versions, ids))
-}
-
-/// Writes a tombstone each; the answer is the space's change sequence after it.
-async fn bury(forgetting: &mut Forgetting<'_>, ids: &[Uuid]) -> Outcome<i64> {
-    let (tenant, space) = (forgetting.tenant, forgetting.space);
-    sqlx::query(
-        "INSERT INTO removed_derivations (tenant, space, id, change)
-         SELECT $1, $2, id, $3 + number FROM unnest($4::uuid[]) WITH ORDINALITY AS gone(id, number)
-         ON CONFLICT (tenant, space, id) DO UPDATE SET change = excluded.change",
-    )
-    .bind(tenant)
-    .bind(space.id)
-    .bind(space.head)
-    .bind(ids)
-    .execute(&mut *forgetting.connection)
-    .await?;
-    let head = space.head + ids.len() as i64;
-    sqlx::query("UPDATE spaces SET head = $3 WHERE tenant = $1 AND id = $2")
-        .bind(tenant)
-        .bind(space.id)
-        .bind(head)
-        .execute(&mut *forgetting.connection)
-        .await?;
-    Ok(head)
 }

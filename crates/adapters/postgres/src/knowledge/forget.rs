@@ -4,10 +4,12 @@
 use std::collections::BTreeSet;
 
 use memfleet_columns::runs;
+use memfleet_domain::Scope;
 use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row};
 use uuid::Uuid;
 
+use super::leftover;
 use crate::erasure::Doomed;
 use crate::failure::Outcome;
 use crate::passages;
@@ -40,11 +42,14 @@ pub async fn of_turns(
     forgetting.remove_versions(&derivations).await?;
     forgetting.remove_relations(&derivations).await?;
     forgetting.begin_again(&doomed.thinned).await?;
-    Ok(space.head + 1)
+    // Who follows knows the turns of the last version alone, and an earlier one may have drawn on these.
+    forgetting.space.head += 1;
+    forgetting.bury(&derivations).await
 }
 
 /// Everything else that agents keep of a space whose turns are forgotten.
-pub async fn of_space(connection: &mut PgConnection, tenant: &str, space: i64) -> Outcome<()> {
+pub async fn of_space(connection: &mut PgConnection, scope: &Scope, space: i64) -> Outcome<()> {
+    leftover::note(connection, scope, space).await?;
     for delete in [
         "DELETE FROM changes WHERE tenant = $1 AND space = $2",
         "DELETE FROM staged WHERE tenant = $1 AND space = $2",
@@ -52,7 +57,7 @@ pub async fn of_space(connection: &mut PgConnection, tenant: &str, space: i64) -
         "DELETE FROM removed_derivations WHERE tenant = $1 AND space = $2",
     ] {
         sqlx::query(delete)
-            .bind(tenant)
+            .bind(scope.tenant.as_str())
             .bind(space)
             .execute(&mut *connection)
             .await?;
@@ -183,6 +188,22 @@ impl Forgetting<'_> {
                 .await?;
         }
         Ok(())
+    }
+
+    /// Writes a tombstone each; the answer is the space's change sequence after it.
+    pub async fn bury(&mut self, ids: &[Uuid]) -> Outcome<i64> {
+        sqlx::query(
+            "INSERT INTO removed_derivations (tenant, space, id, change)
+             SELECT $1, $2, id, $3 + number FROM unnest($4::uuid[]) WITH ORDINALITY AS gone(id, number)
+             ON CONFLICT (tenant, space, id) DO UPDATE SET change = excluded.change",
+        )
+        .bind(self.tenant)
+        .bind(self.space.id)
+        .bind(self.space.head)
+        .bind(ids)
+        .execute(&mut *self.connection)
+        .await?;
+        Ok(self.space.head + ids.len() as i64)
     }
 
     /// Turns that stay, of sessions that lose some, are derived from again: what they shared with the others is gone.

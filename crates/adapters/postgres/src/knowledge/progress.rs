@@ -9,6 +9,7 @@ use memfleet_ports::knowledge::{Position, Progress, Stage};
 use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row};
 
+use super::leftover::{self, Left};
 use crate::failure::Outcome;
 use crate::scope::{self, SpaceRow};
 
@@ -18,6 +19,19 @@ pub async fn pending(
     stage: Stage,
     limit: u32,
 ) -> Outcome<Vec<Scope>> {
+    let mut pending = match stage {
+        Stage::Relate => leftover::pending(connection, limit).await?,
+        _ => Vec::new(),
+    };
+    for behind in behind(connection, stage, limit).await? {
+        if pending.len() < limit as usize && !pending.contains(&behind) {
+            pending.push(behind);
+        }
+    }
+    Ok(pending)
+}
+
+async fn behind(connection: &mut PgConnection, stage: Stage, limit: u32) -> Outcome<Vec<Scope>> {
     let rows = sqlx::query("SELECT tenant, name FROM spaces_behind($1, $2)")
         .bind(stage.name())
         .bind(i64::from(limit))
@@ -26,7 +40,7 @@ pub async fn pending(
     rows.iter().map(to_scope).collect()
 }
 
-fn to_scope(row: &PgRow) -> Outcome<Scope> {
+pub(super) fn to_scope(row: &PgRow) -> Outcome<Scope> {
     Ok(Scope {
         tenant: name(TenantId::new(row.try_get::<&str, _>(0)?))?,
         space: name(SpaceId::new(row.try_get::<&str, _>(1)?))?,
@@ -64,9 +78,28 @@ pub async fn claim(
     now: Timestamp,
     until: Timestamp,
 ) -> Outcome<Option<u64>> {
-    let Some(space) = scope::find_alive(connection, scope).await? else {
+    let space = match stage {
+        // Nobody forgets the space meanwhile without seeing the claim: what this worker reads now it writes to a graph later.
+        Stage::Relate => scope::lock(connection, scope).await?,
+        _ => scope::find_alive(connection, scope).await?,
+    };
+    let Some(space) = space else {
         return Ok(None);
     };
+    if stage == Stage::Relate {
+        let tenant = scope.tenant.as_str();
+        match (
+            leftover::of(connection, tenant, space, now).await?,
+            space.is_alive,
+        ) {
+            (Left::Nothing | Left::Free, true) => {}
+            (Left::Nothing, false) | (Left::Taken, _) => return Ok(None),
+            (Left::Free, false) => {
+                leftover::take(connection, tenant, space, until).await?;
+                return Ok(Some(0));
+            }
+        }
+    }
     // A rebuild is there or not; what follows every space begins by itself.
     let claim = if stage == Stage::Rebuild {
         "UPDATE progress SET leased_until = $5 WHERE tenant = $1 AND space = $2 AND stage = $3
@@ -89,19 +122,29 @@ pub async fn claim(
     Ok(reached.map(i64::cast_unsigned))
 }
 
-/// Gives it back.
-pub async fn release(connection: &mut PgConnection, scope: &Scope, stage: Stage) -> Outcome<()> {
-    let Some(space) = scope::find_alive(connection, scope).await? else {
+/// Gives it back. A forget must see that somebody had it, whatever became of what that one did: the instant stays, and is over.
+pub async fn release(
+    connection: &mut PgConnection,
+    scope: &Scope,
+    stage: Stage,
+    until: Timestamp,
+) -> Outcome<()> {
+    let Some(space) = scope::find(connection, scope).await? else {
         return Ok(());
     };
+    let tenant = scope.tenant.as_str();
     sqlx::query(
-        "UPDATE progress SET leased_until = NULL WHERE tenant = $1 AND space = $2 AND stage = $3",
+        "UPDATE progress SET leased_until = 0 WHERE tenant = $1 AND space = $2 AND stage = $3 AND leased_until = $4",
     )
-    .bind(scope.tenant.as_str())
+    .bind(tenant)
     .bind(space.id)
     .bind(stage.name())
-    .execute(connection)
+    .bind(until.timestamp_micros())
+    .execute(&mut *connection)
     .await?;
+    if stage == Stage::Relate {
+        leftover::release(connection, tenant, space, until).await?;
+    }
     Ok(())
 }
 

@@ -112,12 +112,16 @@ fn url_of(database: &str, user: Option<&str>) -> String {
 
 /// Named for the migrations, so that one of another version is never used. Renamed when it is complete.
 async fn template() -> String {
+    let migrations = concat!(env!("CARGO_MANIFEST_DIR"), "/migrations");
+    let migrations = std::fs::read_dir(migrations).expect("the migrations");
+    let mut migrations: Vec<_> = migrations
+        .map(|file| file.expect("a file").path())
+        .collect();
+    migrations.sort();
     let mut hasher = DefaultHasher::new();
-    include_str!("../../migrations/0001_first.sql").hash(&mut hasher);
-    include_str!("../../migrations/0002_access.sql").hash(&mut hasher);
-    include_str!("../../migrations/0003_outbox.sql").hash(&mut hasher);
-    include_str!("../../migrations/0004_knowledge.sql").hash(&mut hasher);
-    include_str!("../../migrations/roles.sql").hash(&mut hasher);
+    for file in migrations {
+        std::fs::read(file).expect("a migration").hash(&mut hasher);
+    }
     let name = format!("memfleet_template_{:016x}", hasher.finish());
     let options = PgConnectOptions::from_str(&server()).expect("a URL");
     let mut connection = options.connect().await.expect("the server answers");

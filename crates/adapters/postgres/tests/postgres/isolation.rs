@@ -347,6 +347,7 @@ async fn the_functions_across_tenants_tell_of_no_words() {
             "memfleet.find_key(bytea): TABLE(tenant text, id uuid, label text, rights smallint, spaces text, operator boolean, calls_per_minute bigint, created_at bigint, expires_at bigint, last_used_at bigint, revoked_at bigint, replaced_by uuid)",
             "memfleet.has_keys(): boolean",
             "memfleet.highest_acceptance(): bigint",
+            "memfleet.left_over_spaces(bigint): TABLE(tenant text, name text)",
             "memfleet.outbox_backlog(): TABLE(events bigint, oldest bigint)",
             "memfleet.outbox_told(bigint[]): void",
             "memfleet.outbox_waiting(bigint): TABLE(number bigint, tenant text, space text, kind text, after bigint, change bigint, happened_at bigint)",

@@ -7,6 +7,7 @@ mod connection;
 mod database;
 mod derived;
 mod isolation;
+mod leftover;
 mod migrations;
 mod near;
 mod outbox;

@@ -3,7 +3,7 @@
 use memfleet_columns::to_json;
 use sqlx::SqliteConnection;
 
-use super::forget::{remove, remove_changes, remove_passages};
+use super::forget::{bury, remove, remove_changes, remove_passages};
 use crate::failure::Outcome;
 use crate::scope::SpaceRow;
 
@@ -79,15 +79,7 @@ async fn whole(
     let count = ids.len() as i64;
     let ids = to_json(&ids);
     remove(connection, space.id, &ids).await?;
-    sqlx::query(
-        "INSERT OR REPLACE INTO removed_derivations (space, id, change)
-         SELECT ?1, unhex(value), ?2 + 1 + key FROM json_each(?3)",
-    )
-    .bind(space.id)
-    .bind(space.head)
-    .bind(ids)
-    .execute(&mut *connection)
-    .await?;
+    bury(connection, space.id, space.head, &ids).await?;
     sqlx::query("UPDATE spaces SET head = ? WHERE id = ?")
         .bind(space.head + count)
         .bind(space.id)

@@ -26,11 +26,33 @@ pub async fn of_turns(
     if doomed.is_empty() {
         return Ok(space.head);
     }
+    let count = doomed.len() as i64;
     let doomed = to_json(&doomed);
     let head = reopen(connection, space, &doomed).await?;
     remove(connection, space.id, &doomed).await?;
     begin_again(connection, space.id, keys).await?;
-    Ok(head)
+    // Who follows knows the turns of the last version alone, and an earlier one may have drawn on these.
+    bury(connection, space.id, head, &doomed).await?;
+    Ok(head + count)
+}
+
+/// Writes a tombstone for each of these derivations (a JSON list of ids), in the changes after `head`.
+pub(super) async fn bury(
+    connection: &mut SqliteConnection,
+    space: i64,
+    head: i64,
+    ids: &str,
+) -> Outcome<()> {
+    sqlx::query(
+        "INSERT OR REPLACE INTO removed_derivations (space, id, change)
+         SELECT ?1, unhex(value), ?2 + 1 + key FROM json_each(?3)",
+    )
+    .bind(space)
+    .bind(head)
+    .bind(ids)
+    .execute(connection)
+    .await?;
+    Ok(())
 }
 
 /// Everything derived in a space.
@@ -43,15 +65,13 @@ pub async fn of_space(connection: &mut SqliteConnection, space: i64) -> Outcome<
         "DELETE FROM progress WHERE space = ?",
         "DELETE FROM staged WHERE space = ?",
         "DELETE FROM removed_derivations WHERE space = ?",
-        "DELETE FROM entities WHERE space = ?",
-        "DELETE FROM triplets WHERE space = ?",
     ] {
         sqlx::query(delete)
             .bind(space)
             .execute(&mut *connection)
             .await?;
     }
-    Ok(())
+    graph::remove_all(connection, space).await
 }
 
 /// A version that ends because of what goes was never written: the one before it is current again.

@@ -107,15 +107,19 @@ pub async fn release(
     connection: &mut SqliteConnection,
     scope: &Scope,
     stage: Stage,
+    until: Timestamp,
 ) -> Outcome<()> {
     let Some(space) = scope::find(connection, scope).await? else {
         return Ok(());
     };
-    sqlx::query("UPDATE progress SET leased_until = NULL WHERE space = ? AND stage = ?")
-        .bind(space.id)
-        .bind(stage.name())
-        .execute(connection)
-        .await?;
+    sqlx::query(
+        "UPDATE progress SET leased_until = NULL WHERE space = ? AND stage = ? AND leased_until = ?",
+    )
+    .bind(space.id)
+    .bind(stage.name())
+    .bind(until.timestamp_micros())
+    .execute(connection)
+    .await?;
     Ok(())
 }
 

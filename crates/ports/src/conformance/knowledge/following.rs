@@ -64,11 +64,15 @@ pub async fn one_worker_at_a_time_has_a_space<S: Ledger + Knowledge>(store: &S) 
     assert_eq!(claim(0, 10).await, Some(0));
     assert_eq!(claim(9, 20).await, None);
     assert_eq!(claim(10, 20).await, Some(0));
-    store
-        .release(&home(), Stage::Derive)
-        .await
-        .expect("an answer");
-    assert_eq!(claim(11, 20).await, Some(0));
+    let release = |until: i64| async move {
+        let released = store.release(&home(), Stage::Derive, instant(until)).await;
+        released.expect("an answer");
+    };
+    // Whose time was over keeps nobody's place.
+    release(10).await;
+    assert_eq!(claim(11, 21).await, None);
+    release(20).await;
+    assert_eq!(claim(11, 21).await, Some(0));
     let nowhere = crate::conformance::samples::scope("acme", "nowhere");
     let claimed = store
         .claim(&nowhere, Stage::Derive, instant(0), instant(1))

@@ -1,13 +1,16 @@
 //! What is derived goes with the turns that it comes from.
 
-use memfleet_domain::ids::TurnId;
+use memfleet_domain::derivation::ChangeKind;
+use memfleet_domain::ids::{ChangeId, TurnId};
 
-use super::{all, closing, conflict, deriving, fact, home, make, moved, store};
+use super::{all, change, closing, conflict, deriving, fact, home, make, moved, store};
 use crate::conformance::samples::{instant, turn};
 use crate::erasure::Erasure;
-use crate::feed::IndexFeed;
+use crate::feed::{Change, IndexFeed};
 use crate::filter::TurnFilter;
-use crate::knowledge::{ChangeFilter, Knowledge, Progress, Question, Stage, Work};
+use crate::knowledge::{
+    ChangeFilter, Knowledge, Progress, Question, Revision, Rewrite, Stage, Work,
+};
 use crate::ledger::Ledger;
 
 pub(super) async fn forget(erasure: &impl Erasure, turn: TurnId) {
@@ -32,6 +35,39 @@ pub async fn what_a_forgotten_turn_stated_is_gone<S: Ledger + Knowledge + Erasur
         .await
         .expect("an answer");
     assert_eq!(changes.items.len(), 1);
+}
+
+/// Who follows has seen the turns of the last version alone.
+pub async fn what_drew_on_a_forgotten_turn_in_an_earlier_version_is_withdrawn<
+    S: Ledger + Knowledge + Erasure + IndexFeed,
+>(
+    store: &S,
+) {
+    let (rome, oslo, first, second) = moved(store).await;
+    let id = ChangeId::of("test", &[b"again"]);
+    let mut again = first.next(id);
+    again.turns = vec![oslo.id];
+    again.known.start = Some(instant(30));
+    let revision = Revision {
+        derivation: again,
+        passage: None,
+    };
+    make(
+        store,
+        Rewrite {
+            change: change(id, ChangeKind::Corrected, 30),
+            revisions: vec![revision],
+        },
+    )
+    .await;
+    let head = store.head(&home()).await.expect("an answer");
+    forget(store, rome.id).await;
+    assert_eq!(all(store, &Question::default()).await, [second]);
+    let after = store.changes_after(&home(), head, 9).await;
+    let after = after.expect("an answer");
+    let expected = [Change::Withdrawn(first.id), Change::Forgotten(rome.id)];
+    assert_eq!(after.changes, expected);
+    assert_eq!(store.head(&home()).await.expect("an answer"), after.reached);
 }
 
 /// Else its end would tell of what is forgotten.
@@ -154,7 +190,8 @@ pub async fn turns_beside_forgotten_ones_are_pending_again<
         .expect("an answer");
     forget(store_, rome.id).await;
     assert_eq!(all(store_, &Question::default()).await, []);
-    store_.release(&home(), stage).await.expect("an answer");
+    let released = store_.release(&home(), stage, instant(9)).await;
+    released.expect("an answer");
     let reached = store_
         .claim(&home(), stage, instant(0), instant(9))
         .await
@@ -165,6 +202,6 @@ pub async fn turns_beside_forgotten_ones_are_pending_again<
         .await
         .expect("an answer")
         .changes;
-    let is_oslo = |change: &crate::feed::Change| matches!(change, crate::feed::Change::Stored(turn) if turn.id == oslo.id);
+    let is_oslo = |change: &Change| matches!(change, Change::Stored(turn) if turn.id == oslo.id);
     assert!(after.iter().any(is_oslo));
 }

@@ -39,8 +39,16 @@ impl<Q: Undelivered> Knowledge for Whole<Q> {
         self.store.claim(scope, stage, now, until).await
     }
 
-    async fn release(&self, scope: &Scope, stage: Stage) -> Result<()> {
-        self.store.release(scope, stage).await
+    async fn release(&self, scope: &Scope, stage: Stage, until: Timestamp) -> Result<()> {
+        self.store.release(scope, stage, until).await
+    }
+
+    async fn is_left_over(&self, scope: &Scope) -> Result<bool> {
+        self.store.is_left_over(scope).await
+    }
+
+    async fn cleared(&self, scope: &Scope) -> Result<()> {
+        self.store.cleared(scope).await
     }
 
     async fn derivations(

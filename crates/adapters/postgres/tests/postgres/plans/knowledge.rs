@@ -112,7 +112,8 @@ async fn catch_up(store: &PostgresStore, scope: &Scope) {
             ..Work::default()
         };
         store.apply(scope, work).await.expect("apply");
-        store.release(scope, stage).await.expect("release");
+        let released = store.release(scope, stage, instant(1)).await;
+        released.expect("release");
     }
 }
 
