@@ -190,6 +190,7 @@ impl LocalConsolidator {
         (from, to): (u64, u64),
     ) -> Result<Option<usize>, Fault> {
         let written: usize = rewrites.iter().map(|rewrite| rewrite.revisions.len()).sum();
+        let told = Told::of(&rewrites);
         let work = Work {
             rewrites,
             progress: Some(Progress { stage, from, to }),
@@ -198,8 +199,7 @@ impl LocalConsolidator {
         if self.knowledge.apply(scope, work).await? == Applied::Stale {
             return Ok(None);
         }
-        metrics::counter!("memfleet_fragments_written_total", "stage" => stage.name())
-            .increment(written as u64);
+        told.count(stage);
         if written > 0 {
             self.events.announce(Event::Derived {
                 scope: scope.clone(),
@@ -220,6 +220,47 @@ impl LocalConsolidator {
             ..question
         };
         Ok(self.knowledge.all_derivations(scope, &question).await?)
+    }
+}
+
+/// What a write does to fragments and narratives, as it is counted.
+struct Told {
+    fragments: u64,
+    /// By what becomes of them.
+    narratives: [(&'static str, u64); 3],
+}
+
+impl Told {
+    fn of(rewrites: &[Rewrite]) -> Self {
+        let revisions = rewrites.iter().flat_map(|rewrite| &rewrite.revisions);
+        let all = || revisions.clone().map(|revision| &revision.derivation);
+        let of_kind = |kind: Kind| all().filter(move |it| it.kind() == kind);
+        let narratives = |is: fn(&Derivation) -> bool| {
+            let counted = of_kind(Kind::Narrative).filter(|it| is(it));
+            counted.count() as u64
+        };
+        let begins = |it: &Derivation| it.version == 1 && !it.is_withdrawn();
+        Self {
+            fragments: of_kind(Kind::Fragment).count() as u64,
+            narratives: [
+                ("begun", narratives(begins)),
+                ("withdrawn", narratives(Derivation::is_withdrawn)),
+                (
+                    "told_on",
+                    narratives(|it| it.version > 1 && !it.is_withdrawn()),
+                ),
+            ],
+        }
+    }
+
+    fn count(&self, stage: Stage) {
+        let stage = stage.name();
+        metrics::counter!("memfleet_fragments_written_total", "stage" => stage)
+            .increment(self.fragments);
+        for (what, times) in self.narratives {
+            metrics::counter!("memfleet_narratives_written_total", "stage" => stage, "what" => what)
+                .increment(times);
+        }
     }
 }
 

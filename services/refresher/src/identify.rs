@@ -32,6 +32,14 @@ impl LocalRefresher {
             };
             let change = rewrite.change.id;
             if self.make(scope, rewrite, Vec::new()).await? != Applied::Stale {
+                for naming in &new {
+                    let what = if naming.identity.same {
+                        "merged"
+                    } else {
+                        "split"
+                    };
+                    metrics::counter!("memfleet_names_told_total", "what" => what).increment(1);
+                }
                 return Ok(change);
             }
         }

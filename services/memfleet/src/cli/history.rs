@@ -1,4 +1,4 @@
-//! `memfleet history`: what changed in derived memory, or the versions of one fact or episode.
+//! `memfleet history`: what changed in derived memory, or the versions of one memory.
 
 use clap::Args;
 use memfleet_domain::derivation::Derivation;
@@ -11,10 +11,10 @@ use crate::output::{
     Align, Output, Palette, change_json, change_lines, derivation_json, held, said, table, time,
 };
 
-/// Show what changed in derived memory, newest first, or the versions of one fact or episode
+/// Show what changed in derived memory, newest first, or the versions of one memory
 #[derive(Debug, Args)]
 pub struct HistoryArgs {
-    /// A fact or an episode; without one every change of the space
+    /// A fact, an episode, a fragment, a narrative or what a caller said of two names; without one every change of the space
     id: Option<DerivationId>,
     /// The space
     #[arg(long, value_parser = values::space)]

@@ -25,6 +25,9 @@ pub struct NarrativesArgs {
     /// With what was said of each, stretch by stretch; of a single one always
     #[arg(long)]
     tree: bool,
+    /// Only what had begun by this instant
+    #[arg(long, value_name = "TIME", value_parser = values::instant)]
+    at: Option<Timestamp>,
     /// As memfleet knew them at this instant
     #[arg(long, value_name = "TIME", value_parser = values::instant)]
     known_at: Option<Timestamp>,
@@ -46,7 +49,7 @@ pub async fn run(
         space: args.space,
         as_of: AsOf {
             known_at: args.known_at,
-            happened_by: None,
+            happened_by: args.at,
         },
         wait_for: Vec::new(),
     };
