@@ -2,6 +2,7 @@
 //! user's calls do: of a node that it starts in this process on a temporary store, or of a system that runs already.
 
 mod arms;
+mod connections;
 mod consolidation;
 mod constraints;
 mod fit;
@@ -56,6 +57,8 @@ enum What {
     Updates(updates::UpdatesArgs),
     /// Whether all that was asked of a task is found in a long chat about many
     Constraints(constraints::ConstraintsArgs),
+    /// Whether the turns that connect two people or things are found
+    Connections(connections::ConnectionsArgs),
     /// How fast what was said becomes narratives and a graph
     Consolidation(consolidation::ConsolidationArgs),
     /// A running node or fleet under concurrent callers, alone or beside a second one
@@ -95,6 +98,10 @@ pub async fn run(
         }
         What::Constraints(args) => {
             let report = constraints::measure(&args, &model()?).await?;
+            deliver(&report, args.out, output, || report.table())
+        }
+        What::Connections(args) => {
+            let report = connections::measure(&args, &model()?).await?;
             deliver(&report, args.out, output, || report.table())
         }
         What::Consolidation(args) => {
