@@ -16,6 +16,8 @@ use tokio::sync::broadcast::Receiver;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use crate::waiting::Waiting;
+
 /// How often all spaces are looked at.
 const SWEEP: Duration = Duration::from_secs(20);
 
@@ -25,8 +27,11 @@ const SPACES: u32 = 64;
 /// Spaces that are worked on at a time: one that waits for a model does not hold up the others.
 const TOGETHER: usize = 4;
 
-/// How long a worker that says nothing keeps a space.
-const LEASE: TimeDelta = TimeDelta::minutes(5);
+/// How long a worker that says nothing keeps a space: one that was killed holds it up for so long. A round of rules takes seconds …
+const LEASE: TimeDelta = TimeDelta::minutes(1);
+
+/// … one that waits for a language model takes minutes.
+const LEASE_OF_MODEL: TimeDelta = TimeDelta::minutes(5);
 
 /// Rounds of one space after which the others have their turn.
 const ROUNDS: u32 = 32;
@@ -72,10 +77,14 @@ impl Follower {
     pub async fn run(&self, agent: &dyn Agent, shutdown: CancellationToken) {
         let working = async {
             let mut events = self.events.listen();
+            let round = Round {
+                agent,
+                waiting: Waiting::default(),
+            };
             loop {
-                let more = self.sweep(agent).await;
+                let more = self.look(&round).await;
                 let pause = if more { Duration::ZERO } else { SWEEP };
-                self.listen(agent, &mut events, Instant::now() + pause)
+                self.listen(&round, &mut events, Instant::now() + pause)
                     .await;
             }
         };
@@ -84,13 +93,21 @@ impl Follower {
 
     /// Works through every space that is behind, once; whether there may be more.
     pub async fn sweep(&self, agent: &dyn Agent) -> bool {
+        let waiting = Waiting::default();
+        self.look(&Round { agent, waiting }).await
+    }
+
+    async fn look(&self, round: &Round<'_>) -> bool {
         match self.knowledge.pending(self.stage, SPACES).await {
             Ok(spaces) => {
-                let behind =
-                    metrics::gauge!("memfleet_agent_behind_spaces", "stage" => self.stage.name());
-                behind.set(spaces.len() as f64);
+                let stage = self.stage.name();
+                metrics::gauge!("memfleet_agent_behind_spaces", "stage" => stage)
+                    .set(spaces.len() as f64);
+                let lag = round.waiting.behind(&spaces, Instant::now());
+                metrics::gauge!("memfleet_agent_lag_seconds", "stage" => stage)
+                    .set(lag.as_secs_f64());
                 let full = spaces.len() == SPACES as usize;
-                let visit = self.visit(agent, spaces).await;
+                let visit = self.visit(round, spaces).await;
                 visit.is_unfinished || visit.worked && full
             }
             Err(error) => {
@@ -101,7 +118,7 @@ impl Follower {
     }
 
     /// Goes where something is announced, until an instant, or until nobody knows where.
-    async fn listen(&self, agent: &dyn Agent, events: &mut Receiver<Event>, until: Instant) {
+    async fn listen(&self, round: &Round<'_>, events: &mut Receiver<Event>, until: Instant) {
         while let Ok(Ok(event)) = tokio::time::timeout_at(until, events.recv()).await {
             let mut changed = HashSet::new();
             // All that was announced together.
@@ -120,7 +137,7 @@ impl Follower {
                 }
                 next = events.try_recv().ok();
             }
-            let visit = self.visit(agent, changed.into_iter().collect()).await;
+            let visit = self.visit(round, changed.into_iter().collect()).await;
             if visit.is_unfinished {
                 return;
             }
@@ -131,9 +148,9 @@ impl Follower {
         }
     }
 
-    async fn visit(&self, agent: &dyn Agent, spaces: Vec<Scope>) -> Visit {
+    async fn visit(&self, round: &Round<'_>, spaces: Vec<Scope>) -> Visit {
         let visits = spaces.into_iter().map(|scope| async move {
-            let outcome = self.visit_one(agent, &scope).await;
+            let outcome = self.visit_one(round, &scope).await;
             if let Err(fault) = &outcome {
                 let stage = self.stage.name();
                 metrics::counter!("memfleet_agent_failures_total", "stage" => stage).increment(1);
@@ -152,24 +169,39 @@ impl Follower {
         all.await
     }
 
+    fn lease(&self) -> TimeDelta {
+        if self.stage.asks_model() {
+            LEASE_OF_MODEL
+        } else {
+            LEASE
+        }
+    }
+
     /// Works through one space, if no other worker has it, as far as its turn goes.
-    async fn visit_one(&self, agent: &dyn Agent, scope: &Scope) -> Result<Outcome, Fault> {
+    async fn visit_one(&self, round: &Round<'_>, scope: &Scope) -> Result<Outcome, Fault> {
         for _ in 0..ROUNDS {
             let now = self.clock.now();
-            let until = now + LEASE;
+            let until = now + self.lease();
             let claimed = self.knowledge.claim(scope, self.stage, now, until);
             let Some(reached) = claimed.await? else {
                 return Ok(Outcome::Done);
             };
-            let outcome = agent.work(scope, reached).await;
+            let outcome = round.agent.work(scope, reached).await;
             let released = self.knowledge.release(scope, self.stage, until);
             released.await?;
             if outcome? == Outcome::Done {
+                round.waiting.done(scope);
                 return Ok(Outcome::Done);
             }
         }
         Ok(Outcome::More)
     }
+}
+
+/// Who works, and what waits for it.
+struct Round<'a> {
+    agent: &'a dyn Agent,
+    waiting: Waiting,
 }
 
 /// What became of a visit to some spaces.

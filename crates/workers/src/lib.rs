@@ -6,6 +6,7 @@ mod follower;
 mod heard;
 mod indexer;
 mod rounds;
+mod waiting;
 mod witness;
 
 pub use follower::{Agent, Follower, Outcome};

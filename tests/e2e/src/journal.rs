@@ -21,6 +21,9 @@ const AWAITED: usize = 100;
 /// Where a writer says to live in turn, so that facts change while it writes.
 const HOMES: [&str; 3] = ["Rome", "Oslo", "Lisbon"];
 
+/// After how many requests.
+const MOVES: u32 = 8;
+
 /// A writer with a session of its own. Its requests are numbered, and one without an answer is sent again, unchanged.
 #[derive(Debug, Clone)]
 pub struct Journal {
@@ -96,7 +99,10 @@ impl Journal {
         let (writer, number) = (&self.writer, self.next);
         let named = number % 2 == 1;
         let home = |turn| match turn {
-            0 => format!(" I live in {}.", HOMES[number as usize % HOMES.len()]),
+            0 if number.is_multiple_of(MOVES) => format!(
+                " I live in {}.",
+                HOMES[(number / MOVES) as usize % HOMES.len()]
+            ),
             _ => String::new(),
         };
         let texts: Vec<_> = (0..=number % 4)

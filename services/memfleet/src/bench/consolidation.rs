@@ -1,5 +1,7 @@
 //! `memfleet bench consolidation`: how fast the consolidator goes through what is there, by rules: each of its stages alone, over chats that
-//! a seed generates, all in one space.
+//! a seed generates, all in one space; and how long searches take there afterwards.
+
+mod recalling;
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -7,7 +9,7 @@ use std::time::Instant;
 use clap::Args;
 use memfleet_consolidator::Mode;
 use memfleet_domain::Scope;
-use memfleet_domain::derivation::Kind;
+use memfleet_domain::derivation::{Derivation, Kind};
 use memfleet_evaluation::constraints::{chat, most_tasks};
 use memfleet_models::ModelDirectory;
 use memfleet_ports::knowledge::{Question, Stage};
@@ -16,8 +18,10 @@ use serde::Serialize;
 
 use super::Bench;
 use super::constraints::consolidation;
+use super::latency::Latency;
 use super::process::resident_memory;
 use crate::corpus::{Corpus, call};
+use recalling::Recalls;
 
 /// The stages of the consolidator, in their order.
 const STAGES: [Stage; 3] = [Stage::Bind, Stage::Consolidate, Stage::Relate];
@@ -51,6 +55,7 @@ pub struct Report {
     turns_per_second: f64,
     resident_memory_before_mib: f64,
     resident_memory_after_mib: f64,
+    recall_ms: Recalls,
 }
 
 /// How fast a stage is.
@@ -87,26 +92,32 @@ pub async fn measure(args: &ConsolidationArgs, model: &ModelDirectory) -> Result
         space: corpus.space.clone(),
     };
     let knowledge = &bench.node.gateway.knowledge;
-    let count = async |kind| -> Result<usize, BoxError> {
+    let all = async |kind| -> Result<Vec<Derivation>, BoxError> {
         let question = Question {
             kind: Some(kind),
             ..Question::default()
         };
-        Ok(knowledge.all_derivations(&scope, &question).await?.len())
+        Ok(knowledge.all_derivations(&scope, &question).await?)
     };
+    let facts = all(Kind::Fact).await?;
+    let questions = chats.iter().flat_map(|chat| &chat.questions);
+    let questions: Vec<&str> = questions.map(|it| it.text.as_str()).collect();
+    let gateway = &bench.node.gateway;
+    let recall_ms = Recalls::of(gateway, &corpus.space, &questions, &facts).await?;
     let mebibytes = |bytes: u64| bytes as f64 / f64::from(1 << 20);
     let report = Report {
         chats: args.chats,
         turns,
-        fragments: count(Kind::Fragment).await?,
-        narratives: count(Kind::Narrative).await?,
-        facts: count(Kind::Fact).await?,
+        fragments: all(Kind::Fragment).await?.len(),
+        narratives: all(Kind::Narrative).await?.len(),
+        facts: facts.len(),
         bind: paces[0],
         consolidate: paces[1],
         relate: paces[2],
         turns_per_second: turns as f64 / (paces[0].seconds + paces[1].seconds),
         resident_memory_before_mib: mebibytes(before),
         resident_memory_after_mib: mebibytes(after),
+        recall_ms,
     };
     bench.stop().await;
     Ok(report)
@@ -118,6 +129,10 @@ impl Report {
         let line = |name: &str, pace: Pace| {
             let (rate, seconds) = (pace.turns_per_second, pace.seconds);
             format!("{name:<22}{rate:>10.0} turns/s ({seconds:.1} s)")
+        };
+        let searches = |name: &str, latency: Latency| {
+            let (p50, p99) = (latency.p50, latency.p99);
+            format!("{name:<22}{p50:>10.1} ms p50, {p99:.1} ms p99")
         };
         [
             format!(
@@ -135,6 +150,9 @@ impl Report {
                 "resident memory       {:>10.0} MiB before, {:.0} MiB after",
                 self.resident_memory_before_mib, self.resident_memory_after_mib
             ),
+            searches("recall, plain", self.recall_ms.plain),
+            searches("recall, gather", self.recall_ms.gather),
+            searches("recall, connect", self.recall_ms.connect),
         ]
         .join("\n")
     }
