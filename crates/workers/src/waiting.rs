@@ -49,7 +49,10 @@ mod tests {
         let (waiting, begun) = (Waiting::default(), Instant::now());
         let at = |seconds| begun + Duration::from_secs(seconds);
         let (ada, ben) = (space("ada"), space("ben"));
-        assert_eq!(waiting.behind(&[ada.clone()], at(0)), Duration::ZERO);
+        assert_eq!(
+            waiting.behind(std::slice::from_ref(&ada), at(0)),
+            Duration::ZERO
+        );
         let both = [ada.clone(), ben.clone()];
         assert_eq!(waiting.behind(&both, at(20)), Duration::from_secs(20));
         waiting.done(&ada);
