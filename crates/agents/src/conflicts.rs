@@ -1,6 +1,7 @@
 //! The judge on write, by rules (AMA section 3.3): whether two facts of one subject and attribute can both hold, and from when the
 //! older one does not. It would rather abstain: an update that is missed leaves both, a false one hides what is true.
 
+use chrono::TimeDelta;
 use memfleet_domain::derivation::{Contradiction, Derivation, Origin};
 use memfleet_domain::fact::{Draft, Stance};
 use memfleet_domain::ids::DerivationId;
@@ -48,6 +49,9 @@ const SINGLE: [&str; 34] = [
     "work language",
     "current book",
 ];
+
+/// What happened so shortly before it was told is how things are now.
+const LATELY: TimeDelta = TimeDelta::days(92);
 
 /// Below this an extraction is too doubtful to close anything.
 const DOUBTFUL: f32 = 0.55;
@@ -130,12 +134,18 @@ fn verdict(
         } else {
             contradiction
         },
-        // What began before the older one was told leaves it no time.
-        ends: newer
-            .valid
-            .start
-            .filter(|start| !corrects && Some(*start) > older.valid.start),
+        // A state that has held since before the older one was told leaves it no time.
+        ends: [newer.valid.start, told_lately(newer, older)]
+            .into_iter()
+            .flatten()
+            .find(|start| !corrects && Some(*start) > older.valid.start),
     }
+}
+
+/// When the newer one was told, where it happened lately but, as it is dated, before the older one was told ("I moved last week").
+fn told_lately(newer: &Derivation, older: &Derivation) -> Option<Timestamp> {
+    let told = newer.fact().filter(|fact| !is_of_state(fact))?;
+    told.said_at.filter(|_| is_told_later(newer, older))
 }
 
 /// Two facts in the order in which they took each other's place.
@@ -164,8 +174,8 @@ fn comparable<'d>(one: &'d Derivation, other: &'d Derivation) -> Option<Pair<'d>
     (!told_as_past && !was_over && !is_past).then_some(Pair { older, newer })
 }
 
-/// By when they began to hold, then by when they were known; but of what is only known to hold when it was told, what is told later and has held for
-/// longer takes the place: "I live in Rome", and a day later "I have lived in Oslo since May".
+/// By when they began to hold, then by when they were known; but of what is only known to hold when it was told, what is told later takes the place,
+/// whenever that began: "I live in Rome", and a day later "I have lived in Oslo since May", or "I moved to Oslo last week".
 fn in_order<'d>(one: &'d Derivation, other: &'d Derivation) -> (&'d Derivation, &'d Derivation) {
     let place = |derivation: &Derivation| {
         (
@@ -179,26 +189,40 @@ fn in_order<'d>(one: &'d Derivation, other: &'d Derivation) -> (&'d Derivation, 
     } else {
         (other, one)
     };
-    if holds_for_longer(first, last) {
+    if is_told_later(first, last) {
         (last, first)
     } else {
         (first, last)
     }
 }
 
-/// Whether the first is a state with a date and was told after the last, which has none.
-fn holds_for_longer(first: &Derivation, last: &Derivation) -> bool {
+/// Whether the first has a date, is a state or happened lately, and was told after the last, of which only its telling is known.
+fn is_told_later(first: &Derivation, last: &Derivation) -> bool {
     let (Some(dated), Some(told)) = (first.fact(), last.fact()) else {
         return false;
     };
-    let verb = dated.clause.predicate.split(' ').next();
     let is_extracted = [first, last].map(|fact| fact.origin != Origin::Corrected);
+    let is_undated = told.valid.start.is_none() || told.valid.start == told.said_at;
     dated.valid.start.is_some()
-        && told.valid.start.is_none()
+        && is_undated
         && dated.said_at > told.said_at
         && told.said_at.is_some()
-        && verb.is_some_and(is_state)
+        && (is_of_state(dated) || happened_lately(dated))
         && is_extracted == [true, true]
+}
+
+fn is_of_state(fact: &Draft) -> bool {
+    fact.clause
+        .predicate
+        .split(' ')
+        .next()
+        .is_some_and(is_state)
+}
+
+/// Whether it began shortly before it was told.
+fn happened_lately(fact: &Draft) -> bool {
+    let told = fact.said_at.zip(fact.valid.start);
+    told.is_some_and(|(at, start)| at - start < LATELY)
 }
 
 fn contradiction(before: &Draft, after: &Draft) -> Option<Contradiction> {

@@ -8,7 +8,7 @@ use memfleet_domain::ids::{DerivationId, EntityId, TurnId};
 use memfleet_domain::time::Timestamp;
 
 use crate::ledger::{Page, PageToken};
-use crate::store::Result;
+use crate::store::{Result, StoreError};
 
 /// What one write does, in this order. Written twice, it is the same.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -51,6 +51,35 @@ impl<'q> TripletQuery<'q> {
             ..Self::default()
         }
     }
+}
+
+/// What a token of entities begins with, so that it is told from what no listing gave.
+const AFTER: &str = "after ";
+
+/// The token of the page behind an entity.
+pub fn entity_token(key: &str) -> PageToken {
+    PageToken(format!("{AFTER}{key}"))
+}
+
+/// The key that a token of entities is behind; none before the first page.
+pub fn entity_place(after: Option<&PageToken>) -> Result<&str> {
+    let place = after.map_or(Some(""), |token| token.0.strip_prefix(AFTER));
+    place.ok_or(StoreError::PageToken)
+}
+
+/// The token of the page behind a triplet.
+pub fn triplet_token(fact: DerivationId, object: EntityId) -> PageToken {
+    PageToken(format!("{fact}{object}"))
+}
+
+/// The fact and the object that a token of triplets is behind; none before the first page.
+pub fn triplet_place(after: Option<&PageToken>) -> Result<Option<(DerivationId, EntityId)>> {
+    let place = |PageToken(text): &PageToken| {
+        let (fact, object) = text.split_at_checked(text.len() / 2)?;
+        Some((fact.parse().ok()?, object.parse().ok()?))
+    };
+    let place = after.map(|token| place(token).ok_or(StoreError::PageToken));
+    place.transpose()
 }
 
 /// Where the graph is kept. An entity without a triplet is gone.

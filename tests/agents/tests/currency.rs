@@ -61,6 +61,20 @@ async fn what_has_held_for_longer_takes_the_place_of_what_was_told_before() {
 }
 
 #[tokio::test]
+async fn what_happened_lately_counts_from_its_telling_where_its_date_reaches_back_too_far() {
+    let memory = Memory::new().await;
+    memory.say(8, "I live in Rome.").await;
+    memory.say(10, "I moved to Oslo last week.").await;
+    assert_eq!(memory.known(11).await, ["Ada moved to Oslo."]);
+    assert!(
+        memory
+            .known(9)
+            .await
+            .contains(&"Ada lives in Rome.".to_owned())
+    );
+}
+
+#[tokio::test]
 async fn what_only_looks_like_a_change_changes_nothing() {
     let memory = Memory::new().await;
     memory.say(1, "I live in Rome.").await;

@@ -13,7 +13,7 @@ use async_trait::async_trait;
 use memfleet_domain::Scope;
 use memfleet_domain::graph::{Entity, Triplet};
 use memfleet_domain::ids::EntityId;
-use memfleet_ports::graph::{Graph, GraphWrite, TripletQuery};
+use memfleet_ports::graph::{Graph, GraphWrite, TripletQuery, entity_place, triplet_place};
 use memfleet_ports::ledger::{Page, PageToken};
 use memfleet_ports::store::Result;
 
@@ -43,6 +43,7 @@ impl Graph for Neo4jGraph {
         limit: u32,
         after: Option<&PageToken>,
     ) -> Result<Page<Entity>> {
+        let after = entity_place(after)?;
         let listing = read::entities(self, scope, prefix, limit, after);
         self.within("a listing", listing).await
     }
@@ -58,6 +59,7 @@ impl Graph for Neo4jGraph {
         limit: u32,
         after: Option<&PageToken>,
     ) -> Result<Page<Triplet>> {
+        let after = triplet_place(after)?;
         let triplets = read::triplets(self, scope, query, limit, after);
         self.within("triplets", triplets).await
     }

@@ -2,8 +2,8 @@
 
 use memfleet_domain::Scope;
 use memfleet_domain::graph::{Entity, Triplet};
-use memfleet_domain::ids::EntityId;
-use memfleet_ports::graph::TripletQuery;
+use memfleet_domain::ids::{DerivationId, EntityId};
+use memfleet_ports::graph::{TripletQuery, entity_token, triplet_token};
 use memfleet_ports::ledger::{Page, PageToken};
 use neo4rs::{Error, Row, query};
 
@@ -32,15 +32,15 @@ pub(crate) async fn entities(
     scope: &Scope,
     prefix: &str,
     limit: u32,
-    after: Option<&PageToken>,
+    after: &str,
 ) -> Outcome<Page<Entity>> {
     let listing = of(scope, ENTITIES)
         .param("prefix", prefix)
-        .param("after", text(after))
+        .param("after", after)
         .param("limit", i64::from(limit) + 1);
     let rows = graph.rows(listing).await?;
     let entities: Outcome<Vec<Entity>> = rows.iter().map(entity).collect();
-    Ok(cut(entities?, limit, |entity| entity.key.clone()))
+    Ok(cut(entities?, limit, |entity| entity_token(&entity.key)))
 }
 
 pub(crate) async fn named(
@@ -59,7 +59,7 @@ pub(crate) async fn triplets(
     scope: &Scope,
     asked: TripletQuery<'_>,
     limit: u32,
-    after: Option<&PageToken>,
+    after: Option<(DerivationId, EntityId)>,
 ) -> Outcome<Page<Triplet>> {
     let (found, ids) = match (asked.ends, asked.facts) {
         ([], []) => (OF_SPACE, Vec::new()),
@@ -70,15 +70,13 @@ pub(crate) async fn triplets(
         .param("ids", ids)
         .param("predicates", texts(asked.predicates))
         .param("at", asked.at.map(|at| at.timestamp_micros()))
-        .param("after", text(after))
+        .param("after", after.map_or_else(String::new, place))
         .param("limit", i64::from(limit) + 1);
     let rows = graph.rows(listing).await?;
-    let triplets: Outcome<Vec<(Triplet, String)>> = rows.iter().map(triplet).collect();
-    let page = cut(triplets?, limit, |(_, place)| place.clone());
-    Ok(Page {
-        items: page.items.into_iter().map(|(triplet, _)| triplet).collect(),
-        next: page.next,
-    })
+    let triplets: Outcome<Vec<Triplet>> = rows.iter().map(triplet).collect();
+    Ok(cut(triplets?, limit, |it| {
+        triplet_token(it.fact, it.object)
+    }))
 }
 
 /// Ids as they are stored.
@@ -86,17 +84,18 @@ pub(crate) fn texts(ids: &[impl ToString]) -> Vec<String> {
     ids.iter().map(ToString::to_string).collect()
 }
 
-fn text(after: Option<&PageToken>) -> &str {
-    after.map_or("", |token| token.0.as_str())
+/// Where a triplet stands in the order of all.
+fn place((fact, object): (DerivationId, EntityId)) -> String {
+    format!("{fact}{object}")
 }
 
 /// A page of at most `limit` of what was read; one more means that there is a next one.
-fn cut<T>(mut items: Vec<T>, limit: u32, place: impl Fn(&T) -> String) -> Page<T> {
+fn cut<T>(mut items: Vec<T>, limit: u32, token: impl Fn(&T) -> PageToken) -> Page<T> {
     let more = items.len() > limit as usize;
     items.truncate(limit as usize);
     let last = items.last().filter(|_| more);
     Page {
-        next: last.map(|last| PageToken(place(last))),
+        next: last.map(token),
         items,
     }
 }
@@ -110,11 +109,10 @@ fn entity(row: &Row) -> Outcome<Entity> {
     })
 }
 
-fn triplet(row: &Row) -> Outcome<(Triplet, String)> {
+fn triplet(row: &Row) -> Outcome<Triplet> {
     let document: String = row.get("document")?;
     let triplet = serde_json::from_str(&document);
-    let triplet = triplet.map_err(|_| unexpected("a triplet is not as it was written"))?;
-    Ok((triplet, row.get("place")?))
+    triplet.map_err(|_| unexpected("a triplet is not as it was written"))
 }
 
 fn unexpected(what: &str) -> Error {

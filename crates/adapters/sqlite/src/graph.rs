@@ -1,12 +1,14 @@
 //! The graph port.
 
 use async_trait::async_trait;
-use memfleet_columns::{json, page, to_entity_id, to_json};
+use memfleet_columns::{json, page, to_derivation_id, to_entity_id, to_json};
 use memfleet_domain::Scope;
 use memfleet_domain::graph::{Entity, Triplet};
 use memfleet_domain::ids::EntityId;
 use memfleet_domain::time::Timestamp;
-use memfleet_ports::graph::{Graph, GraphWrite, TripletQuery};
+use memfleet_ports::graph::{
+    Graph, GraphWrite, TripletQuery, entity_place, entity_token, triplet_place, triplet_token,
+};
 use memfleet_ports::ledger::{Page, PageToken};
 use memfleet_ports::store::Result;
 use sqlx::sqlite::SqliteRow;
@@ -183,6 +185,7 @@ async fn entities(
     let Some(space) = scope::find_alive(connection, scope).await? else {
         return Ok(nothing());
     };
+    let after = entity_place(after)?;
     // Keys that begin so are those from it on, as long as they do.
     let rows = sqlx::query(
         "SELECT id, key, name FROM entities WHERE space = ?1 AND key >= ?2 AND key > ?3 AND substr(key, 1, length(?2)) = ?2
@@ -190,12 +193,12 @@ async fn entities(
     )
     .bind(space.id)
     .bind(prefix)
-    .bind(after.map_or("", |token| token.0.as_str()))
+    .bind(after)
     .bind(i64::from(limit) + 1)
     .fetch_all(connection)
     .await?;
     page(&rows, limit as usize, entity, |row| {
-        Ok(PageToken(row.try_get(1)?))
+        Ok(entity_token(row.try_get(1)?))
     })
 }
 
@@ -229,15 +232,14 @@ async fn triplets(
     };
     let mut query = QueryBuilder::new("");
     push_found(&mut query, space.id, asked);
-    if let Some(token) = after {
-        let (fact, object) = token.0.split_at_checked(32).unwrap_or_default();
+    if let Some((fact, object)) = triplet_place(after)? {
         query
-            .push(" AND (fact, object) > (unhex(")
-            .push_bind(fact.to_owned());
+            .push(" AND (fact, object) > (")
+            .push_bind(fact.as_bytes().to_vec());
         query
-            .push("), unhex(")
-            .push_bind(object.to_owned())
-            .push("))");
+            .push(", ")
+            .push_bind(object.as_bytes().to_vec())
+            .push(")");
     }
     if !asked.predicates.is_empty() {
         query
@@ -262,13 +264,15 @@ async fn triplets(
     let rows = query.build().fetch_all(connection).await?;
     let triplet = |row: &SqliteRow| Ok(json(row.try_get(0)?)?);
     page(&rows, limit as usize, triplet, |row| {
-        Ok(PageToken(row.try_get(1)?))
+        let (fact, object) = (row.try_get(1)?, row.try_get(2)?);
+        let (fact, object) = (to_derivation_id(fact)?, to_entity_id(object)?);
+        Ok(triplet_token(fact, object))
     })
 }
 
 /// The triplets of a space, of some ends (by the index of each end), or of some facts.
 fn push_found(query: &mut QueryBuilder<Sqlite>, space: i64, asked: TripletQuery<'_>) {
-    const SHOWN: &str = "SELECT document, hex(fact) || hex(object) FROM ";
+    const SHOWN: &str = "SELECT document, fact, object FROM ";
     if asked.ends.is_empty() {
         query
             .push(SHOWN)

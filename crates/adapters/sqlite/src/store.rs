@@ -199,6 +199,10 @@ impl DerefMut for Write {
 async fn prepare(durable: &SqlitePool, path: &Path) -> Outcome<()> {
     let mut connection = durable.acquire().await?;
     schema::migrate(&mut connection).await?;
+    // Whoever held them is gone: the file has one process at a time.
+    sqlx::query("UPDATE progress SET leased_until = NULL WHERE leased_until IS NOT NULL")
+        .execute(&mut *connection)
+        .await?;
     if scrub::is_due(&mut connection).await? {
         tracing::warn!(path = %path.display(), "text of forgotten turns may still be in the file: a scrub is due");
     }

@@ -8,6 +8,7 @@ use memfleet_domain::time::{TimeRange, Timestamp};
 use super::samples::{batch_in, home, indexed, instant, scope, turn_in};
 use crate::graph::{Graph, GraphWrite, TripletQuery};
 use crate::ledger::{Ledger, PageToken};
+use crate::store::StoreError;
 
 /// Runs every case on a store.
 #[macro_export]
@@ -25,6 +26,7 @@ macro_rules! graph_conformance {
                 what_comes_from_a_forgotten_turn_is_gone_and_who_it_named,
                 pages_bring_every_triplet_once,
                 entities_are_listed_by_how_their_keys_begin,
+                a_token_that_no_listing_gave_is_refused,
                 what_is_asked_for_twice_is_told_once,
                 names_in_any_script_read_back_as_they_were,
                 another_space_has_a_graph_of_its_own,
@@ -276,6 +278,19 @@ pub async fn entities_are_listed_by_how_their_keys_begin<S: Graph>(store: &S) {
 }
 
 /// Whoever asks may have an id from several triplets.
+pub async fn a_token_that_no_listing_gave_is_refused<S: Graph>(store: &S) {
+    town(store).await;
+    for text in ["garbage", "ada", "☃☃☃"] {
+        let token = PageToken(text.to_owned());
+        let entities = store.entities(&home(), "", 10, Some(&token)).await;
+        assert_eq!(entities, Err(StoreError::PageToken), "{text}");
+        let asked = TripletQuery::default();
+        let triplets = store.triplets(&home(), asked, 10, Some(&token)).await;
+        assert_eq!(triplets, Err(StoreError::PageToken), "{text}");
+    }
+}
+
+/// As a caller may ask.
 pub async fn what_is_asked_for_twice_is_told_once<S: Graph>(store: &S) {
     let ([ada, ..], [lives, knows, lives_too]) = town(store).await;
     let ids = [ada.id, ada.id];

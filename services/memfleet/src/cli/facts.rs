@@ -19,10 +19,10 @@ pub struct FactsArgs {
     #[arg(long, value_parser = values::space)]
     space: SpaceId,
     /// Only facts about this person or thing
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = values::words)]
     about: Option<String>,
     /// Only facts of this attribute, for example `residence`
-    #[arg(long, value_name = "ATTRIBUTE")]
+    #[arg(long, value_name = "ATTRIBUTE", value_parser = values::words)]
     attribute: Option<String>,
     /// What held at this instant; by default what holds now
     #[arg(long, value_name = "TIME", value_parser = values::instant, conflicts_with = "ended")]

@@ -39,7 +39,7 @@ pub struct GraphArgs {
     #[arg(long, value_name = "TIME", value_parser = values::instant)]
     at: Option<Timestamp>,
     /// How connections are shown; `--json` takes its place
-    #[arg(long, value_enum, default_value_t = Format::Table)]
+    #[arg(long, value_enum, default_value_t = Format::Table, requires = "entity")]
     format: Format,
 }
 
@@ -131,7 +131,10 @@ fn show(
     match format {
         Format::Dot if !output.is_json() => output.text(&drawing::dot(edges()))?,
         Format::Svg if !output.is_json() => output.text(&drawing::svg(edges(), centre))?,
-        _ => output.list(paths, path_json, |palette| lines(paths, palette))?,
+        _ => output.list(paths, path_json, |palette| match centre {
+            Some(_) => lines(paths, palette),
+            None => steps(paths, palette),
+        })?,
     }
     Ok(())
 }
@@ -176,15 +179,34 @@ fn lines(paths: &[&[Edge]], palette: Palette) -> String {
         ("PREDICATE", Align::Left),
         ("OBJECT", Align::Left),
     ];
-    let rows = paths.iter().copied().flatten().map(|edge| {
-        [
-            span(edge.triplet.valid),
-            edge.subject.name.clone(),
-            predicate(edge),
-            edge.object.name.clone(),
-        ]
+    table(palette, columns, paths.iter().copied().flatten().map(line))
+}
+
+/// The same of paths of several connections, each with its number.
+fn steps(paths: &[&[Edge]], palette: Palette) -> String {
+    let columns = [
+        ("PATH", Align::Right),
+        ("HELD", Align::Left),
+        ("SUBJECT", Align::Left),
+        ("PREDICATE", Align::Left),
+        ("OBJECT", Align::Left),
+    ];
+    let rows = (1..).zip(paths).flat_map(|(number, path)| {
+        path.iter().map(move |edge| {
+            let [held, subject, predicate, object] = line(edge);
+            [number.to_string(), held, subject, predicate, object]
+        })
     });
     table(palette, columns, rows)
+}
+
+fn line(edge: &Edge) -> [String; 4] {
+    [
+        span(edge.triplet.valid),
+        edge.subject.name.clone(),
+        predicate(edge),
+        edge.object.name.clone(),
+    ]
 }
 
 fn predicate(edge: &Edge) -> String {

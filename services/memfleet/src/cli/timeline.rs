@@ -20,10 +20,10 @@ pub struct TimelineArgs {
     #[arg(long, value_parser = values::space)]
     space: SpaceId,
     /// Only facts about this person or thing
-    #[arg(long, value_name = "NAME", conflicts_with = "topic")]
+    #[arg(long, value_name = "NAME", value_parser = values::words, conflicts_with = "topic")]
     about: Option<String>,
     /// Only what comes from the 50 turns that a search for these words finds best
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", value_parser = values::words)]
     topic: Option<String>,
     /// What began at this instant or later
     #[arg(long, value_name = "TIME", value_parser = values::instant)]

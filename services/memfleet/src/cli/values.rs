@@ -54,6 +54,14 @@ pub fn idempotency_key(text: &str) -> Result<IdempotencyKey, NameError> {
     IdempotencyKey::new(text)
 }
 
+/// Words: a name, a topic.
+pub fn words(text: &str) -> Result<String, &'static str> {
+    match text.trim().is_empty() {
+        true => Err("must not be empty: leave the option out to set no condition"),
+        false => Ok(text.to_owned()),
+    }
+}
+
 /// A label as `key=value`.
 pub fn label(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {

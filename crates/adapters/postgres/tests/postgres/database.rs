@@ -1,6 +1,7 @@
 //! A database a test, on the server that `MEMFLEET_TEST_POSTGRES_URL` names, copied from one that was migrated once.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::Path;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -112,8 +113,11 @@ fn url_of(database: &str, user: Option<&str>) -> String {
 
 /// Named for the migrations, so that one of another version is never used. Renamed when it is complete.
 async fn template() -> String {
-    let migrations = concat!(env!("CARGO_MANIFEST_DIR"), "/migrations");
-    let migrations = std::fs::read_dir(migrations).expect("the migrations");
+    // Tests of other packages use this file, too.
+    let above = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
+    let mut folders = above.map(|it| it.join("crates/adapters/postgres/migrations"));
+    let folder = folders.find(|folder| folder.is_dir());
+    let migrations = std::fs::read_dir(folder.expect("a folder")).expect("the migrations");
     let mut migrations: Vec<_> = migrations
         .map(|file| file.expect("a file").path())
         .collect();
