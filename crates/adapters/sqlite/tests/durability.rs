@@ -8,6 +8,7 @@ use memfleet_ports::conformance::samples::{batch, home, indexed, instant, turn};
 use memfleet_ports::erasure::Erasure;
 use memfleet_ports::feed::IndexFeed;
 use memfleet_ports::filter::TurnFilter;
+use memfleet_ports::knowledge::{Knowledge, Stage};
 use memfleet_ports::ledger::{IndexedBatch, Ledger};
 use memfleet_ports::queue::{Bounds, IngestQueue};
 use memfleet_ports::store::StoreError;
@@ -156,6 +157,20 @@ async fn reopened(path: &Path) -> SqliteStore {
             other => return other.expect("open"),
         }
     }
+}
+
+#[tokio::test]
+async fn what_a_process_had_claimed_is_free_when_the_file_is_opened_again() {
+    let (_directory, path) = place();
+    let store = open(&path).await;
+    store.commit(told("k", 1, 1)).await.expect("commit");
+    let (soon, late) = (instant(1), instant(1_000));
+    let claimed = store.claim(&home(), Stage::Derive, soon, late).await;
+    assert!(claimed.expect("an answer").is_some());
+    drop(store);
+    let store = reopened(&path).await;
+    let claimed = store.claim(&home(), Stage::Derive, soon, late).await;
+    assert!(claimed.expect("an answer").is_some());
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand};
 use memfleet_domain::graph::Entity;
-use memfleet_domain::ids::{ChangeId, SpaceId};
+use memfleet_domain::ids::{BatchId, ChangeId, SpaceId};
 use memfleet_ports::knowledge_api::{
     EntityName, EntityRequest, MergeRequest, NamedEntity, SplitRequest,
 };
@@ -22,11 +22,20 @@ pub struct EntityArgs {
 #[derive(Debug, Subcommand)]
 enum EntityCommand {
     /// Show all names of an entity, and what they rest on
-    Show(NameArgs),
+    Show(ShowArgs),
     /// Say that two names are of one entity; `memfleet revert` undoes it
     Merge(MergeArgs),
     /// Say that a name is not of the entity that it was taken for; `memfleet revert` undoes it
     Split(NameArgs),
+}
+
+#[derive(Debug, Args)]
+struct ShowArgs {
+    #[command(flatten)]
+    name: NameArgs,
+    /// Token of a write that the answer must see, with what is derived from it; repeatable
+    #[arg(long, value_name = "TOKEN")]
+    wait_for: Vec<BatchId>,
 }
 
 #[derive(Debug, Args)]
@@ -56,12 +65,12 @@ struct MergeArgs {
 pub async fn run(args: EntityArgs, handle: &Handle, output: &mut Output) -> Result<Exit, Error> {
     let (knowledge, call) = (&handle.knowledge, handle.call());
     match args.command {
-        EntityCommand::Show(NameArgs { entity, space }) => {
+        EntityCommand::Show(ShowArgs { name, wait_for }) => {
             let request = EntityRequest {
-                space,
-                entity,
+                space: name.space,
+                entity: name.entity,
                 at: None,
-                wait_for: Vec::new(),
+                wait_for,
             };
             let found = knowledge.entity(&call, &request).await?;
             output.answer(|| named_json(&found), |_| named(&found))?;

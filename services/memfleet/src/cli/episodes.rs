@@ -3,7 +3,7 @@
 use clap::Args;
 use memfleet_domain::Timestamp;
 use memfleet_domain::derivation::Derivation;
-use memfleet_domain::ids::{SpaceId, TurnId};
+use memfleet_domain::ids::{BatchId, SpaceId, TurnId};
 use memfleet_domain::time::AsOf;
 use memfleet_ports::knowledge_api::EpisodeQuery;
 
@@ -24,6 +24,9 @@ pub struct EpisodesArgs {
     /// Only episodes that hold this turn; may be repeated
     #[arg(long = "turn", value_name = "ID")]
     turns: Vec<TurnId>,
+    /// Token of a write that the answer must see, with what is derived from it; repeatable
+    #[arg(long, value_name = "TOKEN")]
+    wait_for: Vec<BatchId>,
 }
 
 /// Runs the command.
@@ -35,7 +38,7 @@ pub async fn run(args: EpisodesArgs, handle: &Handle, output: &mut Output) -> Re
             known_at: args.known_at,
             happened_by: None,
         },
-        wait_for: Vec::new(),
+        wait_for: args.wait_for,
     };
     let episodes = every(async |page| {
         handle

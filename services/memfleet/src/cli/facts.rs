@@ -3,7 +3,7 @@
 use clap::Args;
 use memfleet_domain::Timestamp;
 use memfleet_domain::derivation::Derivation;
-use memfleet_domain::ids::{SpaceId, TurnId};
+use memfleet_domain::ids::{BatchId, SpaceId, TurnId};
 use memfleet_domain::time::AsOf;
 use memfleet_ports::knowledge_api::FactQuery;
 
@@ -36,6 +36,9 @@ pub struct FactsArgs {
     /// Only facts that come from this turn; may be repeated
     #[arg(long = "turn", value_name = "ID")]
     turns: Vec<TurnId>,
+    /// Token of a write that the answer must see, with what is derived from it; repeatable
+    #[arg(long, value_name = "TOKEN")]
+    wait_for: Vec<BatchId>,
 }
 
 /// Runs the command.
@@ -50,7 +53,7 @@ pub async fn run(args: FactsArgs, handle: &Handle, output: &mut Output) -> Resul
             happened_by: args.at,
         },
         ended: args.ended,
-        wait_for: Vec::new(),
+        wait_for: args.wait_for,
     };
     let facts = every(async |page| handle.knowledge.facts(&handle.call(), &query, page).await);
     let facts = facts.await?;

@@ -5,7 +5,7 @@ mod drawing;
 use clap::{Args, ValueEnum};
 use memfleet_domain::Timestamp;
 use memfleet_domain::graph::Entity;
-use memfleet_domain::ids::SpaceId;
+use memfleet_domain::ids::{BatchId, SpaceId};
 use memfleet_ports::knowledge_api::{Edge, EntityQuery, EntityRequest, PathsQuery};
 use memfleet_ports::memory::PageRequest;
 use memfleet_rpc::limits;
@@ -41,6 +41,9 @@ pub struct GraphArgs {
     /// How connections are shown; `--json` takes its place
     #[arg(long, value_enum, default_value_t = Format::Table, requires = "entity")]
     format: Format,
+    /// Token of a write that the answer must see, with what is derived from it; repeatable
+    #[arg(long, value_name = "TOKEN")]
+    wait_for: Vec<BatchId>,
 }
 
 /// How connections are shown.
@@ -60,7 +63,7 @@ pub async fn run(args: GraphArgs, handle: &Handle, output: &mut Output) -> Resul
         let query = EntityQuery {
             space: args.space,
             prefix: args.prefix.unwrap_or_default(),
-            wait_for: Vec::new(),
+            wait_for: args.wait_for,
         };
         let entities = every(async |page| {
             let call = handle.call();
@@ -74,7 +77,7 @@ pub async fn run(args: GraphArgs, handle: &Handle, output: &mut Output) -> Resul
         space: args.space,
         entity,
         at: args.at,
-        wait_for: Vec::new(),
+        wait_for: args.wait_for,
     };
     match args.to {
         Some(to) => {

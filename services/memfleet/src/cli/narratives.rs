@@ -3,7 +3,7 @@
 use clap::Args;
 use memfleet_domain::Timestamp;
 use memfleet_domain::derivation::Derivation;
-use memfleet_domain::ids::{DerivationId, SpaceId};
+use memfleet_domain::ids::{BatchId, DerivationId, SpaceId};
 use memfleet_domain::time::AsOf;
 use memfleet_ports::knowledge_api::NarrativeQuery;
 use memfleet_ports::memory::PageRequest;
@@ -31,6 +31,9 @@ pub struct NarrativesArgs {
     /// As memfleet knew them at this instant
     #[arg(long, value_name = "TIME", value_parser = values::instant)]
     known_at: Option<Timestamp>,
+    /// Token of a write that the answer must see, with what is derived from it; repeatable
+    #[arg(long, value_name = "TOKEN")]
+    wait_for: Vec<BatchId>,
 }
 
 /// A narrative with its fragments, by time.
@@ -51,7 +54,7 @@ pub async fn run(
             known_at: args.known_at,
             happened_by: args.at,
         },
-        wait_for: Vec::new(),
+        wait_for: args.wait_for,
     };
     if let Some(id) = args.id {
         let trees = [tree(handle, &query, id).await?];

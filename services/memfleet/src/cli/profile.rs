@@ -2,7 +2,7 @@
 
 use clap::Args;
 use memfleet_domain::Timestamp;
-use memfleet_domain::ids::SpaceId;
+use memfleet_domain::ids::{BatchId, SpaceId};
 use memfleet_domain::time::AsOf;
 use memfleet_ports::knowledge_api::{ProfileLine, ProfileQuery};
 use serde_json::{Value, json};
@@ -27,6 +27,9 @@ pub struct ProfileArgs {
     /// As memfleet knew it at this instant
     #[arg(long, value_name = "TIME", value_parser = values::instant)]
     known_at: Option<Timestamp>,
+    /// Token of a write that the answer must see, with what is derived from it; repeatable
+    #[arg(long, value_name = "TOKEN")]
+    wait_for: Vec<BatchId>,
 }
 
 /// Runs the command.
@@ -38,7 +41,7 @@ pub async fn run(args: ProfileArgs, handle: &Handle, output: &mut Output) -> Res
             known_at: args.known_at,
             happened_by: args.at,
         },
-        wait_for: Vec::new(),
+        wait_for: args.wait_for,
     };
     let lines = every_told(async |page| {
         let call = handle.call();

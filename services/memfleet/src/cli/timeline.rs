@@ -3,7 +3,7 @@
 use clap::Args;
 use memfleet_domain::Timestamp;
 use memfleet_domain::derivation::{Derivation, Kind};
-use memfleet_domain::ids::SpaceId;
+use memfleet_domain::ids::{BatchId, SpaceId};
 use memfleet_domain::time::TimeRange;
 use memfleet_ports::knowledge_api::{TimelineOf, TimelineQuery};
 use serde_json::{Value, json};
@@ -34,6 +34,9 @@ pub struct TimelineArgs {
     /// As memfleet knew it at this instant
     #[arg(long, value_name = "TIME", value_parser = values::instant)]
     known_at: Option<Timestamp>,
+    /// Token of a write that the answer must see, with what is derived from it; repeatable
+    #[arg(long, value_name = "TOKEN")]
+    wait_for: Vec<BatchId>,
 }
 
 /// Runs the command.
@@ -51,7 +54,7 @@ pub async fn run(args: TimelineArgs, handle: &Handle, output: &mut Output) -> Re
             end: args.until,
         },
         known_at: args.known_at,
-        wait_for: Vec::new(),
+        wait_for: args.wait_for,
     };
     let entries = every_told(async |page| {
         let call = handle.call();
