@@ -1,5 +1,7 @@
 //! The graph port.
 
+mod standing;
+
 use async_trait::async_trait;
 use memfleet_columns::{json, page, to_derivation_id, to_entity_id, to_json};
 use memfleet_domain::Scope;
@@ -18,12 +20,14 @@ use crate::failure::Outcome;
 use crate::rows::id_list;
 use crate::scope;
 use crate::store::SqliteStore;
+use standing::standing;
 
 #[async_trait]
 impl Graph for SqliteStore {
     async fn write(&self, scope: &Scope, write: GraphWrite) -> Result<()> {
         let mut connection = self.write().await?;
         if let Some(space) = scope::find_alive(&mut connection, scope).await? {
+            let write = standing(&mut connection, space, write).await?;
             apply(&mut connection, space.id, &write).await?;
             connection.commit().await?;
         }

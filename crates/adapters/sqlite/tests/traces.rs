@@ -4,13 +4,16 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use memfleet_domain::Scope;
+use memfleet_domain::graph::Triplet;
 use memfleet_domain::turn::{AcceptedTurn, Media};
+use memfleet_ports::conformance::graph::{named, says, writing};
 use memfleet_ports::conformance::samples::{
     batch_in, embedding_space, indexed, instant, passages, scope, session, speaker, turn_in,
     without_vectors,
 };
 use memfleet_ports::erasure::Erasure;
 use memfleet_ports::filter::TurnFilter;
+use memfleet_ports::graph::Graph;
 use memfleet_ports::ledger::Ledger;
 use memfleet_ports::queue::{Bounds, DeadLetter, IngestQueue};
 use memfleet_sqlite::{Options, SqliteStore};
@@ -325,4 +328,30 @@ async fn nothing_is_left_on_pages_that_were_rebuilt() {
         assert_eq!(count(directory.path(), &windows(&gone)), 0);
     }
     assert!(count(directory.path(), &windows(&left)) > 0);
+}
+
+#[tokio::test]
+async fn what_the_graph_is_told_after_a_forget_is_not_written() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let home = scope("acme", "ada");
+    let path = directory.path().join("memfleet.db");
+    let store = SqliteStore::open(&path, Options::default()).await;
+    let store = store.expect("open");
+    let said = turn_in(&home, "s", "1", "I live in Rome.");
+    let batch = batch_in(&home, "k", vec![said.clone()]);
+    store.commit(vec![indexed(batch, 1)]).await.expect("commit");
+    let filter = TurnFilter {
+        turns: vec![said.id],
+        ..TurnFilter::default()
+    };
+    store.erase(&home, &filter).await.expect("erase");
+    let (ada, rome) = (named("Ada"), named("Rome"));
+    let triplet = Triplet {
+        turns: vec![said.id],
+        ..says(1, &ada, "residence", &rome)
+    };
+    let late = writing(&[&ada, &rome], &[triplet]);
+    store.write(&home, late).await.expect("write");
+    let entities = store.entities(&home, "", 10, None).await;
+    assert_eq!(entities.expect("an answer").items, []);
 }
