@@ -18,6 +18,7 @@ use memfleet_language::{Analyzer, topic};
 
 use crate::searched::Searched;
 use crate::weights::{Route, Weights};
+pub(crate) use entities::Naming;
 pub(crate) use wish::Wish;
 
 /// A query, understood against the spaces it searches.
@@ -35,8 +36,8 @@ pub struct Plan {
     pub(crate) subject: Option<(String, f32)>,
     /// Who it is about where it names nobody.
     pub(crate) role: Option<Role>,
-    /// What it may name an entity by, as keys.
-    pub(crate) entities: Vec<String>,
+    /// What it may name entities by.
+    pub(crate) naming: Naming,
     pub(crate) dates: Vec<Reference>,
     pub(crate) intent: Intent,
     /// What it asks for beyond an intent.
@@ -88,7 +89,7 @@ impl Plan {
             names,
             subject: subject(&found.mentions, found.joined, &speakers),
             role: role(text, &mentioned, analyzer),
-            entities: entities::named(text, &mentioned, analyzer),
+            naming: Naming::of(text, &mentioned, analyzer),
             mentioned,
             dates,
             intent: intent::heard(text, analyzer.language()),

@@ -1,7 +1,7 @@
 //! The graph arm (Amory section 3.3): personalised PageRank over the entities that facts relate and the turns that state these facts, from the
 //! entities that the query names. It reaches turns that share nothing with the query but what they are about.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use memfleet_domain::ids::TurnId;
 
@@ -29,7 +29,8 @@ impl Walk {
     /// Walks from what the query names. Where it names no entity nobody sets out.
     pub(crate) fn of(spaces: &[Searched<'_>], plan: &Plan) -> Self {
         let graphs: Vec<Graph<'_>> = spaces.iter().map(Graph::new).collect();
-        let starts = graphs.iter().map(|graph| graph.starts(plan));
+        let keys = plan.naming.keys();
+        let starts = graphs.iter().map(|graph| graph.starts(&keys));
         let starts: Vec<Walkers> = starts.collect();
         let all: f32 = starts.iter().flat_map(BTreeMap::values).sum();
         let mut ends = HashMap::new();
@@ -91,11 +92,8 @@ impl<'a> Graph<'a> {
     }
 
     /// The entities that the query names.
-    fn starts(&self, plan: &Plan) -> Walkers {
-        let named = plan
-            .entities
-            .iter()
-            .filter_map(|key| self.facts.entity(key));
+    fn starts(&self, keys: &BTreeSet<String>) -> Walkers {
+        let named = keys.iter().filter_map(|key| self.facts.entity(key));
         let weighed = named.map(|entity| (entity, self.weight(entity)));
         weighed.filter(|(_, weight)| *weight > 0.0).collect()
     }

@@ -7,22 +7,40 @@ use memfleet_language::{Analyzer, fold};
 /// Words of a name, at most.
 const LONGEST: usize = 5;
 
-/// Keys that entities may have, each once. Words that say nothing by themselves name nothing.
-pub(super) fn named(text: &str, mentioned: &[String], analyzer: &Analyzer) -> Vec<String> {
-    let folded = fold(text).replace('’', "'");
-    let is_edge = |letter: char| !letter.is_alphanumeric();
-    let words = folded.split_whitespace().map(|it| it.trim_matches(is_edge));
-    let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
-    let telling: BTreeSet<String> = analyzer.query_terms(text).into_iter().collect();
-    let tells = |word: &&str| analyzer.terms(word).iter().any(|it| telling.contains(it));
-    let runs = (1..=LONGEST).flat_map(|length| words.windows(length));
-    let mut keys: BTreeSet<String> = mentioned.iter().map(|name| fold(name)).collect();
-    for run in runs.filter(|run| run.iter().any(tells)) {
-        let key = run.join(" ");
-        keys.extend(key.strip_suffix("'s").map(str::to_owned));
-        keys.insert(key);
+/// The words of a query, from which the keys of entities are made where the graph is asked.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Naming {
+    /// Folded, each with whether it says something by itself.
+    words: Vec<(String, bool)>,
+    mentioned: Vec<String>,
+}
+
+impl Naming {
+    pub(super) fn of(text: &str, mentioned: &[String], analyzer: &Analyzer) -> Self {
+        let folded = fold(text).replace('’', "'");
+        let is_edge = |letter: char| !letter.is_alphanumeric();
+        let words = folded.split_whitespace().map(|it| it.trim_matches(is_edge));
+        let telling: BTreeSet<String> = analyzer.query_terms(text).into_iter().collect();
+        let tells = |word: &str| analyzer.terms(word).iter().any(|it| telling.contains(it));
+        let words = words.filter(|word| !word.is_empty());
+        Self {
+            words: words.map(|word| (word.to_owned(), tells(word))).collect(),
+            mentioned: mentioned.iter().map(|name| fold(name)).collect(),
+        }
     }
-    keys.into_iter().collect()
+
+    /// Keys that entities may have, each once. Words that say nothing by themselves name nothing.
+    pub(crate) fn keys(&self) -> BTreeSet<String> {
+        let runs = (1..=LONGEST).flat_map(|length| self.words.windows(length));
+        let mut keys: BTreeSet<String> = self.mentioned.iter().cloned().collect();
+        for run in runs.filter(|run| run.iter().any(|(_, tells)| *tells)) {
+            let words: Vec<&str> = run.iter().map(|(word, _)| word.as_str()).collect();
+            let key = words.join(" ");
+            keys.extend(key.strip_suffix("'s").map(str::to_owned));
+            keys.insert(key);
+        }
+        keys
+    }
 }
 
 #[cfg(test)]
@@ -32,7 +50,8 @@ mod tests {
     use super::*;
 
     fn keys(text: &str) -> Vec<String> {
-        named(text, &[], &Analyzer::new(Language::English))
+        let naming = Naming::of(text, &[], &Analyzer::new(Language::English));
+        naming.keys().into_iter().collect()
     }
 
     #[test]
