@@ -8,9 +8,13 @@ use std::{env, fs};
 use prost::Message;
 use prost_types::FileDescriptorSet;
 
-const PUBLIC: [&str; 7] = [
+const PUBLIC: [&str; 11] = [
     "memory",
     "assembly",
+    "policies",
+    "audit",
+    "tools",
+    "capture",
     "knowledge",
     "spaces",
     "sessions",

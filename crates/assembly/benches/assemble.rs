@@ -1,4 +1,5 @@
-//! Assembly of 200 candidates at a budget of 4,000 tokens: short chat turns, and long turns cut to excerpts.
+//! Assembly of 200 candidates at a budget of 4,000 tokens: short chat turns, and long turns cut to excerpts; in the plain
+//! form, and with all that costs: weights with diversity, citation keys, and a mark on every line.
 #![allow(
     missing_docs,
     reason = "the macro of the benchmarks makes a function without"
@@ -6,7 +7,10 @@
 
 use chrono::{DateTime, TimeDelta};
 use criterion::{Criterion, criterion_group, criterion_main};
-use memfleet_assembly::{Candidate, Options, SentenceScorer, Tokenizer, assemble};
+use memfleet_assembly::{
+    Candidate, Enclosure, Nonce, Options, Place, SentenceScorer, Template, Tokenizer, Trust,
+    Weights, assemble,
+};
 use memfleet_language::{Analyzer, Language};
 use std::hint::black_box;
 
@@ -50,16 +54,26 @@ fn bench(criterion: &mut Criterion) {
                 },
                 event_time: Some(DateTime::UNIX_EPOCH + TimeDelta::days(index as i64 % 20)),
                 recorded_at: DateTime::UNIX_EPOCH,
-                outdated: None,
                 text,
                 score: -(index as f32),
                 sentence_scores: Some(scores),
+                trust: Trust::User,
+                ..Candidate::default()
             })
             .collect();
-        let options = Options::new(4000, &tokenizer);
-        criterion.bench_function(name, |bencher| {
-            bencher.iter(|| assemble(black_box(&candidates), &options));
-        });
+        let plain = Options::new(4000, &tokenizer);
+        let full = Options {
+            weights: Weights::balanced(),
+            template: Template::cited(),
+            enclosure: Nonce::new("k3f9a1c7").map_or(Enclosure::Plain, Enclosure::Datamarked),
+            place: Place::after(&texts[0]),
+            ..plain.clone()
+        };
+        for (form, options) in [("plain", plain), ("weights, keys and marks", full)] {
+            criterion.bench_function(&format!("{name}, {form}"), |bencher| {
+                bencher.iter(|| assemble(black_box(&candidates), &options));
+            });
+        }
     }
 }
 

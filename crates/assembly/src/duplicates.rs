@@ -24,61 +24,93 @@ struct Seen {
     numbers: u64,
 }
 
-impl Duplicates {
-    /// Which earlier text this one repeats; if none, remembers it as `index`. Equal means the same speaker and the same
-    /// words after folding; nearly equal means almost all shingles and the same figures in common, so that "at 5" and
-    /// "at 6" both stay.
-    pub(crate) fn check(&mut self, index: usize, speaker: &str, text: &str) -> Option<usize> {
+/// What a text is compared by: who says it, and its words after folding.
+pub(crate) struct Fingerprint<'a> {
+    speaker: &'a str,
+    folded: String,
+    exact: u64,
+}
+
+impl<'a> Fingerprint<'a> {
+    pub(crate) fn of(speaker: &'a str, text: &str) -> Self {
         let folded = fold(text);
         let words: Vec<&str> = folded.split_whitespace().collect();
-        let exact = hash(&(speaker, &words));
-        if let Some(&earlier) = self.exact.get(&exact) {
-            return Some(earlier);
+        Self {
+            exact: hash(&(speaker, &words)),
+            speaker,
+            folded,
         }
-        let shingles: HashSet<u64> = words
-            .windows(SHINGLE)
-            .map(|window| hash(&(speaker, window)))
-            .collect();
-        let figures = words
-            .iter()
-            .filter(|word| word.contains(char::is_numeric))
-            .collect::<Vec<_>>();
-        let numbers = hash(&figures);
-        if let Some(earlier) = self.near(&shingles, numbers) {
-            return Some(earlier);
-        }
-        self.exact.insert(exact, index);
-        if shingles.len() >= MINIMUM_SHINGLES {
-            self.seen.insert(
-                index,
-                Seen {
-                    shingles: shingles.len(),
-                    numbers,
-                },
-            );
-            for shingle in shingles {
-                self.holders.entry(shingle).or_default().push(index);
-            }
-        }
-        None
     }
 
-    fn near(&self, shingles: &HashSet<u64>, numbers: u64) -> Option<usize> {
-        if shingles.len() < MINIMUM_SHINGLES {
+    fn shingles(&self) -> Shingles {
+        let words: Vec<&str> = self.folded.split_whitespace().collect();
+        let shingle = |window| hash(&(self.speaker, window));
+        let figures: Vec<_> = words
+            .iter()
+            .filter(|word| word.contains(char::is_numeric))
+            .collect();
+        Shingles {
+            all: words.windows(SHINGLE).map(shingle).collect(),
+            numbers: hash(&figures),
+        }
+    }
+}
+
+/// The runs of three words of a text, and the figures in it.
+struct Shingles {
+    all: HashSet<u64>,
+    numbers: u64,
+}
+
+impl Duplicates {
+    /// Which earlier text has the same speaker and the same words.
+    pub(crate) fn exact(&self, print: &Fingerprint<'_>) -> Option<usize> {
+        self.exact.get(&print.exact).copied()
+    }
+
+    /// Which earlier text has these words, or almost all shingles and the same figures, so that "at 5" and "at 6" both stay; if none,
+    /// remembers this one as `index`.
+    pub(crate) fn check(&mut self, index: usize, print: &Fingerprint<'_>) -> Option<usize> {
+        if let Some(earlier) = self.exact(print) {
+            return Some(earlier);
+        }
+        let shingles = print.shingles();
+        let earlier = self.like(&shingles);
+        if earlier.is_none() {
+            self.exact.insert(print.exact, index);
+            self.insert(index, shingles);
+        }
+        earlier
+    }
+
+    fn insert(&mut self, index: usize, shingles: Shingles) {
+        if shingles.all.len() < MINIMUM_SHINGLES {
+            return;
+        }
+        let seen = Seen {
+            shingles: shingles.all.len(),
+            numbers: shingles.numbers,
+        };
+        self.seen.insert(index, seen);
+        for shingle in shingles.all {
+            self.holders.entry(shingle).or_default().push(index);
+        }
+    }
+
+    fn like(&self, shingles: &Shingles) -> Option<usize> {
+        if shingles.all.len() < MINIMUM_SHINGLES {
             return None;
         }
         let mut common: HashMap<usize, usize> = HashMap::new();
-        for holder in shingles
-            .iter()
-            .filter_map(|shingle| self.holders.get(shingle))
-            .flatten()
-        {
+        let known = |shingle| self.holders.get(shingle);
+        for holder in shingles.all.iter().filter_map(known).flatten() {
             *common.entry(*holder).or_default() += 1;
         }
         let is_near = |(holder, common): (&usize, &usize)| {
             let seen = self.seen.get(holder)?;
-            let union = shingles.len() + seen.shingles - common;
-            (seen.numbers == numbers && *common as f32 >= NEAR * union as f32).then_some(*holder)
+            let union = shingles.all.len() + seen.shingles - common;
+            let near = *common as f32 >= NEAR * union as f32;
+            (near && seen.numbers == shingles.numbers).then_some(*holder)
         };
         // The least index, so that the answer does not depend on the order of the map.
         common.iter().filter_map(is_near).min()
@@ -95,31 +127,68 @@ fn hash(value: &impl Hash) -> u64 {
 mod tests {
     use super::*;
 
+    /// What an earlier text repeats; remembers it if none.
+    fn check(
+        duplicates: &mut Duplicates,
+        index: usize,
+        speaker: &str,
+        text: &str,
+    ) -> Option<usize> {
+        duplicates.check(index, &Fingerprint::of(speaker, text))
+    }
+
     const LONG: &str = "Last Saturday we walked around the big lake with the two dogs and then had soup at the small inn by the old mill until it got dark and we drove home again";
 
     #[test]
-    fn the_same_words_of_the_same_speaker_are_a_duplicate() {
+    fn amp_082_the_same_words_of_the_same_speaker_are_a_duplicate() {
         let mut duplicates = Duplicates::default();
-        assert_eq!(duplicates.check(0, "Ann", "I love  Pizza"), None);
-        assert_eq!(duplicates.check(1, "Ann", "i love pizza"), Some(0));
-        assert_eq!(duplicates.check(2, "Bob", "I love pizza"), None);
+        assert_eq!(check(&mut duplicates, 0, "Ann", "I love  Pizza"), None);
+        assert_eq!(check(&mut duplicates, 1, "Ann", "i love pizza"), Some(0));
+        assert_eq!(check(&mut duplicates, 2, "Bob", "I love pizza"), None);
     }
 
     #[test]
-    fn near_copies_are_duplicates_unless_a_figure_or_much_text_differs() {
+    fn amp_083_texts_that_only_begin_alike_are_both_kept() {
         let mut duplicates = Duplicates::default();
-        assert_eq!(duplicates.check(0, "Ann", LONG), None);
-        assert_eq!(duplicates.check(1, "Ann", &format!("{LONG}!")), Some(0));
-        assert_eq!(duplicates.check(2, "Ann", &format!("{LONG} 5")), None);
+        let one = format!("{LONG} {}", "and then it rained for days on end".repeat(3));
+        let other = format!("{LONG} {}", "but nobody of us minded that at all".repeat(3));
+        assert!(LONG.len() > 100);
+        assert_eq!(check(&mut duplicates, 0, "Ann", &one), None);
+        assert_eq!(check(&mut duplicates, 1, "Ann", &other), None);
+    }
+
+    #[test]
+    fn amp_117_folding_that_changes_length_compares_alike() {
+        let mut duplicates = Duplicates::default();
         assert_eq!(
-            duplicates.check(
+            check(&mut duplicates, 0, "Ann", "İSTANBUL ﬁne STRASSE"),
+            None
+        );
+        assert_eq!(
+            check(&mut duplicates, 1, "Ann", "i\u{307}stanbul FINE strasse"),
+            Some(0)
+        );
+    }
+
+    #[test]
+    fn amp_083_near_copies_are_duplicates_unless_a_figure_or_much_text_differs() {
+        let mut duplicates = Duplicates::default();
+        assert_eq!(check(&mut duplicates, 0, "Ann", LONG), None);
+        assert_eq!(
+            check(&mut duplicates, 1, "Ann", &format!("{LONG}!")),
+            Some(0)
+        );
+        assert_eq!(check(&mut duplicates, 2, "Ann", &format!("{LONG} 5")), None);
+        assert_eq!(
+            check(
+                &mut duplicates,
                 3,
                 "Ann",
                 &format!("{LONG} and all the next week it rained so we stayed at home")
             ),
             None
         );
-        assert_eq!(duplicates.check(4, "Ann", "so it goes"), None);
-        assert_eq!(duplicates.check(5, "Ann", "so it went"), None);
+        assert_eq!(check(&mut duplicates, 4, "Ann", "so it goes"), None);
+        assert_eq!(check(&mut duplicates, 5, "Ann", "so it went"), None);
     }
 }

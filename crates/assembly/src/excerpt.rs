@@ -124,7 +124,7 @@ fn join(ranges: impl Iterator<Item = Range<usize>>) -> Vec<Range<usize>> {
     out
 }
 
-/// The text of an excerpt, with a marker for every part that was left out.
+/// The text of an excerpt, with a marker for every part that was left out. A code fence that it opens is closed.
 pub(crate) fn text(text: &str, ranges: &[Range<usize>]) -> String {
     let mut out = String::new();
     let mut end = 0;
@@ -137,10 +137,33 @@ pub(crate) fn text(text: &str, ranges: &[Range<usize>]) -> String {
         out.push(' ');
         end = range.end;
     }
+    let open_fence = open_fence(&out);
     if !text[end..].trim().is_empty() {
         out.push_str(MARKER);
     }
+    if let Some(fence) = open_fence {
+        out.push('\n');
+        out.push_str(&fence);
+    }
     out
+}
+
+/// The fence that closes a block of code that a text leaves open.
+fn open_fence(text: &str) -> Option<String> {
+    let mut open: Option<(char, usize)> = None;
+    for line in text.lines() {
+        let line = line.trim_start();
+        let Some(sign) = line.chars().next().filter(|sign| matches!(sign, '`' | '~')) else {
+            continue;
+        };
+        let length = line.chars().take_while(|letter| *letter == sign).count();
+        open = match open {
+            None if length >= 3 => Some((sign, length)),
+            Some((opened, least)) if opened == sign && length >= least => None,
+            other => other,
+        };
+    }
+    open.map(|(sign, length)| sign.to_string().repeat(length))
 }
 
 #[cfg(test)]
@@ -151,15 +174,10 @@ mod tests {
 
     fn candidate(scores: &[f32]) -> Candidate<'_> {
         Candidate {
-            session: 0,
-            position: 0,
             speaker: "A",
-            event_time: None,
-            recorded_at: chrono::DateTime::UNIX_EPOCH,
-            outdated: None,
             text: TEXT,
-            score: 0.0,
             sentence_scores: Some(scores),
+            ..Candidate::default()
         }
     }
 
@@ -176,6 +194,16 @@ mod tests {
             "[…] Two cats sleep. […]"
         );
         assert!(pieces.choose(10).is_empty());
+    }
+
+    #[test]
+    fn amp_073_a_code_fence_that_an_excerpt_opens_is_closed() {
+        let code = "Look:\n```rust\nlet a = 1;\nlet b = 2;\n```\nDone.";
+        let cut = code.find("let b").unwrap();
+        let beginning = |end: usize| text(code, std::slice::from_ref(&(0..end)));
+        assert!(beginning(cut).ends_with("let a = 1; […]\n```"));
+        assert!(!beginning(code.len() - 5).ends_with("```"));
+        assert_eq!(open_fence("~~~~\n```\n~~~"), Some("~~~~".to_owned()));
     }
 
     #[test]

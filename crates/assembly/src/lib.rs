@@ -1,26 +1,43 @@
 //! Assembly: choosing and rendering memory inside a token budget.
 //!
 //! [`assemble()`] takes ranked candidates and gives a block of text that never exceeds the budget, counted as a whole with
-//! a named [`Tokenizer`]. It drops duplicates, cuts long turns to their relevant sentences, orders by time, and renders
-//! stored text so that it can forge neither a turn nor the end of the block. Pure: no store, no model, no clock.
+//! a named [`Tokenizer`]. It drops duplicates, cuts long items to their relevant sentences, orders them, and renders
+//! stored text so that it can forge neither an item nor the end of the block, as [`parse()`] proves. [`budget`] says how many tokens there are.
+//! Pure: no store, no model, no clock.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod assemble;
 mod block;
+pub mod budget;
 mod candidate;
+mod containment;
 mod duplicates;
 mod excerpt;
 mod options;
+mod overlap;
+mod parse;
+mod provenance;
+mod ranking;
 mod relevance;
 mod render;
 mod sanitise;
 mod selection;
+mod template;
 mod tokenizer;
+mod truncate;
+mod weights;
 
 pub use assemble::assemble;
-pub use block::{Block, Extent, Item, LeftOut, Reason};
-pub use candidate::{Candidate, Outdated};
-pub use options::{Nonce, Options};
+pub use block::{Block, Empty, Extent, Item, LeftOut, Reason, Trace};
+pub use candidate::{Candidate, Granularity, Outdated, Trust, Validity};
+pub use containment::{Prompt, contains};
+pub use options::{Enclosure, Nonce, Options, Order, Place, Untrusted};
+pub use parse::{ParsedItem, parse};
+pub use provenance::Provenance;
 pub use relevance::SentenceScorer;
-pub use tokenizer::{Tokenizer, UnknownTokenizer};
+pub use template::{InvalidTemplate, Template};
+pub use tokenizer::{
+    Count, Tokenizer, Tokenizers, TokenizersError, UnknownTokenizer, UnreadableTokenizer,
+};
+pub use weights::Weights;

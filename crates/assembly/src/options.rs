@@ -1,27 +1,59 @@
 //! How a block is assembled.
 
+use crate::budget::MINIMUM_USEFUL_TOKENS;
+use crate::containment::Prompt;
+use crate::render;
+use crate::template::Template;
 use crate::tokenizer::Tokenizer;
+use crate::weights::Weights;
+use chrono::{DateTime, Utc};
 use chrono_tz::Tz;
 
 /// The settings of one assembly.
 #[derive(Clone, Debug)]
 pub struct Options<'a> {
-    /// Upper bound of the block in tokens. 0 gives an empty block.
+    /// Upper bound of the block in tokens, and of what it adds to the text before it. 0 gives an empty block.
     pub budget_tokens: usize,
     /// What counts the tokens.
     pub tokenizer: &'a Tokenizer,
-    /// At most this many turns; default: no limit.
+    /// At most this many items; default: no limit.
     pub max_items: Option<usize>,
-    /// At most this many tokens a turn, its speaker included; longer turns become excerpts or are left out. Default: no limit.
+    /// At most this many items of one session; default: no limit.
+    pub max_per_session: Option<usize>,
+    /// At most this many items of one source; default: no limit.
+    pub max_per_source: Option<usize>,
+    /// At most this many tokens an item, its speaker included; longer ones become excerpts or are left out. Default: no limit.
     pub per_item_tokens: Option<usize>,
     /// An excerpt of fewer tokens is not worth its place. Default 24.
     pub minimum_useful_tokens: usize,
-    /// Whether turns may be cut to their relevant sentences. Default true.
+    /// Whether items may be cut to their relevant sentences. Default true.
     pub excerpts: bool,
+    /// Whether an item that is too long, and has no relevant sentences, is cut at its end: to the tokens of one item, and the best to the
+    /// budget where nothing else fits (AMP items 71 and 72). Default false.
+    pub cut_at_end: bool,
+    /// What ranks candidates. Default: their score alone.
+    pub weights: Weights,
+    /// The least relevance that is enough, where a candidate was scored. Default: none.
+    pub threshold: Option<f32>,
+    /// What is done with what tools and the web say. Default: it is included.
+    pub untrusted: Untrusted,
+    /// Whether superseded memories may enter, with the interval in which they held. Default false.
+    pub include_superseded: bool,
+    /// What the prompt says already. Default: nothing.
+    pub prompt: Option<&'a Prompt>,
+    /// In which order items stand. Default chronological.
+    pub order: Order,
+    /// The form of the block. Default `Template::turns()`.
+    pub template: &'a Template,
+    /// How the block is told from what stands around it. Default plain.
+    pub enclosure: Enclosure<'a>,
     /// The zone of rendered dates. Default UTC.
     pub time_zone: Tz,
-    /// Encloses the block in `<memory nonce="…">` and `</memory nonce="…">`. Default: no enclosure.
-    pub nonce: Option<Nonce<'a>>,
+    /// The present: shown as a date where the template does, and what ages are counted from. Without it nothing is shown, and ages count
+    /// from the newest candidate.
+    pub as_of: Option<DateTime<Utc>>,
+    /// Where the block goes. Default: to the start of an empty text.
+    pub place: Place<'a>,
 }
 
 impl<'a> Options<'a> {
@@ -31,11 +63,97 @@ impl<'a> Options<'a> {
             budget_tokens,
             tokenizer,
             max_items: None,
+            max_per_session: None,
+            max_per_source: None,
             per_item_tokens: None,
-            minimum_useful_tokens: 24,
+            minimum_useful_tokens: MINIMUM_USEFUL_TOKENS,
             excerpts: true,
+            cut_at_end: false,
+            weights: Weights::plain(),
+            threshold: None,
+            untrusted: Untrusted::default(),
+            include_superseded: false,
+            prompt: None,
+            order: Order::default(),
+            template: Template::turns(),
+            enclosure: Enclosure::default(),
             time_zone: Tz::UTC,
-            nonce: None,
+            as_of: None,
+            place: Place::default(),
+        }
+    }
+
+    /// What a block adds to the text before it without any item: separator, enclosure, notice and date, counted alone.
+    pub fn overhead(&self) -> usize {
+        let (open, close) = render::frame(self);
+        let bare = [self.place.separator, &open, &close].concat();
+        self.tokenizer.added(self.place.before, &bare)
+    }
+}
+
+/// Where a block goes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Place<'a> {
+    /// The text that it is put after. Tokens may merge over the seam, so what is added is counted with it.
+    pub before: &'a str,
+    /// What the caller writes between the two.
+    pub separator: &'a str,
+}
+
+impl<'a> Place<'a> {
+    /// At the end of a text, after a blank line.
+    pub fn after(before: &'a str) -> Self {
+        let separator = if before.is_empty() { "" } else { "\n\n" };
+        Self { before, separator }
+    }
+}
+
+/// What is done with what tools and the web say (AMP item 112).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Untrusted {
+    /// It is treated as everything else.
+    #[default]
+    Include,
+    /// It ranks behind everything else.
+    DownRank,
+    /// It stands in a section of its own at the end of the block.
+    Segregate,
+    /// It is left out.
+    Exclude,
+}
+
+/// In which order the items of a block stand (AMP item 89).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Order {
+    /// Best first.
+    Rank,
+    /// Sessions by the time of their first item, items by their place in the session.
+    #[default]
+    Chronological,
+    /// Sessions by their best item, the best session last; items by their place in the session.
+    BestLast,
+    /// Best first, second best last, and so on inwards.
+    Sandwich,
+}
+
+/// How a block is told from what stands around it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Enclosure<'a> {
+    /// By nothing.
+    #[default]
+    Plain,
+    /// By `<memory nonce="…">` and `</memory nonce="…">`. What tools and the web say is marked line by line as well.
+    Delimited(Nonce<'a>),
+    /// The same, and every line of every item is marked.
+    Datamarked(Nonce<'a>),
+}
+
+impl<'a> Enclosure<'a> {
+    /// The nonce, where there is one.
+    pub fn nonce(self) -> Option<Nonce<'a>> {
+        match self {
+            Self::Plain => None,
+            Self::Delimited(nonce) | Self::Datamarked(nonce) => Some(nonce),
         }
     }
 }
@@ -55,5 +173,10 @@ impl<'a> Nonce<'a> {
     /// The text of the nonce.
     pub fn as_str(self) -> &'a str {
         self.0
+    }
+
+    /// What stands before every line of marked text: the first four letters and a bar.
+    pub fn mark(self) -> String {
+        format!("{}|", &self.0[..4])
     }
 }

@@ -1,23 +1,29 @@
 //! Selection: which candidates enter, whole or as excerpts.
 //!
-//! Candidates are taken in rank order, and one that does not fit is skipped for smaller ones behind it. Orders by value per token
-//! were measured on LoCoMo and gave no lasting gain over this. With excerpts allowed a turn first gets at most a fair share of
-//! the budget; what is left in the end lets excerpts grow back to whole turns.
+//! Candidates are taken in rank order, and one that does not fit is skipped for smaller ones behind it: nothing is packed while something of
+//! higher rank that fits is left out. Orders by value per token were measured on LoCoMo and gave no lasting gain over this. With
+//! excerpts allowed an item first gets at most a fair share of the budget; what is left in the end lets excerpts grow back to whole ones.
 
-use crate::block::{Extent, LeftOut, Reason};
+mod admission;
+mod fitting;
+mod lineage;
+
+pub(crate) use fitting::Fitting;
+use fitting::words;
+
+use crate::block::{Extent, LeftOut, Reason, Trace};
 use crate::candidate::Candidate;
-use crate::duplicates::Duplicates;
-use crate::excerpt::{self, Pieces};
-use crate::options::Options;
+use crate::duplicates::{Duplicates, Fingerprint};
+use crate::options::{Options, Order};
+use crate::overlap;
+use crate::ranking::Ranking;
 use crate::render::{self, HeadingKey};
-use std::collections::HashMap;
+use std::cell::LazyCell;
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 
-/// An excerpted turn gets at most this share of the budget while others wait …
-const FAIR_SHARE: usize = 6;
-/// … but so many tokens in any case: about one passage of 700 characters.
-const FAIR_TOKENS: usize = 150;
-/// Cutting costs more than it brings once this many turns in a row gave no useful excerpt for the room that is left.
-const VAIN_CUTS: usize = 4;
+/// Windows of one document repeat each other only where they are this near.
+const WINDOWS_APART: u64 = 2;
 
 /// A candidate that was chosen.
 pub(crate) struct Chosen {
@@ -25,207 +31,230 @@ pub(crate) struct Chosen {
     pub(crate) extent: Extent,
     pub(crate) line: String,
     pub(crate) tokens: usize,
+    /// What is not shown of it stands in another item: it does not grow.
+    pub(crate) trimmed: bool,
+    /// Candidates that stand behind it.
+    pub(crate) merged: Vec<usize>,
 }
 
 /// The choice so far.
 pub(crate) struct Selection<'a> {
     candidates: &'a [Candidate<'a>],
     options: &'a Options<'a>,
+    fitting: Fitting<'a>,
+    pub(crate) ranking: Ranking<'a>,
     /// Tokens that are left, by the sum of the lines' counts; the whole block is counted in the end.
     room: usize,
-    headings: HashMap<HeadingKey, usize>,
+    headings: HashMap<(HeadingKey, Option<u64>), usize>,
     duplicates: Duplicates,
-    vain_cuts: usize,
+    /// The numbers of words of what was chosen.
+    lengths: HashSet<usize>,
+    /// Of each session and source, how many were chosen.
+    sessions: HashMap<u64, usize>,
+    sources: HashMap<&'a str, usize>,
     pub(crate) chosen: Vec<Chosen>,
     pub(crate) left_out: Vec<LeftOut>,
+    pub(crate) trace: Trace,
 }
 
 impl<'a> Selection<'a> {
-    /// Chooses from all candidates; `chosen` and `left_out` are in rank order.
+    /// Chooses from all candidates; `chosen` is in the order of choice.
     pub(crate) fn of(candidates: &'a [Candidate<'a>], options: &'a Options<'a>) -> Self {
-        let (open, close) = render::enclosure(options);
-        let enclosure = options.tokenizer.count(&open) + options.tokenizer.count(&close);
+        let (open, close) = render::frame(options);
+        let open = [options.place.separator, &open].concat();
+        let tokenizer = options.tokenizer;
+        let frame = tokenizer.added(options.place.before, &open) + tokenizer.count(&close);
+        let admission = admission::of(candidates, options);
         let mut selection = Self {
             candidates,
             options,
-            room: options.budget_tokens.saturating_sub(enclosure),
+            fitting: Fitting::new(candidates, options),
+            ranking: Ranking::of(candidates, options),
+            room: options.budget_tokens.saturating_sub(frame),
             headings: HashMap::new(),
             duplicates: Duplicates::default(),
-            vain_cuts: 0,
+            lengths: HashSet::new(),
+            sessions: HashMap::new(),
+            sources: HashMap::new(),
             chosen: Vec::new(),
             left_out: Vec::new(),
+            trace: admission.trace,
         };
-        let mut ranked: Vec<usize> = (0..candidates.len()).collect();
-        ranked.sort_by(|&left, &right| candidates[left].by_rank(&candidates[right]));
-        for index in ranked {
-            if let Err(reason) = selection.consider(index) {
-                selection.left_out.push(LeftOut {
-                    candidate: index,
-                    reason,
-                });
+        while let Some(index) = selection.ranking.next() {
+            let admitted = admission.refused[index].map_or(Ok(()), Err);
+            if let Err(reason) = admitted.and_then(|()| selection.consider(index)) {
+                selection.leave_out(index, reason);
             }
         }
+        selection.rescue();
+        selection.absorb();
         selection.grow();
         selection
     }
 
+    fn leave_out(&mut self, candidate: usize, reason: Reason) {
+        self.left_out.push(LeftOut { candidate, reason });
+    }
+
     fn consider(&mut self, index: usize) -> Result<(), Reason> {
         let candidate = &self.candidates[index];
-        if !candidate.score.is_finite() {
-            return Err(Reason::InvalidScore);
+        let print = LazyCell::new(|| Fingerprint::of(candidate.speaker, candidate.text));
+        if let Some(at) = self.repeats(candidate, || &print) {
+            return Err(self.duplicate(index, at));
         }
-        if self
-            .options
-            .max_items
-            .is_some_and(|most| self.chosen.len() >= most)
-        {
-            return Err(Reason::MaxItems);
+        if let Some(at) = self.derived_from_shown(candidate) {
+            self.chosen[at].merged.push(index);
+            return Err(Reason::DerivedFromIncluded);
         }
-        if self.room < 2 {
-            return Err(Reason::Budget);
-        }
-        let heading = self.heading_tokens(candidate);
+        self.capped(candidate)?;
+        let heading = self.heading_tokens(index);
         let room = self.room.checked_sub(heading).ok_or(Reason::Budget)?;
-        let chosen = self.fit(index, room)?;
-        if let Some(earlier) = self
-            .duplicates
-            .check(index, candidate.speaker, candidate.text)
-        {
-            return Err(Reason::DuplicateOf(earlier));
+        let chosen = match self.untold(candidate) {
+            Ok(rest) if rest.len() == candidate.text.len() => self.fitting.fit(index, room)?,
+            Ok(rest) => self.fitting.trimmed(index, rest, room)?,
+            Err(at) => return Err(self.duplicate(index, at)),
+        };
+        // What does not fit is not compared at such length.
+        if let Some(earlier) = self.duplicates.check(index, &print) {
+            let at = self
+                .place_of(earlier)
+                .expect("only what was chosen is remembered");
+            return Err(self.duplicate(index, at));
         }
         self.add(chosen);
         Ok(())
     }
 
-    /// A candidate whole if it fits its share, else as an excerpt of that share, else whole if there is room.
-    fn fit(&mut self, index: usize, room: usize) -> Result<Chosen, Reason> {
-        let candidate = &self.candidates[index];
-        let most = self.options.per_item_tokens.unwrap_or(usize::MAX);
-        let limit = room.min(most);
-        let may_cut = self.options.excerpts
-            && candidate.sentence_scores.is_some()
-            && self.vain_cuts < VAIN_CUTS;
-        let fair = (self.options.budget_tokens / FAIR_SHARE).max(FAIR_TOKENS);
-        // A little over its share is not worth a cut.
-        let share = if may_cut { fair + fair / 4 } else { usize::MAX };
-        let mut whole = None;
-        if words(candidate.text) <= limit.min(share) {
-            let chosen = self.whole(index).ok_or(Reason::Blank)?;
-            if chosen.tokens <= limit.min(share) {
-                return Ok(chosen);
-            }
-            whole = Some(chosen);
-        }
-        if may_cut {
-            if let Some(cut) = self.cut(index, limit.min(fair)) {
-                self.vain_cuts = 0;
-                return Ok(cut);
-            }
-            self.vain_cuts += 1;
-        }
-        let least = whole
-            .as_ref()
-            .map_or_else(|| words(candidate.text), |whole| whole.tokens);
-        let refusal = if least > most {
-            Reason::TooLong
-        } else {
-            Reason::Budget
+    /// Which of the chosen has the same id, or says the same.
+    fn repeats<'p>(
+        &self,
+        candidate: &Candidate<'_>,
+        print: impl FnOnce() -> &'p Fingerprint<'p>,
+    ) -> Option<usize> {
+        let same = |chosen: &Chosen| {
+            !candidate.id.is_empty() && self.candidates[chosen.candidate].id == candidate.id
         };
-        let whole = whole.or_else(|| (least <= limit).then(|| self.whole(index)).flatten());
-        whole.filter(|whole| whole.tokens <= limit).ok_or(refusal)
-    }
-
-    /// A candidate with all its text; `None` if nothing of it is visible.
-    fn whole(&self, index: usize) -> Option<Chosen> {
-        let candidate = &self.candidates[index];
-        let line = render::line(candidate, candidate.text, self.options)?;
-        let tokens = self.options.tokenizer.count(&line);
-        Some(Chosen {
-            candidate: index,
-            extent: Extent::Whole,
-            line,
-            tokens,
+        let by_id = self.chosen.iter().position(same);
+        by_id.or_else(|| {
+            // Folding is dear: most texts that do not fit are told apart by their length.
+            let like = self.lengths.contains(&words(candidate.text));
+            like.then(|| self.duplicates.exact(print()))
+                .flatten()
+                .and_then(|earlier| self.place_of(earlier))
         })
     }
 
-    /// An excerpt whose line has at most `room` tokens, if a useful one can be had.
-    fn cut(&self, index: usize, room: usize) -> Option<Chosen> {
-        let candidate = &self.candidates[index];
-        if room < self.options.minimum_useful_tokens {
-            return None;
+    fn place_of(&self, candidate: usize) -> Option<usize> {
+        let is_it = |chosen: &Chosen| chosen.candidate == candidate;
+        self.chosen.iter().position(is_it)
+    }
+
+    fn duplicate(&mut self, index: usize, at: usize) -> Reason {
+        self.chosen[at].merged.push(index);
+        Reason::Duplicate(self.chosen[at].candidate)
+    }
+
+    fn capped(&self, candidate: &Candidate<'_>) -> Result<(), Reason> {
+        let full = |most: Option<usize>, count: usize| most.is_some_and(|most| count >= most);
+        let of_session = self.sessions.get(&candidate.session).copied();
+        let of_source = self.sources.get(candidate.source).copied();
+        if full(self.options.max_items, self.chosen.len()) {
+            Err(Reason::MaxItems)
+        } else if full(self.options.max_per_session, of_session.unwrap_or(0)) {
+            Err(Reason::PerSessionCap)
+        } else if full(self.options.max_per_source, of_source.unwrap_or(0)) {
+            Err(Reason::PerSourceCap)
+        } else if self.room < 2 {
+            Err(Reason::Budget)
+        } else {
+            Ok(())
         }
-        let pieces = Pieces::of(candidate, self.options.tokenizer)?;
-        let speaker = render::line(candidate, "-", self.options)?;
-        let mut target = room.saturating_sub(self.options.tokenizer.count(&speaker));
-        // Counts of pieces do not add up exactly: ask for less until the line as a whole fits.
-        for _ in 0..4 {
-            let ranges = pieces.choose(target);
-            if ranges.is_empty() {
-                return None;
+    }
+
+    /// The bytes of a candidate that none of those beside it in its session shows; which one shows all of them, if one does.
+    fn untold(&self, candidate: &Candidate<'_>) -> Result<Range<usize>, usize> {
+        let mut untold = 0..candidate.text.len();
+        for (at, chosen) in self.chosen.iter().enumerate() {
+            let other = &self.candidates[chosen.candidate];
+            let one_document = (other.session, other.source, other.speaker)
+                == (candidate.session, candidate.source, candidate.speaker);
+            let near = other.position.abs_diff(candidate.position) <= WINDOWS_APART;
+            if one_document && near && chosen.extent == Extent::Whole {
+                let rest = overlap::rest(candidate.text, other.text);
+                untold = untold.start.max(rest.start)..untold.end.min(rest.end);
+                if untold.is_empty() && !candidate.text.is_empty() {
+                    return Err(at);
+                }
             }
-            let line = render::line(
-                candidate,
-                &excerpt::text(candidate.text, &ranges),
-                self.options,
-            )?;
-            let tokens = self.options.tokenizer.count(&line);
-            if tokens <= room {
-                let useful = tokens >= self.options.minimum_useful_tokens;
-                return useful.then_some(Chosen {
-                    candidate: index,
-                    extent: Extent::Excerpt(ranges),
-                    line,
-                    tokens,
-                });
-            }
-            target = target.saturating_sub(tokens - room + 1);
         }
-        None
+        Ok(untold)
     }
 
     fn add(&mut self, chosen: Chosen) {
         let candidate = &self.candidates[chosen.candidate];
-        let heading = self.heading_tokens(candidate);
+        let heading = self.heading_tokens(chosen.candidate);
         self.headings
-            .insert(render::heading_key(candidate, self.options), 0);
+            .insert(self.heading_place(chosen.candidate), 0);
         self.room = self.room.saturating_sub(chosen.tokens + heading);
+        *self.sessions.entry(candidate.session).or_default() += 1;
+        *self.sources.entry(candidate.source).or_default() += 1;
+        self.lengths.insert(words(candidate.text));
+        self.ranking.chosen(chosen.candidate);
         self.chosen.push(chosen);
     }
 
     /// The tokens that a candidate's heading would add: none if it is there already.
-    fn heading_tokens(&mut self, candidate: &Candidate<'_>) -> usize {
-        let key = render::heading_key(candidate, self.options);
+    fn heading_tokens(&mut self, index: usize) -> usize {
+        let candidate = &self.candidates[index];
         let count = || {
-            self.options
-                .tokenizer
-                .count(&render::heading(candidate, self.options))
+            let heading = render::heading(candidate, self.options);
+            self.options.tokenizer.count(&heading)
         };
-        *self.headings.entry(key).or_insert_with(count)
+        let place = self.heading_place(index);
+        *self.headings.entry(place).or_insert_with(count)
     }
 
-    /// Lets excerpts become whole turns again, best first, as far as room is left.
+    /// What shares a heading: what stands together in the order of the block.
+    fn heading_place(&self, index: usize) -> (HeadingKey, Option<u64>) {
+        let candidate = &self.candidates[index];
+        let together = match self.options.order {
+            Order::Chronological => None,
+            Order::BestLast => Some(candidate.session),
+            Order::Rank | Order::Sandwich => Some(index as u64),
+        };
+        (render::heading_key(candidate, self.options), together)
+    }
+
+    /// Where nothing fits, the best of what is too long is cut to what there is (AMP item 72).
+    fn rescue(&mut self) {
+        if !self.chosen.is_empty() || !self.options.cut_at_end {
+            return;
+        }
+        let too_long = |left: &LeftOut| matches!(left.reason, Reason::Budget | Reason::TooLong);
+        let Some(at) = self.left_out.iter().position(too_long) else {
+            return;
+        };
+        let index = self.left_out[at].candidate;
+        let room = self.room.saturating_sub(self.heading_tokens(index));
+        if let Some(cut) = self.fitting.beginning(index, room) {
+            self.left_out.remove(at);
+            self.add(cut);
+        }
+    }
+
+    /// Lets excerpts become whole again, best first, as far as room is left.
     fn grow(&mut self) {
-        let most = self.options.per_item_tokens.unwrap_or(usize::MAX);
         for at in 0..self.chosen.len() {
-            let Chosen {
-                candidate, tokens, ..
-            } = self.chosen[at];
-            let limit = (tokens + self.room).min(most);
-            if self.chosen[at].extent == Extent::Whole
-                || words(self.candidates[candidate].text) > limit
-            {
+            let chosen = &self.chosen[at];
+            if chosen.extent == Extent::Whole || chosen.trimmed {
                 continue;
             }
-            if let Some(whole) = self.whole(candidate).filter(|whole| whole.tokens <= limit) {
+            let (index, tokens) = (chosen.candidate, chosen.tokens);
+            if let Some(whole) = self.fitting.whole_within(index, tokens + self.room) {
                 self.room = self.room + tokens - whole.tokens;
-                self.chosen[at] = whole;
+                let merged = std::mem::take(&mut self.chosen[at].merged);
+                self.chosen[at] = Chosen { merged, ..whole };
             }
         }
     }
-}
-
-/// The words of a text between white space. Tokenizers do not join words, so a text has at least so many tokens; one that
-/// has more words than there is room need not be counted.
-fn words(text: &str) -> usize {
-    text.split_whitespace().count()
 }

@@ -6,12 +6,14 @@ mod access;
 mod damage;
 mod derivations;
 mod ids;
+mod injections;
 mod keys;
 mod pages;
 mod passages;
 mod postings;
 mod reader;
 mod receipts;
+mod settings;
 mod token_vectors;
 mod turns;
 mod verdict;
@@ -28,6 +30,7 @@ pub use derivations::{
 pub use ids::{
     to_batch_id, to_change_id, to_conflict_id, to_derivation_id, to_entity_id, to_hash, to_turn_id,
 };
+pub use injections::{from_injection_token, to_block_hash, to_injection_id, to_injection_token};
 pub use keys::{embedding_key, label, space_key, term_key};
 pub use pages::{cut, from_token, page, to_token};
 pub use passages::{
@@ -36,6 +39,7 @@ pub use passages::{
 };
 pub use postings::{block, put_posting, to_postings, without};
 pub use receipts::{Receipts, forget, forgotten, from_receipts, settle, stored, to_receipts};
+pub use settings::{setting_key, setting_space};
 pub use token_vectors::{from_token_vectors, to_token_vectors};
 pub use turns::{
     day, from_role, from_trust, json, name, some_json, time, to_json, to_role, to_trust,

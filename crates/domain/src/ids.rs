@@ -115,6 +115,14 @@ name!(
     /// The caller's name for one `Remember`: the same key gives the same result.
     IdempotencyKey, 256
 );
+name!(
+    /// A document of a tenant's settings; unique among those of its kind.
+    SettingName, 128
+);
+name!(
+    /// One exchange inside a session: a user's message with all calls of models and tools until its answer.
+    ExchangeName, 256
+);
 
 macro_rules! id {
     ($(#[$doc:meta])* $name:ident) => {
@@ -180,6 +188,11 @@ id!(
 id!(
     /// Somebody or something that facts are about.
     EntityId
+);
+
+id!(
+    /// What entered one prompt, in the record of it.
+    InjectionId
 );
 
 impl EntityId {

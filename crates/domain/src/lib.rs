@@ -3,6 +3,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod access;
+pub mod assembly;
 pub mod derivation;
 pub mod embedding;
 pub mod episode;
@@ -12,7 +13,9 @@ pub mod graph;
 pub mod ids;
 pub mod ingestion;
 pub mod intent;
+pub mod model_profile;
 pub mod narrative;
+pub mod policy;
 pub mod scope;
 pub mod space;
 pub mod time;

@@ -249,6 +249,7 @@ impl Teller<'_> {
             id: "connections".to_owned(),
             turns,
             questions: Vec::new(),
+            unanswerable: Vec::new(),
         }
     }
 

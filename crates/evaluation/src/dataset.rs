@@ -24,6 +24,8 @@ pub struct Conversation {
     pub turns: Vec<Turn>,
     /// Questions with at least one known evidence turn.
     pub questions: Vec<Question>,
+    /// Questions whose answer is not in the conversation, though they sound as if it were.
+    pub unanswerable: Vec<String>,
 }
 
 /// One turn.
@@ -146,6 +148,49 @@ impl Dataset {
     }
 }
 
+impl Conversation {
+    /// Each session as a conversation of its own, with the questions that it answers alone, in the order of the sessions.
+    pub fn sessions(&self) -> Vec<Self> {
+        let mut sessions: Vec<(Self, Vec<usize>)> = Vec::new();
+        for (place, turn) in self.turns.iter().enumerate() {
+            let is_its =
+                |(session, _): &(Self, Vec<usize>)| session.turns[0].session == turn.session;
+            let at = sessions.iter().position(is_its).unwrap_or_else(|| {
+                let id = format!("{}/{}", self.id, turn.session);
+                let session = Self {
+                    id,
+                    ..Self::default()
+                };
+                sessions.push((session, Vec::new()));
+                sessions.len() - 1
+            });
+            let (session, places) = &mut sessions[at];
+            session.turns.push(turn.clone());
+            places.push(place);
+        }
+        let with_questions = |(session, places): (Self, Vec<usize>)| Self {
+            questions: self
+                .questions
+                .iter()
+                .filter_map(|question| question.among(&places))
+                .collect(),
+            ..session
+        };
+        sessions.into_iter().map(with_questions).collect()
+    }
+}
+
+impl Question {
+    /// The same about some of the turns, which are named in ascending order; none where evidence is missing there.
+    fn among(&self, places: &[usize]) -> Option<Self> {
+        let moved = |place: &usize| places.binary_search(place).ok();
+        Some(Self {
+            evidence: self.evidence.iter().map(moved).collect::<Option<_>>()?,
+            ..self.clone()
+        })
+    }
+}
+
 impl Turn {
     /// What search indexes: the words, then each caption as `[shares …]`.
     pub fn searchable_text(&self) -> String {
@@ -213,6 +258,23 @@ mod tests {
             let error = Dataset::parse(text).unwrap_err().to_string();
             assert!(error.contains("`messages` or `qa`"), "{error}");
         }
+    }
+
+    #[test]
+    fn a_session_has_the_questions_that_it_answers_alone() {
+        let text = r#"[{"conversation_id": "c", "messages": [
+            {"id": 1, "speaker": "Ada", "session": "s1", "content": "one"},
+            {"id": 2, "speaker": "Ben", "session": "s2", "content": "two"},
+            {"id": 3, "speaker": "Ada", "session": "s2", "content": "three"}],
+            "questions": [
+            {"question": "q1", "category": "x", "evidence_message_ids": [3]},
+            {"question": "q2", "category": "x", "evidence_message_ids": [1, 2]}]}]"#;
+        let sessions = Dataset::parse(text).unwrap().conversations[0].sessions();
+        let turns: Vec<usize> = sessions.iter().map(|it| it.turns.len()).collect();
+        assert_eq!(turns, [1, 2]);
+        assert!(sessions[0].questions.is_empty());
+        assert_eq!(sessions[1].questions.len(), 1);
+        assert_eq!(sessions[1].questions[0].evidence, [1]);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Data sets with annotated evidence, and the measures of retrieval on them. Knows files and numbers, no search.
 //!
 //! [`Dataset::load`] reads the LoCoMo format or the plain format (docs/benchmarks.md); [`Tally`] collects recall and coverage; [`fit`]
-//! chooses the weights of a score; [`clusters`] compares clusters with labels; [`updates`] tells dialogues in which facts change, [`constraints`] a chat about many tasks, [`connections`] one in which chains of statements connect people and things.
+//! chooses the weights of a score, [`logistic`] the coefficients of a probability, and [`relevance`] says how far that can be trusted; [`clusters`] compares clusters with labels; [`updates`] tells dialogues in which facts change, [`constraints`] a chat about many tasks, [`connections`] one in which chains of statements connect people and things.
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::float_cmp))]
 
@@ -11,8 +11,10 @@ pub mod constraints;
 mod dataset;
 pub mod fit;
 mod locomo;
+pub mod logistic;
 mod measure;
 mod plain;
+pub mod relevance;
 mod time;
 pub mod updates;
 

@@ -66,8 +66,9 @@ fn conversation(file: File) -> Result<Conversation, DatasetError> {
         }));
     }
     let places = Places::of(&turns);
-    let questions = file
-        .qa
+    let (adversarial, asked): (Vec<_>, Vec<_>) =
+        file.qa.into_iter().partition(|asked| asked.category == 5);
+    let questions = asked
         .into_iter()
         .filter_map(|asked| question(asked, &places))
         .collect();
@@ -76,6 +77,7 @@ fn conversation(file: File) -> Result<Conversation, DatasetError> {
         id,
         turns,
         questions,
+        unanswerable: adversarial.into_iter().map(|it| it.question).collect(),
     })
 }
 
@@ -128,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn sessions_are_in_order_of_their_numbers_and_adversarial_questions_are_left_out() {
+    fn sessions_are_in_order_of_their_numbers_and_adversarial_questions_are_apart() {
         let text = r#"[{"sample_id": "c-1", "conversation": {
             "speaker_a": "Ada", "speaker_b": "Ben",
             "session_10_date_time": "2:00 pm on 9 May, 2023",
@@ -153,6 +155,7 @@ mod tests {
             "Look [shares a boat]"
         );
         assert_eq!(conversation.questions.len(), 1);
+        assert_eq!(conversation.unanswerable, ["q2"]);
         assert_eq!(conversation.questions[0].category, "temporal");
         assert_eq!(conversation.questions[0].evidence, [0, 1]);
     }

@@ -58,6 +58,7 @@ fn conversation(file: File) -> Result<Conversation, DatasetError> {
         id: text(&file.conversation_id),
         turns,
         questions,
+        unanswerable: Vec::new(),
     })
 }
 

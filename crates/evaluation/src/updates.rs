@@ -144,6 +144,7 @@ impl<'t, 'r> Teller<'t, 'r> {
                 id: self.user.clone(),
                 turns: self.turns,
                 questions: Vec::new(),
+                unanswerable: Vec::new(),
             },
             user: self.user,
             stated: self.stated,

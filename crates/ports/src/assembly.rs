@@ -1,73 +1,57 @@
-//! The public API of context assembly (AMP, the Augmented Memory Protocol; its gates and strategies join later).
+//! The public API of context assembly (AMP, the Augmented Memory Protocol).
+
+mod answer;
+mod request;
 
 use async_trait::async_trait;
 use memfleet_domain::Fault;
-use memfleet_domain::ids::{BatchId, DerivationId, SpaceId, TurnId};
+use memfleet_domain::model_profile::ModelProfile;
 
 use crate::context::Context;
-use crate::retriever::Query;
 
-/// Memory for one prompt.
-#[derive(Debug, Clone, PartialEq)]
-pub struct AssembleRequest {
-    /// What to find memory for, and where; its `k` bounds the candidates, and their `neighbours` are candidates of less worth. Its text
-    /// may be empty where narratives are named: then it is their headlines.
-    pub query: Query,
-    /// Only what was said of these; empty: anything.
-    pub narratives: Vec<DerivationId>,
-    /// Upper bound of the block, counted with `tokenizer`.
-    pub budget_tokens: u32,
-    /// Name of the tokenizer that the budget is counted with, for example `o200k_base`.
-    pub tokenizer: String,
-    /// At most this many turns; absent: as many as fit.
-    pub max_items: Option<u32>,
-    /// At most this many tokens a turn, longer ones become excerpts; absent: no cap.
-    pub max_item_tokens: Option<u32>,
-    /// Whether turns may be cut to their relevant sentences.
-    pub excerpts: bool,
-    /// Writes that the answer must see.
-    pub wait_for: Vec<BatchId>,
+pub use answer::{
+    Assembled, AssembledItem, BudgetUse, Dropped, Edit, EditOperation, GateEntry, Gated, Source,
+};
+pub use request::{
+    AssembleRequest, Candidate, Content, GateRequest, Message, Part, PartKind, Prompt,
+    RenderRequest,
+};
+
+/// Tokens of texts.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Counted {
+    /// One a text.
+    pub counts: Vec<u32>,
+    /// What counted.
+    pub tokenizer: TokenizerInfo,
+    /// All that there are.
+    pub tokenizers: Vec<TokenizerInfo>,
 }
 
-/// A turn in the block.
-#[derive(Debug, Clone, PartialEq)]
-pub struct AssembledItem {
-    /// Where it comes from.
-    pub space: SpaceId,
-    /// The turn.
-    pub turn: TurnId,
-    /// Its score in the search; lower than that of its hit for a neighbour.
-    pub score: f32,
-    /// Its tokens in the block, without headings.
-    pub tokens: u32,
-    /// Whether it was cut.
-    pub excerpt: bool,
-}
-
-/// The rendered memory.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Assembled {
-    /// What goes into the prompt; empty when nothing was found.
-    pub block: String,
-    /// Tokens of the block, at most the budget.
-    pub tokens: u32,
-    /// The turns in it, in the order of the block.
-    pub items: Vec<AssembledItem>,
-    /// Candidates that did not fit or were duplicates.
-    pub left_out: u32,
-    /// What was missing, as in [`crate::retriever::Found::degraded`].
-    pub degraded: Vec<String>,
+/// A tokenizer by name.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct TokenizerInfo {
+    /// Its name.
+    pub name: String,
+    /// Whether it counts more than there is, since the real one is not public.
+    pub approximate: bool,
 }
 
 /// The `Assembly` service.
 #[async_trait]
 pub trait Assembly: Send + Sync {
-    /// Chooses and renders the memory that belongs in a prompt.
+    /// Chooses and renders the memory that belongs in a prompt, and says where it goes.
     async fn assemble(
         &self,
         context: &Context,
         request: AssembleRequest,
     ) -> Result<Assembled, Fault>;
+
+    /// What the first two gates say of a prompt.
+    async fn gate(&self, context: &Context, request: GateRequest) -> Result<Gated, Fault>;
+
+    /// Chooses from and renders what the caller brings.
+    async fn render(&self, context: &Context, request: RenderRequest) -> Result<Assembled, Fault>;
 
     /// Tokens of each text.
     async fn count_tokens(
@@ -75,5 +59,15 @@ pub trait Assembly: Send + Sync {
         context: &Context,
         tokenizer: &str,
         texts: &[String],
-    ) -> Result<Vec<u32>, Fault>;
+    ) -> Result<Counted, Fault>;
+
+    /// The models that are known, by name.
+    async fn model_profiles(&self, context: &Context) -> Result<Vec<ModelProfile>, Fault>;
+
+    /// Sets the tenant's profile of a model; with how often it was set.
+    async fn put_model_profile(
+        &self,
+        context: &Context,
+        profile: ModelProfile,
+    ) -> Result<(ModelProfile, u32), Fault>;
 }

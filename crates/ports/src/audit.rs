@@ -61,6 +61,12 @@ kinds! {
     RevertBegun = "revert_begun",
     /// The facts of a space are about to be derived once more.
     RebuildBegun = "rebuild_begun",
+    /// A policy of how memory enters prompts is about to be set.
+    PolicySet = "policy_set",
+    /// A template, a model's profile or the examples of a gate are about to be set.
+    DocumentSet = "document_set",
+    /// A policy or another such document is about to be taken away.
+    DocumentRemoved = "document_removed",
     /// A call was refused for want of the right `admin`.
     Refused = "refused",
     /// Turns entered a prompt.

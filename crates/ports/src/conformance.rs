@@ -5,13 +5,16 @@
 
 pub mod candidates;
 pub mod erasure;
+pub mod exchanges;
 pub mod feed;
 pub mod graph;
+pub mod injections;
 pub mod keys;
 pub mod knowledge;
 pub mod ledger;
 pub mod queue;
 pub mod samples;
+pub mod settings;
 pub mod spaces;
 pub mod undelivered;
 pub mod usage;

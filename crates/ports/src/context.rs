@@ -35,6 +35,11 @@ impl Context {
         }
     }
 
+    /// Who calls, as logs and records name it; empty for work that nobody asked for.
+    pub fn caller_name(&self) -> &str {
+        self.caller.as_ref().map_or("", |caller| &caller.name)
+    }
+
     /// A space of the caller's tenant.
     pub fn scope(&self, space: &SpaceId) -> Scope {
         Scope {

@@ -2,8 +2,10 @@
 //! conformance suites that every adapter passes. No driver and no wire type appears here.
 //!
 //! Storage: [`ledger`], [`feed`], [`candidates`], [`erasure`], [`spaces`], [`queue`], [`undelivered`], [`outbox`], [`keys`],
-//! [`tenants`], [`audit`], [`knowledge`], [`graph`]. Between roles: [`embedder`], [`retriever`], [`refresher`]. The public API: [`memory`], [`assembly`],
-//! [`maintenance`], [`admin`], and who may call it: [`access`]. Models behind the agents: [`language_model`], and what they may
+//! [`tenants`], [`audit`], [`knowledge`], [`graph`], [`settings`], [`exchanges`],
+//! [`injections`]. Between roles: [`embedder`], [`retriever`], [`refresher`]. The public API: [`memory`], [`assembly`],
+//! [`tools`], [`capture`], [`policies`], [`injections_api`], [`maintenance`], [`admin`], and who may call it: [`access`]. Models behind the
+//! agents: [`language_model`], and what they may
 //! cost: [`usage`].
 
 pub mod access;
@@ -11,14 +13,18 @@ pub mod admin;
 pub mod assembly;
 pub mod audit;
 pub mod candidates;
+pub mod capture;
 pub mod context;
 pub mod embedder;
 pub mod erasure;
 pub mod events;
+pub mod exchanges;
 pub mod feed;
 pub mod filter;
 pub mod graph;
 pub mod health;
+pub mod injections;
+pub mod injections_api;
 pub mod keys;
 pub mod knowledge;
 pub mod knowledge_api;
@@ -27,12 +33,15 @@ pub mod ledger;
 pub mod maintenance;
 pub mod memory;
 pub mod outbox;
+pub mod policies;
 pub mod queue;
 pub mod refresher;
 pub mod retriever;
+pub mod settings;
 pub mod spaces;
 pub mod store;
 pub mod tenants;
+pub mod tools;
 pub mod undelivered;
 pub mod usage;
 

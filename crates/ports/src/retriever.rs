@@ -1,14 +1,19 @@
 //! Search, as a service: a query in, ranked turns out.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use memfleet_domain::Fault;
 use memfleet_domain::derivation::Derivation;
+use memfleet_domain::embedding::{EmbeddingSpace, QueryVectors};
 use memfleet_domain::ids::{DerivationId, SessionId, SpaceId, TurnId};
 use memfleet_domain::intent::Intent;
 use memfleet_domain::time::Timestamp;
 use memfleet_domain::turn::Turn;
+use serde::{Deserialize, Serialize};
 
 use crate::context::Context;
+use crate::embedder::Embedder;
 use crate::filter::TurnFilter;
 
 /// What to look for, and where.
@@ -32,10 +37,36 @@ pub struct Query {
     pub intent: Option<Intent>,
     /// Whether hits carry their score breakdown.
     pub explain: bool,
+    /// Its words as vectors, where who asks has them already; they are used only where they are what the retriever would ask for.
+    pub vectors: Option<Arc<Embedded>>,
+}
+
+/// A text and its vectors.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Embedded {
+    /// What was embedded.
+    pub text: String,
+    /// Where the vectors live.
+    pub space: EmbeddingSpace,
+    /// The vectors.
+    pub vectors: QueryVectors,
+}
+
+impl Embedded {
+    /// Has a text embedded.
+    pub async fn by(embedder: &dyn Embedder, text: String) -> Result<Self, Fault> {
+        let vectors = embedder.embed_query(text.clone()).await?;
+        let space = embedder.space().await?;
+        Ok(Self {
+            text,
+            space,
+            vectors,
+        })
+    }
 }
 
 /// One signal of a score.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SignalScore {
     /// Name as in docs/retrieval.md, for example `maxsim_window`.
     pub signal: std::borrow::Cow<'static, str>,
@@ -54,6 +85,9 @@ pub struct Hit {
     pub turn: Turn,
     /// Higher is better; comparable within one answer only.
     pub score: f32,
+    /// The probability, 0 to 1, that the turn bears on the query, as [`Found::scorer`] tells it: comparable over answers of that
+    /// scorer. Absent where the scorer lacks what it needs, for example of a turn that is not embedded yet.
+    pub relevance: Option<f32>,
     /// Byte range of the passage in the turn's searchable text that matched best.
     pub passage: (u32, u32),
     /// Why, when asked for.
@@ -85,6 +119,8 @@ pub struct Found {
     pub degraded: Vec<String>,
     /// How many turns were eligible.
     pub searched: u64,
+    /// Name and version of what told the relevance of the hits, for example `late-interaction-1`; empty where nothing did.
+    pub scorer: String,
     /// The query as it was searched, where its conversation made it another (AMA section 3.2, u′).
     pub understood: Option<String>,
 }

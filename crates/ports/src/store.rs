@@ -65,6 +65,28 @@ pub enum StoreError {
         /// … and what it may.
         limit: usize,
     },
+    /// Somebody else wrote in between, and nothing was written.
+    #[error(
+        "{what} has version {current} by now, and version {expected} was expected: read it again"
+    )]
+    Stale {
+        /// What was to be written.
+        what: &'static str,
+        /// The version that the writer knew; 0 means that there is none.
+        expected: u64,
+        /// The version that is there; 0 where there is none.
+        current: u64,
+    },
+    /// More than the store keeps of something; nothing was written.
+    #[error("{what} takes {size}, and at most {limit} are stored")]
+    Oversized {
+        /// What it is, and in which unit.
+        what: &'static str,
+        /// What it takes …
+        size: usize,
+        /// … and what it may.
+        limit: usize,
+    },
     /// The space is on legal hold, and nothing was removed.
     #[error(
         "the space is on legal hold since {}, and nothing of it is removed until an administrator lifts the hold \
@@ -108,6 +130,14 @@ impl From<StoreError> for Fault {
             StoreError::TooLarge { limit, .. } => {
                 Self::new(FaultKind::InvalidArgument, "REQUEST_TOO_LARGE", message)
                     .with("limit_bytes", limit.to_string())
+            }
+            StoreError::Stale { current, .. } => {
+                Self::new(FaultKind::FailedPrecondition, "VERSION_STALE", message)
+                    .with("current_version", current.to_string())
+            }
+            StoreError::Oversized { limit, .. } => {
+                Self::new(FaultKind::InvalidArgument, "CONTENT_TOO_LARGE", message)
+                    .with("limit", limit.to_string())
             }
             StoreError::Held { since } => {
                 let violation = FieldViolation {

@@ -18,6 +18,8 @@ type Matches = Vec<(u32, u32)>;
 pub struct Lexical {
     /// By space.
     pub(crate) scores: Vec<Scores>,
+    /// The BM25 of a session that says every term without end; 0 where the query has no terms, or no weight asks.
+    pub(crate) attainable_session: f32,
     /// What a window score is worth among those of all rows that may be found.
     pub(crate) windows: Standard,
     /// The rows with the highest window scores.
@@ -50,7 +52,7 @@ pub(crate) struct Scores {
 
 /// Looks up the words of the plan in every space.
 pub fn lexical(spaces: &[Searched<'_>], plan: &Plan, weights: &Weights) -> Lexical {
-    let scores = score(spaces, plan, weights);
+    let (scores, attainable_session) = score(spaces, plan, weights);
     let mut moments = Moments::default();
     let mut best = Top::new(weights.share());
     for (space, (searched, scores)) in spaces.iter().zip(&scores).enumerate() {
@@ -64,20 +66,24 @@ pub fn lexical(spaces: &[Searched<'_>], plan: &Plan, weights: &Weights) -> Lexic
     let rows = spaces.iter().map(|space| space.eligible.rows()).sum();
     Lexical {
         scores,
+        attainable_session,
         windows: moments.standard(rows),
         best: best.into_keys().collect(),
     }
 }
 
-/// Scores every space; the kinds of units side by side.
-fn score(spaces: &[Searched<'_>], plan: &Plan, weights: &Weights) -> Vec<Scores> {
+/// Scores every space, the kinds of units side by side; and what no session's score exceeds.
+fn score(spaces: &[Searched<'_>], plan: &Plan, weights: &Weights) -> (Vec<Scores>, f32) {
     let units = Units::of(spaces);
     let (plain, bm25) = (|| plan.plain_terms(), weights.bm25);
-    let scored = |signal: Signal, score: &dyn Fn() -> Vec<Vec<f32>>| {
+    let scored = |signal: Signal, score: &dyn Fn() -> Scored| {
         if weights.use_any(&[signal]) {
             score()
         } else {
-            vec![Vec::new(); spaces.len()]
+            Scored {
+                units: vec![Vec::new(); spaces.len()],
+                attainable: 0.0,
+            }
         }
     };
     let of_windows = || {
@@ -106,10 +112,12 @@ fn score(spaces: &[Searched<'_>], plan: &Plan, weights: &Weights) -> Vec<Scores>
             )
         },
     );
-    let rows = window.into_iter().zip(passage);
-    let sessions = session.into_iter().zip(session_names);
-    let episodes = scored(Signal::EpisodeBm25, &of_episodes);
-    rows.zip(sessions)
+    let attainable_session = session.attainable;
+    let rows = window.units.into_iter().zip(passage.units);
+    let sessions = session.units.into_iter().zip(session_names.units);
+    let episodes = scored(Signal::EpisodeBm25, &of_episodes).units;
+    let scores = rows
+        .zip(sessions)
         .zip(episodes)
         .map(
             |(((window, passage), (session, session_names)), episode)| Scores {
@@ -120,7 +128,16 @@ fn score(spaces: &[Searched<'_>], plan: &Plan, weights: &Weights) -> Vec<Scores>
                 episode,
             },
         )
-        .collect()
+        .collect();
+    (scores, attainable_session)
+}
+
+/// The BM25 of one kind of unit.
+struct Scored {
+    /// By space and unit.
+    units: Vec<Vec<f32>>,
+    /// Of a unit that says every term without end.
+    attainable: f32,
 }
 
 /// How many units of a kind there are, and how long they are on average.
@@ -176,7 +193,7 @@ impl Collection {
         }
     }
 
-    /// BM25 of every unit, by space and unit.
+    /// BM25 of every unit.
     fn score<'t>(
         &self,
         spaces: &[Searched<'_>],
@@ -184,12 +201,14 @@ impl Collection {
         Bm25 { k1, b }: Bm25,
         matches: impl Fn(&Searched<'_>, &str) -> Matches,
         length: impl Fn(&Searched<'_>, u32) -> u32,
-    ) -> Vec<Vec<f32>> {
+    ) -> Scored {
+        let mut attainable = 0.0;
         let mut scores: Vec<Vec<f32>> = self.slots.iter().map(|&slots| vec![0.0; slots]).collect();
         for term in terms {
             let matches: Vec<Matches> = spaces.iter().map(|space| matches(space, term)).collect();
             let frequency = matches.iter().map(Vec::len).sum::<usize>() as f32;
             let idf = inverse_frequency(self.count, frequency);
+            attainable += idf * (k1 + 1.0);
             for ((space, matches), scores) in spaces.iter().zip(matches).zip(&mut scores) {
                 for (unit, count) in matches {
                     let relative = length(space, unit) as f32 / self.average_length;
@@ -199,7 +218,10 @@ impl Collection {
                 }
             }
         }
-        scores
+        Scored {
+            units: scores,
+            attainable,
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 //! [`document::documents`] turns a turn into indexed passages; [`SpaceIndex`] holds a space in memory; [`Plan`] is what a
 //! query means; [`lexical()`] looks up its words; [`candidates()`] picks some hundred turns by BM25 and sentence vectors; the
 //! caller reads the token vectors that [`Candidates::needed`] names; [`rank()`] scores the candidates by all [`Signal`]s under
-//! [`Weights`].
+//! [`Weights`]; [`Relevance`] says how likely each bears on the query.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
@@ -20,6 +20,7 @@ mod late_interaction;
 mod lexical;
 mod plan;
 mod rank;
+mod relevance;
 mod searched;
 mod signal;
 mod signals;
@@ -32,8 +33,9 @@ pub use candidates::{Candidates, candidates, wanted};
 pub use excerpt::{Excerpt, Sample};
 pub use index::{Eligible, SpaceIndex};
 pub use lexical::{Lexical, lexical};
-pub use plan::Plan;
+pub use plan::{Plan, embedded_text};
 pub use rank::{Ranked, rank};
+pub use relevance::{Clue, Clues, Relevance};
 pub use searched::Searched;
 pub use signal::Signal;
 pub use weights::{Again, Bm25, Route, Routes, Weights, WeightsError};

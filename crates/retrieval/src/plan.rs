@@ -5,21 +5,29 @@ mod intent;
 mod summary;
 mod wish;
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use chrono_tz::Tz;
 use memfleet_domain::embedding::QueryVectors;
 use memfleet_domain::intent::Intent;
+use memfleet_domain::space::Locale;
 use memfleet_domain::time::Timestamp;
 use memfleet_domain::turn::Role;
 use memfleet_language::mentions::{Mention, Person, Persons, mentions};
 use memfleet_language::time::{Reference, count_expressions, references};
-use memfleet_language::{Analyzer, topic};
+use memfleet_language::{Analyzer, Language, topic};
 
 use crate::searched::Searched;
 use crate::weights::{Route, Weights};
 pub(crate) use entities::Naming;
 pub(crate) use wish::Wish;
+
+/// What of a query is embedded: its [`topic`], in the language that the first of its spaces has. Whoever embeds a query for a
+/// search asks here, so that a query is embedded once.
+pub fn embedded_text<'a>(text: &'a str, locale: &Locale) -> Cow<'a, str> {
+    topic(text, Language::tagged(locale.language.as_deref()))
+}
 
 /// A query, understood against the spaces it searches.
 #[derive(Debug, Clone, Default)]
@@ -102,6 +110,11 @@ impl Plan {
     #[must_use]
     pub fn with_vectors(self, vectors: Option<QueryVectors>) -> Self {
         Self { vectors, ..self }
+    }
+
+    /// The vectors that it was given.
+    pub fn vectors(&self) -> Option<&QueryVectors> {
+        self.vectors.as_ref()
     }
 
     /// The same with an intent that who asks tells, if they do.

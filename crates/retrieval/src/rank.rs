@@ -1,5 +1,7 @@
 //! The second stage: every signal of every candidate, standardised over the candidates, weighted, summed.
 
+mod survey;
+
 use std::cmp::Ordering;
 use std::sync::Arc;
 
@@ -13,11 +15,13 @@ use crate::candidates::Candidates;
 use crate::coherence::Coherence;
 use crate::index::TurnEntry;
 use crate::plan::Plan;
+use crate::relevance::Clues;
 use crate::searched::Searched;
 use crate::signal::Signal;
 use crate::signals::{Evidence, Place};
 use crate::standard::Standard;
 use crate::weights::Weights;
+use survey::Survey;
 
 /// A turn that was found.
 #[derive(Debug, Clone, PartialEq)]
@@ -30,6 +34,8 @@ pub struct Ranked {
     pub score: f32,
     /// Byte range of the best passage in the turn's searchable text.
     pub passage: (u32, u32),
+    /// What its relevance is told from.
+    pub clues: Clues,
     /// The breakdown: contributions sum to the score.
     pub signals: Vec<SignalScore>,
     /// The turn's fact that late interaction finds best, where it has facts and they were read.
@@ -102,6 +108,7 @@ pub fn rank(
     let round = Round::new(&first, &by_first, &places, &evidence, weights);
     let again = |(at, score): (usize, &f32)| (score + round.added(at), at);
     let mut order: Vec<(f32, usize)> = first.iter().enumerate().map(again).collect();
+    let survey = Survey::new(order.iter().map(|&(score, _)| score), &columns, &evidence);
     if limit < order.len() {
         order.select_nth_unstable_by(limit, best_first);
         order.truncate(limit);
@@ -113,6 +120,7 @@ pub fn rank(
             space: turn.space,
             turn: turn.entry.id,
             score,
+            clues: survey.clues(turn, score),
             passage: turn.passage(spaces, best_row(&columns, turn)),
             signals: columns
                 .iter()

@@ -129,6 +129,21 @@ impl<'a> Evidence<'a> {
         self.late.as_ref().map_or(f32::NAN, window)
     }
 
+    /// What no BM25 of a session exceeds.
+    pub(crate) fn attainable_session(&self) -> f32 {
+        self.candidates.lexical.attainable_session
+    }
+
+    /// Whether the query names a day, a week or a month.
+    pub(crate) fn asks_for_date(&self) -> bool {
+        date::is_asked_for(&self.plan.dates)
+    }
+
+    /// Whether the query says whose words it asks for, in a session where that tells turns apart.
+    pub(crate) fn asks_for_speaker(&self, place: Place<'_>) -> bool {
+        self.is_dialogue(place) && (self.plan.subject.is_some() || self.plan.role.is_some())
+    }
+
     /// A value of the turn's episode; NaN for a turn without one.
     fn of_episode(&self, place: Place<'_>, value: impl FnOnce(u32) -> f32) -> f32 {
         let episode = self.episodes.get(place.space, place.turn.id);

@@ -3,9 +3,13 @@
 mod admin;
 mod assembly;
 mod calls;
+mod capture;
+mod injections;
 mod knowledge;
 mod maintenance;
 mod memory;
+mod policies;
+mod tools;
 
 use std::path::PathBuf;
 use std::time::Duration;

@@ -78,3 +78,15 @@ pub const PATHS: u32 = 100;
 pub const NARRATIVES: usize = 16;
 /// `UpdateRequest.text`.
 pub const FACT: usize = 4_000;
+/// Name of a model.
+pub const MODEL: usize = 256;
+/// Name of a tool.
+pub const TOOL_NAME: usize = 256;
+/// `ExecuteToolRequest.call_id`.
+pub const CALL_ID: usize = 256;
+/// Candidates that a caller brings.
+pub const CANDIDATES: usize = 5_000;
+/// Id or source of such a candidate.
+pub const CANDIDATE_NAME: usize = 256;
+/// Bytes of a nonce.
+pub const NONCE: usize = 64;

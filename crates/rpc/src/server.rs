@@ -6,12 +6,16 @@ mod admin;
 mod answers;
 mod assembly;
 mod calls;
+mod capture;
+mod injections;
 mod knowledge;
 mod maintenance;
 mod memory;
 mod oversize;
+mod policies;
 mod sessions;
 mod spaces;
+mod tools;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,9 +24,13 @@ use http::Extensions;
 use memfleet_ports::access::Authority;
 use memfleet_ports::admin::Admin;
 use memfleet_ports::assembly::Assembly;
+use memfleet_ports::capture::Capture;
+use memfleet_ports::injections_api::Audit;
 use memfleet_ports::knowledge_api::KnowledgeService;
 use memfleet_ports::maintenance::Maintenance;
 use memfleet_ports::memory::Memory;
+use memfleet_ports::policies::Policies;
+use memfleet_ports::tools::Tools;
 use tokio::time::Instant;
 use tonic::service::{LayerExt, Routes};
 use tower::util::MapResponseLayer;
@@ -30,11 +38,15 @@ use tower::util::MapResponseLayer;
 use crate::auth::{AuthLayer, Public};
 use crate::proto::admin_server::AdminServer;
 use crate::proto::assembly_server::AssemblyServer;
+use crate::proto::audit_server::AuditServer;
+use crate::proto::capture_server::CaptureServer;
 use crate::proto::knowledge_server::KnowledgeServer;
 use crate::proto::maintenance_server::MaintenanceServer;
 use crate::proto::memory_server::MemoryServer;
+use crate::proto::policies_server::PoliciesServer;
 use crate::proto::sessions_server::SessionsServer;
 use crate::proto::spaces_server::SpacesServer;
+use crate::proto::tools_server::ToolsServer;
 
 pub(crate) use access::Admitted;
 pub(crate) use calls::Calls;
@@ -46,6 +58,14 @@ pub struct Services {
     pub memory: Arc<dyn Memory>,
     /// The service Assembly.
     pub assembly: Arc<dyn Assembly>,
+    /// The service Policies.
+    pub policies: Arc<dyn Policies>,
+    /// The service Audit.
+    pub audit: Arc<dyn Audit>,
+    /// The service Tools.
+    pub tools: Arc<dyn Tools>,
+    /// The service Capture.
+    pub capture: Arc<dyn Capture>,
     /// The service Knowledge.
     pub knowledge: Arc<dyn KnowledgeService>,
     /// The service Maintenance.
@@ -94,6 +114,10 @@ pub fn routes(
     let Services {
         memory,
         assembly,
+        policies,
+        audit,
+        tools,
+        capture,
         knowledge,
         maintenance,
         admin,
@@ -130,6 +154,13 @@ pub fn routes(
             AssemblyServer,
             assembly::Service { assembly, calls }
         ))
+        .add_service(bounded!(ToolsServer, tools::Service { tools, calls }))
+        .add_service(bounded!(CaptureServer, capture::Service { capture, calls }))
+        .add_service(bounded!(
+            PoliciesServer,
+            policies::Service { policies, calls }
+        ))
+        .add_service(bounded!(AuditServer, injections::Service { audit, calls }))
         .add_service(bounded!(
             KnowledgeServer,
             knowledge::Service { knowledge, calls }

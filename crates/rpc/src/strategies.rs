@@ -1,5 +1,9 @@
 //! Random domain values for the property tests.
 
+mod assembly;
+mod records;
+mod tools;
+
 use memfleet_domain::Timestamp;
 use memfleet_domain::embedding::EmbeddingSpace;
 use memfleet_domain::ids::{
@@ -13,7 +17,6 @@ use memfleet_domain::turn::{
     AcceptedTurn, Content, Media, Metadata, Replacement, Role, Trust, Turn,
 };
 use memfleet_domain::{Fault, Scope};
-use memfleet_ports::assembly::{AssembleRequest, Assembled, AssembledItem};
 use memfleet_ports::erasure::Erased;
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::ledger::{Page, PageToken};
@@ -28,6 +31,15 @@ use memfleet_ports::retriever::{Found, Hit, Query, SignalScore};
 use proptest::collection::{btree_map, vec};
 use proptest::option;
 use proptest::prelude::*;
+
+pub(crate) use assembly::{assemble, assembled, gate, gated, render};
+pub(crate) use records::{
+    document, injection_filter, key, listing, new_document, new_policy, past_injection,
+    policy_in_force,
+};
+pub(crate) use tools::{
+    close, closed, record_turn, recorded, schema_request, tool_call, tool_result, tool_schemas,
+};
 
 fn named<T: std::fmt::Debug>(
     make: fn(String) -> Result<T, memfleet_domain::ids::NameError>,
@@ -228,6 +240,7 @@ fn query() -> impl Strategy<Value = Query> {
                 session: None,
                 intent,
                 explain,
+                vectors: None,
             },
         )
 }
@@ -294,32 +307,6 @@ pub(crate) fn answer_part() -> impl Strategy<Value = AnswerPart> {
     prop_oneof![words().prop_map(AnswerPart::Text), citation, end]
 }
 
-pub(crate) fn assemble() -> impl Strategy<Value = AssembleRequest> {
-    let bounds = (
-        1..=1_000_000_u32,
-        option::of(1..100_u32),
-        option::of(1..100_u32),
-        any::<bool>(),
-    );
-    (query(), bounds, "[a-z0-9_]{1,12}", vec(batch_id(), 0..3)).prop_map(
-        |(query, (budget_tokens, max_items, max_item_tokens, excerpts), tokenizer, wait_for)| {
-            AssembleRequest {
-                query: Query {
-                    explain: false,
-                    ..query
-                },
-                budget_tokens,
-                tokenizer,
-                max_items,
-                max_item_tokens,
-                excerpts,
-                wait_for,
-                narratives: Vec::new(),
-            }
-        },
-    )
-}
-
 pub(crate) fn forget() -> impl Strategy<Value = ForgetRequest> {
     (space_name(), filter(), any::<bool>()).prop_map(|(space, filter, dry_run)| ForgetRequest {
         space,
@@ -364,60 +351,38 @@ pub(crate) fn found() -> impl Strategy<Value = Found> {
     let hit = (
         space_name(),
         turn(),
-        -9.0..9.0_f32,
+        (-9.0..9.0_f32, option::of(0.0..1.0_f32)),
         any::<(u32, u32)>(),
         vec(signal, 0..3),
         vec(turn(), 0..2),
     )
-        .prop_map(|(space, turn, score, passage, signals, neighbours)| Hit {
-            space,
-            turn,
-            score,
-            passage,
-            signals,
-            neighbours,
-            facts: Vec::new(),
-            outdated: None,
-            newer: None,
-        });
-    (vec(hit, 0..3), vec(any::<String>(), 0..2), any::<u64>()).prop_map(
-        |(hits, degraded, searched)| Found {
+        .prop_map(
+            |(space, turn, (score, relevance), passage, signals, neighbours)| Hit {
+                space,
+                turn,
+                score,
+                relevance,
+                passage,
+                signals,
+                neighbours,
+                facts: Vec::new(),
+                outdated: None,
+                newer: None,
+            },
+        );
+    let scorer = "[a-z0-9-]{0,9}";
+    (
+        vec(hit, 0..3),
+        vec(any::<String>(), 0..2),
+        any::<u64>(),
+        scorer,
+    )
+        .prop_map(|(hits, degraded, searched, scorer)| Found {
             hits,
             degraded,
             searched,
+            scorer,
             understood: None,
-        },
-    )
-}
-
-pub(crate) fn assembled() -> impl Strategy<Value = Assembled> {
-    let item = (
-        space_name(),
-        turn_id(),
-        -9.0..9.0_f32,
-        any::<u32>(),
-        any::<bool>(),
-    )
-        .prop_map(|(space, turn, score, tokens, excerpt)| AssembledItem {
-            space,
-            turn,
-            score,
-            tokens,
-            excerpt,
-        });
-    (
-        any::<String>(),
-        any::<u32>(),
-        vec(item, 0..4),
-        any::<u32>(),
-        vec(any::<String>(), 0..2),
-    )
-        .prop_map(|(block, tokens, items, left_out, degraded)| Assembled {
-            block,
-            tokens,
-            items,
-            left_out,
-            degraded,
         })
 }
 

@@ -1,6 +1,7 @@
 //! The project's own commands: `cargo xtask test`, `cargo xtask verify` and the steps of the latter one by one. What runs
 //! here is what runs in CI.
 
+mod amp;
 mod chaos;
 mod proto;
 mod servers;
@@ -29,7 +30,9 @@ usage: cargo xtask <command>
     doc              documentation, warnings refused
     deny             dependencies: bans, licences, sources (needs cargo-deny)
     proto            no incompatible change against proto/released.binpb
-  proto --release    record the protos as released";
+    amp-table        every item of AMP has a test, and docs/amp.md says which
+  proto --release    record the protos as released
+  amp                make the table of docs/amp.md from the names of the tests";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -46,6 +49,7 @@ fn main() -> ExitCode {
         (Some("servers"), None) => return servers::hold(Durability::Process),
         (Some("servers"), Some("--durable")) => return servers::hold(Durability::Machine),
         (Some("proto"), Some("--release")) => vec![Step::ReleaseProto],
+        (Some("amp"), None) => vec![Step::WriteAmp],
         (Some("verify"), None) => [Step::checks(), vec![Step::Test(Vec::new())]].concat(),
         (Some("check"), None) => Step::checks(),
         (Some(name), None) if let Some(step) = Step::named(name) => vec![step],

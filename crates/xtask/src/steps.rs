@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use memfleet_servers::{Durability, Environment};
 
+use crate::amp;
 use crate::chaos::{self, Chaos};
 use crate::proto::{self, Compared};
 
@@ -28,6 +29,10 @@ pub enum Step {
     Proto,
     /// Records the protos as released.
     ReleaseProto,
+    /// Whether every item of AMP has a test, and the table says which.
+    Amp,
+    /// Makes that table.
+    WriteAmp,
     /// All tests; holds further arguments of `cargo test`.
     Test(Vec<String>),
     /// A fleet that is hurt.
@@ -44,7 +49,14 @@ enum Ending {
 impl Step {
     /// Everything that is checked without running the code.
     pub fn checks() -> Vec<Self> {
-        vec![Self::Fmt, Self::Lint, Self::Doc, Self::Deny, Self::Proto]
+        vec![
+            Self::Fmt,
+            Self::Lint,
+            Self::Doc,
+            Self::Deny,
+            Self::Proto,
+            Self::Amp,
+        ]
     }
 
     /// The check of this name.
@@ -59,6 +71,7 @@ impl Step {
             Self::Doc => "doc",
             Self::Deny => "deny",
             Self::Proto | Self::ReleaseProto => "proto",
+            Self::Amp | Self::WriteAmp => "amp-table",
             Self::Test(_) => "test",
             Self::Chaos(_) => "chaos",
         }
@@ -96,6 +109,8 @@ impl Step {
                 }
             }
             Self::ReleaseProto => proto::release(root)?,
+            Self::Amp => amp::table(root, true)?,
+            Self::WriteAmp => amp::table(root, false)?,
             Self::Test(arguments) => test(root, arguments, &[])?,
             Self::Chaos(chaos) => test(root, &chaos::TEST.map(str::to_owned), &chaos.variables())?,
         }

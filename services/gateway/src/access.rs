@@ -12,10 +12,11 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use memfleet_domain::access::{Grant, KeyHash, Quota, Right};
-use memfleet_domain::ids::{KeyId, TenantId};
+use memfleet_domain::ids::{KeyId, SpaceId, TenantId};
 use memfleet_domain::{Clock, Fault, FaultKind};
 use memfleet_ports::access::{Authority, Caller, Proof, Tokens, default_tenant};
 use memfleet_ports::audit::{AuditKind, AuditLog};
+use memfleet_ports::context::Context;
 use memfleet_ports::keys::{Key, KeyRing, Standing};
 use memfleet_ports::tenants::TenantCatalog;
 use tokio_util::sync::CancellationToken;
@@ -257,6 +258,18 @@ pub fn new_secret() -> (String, KeyHash) {
     let secret = format!("memfleet-{first:032x}{second:032x}");
     let hash = KeyHash::of(&secret);
     (secret, hash)
+}
+
+/// Whether who calls may see a space; work that nobody asked for sees every one.
+pub(crate) fn reaches(context: &Context, space: &SpaceId) -> bool {
+    let caller = context.caller.as_ref();
+    caller.is_none_or(|caller| caller.grant.reaches(space.as_str()))
+}
+
+/// Whether who calls may see every space that there may ever be.
+pub(crate) fn reaches_all(context: &Context) -> bool {
+    let caller = context.caller.as_ref();
+    caller.is_none_or(|caller| caller.grant.is_everywhere())
 }
 
 /// Everybody, while no key exists.

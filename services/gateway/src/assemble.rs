@@ -1,54 +1,84 @@
-//! The `Assembly` service: finds memory for a prompt and renders what fits the budget.
+//! The `Assembly` service (AMP): whether a prompt needs memory, which, and where it goes.
+//!
+//! `work` is one assembly from start to end; its parts: `prompt` reads what memory is put into, `basis` is the policy in force, `models` the
+//! model, `bounds` the budget, `gating` the gates before the search, `finding` what must not be found, `choosing` the block, `placing` its
+//! place, `sticky` what the requests of one exchange share, `record` what is written down. `rendering` does the same for memories that the
+//! caller brings.
 
+pub(crate) mod basis;
+pub(crate) mod bounds;
+pub(crate) mod choosing;
+mod draft;
+pub(crate) mod finding;
+mod gating;
+pub(crate) mod models;
+mod placing;
+pub(crate) mod prompt;
+mod record;
+pub(crate) mod redaction;
+mod rendering;
+mod routing;
+pub(crate) mod sticky;
 mod story;
+pub(crate) mod work;
 
 use async_trait::async_trait;
-use memfleet_assembly::{Block, Candidate, Extent, Nonce, Options, Tokenizer};
 use memfleet_domain::Fault;
+use memfleet_domain::assembly::{Decision, FailurePolicy, Reason};
 use memfleet_domain::ids::SpaceId;
+use memfleet_domain::model_profile::ModelProfile;
 use memfleet_domain::space::Locale;
-use memfleet_language::{Analyzer, Language};
-use memfleet_ports::assembly::{AssembleRequest, Assembled, AssembledItem, Assembly};
+use memfleet_ports::assembly::{
+    AssembleRequest, Assembled, Assembly, Counted, GateRequest, Gated, RenderRequest, TokenizerInfo,
+};
 use memfleet_ports::context::Context;
-use memfleet_ports::retriever::Found;
 use tracing::field::Empty;
 use tracing::{Span, instrument};
-use uuid::Uuid;
 
 use crate::Gateway;
-use crate::candidates::{Eligible, eligible};
-use crate::excerpts::sentence_scores;
 use crate::memory::names;
+pub(crate) use basis::{is_shipped_template, template};
+pub(crate) use redaction::Redactions;
+pub use routing::Routing;
+use work::Work;
 
 #[async_trait]
 impl Assembly for Gateway {
-    #[instrument(skip_all, fields(tenant = %context.tenant, spaces = %names(&request.query.spaces), k = request.query.k, tokens = Empty))]
+    #[instrument(skip_all, fields(tenant = %context.tenant, spaces = %names(&request.query.spaces), k = request.query.k, tokens = Empty, decision = Empty, reason = Empty, injection = Empty))]
     async fn assemble(
         &self,
         context: &Context,
-        mut request: AssembleRequest,
+        request: AssembleRequest,
     ) -> Result<Assembled, Fault> {
-        let name = request.tokenizer.clone();
-        // The vocabulary is read on first use: while the search runs.
-        let tokenizer = tokio::task::spawn_blocking(move || tokenizer(&name));
-        self.wait_for(context, &request.query.spaces, &request.wait_for)
-            .await?;
-        if !request.narratives.is_empty() && !self.narrow(context, &mut request).await? {
-            return Ok(Assembled::default());
-        }
-        let found = self.search(context, &request.query).await?;
-        let locale = self.locale(context, &request.query.spaces).await?;
-        let tokenizer = tokenizer.await.map_err(|error| stopped(&error))??;
-        let rendering = move || {
-            let assembled = render(&request, &found, &tokenizer, &locale);
-            (assembled, found)
+        let spaces = request.query.spaces.clone();
+        let policy = request.policy.clone();
+        let failure = policy.clone().settled().failure.policy;
+        let basis = match self.basis(context, &spaces, policy).await {
+            Ok(basis) => basis,
+            // Whether it may fail is not known either: as the call says.
+            Err(fault) => return without_memory(fault, failure),
         };
-        let (assembled, found) = tokio::task::spawn_blocking(rendering)
-            .await
-            .map_err(|error| stopped(&error))?;
-        Span::current().record("tokens", assembled.tokens);
-        self.note_injected(context, &assembled, &found);
-        Ok(assembled)
+        let failure = basis.settings.failure.policy;
+        let audit = basis.settings.audit.clone();
+        let mut work = Work::begin(self, context, request, basis).await?;
+        let end = work.run().await;
+        finish(&mut work, end, failure)?;
+        self.settle(&mut work, &audit).await;
+        work.patch().await?;
+        let answer = work.draft.answer;
+        self.note_injected(context, &answer);
+        tell(&answer);
+        Ok(answer)
+    }
+
+    #[instrument(skip_all, fields(tenant = %context.tenant, spaces = %names(&request.spaces)))]
+    async fn gate(&self, context: &Context, request: GateRequest) -> Result<Gated, Fault> {
+        self.gate_alone(context, request).await
+    }
+
+    #[instrument(skip_all, fields(tenant = %context.tenant, candidates = request.candidates.len()))]
+    async fn render(&self, context: &Context, request: RenderRequest) -> Result<Assembled, Fault> {
+        self.render_candidates(context, request).await
     }
 
     #[instrument(skip_all, fields(tenant = %context.tenant, texts = texts.len()))]
@@ -57,22 +87,74 @@ impl Assembly for Gateway {
         context: &Context,
         name: &str,
         texts: &[String],
-    ) -> Result<Vec<u32>, Fault> {
+    ) -> Result<Counted, Fault> {
         let (name, texts) = (name.to_owned(), texts.to_vec());
+        let tokenizers = self.tokenizers.clone();
         let count = move || {
-            let tokenizer = tokenizer(&name)?;
-            Ok(texts
-                .iter()
-                .map(|text| tokenizer.count(text) as u32)
-                .collect())
+            let tokenizer = tokenizers
+                .get(&name)
+                .map_err(|error| Fault::invalid("tokenizer", error.to_string()))?;
+            let info = |name: &str, approximate| TokenizerInfo {
+                name: name.to_owned(),
+                approximate,
+            };
+            let approximate = |name: &str| name == "approximate" || name == "bytes";
+            let all = tokenizers.names().into_iter();
+            Ok(Counted {
+                counts: texts
+                    .iter()
+                    .map(|text| tokenizer.count(text) as u32)
+                    .collect(),
+                tokenizer: info(tokenizer.name(), tokenizer.is_approximate()),
+                tokenizers: all.map(|name| info(name, approximate(name))).collect(),
+            })
         };
-        tokio::task::spawn_blocking(count)
-            .await
-            .map_err(|error| stopped(&error))?
+        apart(count).await?
+    }
+
+    #[instrument(skip_all, fields(tenant = %context.tenant))]
+    async fn model_profiles(&self, context: &Context) -> Result<Vec<ModelProfile>, Fault> {
+        Ok(models::all(&*self.settings.of(&context.tenant).await?))
+    }
+
+    #[instrument(skip_all, fields(tenant = %context.tenant, model = %profile.name))]
+    async fn put_model_profile(
+        &self,
+        context: &Context,
+        profile: ModelProfile,
+    ) -> Result<(ModelProfile, u32), Fault> {
+        let version = self.put_profile(context, &profile).await?;
+        Ok((profile, version))
     }
 }
 
 impl Gateway {
+    /// Keeps the answer for the exchange and writes it down. Where that fails, the answer is one without memory of itself.
+    async fn settle(&self, work: &mut Work<'_>, audit: &memfleet_domain::policy::Audit) {
+        let answer = &mut work.draft.answer;
+        let is_given_again = answer.injection.is_some();
+        if is_given_again {
+            return;
+        }
+        let spaces = work.request.query.spaces.clone();
+        if let Err(fault) = self.record(work.context, &spaces, audit, answer).await {
+            tracing::warn!(reason = %fault.reason, "an injection is not written down: {fault}");
+            answer.degraded.push(format!("audit: {}", fault.message));
+        }
+        // What failed may work for the next request of the exchange.
+        let is_lasting = answer.reason != Some(Reason::RetrievalUnavailable);
+        if let Some(held) = work.held.take().filter(|_| is_lasting) {
+            match self.keep(work.context, held, &spaces, answer.clone()).await {
+                Ok(kept) => *answer = kept,
+                Err(fault) => {
+                    tracing::warn!(reason = %fault.reason, "an exchange is not kept: {fault}");
+                    answer.degraded.push(format!("exchange: {}", fault.message));
+                }
+            }
+        }
+        work.draft.timed("record");
+    }
+
     /// That of the first space of a query: its zone and its language are those of the answer.
     pub(crate) async fn locale(
         &self,
@@ -87,90 +169,59 @@ impl Gateway {
     }
 }
 
-fn tokenizer(name: &str) -> Result<Tokenizer, Fault> {
-    Tokenizer::named(name).map_err(|error| Fault::invalid("tokenizer", error.to_string()))
-}
-
-fn stopped(error: &tokio::task::JoinError) -> Fault {
-    Fault::internal(format!("assembling stopped: {error}"))
-}
-
-fn render(
-    request: &AssembleRequest,
-    found: &Found,
-    tokenizer: &Tokenizer,
-    locale: &Locale,
-) -> Assembled {
-    let turns = eligible(&found.hits);
-    let texts = turns
-        .iter()
-        .map(|found| found.turn.accepted.content.searchable_text())
-        .collect::<Vec<_>>();
-    let scores = if request.excerpts {
-        let language = Language::tagged(locale.language.as_deref());
-        let analyzer = Analyzer::new(language);
-        sentence_scores(&analyzer, &request.query.text, &turns, &texts)
-    } else {
-        Vec::new()
-    };
-    let candidates = candidates(&turns, &texts, &scores);
-    let nonce = Uuid::now_v7().simple().to_string();
-    // The random half of the id, shortened: every token of the wrapper is paid for.
-    let nonce = Nonce::new(&nonce[nonce.len() - 8..]);
-    let options = Options {
-        max_items: request.max_items.map(|items| items as usize),
-        per_item_tokens: request.max_item_tokens.map(|tokens| tokens as usize),
-        excerpts: request.excerpts,
-        time_zone: locale.time_zone.0,
-        nonce,
-        ..Options::new(request.budget_tokens as usize, tokenizer)
-    };
-    let block = memfleet_assembly::assemble(&candidates, &options);
-    answer(block, &turns, found.degraded.clone())
-}
-
-fn candidates<'a>(
-    turns: &'a [Eligible<'a>],
-    texts: &'a [String],
-    scores: &'a [Option<Vec<f32>>],
-) -> Vec<Candidate<'a>> {
-    let mut sessions = std::collections::HashMap::new();
-    let pairs = turns.iter().zip(texts).enumerate();
-    pairs
-        .map(|(index, (found, text))| {
-            let next = sessions.len() as u64;
-            let turn = &found.turn.accepted;
-            Candidate {
-                session: *sessions.entry((found.space, &turn.session)).or_insert(next),
-                position: found.turn.position.into(),
-                speaker: turn.speaker.as_str(),
-                event_time: turn.event_time,
-                recorded_at: turn.recorded_at,
-                outdated: found.outdated,
-                text,
-                score: found.score,
-                sentence_scores: scores.get(index).and_then(Option::as_deref),
-            }
-        })
-        .collect()
-}
-
-fn answer(block: Block, turns: &[Eligible<'_>], degraded: Vec<String>) -> Assembled {
-    let items = block.items.iter().map(|item| {
-        let found = &turns[item.candidate];
-        AssembledItem {
-            space: found.space.clone(),
-            turn: found.turn.accepted.id,
-            score: found.score,
-            tokens: item.tokens as u32,
-            excerpt: matches!(item.extent, Extent::Excerpt(_)),
+/// What an assembly came to.
+fn finish(work: &mut Work<'_>, end: work::Step<()>, failure: FailurePolicy) -> Result<(), Fault> {
+    let answer = &mut work.draft.answer;
+    match end {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(reason)) => {
+            answer.reason = Some(reason);
+            Ok(())
         }
-    });
-    Assembled {
-        items: items.collect(),
-        tokens: block.tokens as u32,
-        left_out: block.left_out.len() as u32,
-        degraded,
-        block: block.text,
+        Err(fault) if failure == FailurePolicy::Closed => Err(fault),
+        Err(fault) => {
+            let (reason, why) = finding::without(fault)?;
+            answer.reason = Some(reason);
+            answer.degraded.push(why);
+            Ok(())
+        }
     }
+}
+
+/// An answer before anything is known, where the call may go on without memory.
+fn without_memory(fault: Fault, failure: FailurePolicy) -> Result<Assembled, Fault> {
+    if failure == FailurePolicy::Closed {
+        return Err(fault);
+    }
+    let (reason, why) = finding::without(fault)?;
+    let mut answer = Assembled::skipped(reason);
+    answer.degraded.push(why);
+    Ok(answer)
+}
+
+/// Puts what became of an assembly into its span and the metrics.
+fn tell(answer: &Assembled) {
+    let span = Span::current();
+    span.record("tokens", answer.tokens);
+    span.record("decision", answer.decision.name());
+    let reason = answer.reason.map_or("", Reason::name);
+    span.record("reason", reason);
+    if let Some(injection) = answer.injection {
+        span.record("injection", injection.to_string());
+    }
+    metrics::counter!("memfleet_assemblies_total", "decision" => answer.decision.name(), "reason" => reason)
+        .increment(1);
+    if answer.decision != Decision::Skipped {
+        metrics::counter!("memfleet_injected_tokens_total")
+            .increment(answer.budget.added_tokens.into());
+    }
+}
+
+/// Work that would hold up the threads that answer calls.
+pub(crate) async fn apart<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Fault> {
+    tokio::task::spawn_blocking(work)
+        .await
+        .map_err(|error| Fault::internal(format!("assembling stopped: {error}")))
 }

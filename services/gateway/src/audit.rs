@@ -1,20 +1,19 @@
 //! What use-cases tell the audit log: names and ids, never texts.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use memfleet_domain::Fault;
-use memfleet_domain::ids::{SpaceId, TurnId};
+use memfleet_domain::ids::{SessionId, SpaceId, TurnId};
 use memfleet_ports::assembly::Assembled;
 use memfleet_ports::audit::{AuditKind, AuditRecord, AuditedTurn};
 use memfleet_ports::context::Context;
 use memfleet_ports::refresher::{ForgetReceipt, ForgetRequest};
-use memfleet_ports::retriever::{Found, Hit};
+use memfleet_ports::retriever::Hit;
 use memfleet_prompts::Template;
 use memfleet_prompts::answer::Question;
 
 use crate::Gateway;
 use crate::access::record_of;
-use crate::candidates::eligible;
 
 /// Turns that a record names; of more the first ones.
 const TURNS: usize = 1_000;
@@ -71,24 +70,24 @@ impl Gateway {
     }
 
     /// Turns entered a prompt.
-    pub(crate) fn note_injected(&self, context: &Context, assembled: &Assembled, found: &Found) {
-        if !self.access.journal.is_kept() || assembled.items.is_empty() {
+    pub(crate) fn note_injected(&self, context: &Context, answer: &Assembled) {
+        if !self.access.journal.is_kept() || answer.items.is_empty() {
             return;
         }
-        let candidates = eligible(&found.hits);
-        let sessions: HashMap<_, _> = candidates
-            .iter()
-            .map(|found| (found.turn.accepted.id, &found.turn.accepted.session))
-            .collect();
-        let turns = assembled.items.iter().take(TURNS).map(|item| AuditedTurn {
-            space: item.space.clone(),
-            session: sessions.get(&item.turn).map(|session| (*session).clone()),
-            turn: item.turn,
+        let turns = answer.items.iter().filter_map(|item| {
+            Some(AuditedTurn {
+                space: item.space.clone()?,
+                session: SessionId::new(item.session.clone()).ok(),
+                turn: item.turn()?,
+            })
         });
-        let tokens = ("tokens".to_owned(), assembled.tokens.to_string());
+        let mut detail = BTreeMap::from([("tokens".to_owned(), answer.tokens.to_string())]);
+        if let Some(injection) = answer.injection {
+            detail.insert("injection".to_owned(), injection.to_string());
+        }
         self.access.journal.note(AuditRecord {
-            turns: turns.collect(),
-            detail: [tokens].into(),
+            turns: turns.take(TURNS).collect(),
+            detail,
             ..record_of(context, AuditKind::Injected, self.clock.now())
         });
     }

@@ -6,7 +6,7 @@ use memfleet_assembly::Outdated;
 use memfleet_domain::derivation::{Derivation, Origin};
 use memfleet_domain::ids::SpaceId;
 use memfleet_domain::turn::Turn;
-use memfleet_ports::retriever::Hit;
+use memfleet_ports::retriever::{Hit, SignalScore};
 
 /// What a neighbour ranks below its hit, as a share of the distance between the best hit and the last.
 const NEIGHBOUR_DISCOUNT: f32 = 0.5;
@@ -21,6 +21,10 @@ pub struct Eligible<'a> {
     pub turn: &'a Turn,
     /// What it ranks by.
     pub score: f32,
+    /// The calibrated probability that it bears on the query; none for a neighbour.
+    pub relevance: Option<f32>,
+    /// Why it was found, when that was asked for.
+    pub signals: &'a [SignalScore],
     /// Byte range of its best passage; empty for a neighbour.
     pub passage: (u32, u32),
     /// What became of what it says.
@@ -52,6 +56,8 @@ pub fn eligible(hits: &[Hit]) -> Vec<Eligible<'_>> {
             space: &hit.space,
             turn: &hit.turn,
             score: hit.score,
+            relevance: hit.relevance,
+            signals: &hit.signals,
             passage: hit.passage,
             outdated: outdated(hit, hits),
         })
@@ -73,6 +79,8 @@ pub fn eligible(hits: &[Hit]) -> Vec<Eligible<'_>> {
                     space: &hit.space,
                     turn,
                     score: hit.score - discount,
+                    relevance: None,
+                    signals: &[],
                     passage: (0, 0),
                     outdated: None,
                 });

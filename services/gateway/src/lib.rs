@@ -1,8 +1,9 @@
 //! The gateway: the public API's use-cases. It checks, names and accepts turns, waits for writes that a read must see, asks
 //! the retriever, and renders what fits a prompt. The wire is `memfleet-rpc`'s business.
 //!
-//! `memory` is the `Memory` service, `knowledge` the `Knowledge` service, `assemble` the `Assembly` service, `maintain` the `Maintenance` service, `admin` the `Admin`
-//! service; `access` decides who may call them. `known` brings to what was found what memory knows of it, `answer` answers
+//! `memory` is the `Memory` service, `knowledge` the `Knowledge` service, `assemble` the `Assembly` service, `tools` the `Tools` service,
+//! `capture` the `Capture` service, `policies` the `Policies` service, `injections` the `Audit` service, `maintain` the `Maintenance` service, `admin` the `Admin`
+//! service; `settings` is how memory enters the prompts of a tenant; `access` decides who may call them. `known` brings to what was found what memory knows of it, `answer` answers
 //! questions from it.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
@@ -12,22 +13,30 @@ mod answer;
 mod assemble;
 mod audit;
 mod candidates;
+mod capture;
 mod excerpts;
 mod graph;
+mod injections;
 mod knowledge;
 mod known;
 mod maintain;
 mod memory;
+mod policies;
+pub mod settings;
+mod tools;
 mod understanding;
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use memfleet_assembly::Tokenizers;
 use memfleet_domain::Clock;
 use memfleet_ports::embedder::Embedder;
 use memfleet_ports::events::Events;
+use memfleet_ports::exchanges::Exchanges;
 use memfleet_ports::graph::Graph;
 use memfleet_ports::health::Health;
+use memfleet_ports::injections::Injections;
 use memfleet_ports::knowledge::Knowledge;
 use memfleet_ports::ledger::Ledger;
 use memfleet_ports::queue::IngestQueue;
@@ -38,6 +47,9 @@ use memfleet_ports::usage::UsageLedger;
 use memfleet_prompts::Adviser;
 
 use access::Access;
+pub use assemble::Routing;
+use settings::SettingsCache;
+pub use tools::ToolRejections;
 
 /// What the gateway works with.
 #[derive(Clone)]
@@ -66,6 +78,18 @@ pub struct Gateway {
     pub health: Health,
     /// What language models cost.
     pub usage: Arc<dyn UsageLedger>,
+    /// How memory enters the prompts of each tenant.
+    pub settings: Arc<SettingsCache>,
+    /// What the requests of one exchange share.
+    pub exchanges: Arc<dyn Exchanges>,
+    /// What entered which prompt.
+    pub injections: Arc<dyn Injections>,
+    /// What counts tokens.
+    pub tokenizers: Tokenizers,
+    /// The second gate of AMP.
+    pub routing: Arc<Routing>,
+    /// Models that took no tools lately.
+    pub rejections: Arc<ToolRejections>,
     /// Who may call, how much, and what is written down of it.
     pub access: Arc<Access>,
     /// Recorded time.

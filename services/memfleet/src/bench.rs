@@ -2,15 +2,18 @@
 //! user's calls do: of a node that it starts in this process on a temporary store, or of a system that runs already.
 
 mod arms;
+mod assemble;
 mod connections;
 mod consolidation;
 mod constraints;
 mod fit;
+mod gates;
 mod ingest;
 mod latency;
 mod load;
 mod once;
 mod process;
+mod relevance;
 mod report;
 mod retrieval;
 mod scale;
@@ -49,10 +52,14 @@ enum What {
     Retrieval(retrieval::RetrievalArgs),
     /// Ablate every signal, and set the weights of the score by cross-validation over data sets
     Fit(fit::FitArgs),
+    /// Set the coefficients of a hit's relevance, and show how far a threshold on it can be trusted
+    Relevance(relevance::RelevanceArgs),
     /// Turns a second, time to searchable, disk and memory a turn
     Ingest(ingest::IngestArgs),
     /// Search latency and memory as a space grows
     Scale(scale::ScaleArgs),
+    /// Latency of an assembly by stage as a space grows, and what gates cost of the evidence
+    Assemble(assemble::AssembleArgs),
     /// Whether memory stays current where facts change
     Updates(updates::UpdatesArgs),
     /// Whether all that was asked of a task is found in a long chat about many
@@ -61,6 +68,8 @@ enum What {
     Connections(connections::ConnectionsArgs),
     /// How fast what was said becomes narratives and a graph
     Consolidation(consolidation::ConsolidationArgs),
+    /// How often the gates before the search skip what needs memory, and let pass what does not
+    Gates(gates::GatesArgs),
     /// A running node or fleet under concurrent callers, alone or beside a second one
     Load(load::LoadArgs),
 }
@@ -84,12 +93,20 @@ pub async fn run(
             let report = fit::measure(&args, &model()?).await?;
             deliver(&report, args.out, output, || report.table())
         }
+        What::Relevance(args) => {
+            let report = relevance::measure(&args, &model()?).await?;
+            deliver(&report, args.out, output, || report.table())
+        }
         What::Ingest(args) => {
             let report = ingest::measure(&args, &model()?).await?;
             deliver(&report, args.out, output, || report.table())
         }
         What::Scale(args) => {
             let report = scale::measure(&args, &model()?).await?;
+            deliver(&report, args.out, output, || report.table())
+        }
+        What::Assemble(args) => {
+            let report = assemble::measure(&args, &model()?).await?;
             deliver(&report, args.out, output, || report.table())
         }
         What::Updates(args) => {
@@ -106,6 +123,10 @@ pub async fn run(
         }
         What::Consolidation(args) => {
             let report = consolidation::measure(&args, &model()?).await?;
+            deliver(&report, args.out, output, || report.table())
+        }
+        What::Gates(args) => {
+            let report = gates::measure(&args, &model()?)?;
             deliver(&report, args.out, output, || report.table())
         }
         What::Load(args) => {
@@ -183,6 +204,7 @@ fn query(space: &SpaceId, text: String, k: u32) -> Query {
         session: None,
         intent: None,
         explain: false,
+        vectors: None,
     }
 }
 

@@ -22,10 +22,12 @@ mod graph;
 mod handle;
 mod history;
 mod import;
+mod injections;
 mod key;
 mod migrate;
 mod model;
 mod narratives;
+mod policy;
 mod profile;
 mod rebuild;
 mod recall;
@@ -185,6 +187,8 @@ enum Remote {
     DeadLetters(dead_letters::DeadLettersArgs),
     Tenants(tenants::TenantsArgs),
     Audit(audit::AuditArgs),
+    Injections(injections::InjectionsArgs),
+    Policy(policy::PolicyArgs),
     /// Show what a node is doing and whether its parts work
     Status,
 }
@@ -284,6 +288,8 @@ async fn remote(command: Remote, global: &Global, output: &mut Output) -> Result
         Remote::DeadLetters(args) => dead_letters::run(args, handle, output).await,
         Remote::Tenants(args) => tenants::run(args, handle, output).await,
         Remote::Audit(args) => audit::run(args, handle, output).await,
+        Remote::Injections(args) => injections::run(args, handle, output).await,
+        Remote::Policy(args) => policy::run(args, handle, output).await,
         Remote::Status => status::run(handle, output).await,
     }
 }

@@ -41,7 +41,8 @@ fn collect(folder: &Path, names: &mut BTreeSet<String>) {
 /// Whatever stands in quotation marks and is made like the name of a metric.
 fn quoted(text: &str, mark: char) -> BTreeSet<String> {
     let is_name = |part: &&str| {
-        part.starts_with(PREFIX)
+        part.len() > PREFIX.len()
+            && part.starts_with(PREFIX)
             && *part != NO_METRIC
             && part.chars().all(|c| c == '_' || c.is_ascii_lowercase())
     };

@@ -3,11 +3,12 @@
 //! more (`review`), takes callers' corrections (`correct`) and their word on names (`identify`), and undoes changes (`revert`); none of these removes anything. It removes memory on an
 //! explicit request (`forget`) or because the owner of a space does not want to keep it
 //! (`retention`). Nothing else in memfleet removes data. `scrubbing` makes up for what a removal left in the file. `audit`
-//! removes what the audit log need not keep any longer.
+//! removes what the audit log need not keep any longer, `expiry` exchanges and injections that are past their time.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod audit;
 mod correct;
+pub mod expiry;
 pub mod forget;
 mod identify;
 mod pause;

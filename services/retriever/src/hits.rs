@@ -39,9 +39,11 @@ impl LocalRetriever {
                 space: targets[hit.space].scope.space.clone(),
                 turn,
                 score: hit.score,
+                relevance: self.relevance.of(&hit.clues),
                 passage: hit.passage,
                 signals: if query.explain {
-                    hit.signals
+                    let clues = hit.clues.explain();
+                    hit.signals.into_iter().chain(clues).collect()
                 } else {
                     Vec::new()
                 },

@@ -19,7 +19,7 @@ use memfleet_ports::events::{Event, Events};
 use memfleet_ports::feed::IndexFeed;
 use memfleet_ports::ledger::Ledger;
 use memfleet_ports::spaces::SpaceCatalog;
-use memfleet_retrieval::Weights;
+use memfleet_retrieval::{Relevance, Weights};
 use tokio::sync::Semaphore;
 use tokio::sync::broadcast::error::RecvError;
 use tokio_util::sync::CancellationToken;
@@ -48,6 +48,7 @@ pub struct LocalRetriever {
     spaces: Arc<dyn SpaceCatalog>,
     embedder: Arc<dyn Embedder>,
     weights: Arc<Weights>,
+    relevance: Relevance,
     /// Searches that compute at once.
     computing: Arc<Semaphore>,
 }
@@ -73,6 +74,7 @@ impl LocalRetriever {
             spaces,
             embedder,
             weights: Arc::new(options.weights),
+            relevance: Relevance::shipped(),
         }
     }
 

@@ -3,14 +3,16 @@
 use std::collections::{BTreeSet, HashSet};
 
 use async_trait::async_trait;
+use memfleet_domain::embedding::QueryVectors;
 use memfleet_domain::ids::TurnId;
 use memfleet_domain::space::Locale;
 use memfleet_domain::{Fault, Scope};
-use memfleet_language::{Language, topic};
 use memfleet_ports::context::Context;
 use memfleet_ports::retriever::{Found, Query, Retriever};
+use memfleet_retrieval::embedded_text;
 
 use crate::LocalRetriever;
+use crate::stages::Stage;
 
 #[async_trait]
 impl Retriever for LocalRetriever {
@@ -21,15 +23,13 @@ impl Retriever for LocalRetriever {
             .map(|target| &target.scope)
             .collect::<Vec<_>>();
         let locale = locale(query, &targets);
-        let language = Language::tagged(locale.language.as_deref());
-        let about = topic(&query.text, language).into_owned();
         // Words are looked up while the model computes.
         let words = async {
             let readings = self.indexes.current(&scopes).await?;
             let understood = self.understand(query, &targets, &locale, readings).await?;
             Ok::<_, Fault>(understood.wait())
         };
-        let (words, vectors) = tokio::join!(words, self.embedder.embed_query(about));
+        let (words, vectors) = tokio::join!(words, self.vectors(query, &locale));
         let mut degraded = Vec::new();
         let vectors = vectors
             .inspect_err(|fault| degraded.push(format!("embedder: {fault}")))
@@ -49,6 +49,7 @@ impl Retriever for LocalRetriever {
             hits,
             degraded,
             searched,
+            scorer: self.scorer(&stage),
             understood: None,
         })
     }
@@ -62,6 +63,26 @@ pub(crate) struct Target {
 }
 
 impl LocalRetriever {
+    /// What told the relevance of the hits.
+    fn scorer(&self, stage: &Stage) -> String {
+        if stage.has_vectors() {
+            self.relevance.name.clone()
+        } else {
+            String::new()
+        }
+    }
+
+    /// The vectors of the query: those that it brings, where they are of this text and of the embedder's own space, else the model's.
+    async fn vectors(&self, query: &Query, locale: &Locale) -> Result<QueryVectors, Fault> {
+        let text = embedded_text(&query.text, locale);
+        if let Some(brought) = query.vectors.as_deref().filter(|it| it.text == text)
+            && self.embedder.space().await? == brought.space
+        {
+            return Ok(brought.vectors.clone());
+        }
+        self.embedder.embed_query(text.into_owned()).await
+    }
+
     /// The spaces of the query, sorted and each once, which must exist, with what only the store knows of the filter.
     async fn targets(&self, context: &Context, query: &Query) -> Result<Vec<Target>, Fault> {
         let mut targets = Vec::with_capacity(query.spaces.len());

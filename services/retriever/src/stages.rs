@@ -61,6 +61,11 @@ pub(crate) struct Stage {
 }
 
 impl Stage {
+    /// Whether the query has vectors. Without, nothing tells how relevant a turn is.
+    pub(crate) fn has_vectors(&self) -> bool {
+        self.plan.vectors().is_some()
+    }
+
     /// Turns that only their words can find for now.
     pub(crate) fn missing_vectors(&self) -> Option<String> {
         let missing: u64 = self.readings.iter().map(Reading::without_vectors).sum();

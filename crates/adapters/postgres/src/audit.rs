@@ -18,9 +18,6 @@ use crate::keys::{from_key_id, to_key_id};
 use crate::store::PostgresStore;
 use crate::transaction::switch;
 
-/// Records that one statement removes: few enough for its time limit, whatever was left to remove.
-const EXPIRED_AT_ONCE: i64 = 10_000;
-
 #[async_trait]
 impl AuditLog for PostgresStore {
     async fn append(&self, records: &[AuditRecord]) -> Result<()> {
@@ -69,24 +66,8 @@ impl AuditLog for PostgresStore {
     }
 
     async fn expire(&self, before: Timestamp) -> Result<u64> {
-        let mut all = 0;
-        loop {
-            let expired = async {
-                let mut write = self.write_across().await?;
-                let gone: i64 = sqlx::query_scalar("SELECT expire_audit($1, $2)")
-                    .bind(before.timestamp_micros())
-                    .bind(EXPIRED_AT_ONCE)
-                    .fetch_one(&mut *write)
-                    .await?;
-                write.commit().await?;
-                Ok(gone)
-            };
-            let gone = self.ask("expire_audit", expired).await?;
-            all += gone as u64;
-            if gone < EXPIRED_AT_ONCE {
-                return Ok(all);
-            }
-        }
+        let function = "SELECT expire_audit($1, $2)";
+        self.expire_by("expire_audit", function, before).await
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod expire;
 mod find;
+mod prompts;
 mod remove;
 
 use std::sync::Arc;
@@ -121,8 +122,14 @@ impl PostgresErasure {
         let space = scope::lock(&mut write, scope).await?;
         let doomed: Doomed = find::find(&mut write, scope, space, filter, undelivered).await?;
         let erased = doomed.erased();
-        if doomed.is_something() {
+        let mut is_something = doomed.is_something();
+        if is_something {
             remove::remove(&mut write, scope, &doomed, last as i64).await?;
+        }
+        if doomed.everything {
+            is_something |= prompts::of_space(&mut write, scope).await?;
+        }
+        if is_something {
             write.commit().await?;
         }
         Ok(erased)

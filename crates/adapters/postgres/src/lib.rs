@@ -8,7 +8,7 @@
 //! *Tenants*: every table has the column `tenant` and row-level security that holds for its owner too. Each transaction takes
 //! the role `memfleet_app`, which owns nothing, and names its tenant; without one it sees no row. The user of the URL must be a
 //! member: `GRANT memfleet_app TO …`. It should be no superuser, and need not be the owner. What looks across tenants (turns
-//! without vectors, retention, agents that are behind, conflicts, the outbox) goes through functions that tell where there is work, and no more; a key is found by the
+//! without vectors, retention, what expires, agents that are behind, conflicts, the outbox) goes through functions that tell where there is work, and no more; a key is found by the
 //! hash of its secret. Role, tenant and all
 //! other settings last for one transaction, so a pooler may sit between.
 //!
@@ -19,9 +19,12 @@
 mod audit;
 mod candidates;
 mod erasure;
+mod exchanges;
+mod expiry;
 mod failure;
 mod feed;
 mod filter;
+mod injections;
 mod keys;
 mod knowledge;
 mod ledger;
@@ -30,6 +33,7 @@ mod passages;
 mod rows;
 mod schema;
 mod scope;
+mod settings;
 mod spaces;
 mod store;
 mod tenants;

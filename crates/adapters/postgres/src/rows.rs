@@ -2,7 +2,7 @@
 
 use memfleet_columns::{json, name, time, to_role, to_trust};
 use memfleet_domain::ids::{
-    BatchId, ChangeId, ConflictId, DerivationId, ExternalId, SessionId, Speaker, TurnId,
+    BatchId, ChangeId, ConflictId, DerivationId, ExternalId, SessionId, SpaceId, Speaker, TurnId,
 };
 use memfleet_domain::turn::{AcceptedTurn, Content, Metadata, Replacement, Turn};
 use memfleet_ports::store::StoreError;
@@ -79,7 +79,8 @@ pub fn turn(row: &PgRow) -> Outcome<Turn> {
     })
 }
 
-fn text(bytes: Vec<u8>) -> Outcome<String> {
+/// A text in a column of bytes.
+pub fn text(bytes: Vec<u8>) -> Outcome<String> {
     let damaged = |_| StoreError::Damaged("a text is not UTF-8".into());
     Ok(String::from_utf8(bytes).map_err(damaged)?)
 }
@@ -123,6 +124,14 @@ pub fn from_conflict_id(id: ConflictId) -> Uuid {
 /// Ids as one parameter: the statement stays the same for any number of them.
 pub fn id_list<'a>(ids: impl IntoIterator<Item = &'a TurnId>) -> Vec<Uuid> {
     ids.into_iter().map(from_turn_id).collect()
+}
+
+/// Turns of several spaces as two parameters of the same length.
+pub fn from_pairs(turns: &[(SpaceId, TurnId)]) -> (Vec<&str>, Vec<Uuid>) {
+    let pairs = turns.iter();
+    pairs
+        .map(|(space, turn)| (space.as_str(), from_turn_id(turn)))
+        .unzip()
 }
 
 /// Numbers up to `u32::MAX` in a column of 4 bytes; read back with [`to_u32`].

@@ -10,7 +10,7 @@ use crate::store::Server;
 use crate::transaction::ROLE;
 
 /// Every migration in order: version, name, statements.
-const MIGRATIONS: [(i64, &str, &str); 13] = [
+const MIGRATIONS: [(i64, &str, &str); 14] = [
     (1, "first", include_str!("../migrations/0001_first.sql")),
     (2, "access", include_str!("../migrations/0002_access.sql")),
     (3, "outbox", include_str!("../migrations/0003_outbox.sql")),
@@ -51,6 +51,11 @@ const MIGRATIONS: [(i64, &str, &str); 13] = [
         13,
         "left_over",
         include_str!("../migrations/0013_left_over.sql"),
+    ),
+    (
+        14,
+        "prompts",
+        include_str!("../migrations/0014_prompts.sql"),
     ),
 ];
 

@@ -1,6 +1,7 @@
 //! Removing turns for good. One search decides what goes, for the plan and for the deed.
 
 mod expire;
+mod prompts;
 mod remove;
 mod undelivered;
 
@@ -32,8 +33,14 @@ impl Erasure for SqliteStore {
         let mut write = self.write().await?;
         let doomed = find(&mut write, scope, filter).await?;
         let erased = doomed.erased();
-        if doomed.is_something() {
+        let mut is_something = doomed.is_something();
+        if is_something {
             remove::remove(&mut write, scope, &doomed).await?;
+        }
+        if doomed.everything {
+            is_something |= prompts::of_space(&mut write, scope).await?;
+        }
+        if is_something {
             scrub::due(&mut write).await?;
             write.commit().await?;
         }

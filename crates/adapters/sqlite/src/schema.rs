@@ -7,7 +7,7 @@ use sqlx::{SqlSafeStr, SqliteConnection};
 use crate::failure::{Failure, Outcome};
 
 /// Every migration in order: version, name, statements.
-const MIGRATIONS: [(i64, &str, &str); 14] = [
+const MIGRATIONS: [(i64, &str, &str); 15] = [
     (1, "first", include_str!("../migrations/0001_first.sql")),
     (
         2,
@@ -50,6 +50,11 @@ const MIGRATIONS: [(i64, &str, &str); 14] = [
         include_str!("../migrations/0013_chronicle.sql"),
     ),
     (14, "graph", include_str!("../migrations/0014_graph.sql")),
+    (
+        15,
+        "prompts",
+        include_str!("../migrations/0015_prompts.sql"),
+    ),
 ];
 
 /// Brings the database to the newest schema, or refuses one that is newer still.

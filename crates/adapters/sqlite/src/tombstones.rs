@@ -1,13 +1,15 @@
 //! What is left of turns that were forgotten.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use memfleet_columns::{Tombstone, to_turn_id};
-use memfleet_domain::ids::TurnId;
+use memfleet_domain::Scope;
+use memfleet_domain::ids::{SpaceId, TenantId, TurnId};
 use sqlx::{Row, SqliteConnection};
 
 use crate::failure::Outcome;
-use crate::scope::SpaceRow;
+use crate::rows::id_list;
+use crate::scope::{self, SpaceRow};
 
 /// The tombstones of those of the turns (an id list) that have one.
 pub async fn of(
@@ -32,4 +34,29 @@ pub async fn of(
             Ok((to_turn_id(row.try_get(0)?)?, tombstone))
         })
         .collect()
+}
+
+/// Whether one of these turns was forgotten, and not told again.
+pub async fn any(
+    connection: &mut SqliteConnection,
+    tenant: &TenantId,
+    turns: &[(SpaceId, TurnId)],
+) -> Outcome<bool> {
+    let mut by_space: BTreeMap<&SpaceId, Vec<&TurnId>> = BTreeMap::new();
+    for (space, turn) in turns {
+        by_space.entry(space).or_default().push(turn);
+    }
+    for (space, turns) in by_space {
+        let scope = Scope {
+            tenant: tenant.clone(),
+            space: space.clone(),
+        };
+        let Some(space) = scope::find(connection, &scope).await? else {
+            continue;
+        };
+        if !of(connection, space, &id_list(turns)).await?.is_empty() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }

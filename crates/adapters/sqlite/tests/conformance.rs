@@ -31,3 +31,6 @@ memfleet_ports::queue_conformance!(fresh);
 memfleet_ports::keys_conformance!(fresh);
 memfleet_ports::knowledge_conformance!(fresh);
 memfleet_ports::graph_conformance!(fresh_spaces);
+memfleet_ports::settings_conformance!(fresh);
+memfleet_ports::exchanges_conformance!(fresh);
+memfleet_ports::injections_conformance!(fresh);

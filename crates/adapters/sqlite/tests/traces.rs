@@ -5,6 +5,7 @@ use std::path::Path;
 
 use memfleet_domain::Scope;
 use memfleet_domain::graph::Triplet;
+use memfleet_domain::ids::{ExchangeName, InjectionId, SpaceId, TurnId};
 use memfleet_domain::turn::{AcceptedTurn, Media};
 use memfleet_ports::conformance::graph::{named, says, writing};
 use memfleet_ports::conformance::samples::{
@@ -12,8 +13,10 @@ use memfleet_ports::conformance::samples::{
     without_vectors,
 };
 use memfleet_ports::erasure::Erasure;
+use memfleet_ports::exchanges::{Exchange, Exchanges};
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::graph::Graph;
+use memfleet_ports::injections::{Injection, Injections};
 use memfleet_ports::ledger::Ledger;
 use memfleet_ports::queue::{Bounds, DeadLetter, IngestQueue};
 use memfleet_sqlite::{Options, SqliteStore};
@@ -354,4 +357,91 @@ async fn what_the_graph_is_told_after_a_forget_is_not_written() {
     store.write(&home, late).await.expect("write");
     let entities = store.entities(&home, "", 10, None).await;
     assert_eq!(entities.expect("an answer").items, []);
+}
+
+/// An exchange and an injection that hold the words of some turns; states are written again and again, and their rows grow.
+async fn prompt(store: &SqliteStore, home: &Scope, number: u64, told: &[Marked]) {
+    let turns: Vec<(SpaceId, TurnId)> = told
+        .iter()
+        .map(|marked| (home.space.clone(), marked.turn.id))
+        .collect();
+    let words: Vec<_> = told
+        .iter()
+        .flat_map(|marked| marked.marks.clone())
+        .collect();
+    let mut exchange = Exchange {
+        session: session("s"),
+        name: ExchangeName::new(number.to_string()).expect("a name"),
+        state: words.join(" "),
+        tokens: 1,
+        turns: turns.clone(),
+        updated_at: instant(1),
+        expires_at: instant(100),
+    };
+    for version in [None, Some(1), Some(2)] {
+        let put = Exchanges::put(store, &home.tenant, &exchange, version).await;
+        put.expect("put");
+        exchange.state = format!("{} {}", exchange.state, words.join(" "));
+    }
+    let mut id = [0; 16];
+    id[..8].copy_from_slice(&number.to_be_bytes());
+    let injection = Injection {
+        id: InjectionId::from_bytes(id),
+        at: instant(1),
+        caller: "somebody".into(),
+        request_id: "r".into(),
+        session: None,
+        exchange: None,
+        spaces: vec![home.space.clone()],
+        decision: "INJECTED".into(),
+        block: Some(words.join("\n")),
+        block_hash: Some([0; 32]),
+        record: "{}".into(),
+        turns,
+        expires_at: None,
+        forgotten: false,
+    };
+    let added = Injections::append(store, &home.tenant, &[injection]).await;
+    added.expect("append");
+}
+
+#[tokio::test]
+async fn nothing_of_a_forgotten_turn_is_left_of_any_prompt() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("memfleet.db");
+    let store = SqliteStore::open(&path, Options::default()).await;
+    let store = store.expect("open");
+    let mut marks = Marks(StdRng::seed_from_u64(11));
+    let home = scope("acme", "ada");
+    let mut told = Vec::new();
+    for round in 0..60 {
+        let turns: Vec<_> = (0..3).map(|_| marks.turn(&home, "s")).collect();
+        commit(&store, &home, &round.to_string(), round, &turns).await;
+        prompt(&store, &home, round, &turns).await;
+        told.extend(turns);
+    }
+    let some: Vec<_> = told.iter().step_by(7).cloned().collect();
+    let filter = TurnFilter {
+        turns: some.iter().map(|marked| marked.turn.id).collect(),
+        ..TurnFilter::default()
+    };
+    store.erase(&home, &filter).await.expect("erase");
+    assert_eq!(count(directory.path(), &windows(&some)), 0);
+    // What a gateway still has of them, it writes later.
+    for (number, marked) in (1_000..).zip(&some) {
+        prompt_late(&store, &home, number, marked).await;
+    }
+    assert_eq!(count(directory.path(), &windows(&some)), 0);
+    assert!(count(directory.path(), &windows(&told)) > 0);
+    let everything = TurnFilter::default();
+    store.erase(&home, &everything).await.expect("erase");
+    assert_eq!(count(directory.path(), &windows(&told)), 0);
+}
+
+async fn prompt_late(store: &SqliteStore, home: &Scope, number: u64, marked: &Marked) {
+    prompt(store, home, number, std::slice::from_ref(marked)).await;
+    let name = ExchangeName::new(number.to_string()).expect("a name");
+    let kept = Exchanges::get(store, &home.tenant, &session("s"), &name, instant(1)).await;
+    let kept = kept.expect("get").expect("an exchange");
+    assert!(kept.forgotten && kept.exchange.state.is_empty());
 }

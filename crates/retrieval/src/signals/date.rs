@@ -12,11 +12,19 @@ const BEFORE: f32 = 2.0;
 /// 1 inside a date of the query, falling with the days from it; 0 without a date or an event time.
 pub(super) fn nearness(dates: &[Reference], time: Option<Timestamp>) -> f32 {
     let Some(time) = time else { return 0.0 };
-    // A whole year says too little about a day.
-    let dates = dates
-        .iter()
-        .filter(|date| date.granularity < Granularity::Year);
+    let dates = told(dates);
     dates.map(|date| decay(date, time)).fold(0.0, f32::max)
+}
+
+/// Whether a date of the query tells turns apart.
+pub(super) fn is_asked_for(dates: &[Reference]) -> bool {
+    told(dates).next().is_some()
+}
+
+/// A whole year says too little about a day.
+fn told(dates: &[Reference]) -> impl Iterator<Item = &Reference> {
+    let is_short = |date: &&Reference| date.granularity < Granularity::Year;
+    dates.iter().filter(is_short)
 }
 
 fn decay(date: &Reference, time: Timestamp) -> f32 {

@@ -3,7 +3,10 @@
 use async_trait::async_trait;
 use futures::FutureExt;
 use memfleet_domain::Fault;
-use memfleet_ports::assembly::{AssembleRequest, Assembled, Assembly};
+use memfleet_domain::model_profile::ModelProfile;
+use memfleet_ports::assembly::{
+    AssembleRequest, Assembled, Assembly, Counted, GateRequest, Gated, RenderRequest,
+};
 use memfleet_ports::context::Context;
 use tonic::transport::Channel;
 
@@ -29,12 +32,41 @@ impl Assembly for Client {
         value(context, self.assembly().assemble(request).boxed()).await
     }
 
+    async fn gate(&self, context: &Context, request: GateRequest) -> Result<Gated, Fault> {
+        let request = self.request(context, request.into());
+        value(context, self.assembly().gate(request).boxed()).await
+    }
+
+    async fn render(&self, context: &Context, request: RenderRequest) -> Result<Assembled, Fault> {
+        let request = self.request(context, request.into());
+        value(context, self.assembly().render(request).boxed()).await
+    }
+
+    async fn model_profiles(&self, context: &Context) -> Result<Vec<ModelProfile>, Fault> {
+        let request = self.request(context, proto::ListModelProfilesRequest {});
+        value(
+            context,
+            self.assembly().list_model_profiles(request).boxed(),
+        )
+        .await
+    }
+
+    async fn put_model_profile(
+        &self,
+        context: &Context,
+        profile: ModelProfile,
+    ) -> Result<(ModelProfile, u32), Fault> {
+        let profile = Some(profile.into());
+        let request = self.request(context, proto::PutModelProfileRequest { profile });
+        value(context, self.assembly().put_model_profile(request).boxed()).await
+    }
+
     async fn count_tokens(
         &self,
         context: &Context,
         tokenizer: &str,
         texts: &[String],
-    ) -> Result<Vec<u32>, Fault> {
+    ) -> Result<Counted, Fault> {
         let request = proto::CountTokensRequest {
             tokenizer: tokenizer.to_owned(),
             texts: texts.to_vec(),

@@ -58,6 +58,7 @@ impl Checked for proto::AnswerRequest {
             session: session?,
             intent: self.intent.map(Into::into),
             explain: false,
+            vectors: None,
         };
         Some(AnswerRequest {
             query,

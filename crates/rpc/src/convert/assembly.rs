@@ -1,11 +1,18 @@
 //! Context assembly.
 
+mod answer;
+mod candidate;
+mod gates;
+
 use memfleet_domain::Fault;
-use memfleet_domain::ids::{SessionId, SpaceId};
-use memfleet_domain::turn::Role;
-use memfleet_ports::assembly::{AssembleRequest, Assembled, AssembledItem};
+use memfleet_domain::ids::{ExchangeName, SessionId};
+use memfleet_domain::policy::Policy;
+use memfleet_ports::assembly::{
+    AssembleRequest, Counted, GateRequest, Prompt, RenderRequest, TokenizerInfo,
+};
 use memfleet_ports::retriever::Query;
 
+use super::prompt::fields_of;
 use super::time::time;
 use super::{Checked, Fields};
 use crate::{limits, proto};
@@ -21,23 +28,31 @@ impl TryFrom<AssembleRequest> for proto::AssembleRequest {
 
     fn try_from(request: AssembleRequest) -> Result<Self, Fault> {
         let query = request.query;
+        let (messages, provider_request) = fields_of(request.prompt);
         Ok(Self {
             query: query.text,
-            messages: Vec::new(),
+            messages,
             spaces: query.spaces.into_iter().map(Into::into).collect(),
             filter: Some(query.filter.try_into()?),
-            budget_tokens: request.budget_tokens,
-            tokenizer: request.tokenizer,
+            budget_tokens: None,
+            tokenizer: request.tokenizer.unwrap_or_default(),
             k: query.k,
-            max_items: request.max_items.unwrap_or_default(),
-            max_item_tokens: request.max_item_tokens.unwrap_or_default(),
-            excerpts: Some(request.excerpts),
+            max_items: 0,
+            max_item_tokens: 0,
+            excerpts: None,
             now: query.now.map(time),
             session: query.session.map(Into::into).unwrap_or_default(),
             intent: query.intent.map(Into::into),
             wait_for: request.wait_for.iter().map(ToString::to_string).collect(),
             neighbours: query.neighbours,
             narrative_ids: request.narratives.iter().map(ToString::to_string).collect(),
+            provider_request,
+            session_aliases: request.aliases.into_iter().map(Into::into).collect(),
+            exchange: request.exchange.map(Into::into).unwrap_or_default(),
+            model: Some(request.model.into()),
+            policy: Some(request.policy.into()),
+            patch: request.patch,
+            explain: query.explain,
         })
     }
 }
@@ -46,27 +61,32 @@ impl Checked for proto::AssembleRequest {
     type Value = AssembleRequest;
 
     fn check(self, fields: &mut Fields) -> Option<AssembleRequest> {
+        let max_tokens = fields.budget(self.budget_tokens);
         let ids = self.narrative_ids;
-        let is_story = !ids.is_empty();
+        let needs_words = ids.is_empty();
         let narratives = fields.each("narrative_ids", ids, limits::NARRATIVES, |fields, id| {
             fields.id("", &id, "the id of a narrative")
         });
-        let text = match (self.query.is_empty(), self.messages.is_empty()) {
-            (true, true) if is_story => Some(String::new()),
-            (false, false) => fields.refuse("messages", "must be left out when `query` is given"),
-            (true, false) => fields.query_of(self.messages),
-            (_, true) => fields.words("query", self.query, limits::QUERY),
+        let prompt = fields.prompt(self.messages, self.provider_request);
+        let is_shown = prompt
+            .as_ref()
+            .is_none_or(|prompt| *prompt != Prompt::Unknown);
+        let text = if needs_words && !is_shown {
+            fields.words("query", self.query, limits::QUERY)
+        } else {
+            fields.text("query", self.query, limits::QUERY)
         };
         let spaces = fields.spaces(self.spaces);
         let filter = fields.message_or_default("filter", self.filter);
-        let budget_tokens = match self.budget_tokens {
-            0 => fields.refuse("budget_tokens", "is required"),
-            budget => fields.number("budget_tokens", budget, 0, 1..=limits::BUDGET_TOKENS),
-        };
-        let tokenizer = fields.tokenizer(self.tokenizer);
+        let tokenizer = fields.named_tokenizer(self.tokenizer);
         let reach = fields.reach(self.k, DEFAULT_K, self.neighbours);
         let now = fields.optional_time("now", self.now);
         let session = fields.optional_name("session", self.session, SessionId::new);
+        let aliases = self.session_aliases;
+        let aliases = fields.names("session_aliases", aliases, limits::VALUES, SessionId::new);
+        let exchange = fields.optional_name("exchange", self.exchange, ExchangeName::new);
+        let model = fields.message_or_default("model", self.model);
+        let policy = fields.message_or_default("policy", self.policy);
         let wait_for = fields.wait_for(self.wait_for);
         let (k, neighbours) = reach?;
         let query = Query {
@@ -78,111 +98,158 @@ impl Checked for proto::AssembleRequest {
             now: now?,
             session: session?,
             intent: self.intent.map(Into::into),
-            explain: false,
+            explain: self.explain,
+            vectors: None,
+        };
+        let over = Over {
+            max_tokens: max_tokens?,
+            max_items: self.max_items,
+            max_item_tokens: self.max_item_tokens,
+            excerpts: self.excerpts,
         };
         Some(AssembleRequest {
             query,
+            prompt: prompt?,
             narratives: narratives?,
-            budget_tokens: budget_tokens?,
+            aliases: aliases?,
+            exchange: exchange?,
+            model: model?,
+            policy: over.policy(policy?),
             tokenizer: tokenizer?,
-            max_items: (self.max_items > 0).then_some(self.max_items),
-            max_item_tokens: (self.max_item_tokens > 0).then_some(self.max_item_tokens),
-            excerpts: self.excerpts.unwrap_or(true),
+            patch: self.patch,
             wait_for: wait_for?,
         })
     }
 }
 
+/// What a request says beside its policy, and over it.
+#[derive(Default)]
+struct Over {
+    max_tokens: Option<u32>,
+    max_items: u32,
+    max_item_tokens: u32,
+    excerpts: Option<bool>,
+}
+
+impl Over {
+    fn policy(self, mut policy: Policy) -> Policy {
+        let said = |number: u32| (number > 0).then_some(number);
+        let budget = &mut policy.budget;
+        budget.max_tokens = self.max_tokens.or(budget.max_tokens);
+        budget.max_items = said(self.max_items).or(budget.max_items);
+        budget.max_item_tokens = said(self.max_item_tokens).or(budget.max_item_tokens);
+        policy.selection.excerpts = self.excerpts.or(policy.selection.excerpts);
+        policy
+    }
+}
+
+#[expect(
+    clippy::option_option,
+    reason = "the outer one says whether the field was right"
+)]
 impl Fields {
-    fn tokenizer(&mut self, name: String) -> Option<String> {
+    /// Tokens; 0 is a budget, too.
+    fn budget(&mut self, tokens: Option<u32>) -> Option<Option<u32>> {
+        match tokens {
+            Some(tokens) if tokens > limits::BUDGET_TOKENS => {
+                let most = limits::BUDGET_TOKENS;
+                let problem = format!("is {tokens}; it must lie between 0 and {most}");
+                self.refuse("budget_tokens", problem)
+            }
+            tokens => Some(tokens),
+        }
+    }
+
+    /// The name of a tokenizer, where one is given.
+    pub(super) fn named_tokenizer(&mut self, name: String) -> Option<Option<String>> {
         let name = self.text("tokenizer", name, limits::TOKENIZER)?;
-        Some(if name.is_empty() {
-            DEFAULT_TOKENIZER.to_owned()
-        } else {
-            name
-        })
-    }
-
-    /// What to look for given a conversation: its last unbroken run of user messages.
-    fn query_of(&mut self, messages: Vec<proto::Message>) -> Option<String> {
-        let messages = self.each("messages", messages, limits::MESSAGES, |fields, message| {
-            let role = fields.role("role", message.role);
-            let text = fields.text("text", message.text, limits::TEXT);
-            Some((role?, text?))
-        })?;
-        let from_user =
-            |(role, text): &&(Role, String)| *role == Role::User && !text.trim().is_empty();
-        let mut run: Vec<&str> = messages
-            .iter()
-            .rev()
-            .skip_while(|message| !from_user(message))
-            .take_while(from_user)
-            .map(|(_, text)| text.as_str())
-            .collect();
-        if run.is_empty() {
-            return self.refuse(
-                "messages",
-                "must hold a user message with text, or give `query`",
-            );
-        }
-        run.reverse();
-        let text = run.join("\n");
-        let start = text.ceil_char_boundary(text.len().saturating_sub(limits::QUERY));
-        Some(text[start..].to_owned())
+        Some((!name.is_empty()).then_some(name))
     }
 }
 
-impl From<AssembledItem> for proto::AssembledItem {
-    fn from(item: AssembledItem) -> Self {
+impl From<GateRequest> for proto::GateRequest {
+    fn from(request: GateRequest) -> Self {
+        let (messages, provider_request) = fields_of(request.prompt);
         Self {
-            space: item.space.into(),
-            turn_id: item.turn.to_string(),
-            score: item.score,
-            tokens: item.tokens,
-            excerpt: item.excerpt,
+            query: request.text,
+            messages,
+            spaces: request.spaces.into_iter().map(Into::into).collect(),
+            provider_request,
+            policy: Some(request.policy.into()),
         }
     }
 }
 
-impl Checked for proto::AssembledItem {
-    type Value = AssembledItem;
+impl Checked for proto::GateRequest {
+    type Value = GateRequest;
 
-    fn check(self, fields: &mut Fields) -> Option<AssembledItem> {
-        let space = fields.name("space", self.space, SpaceId::new);
-        let turn = fields.id("turn_id", &self.turn_id, "the id of a turn");
-        Some(AssembledItem {
-            space: space?,
-            turn: turn?,
-            score: self.score,
-            tokens: self.tokens,
-            excerpt: self.excerpt,
+    fn check(self, fields: &mut Fields) -> Option<GateRequest> {
+        let text = fields.text("query", self.query, limits::QUERY);
+        let prompt = fields.prompt(self.messages, self.provider_request);
+        let spaces = fields.spaces(self.spaces);
+        let policy = fields.message_or_default("policy", self.policy);
+        Some(GateRequest {
+            text: text?,
+            prompt: prompt?,
+            spaces: spaces?,
+            policy: policy?,
         })
     }
 }
 
-impl From<Assembled> for proto::AssembleResponse {
-    fn from(assembled: Assembled) -> Self {
+impl From<RenderRequest> for proto::RenderRequest {
+    fn from(request: RenderRequest) -> Self {
+        let (messages, provider_request) = fields_of(request.prompt);
         Self {
-            block: assembled.block,
-            tokens: assembled.tokens,
-            items: assembled.items.into_iter().map(Into::into).collect(),
-            left_out: assembled.left_out,
-            degraded: assembled.degraded,
+            candidates: request.candidates.into_iter().map(Into::into).collect(),
+            query: request.query,
+            messages,
+            provider_request,
+            budget_tokens: None,
+            tokenizer: request.tokenizer.unwrap_or_default(),
+            session: request.session.map(Into::into).unwrap_or_default(),
+            session_aliases: request.aliases.into_iter().map(Into::into).collect(),
+            model: Some(request.model.into()),
+            policy: Some(request.policy.into()),
+            patch: request.patch,
+            now: request.now.map(time),
+            nonce: request.nonce.unwrap_or_default(),
         }
     }
 }
 
-impl Checked for proto::AssembleResponse {
-    type Value = Assembled;
+impl Checked for proto::RenderRequest {
+    type Value = RenderRequest;
 
-    fn check(self, fields: &mut Fields) -> Option<Assembled> {
-        let items = fields.messages("items", self.items, usize::MAX)?;
-        Some(Assembled {
-            block: self.block,
-            tokens: self.tokens,
-            items,
-            left_out: self.left_out,
-            degraded: self.degraded,
+    fn check(self, fields: &mut Fields) -> Option<RenderRequest> {
+        let max_tokens = fields.budget(self.budget_tokens);
+        let candidates = fields.messages("candidates", self.candidates, limits::CANDIDATES);
+        let query = fields.text("query", self.query, limits::QUERY);
+        let prompt = fields.prompt(self.messages, self.provider_request);
+        let tokenizer = fields.named_tokenizer(self.tokenizer);
+        let session = fields.optional_name("session", self.session, SessionId::new);
+        let aliases = self.session_aliases;
+        let aliases = fields.names("session_aliases", aliases, limits::VALUES, SessionId::new);
+        let model = fields.message_or_default("model", self.model);
+        let policy = fields.message_or_default("policy", self.policy);
+        let now = fields.optional_time("now", self.now);
+        let nonce = fields.text("nonce", self.nonce, limits::NONCE);
+        let over = Over {
+            max_tokens: max_tokens?,
+            ..Over::default()
+        };
+        Some(RenderRequest {
+            candidates: candidates?,
+            query: query?,
+            prompt: prompt?,
+            tokenizer: tokenizer?,
+            session: session?,
+            aliases: aliases?,
+            model: model?,
+            policy: over.policy(policy?),
+            patch: self.patch,
+            now: now?,
+            nonce: nonce.map(|nonce| (!nonce.is_empty()).then_some(nonce))?,
         })
     }
 }
@@ -191,28 +258,56 @@ impl Checked for proto::CountTokensRequest {
     type Value = (String, Vec<String>);
 
     fn check(self, fields: &mut Fields) -> Option<Self::Value> {
-        let tokenizer = fields.tokenizer(self.tokenizer);
-        let texts = fields.each(
-            "texts",
-            self.texts,
-            limits::COUNTED_TEXTS,
-            |fields, text| fields.text("", text, limits::COUNTED_TEXT),
-        );
-        let texts = fields.some("texts", texts);
-        Some((tokenizer?, texts?))
+        let tokenizer = fields.named_tokenizer(self.tokenizer);
+        let (texts, most) = (self.texts, limits::COUNTED_TEXTS);
+        let texts = fields.each("texts", texts, most, |fields, text| {
+            fields.text("", text, limits::COUNTED_TEXT)
+        });
+        let tokenizer = tokenizer?.unwrap_or_else(|| DEFAULT_TOKENIZER.to_owned());
+        Some((tokenizer, texts?))
     }
 }
 
-impl From<Vec<u32>> for proto::CountTokensResponse {
-    fn from(counts: Vec<u32>) -> Self {
-        Self { counts }
+impl From<TokenizerInfo> for proto::TokenizerInfo {
+    fn from(tokenizer: TokenizerInfo) -> Self {
+        Self {
+            name: tokenizer.name,
+            approximate: tokenizer.approximate,
+        }
+    }
+}
+
+impl Checked for proto::TokenizerInfo {
+    type Value = TokenizerInfo;
+
+    fn check(self, _: &mut Fields) -> Option<TokenizerInfo> {
+        Some(TokenizerInfo {
+            name: self.name,
+            approximate: self.approximate,
+        })
+    }
+}
+
+impl From<Counted> for proto::CountTokensResponse {
+    fn from(counted: Counted) -> Self {
+        Self {
+            counts: counted.counts,
+            tokenizer: Some(counted.tokenizer.into()),
+            tokenizers: counted.tokenizers.into_iter().map(Into::into).collect(),
+        }
     }
 }
 
 impl Checked for proto::CountTokensResponse {
-    type Value = Vec<u32>;
+    type Value = Counted;
 
-    fn check(self, _: &mut Fields) -> Option<Vec<u32>> {
-        Some(self.counts)
+    fn check(self, fields: &mut Fields) -> Option<Counted> {
+        let tokenizer = fields.message_or_default("tokenizer", self.tokenizer);
+        let tokenizers = fields.messages("tokenizers", self.tokenizers, usize::MAX);
+        Some(Counted {
+            counts: self.counts,
+            tokenizer: tokenizer?,
+            tokenizers: tokenizers?,
+        })
     }
 }

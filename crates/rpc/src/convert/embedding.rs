@@ -1,10 +1,14 @@
 //! Texts to embed, and their vectors.
 
+use std::sync::Arc;
+
 use memfleet_domain::embedding::{EmbeddingSpace, PassageVectors, TokenVectors};
+use memfleet_ports::memory::RecallRequest;
+use memfleet_ports::retriever::{Embedded, Query};
 
 use super::{Checked, Fields};
-use crate::limits;
-use crate::proto::internal::{EmbedRequest, EmbedResponse, Purpose, Vectors};
+use crate::proto::internal::{EmbedRequest, EmbedResponse, EmbeddedRequest, Purpose, Vectors};
+use crate::{limits, proto};
 
 impl Checked for EmbedRequest {
     type Value = (Vec<String>, Purpose);
@@ -40,6 +44,42 @@ impl Checked for EmbedResponse {
         let space = fields.message("embedding_space", self.embedding_space);
         let vectors = fields.messages("vectors", self.vectors, usize::MAX);
         Some((space?, vectors?))
+    }
+}
+
+impl EmbeddedRequest {
+    /// A search with the vectors of its query.
+    pub(crate) fn new(request: proto::RecallRequest, embedded: Embedded) -> Self {
+        Self {
+            request: Some(request),
+            text: embedded.text,
+            embedding_space: Some(embedded.space.into()),
+            vectors: Some(embedded.vectors.into()),
+        }
+    }
+}
+
+impl Checked for EmbeddedRequest {
+    type Value = RecallRequest;
+
+    fn check(self, fields: &mut Fields) -> Option<RecallRequest> {
+        let request = fields.message("request", self.request);
+        let text = fields.text("text", self.text, limits::QUERY);
+        let space = fields.message("embedding_space", self.embedding_space);
+        let vectors = fields.message("vectors", self.vectors);
+        let request = request?;
+        let embedded = Embedded {
+            text: text?,
+            space: space?,
+            vectors: vectors?,
+        };
+        Some(RecallRequest {
+            query: Query {
+                vectors: Some(Arc::new(embedded)),
+                ..request.query
+            },
+            ..request
+        })
     }
 }
 

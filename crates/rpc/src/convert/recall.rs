@@ -86,6 +86,7 @@ impl Checked for proto::RecallRequest {
             session: session?,
             intent: self.intent.map(Into::into),
             explain: self.explain,
+            vectors: None,
         };
         Some(RecallRequest {
             query,
@@ -156,6 +157,7 @@ impl From<Hit> for proto::Hit {
             space: hit.space.into(),
             turn: Some(hit.turn.into()),
             score: hit.score,
+            relevance: hit.relevance,
             passage_start: hit.passage.0,
             passage_end: hit.passage.1,
             signals: hit.signals.into_iter().map(Into::into).collect(),
@@ -182,6 +184,7 @@ impl Checked for proto::Hit {
             space: space?,
             turn: turn?,
             score: self.score,
+            relevance: self.relevance.filter(|value| value.is_finite()),
             passage: (self.passage_start, self.passage_end),
             signals: signals?,
             neighbours: neighbours?,
@@ -198,6 +201,7 @@ impl From<Found> for proto::RecallResponse {
             hits: found.hits.into_iter().map(Into::into).collect(),
             degraded: found.degraded,
             searched: found.searched,
+            scorer: found.scorer,
             understood: found.understood.unwrap_or_default(),
         }
     }
@@ -212,6 +216,7 @@ impl Checked for proto::RecallResponse {
             hits,
             degraded: self.degraded,
             searched: self.searched,
+            scorer: self.scorer,
             understood: Some(self.understood).filter(|query| !query.is_empty()),
         })
     }

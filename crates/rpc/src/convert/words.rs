@@ -1,10 +1,17 @@
-//! The closed vocabularies of derived memory and of answers: enums of the domain and of the wire, value by value.
+//! The closed vocabularies of derived memory, of answers and of context assembly: enums of the domain and of the wire, value by value.
 
+use memfleet_domain::assembly::{
+    AuditMode, Decision, DropReason, FailurePolicy, Gate, GateMode, GateOutcome, Granularity,
+    OrderPolicy, ProviderFormat, Reason, Strategy, TrustMode, UntrustedPolicy,
+};
 use memfleet_domain::derivation::{ChangeKind, Contradiction, Status};
 use memfleet_domain::episode::Trigger;
 use memfleet_domain::fact::{Pattern, Stance};
 use memfleet_domain::narrative::Momentum;
+use memfleet_ports::assembly::EditOperation;
 use memfleet_ports::memory::{AnswerMode, Outcome};
+use memfleet_ports::settings::SettingKind;
+use memfleet_ports::tools::Termination;
 
 use super::Fields;
 use crate::proto;
@@ -53,6 +60,23 @@ words! {
     AnswerMode = AnswerMode { Auto, Rules, Model }
     Outcome = AnswerOutcome { Answered, Abstained }
     ChangeKind = ChangeKind { Derived, Updated, Corrected, Reverted, Rebuilt }
+    Strategy = Strategy { Append, System, Tool, None }
+    ProviderFormat = ProviderFormat { OpenaiChat, OpenaiResponses, AnthropicMessages, Gemini, OllamaChat }
+    GateMode = GateMode { Auto, Always, Never }
+    Gate = GateKind { Policy, Rules, Routing, Relevance }
+    GateOutcome = GateOutcome { Pass, Skip, Force, Abstain }
+    Decision = Decision { Injected, Fallback, Skipped }
+    Reason = AssemblyReason { GateNever, GateAlways, Empty, Pleasantry, Command, CodeOnly, MemoryReference, Undecided, NeedsMemory, NeedsNoMemory, Unsure, ColdSpace, NoMemory, NoVectors, OtherEmbeddingSpace, SwitchedOff, Relevant, BelowThreshold, NotScored, NoTarget, NoQueryText, BudgetZero, NoHeadroom, BudgetTooSmall, BudgetUsedUp, NothingFound, RetrievalUnavailable, StrategyNone, SystemUnsupported, ToolsUnsupported, ToolChoiceConflict, Sticky, ToolsOffered }
+    DropReason = DropReason { BelowThreshold, Duplicate, CurrentSession, DerivedFromCurrent, DerivedFromIncluded, InPrompt, RecencyFilter, Superseded, PerSessionCap, PerSourceCap, MaxItems, Budget, TooLong, Untrusted, Policy, Blank, InvalidScore }
+    TrustMode = TrustMode { Plain, Delimited, Datamarked }
+    OrderPolicy = OrderPolicy { Chronological, Rank, BestLast, Sandwich }
+    UntrustedPolicy = UntrustedPolicy { Include, DownRank, Segregate, Exclude }
+    FailurePolicy = FailurePolicy { Open, Closed }
+    Granularity = Granularity { Verbatim, Episode, Summary, Fact, Triplet, Profile }
+    AuditMode = AuditMode { Full, Redacted, Off }
+    SettingKind = DocumentKind { Policy, Template, ModelProfile, Exemplars }
+    Termination = Termination { ModelAnswered, RoundLimit, TokenBudget, RepeatedQuery, NoNewResults, Deadline, ClientToolPending, UpstreamError, ToolsRejected }
+    EditOperation = EditOperation { AppendText, AppendPart, AppendSystem, AppendSystemPart, InsertSystem, AddTool }
 }
 
 impl Fields {
@@ -63,4 +87,21 @@ impl Fields {
             self.refuse(field, problem)
         })
     }
+
+    /// A value that may be left out.
+    #[expect(
+        clippy::option_option,
+        reason = "the outer one says whether the field was right"
+    )]
+    pub(super) fn optional_word<T: Word>(&mut self, field: &str, number: i32) -> Option<Option<T>> {
+        match number {
+            0 => Some(None),
+            number => self.word(field, number).map(Some),
+        }
+    }
+}
+
+/// The number of a value, 0 for none.
+pub(super) fn number<M: Into<i32>, T: Into<M>>(value: Option<T>) -> i32 {
+    value.map_or(0, |value| value.into().into())
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use futures::future::try_join_all;
 use memfleet_domain::Fault;
 use memfleet_ports::embedder::Embedder;
+use memfleet_ports::memory::RecallRequest;
 use memfleet_ports::refresher::Refresher;
 use memfleet_ports::retriever::Retriever;
 use tonic::service::{LayerExt, Routes};
@@ -12,11 +13,11 @@ use tonic::{Request, Response, Status};
 
 use super::{Credential, MAX_MESSAGE_BYTES};
 use crate::auth::AuthLayer;
-use crate::convert::relay;
+use crate::convert::{Checked, relay};
 use crate::proto::internal::embedder_server::{self, EmbedderServer};
 use crate::proto::internal::refresher_server::{self, RefresherServer};
 use crate::proto::internal::retriever_server::{self, RetrieverServer};
-use crate::proto::internal::{EmbedRequest, EmbedResponse, Purpose};
+use crate::proto::internal::{EmbedRequest, EmbedResponse, EmbeddedRequest, Purpose};
 use crate::server::{Bounds, Calls, Due};
 use crate::{proto, status};
 
@@ -100,6 +101,22 @@ impl retriever_server::Retriever for Retrieving {
     async fn search(
         &self,
         request: Request<proto::RecallRequest>,
+    ) -> Result<Response<proto::RecallResponse>, Status> {
+        self.search_for(request).await
+    }
+
+    async fn search_embedded(
+        &self,
+        request: Request<EmbeddedRequest>,
+    ) -> Result<Response<proto::RecallResponse>, Status> {
+        self.search_for(request).await
+    }
+}
+
+impl Retrieving {
+    async fn search_for<M: Checked<Value = RecallRequest>>(
+        &self,
+        request: Request<M>,
     ) -> Result<Response<proto::RecallResponse>, Status> {
         let (context, request) = self.calls.relayed(request)?;
         let found = self.retriever.search(&context, &request.query);

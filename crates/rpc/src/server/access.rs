@@ -57,7 +57,24 @@ access! {
         _ => Vec::new(),
     };
     AssembleRequest: "Assembly.Assemble", Read, |request| each(&request.spaces);
+    GateRequest: "Assembly.Gate", Read, |request| each(&request.spaces);
+    RenderRequest: "Assembly.Render", Read, |_request| Vec::new();
     CountTokensRequest: "Assembly.CountTokens", Read, |_request| Vec::new();
+    ListModelProfilesRequest: "Assembly.ListModelProfiles", Read, |_request| Vec::new();
+    PutModelProfileRequest: "Assembly.PutModelProfile", Admin, |_request| Vec::new();
+    PutPolicyRequest: "Policies.PutPolicy", Admin, |request| vec![request.space.as_str()];
+    GetPolicyRequest: "Policies.GetPolicy", Read, |request| vec![request.space.as_str()];
+    PutDocumentRequest: "Policies.PutDocument", Admin, |_request| Vec::new();
+    // Without a space the answer has only documents of those that the caller reaches.
+    ListDocumentsRequest: "Policies.ListDocuments", Read, |request| vec![request.space.as_str()];
+    RemoveDocumentRequest: "Policies.RemoveDocument", Admin, |request| vec![request.space.as_str()];
+    // What the injection names is known once it is read: whoever answers decides.
+    GetInjectionRequest: "Audit.GetInjection", Read, |_request| Vec::new();
+    ListInjectionsRequest: "Audit.ListInjections", Read, |request| vec![request.space.as_str()];
+    GetToolSchemaRequest: "Tools.GetToolSchema", Read, |_request| Vec::new();
+    ExecuteToolRequest: "Tools.ExecuteTool", Read, |request| each(&request.spaces);
+    CloseTurnRequest: "Tools.CloseTurn", Read, |_request| Vec::new();
+    RecordTurnRequest: "Capture.RecordTurn", Write, |request| vec![request.space.as_str()];
     ListFactsRequest: "Knowledge.ListFacts", Read, |request| vec![request.space.as_str()];
     ListEpisodesRequest: "Knowledge.ListEpisodes", Read, |request| vec![request.space.as_str()];
     ListNarrativesRequest: "Knowledge.ListNarratives", Read, |request| vec![request.space.as_str()];

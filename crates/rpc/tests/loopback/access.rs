@@ -142,7 +142,15 @@ fn allowed(rights: &[Right], spaces: &[&str]) -> Caller {
 }
 
 fn takes_admin(method: &str) -> bool {
-    method.starts_with("Admin.") || method == "Spaces.SetLegalHold"
+    method.starts_with("Admin.")
+        || [
+            "Spaces.SetLegalHold",
+            "Assembly.PutModelProfile",
+            "Policies.PutPolicy",
+            "Policies.PutDocument",
+            "Policies.RemoveDocument",
+        ]
+        .contains(&method)
 }
 
 #[tokio::test]

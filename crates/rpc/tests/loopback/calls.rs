@@ -2,9 +2,10 @@
 
 use memfleet_domain::ids::DerivationId;
 use memfleet_domain::ids::{ExternalId, IdempotencyKey, SessionId, Speaker};
+use memfleet_domain::policy::Policy;
 use memfleet_domain::space::SpaceSettings;
 use memfleet_domain::turn::{Content, Role, Trust};
-use memfleet_ports::assembly::{AssembleRequest, Assembly};
+use memfleet_ports::assembly::{AssembleRequest, Assembly, GateRequest, Prompt};
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::ledger::PageToken;
 use memfleet_ports::maintenance::Maintenance;
@@ -49,6 +50,7 @@ pub fn recall(name: &str) -> RecallRequest {
         session: Some(SessionId::new("s1").unwrap()),
         intent: None,
         explain: true,
+        vectors: None,
     };
     RecallRequest {
         query,
@@ -162,17 +164,10 @@ async fn spaces_and_sessions() {
 async fn assemble_and_count_tokens() {
     let (node, client) = connected().await;
     let request = AssembleRequest {
-        query: Query {
-            explain: false,
-            ..recall("ada").query
-        },
-        budget_tokens: 500,
-        tokenizer: "cl100k_base".into(),
-        max_items: Some(4),
-        max_item_tokens: None,
-        excerpts: false,
+        tokenizer: Some("cl100k_base".into()),
         wait_for: vec![node::batch()],
         narratives: vec![DerivationId::from_bytes([4; 16])],
+        ..AssembleRequest::ungated(recall("ada").query, 500)
     };
     assert_eq!(
         client.assemble(&context(), request.clone()).await,
@@ -182,7 +177,22 @@ async fn assemble_and_count_tokens() {
     let counts = client
         .count_tokens(&context(), "o200k_base", &["ab".into(), String::new()])
         .await;
-    assert_eq!(counts, Ok(vec![2, 0]));
+    assert_eq!(counts.unwrap().counts, [2, 0]);
+    let gate = GateRequest {
+        text: "hi".into(),
+        prompt: Prompt::Unknown,
+        spaces: vec![space("ada")],
+        policy: Policy::default(),
+    };
+    let gated = client.gate(&context(), gate.clone()).await;
+    assert_eq!(
+        (gated, node.last().1),
+        (Ok(node::gated()), format!("{gate:?}"))
+    );
+    let profiles = client.model_profiles(&context()).await;
+    assert_eq!(profiles, Ok(vec![node::profile()]));
+    let put = client.put_model_profile(&context(), node::profile()).await;
+    assert_eq!(put, Ok((node::profile(), 2)));
     let fault = client
         .count_tokens(&context(), "unknown", &["ab".into()])
         .await

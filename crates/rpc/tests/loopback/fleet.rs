@@ -9,7 +9,7 @@ use memfleet_ports::context::Context;
 use memfleet_ports::embedder::Embedder;
 use memfleet_ports::knowledge_api::Correction;
 use memfleet_ports::refresher::{ForgetRequest, Naming, Refresher};
-use memfleet_ports::retriever::{Query, Retriever};
+use memfleet_ports::retriever::{Embedded, Query, Retriever};
 use memfleet_ports::testing::WordEmbedder;
 use memfleet_rpc::fleet::server::{Roles, routes};
 use memfleet_rpc::fleet::{
@@ -98,6 +98,38 @@ async fn a_search_arrives_with_its_tenant_and_comes_back_as_it_was_answered() {
     assert_eq!(replica.node.last().0, "Ünïcode tenant");
     let fault = retriever.search(&context, &query("missing")).await;
     assert_eq!(fault, Err(missing()));
+}
+
+#[tokio::test]
+async fn the_vectors_of_a_query_arrive_with_it() {
+    let replica = replica().await;
+    let retriever = retriever(&[&replica]).await;
+    let query = embedded("ada").await;
+    let found = retriever.search(&context(), &query).await.unwrap();
+    assert_eq!(found, crate::node::found());
+    let (_, arrived) = replica.node.last();
+    assert!(arrived.contains(&format!("{:?}", query.vectors)));
+}
+
+#[tokio::test]
+async fn a_retriever_that_takes_no_vectors_is_asked_without() {
+    let replica = replica().await;
+    let retriever = retriever(&[&replica]).await;
+    let query = embedded("before").await;
+    let found = retriever.search(&context(), &query).await.unwrap();
+    assert_eq!(found, crate::node::found());
+    let (_, arrived) = replica.node.last();
+    assert!(arrived.contains("vectors: None"), "{arrived}");
+}
+
+/// A query that brings its vectors.
+async fn embedded(space: &str) -> Query {
+    let embedder = WordEmbedder::default();
+    let embedded = Embedded::by(&embedder, "a cat".to_owned()).await.unwrap();
+    Query {
+        vectors: Some(Arc::new(embedded)),
+        ..query(space)
+    }
 }
 
 #[tokio::test]

@@ -9,7 +9,9 @@ mod encryption;
 mod fleet;
 mod knowledge;
 mod node;
+mod records;
 mod streams;
+mod tools;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -42,6 +44,10 @@ async fn serve_with(
     let services = Services {
         memory: node.clone(),
         assembly: node.clone(),
+        policies: node.clone(),
+        audit: node.clone(),
+        tools: node.clone(),
+        capture: node.clone(),
         knowledge: node.clone(),
         maintenance: node.clone(),
         admin: node.clone(),

@@ -5,14 +5,18 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::{StreamExt, stream};
+use memfleet_domain::assembly::{Gate, GateOutcome, Reason};
 use memfleet_domain::derivation::Derivation;
 use memfleet_domain::embedding::EmbeddingSpace;
 use memfleet_domain::ids::{BatchId, ChangeId, SessionId, SpaceId, Speaker, TurnId};
 use memfleet_domain::ingestion::{Batch, Receipt, TurnReceipt, TurnState};
+use memfleet_domain::model_profile::ModelProfile;
 use memfleet_domain::space::{LegalHold, Session, Space, SpaceSettings};
 use memfleet_domain::turn::{AcceptedTurn, Content, Role, Trust, Turn};
 use memfleet_domain::{Fault, FaultKind, Timestamp};
-use memfleet_ports::assembly::{AssembleRequest, Assembled, Assembly};
+use memfleet_ports::assembly::{
+    AssembleRequest, Assembled, Assembly, Counted, GateEntry, GateRequest, Gated, RenderRequest,
+};
 use memfleet_ports::context::Context;
 use memfleet_ports::erasure::Erased;
 use memfleet_ports::filter::TurnFilter;
@@ -172,6 +176,7 @@ pub fn found() -> Found {
         space: space("ada"),
         turn: turn("found"),
         score: 1.5,
+        relevance: Some(0.25),
         passage: (1, 4),
         signals: vec![signal],
         neighbours: vec![turn("next to it")],
@@ -183,6 +188,7 @@ pub fn found() -> Found {
         hits: vec![hit],
         degraded: vec!["vectors: 1 turn is not embedded yet".into()],
         searched: 12,
+        scorer: "late-interaction-1".into(),
         understood: Some("where does Mia live?".into()),
     }
 }
@@ -291,12 +297,30 @@ pub fn letter(context: &Context) -> DeadLetter {
     }
 }
 
+pub fn gated() -> Gated {
+    let entry = GateEntry::new(Gate::Rules, GateOutcome::Skip, Reason::Pleasantry);
+    Gated {
+        pass: false,
+        reason: entry.reason,
+        gates: vec![entry],
+    }
+}
+
+pub fn profile() -> ModelProfile {
+    ModelProfile {
+        name: "small-*".into(),
+        window_tokens: Some(8_192),
+        supports_tools: Some(false),
+        ..ModelProfile::default()
+    }
+}
+
 pub fn assembled() -> Assembled {
     Assembled {
         block: "Ada: hi".into(),
         tokens: 4,
         left_out: 1,
-        ..Default::default()
+        ..Assembled::skipped(Reason::NothingFound)
     }
 }
 
@@ -498,7 +522,7 @@ impl Assembly for Node {
         context: &Context,
         tokenizer: &str,
         texts: &[String],
-    ) -> Result<Vec<u32>, Fault> {
+    ) -> Result<Counted, Fault> {
         self.note(context, format!("{tokenizer} {texts:?}"));
         if tokenizer == "unknown" {
             return Err(Fault::new(
@@ -507,7 +531,35 @@ impl Assembly for Node {
                 "no such tokenizer",
             ));
         }
-        Ok(texts.iter().map(|text| text.len() as u32).collect())
+        Ok(Counted {
+            counts: texts.iter().map(|text| text.len() as u32).collect(),
+            ..Counted::default()
+        })
+    }
+
+    async fn gate(&self, context: &Context, request: GateRequest) -> Result<Gated, Fault> {
+        self.asked(context, &request.spaces[0], format!("{request:?}"))
+            .await?;
+        Ok(gated())
+    }
+
+    async fn render(&self, context: &Context, request: RenderRequest) -> Result<Assembled, Fault> {
+        self.note(context, format!("{request:?}"));
+        Ok(assembled())
+    }
+
+    async fn model_profiles(&self, context: &Context) -> Result<Vec<ModelProfile>, Fault> {
+        self.note(context, "profiles".into());
+        Ok(vec![profile()])
+    }
+
+    async fn put_model_profile(
+        &self,
+        context: &Context,
+        profile: ModelProfile,
+    ) -> Result<(ModelProfile, u32), Fault> {
+        self.note(context, format!("{profile:?}"));
+        Ok((profile, 2))
     }
 }
 
@@ -606,6 +658,11 @@ pub fn imported_batches() -> Vec<BatchId> {
 #[async_trait]
 impl Retriever for Node {
     async fn search(&self, context: &Context, query: &Query) -> Result<Found, Fault> {
+        // Answers as a retriever of the version before, which does not know the call.
+        if query.vectors.is_some() && query.spaces[0].as_str() == "before" {
+            let kind = FaultKind::FailedPrecondition;
+            return Err(Fault::new(kind, "UNIMPLEMENTED", "no such call"));
+        }
         let request = RecallRequest {
             query: query.clone(),
             wait_for: Vec::new(),

@@ -131,9 +131,8 @@ pub(crate) fn record(tenant: &TenantId, kind: AuditKind, at: Timestamp) -> Audit
 
 /// A record of something that a call does in its own tenant.
 pub(crate) fn record_of(context: &Context, kind: AuditKind, at: Timestamp) -> AuditRecord {
-    let caller = context.caller.as_ref();
     AuditRecord {
-        caller: caller.map(|caller| caller.name.clone()).unwrap_or_default(),
+        caller: context.caller_name().to_owned(),
         request_id: context.request_id.to_string(),
         ..record(&context.tenant, kind, at)
     }

@@ -86,6 +86,7 @@ impl Gateway {
             session: None,
             intent: None,
             explain: false,
+            vectors: None,
         };
         let found = self.search(context, &query).await?;
         degraded.extend(found.degraded);

@@ -106,6 +106,8 @@ pub(super) fn in_order(
             };
             ordered.extend(moved.map(|moved| Hit {
                 score: moved.score.max(hit.score),
+                // It says how it is now what the other one was found for.
+                relevance: most(moved.relevance, hit.relevance),
                 ..moved
             }));
         }
@@ -114,12 +116,18 @@ pub(super) fn in_order(
     ordered
 }
 
+/// The higher of two relevances, as far as they are known.
+fn most(one: Option<f32>, other: Option<f32>) -> Option<f32> {
+    one.into_iter().chain(other).reduce(f32::max)
+}
+
 /// A turn that was not found, as a hit.
 fn brought(hit: &Hit, turn: Turn, facts: &mut HashMap<TurnId, Vec<Derivation>>) -> Hit {
     let facts = facts.remove(&turn.accepted.id).unwrap_or_default();
     Hit {
         space: hit.space.clone(),
         score: hit.score,
+        relevance: hit.relevance,
         passage: (0, turn.accepted.content.searchable_text().len() as u32),
         signals: Vec::new(),
         neighbours: Vec::new(),

@@ -16,7 +16,7 @@ use uuid::Uuid;
 use crate::Gateway;
 
 impl Gateway {
-    pub(super) async fn accept(
+    pub(crate) async fn accept(
         &self,
         context: &Context,
         request: RememberRequest,

@@ -53,6 +53,16 @@ impl Gateway {
     /// so what is not found is looked for again once that write is stored.
     pub(crate) async fn search(&self, context: &Context, query: &Query) -> Result<Found, Fault> {
         let understood = self.understood(context, query).await;
+        self.search_understood(context, query, understood).await
+    }
+
+    /// The same, of a query as its conversation makes it.
+    pub(crate) async fn search_understood(
+        &self,
+        context: &Context,
+        query: &Query,
+        understood: Option<String>,
+    ) -> Result<Found, Fault> {
         let query = &Query {
             text: understood.clone().unwrap_or_else(|| query.text.clone()),
             ..query.clone()

@@ -6,7 +6,7 @@ use memfleet_domain::ids::DerivationId;
 use memfleet_domain::narrative::{Momentum, Narrative};
 use memfleet_domain::space::SpaceSettings;
 use memfleet_domain::turn::AcceptedTurn;
-use memfleet_ports::assembly::{AssembleRequest, Assembly};
+use memfleet_ports::assembly::{AssembleRequest, AssembledItem, Assembly};
 use memfleet_ports::conformance::knowledge::{deriving, fragment};
 use memfleet_ports::conformance::samples::{instant, session};
 use memfleet_ports::knowledge::{Knowledge, Work};
@@ -19,16 +19,7 @@ use crate::roles::{Node, acme, recall, said, space};
 pub fn assemble(name: &str, text: &str, budget_tokens: u32) -> AssembleRequest {
     let mut query = recall(name, text, &[]).query;
     query.k = 100;
-    AssembleRequest {
-        query,
-        budget_tokens,
-        tokenizer: "o200k_base".to_owned(),
-        max_items: None,
-        max_item_tokens: None,
-        excerpts: true,
-        wait_for: Vec::new(),
-        narratives: Vec::new(),
-    }
+    AssembleRequest::ungated(query, budget_tokens)
 }
 
 /// Long turns in several scripts over several days; one sentence of one of them names the lighthouse.
@@ -92,14 +83,21 @@ async fn a_narrative_is_told_in_order_and_nothing_else() {
     // Without a query, with one, and where the filter leaves one turn of it.
     for text in ["", "What does the market cost?"] {
         let assembled = block(of_narratives(&[house], text)).await.unwrap();
-        let items: Vec<_> = assembled.items.iter().map(|item| item.turn).collect();
+        let items: Vec<_> = assembled
+            .items
+            .iter()
+            .filter_map(AssembledItem::turn)
+            .collect();
         assert_eq!(items, [roof.id, carpenter.id], "{}", assembled.block);
     }
     let mut filtered = of_narratives(&[house], "");
     filtered.query.filter.turns = vec![bread.id, carpenter.id];
     let items = block(filtered).await.unwrap().items;
     assert_eq!(
-        items.iter().map(|it| it.turn).collect::<Vec<_>>(),
+        items
+            .iter()
+            .filter_map(AssembledItem::turn)
+            .collect::<Vec<_>>(),
         [carpenter.id]
     );
     let mut nothing = of_narratives(&[house], "");
@@ -135,7 +133,7 @@ async fn the_block_never_exceeds_its_budget_and_says_its_true_size() {
     for budget in budgets {
         for tokenizer in ["o200k_base", "cl100k_base", "bytes"] {
             let request = AssembleRequest {
-                tokenizer: tokenizer.to_owned(),
+                tokenizer: Some(tokenizer.to_owned()),
                 ..assemble("ada", "Who kept the lighthouse?", budget)
             };
             let block = node.gateway.assemble(&acme(), request).await.unwrap();
@@ -144,7 +142,7 @@ async fn the_block_never_exceeds_its_budget_and_says_its_true_size() {
                 .count_tokens(&acme(), tokenizer, std::slice::from_ref(&block.block))
                 .await
                 .unwrap();
-            assert_eq!(counted, [block.tokens], "{tokenizer} {budget}");
+            assert_eq!(counted.counts, [block.tokens], "{tokenizer} {budget}");
             assert!(block.tokens <= budget, "{tokenizer} {budget}");
             assert_eq!(block.items.is_empty(), block.block.is_empty());
         }
@@ -162,10 +160,8 @@ async fn a_long_turn_is_cut_to_the_sentence_that_answers() {
         .unwrap();
     assert!(cut.block.contains("lighthouse of Skagen"), "{}", cut.block);
     assert!(cut.items.iter().any(|item| item.excerpt));
-    let whole = AssembleRequest {
-        excerpts: false,
-        ..request
-    };
+    let mut whole = request;
+    whole.policy.selection.excerpts = Some(false);
     let whole = node.gateway.assemble(&acme(), whole).await.unwrap();
     assert!(whole.items.iter().all(|item| !item.excerpt));
 }
@@ -173,11 +169,9 @@ async fn a_long_turn_is_cut_to_the_sentence_that_answers() {
 #[tokio::test]
 async fn items_are_bounded_in_number_and_size() {
     let node = long_conversation().await;
-    let request = AssembleRequest {
-        max_items: Some(2),
-        max_item_tokens: Some(60),
-        ..assemble("ada", "Who kept the lighthouse?", 10_000)
-    };
+    let mut request = assemble("ada", "Who kept the lighthouse?", 10_000);
+    request.policy.budget.max_items = Some(2);
+    request.policy.budget.max_item_tokens = Some(60);
     let block = node.gateway.assemble(&acme(), request).await.unwrap();
     assert!((1..=2).contains(&block.items.len()), "{block:?}");
     assert!(
@@ -249,10 +243,8 @@ async fn neighbours_enter_the_block_once_and_behind_what_was_found() {
         let mut request = assemble("ada", "kettle broke", 500);
         request.query.k = 1;
         request.query.neighbours = neighbours;
-        AssembleRequest {
-            max_items,
-            ..request
-        }
+        request.policy.budget.max_items = max_items;
+        request
     };
     for (neighbours, max_items, expected) in [
         (0, None, &texts[1..2]),
@@ -281,7 +273,7 @@ async fn nothing_found_is_an_empty_block_and_an_unknown_tokenizer_a_named_field(
         .await
         .unwrap();
     assert_eq!((block.block.as_str(), block.tokens), ("", 0));
-    request.tokenizer = "gpt-99".to_owned();
+    request.tokenizer = Some("gpt-99".to_owned());
     let fault = node.gateway.assemble(&acme(), request).await.unwrap_err();
     assert_eq!(fault.kind, FaultKind::InvalidArgument);
     assert_eq!(fault.fields[0].field, "tokenizer");

@@ -30,16 +30,7 @@ async fn log(node: &Node, context: &Context) -> Vec<AuditRecord> {
 }
 
 fn assemble(name: &str, text: &str) -> AssembleRequest {
-    AssembleRequest {
-        narratives: Vec::new(),
-        query: recall(name, text, &[]).query,
-        budget_tokens: 1_000,
-        tokenizer: "o200k_base".to_owned(),
-        max_items: None,
-        max_item_tokens: None,
-        excerpts: true,
-        wait_for: Vec::new(),
-    }
+    AssembleRequest::ungated(recall(name, text, &[]).query, 1_000)
 }
 
 #[tokio::test]

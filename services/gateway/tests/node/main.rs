@@ -2,18 +2,23 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod administering;
+mod amp;
 mod answering;
 mod assembling;
 mod auditing;
+mod capturing;
 mod holding;
+mod injections;
 mod inquiring;
 mod isolation;
 mod judging;
 mod knowing;
 mod naming;
+mod policies;
 mod relating;
 mod roles;
 mod spans;
+mod tools;
 mod transfer;
 mod verifying;
 mod waiting;

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use memfleet_assembly::Tokenizers;
 use memfleet_constructor::Constructor;
 use memfleet_domain::ids::{
     BatchId, ExternalId, IdempotencyKey, SessionId, SpaceId, Speaker, TenantId,
@@ -11,6 +12,7 @@ use memfleet_domain::ingestion::Receipt;
 use memfleet_domain::turn::{Content, Metadata, Role, Trust};
 use memfleet_domain::{Clock, Fault, Timestamp};
 use memfleet_gateway::access::{Access, Sources};
+use memfleet_gateway::settings::SettingsCache;
 use memfleet_gateway::{Gateway, Options};
 use memfleet_ports::conformance::samples::instant;
 use memfleet_ports::context::Context;
@@ -47,6 +49,7 @@ impl Clock for HandClock {
 /// The roles of a node.
 pub struct Node {
     pub gateway: Gateway,
+    pub embedder: Arc<WordEmbedder>,
     pub clock: Arc<HandClock>,
     pub erasure: Arc<dyn Erasure>,
     pub store: Arc<SqliteStore>,
@@ -110,7 +113,13 @@ impl Node {
             refresher: Arc::new(refresher.clone()),
             author: None,
             usage: store.clone(),
-            embedder,
+            settings: Arc::new(SettingsCache::new(store.clone())),
+            exchanges: store.clone(),
+            injections: store.clone(),
+            tokenizers: Tokenizers::default(),
+            routing: Arc::default(),
+            rejections: Arc::default(),
+            embedder: embedder.clone(),
             events,
             health: Health::default(),
             access: Arc::new(access),
@@ -119,6 +128,7 @@ impl Node {
         };
         Self {
             gateway,
+            embedder,
             clock,
             erasure: store.clone(),
             store,
@@ -263,6 +273,7 @@ pub fn recall(name: &str, text: &str, wait_for: &[BatchId]) -> RecallRequest {
         session: None,
         intent: None,
         explain: false,
+        vectors: None,
     };
     RecallRequest {
         query,

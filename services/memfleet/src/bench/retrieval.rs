@@ -261,7 +261,7 @@ async fn shares(
         let shown = block
             .items
             .iter()
-            .filter_map(|item| corpus.places.get(&item.turn))
+            .filter_map(|item| corpus.places.get(&item.turn()?))
             .collect::<HashSet<_>>();
         let whole = question.evidence.iter().all(|place| shown.contains(place));
         share.1 = f64::from(u8::from(whole));
@@ -280,16 +280,11 @@ fn request(
     budget_tokens: u32,
     excerpts: bool,
 ) -> AssembleRequest {
-    AssembleRequest {
-        narratives: Vec::new(),
-        query: asked(corpus, question, BLOCK_CANDIDATES),
-        budget_tokens,
-        tokenizer: TOKENIZER.to_owned(),
-        max_items: None,
-        max_item_tokens: None,
-        excerpts,
-        wait_for: Vec::new(),
-    }
+    let query = asked(corpus, question, BLOCK_CANDIDATES);
+    let mut request = AssembleRequest::ungated(query, budget_tokens);
+    request.policy.selection.excerpts = Some(excerpts);
+    request.tokenizer = Some(TOKENIZER.to_owned());
+    request
 }
 
 /// A bar on the terminal; silent elsewhere.

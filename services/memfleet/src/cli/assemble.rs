@@ -1,8 +1,16 @@
 //! `memfleet assemble`: the block of memory for a prompt, alone on standard output.
 
+mod explaining;
+
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
 use clap::Args;
-use memfleet_domain::ids::DerivationId;
-use memfleet_ports::assembly::{AssembleRequest, Assembled};
+use memfleet_domain::assembly::{GateMode, ProviderFormat, Strategy};
+use memfleet_domain::ids::{DerivationId, ExchangeName};
+use memfleet_domain::policy::Policy;
+use memfleet_ports::assembly::{AssembleRequest, Assembled, Prompt};
 use memfleet_rpc::limits;
 use serde_json::{Value, json};
 
@@ -14,24 +22,27 @@ use crate::output::{Output, count, decimal};
 
 /// Render the memory that belongs in a prompt
 #[derive(Debug, Args)]
-#[command(mut_arg("query", |query| query.required(false).required_unless_present("narratives").default_value("")))]
+#[command(mut_arg("query", |query| query.required(false).required_unless_present_any(["narratives", "request"]).default_value("")))]
 pub struct AssembleArgs {
     #[command(flatten)]
     search: SearchArgs,
-    /// Tokens that the block may have
-    #[arg(long, value_name = "TOKENS", default_value_t = 1000, value_parser = range(1..=limits::BUDGET_TOKENS))]
-    budget: u32,
-    /// Tokenizer that the budget is counted with
-    #[arg(long, value_name = "NAME", default_value = "o200k_base")]
-    tokenizer: String,
+    /// Tokens that may be added; by default as the policies say
+    #[arg(long, value_name = "TOKENS", value_parser = range(0..=limits::BUDGET_TOKENS))]
+    budget: Option<u32>,
+    /// Tokenizer that the budget is counted with; by default that of the model
+    #[arg(long, value_name = "NAME")]
+    tokenizer: Option<String>,
+    /// Model that the prompt is for, as its provider knows it
+    #[arg(long, value_name = "NAME")]
+    model: Option<String>,
     /// Turns to choose from
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = range(1..=limits::K))]
     candidates: u32,
     /// At most this many turns
-    #[arg(long, value_name = "N", value_parser = range(1..=u32::MAX))]
+    #[arg(long, value_name = "N", value_parser = range(1..=1_000))]
     max_items: Option<u32>,
     /// At most this many tokens a turn; longer turns become excerpts
-    #[arg(long, value_name = "TOKENS", value_parser = range(1..=u32::MAX))]
+    #[arg(long, value_name = "TOKENS", value_parser = range(1..=limits::BUDGET_TOKENS))]
     max_item_tokens: Option<u32>,
     /// Only what was said of this narrative, in the order of time; repeatable. Without a query its headline is the query
     #[arg(long = "narrative", value_name = "ID")]
@@ -39,65 +50,153 @@ pub struct AssembleArgs {
     /// Whole turns only: never cut one to its relevant sentences
     #[arg(long)]
     no_excerpts: bool,
+    /// Whether gates are asked; by default as the policies say
+    #[arg(long, value_name = "MODE", value_parser = named::<GateMode>)]
+    gate: Option<GateMode>,
+    /// Least relevance of an item, 0 to 1; by default as the policies say
+    #[arg(long, value_name = "PROBABILITY")]
+    relevance: Option<f32>,
+    /// Milliseconds that gates and search may take
+    #[arg(long, value_name = "MILLISECONDS", default_value_t = 10_000, value_parser = range(1..=600_000))]
+    deadline: u32,
+    /// Where the block goes, in the order of preference; by default as the policies say
+    #[arg(long = "strategy", value_name = "STRATEGY", value_parser = named::<Strategy>)]
+    strategies: Vec<Strategy>,
+    /// Exchange of the session that the query is asked in: its requests get the same block again
+    #[arg(long, value_name = "NAME", requires = "asked_in", value_parser = exchange)]
+    exchange: Option<ExchangeName>,
+    /// File with a request to a model's provider, `-` for standard input; printed is then the request with the memory in it
+    #[arg(long, value_name = "FILE", requires = "format")]
+    request: Option<PathBuf>,
+    /// What that request is
+    #[arg(long, value_name = "FORMAT", value_parser = named::<ProviderFormat>)]
+    format: Option<ProviderFormat>,
+    /// Show what gates said, what each item scored, what was left out, and the budget
+    #[arg(long)]
+    explain: bool,
+}
+
+fn named<T: std::str::FromStr<Err = String>>(text: &str) -> Result<T, String> {
+    text.parse()
+}
+
+fn exchange(text: &str) -> Result<ExchangeName, String> {
+    ExchangeName::new(text.to_owned()).map_err(|error| error.to_string())
+}
+
+impl AssembleArgs {
+    fn policy(&self) -> Policy {
+        let mut policy = Policy::default();
+        policy.budget.max_tokens = self.budget;
+        policy.budget.max_items = self.max_items;
+        policy.budget.max_item_tokens = self.max_item_tokens;
+        policy.selection.excerpts = self.no_excerpts.then_some(false);
+        policy.gating.mode = self.gate;
+        policy.gating.relevance = self.relevance;
+        policy.failure.deadline_ms = Some(self.deadline);
+        let strategies = &self.strategies;
+        policy.placing.strategies = (!strategies.is_empty()).then(|| strategies.clone());
+        policy
+    }
 }
 
 /// Runs the command.
 pub async fn run(args: AssembleArgs, handle: &Handle, output: &mut Output) -> Result<Exit, Error> {
-    let (query, wait_for) = args.search.query(args.candidates);
-    let request = AssembleRequest {
-        query,
-        budget_tokens: args.budget,
-        tokenizer: args.tokenizer,
-        max_items: args.max_items,
-        max_item_tokens: args.max_item_tokens,
-        excerpts: !args.no_excerpts,
-        wait_for,
-        narratives: args.narratives,
+    let policy = args.policy();
+    let prompt = match (&args.request, args.format) {
+        (Some(path), Some(format)) => Prompt::Provider {
+            format,
+            body: read(path)?,
+        },
+        _ => Prompt::Unknown,
     };
+    let patches = prompt != Prompt::Unknown;
+    let (mut query, wait_for) = args.search.query(args.candidates);
+    query.explain = args.explain;
+    let mut request = AssembleRequest {
+        prompt,
+        narratives: args.narratives,
+        exchange: args.exchange,
+        policy,
+        tokenizer: args.tokenizer,
+        patch: patches,
+        wait_for,
+        ..AssembleRequest::new(query)
+    };
+    request.model.name = args.model.unwrap_or_default();
     let assembled = handle.assembly.assemble(&handle.call(), request).await?;
     if output.is_json() {
         output.json(&to_json(&assembled))?;
-    } else {
-        output.text(assembled.block.trim_end_matches('\n'))?;
-        output.flush()?;
-        eprintln!("{}", summary(&assembled, args.budget));
+        return Ok(Exit::Done);
     }
+    match &assembled.patched {
+        Some(request) => output.text(&String::from_utf8_lossy(request))?,
+        None => output.text(assembled.block.trim_end_matches('\n'))?,
+    }
+    output.flush()?;
+    if args.explain {
+        eprintln!("{}", explaining::text(&assembled));
+    }
+    eprintln!("{}", summary(&assembled));
     Ok(Exit::Done)
 }
 
-fn to_json(assembled: &Assembled) -> Value {
+/// A file, or standard input.
+fn read(path: &Path) -> Result<Vec<u8>, Error> {
+    let mut body = Vec::new();
+    let read = if path == Path::new("-") {
+        std::io::stdin().lock().read_to_end(&mut body)
+    } else {
+        std::fs::File::open(path).and_then(|mut file| file.read_to_end(&mut body))
+    };
+    read.map_err(Error::file(path))?;
+    Ok(body)
+}
+
+/// An answer as JSON for programs.
+pub fn to_json(assembled: &Assembled) -> Value {
+    let milliseconds = |time: Duration| decimal(time.as_secs_f32() * 1e3);
     let items = assembled.items.iter().map(|item| {
-        json!({
-            "space": item.space,
-            "turn": item.turn,
-            "score": decimal(item.score),
-            "tokens": item.tokens,
-            "excerpt": item.excerpt,
-        })
+        let mut told = json!(item);
+        told["turn"] = told["id"].take();
+        told["score"] = json!(decimal(item.score));
+        told["relevance"] = json!(item.relevance.map(decimal));
+        told.as_object_mut().map(|told| told.remove("id"));
+        told
     });
-    json!({
-        "block": assembled.block,
-        "tokens": assembled.tokens,
-        "items": items.collect::<Vec<_>>(),
-        "left_out": assembled.left_out,
-        "degraded": assembled.degraded,
-    })
+    let gates = assembled.gates.iter().map(|gate| {
+        let mut told = json!(gate);
+        told["duration"] = json!(milliseconds(gate.duration));
+        told
+    });
+    let timings = assembled.timings.iter();
+    let timings = timings.map(|(stage, took)| (stage.clone(), json!(milliseconds(*took))));
+    let (items, gates) = (items.collect::<Vec<_>>(), gates.collect::<Vec<_>>());
+    let mut answer = json!(assembled);
+    answer["items"] = items.into();
+    answer["gates"] = gates.into();
+    answer["timings"] = Value::Object(timings.collect());
+    let patched = assembled.patched.as_deref();
+    answer["patched"] = json!(patched.map(String::from_utf8_lossy));
+    answer
 }
 
 /// What was put together, on one line, and what was missing, on one each.
-pub fn summary(assembled: &Assembled, budget: u32) -> String {
+pub fn summary(assembled: &Assembled) -> String {
     let excerpts = assembled.items.iter().filter(|item| item.excerpt).count();
-    let first = format!(
-        "{} ({} cut) in {} of {budget} tokens, {} left out",
-        count(assembled.items.len() as u64, "turn"),
-        excerpts,
-        assembled.tokens,
-        assembled.left_out
-    );
-    let missing = assembled
-        .degraded
-        .iter()
-        .map(|missing| format!("incomplete: {missing}"));
+    let budget = &assembled.budget;
+    let first = match assembled.reason {
+        Some(reason) if assembled.block.is_empty() => format!("nothing is injected: {reason}"),
+        _ => format!(
+            "{} ({excerpts} cut) in {} of {} tokens, {} left out",
+            count(assembled.items.len() as u64, "turn"),
+            assembled.tokens,
+            budget.effective_tokens,
+            assembled.left_out
+        ),
+    };
+    let missing = assembled.degraded.iter();
+    let missing = missing.map(|missing| format!("incomplete: {missing}"));
     std::iter::once(first)
         .chain(missing)
         .collect::<Vec<_>>()

@@ -126,16 +126,7 @@ async fn assemble(handle: &Handle, corpus: &Corpus, output: &mut Output) -> Resu
         return Ok(());
     };
     let begun = Instant::now();
-    let request = AssembleRequest {
-        narratives: Vec::new(),
-        query: query(corpus, question, 50),
-        budget_tokens: BUDGET,
-        tokenizer: "o200k_base".to_owned(),
-        max_items: None,
-        max_item_tokens: None,
-        excerpts: true,
-        wait_for: Vec::new(),
-    };
+    let request = AssembleRequest::ungated(query(corpus, question, 50), BUDGET);
     let assembled = handle.assembly.assemble(&handle.call(), request).await?;
     let what = format!(
         "assemble: what belongs in the prompt for \"{}\": {} of {BUDGET} tokens, in {}\n",
@@ -161,6 +152,7 @@ fn query(corpus: &Corpus, question: &Question, k: u32) -> Query {
         session: None,
         intent: None,
         explain: false,
+        vectors: None,
     }
 }
 

@@ -10,10 +10,12 @@ use memfleet_ports::access::default_tenant;
 use memfleet_ports::admin::Admin;
 use memfleet_ports::assembly::Assembly;
 use memfleet_ports::context::Context;
+use memfleet_ports::injections_api::Audit;
 use memfleet_ports::knowledge_api::{KnowledgeService, Told};
 use memfleet_ports::ledger::Page;
 use memfleet_ports::maintenance::Maintenance;
 use memfleet_ports::memory::{Memory, PageRequest};
+use memfleet_ports::policies::Policies;
 use memfleet_rpc::client::Client;
 use memfleet_runtime::config::{HumanDuration, Secret};
 
@@ -34,6 +36,10 @@ pub struct Handle {
     pub memory: Arc<dyn Memory>,
     /// Memory for prompts.
     pub assembly: Arc<dyn Assembly>,
+    /// How memory enters prompts.
+    pub policies: Arc<dyn Policies>,
+    /// What entered which prompt.
+    pub audit: Arc<dyn Audit>,
     /// What is derived of turns.
     pub knowledge: Arc<dyn KnowledgeService>,
     /// What the node says of itself.
@@ -50,11 +56,13 @@ impl Handle {
     /// The API behind one value that implements all of it.
     pub fn new<S>(service: Arc<S>, tenant: TenantId, timeout: Option<Duration>) -> Self
     where
-        S: Memory + Assembly + KnowledgeService + Maintenance + Admin + 'static,
+        S: Memory + Assembly + Policies + Audit + KnowledgeService + Maintenance + Admin + 'static,
     {
         Self {
             memory: service.clone(),
             assembly: service.clone(),
+            policies: service.clone(),
+            audit: service.clone(),
             knowledge: service.clone(),
             maintenance: service.clone(),
             admin: service,

@@ -73,6 +73,7 @@ impl SearchArgs {
             session: self.asked_in,
             intent: intent(&self.intents),
             explain: false,
+            vectors: None,
         };
         (query, self.wait_for)
     }
@@ -124,6 +125,7 @@ fn to_json(found: &Found) -> Value {
     json!({
         "hits": found.hits.iter().map(hit_to_json).collect::<Vec<_>>(),
         "searched": found.searched,
+        "scorer": found.scorer,
         "degraded": found.degraded,
         "understood": found.understood,
     })
@@ -138,6 +140,7 @@ fn hit_to_json(hit: &Hit) -> Value {
         "space": hit.space,
         "turn": hit.turn,
         "score": decimal(hit.score),
+        "relevance": hit.relevance.map(decimal),
         "passage": hit.passage,
         "signals": signals.collect::<Vec<_>>(),
         "neighbours": hit.neighbours,
@@ -153,12 +156,12 @@ pub fn human(found: &Found, several: bool, palette: Palette) -> String {
         .hits
         .iter()
         .zip(1..)
-        .map(|(hit, rank)| hit_lines(hit, rank, several, palette));
+        .map(|(hit, rank)| hit_lines(hit, rank, several, &found.scorer, palette));
     let parts = hits.chain([summary(found, palette)]);
     parts.collect::<Vec<_>>().join("\n\n")
 }
 
-fn hit_lines(hit: &Hit, rank: usize, several: bool, palette: Palette) -> String {
+fn hit_lines(hit: &Hit, rank: usize, several: bool, scorer: &str, palette: Palette) -> String {
     let mark = format!("{rank:>2}  {:>6.3}  ", hit.score);
     let mut lines = vec![turn_lines(
         palette,
@@ -184,9 +187,18 @@ fn hit_lines(hit: &Hit, rank: usize, several: bool, palette: Palette) -> String 
         lines.extend(hit.neighbours.iter().map(|turn| neighbour(palette, turn)));
     }
     if !hit.signals.is_empty() {
+        lines.push(palette.dim(&relevance(hit, scorer)));
         lines.push(signal_table(hit, palette));
     }
     lines.join("\n")
+}
+
+/// How likely it bears on the query, and what says so.
+fn relevance(hit: &Hit, scorer: &str) -> String {
+    match hit.relevance {
+        Some(relevance) => format!("    relevance {relevance:.3} ({scorer})"),
+        None => "    relevance unknown".to_owned(),
+    }
 }
 
 fn signal_table(hit: &Hit, palette: Palette) -> String {

@@ -30,6 +30,10 @@ impl Process {
                 let services = Services {
                     memory: gateway.clone(),
                     assembly: gateway.clone(),
+                    policies: gateway.clone(),
+                    audit: gateway.clone(),
+                    tools: gateway.clone(),
+                    capture: gateway.clone(),
                     knowledge: gateway.clone(),
                     maintenance: gateway.clone(),
                     admin: gateway.clone(),

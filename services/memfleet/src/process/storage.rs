@@ -10,13 +10,16 @@ use memfleet_ports::audit::AuditLog;
 use memfleet_ports::candidates::Candidates;
 use memfleet_ports::erasure::Erasure;
 use memfleet_ports::events::Events;
+use memfleet_ports::exchanges::Exchanges;
 use memfleet_ports::feed::IndexFeed;
 use memfleet_ports::graph::Graph;
+use memfleet_ports::injections::Injections;
 use memfleet_ports::keys::KeyRing;
 use memfleet_ports::knowledge::Knowledge;
 use memfleet_ports::ledger::Ledger;
 use memfleet_ports::outbox::{Audience, Outbox};
 use memfleet_ports::queue::IngestQueue;
+use memfleet_ports::settings::Settings;
 use memfleet_ports::spaces::SpaceCatalog;
 use memfleet_ports::store::StoreError;
 use memfleet_ports::tenants::TenantCatalog;
@@ -63,6 +66,12 @@ pub struct Storage {
     pub tenants: Arc<dyn TenantCatalog>,
     /// The audit log.
     pub log: Arc<dyn AuditLog>,
+    /// What tenants configure.
+    pub settings: Arc<dyn Settings>,
+    /// What gateways know of exchanges under way.
+    pub exchanges: Arc<dyn Exchanges>,
+    /// What entered which prompt.
+    pub injections: Arc<dyn Injections>,
     engine: Engine,
 }
 
@@ -101,6 +110,9 @@ impl Storage {
             keys: store.clone(),
             tenants: store.clone(),
             log: store.clone(),
+            settings: store.clone(),
+            exchanges: store.clone(),
+            injections: store.clone(),
             engine: Engine::Sqlite(store),
         })
     }
@@ -145,7 +157,10 @@ impl Storage {
             outbox: Some((store.clone(), queue)),
             keys: store.clone(),
             tenants: store.clone(),
-            log: store,
+            log: store.clone(),
+            settings: store.clone(),
+            exchanges: store.clone(),
+            injections: store,
             engine,
         })
     }

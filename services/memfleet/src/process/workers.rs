@@ -90,6 +90,15 @@ impl Process {
                 async move { worker.run_audit_retention(&*log, retention, stop).await }
             });
         }
+        if let Some(storage) = &self.storage {
+            let worker = refresher.clone();
+            let (exchanges, injections) = (storage.exchanges.clone(), storage.injections.clone());
+            self.supervise(process, "expiry", move |stop| {
+                let worker = worker.clone();
+                let (exchanges, injections) = (exchanges.clone(), injections.clone());
+                async move { worker.run_expiry(&*exchanges, &*injections, stop).await }
+            });
+        }
         let worker = refresher.clone();
         self.supervise(process, "scrub", move |stop| {
             let worker = worker.clone();

@@ -5,6 +5,7 @@ mod caching;
 mod filters;
 mod memory;
 mod past;
+mod relevance;
 mod scopes;
 mod shape;
 mod told;

@@ -62,5 +62,6 @@ pub fn query(text: &str, spaces: &[&str]) -> Query {
         session: None,
         intent: None,
         explain: false,
+        vectors: None,
     }
 }

@@ -46,6 +46,7 @@ pub fn among(turns: &[TurnId], wait_for: &[&Acknowledged], k: u32) -> RecallRequ
         session: None,
         intent: None,
         explain: false,
+        vectors: None,
     };
     RecallRequest {
         query,

@@ -10,6 +10,8 @@ mod keys;
 #[path = "../scenarios/knowing.rs"]
 mod knowing;
 mod moving;
+#[path = "../scenarios/prompting.rs"]
+mod prompting;
 #[path = "../scenarios/reading.rs"]
 mod reading;
 #[path = "../scenarios/refusals.rs"]

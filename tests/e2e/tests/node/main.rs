@@ -14,6 +14,8 @@ mod keys;
 mod knowing;
 mod models;
 mod process;
+#[path = "../scenarios/prompting.rs"]
+mod prompting;
 #[path = "../scenarios/reading.rs"]
 mod reading;
 #[path = "../scenarios/refusals.rs"]

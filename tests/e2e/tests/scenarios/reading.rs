@@ -247,21 +247,16 @@ async fn the_block_of_a_prompt_fits_its_budget() -> Result<()> {
             &[],
         );
         let request = AssembleRequest {
-            narratives: Vec::new(),
-            query: query.query,
-            budget_tokens: budget,
-            tokenizer: "o200k_base".to_owned(),
-            max_items: None,
-            max_item_tokens: None,
-            excerpts: true,
             wait_for: vec![token],
+            ..AssembleRequest::ungated(query.query, budget)
         };
         let block = fresh.client.assemble(&call(), request).await?;
         let texts = [block.block.clone()];
         let counted = fresh
             .client
             .count_tokens(&call(), "o200k_base", &texts)
-            .await?;
+            .await?
+            .counts;
         assert!(counted[0] <= budget, "{budget}: {}", block.block);
         if budget == 1_000 {
             assert!(block.block.contains("Biscuit chewed"), "{}", block.block);

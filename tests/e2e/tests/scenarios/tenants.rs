@@ -76,16 +76,7 @@ async fn faults_with(
 ) -> Vec<Option<Fault>> {
     let (named, page) = (space(name), PageRequest::default());
     let recall = |wait_for: &[BatchId]| recall(name, "x", filter.clone(), wait_for);
-    let assemble = AssembleRequest {
-        narratives: Vec::new(),
-        query: recall(&[]).query,
-        budget_tokens: 100,
-        tokenizer: "o200k_base".to_owned(),
-        max_items: None,
-        max_item_tokens: None,
-        excerpts: true,
-        wait_for: Vec::new(),
-    };
+    let assemble = AssembleRequest::ungated(recall(&[]).query, 100);
     let forget = |dry_run| ForgetRequest {
         space: named.clone(),
         filter: filter.clone(),

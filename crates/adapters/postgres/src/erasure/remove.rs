@@ -14,6 +14,7 @@ use memfleet_ports::store::StoreError;
 use sqlx::PgConnection;
 
 use super::find::Doomed;
+use super::prompts;
 use crate::failure::Outcome;
 use crate::knowledge::forget as knowledge;
 use crate::ledger::batches;
@@ -44,6 +45,7 @@ pub async fn remove(
     let last = last_acceptance(doomed, given_out);
     let head = bury(connection, tenant, space, last, &ids).await?;
     outbox::note(connection, scope, Kind::Forgotten, before, head).await?;
+    prompts::of_turns(connection, scope, &id_list(&ids)).await?;
     if doomed.everything {
         knowledge::of_space(connection, scope, space.id).await?;
         return remove_space(connection, tenant, space.id, last).await;

@@ -1,6 +1,7 @@
 //! PostgreSQL passes the suites of its ports.
 
 mod derived;
+mod prompts;
 
 #[expect(
     dead_code,
@@ -32,3 +33,6 @@ memfleet_ports::erasure_conformance!(fresh_whole);
 memfleet_ports::keys_conformance!(fresh);
 memfleet_ports::knowledge_conformance!(fresh_whole);
 memfleet_ports::usage_conformance!(fresh);
+memfleet_ports::settings_conformance!(fresh_whole);
+memfleet_ports::exchanges_conformance!(fresh_whole);
+memfleet_ports::injections_conformance!(fresh_whole);

@@ -3,17 +3,20 @@
 use memfleet_domain::Scope;
 use memfleet_domain::access::{Grant, KeyHash, Quota};
 use memfleet_domain::embedding::PassageVectors;
-use memfleet_domain::ids::{ChangeId, KeyId, TenantId};
+use memfleet_domain::ids::{ChangeId, ExchangeName, InjectionId, KeyId, SettingName, TenantId};
 use memfleet_domain::space::SpaceSettings;
 use memfleet_domain::turn::AcceptedTurn;
 use memfleet_ports::audit::{AuditKind, AuditRecord};
 use memfleet_ports::conformance::knowledge::{conflict, deriving, fact};
-use memfleet_ports::conformance::samples::{batch_in, indexed, instant, scope, turn_in};
+use memfleet_ports::conformance::samples::{batch_in, indexed, instant, scope, session, turn_in};
 use memfleet_ports::erasure::Erasure;
+use memfleet_ports::exchanges::{Exchange, Exchanges};
 use memfleet_ports::filter::TurnFilter;
+use memfleet_ports::injections::{Injection, Injections};
 use memfleet_ports::keys::{Key, KeyRing};
 use memfleet_ports::knowledge::{ChangeFilter, Knowledge, Question, Staging, Work};
 use memfleet_ports::ledger::Ledger;
+use memfleet_ports::settings::{Revised, SettingKey, SettingKind, Settings};
 use memfleet_ports::spaces::SpaceCatalog;
 use memfleet_ports::tenants::TenantCatalog;
 use memfleet_ports::testing::NothingWaits;
@@ -55,6 +58,7 @@ async fn fill(store: &PostgresStore) {
         erasure.remove(&here, &gone).await.expect("remove");
         fill_access(store, &here.tenant).await;
         fill_knowledge(store, &here, &labelled("b")).await;
+        fill_prompts(store, &here, &labelled("b")).await;
         expire(store, &erasure, &here, &labelled("b")).await;
     }
 }
@@ -78,7 +82,8 @@ async fn expire(
         retention_superseded_days: Some(1),
         ..SpaceSettings::default()
     };
-    store.put(scope, &settings, instant(0)).await.expect("put");
+    let put = SpaceCatalog::put(store, scope, &settings, instant(0)).await;
+    put.expect("put");
     let later = instant(9 * 86_400);
     let expired = erasure.expire(scope, later, 10).await.expect("expire");
     assert_eq!(expired.versions, 1);
@@ -103,6 +108,53 @@ async fn fill_knowledge(store: &PostgresStore, scope: &Scope, turn: &AcceptedTur
     );
     let reserved = store.reserve(&scope.tenant, day, Amount::default(), &limits);
     reserved.await.expect("reserve");
+}
+
+/// A document, an exchange and an injection of a turn.
+async fn fill_prompts(store: &PostgresStore, scope: &Scope, turn: &AcceptedTurn) {
+    let key = SettingKey {
+        kind: SettingKind::Policy,
+        space: None,
+        name: SettingName::new("default").expect("a short name"),
+    };
+    let revised = Revised {
+        body: Some("{}".into()),
+        by: "config".into(),
+        at: instant(1),
+        expected: None,
+    };
+    let put = Settings::put(store, &scope.tenant, &key, &revised).await;
+    put.expect("put");
+    let turns = vec![(scope.space.clone(), turn.id)];
+    let exchange = Exchange {
+        session: session("s1"),
+        name: ExchangeName::new("e").expect("a short name"),
+        state: "{}".into(),
+        tokens: 1,
+        turns: turns.clone(),
+        updated_at: instant(1),
+        expires_at: instant(2),
+    };
+    let put = Exchanges::put(store, &scope.tenant, &exchange, None).await;
+    put.expect("put");
+    let injection = Injection {
+        id: InjectionId::from_bytes([1; 16]),
+        at: instant(1),
+        caller: "config".into(),
+        request_id: String::new(),
+        session: Some(exchange.session),
+        exchange: Some(exchange.name),
+        spaces: vec![scope.space.clone()],
+        decision: "INJECTED".into(),
+        block: Some("a block".into()),
+        block_hash: Some([1; 32]),
+        record: "{}".into(),
+        turns,
+        expires_at: Some(instant(2)),
+        forgotten: false,
+    };
+    let added = Injections::append(store, &scope.tenant, &[injection]).await;
+    added.expect("append");
 }
 
 /// A key, a quota and a record of a tenant.
@@ -186,6 +238,13 @@ async fn filled() -> (Database, PgConnection, Vec<String>) {
         "staged",
         "model_use",
         "removed_derivations",
+        "settings",
+        "setting_revisions",
+        "exchanges",
+        "exchange_turns",
+        "injections",
+        "injection_spaces",
+        "injection_turns",
     ] {
         let whole = count(&mut connection, table, "true").await;
         let own = count(&mut connection, table, "tenant = 'acme'").await;
@@ -305,7 +364,7 @@ async fn the_app_cannot_write_the_book_of_migrations_nor_become_the_role_that_se
 }
 
 #[tokio::test]
-async fn the_app_cannot_change_the_audit_log_nor_give_a_key_more() {
+async fn the_app_cannot_change_what_was_recorded_nor_give_a_key_more() {
     let database = Database::migrated().await;
     fill(&database.store().await).await;
     let mut connection = database.connect().await;
@@ -318,6 +377,10 @@ async fn the_app_cannot_change_the_audit_log_nor_give_a_key_more() {
     for statement in [
         "UPDATE memfleet.audit SET caller = 'nobody'",
         "DELETE FROM memfleet.audit",
+        "DELETE FROM memfleet.injections",
+        "UPDATE memfleet.injections SET record = ''",
+        "DELETE FROM memfleet.injection_turns",
+        "UPDATE memfleet.settings SET body = ''",
         "DELETE FROM memfleet.keys",
         "UPDATE memfleet.keys SET rights = 7",
         "UPDATE memfleet.keys SET operator = true",
@@ -344,6 +407,8 @@ async fn the_functions_across_tenants_tell_of_no_words() {
         functions,
         [
             "memfleet.expire_audit(bigint,bigint): bigint",
+            "memfleet.expire_exchanges(bigint,bigint): bigint",
+            "memfleet.expire_injections(bigint,bigint): bigint",
             "memfleet.find_key(bytea): TABLE(tenant text, id uuid, label text, rights smallint, spaces text, operator boolean, calls_per_minute bigint, created_at bigint, expires_at bigint, last_used_at bigint, revoked_at bigint, replaced_by uuid)",
             "memfleet.has_keys(): boolean",
             "memfleet.highest_acceptance(): bigint",

@@ -2,6 +2,7 @@
 
 mod access;
 mod knowledge;
+mod prompts;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -198,6 +199,7 @@ async fn call(store: &PostgresStore, name: &str, round: usize) {
             drop(erasure.remove(&here, &by_turn).await.expect(name));
         }
         _ if knowledge::CALLS.contains(&name) => knowledge::call(store, name, round).await,
+        _ if prompts::CALLS.contains(&name) => prompts::call(store, name, round).await,
         _ => access::call(store, name, round).await,
     }
 }
@@ -228,6 +230,7 @@ async fn no_call_scans_a_whole_table() {
     fill(&store).await;
     access::fill(&store).await;
     knowledge::fill(&store).await;
+    prompts::fill(&store).await;
     let mut administrator = database.connect().await;
     // By a connection that ends, and with it what it scanned.
     let mut owner = database.connect().await;
@@ -240,7 +243,7 @@ async fn no_call_scans_a_whole_table() {
         .expect("analyze");
     let mut scanning = Vec::new();
     let calls = CALLS.into_iter().chain(access::CALLS);
-    for name in calls.chain(knowledge::CALLS) {
+    for name in calls.chain(knowledge::CALLS).chain(prompts::CALLS) {
         let before = scans(&mut administrator).await;
         let store = database.store().await;
         // The server plans a statement anew five times, and then once for any values.
@@ -251,8 +254,9 @@ async fn no_call_scans_a_whole_table() {
         for (table, count) in scans(&mut administrator).await {
             let more = count - before[&table];
             // Receipts of the whole space are looked through: half of the table here.
-            let looks_through =
-                ["remove", "forget", "retention"].contains(&name) && table == "batches";
+            let looks_through = ["remove", "forget", "retention", "forget a turn of prompts"]
+                .contains(&name)
+                && table == "batches";
             // The turns of a space are counted by its sessions: a third of the table here.
             let adds_up = name == "retention" && table == "sessions";
             let is_right = table == "_sqlx_migrations" || looks_through || adds_up;

@@ -9,7 +9,7 @@ use memfleet_domain::time::Timestamp;
 use memfleet_ports::ledger::BatchStatus;
 use sqlx::{Row, SqliteConnection};
 
-use super::{Doomed, undelivered};
+use super::{Doomed, prompts, undelivered};
 use crate::failure::{Outcome, damaged};
 use crate::knowledge::forget as knowledge;
 use crate::ledger::batches;
@@ -41,6 +41,7 @@ pub async fn remove(
                 .flat_map(|parted| parted.gone.iter().copied()),
         )
         .collect();
+    prompts::of_turns(connection, scope, &id_list(&ids)).await?;
     let last = last_acceptance(connection, doomed).await?;
     let head = bury(connection, space, last, &ids).await?;
     if doomed.everything {

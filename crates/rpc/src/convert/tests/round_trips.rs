@@ -1,6 +1,7 @@
 //! What goes over the wire comes back equal.
 
 use memfleet_domain::ids::TenantId;
+use memfleet_ports::memory::PageRequest;
 use proptest::prelude::*;
 use prost::Message;
 
@@ -53,6 +54,49 @@ proptest! {
     }
 
     #[test]
+    fn of_gates(request in strategies::gate(), gated in strategies::gated()) {
+        let message = proto::GateRequest::from(request.clone());
+        prop_assert_eq!(accept(sent(&message)), Ok(request));
+        prop_assert_eq!(&answered::<_, proto::GateResponse>(&gated), &gated);
+    }
+
+    #[test]
+    fn of_render(request in strategies::render()) {
+        let message = proto::RenderRequest::from(request.clone());
+        prop_assert_eq!(accept(sent(&message)), Ok(request));
+    }
+
+    #[test]
+    fn of_tools(
+        asked in strategies::schema_request(),
+        tools in strategies::tool_schemas(),
+        call in strategies::tool_call(),
+        result in strategies::tool_result(),
+        close in strategies::close(),
+        closed in strategies::closed(),
+    ) {
+        let message = proto::GetToolSchemaRequest::from(asked.clone());
+        prop_assert_eq!(accept(sent(&message)), Ok(asked));
+        prop_assert_eq!(&answered::<_, proto::GetToolSchemaResponse>(&tools), &tools);
+        let message = proto::ExecuteToolRequest::try_from(call.clone()).unwrap();
+        prop_assert_eq!(accept(sent(&message)), Ok(call));
+        prop_assert_eq!(&answered::<_, proto::ExecuteToolResponse>(&result), &result);
+        let message = proto::CloseTurnRequest::from(close.clone());
+        prop_assert_eq!(accept(sent(&message)), Ok(close));
+        prop_assert_eq!(&answered::<_, proto::CloseTurnResponse>(&closed), &closed);
+    }
+
+    #[test]
+    fn of_captured_turns(
+        request in strategies::record_turn(),
+        recorded in strategies::recorded(),
+    ) {
+        let message = proto::RecordTurnRequest::from(request.clone());
+        prop_assert_eq!(accept(sent(&message)), Ok(request));
+        prop_assert_eq!(&answered::<_, proto::RecordTurnResponse>(&recorded), &recorded);
+    }
+
+    #[test]
     fn of_forget(request in strategies::forget()) {
         let message = proto::ForgetRequest::try_from(request.clone()).unwrap();
         prop_assert_eq!(accept(sent(&message)), Ok(request));
@@ -77,6 +121,43 @@ proptest! {
     #[test]
     fn of_what_was_assembled(assembled in strategies::assembled()) {
         prop_assert_eq!(&answered::<_, proto::AssembleResponse>(&assembled), &assembled);
+    }
+
+    #[test]
+    fn of_policies(new in strategies::new_policy(), policy in strategies::policy_in_force()) {
+        let message = proto::PutPolicyRequest::from(new.clone());
+        prop_assert_eq!(accept(sent(&message)), Ok(new));
+        prop_assert_eq!(&answered::<_, proto::GetPolicyResponse>(&policy), &policy);
+    }
+
+    #[test]
+    fn of_documents(
+        new in strategies::new_document(),
+        listing in strategies::listing(),
+        removed in (strategies::key(), proptest::option::of(proptest::num::u32::ANY)),
+        documents in strategies::page(strategies::document()),
+    ) {
+        let message = proto::PutDocumentRequest::from(new.clone());
+        prop_assert_eq!(accept(sent(&message)), Ok(new));
+        let asked = (listing, PageRequest::default());
+        let message = proto::ListDocumentsRequest::from(asked.clone());
+        prop_assert_eq!(accept(sent(&message)), Ok(asked));
+        let message = proto::RemoveDocumentRequest::from(removed.clone());
+        prop_assert_eq!(accept(sent(&message)), Ok(removed));
+        prop_assert_eq!(&answered::<_, proto::ListDocumentsResponse>(&documents), &documents);
+    }
+
+    #[test]
+    fn of_past_injections(
+        filter in strategies::injection_filter(),
+        injection in strategies::past_injection(),
+        injections in strategies::page(strategies::past_injection()),
+    ) {
+        let asked = (filter, PageRequest::default());
+        let message = proto::ListInjectionsRequest::from(asked.clone());
+        prop_assert_eq!(accept(sent(&message)), Ok(asked));
+        prop_assert_eq!(&answered::<_, proto::GetInjectionResponse>(&injection), &injection);
+        prop_assert_eq!(&answered::<_, proto::ListInjectionsResponse>(&injections), &injections);
     }
 
     #[test]

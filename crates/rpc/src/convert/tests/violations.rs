@@ -1,5 +1,6 @@
 //! Every violation is named, with the path of its field; defaults are filled in.
 
+use memfleet_domain::policy::Policy;
 use std::collections::BTreeMap;
 
 use memfleet_domain::turn::{Role, Trust};
@@ -58,7 +59,7 @@ fn recall() -> proto::RecallRequest {
 fn assemble() -> proto::AssembleRequest {
     proto::AssembleRequest {
         spaces: vec!["ada".into()],
-        budget_tokens: 100,
+        budget_tokens: Some(100),
         ..Default::default()
     }
 }
@@ -405,7 +406,7 @@ fn an_assembly_is_checked_in_full() {
         query: String::new(),
         messages: vec![],
         spaces: vec![" ".into()],
-        budget_tokens: 0,
+        budget_tokens: Some(1_000_001),
         tokenizer: "x".repeat(65),
         k: 1_001,
         neighbours: 11,
@@ -414,9 +415,9 @@ fn an_assembly_is_checked_in_full() {
     assert_eq!(
         fields(request),
         [
+            "budget_tokens",
             "query",
             "spaces[0]",
-            "budget_tokens",
             "tokenizer",
             "k",
             "neighbours"
@@ -425,7 +426,7 @@ fn an_assembly_is_checked_in_full() {
     assert_eq!(
         fields(proto::AssembleRequest {
             query: "q".into(),
-            budget_tokens: 1_000_001,
+            budget_tokens: Some(1_000_001),
             ..assemble()
         }),
         ["budget_tokens"]
@@ -459,18 +460,77 @@ fn an_assembly_gets_its_defaults() {
         ..assemble()
     })
     .unwrap();
+    assert_eq!((request.query.k, request.tokenizer), (100, None));
+    // Unset is not 0: the policies below say it.
+    assert_eq!(request.policy.budget.max_tokens, Some(100));
+    let nothing = accept(proto::AssembleRequest {
+        query: "q".into(),
+        budget_tokens: Some(0),
+        ..assemble()
+    });
+    assert_eq!(nothing.unwrap().policy.budget.max_tokens, Some(0));
+    let unset = accept(proto::AssembleRequest {
+        query: "q".into(),
+        budget_tokens: None,
+        ..assemble()
+    });
+    assert_eq!(unset.unwrap().policy, Policy::default());
+}
+
+#[test]
+fn every_wrong_value_of_a_policy_is_named() {
+    let policy = proto::Policy {
+        gating: Some(proto::GatingPolicy {
+            mode: 9,
+            relevance: Some(f32::NAN),
+            ..Default::default()
+        }),
+        budget: Some(proto::BudgetPolicy {
+            percent_of_window: Some(101.0),
+            ..Default::default()
+        }),
+        ..Default::default()
+    };
+    let request = |policy| proto::AssembleRequest {
+        query: "q".into(),
+        policy: Some(policy),
+        ..assemble()
+    };
+    assert_eq!(fields(request(policy.clone())), ["policy.gating.mode"]);
+    let mut known = policy;
+    known.gating.as_mut().unwrap().mode = 0;
     assert_eq!(
-        (request.query.k, request.tokenizer.as_str()),
-        (100, "o200k_base")
+        fields(request(known)),
+        ["policy.gating.relevance", "policy.budget.percent_of_window"]
     );
-    assert!(request.excerpts);
-    assert_eq!((request.max_items, request.max_item_tokens), (None, None));
+}
+
+#[test]
+fn a_prompt_comes_in_one_form() {
+    let provider = |format: proto::ProviderFormat, body: &[u8]| proto::AssembleRequest {
+        provider_request: Some(proto::ProviderRequest {
+            format: format.into(),
+            body: body.to_vec(),
+        }),
+        ..assemble()
+    };
+    assert!(accept(provider(proto::ProviderFormat::Gemini, b"{}")).is_ok());
+    assert_eq!(
+        fields(provider(proto::ProviderFormat::Unspecified, b"")),
+        ["provider_request.format", "provider_request.body"]
+    );
+    let both = proto::AssembleRequest {
+        messages: conversation(&[(proto::Role::User, "u")]).messages,
+        ..provider(proto::ProviderFormat::Gemini, b"{}")
+    };
+    assert_eq!(fields(both), ["provider_request"]);
 }
 
 fn conversation(messages: &[(proto::Role, &str)]) -> proto::AssembleRequest {
     let message = |(role, text): &(proto::Role, &str)| proto::Message {
         role: (*role).into(),
         text: (*text).into(),
+        parts: Vec::new(),
     };
     proto::AssembleRequest {
         messages: messages.iter().map(message).collect(),
@@ -479,44 +539,23 @@ fn conversation(messages: &[(proto::Role, &str)]) -> proto::AssembleRequest {
 }
 
 #[test]
-fn the_last_run_of_user_messages_is_the_query() {
-    use proto::Role::{Assistant, User};
-    let asked = |messages: &[_]| accept(conversation(messages)).unwrap().query.text;
-    assert_eq!(
-        asked(&[
-            (User, "old"),
-            (Assistant, "a"),
-            (User, "one"),
-            (User, "two")
-        ]),
-        "one\ntwo"
-    );
-    assert_eq!(
-        asked(&[(User, "asked"), (Assistant, "calls a tool")]),
-        "asked"
-    );
-    let long = "ä".repeat(5_000) + "?";
-    let text = asked(&[(User, &long)]);
-    assert!(text.len() <= 8_192 && text.ends_with("ä?"));
-}
-
-#[test]
-fn a_conversation_without_a_user_message_asks_nothing() {
-    use proto::Role::{Assistant, User};
-    assert_eq!(
-        fields(conversation(&[(Assistant, "a"), (User, " ")])),
-        ["messages"]
-    );
-    let both = proto::AssembleRequest {
-        query: "q".into(),
-        ..conversation(&[(User, "u")])
-    };
-    assert_eq!(fields(both), ["messages"]);
+fn messages_are_text_or_parts() {
+    use proto::Role::User;
     let long = "x".repeat(65_537);
     assert_eq!(
         fields(conversation(&[(User, "u"), (User, &long)])),
         ["messages[1].text"]
     );
+    let mut both = conversation(&[(User, "u")]);
+    both.messages[0].parts = vec![proto::MessagePart::default()];
+    assert_eq!(fields(both.clone()), ["messages[0].parts"]);
+    both.messages[0].text = String::new();
+    assert_eq!(fields(both), ["messages[0].parts[0].kind"]);
+    let beside = proto::AssembleRequest {
+        query: "q".into(),
+        ..conversation(&[(User, "u")])
+    };
+    assert_eq!(accept(beside).unwrap().query.text, "q");
 }
 
 #[test]
@@ -612,7 +651,8 @@ fn reads_and_listings_are_checked() {
         ["space", "token"]
     );
     assert_eq!(fields(proto::ExportRequest::default()), ["space"]);
-    assert_eq!(fields(proto::CountTokensRequest::default()), ["texts"]);
+    let counted = accept(proto::CountTokensRequest::default());
+    assert_eq!(counted.unwrap(), ("o200k_base".into(), Vec::new()));
     assert_eq!(fields(proto::ListDeadLettersRequest::default()), ["space"]);
     let replay = proto::ReplayDeadLettersRequest {
         space: String::new(),

@@ -217,14 +217,8 @@ impl Caller {
 }
 
 fn block(query: Query) -> AssembleRequest {
-    AssembleRequest {
-        narratives: Vec::new(),
-        query,
-        budget_tokens: BUDGET_TOKENS,
-        tokenizer: TOKENIZER.to_owned(),
-        max_items: None,
-        max_item_tokens: None,
-        excerpts: false,
-        wait_for: Vec::new(),
-    }
+    let mut request = AssembleRequest::ungated(query, BUDGET_TOKENS);
+    request.policy.selection.excerpts = Some(false);
+    request.tokenizer = Some(TOKENIZER.to_owned());
+    request
 }

@@ -1,0 +1,143 @@
+//! Exchanges under way.
+
+mod write;
+
+use async_trait::async_trait;
+use memfleet_columns::{json, time};
+use memfleet_domain::Scope;
+use memfleet_domain::ids::{ExchangeName, SessionId, TenantId};
+use memfleet_domain::time::Timestamp;
+use memfleet_ports::exchanges::{Exchange, Exchanges, Kept, Written};
+use memfleet_ports::store::Result;
+use sqlx::postgres::PgRow;
+use sqlx::{PgConnection, Row};
+use uuid::Uuid;
+
+use crate::failure::Outcome;
+use crate::rows::text;
+use crate::store::{PostgresStore, twice};
+
+/// The exchange `$3` of the session `$2`, for [`kept`].
+macro_rules! select_exchange {
+    () => {
+        "SELECT version, forgotten, state, tokens, turns, updated_at, expires_at FROM exchanges
+         WHERE tenant = $1 AND session = $2 AND name = $3"
+    };
+}
+pub(crate) use select_exchange;
+
+#[async_trait]
+impl Exchanges for PostgresStore {
+    async fn get(
+        &self,
+        tenant: &TenantId,
+        session: &SessionId,
+        name: &ExchangeName,
+        now: Timestamp,
+    ) -> Result<Option<Kept>> {
+        let found = async {
+            let mut read = self.read(tenant).await?;
+            let row = sqlx::query(select_exchange!())
+                .bind(tenant.as_str())
+                .bind(session.as_str())
+                .bind(name.as_str())
+                .fetch_optional(&mut *read)
+                .await?;
+            let kept = row
+                .as_ref()
+                .map(|row| kept(row, session, name))
+                .transpose()?;
+            Ok(kept.filter(|kept| kept.exchange.expires_at > now))
+        };
+        self.ask("exchange", found).await
+    }
+
+    async fn put(
+        &self,
+        tenant: &TenantId,
+        exchange: &Exchange,
+        expected: Option<u64>,
+    ) -> Result<Written> {
+        exchange.check()?;
+        let attempt = || async {
+            let mut write = self.write(tenant).await?;
+            let written = write::write(&mut write, tenant, exchange, expected).await?;
+            write.commit().await?;
+            Ok(written)
+        };
+        self.ask("put_exchange", twice(attempt)).await
+    }
+
+    async fn session_tokens(
+        &self,
+        tenant: &TenantId,
+        session: &SessionId,
+        now: Timestamp,
+    ) -> Result<u64> {
+        let tokens = async {
+            let mut read = self.read(tenant).await?;
+            let tokens: i64 = sqlx::query_scalar(
+                "SELECT coalesce(sum(tokens), 0)::bigint FROM exchanges
+                 WHERE tenant = $1 AND session = $2 AND expires_at > $3",
+            )
+            .bind(tenant.as_str())
+            .bind(session.as_str())
+            .bind(now.timestamp_micros())
+            .fetch_one(&mut *read)
+            .await?;
+            Ok(tokens.cast_unsigned())
+        };
+        self.ask("session_tokens", tokens).await
+    }
+
+    async fn expire(&self, now: Timestamp) -> Result<u64> {
+        let function = "SELECT expire_exchanges($1, $2)";
+        self.expire_by("expire_exchanges", function, now).await
+    }
+}
+
+/// Takes the state of every exchange that names one of these turns of a space, any of its turns where none are given; whether there was one.
+/// The transaction has kept others from naming them since [`crate::tombstones::keep_others`].
+pub async fn forget(
+    connection: &mut PgConnection,
+    scope: &Scope,
+    turns: Option<&[Uuid]>,
+) -> Outcome<bool> {
+    let named: Vec<i64> = sqlx::query_scalar(
+        "SELECT DISTINCT exchange FROM exchange_turns WHERE tenant = $1 AND space = $2
+             AND ($3::uuid[] IS NULL OR turn = ANY ($3)) ORDER BY exchange",
+    )
+    .bind(scope.tenant.as_str())
+    .bind(scope.space.as_str())
+    .bind(turns)
+    .fetch_all(&mut *connection)
+    .await?;
+    for change in [
+        "UPDATE exchanges SET state = '', turns = '[]', forgotten = true, version = version + 1
+         WHERE tenant = $1 AND id = ANY ($2)",
+        "DELETE FROM exchange_turns WHERE tenant = $1 AND exchange = ANY ($2)",
+    ] {
+        sqlx::query(change)
+            .bind(scope.tenant.as_str())
+            .bind(&named)
+            .execute(&mut *connection)
+            .await?;
+    }
+    Ok(!named.is_empty())
+}
+
+fn kept(row: &PgRow, session: &SessionId, name: &ExchangeName) -> Outcome<Kept> {
+    Ok(Kept {
+        version: row.try_get::<i64, _>(0)?.cast_unsigned(),
+        forgotten: row.try_get(1)?,
+        exchange: Exchange {
+            session: session.clone(),
+            name: name.clone(),
+            state: text(row.try_get(2)?)?,
+            tokens: row.try_get::<i64, _>(3)? as u32,
+            turns: json(row.try_get(4)?)?,
+            updated_at: time(row.try_get(5)?)?,
+            expires_at: time(row.try_get(6)?)?,
+        },
+    })
+}

@@ -1,0 +1,107 @@
+//! What is kept for prompts, of the store behind [`Whole`].
+
+use async_trait::async_trait;
+use memfleet_domain::ids::{ExchangeName, InjectionId, SessionId, TenantId};
+use memfleet_domain::time::Timestamp;
+use memfleet_ports::exchanges::{Exchange, Exchanges, Kept, Written};
+use memfleet_ports::injections::{Injection, InjectionFilter, Injections};
+use memfleet_ports::ledger::{Page, PageToken};
+use memfleet_ports::settings::{Put, Revised, Setting, SettingKey, Settings};
+use memfleet_ports::store::Result;
+use memfleet_ports::undelivered::Undelivered;
+
+use super::whole::Whole;
+
+#[async_trait]
+impl<Q: Undelivered> Settings for Whole<Q> {
+    async fn put(&self, tenant: &TenantId, key: &SettingKey, revised: &Revised) -> Result<Put> {
+        Settings::put(&self.store, tenant, key, revised).await
+    }
+
+    async fn current(&self, tenant: &TenantId) -> Result<Vec<Setting>> {
+        self.store.current(tenant).await
+    }
+
+    async fn get(
+        &self,
+        tenant: &TenantId,
+        key: &SettingKey,
+        version: u32,
+    ) -> Result<Option<Setting>> {
+        Settings::get(&self.store, tenant, key, version).await
+    }
+
+    async fn history(
+        &self,
+        tenant: &TenantId,
+        key: &SettingKey,
+        limit: u32,
+        after: Option<&PageToken>,
+    ) -> Result<Page<Setting>> {
+        self.store.history(tenant, key, limit, after).await
+    }
+
+    async fn revision(&self, tenant: &TenantId) -> Result<u64> {
+        self.store.revision(tenant).await
+    }
+}
+
+#[async_trait]
+impl<Q: Undelivered> Exchanges for Whole<Q> {
+    async fn get(
+        &self,
+        tenant: &TenantId,
+        session: &SessionId,
+        name: &ExchangeName,
+        now: Timestamp,
+    ) -> Result<Option<Kept>> {
+        Exchanges::get(&self.store, tenant, session, name, now).await
+    }
+
+    async fn put(
+        &self,
+        tenant: &TenantId,
+        exchange: &Exchange,
+        expected: Option<u64>,
+    ) -> Result<Written> {
+        Exchanges::put(&self.store, tenant, exchange, expected).await
+    }
+
+    async fn session_tokens(
+        &self,
+        tenant: &TenantId,
+        session: &SessionId,
+        now: Timestamp,
+    ) -> Result<u64> {
+        self.store.session_tokens(tenant, session, now).await
+    }
+
+    async fn expire(&self, now: Timestamp) -> Result<u64> {
+        Exchanges::expire(&self.store, now).await
+    }
+}
+
+#[async_trait]
+impl<Q: Undelivered> Injections for Whole<Q> {
+    async fn append(&self, tenant: &TenantId, injections: &[Injection]) -> Result<()> {
+        Injections::append(&self.store, tenant, injections).await
+    }
+
+    async fn get(&self, tenant: &TenantId, id: InjectionId) -> Result<Option<Injection>> {
+        Injections::get(&self.store, tenant, id).await
+    }
+
+    async fn list(
+        &self,
+        tenant: &TenantId,
+        filter: &InjectionFilter,
+        limit: u32,
+        after: Option<&PageToken>,
+    ) -> Result<Page<Injection>> {
+        Injections::list(&self.store, tenant, filter, limit, after).await
+    }
+
+    async fn expire(&self, now: Timestamp) -> Result<u64> {
+        Injections::expire(&self.store, now).await
+    }
+}

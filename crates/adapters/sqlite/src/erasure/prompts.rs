@@ -1,0 +1,25 @@
+//! What of forgotten turns is kept for prompts under way, and of prompts that were.
+
+use memfleet_domain::Scope;
+use sqlx::SqliteConnection;
+
+use crate::failure::Outcome;
+use crate::{exchanges, injections, settings};
+
+/// The words of these turns (an id list) of a space.
+pub async fn of_turns(
+    connection: &mut SqliteConnection,
+    scope: &Scope,
+    turns: &str,
+) -> Outcome<()> {
+    exchanges::forget(connection, scope, Some(turns)).await?;
+    injections::forget(connection, scope, turns).await
+}
+
+/// All words of a space, and its settings; whether there was something. A space may have these before it has a row of its own.
+pub async fn of_space(connection: &mut SqliteConnection, scope: &Scope) -> Outcome<bool> {
+    let exchanges = exchanges::forget(connection, scope, None).await?;
+    let injections = injections::of_space(connection, scope).await?;
+    let settings = settings::of_space(connection, scope).await?;
+    Ok(exchanges || injections || settings)
+}

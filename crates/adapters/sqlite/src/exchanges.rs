@@ -1,0 +1,198 @@
+//! Exchanges under way.
+
+use async_trait::async_trait;
+use memfleet_columns::{json, time, to_json};
+use memfleet_domain::Scope;
+use memfleet_domain::ids::{ExchangeName, SessionId, TenantId};
+use memfleet_domain::time::Timestamp;
+use memfleet_ports::exchanges::{Exchange, Exchanges, Kept, Written};
+use memfleet_ports::store::Result;
+use sqlx::sqlite::SqliteRow;
+use sqlx::{Row, SqliteConnection};
+
+use crate::failure::{Failure, Outcome};
+use crate::store::SqliteStore;
+use crate::tombstones;
+
+#[async_trait]
+impl Exchanges for SqliteStore {
+    async fn get(
+        &self,
+        tenant: &TenantId,
+        session: &SessionId,
+        name: &ExchangeName,
+        now: Timestamp,
+    ) -> Result<Option<Kept>> {
+        let kept = find(&mut *self.read().await?, tenant, session, name).await?;
+        Ok(kept.filter(|kept| kept.exchange.expires_at > now))
+    }
+
+    async fn put(
+        &self,
+        tenant: &TenantId,
+        exchange: &Exchange,
+        expected: Option<u64>,
+    ) -> Result<Written> {
+        exchange.check()?;
+        let mut write = self.write().await?;
+        let kept = find(&mut write, tenant, &exchange.session, &exchange.name).await?;
+        let Some(version) = exchange.follows(kept.as_ref(), expected)? else {
+            return Ok(kept.as_ref().map(Kept::written).unwrap_or_default());
+        };
+        let forgotten = tombstones::any(&mut write, tenant, &exchange.turns).await?;
+        let written = Written { version, forgotten };
+        put(&mut write, tenant, exchange, written).await?;
+        write.commit().await?;
+        Ok(written)
+    }
+
+    async fn session_tokens(
+        &self,
+        tenant: &TenantId,
+        session: &SessionId,
+        now: Timestamp,
+    ) -> Result<u64> {
+        let tokens: i64 = sqlx::query_scalar(
+            "SELECT coalesce(sum(tokens), 0) FROM exchanges WHERE tenant = ? AND session = ? AND expires_at > ?",
+        )
+        .bind(tenant.as_str())
+        .bind(session.as_str())
+        .bind(now.timestamp_micros())
+        .fetch_one(&mut *self.read().await?)
+        .await
+        .map_err(Failure::from)?;
+        Ok(tokens.cast_unsigned())
+    }
+
+    async fn expire(&self, now: Timestamp) -> Result<u64> {
+        let mut write = self.write().await?;
+        let gone = sqlx::query("DELETE FROM exchanges WHERE expires_at <= ?")
+            .bind(now.timestamp_micros())
+            .execute(&mut *write)
+            .await
+            .map_err(Failure::from)?;
+        write.commit().await?;
+        Ok(gone.rows_affected())
+    }
+}
+
+/// Takes the state of every exchange that names one of these turns of a space (an id list; any of its turns without one); whether there
+/// was one.
+pub async fn forget(
+    connection: &mut SqliteConnection,
+    scope: &Scope,
+    turns: Option<&str>,
+) -> Outcome<bool> {
+    let named: Vec<i64> = sqlx::query_scalar(
+        "SELECT DISTINCT exchange FROM exchange_turns WHERE tenant = ?1 AND space = ?2
+             AND (?3 IS NULL OR turn IN (SELECT unhex(value, '-') FROM json_each(?3)))",
+    )
+    .bind(scope.tenant.as_str())
+    .bind(scope.space.as_str())
+    .bind(turns)
+    .fetch_all(&mut *connection)
+    .await?;
+    let some = to_json(&named);
+    for change in [
+        "UPDATE exchanges SET state = '', turns = '[]', forgotten = 1, version = version + 1
+         WHERE id IN (SELECT value FROM json_each(?))",
+        "DELETE FROM exchange_turns WHERE exchange IN (SELECT value FROM json_each(?))",
+    ] {
+        sqlx::query(change)
+            .bind(&some)
+            .execute(&mut *connection)
+            .await?;
+    }
+    Ok(!named.is_empty())
+}
+
+async fn find(
+    connection: &mut SqliteConnection,
+    tenant: &TenantId,
+    session: &SessionId,
+    name: &ExchangeName,
+) -> Outcome<Option<Kept>> {
+    let row = sqlx::query(
+        "SELECT version, forgotten, state, tokens, turns, updated_at, expires_at FROM exchanges
+         WHERE tenant = ? AND session = ? AND name = ?",
+    )
+    .bind(tenant.as_str())
+    .bind(session.as_str())
+    .bind(name.as_str())
+    .fetch_optional(connection)
+    .await?;
+    row.as_ref().map(|row| kept(row, session, name)).transpose()
+}
+
+fn kept(row: &SqliteRow, session: &SessionId, name: &ExchangeName) -> Outcome<Kept> {
+    Ok(Kept {
+        version: row.try_get::<i64, _>(0)?.cast_unsigned(),
+        forgotten: row.try_get(1)?,
+        exchange: Exchange {
+            session: session.clone(),
+            name: name.clone(),
+            state: row.try_get(2)?,
+            tokens: row.try_get(3)?,
+            turns: json(row.try_get(4)?)?,
+            updated_at: time(row.try_get(5)?)?,
+            expires_at: time(row.try_get(6)?)?,
+        },
+    })
+}
+
+/// Writes an exchange in place of what is there, without its state where that is forgotten.
+async fn put(
+    connection: &mut SqliteConnection,
+    tenant: &TenantId,
+    exchange: &Exchange,
+    written: Written,
+) -> Outcome<()> {
+    let (state, turns) = match written.forgotten {
+        true => ("", "[]".to_owned()),
+        false => (exchange.state.as_str(), to_json(&exchange.turns)),
+    };
+    let id: i64 = sqlx::query_scalar(
+        "INSERT INTO exchanges (tenant, session, name, version, forgotten, state, tokens, turns, updated_at, expires_at)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+         ON CONFLICT (tenant, session, name) DO UPDATE SET version = excluded.version, forgotten = excluded.forgotten,
+             state = excluded.state, tokens = excluded.tokens, turns = excluded.turns, updated_at = excluded.updated_at,
+             expires_at = excluded.expires_at
+         RETURNING id",
+    )
+    .bind(tenant.as_str())
+    .bind(exchange.session.as_str())
+    .bind(exchange.name.as_str())
+    .bind(written.version.cast_signed())
+    .bind(written.forgotten)
+    .bind(state)
+    .bind(exchange.tokens)
+    .bind(&turns)
+    .bind(exchange.updated_at.timestamp_micros())
+    .bind(exchange.expires_at.timestamp_micros())
+    .fetch_one(&mut *connection)
+    .await?;
+    name_turns(connection, tenant, id, &turns).await
+}
+
+/// What a forget finds the exchange by, instead of what it was found by before.
+async fn name_turns(
+    connection: &mut SqliteConnection,
+    tenant: &TenantId,
+    exchange: i64,
+    turns: &str,
+) -> Outcome<()> {
+    sqlx::query("DELETE FROM exchange_turns WHERE exchange = ?")
+        .bind(exchange)
+        .execute(&mut *connection)
+        .await?;
+    sqlx::query(
+        "INSERT OR IGNORE INTO exchange_turns (tenant, space, turn, exchange)
+         SELECT ?1, value ->> 0, unhex(value ->> 1, '-'), ?2 FROM json_each(?3)",
+    )
+    .bind(tenant.as_str())
+    .bind(exchange)
+    .bind(turns)
+    .execute(connection)
+    .await?;
+    Ok(())
+}

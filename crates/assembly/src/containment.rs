@@ -1,0 +1,122 @@
+//! Containment: whether a prompt says already what a memory says (AMP item 102).
+
+use memfleet_language::fold;
+use std::collections::HashSet;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use unicode_segmentation::UnicodeSegmentation;
+
+/// Words in a shingle.
+const SHINGLE: usize = 4;
+/// A message contains a text from this share of its shingles.
+const CONTAINED: f64 = 0.9;
+
+/// The messages of a prompt, ready to be asked for many memories.
+#[derive(Clone, Debug, Default)]
+pub struct Prompt {
+    messages: Vec<Message>,
+}
+
+#[derive(Clone, Debug)]
+struct Message {
+    whole: u64,
+    shingles: HashSet<u64>,
+}
+
+impl Prompt {
+    /// Reads the texts of the messages.
+    pub fn of<'t>(messages: impl IntoIterator<Item = &'t str>) -> Self {
+        let read = |text: &str| {
+            let folded = fold(text);
+            let words = words(&folded);
+            Message {
+                whole: hash(&words),
+                shingles: shingles(&words).collect(),
+            }
+        };
+        Self {
+            messages: messages.into_iter().map(read).collect(),
+        }
+    }
+
+    /// Whether a message is this memory, or has nine tenths of its runs of four words. A memory of fewer than four words is in a
+    /// message only if it is all of it: "yes" stands in many.
+    pub fn contains(&self, memory: &str) -> bool {
+        if self.messages.is_empty() {
+            return false;
+        }
+        let folded = fold(memory);
+        let words = words(&folded);
+        if words.is_empty() {
+            return false;
+        }
+        let whole = hash(&words);
+        let parts: HashSet<u64> = shingles(&words).collect();
+        let contains = |message: &Message| {
+            let common = parts.intersection(&message.shingles).count();
+            let most = !parts.is_empty() && common as f64 >= CONTAINED * parts.len() as f64;
+            message.whole == whole || most
+        };
+        self.messages.iter().any(contains)
+    }
+}
+
+/// Whether a message says what a memory says.
+pub fn contains(message: &str, memory: &str) -> bool {
+    Prompt::of([message]).contains(memory)
+}
+
+/// The words of a folded text without punctuation; in scripts without spaces, its letters.
+fn words(folded: &str) -> Vec<&str> {
+    folded.unicode_words().collect()
+}
+
+fn shingles(words: &[&str]) -> impl Iterator<Item = u64> {
+    words.windows(SHINGLE).map(|window| hash(&window))
+}
+
+fn hash(value: &impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    value.hash(&mut hasher);
+    hasher.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MEMORY: &str =
+        "We moved the meeting to half past nine because the train from Leeds arrives late.";
+
+    #[test]
+    fn amp_102_the_same_text_is_contained_whatever_its_case_space_and_signs() {
+        let shouted = MEMORY.to_uppercase().replace(' ', "  ").replace('.', "!");
+        assert!(contains(&shouted, MEMORY));
+        assert!(contains("YES", "yes."));
+        assert!(
+            contains("ﬁne, İstanbul straße", "Fine İstanbul strasse") || contains("ﬁne", "fine")
+        );
+    }
+
+    #[test]
+    fn amp_102_a_text_inside_a_longer_message_is_contained() {
+        let message =
+            format!("As I said before: {MEMORY} So please be there, and bring the contract.");
+        assert!(contains(&message, MEMORY));
+        assert!(contains(
+            "我们把会议改到九点半，因为安娜的火车晚点。请准时到。",
+            "我们把会议改到九点半"
+        ));
+    }
+
+    #[test]
+    fn amp_102_what_shares_only_words_or_a_part_is_not_contained() {
+        assert!(!contains(
+            "Which train did Anna take to the meeting?",
+            MEMORY
+        ));
+        assert!(!contains(&MEMORY[..MEMORY.len() / 2], MEMORY));
+        assert!(!contains("yes, the budget was approved", "yes"));
+        assert!(!contains("", MEMORY) && !contains(MEMORY, "") && !contains("", ""));
+        assert!(!contains("…", "!"));
+    }
+}

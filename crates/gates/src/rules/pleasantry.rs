@@ -1,0 +1,125 @@
+//! Pleasantries: utterances that phrases of the lists cover from the first word to the last.
+
+use super::lexicon::{Lexicon, Phrase};
+use super::lists::Kind;
+use super::tokens::{Token, Tokens};
+use super::{Hit, Utterance};
+
+/// The most tokens of a pleasantry.
+const MOST_TOKENS: usize = 60;
+
+/// What a way to cover an utterance up to some token has met that is more than filler. The later one counts for more.
+#[derive(Debug, Clone, Copy)]
+enum Met<'a> {
+    Nothing,
+    Answer(&'a Phrase),
+    Emoji,
+    Laughter,
+    Phrase(&'a Phrase),
+}
+
+impl<'a> Met<'a> {
+    fn phrase(phrase: &'a Phrase) -> Self {
+        match phrase.kind {
+            Kind::Filler => Self::Nothing,
+            Kind::Answer => Self::Answer(phrase),
+            _ => Self::Phrase(phrase),
+        }
+    }
+
+    fn weight(self) -> u8 {
+        match self {
+            Self::Nothing => 0,
+            Self::Answer(_) => 1,
+            Self::Emoji => 2,
+            Self::Laughter => 3,
+            Self::Phrase(_) => 4,
+        }
+    }
+
+    /// The weightier; of two alike the first.
+    fn or(self, other: Self) -> Self {
+        if other.weight() > self.weight() {
+            other
+        } else {
+            self
+        }
+    }
+}
+
+/// The rule by which the utterance is a pleasantry.
+pub fn find(lexicon: &Lexicon, utterance: Utterance<'_>) -> Option<Hit> {
+    let reading = Tokens::read(utterance.text);
+    if reading.has_signs || reading.tokens.len() > MOST_TOKENS {
+        return None;
+    }
+    match cover(lexicon, &reading.tokens)? {
+        Met::Nothing => None,
+        // A pet and a cake with a question mark are a question.
+        Met::Emoji => (!reading.asks).then(|| hit("emoji", "")),
+        Met::Laughter => Some(hit("laughter", "")),
+        Met::Answer(phrase) => (utterance.has_history && !reading.asks).then(|| hit_of(phrase)),
+        Met::Phrase(phrase) => Some(hit_of(phrase)),
+    }
+}
+
+/// What phrases that cover all tokens come to; none if some token is left over.
+fn cover<'a>(lexicon: &'a Lexicon, tokens: &[Token]) -> Option<Met<'a>> {
+    let ids = tokens
+        .iter()
+        .map(|token| lexicon.ids(token))
+        .collect::<Vec<_>>();
+    let mut reached = vec![None; tokens.len() + 1];
+    reached[0] = Some(Met::Nothing);
+    for start in 0..tokens.len() {
+        let Some(before) = reached[start] else {
+            continue;
+        };
+        for (end, met, takes_name) in steps(lexicon, tokens, &ids, start) {
+            let now = before.or(met);
+            let to = &mut reached[end];
+            *to = Some(to.map_or(now, |other: Met<'_>| other.or(now)));
+            let named = tokens
+                .get(end)
+                .filter(|_| takes_name && !tokens[end - 1].is_last);
+            if named.is_some_and(|token| lexicon.can_be_name(token)) {
+                let to = &mut reached[end + 1];
+                *to = Some(to.map_or(now, |other: Met<'_>| other.or(now)));
+            }
+        }
+    }
+    reached.pop().flatten()
+}
+
+/// Where one can go from a token: the place after a phrase, what it is, and whether a name may follow.
+fn steps<'a>(
+    lexicon: &'a Lexicon,
+    tokens: &[Token],
+    ids: &[Vec<u32>],
+    start: usize,
+) -> Vec<(usize, Met<'a>, bool)> {
+    let token = &tokens[start];
+    if token.is_emoji() {
+        return vec![(start + 1, Met::Emoji, false)];
+    }
+    let phrases = lexicon.pleasantries.at(ids, start).into_iter();
+    let mut steps = phrases
+        .map(|(end, phrase)| (end, Met::phrase(phrase), phrase.kind.takes_name()))
+        .collect::<Vec<_>>();
+    if lexicon.is_laughter(token) {
+        steps.push((start + 1, Met::Laughter, false));
+    }
+    steps
+}
+
+fn hit_of(phrase: &Phrase) -> Hit {
+    let rule = format!("{}.{}", phrase.language, phrase.kind.name());
+    hit(&rule, &phrase.text)
+}
+
+fn hit(rule: &str, pattern: &str) -> Hit {
+    Hit {
+        rule: format!("pleasantry.{rule}"),
+        pattern: pattern.to_owned(),
+    }
+}

@@ -1,0 +1,126 @@
+//! What an assembly rests on before memory is asked: the policy in force, the model, the tokenizer, the template.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use memfleet_assembly::{Template, Tokenizer};
+use memfleet_domain::Fault;
+use memfleet_domain::ids::SpaceId;
+use memfleet_domain::model_profile::ModelProfile;
+use memfleet_domain::policy::{Policy, Settings};
+use memfleet_ports::context::Context;
+
+use super::models::{self, Model};
+use crate::Gateway;
+use crate::settings::TenantSettings;
+
+/// The two bounds that have defaults together: where one of them is given, the other is no bound.
+#[derive(Clone, Copy)]
+pub struct Said {
+    /// `budget.max_tokens`.
+    pub max_tokens: Option<u32>,
+    /// Whether the call itself says it, not a policy that knows nothing of the model.
+    pub max_tokens_by_call: bool,
+    /// `budget.percent_of_window`.
+    pub percent_of_window: Option<f32>,
+}
+
+/// The policy in force, and what else the tenant set.
+#[derive(Clone)]
+pub struct Basis {
+    /// How memory enters.
+    pub settings: Settings,
+    /// What somebody said of how much, as far as anybody did.
+    pub said: Said,
+    /// What the tenant set.
+    pub tenant: Arc<TenantSettings>,
+    /// The form of the block.
+    pub template: Arc<Template>,
+    /// Names and versions of all that it was made of.
+    pub versions: BTreeMap<String, String>,
+}
+
+impl Gateway {
+    /// What the policies of a call, of its first space and of the tenant come to.
+    pub(crate) async fn basis(
+        &self,
+        context: &Context,
+        spaces: &[SpaceId],
+        call: Policy,
+    ) -> Result<Basis, Fault> {
+        let tenant = self.settings.of(&context.tenant).await?;
+        let mut versions = BTreeMap::new();
+        let mut below = |space: Option<&SpaceId>, name: &str| {
+            let found = tenant.policies.get(&space.cloned())?;
+            versions.insert(format!("policy:{name}"), found.version.to_string());
+            Some(found.value.clone())
+        };
+        let of_tenant = below(None, "tenant").unwrap_or_default();
+        let of_space = spaces.first().and_then(|space| below(Some(space), "space"));
+        let max_tokens_by_call = call.budget.max_tokens.is_some();
+        let policy = call.over(of_space.unwrap_or_default()).over(of_tenant);
+        let said = Said {
+            max_tokens: policy.budget.max_tokens,
+            max_tokens_by_call,
+            percent_of_window: policy.budget.percent_of_window,
+        };
+        let settings = policy.settled();
+        let (template, version) = template(&settings.format.template, &tenant)?;
+        versions.insert("template".to_owned(), version);
+        Ok(Basis {
+            settings,
+            said,
+            tenant,
+            template,
+            versions,
+        })
+    }
+}
+
+/// A template by name, those of the tenant first, and what names its version.
+pub fn template(name: &str, tenant: &TenantSettings) -> Result<(Arc<Template>, String), Fault> {
+    if let Some(own) = tenant.templates.get(name) {
+        return Ok((
+            Arc::new(own.value.clone()),
+            format!("{name} {}", own.version),
+        ));
+    }
+    let shipped = Template::shipped();
+    let found = shipped.iter().find(|template| template.id == name);
+    found
+        .map(|template| {
+            let version = format!("{name} {}", template.version);
+            (Arc::new((*template).clone()), version)
+        })
+        .ok_or_else(|| {
+            let known: Vec<_> = shipped.iter().map(|template| template.id.as_str()).collect();
+            let problem = format!(
+                "`{name}` is no template of this tenant, nor one of those that are shipped ({}): set it with Policies.PutDocument",
+                known.join(", ")
+            );
+            Fault::invalid("policy.format.template", problem)
+        })
+}
+
+/// Whether a template of this name is shipped.
+pub fn is_shipped_template(name: &str) -> bool {
+    Template::shipped().iter().any(|it| it.id == name)
+}
+
+impl Basis {
+    /// The model that is called, and what counts its tokens.
+    pub fn model(
+        &self,
+        asked: ModelProfile,
+        in_prompt: Option<&str>,
+        tokenizer: Option<String>,
+        tokenizers: &memfleet_assembly::Tokenizers,
+    ) -> Result<(Model, Tokenizer), Fault> {
+        let model = models::model(asked, in_prompt, &self.tenant);
+        let name = tokenizer.unwrap_or_else(|| model.tokenizer.clone());
+        let tokenizer = tokenizers
+            .get(&name)
+            .map_err(|error| Fault::invalid("tokenizer", error.to_string()))?;
+        Ok((model, tokenizer))
+    }
+}

@@ -1,0 +1,37 @@
+//! An answer in the making: what gates said, how long stages took, and how it ends.
+
+use std::time::Duration;
+
+use memfleet_domain::assembly::Reason;
+use memfleet_ports::assembly::{Assembled, GateEntry};
+use tokio::time::Instant;
+
+/// An assembly that is not done.
+pub struct Draft {
+    pub answer: Assembled,
+    stage_began: Instant,
+}
+
+impl Draft {
+    /// Nothing was done yet.
+    pub fn new() -> Self {
+        Self {
+            answer: Assembled::skipped(Reason::NothingFound),
+            stage_began: Instant::now(),
+        }
+    }
+
+    /// A stage ends here; how long it took.
+    pub fn timed(&mut self, stage: &str) -> Duration {
+        let now = Instant::now();
+        let took = now - self.stage_began;
+        self.stage_began = now;
+        self.answer.timings.push((stage.to_owned(), took));
+        took
+    }
+
+    /// What a gate said.
+    pub fn said(&mut self, entry: GateEntry) {
+        self.answer.gates.push(entry);
+    }
+}

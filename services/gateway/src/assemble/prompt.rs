@@ -1,0 +1,274 @@
+//! What a prompt says that memory is to be put into: where the block goes, what is asked, and how much there is already. The prompt itself
+//! is read on a thread for such work, as it may be large, and is not kept.
+
+use memfleet_assembly::Tokenizer;
+use memfleet_domain::Fault;
+use memfleet_domain::assembly::{ProviderFormat, Reason, Strategy};
+use memfleet_domain::ids::{ExchangeName, SessionId};
+use memfleet_ports::assembly::{Content, Message, PartKind, Prompt};
+use memfleet_provider::conversation::{self, Conversation};
+use memfleet_provider::placement::{self, Nowhere, Obstacle, Placement, Site};
+use memfleet_provider::{Format, Place, Request, query, session};
+
+use super::models::Model;
+
+/// A prompt, as far as an assembly has to know it.
+#[derive(Default)]
+pub struct Outline {
+    /// Where the block goes, or why nowhere; none where there is no prompt.
+    pub place: Option<Result<Placement, Reason>>,
+    /// What the user says last.
+    pub query: Option<String>,
+    /// Whether somebody spoke before.
+    pub has_history: bool,
+    /// The session that the request tells of.
+    pub session: Option<SessionId>,
+    /// The exchange that what the user says last makes.
+    pub exchange: Option<ExchangeName>,
+    /// What the prompt says, to leave out what memory would repeat.
+    pub said: memfleet_assembly::Prompt,
+    /// The text that the block is put after.
+    pub before: String,
+    /// Tokens of the prompt, counted where the window of the model is known.
+    pub tokens: u64,
+    /// Tokens of the window that the request keeps for the answer.
+    pub answer_tokens: Option<u64>,
+    /// The window that the request sets.
+    pub window: Option<u64>,
+}
+
+/// What reading a prompt needs to know.
+pub struct Reading<'r> {
+    /// The strategies, in the order of preference.
+    pub strategies: &'r [Strategy],
+    /// Whether the caller gives a query beside the prompt.
+    pub has_query: bool,
+    /// The model.
+    pub model: &'r Model,
+    /// What counts tokens.
+    pub tokenizer: &'r Tokenizer,
+    /// Whether what the prompt says must be known.
+    pub compares: bool,
+}
+
+impl Outline {
+    /// What an assembly has to know of a conversation.
+    pub fn of(conversation: &Conversation<'_>, reading: &Reading<'_>) -> Self {
+        let profile = placement::Profile {
+            supports_system: reading.model.supports_system,
+            supports_tools: reading.model.supports_tools,
+        };
+        let strategies: Vec<_> = reading.strategies.iter().map(|it| strategy(*it)).collect();
+        let place = placement::place(conversation, &strategies, profile, reading.has_query);
+        let query = query::text(conversation);
+        let texts = || conversation.texts().map(query::without_blocks);
+        let counts = reading.model.window.is_some() || conversation.window_tokens.is_some();
+        let tokens = counts.then(|| {
+            let count = |text: std::borrow::Cow<'_, str>| reading.tokenizer.count(&text) as u64;
+            texts().map(count).sum()
+        });
+        let said: Vec<_> = if reading.compares {
+            texts().collect()
+        } else {
+            Vec::new()
+        };
+        Self {
+            before: before(conversation, place.as_ref().ok()),
+            place: Some(place.map_err(nowhere)),
+            has_history: has_history(conversation),
+            session: told_session(conversation),
+            exchange: exchange(conversation),
+            query,
+            said: memfleet_assembly::Prompt::of(said.iter().map(AsRef::as_ref)),
+            tokens: tokens.unwrap_or(0),
+            answer_tokens: conversation.max_output_tokens,
+            window: conversation.window_tokens,
+        }
+    }
+}
+
+/// The text that a block comes after.
+fn before(conversation: &Conversation<'_>, placement: Option<&Placement>) -> String {
+    let Some(Site::After {
+        place, list: false, ..
+    }) = placement.map(|placement| &placement.site)
+    else {
+        return String::new();
+    };
+    let content = match place {
+        Place::System => conversation.system.as_ref(),
+        Place::Message(at) => Some(&conversation.messages[*at].content),
+    };
+    let text = content.and_then(|content| content.texts().last());
+    text.unwrap_or_default().to_owned()
+}
+
+fn nowhere(reason: Nowhere) -> Reason {
+    match reason {
+        Nowhere::NoTarget => Reason::NoTarget,
+        Nowhere::NoQueryText => Reason::NoQueryText,
+        Nowhere::NoStrategy => Reason::StrategyNone,
+    }
+}
+
+/// Why the first strategy was not taken.
+pub fn passed_over(placement: &Placement) -> Option<Reason> {
+    let (_, obstacle) = placement.passed_over.first()?;
+    Some(match obstacle {
+        Obstacle::SystemUnsupported => Reason::SystemUnsupported,
+        Obstacle::ToolsUnsupported => Reason::ToolsUnsupported,
+        Obstacle::ToolChoiceConflict | Obstacle::ToolNameConflict | Obstacle::SeveralCandidates => {
+            Reason::ToolChoiceConflict
+        }
+        Obstacle::TargetUnsupported => Reason::NoTarget,
+    })
+}
+
+fn strategy(strategy: Strategy) -> placement::Strategy {
+    match strategy {
+        Strategy::Append => placement::Strategy::Append,
+        Strategy::System => placement::Strategy::System,
+        Strategy::Tool => placement::Strategy::Tool,
+        Strategy::None => placement::Strategy::None,
+    }
+}
+
+/// The strategy of a placement, in the words of the API.
+pub fn used(placement: &Placement) -> Strategy {
+    match placement.strategy {
+        placement::Strategy::Append => Strategy::Append,
+        placement::Strategy::System => Strategy::System,
+        placement::Strategy::Tool => Strategy::Tool,
+        placement::Strategy::None => Strategy::None,
+    }
+}
+
+/// The exchange by the conversation up to what the user says last: said again later it is another one.
+fn exchange(conversation: &Conversation<'_>) -> Option<ExchangeName> {
+    ExchangeName::new(session::turn_key(conversation)?).ok()
+}
+
+fn told_session(conversation: &Conversation<'_>) -> Option<SessionId> {
+    let (told, _) = session::given(None, conversation)?;
+    SessionId::new(told.into_owned()).ok()
+}
+
+/// Bytes of a query at most: of what the user says last these are the last ones.
+const QUERY: usize = 8_192;
+
+/// The end of a text that is too long to be searched for.
+pub fn last_bytes(text: &str) -> &str {
+    &text[text.ceil_char_boundary(text.len().saturating_sub(QUERY))..]
+}
+
+/// What a prompt asks, where nothing else of it matters.
+#[derive(Default)]
+pub struct Asked {
+    /// What the user says last.
+    pub query: Option<String>,
+    /// Whether somebody spoke before.
+    pub has_history: bool,
+}
+
+impl Asked {
+    /// Reads a prompt, which may be large.
+    pub async fn of(prompt: Prompt) -> Result<Self, Fault> {
+        let asked = |conversation: &Conversation<'_>| Self {
+            query: query::text(conversation),
+            has_history: has_history(conversation),
+        };
+        let read = move || with_conversation(&prompt, asked);
+        Ok(super::apart(read).await??.unwrap_or_default())
+    }
+}
+
+/// Whether somebody spoke before the user's last message.
+fn has_history(conversation: &Conversation<'_>) -> bool {
+    let before = query::target(conversation).map_or(&[][..], |at| &conversation.messages[..at]);
+    before.iter().any(|message| !message.role.is_system())
+}
+
+/// The format of a provider's request.
+pub fn format(format: ProviderFormat) -> Format {
+    match format {
+        ProviderFormat::OpenaiChat => Format::OpenaiChat,
+        ProviderFormat::OpenaiResponses => Format::OpenaiResponses,
+        ProviderFormat::AnthropicMessages => Format::AnthropicMessages,
+        ProviderFormat::Gemini => Format::Gemini,
+        ProviderFormat::OllamaChat => Format::OllamaChat,
+    }
+}
+
+/// Reads a prompt and hands its conversation on; none where there is no prompt.
+pub fn with_conversation<T>(
+    prompt: &Prompt,
+    use_it: impl FnOnce(&Conversation<'_>) -> T,
+) -> Result<Option<T>, Fault> {
+    match prompt {
+        Prompt::Unknown => Ok(None),
+        Prompt::Messages(messages) => Ok(Some(use_it(&neutral(messages)))),
+        Prompt::Provider { format: of, body } => {
+            let request = request(*of, body)?;
+            Ok(Some(use_it(request.conversation())))
+        }
+    }
+}
+
+/// A provider's request, read.
+pub fn request(of: ProviderFormat, body: &[u8]) -> Result<Request<'_>, Fault> {
+    Request::parse(format(of), body)
+        .map_err(|error| Fault::invalid("provider_request.body", error.to_string()))
+}
+
+fn content(content: &Content) -> conversation::Content<'_> {
+    match content {
+        Content::Text(text) => conversation::Content::text(text.as_str()),
+        Content::Parts(parts) => conversation::Content::list(parts.iter().map(part).collect()),
+    }
+}
+
+/// Messages without bytes as a conversation.
+fn neutral(messages: &[Message]) -> Conversation<'_> {
+    use memfleet_domain::turn::Role;
+    let role = |role| match role {
+        Role::User => conversation::Role::User,
+        Role::Assistant => conversation::Role::Assistant,
+        Role::System => conversation::Role::System,
+        Role::Tool => conversation::Role::Tool,
+    };
+    let messages = messages.iter().map(|message| conversation::Message {
+        role: role(message.role),
+        content: content(&message.content),
+    });
+    Conversation {
+        messages: messages.collect(),
+        ..Conversation::default()
+    }
+}
+
+fn part(part: &memfleet_ports::assembly::Part) -> conversation::Part<'_> {
+    use conversation::{Part, PartKind as Kind};
+    let read = match &part.kind {
+        PartKind::Text(text) => Part::text(text.as_str()),
+        PartKind::Media(kind) if kind.starts_with("image/") => Part::of(Kind::Image),
+        PartKind::Media(kind) if kind.starts_with("audio/") => Part::of(Kind::Audio),
+        PartKind::Media(_) => Part::of(Kind::Document),
+        PartKind::ToolResult(text) => Part {
+            text: Some(text.as_str().into()),
+            ..Part::of(Kind::ToolResult)
+        },
+        PartKind::Opaque(_) => Part::of(Kind::Opaque),
+    };
+    Part {
+        cached: part.cached,
+        ..read
+    }
+}
+
+impl Outline {
+    /// What stands between the prompt's text and the block.
+    pub fn separator(&self) -> &'static str {
+        let placement = self.place.as_ref().and_then(|place| place.as_ref().ok());
+        placement.map_or("", Placement::separator)
+    }
+}

@@ -1,0 +1,163 @@
+//! The requests of one exchange get the same bytes at the same place (AMP item 6): what the first of them was given is kept in the store, where
+//! any gateway finds it. Of two at a time one wins, and both are given what it made.
+
+use std::collections::BTreeSet;
+
+use memfleet_domain::Fault;
+use memfleet_domain::assembly::Reason;
+use memfleet_domain::ids::{ExchangeName, SessionId, SpaceId, TurnId};
+use memfleet_domain::time::Timestamp;
+use memfleet_ports::assembly::{Assembled, AssembledItem};
+use memfleet_ports::context::Context;
+use memfleet_ports::exchanges::{Exchange, Kept, Written};
+use memfleet_ports::store::StoreError;
+use serde::{Deserialize, Serialize};
+
+use crate::Gateway;
+use crate::tools::Retrieval;
+
+/// How long an exchange is kept.
+const KEPT: chrono::TimeDelta = chrono::TimeDelta::days(7);
+
+/// What the store keeps of an exchange.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct State {
+    /// What its first request was given.
+    pub given: Option<Given>,
+    /// What the model asked for itself.
+    pub tools: Option<Retrieval>,
+}
+
+/// What a request was given. Only a request that asks the same spaces is given it again: its credential reaches them.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Given {
+    /// The spaces that were asked.
+    pub spaces: Vec<SpaceId>,
+    /// The answer, the block included.
+    pub answer: Assembled,
+}
+
+impl State {
+    /// What a request of these spaces was given.
+    pub fn given_of(&mut self, spaces: &[SpaceId]) -> Option<Assembled> {
+        let given = self.given.take_if(|given| given.spaces == spaces)?;
+        Some(given.answer)
+    }
+
+    /// The turns whose words it holds.
+    fn turns(&self) -> Vec<(SpaceId, TurnId)> {
+        let given = self.given.iter().flat_map(|given| &given.answer.items);
+        let tools = self.tools.iter().flat_map(Retrieval::items);
+        let turns: BTreeSet<_> = given.chain(tools).filter_map(turn).collect();
+        turns.into_iter().collect()
+    }
+}
+
+/// An exchange, as it was read.
+pub struct Held {
+    pub session: SessionId,
+    pub name: ExchangeName,
+    /// The version that was read; none: there was none.
+    pub version: Option<u64>,
+    /// Tokens that it has had.
+    pub tokens: u32,
+    pub state: State,
+}
+
+impl Held {
+    /// What is kept of an exchange; nothing of one that is new, or forgotten.
+    fn of(session: SessionId, name: ExchangeName, kept: Option<Kept>) -> Self {
+        let (version, tokens) = match &kept {
+            Some(kept) => (Some(kept.version), kept.exchange.tokens),
+            None => (None, 0),
+        };
+        let state = kept.filter(|kept| !kept.forgotten).and_then(|kept| {
+            // A state of another version of this program is as good as none: the block is made anew.
+            serde_json::from_str(&kept.exchange.state).ok()
+        });
+        Self {
+            session,
+            name,
+            version,
+            tokens,
+            state: state.unwrap_or_default(),
+        }
+    }
+
+    fn exchange(&self, now: Timestamp) -> Result<Exchange, Fault> {
+        let state = serde_json::to_string(&self.state)
+            .map_err(|error| Fault::internal(format!("an exchange cannot be written: {error}")))?;
+        Ok(Exchange {
+            session: self.session.clone(),
+            name: self.name.clone(),
+            state,
+            tokens: self.tokens,
+            turns: self.state.turns(),
+            updated_at: now,
+            expires_at: now + KEPT,
+        })
+    }
+}
+
+/// The turns whose words an answer holds.
+pub fn turns(answer: &Assembled) -> Vec<(SpaceId, TurnId)> {
+    answer.items.iter().filter_map(turn).collect()
+}
+
+fn turn(item: &AssembledItem) -> Option<(SpaceId, TurnId)> {
+    Some((item.space.clone()?, item.turn()?))
+}
+
+impl Gateway {
+    /// The exchange as it is kept.
+    pub(crate) async fn held(
+        &self,
+        context: &Context,
+        session: &SessionId,
+        name: &ExchangeName,
+    ) -> Result<Held, Fault> {
+        let now = self.clock.now();
+        let kept = self
+            .exchanges
+            .get(&context.tenant, session, name, now)
+            .await?;
+        Ok(Held::of(session.clone(), name.clone(), kept))
+    }
+
+    /// Keeps what an exchange is given. The answer that counts: another one where somebody was faster, none where a turn in it was forgotten
+    /// meanwhile.
+    pub(crate) async fn keep(
+        &self,
+        context: &Context,
+        mut held: Held,
+        spaces: &[SpaceId],
+        answer: Assembled,
+    ) -> Result<Assembled, Fault> {
+        held.tokens += answer.budget.added_tokens;
+        held.state.given = Some(Given {
+            spaces: spaces.to_vec(),
+            answer: answer.clone(),
+        });
+        match self.write(context, &held).await? {
+            Ok(written) if written.forgotten => Ok(Assembled::skipped(Reason::NothingFound)),
+            Ok(_) => Ok(answer),
+            Err(StoreError::Stale { .. }) => {
+                let mut winner = self.held(context, &held.session, &held.name).await?;
+                Ok(winner.state.given_of(spaces).unwrap_or(answer))
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Writes an exchange, if nobody did since it was read.
+    pub(crate) async fn write(
+        &self,
+        context: &Context,
+        held: &Held,
+    ) -> Result<Result<Written, StoreError>, Fault> {
+        let exchange = held.exchange(self.clock.now())?;
+        let store = &self.exchanges;
+        Ok(store.put(&context.tenant, &exchange, held.version).await)
+    }
+}

@@ -1,0 +1,350 @@
+//! One assembly from its first look at the prompt to the block and its place. Every step either goes on or says why nothing is injected.
+
+use std::sync::Arc;
+
+use memfleet_assembly::Tokenizer;
+use memfleet_domain::Fault;
+use memfleet_domain::assembly::{Decision, Gate, GateOutcome, Reason, Strategy};
+use memfleet_domain::space::Locale;
+use memfleet_domain::time::Timestamp;
+use memfleet_ports::assembly::{AssembleRequest, GateEntry};
+use memfleet_ports::context::Context;
+use memfleet_ports::retriever::Found;
+use tokio::time::{Instant, timeout_at};
+use uuid::Uuid;
+
+use super::basis::Basis;
+use super::bounds::{self, Spent};
+use super::choosing::{Made, Making};
+use super::draft::Draft;
+use super::finding;
+use super::models::Model;
+use super::placing;
+use super::prompt::{self, Outline, Reading};
+use super::redaction::Redactions;
+use super::rendering::Brought;
+use super::sticky::Held;
+use crate::Gateway;
+
+/// An assembly under way.
+pub struct Work<'w> {
+    pub gateway: &'w Gateway,
+    pub context: &'w Context,
+    pub request: AssembleRequest,
+    pub basis: Arc<Basis>,
+    pub outline: Arc<Outline>,
+    pub model: Model,
+    pub tokenizer: Tokenizer,
+    pub redactions: Arc<Redactions>,
+    pub held: Option<Held>,
+    pub draft: Draft,
+    pub now: Timestamp,
+}
+
+/// Goes on, or ends without memory.
+pub type Step<T> = Result<Result<T, Reason>, Fault>;
+
+/// What goes on; a reason ends the step.
+macro_rules! go {
+    ($step:expr) => {
+        match $step {
+            Ok(value) => value,
+            Err(reason) => return Ok(Err(reason)),
+        }
+    };
+}
+
+impl<'w> Work<'w> {
+    /// Reads the prompt, under the policy in force.
+    pub async fn begin(
+        gateway: &'w Gateway,
+        context: &'w Context,
+        mut request: AssembleRequest,
+        basis: Basis,
+    ) -> Result<Self, Fault> {
+        let redactions = Redactions::new(&basis.settings.format.redactions)?;
+        let (prompt, basis, has_query) = (
+            std::mem::take(&mut request.prompt),
+            basis,
+            !request.query.text.is_empty(),
+        );
+        let (model, tokenizer) = (request.model.clone(), request.tokenizer.clone());
+        let tokenizers = gateway.tokenizers.clone();
+        let (rejections, tenant) = (gateway.rejections.clone(), context.tenant.clone());
+        let now = gateway.clock.now();
+        let read = move || {
+            let rejects = |model: &str| rejections.rejects(&tenant, model, now);
+            let mut chosen = None;
+            let outline = prompt::with_conversation(&prompt, |conversation| {
+                let name = conversation.model.as_deref();
+                let (model, tokenizer) = chosen.insert(basis.model(
+                    model.clone(),
+                    name,
+                    tokenizer.clone(),
+                    &tokenizers,
+                )?);
+                model.supports_tools &= !rejects(&model.name);
+                Ok::<_, Fault>(Outline::of(
+                    conversation,
+                    &reading(&basis, has_query, model, tokenizer),
+                ))
+            })?;
+            let outline = outline.transpose()?.unwrap_or_default();
+            let (model, tokenizer) = match chosen {
+                Some(chosen) => chosen,
+                None => basis.model(model, None, tokenizer, &tokenizers)?,
+            };
+            Ok::<_, Fault>((prompt, basis, outline, model, tokenizer))
+        };
+        let (prompt, basis, outline, model, tokenizer) = super::apart(read).await??;
+        request.prompt = prompt;
+        let mut draft = Draft::new();
+        draft.answer.versions = basis.versions.clone();
+        draft.answer.strategy_requested = basis.settings.placing.strategies[0];
+        draft.timed("prompt");
+        Ok(Self {
+            gateway,
+            context,
+            request,
+            basis: Arc::new(basis),
+            outline: Arc::new(outline),
+            model,
+            tokenizer,
+            redactions: Arc::new(redactions),
+            held: None,
+            draft,
+            now,
+        })
+    }
+
+    /// The whole way. `Ok(Err(reason))`: nothing is injected.
+    pub async fn run(&mut self) -> Step<()> {
+        go!(self.policy());
+        self.name();
+        go!(self.rules());
+        if let Some(given) = self.held().await? {
+            self.draft.answer = given;
+            return Ok(Ok(()));
+        }
+        if self.offers_tools() {
+            self.draft.answer.edits = placing::edits(&self.outline, &self.request.prompt, "");
+            self.place(Reason::ToolsOffered);
+            return Ok(Ok(()));
+        }
+        let nonce = nonce();
+        let budget = go!(self.budget(&nonce).await?);
+        self.gateway
+            .wait_for(
+                self.context,
+                &self.request.query.spaces,
+                &self.request.wait_for,
+            )
+            .await?;
+        let found = go!(self.find().await?);
+        self.draft.timed("search");
+        let made = self.choose(found, budget, nonce).await?;
+        go!(self.relevance(&made));
+        self.inject(made);
+        Ok(Ok(()))
+    }
+
+    /// Which session and which exchange it is, and what is searched for.
+    fn name(&mut self) {
+        let query = &mut self.request.query;
+        if query.session.is_none() {
+            query.session.clone_from(&self.outline.session);
+        }
+        let answer = &mut self.draft.answer;
+        answer.session.clone_from(&query.session);
+        if query.session.is_some() {
+            let told = self.request.exchange.take();
+            answer.exchange = told.or_else(|| self.outline.exchange.clone());
+        }
+        if query.text.is_empty() {
+            let said = self.outline.query.clone().unwrap_or_default();
+            prompt::last_bytes(&said).clone_into(&mut query.text);
+        }
+    }
+
+    /// What an earlier request of the exchange was given.
+    async fn held(&mut self) -> Result<Option<memfleet_ports::assembly::Assembled>, Fault> {
+        let answer = &self.draft.answer;
+        let (Some(session), Some(name)) = (&answer.session, &answer.exchange) else {
+            return Ok(None);
+        };
+        let mut held = self.gateway.held(self.context, session, name).await?;
+        let Some(mut given) = held.state.given_of(&self.request.query.spaces) else {
+            self.held = Some(held);
+            return Ok(None);
+        };
+        given.gates = vec![GateEntry::new(
+            Gate::Policy,
+            GateOutcome::Force,
+            Reason::Sticky,
+        )];
+        given.edits = placing::edits(&self.outline, &self.request.prompt, &given.block);
+        Ok(Some(given))
+    }
+
+    fn offers_tools(&self) -> bool {
+        let place = self.outline.place.as_ref().and_then(|it| it.as_ref().ok());
+        place.is_some_and(|placement| prompt::used(placement) == Strategy::Tool)
+    }
+
+    async fn budget(&mut self, nonce: &str) -> Step<usize> {
+        let mut spent = Spent::default();
+        if let Some(held) = &self.held {
+            spent.exchange = held.tokens.into();
+            if self.basis.settings.budget.session_tokens > 0 {
+                let store = &self.gateway.exchanges;
+                let tenant = &self.context.tenant;
+                spent.session = store
+                    .session_tokens(tenant, &held.session, self.now)
+                    .await?;
+            }
+        }
+        self.allowed(nonce, spent)
+    }
+
+    /// Tokens that may be added, after what exchange and session have had.
+    fn allowed(&mut self, nonce: &str, spent: Spent) -> Step<usize> {
+        let making = self.making(usize::MAX, nonce, Locale::default());
+        let overhead = making.options().overhead();
+        let budget = bounds::budget(&self.basis, &self.model, &self.outline, spent, overhead)?;
+        let told = &mut self.draft.answer.budget;
+        (told.tokenizer, told.approximate) = bounds::described(&self.tokenizer);
+        told.prompt_tokens = u32::try_from(self.outline.tokens).unwrap_or(u32::MAX);
+        Ok(budget.map(|effective| {
+            told.effective_tokens = u32::try_from(effective.tokens).unwrap_or(u32::MAX);
+            bounds::name(effective.limited_by).clone_into(&mut told.limited_by);
+            told.effective_tokens as usize
+        }))
+    }
+
+    /// Gates 1 and 2, then the search, in the time that there is.
+    async fn find(&mut self) -> Step<Found> {
+        let most = std::time::Duration::from_millis(self.basis.settings.failure.deadline_ms.into());
+        let deadline = self.context.deadline.min(Instant::now() + most);
+        let context = Context {
+            deadline,
+            ..self.context.clone()
+        };
+        timeout_at(deadline, self.search(&context))
+            .await
+            .unwrap_or_else(|_| Err(Fault::deadline("memory")))
+    }
+
+    async fn search(&mut self, context: &Context) -> Step<Found> {
+        let understood = self.gateway.understood(context, &self.request.query).await;
+        go!(self.routing(context, understood.as_deref()).await?);
+        let request = &mut self.request;
+        if !request.narratives.is_empty() && !self.gateway.narrow(context, request).await? {
+            return Ok(Err(Reason::NothingFound));
+        }
+        let exclusion = &self.basis.settings.exclusion;
+        let session = request.query.session.as_ref();
+        let (filter, aliases) = (&mut request.query.filter, &request.aliases);
+        finding::exclude(filter, exclusion, session, aliases, self.now);
+        let query = &request.query;
+        let found = self
+            .gateway
+            .search_understood(context, query, understood)
+            .await?;
+        let answer = &mut self.draft.answer;
+        answer.degraded.extend_from_slice(&found.degraded);
+        answer.understood.clone_from(&found.understood);
+        Ok(match found.searched {
+            0 if found.hits.is_empty() => Err(Reason::NoMemory),
+            _ if found.hits.is_empty() => Err(Reason::NothingFound),
+            _ => Ok(found),
+        })
+    }
+
+    fn making(&self, budget: usize, nonce: &str, locale: Locale) -> Making {
+        Making {
+            basis: self.basis.clone(),
+            outline: self.outline.clone(),
+            tokenizer: self.tokenizer.clone(),
+            redactions: self.redactions.clone(),
+            locale,
+            budget,
+            nonce: nonce.to_owned(),
+            now: self.request.query.now.unwrap_or(self.now),
+            query: self.request.query.text.clone(),
+        }
+    }
+
+    async fn choose(&mut self, found: Found, budget: usize, nonce: String) -> Result<Made, Fault> {
+        let spaces = &self.request.query.spaces;
+        let locale = self.gateway.locale(self.context, spaces).await?;
+        let making = self.making(budget, &nonce, locale);
+        let answer = &mut self.draft.answer;
+        answer.nonce = nonce;
+        if !found.scorer.is_empty() {
+            let scorer = ("scorer".to_owned(), found.scorer.clone());
+            answer.versions.extend([scorer]);
+        }
+        super::apart(move || making.of_found(&found)).await
+    }
+
+    /// The block of what a caller brought, in its place.
+    pub async fn render(&mut self, brought: Brought, nonce: Option<String>) -> Step<()> {
+        if let Some(Err(reason)) = &self.outline.place {
+            return Ok(Err(*reason));
+        }
+        let nonce = nonce.unwrap_or_else(self::nonce);
+        let budget = go!(self.allowed(&nonce, Spent::default())?);
+        let making = self.making(budget, &nonce, Locale::default());
+        let made = super::apart(move || making.of_brought(&brought)).await?;
+        self.draft.answer.nonce = nonce;
+        go!(self.relevance(&made));
+        self.inject(made);
+        Ok(Ok(()))
+    }
+
+    fn inject(&mut self, made: Made) {
+        let answer = &mut self.draft.answer;
+        answer.tokens = made.block.tokens as u32;
+        answer.budget.added_tokens = made.block.added_tokens as u32;
+        answer.items = made.items;
+        answer.block = made.block.text;
+        answer.edits = placing::edits(&self.outline, &self.request.prompt, &answer.block);
+        self.place(Reason::Relevant);
+    }
+
+    /// Says by which strategy it goes.
+    fn place(&mut self, reason: Reason) {
+        let answer = &mut self.draft.answer;
+        let placement = self.outline.place.as_ref().and_then(|it| it.as_ref().ok());
+        let requested = answer.strategy_requested;
+        answer.strategy_used = placement.map_or(requested, prompt::used);
+        let passed_over = placement.and_then(prompt::passed_over);
+        answer.decision = match passed_over {
+            None => Decision::Injected,
+            Some(_) => Decision::Fallback,
+        };
+        answer.reason = passed_over.or((reason == Reason::ToolsOffered).then_some(reason));
+    }
+}
+
+fn reading<'r>(
+    basis: &'r Basis,
+    has_query: bool,
+    model: &'r Model,
+    tokenizer: &'r Tokenizer,
+) -> Reading<'r> {
+    let settings = &basis.settings;
+    Reading {
+        strategies: &settings.placing.strategies,
+        has_query,
+        model,
+        tokenizer,
+        compares: settings.exclusion.in_prompt,
+    }
+}
+
+/// The random half of an id, shortened: every token of the wrapper is paid for.
+pub fn nonce() -> String {
+    let id = Uuid::now_v7().simple().to_string();
+    id[id.len() - 8..].to_owned()
+}

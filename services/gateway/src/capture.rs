@@ -1,0 +1,136 @@
+//! The `Capture` service: what passes between a caller and a model is remembered, without what memory itself put there.
+//!
+//! `hearing` reads a prompt and its answer, `naming` makes turns of what is left, each with an id by which it is known again.
+
+mod hearing;
+mod naming;
+
+use std::collections::HashSet;
+
+use async_trait::async_trait;
+use memfleet_domain::Fault;
+use memfleet_domain::ids::TurnId;
+use memfleet_domain::policy::Policy;
+use memfleet_ports::capture::{Capture, RecordTurnRequest, Recorded};
+use memfleet_ports::context::Context;
+use memfleet_ports::memory::RememberRequest;
+use tracing::instrument;
+
+use crate::Gateway;
+use crate::assemble::apart;
+use crate::assemble::redaction::Redactions;
+use hearing::Heard;
+use naming::Naming;
+
+/// Turns that one call may add.
+const MOST: usize = 1_000;
+
+#[async_trait]
+impl Capture for Gateway {
+    #[instrument(skip_all, fields(tenant = %context.tenant, space = %request.space))]
+    async fn record_turn(
+        &self,
+        context: &Context,
+        request: RecordTurnRequest,
+    ) -> Result<Recorded, Fault> {
+        context
+            .within("the ingestion queue", self.capture(context, request))
+            .await
+    }
+}
+
+impl Gateway {
+    async fn capture(
+        &self,
+        context: &Context,
+        mut request: RecordTurnRequest,
+    ) -> Result<Recorded, Fault> {
+        let (prompt, answer) = (
+            std::mem::take(&mut request.prompt),
+            std::mem::take(&mut request.answer),
+        );
+        let with_system = request.include_system;
+        let mut heard = apart(move || Heard::of(&prompt, &answer, with_system)).await??;
+        let session = request.session.take().or_else(|| heard.session.take());
+        let session = session.ok_or_else(|| {
+            let problem = "is required where the `provider_request` does not tell it";
+            Fault::invalid("session", problem)
+        })?;
+        let exchange = request.exchange.take().or_else(|| heard.exchange.take());
+        let block = match &exchange {
+            Some(exchange) => self.held(context, &session, exchange).await?.state.given,
+            None => None,
+        };
+        let spaces = [request.space.clone()];
+        let basis = self.basis(context, &spaces, Policy::default()).await?;
+        let naming = Naming {
+            redactions: Redactions::new(&basis.settings.format.redactions)?,
+            session: session.clone(),
+            block: block.map(|given| given.answer.block).unwrap_or_default(),
+            request,
+        };
+        let named = move || {
+            let turns = naming.turns(heard);
+            turns.map(|turns| (naming.request.space, turns))
+        };
+        let (space, named) = apart(named).await??;
+        let mut recorded = Recorded {
+            token: None,
+            turns: Vec::new(),
+            duplicates: 0,
+            left_out: named.left_out,
+            blocks_removed: named.blocks_removed,
+            session,
+        };
+        self.remember_new(context, space, named.turns, &mut recorded)
+            .await?;
+        Ok(recorded)
+    }
+
+    /// Accepts what is not in the ledger yet.
+    async fn remember_new(
+        &self,
+        context: &Context,
+        space: memfleet_domain::ids::SpaceId,
+        mut turns: Vec<memfleet_ports::memory::NewTurn>,
+        recorded: &mut Recorded,
+    ) -> Result<(), Fault> {
+        let scope = context.scope(&space);
+        let id = |turn: &memfleet_ports::memory::NewTurn| {
+            let external = turn.external_id.as_ref();
+            external.map(|external| TurnId::of_external(&scope, &turn.session, external))
+        };
+        let ids: Vec<_> = turns.iter().filter_map(id).collect();
+        let mut known = HashSet::new();
+        for ids in ids.chunks(MOST) {
+            let stored = self.ledger.turns(&scope, ids).await?;
+            known.extend(stored.into_iter().map(|turn| turn.accepted.id));
+        }
+        let all = turns.len();
+        turns.retain(|turn| id(turn).is_none_or(|id| !known.contains(&id)));
+        recorded.duplicates = (all - turns.len()) as u32;
+        if turns.is_empty() {
+            return Ok(());
+        }
+        if turns.len() > MOST {
+            let problem = format!(
+                "hold {} that are new; at most {MOST} are taken at once",
+                turns.len()
+            );
+            return Err(Fault::invalid("messages", problem));
+        }
+        let request = RememberRequest {
+            space,
+            turns,
+            idempotency_key: None,
+        };
+        let receipt = self.accept(context, request).await?;
+        if receipt.duplicate {
+            recorded.duplicates += receipt.turns.len() as u32;
+        } else {
+            recorded.turns = receipt.turns;
+        }
+        recorded.token = Some(receipt.batch);
+        Ok(())
+    }
+}

@@ -1,0 +1,83 @@
+//! Whether a document can be used: checked before it is kept, with every problem at its field.
+
+use memfleet_assembly::{Template, Tokenizers};
+use memfleet_domain::Fault;
+use memfleet_domain::fault::FieldViolation;
+use memfleet_domain::ids::SettingName;
+use memfleet_domain::model_profile::ModelProfile;
+use memfleet_domain::policy::Policy;
+
+use crate::assemble::{Redactions, template as known_template};
+use crate::settings::TenantSettings;
+
+/// A policy: its values, its patterns, and that the template it names is there.
+pub fn policy(policy: &Policy, tenant: &TenantSettings) -> Result<(), Fault> {
+    let mut violations: Vec<_> = policy
+        .problems()
+        .into_iter()
+        .map(|problem| FieldViolation {
+            field: format!("policy.{}", problem.field),
+            description: problem.description,
+        })
+        .collect();
+    let redactions = policy.format.redactions.as_deref().unwrap_or_default();
+    if let Err(fault) = Redactions::new(redactions) {
+        violations.extend(fault.fields);
+    }
+    if let Some(name) = &policy.format.template
+        && let Err(fault) = known_template(name, tenant)
+    {
+        violations.extend(fault.fields);
+    }
+    match violations.is_empty() {
+        true => Ok(()),
+        false => Err(Fault::invalid_fields(violations)),
+    }
+}
+
+/// A template as TOML, which says the name that it is kept by.
+pub fn template(name: &SettingName, body: &str) -> Result<(), Fault> {
+    let template =
+        Template::parse(body).map_err(|error| Fault::invalid("body", error.to_string()))?;
+    named(name, "id", &template.id)
+}
+
+/// A model's profile as JSON, which says the name that it is kept by.
+pub fn profile_document(
+    name: &SettingName,
+    body: &str,
+    tokenizers: &Tokenizers,
+) -> Result<(), Fault> {
+    let read: ModelProfile =
+        serde_json::from_str(body).map_err(|error| Fault::invalid("body", error.to_string()))?;
+    named(name, "name", &read.name)?;
+    profile(&read, tokenizers)
+}
+
+/// A model's profile; its tokenizer must be known here.
+pub fn profile(profile: &ModelProfile, tokenizers: &Tokenizers) -> Result<(), Fault> {
+    let known = tokenizers.names();
+    match profile.tokenizer.as_deref() {
+        Some(tokenizer) if !known.contains(&tokenizer) => {
+            let known = known.join(", ");
+            let problem = format!("`{tokenizer}` is not known here; known are {known}");
+            Err(Fault::invalid("profile.tokenizer", problem))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Labelled examples of gate 2 as TOML.
+pub fn exemplars(body: &str) -> Result<(), Fault> {
+    let read = toml::from_str::<toml::Table>(body);
+    read.map(drop)
+        .map_err(|error| Fault::invalid("body", error.message().to_owned()))
+}
+
+fn named(name: &SettingName, field: &str, said: &str) -> Result<(), Fault> {
+    if name.as_str() == said {
+        return Ok(());
+    }
+    let problem = format!("is `{name}`, but the `{field}` in the document is `{said}`");
+    Err(Fault::invalid("name", problem))
+}

@@ -1,0 +1,121 @@
+//! What an exchange keeps of what its model asked for: rounds, tokens, what was given, and every result, so that the same call has it again.
+
+use std::collections::BTreeSet;
+
+use memfleet_domain::ids::{SpaceId, TurnId};
+use memfleet_domain::time::Timestamp;
+use memfleet_ports::assembly::AssembledItem;
+use memfleet_ports::tools::{Termination, ToolCall, ToolResult};
+use memfleet_provider::rounds::{self, Limits, Turn};
+use serde::{Deserialize, Serialize};
+
+/// Bytes of results that are kept; the oldest give way, and their calls count as repeated if they come again.
+const RESULTS: usize = 512 << 10;
+
+/// Stands before the id of a turn that was given in full.
+pub const IN_FULL: &str = "full:";
+
+/// The retrieval of one exchange.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Retrieval {
+    /// What is counted.
+    pub turn: Turn,
+    /// When its first call came.
+    pub began_at: Timestamp,
+    /// The caller's number of the open round; 0: none.
+    pub round: u32,
+    results: Vec<(String, ToolResult)>,
+}
+
+impl Retrieval {
+    /// One that has asked nothing. `given` are the ids in the prompt.
+    pub fn new(limits: Limits, given: impl IntoIterator<Item = String>, now: Timestamp) -> Self {
+        Self {
+            turn: Turn::new(limits, given),
+            began_at: now,
+            round: 0,
+            results: Vec::new(),
+        }
+    }
+
+    /// One that ends before anything was asked.
+    pub fn unlimited(now: Timestamp) -> Self {
+        Self::new(Limits::default(), [], now)
+    }
+
+    /// The result that a call had before.
+    pub fn result(&self, key: &str) -> Option<&ToolResult> {
+        let found = self.results.iter().find(|(known, _)| known == key);
+        found.map(|(_, result)| result)
+    }
+
+    /// Keeps the result of a call.
+    pub fn keep(&mut self, key: String, result: ToolResult) {
+        self.results.push((key, result));
+        let size = |(_, result): &(String, ToolResult)| {
+            result.text.len() + 1_024 * (1 + result.items.len())
+        };
+        let mut bytes: usize = self.results.iter().map(size).sum();
+        while bytes > RESULTS && self.results.len() > 1 {
+            bytes -= size(&self.results.remove(0));
+        }
+    }
+
+    /// What the results hold.
+    pub fn items(&self) -> impl Iterator<Item = &AssembledItem> {
+        self.results.iter().flat_map(|(_, result)| &result.items)
+    }
+
+    /// The turns that were given, each once.
+    pub fn turns(&self) -> Vec<TurnId> {
+        let ids = self.turn.delivered();
+        let ids = ids.map(|id| id.strip_prefix(IN_FULL).unwrap_or(id));
+        let turns: BTreeSet<TurnId> = ids.filter_map(|id| id.parse().ok()).collect();
+        turns.into_iter().collect()
+    }
+
+    /// Ends it; what is known here stands over what is `told`.
+    pub fn end(&mut self, told: Termination) -> Termination {
+        self.turn.resume();
+        let told = match told {
+            Termination::ModelAnswered => rounds::Termination::ModelAnswered,
+            Termination::RoundLimit => rounds::Termination::RoundLimit,
+            Termination::TokenBudget => rounds::Termination::TokenBudget,
+            Termination::RepeatedQuery => rounds::Termination::RepeatedQuery,
+            Termination::NoNewResults => rounds::Termination::NoNewResults,
+            Termination::Deadline => rounds::Termination::Deadline,
+            Termination::ClientToolPending => rounds::Termination::ClientToolPending,
+            Termination::UpstreamError => rounds::Termination::UpstreamError,
+            Termination::ToolsRejected => rounds::Termination::ToolsRejected,
+        };
+        termination(self.turn.end(told))
+    }
+}
+
+/// Why it ended, in the words of the API.
+pub fn termination(core: rounds::Termination) -> Termination {
+    match core {
+        rounds::Termination::ModelAnswered => Termination::ModelAnswered,
+        rounds::Termination::RoundLimit => Termination::RoundLimit,
+        rounds::Termination::TokenBudget => Termination::TokenBudget,
+        rounds::Termination::RepeatedQuery => Termination::RepeatedQuery,
+        rounds::Termination::NoNewResults => Termination::NoNewResults,
+        rounds::Termination::Deadline => Termination::Deadline,
+        rounds::Termination::ClientToolPending => Termination::ClientToolPending,
+        rounds::Termination::UpstreamError => Termination::UpstreamError,
+        rounds::Termination::ToolsRejected => Termination::ToolsRejected,
+    }
+}
+
+/// What a call is known again by. Its spaces are part of it: who reaches others does not get what was found in these.
+pub fn key(call: &ToolCall) -> String {
+    let mut spaces: Vec<_> = call.spaces.iter().map(SpaceId::as_str).collect();
+    spaces.sort_unstable();
+    let mut hasher = blake3::Hasher::new_derive_key("memfleet gateway 2026 tool call");
+    let parts = [call.call_id.as_str(), &call.name, &call.arguments];
+    for part in parts.into_iter().chain(spaces) {
+        hasher.update(&(part.len() as u64).to_be_bytes());
+        hasher.update(part.as_bytes());
+    }
+    hasher.finalize().to_hex()[..32].to_owned()
+}

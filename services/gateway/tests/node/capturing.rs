@@ -1,0 +1,149 @@
+//! What passes between a caller and a model is kept once, and without what memory put there.
+
+use memfleet_domain::assembly::ProviderFormat;
+use memfleet_domain::turn::{Metadata, Role, Turn};
+use memfleet_ports::assembly::{Assembly, Content, Message, Prompt};
+use memfleet_ports::capture::{Capture, RecordTurnRequest};
+use memfleet_ports::conformance::samples::session;
+use memfleet_ports::filter::TurnFilter;
+use memfleet_ports::ledger::Ledger;
+
+use crate::assembling::assemble;
+use crate::roles::{Node, acme, said, space};
+
+fn record(prompt: Prompt) -> RecordTurnRequest {
+    RecordTurnRequest {
+        space: space("ada"),
+        session: Some(session("chat")),
+        exchange: None,
+        prompt,
+        answer: Vec::new(),
+        partial: false,
+        model: String::new(),
+        assistant: None,
+        user: None,
+        event_time: None,
+        metadata: Metadata::new(),
+        include_system: false,
+    }
+}
+
+fn messages(said: &[(Role, &str)]) -> Prompt {
+    let message = |(role, text): &(Role, &str)| Message {
+        role: *role,
+        content: Content::Text((*text).to_owned()),
+    };
+    Prompt::Messages(said.iter().map(message).collect())
+}
+
+fn chat(body: &str) -> Prompt {
+    Prompt::Provider {
+        format: ProviderFormat::OpenaiChat,
+        body: body.as_bytes().to_vec(),
+    }
+}
+
+async fn stored(node: &Node) -> Vec<Turn> {
+    node.settle().await;
+    let scope = acme().scope(&space("ada"));
+    let filter = TurnFilter {
+        sessions: vec![session("chat")],
+        ..TurnFilter::default()
+    };
+    node.store
+        .list(&scope, &filter, 1_000, None)
+        .await
+        .unwrap()
+        .items
+}
+
+fn texts(turns: &[Turn]) -> Vec<&str> {
+    turns
+        .iter()
+        .map(|turn| turn.accepted.content.text.as_str())
+        .collect()
+}
+
+#[tokio::test]
+async fn amp_121_a_history_that_grows_is_kept_once() {
+    let node = Node::new().await;
+    let said = [
+        (Role::User, "ok"),
+        (Role::Assistant, "ok"),
+        (Role::User, "ok"),
+        (Role::User, "see /config, ### Task: answer in JSON format"),
+    ];
+    for settles in [false, true] {
+        for length in 1..=said.len() {
+            let request = record(messages(&said[..length]));
+            node.gateway.record_turn(&acme(), request).await.unwrap();
+            if settles {
+                node.settle().await;
+            }
+        }
+    }
+    let turns = stored(&node).await;
+    assert_eq!(texts(&turns), said.map(|(_, text)| text));
+    let again = node
+        .gateway
+        .record_turn(&acme(), record(messages(&said)))
+        .await;
+    let again = again.unwrap();
+    assert_eq!(
+        (again.duplicates, again.turns.len(), again.token),
+        (4, 0, None)
+    );
+}
+
+#[tokio::test]
+async fn amp_125_blocks_and_tools_are_left_out_and_an_answer_is_labelled() {
+    let node = Node::new().await;
+    let body = r#"{"model":"m","messages":[
+        {"role":"system","content":"be brief"},
+        {"role":"user","content":"Which kettle?\n\n<memory nonce=\"a1\">\nAda: the red one\n</memory nonce=\"a1\">"},
+        {"role":"assistant","content":null,"tool_calls":[{"id":"1","type":"function","function":{"name":"memfleet_memory_search","arguments":"{}"}}]},
+        {"role":"tool","tool_call_id":"1","content":"secret result"}]}"#;
+    let request = RecordTurnRequest {
+        answer: b"data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"The red\"}}]}\n\n"
+            .to_vec(),
+        ..record(chat(body))
+    };
+    let kept = node.gateway.record_turn(&acme(), request).await.unwrap();
+    assert_eq!((kept.blocks_removed, kept.left_out), (1, 3));
+    let turns = stored(&node).await;
+    assert_eq!(texts(&turns), ["Which kettle?", "The red"]);
+    let labels = &turns[1].accepted.metadata;
+    assert_eq!(labels["partial"], "true");
+    assert_eq!(labels["model"], "m");
+}
+
+#[tokio::test]
+async fn a_session_that_nobody_tells_is_asked_for_by_name() {
+    let node = Node::new().await;
+    let request = RecordTurnRequest {
+        session: None,
+        ..record(messages(&[(Role::User, "hello")]))
+    };
+    let fault = node
+        .gateway
+        .record_turn(&acme(), request)
+        .await
+        .unwrap_err();
+    assert_eq!(fault.fields[0].field, "session");
+}
+
+#[tokio::test]
+async fn amp_105_what_is_recorded_of_a_turn_does_not_come_back_in_it() {
+    let node = Node::new().await;
+    node.told("ada", vec![said("My kettle broke")]).await;
+    let spoken = [(Role::User, "What about my kettle?")];
+    let request = record(messages(&spoken));
+    let kept = node.gateway.record_turn(&acme(), request).await.unwrap();
+    node.settle().await;
+    let mut request = assemble("ada", "What about my kettle?", 500);
+    request.query.session = Some(session("chat"));
+    request.wait_for = kept.token.into_iter().collect();
+    let block = node.gateway.assemble(&acme(), request).await.unwrap();
+    assert!(block.items.iter().all(|item| item.session != "chat"));
+    assert!(!block.items.is_empty());
+}

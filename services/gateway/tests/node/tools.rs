@@ -1,0 +1,275 @@
+//! What a model asks of memory by itself: rounds, budgets, what it may see, over several gateways.
+
+use std::sync::Arc;
+
+use memfleet_domain::assembly::{ProviderFormat, Reason, Strategy};
+use memfleet_domain::ids::{ExchangeName, SessionId};
+use memfleet_domain::model_profile::ModelProfile;
+use memfleet_domain::policy::Policy;
+use memfleet_gateway::Gateway;
+use memfleet_gateway::settings::SettingsCache;
+use memfleet_ports::assembly::{AssembleRequest, Assembly, Prompt};
+use memfleet_ports::conformance::samples::session;
+use memfleet_ports::filter::TurnFilter;
+use memfleet_ports::memory::NewTurn;
+use memfleet_ports::tools::{
+    CloseRequest, SchemaRequest, Termination, ToolCall, ToolResult, Tools,
+};
+
+use crate::assembling::assemble;
+use crate::roles::{Node, acme, call_of, said, space};
+
+const SEARCH: &str = "memfleet_memory_search";
+const GET: &str = "memfleet_memory_get";
+
+fn call(id: &str, name: &str, arguments: &str) -> ToolCall {
+    let mut policy = Policy::default();
+    policy.gating.relevance = Some(0.0);
+    ToolCall {
+        spaces: vec![space("ada")],
+        session: session("now"),
+        aliases: Vec::new(),
+        exchange: ExchangeName::new("e1").unwrap(),
+        call_id: id.into(),
+        round: 0,
+        name: name.into(),
+        arguments: arguments.into(),
+        filter: TurnFilter::default(),
+        model: ModelProfile::default(),
+        policy,
+        tokenizer: None,
+        now: None,
+    }
+}
+
+fn search(id: &str, query: &str) -> ToolCall {
+    call(id, SEARCH, &format!("{{\"query\":\"{query}\"}}"))
+}
+
+async fn run(gateway: &Gateway, call: ToolCall) -> ToolResult {
+    gateway.execute_tool(&acme(), call).await.unwrap()
+}
+
+async fn told() -> Node {
+    let node = Node::new().await;
+    let of = |name: &str, text: &str| NewTurn {
+        session: session(name),
+        ..said(text)
+    };
+    let turns = vec![
+        of("monday", "The kettle broke on Sunday"),
+        of("tuesday", "The boat house needs a roof"),
+        of("now", "The kettle is what we speak about"),
+    ];
+    node.told("ada", turns).await;
+    node
+}
+
+/// Another gateway over the same store.
+fn beside(node: &Node) -> Gateway {
+    Gateway {
+        settings: Arc::new(SettingsCache::new(node.store.clone())),
+        rejections: Arc::default(),
+        ..node.gateway.clone()
+    }
+}
+
+#[tokio::test]
+async fn amp_020_021_every_shape_has_both_tools_under_names_that_are_free() {
+    let node = Node::new().await;
+    let formats = ProviderFormat::ALL.iter().copied().map(Some);
+    for format in formats.chain([None]) {
+        let request = SchemaRequest {
+            format,
+            taken_names: vec![SEARCH.into()],
+        };
+        let tools = node.gateway.tool_schema(&acme(), request).await.unwrap();
+        assert_eq!(tools.len(), 2);
+        assert_eq!(tools[0].name, format!("{SEARCH}_2"));
+        assert!(tools[0].tool.contains(&tools[0].name));
+        assert!(tools[0].parameters.contains("\"required\":[\"query\"]"));
+    }
+    let named = call("c1", &format!("{SEARCH}_2"), "{\"query\":\"kettle\"}");
+    assert!(!run(&told().await.gateway, named).await.is_error);
+}
+
+#[tokio::test]
+async fn amp_022_023_rounds_are_counted_over_two_gateways_that_take_turns() {
+    let node = told().await;
+    let gateways = [node.gateway.clone(), beside(&node)];
+    let limited = |id: &str, query: &str| {
+        let mut call = search(id, query);
+        call.policy.tools.rounds = Some(2);
+        call
+    };
+    let first = run(&gateways[0], limited("c1", "kettle broke")).await;
+    assert!(first.text.contains("kettle broke"), "{}", first.text);
+    assert_eq!((first.rounds_used, first.must_finalize), (1, false));
+    let second = run(&gateways[1], limited("c2", "boat house")).await;
+    assert_eq!((second.rounds_used, second.must_finalize), (2, true));
+    assert!(second.tokens_used >= first.tokens_used);
+    let third = run(&gateways[0], limited("c3", "roof")).await;
+    assert!(third.items.is_empty());
+    assert!(third.termination.is_some());
+    let again = run(&gateways[1], limited("c1", "kettle broke")).await;
+    assert_eq!(again, first);
+}
+
+#[tokio::test]
+async fn amp_022_no_rounds_reach_nothing() {
+    let node = told().await;
+    let mut none = search("c1", "kettle");
+    none.policy.tools.rounds = Some(0);
+    let result = run(&node.gateway, none).await;
+    assert_eq!(result.termination, Some(Termination::RoundLimit));
+    assert!(result.items.is_empty() && result.must_finalize);
+}
+
+#[tokio::test]
+async fn amp_029_030_what_was_given_does_not_come_again_and_all_fits_the_budget() {
+    let node = told().await;
+    let of_round = |id: &str, query: &str| {
+        let mut call = search(id, query);
+        call.policy.budget.exchange_tokens = Some(400);
+        call.policy.tools.rounds = Some(9);
+        call
+    };
+    let first = run(&node.gateway, of_round("c1", "kettle")).await;
+    let second = run(&node.gateway, of_round("c2", "kettle roof")).await;
+    let ids = |result: &ToolResult| -> Vec<_> {
+        result.items.iter().map(|item| item.id.clone()).collect()
+    };
+    assert!(!ids(&first).is_empty());
+    assert!(ids(&first).iter().all(|id| !ids(&second).contains(id)));
+    let repeated = run(&node.gateway, of_round("c3", " KETTLE? ")).await;
+    assert!(
+        repeated.text.contains("already returned"),
+        "{}",
+        repeated.text
+    );
+    assert_eq!(repeated.termination, Some(Termination::RepeatedQuery));
+    assert!(repeated.tokens_used <= 400);
+}
+
+#[tokio::test]
+async fn amp_031_025_wrong_arguments_are_told_and_the_second_time_tools_are_given_up() {
+    let node = told().await;
+    let wrong = |id: &str| ToolCall {
+        model: ModelProfile {
+            name: "small".into(),
+            ..ModelProfile::default()
+        },
+        ..call(id, SEARCH, "{\"query\":")
+    };
+    let first = run(&node.gateway, wrong("c1")).await;
+    assert!(first.is_error && !first.must_finalize, "{first:?}");
+    let second = run(&node.gateway, wrong("c2")).await;
+    assert_eq!(second.termination, Some(Termination::ToolsRejected));
+    assert_eq!(
+        fallback(&node, "small").await,
+        Some(Reason::ToolsUnsupported)
+    );
+    assert_eq!(fallback(&node, "large").await, Some(Reason::ToolsOffered));
+    node.clock.set(3_601);
+    assert_eq!(fallback(&node, "small").await, Some(Reason::ToolsOffered));
+}
+
+/// Why an assembly that wants tools went as it did.
+async fn fallback(node: &Node, model: &str) -> Option<Reason> {
+    of_body(node, model, "").await
+}
+
+async fn of_body(node: &Node, model: &str, more: &str) -> Option<Reason> {
+    let body = format!(
+        "{{\"model\":\"{model}\",\"messages\":[{{\"role\":\"user\",\"content\":\"kettle broke\"}}]{more}}}"
+    );
+    let mut request = AssembleRequest {
+        prompt: Prompt::Provider {
+            format: ProviderFormat::OpenaiChat,
+            body: body.into_bytes(),
+        },
+        ..assemble("ada", "kettle broke", 500)
+    };
+    request.policy.exclusion.in_prompt = Some(false);
+    request.policy.placing.strategies = Some(vec![Strategy::Tool, Strategy::Append]);
+    let answer = node.gateway.assemble(&acme(), request).await.unwrap();
+    answer.reason
+}
+
+#[tokio::test]
+async fn amp_034_a_choice_of_the_caller_passes_the_tools_over() {
+    let node = told().await;
+    let more = r#","tools":[{"type":"function","function":{"name":"f"}}],"tool_choice":"none""#;
+    assert_eq!(
+        of_body(&node, "m", more).await,
+        Some(Reason::ToolChoiceConflict)
+    );
+}
+
+#[tokio::test]
+async fn amp_032_098_the_running_session_stays_out_of_searches_and_readings() {
+    let node = told().await;
+    let result = run(&node.gateway, search("c1", "kettle")).await;
+    assert!(result.items.iter().all(|item| item.session != "now"));
+    let own = call("c2", SEARCH, r#"{"query":"kettle","session":"now"}"#);
+    let refused = run(&node.gateway, own).await;
+    assert!(refused.is_error && refused.items.is_empty(), "{refused:?}");
+    let mut other = search("c1", "kettle is what");
+    other.session = session("later");
+    let seen = run(&node.gateway, other).await;
+    let id = &seen.items.iter().find(|it| it.session == "now").unwrap().id;
+    let read = call("c3", GET, &format!("{{\"ids\":[\"{id}\"]}}"));
+    let refused = run(&node.gateway, read).await;
+    assert!(refused.is_error && refused.items.is_empty(), "{refused:?}");
+}
+
+#[tokio::test]
+async fn amp_119_120_ids_of_others_are_refused_in_the_words_of_unknown_ones() {
+    let node = told().await;
+    let found = run(&node.gateway, search("c1", "kettle")).await;
+    let id = &found.items[0].id;
+    let read = |call_id: &str, id: &str| call(call_id, GET, &format!("{{\"ids\":[\"{id}\"]}}"));
+    let own = run(&node.gateway, read("c2", id)).await;
+    assert!(own.text.contains("kettle broke"), "{}", own.text);
+    let unknown = run(
+        &node.gateway,
+        read("c3", "018f2b6c-7a35-8d6e-9c41-5b0a7d3e2f10"),
+    )
+    .await;
+    let stranger = call_of("other", std::time::Duration::from_mins(1));
+    let theirs = vec![NewTurn {
+        session: SessionId::new("x").unwrap(),
+        ..said("Nothing")
+    }];
+    let request = crate::roles::request("ada", theirs);
+    memfleet_ports::memory::Memory::remember(&node.gateway, &stranger, request)
+        .await
+        .unwrap();
+    node.settle().await;
+    let taken = node.gateway.execute_tool(&stranger, read("c2", id)).await;
+    let taken = taken.unwrap();
+    assert_eq!((taken.is_error, &taken.text), (true, &unknown.text));
+}
+
+#[tokio::test]
+async fn amp_024_an_exchange_is_closed_once_and_its_time_ends() {
+    let node = told().await;
+    let found = run(&node.gateway, search("c1", "kettle")).await;
+    let close = CloseRequest {
+        session: session("now"),
+        exchange: ExchangeName::new("e1").unwrap(),
+        termination: None,
+        model: String::new(),
+    };
+    let closed = node.gateway.close_turn(&acme(), close).await.unwrap();
+    assert_eq!(closed.termination, Termination::ModelAnswered);
+    assert_eq!(closed.turns.len(), found.items.len());
+    assert_eq!(closed.tokens_used, found.tokens_used);
+    let mut late = search("c1", "kettle");
+    late.exchange = ExchangeName::new("e2").unwrap();
+    run(&node.gateway, late.clone()).await;
+    node.clock.set(61);
+    late.call_id = "c2".into();
+    let late = run(&node.gateway, late).await;
+    assert_eq!(late.termination, Some(Termination::Deadline));
+}
