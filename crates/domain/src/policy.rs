@@ -138,7 +138,8 @@ sections! {
         rules: bool = true;
         /// Gate 2. Default true.
         routing: bool = true;
-        /// Gate 3: least calibrated probability of an item, 0 to 1; 0 keeps every item. Default 0.002.
+        /// Gate 3: least calibrated probability of an item, 0 to 1; 0 keeps every item. Default
+        /// 0.002, in spaces of `cold_turns` and more; one that is set counts in all.
         relevance: f32 = 0.002, in 0.0..=1.0;
         /// Gate 2 abstains below so many turns. Default 200.
         cold_turns: u32 = 200, in 0..=1_000_000;

@@ -14,7 +14,7 @@ use super::models::{self, Model};
 use crate::Gateway;
 use crate::settings::TenantSettings;
 
-/// The two bounds that have defaults together: where one of them is given, the other is no bound.
+/// What somebody said where the defaults depend on more: of two bounds that have defaults together, one that is given makes the other none.
 #[derive(Clone, Copy)]
 pub struct Said {
     /// `budget.max_tokens`.
@@ -23,6 +23,8 @@ pub struct Said {
     pub max_tokens_by_call: bool,
     /// `budget.percent_of_window`.
     pub percent_of_window: Option<f32>,
+    /// Whether somebody sets `gating.relevance`: the shipped one is not for small spaces.
+    pub relevance: bool,
 }
 
 /// The policy in force, and what else the tenant set.
@@ -63,6 +65,7 @@ impl Gateway {
             max_tokens: policy.budget.max_tokens,
             max_tokens_by_call,
             percent_of_window: policy.budget.percent_of_window,
+            relevance: policy.gating.relevance.is_some(),
         };
         let settings = policy.settled();
         let (template, version) = template(&settings.format.template, &tenant)?;
@@ -108,6 +111,17 @@ pub fn is_shipped_template(name: &str) -> bool {
 }
 
 impl Basis {
+    /// The least relevance of an item, of so many memories. Where nearly all of them fit, what is dropped makes room for nothing: the shipped
+    /// threshold is for larger spaces.
+    pub fn threshold(&self, searched: u64) -> f32 {
+        let gating = &self.settings.gating;
+        let is_small = searched < gating.cold_turns.into();
+        if is_small && !self.said.relevance {
+            return 0.0;
+        }
+        gating.relevance
+    }
+
     /// The model that is called, and what counts its tokens.
     pub fn model(
         &self,

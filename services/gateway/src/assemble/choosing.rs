@@ -37,6 +37,10 @@ pub struct Making {
     /// Tokens that the block may add.
     pub budget: usize,
     pub nonce: String,
+    /// The least relevance of an item; 0: any.
+    pub threshold: f32,
+    /// The present, where the caller tells it: then the block says so.
+    pub as_of: Option<Timestamp>,
     /// What ages are counted from.
     pub now: Timestamp,
     /// The words that were searched for.
@@ -66,7 +70,7 @@ impl Making {
             excerpts: selection.excerpts,
             cut_at_end: selection.excerpts,
             weights: weights(selection),
-            threshold: (settings.gating.relevance > 0.0).then_some(settings.gating.relevance),
+            threshold: (self.threshold > 0.0).then_some(self.threshold),
             untrusted: match selection.untrusted {
                 UntrustedPolicy::Include => Untrusted::Include,
                 UntrustedPolicy::DownRank => Untrusted::DownRank,
@@ -88,7 +92,7 @@ impl Making {
                 (TrustMode::Datamarked, Some(nonce)) => Enclosure::Datamarked(nonce),
             },
             time_zone: zone.unwrap_or(self.locale.time_zone.0),
-            as_of: Some(self.now),
+            as_of: self.as_of,
             place: Place {
                 before: &self.outline.before,
                 separator: self.outline.separator(),

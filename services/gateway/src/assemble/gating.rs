@@ -120,7 +120,7 @@ impl Work<'_> {
     /// Gate 3: what the relevance of the items says (AMP items 59 to 62).
     pub(super) fn relevance(&mut self, made: &Made) -> Result<(), Reason> {
         let trace = &made.block.trace;
-        let threshold = self.basis.settings.gating.relevance;
+        let threshold = self.threshold;
         let below = made.dropped.iter();
         let below = below
             .filter(|it| it.reason == DropReason::BelowThreshold)

@@ -38,6 +38,8 @@ pub struct Work<'w> {
     pub redactions: Arc<Redactions>,
     pub held: Option<Held>,
     pub draft: Draft,
+    /// The least relevance of an item.
+    pub threshold: f32,
     pub now: Timestamp,
 }
 
@@ -106,6 +108,7 @@ impl<'w> Work<'w> {
             gateway,
             context,
             request,
+            threshold: basis.settings.gating.relevance,
             basis: Arc::new(basis),
             outline: Arc::new(outline),
             model,
@@ -269,6 +272,8 @@ impl<'w> Work<'w> {
             locale,
             budget,
             nonce: nonce.to_owned(),
+            threshold: self.threshold,
+            as_of: self.request.query.now,
             now: self.request.query.now.unwrap_or(self.now),
             query: self.request.query.text.clone(),
         }
@@ -277,6 +282,7 @@ impl<'w> Work<'w> {
     async fn choose(&mut self, found: Found, budget: usize, nonce: String) -> Result<Made, Fault> {
         let spaces = &self.request.query.spaces;
         let locale = self.gateway.locale(self.context, spaces).await?;
+        self.threshold = self.basis.threshold(found.searched);
         let making = self.making(budget, &nonce, locale);
         let answer = &mut self.draft.answer;
         answer.nonce = nonce;

@@ -287,14 +287,17 @@ impl Run<'_> {
             Ask::Search(search) => search.query.clone(),
             Ask::Get(_) => String::new(),
         };
+        let basis = basis_of(ask, &self.basis);
         let mut making = Making {
-            basis: basis_of(ask, &self.basis),
+            threshold: basis.threshold(found.searched),
+            basis,
             outline: Arc::default(),
             tokenizer: self.tokenizer.clone(),
             redactions: self.redactions.clone(),
             locale,
             budget,
             nonce: nonce(),
+            as_of: self.call.now,
             now: self.call.now.unwrap_or(self.now),
             query,
         };
