@@ -241,7 +241,7 @@ sections! {
 
     /// What is stored of what passes by.
     capture: CapturePolicy => Capture {
-        /// Whether words that a model copied from injected memory are told apart from new ones. Default true.
+        /// Whether words that a model copied from injected memory are told apart from new ones. Default true. Not in force yet.
         echoes: bool = true;
     }
 }
