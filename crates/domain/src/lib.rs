@@ -20,6 +20,7 @@ pub mod scope;
 pub mod space;
 pub mod time;
 pub mod turn;
+mod words;
 
 pub use fault::{Fault, FaultKind};
 pub use scope::Scope;

@@ -5,89 +5,53 @@ use std::collections::BTreeMap;
 use async_trait::async_trait;
 use memfleet_domain::ids::{KeyId, SessionId, SpaceId, TenantId, TurnId};
 use memfleet_domain::time::{TimeRange, Timestamp};
+use memfleet_domain::words;
 use serde::{Deserialize, Serialize};
 
 use crate::ledger::{Page, PageToken};
 use crate::store::Result;
 
-macro_rules! kinds {
-    ($($(#[$doc:meta])* $kind:ident = $name:literal,)*) => {
-        /// What happened.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-        pub enum AuditKind {
-            $($(#[$doc])* $kind,)*
-        }
-
-        impl AuditKind {
-            /// Every kind.
-            pub const ALL: &[Self] = &[$(Self::$kind),*];
-
-            /// Its stable name.
-            pub fn name(self) -> &'static str {
-                match self {
-                    $(Self::$kind => $name,)*
-                }
-            }
-        }
-    };
-}
-
-kinds! {
-    /// A key was made.
-    KeyCreated = "key_created",
-    /// A key got a successor.
-    KeyRotated = "key_rotated",
-    /// A key was revoked.
-    KeyRevoked = "key_revoked",
-    /// The quota of the tenant was set.
-    QuotaSet = "quota_set",
-    /// Settings of a space, its retention period among them, are about to be set.
-    SpaceSet = "space_set",
-    /// A space is about to be put on legal hold.
-    HoldSet = "hold_set",
-    /// A legal hold is about to be lifted.
-    HoldLifted = "hold_lifted",
-    /// Turns are about to be forgotten.
-    ForgetBegun = "forget_begun",
-    /// Turns were forgotten.
-    Forgotten = "forgotten",
-    /// Records are about to be imported.
-    ImportBegun = "import_begun",
-    /// Dead letters are about to be replayed.
-    ReplayBegun = "replay_begun",
-    /// A fact is about to be corrected.
-    CorrectionBegun = "correction_begun",
-    /// A change of derived memory is about to be undone.
-    RevertBegun = "revert_begun",
-    /// The facts of a space are about to be derived once more.
-    RebuildBegun = "rebuild_begun",
-    /// A policy of how memory enters prompts is about to be set.
-    PolicySet = "policy_set",
-    /// A template, a model's profile or the examples of a gate are about to be set.
-    DocumentSet = "document_set",
-    /// A policy or another such document is about to be taken away.
-    DocumentRemoved = "document_removed",
-    /// A call was refused for want of the right `admin`.
-    Refused = "refused",
-    /// Turns entered a prompt.
-    Injected = "injected",
-}
-
-impl std::fmt::Display for AuditKind {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str(self.name())
-    }
-}
-
-impl std::str::FromStr for AuditKind {
-    type Err = String;
-
-    fn from_str(text: &str) -> std::result::Result<Self, String> {
-        let kind = Self::ALL.iter().find(|kind| kind.name() == text);
-        kind.copied().ok_or_else(|| {
-            let names: Vec<_> = Self::ALL.iter().map(|kind| kind.name()).collect();
-            format!("must be one of {}", names.join(", "))
-        })
+words! {
+    /// What happened.
+    AuditKind {
+        /// A key was made.
+        KeyCreated = "key_created",
+        /// A key got a successor.
+        KeyRotated = "key_rotated",
+        /// A key was revoked.
+        KeyRevoked = "key_revoked",
+        /// The quota of the tenant was set.
+        QuotaSet = "quota_set",
+        /// Settings of a space, its retention period among them, are about to be set.
+        SpaceSet = "space_set",
+        /// A space is about to be put on legal hold.
+        HoldSet = "hold_set",
+        /// A legal hold is about to be lifted.
+        HoldLifted = "hold_lifted",
+        /// Turns are about to be forgotten.
+        ForgetBegun = "forget_begun",
+        /// Turns were forgotten.
+        Forgotten = "forgotten",
+        /// Records are about to be imported.
+        ImportBegun = "import_begun",
+        /// Dead letters are about to be replayed.
+        ReplayBegun = "replay_begun",
+        /// A fact is about to be corrected.
+        CorrectionBegun = "correction_begun",
+        /// A change of derived memory is about to be undone.
+        RevertBegun = "revert_begun",
+        /// The facts of a space are about to be derived once more.
+        RebuildBegun = "rebuild_begun",
+        /// A policy of how memory enters prompts is about to be set.
+        PolicySet = "policy_set",
+        /// A template, a model's profile or the examples of a gate are about to be set.
+        DocumentSet = "document_set",
+        /// A policy or another such document is about to be taken away.
+        DocumentRemoved = "document_removed",
+        /// A call was refused for want of the right `admin`.
+        Refused = "refused",
+        /// Turns entered a prompt.
+        Injected = "injected",
     }
 }
 

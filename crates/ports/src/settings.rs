@@ -3,6 +3,7 @@
 use async_trait::async_trait;
 use memfleet_domain::ids::{SettingName, SpaceId, TenantId};
 use memfleet_domain::time::Timestamp;
+use memfleet_domain::words;
 
 use crate::ledger::{Page, PageToken};
 use crate::store::{Result, StoreError};
@@ -10,55 +11,18 @@ use crate::store::{Result, StoreError};
 /// The longest document in bytes of UTF-8.
 pub const BODY_LIMIT: usize = 256 << 10;
 
-macro_rules! kinds {
-    ($($(#[$doc:meta])* $kind:ident = $name:literal,)*) => {
-        /// What a document is about.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum SettingKind {
-            $($(#[$doc])* $kind,)*
-        }
-
-        impl SettingKind {
-            /// Every kind.
-            pub const ALL: &[Self] = &[$(Self::$kind),*];
-
-            /// Its stable name.
-            pub fn name(self) -> &'static str {
-                match self {
-                    $(Self::$kind => $name,)*
-                }
-            }
-        }
-    };
-}
-
 // In the order of their names, which is that of a listing.
-kinds! {
-    /// Questions that need memory and such that need none.
-    Exemplars = "exemplars",
-    /// What a model takes: its window, its tokenizer, what it supports.
-    ModelProfile = "model_profile",
-    /// How memory is chosen, gated, budgeted and placed.
-    Policy = "policy",
-    /// How a block of memory is written.
-    Template = "template",
-}
-
-impl std::fmt::Display for SettingKind {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str(self.name())
-    }
-}
-
-impl std::str::FromStr for SettingKind {
-    type Err = String;
-
-    fn from_str(text: &str) -> std::result::Result<Self, String> {
-        let kind = Self::ALL.iter().find(|kind| kind.name() == text);
-        kind.copied().ok_or_else(|| {
-            let names: Vec<_> = Self::ALL.iter().map(|kind| kind.name()).collect();
-            format!("must be one of {}", names.join(", "))
-        })
+words! {
+    /// What a document is about.
+    SettingKind {
+        /// Questions that need memory and such that need none.
+        Exemplars = "exemplars",
+        /// What a model takes: its window, its tokenizer, what it supports.
+        ModelProfile = "model_profile",
+        /// How memory is chosen, gated, budgeted and placed.
+        Policy = "policy",
+        /// How a block of memory is written.
+        Template = "template",
     }
 }
 

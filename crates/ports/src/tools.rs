@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use memfleet_domain::Fault;
-use memfleet_domain::assembly::ProviderFormat;
+use memfleet_domain::assembly::{ProviderFormat, Termination};
 use memfleet_domain::ids::{ExchangeName, SessionId, SpaceId, TurnId};
 use memfleet_domain::model_profile::ModelProfile;
 use memfleet_domain::policy::Policy;
@@ -87,45 +87,6 @@ pub struct ToolResult {
     pub items: Vec<AssembledItem>,
     /// What was missing, by name.
     pub degraded: Vec<String>,
-}
-
-/// How the retrieval of an exchange ended (AMP item 24).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Termination {
-    /// The model answered.
-    ModelAnswered,
-    /// All rounds were used.
-    RoundLimit,
-    /// All tokens were used.
-    TokenBudget,
-    /// The model asked the same again.
-    RepeatedQuery,
-    /// Nothing came that was not there before.
-    NoNewResults,
-    /// Time ran out.
-    Deadline,
-    /// A tool of the caller is to answer.
-    ClientToolPending,
-    /// The model's provider failed.
-    UpstreamError,
-    /// The model, or its provider, refused tools.
-    ToolsRejected,
-}
-
-impl Termination {
-    /// All of them.
-    pub const ALL: &[Self] = &[
-        Self::ModelAnswered,
-        Self::RoundLimit,
-        Self::TokenBudget,
-        Self::RepeatedQuery,
-        Self::NoNewResults,
-        Self::Deadline,
-        Self::ClientToolPending,
-        Self::UpstreamError,
-        Self::ToolsRejected,
-    ];
 }
 
 /// An exchange to end.

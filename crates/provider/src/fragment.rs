@@ -1,6 +1,6 @@
 //! The pieces of JSON that are put into a request, in the shape of its provider.
 
-use crate::format::Format;
+use crate::Format;
 use crate::json::quoted;
 
 /// A new part of a list of parts.

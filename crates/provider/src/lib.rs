@@ -9,7 +9,6 @@
 pub mod conversation;
 mod digest;
 mod edit;
-mod format;
 mod fragment;
 mod json;
 mod layout;
@@ -27,8 +26,8 @@ pub mod tools;
 
 pub use conversation::Conversation;
 pub use edit::{Edit, Inapplicable, Place};
-pub use format::Format;
 pub use malformed::{Malformed, Reason};
+pub use memfleet_domain::assembly::ProviderFormat as Format;
 
 pub use reply::Reply;
 pub use request::Request;

@@ -1,28 +1,15 @@
 //! Where memory goes in a request: the strategies of AMP, tried in the caller's order.
 
+use crate::Format;
 use crate::conversation::{Conversation, Shape, ToolChoice};
 use crate::edit::{Edit, Place};
-use crate::format::Format;
 use crate::query;
 use crate::tools::{self, Names};
+pub use memfleet_domain::assembly::Strategy;
 use serde::{Deserialize, Serialize};
 
 /// What stands between a text and the block after it.
 pub const SEPARATOR: &str = "\n\n";
-
-/// How memory enters a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Strategy {
-    /// Text after the user's last message.
-    Append,
-    /// Text after the system prompt.
-    System,
-    /// Tools that the model asks memory with.
-    Tool,
-    /// Not at all.
-    None,
-}
 
 /// What a model can take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

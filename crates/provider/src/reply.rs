@@ -15,7 +15,7 @@ pub use totals::with_hidden;
 pub use visible::visible;
 pub(crate) use visible::visible_event;
 
-use crate::format::Format;
+use crate::Format;
 use crate::json::{Node, Object, quoted};
 use crate::malformed::Malformed;
 use crate::tools::Names;

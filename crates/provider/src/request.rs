@@ -7,9 +7,9 @@ mod openai_chat;
 mod openai_responses;
 mod reading;
 
+use crate::Format;
 use crate::conversation::Conversation;
 use crate::edit::{self, Edit, Inapplicable};
-use crate::format::Format;
 use crate::json::Node;
 use crate::layout::Layout;
 use crate::malformed::Malformed;

@@ -7,6 +7,7 @@
 mod asked;
 
 use crate::tools::{Ask, BadArguments};
+pub use memfleet_domain::assembly::Termination;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
@@ -40,30 +41,6 @@ impl Default for Limits {
             fruitless: 2,
         }
     }
-}
-
-/// Why a turn's use of memory ended (AMP item 24).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-pub enum Termination {
-    /// The model answered without asking further.
-    ModelAnswered,
-    /// All rounds were used.
-    RoundLimit,
-    /// All tokens were used.
-    TokenBudget,
-    /// The model asked only what it had asked before.
-    RepeatedQuery,
-    /// Rounds found nothing that was not given before.
-    NoNewResults,
-    /// The time was up.
-    Deadline,
-    /// The client's tools were called and its results are awaited.
-    ClientToolPending,
-    /// The provider failed.
-    UpstreamError,
-    /// The model or the provider does not take tools, or does not call them right.
-    ToolsRejected,
 }
 
 /// The state of one turn.

@@ -4,9 +4,9 @@
 //! the model's turn as it was and the answers of memory wait here; [`Suspended::resume`] puts them where they belong, so that the provider
 //! sees every call answered exactly once and signed reasoning as it sent it. Serialisable, for it may come back to another process.
 
+use crate::Format;
 use crate::conversation::{Conversation, Part, PartKind, Role};
 use crate::edit::Edit;
-use crate::format::Format;
 use crate::reply::{Answer, Call, Reply, answer_json};
 use crate::request::Request;
 use crate::tools::Names;

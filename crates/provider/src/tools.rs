@@ -8,9 +8,9 @@ pub use arguments::{
 };
 pub use schema::{GET_DESCRIPTION, SEARCH_DESCRIPTION, get_schema, search_schema};
 
+use crate::Format;
 use crate::conversation::Conversation;
 use crate::edit::Edit;
-use crate::format::Format;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::HashSet;

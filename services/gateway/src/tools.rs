@@ -11,10 +11,11 @@ mod wording;
 
 use async_trait::async_trait;
 use memfleet_domain::Fault;
+use memfleet_domain::assembly::Termination;
 use memfleet_ports::context::Context;
 use memfleet_ports::store::StoreError;
 use memfleet_ports::tools::{
-    CloseRequest, Closed, SchemaRequest, Termination, ToolCall, ToolResult, ToolSchema, Tools,
+    CloseRequest, Closed, SchemaRequest, ToolCall, ToolResult, ToolSchema, Tools,
 };
 use memfleet_provider::conversation::{Conversation, Tool};
 use memfleet_provider::tools::{
@@ -23,7 +24,6 @@ use memfleet_provider::tools::{
 use tracing::instrument;
 
 use crate::Gateway;
-use crate::assemble::prompt;
 use crate::memory::names;
 pub use rejections::ToolRejections;
 pub use retrieval::Retrieval;
@@ -54,7 +54,7 @@ impl Tools for Gateway {
             )
         })?;
         let tools = match request.format {
-            Some(format) => definitions(prompt::format(format), &names),
+            Some(format) => definitions(format, &names),
             None => neutral_definitions(&names),
         };
         let named = [(names.search, search_schema()), (names.get, get_schema())];

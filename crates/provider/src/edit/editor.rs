@@ -1,7 +1,7 @@
 //! Turns edits into splices: where each stands in the bytes, and what is put there in the provider's shape.
 
 use super::{Edit, Inapplicable, Place, Splices};
-use crate::format::Format;
+use crate::Format;
 use crate::fragment;
 use crate::json::{Node, quoted};
 use crate::layout::{Choice, Layout, List, Slot};

@@ -1,8 +1,8 @@
 //! Edits of a conversation without bytes: what a caller that sends messages of its own shape gets back.
 
 use super::{Edit, Inapplicable, Place};
+use crate::Format;
 use crate::conversation::{Content, Conversation, Message, Part, Role, Shape, Tool};
-use crate::format::Format;
 use crate::fragment;
 use crate::json::Node;
 use std::borrow::Cow;

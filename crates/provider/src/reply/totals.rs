@@ -1,8 +1,8 @@
 //! What a client reads as the cost of its reply: hidden rounds are in it (AMP item 38).
 
 use super::Usage;
+use crate::Format;
 use crate::edit::Splices;
-use crate::format::Format;
 use crate::json::{Node, Object};
 use crate::malformed::Malformed;
 

@@ -1,7 +1,7 @@
 //! What a client sees of a reply: everything but the memory tools (AMP items 27, 28).
 
+use crate::Format;
 use crate::edit::Splices;
-use crate::format::Format;
 use crate::json::{Node, Object};
 use crate::layout::List;
 use crate::malformed::Malformed;

@@ -9,7 +9,7 @@ mod openai_chat;
 mod openai_responses;
 
 use super::Frame;
-use crate::format::Format;
+use crate::Format;
 use crate::json::{Node, Object};
 use crate::malformed::Malformed;
 use crate::reply::Reply;

@@ -2,7 +2,7 @@
 //!
 //! A frame keeps the bytes that it was read from, so that what passes on is what came: the bytes of all frames are the stream.
 
-use crate::format::Format;
+use crate::Format;
 use crate::malformed::{Malformed, Reason};
 
 /// The longest frame that is held, in bytes: a whole response with pictures fits.

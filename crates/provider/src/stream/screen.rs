@@ -9,7 +9,7 @@ mod look;
 mod render;
 
 use super::Frame;
-use crate::format::Format;
+use crate::Format;
 use crate::reply::Usage;
 use crate::tools::Names;
 use look::{Kind, Look};

@@ -159,7 +159,7 @@ fn body(format: Format) -> impl Strategy<Value = String> {
 }
 
 fn any_body() -> impl Strategy<Value = (Format, String)> {
-    prop::sample::select(&Format::ALL[..]).prop_flat_map(|format| (Just(format), body(format)))
+    prop::sample::select(Format::ALL).prop_flat_map(|format| (Just(format), body(format)))
 }
 
 /// Whether `after` is `before` with something put in, and nothing else, except that one `null` may have given way.

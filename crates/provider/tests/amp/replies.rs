@@ -163,7 +163,7 @@ fn rounds_add_up() {
 
 #[test]
 fn what_is_no_reply_is_refused_or_empty() {
-    for format in Format::ALL {
+    for &format in Format::ALL {
         for body in [
             "",
             "[]",

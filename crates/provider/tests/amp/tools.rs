@@ -50,7 +50,7 @@ fn amp_020_the_definitions_mean_the_same_in_every_shape() {
         .collect();
     assert_eq!(neutral[0]["parameters"], search_schema());
     assert_eq!(neutral[1]["parameters"], get_schema());
-    for format in Format::ALL {
+    for &format in Format::ALL {
         for (definition, neutral) in definitions(format, &names).iter().zip(&neutral) {
             let definition: Value = serde_json::from_str(definition).unwrap();
             let (function, field) = match format {

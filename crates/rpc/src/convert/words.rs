@@ -2,7 +2,7 @@
 
 use memfleet_domain::assembly::{
     AuditMode, Decision, DropReason, FailurePolicy, Gate, GateMode, GateOutcome, Granularity,
-    OrderPolicy, ProviderFormat, Reason, Strategy, TrustMode, UntrustedPolicy,
+    OrderPolicy, ProviderFormat, Reason, Strategy, Termination, TrustMode, UntrustedPolicy,
 };
 use memfleet_domain::derivation::{ChangeKind, Contradiction, Status};
 use memfleet_domain::episode::Trigger;
@@ -11,7 +11,6 @@ use memfleet_domain::narrative::Momentum;
 use memfleet_ports::assembly::EditOperation;
 use memfleet_ports::memory::{AnswerMode, Outcome};
 use memfleet_ports::settings::SettingKind;
-use memfleet_ports::tools::Termination;
 
 use super::Fields;
 use crate::proto;

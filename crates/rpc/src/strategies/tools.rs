@@ -1,11 +1,11 @@
 //! Random values of memory tools and of what is captured.
 
-use memfleet_domain::assembly::ProviderFormat;
+use memfleet_domain::assembly::{ProviderFormat, Termination};
 use memfleet_domain::ids::{ExchangeName, SessionId, Speaker};
 use memfleet_ports::assembly::Prompt;
 use memfleet_ports::capture::{RecordTurnRequest, Recorded};
 use memfleet_ports::tools::{
-    CloseRequest, Closed, SchemaRequest, Termination, ToolCall, ToolResult, ToolSchema,
+    CloseRequest, Closed, SchemaRequest, ToolCall, ToolResult, ToolSchema,
 };
 use proptest::collection::{btree_map, vec};
 use proptest::option;

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use memfleet_domain::Fault;
-use memfleet_domain::assembly::ProviderFormat;
+use memfleet_domain::assembly::{ProviderFormat, Termination};
 use memfleet_domain::ids::{ExchangeName, SessionId, SpaceId};
 use memfleet_domain::model_profile::ModelProfile;
 use memfleet_domain::policy::Policy;
@@ -12,7 +12,7 @@ use memfleet_ports::capture::{Capture, RecordTurnRequest, Recorded};
 use memfleet_ports::context::Context;
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::tools::{
-    CloseRequest, Closed, SchemaRequest, Termination, ToolCall, ToolResult, ToolSchema, Tools,
+    CloseRequest, Closed, SchemaRequest, ToolCall, ToolResult, ToolSchema, Tools,
 };
 
 use crate::node::{self, Node};

@@ -36,7 +36,7 @@ pub fn edits(outline: &Outline, prompt: &Prompt, block: &str) -> Vec<Edit> {
         return Vec::new();
     };
     let format = match prompt {
-        Prompt::Provider { format, .. } => Some(prompt::format(*format)),
+        Prompt::Provider { format, .. } => Some(*format),
         _ => None,
     };
     let edits = placement.edits(format, block);
@@ -87,7 +87,7 @@ fn patched_body(
     block: &str,
 ) -> Result<Vec<u8>, Fault> {
     let request = prompt::request(format, body)?;
-    let edits = placement.edits(Some(prompt::format(format)), block);
+    let edits = placement.edits(Some(format), block);
     request
         .apply(&edits)
         .map_err(|error| Fault::internal(format!("the request could not be edited: {error}")))

@@ -8,7 +8,7 @@ use memfleet_domain::ids::{ExchangeName, SessionId};
 use memfleet_ports::assembly::{Content, Message, PartKind, Prompt};
 use memfleet_provider::conversation::{self, Conversation};
 use memfleet_provider::placement::{self, Nowhere, Obstacle, Placement, Site};
-use memfleet_provider::{Format, Place, Request, query, session};
+use memfleet_provider::{Place, Request, query, session};
 
 use super::models::Model;
 
@@ -58,8 +58,7 @@ impl Outline {
             supports_system: reading.model.supports_system,
             supports_tools: reading.model.supports_tools,
         };
-        let strategies: Vec<_> = reading.strategies.iter().map(|it| strategy(*it)).collect();
-        let place = placement::place(conversation, &strategies, profile, reading.has_query);
+        let place = placement::place(conversation, reading.strategies, profile, reading.has_query);
         let query = query::text(conversation);
         let texts = || conversation.texts().map(query::without_blocks);
         let counts = reading.model.window.is_some() || conversation.window_tokens.is_some();
@@ -124,25 +123,6 @@ pub fn passed_over(placement: &Placement) -> Option<Reason> {
     })
 }
 
-fn strategy(strategy: Strategy) -> placement::Strategy {
-    match strategy {
-        Strategy::Append => placement::Strategy::Append,
-        Strategy::System => placement::Strategy::System,
-        Strategy::Tool => placement::Strategy::Tool,
-        Strategy::None => placement::Strategy::None,
-    }
-}
-
-/// The strategy of a placement, in the words of the API.
-pub fn used(placement: &Placement) -> Strategy {
-    match placement.strategy {
-        placement::Strategy::Append => Strategy::Append,
-        placement::Strategy::System => Strategy::System,
-        placement::Strategy::Tool => Strategy::Tool,
-        placement::Strategy::None => Strategy::None,
-    }
-}
-
 /// The exchange by the conversation up to what the user says last: said again later it is another one.
 fn exchange(conversation: &Conversation<'_>) -> Option<ExchangeName> {
     ExchangeName::new(session::turn_key(conversation)?).ok()
@@ -188,17 +168,6 @@ fn has_history(conversation: &Conversation<'_>) -> bool {
     before.iter().any(|message| !message.role.is_system())
 }
 
-/// The format of a provider's request.
-pub fn format(format: ProviderFormat) -> Format {
-    match format {
-        ProviderFormat::OpenaiChat => Format::OpenaiChat,
-        ProviderFormat::OpenaiResponses => Format::OpenaiResponses,
-        ProviderFormat::AnthropicMessages => Format::AnthropicMessages,
-        ProviderFormat::Gemini => Format::Gemini,
-        ProviderFormat::OllamaChat => Format::OllamaChat,
-    }
-}
-
 /// Reads a prompt and hands its conversation on; none where there is no prompt.
 pub fn with_conversation<T>(
     prompt: &Prompt,
@@ -216,7 +185,7 @@ pub fn with_conversation<T>(
 
 /// A provider's request, read.
 pub fn request(of: ProviderFormat, body: &[u8]) -> Result<Request<'_>, Fault> {
-    Request::parse(format(of), body)
+    Request::parse(of, body)
         .map_err(|error| Fault::invalid("provider_request.body", error.to_string()))
 }
 

@@ -191,7 +191,7 @@ impl<'w> Work<'w> {
 
     fn offers_tools(&self) -> bool {
         let place = self.outline.place.as_ref().and_then(|it| it.as_ref().ok());
-        place.is_some_and(|placement| prompt::used(placement) == Strategy::Tool)
+        place.is_some_and(|placement| placement.strategy == Strategy::Tool)
     }
 
     async fn budget(&mut self, nonce: &str) -> Step<usize> {
@@ -323,7 +323,7 @@ impl<'w> Work<'w> {
         let answer = &mut self.draft.answer;
         let placement = self.outline.place.as_ref().and_then(|it| it.as_ref().ok());
         let requested = answer.strategy_requested;
-        answer.strategy_used = placement.map_or(requested, prompt::used);
+        answer.strategy_used = placement.map_or(requested, |it| it.strategy);
         let passed_over = placement.and_then(prompt::passed_over);
         answer.decision = match passed_over {
             None => Decision::Injected,

@@ -55,7 +55,7 @@ impl Heard {
         if let Prompt::Provider { format, .. } = prompt
             && !answer.is_empty()
         {
-            heard.answer = Some(answered(prompt::format(*format), answer)?);
+            heard.answer = Some(answered(*format, answer)?);
         }
         Ok(heard)
     }

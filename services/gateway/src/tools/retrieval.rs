@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use memfleet_domain::assembly::Termination;
 use memfleet_domain::ids::{SpaceId, TurnId};
 use memfleet_domain::time::Timestamp;
 use memfleet_ports::assembly::AssembledItem;
-use memfleet_ports::tools::{Termination, ToolCall, ToolResult};
-use memfleet_provider::rounds::{self, Limits, Turn};
+use memfleet_ports::tools::{ToolCall, ToolResult};
+use memfleet_provider::rounds::{Limits, Turn};
 use serde::{Deserialize, Serialize};
 
 /// Bytes of results that are kept; the oldest give way, and their calls count as repeated if they come again.
@@ -77,33 +78,7 @@ impl Retrieval {
     /// Ends it; what is known here stands over what is `told`.
     pub fn end(&mut self, told: Termination) -> Termination {
         self.turn.resume();
-        let told = match told {
-            Termination::ModelAnswered => rounds::Termination::ModelAnswered,
-            Termination::RoundLimit => rounds::Termination::RoundLimit,
-            Termination::TokenBudget => rounds::Termination::TokenBudget,
-            Termination::RepeatedQuery => rounds::Termination::RepeatedQuery,
-            Termination::NoNewResults => rounds::Termination::NoNewResults,
-            Termination::Deadline => rounds::Termination::Deadline,
-            Termination::ClientToolPending => rounds::Termination::ClientToolPending,
-            Termination::UpstreamError => rounds::Termination::UpstreamError,
-            Termination::ToolsRejected => rounds::Termination::ToolsRejected,
-        };
-        termination(self.turn.end(told))
-    }
-}
-
-/// Why it ended, in the words of the API.
-pub fn termination(core: rounds::Termination) -> Termination {
-    match core {
-        rounds::Termination::ModelAnswered => Termination::ModelAnswered,
-        rounds::Termination::RoundLimit => Termination::RoundLimit,
-        rounds::Termination::TokenBudget => Termination::TokenBudget,
-        rounds::Termination::RepeatedQuery => Termination::RepeatedQuery,
-        rounds::Termination::NoNewResults => Termination::NoNewResults,
-        rounds::Termination::Deadline => Termination::Deadline,
-        rounds::Termination::ClientToolPending => Termination::ClientToolPending,
-        rounds::Termination::UpstreamError => Termination::UpstreamError,
-        rounds::Termination::ToolsRejected => Termination::ToolsRejected,
+        self.turn.end(told)
     }
 }
 

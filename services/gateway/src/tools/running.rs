@@ -7,19 +7,19 @@ use std::sync::Arc;
 use chrono::TimeDelta;
 use memfleet_assembly::{Empty, Tokenizer};
 use memfleet_domain::Fault;
-use memfleet_domain::assembly::{Decision, FailurePolicy, Reason, Strategy};
+use memfleet_domain::assembly::{Decision, FailurePolicy, Reason, Strategy, Termination};
 use memfleet_domain::time::Timestamp;
 use memfleet_ports::assembly::{Assembled, AssembledItem};
 use memfleet_ports::context::Context;
 use memfleet_ports::retriever::Found;
 use memfleet_ports::store::StoreError;
 use memfleet_ports::tools::{ToolCall, ToolResult};
-use memfleet_provider::rounds::{Limits, NOTHING_NEW, Termination, Verdict};
+use memfleet_provider::rounds::{Limits, NOTHING_NEW, Verdict};
 use memfleet_provider::tools::{Ask, Names};
 use tokio::time::Instant;
 
 use super::looking::{Look, basis_of};
-use super::retrieval::{IN_FULL, Retrieval, key, termination};
+use super::retrieval::{IN_FULL, Retrieval, key};
 use super::{ATTEMPTS, busy, wording};
 use crate::Gateway;
 use crate::assemble::apart;
@@ -409,7 +409,7 @@ fn finished(told: Told, retrieval: &Retrieval) -> ToolResult {
         tokens_used: turn.tokens_used(),
         tokens_remaining: turn.tokens_left(),
         must_finalize: turn.must_finalize(),
-        termination: turn.termination().map(termination),
+        termination: turn.termination(),
         items: told.items,
         degraded: told.degraded,
     }

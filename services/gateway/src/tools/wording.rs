@@ -3,7 +3,7 @@
 use memfleet_assembly::Tokenizer;
 use memfleet_ports::assembly::AssembledItem;
 
-use memfleet_provider::rounds::Termination;
+use memfleet_domain::assembly::Termination;
 
 /// What the model is told of ids that it may not read, whatever the cause: there is no telling whether they exist.
 pub const NOT_READABLE: &str = "Error: not every one of these ids names a memory that may be read here. Use ids that a search returned.";

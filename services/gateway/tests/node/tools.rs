@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use memfleet_domain::assembly::{ProviderFormat, Reason, Strategy};
+use memfleet_domain::assembly::{ProviderFormat, Reason, Strategy, Termination};
 use memfleet_domain::ids::{ExchangeName, SessionId};
 use memfleet_domain::model_profile::ModelProfile;
 use memfleet_domain::policy::Policy;
@@ -12,9 +12,7 @@ use memfleet_ports::assembly::{AssembleRequest, Assembly, Prompt};
 use memfleet_ports::conformance::samples::session;
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::memory::NewTurn;
-use memfleet_ports::tools::{
-    CloseRequest, SchemaRequest, Termination, ToolCall, ToolResult, Tools,
-};
+use memfleet_ports::tools::{CloseRequest, SchemaRequest, ToolCall, ToolResult, Tools};
 
 use crate::assembling::assemble;
 use crate::roles::{Node, acme, call_of, said, space};

@@ -1,6 +1,6 @@
 //! What a frame is, as far as the screen has to know.
 
-use crate::format::Format;
+use crate::Format;
 use crate::json::{Node, Object};
 use crate::malformed::Malformed;
 use crate::stream::Frame;

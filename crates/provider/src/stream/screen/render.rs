@@ -1,8 +1,8 @@
 //! Frames as the client gets them: unchanged wherever possible, without memory's calls, and with numbers that have no gaps.
 
 use super::look::{self, Kind, Look};
+use crate::Format;
 use crate::edit::Splices;
-use crate::format::Format;
 use crate::json::{Node, Object};
 use crate::layout::List;
 use crate::malformed::Malformed;
