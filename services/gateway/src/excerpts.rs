@@ -5,28 +5,27 @@ use std::ops::Range;
 use memfleet_assembly::SentenceScorer;
 use memfleet_language::{Analyzer, sentences};
 
-use crate::candidates::Eligible;
-
 /// What a sentence gains inside the turn's best passage, as a share of the turn's best sentence.
 const BEST_PASSAGE: f32 = 0.5;
 /// Bytes up to which a turn is shown whole or not at all: about the tokens that an excerpt must have to be worth its place.
 const SHORT: usize = 120;
 
-/// A score for every sentence of every text, in order; none where a text is too short to be cut.
+/// A score for every sentence of every text, in order; none where a text is too short to be cut. `passage` is the byte range that matched
+/// best in the text at a place; empty where none is known.
 pub fn sentence_scores(
     analyzer: &Analyzer,
     query: &str,
-    turns: &[Eligible<'_>],
     texts: &[String],
+    passage: impl Fn(usize) -> (u32, u32),
 ) -> Vec<Option<Vec<f32>>> {
     let scorer = SentenceScorer::new(analyzer, query, texts.iter().map(String::as_str));
-    let score = |(turn, text): (&Eligible<'_>, &String)| {
+    let score = |(at, text): (usize, &String)| {
         (text.len() > SHORT).then(|| {
             let sentences = sentences(text);
-            with_passage(scorer.score(text, &sentences), &sentences, turn.passage)
+            with_passage(scorer.score(text, &sentences), &sentences, passage(at))
         })
     };
-    turns.iter().zip(texts).map(score).collect()
+    texts.iter().enumerate().map(score).collect()
 }
 
 fn with_passage(mut scores: Vec<f32>, sentences: &[Range<usize>], passage: (u32, u32)) -> Vec<f32> {

@@ -101,6 +101,19 @@ impl Making {
         }
     }
 
+    /// What excerpts of the texts are chosen by, where there are any.
+    pub fn scores(
+        &self,
+        texts: &[String],
+        passage: impl Fn(usize) -> (u32, u32),
+    ) -> Vec<Option<Vec<f32>>> {
+        if !self.basis.settings.selection.excerpts {
+            return Vec::new();
+        }
+        let analyzer = Analyzer::new(Language::tagged(self.locale.language.as_deref()));
+        sentence_scores(&analyzer, &self.query, texts, passage)
+    }
+
     /// The block of what was found.
     pub fn of_found(&self, found: &Found) -> Made {
         let turns = eligible(&found.hits);
@@ -111,12 +124,7 @@ impl Making {
                     .apply(found.turn.accepted.content.searchable_text())
             })
             .collect();
-        let scores = if self.basis.settings.selection.excerpts {
-            let analyzer = Analyzer::new(Language::tagged(self.locale.language.as_deref()));
-            sentence_scores(&analyzer, &self.query, &turns, &texts)
-        } else {
-            Vec::new()
-        };
+        let scores = self.scores(&texts, |at| turns[at].passage);
         let ids: Vec<_> = turns
             .iter()
             .map(|found| found.turn.accepted.id.to_string())

@@ -3,11 +3,10 @@
 
 use std::collections::{HashMap, HashSet};
 
-use memfleet_assembly::{Candidate, Granularity, Reason as Core, SentenceScorer, Validity};
+use memfleet_assembly::{Candidate, Granularity, Reason as Core, Validity};
 use memfleet_domain::Fault;
 use memfleet_domain::assembly as words;
 use memfleet_domain::time::Timestamp;
-use memfleet_language::{Analyzer, Language, sentences};
 use memfleet_ports::assembly::{
     self, AssembleRequest, Assembled, AssembledItem, Dropped, RenderRequest, Source,
 };
@@ -18,9 +17,6 @@ use memfleet_ports::retriever::Query;
 use super::choosing::{Made, Making, dropped, key, trust};
 use super::work::Work;
 use crate::Gateway;
-
-/// Bytes up to which a memory is shown whole or not at all.
-const SHORT: usize = 120;
 
 impl Gateway {
     /// The block of a caller's memories.
@@ -108,12 +104,7 @@ impl Making {
             .iter()
             .map(|it| self.redactions.apply(it.text.clone()))
             .collect();
-        let analyzer = Analyzer::new(Language::tagged(self.locale.language.as_deref()));
-        let scorer = SentenceScorer::new(&analyzer, &self.query, texts.iter().map(String::as_str));
-        let scores = texts
-            .iter()
-            .map(|text| (text.len() > SHORT).then(|| scorer.score(text, &sentences(text))));
-        let scores: Vec<_> = scores.collect();
+        let scores = self.scores(&texts, |_| (0, 0));
         let speakers: Vec<_> = all.iter().map(speaker).collect();
         let lineage: Vec<Vec<&str>> = all
             .iter()
@@ -135,7 +126,7 @@ impl Making {
                     text: &texts[at],
                     score: it.score as f32,
                     relevance: it.relevance,
-                    sentence_scores: scores[at].as_deref(),
+                    sentence_scores: scores.get(at).and_then(Option::as_deref),
                     granularity: granularity(it.granularity),
                     trust: trust(it.trust),
                     source: &it.source,

@@ -4,16 +4,13 @@ use clap::Args;
 use memfleet_domain::Timestamp;
 use memfleet_domain::time::TimeRange;
 use memfleet_ports::audit::{AuditFilter, AuditKind, AuditRecord};
-use memfleet_ports::memory::PageRequest;
 use serde_json::{Value, json};
 
 use super::exit::{Error, Exit};
+use super::handle::at_most;
 use super::key::Whose;
 use super::{Handle, values};
 use crate::output::{Align, Output, Palette, printable, table, time};
-
-/// Records asked for at a time.
-const PAGE: u32 = 1_000;
 
 /// Show the audit log of a tenant, the newest first
 #[derive(Debug, Args)]
@@ -43,24 +40,14 @@ pub async fn run(args: AuditArgs, handle: &Handle, output: &mut Output) -> Resul
             end: args.until,
         },
     };
-    let mut records = Vec::new();
-    let mut after = None;
-    while records.len() < args.limit {
-        let left = u32::try_from(args.limit - records.len()).unwrap_or(PAGE);
-        let page = PageRequest {
-            limit: left.min(PAGE),
-            after,
-        };
-        let tenant = args.whose.tenant.clone();
+    let read = async |page| {
         let call = handle.call();
-        let read = handle.admin.audit(&call, tenant, filter.clone(), page);
-        let page = read.await?;
-        records.extend(page.items);
-        after = page.next;
-        if after.is_none() {
-            break;
-        }
-    }
+        handle
+            .admin
+            .audit(&call, args.whose.tenant.clone(), filter.clone(), page)
+            .await
+    };
+    let records = at_most(args.limit, read).await?;
     output.list(&records, to_json, |palette| human(&records, palette))?;
     Ok(Exit::Done)
 }

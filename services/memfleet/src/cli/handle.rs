@@ -120,16 +120,27 @@ fn named_as_options(fault: Fault) -> Fault {
 pub async fn every<T>(
     fetch: impl AsyncFn(PageRequest) -> Result<Page<T>, Fault>,
 ) -> Result<Vec<T>, Fault> {
+    at_most(usize::MAX, fetch).await
+}
+
+/// The first items of a listing, page by page.
+pub async fn at_most<T>(
+    most: usize,
+    fetch: impl AsyncFn(PageRequest) -> Result<Page<T>, Fault>,
+) -> Result<Vec<T>, Fault> {
     let mut items = Vec::new();
     let mut after = None;
-    loop {
-        let page = fetch(PageRequest { limit: PAGE, after }).await?;
+    while items.len() < most {
+        let left = u32::try_from(most - items.len()).unwrap_or(PAGE);
+        let limit = left.min(PAGE);
+        let page = fetch(PageRequest { limit, after }).await?;
         items.extend(page.items);
         after = page.next;
         if after.is_none() {
-            return Ok(items);
+            break;
         }
     }
+    Ok(items)
 }
 
 /// The same of what may be incomplete: what was missing goes to standard error, once each.

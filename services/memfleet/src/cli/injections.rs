@@ -7,15 +7,12 @@ use memfleet_domain::ids::{InjectionId, SessionId, SpaceId, TurnId};
 use memfleet_domain::time::TimeRange;
 use memfleet_ports::injections::InjectionFilter;
 use memfleet_ports::injections_api::PastInjection;
-use memfleet_ports::memory::PageRequest;
 use serde_json::{Value, json};
 
 use super::exit::{Error, Exit};
+use super::handle::at_most;
 use super::{Handle, assemble, values};
 use crate::output::{Align, Output, Palette, printable, table, time};
-
-/// Injections asked for at a time.
-const PAGE: u32 = 1_000;
 
 /// List what entered which prompt, the newest first; with an id, print the block that did, alone on standard output
 #[derive(Debug, Args)]
@@ -78,23 +75,11 @@ async fn list(args: InjectionsArgs, handle: &Handle, output: &mut Output) -> Res
             end: args.until,
         },
     };
-    let mut injections = Vec::new();
-    let mut after = None;
-    while injections.len() < args.limit {
-        let left = u32::try_from(args.limit - injections.len()).unwrap_or(PAGE);
-        let page = PageRequest {
-            limit: left.min(PAGE),
-            after,
-        };
+    let read = async |page| {
         let call = handle.call();
-        let read = handle.audit.injections(&call, filter.clone(), page);
-        let page = read.await?;
-        injections.extend(page.items);
-        after = page.next;
-        if after.is_none() {
-            break;
-        }
-    }
+        handle.audit.injections(&call, filter.clone(), page).await
+    };
+    let injections = at_most(args.limit, read).await?;
     output.list(&injections, to_json, |palette| human(&injections, palette))?;
     Ok(Exit::Done)
 }
