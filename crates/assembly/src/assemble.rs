@@ -46,7 +46,6 @@ pub fn assemble(candidates: &[Candidate<'_>], options: &Options<'_>) -> Block {
 }
 
 fn without_budget(candidates: &[Candidate<'_>], options: &Options<'_>) -> Block {
-    let mut selection = Selection::of(&[], options);
     let ranking = crate::ranking::Ranking::of(candidates, options);
     let mut all: Vec<usize> = (0..candidates.len()).collect();
     all.sort_by_key(|&index| ranking.place(index));
@@ -54,10 +53,12 @@ fn without_budget(candidates: &[Candidate<'_>], options: &Options<'_>) -> Block 
         candidate,
         reason: Reason::Budget,
     });
-    selection.trace.empty = Some(Empty::BudgetZero);
     Block {
         left_out: left_out.collect(),
-        trace: selection.trace,
+        trace: Trace {
+            empty: Some(Empty::BudgetZero),
+            ..Trace::default()
+        },
         ..Block::default()
     }
 }

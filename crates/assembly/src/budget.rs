@@ -22,6 +22,10 @@ pub struct Limits {
     pub percent_of_window: Option<f64>,
     /// The model's context window in tokens, if known.
     pub window: Option<u64>,
+    /// What is meant in tokens where the caller gives neither limit. Default [`MAX_TOKENS`].
+    pub default_max_tokens: u64,
+    /// What is meant in percent of a known window where the caller gives neither. Default [`PERCENT_OF_WINDOW`].
+    pub default_percent: f64,
     /// The tokens of the prompt without memory.
     pub prompt_tokens: u64,
     /// What is kept free for the answer. Default [`RESERVED_OUTPUT`].
@@ -42,6 +46,8 @@ impl Default for Limits {
             max_tokens: None,
             percent_of_window: None,
             window: None,
+            default_max_tokens: MAX_TOKENS,
+            default_percent: PERCENT_OF_WINDOW,
             prompt_tokens: 0,
             reserved_output: RESERVED_OUTPUT,
             turn_remainder: None,
@@ -170,8 +176,8 @@ impl Limits {
         let percent = self.percent_of_window.map(|percent| self.share(percent));
         Ok(match (max_tokens.transpose()?, percent.transpose()?) {
             (None, None) => {
-                let share = self.window.map(|_| self.share(PERCENT_OF_WINDOW));
-                [Some(MAX_TOKENS), share.transpose()?]
+                let share = self.window.map(|_| self.share(self.default_percent));
+                [Some(self.default_max_tokens), share.transpose()?]
             }
             given => given.into(),
         })

@@ -1,8 +1,8 @@
 //! Containment: whether a prompt says already what a memory says (AMP item 102).
 
+use crate::hash::hash;
 use memfleet_language::fold;
 use std::collections::HashSet;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use unicode_segmentation::UnicodeSegmentation;
 
 /// Words in a shingle.
@@ -72,12 +72,6 @@ fn words(folded: &str) -> Vec<&str> {
 
 fn shingles(words: &[&str]) -> impl Iterator<Item = u64> {
     words.windows(SHINGLE).map(|window| hash(&window))
-}
-
-fn hash(value: &impl Hash) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    value.hash(&mut hasher);
-    hasher.finish()
 }
 
 #[cfg(test)]

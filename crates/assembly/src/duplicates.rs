@@ -1,8 +1,8 @@
 //! Duplicates: a turn that says what one already chosen says.
 
+use crate::hash::hash;
 use memfleet_language::fold;
 use std::collections::{HashMap, HashSet};
-use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// Words in a shingle.
 const SHINGLE: usize = 3;
@@ -115,12 +115,6 @@ impl Duplicates {
         // The least index, so that the answer does not depend on the order of the map.
         common.iter().filter_map(is_near).min()
     }
-}
-
-fn hash(value: &impl Hash) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    value.hash(&mut hasher);
-    hasher.finish()
 }
 
 #[cfg(test)]

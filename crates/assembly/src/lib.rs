@@ -14,6 +14,7 @@ mod candidate;
 mod containment;
 mod duplicates;
 mod excerpt;
+mod hash;
 mod options;
 mod overlap;
 mod parse;

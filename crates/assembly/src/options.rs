@@ -175,6 +175,15 @@ impl<'a> Nonce<'a> {
         self.0
     }
 
+    /// What encloses a block: before its first line, and after its last.
+    pub(crate) fn tags(self) -> (String, String) {
+        let nonce = self.0;
+        (
+            format!("<memory nonce=\"{nonce}\">\n"),
+            format!("</memory nonce=\"{nonce}\">"),
+        )
+    }
+
     /// What stands before every line of marked text: the first four letters and a bar.
     pub fn mark(self) -> String {
         format!("{}|", &self.0[..4])

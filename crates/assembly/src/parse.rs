@@ -53,10 +53,7 @@ fn within<'t>(text: &'t str, nonce: Option<Nonce<'_>>) -> Option<&'t str> {
     let Some(nonce) = nonce else {
         return Some(text);
     };
-    let (open, close) = (
-        format!("<memory nonce=\"{}\">\n", nonce.as_str()),
-        format!("</memory nonce=\"{}\">", nonce.as_str()),
-    );
+    let (open, close) = nonce.tags();
     let (_, rest) = text.split_once(&open)?;
     let (inside, _) = rest.split_once(&close)?;
     inside

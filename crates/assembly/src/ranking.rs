@@ -3,10 +3,10 @@
 //! Without diversity the order is fixed; with it, what is considered next depends on what was chosen so far.
 
 use crate::candidate::Candidate;
+use crate::hash::hash;
 use crate::options::{Options, Untrusted};
 use memfleet_language::fold;
 use std::collections::HashSet;
-use std::hash::{DefaultHasher, Hash, Hasher};
 
 const SECONDS_PER_DAY: f64 = 86_400.0;
 
@@ -140,10 +140,4 @@ impl Likeness {
             }
         }
     }
-}
-
-fn hash(word: &str) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    word.hash(&mut hasher);
-    hasher.finish()
 }

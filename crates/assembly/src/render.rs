@@ -21,7 +21,7 @@ mod order;
 pub(crate) use head::head;
 
 use crate::candidate::Candidate;
-use crate::options::{Enclosure, Options, Untrusted};
+use crate::options::{Enclosure, Nonce, Options, Untrusted};
 use crate::sanitise;
 use chrono::NaiveDate;
 use std::fmt::Write as _;
@@ -114,11 +114,8 @@ pub(crate) fn heading(first: &Candidate<'_>, options: &Options<'_>) -> String {
 
 /// What stands before and after the items.
 pub(crate) fn frame(options: &Options<'_>) -> (String, String) {
-    let (mut open, mut close) = (String::new(), String::new());
-    if let Some(nonce) = options.enclosure.nonce() {
-        open = format!("<memory nonce=\"{}\">\n", nonce.as_str());
-        close = format!("</memory nonce=\"{}\">", nonce.as_str());
-    }
+    let nonce = options.enclosure.nonce();
+    let (mut open, close) = nonce.map(Nonce::tags).unwrap_or_default();
     if let Some(notice) = &options.template.notice {
         open.push_str(notice);
         open.push('\n');

@@ -74,9 +74,14 @@ impl Tokenizer {
         Ok(Self {
             name: name.into(),
             counter,
-            approximate: name == "approximate" || name == "bytes",
+            approximate: Self::is_bound(name),
             reach,
         })
+    }
+
+    /// Whether the built-in tokenizer of this name gives upper bounds rather than a model's own counts. No other does.
+    pub fn is_bound(name: &str) -> bool {
+        ["approximate", "bytes"].contains(&name)
     }
 
     /// A tokenizer that counts in a way of the caller's own.

@@ -15,8 +15,13 @@ use crate::query;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
-/// The longest id that is taken from a client, in bytes.
+/// The longest id that is taken from a client or a model, in bytes.
 const MAX_ID_BYTES: usize = 256;
+
+/// Whether it can be an id: not blank, not longer, without control characters.
+pub(crate) fn is_id(id: &str) -> bool {
+    !id.trim().is_empty() && id.len() <= MAX_ID_BYTES && !id.contains(char::is_control)
+}
 
 /// Where the id of a session comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -36,9 +41,7 @@ pub fn given<'a>(
     explicit: Option<&'a str>,
     conversation: &'a Conversation<'_>,
 ) -> Option<(Cow<'a, str>, Origin)> {
-    let usable = |id: &&str| {
-        !id.trim().is_empty() && id.len() <= MAX_ID_BYTES && !id.contains(char::is_control)
-    };
+    let usable = |id: &&str| is_id(id);
     let hint = conversation.hints.session.as_deref();
     explicit
         .filter(usable)

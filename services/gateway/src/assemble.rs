@@ -23,6 +23,7 @@ mod story;
 pub(crate) mod work;
 
 use async_trait::async_trait;
+use memfleet_assembly::Tokenizer;
 use memfleet_domain::Fault;
 use memfleet_domain::assembly::{Decision, FailurePolicy, Reason};
 use memfleet_domain::ids::SpaceId;
@@ -98,7 +99,6 @@ impl Assembly for Gateway {
                 name: name.to_owned(),
                 approximate,
             };
-            let approximate = |name: &str| name == "approximate" || name == "bytes";
             let all = tokenizers.names().into_iter();
             Ok(Counted {
                 counts: texts
@@ -106,7 +106,9 @@ impl Assembly for Gateway {
                     .map(|text| tokenizer.count(text) as u32)
                     .collect(),
                 tokenizer: info(tokenizer.name(), tokenizer.is_approximate()),
-                tokenizers: all.map(|name| info(name, approximate(name))).collect(),
+                tokenizers: all
+                    .map(|name| info(name, Tokenizer::is_bound(name)))
+                    .collect(),
             })
         };
         apart(count).await?

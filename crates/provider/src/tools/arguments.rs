@@ -3,6 +3,7 @@
 use super::Names;
 use crate::json::Node;
 use crate::malformed::Reason;
+use crate::session::is_id;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -13,8 +14,6 @@ pub const MAX_LIMIT: u32 = 20;
 pub const MAX_QUERY_BYTES: usize = 2048;
 /// The most memories read by one call.
 pub const MAX_IDS: usize = 20;
-/// The longest id, in bytes.
-const MAX_ID_BYTES: usize = 256;
 
 /// What a call asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -168,8 +167,4 @@ impl Get {
         }
         Ok(self)
     }
-}
-
-fn is_id(id: &str) -> bool {
-    !id.trim().is_empty() && id.len() <= MAX_ID_BYTES && !id.contains(char::is_control)
 }

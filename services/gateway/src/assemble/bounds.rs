@@ -40,6 +40,8 @@ pub fn budget(
     let limits = Limits {
         max_tokens: max_tokens.map(u64::cast_signed),
         percent_of_window: basis.said.percent_of_window.map(f64::from),
+        default_max_tokens: bounds.max_tokens.into(),
+        default_percent: bounds.percent_of_window.into(),
         window,
         prompt_tokens: outline.tokens,
         reserved_output: reserved.unwrap_or_else(|| bounds.reserved_output_tokens.into()),

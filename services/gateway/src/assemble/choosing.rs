@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use memfleet_assembly::budget::per_item_tokens;
 use memfleet_assembly::{
     Block, Candidate, Enclosure, Granularity, Nonce, Options, Order, Place, Tokenizer, Trust,
     Untrusted, Weights,
@@ -65,7 +66,7 @@ impl Making {
             max_items: most(budget.max_items),
             max_per_session: most(budget.max_items_per_session),
             max_per_source: most(budget.max_items_per_source),
-            per_item_tokens: most(budget.max_item_tokens),
+            per_item_tokens: per_item_tokens(Some(budget.max_item_tokens)),
             minimum_useful_tokens: budget.min_item_tokens as usize,
             excerpts: selection.excerpts,
             cut_at_end: selection.excerpts,

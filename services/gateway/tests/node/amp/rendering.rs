@@ -137,3 +137,18 @@ async fn amp_059_amp_060_the_threshold_is_for_what_has_a_calibrated_score() {
     assert_eq!(answer.reason, Some(Reason::BelowThreshold));
     assert_eq!(answer.gates.last().unwrap().best_score, Some(0.1));
 }
+
+#[tokio::test]
+async fn amp_125_a_block_as_it_is_rendered_is_told_apart_when_it_comes_back() {
+    let node = Node::new().await;
+    let answer = node
+        .gateway
+        .render(&acme(), render(vec![candidate("a", "The kettle is red")]))
+        .await
+        .unwrap();
+    let sent = format!("Where is it?\n\n{}", answer.block);
+    assert_eq!(
+        memfleet_provider::query::without_blocks(&sent),
+        "Where is it?"
+    );
+}
