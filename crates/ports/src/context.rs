@@ -48,6 +48,15 @@ impl Context {
         }
     }
 
+    /// The same call with no more than this left.
+    #[must_use]
+    pub fn at_most(&self, left: Duration) -> Self {
+        Self {
+            deadline: self.deadline.min(Instant::now() + left),
+            ..self.clone()
+        }
+    }
+
     /// Waits for `work` until the deadline; `what` names it in the fault.
     pub async fn within<T>(
         &self,

@@ -28,6 +28,7 @@ use memfleet_domain::Fault;
 use memfleet_domain::assembly::{Decision, FailurePolicy, Reason};
 use memfleet_domain::ids::SpaceId;
 use memfleet_domain::model_profile::ModelProfile;
+use memfleet_domain::policy::Failure;
 use memfleet_domain::space::Locale;
 use memfleet_ports::assembly::{
     AssembleRequest, Assembled, Assembly, Counted, GateRequest, Gated, RenderRequest, TokenizerInfo,
@@ -49,12 +50,11 @@ impl Assembly for Gateway {
     async fn assemble(
         &self,
         context: &Context,
-        request: AssembleRequest,
+        mut request: AssembleRequest,
     ) -> Result<Assembled, Fault> {
-        let spaces = request.query.spaces.clone();
-        let policy = request.policy.clone();
-        let failure = policy.clone().settled().failure.policy;
-        let basis = match self.basis(context, &spaces, policy).await {
+        let policy = std::mem::take(&mut request.policy);
+        let failure = policy.failure.policy.unwrap_or(Failure::default().policy);
+        let basis = match self.basis(context, &request.query.spaces, policy).await {
             Ok(basis) => basis,
             // Whether it may fail is not known either: as the call says.
             Err(fault) => return without_memory(fault, failure),

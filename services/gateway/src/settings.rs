@@ -38,8 +38,6 @@ pub struct TenantSettings {
     pub templates: BTreeMap<String, Versioned<Template>>,
     /// By the name of the model.
     pub models: BTreeMap<String, Versioned<ModelProfile>>,
-    /// Documents that cannot be read, by name, and why.
-    pub unreadable: Vec<String>,
 }
 
 /// What a tenant set, when that was last known, and at which revision.
@@ -107,7 +105,6 @@ impl TenantSettings {
                     "{kind} `{name}` of version {} is not used: {why}",
                     document.version
                 );
-                settings.unreadable.push(format!("{kind} {name}: {why}"));
             }
         }
         settings

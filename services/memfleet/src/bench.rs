@@ -208,6 +208,11 @@ fn query(space: &SpaceId, text: String, k: u32) -> Query {
     }
 }
 
+/// A share in percent; of nothing it is none.
+fn percent(part: usize, whole: usize) -> f64 {
+    100.0 * part as f64 / whole.max(1) as f64
+}
+
 /// Removes a space of a system that runs on.
 async fn forget(handle: &Handle, space: SpaceId) -> Result<(), Fault> {
     let request = ForgetRequest {

@@ -88,12 +88,7 @@ impl Checked for proto::RecordTurnResponse {
     type Value = Recorded;
 
     fn check(self, fields: &mut Fields) -> Option<Recorded> {
-        let token = match self.token.as_str() {
-            "" => Some(None),
-            token => fields
-                .id("token", token, "the token of a receipt")
-                .map(Some),
-        };
+        let token = fields.optional_id("token", &self.token, "the token of a receipt");
         let turns = fields.messages("turns", self.turns, usize::MAX);
         let session = fields.name("session", self.session, SessionId::new);
         Some(Recorded {

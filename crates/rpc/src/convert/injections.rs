@@ -78,17 +78,9 @@ impl Fields {
         if text.is_empty() {
             return Some(None);
         }
-        let read = || {
-            let digits = (text.len() == 64 && text.is_ascii()).then_some(text)?;
-            let mut hash = [0; 32];
-            for (at, byte) in hash.iter_mut().enumerate() {
-                *byte = u8::from_str_radix(&digits[2 * at..2 * at + 2], 16).ok()?;
-            }
-            Some(hash)
-        };
-        match read() {
-            Some(hash) => Some(Some(hash)),
-            None => self.refuse("block_hash", "must be 64 hexadecimal digits"),
+        match blake3::Hash::from_hex(text) {
+            Ok(hash) => Some(Some(hash.into())),
+            Err(_) => self.refuse("block_hash", "must be 64 hexadecimal digits"),
         }
     }
 }

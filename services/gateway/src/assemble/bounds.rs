@@ -4,10 +4,13 @@ use memfleet_assembly::Tokenizer;
 use memfleet_assembly::budget::{Effective, Limit, Limits, NoBudget, Verdict};
 use memfleet_domain::Fault;
 use memfleet_domain::assembly::Reason;
+use memfleet_ports::context::Context;
 
 use super::basis::Basis;
 use super::models::Model;
 use super::prompt::Outline;
+use super::sticky::Held;
+use crate::Gateway;
 
 /// What exchange and session have had already.
 #[derive(Clone, Copy, Default)]
@@ -18,11 +21,33 @@ pub struct Spent {
     pub session: u64,
 }
 
+impl Gateway {
+    /// What an exchange and its session have had. The session is added up only where it has a bound.
+    pub(crate) async fn spent(
+        &self,
+        context: &Context,
+        held: &Held,
+        basis: &Basis,
+    ) -> Result<Spent, Fault> {
+        let mut spent = Spent {
+            exchange: held.tokens.into(),
+            session: 0,
+        };
+        if basis.settings.budget.session_tokens > 0 {
+            let (tenant, now) = (&context.tenant, self.clock.now());
+            let session = self.exchanges.session_tokens(tenant, &held.session, now);
+            spent.session = session.await?;
+        }
+        Ok(spent)
+    }
+}
+
 /// The budget of a block. `overhead` is what a block costs without any item.
 pub fn budget(
     basis: &Basis,
     model: &Model,
     outline: &Outline,
+    prompt_tokens: u64,
     spent: Spent,
     overhead: usize,
 ) -> Result<Result<Effective, Reason>, Fault> {
@@ -43,7 +68,7 @@ pub fn budget(
         default_max_tokens: bounds.max_tokens.into(),
         default_percent: bounds.percent_of_window.into(),
         window,
-        prompt_tokens: outline.tokens,
+        prompt_tokens,
         reserved_output: reserved.unwrap_or_else(|| bounds.reserved_output_tokens.into()),
         turn_remainder: left(bounds.exchange_tokens, spent.exchange),
         session_remainder: left(bounds.session_tokens, spent.session),

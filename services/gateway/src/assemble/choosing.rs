@@ -17,7 +17,7 @@ use memfleet_ports::assembly::{AssembledItem, Dropped, Source};
 use memfleet_ports::retriever::Found;
 
 use super::basis::Basis;
-use super::prompt::Outline;
+use super::prompt::{Outline, Weight};
 use super::redaction::Redactions;
 use crate::candidates::{Eligible, eligible};
 use crate::excerpts::sentence_scores;
@@ -32,6 +32,7 @@ const NAMED: usize = 1_000;
 pub struct Making {
     pub basis: Arc<Basis>,
     pub outline: Arc<Outline>,
+    pub weight: Arc<Weight>,
     pub tokenizer: Tokenizer,
     pub redactions: Arc<Redactions>,
     pub locale: Locale,
@@ -79,7 +80,7 @@ impl Making {
                 UntrustedPolicy::Exclude => Untrusted::Exclude,
             },
             include_superseded: selection.superseded,
-            prompt: settings.exclusion.in_prompt.then_some(&self.outline.said),
+            prompt: settings.exclusion.in_prompt.then_some(&self.weight.said),
             order: match settings.format.order {
                 OrderPolicy::Chronological => Order::Chronological,
                 OrderPolicy::Rank => Order::Rank,

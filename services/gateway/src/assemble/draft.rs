@@ -21,12 +21,16 @@ impl Draft {
         }
     }
 
-    /// A stage ends here; how long it took.
+    /// A stage, or another part of it, ends here; how long that took.
     pub fn timed(&mut self, stage: &str) -> Duration {
         let now = Instant::now();
         let took = now - self.stage_began;
         self.stage_began = now;
-        self.answer.timings.push((stage.to_owned(), took));
+        let timings = &mut self.answer.timings;
+        match timings.iter_mut().find(|(name, _)| name == stage) {
+            Some((_, total)) => *total += took,
+            None => timings.push((stage.to_owned(), took)),
+        }
         took
     }
 

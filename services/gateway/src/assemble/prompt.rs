@@ -25,12 +25,10 @@ pub struct Outline {
     pub session: Option<SessionId>,
     /// The exchange that what the user says last makes.
     pub exchange: Option<ExchangeName>,
-    /// What the prompt says, to leave out what memory would repeat.
-    pub said: memfleet_assembly::Prompt,
+    /// All that it says, without blocks of memory; only where that has to be counted or compared.
+    pub texts: Vec<String>,
     /// The text that the block is put after.
     pub before: String,
-    /// Tokens of the prompt, counted where the window of the model is known.
-    pub tokens: u64,
     /// Tokens of the window that the request keeps for the answer.
     pub answer_tokens: Option<u64>,
     /// The window that the request sets.
@@ -45,8 +43,6 @@ pub struct Reading<'r> {
     pub has_query: bool,
     /// The model.
     pub model: &'r Model,
-    /// What counts tokens.
-    pub tokenizer: &'r Tokenizer,
     /// Whether what the prompt says must be known.
     pub compares: bool,
 }
@@ -60,17 +56,10 @@ impl Outline {
         };
         let place = placement::place(conversation, reading.strategies, profile, reading.has_query);
         let query = query::text(conversation);
-        let texts = || conversation.texts().map(query::without_blocks);
-        let counts = reading.model.window.is_some() || conversation.window_tokens.is_some();
-        let tokens = counts.then(|| {
-            let count = |text: std::borrow::Cow<'_, str>| reading.tokenizer.count(&text) as u64;
-            texts().map(count).sum()
-        });
-        let said: Vec<_> = if reading.compares {
-            texts().collect()
-        } else {
-            Vec::new()
-        };
+        let is_counted = reading.model.window.is_some() || conversation.window_tokens.is_some();
+        let texts = conversation.texts().map(query::without_blocks);
+        let texts = texts.map(std::borrow::Cow::into_owned);
+        let is_read = is_counted || reading.compares;
         Self {
             before: before(conversation, place.as_ref().ok()),
             place: Some(place.map_err(nowhere)),
@@ -78,10 +67,31 @@ impl Outline {
             session: told_session(conversation),
             exchange: exchange(conversation),
             query,
-            said: memfleet_assembly::Prompt::of(said.iter().map(AsRef::as_ref)),
-            tokens: tokens.unwrap_or(0),
+            texts: if is_read { texts.collect() } else { Vec::new() },
             answer_tokens: conversation.max_output_tokens,
             window: conversation.window_tokens,
+        }
+    }
+}
+
+/// What a prompt comes to, beside memory. Only an assembly that goes as far as its budget needs it: it takes a look at every word.
+#[derive(Default)]
+pub struct Weight {
+    /// What the prompt says, to leave out what memory would repeat.
+    pub said: memfleet_assembly::Prompt,
+    /// Tokens of the prompt, counted where the window of the model is known.
+    pub tokens: u64,
+}
+
+impl Weight {
+    /// Counts and reads a prompt.
+    pub fn of(outline: &Outline, model: &Model, tokenizer: &Tokenizer, compares: bool) -> Self {
+        let is_counted = model.window.is_some() || outline.window.is_some();
+        let counted = outline.texts.iter().filter(|_| is_counted);
+        let compared = outline.texts.iter().filter(|_| compares);
+        Self {
+            tokens: counted.map(|text| tokenizer.count(text) as u64).sum(),
+            said: memfleet_assembly::Prompt::of(compared.map(String::as_str)),
         }
     }
 }
@@ -124,11 +134,12 @@ pub fn passed_over(placement: &Placement) -> Option<Reason> {
 }
 
 /// The exchange by the conversation up to what the user says last: said again later it is another one.
-fn exchange(conversation: &Conversation<'_>) -> Option<ExchangeName> {
+pub fn exchange(conversation: &Conversation<'_>) -> Option<ExchangeName> {
     ExchangeName::new(session::turn_key(conversation)?).ok()
 }
 
-fn told_session(conversation: &Conversation<'_>) -> Option<SessionId> {
+/// The session that a request tells of.
+pub fn told_session(conversation: &Conversation<'_>) -> Option<SessionId> {
     let (told, _) = session::given(None, conversation)?;
     SessionId::new(told.into_owned()).ok()
 }

@@ -97,8 +97,11 @@ impl Gateway {
         for space in spaces {
             let space = self.spaces.get(&context.scope(space)).await?;
             turns += space.map_or(0, |space| space.turns);
+            if turns >= u64::from(enough) {
+                return Ok(false);
+            }
         }
-        Ok(turns < u64::from(enough))
+        Ok(enough > 0)
     }
 }
 

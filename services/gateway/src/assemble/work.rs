@@ -10,7 +10,6 @@ use memfleet_domain::time::Timestamp;
 use memfleet_ports::assembly::{AssembleRequest, GateEntry};
 use memfleet_ports::context::Context;
 use memfleet_ports::retriever::Found;
-use tokio::time::{Instant, timeout_at};
 use uuid::Uuid;
 
 use super::basis::Basis;
@@ -20,7 +19,7 @@ use super::draft::Draft;
 use super::finding;
 use super::models::Model;
 use super::placing;
-use super::prompt::{self, Outline, Reading};
+use super::prompt::{self, Outline, Reading, Weight};
 use super::redaction::Redactions;
 use super::rendering::Brought;
 use super::sticky::Held;
@@ -33,6 +32,7 @@ pub struct Work<'w> {
     pub request: AssembleRequest,
     pub basis: Arc<Basis>,
     pub outline: Arc<Outline>,
+    pub weight: Arc<Weight>,
     pub model: Model,
     pub tokenizer: Tokenizer,
     pub redactions: Arc<Redactions>,
@@ -64,22 +64,19 @@ impl<'w> Work<'w> {
         mut request: AssembleRequest,
         basis: Basis,
     ) -> Result<Self, Fault> {
-        let redactions = Redactions::new(&basis.settings.format.redactions)?;
-        let (prompt, basis, has_query) = (
-            std::mem::take(&mut request.prompt),
-            basis,
-            !request.query.text.is_empty(),
-        );
+        let prompt = std::mem::take(&mut request.prompt);
+        let has_query = !request.query.text.is_empty();
         let (model, tokenizer) = (request.model.clone(), request.tokenizer.clone());
         let tokenizers = gateway.tokenizers.clone();
         let (rejections, tenant) = (gateway.rejections.clone(), context.tenant.clone());
         let now = gateway.clock.now();
         let read = move || {
+            let redactions = Redactions::new(&basis.settings.format.redactions)?;
             let rejects = |model: &str| rejections.rejects(&tenant, model, now);
             let mut chosen = None;
             let outline = prompt::with_conversation(&prompt, |conversation| {
                 let name = conversation.model.as_deref();
-                let (model, tokenizer) = chosen.insert(basis.model(
+                let (model, _) = chosen.insert(basis.model(
                     model.clone(),
                     name,
                     tokenizer.clone(),
@@ -88,7 +85,7 @@ impl<'w> Work<'w> {
                 model.supports_tools &= !rejects(&model.name);
                 Ok::<_, Fault>(Outline::of(
                     conversation,
-                    &reading(&basis, has_query, model, tokenizer),
+                    &reading(&basis, has_query, model),
                 ))
             })?;
             let outline = outline.transpose()?.unwrap_or_default();
@@ -96,9 +93,9 @@ impl<'w> Work<'w> {
                 Some(chosen) => chosen,
                 None => basis.model(model, None, tokenizer, &tokenizers)?,
             };
-            Ok::<_, Fault>((prompt, basis, outline, model, tokenizer))
+            Ok::<_, Fault>((prompt, basis, outline, model, tokenizer, redactions))
         };
-        let (prompt, basis, outline, model, tokenizer) = super::apart(read).await??;
+        let (prompt, basis, outline, model, tokenizer, redactions) = super::apart(read).await??;
         request.prompt = prompt;
         let mut draft = Draft::new();
         draft.answer.versions = basis.versions.clone();
@@ -111,6 +108,7 @@ impl<'w> Work<'w> {
             threshold: basis.settings.gating.relevance,
             basis: Arc::new(basis),
             outline: Arc::new(outline),
+            weight: Arc::default(),
             model,
             tokenizer,
             redactions: Arc::new(redactions),
@@ -195,28 +193,42 @@ impl<'w> Work<'w> {
     }
 
     async fn budget(&mut self, nonce: &str) -> Step<usize> {
-        let mut spent = Spent::default();
-        if let Some(held) = &self.held {
-            spent.exchange = held.tokens.into();
-            if self.basis.settings.budget.session_tokens > 0 {
-                let store = &self.gateway.exchanges;
-                let tenant = &self.context.tenant;
-                spent.session = store
-                    .session_tokens(tenant, &held.session, self.now)
-                    .await?;
-            }
-        }
-        self.allowed(nonce, spent)
+        let spent = match &self.held {
+            Some(held) => self.gateway.spent(self.context, held, &self.basis).await?,
+            None => Spent::default(),
+        };
+        self.allowed(nonce, spent).await
+    }
+
+    /// Reads what the prompt comes to.
+    async fn weigh(&mut self) -> Result<(), Fault> {
+        let (outline, model) = (self.outline.clone(), self.model.clone());
+        let (tokenizer, compares) = (
+            self.tokenizer.clone(),
+            self.basis.settings.exclusion.in_prompt,
+        );
+        let weigh = move || Weight::of(&outline, &model, &tokenizer, compares);
+        self.weight = Arc::new(super::apart(weigh).await?);
+        self.draft.timed("prompt");
+        Ok(())
     }
 
     /// Tokens that may be added, after what exchange and session have had.
-    fn allowed(&mut self, nonce: &str, spent: Spent) -> Step<usize> {
+    async fn allowed(&mut self, nonce: &str, spent: Spent) -> Step<usize> {
+        self.weigh().await?;
         let making = self.making(usize::MAX, nonce, Locale::default());
         let overhead = making.options().overhead();
-        let budget = bounds::budget(&self.basis, &self.model, &self.outline, spent, overhead)?;
+        let budget = bounds::budget(
+            &self.basis,
+            &self.model,
+            &self.outline,
+            self.weight.tokens,
+            spent,
+            overhead,
+        )?;
         let told = &mut self.draft.answer.budget;
         (told.tokenizer, told.approximate) = bounds::described(&self.tokenizer);
-        told.prompt_tokens = u32::try_from(self.outline.tokens).unwrap_or(u32::MAX);
+        told.prompt_tokens = u32::try_from(self.weight.tokens).unwrap_or(u32::MAX);
         Ok(budget.map(|effective| {
             told.effective_tokens = u32::try_from(effective.tokens).unwrap_or(u32::MAX);
             bounds::name(effective.limited_by).clone_into(&mut told.limited_by);
@@ -227,14 +239,8 @@ impl<'w> Work<'w> {
     /// Gates 1 and 2, then the search, in the time that there is.
     async fn find(&mut self) -> Step<Found> {
         let most = std::time::Duration::from_millis(self.basis.settings.failure.deadline_ms.into());
-        let deadline = self.context.deadline.min(Instant::now() + most);
-        let context = Context {
-            deadline,
-            ..self.context.clone()
-        };
-        timeout_at(deadline, self.search(&context))
-            .await
-            .unwrap_or_else(|_| Err(Fault::deadline("memory")))
+        let context = self.context.at_most(most);
+        context.within("memory", self.search(&context)).await
     }
 
     async fn search(&mut self, context: &Context) -> Step<Found> {
@@ -267,6 +273,7 @@ impl<'w> Work<'w> {
         Making {
             basis: self.basis.clone(),
             outline: self.outline.clone(),
+            weight: self.weight.clone(),
             tokenizer: self.tokenizer.clone(),
             redactions: self.redactions.clone(),
             locale,
@@ -299,7 +306,7 @@ impl<'w> Work<'w> {
             return Ok(Err(*reason));
         }
         let nonce = nonce.unwrap_or_else(self::nonce);
-        let budget = go!(self.allowed(&nonce, Spent::default())?);
+        let budget = go!(self.allowed(&nonce, Spent::default()).await?);
         let making = self.making(budget, &nonce, Locale::default());
         let made = super::apart(move || making.of_brought(&brought)).await?;
         self.draft.answer.nonce = nonce;
@@ -333,18 +340,12 @@ impl<'w> Work<'w> {
     }
 }
 
-fn reading<'r>(
-    basis: &'r Basis,
-    has_query: bool,
-    model: &'r Model,
-    tokenizer: &'r Tokenizer,
-) -> Reading<'r> {
+fn reading<'r>(basis: &'r Basis, has_query: bool, model: &'r Model) -> Reading<'r> {
     let settings = &basis.settings;
     Reading {
         strategies: &settings.placing.strategies,
         has_query,
         model,
-        tokenizer,
         compares: settings.exclusion.in_prompt,
     }
 }

@@ -7,7 +7,7 @@ use memfleet_ports::assembly::Prompt;
 use memfleet_provider::conversation::{self, Content, Conversation, Message};
 use memfleet_provider::reply::Finish;
 use memfleet_provider::stream::{Assembler, Framing, Parser};
-use memfleet_provider::{Format, Reply, session};
+use memfleet_provider::{Format, Reply};
 
 use crate::assemble::prompt;
 
@@ -71,11 +71,9 @@ impl Heard {
         });
         let messages = conversation.messages.iter();
         let messages = messages.map(|message| said(message, with_system));
-        let told = session::given(None, conversation);
-        let exchange = session::turn_key(conversation);
         Self {
-            session: told.and_then(|(told, _)| SessionId::new(told.into_owned()).ok()),
-            exchange: exchange.and_then(|name| ExchangeName::new(name).ok()),
+            session: prompt::told_session(conversation),
+            exchange: prompt::exchange(conversation),
             model: conversation.model.as_deref().unwrap_or_default().to_owned(),
             messages: system.chain(messages).collect(),
             answer: None,

@@ -83,9 +83,9 @@ impl Gateway {
             explain: false,
             vectors: None,
         };
-        let found = self.search(context, &query);
-        let found = tokio::time::timeout_at(context.deadline, found).await;
-        let found = found.unwrap_or_else(|_| Err(Fault::deadline("memory")))?;
+        let found = context
+            .within("memory", self.search(context, &query))
+            .await?;
         Ok(Look::Found(found, None))
     }
 

@@ -16,7 +16,6 @@ use memfleet_ports::store::StoreError;
 use memfleet_ports::tools::{ToolCall, ToolResult};
 use memfleet_provider::rounds::{Limits, NOTHING_NEW, Verdict};
 use memfleet_provider::tools::{Ask, Names};
-use tokio::time::Instant;
 
 use super::looking::{Look, basis_of};
 use super::retrieval::{IN_FULL, Retrieval, key};
@@ -24,7 +23,7 @@ use super::{ATTEMPTS, busy, wording};
 use crate::Gateway;
 use crate::assemble::apart;
 use crate::assemble::basis::Basis;
-use crate::assemble::bounds::{self, Spent};
+use crate::assemble::bounds;
 use crate::assemble::choosing::{Made, Making};
 use crate::assemble::models::Model;
 use crate::assemble::prompt::Outline;
@@ -140,18 +139,9 @@ impl Run<'_> {
     /// The state of an exchange whose first call this is: its limits stand for all of it.
     async fn begin(&self, held: &Held) -> Result<Retrieval, Fault> {
         let settings = &self.basis.settings;
-        let mut spent = Spent {
-            exchange: held.tokens.into(),
-            session: 0,
-        };
-        if settings.budget.session_tokens > 0 {
-            let (store, tenant) = (&self.gateway.exchanges, &self.context.tenant);
-            spent.session = store
-                .session_tokens(tenant, &held.session, self.now)
-                .await?;
-        }
+        let spent = self.gateway.spent(self.context, held, &self.basis).await?;
         let outline = Outline::default();
-        let effective = bounds::budget(&self.basis, &self.model, &outline, spent, 0)?;
+        let effective = bounds::budget(&self.basis, &self.model, &outline, 0, spent, 0)?;
         let tokens = effective.map_or(0, |it| u32::try_from(it.tokens).unwrap_or(u32::MAX));
         let limits = Limits {
             rounds: settings.tools.rounds,
@@ -292,6 +282,7 @@ impl Run<'_> {
             threshold: basis.threshold(found.searched),
             basis,
             outline: Arc::default(),
+            weight: Arc::default(),
             tokenizer: self.tokenizer.clone(),
             redactions: self.redactions.clone(),
             locale,
@@ -357,11 +348,7 @@ impl Run<'_> {
             .to_std()
             .unwrap_or_default();
         // The caller is to hear of it in time.
-        let deadline = self.context.deadline.min(Instant::now() + left);
-        Context {
-            deadline,
-            ..self.context.clone()
-        }
+        self.context.at_most(left)
     }
 
     /// Notes what entered the prompt, as of an assembly (AMP item 94).

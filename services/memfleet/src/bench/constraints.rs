@@ -17,9 +17,9 @@ use memfleet_ports::memory::{Memory, RecallRequest};
 use memfleet_runtime::BoxError;
 use serde::Serialize;
 
-use super::Bench;
 use super::arms::arms;
 use super::retrieval::{asked, progress};
+use super::{Bench, percent};
 use crate::corpus::{Corpus, call};
 
 /// Turns that an answer may have beyond the requirements.
@@ -194,10 +194,6 @@ impl Method {
             .map(|(sign, (part, whole))| (sign, percent(part, whole)))
             .collect()
     }
-}
-
-fn percent(part: usize, whole: usize) -> f64 {
-    100.0 * part as f64 / whole.max(1) as f64
 }
 
 impl Report {

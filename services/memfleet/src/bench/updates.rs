@@ -17,7 +17,7 @@ use memfleet_runtime::BoxError;
 use serde::Serialize;
 
 use super::retrieval::progress;
-use super::{Bench, query};
+use super::{Bench, percent, query};
 use crate::corpus::{Corpus, call};
 
 /// How deep an answer is looked at.
@@ -335,10 +335,6 @@ fn holding(story: &Story) -> HashSet<usize> {
         .filter(|(_, stated)| is_so(&stated.attribute, &stated.value))
         .map(|(place, _)| *place)
         .collect()
-}
-
-fn percent(part: usize, whole: usize) -> f64 {
-    100.0 * part as f64 / whole.max(1) as f64
 }
 
 impl Report {

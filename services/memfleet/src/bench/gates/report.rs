@@ -10,6 +10,7 @@ use memfleet_gates::routing::Routing;
 use memfleet_gates::rules::Judgement;
 use serde::Serialize;
 
+use super::super::percent;
 use crate::bench::latency::Latency;
 
 /// An utterance and what the gates said of it.
@@ -174,10 +175,6 @@ fn by_language(judged: &[Judged]) -> BTreeMap<String, Figures> {
         }
     }
     languages
-}
-
-fn percent(part: usize, whole: usize) -> f64 {
-    100.0 * part as f64 / whole.max(1) as f64
 }
 
 impl Report {
