@@ -241,7 +241,9 @@ sections! {
 
     /// What is stored of what passes by.
     capture: CapturePolicy => Capture {
-        /// Whether words that a model copied from injected memory are told apart from new ones. Default true. Not in force yet.
+        /// Whether words that a model copied from injected memory are told apart from new ones
+        /// ([`crate::turn::Echo`]): no fact is derived from them. It looks at what is written down of injections, so not with `audit.mode`
+        /// off. Default true.
         echoes: bool = true;
     }
 }

@@ -2,6 +2,7 @@
 //! one it replaces (AMA section 3, raw memory R with Ω = {τ, `D_s:t`}).
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
@@ -88,6 +89,20 @@ impl Content {
     }
 }
 
+/// Echoes of a turn.
+pub const ECHOES: usize = 256;
+
+/// Words of a turn that a model copied from what memory gave it: whoever says them again, they are no news.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Echo {
+    /// First byte in the text.
+    pub start: u32,
+    /// Byte behind the last one.
+    pub end: u32,
+    /// The turn that said them, of any space that the model was given memory of.
+    pub of: TurnId,
+}
+
 /// The caller's own labels: at most 32 pairs, keys of at most 64 and values of at most 512 bytes.
 pub type Metadata = BTreeMap<String, String>;
 
@@ -126,6 +141,9 @@ pub struct AcceptedTurn {
     pub trust: Trust,
     /// The turn that this one replaces (an edit, a regenerated answer).
     pub replaces: Option<TurnId>,
+    /// What of its words is copied, in order. Found when it was accepted; no part of what the caller said.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub echoes: Vec<Echo>,
     /// Its place in the session where an export was made: an import leaves the gaps of what was forgotten there. Absent on
     /// any other way in, and once the turn has its [`Turn::position`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -161,6 +179,12 @@ impl AcceptedTurn {
         }
         field(&self.replaces.map_or_else(String::new, |id| id.to_string()));
         ContentHash(*hasher.finalize().as_bytes())
+    }
+
+    /// Whether all of some bytes of its text is copied from one turn.
+    pub fn is_copied(&self, bytes: &Range<u32>) -> bool {
+        let mut echoes = self.echoes.iter();
+        echoes.any(|echo| echo.start <= bytes.start && bytes.end <= echo.end)
     }
 
     /// Event time where it is known, else recorded time.

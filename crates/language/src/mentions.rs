@@ -189,7 +189,7 @@ fn is_written_without_spaces(letter: char) -> bool {
 
 /// A word list of `data/persons.txt`.
 #[derive(Clone, Copy)]
-enum Table {
+pub(crate) enum Table {
     And,
     Both,
     First,
@@ -198,7 +198,7 @@ enum Table {
 
 impl Table {
     /// Whether a folded word is in the language's list.
-    fn has(self, language: Language, word: &str) -> bool {
+    pub(crate) fn has(self, language: Language, word: &str) -> bool {
         static LISTS: LazyLock<HashMap<&str, HashSet<String>>> = LazyLock::new(|| {
             let lines = include_str!("../data/persons.txt")
                 .lines()

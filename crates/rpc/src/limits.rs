@@ -20,6 +20,8 @@ pub const METADATA: usize = 32;
 pub const METADATA_KEY: usize = 64;
 /// Value of a label.
 pub const METADATA_VALUE: usize = 512;
+/// Echoes of a turn.
+pub const ECHOES: usize = memfleet_domain::turn::ECHOES;
 /// Text of a query.
 pub const QUERY: usize = 8_192;
 /// Spaces of a query.

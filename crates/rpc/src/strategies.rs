@@ -14,7 +14,7 @@ use memfleet_domain::intent::Intent;
 use memfleet_domain::space::{LegalHold, Session, Space, SpaceSettings};
 use memfleet_domain::time::{AsOf, TimeRange};
 use memfleet_domain::turn::{
-    AcceptedTurn, Content, Media, Metadata, Replacement, Role, Trust, Turn,
+    AcceptedTurn, Content, Echo, Media, Metadata, Replacement, Role, Trust, Turn,
 };
 use memfleet_domain::{Fault, Scope};
 use memfleet_ports::erasure::Erased;
@@ -128,7 +128,13 @@ fn new_turn() -> impl Strategy<Value = NewTurn> {
 }
 
 fn accepted() -> impl Strategy<Value = AcceptedTurn> {
-    (new_turn(), turn_id(), instant()).prop_map(|(turn, id, recorded_at)| AcceptedTurn {
+    let echo = (any::<u16>(), 1..1_000_u32, turn_id()).prop_map(|(start, length, of)| Echo {
+        start: start.into(),
+        end: u32::from(start) + length,
+        of,
+    });
+    let parts = (new_turn(), turn_id(), instant(), vec(echo, 0..3));
+    parts.prop_map(|(turn, id, recorded_at, echoes)| AcceptedTurn {
         id,
         session: turn.session,
         external_id: turn.external_id,
@@ -140,6 +146,7 @@ fn accepted() -> impl Strategy<Value = AcceptedTurn> {
         metadata: turn.metadata,
         trust: turn.trust,
         replaces: turn.replaces,
+        echoes,
         place: None,
     })
 }

@@ -210,10 +210,13 @@ struct New {
     valid: TimeRange,
 }
 
-/// The facts of a turn that are not known yet, each claim once.
+/// The facts of a turn that are not known yet, each claim once. What a model copied from memory is no news: it would stand for two who say
+/// so, and for the later time.
 fn news(turn: &Turn, drafts: Vec<Draft>, known: &HashSet<DerivationId>) -> Vec<New> {
     let mut seen = HashSet::new();
-    let stated = drafts.into_iter().map(|draft| New {
+    let drafts = drafts.into_iter();
+    let said = drafts.filter(|draft| !turn.accepted.is_copied(&draft.evidence));
+    let stated = said.map(|draft| New {
         id: DerivationId::of_fact(turn.accepted.id, &draft.claim, draft.clause.negated),
         valid: valid(turn, &draft),
         draft,

@@ -1,6 +1,7 @@
 //! The `Memory` service: one file a use-case, put together here.
 
 mod accept;
+mod echoes;
 mod transfer;
 mod wait;
 

@@ -16,7 +16,7 @@ use crate::failure::Outcome;
 macro_rules! turn_columns {
     () => {
         "t.id, s.name, t.external_id, t.speaker, t.role, t.trust, t.text, t.media, t.metadata, t.event_time, \
-         t.recorded_at, t.replaces, t.position, t.replaced_by, t.replaced_at, t.acceptance, t.ordinal, s.started_at, s.id"
+         t.recorded_at, t.replaces, t.position, t.replaced_by, t.replaced_at, t.acceptance, t.ordinal, s.started_at, s.id, t.echoes"
     };
 }
 pub(crate) use turn_columns;
@@ -43,6 +43,7 @@ pub(crate) use join_sessions;
 pub fn turn(row: &PgRow) -> Outcome<Turn> {
     let media: Option<&str> = row.try_get(7)?;
     let metadata: Option<&str> = row.try_get(8)?;
+    let echoes: Option<&str> = row.try_get(19)?;
     let replaced = match row.try_get::<Option<Uuid>, _>(13)? {
         None => None,
         Some(by) => Some(Replacement {
@@ -72,6 +73,7 @@ pub fn turn(row: &PgRow) -> Outcome<Turn> {
             event_time: row.try_get::<Option<i64>, _>(9)?.map(time).transpose()?,
             recorded_at: time(row.try_get(10)?)?,
             replaces: row.try_get::<Option<Uuid>, _>(11)?.map(to_turn_id),
+            echoes: echoes.map(json).transpose()?.unwrap_or_default(),
             place: None,
         },
         position: row.try_get::<i64, _>(12)? as u32,

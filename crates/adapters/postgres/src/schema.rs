@@ -10,7 +10,7 @@ use crate::store::Server;
 use crate::transaction::ROLE;
 
 /// Every migration in order: version, name, statements.
-const MIGRATIONS: [(i64, &str, &str); 14] = [
+const MIGRATIONS: [(i64, &str, &str); 15] = [
     (1, "first", include_str!("../migrations/0001_first.sql")),
     (2, "access", include_str!("../migrations/0002_access.sql")),
     (3, "outbox", include_str!("../migrations/0003_outbox.sql")),
@@ -57,6 +57,7 @@ const MIGRATIONS: [(i64, &str, &str); 14] = [
         "prompts",
         include_str!("../migrations/0014_prompts.sql"),
     ),
+    (15, "echoes", include_str!("../migrations/0015_echoes.sql")),
 ];
 
 /// Who runs migrations holds this advisory lock of the database.

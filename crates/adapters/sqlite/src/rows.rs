@@ -12,7 +12,7 @@ use crate::failure::Outcome;
 macro_rules! turn_columns {
     () => {
         "t.id, s.name, t.external_id, t.speaker, t.role, t.trust, t.text, t.media, t.metadata, t.event_time, \
-         t.recorded_at, t.replaces, t.position, t.replaced_by, t.replaced_at, t.acceptance, t.ordinal, s.started_at, s.id"
+         t.recorded_at, t.replaces, t.position, t.replaced_by, t.replaced_at, t.acceptance, t.ordinal, s.started_at, s.id, t.echoes"
     };
 }
 pub(crate) use turn_columns;
@@ -21,6 +21,7 @@ pub(crate) use turn_columns;
 pub fn turn(row: &SqliteRow) -> Outcome<Turn> {
     let media: Option<&str> = row.try_get(7)?;
     let metadata: Option<&str> = row.try_get(8)?;
+    let echoes: Option<&str> = row.try_get(19)?;
     let replaced = match row.try_get::<Option<&[u8]>, _>(13)? {
         None => None,
         Some(by) => Some(Replacement {
@@ -53,6 +54,7 @@ pub fn turn(row: &SqliteRow) -> Outcome<Turn> {
                 .try_get::<Option<&[u8]>, _>(11)?
                 .map(to_turn_id)
                 .transpose()?,
+            echoes: echoes.map(json).transpose()?.unwrap_or_default(),
             place: None,
         },
         position: row.try_get(12)?,

@@ -7,7 +7,7 @@ use sqlx::{SqlSafeStr, SqliteConnection};
 use crate::failure::{Failure, Outcome};
 
 /// Every migration in order: version, name, statements.
-const MIGRATIONS: [(i64, &str, &str); 15] = [
+const MIGRATIONS: [(i64, &str, &str); 16] = [
     (1, "first", include_str!("../migrations/0001_first.sql")),
     (
         2,
@@ -55,6 +55,7 @@ const MIGRATIONS: [(i64, &str, &str); 15] = [
         "prompts",
         include_str!("../migrations/0015_prompts.sql"),
     ),
+    (16, "echoes", include_str!("../migrations/0016_echoes.sql")),
 ];
 
 /// Brings the database to the newest schema, or refuses one that is newer still.

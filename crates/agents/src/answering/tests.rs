@@ -110,6 +110,7 @@ fn turn(place: u8, speaker: &str, text: &str) -> Turn {
         metadata: BTreeMap::new(),
         trust: Trust::User,
         replaces: None,
+        echoes: Vec::new(),
         place: None,
     };
     Turn {

@@ -78,6 +78,7 @@ pub fn turn_in(scope: &Scope, name: &str, external: &str, text: &str) -> Accepte
         metadata: BTreeMap::new(),
         trust: Trust::User,
         replaces: None,
+        echoes: Vec::new(),
         place: None,
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use memfleet_domain::ids::{ExternalId, SessionId, Speaker, TurnId};
-use memfleet_domain::turn::{AcceptedTurn, Content, Media, Metadata, Replacement, Turn};
+use memfleet_domain::turn::{AcceptedTurn, Content, Echo, Media, Metadata, Replacement, Turn};
 use memfleet_ports::memory::NewTurn;
 
 use super::time::time;
@@ -160,6 +160,7 @@ impl From<AcceptedTurn> for proto::Turn {
             replaces: turn.replaces.map(|id| id.to_string()).unwrap_or_default(),
             position: 0,
             replaced: None,
+            echoes: turn.echoes.into_iter().map(Into::into).collect(),
         }
     }
 }
@@ -188,6 +189,31 @@ impl Checked for proto::Replacement {
     }
 }
 
+impl From<Echo> for proto::Echo {
+    fn from(echo: Echo) -> Self {
+        Self {
+            start: echo.start,
+            end: echo.end,
+            of: echo.of.to_string(),
+        }
+    }
+}
+
+impl Checked for proto::Echo {
+    type Value = Echo;
+
+    fn check(self, fields: &mut Fields) -> Option<Echo> {
+        if self.end <= self.start {
+            return fields.refuse("end", "must be greater than `start`");
+        }
+        Some(Echo {
+            start: self.start,
+            end: self.end,
+            of: fields.id("of", &self.of, "the id of a turn")?,
+        })
+    }
+}
+
 impl Checked for proto::Turn {
     type Value = Turn;
 
@@ -211,6 +237,7 @@ impl Checked for proto::Turn {
             replaces: self.replaces,
         };
         let said = said.check(fields)?;
+        let echoes = fields.messages("echoes", self.echoes, limits::ECHOES);
         let accepted = AcceptedTurn {
             id: id?,
             session: said.session,
@@ -223,6 +250,7 @@ impl Checked for proto::Turn {
             metadata: said.metadata,
             trust: said.trust,
             replaces: said.replaces,
+            echoes: echoes?,
             place: None,
         };
         Some(Turn {

@@ -121,6 +121,7 @@ pub fn turn(text: &str) -> Turn {
         metadata: [("k".to_owned(), "v".to_owned())].into(),
         trust: Trust::User,
         replaces: None,
+        echoes: Vec::new(),
         place: None,
     };
     Turn {

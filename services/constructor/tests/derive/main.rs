@@ -5,6 +5,7 @@ mod bench;
 mod episodes;
 
 use memfleet_domain::derivation::Origin;
+use memfleet_domain::turn::{AcceptedTurn, Echo};
 use memfleet_ports::conformance::samples::{edit, home, instant, turn};
 use memfleet_ports::erasure::Erasure;
 use memfleet_ports::filter::TurnFilter;
@@ -28,6 +29,23 @@ async fn what_a_turn_states_is_known_once_and_names_its_turn() {
         []
     );
     assert_eq!(bench.derive().await.len(), 2);
+}
+
+#[tokio::test]
+async fn what_a_turn_copies_from_memory_is_no_fact_of_its_own() {
+    let bench = Bench::new().await;
+    let first = turn("1", "the door is red.");
+    let text = "the door is red. the sky is blue.";
+    let copied = AcceptedTurn {
+        echoes: vec![Echo {
+            start: 0,
+            end: "the door is red".len() as u32,
+            of: first.id,
+        }],
+        ..turn("2", text)
+    };
+    bench.store(vec![first, copied]).await;
+    assert_eq!(bench.derive().await, ["the door is red", "the sky is blue"]);
 }
 
 #[tokio::test]

@@ -81,6 +81,7 @@ pub fn batch_in(scope: &Scope, texts: &[&str]) -> Batch {
             metadata: Metadata::new(),
             trust: Trust::User,
             replaces: None,
+            echoes: Vec::new(),
             place: None,
         }
     };

@@ -21,7 +21,8 @@ impl Gateway {
         context: &Context,
         request: RememberRequest,
     ) -> Result<Receipt, Fault> {
-        let batch = name(context.scope(&request.space), request, self.clock.now())?;
+        let mut batch = name(context.scope(&request.space), request, self.clock.now())?;
+        self.mark_echoes(context, &mut batch).await;
         self.accept_batch(&batch).await
     }
 
@@ -227,6 +228,7 @@ fn accepted(
         metadata: turn.metadata,
         trust: turn.trust,
         replaces: turn.replaces,
+        echoes: Vec::new(),
         place: None,
     }
 }

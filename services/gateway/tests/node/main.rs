@@ -7,6 +7,7 @@ mod answering;
 mod assembling;
 mod auditing;
 mod capturing;
+mod echoes;
 mod holding;
 mod injections;
 mod inquiring;

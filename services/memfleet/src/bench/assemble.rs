@@ -13,6 +13,7 @@ use memfleet_domain::turn::Role;
 use memfleet_gateway::Gateway;
 use memfleet_models::ModelDirectory;
 use memfleet_ports::assembly::{AssembleRequest, Assembly, Content, Message, Prompt};
+use memfleet_ports::knowledge::Stage;
 use memfleet_runtime::BoxError;
 use serde::Serialize;
 use uuid::Uuid;
@@ -82,6 +83,7 @@ async fn sizes(args: &AssembleArgs, model: &ModelDirectory) -> Result<Vec<Size>,
         let more = conversation.turns(turns.saturating_sub(stored));
         accept(&*gateway, &space, more).await?;
         stored = stored.max(turns);
+        bench.derived(&Stage::ALL).await?;
         assemble(&gateway, &space, &mut conversation, args.warm_up).await?;
         let taken = assemble(&gateway, &space, &mut conversation, args.queries).await?;
         sizes.push(taken.size(stored));

@@ -45,6 +45,7 @@ fn records() -> Vec<Record> {
             metadata: Metadata::new(),
             trust: Trust::User,
             replaces: None,
+            echoes: Vec::new(),
             place: None,
         };
         Record::Turn(Box::new(Turn {

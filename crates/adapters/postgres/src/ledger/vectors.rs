@@ -88,16 +88,16 @@ async fn of_tenant(
 }
 
 fn unembedded(row: &PgRow, tenant: &TenantId) -> Outcome<Unembedded> {
-    let starts: Vec<i32> = row.try_get::<Option<_>, _>(21)?.unwrap_or_default();
-    let lengths: Vec<i32> = row.try_get::<Option<_>, _>(22)?.unwrap_or_default();
+    let starts: Vec<i32> = row.try_get::<Option<_>, _>(22)?.unwrap_or_default();
+    let lengths: Vec<i32> = row.try_get::<Option<_>, _>(23)?.unwrap_or_default();
     let range = |(start, length)| (to_u32(start), to_u32(start) + to_u32(length));
     Ok(Unembedded {
         scope: Scope {
             tenant: tenant.clone(),
-            space: name(SpaceId::new(row.try_get::<&str, _>(19)?))?,
+            space: name(SpaceId::new(row.try_get::<&str, _>(20)?))?,
         },
         turn: rows::turn(row)?,
-        first_passage: to_u32(row.try_get(20)?),
+        first_passage: to_u32(row.try_get(21)?),
         ranges: starts.into_iter().zip(lengths).map(range).collect(),
     })
 }

@@ -85,12 +85,12 @@ pub async fn missing(
         let (first, count): (u32, u32) = (row.try_get("first_passage")?, row.try_get("passages")?);
         unembedded.push(Unembedded {
             scope: Scope {
-                tenant: name(TenantId::new(row.try_get::<&str, _>(19)?))?,
-                space: name(SpaceId::new(row.try_get::<&str, _>(20)?))?,
+                tenant: name(TenantId::new(row.try_get::<&str, _>(20)?))?,
+                space: name(SpaceId::new(row.try_get::<&str, _>(21)?))?,
             },
             turn: rows::turn(&row)?,
             first_passage: first,
-            ranges: ranges(connection, row.try_get(21)?, first, count).await?,
+            ranges: ranges(connection, row.try_get(22)?, first, count).await?,
         });
     }
     Ok(unembedded)

@@ -1,7 +1,7 @@
 //! What a commit stores, and where.
 
 use memfleet_domain::ids::TurnId;
-use memfleet_domain::turn::{AcceptedTurn, Media, Role, Trust, Turn};
+use memfleet_domain::turn::{AcceptedTurn, Echo, Media, Role, Trust, Turn};
 
 use super::{commit, listed, texts};
 use crate::conformance::samples::{
@@ -24,6 +24,11 @@ pub async fn a_stored_turn_reads_back_as_it_was_accepted(store: &impl Ledger) {
         uri: "https://example.org/a.jpg?x=1&y='2'".into(),
         mime_type: "image/jpeg".into(),
         caption: "a \"red\" bicycle".into(),
+    }];
+    told.echoes = vec![Echo {
+        start: 5,
+        end: 12,
+        of: TurnId::from_bytes([3; 16]),
     }];
     let plain = AcceptedTurn {
         external_id: None,

@@ -42,8 +42,9 @@ impl Committing<'_> {
         let embedded = passages.iter().all(|passage| passage.vectors.is_some());
         let key = sqlx::query_scalar(
             "INSERT INTO turns (space, id, session, acceptance, ordinal, position, change, external_id, speaker, role, trust,
-                 text, media, metadata, event_time, recorded_at, content_hash, replaces, first_passage, passages, embedding)
-             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING key",
+                 text, media, metadata, event_time, recorded_at, content_hash, replaces, first_passage, passages, embedding,
+                 echoes)
+             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING key",
         )
         .bind(self.space.id)
         .bind(turn.id.as_bytes().as_slice())
@@ -66,6 +67,7 @@ impl Committing<'_> {
         .bind(self.space.next_passage)
         .bind(passages.len() as i64)
         .bind(self.embedding.filter(|_| embedded))
+        .bind(some_json(&turn.echoes, turn.echoes.is_empty()))
         .fetch_one(&mut *self.connection)
         .await?;
         self.store_labels(key, turn).await?;

@@ -27,11 +27,11 @@ pub async fn store(
     sqlx::query(
         "INSERT INTO turns (tenant, space, id, session, acceptance, position, change, event_time, recorded_at, replaced_at,
              embedding, ordinal, first_passage, passages, role, trust, replaces, replaced_by, content_hash, external_id,
-             speaker, text, media, metadata, lengths)
+             speaker, text, media, metadata, lengths, echoes)
          SELECT $1, $2, * FROM unnest($3::uuid[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[],
              $9::bigint[], $10::bigint[], $11::bigint[], $12::integer[], $13::integer[], $14::integer[], $15::smallint[],
              $16::smallint[], $17::uuid[], $18::uuid[], $19::bytea[], $20::text[], $21::text[], $22::bytea[], $23::text[],
-             $24::text[], $25::bytea[])",
+             $24::text[], $25::bytea[], $26::text[])",
     )
     .bind(target.tenant)
     .bind(target.space)
@@ -64,6 +64,9 @@ pub async fn store(
     .bind(column(turns(), |new| {
         let length = |passage: &Passage| (passage.end - passage.start, words(&passage.terms));
         from_lengths(new.passages.iter().map(length))
+    }))
+    .bind(column(accepted(), |turn| {
+        some_json(&turn.echoes, turn.echoes.is_empty())
     }))
     .execute(connection)
     .await?;

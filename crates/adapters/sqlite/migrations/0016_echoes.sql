@@ -1,0 +1,2 @@
+-- What a turn says again of others, as JSON; absent where it says nothing again.
+ALTER TABLE turns ADD COLUMN echoes TEXT;
