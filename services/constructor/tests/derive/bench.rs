@@ -165,16 +165,23 @@ impl Extractor for Literal {
 }
 
 fn drafts(utterances: &Utterances, verb: &str) -> Vec<Draft> {
-    let sentences = utterances.turn.accepted.content.text.split_terminator('.');
+    let text = &utterances.turn.accepted.content.text;
+    let sentences = text.split_terminator('.');
     let drafts = sentences.filter_map(|sentence| {
-        let (subject, value) = sentence.trim().split_once(verb)?;
+        let sentence = sentence.trim();
+        let (subject, value) = sentence.split_once(verb)?;
+        let start = text.find(sentence)? as u32;
         let before = utterances.before.first();
         let named = before.and_then(|turn| turn.accepted.content.text.split(' ').next());
         let (subject, related) = match (subject, named) {
             ("she", Some(name)) => (name, vec![before?.accepted.id]),
             _ => (subject, Vec::new()),
         };
-        Some(draft(subject, verb.trim(), value, related))
+        let evidence = start..start + sentence.len() as u32;
+        Some(Draft {
+            evidence,
+            ..draft(subject, verb.trim(), value, related)
+        })
     });
     drafts.collect()
 }

@@ -1,9 +1,11 @@
 //! What a model copies from memory is marked as such when it is captured, with the turn that said it.
 
+use memfleet_agents::facts::{Utterance, facts};
 use memfleet_domain::access::SpacePattern;
 use memfleet_domain::assembly::AuditMode;
 use memfleet_domain::policy::Policy;
-use memfleet_domain::turn::{Echo, Role, Turn};
+use memfleet_domain::turn::{AcceptedTurn, Echo, Role, Turn};
+use memfleet_language::Language;
 use memfleet_ports::assembly::{AssembleRequest, Assembly};
 use memfleet_ports::conformance::samples::session;
 use memfleet_ports::context::Context;
@@ -91,6 +93,38 @@ async fn an_answer_that_repeats_memory_says_whose_words_they_are() {
     assert_eq!(reply.accepted.echoes[0].of, source(&node).await.accepted.id);
     let news = told(&node, by_model("chat", "I am allergic to peanuts, too.")).await;
     assert!(news.accepted.echoes.is_empty());
+}
+
+#[tokio::test]
+async fn the_facts_that_an_answer_copies_are_told_from_its_own() {
+    let node = node().await;
+    let text = "You're allergic to walnuts. I booked the Golden Lion.";
+    let reply = told(&node, by_model("chat", text)).await.accepted;
+    let before = source(&node).await.accepted;
+    let read = |turn: &AcceptedTurn, context: &[Utterance<'_>]| {
+        facts(
+            &utterance(turn),
+            context,
+            Language::English,
+            chrono_tz::Tz::UTC,
+        )
+    };
+    let found = read(&reply, &[utterance(&before)]);
+    assert!(!found.is_empty());
+    for fact in found {
+        let is_old = fact.text.contains("walnuts");
+        assert_eq!(reply.is_copied(&fact.evidence), is_old, "{}", fact.text);
+    }
+}
+
+fn utterance(turn: &AcceptedTurn) -> Utterance<'_> {
+    Utterance {
+        id: turn.id,
+        speaker: turn.speaker.as_str(),
+        role: turn.role,
+        text: &turn.content.text,
+        said_at: turn.effective_time(),
+    }
 }
 
 #[tokio::test]
