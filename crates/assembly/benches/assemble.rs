@@ -1,5 +1,5 @@
 //! Assembly of 200 candidates at a budget of 4,000 tokens: short chat turns, and long turns cut to excerpts; in the plain
-//! form, and with all that costs: weights with diversity, citation keys, and a mark on every line.
+//! form, and with all that costs: weights with diversity, citation keys, and a mark on every line. And what a reply has from 200 turns.
 #![allow(
     missing_docs,
     reason = "the macro of the benchmarks makes a function without"
@@ -8,8 +8,8 @@
 use chrono::{DateTime, TimeDelta};
 use criterion::{Criterion, criterion_group, criterion_main};
 use memfleet_assembly::{
-    Candidate, Enclosure, Nonce, Options, Place, SentenceScorer, Template, Tokenizer, Trust,
-    Weights, assemble,
+    Candidate, Enclosure, Nonce, Options, Place, SentenceScorer, Sources, Template, Tokenizer,
+    Trust, Weights, assemble,
 };
 use memfleet_language::{Analyzer, Language};
 use std::hint::black_box;
@@ -77,5 +77,18 @@ fn bench(criterion: &mut Criterion) {
     }
 }
 
-criterion_group!(benches, bench);
+fn echoes(criterion: &mut Criterion) {
+    for (name, sentences) in [("short turns", 2), ("long turns", 25)] {
+        let texts = texts(sentences);
+        let reply = format!("As you said: {}", texts[100]);
+        criterion.bench_function(&format!("echoes of 200 {name}"), |bencher| {
+            bencher.iter(|| {
+                let sources = Sources::of(texts.iter().map(String::as_str), Language::English);
+                black_box(sources.echoes(black_box(&reply)))
+            });
+        });
+    }
+}
+
+criterion_group!(benches, bench, echoes);
 criterion_main!(benches);

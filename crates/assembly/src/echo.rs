@@ -14,6 +14,8 @@ const SHORTEST: (usize, usize) = (4, 2);
 const SENTENCE: usize = 3;
 /// Places of a source that a run is tried at: what stands in more of them is a figure of speech.
 const PLACES: usize = 64;
+/// Words of a text and its sources that are compared: many times what people write, and an end to what is one word a thousand times.
+const COMPARED: usize = 1 << 22;
 
 /// A run of words that a source has, too.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,10 +58,10 @@ impl Sources {
     /// The echoes in a text, in order; none overlaps another. Of several sources the one with the longer run counts, then the first.
     pub fn echoes(&self, text: &str) -> Vec<Echo> {
         let text = Text::of(text, self.language);
-        let mut echoes = Vec::new();
+        let (mut echoes, mut left) = (Vec::new(), COMPARED);
         let mut at = 0;
-        while at < text.keys.len() {
-            match self.longest(&text, at) {
+        while at < text.keys.len() && left > 0 {
+            match self.longest(&text, at, &mut left) {
                 Some((source, words)) => {
                     let span = text.span(&words);
                     at = words.end;
@@ -72,7 +74,7 @@ impl Sources {
     }
 
     /// The longest run from a word on that is one.
-    fn longest(&self, text: &Text, at: usize) -> Option<(usize, Range<usize>)> {
+    fn longest(&self, text: &Text, at: usize, left: &mut usize) -> Option<(usize, Range<usize>)> {
         let shingle = hash(text.keys.get(at..at + SHINGLE)?);
         let runs = self
             .places
@@ -82,6 +84,7 @@ impl Sources {
                 let said = &self.texts[source];
                 let pairs = text.keys[at..].iter().zip(&said.keys[from..]);
                 let length = pairs.take_while(|(ours, theirs)| ours == theirs).count();
+                *left = left.saturating_sub(length);
                 let is_sentence = said.sentences.contains(&(from..from + length));
                 let run = at..at + length;
                 text.is_echo(&run, is_sentence).then_some((source, run))
@@ -222,6 +225,12 @@ mod tests {
         let text = "好的，会议改到九点半。";
         let echoes = sources.echoes(text);
         assert_eq!(&text[echoes[0].span.clone()], "会议改到九点半");
+    }
+
+    #[test]
+    fn one_word_a_thousand_times_comes_to_an_end() {
+        let (text, source) = ("so ".repeat(20_000), "so ".repeat(20_001));
+        assert_eq!(said(&text, &[&source]), []);
     }
 
     proptest! {

@@ -89,7 +89,7 @@ impl Content {
     }
 }
 
-/// Echoes of a turn.
+/// Most echoes of a turn.
 pub const ECHOES: usize = 256;
 
 /// Words of a turn that a model copied from what memory gave it: whoever says them again, they are no news.

@@ -22,7 +22,7 @@ const TERM_BYTES: usize = 96;
 /// Turns text into terms for one language. Cheap to keep, some microseconds to make; shareable between threads.
 pub struct Analyzer {
     language: Language,
-    stop_words: HashSet<String>,
+    stop_words: &'static HashSet<String>,
     stemmers: Vec<(Script, Stemmer)>,
 }
 
@@ -46,7 +46,7 @@ impl Analyzer {
         let stemmer = |script| Some((script, Stemmer::create(language.algorithm(script)?)));
         Self {
             language,
-            stop_words: stopwords::of(language).map(fold).collect(),
+            stop_words: stopwords::of(language),
             stemmers: scripts.into_iter().filter_map(stemmer).collect(),
         }
     }

@@ -180,7 +180,7 @@ fn is_short_form(written: &str, word: &Word, name: &str, language: Language) -> 
         && word.folded.len() < name.len()
         && name.starts_with(&word.folded)
         && written.starts_with(char::is_uppercase)
-        && !stopwords::of(language).any(|stop| fold(stop) == word.folded)
+        && !stopwords::of(language).contains(&word.folded)
 }
 
 fn is_written_without_spaces(letter: char) -> bool {
@@ -199,17 +199,18 @@ pub(crate) enum Table {
 impl Table {
     /// Whether a folded word is in the language's list.
     pub(crate) fn has(self, language: Language, word: &str) -> bool {
-        static LISTS: LazyLock<HashMap<&str, HashSet<String>>> = LazyLock::new(|| {
-            let lines = include_str!("../data/persons.txt")
-                .lines()
-                .filter_map(|line| line.split_once(':'));
+        static LISTS: LazyLock<HashMap<(&str, &str), HashSet<String>>> = LazyLock::new(|| {
+            let lines = include_str!("../data/persons.txt").lines();
+            let lines = lines.filter_map(|line| {
+                let (head, list) = line.split_once(':')?;
+                Some((head.split_once(' ')?, list))
+            });
             lines
                 .map(|(head, list)| (head, list.split_whitespace().map(fold).collect()))
                 .collect()
         });
-        let head = format!("{} {}", language.code(), self.name());
         LISTS
-            .get(head.as_str())
+            .get(&(language.code(), self.name()))
             .is_some_and(|list| list.contains(word))
     }
 

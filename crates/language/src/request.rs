@@ -1,7 +1,6 @@
 //! The wording of a request: what a question says about the form of its answer, not about its topic. "Can you list, in
 //! order, what we discussed about my garden?" is about a garden; "list", "order" and "discussed" match turns at random.
 
-use crate::fold::fold;
 use crate::language::Language;
 use crate::stopwords;
 use crate::words::{self, Word};
@@ -22,8 +21,7 @@ pub fn topic(text: &str, language: Language) -> Cow<'_, str> {
     if !holds(&lists.asks, &words) {
         return Cow::Borrowed(text);
     }
-    let stops: HashSet<String> = stopwords::of(language).map(fold).collect();
-    let kept = lists.without_wording(&words, &stops);
+    let kept = lists.without_wording(&words, stopwords::of(language));
     let topic: Vec<&str> = kept.iter().map(|word| &text[word.span.clone()]).collect();
     let topic = topic.join(" ");
     if topic

@@ -4,7 +4,6 @@ use crate::language::Language;
 use crate::mentions::Table;
 use crate::spaceless::Spaceless;
 use crate::{stopwords, words};
-use std::collections::HashSet;
 use std::ops::Range;
 
 /// A word of a text.
@@ -24,7 +23,7 @@ const FORMS: [(&str, &str); 4] = [("am", "are"), ("m", "are"), ("re", "are"), ("
 
 /// The words of a text, in order. Scripts without spaces give a word a letter.
 pub fn retold(text: &str, language: Language) -> Vec<Retold> {
-    let stopwords: HashSet<&str> = stopwords::of(language).collect();
+    let stopwords = stopwords::of(language);
     let written = words::of(text);
     let pieces = written.into_iter().flat_map(|word| letters(text, word));
     let retold = pieces.map(|word| {
@@ -34,7 +33,7 @@ pub fn retold(text: &str, language: Language) -> Vec<Retold> {
         let form = FORMS.iter().find(|(form, _)| *form == word.folded);
         let form = form.filter(|_| language == Language::English);
         Retold {
-            has_content: !of_person && form.is_none() && !stopwords.contains(&*word.folded),
+            has_content: !of_person && form.is_none() && !stopwords.contains(&word.folded),
             word: (!of_person).then(|| form.map_or(word.folded, |(_, same)| (*same).to_owned())),
             span: word.span,
         }
@@ -102,5 +101,7 @@ mod tests {
         let told = retold("I went to the station", Language::English);
         let content = told.iter().filter(|it| it.has_content).count();
         assert_eq!(content, 2);
+        let told = retold("über Anna", Language::German);
+        assert!(!told[0].has_content && told[1].has_content);
     }
 }

@@ -122,6 +122,14 @@ pub trait Injections: Send + Sync {
         after: Option<&PageToken>,
     ) -> Result<Page<Injection>>;
 
+    /// The turns of the `limit` newest that match, as often as they name them; nothing else of these is read.
+    async fn turns_given(
+        &self,
+        tenant: &TenantId,
+        filter: &InjectionFilter,
+        limit: u32,
+    ) -> Result<Vec<(SpaceId, TurnId)>>;
+
     /// Removes those whose time is over by `now`, of all tenants; how many. One that names a space on legal hold is kept until the hold is
     /// lifted: what a model was told from it is evidence, too.
     async fn expire(&self, now: Timestamp) -> Result<u64>;

@@ -7,7 +7,7 @@ use memfleet_columns::{
     from_injection_token, json, name, page, time, to_block_hash, to_injection_token, to_json,
 };
 use memfleet_domain::Scope;
-use memfleet_domain::ids::{ExchangeName, InjectionId, SessionId, SpaceId, TenantId};
+use memfleet_domain::ids::{ExchangeName, InjectionId, SessionId, SpaceId, TenantId, TurnId};
 use memfleet_domain::time::Timestamp;
 use memfleet_ports::injections::{Injection, InjectionFilter, Injections};
 use memfleet_ports::ledger::{Page, PageToken};
@@ -28,7 +28,6 @@ macro_rules! select_injection {
              i.expires_at, i.forgotten"
     };
 }
-pub(crate) use select_injection;
 
 #[async_trait]
 impl Injections for PostgresStore {
@@ -70,7 +69,8 @@ impl Injections for PostgresStore {
         let place = from_injection_token(after)?;
         let listed = async {
             let mut read = self.read(tenant).await?;
-            let mut query = list::query(tenant, filter, place, limit);
+            let select = select_injection!();
+            let mut query = list::query(select, tenant, filter, place, limit.saturating_add(1));
             let rows = query.build().fetch_all(&mut *read).await?;
             page(&rows, limit as usize, injection, |row| {
                 let id = to_injection_id(row.try_get(0)?);
@@ -78,6 +78,23 @@ impl Injections for PostgresStore {
             })
         };
         self.ask("injections", listed).await
+    }
+
+    async fn turns_given(
+        &self,
+        tenant: &TenantId,
+        filter: &InjectionFilter,
+        limit: u32,
+    ) -> Result<Vec<(SpaceId, TurnId)>> {
+        let newest = from_injection_token(None)?;
+        let read = async {
+            let mut read = self.read(tenant).await?;
+            let mut query = list::query("SELECT i.turns", tenant, filter, newest, limit);
+            let rows = query.build().fetch_all(&mut *read).await?;
+            let named = rows.iter().map(turns).collect::<Outcome<Vec<_>>>()?;
+            Ok(named.concat())
+        };
+        self.ask("injected_turns", read).await
     }
 
     async fn expire(&self, now: Timestamp) -> Result<u64> {
@@ -178,6 +195,11 @@ async fn name_places(
     .execute(connection)
     .await?;
     Ok(())
+}
+
+/// The turns of a row that has nothing else.
+fn turns(row: &PgRow) -> Outcome<Vec<(SpaceId, TurnId)>> {
+    Ok(json(row.try_get(0)?)?)
 }
 
 fn injection(row: &PgRow) -> Outcome<Injection> {

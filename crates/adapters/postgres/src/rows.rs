@@ -21,6 +21,9 @@ macro_rules! turn_columns {
 }
 pub(crate) use turn_columns;
 
+/// The place of the first column behind [`turn_columns`].
+pub const BEHIND_TURN: usize = 20;
+
 /// The session of each turn `t`, found by itself: a plan that joins them the other way would sort what an index has in order.
 macro_rules! find_session {
     () => {

@@ -8,7 +8,7 @@ use memfleet_columns::{
     to_injection_token, to_json,
 };
 use memfleet_domain::Scope;
-use memfleet_domain::ids::{ExchangeName, InjectionId, SessionId, SpaceId, TenantId};
+use memfleet_domain::ids::{ExchangeName, InjectionId, SessionId, SpaceId, TenantId, TurnId};
 use memfleet_domain::time::Timestamp;
 use memfleet_ports::injections::{Injection, InjectionFilter, Injections};
 use memfleet_ports::ledger::{Page, PageToken};
@@ -27,7 +27,6 @@ macro_rules! select_injection {
              i.expires_at, i.forgotten"
     };
 }
-pub(crate) use select_injection;
 
 #[async_trait]
 impl Injections for SqliteStore {
@@ -61,13 +60,28 @@ impl Injections for SqliteStore {
         after: Option<&PageToken>,
     ) -> Result<Page<Injection>> {
         let place = from_injection_token(after)?;
-        let mut query = list::query(tenant, filter, place, limit);
+        let select = select_injection!();
+        let mut query = list::query(select, tenant, filter, place, limit.saturating_add(1));
         let rows = query.build().fetch_all(&mut *self.read().await?).await;
         let rows = rows.map_err(Failure::from)?;
         Ok(page(&rows, limit as usize, injection, |row| {
             let (at, id) = (time(row.try_get(1)?)?, to_injection_id(row.try_get(0)?)?);
             Ok::<_, Failure>(to_injection_token(at, id))
         })?)
+    }
+
+    async fn turns_given(
+        &self,
+        tenant: &TenantId,
+        filter: &InjectionFilter,
+        limit: u32,
+    ) -> Result<Vec<(SpaceId, TurnId)>> {
+        let newest = from_injection_token(None)?;
+        let mut query = list::query("SELECT i.turns", tenant, filter, newest, limit);
+        let rows = query.build().fetch_all(&mut *self.read().await?).await;
+        let rows = rows.map_err(Failure::from)?;
+        let named = rows.iter().map(turns).collect::<Outcome<Vec<_>>>()?;
+        Ok(named.concat())
     }
 
     async fn expire(&self, now: Timestamp) -> Result<u64> {
@@ -177,6 +191,11 @@ async fn name_places(
             .await?;
     }
     Ok(())
+}
+
+/// The turns of a row that has nothing else.
+fn turns(row: &SqliteRow) -> Outcome<Vec<(SpaceId, TurnId)>> {
+    Ok(json(row.try_get(0)?)?)
 }
 
 fn injection(row: &SqliteRow) -> Outcome<Injection> {

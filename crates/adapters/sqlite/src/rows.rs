@@ -17,6 +17,9 @@ macro_rules! turn_columns {
 }
 pub(crate) use turn_columns;
 
+/// The place of the first column behind [`turn_columns`].
+pub const BEHIND_TURN: usize = 20;
+
 /// The turn in a row of [`turn_columns`].
 pub fn turn(row: &SqliteRow) -> Outcome<Turn> {
     let media: Option<&str> = row.try_get(7)?;

@@ -28,6 +28,7 @@ macro_rules! injections_conformance {
                 injections_are_added_all_or_none,
                 injections_are_listed_newest_first_in_pages,
                 a_filter_selects_what_meets_all_of_it,
+                the_turns_of_the_newest_are_told_alone,
                 another_tenant_sees_no_injection,
                 blocks_of_any_script_read_back_byte_by_byte,
                 an_injection_has_a_largest_size,
@@ -88,6 +89,36 @@ async fn listed(store: &impl Injections, filter: &InjectionFilter) -> Vec<Inject
     let page = Injections::list(store, &acme(), filter, 100, None).await;
     let items = page.expect("list").items.into_iter();
     items.map(|injection| injection.id).collect()
+}
+
+/// As they are named, of as many injections as are asked for.
+pub async fn the_turns_of_the_newest_are_told_alone(store: &impl Injections) {
+    let named = |number: u8, called: &[&str]| Injection {
+        turns: called.iter().map(|name| in_home(name)).collect(),
+        ..injection(number)
+    };
+    let elsewhere = Injection {
+        session: Some(session("s2")),
+        ..named(4, &["d"])
+    };
+    let all = [
+        named(1, &["a"]),
+        named(2, &["b", "a"]),
+        named(3, &[]),
+        elsewhere,
+    ];
+    append(store, &all).await;
+    let filter = InjectionFilter {
+        session: Some(session("s1")),
+        ..InjectionFilter::default()
+    };
+    for (limit, called) in [(0, vec![]), (2, vec!["b", "a"]), (9, vec!["b", "a", "a"])] {
+        let given = store.turns_given(&acme(), &filter, limit).await;
+        let called = called.into_iter().map(in_home).collect();
+        assert_eq!(given, Ok(called));
+    }
+    let other = scope("other", "x").tenant;
+    assert_eq!(store.turns_given(&other, &filter, 9).await, Ok(vec![]));
 }
 
 /// Be it of a skip, of which there is next to nothing.

@@ -22,8 +22,11 @@ impl Gateway {
         request: RememberRequest,
     ) -> Result<Receipt, Fault> {
         let mut batch = name(context.scope(&request.space), request, self.clock.now())?;
+        if let Some(receipt) = self.seen(&batch).await? {
+            return Ok(receipt);
+        }
         self.mark_echoes(context, &mut batch).await;
-        self.accept_batch(&batch).await
+        self.accept_new(&batch).await
     }
 
     /// Publishes a named batch, or gives the receipt of the first time.
@@ -31,6 +34,11 @@ impl Gateway {
         if let Some(receipt) = self.seen(batch).await? {
             return Ok(receipt);
         }
+        self.accept_new(batch).await
+    }
+
+    /// Publishes a named batch that the ledger does not know.
+    async fn accept_new(&self, batch: &Batch) -> Result<Receipt, Fault> {
         self.refuse_conflicts(batch).await?;
         self.refuse_beyond_quota(batch).await?;
         let published = self.publish(batch).await?;

@@ -10,7 +10,7 @@ use memfleet_domain::ids::{SessionId, SpaceId, TurnId};
 use memfleet_domain::ingestion::Batch;
 use memfleet_domain::policy::Policy;
 use memfleet_domain::time::TimeRange;
-use memfleet_domain::turn::{AcceptedTurn, ECHOES, Echo, Role};
+use memfleet_domain::turn::{ECHOES, Echo, Role};
 use memfleet_language::Language;
 use memfleet_ports::context::Context;
 use memfleet_ports::injections::InjectionFilter;
@@ -30,16 +30,15 @@ const ELSEWHERE: TimeDelta = TimeDelta::hours(1);
 /// Turns that are compared.
 const TURNS: usize = 512;
 
+/// A turn that may be memory's: its place in the batch, its session, its text.
+type Said<'b> = (usize, &'b SessionId, &'b str);
+
 impl Gateway {
     /// Marks echoes in a batch that is about to be accepted. It is kept without the marks where that fails: words weigh more than what is
     /// known of them.
     pub(super) async fn mark_echoes(&self, context: &Context, batch: &mut Batch) {
-        if !batch.turns.iter().any(is_of_a_model) {
-            return;
-        }
         match self.echoes(context, batch).await {
             Ok(found) => {
-                let found: Vec<_> = found.into_iter().filter(|(_, it)| !it.is_empty()).collect();
                 metrics::counter!("memfleet_echoes_total").increment(found.len() as u64);
                 for (at, echoes) in found {
                     batch.turns[at].echoes = echoes;
@@ -52,40 +51,42 @@ impl Gateway {
         }
     }
 
-    /// The echoes of turns, by their places in the batch.
+    /// The turns that have echoes, by their places in the batch.
     async fn echoes(
         &self,
         context: &Context,
         batch: &Batch,
     ) -> Result<Vec<(usize, Vec<Echo>)>, Fault> {
+        let said = by_models(batch);
+        if said.is_empty() {
+            return Ok(Vec::new());
+        }
         let spaces = [batch.scope.space.clone()];
         let basis = self.basis(context, &spaces, Policy::default()).await?;
         if !basis.settings.capture.echoes {
             return Ok(Vec::new());
         }
-        let given = self.given_lately(context, batch).await?;
+        let given = self.given_lately(context, batch, &said).await?;
         if given.is_empty() {
             return Ok(Vec::new());
         }
         let locale = self.locale(context, &spaces).await?;
         let language = Language::tagged(locale.language.as_deref());
-        let turns = batch.turns.iter().enumerate();
-        let said = turns.filter(|(_, turn)| is_of_a_model(turn));
-        let said: Vec<_> = said
-            .map(|(at, turn)| (at, turn.content.text.clone()))
-            .collect();
+        let said = said.into_iter();
+        let said: Vec<_> = said.map(|(at, _, text)| (at, text.to_owned())).collect();
         apart(move || {
             let sources = Sources::of(given.iter().map(|(_, text)| text.as_str()), language);
-            let echoes = |text: &str| {
-                let found = sources.echoes(text).into_iter().take(ECHOES);
-                let echo = found.map(|it| Echo {
-                    start: it.span.start as u32,
-                    end: it.span.end as u32,
-                    of: given[it.source].0,
-                });
-                echo.collect()
+            let echo = |found: memfleet_assembly::Echo| Echo {
+                start: found.span.start as u32,
+                end: found.span.end as u32,
+                of: given[found.source].0,
             };
-            said.iter().map(|(at, text)| (*at, echoes(text))).collect()
+            let echoes = |text: &str| -> Vec<Echo> {
+                let found = sources.echoes(text).into_iter();
+                found.take(ECHOES).map(echo).collect()
+            };
+            let all = said.iter().map(|(at, text)| (*at, echoes(text)));
+            all.filter(|(_, echoes)| !echoes.is_empty()).collect()
         })
         .await
     }
@@ -95,19 +96,18 @@ impl Gateway {
         &self,
         context: &Context,
         batch: &Batch,
+        said: &[Said<'_>],
     ) -> Result<Vec<(TurnId, String)>, Fault> {
         let own: HashSet<_> = batch.turns.iter().map(|turn| turn.id).collect();
         let mut wanted: BTreeMap<SpaceId, Vec<TurnId>> = BTreeMap::new();
         let mut seen = HashSet::new();
-        for (filter, limit) in self.lately(batch) {
+        for (filter, limit) in self.lately(batch, said) {
             let injections = &self.injections;
-            let page = injections
-                .list(&context.tenant, &filter, limit, None)
-                .await?;
-            for (space, turn) in page.items.into_iter().flat_map(|it| it.turns) {
+            let named = injections.turns_given(&context.tenant, &filter, limit);
+            for (space, turn) in named.await? {
                 let is_known = space == batch.scope.space || reaches(context, &space);
                 let is_wanted = is_known && !own.contains(&turn) && seen.len() < TURNS;
-                if is_wanted && seen.insert((space.clone(), turn)) {
+                if is_wanted && seen.insert(turn) {
                     wanted.entry(space).or_default().push(turn);
                 }
             }
@@ -115,21 +115,17 @@ impl Gateway {
         let mut given = Vec::with_capacity(seen.len());
         for (space, ids) in wanted {
             let turns = self.ledger.turns(&context.scope(&space), &ids).await?;
-            given.extend(
-                turns
-                    .into_iter()
-                    .map(|it| (it.accepted.id, it.accepted.content.text)),
-            );
+            let turns = turns.into_iter().map(|turn| turn.accepted);
+            given.extend(turns.map(|turn| (turn.id, turn.content.text)));
         }
         Ok(given)
     }
 
     /// Which injections, and how many of each.
-    fn lately(&self, batch: &Batch) -> Vec<(InjectionFilter, u32)> {
-        let turns = batch.turns.iter().filter(|turn| is_of_a_model(turn));
-        let sessions: BTreeSet<SessionId> = turns.map(|turn| turn.session.clone()).collect();
-        let of_session = |session| InjectionFilter {
-            session: Some(session),
+    fn lately(&self, batch: &Batch, said: &[Said<'_>]) -> Vec<(InjectionFilter, u32)> {
+        let sessions: BTreeSet<_> = said.iter().map(|(_, session, _)| *session).collect();
+        let of_session = |session: &SessionId| InjectionFilter {
+            session: Some(session.clone()),
             ..InjectionFilter::default()
         };
         let of_space = InjectionFilter {
@@ -142,7 +138,8 @@ impl Gateway {
         };
         let mut filters = Vec::new();
         if sessions.len() <= SESSIONS {
-            filters.extend(sessions.into_iter().map(|it| (of_session(it), OF_SESSION)));
+            let sessions = sessions.into_iter();
+            filters.extend(sessions.map(|session| (of_session(session), OF_SESSION)));
         }
         filters.push((of_space, OF_SPACE));
         filters
@@ -150,6 +147,9 @@ impl Gateway {
 }
 
 /// Users say what they say, again or not; what a model or a tool says may be memory's.
-fn is_of_a_model(turn: &AcceptedTurn) -> bool {
-    matches!(turn.role, Role::Assistant | Role::Tool) && !turn.content.text.is_empty()
+fn by_models(batch: &Batch) -> Vec<Said<'_>> {
+    let turns = batch.turns.iter().enumerate();
+    let turns = turns.filter(|(_, turn)| matches!(turn.role, Role::Assistant | Role::Tool));
+    let said = turns.map(|(at, turn)| (at, &turn.session, turn.content.text.as_str()));
+    said.filter(|(_, _, text)| !text.is_empty()).collect()
 }

@@ -79,6 +79,11 @@ async fn source(node: &Node) -> Turn {
         .unwrap()
 }
 
+async fn assert_nothing_is_marked(node: &Node) {
+    let reply = told(node, by_model("chat", REPLY)).await;
+    assert!(reply.accepted.echoes.is_empty());
+}
+
 fn words(turn: &Turn) -> Vec<&str> {
     let accepted = &turn.accepted;
     let text = |echo: &Echo| &accepted.content.text[echo.start as usize..echo.end as usize];
@@ -158,13 +163,7 @@ async fn nothing_is_marked_where_the_policy_says_so() {
         .put_policy(&acme(), None, policy, None)
         .await
         .unwrap();
-    assert!(
-        told(&node, by_model("chat", REPLY))
-            .await
-            .accepted
-            .echoes
-            .is_empty()
-    );
+    assert_nothing_is_marked(&node).await;
 }
 
 #[tokio::test]
@@ -180,16 +179,7 @@ async fn nobody_finds_out_what_a_space_holds_that_the_credential_does_not_reach(
     let guess = by_model("chat", "You're allergic to walnuts.");
     let guessed = told_by(&node, &call_by(of_bob), "bob", guess.clone()).await;
     assert!(guessed.accepted.echoes.is_empty());
-    let of_all = told_by(
-        &node,
-        &acme(),
-        "bob",
-        NewTurn {
-            session: session("chat"),
-            ..guess
-        },
-    )
-    .await;
+    let of_all = told_by(&node, &acme(), "bob", guess).await;
     assert_eq!(words(&of_all).len(), 1);
 }
 
@@ -200,11 +190,5 @@ async fn without_an_audit_there_is_nothing_to_compare_with() {
     let mut request = asking("chat", &["ada"]);
     request.policy.audit.mode = Some(AuditMode::Off);
     node.gateway.assemble(&acme(), request).await.unwrap();
-    assert!(
-        told(&node, by_model("chat", REPLY))
-            .await
-            .accepted
-            .echoes
-            .is_empty()
-    );
+    assert_nothing_is_marked(&node).await;
 }

@@ -5,16 +5,17 @@ use memfleet_domain::ids::{InjectionId, TenantId};
 use memfleet_ports::injections::InjectionFilter;
 use sqlx::{Postgres, QueryBuilder};
 
-use super::{from_injection_id, select_injection};
+use super::from_injection_id;
 
-/// As many as `limit` and one more of those before `place`, the newest first.
+/// What is selected of as many as `limit` of those before `place`, the newest first.
 pub fn query(
+    select: &'static str,
     tenant: &TenantId,
     filter: &InjectionFilter,
     place: (i64, InjectionId),
     limit: u32,
 ) -> QueryBuilder<Postgres> {
-    let mut query = QueryBuilder::new(select_injection!());
+    let mut query = QueryBuilder::new(select);
     let table = push_matching(&mut query, tenant, filter);
     let (at, id) = place;
     query.push(format_args!(" AND ({table}.at, {table}.id) < ("));
@@ -23,7 +24,7 @@ pub fn query(
     query.push(format_args!(
         ") ORDER BY {table}.at DESC, {table}.id DESC LIMIT "
     ));
-    query.push_bind(i64::from(limit) + 1);
+    query.push_bind(i64::from(limit));
     query
 }
 

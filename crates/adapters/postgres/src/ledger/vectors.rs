@@ -14,7 +14,7 @@ use sqlx::{PgConnection, Row};
 use uuid::Uuid;
 
 use crate::failure::Outcome;
-use crate::rows::{self, from_turn_id, join_sessions, to_u32, turn_columns};
+use crate::rows::{self, BEHIND_TURN, from_turn_id, join_sessions, to_u32, turn_columns};
 use crate::scope;
 use crate::store::PostgresStore;
 
@@ -88,16 +88,20 @@ async fn of_tenant(
 }
 
 fn unembedded(row: &PgRow, tenant: &TenantId) -> Outcome<Unembedded> {
-    let starts: Vec<i32> = row.try_get::<Option<_>, _>(22)?.unwrap_or_default();
-    let lengths: Vec<i32> = row.try_get::<Option<_>, _>(23)?.unwrap_or_default();
+    let starts: Vec<i32> = row
+        .try_get::<Option<_>, _>(BEHIND_TURN + 2)?
+        .unwrap_or_default();
+    let lengths: Vec<i32> = row
+        .try_get::<Option<_>, _>(BEHIND_TURN + 3)?
+        .unwrap_or_default();
     let range = |(start, length)| (to_u32(start), to_u32(start) + to_u32(length));
     Ok(Unembedded {
         scope: Scope {
             tenant: tenant.clone(),
-            space: name(SpaceId::new(row.try_get::<&str, _>(20)?))?,
+            space: name(SpaceId::new(row.try_get::<&str, _>(BEHIND_TURN)?))?,
         },
         turn: rows::turn(row)?,
-        first_passage: to_u32(row.try_get(21)?),
+        first_passage: to_u32(row.try_get(BEHIND_TURN + 1)?),
         ranges: starts.into_iter().zip(lengths).map(range).collect(),
     })
 }

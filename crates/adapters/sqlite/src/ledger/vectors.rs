@@ -10,7 +10,7 @@ use sqlx::{Row, SqliteConnection};
 
 use crate::failure::{Failure, Outcome};
 use crate::passages::first_key;
-use crate::rows::{self, turn_columns};
+use crate::rows::{self, BEHIND_TURN, turn_columns};
 use crate::scope;
 
 /// The number of an embedding space in this file.
@@ -85,12 +85,12 @@ pub async fn missing(
         let (first, count): (u32, u32) = (row.try_get("first_passage")?, row.try_get("passages")?);
         unembedded.push(Unembedded {
             scope: Scope {
-                tenant: name(TenantId::new(row.try_get::<&str, _>(20)?))?,
-                space: name(SpaceId::new(row.try_get::<&str, _>(21)?))?,
+                tenant: name(TenantId::new(row.try_get::<&str, _>(BEHIND_TURN)?))?,
+                space: name(SpaceId::new(row.try_get::<&str, _>(BEHIND_TURN + 1)?))?,
             },
             turn: rows::turn(&row)?,
             first_passage: first,
-            ranges: ranges(connection, row.try_get(22)?, first, count).await?,
+            ranges: ranges(connection, row.try_get(BEHIND_TURN + 2)?, first, count).await?,
         });
     }
     Ok(unembedded)

@@ -1,7 +1,7 @@
 //! What is kept for prompts, of the store behind [`Whole`].
 
 use async_trait::async_trait;
-use memfleet_domain::ids::{ExchangeName, InjectionId, SessionId, TenantId};
+use memfleet_domain::ids::{ExchangeName, InjectionId, SessionId, SpaceId, TenantId, TurnId};
 use memfleet_domain::time::Timestamp;
 use memfleet_ports::exchanges::{Exchange, Exchanges, Kept, Written};
 use memfleet_ports::injections::{Injection, InjectionFilter, Injections};
@@ -99,6 +99,15 @@ impl<Q: Undelivered> Injections for Whole<Q> {
         after: Option<&PageToken>,
     ) -> Result<Page<Injection>> {
         Injections::list(&self.store, tenant, filter, limit, after).await
+    }
+
+    async fn turns_given(
+        &self,
+        tenant: &TenantId,
+        filter: &InjectionFilter,
+        limit: u32,
+    ) -> Result<Vec<(SpaceId, TurnId)>> {
+        Injections::turns_given(&self.store, tenant, filter, limit).await
     }
 
     async fn expire(&self, now: Timestamp) -> Result<u64> {
