@@ -141,6 +141,9 @@ sections! {
         /// Gate 3: least calibrated probability of an item, 0 to 1; 0 keeps every item. Default
         /// 0.002, in spaces of `cold_turns` and more; one that is set counts in all.
         relevance: f32 = 0.002, in 0.0..=1.0;
+        /// Gate 3: least calibrated probability of the best item, 0 to 1; where even that is below, nothing is injected. Default 0.02, in
+        /// spaces of `cold_turns` and more and where nobody sets `relevance`; one that is set counts in all.
+        best_relevance: f32 = 0.02, in 0.0..=1.0;
         /// Gate 2 abstains below so many turns. Default 200.
         cold_turns: u32 = 200, in 0..=1_000_000;
     }

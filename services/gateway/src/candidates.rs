@@ -48,8 +48,8 @@ fn outdated<'h>(hit: &'h Hit, hits: &[Hit]) -> Option<Outdated<'h>> {
     })
 }
 
-/// The hits, best first, then their neighbours; each turn once.
-pub fn eligible(hits: &[Hit]) -> Vec<Eligible<'_>> {
+/// The hits, best first, then the neighbours of those that are relevant enough; each turn once.
+pub fn eligible(hits: &[Hit], threshold: f32) -> Vec<Eligible<'_>> {
     let mut all = hits
         .iter()
         .map(|hit| Eligible {
@@ -72,7 +72,8 @@ pub fn eligible(hits: &[Hit]) -> Vec<Eligible<'_>> {
     };
     let discount = (NEIGHBOUR_DISCOUNT * spread).max(LEAST_DISCOUNT);
     // The best hits come first, so a turn beside several of them gets the best of their scores.
-    for hit in hits {
+    let passes = |hit: &&Hit| hit.relevance.is_none_or(|relevance| relevance >= threshold);
+    for hit in hits.iter().filter(passes) {
         for turn in &hit.neighbours {
             if known.insert((&hit.space, turn.accepted.id)) {
                 all.push(Eligible {

@@ -54,6 +54,7 @@ use crate::bench;
 use crate::output::Output;
 pub use exit::{Error, Exit};
 pub use handle::Handle;
+pub use policy::read as read_policy;
 
 /// Long-term memory for LLM agents
 #[derive(Debug, Parser)]

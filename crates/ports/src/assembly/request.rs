@@ -113,7 +113,7 @@ impl AssembleRequest {
     pub fn ungated(query: Query, budget_tokens: u32) -> Self {
         let mut policy = Policy::default();
         policy.gating.mode = Some(GateMode::Always);
-        policy.gating.relevance = Some(0.0);
+        (policy.gating.relevance, policy.gating.best_relevance) = (Some(0.0), Some(0.0));
         policy.budget.max_tokens = Some(budget_tokens);
         policy.budget.max_item_tokens = Some(0);
         policy.budget.max_items = Some(0);

@@ -69,7 +69,7 @@ macro_rules! sections {
 
 sections! {
     placing: PlacingPolicy { ; ; strategies by numbers, strategies }
-    gating: GatingPolicy { rules routing relevance cold_turns; mode: GateMode; }
+    gating: GatingPolicy { rules routing relevance best_relevance cold_turns; mode: GateMode; }
     budget: BudgetPolicy {
         max_tokens percent_of_window reserved_output_tokens max_item_tokens min_item_tokens max_items
         max_items_per_session max_items_per_source exchange_tokens session_tokens; ;

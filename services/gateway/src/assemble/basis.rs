@@ -9,6 +9,7 @@ use memfleet_domain::ids::SpaceId;
 use memfleet_domain::model_profile::ModelProfile;
 use memfleet_domain::policy::{Policy, Settings};
 use memfleet_ports::context::Context;
+use memfleet_ports::retriever::Found;
 
 use super::models::{self, Model};
 use crate::Gateway;
@@ -25,6 +26,8 @@ pub struct Said {
     pub percent_of_window: Option<f32>,
     /// Whether somebody sets `gating.relevance`: the shipped one is not for small spaces.
     pub relevance: bool,
+    /// The same of `gating.best_relevance`.
+    pub best_relevance: bool,
 }
 
 /// The policy in force, and what else the tenant set.
@@ -66,6 +69,7 @@ impl Gateway {
             max_tokens_by_call,
             percent_of_window: policy.budget.percent_of_window,
             relevance: policy.gating.relevance.is_some(),
+            best_relevance: policy.gating.best_relevance.is_some(),
         };
         let settings = policy.settled();
         let (template, version) = template(&settings.format.template, &tenant)?;
@@ -111,15 +115,22 @@ pub fn is_shipped_template(name: &str) -> bool {
 }
 
 impl Basis {
-    /// The least relevance of an item, of so many memories. Where nearly all of them fit, what is dropped makes room for nothing: the shipped
-    /// threshold is for larger spaces.
-    pub fn threshold(&self, searched: u64) -> f32 {
-        let gating = &self.settings.gating;
-        let is_small = searched < gating.cold_turns.into();
-        if is_small && !self.said.relevance {
-            return 0.0;
+    /// The least relevance of an item of what was found; where even the best is too little for an answer, as much as that would take. Where
+    /// nearly all memories fit, what is dropped makes room for nothing: what is shipped is for larger spaces.
+    pub fn threshold(&self, found: &Found) -> f32 {
+        let (gating, said) = (&self.settings.gating, &self.said);
+        let is_small = found.searched < gating.cold_turns.into();
+        let least = |value: f32, counts: bool| if counts { value } else { 0.0 };
+        let of_item = least(gating.relevance, said.relevance || !is_small);
+        let of_best = least(
+            gating.best_relevance,
+            said.best_relevance || !(is_small || said.relevance),
+        );
+        let best = found.hits.iter().filter_map(|hit| hit.relevance);
+        match best.max_by(f32::total_cmp) {
+            Some(best) if best < of_best => of_best.max(of_item),
+            _ => of_item,
         }
-        gating.relevance
     }
 
     /// The model that is called, and what counts its tokens.

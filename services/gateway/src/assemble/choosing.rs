@@ -118,7 +118,7 @@ impl Making {
 
     /// The block of what was found.
     pub fn of_found(&self, found: &Found) -> Made {
-        let turns = eligible(&found.hits);
+        let turns = eligible(&found.hits, self.threshold);
         let texts: Vec<_> = turns
             .iter()
             .map(|found| {

@@ -289,7 +289,7 @@ impl<'w> Work<'w> {
     async fn choose(&mut self, found: Found, budget: usize, nonce: String) -> Result<Made, Fault> {
         let spaces = &self.request.query.spaces;
         let locale = self.gateway.locale(self.context, spaces).await?;
-        self.threshold = self.basis.threshold(found.searched);
+        self.threshold = self.basis.threshold(&found);
         let making = self.making(budget, &nonce, locale);
         let answer = &mut self.draft.answer;
         answer.nonce = nonce;

@@ -279,7 +279,7 @@ impl Run<'_> {
         };
         let basis = basis_of(ask, &self.basis);
         let mut making = Making {
-            threshold: basis.threshold(found.searched),
+            threshold: basis.threshold(&found),
             basis,
             outline: Arc::default(),
             weight: Arc::default(),

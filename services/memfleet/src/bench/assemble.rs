@@ -18,6 +18,7 @@ use memfleet_runtime::BoxError;
 use serde::Serialize;
 use uuid::Uuid;
 
+use self::quality::Named;
 use super::latency::Latency;
 use super::synthetic::Conversation;
 use super::{Bench, query};
@@ -32,6 +33,9 @@ pub struct AssembleArgs {
     /// Data sets with annotated evidence: what the shipped policy injects of it, beside all that fits
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
+    /// Another policy to measure, as `memfleet policy set` takes it; may be given several times
+    #[arg(long = "policy", value_name = "POLICY")]
+    policies: Vec<PathBuf>,
     /// Sizes of the space to measure latency at, ascending
     #[arg(long, value_delimiter = ',', default_value = "1000,10000,100000")]
     turns: Vec<usize>,
@@ -63,9 +67,11 @@ struct Size {
 
 /// Measures it.
 pub async fn measure(args: &AssembleArgs, model: &ModelDirectory) -> Result<Report, BoxError> {
+    let policies = args.policies.iter().map(|path| Named::read(path));
+    let policies = policies.collect::<Result<Vec<_>, _>>()?;
     let mut files = Vec::with_capacity(args.files.len());
     for path in &args.files {
-        files.push(quality::measure(path, model).await?);
+        files.push(quality::measure(path, &policies, model).await?);
     }
     Ok(Report {
         sizes: sizes(args, model).await?,

@@ -120,7 +120,7 @@ fn told(version: u32, output: &mut Output) -> Result<Exit, Error> {
 }
 
 /// A policy of a file, or of standard input.
-fn read(path: &Path) -> Result<Policy, Error> {
+pub fn read(path: &Path) -> Result<Policy, Error> {
     let mut text = String::new();
     let read = if path == Path::new(STANDARD_OUTPUT) {
         std::io::stdin().lock().read_to_string(&mut text)

@@ -104,6 +104,62 @@ async fn amp_044_amp_051_amp_061_what_asks_for_memory_is_forced_by_a_named_rule_
     assert_eq!(answer.gates.last().unwrap().gate, Gate::Relevance);
 }
 
+/// Finds what the retriever finds, in a space of so many turns, each hit as relevant as it says.
+struct Rated {
+    retriever: Arc<dyn Retriever>,
+    relevance: f32,
+    searched: u64,
+}
+
+#[async_trait]
+impl Retriever for Rated {
+    async fn search(&self, context: &Context, query: &Query) -> Result<Found, Fault> {
+        let mut found = self.retriever.search(context, query).await?;
+        found.searched = self.searched;
+        for hit in &mut found.hits {
+            hit.relevance = Some(self.relevance);
+        }
+        Ok(found)
+    }
+}
+
+#[tokio::test]
+async fn amp_059_where_even_the_best_is_unlikely_to_bear_on_the_query_nothing_is_injected() {
+    let node = kettle().await;
+    let answer = |relevance, searched, set: fn(&mut Policy)| {
+        let gateway = Gateway {
+            retriever: Arc::new(Rated {
+                retriever: node.gateway.retriever.clone(),
+                relevance,
+                searched,
+            }),
+            ..node.gateway.clone()
+        };
+        let mut request = prompted(vec![user("What happened to my kettle?")]);
+        request.query.neighbours = 1;
+        request.policy.gating.relevance = None;
+        set(&mut request.policy);
+        async move { gateway.assemble(&acme(), request).await.unwrap() }
+    };
+    let shipped: fn(&mut Policy) = |_| {};
+    let unlikely = answer(0.019, 200, shipped).await;
+    assert_eq!(unlikely.reason, Some(Reason::BelowThreshold));
+    assert!(unlikely.items.is_empty(), "{:?}", unlikely.items);
+    let gate = unlikely.gates.last().unwrap();
+    assert_eq!(
+        (gate.gate, gate.outcome),
+        (Gate::Relevance, GateOutcome::Skip)
+    );
+    assert_eq!((gate.best_score, gate.threshold), (Some(0.019), Some(0.02)));
+    assert!(!answer(0.02, 200, shipped).await.items.is_empty());
+    // In a small space nearly all fits, and who says how relevant an item must be has said all.
+    assert!(!answer(0.019, 199, shipped).await.items.is_empty());
+    let told = |policy: &mut Policy| policy.gating.relevance = Some(0.01);
+    assert!(!answer(0.019, 200, told).await.items.is_empty());
+    let strict = |policy: &mut Policy| policy.gating.best_relevance = Some(0.5);
+    assert!(answer(0.4, 1, strict).await.items.is_empty());
+}
+
 #[tokio::test]
 async fn amp_045_amp_046_amp_047_amp_048_content_passes_in_any_script_and_length() {
     let counted = counted().await;

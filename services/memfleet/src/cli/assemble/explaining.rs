@@ -53,10 +53,10 @@ fn by(gate: &GateEntry) -> String {
     }
     if let Some(best) = gate.best_score {
         let (passed, dropped) = (gate.passed, gate.dropped);
-        by.push(format!("best {best:.2}, {passed} pass, {dropped} do not"));
+        by.push(format!("best {best:.3}, {passed} pass, {dropped} do not"));
     }
     if let Some(threshold) = gate.threshold {
-        by.push(format!("threshold {threshold:.2}"));
+        by.push(format!("threshold {threshold:.3}"));
     }
     if !gate.version.is_empty() {
         by.push(gate.version.clone());
@@ -81,7 +81,7 @@ fn items(assembled: &Assembled) -> String {
         }
     };
     let rows = assembled.items.iter().map(|item| {
-        let relevance = item.relevance.map(|it| format!("{it:.2}"));
+        let relevance = item.relevance.map(|it| format!("{it:.3}"));
         let space = item.space.as_ref().map_or("", |space| space.as_str());
         [
             item.citation_key.clone(),
