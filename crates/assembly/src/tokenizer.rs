@@ -14,7 +14,6 @@ pub use registry::{Tokenizers, TokenizersError};
 use encoding::Encoding;
 use std::fmt;
 use std::sync::Arc;
-use tiktoken_rs::CoreBPE;
 
 /// Anything that counts the tokens of a text: the same text gives the same number.
 pub trait Count: Send + Sync {
@@ -59,17 +58,13 @@ impl Tokenizer {
     /// models' tokenizers (AMP item 78). `bytes` is a token a byte: every byte-level tokenizer gives at least one byte to a
     /// token, so this is the only bound that no text can break; it is 3 to 5 times too high for prose.
     pub fn named(name: &str) -> Result<Self, UnknownTokenizer> {
-        use tiktoken_rs as tiktoken;
-        let encoding =
-            |encoding: &'static CoreBPE| (Arc::new(Encoding(encoding)) as _, REACH_OF_WORDS);
         let (counter, reach): (Arc<dyn Count>, usize) = match name {
-            "o200k_base" => encoding(tiktoken::o200k_base_singleton()),
-            "cl100k_base" => encoding(tiktoken::cl100k_base_singleton()),
-            "p50k_base" => encoding(tiktoken::p50k_base_singleton()),
-            "r50k_base" => encoding(tiktoken::r50k_base_singleton()),
             "approximate" => (Arc::new(approximate::UpperBound::new()), 0),
             "bytes" => (Arc::new(Bytes), 0),
-            _ => return Err(UnknownTokenizer(name.to_owned())),
+            _ => match Encoding::named(name) {
+                Some(encoding) => (Arc::new(encoding), REACH_OF_WORDS),
+                None => return Err(UnknownTokenizer(name.to_owned())),
+            },
         };
         Ok(Self {
             name: name.into(),

@@ -17,11 +17,10 @@ pub(super) struct UpperBound {
 
 impl UpperBound {
     pub(super) fn new() -> Self {
-        let encodings = [
-            Encoding(tiktoken_rs::o200k_base_singleton()),
-            Encoding(tiktoken_rs::cl100k_base_singleton()),
-        ];
-        Self { encodings }
+        let named = |name| Encoding::named(name).expect("it is built in");
+        Self {
+            encodings: ["o200k_base", "cl100k_base"].map(named),
+        }
     }
 
     /// The count that the margin is put on.

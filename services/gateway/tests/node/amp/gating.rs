@@ -137,7 +137,8 @@ async fn amp_059_where_even_the_best_is_unlikely_to_bear_on_the_query_nothing_is
         };
         let mut request = prompted(vec![user("What happened to my kettle?")]);
         request.query.neighbours = 1;
-        request.policy.gating.relevance = None;
+        let gating = &mut request.policy.gating;
+        (gating.relevance, gating.best_relevance) = (None, None);
         set(&mut request.policy);
         async move { gateway.assemble(&acme(), request).await.unwrap() }
     };
