@@ -31,8 +31,6 @@ pub struct Query<'a> {
     pub vector: &'a [i8],
     /// The space of the vector.
     pub space: &'a EmbeddingSpace,
-    /// Memories in the spaces that would be searched, together.
-    pub memories: u64,
 }
 
 /// What gate 2 says of a query.
@@ -123,14 +121,13 @@ impl Router {
         &self.space
     }
 
+    /// Bytes that it takes, about.
+    pub fn bytes(&self) -> usize {
+        (self.memory.len() + self.none.len()) * (self.dimensions + size_of::<Vec<i8>>())
+    }
+
     /// Decides about one query; the same query always gets the same answer.
     pub fn route(&self, query: Query<'_>) -> Routing {
-        if query.memories == 0 {
-            return Routing::without(GateOutcome::Skip, Reason::NoMemory);
-        }
-        if query.memories < self.decision.fewest_memories {
-            return Routing::abstain(Reason::ColdSpace);
-        }
         if query.vector.iter().all(|&component| component == 0) {
             return Routing::abstain(Reason::NoVectors);
         }
@@ -175,12 +172,8 @@ impl Router {
 impl Routing {
     /// The gate cannot tell and looked at nothing: for example [`Reason::NoVectors`] where no router could be made (AMP item 55).
     pub fn abstain(reason: Reason) -> Self {
-        Self::without(GateOutcome::Abstain, reason)
-    }
-
-    fn without(outcome: GateOutcome, reason: Reason) -> Self {
         Self {
-            outcome,
+            outcome: GateOutcome::Abstain,
             reason,
             similarity: None,
         }

@@ -26,8 +26,10 @@ pub fn policy_key(space: Option<SpaceId>) -> SettingKey {
 /// The policy that is in force, and what it is made of.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct PolicyInForce {
-    /// All of it: what is said of the space, of the tenant, and as shipped.
+    /// All of it: what is said of the space, of the tenant, of the node, and as shipped.
     pub in_force: Policy,
+    /// What the node's configuration says, for every tenant.
+    pub of_node: Policy,
     /// What is said of the tenant.
     pub of_tenant: Policy,
     /// Its latest version, be it the one that removed it; 0: there never was one.

@@ -9,6 +9,7 @@ pub(crate) mod basis;
 pub(crate) mod bounds;
 pub(crate) mod choosing;
 mod draft;
+mod exemplars;
 pub(crate) mod finding;
 mod gating;
 pub(crate) mod models;
@@ -22,6 +23,8 @@ pub(crate) mod sticky;
 mod story;
 pub(crate) mod work;
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 use memfleet_assembly::Tokenizer;
 use memfleet_domain::Fault;
@@ -34,15 +37,19 @@ use memfleet_ports::assembly::{
     AssembleRequest, Assembled, Assembly, Counted, GateRequest, Gated, RenderRequest, TokenizerInfo,
 };
 use memfleet_ports::context::Context;
+use memfleet_ports::store::StoreError;
 use tracing::field::Empty;
 use tracing::{Span, instrument};
 
 use crate::Gateway;
 use crate::memory::names;
 pub(crate) use basis::{is_shipped_template, template};
+pub use exemplars::{Examples, Routing};
 pub(crate) use redaction::Redactions;
-pub use routing::Routing;
 use work::Work;
+
+/// How long an answer waits for being written down: a store that hangs must not keep the prompt.
+const SETTLE: Duration = Duration::from_secs(2);
 
 #[async_trait]
 impl Assembly for Gateway {
@@ -54,12 +61,20 @@ impl Assembly for Gateway {
     ) -> Result<Assembled, Fault> {
         let policy = std::mem::take(&mut request.policy);
         let failure = policy.failure.policy.unwrap_or(Failure::default().policy);
-        let basis = match self.basis(context, &request.query.spaces, policy).await {
+        let within = policy.failure.deadline_ms;
+        let within = within.unwrap_or(Failure::default().deadline_ms);
+        let brief = context.at_most(Duration::from_millis(within.into()));
+        let basis = self.basis(&brief, &request.query.spaces, policy);
+        let basis = match brief.within("settings", basis).await {
             Ok(basis) => basis,
             // Whether it may fail is not known either: as the call says.
             Err(fault) => return without_memory(fault, failure),
         };
         let failure = basis.settings.failure.policy;
+        if !basis.is_present {
+            // Nothing could be found, kept or written down.
+            return without_memory(away(), failure);
+        }
         let audit = basis.settings.audit.clone();
         let mut work = Work::begin(self, context, request, basis).await?;
         let end = work.run().await;
@@ -139,14 +154,18 @@ impl Gateway {
             return;
         }
         let spaces = work.request.query.spaces.clone();
-        if let Err(fault) = self.record(work.context, &spaces, audit, answer).await {
+        let brief = work.context.at_most(SETTLE);
+        let written = self.record(&brief, &spaces, audit, answer);
+        if let Err(fault) = brief.within("the record", written).await {
+            answer.injection = None;
             tracing::warn!(reason = %fault.reason, "an injection is not written down: {fault}");
             answer.degraded.push(format!("audit: {}", fault.message));
         }
         // What failed may work for the next request of the exchange.
         let is_lasting = answer.reason != Some(Reason::RetrievalUnavailable);
         if let Some(held) = work.held.take().filter(|_| is_lasting) {
-            match self.keep(work.context, held, &spaces, answer.clone()).await {
+            let kept = self.keep(&brief, held, &spaces, answer.clone());
+            match brief.within("the exchange", kept).await {
                 Ok(kept) => *answer = kept,
                 Err(fault) => {
                     tracing::warn!(reason = %fault.reason, "an exchange is not kept: {fault}");
@@ -188,6 +207,11 @@ fn finish(work: &mut Work<'_>, end: work::Step<()>, failure: FailurePolicy) -> R
             Ok(())
         }
     }
+}
+
+/// The store did not answer just now.
+fn away() -> Fault {
+    StoreError::Unavailable("it was asked a moment ago".to_owned()).into()
 }
 
 /// An answer before anything is known, where the call may go on without memory.

@@ -1,23 +1,30 @@
 //! The `Capture` service: what passes between a caller and a model is remembered, without what memory itself put there.
 //!
-//! `hearing` reads a prompt and its answer, `naming` makes turns of what is left, each with an id by which it is known again.
+//! `hearing` reads a prompt and its answer, `naming` makes turns of what is left, each with an id by which it is known again, and `outage` has all
+//! of it go on while the store is away.
 
 mod hearing;
 mod naming;
+mod outage;
+
+pub(crate) use outage::Reach;
 
 use std::collections::HashSet;
 
 use async_trait::async_trait;
 use memfleet_domain::Fault;
-use memfleet_domain::ids::TurnId;
+use memfleet_domain::assembly::TrustMode;
+use memfleet_domain::ids::{SpaceId, TurnId};
 use memfleet_domain::policy::Policy;
 use memfleet_ports::capture::{Capture, RecordTurnRequest, Recorded};
 use memfleet_ports::context::Context;
-use memfleet_ports::memory::RememberRequest;
+use memfleet_ports::memory::{NewTurn, RememberRequest};
+use memfleet_ports::store::StoreError;
 use tracing::instrument;
 
 use crate::Gateway;
 use crate::assemble::apart;
+use crate::assemble::basis::Basis;
 use crate::assemble::redaction::Redactions;
 use hearing::Heard;
 use naming::Naming;
@@ -39,6 +46,18 @@ impl Capture for Gateway {
     }
 }
 
+/// Without the store a block that the exchange was given is known by its delimiters; one without them would be kept as what somebody said.
+fn told_by_its_marks(basis: &Basis) -> Result<(), Fault> {
+    match basis.settings.format.trust {
+        TrustMode::Plain => Err(away("which block memory put into this exchange")),
+        TrustMode::Delimited | TrustMode::Datamarked => Ok(()),
+    }
+}
+
+fn away(what: &str) -> Fault {
+    StoreError::Unavailable(format!("it cannot say {what}")).into()
+}
+
 impl Gateway {
     async fn capture(
         &self,
@@ -57,12 +76,17 @@ impl Gateway {
             Fault::invalid("session", problem)
         })?;
         let exchange = request.exchange.take().or_else(|| heard.exchange.take());
-        let block = match &exchange {
-            Some(exchange) => self.held(context, &session, exchange).await?.state.given,
-            None => None,
-        };
         let spaces = [request.space.clone()];
         let basis = self.basis(context, &spaces, Policy::default()).await?;
+        let mut store = Reach::new(basis.is_present);
+        let given = match &exchange {
+            Some(exchange) => store.ask(self.held(context, &session, exchange)).await?,
+            None => None,
+        };
+        if exchange.is_some() && !store.is_there() {
+            told_by_its_marks(&basis)?;
+        }
+        let block = given.and_then(|held| held.state.given);
         let naming = Naming {
             redactions: Redactions::new(&basis.settings.format.redactions)?,
             session: session.clone(),
@@ -82,35 +106,40 @@ impl Gateway {
             blocks_removed: named.blocks_removed,
             session,
         };
-        self.remember_new(context, space, named.turns, &mut recorded)
+        self.remember_new(context, space, named.turns, &mut recorded, store)
             .await?;
         Ok(recorded)
     }
 
-    /// Accepts what is not in the ledger yet.
+    /// Accepts what is not in the ledger yet; all of it where the ledger cannot tell, which then takes each turn once.
     async fn remember_new(
         &self,
         context: &Context,
-        space: memfleet_domain::ids::SpaceId,
-        mut turns: Vec<memfleet_ports::memory::NewTurn>,
+        space: SpaceId,
+        mut turns: Vec<NewTurn>,
         recorded: &mut Recorded,
+        mut store: Reach,
     ) -> Result<(), Fault> {
         let scope = context.scope(&space);
-        let id = |turn: &memfleet_ports::memory::NewTurn| {
+        let id = |turn: &NewTurn| {
             let external = turn.external_id.as_ref();
             external.map(|external| TurnId::of_external(&scope, &turn.session, external))
         };
         let ids: Vec<_> = turns.iter().filter_map(id).collect();
         let mut known = HashSet::new();
         for ids in ids.chunks(MOST) {
-            let stored = self.ledger.turns(&scope, ids).await?;
-            known.extend(stored.into_iter().map(|turn| turn.accepted.id));
+            let stored = async { Ok(self.ledger.turns(&scope, ids).await?) };
+            let stored = store.ask(stored).await?.into_iter().flatten();
+            known.extend(stored.map(|turn| turn.accepted.id));
         }
         let all = turns.len();
         turns.retain(|turn| id(turn).is_none_or(|id| !known.contains(&id)));
         recorded.duplicates = (all - turns.len()) as u32;
         if turns.is_empty() {
             return Ok(());
+        }
+        if turns.len() > MOST && !store.is_there() {
+            return Err(away("which of so many messages are new"));
         }
         if turns.len() > MOST {
             let problem = format!(
@@ -124,7 +153,7 @@ impl Gateway {
             turns,
             idempotency_key: None,
         };
-        let receipt = self.accept(context, request).await?;
+        let receipt = self.accept_captured(context, request, store).await?;
         if receipt.duplicate {
             recorded.duplicates += receipt.turns.len() as u32;
         } else {

@@ -21,6 +21,7 @@ mod knowledge;
 mod known;
 mod maintain;
 mod memory;
+pub mod node_policy;
 mod policies;
 pub mod settings;
 mod tools;
@@ -48,6 +49,7 @@ use memfleet_prompts::Adviser;
 
 use access::Access;
 pub use assemble::Routing;
+use node_policy::NodePolicy;
 use settings::SettingsCache;
 pub use tools::ToolRejections;
 
@@ -78,6 +80,8 @@ pub struct Gateway {
     pub health: Health,
     /// What language models cost.
     pub usage: Arc<dyn UsageLedger>,
+    /// How memory enters prompts where no tenant says otherwise.
+    pub policy: Arc<NodePolicy>,
     /// How memory enters the prompts of each tenant.
     pub settings: Arc<SettingsCache>,
     /// What the requests of one exchange share.

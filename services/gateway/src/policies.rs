@@ -50,8 +50,11 @@ impl Policies for Gateway {
             Some(space) => self.stored_policy(context, Some(space)).await?,
             None => Versioned::default(),
         };
+        let of_node = self.policy.policy.clone();
         let policy = of_space.value.clone().over(of_tenant.value.clone());
+        let policy = policy.over(of_node.clone());
         Ok(PolicyInForce {
+            of_node,
             in_force: policy.settled().into(),
             of_tenant: of_tenant.value,
             tenant_version: of_tenant.version,
@@ -74,7 +77,7 @@ impl Policies for Gateway {
             SettingKind::ModelProfile => {
                 checking::profile_document(&name, &body, &self.tokenizers)?;
             }
-            SettingKind::Exemplars => checking::exemplars(&body)?,
+            SettingKind::Exemplars => checking::exemplars(&name, &body)?,
         }
         let key = SettingKey {
             kind,
@@ -126,8 +129,7 @@ impl Policies for Gateway {
 impl Gateway {
     /// What the tenant set, as it is now.
     async fn present(&self, context: &Context) -> Result<Arc<TenantSettings>, Fault> {
-        self.settings.changed(&context.tenant);
-        self.settings.of(&context.tenant).await
+        self.settings.now(&context.tenant).await
     }
 
     /// The latest version of a policy. One that cannot be read says nothing, as in [`TenantSettings`].

@@ -2,23 +2,40 @@
 //! kept. A document that cannot be read any more is passed over, and said to be.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use memfleet_assembly::Template;
-use memfleet_domain::Fault;
 use memfleet_domain::ids::{SpaceId, TenantId};
 use memfleet_domain::model_profile::ModelProfile;
 use memfleet_domain::policy::Policy;
+use memfleet_domain::{Fault, FaultKind};
+use memfleet_language::Language;
 use memfleet_ports::settings::{Setting, SettingKind, Settings};
+use memfleet_ports::store::StoreError;
+use quick_cache::Weighter;
 use quick_cache::sync::Cache;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
+
+use crate::assemble::Examples;
 
 /// How long a tenant's settings are used before the store is asked whether they changed.
 const FRESH: Duration = Duration::from_secs(2);
+/// How long they count while the store cannot be reached, as long as the keys of callers do …
+const STALE: Duration = Duration::from_mins(5);
+/// … how long it may take to answer …
+const PATIENCE: Duration = Duration::from_secs(1);
+/// … and after which pause it is asked again.
+const PAUSE: Duration = Duration::from_secs(1);
 
-/// Tenants whose settings are kept.
-const TENANTS: usize = 10_000;
+/// Bytes of documents that are kept; a tenant that does not fit is read at each call.
+const KEPT: u64 = 256 << 20;
+
+/// Tenants whose settings are kept, about.
+const TENANTS: usize = 1_000;
+
+/// The examples for spaces whose language has none of its own.
+const DEFAULT_EXAMPLES: &str = "default";
 
 /// A document that is used, in its version.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -38,6 +55,8 @@ pub struct TenantSettings {
     pub templates: BTreeMap<String, Versioned<Template>>,
     /// By the name of the model.
     pub models: BTreeMap<String, Versioned<ModelProfile>>,
+    /// By language, or [`DEFAULT_EXAMPLES`].
+    examples: BTreeMap<String, Arc<Examples>>,
 }
 
 /// What a tenant set, when that was last known, and at which revision.
@@ -46,12 +65,34 @@ struct Known {
     asked_at: Instant,
     revision: u64,
     settings: Arc<TenantSettings>,
+    /// Of all documents.
+    bytes: usize,
+}
+
+/// Weighs settings by the text that they were read from.
+#[derive(Clone)]
+struct Bytes;
+
+impl Weighter<TenantId, Known> for Bytes {
+    fn weight(&self, _: &TenantId, known: &Known) -> u64 {
+        known.bytes as u64 + 1024
+    }
 }
 
 /// The settings of every tenant.
 pub struct SettingsCache {
     store: Arc<dyn Settings>,
-    known: Cache<TenantId, Known>,
+    known: Cache<TenantId, Known, Bytes>,
+    /// Until when the store is not asked again, and what it said.
+    pause: Mutex<Option<(Instant, Fault)>>,
+}
+
+/// What a tenant set, as far as it can be known.
+pub struct Lately {
+    /// What it is.
+    pub settings: Arc<TenantSettings>,
+    /// Whether the store said so; else it is away, and they are as they were some minutes ago at the earliest.
+    pub is_present: bool,
 }
 
 impl SettingsCache {
@@ -59,7 +100,8 @@ impl SettingsCache {
     pub fn new(store: Arc<dyn Settings>) -> Self {
         Self {
             store,
-            known: Cache::new(TENANTS),
+            known: Cache::with_weighter(TENANTS, KEPT, Bytes),
+            pause: Mutex::default(),
         }
     }
 
@@ -70,21 +112,76 @@ impl SettingsCache {
 
     /// What a tenant set, as it was two seconds ago at the earliest.
     pub async fn of(&self, tenant: &TenantId) -> Result<Arc<TenantSettings>, Fault> {
-        let known = self.known.get(tenant);
-        if let Some(known) = known.as_ref().filter(|it| it.asked_at.elapsed() < FRESH) {
-            return Ok(known.settings.clone());
+        match self.no_older_than(FRESH, tenant) {
+            Some(settings) => Ok(settings),
+            None => self.ask(tenant).await,
         }
+    }
+
+    /// The same; while the store is away, what was known of it lately. What was not, is not: who would go on without redactions that may
+    /// be set?
+    pub async fn lately(&self, tenant: &TenantId) -> Result<Lately, Fault> {
+        let (settings, is_present) = match self.of(tenant).await {
+            Ok(settings) => (settings, true),
+            Err(fault) if fault.kind == FaultKind::Unavailable => {
+                (self.no_older_than(STALE, tenant).ok_or(fault)?, false)
+            }
+            Err(fault) => return Err(fault),
+        };
+        Ok(Lately {
+            settings,
+            is_present,
+        })
+    }
+
+    /// What a tenant set, as it is now.
+    pub async fn now(&self, tenant: &TenantId) -> Result<Arc<TenantSettings>, Fault> {
+        self.read(tenant).await
+    }
+
+    fn no_older_than(&self, age: Duration, tenant: &TenantId) -> Option<Arc<TenantSettings>> {
+        let known = self.known.get(tenant);
+        known
+            .filter(|it| it.asked_at.elapsed() < age)
+            .map(|it| it.settings)
+    }
+
+    /// Asks the store, unless it did not answer a moment ago.
+    async fn ask(&self, tenant: &TenantId) -> Result<Arc<TenantSettings>, Fault> {
+        let pause = || self.pause.lock().unwrap_or_else(PoisonError::into_inner);
+        let paused = pause().clone().filter(|(end, _)| Instant::now() < *end);
+        if let Some((_, fault)) = paused {
+            return Err(fault);
+        }
+        let late = || StoreError::Unavailable("it does not answer".to_owned()).into();
+        let read = timeout(PATIENCE, self.read(tenant)).await;
+        let read = read.unwrap_or_else(|_| Err(late()));
+        if let Err(fault) = &read
+            && fault.kind == FaultKind::Unavailable
+        {
+            *pause() = Some((Instant::now() + PAUSE, fault.clone()));
+        }
+        read
+    }
+
+    async fn read(&self, tenant: &TenantId) -> Result<Arc<TenantSettings>, Fault> {
+        let known = self.known.get(tenant);
         let asked_at = Instant::now();
         let revision = self.store.revision(tenant).await?;
-        let settings = match known.filter(|known| known.revision == revision) {
-            Some(known) => known.settings,
-            None => Arc::new(TenantSettings::of(self.store.current(tenant).await?)),
+        let known = match known.filter(|known| known.revision == revision) {
+            Some(known) => Known { asked_at, ..known },
+            None => {
+                let documents = self.store.current(tenant).await?;
+                let bodies = documents.iter().filter_map(|it| it.body.as_ref());
+                Known {
+                    asked_at,
+                    revision,
+                    bytes: bodies.map(String::len).sum(),
+                    settings: Arc::new(TenantSettings::of(documents)),
+                }
+            }
         };
-        let known = Known {
-            asked_at,
-            revision,
-            settings: settings.clone(),
-        };
+        let settings = known.settings.clone();
         self.known.insert(tenant.clone(), known);
         Ok(settings)
     }
@@ -96,6 +193,13 @@ impl SettingsCache {
 }
 
 impl TenantSettings {
+    /// The tenant's examples of gate 2 for a space of this language: those of the language, else those for all others.
+    pub(crate) fn examples(&self, language: Option<&str>) -> Option<&Arc<Examples>> {
+        let language = Language::tagged(language).code();
+        let own = self.examples.get(language);
+        own.or_else(|| self.examples.get(DEFAULT_EXAMPLES))
+    }
+
     fn of(documents: Vec<Setting>) -> Self {
         let mut settings = Self::default();
         for document in documents {
@@ -127,10 +231,25 @@ impl TenantSettings {
                 let value = serde_json::from_str(body).map_err(|error| error.to_string())?;
                 self.models.insert(name, Versioned { version, value });
             }
-            SettingKind::Exemplars => {}
+            SettingKind::Exemplars => {
+                let examples = Examples::parse(body, format!("{name} {version}"));
+                let examples = examples.map_err(|error| error.to_string())?;
+                self.examples.insert(name, Arc::new(examples));
+            }
         }
         Ok(())
     }
+}
+
+/// Whether examples may have this name; the names that they may have where not.
+pub(crate) fn names_examples(name: &str) -> Result<(), String> {
+    if name == DEFAULT_EXAMPLES || Language::of_code(name).is_some() {
+        return Ok(());
+    }
+    let codes = Language::ALL.map(Language::code).join(", ");
+    Err(format!(
+        "must be `{DEFAULT_EXAMPLES}` or the language of spaces, one of {codes}; `und` stands for every other language"
+    ))
 }
 
 /// Reads a policy and refuses what none may say.

@@ -11,6 +11,7 @@ mod conflicts;
 mod correct;
 mod dead_letters;
 mod demo;
+mod documents;
 mod entity;
 mod episodes;
 mod exit;
@@ -47,6 +48,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
+use memfleet_ports::settings::SettingKind;
 use memfleet_runtime::BoxError;
 use memfleet_runtime::config::{HumanDuration, Secret};
 
@@ -190,6 +192,10 @@ enum Remote {
     Audit(audit::AuditArgs),
     Injections(injections::InjectionsArgs),
     Policy(policy::PolicyArgs),
+    /// How a block of memory is written: list, show, set or remove the templates of the tenant
+    Template(documents::DocumentArgs),
+    /// Labelled examples of gate 2: list, show, set or remove those of the tenant, by the language of spaces
+    Exemplars(documents::DocumentArgs),
     /// Show what a node is doing and whether its parts work
     Status,
 }
@@ -291,6 +297,10 @@ async fn remote(command: Remote, global: &Global, output: &mut Output) -> Result
         Remote::Audit(args) => audit::run(args, handle, output).await,
         Remote::Injections(args) => injections::run(args, handle, output).await,
         Remote::Policy(args) => policy::run(args, handle, output).await,
+        Remote::Template(args) => documents::run(args, SettingKind::Template, handle, output).await,
+        Remote::Exemplars(args) => {
+            documents::run(args, SettingKind::Exemplars, handle, output).await
+        }
         Remote::Status => status::run(handle, output).await,
     }
 }

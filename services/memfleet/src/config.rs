@@ -2,6 +2,7 @@
 //! translated into the services' own options in [`crate::process`]. The defaults are those of a node.
 //! Every key is documented in docs/configuration.md, which a test compares with these defaults.
 
+mod assembly;
 mod audit;
 mod auth;
 mod consolidator;
@@ -21,6 +22,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::role::Role;
 
+pub use self::assembly::Assembly;
 pub use self::audit::Audit;
 pub use self::auth::{Auth, Internal, KeyEntry};
 pub use self::consolidator::Consolidator;
@@ -64,6 +66,8 @@ pub struct Config {
     pub ingestion: Ingestion,
     /// Reading.
     pub retrieval: Retrieval,
+    /// How memory enters prompts.
+    pub assembly: Assembly,
     /// Narratives.
     pub consolidator: Consolidator,
     /// Logs and metrics.
@@ -200,6 +204,7 @@ impl Validate for Config {
             ("internal", self.internal.problems()),
             ("tls", self.tls.problems()),
             ("language_model", self.language_model.problems()),
+            ("assembly", self.assembly.problems()),
             ("consolidator", self.consolidator.problems()),
             ("telemetry", self.telemetry.problems()),
             ("lifecycle", self.lifecycle.problems()),

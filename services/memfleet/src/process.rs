@@ -11,13 +11,13 @@ mod workers;
 use std::sync::Arc;
 use std::time::Duration;
 
-use memfleet_assembly::Tokenizers;
 use memfleet_consolidator::{LocalConsolidator, Plotter, Rebinder, Relater, Replotter};
 use memfleet_constructor::{Constructor, Deriver, Refiner, Reteller, Semanticizer};
 use memfleet_domain::Clock;
 use memfleet_domain::time::SystemClock;
 use memfleet_gateway::Gateway;
 use memfleet_gateway::access::{Access, Sources};
+use memfleet_gateway::node_policy::NodePolicy;
 use memfleet_gateway::settings::SettingsCache;
 use memfleet_judge::{Comparer, LocalJudge};
 use memfleet_models::ModelDirectory;
@@ -224,10 +224,11 @@ impl Process {
             refresher,
             author,
             usage: storage.usage.clone(),
+            policy: Arc::new(NodePolicy::new(config.assembly.policy.clone())),
             settings: Arc::new(SettingsCache::new(storage.settings.clone())),
             exchanges: storage.exchanges.clone(),
             injections: storage.injections.clone(),
-            tokenizers: Tokenizers::default(),
+            tokenizers: config.assembly.tokenizers()?,
             routing: Arc::default(),
             rejections: Arc::default(),
             embedder,

@@ -1,22 +1,22 @@
 //! Labelled examples and how they decide, as data (`data/exemplars.toml`); a tenant may bring its own.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
 
 use memfleet_language::fold;
 use serde::Deserialize;
+use toml::Spanned;
 
 const SHIPPED: &str = include_str!("../../data/exemplars.toml");
 
-/// The most examples of one class: each is embedded anew when the model changes, and compared with every query.
-const MOST: usize = 2000;
+/// The most examples of one class in a document: each is embedded anew when the model changes, and compared with every query.
+const MOST: usize = 1000;
 
 /// The longest example, in bytes.
 const LONGEST: usize = 500;
 
 /// Examples of the two classes (AMP item 56).
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Exemplars {
     /// Goes to the trace; changes with every change of the examples or the decision.
     pub version: String,
@@ -27,6 +27,24 @@ pub struct Exemplars {
     /// Utterances that need no memory: general knowledge, small talk, tasks on text that is given.
     pub none: Vec<String>,
 }
+
+/// Examples as they are written.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Document {
+    #[serde(default)]
+    version: String,
+    /// Whether the shipped examples stay beside these.
+    #[serde(default)]
+    shipped: bool,
+    /// That of the shipped examples where it is absent.
+    decision: Option<Decision>,
+    memory: Option<Class>,
+    none: Option<Class>,
+}
+
+/// A class, each example with its place in the text.
+type Class = Spanned<Vec<Spanned<String>>>;
 
 /// How similarities become a decision (AMP item 54). The likeness to a class is the mean of the `neighbours` best cosines to its examples, and
 /// the margin is the likeness to `none` less the likeness to `memory`.
@@ -43,28 +61,38 @@ pub struct Decision {
     pub fewest_words: usize,
     /// The share of letters outside of `A` to `Z` above which no query is skipped, in 0..=1; 1 for a model of many languages.
     pub most_foreign: f32,
-    /// The memories of a space below which no query is skipped, unless it has none at all (AMP item 57).
-    pub fewest_memories: u64,
     /// Words, without case and apostrophes, with which no query is skipped: those of somebody who speaks of his own.
     pub personal: HashSet<String>,
 }
 
 /// Why data are no examples.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// No TOML of this shape.
-    #[error("examples cannot be read: {0}")]
-    Unreadable(#[from] toml::de::Error),
+    #[error("line {line} cannot be read: {problem}")]
+    Unreadable {
+        /// Counted from 1.
+        line: usize,
+        /// What is wrong with it.
+        problem: String,
+    },
     /// A value out of its range.
-    #[error("`{0}` of the examples is out of range")]
-    OutOfRange(&'static str),
-    /// An example that is blank or too long.
-    #[error("example {place} of `{class}` is blank or longer than {LONGEST} bytes")]
+    #[error("`decision.{key}` must be {range}")]
+    OutOfRange {
+        /// The value.
+        key: &'static str,
+        /// What it may be.
+        range: &'static str,
+    },
+    /// An example, or their number, that cannot be used.
+    #[error("line {line}, `{class}`: {problem}")]
     Unusable {
+        /// Counted from 1.
+        line: usize,
         /// `memory` or `none`.
         class: &'static str,
-        /// Counted from 1.
-        place: usize,
+        /// What is wrong, and what to do.
+        problem: String,
     },
 }
 
@@ -78,17 +106,110 @@ impl Exemplars {
 
     /// Reads examples, and checks them.
     pub fn parse(text: &str) -> Result<Self, Error> {
-        let read = toml::from_str::<Self>(text)?;
-        read.decision.check()?;
-        check("memory", &read.memory, read.decision.neighbours)?;
-        check("none", &read.none, read.decision.neighbours)?;
-        Ok(read)
+        let document: Document = toml::from_str(text).map_err(|error| Error::Unreadable {
+            line: line(text, error.span().map_or(0, |span| span.start)),
+            problem: error.message().to_owned(),
+        })?;
+        let shipped = document.shipped.then(Self::shipped);
+        let mut decision = match document.decision {
+            Some(decision) => decision,
+            None => Self::shipped().decision.clone(),
+        };
+        decision.check()?;
+        let reading = Reading {
+            text,
+            fewest: shipped.map_or(decision.neighbours, |_| 0),
+        };
+        let mut said = HashMap::new();
+        let mut memory = reading.class("memory", document.memory, &mut said)?;
+        let mut none = reading.class("none", document.none, &mut said)?;
+        if let Some(shipped) = shipped {
+            // What the document says of an utterance stands over what the shipped examples say.
+            let is_new = |text: &&String| !said.contains_key(&fold(text));
+            memory.extend(shipped.memory.iter().filter(is_new).cloned());
+            none.extend(shipped.none.iter().filter(is_new).cloned());
+            decision.personal.extend(shipped.decision.personal.clone());
+        }
+        Ok(Self {
+            version: document.version,
+            decision,
+            memory,
+            none,
+        })
     }
 
     /// Every example in the order that [`super::Router::new`] wants their vectors in: `memory` first.
     pub fn texts(&self) -> impl Iterator<Item = &str> {
         self.memory.iter().chain(&self.none).map(String::as_str)
     }
+}
+
+/// A document that is read.
+struct Reading<'a> {
+    text: &'a str,
+    /// Examples that a class needs.
+    fewest: usize,
+}
+
+impl Reading<'_> {
+    /// The examples of a class; `said` has the line of every one before.
+    fn class(
+        &self,
+        class: &'static str,
+        written: Option<Class>,
+        said: &mut HashMap<String, usize>,
+    ) -> Result<Vec<String>, Error> {
+        let at = written.as_ref().map_or(0, |class| class.span().start);
+        let examples = written.map_or_else(Vec::new, Spanned::into_inner);
+        let unusable = |at: usize, problem: String| Error::Unusable {
+            line: line(self.text, at),
+            class,
+            problem,
+        };
+        let (count, fewest) = (examples.len(), self.fewest);
+        if count > MOST {
+            let problem = format!("{count} examples, {MOST} are allowed: remove some");
+            return Err(unusable(at, problem));
+        }
+        if count < fewest {
+            let problem = format!(
+                "{count} examples, `decision.neighbours` asks for {fewest}: write more, or say `shipped = true`"
+            );
+            return Err(unusable(at, problem));
+        }
+        let check = |example: Spanned<String>| {
+            let at = example.span().start;
+            let text = example.into_inner();
+            match problem(&text, line(self.text, at), said) {
+                Some(problem) => Err(unusable(at, problem)),
+                None => Ok(text),
+            }
+        };
+        examples.into_iter().map(check).collect()
+    }
+}
+
+/// What is wrong with an example; it is noted in what was said.
+fn problem(text: &str, line: usize, said: &mut HashMap<String, usize>) -> Option<String> {
+    if !text.contains(char::is_alphanumeric) {
+        return Some("the example has no word: write an utterance, or remove it".to_owned());
+    }
+    if text.len() > LONGEST {
+        let size = text.len();
+        return Some(format!(
+            "the example has {size} bytes, {LONGEST} are allowed: shorten it"
+        ));
+    }
+    let before = said.insert(fold(text), line)?;
+    Some(format!(
+        "the example stands on line {before} already: keep one of them"
+    ))
+}
+
+/// The line of a place in a text, counted from 1.
+fn line(text: &str, at: usize) -> usize {
+    let before = text.as_bytes().iter().take(at);
+    before.filter(|byte| **byte == b'\n').count() + 1
 }
 
 impl Decision {
@@ -113,28 +234,22 @@ impl Decision {
 
     fn check(&self) -> Result<(), Error> {
         let checks = [
-            ("neighbours", self.neighbours > 0),
-            ("margin", (0.0..=2.0).contains(&self.margin)),
-            ("likeness", (-1.0..=1.0).contains(&self.likeness)),
-            ("most_foreign", (0.0..=1.0).contains(&self.most_foreign)),
+            ("neighbours", "at least 1", self.neighbours > 0),
+            ("margin", "in 0 to 2", (0.0..=2.0).contains(&self.margin)),
+            (
+                "likeness",
+                "in -1 to 1",
+                (-1.0..=1.0).contains(&self.likeness),
+            ),
+            (
+                "most_foreign",
+                "in 0 to 1",
+                (0.0..=1.0).contains(&self.most_foreign),
+            ),
         ];
-        match checks.into_iter().find(|(_, holds)| !holds) {
-            Some((name, _)) => Err(Error::OutOfRange(name)),
+        match checks.into_iter().find(|(.., holds)| !holds) {
+            Some((key, range, _)) => Err(Error::OutOfRange { key, range }),
             None => Ok(()),
         }
-    }
-}
-
-fn check(class: &'static str, examples: &[String], neighbours: usize) -> Result<(), Error> {
-    if !(neighbours..=MOST).contains(&examples.len()) {
-        return Err(Error::OutOfRange(class));
-    }
-    let is_unusable = |it: &String| it.trim().is_empty() || it.len() > LONGEST;
-    match examples.iter().position(is_unusable) {
-        Some(place) => Err(Error::Unusable {
-            class,
-            place: place + 1,
-        }),
-        None => Ok(()),
     }
 }

@@ -13,7 +13,6 @@ margin = 0.2
 likeness = 0.5
 fewest_words = 3
 most_foreign = 0.1
-fewest_memories = 200
 personal = ["my"]
 "#;
 
@@ -31,42 +30,38 @@ fn router() -> Router {
     Router::new(&exemplars, vec![vec![127, 0], vec![0, 127]], space("a")).unwrap()
 }
 
-fn route_text(text: &str, vector: &[i8], model: &str, memories: u64) -> Routing {
+fn route_text(text: &str, vector: &[i8], model: &str) -> Routing {
     router().route(Query {
         text,
         vector,
         space: &space(model),
-        memories,
     })
 }
 
-fn route(vector: &[i8], model: &str, memories: u64) -> (GateOutcome, Reason) {
-    let routing = route_text("who wrote that book", vector, model, memories);
+fn route(vector: &[i8], model: &str) -> (GateOutcome, Reason) {
+    let routing = route_text("who wrote that book", vector, model);
     (routing.outcome, routing.reason)
 }
 
 #[test]
 fn amp_054_the_margin_decides_and_is_told() {
     assert_eq!(
-        route(&[127, 10], "a", 900),
+        route(&[127, 10], "a"),
         (GateOutcome::Pass, Reason::NeedsMemory)
     );
     assert_eq!(
-        route(&[10, 127], "a", 900),
+        route(&[10, 127], "a"),
         (GateOutcome::Skip, Reason::NeedsNoMemory)
     );
     assert_eq!(
-        route(&[85, 94], "a", 900),
+        route(&[85, 94], "a"),
         (GateOutcome::Abstain, Reason::Unsure)
     );
-    let routing = route_text("who wrote that book", &[10, 127], "a", 900);
+    let routing = route_text("who wrote that book", &[10, 127], "a");
     let similarity = routing.similarity.unwrap();
     assert!((similarity.margin - (similarity.none - similarity.memory)).abs() < 1e-6);
     assert!((similarity.threshold - 0.2).abs() < 1e-6);
-    assert_eq!(
-        routing,
-        route_text("who wrote that book", &[10, 127], "a", 900)
-    );
+    assert_eq!(routing, route_text("who wrote that book", &[10, 127], "a"));
 }
 
 #[test]
@@ -78,27 +73,24 @@ fn amp_054_what_the_model_cannot_read_is_not_skipped() {
         "кто написал эту книгу",
         "что это за книга, please",
     ] {
-        let routing = route_text(text, &[10, 127], "a", 900);
+        let routing = route_text(text, &[10, 127], "a");
         assert_eq!(routing.reason, Reason::Unsure, "{text}");
     }
 }
 
 #[test]
 fn amp_055_without_vectors_or_with_those_of_another_space_it_abstains() {
+    assert_eq!(route(&[], "a"), (GateOutcome::Abstain, Reason::NoVectors));
     assert_eq!(
-        route(&[], "a", 900),
+        route(&[0, 0], "a"),
         (GateOutcome::Abstain, Reason::NoVectors)
     );
     assert_eq!(
-        route(&[0, 0], "a", 900),
-        (GateOutcome::Abstain, Reason::NoVectors)
-    );
-    assert_eq!(
-        route(&[10, 127], "b", 900),
+        route(&[10, 127], "b"),
         (GateOutcome::Abstain, Reason::OtherEmbeddingSpace)
     );
     assert_eq!(
-        route(&[10, 127, 1], "a", 900),
+        route(&[10, 127, 1], "a"),
         (GateOutcome::Abstain, Reason::OtherEmbeddingSpace)
     );
 }
@@ -154,17 +146,56 @@ fn amp_056_examples_are_data_that_is_checked() {
 }
 
 #[test]
-fn amp_057_a_cold_space_abstains_and_an_empty_one_is_skipped() {
-    assert_eq!(
-        route(&[10, 127], "a", 0),
-        (GateOutcome::Skip, Reason::NoMemory)
+fn amp_056_what_is_wrong_is_told_with_its_line_its_class_and_what_to_do() {
+    let told = |text: &str| Exemplars::parse(text).unwrap_err().to_string();
+    let change = |from: &str, to: &str| told(&TWO.replace(from, to));
+    let blank = change("what did I say", "\u{200b} ");
+    assert!(blank.starts_with("line 3, `memory`: the example has no word"));
+    let long = change("what is the capital of Peru", &"x".repeat(501));
+    assert!(
+        long.starts_with("line 4, `none`: the example has 501 bytes, 500 are allowed"),
+        "{long}"
     );
-    assert_eq!(
-        route(&[10, 127], "a", 199),
-        (GateOutcome::Abstain, Reason::ColdSpace)
+    let both = change("what is the capital of Peru", "What DID I say");
+    assert!(
+        both.contains("line 4, `none`: the example stands on line 3 already"),
+        "{both}"
     );
-    assert_eq!(
-        route(&[10, 127], "a", 200),
-        (GateOutcome::Skip, Reason::NeedsNoMemory)
+    let few = change("neighbours = 1", "neighbours = 2");
+    assert!(few.starts_with("line 3, `memory`: 1 examples, `decision.neighbours` asks for 2"));
+    let many: Vec<_> = (0..=1000)
+        .map(|number| format!("\"example {number}\""))
+        .collect();
+    let many = change("\"what did I say\"", &many.join(",\n"));
+    assert!(many.starts_with("line 3, `memory`: 1001 examples, 1000 are allowed"));
+    let unknown = change("likeness", "liking");
+    assert!(
+        unknown.starts_with("line 8 cannot be read: unknown field `liking`"),
+        "{unknown}"
     );
+    let range = change("most_foreign = 0.1", "most_foreign = 2.0");
+    assert_eq!(range, "`decision.most_foreign` must be in 0 to 1");
+}
+
+#[test]
+fn shipped_examples_stay_beside_those_of_a_document_that_says_so() {
+    let shipped = Exemplars::shipped();
+    let own = format!(
+        "shipped = true\nmemory = [\"Wo ist mein Kessel?\", \"{}\"]",
+        shipped.none[0]
+    );
+    let read = Exemplars::parse(&own).unwrap();
+    assert_eq!(read.decision, shipped.decision);
+    assert_eq!(read.memory.len(), shipped.memory.len() + 2);
+    // What the document says otherwise is as it says.
+    assert_eq!(read.none, shipped.none[1..]);
+    let nothing = Exemplars::parse("shipped = true").unwrap();
+    assert_eq!(
+        (nothing.memory, nothing.none),
+        (shipped.memory.clone(), shipped.none.clone())
+    );
+    let mut decision = TWO.replace("version", "shipped = true\nversion");
+    decision = decision.replace("[\"my\"]", "[\"mein\"]");
+    let personal = Exemplars::parse(&decision).unwrap().decision.personal;
+    assert!(personal.contains("mein") && personal.contains("my"));
 }

@@ -75,6 +75,7 @@ impl From<PolicyInForce> for proto::GetPolicyResponse {
     fn from(policy: PolicyInForce) -> Self {
         Self {
             in_force: Some(policy.in_force.into()),
+            of_node: Some(policy.of_node.into()),
             of_tenant: Some(policy.of_tenant.into()),
             tenant_version: policy.tenant_version,
             of_space: Some(policy.of_space.into()),
@@ -88,10 +89,12 @@ impl Checked for proto::GetPolicyResponse {
 
     fn check(self, fields: &mut Fields) -> Option<PolicyInForce> {
         let in_force = fields.message_or_default("in_force", self.in_force);
+        let of_node = fields.message_or_default("of_node", self.of_node);
         let of_tenant = fields.message_or_default("of_tenant", self.of_tenant);
         let of_space = fields.message_or_default("of_space", self.of_space);
         Some(PolicyInForce {
             in_force: in_force?,
+            of_node: of_node?,
             of_tenant: of_tenant?,
             tenant_version: self.tenant_version,
             of_space: of_space?,

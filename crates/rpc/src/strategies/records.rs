@@ -21,13 +21,17 @@ pub(crate) fn new_policy() -> impl Strategy<Value = (Option<SpaceId>, Policy, Op
 
 pub(crate) fn policy_in_force() -> impl Strategy<Value = PolicyInForce> {
     let versions = (any::<u32>(), any::<u32>());
-    (policy(), policy(), policy(), versions).prop_map(
-        |(in_force, of_tenant, of_space, (tenant_version, space_version))| PolicyInForce {
-            in_force,
-            of_tenant,
-            tenant_version,
-            of_space,
-            space_version,
+    let policies = (policy(), policy(), policy(), policy());
+    (policies, versions).prop_map(
+        |((in_force, of_node, of_tenant, of_space), (tenant_version, space_version))| {
+            PolicyInForce {
+                in_force,
+                of_node,
+                of_tenant,
+                tenant_version,
+                of_space,
+                space_version,
+            }
         },
     )
 }

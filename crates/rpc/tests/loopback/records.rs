@@ -45,6 +45,7 @@ fn small() -> Policy {
 fn in_force() -> PolicyInForce {
     PolicyInForce {
         in_force: small().over(Settings::default().into()),
+        of_node: Policy::default(),
         of_tenant: small(),
         tenant_version: 3,
         of_space: Policy::default(),

@@ -13,7 +13,7 @@ use memfleet_ports::retriever::Found;
 
 use super::models::{self, Model};
 use crate::Gateway;
-use crate::settings::TenantSettings;
+use crate::settings::{Lately, TenantSettings};
 
 /// What somebody said where the defaults depend on more: of two bounds that have defaults together, one that is given makes the other none.
 #[derive(Clone, Copy)]
@@ -37,6 +37,8 @@ pub struct Basis {
     pub settings: Settings,
     /// What somebody said of how much, as far as anybody did.
     pub said: Said,
+    /// Whether the settings of the tenant are those of now; else the store is away, and they are those of a few minutes ago.
+    pub is_present: bool,
     /// What the tenant set.
     pub tenant: Arc<TenantSettings>,
     /// The form of the block.
@@ -46,14 +48,17 @@ pub struct Basis {
 }
 
 impl Gateway {
-    /// What the policies of a call, of its first space and of the tenant come to.
+    /// What the policies of a call, of its first space, of the tenant and of the node come to.
     pub(crate) async fn basis(
         &self,
         context: &Context,
         spaces: &[SpaceId],
         call: Policy,
     ) -> Result<Basis, Fault> {
-        let tenant = self.settings.of(&context.tenant).await?;
+        let Lately {
+            settings: tenant,
+            is_present,
+        } = self.settings.lately(&context.tenant).await?;
         let mut versions = BTreeMap::new();
         let mut below = |space: Option<&SpaceId>, name: &str| {
             let found = tenant.policies.get(&space.cloned())?;
@@ -63,7 +68,12 @@ impl Gateway {
         let of_tenant = below(None, "tenant").unwrap_or_default();
         let of_space = spaces.first().and_then(|space| below(Some(space), "space"));
         let max_tokens_by_call = call.budget.max_tokens.is_some();
-        let policy = call.over(of_space.unwrap_or_default()).over(of_tenant);
+        if let Some(version) = &self.policy.version {
+            versions.insert("policy:node".to_owned(), version.clone());
+        }
+        let of_space = of_space.unwrap_or_default();
+        let of_node = self.policy.policy.clone();
+        let policy = call.over(of_space).over(of_tenant).over(of_node);
         let said = Said {
             max_tokens: policy.budget.max_tokens,
             max_tokens_by_call,
@@ -77,6 +87,7 @@ impl Gateway {
         Ok(Basis {
             settings,
             said,
+            is_present,
             tenant,
             template,
             versions,

@@ -34,6 +34,14 @@ impl Draft {
         took
     }
 
+    /// Names the version of something that it is made by, where there is one.
+    pub fn made_by(&mut self, what: &str, version: &str) {
+        if !version.is_empty() {
+            let version = (what.to_owned(), version.to_owned());
+            self.answer.versions.extend([version]);
+        }
+    }
+
     /// What a gate said.
     pub fn said(&mut self, entry: GateEntry) {
         self.answer.gates.push(entry);

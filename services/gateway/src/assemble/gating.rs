@@ -71,6 +71,7 @@ impl Work<'_> {
         }
         let said = rules(gating, &self.request.query.text, self.outline.has_history);
         let (outcome, reason) = (said.outcome, said.reason);
+        self.draft.made_by("rules", &said.version);
         self.draft.said(said);
         self.draft.timed("rules");
         match outcome {
@@ -103,12 +104,14 @@ impl Work<'_> {
         }
         let query = &self.request.query;
         let text = understood.unwrap_or(&query.text);
+        let (tenant, spaces) = (&self.basis.tenant, &query.spaces);
         let routed = self
             .gateway
-            .route(context, &query.spaces, text, gating.cold_turns);
+            .route(context, tenant, spaces, text, gating.cold_turns);
         let (said, embedded) = routed.await?;
         self.request.query.vectors = embedded.map(Arc::new);
         let (outcome, reason) = (said.outcome, said.reason);
+        self.draft.made_by("exemplars", &said.version);
         self.draft.said(said);
         self.draft.timed("routing");
         Ok(match outcome {
@@ -179,7 +182,8 @@ impl Gateway {
         let is_decided = matches!(rules.outcome, GateOutcome::Skip | GateOutcome::Force);
         let mut gates = vec![rules];
         if gating.routing && !is_decided {
-            let routed = self.route(context, &request.spaces, text, gating.cold_turns);
+            let (tenant, spaces) = (&basis.tenant, &request.spaces);
+            let routed = self.route(context, tenant, spaces, text, gating.cold_turns);
             gates.push(routed.await?.0);
         }
         Ok(gated(gates))

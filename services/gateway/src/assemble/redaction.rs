@@ -1,4 +1,6 @@
-//! What a policy keeps out of sight: words that match its patterns are shown as `[redacted]` (AMP item 113).
+//! What a policy keeps out of sight: words that match its patterns are shown, and captured, as `[redacted]` (AMP item 113).
+
+use std::ops::Range;
 
 use memfleet_domain::Fault;
 use regex::{Regex, RegexBuilder};
@@ -36,6 +38,67 @@ impl Redactions {
         };
         self.0.iter().fold(text, replace)
     }
+
+    /// The parts of one message, a line each, without what matches: in a part, in the lines together, or in what parts say that follow each other
+    /// without a break, since a secret may be cut where a client cuts its message.
+    pub fn apply_to_parts(&self, parts: &[String]) -> String {
+        let whole = parts.concat();
+        let mut seams: Vec<_> = parts.iter().scan(0, ends).collect();
+        seams.pop();
+        let crossing = |found: &Range<usize>| {
+            seams
+                .iter()
+                .any(|seam| found.start < *seam && *seam < found.end)
+        };
+        let found = self.0.iter().flat_map(|pattern| pattern.find_iter(&whole));
+        let found: Vec<_> = found.map(|it| it.range()).filter(crossing).collect();
+        self.apply(lines(&whole, &seams, merged(found)))
+    }
+}
+
+/// Where each part ends in all of them together.
+fn ends(end: &mut usize, part: &String) -> Option<usize> {
+    *end += part.len();
+    Some(*end)
+}
+
+/// The ranges in order, those that overlap as one.
+fn merged(mut ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
+    ranges.sort_unstable_by_key(|range| range.start);
+    ranges.dedup_by(|next, before| {
+        let overlaps = next.start < before.end;
+        if overlaps {
+            before.end = before.end.max(next.end);
+        }
+        overlaps
+    });
+    ranges
+}
+
+/// A text with a line break at each seam, and the mark in the place of each range.
+fn lines(whole: &str, seams: &[usize], hidden: Vec<Range<usize>>) -> String {
+    let mut text = String::with_capacity(whole.len() + seams.len());
+    let mut breaks = seams.iter().copied().peekable();
+    let mut at = 0;
+    let mut copy = |text: &mut String, from: usize, to: usize| {
+        let mut from = from;
+        while let Some(seam) = breaks.next_if(|seam| *seam <= to) {
+            // A seam before `from` was hidden.
+            if seam >= from {
+                text.push_str(&whole[from..seam]);
+                text.push('\n');
+                from = seam;
+            }
+        }
+        text.push_str(&whole[from..to]);
+    };
+    for range in hidden {
+        copy(&mut text, at, range.start);
+        text.push_str(MARK);
+        at = range.end;
+    }
+    copy(&mut text, at, whole.len());
+    text
 }
 
 #[cfg(test)]
@@ -51,5 +114,25 @@ mod tests {
         assert_eq!(redactions.apply(text), shown);
         let error = Redactions::new(&["fine".to_owned(), "(".to_owned()]).unwrap_err();
         assert_eq!(error.fields[0].field, "policy.format.redactions[1]");
+    }
+    #[test]
+    fn what_is_cut_by_the_parts_of_a_message_is_not_shown() {
+        let patterns = ["sk-[a-z]+", r"(?s)BEGIN.*END", r"\bpin \d{4}\b"].map(str::to_owned);
+        let redactions = Redactions::new(&patterns).unwrap();
+        let shown = |parts: &[&str]| {
+            let parts: Vec<_> = parts.iter().map(|&part| part.to_owned()).collect();
+            redactions.apply_to_parts(&parts)
+        };
+        assert_eq!(shown(&["a sk-abc", "DEF"]), "a [redacted]\nDEF");
+        assert_eq!(shown(&["a sk-ab", "cd", "ef. b"]), "a [redacted]. b");
+        assert_eq!(
+            shown(&["the pin 12", "34 and", "ä pin 5678"]),
+            "the [redacted] and\nä [redacted]"
+        );
+        assert_eq!(shown(&["x BEGIN a", "b END y"]), "x [redacted] y");
+        assert_eq!(shown(&["BEGIN sk-", "abc END", "z"]), "[redacted]\nz");
+        assert_eq!(shown(&["plain", "words"]), "plain\nwords");
+        assert_eq!(shown(&["one"]), "one");
+        assert_eq!(shown(&[]), "");
     }
 }

@@ -1,6 +1,7 @@
 //! One assembly from its first look at the prompt to the block and its place. Every step either goes on or says why nothing is injected.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use memfleet_assembly::Tokenizer;
 use memfleet_domain::Fault;
@@ -123,7 +124,8 @@ impl<'w> Work<'w> {
         go!(self.policy());
         self.name();
         go!(self.rules());
-        if let Some(given) = self.held().await? {
+        let brief = self.brief();
+        if let Some(given) = brief.within("the exchange", self.held()).await? {
             self.draft.answer = given;
             return Ok(Ok(()));
         }
@@ -194,7 +196,11 @@ impl<'w> Work<'w> {
 
     async fn budget(&mut self, nonce: &str) -> Step<usize> {
         let spent = match &self.held {
-            Some(held) => self.gateway.spent(self.context, held, &self.basis).await?,
+            Some(held) => {
+                let brief = self.brief();
+                let spent = self.gateway.spent(&brief, held, &self.basis);
+                brief.within("the budget", spent).await?
+            }
             None => Spent::default(),
         };
         self.allowed(nonce, spent).await
@@ -236,10 +242,15 @@ impl<'w> Work<'w> {
         }))
     }
 
+    /// The call with the time that memory may take from now on.
+    fn brief(&self) -> Context {
+        let most = self.basis.settings.failure.deadline_ms;
+        self.context.at_most(Duration::from_millis(most.into()))
+    }
+
     /// Gates 1 and 2, then the search, in the time that there is.
     async fn find(&mut self) -> Step<Found> {
-        let most = std::time::Duration::from_millis(self.basis.settings.failure.deadline_ms.into());
-        let context = self.context.at_most(most);
+        let context = self.brief();
         context.within("memory", self.search(&context)).await
     }
 
@@ -291,12 +302,8 @@ impl<'w> Work<'w> {
         let locale = self.gateway.locale(self.context, spaces).await?;
         self.threshold = self.basis.threshold(&found);
         let making = self.making(budget, &nonce, locale);
-        let answer = &mut self.draft.answer;
-        answer.nonce = nonce;
-        if !found.scorer.is_empty() {
-            let scorer = ("scorer".to_owned(), found.scorer.clone());
-            answer.versions.extend([scorer]);
-        }
+        self.draft.answer.nonce = nonce;
+        self.draft.made_by("scorer", &found.scorer);
         super::apart(move || making.of_found(&found)).await
     }
 

@@ -1,5 +1,6 @@
-//! Turns of what was said, without what memory put there. A message has the same id whenever it is sent again: by its role, its text and how
-//! many like it came before, so that a history that grows is kept once (AMP item 121).
+//! Turns of what was said, without what memory put there and what the policy redacts. A message has the same id whenever it is sent again: by its
+//! role, its text and how many like it came before, so that a history that grows is kept once (AMP item 121). Redacted is the whole message, before it
+//! is cut and named: no piece and no id is of what must not be stored (AMP item 113).
 
 use std::collections::HashMap;
 
@@ -105,11 +106,11 @@ impl Naming {
             .into_iter()
             .filter(|text| !text.trim().is_empty())
             .collect();
-        let text = texts.join("\n");
-        if text.is_empty() {
+        if texts.is_empty() {
             named.left_out += 1;
             return Ok(());
         }
+        let text = self.redactions.apply_to_parts(&texts);
         let count = seen.entry((said.role, text.clone())).or_default();
         let ordinal = *count;
         *count += 1;
@@ -137,16 +138,13 @@ impl Naming {
             Some(speaker) => speaker.clone(),
             None => Speaker::new(name).map_err(|error| Fault::internal(error.to_string()))?,
         };
-        // What a pattern puts in the place of a secret may be longer than it.
-        let mut text = self.redactions.apply(text.to_owned());
-        text.truncate(text.floor_char_boundary(TEXT));
         Ok(NewTurn {
             session: self.session.clone(),
             external_id: Some(external_id),
             speaker,
             role,
             content: Content {
-                text,
+                text: text.to_owned(),
                 media: Vec::new(),
             },
             event_time: self.request.event_time,

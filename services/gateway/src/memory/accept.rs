@@ -14,6 +14,7 @@ use memfleet_ports::store::StoreError;
 use uuid::Uuid;
 
 use crate::Gateway;
+use crate::capture::Reach;
 
 impl Gateway {
     pub(crate) async fn accept(
@@ -29,6 +30,25 @@ impl Gateway {
         self.accept_new(&batch).await
     }
 
+    /// The same of turns whose ids follow from what they say: the ledger, which has the last word when they are applied, takes each once. So
+    /// they are accepted while it is away, without marks of echoes.
+    pub(crate) async fn accept_captured(
+        &self,
+        context: &Context,
+        request: RememberRequest,
+        mut store: Reach,
+    ) -> Result<Receipt, Fault> {
+        let mut batch = name(context.scope(&request.space), request, self.clock.now())?;
+        if let Some(Some(receipt)) = store.ask(self.seen(&batch)).await? {
+            return Ok(receipt);
+        }
+        if store.is_there() {
+            self.mark_echoes(context, &mut batch).await;
+        }
+        store.ask(self.refuse_conflicts(&batch)).await?;
+        self.enqueue(&batch).await
+    }
+
     /// Publishes a named batch, or gives the receipt of the first time.
     pub(super) async fn accept_batch(&self, batch: &Batch) -> Result<Receipt, Fault> {
         if let Some(receipt) = self.seen(batch).await? {
@@ -40,6 +60,11 @@ impl Gateway {
     /// Publishes a named batch that the ledger does not know.
     async fn accept_new(&self, batch: &Batch) -> Result<Receipt, Fault> {
         self.refuse_conflicts(batch).await?;
+        self.enqueue(batch).await
+    }
+
+    /// Publishes a batch, if the tenant may have it: a quota that is not known is no leave.
+    async fn enqueue(&self, batch: &Batch) -> Result<Receipt, Fault> {
         self.refuse_beyond_quota(batch).await?;
         let published = self.publish(batch).await?;
         metrics::counter!("memfleet_turns_accepted_total").increment(batch.turns.len() as u64);

@@ -6,24 +6,21 @@ use memfleet_domain::fault::FieldViolation;
 use memfleet_domain::ids::SettingName;
 use memfleet_domain::model_profile::ModelProfile;
 use memfleet_domain::policy::Policy;
+use memfleet_gates::routing::Exemplars;
 
-use crate::assemble::{Redactions, template as known_template};
-use crate::settings::TenantSettings;
+use crate::assemble::template as known_template;
+use crate::node_policy::usable;
+use crate::settings::{self, TenantSettings};
 
 /// A policy: its values, its patterns, and that the template it names is there.
 pub fn policy(policy: &Policy, tenant: &TenantSettings) -> Result<(), Fault> {
-    let mut violations: Vec<_> = policy
-        .problems()
+    let mut violations: Vec<_> = usable(policy)
         .into_iter()
         .map(|problem| FieldViolation {
             field: format!("policy.{}", problem.field),
             description: problem.description,
         })
         .collect();
-    let redactions = policy.format.redactions.as_deref().unwrap_or_default();
-    if let Err(fault) = Redactions::new(redactions) {
-        violations.extend(fault.fields);
-    }
     if let Some(name) = &policy.format.template
         && let Err(fault) = known_template(name, tenant)
     {
@@ -67,11 +64,12 @@ pub fn profile(profile: &ModelProfile, tokenizers: &Tokenizers) -> Result<(), Fa
     }
 }
 
-/// Labelled examples of gate 2 as TOML.
-pub fn exemplars(body: &str) -> Result<(), Fault> {
-    let read = toml::from_str::<toml::Table>(body);
+/// Labelled examples of gate 2 as TOML, by the language of spaces.
+pub fn exemplars(name: &SettingName, body: &str) -> Result<(), Fault> {
+    settings::names_examples(name.as_str()).map_err(|problem| Fault::invalid("name", problem))?;
+    let read = Exemplars::parse(body);
     read.map(drop)
-        .map_err(|error| Fault::invalid("body", error.message().to_owned()))
+        .map_err(|error| Fault::invalid("body", error.to_string()))
 }
 
 fn named(name: &SettingName, field: &str, said: &str) -> Result<(), Fault> {

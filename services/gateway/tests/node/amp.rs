@@ -1,6 +1,7 @@
 //! How memory enters prompts (AMP), item by item, where it takes a store, a search and a clock to show it.
 
 mod excluding;
+mod exemplars;
 mod failing;
 mod gating;
 mod placing;

@@ -1,17 +1,19 @@
 //! What passes between a caller and a model is kept once, and without what memory put there.
 
 use memfleet_domain::assembly::ProviderFormat;
+use memfleet_domain::policy::Policy;
 use memfleet_domain::turn::{Metadata, Role, Turn};
 use memfleet_ports::assembly::{Assembly, Content, Message, Prompt};
 use memfleet_ports::capture::{Capture, RecordTurnRequest};
 use memfleet_ports::conformance::samples::session;
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::ledger::Ledger;
+use memfleet_ports::policies::Policies;
 
 use crate::assembling::assemble;
 use crate::roles::{Node, acme, said, space};
 
-fn record(prompt: Prompt) -> RecordTurnRequest {
+pub fn record(prompt: Prompt) -> RecordTurnRequest {
     RecordTurnRequest {
         space: space("ada"),
         session: Some(session("chat")),
@@ -28,7 +30,7 @@ fn record(prompt: Prompt) -> RecordTurnRequest {
     }
 }
 
-fn messages(said: &[(Role, &str)]) -> Prompt {
+pub fn messages(said: &[(Role, &str)]) -> Prompt {
     let message = |(role, text): &(Role, &str)| Message {
         role: *role,
         content: Content::Text((*text).to_owned()),
@@ -43,7 +45,7 @@ fn chat(body: &str) -> Prompt {
     }
 }
 
-async fn stored(node: &Node) -> Vec<Turn> {
+pub async fn stored(node: &Node) -> Vec<Turn> {
     node.settle().await;
     let scope = acme().scope(&space("ada"));
     let filter = TurnFilter {
@@ -57,7 +59,7 @@ async fn stored(node: &Node) -> Vec<Turn> {
         .items
 }
 
-fn texts(turns: &[Turn]) -> Vec<&str> {
+pub fn texts(turns: &[Turn]) -> Vec<&str> {
     turns
         .iter()
         .map(|turn| turn.accepted.content.text.as_str())
@@ -146,4 +148,57 @@ async fn amp_105_what_is_recorded_of_a_turn_does_not_come_back_in_it() {
     let block = node.gateway.assemble(&acme(), request).await.unwrap();
     assert!(block.items.iter().all(|item| item.session != "chat"));
     assert!(!block.items.is_empty());
+}
+
+/// A policy with a pattern of keys, for the tenant.
+async fn redacting(node: &Node) {
+    let mut policy = Policy::default();
+    policy.format.redactions = Some(vec!["sk-[a-z]{8}".to_owned()]);
+    let caller = acme();
+    let put = node.gateway.put_policy(&caller, None, policy, None);
+    put.await.unwrap();
+}
+
+#[tokio::test]
+async fn amp_113_what_matches_a_redaction_is_not_captured_wherever_the_message_is_cut() {
+    let node = Node::new().await;
+    redacting(&node).await;
+    // A secret over the cut of a long message, one over two parts of a message, one in an answer.
+    let long = format!("{}sk-abcdefgh tail", "x".repeat(65_530));
+    let parts = r#"[{"type":"text","text":"it is sk-abc"},{"type":"text","text":"defgh, no?"}]"#;
+    let body = format!(
+        r#"{{"model":"m","messages":[{{"role":"user","content":"{long}"}},{{"role":"user","content":{parts}}}]}}"#
+    );
+    let request = RecordTurnRequest {
+        answer: br#"{"choices":[{"message":{"role":"assistant","content":"yes, sk-abcdefgh"},"finish_reason":"stop"}]}"#.to_vec(),
+        ..record(chat(&body))
+    };
+    node.gateway.record_turn(&acme(), request).await.unwrap();
+    let turns = stored(&node).await;
+    let all = texts(&turns).concat();
+    assert!(
+        !all.contains("sk-") && !all.contains("defgh"),
+        "{}",
+        &all[65_500..]
+    );
+    assert_eq!(all.matches("[redacted]").count(), 3, "{}", &all[65_500..]);
+    assert_eq!(texts(&turns)[turns.len() - 2], "it is [redacted], no?");
+    assert!(
+        turns
+            .iter()
+            .all(|turn| turn.accepted.content.text.len() <= 65_536)
+    );
+}
+
+#[tokio::test]
+async fn amp_113_no_id_of_a_captured_turn_tells_what_was_redacted() {
+    let node = Node::new().await;
+    redacting(&node).await;
+    for (secret, kept) in [("sk-abcdefgh", (1, 0)), ("sk-hgfedcba", (0, 1))] {
+        let text = format!("my key is {secret}");
+        let request = record(messages(&[(Role::User, &text)]));
+        let recorded = node.gateway.record_turn(&acme(), request).await.unwrap();
+        let told = (recorded.turns.len(), recorded.duplicates);
+        assert_eq!(told, kept, "an id is of what is stored");
+    }
 }

@@ -15,6 +15,7 @@ mod isolation;
 mod judging;
 mod knowing;
 mod naming;
+mod outage;
 mod policies;
 mod relating;
 mod roles;

@@ -113,6 +113,7 @@ impl Node {
             refresher: Arc::new(refresher.clone()),
             author: None,
             usage: store.clone(),
+            policy: Arc::default(),
             settings: Arc::new(SettingsCache::new(store.clone())),
             exchanges: store.clone(),
             injections: store.clone(),

@@ -21,9 +21,6 @@ use report::{FileReport, Judged};
 
 use crate::cli::Error;
 
-/// Memories of the imagined space: enough for gate 2 to decide.
-const MEMORIES: u64 = 1_000_000;
-
 /// Arguments.
 #[derive(Debug, Args)]
 pub struct GatesArgs {
@@ -114,7 +111,6 @@ impl Gates {
             text,
             vector: vectors.first().map_or(&[], Vec::as_slice),
             space: &self.space,
-            memories: MEMORIES,
         }))
     }
 }

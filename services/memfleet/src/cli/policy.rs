@@ -64,10 +64,10 @@ struct Whose {
 }
 
 #[derive(Debug, Args)]
-struct Follows {
+pub struct Follows {
     /// Only if this is the latest version, 0 for none: two who change it at a time cannot undo each other
     #[arg(long, value_name = "N")]
-    expected_version: Option<u32>,
+    pub expected_version: Option<u32>,
 }
 
 /// Runs the command.
@@ -110,7 +110,8 @@ async fn remove(args: RemoveArgs, handle: &Handle, output: &mut Output) -> Resul
     told(removed.await?, output)
 }
 
-fn told(version: u32, output: &mut Output) -> Result<Exit, Error> {
+/// Which version was made.
+pub fn told(version: u32, output: &mut Output) -> Result<Exit, Error> {
     let text = match version {
         0 => "there was none".to_owned(),
         version => format!("version {version}"),
@@ -121,6 +122,12 @@ fn told(version: u32, output: &mut Output) -> Result<Exit, Error> {
 
 /// A policy of a file, or of standard input.
 pub fn read(path: &Path) -> Result<Policy, Error> {
+    let policy = serde_json::from_str(&input(path)?);
+    Ok(policy.map_err(|error| Fault::invalid("--file", format!("is no policy: {error}")))?)
+}
+
+/// The text of a file, or of standard input.
+pub fn input(path: &Path) -> Result<String, Error> {
     let mut text = String::new();
     let read = if path == Path::new(STANDARD_OUTPUT) {
         std::io::stdin().lock().read_to_string(&mut text)
@@ -128,8 +135,7 @@ pub fn read(path: &Path) -> Result<Policy, Error> {
         std::fs::File::open(path).and_then(|mut file| file.read_to_string(&mut text))
     };
     read.map_err(Error::file(path))?;
-    let policy = serde_json::from_str(&text);
-    Ok(policy.map_err(|error| Fault::invalid("--file", format!("is no policy: {error}")))?)
+    Ok(text)
 }
 
 fn to_json(policy: &PolicyInForce, space: Option<&SpaceId>) -> Value {
@@ -140,6 +146,7 @@ fn to_json(policy: &PolicyInForce, space: Option<&SpaceId>) -> Value {
     json!({
         "in_force": policy.in_force,
         "from": from,
+        "node": policy.of_node,
         "tenant": { "version": policy.tenant_version, "policy": policy.of_tenant },
         "space": space.map(|space| json!({
             "name": space,
@@ -158,7 +165,7 @@ fn human(policy: &PolicyInForce, palette: Palette) -> String {
     let named = |from: &str| match from {
         "space" => format!("space, version {}", policy.space_version),
         "tenant" => format!("tenant, version {}", policy.tenant_version),
-        shipped => shipped.to_owned(),
+        other => other.to_owned(),
     };
     let rows = parts(policy).into_iter().map(|part| {
         let from: Vec<_> = part.from.iter().map(|from| named(from)).collect();
@@ -175,21 +182,30 @@ struct Part {
     from: Vec<&'static str>,
 }
 
-/// Every value that is in force, and whose it is. Redactions add up, so they may have two owners.
+/// Every value that is in force, and whose it is. Redactions add up, so they may have several owners.
 fn parts(policy: &PolicyInForce) -> Vec<Part> {
-    let (of_space, of_tenant) = (json!(policy.of_space), json!(policy.of_tenant));
+    let owners = [
+        ("node", json!(policy.of_node)),
+        ("tenant", json!(policy.of_tenant)),
+        ("space", json!(policy.of_space)),
+    ];
     let mut parts = Vec::new();
     let in_force = json!(policy.in_force);
     for (section, values) in in_force.as_object().into_iter().flatten() {
         for (field, value) in values.as_object().into_iter().flatten() {
-            let says = |policy: &Value| policy[section].get(field).is_some();
+            let says = |(_, policy): &&(_, Value)| policy[section].get(field).is_some();
+            let mut from: Vec<_> = owners
+                .iter()
+                .filter(says)
+                .map(|(owner, _)| *owner)
+                .collect();
             let adds_up = section == "format" && field == "redactions";
-            let from = match (says(&of_space), says(&of_tenant)) {
-                (true, true) if adds_up => vec!["tenant", "space"],
-                (true, _) => vec!["space"],
-                (false, true) => vec!["tenant"],
-                (false, false) => vec!["shipped"],
-            };
+            if !adds_up {
+                from.drain(..from.len().saturating_sub(1));
+            }
+            if from.is_empty() {
+                from.push("shipped");
+            }
             parts.push(Part {
                 field: format!("{section}.{field}"),
                 value: value.clone(),
@@ -212,10 +228,14 @@ mod tests {
         policy.of_space.budget.max_tokens = Some(0);
         policy.of_tenant.budget.max_tokens = Some(9);
         policy.of_tenant.tools.rounds = Some(1);
+        (
+            policy.of_node.tools.rounds,
+            policy.of_node.audit.retention_days,
+        ) = (Some(2), Some(3));
         policy.of_space.format.redactions = Some(vec!["a".to_owned()]);
         policy.of_tenant.format.redactions = Some(vec!["b".to_owned()]);
         let said = policy.of_space.clone().over(policy.of_tenant.clone());
-        policy.in_force = said.settled().into();
+        policy.in_force = said.over(policy.of_node.clone()).settled().into();
         let parts = parts(&policy);
         let of = |field: &str| {
             let part = parts.iter().find(|part| part.field == field).unwrap();
@@ -223,6 +243,7 @@ mod tests {
         };
         assert_eq!(of("budget.max_tokens"), (json!(0), ["space"].as_slice()));
         assert_eq!(of("tools.rounds"), (json!(1), ["tenant"].as_slice()));
+        assert_eq!(of("audit.retention_days"), (json!(3), ["node"].as_slice()));
         let both = (json!(["b", "a"]), ["tenant", "space"].as_slice());
         assert_eq!(of("format.redactions"), both);
         let shipped = Settings::default().gating.cold_turns;

@@ -4,7 +4,7 @@ use chrono::{DateTime, NaiveDate, NaiveDateTime};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use memfleet_domain::access::SpacePattern;
 use memfleet_domain::ids::{
-    ExternalId, IdempotencyKey, NameError, SessionId, SpaceId, Speaker, TenantId,
+    ExternalId, IdempotencyKey, NameError, SessionId, SettingName, SpaceId, Speaker, TenantId,
 };
 use memfleet_domain::time::{Clock, SystemClock};
 use memfleet_domain::turn::Role;
@@ -37,6 +37,11 @@ pub fn space_pattern(text: &str) -> Result<SpacePattern, NameError> {
 /// The name of a session.
 pub fn session(text: &str) -> Result<SessionId, NameError> {
     SessionId::new(text)
+}
+
+/// The name of a template, or of examples.
+pub fn setting(text: &str) -> Result<SettingName, NameError> {
+    SettingName::new(text)
 }
 
 /// The name of a speaker.

@@ -86,6 +86,94 @@ fn an_address_without_a_file_or_with_parameters_is_refused_with_the_fix() {
 }
 
 #[test]
+fn what_is_wrong_with_assembly_is_named_by_its_key() {
+    let mut config = Config::default();
+    config.assembly.tokenizers = ["llama: /a", "llama: /b", "cl100k_base: /c", "/d"]
+        .map(str::to_owned)
+        .to_vec();
+    let policy = &mut config.assembly.policy;
+    policy.budget.percent_of_window = Some(101.0);
+    policy.format.redactions = Some(vec!["(".to_owned()]);
+    policy.format.template = Some("ours".to_owned());
+    let problems = config.problems();
+    let keys: Vec<_> = problems.iter().map(|it| it.key.as_str()).collect();
+    let expected = [
+        "assembly.tokenizers[1]",
+        "assembly.tokenizers[2]",
+        "assembly.tokenizers[3]",
+        "assembly.policy.budget.percent_of_window",
+        "assembly.policy.format.redactions[0]",
+        "assembly.policy.format.template",
+    ];
+    assert_eq!(keys, expected);
+    assert!(problems[0].message.contains("`llama` a second time"));
+}
+
+#[test]
+fn a_policy_may_be_set_key_by_key_in_every_layer() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("memfleet.toml");
+    let text = "[assembly.policy]\nbudget.max_tokens = 400\ntools.rounds = 1\n";
+    std::fs::write(&file, text).unwrap();
+    let load = |variables: &[(&str, &str)]| {
+        let variables = variables.iter();
+        let variables = variables.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        let loader = Loader::defaults_only().file(Some(file.clone()));
+        loader
+            .environment(variables.collect::<Vec<_>>())
+            .load::<Config>()
+    };
+    let loaded = load(&[
+        ("MEMFLEET_ASSEMBLY__POLICY__TOOLS__ROUNDS", "2"),
+        (
+            "MEMFLEET_ASSEMBLY__POLICY__PLACING__STRATEGIES",
+            "['system']",
+        ),
+    ]);
+    let policy = loaded.unwrap().config.assembly.policy;
+    assert_eq!(policy.budget.max_tokens, Some(400));
+    assert_eq!(policy.tools.rounds, Some(2));
+    assert_eq!(policy.placing.strategies.unwrap().len(), 1);
+    assert_eq!(policy.gating.mode, None);
+    for (variable, told) in [
+        (
+            "MEMFLEET_ASSEMBLY__POLICY__BUDGET__MAX_TOKEN",
+            "unknown key",
+        ),
+        (
+            "MEMFLEET_ASSEMBLY__POLICY__GATING__MODE",
+            "assembly.policy.gating.mode",
+        ),
+        (
+            "MEMFLEET_ASSEMBLY__POLICY__TOOLS__ROUNDS",
+            "allowed is 0 to 32",
+        ),
+    ] {
+        let error = load(&[(variable, "33")]).unwrap_err().to_string();
+        assert!(error.contains(told), "{error}");
+    }
+}
+
+#[test]
+fn a_tokenizer_that_cannot_be_read_ends_the_start() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("tokenizer.json");
+    let mut config = Config::default();
+    config.assembly.tokenizers = vec![format!("llama: {}", file.display())];
+    let error = config.assembly.tokenizers().unwrap_err().to_string();
+    assert!(
+        error.starts_with("assembly.tokenizers[0]: tokenizer `llama` cannot be read"),
+        "{error}"
+    );
+    let tokenizer = r#"{"version": "1.0", "truncation": null, "padding": null, "added_tokens": [], "normalizer": null,
+        "pre_tokenizer": {"type": "Whitespace"}, "post_processor": null, "decoder": null,
+        "model": {"type": "WordLevel", "vocab": {"[UNK]": 0}, "unk_token": "[UNK]"}}"#;
+    std::fs::write(&file, tokenizer).unwrap();
+    let tokenizers = config.assembly.tokenizers().unwrap();
+    assert_eq!(tokenizers.get("llama").unwrap().count("two words"), 2);
+}
+
+#[test]
 fn every_problem_is_named() {
     let mut config = Config::default();
     config.store.url = "mysql:x".into();

@@ -3,6 +3,7 @@
 //! and what holds at every gateway.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+mod capturing;
 #[path = "../scenarios/conversation.rs"]
 mod conversation;
 mod encrypted;

@@ -233,12 +233,7 @@ async fn amp_053_amp_055_the_query_is_embedded_once_for_gate_and_search_and_with
         (routing.outcome, routing.reason),
         (GateOutcome::Abstain, Reason::NoVectors)
     );
-    while counted
-        .gateway
-        .routing
-        .router(&counted.gateway.embedder)
-        .is_none()
-    {
+    while !counted.gateway.routing.is_idle() {
         tokio::task::yield_now().await;
     }
     let (second, embedded) = asked().await;
