@@ -139,8 +139,8 @@ sections! {
         /// Gate 2. Default true.
         routing: bool = true;
         /// Gate 3: least calibrated probability of an item, 0 to 1; 0 keeps every item. Default
-        /// 0.002, in spaces of `cold_turns` and more; one that is set counts in all.
-        relevance: f32 = 0.002, in 0.0..=1.0;
+        /// 0.0002, in spaces of `cold_turns` and more; one that is set counts in all.
+        relevance: f32 = 0.0002, in 0.0..=1.0;
         /// Gate 3: least calibrated probability of the best item, 0 to 1; where even that is below, nothing is injected. Default 0.02, in
         /// spaces of `cold_turns` and more and where nobody sets `relevance`; one that is set counts in all.
         best_relevance: f32 = 0.02, in 0.0..=1.0;
@@ -160,8 +160,8 @@ sections! {
         max_item_tokens: u32 = 512, in 0..=1_000_000;
         /// An excerpt of fewer tokens is not worth its place. Default 24.
         min_item_tokens: u32 = 24, in 1..=10_000;
-        /// At most so many items; 0: as many as fit. Default 40.
-        max_items: u32 = 40, in 0..=1_000;
+        /// At most so many items; 0: as many as fit. Default 0.
+        max_items: u32 = 0, in 0..=1_000;
         /// At most so many of one session; 0: no cap. Default 0.
         max_items_per_session: u32 = 0, in 0..=1_000;
         /// At most so many of one source; 0: no cap. Default 0.

@@ -99,8 +99,6 @@ impl Clues {
 pub struct Relevance {
     /// Name and version: relevances of two names must not be compared, nor held against the same threshold.
     pub name: String,
-    /// The least relevance that is worth a place in a prompt, where nobody says otherwise (docs/benchmarks.md, Relevance).
-    pub threshold: f32,
     /// Log-odds where every clue is 0.
     pub intercept: f32,
     /// Log-odds that one unit of a clue adds; a clue that is not named counts nothing.
@@ -139,7 +137,6 @@ mod tests {
     fn the_shipped_scorer_is_named_and_knows_a_match_from_none() {
         let shipped = Relevance::shipped();
         assert_eq!(shipped.name, "late-interaction-1");
-        assert!((0.0..1.0).contains(&shipped.threshold));
         let told = |maxsim: f32, standing: f32, behind: f32| {
             let candidates = 100_f32.ln();
             let among = (standing * candidates, behind * candidates);
@@ -150,7 +147,7 @@ mod tests {
         };
         let (found, passed_over) = (told(0.85, 5.0, 0.0), told(0.3, 0.0, 5.0));
         assert!(found > 0.3, "{found}");
-        assert!(passed_over < shipped.threshold, "{passed_over}");
+        assert!(passed_over < 0.0002, "{passed_over}");
     }
 
     #[test]

@@ -66,8 +66,9 @@ async fn assembled(tenant: &Tenant) -> Result<(Assembled, Duration)> {
     )
     .query;
     let begun = Instant::now();
-    let answer = tenant.client.assemble(&call(), AssembleRequest::new(query));
-    Ok((answer.await?, begun.elapsed()))
+    let request = AssembleRequest::new(query);
+    let answer = tenant.client.assemble(&call(), request).await?;
+    Ok((answer, begun.elapsed()))
 }
 
 async fn kept(tenant: &Tenant, recorded: &Recorded) -> Result<Vec<String>> {
@@ -80,10 +81,8 @@ async fn kept(tenant: &Tenant, recorded: &Recorded) -> Result<Vec<String>> {
         after: None,
     };
     let tokens: Vec<_> = recorded.token.into_iter().collect();
-    let call = call();
-    let listed = tenant
-        .client
-        .list(&call, &space("noor"), &filter, page, &tokens);
+    let (call, space) = (call(), space("noor"));
+    let listed = tenant.client.list(&call, &space, &filter, page, &tokens);
     let turns = listed.await?.items.into_iter();
     Ok(turns.map(|turn| turn.accepted.content.text).collect())
 }
@@ -95,8 +94,10 @@ async fn amp_122_what_is_captured_while_parts_are_away_is_there_when_they_are_ba
     let stranger = Tenant::connect(&fleet.url(), 1).await?;
     let mut policy = Policy::default();
     policy.format.redactions = Some(vec!["sk-[a-z]+".to_owned()]);
-    let put = tenant.client.put_policy(&call(), None, policy, None);
-    put.await?;
+    tenant
+        .client
+        .put_policy(&call(), None, policy, None)
+        .await?;
     remember(&tenant.client, "noor", turns()).await?;
     let mut chat = Chat::default();
     let first = record(&tenant, chat.goes_on("Before anything was away.")).await?;

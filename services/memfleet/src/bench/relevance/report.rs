@@ -9,8 +9,9 @@ use serde::Serialize;
 use super::asking::{File, View};
 
 /// Thresholds that are shown.
-const THRESHOLDS: [f64; 14] = [
-    0.0, 0.001, 0.002, 0.003, 0.005, 0.007, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.9,
+const THRESHOLDS: [f64; 17] = [
+    0.0, 0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.003, 0.005, 0.007, 0.01, 0.02, 0.05, 0.1, 0.2,
+    0.3, 0.5, 0.9,
 ];
 /// Budgets, in tokens of turns.
 const BUDGETS: [usize; 4] = [300, 500, 1000, 4000];
