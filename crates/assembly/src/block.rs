@@ -1,5 +1,7 @@
 //! What an assembly gives back.
 
+use crate::excerpt;
+use std::borrow::Cow;
 use std::ops::Range;
 
 /// The rendered memory. With no items, `text` is empty and the counts 0.
@@ -52,6 +54,16 @@ pub enum Extent {
     Whole,
     /// These bytes of its text, ascending, not adjoining; what lies between is shown as `[…]`.
     Excerpt(Vec<Range<usize>>),
+}
+
+impl Extent {
+    /// What of a memory's text is shown, before it is made safe to stand in a block (`sanitise::text`).
+    pub fn of<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        match self {
+            Self::Whole => Cow::Borrowed(text),
+            Self::Excerpt(ranges) => Cow::Owned(excerpt::text(text, ranges)),
+        }
+    }
 }
 
 /// A candidate that is not in the block.

@@ -23,7 +23,7 @@ mod provenance;
 mod ranking;
 mod relevance;
 mod render;
-mod sanitise;
+pub mod sanitise;
 mod selection;
 mod template;
 mod tokenizer;

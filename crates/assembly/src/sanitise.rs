@@ -31,7 +31,7 @@ const CONTROL_TOKENS: &[&str] = &[
 
 /// A text as it is shown, its lines parted by `\n`. Controls, direction overrides and other invisible characters are dropped; the tokens of chat
 /// templates and the nonce are broken up. Blank lines at both ends and space at line ends are dropped, indentation is kept.
-pub(crate) fn text(text: &str, nonce: Option<Nonce<'_>>) -> String {
+pub fn text(text: &str, nonce: Option<Nonce<'_>>) -> String {
     let mut out = String::with_capacity(text.len() + 8);
     let mut letters = text.chars().peekable();
     let mut previous = ' ';
@@ -100,7 +100,7 @@ fn without_nonce<'t>(text: &'t str, nonce: Option<Nonce<'_>>) -> Cow<'t, str> {
 }
 
 /// A name: one line of at most 48 characters; signs that the block gives a meaning become spaces. Empty if nothing is visible.
-pub(crate) fn name(name: &str, nonce: Option<Nonce<'_>>) -> String {
+pub fn name(name: &str, nonce: Option<Nonce<'_>>) -> String {
     let meant = |letter: char| {
         matches!(
             letter,

@@ -64,7 +64,7 @@ pub enum Edit {
         /// As JSON.
         messages: Vec<String>,
     },
-    /// A message gives way to these.
+    /// A message gives way to these, or goes where there are none.
     ReplaceMessage {
         /// The index.
         at: usize,

@@ -3,6 +3,7 @@
 
 mod amp;
 mod chaos;
+mod fuzz;
 mod proto;
 mod servers;
 mod steps;
@@ -10,6 +11,7 @@ mod steps;
 use std::process::ExitCode;
 
 use chaos::Chaos;
+use fuzz::Fuzz;
 use memfleet_servers::Durability;
 use steps::Step;
 
@@ -20,6 +22,9 @@ usage: cargo xtask <command>
   chaos [--minutes N] [--seed N]
                      kill, pause and restart every part of a fleet that is written to and read from, for minutes (default 10);
                      then show that nothing was lost, doubled or leaked
+  fuzz [TARGET]... [--seconds N]
+                     libFuzzer on what reads the bytes of others: each target, or those named, for seconds (default 60);
+                     needs a nightly compiler and cargo-fuzz
   servers [--durable]
                      start the servers that tests need, print the variables that name them, and wait for Ctrl-C;
                      durable: as in production, every write waits for the disk
@@ -41,6 +46,13 @@ fn main() -> ExitCode {
         (Some("test"), _) => vec![Step::Test(arguments[1..].to_vec())],
         (Some("chaos"), _) => match Chaos::read(&arguments[1..]) {
             Ok(chaos) => vec![Step::Chaos(chaos)],
+            Err(error) => {
+                eprintln!("{error:#}\n\n{USAGE}");
+                return ExitCode::from(2);
+            }
+        },
+        (Some("fuzz"), _) => match Fuzz::read(&arguments[1..]) {
+            Ok(fuzz) => vec![Step::Fuzz(fuzz)],
             Err(error) => {
                 eprintln!("{error:#}\n\n{USAGE}");
                 return ExitCode::from(2);

@@ -12,6 +12,7 @@ use memfleet_servers::{Durability, Environment};
 
 use crate::amp;
 use crate::chaos::{self, Chaos};
+use crate::fuzz::Fuzz;
 use crate::proto::{self, Compared};
 
 /// One step.
@@ -37,6 +38,8 @@ pub enum Step {
     Test(Vec<String>),
     /// A fleet that is hurt.
     Chaos(Chaos),
+    /// Made-up bytes.
+    Fuzz(Fuzz),
 }
 
 /// How a step ended.
@@ -74,12 +77,16 @@ impl Step {
             Self::Amp | Self::WriteAmp => "amp-table",
             Self::Test(_) => "test",
             Self::Chaos(_) => "chaos",
+            Self::Fuzz(_) => "fuzz",
         }
     }
 
     fn run(&self, root: &Path) -> Result<Ending> {
         match self {
-            Self::Fmt => cargo(root, ["fmt", "--all", "--check"])?,
+            Self::Fmt => {
+                cargo(root, ["fmt", "--all", "--check"])?;
+                cargo(&root.join("fuzz"), ["fmt", "--check"])?;
+            }
             Self::Lint => cargo(
                 root,
                 [
@@ -113,6 +120,7 @@ impl Step {
             Self::WriteAmp => amp::table(root, false)?,
             Self::Test(arguments) => test(root, arguments, &[])?,
             Self::Chaos(chaos) => test(root, &chaos::TEST.map(str::to_owned), &chaos.variables())?,
+            Self::Fuzz(fuzz) => fuzz.run(root)?,
         }
         Ok(Ending::Passed)
     }
@@ -203,19 +211,25 @@ fn deny(root: &Path) -> Result<Ending> {
             "cargo-deny is not installed: cargo install --locked cargo-deny",
         ));
     }
-    cargo(
-        root,
-        [
-            "deny",
-            "--workspace",
-            "--log-level",
-            "error",
-            "check",
-            "bans",
-            "licenses",
-            "sources",
-        ],
-    )?;
+    for manifest in ["Cargo.toml", "fuzz/Cargo.toml"] {
+        cargo(
+            root,
+            [
+                "deny",
+                "--manifest-path",
+                manifest,
+                "--workspace",
+                "--log-level",
+                "error",
+                "check",
+                "--config",
+                "deny.toml",
+                "bans",
+                "licenses",
+                "sources",
+            ],
+        )?;
+    }
     Ok(Ending::Passed)
 }
 

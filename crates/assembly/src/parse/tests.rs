@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::{
-    Block, Candidate, Enclosure, Extent, Granularity, Options, Order, Tokenizer, Trust, Untrusted,
-    assemble, excerpt, sanitise,
+    Block, Candidate, Enclosure, Granularity, Options, Order, Tokenizer, Trust, Untrusted,
+    assemble, sanitise,
 };
 use chrono::DateTime;
 use proptest::prelude::*;
@@ -211,10 +211,7 @@ fn check(block: &Block, candidates: &[Candidate<'_>], options: &Options<'_>) {
     assert_eq!(parsed.len(), block.items.len(), "{}", block.text);
     for (item, parsed) in block.items.iter().zip(&parsed) {
         let candidate = &candidates[item.candidate];
-        let shown = match &item.extent {
-            Extent::Whole => candidate.text.to_owned(),
-            Extent::Excerpt(ranges) => excerpt::text(candidate.text, ranges),
-        };
+        let shown = item.extent.of(candidate.text);
         assert_eq!(parsed.text, sanitise::text(&shown, nonce), "{}", block.text);
         let speaker = sanitise::name(candidate.speaker, nonce);
         let plain = parsed.labels.is_empty() && speaker.is_empty();

@@ -144,7 +144,11 @@ impl<'e> Editor<'e> {
             return Err(Inapplicable::NoMessage(at));
         };
         let range = list.items.get(at).ok_or(Inapplicable::NoMessage(at))?;
-        self.splices.replace(range.clone(), messages.join(","));
+        if messages.is_empty() {
+            self.splices.remove(list, at);
+        } else {
+            self.splices.replace(range.clone(), messages.join(","));
+        }
         Ok(())
     }
 
