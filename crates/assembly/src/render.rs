@@ -107,6 +107,11 @@ fn is_segregated(candidate: &Candidate<'_>, options: &Options<'_>) -> bool {
     options.untrusted == Untrusted::Segregate && candidate.trust.is_untrusted()
 }
 
+/// Whether an item stands under a date.
+pub(crate) fn has_date(candidate: &Candidate<'_>, options: &Options<'_>) -> bool {
+    dates::heading(candidate, options).is_some()
+}
+
 /// The heading over the first item of a group, with its line end; a blank line where there is no date to show.
 pub(crate) fn heading(first: &Candidate<'_>, options: &Options<'_>) -> String {
     dates::heading(first, options).map_or_else(|| "\n".to_owned(), |day| format!("{day}\n"))

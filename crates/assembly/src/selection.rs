@@ -203,9 +203,13 @@ impl<'a> Selection<'a> {
         self.chosen.push(chosen);
     }
 
-    /// The tokens that a candidate's heading would add: none if it is there already.
+    /// The tokens that a candidate's heading would add: none if it is there already. What has no date stands under a blank line, with which no block
+    /// begins.
     fn heading_tokens(&mut self, index: usize) -> usize {
         let candidate = &self.candidates[index];
+        if self.chosen.is_empty() && !render::has_date(candidate, self.options) {
+            return 0;
+        }
         let count = || {
             let heading = render::heading(candidate, self.options);
             self.options.tokenizer.count(&heading)

@@ -61,6 +61,11 @@ impl Client {
             credential,
         })
     }
+
+    /// Its connection, for generated clients.
+    pub fn channel(&self) -> Channel {
+        self.channel.clone()
+    }
 }
 
 fn credential(key: &str) -> Result<MetadataValue<Ascii>, Fault> {

@@ -45,7 +45,7 @@ impl Gateway {
     }
 
     /// Whether the spaces have fewer turns than a skip takes. Adding them up is only worth it where one is near.
-    async fn is_cold(
+    pub(super) async fn is_cold(
         &self,
         context: &Context,
         spaces: &[SpaceId],

@@ -274,10 +274,16 @@ impl<'w> Work<'w> {
         answer.degraded.extend_from_slice(&found.degraded);
         answer.understood.clone_from(&found.understood);
         Ok(match found.searched {
-            0 if found.hits.is_empty() => Err(Reason::NoMemory),
+            0 if found.hits.is_empty() && self.is_empty(context).await? => Err(Reason::NoMemory),
             _ if found.hits.is_empty() => Err(Reason::NothingFound),
             _ => Ok(found),
         })
+    }
+
+    /// Whether there is no memory at all, not even what the filter keeps out.
+    async fn is_empty(&self, context: &Context) -> Result<bool, Fault> {
+        let spaces = &self.request.query.spaces;
+        self.gateway.is_cold(context, spaces, 1).await
     }
 
     fn making(&self, budget: usize, nonce: &str, locale: Locale) -> Making {

@@ -1,0 +1,79 @@
+//! The shipped cases and the corpus of injected instructions against a node in this process, over gRPC.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+mod injections;
+#[path = "../../../../services/gateway/tests/node/roles.rs"]
+#[expect(dead_code, reason = "the gateway's own tests ask for more of it")]
+mod roles;
+
+use std::sync::Arc;
+
+use memfleet_amp::{Case, Server, run};
+use memfleet_gateway::Gateway;
+use memfleet_ports::testing::Callers;
+use memfleet_rpc::proto::DESCRIPTORS;
+use memfleet_rpc::server::{Bounds, Due, Services, routes};
+use memfleet_runtime::server::{Deadline, Options, Server as Shell};
+use roles::Node;
+use tokio_util::sync::CancellationToken;
+
+#[tokio::test]
+async fn amp_130_every_shipped_case_holds_over_grpc() {
+    let node = Node::new().await;
+    let _working = node.start_constructor();
+    let url = serve(node.gateway.clone()).await;
+    let server = Server::connect(&url, None, None).await.unwrap();
+    let mut wrong = Vec::new();
+    for case in Case::shipped().unwrap() {
+        if let Err(error) = run(&server, &case).await {
+            wrong.push(format!("{}: {error:#}", case.name));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}
+
+#[tokio::test]
+async fn a_case_that_expects_something_else_fails_and_says_where() {
+    let node = Node::new().await;
+    let url = serve(node.gateway.clone()).await;
+    let server = Server::connect(&url, None, None).await.unwrap();
+    let told = async |step: &str| {
+        let case = format!(r#"[{{"name": "a", "items": [7], "steps": [{step}]}}]"#);
+        let case = Case::read(&case).unwrap().remove(0);
+        format!("{:#}", run(&server, &case).await.unwrap_err())
+    };
+    let wrong =
+        r#"{"call": "render", "request": {}, "expected": {"decision": "DECISION_INJECTED"}}"#;
+    let error = told(wrong).await;
+    assert!(error.contains("step 0: .decision: expected"), "{error}");
+    let unknown = r#"{"call": "render", "request": {"bugdet": 1}, "expected": {}}"#;
+    assert!(told(unknown).await.contains("bugdet"));
+}
+
+/// Serves a gateway; the server ends with the test's runtime.
+async fn serve(gateway: Gateway) -> String {
+    let gateway = Arc::new(gateway);
+    let services = Services {
+        memory: gateway.clone(),
+        assembly: gateway.clone(),
+        policies: gateway.clone(),
+        audit: gateway.clone(),
+        tools: gateway.clone(),
+        capture: gateway.clone(),
+        knowledge: gateway.clone(),
+        maintenance: gateway.clone(),
+        admin: gateway,
+    };
+    let address = "127.0.0.1:0".parse().unwrap();
+    let options = Options {
+        address,
+        ..Options::default()
+    };
+    let shell = Shell::bind(&options).await.unwrap();
+    let url = format!("http://{}", shell.address());
+    let due: Due = |extensions| extensions.get::<Deadline>().map(|deadline| deadline.0);
+    let callers = Arc::new(Callers::default());
+    let routes = routes(services, callers, Bounds::default(), due);
+    tokio::spawn(shell.serve(routes, &[DESCRIPTORS], CancellationToken::new()));
+    url
+}
