@@ -249,6 +249,20 @@ words! {
         Off = "off",
     }
 
+    /// How the session of a prompt is known (AMP items 103, 106).
+    SessionOrigin {
+        /// The call names it.
+        Given = "given",
+        /// The provider's request names it.
+        Request = "request",
+        /// The conversation goes on with one that was heard of before.
+        Continued = "continued",
+        /// The conversation is a new one.
+        New = "new",
+        /// The conversation begins like another one and goes another way.
+        Forked = "forked",
+    }
+
     /// How the retrieval of an exchange ended (AMP item 24).
     Termination {
         /// The model answered.

@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 use memfleet_domain::Fault;
+use memfleet_domain::assembly::SessionOrigin;
 use memfleet_domain::ids::{BatchId, ExchangeName, SessionId, SpaceId, Speaker};
 use memfleet_domain::ingestion::TurnReceipt;
 use memfleet_domain::time::Timestamp;
@@ -15,7 +16,7 @@ use crate::context::Context;
 pub struct RecordTurnRequest {
     /// Where it is kept.
     pub space: SpaceId,
-    /// The conversation; absent: as the provider's request tells.
+    /// The conversation; absent: as the provider's request tells, else by what was said.
     pub session: Option<SessionId>,
     /// The exchange; absent: what the user says last names it.
     pub exchange: Option<ExchangeName>,
@@ -54,6 +55,8 @@ pub struct Recorded {
     pub blocks_removed: u32,
     /// The conversation.
     pub session: SessionId,
+    /// How it is known; absent in the answer of an older gateway.
+    pub session_origin: Option<SessionOrigin>,
 }
 
 /// The `Capture` service.

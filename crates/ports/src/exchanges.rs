@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use memfleet_domain::ids::{ExchangeName, SessionId, SpaceId, TenantId, TurnId};
 use memfleet_domain::time::Timestamp;
 
+use crate::conversations::{Conversation, Sought};
 use crate::store::{Result, StoreError};
 
 /// The longest state in bytes of UTF-8.
@@ -119,7 +120,7 @@ pub(crate) fn within<const N: usize>(sizes: [(&'static str, usize, usize); N]) -
 
 /// Where exchanges are kept for as long as they last. Where a turn is forgotten, [`crate::erasure::Erasure`] takes the state of every
 /// exchange that names it in the same transaction; what names it later is stored without its state. A legal hold keeps no exchange: the
-/// words that it holds are in the turns.
+/// words that it holds are in the turns. Of conversations a forget of something in their space takes the state, and one of the whole space all.
 #[async_trait]
 pub trait Exchanges: Send + Sync {
     /// The exchange, unless it has expired by `now`.
@@ -148,6 +149,25 @@ pub trait Exchanges: Send + Sync {
         now: Timestamp,
     ) -> Result<u64>;
 
-    /// Removes those that have expired by `now`, of all tenants; how many.
+    /// Keeps a conversation in place of what is kept of it, and the exchange of the same request, if one is given, as [`Exchanges::put`] does:
+    /// both or none.
+    async fn hear(
+        &self,
+        tenant: &TenantId,
+        conversation: &Conversation,
+        exchange: Option<(&Exchange, Option<u64>)>,
+    ) -> Result<Written>;
+
+    /// The conversations of an owner that a request may belong to, as far as they have not expired by `now`: of those that one of the keys is
+    /// the last request of, those of the latest keys; of those that opened like it, and of all, the latest; as many as
+    /// [`crate::conversations::FOUND`] says. Those heard of last come first.
+    async fn conversations(
+        &self,
+        tenant: &TenantId,
+        sought: &Sought,
+        now: Timestamp,
+    ) -> Result<Vec<Conversation>>;
+
+    /// Removes exchanges and conversations that have expired by `now`, of all tenants; how many.
     async fn expire(&self, now: Timestamp) -> Result<u64>;
 }

@@ -2,7 +2,7 @@
 //! conformance suites that every adapter passes. No driver and no wire type appears here.
 //!
 //! Storage: [`ledger`], [`feed`], [`candidates`], [`erasure`], [`spaces`], [`queue`], [`undelivered`], [`outbox`], [`keys`],
-//! [`tenants`], [`audit`], [`knowledge`], [`graph`], [`settings`], [`exchanges`],
+//! [`tenants`], [`audit`], [`knowledge`], [`graph`], [`settings`], [`exchanges`], [`conversations`],
 //! [`injections`]. Between roles: [`embedder`], [`retriever`], [`refresher`]. The public API: [`memory`], [`assembly`],
 //! [`tools`], [`capture`], [`policies`], [`injections_api`], [`maintenance`], [`admin`], and who may call it: [`access`]. Models behind the
 //! agents: [`language_model`], and what they may
@@ -15,6 +15,7 @@ pub mod audit;
 pub mod candidates;
 pub mod capture;
 pub mod context;
+pub mod conversations;
 pub mod embedder;
 pub mod erasure;
 pub mod events;

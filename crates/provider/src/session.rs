@@ -7,7 +7,7 @@
 
 mod transcript;
 
-pub use transcript::{Digest, Match, Transcript, recognise};
+pub use transcript::{Digest, Match, Transcript, is_said, recognise};
 
 use crate::conversation::Conversation;
 use crate::digest;
@@ -53,23 +53,22 @@ pub fn given<'a>(
 }
 
 /// An id for a conversation that is not known yet: derived from whose it is and what it says so far, so that a retry gets the same.
-/// `scope` keeps clients apart (tenant, credential, model: what the caller likes); `twin` is the number of known conversations in the scope
-/// that began with the same messages, so that each gets an id of its own.
-pub fn derived_id(scope: &str, transcript: &Transcript, twin: u64) -> String {
-    let twin = twin.to_le_bytes();
-    let mut parts: Vec<&[u8]> = vec![scope.as_bytes(), &twin];
-    parts.extend(transcript.digests().iter().map(Digest::as_bytes));
+/// `scope` keeps clients apart; `twin` is the id of the latest conversation in it that began with all the same messages (empty: none did), so
+/// that each gets an id of its own.
+pub fn derived_id(scope: &[&str], transcript: &Transcript, twin: &str) -> String {
+    let scope = scope.iter().map(|part| part.as_bytes());
+    let digests = transcript.digests().iter().map(Digest::as_bytes);
+    let parts: Vec<&[u8]> = scope.chain([twin.as_bytes()]).chain(digests).collect();
     format!(
         "c-{}",
         digest::of("memfleet provider 2026 session id", &parts)
     )
 }
 
-/// What names a turn within its session: the conversation up to the user's last message. It is the same for all requests of the turn's tool
-/// rounds, and so is what was injected under it (AMP item 6). `None` where no user has spoken.
-pub fn turn_key(conversation: &Conversation<'_>) -> Option<String> {
-    let target = query::target(conversation)?;
-    let transcript = Transcript::of(&conversation.messages[..=target]);
-    let parts: Vec<&[u8]> = transcript.digests().iter().map(Digest::as_bytes).collect();
-    Some(digest::of("memfleet provider 2026 turn key", &parts))
+/// What is said up to the user's last message. It is the same for all requests of the turn's tool rounds, and so is its key, what was injected
+/// under it (AMP item 6) and the session that it belongs to. Empty where no user has spoken.
+pub fn asked(conversation: &Conversation<'_>) -> Transcript {
+    query::target(conversation)
+        .map(|target| Transcript::of(&conversation.messages[..=target]))
+        .unwrap_or_default()
 }

@@ -37,6 +37,7 @@ use memfleet_ports::assembly::{
     AssembleRequest, Assembled, Assembly, Counted, GateRequest, Gated, RenderRequest, TokenizerInfo,
 };
 use memfleet_ports::context::Context;
+use memfleet_ports::conversations::Conversation;
 use memfleet_ports::store::StoreError;
 use tracing::field::Empty;
 use tracing::{Span, instrument};
@@ -163,17 +164,37 @@ impl Gateway {
         }
         // What failed may work for the next request of the exchange.
         let is_lasting = answer.reason != Some(Reason::RetrievalUnavailable);
-        if let Some(held) = work.held.take().filter(|_| is_lasting) {
-            let kept = self.keep(&brief, held, &spaces, answer.clone());
-            match brief.within("the exchange", kept).await {
-                Ok(kept) => *answer = kept,
-                Err(fault) => {
-                    tracing::warn!(reason = %fault.reason, "an exchange is not kept: {fault}");
-                    answer.degraded.push(format!("exchange: {}", fault.message));
-                }
+        let held = work.held.take().filter(|_| is_lasting);
+        let conversation = work.conversation.take();
+        let kept = self.keep_all(&brief, held, conversation.as_ref(), &spaces, answer);
+        match brief.within("the exchange", kept).await {
+            Ok(Some(kept)) => *answer = kept,
+            Ok(None) => {}
+            Err(fault) => {
+                tracing::warn!(reason = %fault.reason, "an exchange is not kept: {fault}");
+                answer.degraded.push(format!("exchange: {}", fault.message));
             }
         }
         work.draft.timed("record");
+    }
+
+    /// Keeps what there is to keep of a request; the answer that counts, where its exchange is kept.
+    async fn keep_all(
+        &self,
+        context: &Context,
+        held: Option<sticky::Held>,
+        conversation: Option<&Conversation>,
+        spaces: &[SpaceId],
+        answer: &Assembled,
+    ) -> Result<Option<Assembled>, Fault> {
+        if let Some(held) = held {
+            let kept = self.keep(context, held, conversation, spaces, answer.clone());
+            return kept.await.map(Some);
+        }
+        if let Some(conversation) = conversation {
+            self.hear(context, conversation).await?;
+        }
+        Ok(None)
     }
 
     /// That of the first space of a query: its zone and its language are those of the answer.

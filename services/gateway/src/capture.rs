@@ -13,7 +13,7 @@ use std::collections::HashSet;
 
 use async_trait::async_trait;
 use memfleet_domain::Fault;
-use memfleet_domain::assembly::TrustMode;
+use memfleet_domain::assembly::{SessionOrigin, TrustMode};
 use memfleet_domain::ids::{SpaceId, TurnId};
 use memfleet_domain::policy::Policy;
 use memfleet_ports::capture::{Capture, RecordTurnRequest, Recorded};
@@ -26,8 +26,9 @@ use crate::Gateway;
 use crate::assemble::apart;
 use crate::assemble::basis::Basis;
 use crate::assemble::redaction::Redactions;
+use crate::conversations::Purpose;
 use hearing::Heard;
-use naming::Naming;
+use naming::{Naming, Session};
 
 /// Turns that one call may add.
 const MOST: usize = 1_000;
@@ -70,17 +71,17 @@ impl Gateway {
         );
         let with_system = request.include_system;
         let mut heard = apart(move || Heard::of(&prompt, &answer, with_system)).await??;
-        let session = request.session.take().or_else(|| heard.session.take());
-        let session = session.ok_or_else(|| {
-            let problem = "is required where the `provider_request` does not tell it";
-            Fault::invalid("session", problem)
-        })?;
+        let (session, origin) = self.session_of(context, &mut request, &mut heard).await?;
         let exchange = request.exchange.take().or_else(|| heard.exchange.take());
         let spaces = [request.space.clone()];
         let basis = self.basis(context, &spaces, Policy::default()).await?;
         let mut store = Reach::new(basis.is_present);
         let given = match &exchange {
-            Some(exchange) => store.ask(self.held(context, &session, exchange)).await?,
+            Some(exchange) => {
+                store
+                    .ask(self.held(context, session.id(), exchange))
+                    .await?
+            }
             None => None,
         };
         if exchange.is_some() && !store.is_there() {
@@ -89,26 +90,55 @@ impl Gateway {
         let block = given.and_then(|held| held.state.given);
         let naming = Naming {
             redactions: Redactions::new(&basis.settings.format.redactions)?,
-            session: session.clone(),
+            session,
             block: block.map(|given| given.answer.block).unwrap_or_default(),
             request,
         };
         let named = move || {
             let turns = naming.turns(heard);
-            turns.map(|turns| (naming.request.space, turns))
+            turns.map(|turns| (naming.request.space, naming.session, turns))
         };
-        let (space, named) = apart(named).await??;
+        let (space, session, named) = apart(named).await??;
         let mut recorded = Recorded {
             token: None,
             turns: Vec::new(),
             duplicates: 0,
             left_out: named.left_out,
             blocks_removed: named.blocks_removed,
-            session,
+            session: session.id().clone(),
+            session_origin: Some(origin),
         };
         self.remember_new(context, space, named.turns, &mut recorded, store)
             .await?;
+        if let Session::Derived(known) = session
+            && known.is_news
+        {
+            self.hear(context, &known.conversation).await?;
+        }
         Ok(recorded)
+    }
+
+    /// The conversation, and how it is known.
+    async fn session_of(
+        &self,
+        context: &Context,
+        request: &mut RecordTurnRequest,
+        heard: &mut Heard,
+    ) -> Result<(Session, SessionOrigin), Fault> {
+        if let Some(session) = request.session.take() {
+            return Ok((Session::Named(session), SessionOrigin::Given));
+        }
+        if let Some(session) = heard.session.take() {
+            return Ok((Session::Named(session), SessionOrigin::Request));
+        }
+        let Some(resent) = heard.resent.take() else {
+            let problem = "is required where the `provider_request` does not tell it and no user says anything, or the history is not sent along";
+            return Err(Fault::invalid("session", problem));
+        };
+        let known = self.recognised(context, &request.space, &resent, Purpose::Record);
+        let known = known.await?;
+        let origin = known.origin;
+        Ok((Session::Derived(known), origin))
     }
 
     /// Accepts what is not in the ledger yet; all of it where the ledger cannot tell, which then takes each turn once.

@@ -3,7 +3,7 @@
 //!
 //! `memory` is the `Memory` service, `knowledge` the `Knowledge` service, `assemble` the `Assembly` service, `tools` the `Tools` service,
 //! `capture` the `Capture` service, `policies` the `Policies` service, `injections` the `Audit` service, `maintain` the `Maintenance` service, `admin` the `Admin`
-//! service; `settings` is how memory enters the prompts of a tenant; `access` decides who may call them. `known` brings to what was found what memory knows of it, `answer` answers
+//! service; `conversations` knows again those that nobody names; `settings` is how memory enters the prompts of a tenant; `access` decides who may call them. `known` brings to what was found what memory knows of it, `answer` answers
 //! questions from it.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
@@ -14,6 +14,7 @@ mod assemble;
 mod audit;
 mod candidates;
 mod capture;
+mod conversations;
 mod excerpts;
 mod graph;
 mod injections;

@@ -93,7 +93,7 @@ impl Tools for Gateway {
                 turns: retrieval.turns(),
             };
             held.state.tools = Some(retrieval);
-            match self.write(context, &held).await? {
+            match self.write(context, &held, None).await? {
                 Ok(_) => return Ok(closed),
                 Err(StoreError::Stale { .. }) => {}
                 Err(error) => return Err(error.into()),

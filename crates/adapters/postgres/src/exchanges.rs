@@ -1,5 +1,6 @@
 //! Exchanges under way.
 
+pub mod conversations;
 mod write;
 
 use async_trait::async_trait;
@@ -7,6 +8,7 @@ use memfleet_columns::{json, time};
 use memfleet_domain::Scope;
 use memfleet_domain::ids::{ExchangeName, SessionId, TenantId};
 use memfleet_domain::time::Timestamp;
+use memfleet_ports::conversations::{Conversation, Sought};
 use memfleet_ports::exchanges::{Exchange, Exchanges, Kept, Written};
 use memfleet_ports::store::Result;
 use sqlx::postgres::PgRow;
@@ -68,6 +70,42 @@ impl Exchanges for PostgresStore {
         self.ask("put_exchange", twice(attempt)).await
     }
 
+    async fn hear(
+        &self,
+        tenant: &TenantId,
+        conversation: &Conversation,
+        exchange: Option<(&Exchange, Option<u64>)>,
+    ) -> Result<Written> {
+        conversation.check()?;
+        exchange.map_or(Ok(()), |(exchange, _)| exchange.check())?;
+        let attempt = || async {
+            let mut write = self.write(tenant).await?;
+            let written = match exchange {
+                Some((exchange, expected)) => {
+                    write::write(&mut write, tenant, exchange, expected).await?
+                }
+                None => Written::default(),
+            };
+            conversations::put(&mut write, tenant, conversation).await?;
+            write.commit().await?;
+            Ok(written)
+        };
+        self.ask("hear", twice(attempt)).await
+    }
+
+    async fn conversations(
+        &self,
+        tenant: &TenantId,
+        sought: &Sought,
+        now: Timestamp,
+    ) -> Result<Vec<Conversation>> {
+        let found = async {
+            let mut read = self.read(tenant).await?;
+            conversations::find(&mut read, tenant, sought, now).await
+        };
+        self.ask("conversations", found).await
+    }
+
     async fn session_tokens(
         &self,
         tenant: &TenantId,
@@ -92,7 +130,10 @@ impl Exchanges for PostgresStore {
 
     async fn expire(&self, now: Timestamp) -> Result<u64> {
         let function = "SELECT expire_exchanges($1, $2)";
-        self.expire_by("expire_exchanges", function, now).await
+        let exchanges = self.expire_by("expire_exchanges", function, now).await?;
+        let function = "SELECT expire_conversations($1, $2)";
+        let conversations = self.expire_by("expire_conversations", function, now);
+        Ok(exchanges + conversations.await?)
     }
 }
 

@@ -10,7 +10,7 @@ use crate::store::Server;
 use crate::transaction::ROLE;
 
 /// Every migration in order: version, name, statements.
-const MIGRATIONS: [(i64, &str, &str); 15] = [
+const MIGRATIONS: [(i64, &str, &str); 16] = [
     (1, "first", include_str!("../migrations/0001_first.sql")),
     (2, "access", include_str!("../migrations/0002_access.sql")),
     (3, "outbox", include_str!("../migrations/0003_outbox.sql")),
@@ -58,6 +58,11 @@ const MIGRATIONS: [(i64, &str, &str); 15] = [
         include_str!("../migrations/0014_prompts.sql"),
     ),
     (15, "echoes", include_str!("../migrations/0015_echoes.sql")),
+    (
+        16,
+        "conversations",
+        include_str!("../migrations/0016_conversations.sql"),
+    ),
 ];
 
 /// Who runs migrations holds this advisory lock of the database.

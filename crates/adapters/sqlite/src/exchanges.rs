@@ -1,10 +1,13 @@
 //! Exchanges under way.
 
+pub mod conversations;
+
 use async_trait::async_trait;
 use memfleet_columns::{json, time, to_json};
 use memfleet_domain::Scope;
 use memfleet_domain::ids::{ExchangeName, SessionId, TenantId};
 use memfleet_domain::time::Timestamp;
+use memfleet_ports::conversations::{Conversation, Sought};
 use memfleet_ports::exchanges::{Exchange, Exchanges, Kept, Written};
 use memfleet_ports::store::Result;
 use sqlx::sqlite::SqliteRow;
@@ -33,17 +36,39 @@ impl Exchanges for SqliteStore {
         exchange: &Exchange,
         expected: Option<u64>,
     ) -> Result<Written> {
-        exchange.check()?;
         let mut write = self.write().await?;
-        let kept = find(&mut write, tenant, &exchange.session, &exchange.name).await?;
-        let Some(version) = exchange.follows(kept.as_ref(), expected)? else {
-            return Ok(kept.as_ref().map(Kept::written).unwrap_or_default());
-        };
-        let forgotten = tombstones::any(&mut write, tenant, &exchange.turns).await?;
-        let written = Written { version, forgotten };
-        put(&mut write, tenant, exchange, written).await?;
+        let written = write_exchange(&mut write, tenant, exchange, expected).await?;
         write.commit().await?;
         Ok(written)
+    }
+
+    async fn hear(
+        &self,
+        tenant: &TenantId,
+        conversation: &Conversation,
+        exchange: Option<(&Exchange, Option<u64>)>,
+    ) -> Result<Written> {
+        conversation.check()?;
+        let mut write = self.write().await?;
+        let written = match exchange {
+            Some((exchange, expected)) => {
+                write_exchange(&mut write, tenant, exchange, expected).await?
+            }
+            None => Written::default(),
+        };
+        conversations::put(&mut write, tenant, conversation).await?;
+        write.commit().await?;
+        Ok(written)
+    }
+
+    async fn conversations(
+        &self,
+        tenant: &TenantId,
+        sought: &Sought,
+        now: Timestamp,
+    ) -> Result<Vec<Conversation>> {
+        let mut read = self.read().await?;
+        Ok(conversations::find(&mut read, tenant, sought, now).await?)
     }
 
     async fn session_tokens(
@@ -66,14 +91,37 @@ impl Exchanges for SqliteStore {
 
     async fn expire(&self, now: Timestamp) -> Result<u64> {
         let mut write = self.write().await?;
-        let gone = sqlx::query("DELETE FROM exchanges WHERE expires_at <= ?")
-            .bind(now.timestamp_micros())
-            .execute(&mut *write)
-            .await
-            .map_err(Failure::from)?;
+        let mut gone = 0;
+        for delete in [
+            "DELETE FROM exchanges WHERE expires_at <= ?",
+            "DELETE FROM conversations WHERE expires_at <= ?",
+        ] {
+            let done = sqlx::query(delete)
+                .bind(now.timestamp_micros())
+                .execute(&mut *write);
+            gone += done.await.map_err(Failure::from)?.rows_affected();
+        }
         write.commit().await?;
-        Ok(gone.rows_affected())
+        Ok(gone)
     }
+}
+
+/// Compare and swap, in the transaction of its caller.
+async fn write_exchange(
+    connection: &mut SqliteConnection,
+    tenant: &TenantId,
+    exchange: &Exchange,
+    expected: Option<u64>,
+) -> Result<Written> {
+    exchange.check()?;
+    let kept = find(connection, tenant, &exchange.session, &exchange.name).await?;
+    let Some(version) = exchange.follows(kept.as_ref(), expected)? else {
+        return Ok(kept.as_ref().map(Kept::written).unwrap_or_default());
+    };
+    let forgotten = tombstones::any(connection, tenant, &exchange.turns).await?;
+    let written = Written { version, forgotten };
+    put(connection, tenant, exchange, written).await?;
+    Ok(written)
 }
 
 /// Takes the state of every exchange that names one of these turns of a space (an id list; any of its turns without one); whether there

@@ -7,7 +7,7 @@ use sqlx::{SqlSafeStr, SqliteConnection};
 use crate::failure::{Failure, Outcome};
 
 /// Every migration in order: version, name, statements.
-const MIGRATIONS: [(i64, &str, &str); 16] = [
+const MIGRATIONS: [(i64, &str, &str); 17] = [
     (1, "first", include_str!("../migrations/0001_first.sql")),
     (
         2,
@@ -56,6 +56,11 @@ const MIGRATIONS: [(i64, &str, &str); 16] = [
         include_str!("../migrations/0015_prompts.sql"),
     ),
     (16, "echoes", include_str!("../migrations/0016_echoes.sql")),
+    (
+        17,
+        "conversations",
+        include_str!("../migrations/0017_conversations.sql"),
+    ),
 ];
 
 /// Brings the database to the newest schema, or refuses one that is newer still.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use memfleet_domain::assembly::{
-    Decision, DropReason, Gate, GateOutcome, Granularity, Reason, Strategy,
+    Decision, DropReason, Gate, GateOutcome, Granularity, Reason, SessionOrigin, Strategy,
 };
 use memfleet_domain::ids::{ExchangeName, InjectionId, SessionId, SpaceId, TurnId};
 use memfleet_domain::time::{TimeRange, Timestamp};
@@ -242,6 +242,12 @@ pub struct Assembled {
     pub versions: BTreeMap<String, String>,
     /// The session that it was made for.
     pub session: Option<SessionId>,
+    /// How the session is known; absent: there is none.
+    #[serde(default)]
+    pub session_origin: Option<SessionOrigin>,
+    /// The conversations that a derived session comes from, the nearest first.
+    #[serde(default)]
+    pub session_lineage: Vec<SessionId>,
     /// The exchange that it was made for.
     pub exchange: Option<ExchangeName>,
     /// The query as it was searched, where its conversation made it another.
@@ -272,6 +278,8 @@ impl Assembled {
             timings: Vec::new(),
             versions: BTreeMap::new(),
             session: None,
+            session_origin: None,
+            session_lineage: Vec::new(),
             exchange: None,
             understood: None,
             nonce: String::new(),

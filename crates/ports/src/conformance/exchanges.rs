@@ -1,5 +1,6 @@
 //! What every store of exchanges does.
 
+mod conversations;
 mod forgetting;
 
 use futures::future::join_all;
@@ -10,6 +11,7 @@ use super::samples::{TEXTS, home, instant, scope, session, turn};
 use crate::exchanges::{Exchange, Exchanges, Kept, STATE_LIMIT, TURN_LIMIT, Written};
 use crate::store::{Result, StoreError};
 
+pub use self::conversations::*;
 pub use self::forgetting::*;
 
 /// Runs every case on a store that is also ledger, catalogue and erasure.
@@ -38,6 +40,14 @@ macro_rules! exchanges_conformance {
                 a_turn_that_waits_may_be_named,
                 what_names_a_forgotten_turn_comes_without_its_state,
                 a_forget_leaves_no_state_whoever_writes_meanwhile,
+                a_conversation_reads_back_as_it_was_heard_last,
+                a_conversation_is_found_by_what_names_it,
+                a_conversation_is_that_of_one_owner,
+                a_conversation_ends_when_it_was_not_heard_of_for_long,
+                a_conversation_is_written_with_its_exchange,
+                a_conversation_has_a_largest_size,
+                a_forget_takes_what_was_said_in_conversations,
+                a_forgotten_space_takes_its_conversations,
             ]
         );
     };

@@ -11,6 +11,7 @@ use memfleet_domain::ingestion::Batch;
 use memfleet_domain::time::{AsOf, TimeRange, Timestamp};
 use memfleet_domain::turn::{AcceptedTurn, Content, Role, Trust};
 
+use crate::conversations::{Conversation, Owner};
 use crate::filter::TurnFilter;
 use crate::ledger::{IndexedBatch, Passage};
 
@@ -218,4 +219,21 @@ pub fn filters_for(turn: &AcceptedTurn) -> Vec<TurnFilter> {
     ];
     assert!(!turn.metadata.is_empty() && filters.iter().all(|filter| filter.passes(turn)));
     filters
+}
+
+/// A conversation of a caller `ada`, heard of at this second.
+pub fn conversation(space: &SpaceId, called: &str, heard: i64) -> Conversation {
+    Conversation {
+        session: session(called),
+        owner: Owner {
+            space: space.clone(),
+            caller: "ada".into(),
+        },
+        opening: "opening".into(),
+        key: "key".into(),
+        state: "what was said".into(),
+        lineage: Vec::new(),
+        heard_at: instant(heard),
+        expires_at: instant(1_000),
+    }
 }

@@ -6,13 +6,14 @@ use crate::query::without_blocks;
 use serde::{Deserialize, Serialize};
 
 /// The most messages that are kept of a conversation; of longer ones the last.
-const MAX_MESSAGES: usize = 4_096;
+const MAX_MESSAGES: usize = 1_024;
 /// How many messages must agree to recognise a conversation whose beginning is not sent any more.
 const MIN_OVERLAP: usize = 3;
+/// How many of its earlier requests a conversation can be found by.
+const MAX_KEYS: usize = 16;
 
 /// The digest of one message.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(transparent)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Digest(String);
 
 impl Digest {
@@ -21,9 +22,10 @@ impl Digest {
     }
 }
 
-/// What user and assistant said, a digest a message. System prompts are not in it (they carry dates), nor tool calls, results and
-/// reasoning (clients drop them), nor blocks of memory.
+/// What user and assistant said, a digest a message. System prompts are not in it (they carry dates), nor what belongs to calls of tools
+/// and reasoning (clients drop them), nor blocks of memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
 pub struct Transcript {
     digests: Vec<Digest>,
     /// Whether the message is the assistant's; its words are what two equal greetings rarely share.
@@ -66,6 +68,62 @@ impl Transcript {
         &self.digests
     }
 
+    /// Whether nobody said anything.
+    pub fn is_empty(&self) -> bool {
+        self.digests.is_empty()
+    }
+
+    /// Whether nobody answered yet: it resends nothing.
+    pub fn is_opening(&self) -> bool {
+        !self.has_answer_in(self.digests.len())
+    }
+
+    /// Whether it begins with all of the other.
+    pub fn begins_with(&self, other: &Self) -> bool {
+        self.digests.starts_with(&other.digests)
+    }
+
+    /// What names a request of the conversation: all that was said up to the user's last message.
+    pub fn key(&self) -> String {
+        self.key_of(self.digests.len())
+    }
+
+    /// The key of a request that said nothing but the first message.
+    pub fn opening(&self) -> String {
+        self.key_of(self.digests.len().min(1))
+    }
+
+    /// The keys of this request and of those that came before it in the conversation, the last 16, the latest first.
+    pub fn keys(&self) -> Vec<String> {
+        let all = self.digests.len();
+        let asked = |end: &usize| *end == all || !self.answers[*end - 1];
+        let ends = (1..=all).rev().filter(asked).take(MAX_KEYS);
+        ends.map(|end| self.key_of(end)).collect()
+    }
+
+    fn key_of(&self, end: usize) -> String {
+        let parts: Vec<&[u8]> = self.digests[..end].iter().map(Digest::as_bytes).collect();
+        digest::of("memfleet provider 2026 turn key", &parts)
+    }
+
+    /// It with what `known` has before it, where it goes on with the end of that; else itself. A conversation that outgrows what is kept has
+    /// no beginning any more.
+    #[must_use]
+    pub fn after(self, known: &Self) -> Self {
+        let Some(start) = self.start_in(known) else {
+            return self;
+        };
+        if start + self.digests.len() > MAX_MESSAGES {
+            return self;
+        }
+        let mut whole = known.clone();
+        whole.digests.truncate(start);
+        whole.answers.truncate(start);
+        whole.digests.extend(self.digests);
+        whole.answers.extend(self.answers);
+        whole
+    }
+
     /// How many messages it begins with that the other begins with, too.
     pub fn shared_with(&self, other: &Self) -> usize {
         let pairs = self.digests.iter().zip(&other.digests);
@@ -74,20 +132,18 @@ impl Transcript {
 
     /// Whether it begins with all of `known`.
     fn continues(&self, known: &Self) -> bool {
-        !known.digests.is_empty() && self.digests.starts_with(&known.digests)
+        !known.is_empty() && self.begins_with(known)
     }
 
-    /// Whether it goes on with `known`, but without its beginning: clients drop the oldest messages of a long conversation.
-    fn continues_the_end_of(&self, known: &Self) -> bool {
-        let Some(first) = self.digests.first() else {
-            return false;
+    /// Where in `known` it begins, if it goes on with `known` without its beginning: clients drop the oldest messages of a long conversation.
+    fn start_in(&self, known: &Self) -> Option<usize> {
+        let first = self.digests.first()?;
+        let last = known.digests.len().checked_sub(MIN_OVERLAP)?;
+        let begins = |start: &usize| {
+            let rest = &known.digests[*start..];
+            rest[0] == *first && self.digests.starts_with(rest)
         };
-        let mut starts = known.digests.iter().enumerate();
-        starts.any(|(start, digest)| {
-            digest == first
-                && known.digests.len() - start >= MIN_OVERLAP
-                && self.digests.starts_with(&known.digests[start..])
-        })
+        (0..=last).find(begins)
     }
 
     fn has_answer_in(&self, first: usize) -> bool {
@@ -106,7 +162,7 @@ pub fn recognise(request: &Transcript, known: &[Transcript]) -> Match {
     if let Some((index, _)) = best(&|known| request.continues(known)) {
         return Match::Continues(index);
     }
-    if let Some((index, _)) = best(&|known| request.continues_the_end_of(known)) {
+    if let Some((index, _)) = best(&|known| request.start_in(known).is_some()) {
         return Match::Continues(index);
     }
     let shared = known
@@ -122,19 +178,17 @@ pub fn recognise(request: &Transcript, known: &[Transcript]) -> Match {
     }
 }
 
-/// What is said, without the blanks around it; other parts count by their kind. `None` where nothing is said.
+/// What is said, without the blanks around it; other parts count by their kind. `None` where nothing is said, or only on the way to the call
+/// of a tool.
 fn digest_of(message: &Message<'_>) -> Option<Digest> {
-    let said = |part: &&Part<'_>| {
-        !matches!(
-            part.kind,
-            PartKind::ToolCall | PartKind::ToolResult | PartKind::Reasoning
-        )
-    };
-    if !matches!(message.role, Role::User | Role::Assistant) {
+    let parts = &message.content.parts;
+    let said = |part: &&Part<'_>| !matches!(part.kind, PartKind::ToolResult | PartKind::Reasoning);
+    let calls = parts.iter().any(|part| part.kind == PartKind::ToolCall);
+    if calls || !matches!(message.role, Role::User | Role::Assistant) {
         return None;
     }
     let mut text = String::new();
-    for part in message.content.parts.iter().filter(said) {
+    for part in parts.iter().filter(said) {
         match (&part.kind, &part.text) {
             (PartKind::Text, Some(part)) => text += without_blocks(part).trim(),
             (kind, _) => text.extend(["\u{1}", kind_name(*kind), "\u{1}"]),
@@ -149,6 +203,39 @@ fn digest_of(message: &Message<'_>) -> Option<Digest> {
     };
     let parts: [&[u8]; 2] = [role, text.as_bytes()];
     Some(Digest(digest::of("memfleet provider 2026 message", &parts)))
+}
+
+/// The digests in a row, each after a letter that says who spoke.
+impl From<Transcript> for String {
+    fn from(transcript: Transcript) -> Self {
+        let said = transcript.digests.iter().zip(&transcript.answers);
+        said.flat_map(|(digest, answers)| [if *answers { "a" } else { "u" }, &digest.0])
+            .collect()
+    }
+}
+
+impl TryFrom<String> for Transcript {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        let mut transcript = Self::default();
+        for said in text.as_bytes().chunks(1 + digest::LENGTH) {
+            let digest = str::from_utf8(&said[1..]).map_err(|_| NO_TRANSCRIPT)?;
+            if digest.len() != digest::LENGTH || !matches!(said[0], b'a' | b'u') {
+                return Err(NO_TRANSCRIPT);
+            }
+            transcript.digests.push(Digest(digest.to_owned()));
+            transcript.answers.push(said[0] == b'a');
+        }
+        Ok(transcript)
+    }
+}
+
+const NO_TRANSCRIPT: &str = "is not a transcript";
+
+/// Whether a message is one of a transcript.
+pub fn is_said(message: &Message<'_>) -> bool {
+    digest_of(message).is_some()
 }
 
 /// What stands in a transcript for a part without text of its own.
@@ -210,6 +297,56 @@ mod tests {
     }
 
     #[test]
+    fn amp_103_a_window_is_kept_with_what_came_before_it() {
+        let known = transcript(&["a", "b", "c", "d", "e", "f", "g"]);
+        let window = transcript(&["c", "d", "e", "f", "g", "h", "i"]);
+        let whole = transcript(&["a", "b", "c", "d", "e", "f", "g", "h", "i"]);
+        assert_eq!(window.clone().after(&known), whole);
+        assert_eq!(whole.clone().after(&known), whole);
+        assert_eq!(window.clone().after(&transcript(&["x"])), window);
+        let long: Vec<_> = (0..MAX_MESSAGES).map(|n| n.to_string()).collect();
+        let long: Vec<_> = long.iter().map(String::as_str).collect();
+        let mut next = long[2..].to_vec();
+        next.extend(["y", "z"]);
+        let kept = transcript(&next).after(&transcript(&long));
+        assert_eq!(kept, transcript(&next));
+    }
+
+    #[test]
+    fn amp_103_an_earlier_request_is_one_of_the_keys_of_a_later_one() {
+        let said = ["hi", "hello", "who am I?", "Ada", "thanks"];
+        let keys = transcript(&said).keys();
+        let ends = [5, 3, 1].map(|end| transcript(&said[..end]).key());
+        assert_eq!(keys, ends);
+        assert_eq!(transcript(&said).opening(), ends[2]);
+        assert!(transcript(&said[..1]).is_opening() && !transcript(&said[..2]).is_opening());
+        let many: Vec<_> = (0..100).map(|n| n.to_string()).collect();
+        let many: Vec<_> = many.iter().map(String::as_str).collect();
+        assert_eq!(transcript(&many).keys().len(), MAX_KEYS);
+        assert!(Transcript::default().keys().is_empty());
+    }
+
+    #[test]
+    fn a_transcript_reads_back_from_its_text_and_nothing_else_does() {
+        for said in [&[][..], &["hi"], &["hi", "hello", "é"]] {
+            let transcript = transcript(said);
+            let text = serde_json::to_string(&transcript).unwrap();
+            assert_eq!(
+                serde_json::from_str::<Transcript>(&text).unwrap(),
+                transcript
+            );
+        }
+        for text in [
+            "u",
+            "uabc",
+            "x0123456789abcdef0123456789abcdef",
+            "éééééééééééééééééééé",
+        ] {
+            assert!(Transcript::try_from(text.to_owned()).is_err(), "{text}");
+        }
+    }
+
+    #[test]
     fn amp_106_an_edited_message_makes_a_fork_that_knows_its_parent() {
         let known = [
             transcript(&["x", "y", "z"]),
@@ -243,7 +380,10 @@ mod tests {
         ];
         let call = Message {
             role: Role::Assistant,
-            content: crate::conversation::Content::list(vec![Part::of(PartKind::ToolCall)]),
+            content: crate::conversation::Content::list(vec![
+                Part::text("Let me look"),
+                Part::of(PartKind::ToolCall),
+            ]),
         };
         messages.extend([
             call,

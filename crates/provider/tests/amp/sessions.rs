@@ -3,7 +3,7 @@
 use crate::recorded::{REPLIES, REQUESTS, reply, request};
 use crate::replies::answer;
 use memfleet_provider::reply::{Reply, continuation};
-use memfleet_provider::session::{Origin, Transcript, derived_id, given, turn_key};
+use memfleet_provider::session::{Origin, Transcript, asked, derived_id, given};
 use memfleet_provider::{Edit, Format, Request};
 
 #[test]
@@ -52,10 +52,11 @@ fn amp_103_derived_ids_are_the_same_for_the_same_and_differ_otherwise() {
             let request = Request::parse(*format, body).unwrap();
             let transcript = Transcript::of(&request.conversation().messages);
             assert_eq!(
-                derived_id("a", &transcript, 0),
-                derived_id("a", &transcript, 0)
+                derived_id(&["a"], &transcript, ""),
+                derived_id(&["a"], &transcript, "")
             );
-            [("a", 0), ("b", 0), ("a", 1)].map(|(scope, twin)| derived_id(scope, &transcript, twin))
+            [("a", ""), ("b", ""), ("a", "1")]
+                .map(|(scope, twin)| derived_id(&[scope], &transcript, twin))
         })
         .collect();
     let different: std::collections::HashSet<&String> = ids.iter().collect();
@@ -66,7 +67,7 @@ fn amp_103_derived_ids_are_the_same_for_the_same_and_differ_otherwise() {
 fn amp_006_tool_rounds_are_of_the_same_turn_and_the_next_question_is_not() {
     for (format, _) in REPLIES {
         let request = Request::parse(format, request(format)).unwrap();
-        let key = turn_key(request.conversation()).unwrap();
+        let key = asked(request.conversation()).key();
         let reply = Reply::parse(format, reply(format)).unwrap();
         let mut messages = continuation(format, &reply, &[answer("a"), answer("b"), answer("c")]);
         let at = request.conversation().messages.len();
@@ -77,11 +78,7 @@ fn amp_006_tool_rounds_are_of_the_same_turn_and_the_next_question_is_not() {
             }])
             .unwrap();
         let round = Request::parse(format, &round).unwrap();
-        assert_eq!(
-            turn_key(round.conversation()).as_ref(),
-            Some(&key),
-            "{format:?}"
-        );
+        assert_eq!(asked(round.conversation()).key(), key, "{format:?}");
         messages.push(match format {
             Format::Gemini => r#"{"parts":[{"text":"next"}]}"#.to_owned(),
             _ => r#"{"role":"user","content":"next"}"#.to_owned(),
@@ -90,6 +87,6 @@ fn amp_006_tool_rounds_are_of_the_same_turn_and_the_next_question_is_not() {
             .apply(&[Edit::InsertMessages { at, messages }])
             .unwrap();
         let next = Request::parse(format, &next).unwrap();
-        assert_ne!(turn_key(next.conversation()).as_ref(), Some(&key));
+        assert_ne!(asked(next.conversation()).key(), key);
     }
 }

@@ -6,6 +6,7 @@ use memfleet_ports::capture::{RecordTurnRequest, Recorded};
 
 use super::prompt::fields_of;
 use super::time::time;
+use super::words::number;
 use super::{Checked, Fields};
 use crate::{limits, proto};
 
@@ -80,6 +81,7 @@ impl From<Recorded> for proto::RecordTurnResponse {
             left_out: recorded.left_out,
             blocks_removed: recorded.blocks_removed,
             session: recorded.session.into(),
+            session_origin: number::<proto::SessionOrigin, _>(recorded.session_origin),
         }
     }
 }
@@ -91,6 +93,7 @@ impl Checked for proto::RecordTurnResponse {
         let token = fields.optional_id("token", &self.token, "the token of a receipt");
         let turns = fields.messages("turns", self.turns, usize::MAX);
         let session = fields.name("session", self.session, SessionId::new);
+        let origin = fields.optional_word("session_origin", self.session_origin);
         Some(Recorded {
             token: token?,
             turns: turns?,
@@ -98,6 +101,7 @@ impl Checked for proto::RecordTurnResponse {
             left_out: self.left_out,
             blocks_removed: self.blocks_removed,
             session: session?,
+            session_origin: origin?,
         })
     }
 }

@@ -2,7 +2,8 @@
 
 use memfleet_domain::assembly::{
     AuditMode, Decision, DropReason, FailurePolicy, Gate, GateMode, GateOutcome, Granularity,
-    OrderPolicy, ProviderFormat, Reason, Strategy, Termination, TrustMode, UntrustedPolicy,
+    OrderPolicy, ProviderFormat, Reason, SessionOrigin, Strategy, Termination, TrustMode,
+    UntrustedPolicy,
 };
 use memfleet_domain::derivation::{ChangeKind, Contradiction, Status};
 use memfleet_domain::episode::Trigger;
@@ -65,6 +66,7 @@ words! {
     Gate = GateKind { Policy, Rules, Routing, Relevance }
     GateOutcome = GateOutcome { Pass, Skip, Force, Abstain }
     Decision = Decision { Injected, Fallback, Skipped }
+    SessionOrigin = SessionOrigin { Given, Request, Continued, New, Forked }
     Reason = AssemblyReason { GateNever, GateAlways, Empty, Pleasantry, Command, CodeOnly, MemoryReference, Undecided, NeedsMemory, NeedsNoMemory, Unsure, ColdSpace, NoMemory, NoVectors, OtherEmbeddingSpace, SwitchedOff, Relevant, BelowThreshold, NotScored, NoTarget, NoQueryText, BudgetZero, NoHeadroom, BudgetTooSmall, BudgetUsedUp, NothingFound, RetrievalUnavailable, StrategyNone, SystemUnsupported, ToolsUnsupported, ToolChoiceConflict, Sticky, ToolsOffered }
     DropReason = DropReason { BelowThreshold, Duplicate, CurrentSession, DerivedFromCurrent, DerivedFromIncluded, InPrompt, RecencyFilter, Superseded, PerSessionCap, PerSourceCap, MaxItems, Budget, TooLong, Untrusted, Policy, Blank, InvalidScore }
     TrustMode = TrustMode { Plain, Delimited, Datamarked }

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use memfleet_domain::assembly::{
     AuditMode, Decision, DropReason, FailurePolicy, Gate, GateMode, GateOutcome, Granularity,
-    OrderPolicy, ProviderFormat, Reason, Strategy as Placing, TrustMode, UntrustedPolicy,
+    OrderPolicy, ProviderFormat, Reason, SessionOrigin, Strategy as Placing, TrustMode,
+    UntrustedPolicy,
 };
 use memfleet_domain::ids::{DerivationId, ExchangeName, InjectionId, SessionId};
 use memfleet_domain::model_profile::ModelProfile;
@@ -351,6 +352,8 @@ pub(crate) fn assembled() -> impl Strategy<Value = Assembled> {
         option::of(named(ExchangeName::new)),
         btree_map(any::<String>(), any::<String>(), 0..3),
         option::of(vec(any::<u8>(), 1..9)),
+        option::of(select(SessionOrigin::ALL)),
+        vec(named(SessionId::new), 0..3),
     );
     (what, why, how, names).prop_map(|(what, why, how, names)| Assembled {
         block: what.0,
@@ -378,6 +381,8 @@ pub(crate) fn assembled() -> impl Strategy<Value = Assembled> {
         timings: vec![(how.3.clone(), Duration::from_nanos(how.2.into()))],
         versions: names.3,
         session: names.1,
+        session_origin: names.5,
+        session_lineage: names.6,
         exchange: names.2,
         understood: Some(how.3.clone()).filter(|text| !text.is_empty()),
         nonce: how.3,

@@ -1,6 +1,6 @@
 //! Random values of memory tools and of what is captured.
 
-use memfleet_domain::assembly::{ProviderFormat, Termination};
+use memfleet_domain::assembly::{ProviderFormat, SessionOrigin, Termination};
 use memfleet_domain::ids::{ExchangeName, SessionId, Speaker};
 use memfleet_ports::assembly::Prompt;
 use memfleet_ports::capture::{RecordTurnRequest, Recorded};
@@ -153,13 +153,15 @@ pub(crate) fn recorded() -> impl Strategy<Value = Recorded> {
         vec(turn_receipt(), 0..3),
         counts,
         named(SessionId::new),
+        option::of(select(SessionOrigin::ALL)),
     )
-        .prop_map(|(token, turns, counts, session)| Recorded {
+        .prop_map(|(token, turns, counts, session, session_origin)| Recorded {
             token,
             turns,
             duplicates: counts.0,
             left_out: counts.1,
             blocks_removed: counts.2,
             session,
+            session_origin,
         })
 }

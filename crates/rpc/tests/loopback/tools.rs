@@ -53,6 +53,7 @@ fn recorded() -> Recorded {
         left_out: 2,
         blocks_removed: 3,
         session: session(),
+        session_origin: None,
     }
 }
 

@@ -8,9 +8,11 @@ use memfleet_domain::ids::{ExchangeName, SessionId};
 use memfleet_ports::assembly::{Content, Message, PartKind, Prompt};
 use memfleet_provider::conversation::{self, Conversation};
 use memfleet_provider::placement::{self, Nowhere, Obstacle, Placement, Site};
-use memfleet_provider::{Place, Request, query, session};
+use memfleet_provider::session::{self, Transcript};
+use memfleet_provider::{Place, Request, query};
 
 use super::models::Model;
+use crate::conversations::Resent;
 
 /// A prompt, as far as an assembly has to know it.
 #[derive(Default)]
@@ -23,6 +25,8 @@ pub struct Outline {
     pub has_history: bool,
     /// The session that the request tells of.
     pub session: Option<SessionId>,
+    /// What it resends of its conversation; none where no user says anything, or the provider keeps the history.
+    pub resent: Option<Resent>,
     /// The exchange that what the user says last makes.
     pub exchange: Option<ExchangeName>,
     /// All that it says, without blocks of memory; only where that has to be counted or compared.
@@ -60,12 +64,14 @@ impl Outline {
         let texts = conversation.texts().map(query::without_blocks);
         let texts = texts.map(std::borrow::Cow::into_owned);
         let is_read = is_counted || reading.compares;
+        let asked = session::asked(conversation);
         Self {
             before: before(conversation, place.as_ref().ok()),
             place: Some(place.map_err(nowhere)),
             has_history: has_history(conversation),
             session: told_session(conversation),
-            exchange: exchange(conversation),
+            exchange: exchange(&asked),
+            resent: resent(conversation, asked),
             query,
             texts: if is_read { texts.collect() } else { Vec::new() },
             answer_tokens: conversation.max_output_tokens,
@@ -134,8 +140,21 @@ pub fn passed_over(placement: &Placement) -> Option<Reason> {
 }
 
 /// The exchange by the conversation up to what the user says last: said again later it is another one.
-pub fn exchange(conversation: &Conversation<'_>) -> Option<ExchangeName> {
-    ExchangeName::new(session::turn_key(conversation)?).ok()
+pub fn exchange(asked: &Transcript) -> Option<ExchangeName> {
+    let key = (!asked.is_empty()).then(|| asked.key())?;
+    ExchangeName::new(key).ok()
+}
+
+/// What a request resends of its conversation.
+pub fn resent(conversation: &Conversation<'_>, asked: Transcript) -> Option<Resent> {
+    if asked.is_empty() || conversation.hints.previous_reply.is_some() {
+        return None;
+    }
+    let target = query::target(conversation)?;
+    Some(Resent {
+        transcript: asked,
+        is_under_way: target + 1 < conversation.messages.len(),
+    })
 }
 
 /// The session that a request tells of.

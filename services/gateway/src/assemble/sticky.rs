@@ -9,6 +9,7 @@ use memfleet_domain::ids::{ExchangeName, SessionId, SpaceId, TurnId};
 use memfleet_domain::time::Timestamp;
 use memfleet_ports::assembly::{Assembled, AssembledItem};
 use memfleet_ports::context::Context;
+use memfleet_ports::conversations::Conversation;
 use memfleet_ports::exchanges::{Exchange, Kept, Written};
 use memfleet_ports::store::StoreError;
 use serde::{Deserialize, Serialize};
@@ -125,12 +126,13 @@ impl Gateway {
         Ok(Held::of(session.clone(), name.clone(), kept))
     }
 
-    /// Keeps what an exchange is given. The answer that counts: another one where somebody was faster, none where a turn in it was forgotten
-    /// meanwhile.
+    /// Keeps what an exchange is given, and its conversation. The answer that counts: another one where somebody was faster, none where a turn
+    /// in it was forgotten meanwhile.
     pub(crate) async fn keep(
         &self,
         context: &Context,
         mut held: Held,
+        conversation: Option<&Conversation>,
         spaces: &[SpaceId],
         answer: Assembled,
     ) -> Result<Assembled, Fault> {
@@ -139,10 +141,13 @@ impl Gateway {
             spaces: spaces.to_vec(),
             answer: answer.clone(),
         });
-        match self.write(context, &held).await? {
+        match self.write(context, &held, conversation).await? {
             Ok(written) if written.forgotten => Ok(Assembled::skipped(Reason::NothingFound)),
             Ok(_) => Ok(answer),
             Err(StoreError::Stale { .. }) => {
+                if let Some(conversation) = conversation {
+                    self.hear(context, conversation).await?;
+                }
                 let mut winner = self.held(context, &held.session, &held.name).await?;
                 Ok(winner.state.given_of(spaces).unwrap_or(answer))
             }
@@ -150,14 +155,23 @@ impl Gateway {
         }
     }
 
-    /// Writes an exchange, if nobody did since it was read.
+    /// Writes an exchange, if nobody did since it was read, and with it what is new of its conversation.
     pub(crate) async fn write(
         &self,
         context: &Context,
         held: &Held,
+        conversation: Option<&Conversation>,
     ) -> Result<Result<Written, StoreError>, Fault> {
         let exchange = held.exchange(self.clock.now())?;
-        let store = &self.exchanges;
-        Ok(store.put(&context.tenant, &exchange, held.version).await)
+        let (store, tenant) = (&self.exchanges, &context.tenant);
+        let known = held.version;
+        Ok(match conversation {
+            Some(conversation) => {
+                store
+                    .hear(tenant, conversation, Some((&exchange, known)))
+                    .await
+            }
+            None => store.put(tenant, &exchange, known).await,
+        })
     }
 }

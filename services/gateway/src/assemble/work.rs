@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use memfleet_assembly::Tokenizer;
 use memfleet_domain::Fault;
-use memfleet_domain::assembly::{Decision, Gate, GateOutcome, Reason, Strategy};
+use memfleet_domain::assembly::{Decision, Gate, GateOutcome, Reason, SessionOrigin, Strategy};
 use memfleet_domain::space::Locale;
 use memfleet_domain::time::Timestamp;
 use memfleet_ports::assembly::{AssembleRequest, GateEntry};
 use memfleet_ports::context::Context;
+use memfleet_ports::conversations::Conversation;
 use memfleet_ports::retriever::Found;
 use uuid::Uuid;
 
@@ -25,6 +26,7 @@ use super::redaction::Redactions;
 use super::rendering::Brought;
 use super::sticky::Held;
 use crate::Gateway;
+use crate::conversations::Purpose;
 
 /// An assembly under way.
 pub struct Work<'w> {
@@ -38,6 +40,8 @@ pub struct Work<'w> {
     pub tokenizer: Tokenizer,
     pub redactions: Arc<Redactions>,
     pub held: Option<Held>,
+    /// What is new of a conversation that nobody names.
+    pub conversation: Option<Conversation>,
     pub draft: Draft,
     /// The least relevance of an item.
     pub threshold: f32,
@@ -114,6 +118,7 @@ impl<'w> Work<'w> {
             tokenizer,
             redactions: Arc::new(redactions),
             held: None,
+            conversation: None,
             draft,
             now,
         })
@@ -125,8 +130,12 @@ impl<'w> Work<'w> {
         self.name();
         go!(self.rules());
         let brief = self.brief();
+        brief.within("the session", self.recognise()).await?;
         if let Some(given) = brief.within("the exchange", self.held()).await? {
-            self.draft.answer = given;
+            let named = std::mem::replace(&mut self.draft.answer, given);
+            let answer = &mut self.draft.answer;
+            (answer.session_origin, answer.session_lineage) =
+                (named.session_origin, named.session_lineage);
             return Ok(Ok(()));
         }
         if self.offers_tools() {
@@ -151,22 +160,52 @@ impl<'w> Work<'w> {
         Ok(Ok(()))
     }
 
-    /// Which session and which exchange it is, and what is searched for.
+    /// Which session and which exchange it is, as far as somebody says so, and what is searched for.
     fn name(&mut self) {
         let query = &mut self.request.query;
+        let mut origin = query.session.as_ref().map(|_| SessionOrigin::Given);
         if query.session.is_none() {
             query.session.clone_from(&self.outline.session);
-        }
-        let answer = &mut self.draft.answer;
-        answer.session.clone_from(&query.session);
-        if query.session.is_some() {
-            let told = self.request.exchange.take();
-            answer.exchange = told.or_else(|| self.outline.exchange.clone());
+            origin = query.session.as_ref().map(|_| SessionOrigin::Request);
         }
         if query.text.is_empty() {
             let said = self.outline.query.clone().unwrap_or_default();
             prompt::last_bytes(&said).clone_into(&mut query.text);
         }
+        self.tell_session(origin);
+    }
+
+    fn tell_session(&mut self, origin: Option<SessionOrigin>) {
+        let answer = &mut self.draft.answer;
+        answer.session.clone_from(&self.request.query.session);
+        answer.session_origin = origin;
+        if answer.session.is_some() {
+            let told = self.request.exchange.take();
+            answer.exchange = told.or_else(|| self.outline.exchange.clone());
+        }
+    }
+
+    /// The session that nobody names is known by what was said. What it comes from is excluded with it.
+    async fn recognise(&mut self) -> Result<(), Fault> {
+        let query = &mut self.request.query;
+        let (Some(resent), Some(space), None) =
+            (&self.outline.resent, query.spaces.first(), &query.session)
+        else {
+            return Ok(());
+        };
+        let recognised = self
+            .gateway
+            .recognised(self.context, space, resent, Purpose::Call)
+            .await?;
+        let conversation = recognised.conversation;
+        query.session = Some(conversation.session.clone());
+        let lineage = conversation.lineage.iter();
+        let lineage: Vec<_> = lineage.map(|it| it.session.clone()).collect();
+        self.request.aliases.extend_from_slice(&lineage);
+        self.draft.answer.session_lineage = lineage;
+        self.conversation = recognised.is_news.then_some(conversation);
+        self.tell_session(Some(recognised.origin));
+        Ok(())
     }
 
     /// What an earlier request of the exchange was given.

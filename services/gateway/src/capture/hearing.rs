@@ -6,10 +6,12 @@ use memfleet_domain::turn::Role;
 use memfleet_ports::assembly::Prompt;
 use memfleet_provider::conversation::{self, Content, Conversation, Message};
 use memfleet_provider::reply::Finish;
+use memfleet_provider::session::{asked, is_said};
 use memfleet_provider::stream::{Assembler, Framing, Parser};
 use memfleet_provider::{Format, Reply};
 
 use crate::assemble::prompt;
+use crate::conversations::Resent;
 
 /// Wrappers that clients put around what they tell a model on their own: a part of a message that is nothing else was said by nobody.
 const WRAPPERS: [&str; 2] = ["system-reminder", "environment_context"];
@@ -19,6 +21,8 @@ const WRAPPERS: [&str; 2] = ["system-reminder", "environment_context"];
 pub struct Heard {
     /// The conversation that the request tells of.
     pub session: Option<SessionId>,
+    /// What it resends of its conversation.
+    pub resent: Option<Resent>,
     /// The exchange that what the user says last makes.
     pub exchange: Option<ExchangeName>,
     /// The model that the request names.
@@ -33,6 +37,8 @@ pub struct Heard {
 #[derive(Debug)]
 pub struct Said {
     pub role: Role,
+    /// How many messages of the conversation come before it.
+    pub place: usize,
     /// Its parts that are text.
     pub texts: Vec<String>,
 }
@@ -63,17 +69,24 @@ impl Heard {
     fn said(conversation: &Conversation<'_>, with_system: bool) -> Self {
         let system = conversation.system.iter().map(|content| Said {
             role: Role::System,
+            place: 0,
             texts: if with_system {
                 texts(content)
             } else {
                 Vec::new()
             },
         });
-        let messages = conversation.messages.iter();
-        let messages = messages.map(|message| said(message, with_system));
+        let mut place = 0;
+        let messages = conversation.messages.iter().map(|message| {
+            let said = said(message, place, with_system);
+            place += usize::from(is_said(message));
+            said
+        });
+        let asked = asked(conversation);
         Self {
             session: prompt::told_session(conversation),
-            exchange: prompt::exchange(conversation),
+            exchange: prompt::exchange(&asked),
+            resent: prompt::resent(conversation, asked),
             model: conversation.model.as_deref().unwrap_or_default().to_owned(),
             messages: system.chain(messages).collect(),
             answer: None,
@@ -81,7 +94,7 @@ impl Heard {
     }
 }
 
-fn said(message: &Message<'_>, with_system: bool) -> Said {
+fn said(message: &Message<'_>, place: usize, with_system: bool) -> Said {
     let (role, is_heard) = match message.role {
         conversation::Role::User => (Role::User, true),
         conversation::Role::Assistant => (Role::Assistant, true),
@@ -93,7 +106,7 @@ fn said(message: &Message<'_>, with_system: bool) -> Said {
     } else {
         Vec::new()
     };
-    Said { role, texts }
+    Said { role, place, texts }
 }
 
 fn texts(content: &Content<'_>) -> Vec<String> {

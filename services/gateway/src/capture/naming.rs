@@ -13,6 +13,7 @@ use memfleet_provider::query::without_blocks;
 
 use super::hearing::{Answered, Heard, Said};
 use crate::assemble::redaction::Redactions;
+use crate::conversations::Recognised;
 
 /// Bytes of a turn; a longer message is several.
 const TEXT: usize = 65_536;
@@ -22,10 +23,36 @@ const LABELS: (usize, usize) = (32, 512);
 /// How messages become turns.
 pub struct Naming {
     pub redactions: Redactions,
-    pub session: SessionId,
+    pub session: Session,
     /// The block that the exchange was given; empty: none.
     pub block: String,
     pub request: RecordTurnRequest,
+}
+
+/// The conversation that messages are of.
+pub enum Session {
+    /// One that has a name.
+    Named(SessionId),
+    /// One that was known by what is said.
+    Derived(Recognised),
+}
+
+impl Session {
+    /// Its name.
+    pub fn id(&self) -> &SessionId {
+        match self {
+            Self::Named(id) => id,
+            Self::Derived(known) => &known.conversation.session,
+        }
+    }
+
+    /// Where the message at a place is kept: what a fork shares is in the conversation that it comes from.
+    fn of(&self, place: usize) -> &SessionId {
+        match self {
+            Self::Named(id) => id,
+            Self::Derived(known) => known.session_of(place),
+        }
+    }
 }
 
 /// What became of messages.
@@ -59,6 +86,7 @@ impl Naming {
             let labels = self.labels(&self.of_answer(&answer, &model))?;
             let said = Said {
                 role: Role::Assistant,
+                place: usize::MAX,
                 texts: vec![answer.text],
             };
             self.add(&mut named, &mut seen, &said, &labels)?;
@@ -116,18 +144,19 @@ impl Naming {
         *count += 1;
         for (at, piece) in pieces(&text).into_iter().enumerate() {
             let id = external_id(said.role, &text, ordinal, at as u64);
-            named.turns.push(self.turn(said.role, id, piece, labels)?);
+            named.turns.push(self.turn(said, id, piece, labels)?);
         }
         Ok(())
     }
 
     fn turn(
         &self,
-        role: Role,
+        said: &Said,
         external_id: ExternalId,
         text: &str,
         labels: &Metadata,
     ) -> Result<NewTurn, Fault> {
+        let role = said.role;
         let (given, name) = match role {
             Role::User => (&self.request.user, "user"),
             Role::Assistant => (&self.request.assistant, "assistant"),
@@ -139,7 +168,7 @@ impl Naming {
             None => Speaker::new(name).map_err(|error| Fault::internal(error.to_string()))?,
         };
         Ok(NewTurn {
-            session: self.session.clone(),
+            session: self.session.of(said.place).clone(),
             external_id: Some(external_id),
             speaker,
             role,

@@ -126,7 +126,7 @@ impl Run<'_> {
             held.tokens += retrieval.turn.tokens_used() - before;
             retrieval.keep(key.clone(), result.clone());
             held.state.tools = Some(retrieval);
-            match self.gateway.write(self.context, &held).await? {
+            match self.gateway.write(self.context, &held, None).await? {
                 Ok(written) if written.forgotten => return Ok(forgotten(result)),
                 Ok(_) => return Ok(self.written_down(result, before).await),
                 Err(StoreError::Stale { .. }) => {}

@@ -7,6 +7,7 @@ mod gating;
 mod placing;
 mod recording;
 mod rendering;
+mod sessions;
 
 use memfleet_domain::ids::SessionId;
 use memfleet_domain::turn::Role;

@@ -120,11 +120,11 @@ async fn amp_125_blocks_and_tools_are_left_out_and_an_answer_is_labelled() {
 }
 
 #[tokio::test]
-async fn a_session_that_nobody_tells_is_asked_for_by_name() {
+async fn a_session_that_nothing_tells_of_is_asked_for_by_name() {
     let node = Node::new().await;
     let request = RecordTurnRequest {
         session: None,
-        ..record(messages(&[(Role::User, "hello")]))
+        ..record(messages(&[(Role::Assistant, "hello")]))
     };
     let fault = node
         .gateway

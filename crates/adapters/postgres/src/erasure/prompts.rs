@@ -4,6 +4,7 @@ use memfleet_domain::Scope;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
+use crate::exchanges::conversations;
 use crate::failure::Outcome;
 use crate::{exchanges, injections, settings, tombstones};
 
@@ -11,6 +12,7 @@ use crate::{exchanges, injections, settings, tombstones};
 pub async fn of_turns(connection: &mut PgConnection, scope: &Scope, turns: &[Uuid]) -> Outcome<()> {
     tombstones::keep_others(connection, scope).await?;
     exchanges::forget(connection, scope, Some(turns)).await?;
+    conversations::forget(connection, scope).await?;
     injections::forget(connection, scope, turns).await
 }
 
@@ -18,7 +20,8 @@ pub async fn of_turns(connection: &mut PgConnection, scope: &Scope, turns: &[Uui
 pub async fn of_space(connection: &mut PgConnection, scope: &Scope) -> Outcome<bool> {
     tombstones::keep_others(connection, scope).await?;
     let exchanges = exchanges::forget(connection, scope, None).await?;
+    let conversations = conversations::of_space(connection, scope).await?;
     let injections = injections::of_space(connection, scope).await?;
     let settings = settings::of_space(connection, scope).await?;
-    Ok(exchanges || injections || settings)
+    Ok(exchanges || conversations || injections || settings)
 }

@@ -8,7 +8,9 @@ use memfleet_domain::space::SpaceSettings;
 use memfleet_domain::turn::AcceptedTurn;
 use memfleet_ports::audit::{AuditKind, AuditRecord};
 use memfleet_ports::conformance::knowledge::{conflict, deriving, fact};
-use memfleet_ports::conformance::samples::{batch_in, indexed, instant, scope, session, turn_in};
+use memfleet_ports::conformance::samples::{
+    batch_in, conversation, indexed, instant, scope, session, turn_in,
+};
 use memfleet_ports::erasure::Erasure;
 use memfleet_ports::exchanges::{Exchange, Exchanges};
 use memfleet_ports::filter::TurnFilter;
@@ -135,8 +137,9 @@ async fn fill_prompts(store: &PostgresStore, scope: &Scope, turn: &AcceptedTurn)
         updated_at: instant(1),
         expires_at: instant(2),
     };
-    let put = Exchanges::put(store, &scope.tenant, &exchange, None).await;
-    put.expect("put");
+    let told = conversation(&scope.space, "s1", 1);
+    let heard = store.hear(&scope.tenant, &told, Some((&exchange, None)));
+    heard.await.expect("hear");
     let injection = Injection {
         id: InjectionId::from_bytes([1; 16]),
         at: instant(1),
@@ -242,6 +245,7 @@ async fn filled() -> (Database, PgConnection, Vec<String>) {
         "setting_revisions",
         "exchanges",
         "exchange_turns",
+        "conversations",
         "injections",
         "injection_spaces",
         "injection_turns",
@@ -407,6 +411,7 @@ async fn the_functions_across_tenants_tell_of_no_words() {
         functions,
         [
             "memfleet.expire_audit(bigint,bigint): bigint",
+            "memfleet.expire_conversations(bigint,bigint): bigint",
             "memfleet.expire_exchanges(bigint,bigint): bigint",
             "memfleet.expire_injections(bigint,bigint): bigint",
             "memfleet.find_key(bytea): TABLE(tenant text, id uuid, label text, rights smallint, spaces text, operator boolean, calls_per_minute bigint, created_at bigint, expires_at bigint, last_used_at bigint, revoked_at bigint, replaced_by uuid)",

@@ -3,6 +3,7 @@
 use memfleet_domain::Scope;
 use sqlx::SqliteConnection;
 
+use crate::exchanges::conversations;
 use crate::failure::Outcome;
 use crate::{exchanges, injections, settings};
 
@@ -13,13 +14,15 @@ pub async fn of_turns(
     turns: &str,
 ) -> Outcome<()> {
     exchanges::forget(connection, scope, Some(turns)).await?;
+    conversations::forget(connection, scope).await?;
     injections::forget(connection, scope, turns).await
 }
 
 /// All words of a space, and its settings; whether there was something. A space may have these before it has a row of its own.
 pub async fn of_space(connection: &mut SqliteConnection, scope: &Scope) -> Outcome<bool> {
     let exchanges = exchanges::forget(connection, scope, None).await?;
+    let conversations = conversations::of_space(connection, scope).await?;
     let injections = injections::of_space(connection, scope).await?;
     let settings = settings::of_space(connection, scope).await?;
-    Ok(exchanges || injections || settings)
+    Ok(exchanges || conversations || injections || settings)
 }

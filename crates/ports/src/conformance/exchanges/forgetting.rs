@@ -21,7 +21,12 @@ pub trait Forgetful: Exchanges + Ledger + SpaceCatalog + Erasure {}
 
 impl<T: Exchanges + Ledger + SpaceCatalog + Erasure> Forgetful for T {}
 
-async fn commit(store: &impl Ledger, scope: &Scope, key: &str, turns: Vec<AcceptedTurn>) {
+pub(super) async fn commit(
+    store: &impl Ledger,
+    scope: &Scope,
+    key: &str,
+    turns: Vec<AcceptedTurn>,
+) {
     let told = indexed(batch_in(scope, key, turns), 1);
     store.commit(vec![told]).await.expect("commit");
 }
@@ -37,7 +42,7 @@ fn in_home(turn: &AcceptedTurn) -> (SpaceId, TurnId) {
     (home().space, turn.id)
 }
 
-async fn forget(store: &impl Erasure, turn: &AcceptedTurn) {
+pub(super) async fn forget(store: &impl Erasure, turn: &AcceptedTurn) {
     let one = TurnFilter {
         turns: vec![turn.id],
         ..TurnFilter::default()

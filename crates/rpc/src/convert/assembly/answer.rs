@@ -210,6 +210,12 @@ impl From<Assembled> for proto::AssembleResponse {
             timings: assembled.timings.into_iter().map(timing).collect(),
             versions: assembled.versions,
             session: assembled.session.map(Into::into).unwrap_or_default(),
+            session_origin: number::<proto::SessionOrigin, _>(assembled.session_origin),
+            session_lineage: assembled
+                .session_lineage
+                .into_iter()
+                .map(Into::into)
+                .collect(),
             exchange: assembled.exchange.map(Into::into).unwrap_or_default(),
             understood: assembled.understood.unwrap_or_default(),
             nonce: assembled.nonce,
@@ -235,6 +241,13 @@ impl Checked for proto::AssembleResponse {
         let timings = self.timings.into_iter();
         let timings = timings.map(|timing| (timing.stage, taken(timing.duration)));
         let session = fields.optional_name("session", self.session, SessionId::new);
+        let origin = fields.optional_word("session_origin", self.session_origin);
+        let lineage = fields.names(
+            "session_lineage",
+            self.session_lineage,
+            usize::MAX,
+            SessionId::new,
+        );
         let exchange = fields.optional_name("exchange", self.exchange, ExchangeName::new);
         let patched = self.patched_request;
         Some(Assembled {
@@ -256,6 +269,8 @@ impl Checked for proto::AssembleResponse {
             timings: timings.collect(),
             versions: self.versions,
             session: session?,
+            session_origin: origin?,
+            session_lineage: lineage?,
             exchange: exchange?,
             understood: (!self.understood.is_empty()).then_some(self.understood),
             nonce: self.nonce,

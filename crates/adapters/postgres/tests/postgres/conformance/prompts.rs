@@ -3,6 +3,7 @@
 use async_trait::async_trait;
 use memfleet_domain::ids::{ExchangeName, InjectionId, SessionId, SpaceId, TenantId, TurnId};
 use memfleet_domain::time::Timestamp;
+use memfleet_ports::conversations::{Conversation, Sought};
 use memfleet_ports::exchanges::{Exchange, Exchanges, Kept, Written};
 use memfleet_ports::injections::{Injection, InjectionFilter, Injections};
 use memfleet_ports::ledger::{Page, PageToken};
@@ -65,6 +66,24 @@ impl<Q: Undelivered> Exchanges for Whole<Q> {
         expected: Option<u64>,
     ) -> Result<Written> {
         Exchanges::put(&self.store, tenant, exchange, expected).await
+    }
+
+    async fn hear(
+        &self,
+        tenant: &TenantId,
+        conversation: &Conversation,
+        exchange: Option<(&Exchange, Option<u64>)>,
+    ) -> Result<Written> {
+        self.store.hear(tenant, conversation, exchange).await
+    }
+
+    async fn conversations(
+        &self,
+        tenant: &TenantId,
+        sought: &Sought,
+        now: Timestamp,
+    ) -> Result<Vec<Conversation>> {
+        self.store.conversations(tenant, sought, now).await
     }
 
     async fn session_tokens(

@@ -1,7 +1,8 @@
 //! The same of what is kept for prompts.
 
 use memfleet_domain::ids::{ExchangeName, InjectionId, SettingName, SpaceId, TenantId, TurnId};
-use memfleet_ports::conformance::samples::{instant, session};
+use memfleet_ports::conformance::samples::{conversation, instant, session};
+use memfleet_ports::conversations::{Conversation, Owner, Sought};
 use memfleet_ports::erasure::Erasure;
 use memfleet_ports::exchanges::{Exchange, Exchanges};
 use memfleet_ports::filter::TurnFilter;
@@ -34,6 +35,21 @@ fn exchange(number: usize) -> Exchange {
         turns: vec![named(number)],
         updated_at: instant(number as i64),
         expires_at: instant(10_000 + number as i64),
+    }
+}
+
+/// One of four that a caller holds in a space.
+fn heard(number: usize) -> Conversation {
+    let space = SpaceId::new(format!("space {}", number % 50)).expect("a short name");
+    let told = conversation(&space, &format!("c{number}"), number as i64);
+    Conversation {
+        owner: Owner {
+            caller: format!("caller {}", number / 200),
+            ..told.owner
+        },
+        key: format!("key {number}"),
+        expires_at: instant(10_000 + number as i64),
+        ..told
     }
 }
 
@@ -84,8 +100,9 @@ pub async fn fill(store: &PostgresStore) {
         } else {
             &other
         };
-        let put = Exchanges::put(store, tenant, &exchange(number), None).await;
-        put.expect("an exchange");
+        let (conversation, exchange) = (heard(number), exchange(number));
+        let put = store.hear(tenant, &conversation, Some((&exchange, None)));
+        put.await.expect("an exchange");
         let added = Injections::append(store, tenant, &[injection(number)]).await;
         added.expect("an injection");
     }
@@ -100,13 +117,15 @@ pub async fn fill(store: &PostgresStore) {
 }
 
 /// What is asked or told again and again.
-pub const CALLS: [&str; 13] = [
+pub const CALLS: [&str; 15] = [
     "put setting",
     "current",
     "revision",
     "settings history",
     "exchange",
     "put exchange",
+    "hear",
+    "conversations",
     "session_tokens",
     "expire exchanges",
     "append injection",
@@ -146,6 +165,23 @@ pub async fn call(store: &PostgresStore, name: &str, round: usize) {
             };
             let put = Exchanges::put(store, &own, &changed, Some(1 + round as u64)).await;
             put.expect(name);
+        }
+        "hear" => {
+            let later = Conversation {
+                key: format!("later {round}"),
+                ..heard(300)
+            };
+            store.hear(&own, &later, None).await.expect(name);
+        }
+        "conversations" => {
+            let told = heard(400);
+            let sought = Sought {
+                owner: told.owner,
+                opening: told.opening,
+                keys: vec![told.key],
+            };
+            let found = store.conversations(&own, &sought, instant(0)).await;
+            assert_eq!(found.expect(name).len(), 4);
         }
         "session_tokens" => {
             let tokens = store

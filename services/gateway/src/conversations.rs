@@ -1,0 +1,264 @@
+//! The session of a conversation that nobody names (AMP items 103, 106). Its client sends the history again with each request, so it is known by
+//! that: what a request says up to the user's last message is how the next one begins. What is kept of it is in the store, so any gateway knows
+//! it, and its id is derived, so that a request that comes twice has the same one whatever became of the first.
+
+use chrono::TimeDelta;
+use memfleet_domain::Fault;
+use memfleet_domain::assembly::SessionOrigin;
+use memfleet_domain::ids::{SessionId, SpaceId};
+use memfleet_domain::time::Timestamp;
+use memfleet_ports::context::Context;
+use memfleet_ports::conversations::{Ancestor, Conversation, LINEAGE_LIMIT, Owner, Sought};
+use memfleet_provider::session::{Match, Transcript, derived_id, recognise};
+
+use crate::Gateway;
+
+/// How long a conversation is known that nobody goes on with.
+const KEPT: TimeDelta = TimeDelta::days(30);
+
+/// How long it is not noted that a conversation sends the same again.
+const SEEN: TimeDelta = TimeDelta::days(1);
+
+/// How long the same opening is one that is sent again. It resends no history: later somebody begins anew with the same words.
+const SENT_AGAIN: TimeDelta = TimeDelta::minutes(2);
+
+/// What a request resends of its conversation.
+#[derive(Debug, Default)]
+pub struct Resent {
+    /// What was said up to the user's last message.
+    pub transcript: Transcript,
+    /// Whether something came after that: the model is at work on it.
+    pub is_under_way: bool,
+}
+
+impl Resent {
+    /// Whether it could be sent by somebody who begins.
+    fn begins(&self) -> bool {
+        self.transcript.is_opening() && !self.is_under_way
+    }
+}
+
+/// What a request is for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// A model is to be called with it.
+    Call,
+    /// A model was called with it, perhaps before later ones.
+    Record,
+}
+
+/// The conversation that a request belongs to.
+pub struct Recognised {
+    pub origin: SessionOrigin,
+    /// As it is from now on.
+    pub conversation: Conversation,
+    /// Messages of it that the request does not send any more.
+    pub before: usize,
+    /// Whether something is new in it.
+    pub is_news: bool,
+}
+
+impl Recognised {
+    /// The session that a message is of, by how many the request has before it: what a fork shares with another conversation is told there.
+    pub fn session_of(&self, place: usize) -> &SessionId {
+        let place = self.before.saturating_add(place);
+        let mut eldest = self.conversation.lineage.iter().rev();
+        eldest
+            .find(|ancestor| place < ancestor.shared as usize)
+            .map_or(&self.conversation.session, |ancestor| &ancestor.session)
+    }
+}
+
+impl Gateway {
+    /// The conversation of a request, by those that its caller holds in a space.
+    pub(crate) async fn recognised(
+        &self,
+        context: &Context,
+        space: &SpaceId,
+        resent: &Resent,
+        purpose: Purpose,
+    ) -> Result<Recognised, Fault> {
+        let now = self.clock.now();
+        let owner = Owner {
+            space: space.clone(),
+            caller: digest(context.caller_name()),
+        };
+        let sought = Sought {
+            owner,
+            opening: resent.transcript.opening(),
+            keys: resent.transcript.keys(),
+        };
+        let store = &self.exchanges;
+        let known = store.conversations(&context.tenant, &sought, now).await?;
+        Ok(Looking::new(resent, sought, known, now).find(purpose))
+    }
+
+    /// Keeps a conversation as it is now.
+    pub(crate) async fn hear(
+        &self,
+        context: &Context,
+        conversation: &Conversation,
+    ) -> Result<(), Fault> {
+        let heard = self.exchanges.hear(&context.tenant, conversation, None);
+        heard.await?;
+        Ok(())
+    }
+}
+
+/// Who calls may be an address of somebody: what is kept is a digest.
+fn digest(caller: &str) -> String {
+    let mut hasher =
+        blake3::Hasher::new_derive_key("memfleet gateway 2026 caller of a conversation");
+    hasher.update(caller.as_bytes());
+    hasher.finalize().to_hex()[..32].to_owned()
+}
+
+/// A request among the conversations that it may belong to, those heard of last first.
+struct Looking<'l> {
+    resent: &'l Resent,
+    sought: Sought,
+    known: Vec<Conversation>,
+    /// Of each; empty where it was forgotten.
+    transcripts: Vec<Transcript>,
+    now: Timestamp,
+}
+
+impl<'l> Looking<'l> {
+    fn new(resent: &'l Resent, sought: Sought, known: Vec<Conversation>, now: Timestamp) -> Self {
+        // The state of another version of this program is as good as none.
+        let read = |it: &Conversation| serde_json::from_str(&it.state).unwrap_or_default();
+        Self {
+            transcripts: known.iter().map(read).collect(),
+            resent,
+            sought,
+            known,
+            now,
+        }
+    }
+
+    fn find(&self, purpose: Purpose) -> Recognised {
+        if purpose == Purpose::Record
+            && let Some(at) = self.had_it()
+        {
+            return self.unchanged(at);
+        }
+        match self.matched() {
+            Match::Continues(at) => self.continued(at),
+            Match::Forks { parent, shared } => {
+                self.begun(SessionOrigin::Forked, self.lineage(parent, shared))
+            }
+            Match::New => self.begun(SessionOrigin::New, Vec::new()),
+        }
+    }
+
+    /// The conversation that has had this request: it was its last, or others came after it.
+    fn had_it(&self) -> Option<usize> {
+        let key = &self.sought.keys[0];
+        let last = self.known.iter().position(|it| it.key == *key);
+        let earlier = || {
+            let all = &mut self.transcripts.iter();
+            all.position(|it| it.begins_with(&self.resent.transcript))
+        };
+        last.or_else(earlier)
+    }
+
+    fn matched(&self) -> Match {
+        let is_over = |it: &Conversation| {
+            self.resent.begins()
+                && it.key == self.sought.keys[0]
+                && it.heard_at + SENT_AGAIN <= self.now
+        };
+        // By its key a conversation is known whose words were forgotten, too.
+        let with_key = |key: &String| {
+            let mut all = self.known.iter();
+            all.position(|it| it.key == *key && !is_over(it))
+        };
+        if let Some(at) = self.sought.keys.iter().find_map(with_key) {
+            return Match::Continues(at);
+        }
+        let open = self.known.iter().zip(&self.transcripts);
+        let open = open.map(|(it, transcript)| match is_over(it) {
+            true => Transcript::default(),
+            false => transcript.clone(),
+        });
+        recognise(&self.resent.transcript, &open.collect::<Vec<_>>())
+    }
+
+    fn unchanged(&self, at: usize) -> Recognised {
+        let (whole, request) = (&self.transcripts[at], &self.resent.transcript);
+        let before = match whole.begins_with(request) {
+            true => 0,
+            false => whole
+                .digests()
+                .len()
+                .saturating_sub(request.digests().len()),
+        };
+        Recognised {
+            origin: SessionOrigin::Continued,
+            conversation: self.known[at].clone(),
+            before,
+            is_news: false,
+        }
+    }
+
+    fn continued(&self, at: usize) -> Recognised {
+        let (known, request) = (&self.known[at], &self.resent.transcript);
+        let whole = request.clone().after(&self.transcripts[at]);
+        let before = whole.digests().len() - request.digests().len();
+        let conversation = self.told(known.session.clone(), &whole, known.lineage.clone());
+        Recognised {
+            origin: SessionOrigin::Continued,
+            is_news: conversation.state != known.state || known.heard_at + SEEN <= self.now,
+            conversation: Conversation {
+                opening: known.opening.clone(),
+                ..conversation
+            },
+            before,
+        }
+    }
+
+    /// The latest one that began with the same messages keeps its id; that it was heard of since tells apart those that begin later.
+    fn begun(&self, origin: SessionOrigin, lineage: Vec<Ancestor>) -> Recognised {
+        let twin = self.had_it().map(|at| &self.known[at]);
+        let twin = twin.map(|it| format!("{} {}", it.session, it.heard_at.timestamp_micros()));
+        let owner = &self.sought.owner;
+        let scope = [owner.space.as_str(), &owner.caller];
+        let request = &self.resent.transcript;
+        let id = derived_id(&scope, request, &twin.unwrap_or_default());
+        let session = SessionId::new(id).expect("hexadecimal digits are a name");
+        Recognised {
+            origin,
+            conversation: self.told(session, request, lineage),
+            before: 0,
+            is_news: true,
+        }
+    }
+
+    fn lineage(&self, parent: usize, shared: usize) -> Vec<Ancestor> {
+        let parent = &self.known[parent];
+        let shared = u32::try_from(shared).unwrap_or(u32::MAX);
+        let nearest = Ancestor {
+            session: parent.session.clone(),
+            shared,
+        };
+        let farther = parent.lineage.iter().map(|ancestor| Ancestor {
+            session: ancestor.session.clone(),
+            shared: ancestor.shared.min(shared),
+        });
+        let lineage = std::iter::once(nearest).chain(farther);
+        lineage.take(LINEAGE_LIMIT).collect()
+    }
+
+    fn told(&self, session: SessionId, whole: &Transcript, lineage: Vec<Ancestor>) -> Conversation {
+        Conversation {
+            session,
+            owner: self.sought.owner.clone(),
+            opening: self.sought.opening.clone(),
+            key: self.sought.keys[0].clone(),
+            state: serde_json::to_string(whole).unwrap_or_default(),
+            lineage,
+            heard_at: self.now,
+            expires_at: self.now + KEPT,
+        }
+    }
+}
