@@ -24,6 +24,8 @@ pub struct Exchange {
     pub name: ExchangeName,
     /// What the gateway makes of it, as JSON that the store does not look into; [`STATE_LIMIT`] at most.
     pub state: String,
+    /// What of that is no words but numbers and ids, as JSON, too, and as long at most: a forget leaves it.
+    pub tally: String,
     /// Tokens of memory that entered its prompts so far.
     pub tokens: u32,
     /// The turns whose words the state holds, [`TURN_LIMIT`] at most. They may not be stored yet.
@@ -71,6 +73,11 @@ impl Exchange {
             (
                 "the state of an exchange in bytes",
                 self.state.len(),
+                STATE_LIMIT,
+            ),
+            (
+                "the tally of an exchange in bytes",
+                self.tally.len(),
                 STATE_LIMIT,
             ),
             ("the turns of an exchange", self.turns.len(), TURN_LIMIT),

@@ -206,6 +206,15 @@ impl Turn {
         *self.termination.get_or_insert(termination)
     }
 
+    /// It without what was asked: what it found is forgotten, and may be asked for again. All that was counted stays.
+    #[must_use]
+    pub fn forgotten(&self) -> Self {
+        Self {
+            asked: BTreeSet::new(),
+            ..self.clone()
+        }
+    }
+
     /// Goes on with a turn whose client came back with its tools' results.
     pub fn resume(&mut self) {
         if self.termination == Some(Termination::ClientToolPending) {

@@ -168,7 +168,10 @@ impl Gateway {
         let conversation = work.conversation.take();
         let kept = self.keep_all(&brief, held, conversation.as_ref(), &spaces, answer);
         match brief.within("the exchange", kept).await {
-            Ok(Some(kept)) => *answer = kept,
+            Ok(Some(mut kept)) => {
+                kept.edits = work.edits(&kept);
+                work.draft.answer = kept;
+            }
             Ok(None) => {}
             Err(fault) => {
                 tracing::warn!(reason = %fault.reason, "an exchange is not kept: {fault}");

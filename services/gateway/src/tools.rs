@@ -83,6 +83,15 @@ impl Tools for Gateway {
             let mut held = self
                 .held(context, &request.session, &request.exchange)
                 .await?;
+            if !held.is_reached(context) {
+                // As if there were none: whether there is, is nothing that this caller learns.
+                return Ok(Closed {
+                    termination: told,
+                    rounds_used: 0,
+                    tokens_used: 0,
+                    turns: Vec::new(),
+                });
+            }
             let tools = held.state.tools.take();
             let mut retrieval = tools.unwrap_or_else(|| Retrieval::unlimited(self.clock.now()));
             let termination = retrieval.end(told);

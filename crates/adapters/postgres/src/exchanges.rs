@@ -22,7 +22,7 @@ use crate::store::{PostgresStore, twice};
 /// The exchange `$3` of the session `$2`, for [`kept`].
 macro_rules! select_exchange {
     () => {
-        "SELECT version, forgotten, state, tokens, turns, updated_at, expires_at FROM exchanges
+        "SELECT version, forgotten, state, tokens, turns, updated_at, expires_at, tally FROM exchanges
          WHERE tenant = $1 AND session = $2 AND name = $3"
     };
 }
@@ -179,6 +179,7 @@ fn kept(row: &PgRow, session: &SessionId, name: &ExchangeName) -> Outcome<Kept> 
             turns: json(row.try_get(4)?)?,
             updated_at: time(row.try_get(5)?)?,
             expires_at: time(row.try_get(6)?)?,
+            tally: row.try_get(7)?,
         },
     })
 }

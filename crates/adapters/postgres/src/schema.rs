@@ -10,7 +10,7 @@ use crate::store::Server;
 use crate::transaction::ROLE;
 
 /// Every migration in order: version, name, statements.
-const MIGRATIONS: [(i64, &str, &str); 16] = [
+const MIGRATIONS: [(i64, &str, &str); 17] = [
     (1, "first", include_str!("../migrations/0001_first.sql")),
     (2, "access", include_str!("../migrations/0002_access.sql")),
     (3, "outbox", include_str!("../migrations/0003_outbox.sql")),
@@ -63,6 +63,7 @@ const MIGRATIONS: [(i64, &str, &str); 16] = [
         "conversations",
         include_str!("../migrations/0016_conversations.sql"),
     ),
+    (17, "tally", include_str!("../migrations/0017_tally.sql")),
 ];
 
 /// Who runs migrations holds this advisory lock of the database.

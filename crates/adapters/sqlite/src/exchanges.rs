@@ -161,7 +161,7 @@ async fn find(
     name: &ExchangeName,
 ) -> Outcome<Option<Kept>> {
     let row = sqlx::query(
-        "SELECT version, forgotten, state, tokens, turns, updated_at, expires_at FROM exchanges
+        "SELECT version, forgotten, state, tokens, turns, updated_at, expires_at, tally FROM exchanges
          WHERE tenant = ? AND session = ? AND name = ?",
     )
     .bind(tenant.as_str())
@@ -184,6 +184,7 @@ fn kept(row: &SqliteRow, session: &SessionId, name: &ExchangeName) -> Outcome<Ke
             turns: json(row.try_get(4)?)?,
             updated_at: time(row.try_get(5)?)?,
             expires_at: time(row.try_get(6)?)?,
+            tally: row.try_get(7)?,
         },
     })
 }
@@ -200,11 +201,11 @@ async fn put(
         false => (exchange.state.as_str(), to_json(&exchange.turns)),
     };
     let id: i64 = sqlx::query_scalar(
-        "INSERT INTO exchanges (tenant, session, name, version, forgotten, state, tokens, turns, updated_at, expires_at)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+        "INSERT INTO exchanges (tenant, session, name, version, forgotten, state, tokens, turns, updated_at, expires_at, tally)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
          ON CONFLICT (tenant, session, name) DO UPDATE SET version = excluded.version, forgotten = excluded.forgotten,
              state = excluded.state, tokens = excluded.tokens, turns = excluded.turns, updated_at = excluded.updated_at,
-             expires_at = excluded.expires_at
+             expires_at = excluded.expires_at, tally = excluded.tally
          RETURNING id",
     )
     .bind(tenant.as_str())
@@ -217,6 +218,7 @@ async fn put(
     .bind(&turns)
     .bind(exchange.updated_at.timestamp_micros())
     .bind(exchange.expires_at.timestamp_micros())
+    .bind(&exchange.tally)
     .fetch_one(&mut *connection)
     .await?;
     name_turns(connection, tenant, id, &turns).await

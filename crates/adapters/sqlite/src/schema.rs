@@ -7,7 +7,7 @@ use sqlx::{SqlSafeStr, SqliteConnection};
 use crate::failure::{Failure, Outcome};
 
 /// Every migration in order: version, name, statements.
-const MIGRATIONS: [(i64, &str, &str); 17] = [
+const MIGRATIONS: [(i64, &str, &str); 18] = [
     (1, "first", include_str!("../migrations/0001_first.sql")),
     (
         2,
@@ -61,6 +61,7 @@ const MIGRATIONS: [(i64, &str, &str); 17] = [
         "conversations",
         include_str!("../migrations/0017_conversations.sql"),
     ),
+    (18, "tally", include_str!("../migrations/0018_tally.sql")),
 ];
 
 /// Brings the database to the newest schema, or refuses one that is newer still.

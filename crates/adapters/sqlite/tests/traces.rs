@@ -373,6 +373,7 @@ async fn prompt(store: &SqliteStore, home: &Scope, number: u64, told: &[Marked])
         session: session("s"),
         name: ExchangeName::new(number.to_string()).expect("a name"),
         state: words.join(" "),
+        tally: String::new(),
         tokens: 1,
         turns: turns.clone(),
         updated_at: instant(1),

@@ -66,6 +66,7 @@ fn exchange(called: &str, state: &str) -> Exchange {
         session: session("s1"),
         name: name(called),
         state: state.to_owned(),
+        tally: "what was counted".to_owned(),
         tokens: 7,
         turns: Vec::new(),
         updated_at: instant(1),
@@ -305,13 +306,15 @@ pub async fn an_exchange_has_a_largest_size(store: &impl Exchanges) {
     let id = turn("t", "x").id;
     let largest = Exchange {
         turns: vec![(home().space, id); TURN_LIMIT],
+        tally: "x".repeat(STATE_LIMIT),
         ..exchange("e", &"é".repeat(STATE_LIMIT / 2))
     };
     assert_eq!(put(store, &largest, None).await, written(1));
     assert_eq!(get(store, "e").await.exchange, largest);
-    let mut larger = [largest.clone(), largest];
+    let mut larger = [largest.clone(), largest.clone(), largest];
     larger[0].state.push('x');
     larger[1].turns.push((home().space, id));
+    larger[2].tally.push('x');
     for larger in larger {
         let refused = put(store, &larger, Some(1)).await;
         assert!(matches!(refused, Err(StoreError::Oversized { .. })));

@@ -26,7 +26,7 @@ fn search_key(search: &Search) -> String {
         time(search.time_from),
         time(search.time_to),
         search.session.clone().unwrap_or_default(),
-        format!("{:?}", search.granularity),
+        format!("{:?}", search.granularity.unwrap_or_default()),
     ];
     let parts: Vec<&[u8]> = parts.iter().map(String::as_bytes).collect();
     digest::of("memfleet provider 2026 query asked", &parts)

@@ -38,20 +38,19 @@ pub struct Search {
     pub time_to: Option<DateTime<Utc>>,
     /// Only from this conversation. It narrows what the credential allows and never widens it (AMP item 120).
     pub session: Option<String>,
-    /// Only this kind of memory.
+    /// How much of a conversation a result is.
     pub granularity: Option<Granularity>,
 }
 
-/// A kind of memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+/// How much of a conversation a result is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Granularity {
-    /// Verbatim turns.
+    /// What was found alone.
+    #[default]
     Raw,
-    /// Summaries of episodes.
+    /// With what was said right before and after it.
     Episode,
-    /// Single facts.
-    Fact,
 }
 
 /// Reading by id.

@@ -36,8 +36,8 @@ pub fn search_schema() -> Value {
                 "description": "Only from the conversation with this id.",
             },
             "granularity": {
-                "type": "string", "enum": ["raw", "episode", "fact"],
-                "description": "Verbatim turns, summaries of episodes, or single facts.",
+                "type": "string", "enum": ["raw", "episode"],
+                "description": "What was found alone (default), or with what was said right before and after it.",
             },
         },
         "required": ["query"],

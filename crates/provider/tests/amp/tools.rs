@@ -273,11 +273,11 @@ fn ask(name: &str, arguments: &str) -> Result<Ask, BadArguments> {
 #[test]
 fn amp_031_arguments_are_checked_one_by_one() {
     let search = |arguments: &str| ask("memfleet_memory_search", arguments);
-    let full = r#"{"query":"日本","limit":20,"time_from":"2024-01-01T00:00:00+02:00","time_to":"2024-02-01T00:00:00Z","session":"s","granularity":"fact"}"#;
+    let full = r#"{"query":"日本","limit":20,"time_from":"2024-01-01T00:00:00+02:00","time_to":"2024-02-01T00:00:00Z","session":"s","granularity":"episode"}"#;
     let Ask::Search(parsed) = search(full).unwrap() else {
         panic!()
     };
-    assert_eq!(parsed.granularity, Some(Granularity::Fact));
+    assert_eq!(parsed.granularity, Some(Granularity::Episode));
     assert_eq!(
         parsed.time_from.unwrap().to_rfc3339(),
         "2023-12-31T22:00:00+00:00"

@@ -85,8 +85,10 @@ impl Brought {
         if self.excluded.contains(&candidate.session) {
             return Some(Core::CurrentSession);
         }
+        // Its own session is of its lineage, too.
         let lineage = &candidate.lineage_sessions;
-        let all = !lineage.is_empty() && lineage.iter().all(|it| self.excluded.contains(it));
+        let is_alone = candidate.session.is_empty() && !lineage.is_empty();
+        let all = is_alone && lineage.iter().all(|it| self.excluded.contains(it));
         all.then_some(Core::DerivedFromCurrent)
     }
 

@@ -15,6 +15,7 @@ use memfleet_ports::store::StoreError;
 use serde::{Deserialize, Serialize};
 
 use crate::Gateway;
+use crate::access::reaches;
 use crate::tools::Retrieval;
 
 /// How long an exchange is kept.
@@ -46,6 +47,14 @@ impl State {
         Some(given.answer)
     }
 
+    /// What is left of a state that was forgotten.
+    fn of_tally(tally: &str) -> Self {
+        Self {
+            given: None,
+            tools: serde_json::from_str(tally).ok(),
+        }
+    }
+
     /// The turns whose words it holds.
     fn turns(&self) -> Vec<(SpaceId, TurnId)> {
         let given = self.given.iter().flat_map(|given| &given.answer.items);
@@ -67,15 +76,16 @@ pub struct Held {
 }
 
 impl Held {
-    /// What is kept of an exchange; nothing of one that is new, or forgotten.
+    /// What is kept of an exchange; nothing of one that is new, and of one that was forgotten what was counted.
     fn of(session: SessionId, name: ExchangeName, kept: Option<Kept>) -> Self {
         let (version, tokens) = match &kept {
             Some(kept) => (Some(kept.version), kept.exchange.tokens),
             None => (None, 0),
         };
-        let state = kept.filter(|kept| !kept.forgotten).and_then(|kept| {
+        let state = kept.map(|kept| match kept.forgotten {
+            true => State::of_tally(&kept.exchange.tally),
             // A state of another version of this program is as good as none: the block is made anew.
-            serde_json::from_str(&kept.exchange.state).ok()
+            false => serde_json::from_str(&kept.exchange.state).unwrap_or_default(),
         });
         Self {
             session,
@@ -86,10 +96,20 @@ impl Held {
         }
     }
 
+    /// Whether who calls reaches all spaces that it was asked for.
+    pub fn is_reached(&self, context: &Context) -> bool {
+        let given = self.state.given.iter().flat_map(|given| &given.spaces);
+        let tools = self.state.tools.iter().flat_map(|tools| &tools.spaces);
+        given.chain(tools).all(|space| reaches(context, space))
+    }
+
     fn exchange(&self, now: Timestamp) -> Result<Exchange, Fault> {
-        let state = serde_json::to_string(&self.state)
-            .map_err(|error| Fault::internal(format!("an exchange cannot be written: {error}")))?;
+        let unwritten = |error| Fault::internal(format!("an exchange cannot be written: {error}"));
+        let state = serde_json::to_string(&self.state).map_err(unwritten)?;
+        let tally = self.state.tools.as_ref().map(Retrieval::tally);
+        let tally = tally.map(|tally| serde_json::to_string(&tally)).transpose();
         Ok(Exchange {
+            tally: tally.map_err(unwritten)?.unwrap_or_default(),
             session: self.session.clone(),
             name: self.name.clone(),
             state,
@@ -139,7 +159,11 @@ impl Gateway {
         held.tokens += answer.budget.added_tokens;
         held.state.given = Some(Given {
             spaces: spaces.to_vec(),
-            answer: answer.clone(),
+            // The edits follow from the block and its place: they would be its text a second time.
+            answer: Assembled {
+                edits: Vec::new(),
+                ..answer.clone()
+            },
         });
         match self.write(context, &held, conversation).await? {
             Ok(written) if written.forgotten => Ok(Assembled::skipped(Reason::NothingFound)),

@@ -8,7 +8,7 @@ use memfleet_domain::Fault;
 use memfleet_domain::assembly::{Decision, Gate, GateOutcome, Reason, SessionOrigin, Strategy};
 use memfleet_domain::space::Locale;
 use memfleet_domain::time::Timestamp;
-use memfleet_ports::assembly::{AssembleRequest, GateEntry};
+use memfleet_ports::assembly::{AssembleRequest, Assembled, Edit, GateEntry};
 use memfleet_ports::context::Context;
 use memfleet_ports::conversations::Conversation;
 use memfleet_ports::retriever::Found;
@@ -209,7 +209,7 @@ impl<'w> Work<'w> {
     }
 
     /// What an earlier request of the exchange was given.
-    async fn held(&mut self) -> Result<Option<memfleet_ports::assembly::Assembled>, Fault> {
+    async fn held(&mut self) -> Result<Option<Assembled>, Fault> {
         let answer = &self.draft.answer;
         let (Some(session), Some(name)) = (&answer.session, &answer.exchange) else {
             return Ok(None);
@@ -224,8 +224,16 @@ impl<'w> Work<'w> {
             GateOutcome::Force,
             Reason::Sticky,
         )];
-        given.edits = placing::edits(&self.outline, &self.request.prompt, &given.block);
+        given.edits = self.edits(&given);
         Ok(Some(given))
+    }
+
+    /// What puts an answer into the prompt: that follows from its block and the place, so it is not kept.
+    pub fn edits(&self, answer: &Assembled) -> Vec<Edit> {
+        match answer.decision {
+            Decision::Skipped => Vec::new(),
+            _ => placing::edits(&self.outline, &self.request.prompt, &answer.block),
+        }
     }
 
     fn offers_tools(&self) -> bool {

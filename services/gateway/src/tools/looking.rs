@@ -11,7 +11,7 @@ use memfleet_ports::context::Context;
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::retriever::{Found, Hit, Query};
 use memfleet_ports::tools::ToolCall;
-use memfleet_provider::tools::{Ask, Get, Search};
+use memfleet_provider::tools::{Ask, Get, Granularity, Search};
 
 use super::wording;
 use crate::Gateway;
@@ -20,6 +20,9 @@ use crate::assemble::finding;
 
 /// Candidates of a search.
 const CANDIDATES: u32 = 100;
+
+/// Turns before and after each, where what was said around it is wanted.
+const AROUND: u32 = 2;
 
 /// What a call came to.
 pub enum Look {
@@ -76,7 +79,10 @@ impl Gateway {
             spaces: call.spaces.clone(),
             filter,
             k: CANDIDATES,
-            neighbours: 0,
+            neighbours: match search.granularity.unwrap_or_default() {
+                Granularity::Episode => AROUND,
+                Granularity::Raw => 0,
+            },
             now: call.now,
             session: Some(call.session.clone()),
             intent: None,

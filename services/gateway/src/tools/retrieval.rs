@@ -25,6 +25,9 @@ pub struct Retrieval {
     pub began_at: Timestamp,
     /// The caller's number of the open round; 0: none.
     pub round: u32,
+    /// The spaces that its first call asked.
+    #[serde(default)]
+    pub spaces: Vec<SpaceId>,
     results: Vec<(String, ToolResult)>,
 }
 
@@ -35,6 +38,7 @@ impl Retrieval {
             turn: Turn::new(limits, given),
             began_at: now,
             round: 0,
+            spaces: Vec::new(),
             results: Vec::new(),
         }
     }
@@ -42,6 +46,16 @@ impl Retrieval {
     /// One that ends before anything was asked.
     pub fn unlimited(now: Timestamp) -> Self {
         Self::new(Limits::default(), [], now)
+    }
+
+    /// What a forget leaves of it: rounds, tokens and ids, no words.
+    pub fn tally(&self) -> Self {
+        Self {
+            turn: self.turn.forgotten(),
+            spaces: self.spaces.clone(),
+            results: Vec::new(),
+            ..*self
+        }
     }
 
     /// The result that a call had before.

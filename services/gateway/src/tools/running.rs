@@ -9,6 +9,7 @@ use memfleet_assembly::{Empty, Tokenizer};
 use memfleet_domain::Fault;
 use memfleet_domain::assembly::{Decision, FailurePolicy, Reason, Strategy, Termination};
 use memfleet_domain::time::Timestamp;
+use memfleet_domain::turn::Turn;
 use memfleet_ports::assembly::{Assembled, AssembledItem};
 use memfleet_ports::context::Context;
 use memfleet_ports::retriever::Found;
@@ -152,7 +153,9 @@ impl Run<'_> {
         let given = held.state.given.iter();
         let given = given.flat_map(|given| &given.answer.items);
         let ids = given.flat_map(sources);
-        Ok(Retrieval::new(limits, ids, self.now))
+        let mut retrieval = Retrieval::new(limits, ids, self.now);
+        retrieval.spaces.clone_from(&self.call.spaces);
+        Ok(retrieval)
     }
 
     async fn answer(&self, retrieval: &mut Retrieval) -> Result<Told, Fault> {
@@ -237,9 +240,11 @@ impl Run<'_> {
             }
         };
         let known: HashSet<String> = retrieval.turn.delivered().map(str::to_owned).collect();
-        found
-            .hits
-            .retain(|hit| !known.contains(&marked(hit.turn.accepted.id.to_string())));
+        let is_new = |turn: &Turn| !known.contains(&marked(turn.accepted.id.to_string()));
+        found.hits.retain(|hit| is_new(&hit.turn));
+        for hit in &mut found.hits {
+            hit.neighbours.retain(is_new);
+        }
         let degraded = std::mem::take(&mut found.degraded);
         let (made, text) = self.made(ask, found, tokens as usize).await?;
         if matches!(

@@ -2,16 +2,20 @@
 
 use std::sync::Arc;
 
+use memfleet_domain::access::{Grant, SpacePattern};
 use memfleet_domain::assembly::{ProviderFormat, Reason, Strategy, Termination};
 use memfleet_domain::ids::{ExchangeName, SessionId};
 use memfleet_domain::model_profile::ModelProfile;
 use memfleet_domain::policy::Policy;
 use memfleet_gateway::Gateway;
 use memfleet_gateway::settings::SettingsCache;
+use memfleet_ports::access::{Caller, Proof};
 use memfleet_ports::assembly::{AssembleRequest, Assembly, Prompt};
 use memfleet_ports::conformance::samples::session;
+use memfleet_ports::context::Context;
 use memfleet_ports::filter::TurnFilter;
-use memfleet_ports::memory::NewTurn;
+use memfleet_ports::memory::{Memory, NewTurn};
+use memfleet_ports::refresher::ForgetRequest;
 use memfleet_ports::tools::{CloseRequest, SchemaRequest, ToolCall, ToolResult, Tools};
 
 use crate::assembling::assemble;
@@ -270,4 +274,76 @@ async fn amp_024_an_exchange_is_closed_once_and_its_time_ends() {
     late.call_id = "c2".into();
     let late = run(&node.gateway, late).await;
     assert_eq!(late.termination, Some(Termination::Deadline));
+}
+
+/// Words are forgotten, not what was counted.
+#[tokio::test]
+async fn amp_022_a_forget_in_the_middle_of_an_exchange_gives_no_rounds_and_no_tokens_back() {
+    let node = told().await;
+    let limited = |id: &str, query: &str| {
+        let mut call = search(id, query);
+        call.policy.tools.rounds = Some(2);
+        call
+    };
+    let first = run(&node.gateway, limited("c1", "kettle broke")).await;
+    let gone = first.items[0].turn().unwrap();
+    let request = ForgetRequest {
+        space: space("ada"),
+        filter: TurnFilter {
+            turns: vec![gone],
+            ..TurnFilter::default()
+        },
+        everything: false,
+        dry_run: false,
+    };
+    node.gateway.forget(&acme(), request).await.unwrap();
+    let second = run(&beside(&node), limited("c2", "boat house")).await;
+    assert_eq!((second.rounds_used, second.must_finalize), (2, true));
+    assert!(second.tokens_used >= first.tokens_used);
+    assert!(!second.text.contains("kettle broke"));
+    let third = run(&node.gateway, limited("c3", "roof")).await;
+    assert_eq!(third.termination, Some(Termination::RoundLimit));
+    assert!(third.items.is_empty());
+}
+
+#[tokio::test]
+async fn amp_119_an_exchange_of_spaces_that_a_credential_does_not_reach_is_none_to_it() {
+    let node = told().await;
+    let found = run(&node.gateway, search("c1", "kettle")).await;
+    let close = |termination| CloseRequest {
+        session: session("now"),
+        exchange: ExchangeName::new("e1").unwrap(),
+        termination: Some(termination),
+        model: String::new(),
+    };
+    let stranger = Caller {
+        tenant: acme().tenant,
+        name: "a key".into(),
+        grant: Grant {
+            spaces: vec![SpacePattern::new("bob").unwrap()],
+            ..Grant::ALL
+        },
+        is_operator: false,
+        calls_per_minute: None,
+        proof: Proof::Open,
+    };
+    let context = Context {
+        caller: Some(stranger.into()),
+        ..acme()
+    };
+    let told = node
+        .gateway
+        .close_turn(&context, close(Termination::UpstreamError));
+    let told = told.await.unwrap();
+    assert_eq!(
+        (told.rounds_used, told.tokens_used, told.turns.len()),
+        (0, 0, 0)
+    );
+    let owner = acme();
+    let closed = node
+        .gateway
+        .close_turn(&owner, close(Termination::ModelAnswered));
+    let closed = closed.await.unwrap();
+    assert_eq!(closed.termination, Termination::ModelAnswered);
+    assert_eq!(closed.turns.len(), found.items.len());
 }

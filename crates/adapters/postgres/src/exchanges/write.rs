@@ -60,8 +60,8 @@ async fn insert(
 ) -> Outcome<bool> {
     let (state, turns) = content(exchange, written);
     let id: Option<i64> = sqlx::query_scalar(
-        "INSERT INTO exchanges (tenant, session, name, version, forgotten, state, tokens, turns, updated_at, expires_at)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT (tenant, session, name) DO NOTHING RETURNING id",
+        "INSERT INTO exchanges (tenant, session, name, version, forgotten, state, tokens, turns, updated_at, expires_at, tally)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) ON CONFLICT (tenant, session, name) DO NOTHING RETURNING id",
     )
     .bind(tenant.as_str())
     .bind(exchange.session.as_str())
@@ -73,6 +73,7 @@ async fn insert(
     .bind(to_json(&turns))
     .bind(exchange.updated_at.timestamp_micros())
     .bind(exchange.expires_at.timestamp_micros())
+    .bind(&exchange.tally)
     .fetch_optional(&mut *connection)
     .await?;
     if let Some(id) = id {
@@ -90,7 +91,7 @@ async fn replace(
 ) -> Outcome<()> {
     let (state, turns) = content(exchange, written);
     let id: i64 = sqlx::query_scalar(
-        "UPDATE exchanges SET version = $4, forgotten = $5, state = $6, tokens = $7, turns = $8, updated_at = $9, expires_at = $10
+        "UPDATE exchanges SET version = $4, forgotten = $5, state = $6, tokens = $7, turns = $8, updated_at = $9, expires_at = $10, tally = $11
          WHERE tenant = $1 AND session = $2 AND name = $3 RETURNING id",
     )
     .bind(tenant.as_str())
@@ -103,6 +104,7 @@ async fn replace(
     .bind(to_json(&turns))
     .bind(exchange.updated_at.timestamp_micros())
     .bind(exchange.expires_at.timestamp_micros())
+    .bind(&exchange.tally)
     .fetch_one(&mut *connection)
     .await?;
     sqlx::query("DELETE FROM exchange_turns WHERE tenant = $1 AND exchange = $2")

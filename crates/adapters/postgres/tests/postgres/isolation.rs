@@ -132,6 +132,7 @@ async fn fill_prompts(store: &PostgresStore, scope: &Scope, turn: &AcceptedTurn)
         session: session("s1"),
         name: ExchangeName::new("e").expect("a short name"),
         state: "{}".into(),
+        tally: "{}".into(),
         tokens: 1,
         turns: turns.clone(),
         updated_at: instant(1),

@@ -112,6 +112,50 @@ async fn amp_099_what_was_derived_from_excluded_sessions_alone_is_left_out_and_m
     );
 }
 
+/// Every session that a memory may have, with every set of sessions that it may be derived from.
+#[tokio::test]
+async fn amp_099_every_lineage_within_the_excluded_sessions_is_left_out_and_every_mixed_one_says_so()
+ {
+    const EXCLUDED: [&str; 2] = ["now", "before"];
+    const SESSIONS: [&str; 4] = ["now", "before", "old", "older"];
+    let node = Node::new().await;
+    let owns = SESSIONS.into_iter().chain([""]);
+    let all = owns.flat_map(|own| (0..1 << SESSIONS.len()).map(move |set| (own, set)));
+    let all: Vec<(&str, usize)> = all.collect();
+    let derived_from = |set: usize| {
+        let chosen = SESSIONS.into_iter().enumerate();
+        chosen.filter_map(move |(at, session)| (set >> at & 1 == 1).then_some(session))
+    };
+    let candidates = all.iter().enumerate().map(|(at, (own, set))| Candidate {
+        session: (*own).to_owned(),
+        lineage_sessions: derived_from(*set).map(str::to_owned).collect(),
+        ..candidate(&at.to_string(), &format!("Kettle number {at}"))
+    });
+    let mut request = render(candidates.collect());
+    request.policy.budget.max_items = Some(0);
+    request.policy.budget.max_items_per_session = Some(0);
+    let answer = node.gateway.render(&acme(), request).await.unwrap();
+    for (at, (own, set)) in all.into_iter().enumerate() {
+        let id = at.to_string();
+        let kept = answer.items.iter().find(|item| item.id == id);
+        let dropped = answer.dropped.iter().find(|it| it.id == id);
+        let outcome = (
+            kept.map(|item| item.mixed_lineage),
+            dropped.map(|it| it.reason),
+        );
+        let is_excluded = |session: &str| EXCLUDED.contains(&session);
+        let mut whole = derived_from(set).chain(Some(own).filter(|own| !own.is_empty()));
+        let expected = if is_excluded(own) {
+            (None, Some(DropReason::CurrentSession))
+        } else if own.is_empty() && set != 0 && whole.all(is_excluded) {
+            (None, Some(DropReason::DerivedFromCurrent))
+        } else {
+            (Some(derived_from(set).any(is_excluded)), None)
+        };
+        assert_eq!(outcome, expected, "{own:?} {set:b}");
+    }
+}
+
 #[tokio::test]
 async fn amp_059_amp_060_the_threshold_is_for_what_has_a_calibrated_score() {
     let node = Node::new().await;

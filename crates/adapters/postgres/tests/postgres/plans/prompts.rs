@@ -31,6 +31,7 @@ fn exchange(number: usize) -> Exchange {
         session: session(&format!("s{}", number / 4)),
         name: ExchangeName::new(number.to_string()).expect("a short name"),
         state: "x".repeat(500),
+        tally: "{}".into(),
         tokens: 1,
         turns: vec![named(number)],
         updated_at: instant(number as i64),
