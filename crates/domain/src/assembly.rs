@@ -286,6 +286,16 @@ words! {
     }
 }
 
+impl SessionOrigin {
+    /// Whether nobody names the session: it is known by what was said.
+    pub fn is_derived(self) -> bool {
+        match self {
+            Self::Given | Self::Request => false,
+            Self::Continued | Self::New | Self::Forked => true,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

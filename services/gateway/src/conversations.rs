@@ -33,7 +33,7 @@ pub struct Resent {
 
 impl Resent {
     /// Whether it could be sent by somebody who begins.
-    fn begins(&self) -> bool {
+    pub fn begins(&self) -> bool {
         self.transcript.is_opening() && !self.is_under_way
     }
 }

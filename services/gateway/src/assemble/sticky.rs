@@ -103,6 +103,15 @@ impl Held {
         given.chain(tools).all(|space| reaches(context, space))
     }
 
+    /// The same place, with nothing in it yet.
+    pub fn anew(self) -> Self {
+        Self {
+            tokens: 0,
+            state: State::default(),
+            ..self
+        }
+    }
+
     fn exchange(&self, now: Timestamp) -> Result<Exchange, Fault> {
         let unwritten = |error| Fault::internal(format!("an exchange cannot be written: {error}"));
         let state = serde_json::to_string(&self.state).map_err(unwritten)?;

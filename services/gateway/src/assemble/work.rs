@@ -26,7 +26,7 @@ use super::redaction::Redactions;
 use super::rendering::Brought;
 use super::sticky::Held;
 use crate::Gateway;
-use crate::conversations::Purpose;
+use crate::conversations::{Purpose, Resent};
 
 /// An assembly under way.
 pub struct Work<'w> {
@@ -215,6 +215,10 @@ impl<'w> Work<'w> {
             return Ok(None);
         };
         let mut held = self.gateway.held(self.context, session, name).await?;
+        if self.may_begin_anew() {
+            self.held = Some(held.anew());
+            return Ok(None);
+        }
         let Some(mut given) = held.state.given_of(&self.request.query.spaces) else {
             self.held = Some(held);
             return Ok(None);
@@ -234,6 +238,18 @@ impl<'w> Work<'w> {
             Decision::Skipped => Vec::new(),
             _ => placing::edits(&self.outline, &self.request.prompt, &answer.block),
         }
+    }
+
+    /// Whether somebody may ask this for the first time. A question without a history is sent by who asks again as by who tries again, and only
+    /// a name tells them apart: then memory is asked again, too.
+    fn may_begin_anew(&self) -> bool {
+        let is_derived = self
+            .draft
+            .answer
+            .session_origin
+            .is_some_and(SessionOrigin::is_derived);
+        let resent = self.outline.resent.as_ref();
+        is_derived && resent.is_some_and(Resent::begins)
     }
 
     fn offers_tools(&self) -> bool {

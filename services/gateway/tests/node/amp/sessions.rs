@@ -119,8 +119,12 @@ async fn amp_103_the_same_question_on_another_day_is_asked_anew_and_a_retry_is_n
     let first = heard(&node, &question).await;
     node.clock.set(60);
     let retry = heard(&node, &question).await;
-    assert_eq!((name(&retry), &retry.block), (name(&first), &first.block));
-    assert_eq!(retry.gates[0].reason, Reason::Sticky);
+    assert_eq!(name(&retry), name(&first));
+    let mut round = said(&question);
+    round.push(tool_result("42"));
+    let round = assembled(&node, prompted(round)).await;
+    assert_eq!(round.gates[0].reason, Reason::Sticky);
+    assert_eq!((name(&round), &round.block), (name(&first), &retry.block));
     let mut seen = vec![name(&first).to_owned()];
     for day in 1..20 {
         node.clock.set(day * DAY);
@@ -175,14 +179,17 @@ fn called(name: &str) -> Context {
 }
 
 #[tokio::test]
-async fn amp_103_what_a_gate_ends_is_heard_too_and_the_provider_may_keep_the_history() {
+async fn amp_103_what_rules_skip_is_looked_up_later_and_the_provider_may_keep_the_history() {
     let node = Node::new().await;
     let mut greeting = asked(&["hi"]);
     greeting.policy.gating.mode = Some(GateMode::Auto);
     let skipped = assembled(&node, greeting).await;
     assert_eq!(skipped.reason, Some(Reason::Pleasantry));
-    let next = heard(&node, &["hi", "hello", "My kettle?"]).await;
-    assert_eq!(name(&next), name(&skipped));
+    assert_eq!((skipped.session, skipped.session_origin), (None, None));
+    let all = ["hi", "hello", "My kettle?", "It broke.", "When?"];
+    let next = heard(&node, &all[..3]).await;
+    assert_eq!(next.session_origin, Some(SessionOrigin::New));
+    assert_eq!(name(&heard(&node, &all).await), name(&next));
     let body = br#"{"model":"m","input":"And now?","previous_response_id":"resp_1"}"#;
     let kept_there = AssembleRequest {
         prompt: Prompt::Provider {
