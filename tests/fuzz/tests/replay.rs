@@ -1,4 +1,5 @@
 //! What is kept of the fuzzer's inputs, and every beginning of it, holds on any compiler.
+#![allow(clippy::unwrap_used, reason = "tests")]
 
 use std::fs;
 use std::path::{Path, PathBuf};

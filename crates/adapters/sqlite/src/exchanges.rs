@@ -14,7 +14,7 @@ use sqlx::sqlite::SqliteRow;
 use sqlx::{Row, SqliteConnection};
 
 use crate::failure::{Failure, Outcome};
-use crate::store::SqliteStore;
+use crate::store::{SqliteStore, Write};
 use crate::tombstones;
 
 #[async_trait]
@@ -36,7 +36,7 @@ impl Exchanges for SqliteStore {
         exchange: &Exchange,
         expected: Option<u64>,
     ) -> Result<Written> {
-        let mut write = self.write().await?;
+        let mut write = self.briefly().await?;
         let written = write_exchange(&mut write, tenant, exchange, expected).await?;
         write.commit().await?;
         Ok(written)
@@ -49,7 +49,7 @@ impl Exchanges for SqliteStore {
         exchange: Option<(&Exchange, Option<u64>)>,
     ) -> Result<Written> {
         conversation.check()?;
-        let mut write = self.write().await?;
+        let mut write = self.briefly().await?;
         let written = match exchange {
             Some((exchange, expected)) => {
                 write_exchange(&mut write, tenant, exchange, expected).await?
@@ -122,6 +122,14 @@ async fn write_exchange(
     let written = Written { version, forgotten };
     put(connection, tenant, exchange, written).await?;
     Ok(written)
+}
+
+impl SqliteStore {
+    /// A write for as long as an exchange lasts. Nobody waits for the disk: where the machine dies its last ones are lost, and so is the call that waits
+    /// for the model; who asks again gets a block of its own.
+    async fn briefly(&self) -> Outcome<Write> {
+        self.shared.writers.begin_relaxed().await
+    }
 }
 
 /// Takes the state of every exchange that names one of these turns of a space (an id list; any of its turns without one); whether there

@@ -1,6 +1,7 @@
 //! Storage of a single node: one SQLite file behind the storage ports.
 //!
-//! WAL with `synchronous=FULL`: what a call has stored survives `kill -9` and power loss. One process at a time: a lock
+//! WAL with `synchronous=FULL`: what a call has stored survives `kill -9` and power loss; exchanges under way,
+//! which a new search replaces, `kill -9`. One process at a time: a lock
 //! file beside the database keeps a second one out. One writer at a time, readers beside it on snapshots.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 

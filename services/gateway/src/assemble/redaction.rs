@@ -43,8 +43,7 @@ impl Redactions {
     /// without a break, since a secret may be cut where a client cuts its message.
     pub fn apply_to_parts(&self, parts: &[String]) -> String {
         let whole = parts.concat();
-        let mut seams: Vec<_> = parts.iter().scan(0, ends).collect();
-        seams.pop();
+        let seams = seams(parts);
         let crossing = |found: &Range<usize>| {
             seams
                 .iter()
@@ -56,10 +55,14 @@ impl Redactions {
     }
 }
 
-/// Where each part ends in all of them together.
-fn ends(end: &mut usize, part: &String) -> Option<usize> {
-    *end += part.len();
-    Some(*end)
+/// Where one part ends and the next begins, in all of them together.
+fn seams(parts: &[String]) -> Vec<usize> {
+    let mut end = 0;
+    let ends = parts.iter().map(|part| {
+        end += part.len();
+        end
+    });
+    ends.take(parts.len().saturating_sub(1)).collect()
 }
 
 /// The ranges in order, those that overlap as one.
