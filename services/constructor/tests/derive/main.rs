@@ -137,7 +137,7 @@ async fn a_rebuild_takes_what_the_extractor_of_now_finds_and_withdraws_the_rest(
 }
 
 #[tokio::test]
-async fn a_rebuild_with_the_same_extractor_changes_nothing() {
+async fn amp_129_a_rebuild_with_the_same_extractor_changes_nothing() {
     let bench = Bench::new().await;
     bench.store(vec![turn("1", "the door is red.")]).await;
     bench.derive().await;

@@ -68,4 +68,29 @@ mod tests {
         let taken = (0..100).filter(|_| rates.count("key", "a", 6).is_ok());
         assert_eq!(taken.count(), 6);
     }
+
+    #[test]
+    fn amp_127_callers_at_once_get_no_more_than_one_after_the_other() {
+        let rates = Rates::default();
+        let all = || (0..200).filter(|_| rates.count("key", "a", 60).is_ok());
+        let taken: usize = std::thread::scope(|scope| {
+            let callers: Vec<_> = (0..8).map(|_| scope.spawn(|| all().count())).collect();
+            callers.into_iter().map(|it| it.join().unwrap()).sum()
+        });
+        // A place a second comes free meanwhile.
+        assert!((60..=70).contains(&taken), "{taken}");
+    }
+
+    #[test]
+    fn amp_127_a_line_whose_holder_failed_still_counts() {
+        let rates = Rates::default();
+        rates.count("key", "a", 1).unwrap();
+        let line = rates.0.get(&("key", "a".to_owned())).unwrap();
+        let failed = std::thread::spawn(move || {
+            let _held = line.lock();
+            panic!("in the middle of it");
+        });
+        failed.join().unwrap_err();
+        rates.count("key", "a", 1).unwrap_err();
+    }
 }

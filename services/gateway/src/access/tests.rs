@@ -247,7 +247,7 @@ async fn while_the_store_is_down_known_keys_go_on_and_unknown_ones_may_be_tried_
 }
 
 #[tokio::test(start_paused = true)]
-async fn calls_beyond_a_quota_are_told_when_to_come_back() {
+async fn amp_127_calls_beyond_a_quota_are_told_when_to_come_back() {
     let store = Arc::new(Store::default());
     store.put("one", |key| key.calls_per_minute = Some(2));
     store.put("two", |_| {});

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use memfleet_domain::access::{Grant, SpacePattern};
-use memfleet_domain::assembly::{ProviderFormat, Reason, Strategy, Termination};
+use memfleet_domain::assembly::{GateOutcome, ProviderFormat, Reason, Strategy, Termination};
 use memfleet_domain::ids::{ExchangeName, SessionId};
 use memfleet_domain::model_profile::ModelProfile;
 use memfleet_domain::policy::Policy;
@@ -18,6 +18,7 @@ use memfleet_ports::memory::{Memory, NewTurn};
 use memfleet_ports::refresher::ForgetRequest;
 use memfleet_ports::tools::{CloseRequest, SchemaRequest, ToolCall, ToolResult, Tools};
 
+use crate::amp::{prompted, user};
 use crate::assembling::assemble;
 use crate::roles::{Node, acme, call_of, said, space};
 
@@ -274,6 +275,40 @@ async fn amp_024_an_exchange_is_closed_once_and_its_time_ends() {
     late.call_id = "c2".into();
     let late = run(&node.gateway, late).await;
     assert_eq!(late.termination, Some(Termination::Deadline));
+}
+
+#[tokio::test]
+async fn amp_026_memory_that_was_forced_and_not_asked_for_is_not_given_unasked() {
+    let node = told().await;
+    let ask = || {
+        let mut request = prompted(vec![user("Do you remember my kettle?")]);
+        request.query.session = Some(session("now"));
+        request.policy.gating.mode = None;
+        request.policy.placing.strategies = Some(vec![Strategy::Tool, Strategy::Append]);
+        request
+    };
+    let offered = node.gateway.assemble(&acme(), ask()).await.unwrap();
+    assert_eq!(offered.gates[0].outcome, GateOutcome::Force);
+    assert_eq!(offered.reason, Some(Reason::ToolsOffered));
+    let close = CloseRequest {
+        session: session("now"),
+        exchange: offered.exchange.clone().unwrap(),
+        termination: None,
+        model: String::new(),
+    };
+    let closed = node.gateway.close_turn(&acme(), close).await.unwrap();
+    assert_eq!(closed.termination, Termination::ModelAnswered);
+    assert_eq!((closed.tokens_used, closed.turns.len()), (0, 0));
+    // The same call again offers tools again. One call with memory in it is for the caller to ask for.
+    let again = node.gateway.assemble(&acme(), ask()).await.unwrap();
+    assert_eq!(
+        (again.reason, again.block.as_str()),
+        (Some(Reason::ToolsOffered), "")
+    );
+    let mut retry = ask();
+    retry.policy.placing.strategies = Some(vec![Strategy::Append]);
+    let retried = node.gateway.assemble(&acme(), retry).await.unwrap();
+    assert!(retried.block.contains("kettle broke"), "{retried:?}");
 }
 
 /// Words are forgotten, not what was counted.

@@ -202,7 +202,7 @@ fn adapters_go_together() {
 }
 
 #[test]
-fn what_protects_an_address_depends_on_the_role() {
+fn amp_127_what_protects_an_address_depends_on_the_role() {
     let mut config = Config::default();
     config.server.address = "0.0.0.0:9460".parse().unwrap();
     config.internal.token = Some("sixteen letters!".to_owned().into());

@@ -56,6 +56,37 @@ async fn a_search_sees_every_change_that_was_committed_before_it() {
 }
 
 #[tokio::test]
+async fn amp_129_an_index_made_anew_of_the_ledger_finds_what_one_that_followed_it_finds() {
+    let mut memory = Memory::new().await;
+    let scope = acme("ada");
+    let told = turns(&scope, 30);
+    let sold = query("Who sold the garden? Letter 7", &["ada"]);
+    for turns in told.chunks(7) {
+        memory.tell(&scope, turns).await;
+        memory.search(&sold).await.unwrap();
+    }
+    let edit = AcceptedTurn {
+        replaces: Some(told[0].id),
+        ..turn_in(&scope, "s0", "edit", "The garden was sold")
+    };
+    memory.tell(&scope, &[edit]).await;
+    let filter = TurnFilter {
+        turns: vec![told[4].id],
+        ..TurnFilter::default()
+    };
+    memory.store.erase(&scope, &filter).await.unwrap();
+    let followed = memory.search(&sold).await.unwrap();
+    assert_eq!(memory.builds(), 1);
+    assert!(followed.hits.len() > 20);
+    // Without room for an index each search makes one of its own.
+    memory.set_budget(0);
+    for builds in 2..4 {
+        assert_eq!(memory.search(&sold).await.unwrap(), followed);
+        assert_eq!(memory.builds(), builds);
+    }
+}
+
+#[tokio::test]
 async fn a_space_that_was_forgotten_and_told_anew_shows_only_the_new() {
     let memory = Memory::new().await;
     let scope = acme("ada");
