@@ -65,7 +65,10 @@ impl Before {
         }
         let hash = turn.content_hash();
         match self.hashes.get(&turn.id) {
-            Some(stored) if *stored == hash => return settled(TurnState::Stored, None),
+            // What was captured comes again with every request of its conversation, and the first time it was told counts.
+            Some(stored) if *stored == hash || turn.is_captured() => {
+                return settled(TurnState::Stored, None);
+            }
             Some(stored) => {
                 let reason = format!(
                     "EXTERNAL_ID_CONFLICT: the external id belongs to a turn with other content (stored {stored}, given {hash})"

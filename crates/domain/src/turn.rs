@@ -150,7 +150,17 @@ pub struct AcceptedTurn {
     pub place: Option<u32>,
 }
 
+/// What external ids begin with that the gateway gives to what it captures. The rest is a digest of role, words and place, so two turns of one such id
+/// say the same, whatever time and labels they came with.
+pub const CAPTURED: &str = "captured-";
+
 impl AcceptedTurn {
+    /// Whether it was captured.
+    pub fn is_captured(&self) -> bool {
+        let external = self.external_id.as_ref();
+        external.is_some_and(|id| id.as_str().starts_with(CAPTURED))
+    }
+
     /// The hash of everything the caller said about the turn. The recorded time is ours and stays out, so that a retry is equal.
     pub fn content_hash(&self) -> ContentHash {
         let mut hasher = blake3::Hasher::new();

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use memfleet_domain::Fault;
 use memfleet_domain::ids::{ExternalId, SessionId, Speaker};
-use memfleet_domain::turn::{Content, Metadata, Role, Trust};
+use memfleet_domain::turn::{CAPTURED, Content, Metadata, Role, Trust};
 use memfleet_ports::capture::RecordTurnRequest;
 use memfleet_ports::memory::NewTurn;
 use memfleet_provider::query::without_blocks;
@@ -207,7 +207,7 @@ fn external_id(role: Role, text: &str, ordinal: u64, piece: u64) -> ExternalId {
     hasher.update(&ordinal.to_be_bytes());
     hasher.update(&piece.to_be_bytes());
     hasher.update(text.as_bytes());
-    let id = format!("captured-{}", &hasher.finalize().to_hex()[..32]);
+    let id = format!("{CAPTURED}{}", &hasher.finalize().to_hex()[..32]);
     ExternalId::new(id).expect("hexadecimal digits are a name")
 }
 

@@ -45,7 +45,6 @@ impl Gateway {
         if store.is_there() {
             self.mark_echoes(context, &mut batch).await;
         }
-        store.ask(self.refuse_conflicts(&batch)).await?;
         self.enqueue(&batch).await
     }
 

@@ -5,9 +5,11 @@ use memfleet_domain::policy::Policy;
 use memfleet_domain::turn::{Metadata, Role, Turn};
 use memfleet_ports::assembly::{Assembly, Content, Message, Prompt};
 use memfleet_ports::capture::{Capture, RecordTurnRequest};
-use memfleet_ports::conformance::samples::session;
+use memfleet_ports::conformance::samples::{instant, session};
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::ledger::Ledger;
+use memfleet_ports::maintenance::Maintenance;
+use memfleet_ports::memory::PageRequest;
 use memfleet_ports::policies::Policies;
 
 use crate::assembling::assemble;
@@ -77,7 +79,10 @@ async fn amp_121_a_history_that_grows_is_kept_once() {
     ];
     for settles in [false, true] {
         for length in 1..=said.len() {
-            let request = record(messages(&said[..length]));
+            let request = RecordTurnRequest {
+                event_time: Some(instant(length as i64)),
+                ..record(messages(&said[..length]))
+            };
             node.gateway.record_turn(&acme(), request).await.unwrap();
             if settles {
                 node.settle().await;
@@ -86,6 +91,11 @@ async fn amp_121_a_history_that_grows_is_kept_once() {
     }
     let turns = stored(&node).await;
     assert_eq!(texts(&turns), said.map(|(_, text)| text));
+    let letters = node
+        .gateway
+        .dead_letters(&acme(), &space("ada"), PageRequest::default())
+        .await;
+    assert!(letters.unwrap().items.is_empty());
     let again = node
         .gateway
         .record_turn(&acme(), record(messages(&said)))

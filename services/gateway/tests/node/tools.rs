@@ -306,6 +306,7 @@ async fn amp_026_memory_that_was_forced_and_not_asked_for_is_not_given_unasked()
         (Some(Reason::ToolsOffered), "")
     );
     let mut retry = ask();
+    retry.exchange = Some(ExchangeName::new("again").unwrap());
     retry.policy.placing.strategies = Some(vec![Strategy::Append]);
     let retried = node.gateway.assemble(&acme(), retry).await.unwrap();
     assert!(retried.block.contains("kettle broke"), "{retried:?}");

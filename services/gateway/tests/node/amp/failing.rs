@@ -94,7 +94,7 @@ async fn amp_052_never_asks_nothing_and_always_is_recorded() {
     request.policy.gating.mode = Some(GateMode::Always);
     let answer = gateway.assemble(&acme(), request).await.unwrap();
     assert_eq!(answer.gates[0].reason, Reason::GateAlways);
-    assert_eq!(answer.reason, Some(Reason::NoMemory));
+    assert_eq!(answer.reason, Some(Reason::NothingFound));
 }
 
 #[tokio::test]
