@@ -162,8 +162,9 @@ impl Gateway {
             tracing::warn!(reason = %fault.reason, "an injection is not written down: {fault}");
             answer.degraded.push(format!("audit: {}", fault.message));
         }
-        // What failed may work for the next request of the exchange.
-        let is_lasting = answer.reason != Some(Reason::RetrievalUnavailable);
+        // What failed may work for the next request of the exchange, and what is empty may have something in it.
+        let is_passing = [Reason::RetrievalUnavailable, Reason::NoMemory];
+        let is_lasting = answer.reason.is_none_or(|it| !is_passing.contains(&it));
         let held = work.held.take().filter(|_| is_lasting);
         let conversation = work.conversation.take();
         let kept = self.keep_all(&brief, held, conversation.as_ref(), &spaces, answer);

@@ -75,6 +75,23 @@ async fn amp_102_what_the_prompt_says_already_is_left_out_whatever_its_session()
 }
 
 #[tokio::test]
+async fn amp_057_a_space_that_was_empty_is_asked_again_by_the_next_request_of_the_exchange() {
+    let node = Node::new().await;
+    let ask = || {
+        let mut request = prompted(vec![user("Where is my kettle?")]);
+        request.query.session = Some(session("today"));
+        request.policy.failure.policy = None;
+        request
+    };
+    let before = assembled(&node, ask()).await;
+    assert_eq!(before.reason, Some(Reason::NoMemory));
+    node.told("ada", vec![said_in("monday", "My kettle is in the attic")])
+        .await;
+    let after = assembled(&node, ask()).await;
+    assert!(after.block.contains("attic"), "{after:?}");
+}
+
+#[tokio::test]
 async fn amp_057_a_space_without_memory_has_none_and_one_that_does_not_exist_is_no_error() {
     let node = Node::new().await;
     let mut request = assemble("nobody", "kettle", 1_000);
