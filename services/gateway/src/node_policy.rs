@@ -14,7 +14,7 @@ pub struct NodePolicy {
 }
 
 impl NodePolicy {
-    /// A policy without [problems](problems).
+    /// A policy without [problems].
     pub fn new(policy: Policy) -> Self {
         let says_something = policy != Policy::default();
         let version = says_something.then(|| {
