@@ -65,11 +65,6 @@ async fn amp_129_an_index_made_anew_of_the_ledger_finds_what_one_that_followed_i
         memory.tell(&scope, turns).await;
         memory.search(&sold).await.unwrap();
     }
-    let edit = AcceptedTurn {
-        replaces: Some(told[0].id),
-        ..turn_in(&scope, "s0", "edit", "The garden was sold")
-    };
-    memory.tell(&scope, &[edit]).await;
     let filter = TurnFilter {
         turns: vec![told[4].id],
         ..TurnFilter::default()
@@ -78,9 +73,9 @@ async fn amp_129_an_index_made_anew_of_the_ledger_finds_what_one_that_followed_i
     let followed = memory.search(&sold).await.unwrap();
     assert_eq!(memory.builds(), 1);
     assert!(followed.hits.len() > 20);
-    // Without room for an index each search makes one of its own.
-    memory.set_budget(0);
     for builds in 2..4 {
+        // A retriever that knows nothing yet.
+        memory.set_budget(1 << 30);
         assert_eq!(memory.search(&sold).await.unwrap(), followed);
         assert_eq!(memory.builds(), builds);
     }
