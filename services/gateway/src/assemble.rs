@@ -169,9 +169,9 @@ impl Gateway {
         let conversation = work.conversation.take();
         let kept = self.keep_all(&brief, held, conversation.as_ref(), &spaces, answer);
         match brief.within("the exchange", kept).await {
-            Ok(Some(mut kept)) => {
-                kept.edits = work.edits(&kept);
-                work.draft.answer = kept;
+            Ok(Some(mut other)) => {
+                other.edits = work.edits(&other);
+                work.draft.answer = other;
             }
             Ok(None) => {}
             Err(fault) => {
@@ -182,7 +182,7 @@ impl Gateway {
         work.draft.timed("record");
     }
 
-    /// Keeps what there is to keep of a request; the answer that counts, where its exchange is kept.
+    /// Keeps what there is to keep of a request; another answer, where its exchange has one that counts.
     async fn keep_all(
         &self,
         context: &Context,
@@ -192,8 +192,7 @@ impl Gateway {
         answer: &Assembled,
     ) -> Result<Option<Assembled>, Fault> {
         if let Some(held) = held {
-            let kept = self.keep(context, held, conversation, spaces, answer.clone());
-            return kept.await.map(Some);
+            return self.keep(context, held, conversation, spaces, answer).await;
         }
         if let Some(conversation) = conversation {
             self.hear(context, conversation).await?;

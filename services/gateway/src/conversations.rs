@@ -2,6 +2,8 @@
 //! that: what a request says up to the user's last message is how the next one begins. What is kept of it is in the store, so any gateway knows
 //! it, and its id is derived, so that a request that comes twice has the same one whatever became of the first.
 
+use std::cell::OnceCell;
+
 use chrono::TimeDelta;
 use memfleet_domain::Fault;
 use memfleet_domain::assembly::SessionOrigin;
@@ -118,22 +120,27 @@ struct Looking<'l> {
     resent: &'l Resent,
     sought: Sought,
     known: Vec<Conversation>,
-    /// Of each; empty where it was forgotten.
-    transcripts: Vec<Transcript>,
+    /// Of each, once it is looked at; empty where it was forgotten.
+    transcripts: Vec<OnceCell<Transcript>>,
     now: Timestamp,
 }
 
 impl<'l> Looking<'l> {
     fn new(resent: &'l Resent, sought: Sought, known: Vec<Conversation>, now: Timestamp) -> Self {
-        // The state of another version of this program is as good as none.
-        let read = |it: &Conversation| serde_json::from_str(&it.state).unwrap_or_default();
         Self {
-            transcripts: known.iter().map(read).collect(),
+            transcripts: vec![OnceCell::new(); known.len()],
             resent,
             sought,
             known,
             now,
         }
+    }
+
+    /// What was said in one of them. Most requests are known by their key, so few are read.
+    fn transcript(&self, at: usize) -> &Transcript {
+        // The state of another version of this program is as good as none.
+        let read = || serde_json::from_str(&self.known[at].state).unwrap_or_default();
+        self.transcripts[at].get_or_init(read)
     }
 
     fn find(&self, purpose: Purpose) -> Recognised {
@@ -156,8 +163,8 @@ impl<'l> Looking<'l> {
         let key = &self.sought.keys[0];
         let last = self.known.iter().position(|it| it.key == *key);
         let earlier = || {
-            let all = &mut self.transcripts.iter();
-            all.position(|it| it.begins_with(&self.resent.transcript))
+            let has_it = |at: &usize| self.transcript(*at).begins_with(&self.resent.transcript);
+            (0..self.known.len()).find(has_it)
         };
         last.or_else(earlier)
     }
@@ -176,16 +183,17 @@ impl<'l> Looking<'l> {
         if let Some(at) = self.sought.keys.iter().find_map(with_key) {
             return Match::Continues(at);
         }
-        let open = self.known.iter().zip(&self.transcripts);
-        let open = open.map(|(it, transcript)| match is_over(it) {
-            true => Transcript::default(),
-            false => transcript.clone(),
+        let nothing = Transcript::default();
+        let open = self.known.iter().enumerate();
+        let open = open.map(|(at, it)| match is_over(it) {
+            true => &nothing,
+            false => self.transcript(at),
         });
         recognise(&self.resent.transcript, &open.collect::<Vec<_>>())
     }
 
     fn unchanged(&self, at: usize) -> Recognised {
-        let (whole, request) = (&self.transcripts[at], &self.resent.transcript);
+        let (whole, request) = (self.transcript(at), &self.resent.transcript);
         let before = match whole.begins_with(request) {
             true => 0,
             false => whole
@@ -203,7 +211,7 @@ impl<'l> Looking<'l> {
 
     fn continued(&self, at: usize) -> Recognised {
         let (known, request) = (&self.known[at], &self.resent.transcript);
-        let whole = request.clone().after(&self.transcripts[at]);
+        let whole = request.clone().after(self.transcript(at));
         let before = whole.digests().len() - request.digests().len();
         let conversation = self.told(known.session.clone(), &whole, known.lineage.clone());
         Recognised {

@@ -134,11 +134,6 @@ impl SettingsCache {
         })
     }
 
-    /// What a tenant set, as it is now.
-    pub async fn now(&self, tenant: &TenantId) -> Result<Arc<TenantSettings>, Fault> {
-        self.read(tenant).await
-    }
-
     fn no_older_than(&self, age: Duration, tenant: &TenantId) -> Option<Arc<TenantSettings>> {
         let known = self.known.get(tenant);
         known
@@ -154,7 +149,7 @@ impl SettingsCache {
             return Err(fault);
         }
         let late = || StoreError::Unavailable("it does not answer".to_owned()).into();
-        let read = timeout(PATIENCE, self.read(tenant)).await;
+        let read = timeout(PATIENCE, self.now(tenant)).await;
         let read = read.unwrap_or_else(|_| Err(late()));
         if let Err(fault) = &read
             && fault.kind == FaultKind::Unavailable
@@ -164,7 +159,8 @@ impl SettingsCache {
         read
     }
 
-    async fn read(&self, tenant: &TenantId) -> Result<Arc<TenantSettings>, Fault> {
+    /// What a tenant set, as it is now.
+    pub async fn now(&self, tenant: &TenantId) -> Result<Arc<TenantSettings>, Fault> {
         let known = self.known.get(tenant);
         let asked_at = Instant::now();
         let revision = self.store.revision(tenant).await?;

@@ -4,6 +4,7 @@ use crate::conversation::{Message, Part, PartKind, Role};
 use crate::digest;
 use crate::query::without_blocks;
 use serde::{Deserialize, Serialize};
+use std::borrow::Borrow;
 
 /// The most messages that are kept of a conversation; of longer ones the last.
 const MAX_MESSAGES: usize = 1_024;
@@ -153,7 +154,8 @@ impl Transcript {
 
 /// Finds the conversation of a request among those of its client, by the transcripts of their last requests. The longest agreement counts, of
 /// equal ones the first, so the caller puts the latest first.
-pub fn recognise(request: &Transcript, known: &[Transcript]) -> Match {
+pub fn recognise(request: &Transcript, known: &[impl Borrow<Transcript>]) -> Match {
+    let known: Vec<&Transcript> = known.iter().map(Borrow::borrow).collect();
     let best = |matches: &dyn Fn(&Transcript) -> bool| {
         let found = known.iter().enumerate().filter(|(_, known)| matches(known));
         // `rev`, because of equal ones `max_by_key` takes the last.

@@ -118,6 +118,7 @@ mod tests {
         let error = Redactions::new(&["fine".to_owned(), "(".to_owned()]).unwrap_err();
         assert_eq!(error.fields[0].field, "policy.format.redactions[1]");
     }
+
     #[test]
     fn what_is_cut_by_the_parts_of_a_message_is_not_shown() {
         let patterns = ["sk-[a-z]+", r"(?s)BEGIN.*END", r"\bpin \d{4}\b"].map(str::to_owned);

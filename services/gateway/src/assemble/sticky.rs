@@ -155,16 +155,16 @@ impl Gateway {
         Ok(Held::of(session.clone(), name.clone(), kept))
     }
 
-    /// Keeps what an exchange is given, and its conversation. The answer that counts: another one where somebody was faster, none where a turn
-    /// in it was forgotten meanwhile.
+    /// Keeps what an exchange is given, and its conversation. Another answer, where that is the one that counts: where somebody was faster, and one
+    /// without memory where a turn in it was forgotten meanwhile.
     pub(crate) async fn keep(
         &self,
         context: &Context,
         mut held: Held,
         conversation: Option<&Conversation>,
         spaces: &[SpaceId],
-        answer: Assembled,
-    ) -> Result<Assembled, Fault> {
+        answer: &Assembled,
+    ) -> Result<Option<Assembled>, Fault> {
         held.tokens += answer.budget.added_tokens;
         held.state.given = Some(Given {
             spaces: spaces.to_vec(),
@@ -175,14 +175,15 @@ impl Gateway {
             },
         });
         match self.write(context, &held, conversation).await? {
-            Ok(written) if written.forgotten => Ok(Assembled::skipped(Reason::NothingFound)),
-            Ok(_) => Ok(answer),
+            Ok(written) => Ok(written
+                .forgotten
+                .then(|| Assembled::skipped(Reason::NothingFound))),
             Err(StoreError::Stale { .. }) => {
                 if let Some(conversation) = conversation {
                     self.hear(context, conversation).await?;
                 }
                 let mut winner = self.held(context, &held.session, &held.name).await?;
-                Ok(winner.state.given_of(spaces).unwrap_or(answer))
+                Ok(winner.state.given_of(spaces))
             }
             Err(error) => Err(error.into()),
         }
