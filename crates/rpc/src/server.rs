@@ -74,6 +74,35 @@ pub struct Services {
     pub admin: Arc<dyn Admin>,
 }
 
+impl Services {
+    /// One that answers all calls.
+    pub fn by<S>(all: &Arc<S>) -> Self
+    where
+        S: Memory
+            + Assembly
+            + Policies
+            + Audit
+            + Tools
+            + Capture
+            + KnowledgeService
+            + Maintenance
+            + Admin
+            + 'static,
+    {
+        Self {
+            memory: all.clone(),
+            assembly: all.clone(),
+            policies: all.clone(),
+            audit: all.clone(),
+            tools: all.clone(),
+            capture: all.clone(),
+            knowledge: all.clone(),
+            maintenance: all.clone(),
+            admin: all.clone(),
+        }
+    }
+}
+
 /// Bounds of calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {

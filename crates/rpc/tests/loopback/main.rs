@@ -41,17 +41,7 @@ async fn serve_with(
     acceptor: Option<Acceptor>,
 ) -> (Arc<Node>, String) {
     let node = Arc::new(Node::default());
-    let services = Services {
-        memory: node.clone(),
-        assembly: node.clone(),
-        policies: node.clone(),
-        audit: node.clone(),
-        tools: node.clone(),
-        capture: node.clone(),
-        knowledge: node.clone(),
-        maintenance: node.clone(),
-        admin: node.clone(),
-    };
+    let services = Services::by(&node);
     let address = "127.0.0.1:0".parse().unwrap();
     let server = Server::bind(&Options { address, ..options }).await.unwrap();
     let url = format!("http://{}", server.address());

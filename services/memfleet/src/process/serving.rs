@@ -27,17 +27,7 @@ impl Process {
         };
         let (routes, descriptors) = match &self.gateway {
             Some(gateway) => {
-                let services = Services {
-                    memory: gateway.clone(),
-                    assembly: gateway.clone(),
-                    policies: gateway.clone(),
-                    audit: gateway.clone(),
-                    tools: gateway.clone(),
-                    capture: gateway.clone(),
-                    knowledge: gateway.clone(),
-                    maintenance: gateway.clone(),
-                    admin: gateway.clone(),
-                };
+                let services = Services::by(gateway);
                 let routes = routes(services, gateway.access.clone(), bounds, due);
                 (routes, proto::DESCRIPTORS)
             }

@@ -52,18 +52,7 @@ async fn a_case_that_expects_something_else_fails_and_says_where() {
 
 /// Serves a gateway; the server ends with the test's runtime.
 async fn serve(gateway: Gateway) -> String {
-    let gateway = Arc::new(gateway);
-    let services = Services {
-        memory: gateway.clone(),
-        assembly: gateway.clone(),
-        policies: gateway.clone(),
-        audit: gateway.clone(),
-        tools: gateway.clone(),
-        capture: gateway.clone(),
-        knowledge: gateway.clone(),
-        maintenance: gateway.clone(),
-        admin: gateway,
-    };
+    let services = Services::by(&Arc::new(gateway));
     let address = "127.0.0.1:0".parse().unwrap();
     let options = Options {
         address,
