@@ -1,8 +1,8 @@
 //! One space in memory, as search needs it: postings, sentence vectors and attributes, no text. Built from the changes of
 //! the ledger and kept current by them.
 //!
-//! A *row* is a passage's place here. Rows only grow; what is forgotten leaves its postings and counts at once and its row
-//! at the next compaction. Rows of one session are linked in the session's order, whatever order they arrived in.
+//! A *row* is a passage's place here, in the order in which the store numbered them. What is forgotten leaves its postings and
+//! counts at once and its row at the next compaction. Rows of one session are linked in the session's order, whatever order they arrived in.
 
 pub(crate) mod bits;
 mod compaction;
@@ -50,6 +50,8 @@ pub struct SpaceIndex {
     passages: Passages,
     /// Rows that default retrieval may find: alive and not replaced.
     current: Bits,
+    /// Whether a row came after one of a higher number: so it is where a turn changed after later ones were stored.
+    is_unordered: bool,
     /// Turns that another replaces.
     replaced: usize,
     /// By the store's number of a passage: its row, or [`NONE`].
@@ -98,6 +100,9 @@ impl SpaceIndex {
     pub fn advance(&mut self, changes: Changes) {
         for change in changes.changes {
             self.apply(change);
+        }
+        if self.is_unordered && !changes.more {
+            self.compact();
         }
         self.reached = changes.reached;
     }
@@ -357,6 +362,7 @@ impl SpaceIndex {
         for row in entry.rows() {
             self.current.set(row, turn.replaced_at.is_none());
         }
+        self.is_unordered |= (entry.first_passage as usize) < self.rows.len();
         self.place_passages(&entry, true);
         let speaker = entry.speaker;
         self.turns[slot as usize] = Some(entry);

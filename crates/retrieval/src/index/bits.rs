@@ -46,15 +46,39 @@ impl Bits {
 
     /// The bits that are set, ascending.
     pub(crate) fn iter(&self) -> impl Iterator<Item = u32> {
-        (0..)
-            .step_by(64)
-            .zip(&self.words)
-            .flat_map(|(start, &word)| {
-                let mut rest = word;
+        self.from(0)
+    }
+
+    /// The bits from `at` on that are set, ascending.
+    pub(crate) fn from(&self, at: u32) -> impl Iterator<Item = u32> {
+        let first = at as usize / 64;
+        (first..self.words.len()).flat_map(move |place| {
+            let mut rest = self.words[place];
+            if place == first {
+                rest &= u64::MAX << (at % 64);
+            }
+            std::iter::from_fn(move || {
+                let bit = (rest != 0).then(|| rest.trailing_zeros())?;
+                rest &= rest - 1;
+                Some(place as u32 * 64 + bit)
+            })
+        })
+    }
+
+    /// The bits before `at` that are set, descending.
+    pub(crate) fn before(&self, at: u32) -> impl Iterator<Item = u32> {
+        let last = at as usize / 64;
+        (0..self.words.len().min(last + 1))
+            .rev()
+            .flat_map(move |place| {
+                let mut rest = self.words[place];
+                if place == last {
+                    rest &= (1 << (at % 64)) - 1;
+                }
                 std::iter::from_fn(move || {
-                    let bit = (rest != 0).then(|| rest.trailing_zeros())?;
-                    rest &= rest - 1;
-                    Some(start + bit)
+                    let bit = (rest != 0).then(|| rest.ilog2())?;
+                    rest ^= 1 << bit;
+                    Some(place as u32 * 64 + bit)
                 })
             })
     }
@@ -90,6 +114,10 @@ mod tests {
             }
             prop_assert_eq!(bits.count(), set.len());
             prop_assert!(bits.iter().eq(set.iter().copied()));
+            for at in [0, 63, 64, 100, 300, 400] {
+                prop_assert!(bits.from(at).eq(set.range(at..).copied()));
+                prop_assert!(bits.before(at).eq(set.range(..at).rev().copied()));
+            }
             prop_assert!((0..320).all(|at| bits.contains(at) == set.contains(&at)));
         }
     }

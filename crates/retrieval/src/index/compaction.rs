@@ -1,4 +1,4 @@
-//! Giving back the rows of forgotten passages.
+//! Giving back the rows of forgotten passages, and putting rows in the store's order.
 
 use super::{NONE, SpaceIndex};
 
@@ -14,21 +14,25 @@ impl SpaceIndex {
         }
     }
 
+    /// Numbers the rows anew, in the order in which the store numbered the passages: whoever reads all changes at once learns of a
+    /// turn that was replaced later than who followed them, and both are to find the same.
     pub(super) fn compact(&mut self) {
-        let old = self.passages.compact();
+        let mut numbers = vec![NONE; self.passages.rows()];
+        for entry in self.turns.iter().flatten() {
+            let rows = &mut numbers[entry.first_row as usize..][..entry.rows as usize];
+            rows.iter_mut()
+                .zip(entry.first_passage..)
+                .for_each(|(slot, number)| *slot = number);
+        }
+        let renumbered = self.passages.compact_by(|row| numbers[row as usize]);
+        let new = |old: u32| renumbered[old as usize];
         for entry in self.turns.iter_mut().flatten() {
-            let first = old
-                .binary_search(&entry.first_row)
-                .expect("rows of a turn that is there are alive");
-            entry.first_row = first as u32;
+            entry.first_row = new(entry.first_row);
         }
         for row in self.rows.iter_mut().filter(|row| **row != NONE) {
-            let at = old.binary_search(row);
-            *row = at.expect("rows of passages that are there are alive") as u32;
+            *row = new(*row);
         }
-        self.current = (0..)
-            .zip(&old)
-            .filter_map(|(new, &old)| self.current.contains(old).then_some(new))
-            .collect();
+        self.current = self.current.iter().map(new).collect();
+        self.is_unordered = false;
     }
 }

@@ -165,12 +165,9 @@ impl Derivations {
     }
 
     fn compact(&mut self) {
-        let old = self.passages.compact();
+        let renumbered = self.passages.compact_by(|row| row);
         for derivation in self.slots.iter_mut().flatten() {
-            let row = old
-                .binary_search(&derivation.row)
-                .expect("rows of derivations that are there are alive");
-            derivation.row = row as u32;
+            derivation.row = renumbered[derivation.row as usize];
         }
     }
 }

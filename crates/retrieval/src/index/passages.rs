@@ -183,25 +183,27 @@ impl Passages {
         self.piece_frequencies.get(&piece).copied().unwrap_or(0)
     }
 
-    /// Keeps the living rows and gives them new numbers in the same order; gives the old numbers.
-    pub(crate) fn compact(&mut self) -> Vec<u32> {
-        let keep: Vec<u32> = self.alive.iter().collect();
-        let renumbered = |row: u32| keep.binary_search(&row).map_or(NONE, |at| at as u32);
-        self.previous = keep
-            .iter()
-            .map(|&row| renumbered(self.previous(row)))
-            .collect();
-        self.next = keep.iter().map(|&row| renumbered(self.next(row))).collect();
+    /// Numbers the living rows anew, by the key that they have; gives the new row by the old one, [`NONE`] where that was dead.
+    pub(crate) fn compact_by<K: Ord>(&mut self, key: impl Fn(u32) -> K) -> Vec<u32> {
+        let mut keep: Vec<u32> = self.alive.iter().collect();
+        keep.sort_by_key(|&row| key(row));
+        let mut renumbered = vec![NONE; self.rows()];
+        for (new, &old) in (0..).zip(&keep) {
+            renumbered[old as usize] = new;
+        }
+        let linked = |row: u32| renumbered.get(row as usize).copied().unwrap_or(NONE);
+        self.previous = keep.iter().map(|&row| linked(self.previous(row))).collect();
+        self.next = keep.iter().map(|&row| linked(self.next(row))).collect();
         pick(&mut self.turns, &keep);
         pick(&mut self.sessions, &keep);
         pick(&mut self.lengths, &keep);
         pick(&mut self.bytes, &keep);
         pick(&mut self.features, &keep);
         self.pieces.retain(&keep);
-        self.terms.retain(&keep);
+        self.terms.retain(&keep, &renumbered);
         self.sentences.retain(&keep);
         self.alive = (0..keep.len() as u32).collect();
-        keep
+        renumbered
     }
 
     /// Heap bytes.

@@ -34,7 +34,7 @@ impl<T: Copy> Ragged<T> {
         &self.values[start as usize..(start + length) as usize]
     }
 
-    /// Keeps the rows that `keep` names, in order.
+    /// Keeps the rows that `keep` names, in its order.
     pub(crate) fn retain(&mut self, keep: &[u32]) {
         let mut kept = Self::default();
         for &row in keep {

@@ -1,6 +1,7 @@
 //! The sentence vectors of a space: one row of signed bytes a passage, and the signs of its components as bits.
 
 use std::ops::Range;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::bits::Bits;
 use crate::dot::{Query, signs};
@@ -16,18 +17,23 @@ pub(crate) struct Sentences {
     count: usize,
     /// Sum of all vectors.
     sum: Vec<i64>,
-    /// By row: 1 − highest cosine to one of the rows shortly before; NaN without a vector.
-    novelty: Vec<f32>,
+    /// By row: the bits of its novelty; NaN where that is not known. A vector that comes late or goes makes it unknown for
+    /// those that look back on it, and who asks computes it.
+    novelty: Vec<AtomicU32>,
 }
 
-/// Rows before a row that its novelty looks back on: a bound on the work a write brings.
+/// Vectors before a row that its novelty looks back on: a bound on the work a write brings.
 const MEMORY: usize = 512;
+const UNKNOWN: f32 = f32::NAN;
 /// Square of the factor of stored components.
 const UNIT: f32 = 127.0 * 127.0;
 
 impl Sentences {
     /// Gives a row its vector, or takes it away.
     pub(crate) fn set(&mut self, row: u32, vector: Option<&[i8]>) {
+        if self.has(row) && self.get(row) == vector {
+            return;
+        }
         self.clear(row);
         let Some(vector) = vector.filter(|vector| !vector.is_empty()) else {
             return;
@@ -57,25 +63,23 @@ impl Sentences {
             .for_each(|(sum, &x)| *sum += i64::from(x));
         self.present.set(row, true);
         self.count += 1;
-        self.remember_novelty(row, vector);
+        self.forget_novelty_from(row);
+        self.novelty(row);
     }
 
-    /// 1 − highest cosine to one of the rows shortly before, 1 for the first; NaN without a vector.
+    /// 1 − highest cosine to one of the vectors shortly before, at most 1; NaN without a vector.
     pub(crate) fn novelty(&self, row: u32) -> f32 {
-        if self.has(row) {
-            self.novelty[row as usize]
-        } else {
-            f32::NAN
+        let Some(vector) = self.get(row) else {
+            return f32::NAN;
+        };
+        let kept = &self.novelty[row as usize];
+        let known = f32::from_bits(kept.load(Ordering::Relaxed));
+        if !known.is_nan() {
+            return known;
         }
-    }
-
-    fn remember_novelty(&mut self, row: u32, vector: &[i8]) {
         let novelty = self.novelty_at(row, vector);
-        let row = row as usize;
-        if self.novelty.len() <= row {
-            self.novelty.resize(row + 1, f32::NAN);
-        }
-        self.novelty[row] = novelty;
+        kept.store(novelty.to_bits(), Ordering::Relaxed);
+        novelty
     }
 
     /// What the novelty of a vector would be in place of this row.
@@ -83,17 +87,19 @@ impl Sentences {
         if vector.len() != self.dimensions {
             return 1.0;
         }
-        let end = (row as usize * self.dimensions).min(self.values.len());
-        let start = end.saturating_sub(MEMORY * self.dimensions);
         let query = Query::new(vector);
-        // Rows without a vector are zero and give 0, as if they were unlike anything.
-        let highest = self.values[start..end]
-            .chunks_exact(self.dimensions)
-            .map(|other| query.dot(other))
-            .max()
-            .unwrap_or(0)
-            .max(0);
-        1.0 - highest as f32 / UNIT
+        let earlier = self.present.before(row).take(MEMORY);
+        let products = earlier.filter_map(|row| Some(query.dot(self.get(row)?)));
+        1.0 - products.max().unwrap_or(0).max(0) as f32 / UNIT
+    }
+
+    /// What was known of a row, and of those that look back on it, is no longer so.
+    fn forget_novelty_from(&mut self, row: u32) {
+        let rows = self.values.len() / self.dimensions;
+        self.novelty.resize_with(rows, || UNKNOWN.to_bits().into());
+        for row in self.present.from(row).take(MEMORY + 1) {
+            *self.novelty[row as usize].get_mut() = UNKNOWN.to_bits();
+        }
     }
 
     /// Which rows have a vector.
@@ -139,7 +145,7 @@ impl Sentences {
         if self.count == 0 { &[] } else { &self.sum }
     }
 
-    /// Keeps the rows that `keep` names, in order.
+    /// Keeps the rows that `keep` names, in its order.
     pub(crate) fn retain(&mut self, keep: &[u32]) {
         let mut values = Vec::with_capacity(keep.len() * self.dimensions);
         let mut signs = Vec::with_capacity(keep.len() * self.words());
@@ -151,7 +157,14 @@ impl Sentences {
             signs.extend_from_slice(self.signs(row..row + 1));
             signs.resize(values.len() / self.dimensions.max(1) * self.words(), 0);
         }
-        self.novelty = keep.iter().map(|&row| self.novelty(row)).collect();
+        // What a row looks back on stays the same unless rows change places.
+        let is_known = keep.is_sorted();
+        let known = |&row: &u32| {
+            let kept = self.novelty.get(row as usize).filter(|_| is_known);
+            let unknown = UNKNOWN.to_bits();
+            AtomicU32::new(kept.map_or(unknown, |it| it.load(Ordering::Relaxed)))
+        };
+        self.novelty = keep.iter().map(known).collect();
         self.present = (0..)
             .zip(keep)
             .filter_map(|(new, &old)| self.has(old).then_some(new))
@@ -182,5 +195,6 @@ impl Sentences {
         vector.fill(0);
         self.present.set(row, false);
         self.count -= 1;
+        self.forget_novelty_from(row);
     }
 }

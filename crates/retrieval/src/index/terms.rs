@@ -33,6 +33,13 @@ impl Postings {
         }
     }
 
+    fn sort(&mut self) {
+        if !self.rows.is_sorted() {
+            let counts = self.counts.iter().map(|&count| u16::from(count));
+            *self = Self::of(self.rows.iter().copied().zip(counts).collect());
+        }
+    }
+
     /// Rows and counts.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, u8)> {
         self.rows.iter().copied().zip(self.counts.iter().copied())
@@ -88,17 +95,13 @@ impl Terms {
             .map(|&number| self.names.uses(number))
     }
 
-    /// Keeps the rows that `keep` names, in order.
-    pub(crate) fn retain(&mut self, keep: &[u32]) {
+    /// Keeps the rows that `keep` names, in its order; by old row, `renumbered` has the new one.
+    pub(crate) fn retain(&mut self, keep: &[u32], renumbered: &[u32]) {
         self.rows.retain(keep);
-        for row in self
-            .postings
-            .iter_mut()
-            .flat_map(|postings| &mut postings.rows)
-        {
-            *row = keep
-                .binary_search(row)
-                .expect("postings only name rows that are kept") as u32;
+        for postings in &mut self.postings {
+            let rows = postings.rows.iter_mut();
+            rows.for_each(|row| *row = renumbered[*row as usize]);
+            postings.sort();
         }
     }
 

@@ -70,6 +70,11 @@ async fn amp_129_an_index_made_anew_of_the_ledger_finds_what_one_that_followed_i
         ..TurnFilter::default()
     };
     memory.store.erase(&scope, &filter).await.unwrap();
+    let edit = AcceptedTurn {
+        replaces: Some(told[0].id),
+        ..turn_in(&scope, "s0", "edit", "The garden was sold")
+    };
+    memory.tell(&scope, &[edit]).await;
     let followed = memory.search(&sold).await.unwrap();
     assert_eq!(memory.builds(), 1);
     assert!(followed.hits.len() > 20);
