@@ -2,9 +2,13 @@
 
 use crate::conversation::{Conversation, Message};
 use std::borrow::Cow;
+use std::collections::HashMap;
 
 /// The opening of a block of memory up to its nonce. What a client sends back of an earlier request may hold such a block.
 const OPEN: &str = "<memory nonce=\"";
+/// The end of a block up to its nonce.
+const CLOSE: &str = "</memory nonce=\"";
+const LONGEST_NONCE: usize = 64;
 
 /// The index of the message that memory is appended to: the last that a user wrote (AMP items 5, 10, 11).
 pub fn target(conversation: &Conversation<'_>) -> Option<usize> {
@@ -27,35 +31,54 @@ pub fn text(conversation: &Conversation<'_>) -> Option<String> {
 
 /// A text without the blocks of memory in it, each with the blank lines before it. A block that does not end stays: it is somebody's text.
 pub fn without_blocks(text: &str) -> Cow<'_, str> {
-    let mut kept: Option<String> = None;
-    let mut rest = text;
+    let mut openings = tags(text, OPEN).peekable();
+    if openings.peek().is_none() {
+        return Cow::Borrowed(text);
+    }
+    let ends = ends(text);
+    let mut kept = String::new();
     let mut from = 0;
-    while let Some(found) = rest[from..].find(OPEN) {
-        let start = from + found;
-        let Some(end) = block_end(&rest[start..]) else {
-            from = start + OPEN.len();
+    for (start, nonce) in openings.filter(|(_, nonce)| is_nonce(nonce)) {
+        let Some(ends) = ends.get(nonce).filter(|_| start >= from) else {
             continue;
         };
-        let kept = kept.get_or_insert_default();
-        kept.push_str(rest[..start].trim_end_matches('\n'));
-        rest = &rest[start + end..];
-        from = 0;
+        if let Some(end) = ends.get(ends.partition_point(|&end| end <= start)) {
+            kept.push_str(text[from..start].trim_end_matches('\n'));
+            from = *end;
+        }
     }
-    match kept {
-        None => Cow::Borrowed(text),
-        Some(kept) => Cow::Owned(kept + rest),
+    match from {
+        0 => Cow::Borrowed(text),
+        _ => Cow::Owned(kept + &text[from..]),
     }
 }
 
-/// Where the block that a text begins with ends: after the closing tag with the same nonce.
-fn block_end(text: &str) -> Option<usize> {
-    let after = &text[OPEN.len()..];
-    let nonce = &after[..after.find('"')?];
-    if nonce.is_empty() || nonce.len() > 64 || !nonce.bytes().all(|b| b.is_ascii_alphanumeric()) {
-        return None;
+/// Where the closing tags of each nonce end. All are looked up at once: a text may open many blocks and end none.
+fn ends(text: &str) -> HashMap<&str, Vec<usize>> {
+    let mut ends: HashMap<&str, Vec<usize>> = HashMap::new();
+    for (start, nonce) in tags(text, CLOSE) {
+        let end = start + CLOSE.len() + nonce.len();
+        if text[end..].starts_with("\">") {
+            ends.entry(nonce).or_default().push(end + 2);
+        }
     }
-    let close = format!("</memory nonce=\"{nonce}\">");
-    Some(text.find(&close)? + close.len())
+    ends
+}
+
+/// Where a tag begins, and its nonce, of which no more is looked at than a nonce may have.
+fn tags<'t>(text: &'t str, tag: &'t str) -> impl Iterator<Item = (usize, &'t str)> {
+    text.match_indices(tag).filter_map(move |(start, _)| {
+        let after = &text[start + tag.len()..];
+        let end = after
+            .bytes()
+            .take(LONGEST_NONCE + 1)
+            .position(|it| it == b'"')?;
+        Some((start, &after[..end]))
+    })
+}
+
+fn is_nonce(nonce: &str) -> bool {
+    !nonce.is_empty() && nonce.bytes().all(|it| it.is_ascii_alphanumeric())
 }
 
 #[cfg(test)]
@@ -70,12 +93,21 @@ mod tests {
         assert_eq!(without_blocks(&format!("{block}{block} so?")), " so?");
         for text in [
             "<memory nonce=\"a1\"> open",
+            "</memory nonce=\"a1\"> before <memory nonce=\"a1\">",
+            "<memory nonce=\"é\"></memory nonce=\"é\">",
+            "<memory nonce=\"\"></memory nonce=\"\">",
             "<memory nonce=\"",
             "a <memory>",
             "",
         ] {
             assert_eq!(without_blocks(text), text);
         }
+    }
+
+    #[test]
+    fn blocks_that_do_not_end_cost_no_more_than_their_length() {
+        let open = "<memory nonce=\"a1\">".repeat(500_000);
+        assert_eq!(without_blocks(&open), open.as_str());
     }
 
     #[test]

@@ -169,11 +169,13 @@ impl Gateway {
         let conversation = work.conversation.take();
         let kept = self.keep_all(&brief, held, conversation.as_ref(), &spaces, answer);
         match brief.within("the exchange", kept).await {
-            Ok(Some(mut other)) => {
-                other.edits = work.edits(&other);
-                work.draft.answer = other;
-            }
             Ok(None) => {}
+            Ok(Some(mut other)) => {
+                if work.takes_place_of(&other) {
+                    other.edits = work.edits(&other);
+                    work.draft.answer = other;
+                }
+            }
             Err(fault) => {
                 tracing::warn!(reason = %fault.reason, "an exchange is not kept: {fault}");
                 answer.degraded.push(format!("exchange: {}", fault.message));

@@ -25,7 +25,7 @@ const SEEN: TimeDelta = TimeDelta::days(1);
 const SENT_AGAIN: TimeDelta = TimeDelta::minutes(2);
 
 /// What a request resends of its conversation.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Resent {
     /// What was said up to the user's last message.
     pub transcript: Transcript,

@@ -15,10 +15,12 @@ use super::models::Model;
 use crate::conversations::Resent;
 
 /// A prompt, as far as an assembly has to know it.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Outline {
     /// Where the block goes, or why nowhere; none where there is no prompt.
     pub place: Option<Result<Placement, Reason>>,
+    /// Where a block goes by each strategy that has one, for a block that the exchange has already.
+    pub block_places: Vec<Placement>,
     /// What the user says last.
     pub query: Option<String>,
     /// Whether somebody spoke before.
@@ -59,6 +61,8 @@ impl Outline {
             supports_tools: reading.model.supports_tools,
         };
         let place = placement::place(conversation, reading.strategies, profile, reading.has_query);
+        let by = |strategy| placement::place(conversation, &[strategy], profile, true).ok();
+        let block_places = [Strategy::Append, Strategy::System].into_iter();
         let query = query::text(conversation);
         let is_counted = reading.model.window.is_some() || conversation.window_tokens.is_some();
         let texts = conversation.texts().map(query::without_blocks);
@@ -68,6 +72,7 @@ impl Outline {
         Self {
             before: before(conversation, place.as_ref().ok()),
             place: Some(place.map_err(nowhere)),
+            block_places: block_places.filter_map(by).collect(),
             has_history: has_history(conversation),
             session: told_session(conversation),
             exchange: exchange(&asked),
@@ -265,9 +270,25 @@ fn part(part: &memfleet_ports::assembly::Part) -> conversation::Part<'_> {
 }
 
 impl Outline {
+    /// Where memory goes.
+    pub fn placement(&self) -> Option<&Placement> {
+        self.place.as_ref()?.as_ref().ok()
+    }
+
     /// What stands between the prompt's text and the block.
     pub fn separator(&self) -> &'static str {
-        let placement = self.place.as_ref().and_then(|place| place.as_ref().ok());
-        placement.map_or("", Placement::separator)
+        self.placement().map_or("", Placement::separator)
+    }
+
+    /// Goes by this strategy, where the prompt and the model allow it now; whether they do.
+    pub fn go_by(&mut self, strategy: Strategy) -> bool {
+        if self.placement().is_none_or(|it| it.strategy == strategy) {
+            return true;
+        }
+        let place = self.block_places.iter().find(|it| it.strategy == strategy);
+        let place = place.cloned();
+        let is_there = place.is_some();
+        self.place = place.map(Ok).or(self.place.take());
+        is_there
     }
 }

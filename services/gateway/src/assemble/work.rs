@@ -219,7 +219,8 @@ impl<'w> Work<'w> {
             self.held = Some(held.anew());
             return Ok(None);
         }
-        let Some(mut given) = held.state.given_of(&self.request.query.spaces) else {
+        let given = held.state.given_of(&self.request.query.spaces);
+        let Some(mut given) = given.filter(|given| self.takes_place_of(given)) else {
             self.held = Some(held);
             return Ok(None);
         };
@@ -230,6 +231,13 @@ impl<'w> Work<'w> {
         )];
         given.edits = self.edits(&given);
         Ok(Some(given))
+    }
+
+    /// Whether this prompt can have an answer where the one that it was made for had it: a block where it was, tools where tools may be. A model
+    /// that turned out to take no tools is given a block.
+    pub fn takes_place_of(&mut self, answer: &Assembled) -> bool {
+        answer.decision == Decision::Skipped
+            || Arc::make_mut(&mut self.outline).go_by(answer.strategy_used)
     }
 
     /// What puts an answer into the prompt: that follows from its block and the place, so it is not kept.
@@ -253,8 +261,8 @@ impl<'w> Work<'w> {
     }
 
     fn offers_tools(&self) -> bool {
-        let place = self.outline.place.as_ref().and_then(|it| it.as_ref().ok());
-        place.is_some_and(|placement| placement.strategy == Strategy::Tool)
+        let placement = self.outline.placement();
+        placement.is_some_and(|it| it.strategy == Strategy::Tool)
     }
 
     async fn budget(&mut self, nonce: &str) -> Step<usize> {
@@ -404,7 +412,7 @@ impl<'w> Work<'w> {
     /// Says by which strategy it goes.
     fn place(&mut self, reason: Reason) {
         let answer = &mut self.draft.answer;
-        let placement = self.outline.place.as_ref().and_then(|it| it.as_ref().ok());
+        let placement = self.outline.placement();
         let requested = answer.strategy_requested;
         answer.strategy_used = placement.map_or(requested, |it| it.strategy);
         let passed_over = placement.and_then(prompt::passed_over);

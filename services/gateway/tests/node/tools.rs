@@ -10,7 +10,7 @@ use memfleet_domain::policy::Policy;
 use memfleet_gateway::Gateway;
 use memfleet_gateway::settings::SettingsCache;
 use memfleet_ports::access::{Caller, Proof};
-use memfleet_ports::assembly::{AssembleRequest, Assembly, Prompt};
+use memfleet_ports::assembly::{AssembleRequest, Assembled, Assembly, Prompt};
 use memfleet_ports::conformance::samples::session;
 use memfleet_ports::context::Context;
 use memfleet_ports::filter::TurnFilter;
@@ -183,6 +183,12 @@ async fn fallback(node: &Node, model: &str) -> Option<Reason> {
 }
 
 async fn of_body(node: &Node, model: &str, more: &str) -> Option<Reason> {
+    let request = wanting_tools(model, more);
+    let answer = node.gateway.assemble(&acme(), request).await.unwrap();
+    answer.reason
+}
+
+fn wanting_tools(model: &str, more: &str) -> AssembleRequest {
     let body = format!(
         "{{\"model\":\"{model}\",\"messages\":[{{\"role\":\"user\",\"content\":\"kettle broke\"}}]{more}}}"
     );
@@ -195,8 +201,50 @@ async fn of_body(node: &Node, model: &str, more: &str) -> Option<Reason> {
     };
     request.policy.exclusion.in_prompt = Some(false);
     request.policy.placing.strategies = Some(vec![Strategy::Tool, Strategy::Append]);
-    let answer = node.gateway.assemble(&acme(), request).await.unwrap();
-    answer.reason
+    request
+}
+
+/// What a request is given that names its session; `more` is of its body.
+async fn in_session(node: &Node, more: &str) -> Assembled {
+    let mut request = wanting_tools("small", more);
+    request.query.session = SessionId::new("later").ok();
+    node.gateway.assemble(&acme(), request).await.unwrap()
+}
+
+const NO_TOOLS: &str =
+    r#","tools":[{"type":"function","function":{"name":"f"}}],"tool_choice":"none""#;
+
+#[tokio::test]
+async fn amp_025_006_an_exchange_whose_tools_are_rejected_gets_a_block() {
+    let node = told().await;
+    let offered = in_session(&node, "").await;
+    assert_eq!(offered.reason, Some(Reason::ToolsOffered));
+    for id in ["c1", "c2"] {
+        let wrong = ToolCall {
+            model: ModelProfile {
+                name: "small".into(),
+                ..ModelProfile::default()
+            },
+            ..call(id, SEARCH, "{\"query\":")
+        };
+        run(&node.gateway, wrong).await;
+    }
+    let given = in_session(&node, "").await;
+    assert_eq!(given.reason, Some(Reason::ToolsUnsupported));
+    assert!(given.block.contains("kettle broke"), "{given:?}");
+    let again = in_session(&node, "").await;
+    assert_eq!((&again.block, &again.edits), (&given.block, &given.edits));
+}
+
+#[tokio::test]
+async fn amp_006_034_a_block_that_an_exchange_has_stays_where_tools_are_allowed_later() {
+    let node = told().await;
+    let given = in_session(&node, NO_TOOLS).await;
+    assert_eq!(given.reason, Some(Reason::ToolChoiceConflict));
+    assert_eq!(given.edits.len(), 1);
+    let again = in_session(&node, "").await;
+    assert_eq!((&again.block, &again.edits), (&given.block, &given.edits));
+    assert_eq!(again.strategy_used, Strategy::Append);
 }
 
 #[tokio::test]
