@@ -7,6 +7,7 @@ use memfleet_domain::ids::{ExchangeName, SessionId, SpaceId, TenantId, TurnId};
 use memfleet_domain::time::Timestamp;
 
 use crate::conversations::{Conversation, Sought};
+use crate::injections::Injection;
 use crate::store::{Result, StoreError};
 
 /// The longest state in bytes of UTF-8.
@@ -47,6 +48,17 @@ pub struct Kept {
     pub forgotten: bool,
 }
 
+/// What one request leaves to be kept: all of it, or nothing.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Entry<'e> {
+    /// Its exchange, with the version of it that was read; none: there was none.
+    pub exchange: Option<(&'e Exchange, Option<u64>)>,
+    /// Its conversation, in place of what is kept of that.
+    pub conversation: Option<&'e Conversation>,
+    /// What entered its prompt, as [`crate::injections::Injections::append`] adds it.
+    pub injection: Option<&'e Injection>,
+}
+
 /// What a write came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Written {
@@ -63,6 +75,31 @@ impl Kept {
             version: self.version,
             forgotten: self.forgotten,
         }
+    }
+}
+
+impl<'e> Entry<'e> {
+    /// An exchange alone.
+    pub fn of(exchange: &'e Exchange, expected: Option<u64>) -> Self {
+        Self {
+            exchange: Some((exchange, expected)),
+            ..Self::default()
+        }
+    }
+
+    /// A conversation alone.
+    pub fn heard(conversation: &'e Conversation) -> Self {
+        Self {
+            conversation: Some(conversation),
+            ..Self::default()
+        }
+    }
+
+    /// Refuses what is too large to be stored.
+    pub fn check(&self) -> Result<()> {
+        self.exchange.map_or(Ok(()), |(it, _)| it.check())?;
+        self.conversation.map_or(Ok(()), Conversation::check)?;
+        self.injection.map_or(Ok(()), Injection::check)
     }
 }
 
@@ -139,14 +176,18 @@ pub trait Exchanges: Send + Sync {
         now: Timestamp,
     ) -> Result<Option<Kept>>;
 
-    /// Writes the exchange if nobody did since `expected` was read (none: there was none); [`StoreError::Stale`] otherwise. Of several at a
-    /// time one wins. The same write sent again is answered as the first time.
-    async fn put(
+    /// Writes what a request leaves, if nobody wrote its exchange since that was read; [`StoreError::Stale`] otherwise, and then nothing of it.
+    /// Of several at a time one wins. The same write sent again is answered as the first time.
+    async fn keep(&self, tenant: &TenantId, entry: Entry<'_>) -> Result<Written>;
+
+    /// The states of the `limit` exchanges of a session that were written last, of those that have not expired by `now`, the newest first.
+    async fn states(
         &self,
         tenant: &TenantId,
-        exchange: &Exchange,
-        expected: Option<u64>,
-    ) -> Result<Written>;
+        session: &SessionId,
+        limit: u32,
+        now: Timestamp,
+    ) -> Result<Vec<String>>;
 
     /// Tokens of all exchanges of a session that have not expired by `now`.
     async fn session_tokens(
@@ -155,15 +196,6 @@ pub trait Exchanges: Send + Sync {
         session: &SessionId,
         now: Timestamp,
     ) -> Result<u64>;
-
-    /// Keeps a conversation in place of what is kept of it, and the exchange of the same request, if one is given, as [`Exchanges::put`] does:
-    /// both or none.
-    async fn hear(
-        &self,
-        tenant: &TenantId,
-        conversation: &Conversation,
-        exchange: Option<(&Exchange, Option<u64>)>,
-    ) -> Result<Written>;
 
     /// The conversations of an owner that a request may belong to, as far as they have not expired by `now`: of those that one of the keys is
     /// the last request of, those of the latest keys; of those that opened like it, and of all, the latest; as many as

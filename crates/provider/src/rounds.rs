@@ -215,6 +215,11 @@ impl Turn {
         }
     }
 
+    /// Notes that nothing came of what was asked: it may be asked again. The call and its round count.
+    pub fn take_back(&mut self, ask: &Ask) {
+        self.asked.remove(&asked::key(ask));
+    }
+
     /// Goes on with a turn whose client came back with its tools' results.
     pub fn resume(&mut self) {
         if self.termination == Some(Termination::ClientToolPending) {

@@ -2,7 +2,7 @@
 //!
 //! `work` is one assembly from start to end; its parts: `prompt` reads what memory is put into, `basis` is the policy in force, `models` the
 //! model, `bounds` the budget, `gating` the gates before the search, `finding` what must not be found, `choosing` the block, `placing` its
-//! place, `sticky` what the requests of one exchange share, `record` what is written down. `rendering` does the same for memories that the
+//! place, `sticky` what the requests of one exchange share, `record` what is written down, `settling` how. `rendering` does the same for memories that the
 //! caller brings.
 
 pub(crate) mod basis;
@@ -19,6 +19,7 @@ mod record;
 pub(crate) mod redaction;
 mod rendering;
 mod routing;
+mod settling;
 pub(crate) mod sticky;
 mod story;
 pub(crate) mod work;
@@ -37,8 +38,8 @@ use memfleet_ports::assembly::{
     AssembleRequest, Assembled, Assembly, Counted, GateRequest, Gated, RenderRequest, TokenizerInfo,
 };
 use memfleet_ports::context::Context;
-use memfleet_ports::conversations::Conversation;
 use memfleet_ports::store::StoreError;
+use tokio::time::Instant;
 use tracing::field::Empty;
 use tracing::{Span, instrument};
 
@@ -48,9 +49,6 @@ pub(crate) use basis::{is_shipped_template, template};
 pub use exemplars::{Examples, Routing};
 pub(crate) use redaction::Redactions;
 use work::Work;
-
-/// How long an answer waits for being written down: a store that hangs must not keep the prompt.
-const SETTLE: Duration = Duration::from_secs(2);
 
 #[async_trait]
 impl Assembly for Gateway {
@@ -64,6 +62,7 @@ impl Assembly for Gateway {
         let failure = policy.failure.policy.unwrap_or(Failure::default().policy);
         let within = policy.failure.deadline_ms;
         let within = within.unwrap_or(Failure::default().deadline_ms);
+        let began = Instant::now();
         let brief = context.at_most(Duration::from_millis(within.into()));
         let basis = self.basis(&brief, &request.query.spaces, policy);
         let basis = match brief.within("settings", basis).await {
@@ -77,7 +76,7 @@ impl Assembly for Gateway {
             return without_memory(away(), failure);
         }
         let audit = basis.settings.audit.clone();
-        let mut work = Work::begin(self, context, request, basis).await?;
+        let mut work = Work::begin(self, context, request, basis, began).await?;
         let end = work.run().await;
         finish(&mut work, end, failure)?;
         self.settle(&mut work, &audit).await;
@@ -147,61 +146,6 @@ impl Assembly for Gateway {
 }
 
 impl Gateway {
-    /// Keeps the answer for the exchange and writes it down. Where that fails, the answer is one without memory of itself.
-    async fn settle(&self, work: &mut Work<'_>, audit: &memfleet_domain::policy::Audit) {
-        let answer = &mut work.draft.answer;
-        let is_given_again = answer.injection.is_some();
-        if is_given_again {
-            return;
-        }
-        let spaces = work.request.query.spaces.clone();
-        let brief = work.context.at_most(SETTLE);
-        let written = self.record(&brief, &spaces, audit, answer);
-        if let Err(fault) = brief.within("the record", written).await {
-            answer.injection = None;
-            tracing::warn!(reason = %fault.reason, "an injection is not written down: {fault}");
-            answer.degraded.push(format!("audit: {}", fault.message));
-        }
-        // What failed may work for the next request of the exchange, and what is empty may have something in it.
-        let is_passing = [Reason::RetrievalUnavailable, Reason::NoMemory];
-        let is_lasting = answer.reason.is_none_or(|it| !is_passing.contains(&it));
-        let held = work.held.take().filter(|_| is_lasting);
-        let conversation = work.conversation.take();
-        let kept = self.keep_all(&brief, held, conversation.as_ref(), &spaces, answer);
-        match brief.within("the exchange", kept).await {
-            Ok(None) => {}
-            Ok(Some(mut other)) => {
-                if work.takes_place_of(&other) {
-                    other.edits = work.edits(&other);
-                    work.draft.answer = other;
-                }
-            }
-            Err(fault) => {
-                tracing::warn!(reason = %fault.reason, "an exchange is not kept: {fault}");
-                answer.degraded.push(format!("exchange: {}", fault.message));
-            }
-        }
-        work.draft.timed("record");
-    }
-
-    /// Keeps what there is to keep of a request; another answer, where its exchange has one that counts.
-    async fn keep_all(
-        &self,
-        context: &Context,
-        held: Option<sticky::Held>,
-        conversation: Option<&Conversation>,
-        spaces: &[SpaceId],
-        answer: &Assembled,
-    ) -> Result<Option<Assembled>, Fault> {
-        if let Some(held) = held {
-            return self.keep(context, held, conversation, spaces, answer).await;
-        }
-        if let Some(conversation) = conversation {
-            self.hear(context, conversation).await?;
-        }
-        Ok(None)
-    }
-
     /// That of the first space of a query: its zone and its language are those of the answer.
     pub(crate) async fn locale(
         &self,

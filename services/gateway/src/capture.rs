@@ -14,7 +14,7 @@ use std::collections::HashSet;
 use async_trait::async_trait;
 use memfleet_domain::Fault;
 use memfleet_domain::assembly::{SessionOrigin, TrustMode};
-use memfleet_domain::ids::{SpaceId, TurnId};
+use memfleet_domain::ids::{SessionId, SpaceId, TurnId};
 use memfleet_domain::policy::Policy;
 use memfleet_ports::capture::{Capture, RecordTurnRequest, Recorded};
 use memfleet_ports::context::Context;
@@ -26,9 +26,13 @@ use crate::Gateway;
 use crate::assemble::apart;
 use crate::assemble::basis::Basis;
 use crate::assemble::redaction::Redactions;
+use crate::assemble::sticky::{Held, State};
 use crate::conversations::Purpose;
 use hearing::Heard;
 use naming::{Naming, Session};
+
+/// Exchanges of the session whose unmarked blocks are looked for.
+const EARLIER: u32 = 64;
 
 /// Turns that one call may add.
 const MOST: usize = 1_000;
@@ -87,11 +91,11 @@ impl Gateway {
         if exchange.is_some() && !store.is_there() {
             told_by_its_marks(&basis)?;
         }
-        let block = given.and_then(|held| held.state.given);
+        let blocks = self.blocks(context, &basis, given, session.id()).await?;
         let naming = Naming {
             redactions: Redactions::new(&basis.settings.format.redactions)?,
             session,
-            block: block.map(|given| given.answer.block).unwrap_or_default(),
+            blocks,
             request,
         };
         let named = move || {
@@ -116,6 +120,29 @@ impl Gateway {
             self.hear(context, &known.conversation).await?;
         }
         Ok(recorded)
+    }
+
+    /// The blocks that may be in what is recorded: those of the exchange, and where nothing marks them those of earlier ones, which a caller
+    /// that keeps its messages sends again.
+    async fn blocks(
+        &self,
+        context: &Context,
+        basis: &Basis,
+        held: Option<Held>,
+        session: &SessionId,
+    ) -> Result<Vec<String>, Fault> {
+        let given = held.map(|held| held.state.given).unwrap_or_default();
+        let answers = given.into_iter().map(|given| given.answer);
+        let answers: Vec<_> = answers.filter(|it| !it.block.is_empty()).collect();
+        let is_plain = basis.settings.format.trust == TrustMode::Plain
+            || answers.iter().any(|answer| answer.nonce.is_empty());
+        let mut blocks: Vec<_> = answers.into_iter().map(|answer| answer.block).collect();
+        if is_plain && basis.is_present {
+            let (tenant, now) = (&context.tenant, self.clock.now());
+            let states = self.exchanges.states(tenant, session, EARLIER, now).await?;
+            blocks.extend(states.iter().flat_map(|state| State::blocks(state)));
+        }
+        Ok(blocks)
     }
 
     /// The conversation, and how it is known.

@@ -11,6 +11,7 @@ use memfleet_domain::ids::{SessionId, SpaceId};
 use memfleet_domain::time::Timestamp;
 use memfleet_ports::context::Context;
 use memfleet_ports::conversations::{Ancestor, Conversation, LINEAGE_LIMIT, Owner, Sought};
+use memfleet_ports::exchanges::Entry;
 use memfleet_provider::session::{Match, Transcript, derived_id, recognise};
 
 use crate::Gateway;
@@ -101,8 +102,8 @@ impl Gateway {
         context: &Context,
         conversation: &Conversation,
     ) -> Result<(), Fault> {
-        let heard = self.exchanges.hear(&context.tenant, conversation, None);
-        heard.await?;
+        let entry = Entry::heard(conversation);
+        self.exchanges.keep(&context.tenant, entry).await?;
         Ok(())
     }
 }

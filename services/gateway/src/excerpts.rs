@@ -15,17 +15,18 @@ const SHORT: usize = 120;
 pub fn sentence_scores(
     analyzer: &Analyzer,
     query: &str,
-    texts: &[String],
+    texts: &[impl AsRef<str>],
     passage: impl Fn(usize) -> (u32, u32),
 ) -> Vec<Option<Vec<f32>>> {
-    let scorer = SentenceScorer::new(analyzer, query, texts.iter().map(String::as_str));
-    let score = |(at, text): (usize, &String)| {
+    let texts = texts.iter().map(AsRef::as_ref);
+    let scorer = SentenceScorer::new(analyzer, query, texts.clone());
+    let score = |(at, text): (usize, &str)| {
         (text.len() > SHORT).then(|| {
             let sentences = sentences(text);
             with_passage(scorer.score(text, &sentences), &sentences, passage(at))
         })
     };
-    texts.iter().enumerate().map(score).collect()
+    texts.enumerate().map(score).collect()
 }
 
 fn with_passage(mut scores: Vec<f32>, sentences: &[Range<usize>], passage: (u32, u32)) -> Vec<f32> {

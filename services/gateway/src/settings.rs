@@ -1,5 +1,6 @@
 //! How memory enters the prompts of a tenant, as the tenant set it: read from the store where its revision says that something changed, and
-//! kept. A document that cannot be read any more is passed over, and said to be.
+//! kept. A document that cannot be read is passed over, and said to be; but for a policy, without which nothing is injected: a gateway that is older
+//! than the document must not go on without the redactions in it.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -55,6 +56,8 @@ pub struct TenantSettings {
     pub templates: BTreeMap<String, Versioned<Template>>,
     /// By the name of the model.
     pub models: BTreeMap<String, Versioned<ModelProfile>>,
+    /// Policies that cannot be read, and why.
+    unreadable: BTreeMap<Option<SpaceId>, String>,
     /// By language, or [`DEFAULT_EXAMPLES`].
     examples: BTreeMap<String, Arc<Examples>>,
 }
@@ -196,6 +199,38 @@ impl TenantSettings {
         own.or_else(|| self.examples.get(DEFAULT_EXAMPLES))
     }
 
+    /// The policies of spaces, in their order; what was not set says nothing.
+    pub(crate) fn of_spaces<'s>(
+        &'s self,
+        spaces: &'s [SpaceId],
+    ) -> impl Iterator<Item = Policy> + 's {
+        let of = |space: &SpaceId| self.policies.get(&Some(space.clone()));
+        spaces
+            .iter()
+            .map(move |space| of(space).map(|it| it.value.clone()).unwrap_or_default())
+    }
+
+    /// Whether the policies of these spaces, and that of the tenant, can be read.
+    pub(crate) fn readable(&self, spaces: &[SpaceId]) -> Result<(), Fault> {
+        let all = spaces.iter().cloned().map(Some).chain([None]);
+        let broken = all
+            .filter_map(|space| self.unreadable.get_key_value(&space))
+            .next();
+        let Some((space, why)) = broken else {
+            return Ok(());
+        };
+        let whose = space
+            .as_ref()
+            .map_or("the tenant".to_owned(), |space| format!("space `{space}`"));
+        Err(Fault::new(
+            FaultKind::Unavailable,
+            "POLICY_UNREADABLE",
+            format!(
+                "the policy of {whose} cannot be read by this version: {why}. Update this server, or put the policy again"
+            ),
+        ))
+    }
+
     fn of(documents: Vec<Setting>) -> Self {
         let mut settings = Self::default();
         for document in documents {
@@ -215,8 +250,10 @@ impl TenantSettings {
         let (version, name) = (document.version, document.key.name.to_string());
         match document.key.kind {
             SettingKind::Policy => {
-                let value = policy(body)?;
                 let space = document.key.space.clone();
+                let value = policy(body).inspect_err(|why| {
+                    self.unreadable.insert(space.clone(), why.clone());
+                })?;
                 self.policies.insert(space, Versioned { version, value });
             }
             SettingKind::Template => {

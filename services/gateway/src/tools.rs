@@ -77,21 +77,12 @@ impl Tools for Gateway {
         let told = request.termination.unwrap_or(Termination::ModelAnswered);
         if told == Termination::ToolsRejected && !request.model.is_empty() {
             let now = self.clock.now();
-            self.rejections.note(&context.tenant, &request.model, now);
+            self.rejections.note(context, &request.model, now);
         }
         for _ in 0..ATTEMPTS {
             let mut held = self
                 .held(context, &request.session, &request.exchange)
                 .await?;
-            if !held.is_reached(context) {
-                // As if there were none: whether there is, is nothing that this caller learns.
-                return Ok(Closed {
-                    termination: told,
-                    rounds_used: 0,
-                    tokens_used: 0,
-                    turns: Vec::new(),
-                });
-            }
             let tools = held.state.tools.take();
             let mut retrieval = tools.unwrap_or_else(|| Retrieval::unlimited(self.clock.now()));
             let termination = retrieval.end(told);
@@ -113,7 +104,7 @@ impl Tools for Gateway {
 }
 
 /// Others write to the exchange all the time.
-fn busy() -> Fault {
+pub(crate) fn busy() -> Fault {
     StoreError::Stale {
         what: "the exchange",
         expected: 0,

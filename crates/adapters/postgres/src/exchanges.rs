@@ -9,13 +9,14 @@ use memfleet_domain::Scope;
 use memfleet_domain::ids::{ExchangeName, SessionId, TenantId};
 use memfleet_domain::time::Timestamp;
 use memfleet_ports::conversations::{Conversation, Sought};
-use memfleet_ports::exchanges::{Exchange, Exchanges, Kept, Written};
+use memfleet_ports::exchanges::{Entry, Exchange, Exchanges, Kept, Written};
 use memfleet_ports::store::Result;
 use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row};
 use uuid::Uuid;
 
 use crate::failure::Outcome;
+use crate::injections;
 use crate::rows::text;
 use crate::store::{PostgresStore, twice};
 
@@ -54,43 +55,24 @@ impl Exchanges for PostgresStore {
         self.ask("exchange", found).await
     }
 
-    async fn put(
-        &self,
-        tenant: &TenantId,
-        exchange: &Exchange,
-        expected: Option<u64>,
-    ) -> Result<Written> {
-        exchange.check()?;
+    async fn keep(&self, tenant: &TenantId, entry: Entry<'_>) -> Result<Written> {
+        entry.check()?;
         let attempt = || async {
             let mut write = self.write(tenant).await?;
-            let written = write::write(&mut write, tenant, exchange, expected).await?;
+            let mut written = Written::default();
+            if let Some((exchange, expected)) = entry.exchange {
+                written = write::write(&mut write, tenant, exchange, expected).await?;
+            }
+            if let Some(conversation) = entry.conversation {
+                conversations::put(&mut write, tenant, conversation).await?;
+            }
+            if let Some(injection) = entry.injection {
+                injections::append(&mut write, tenant, injection).await?;
+            }
             write.commit().await?;
             Ok(written)
         };
-        self.ask("put_exchange", twice(attempt)).await
-    }
-
-    async fn hear(
-        &self,
-        tenant: &TenantId,
-        conversation: &Conversation,
-        exchange: Option<(&Exchange, Option<u64>)>,
-    ) -> Result<Written> {
-        conversation.check()?;
-        exchange.map_or(Ok(()), |(exchange, _)| exchange.check())?;
-        let attempt = || async {
-            let mut write = self.write(tenant).await?;
-            let written = match exchange {
-                Some((exchange, expected)) => {
-                    write::write(&mut write, tenant, exchange, expected).await?
-                }
-                None => Written::default(),
-            };
-            conversations::put(&mut write, tenant, conversation).await?;
-            write.commit().await?;
-            Ok(written)
-        };
-        self.ask("hear", twice(attempt)).await
+        self.ask("keep_entry", twice(attempt)).await
     }
 
     async fn conversations(
@@ -104,6 +86,30 @@ impl Exchanges for PostgresStore {
             conversations::find(&mut read, tenant, sought, now).await
         };
         self.ask("conversations", found).await
+    }
+
+    async fn states(
+        &self,
+        tenant: &TenantId,
+        session: &SessionId,
+        limit: u32,
+        now: Timestamp,
+    ) -> Result<Vec<String>> {
+        let states = async {
+            let mut read = self.read(tenant).await?;
+            let states: Vec<Vec<u8>> = sqlx::query_scalar(
+                "SELECT state FROM exchanges WHERE tenant = $1 AND session = $2 AND expires_at > $3 AND NOT forgotten
+                 ORDER BY updated_at DESC, id DESC LIMIT $4",
+            )
+            .bind(tenant.as_str())
+            .bind(session.as_str())
+            .bind(now.timestamp_micros())
+            .bind(i64::from(limit))
+            .fetch_all(&mut *read)
+            .await?;
+            states.into_iter().map(text).collect()
+        };
+        self.ask("exchange_states", states).await
     }
 
     async fn session_tokens(

@@ -131,7 +131,8 @@ pub async fn of_space(connection: &mut PgConnection, scope: &Scope) -> Outcome<b
     Ok(taken.rows_affected() > 0)
 }
 
-async fn append(
+/// Adds an injection, in the transaction of its caller.
+pub async fn append(
     connection: &mut PgConnection,
     tenant: &TenantId,
     injection: &Injection,

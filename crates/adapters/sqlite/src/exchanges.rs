@@ -8,14 +8,14 @@ use memfleet_domain::Scope;
 use memfleet_domain::ids::{ExchangeName, SessionId, TenantId};
 use memfleet_domain::time::Timestamp;
 use memfleet_ports::conversations::{Conversation, Sought};
-use memfleet_ports::exchanges::{Exchange, Exchanges, Kept, Written};
+use memfleet_ports::exchanges::{Entry, Exchange, Exchanges, Kept, Written};
 use memfleet_ports::store::Result;
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Row, SqliteConnection};
 
 use crate::failure::{Failure, Outcome};
 use crate::store::{SqliteStore, Write};
-use crate::tombstones;
+use crate::{injections, tombstones};
 
 #[async_trait]
 impl Exchanges for SqliteStore {
@@ -30,33 +30,22 @@ impl Exchanges for SqliteStore {
         Ok(kept.filter(|kept| kept.exchange.expires_at > now))
     }
 
-    async fn put(
-        &self,
-        tenant: &TenantId,
-        exchange: &Exchange,
-        expected: Option<u64>,
-    ) -> Result<Written> {
-        let mut write = self.briefly().await?;
-        let written = write_exchange(&mut write, tenant, exchange, expected).await?;
-        write.commit().await?;
-        Ok(written)
-    }
-
-    async fn hear(
-        &self,
-        tenant: &TenantId,
-        conversation: &Conversation,
-        exchange: Option<(&Exchange, Option<u64>)>,
-    ) -> Result<Written> {
-        conversation.check()?;
-        let mut write = self.briefly().await?;
-        let written = match exchange {
-            Some((exchange, expected)) => {
-                write_exchange(&mut write, tenant, exchange, expected).await?
-            }
-            None => Written::default(),
+    async fn keep(&self, tenant: &TenantId, entry: Entry<'_>) -> Result<Written> {
+        entry.check()?;
+        let mut write = match entry.injection {
+            Some(_) => self.write().await?,
+            None => self.briefly().await?,
         };
-        conversations::put(&mut write, tenant, conversation).await?;
+        let mut written = Written::default();
+        if let Some((exchange, expected)) = entry.exchange {
+            written = write_exchange(&mut write, tenant, exchange, expected).await?;
+        }
+        if let Some(conversation) = entry.conversation {
+            conversations::put(&mut write, tenant, conversation).await?;
+        }
+        if let Some(injection) = entry.injection {
+            injections::append(&mut write, tenant, injection).await?;
+        }
         write.commit().await?;
         Ok(written)
     }
@@ -69,6 +58,27 @@ impl Exchanges for SqliteStore {
     ) -> Result<Vec<Conversation>> {
         let mut read = self.read().await?;
         Ok(conversations::find(&mut read, tenant, sought, now).await?)
+    }
+
+    async fn states(
+        &self,
+        tenant: &TenantId,
+        session: &SessionId,
+        limit: u32,
+        now: Timestamp,
+    ) -> Result<Vec<String>> {
+        let states = sqlx::query_scalar(
+            "SELECT state FROM exchanges WHERE tenant = ? AND session = ? AND expires_at > ? AND NOT forgotten
+             ORDER BY updated_at DESC, id DESC LIMIT ?",
+        )
+        .bind(tenant.as_str())
+        .bind(session.as_str())
+        .bind(now.timestamp_micros())
+        .bind(limit)
+        .fetch_all(&mut *self.read().await?)
+        .await
+        .map_err(Failure::from)?;
+        Ok(states)
     }
 
     async fn session_tokens(
@@ -113,7 +123,6 @@ async fn write_exchange(
     exchange: &Exchange,
     expected: Option<u64>,
 ) -> Result<Written> {
-    exchange.check()?;
     let kept = find(connection, tenant, &exchange.session, &exchange.name).await?;
     let Some(version) = exchange.follows(kept.as_ref(), expected)? else {
         return Ok(kept.as_ref().map(Kept::written).unwrap_or_default());

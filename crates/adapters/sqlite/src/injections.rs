@@ -128,7 +128,8 @@ pub async fn of_space(connection: &mut SqliteConnection, scope: &Scope) -> Outco
     Ok(taken.rows_affected() > 0)
 }
 
-async fn append(
+/// Adds an injection, in the transaction of its caller.
+pub async fn append(
     connection: &mut SqliteConnection,
     tenant: &TenantId,
     injection: &Injection,

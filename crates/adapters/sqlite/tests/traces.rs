@@ -13,7 +13,7 @@ use memfleet_ports::conformance::samples::{
     without_vectors,
 };
 use memfleet_ports::erasure::Erasure;
-use memfleet_ports::exchanges::{Exchange, Exchanges};
+use memfleet_ports::exchanges::{Entry, Exchange, Exchanges};
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::graph::Graph;
 use memfleet_ports::injections::{Injection, Injections};
@@ -380,7 +380,7 @@ async fn prompt(store: &SqliteStore, home: &Scope, number: u64, told: &[Marked])
         expires_at: instant(100),
     };
     for version in [None, Some(1), Some(2)] {
-        let put = Exchanges::put(store, &home.tenant, &exchange, version).await;
+        let put = Exchanges::keep(store, &home.tenant, Entry::of(&exchange, version)).await;
         put.expect("put");
         exchange.state = format!("{} {}", exchange.state, words.join(" "));
     }

@@ -8,7 +8,7 @@ use memfleet_domain::ids::{ExchangeName, TenantId};
 use memfleet_domain::time::Timestamp;
 
 use super::samples::{TEXTS, home, instant, scope, session, turn};
-use crate::exchanges::{Exchange, Exchanges, Kept, STATE_LIMIT, TURN_LIMIT, Written};
+use crate::exchanges::{Entry, Exchange, Exchanges, Kept, STATE_LIMIT, TURN_LIMIT, Written};
 use crate::store::{Result, StoreError};
 
 pub use self::conversations::*;
@@ -29,6 +29,7 @@ macro_rules! exchanges_conformance {
                 the_same_write_sent_again_is_answered_as_before,
                 what_has_expired_is_not_there_and_gives_way,
                 tokens_of_a_session_are_those_of_what_has_not_expired,
+                states_of_a_session_are_told_newest_first,
                 only_what_has_expired_is_removed,
                 another_tenant_has_exchanges_of_its_own,
                 states_of_any_script_read_back_byte_by_byte,
@@ -46,6 +47,7 @@ macro_rules! exchanges_conformance {
                 a_conversation_ends_when_it_was_not_heard_of_for_long,
                 a_conversation_is_written_with_its_exchange,
                 a_conversation_has_a_largest_size,
+                an_injection_is_written_with_its_exchange,
                 a_forget_takes_what_was_said_in_conversations,
                 a_forgotten_space_takes_its_conversations,
             ]
@@ -96,7 +98,7 @@ async fn put(
     exchange: &Exchange,
     expected: Option<u64>,
 ) -> Result<Written> {
-    Exchanges::put(store, &acme(), exchange, expected).await
+    store.keep(&acme(), Entry::of(exchange, expected)).await
 }
 
 async fn at(store: &impl Exchanges, called: &str, now: Timestamp) -> Option<Kept> {
@@ -250,6 +252,36 @@ pub async fn tokens_of_a_session_are_those_of_what_has_not_expired(store: &impl 
     assert_eq!(tokens(100).await, 0);
 }
 
+/// As many as are asked for.
+pub async fn states_of_a_session_are_told_newest_first(store: &impl Exchanges) {
+    let states = async |limit, second| {
+        let (tenant, session) = (acme(), session("s1"));
+        let states = store.states(&tenant, &session, limit, instant(second));
+        states.await.expect("states")
+    };
+    assert_eq!(states(9, 1).await, [""; 0]);
+    for (called, name, at, end) in [
+        ("s1", "b", 2, 50),
+        ("s1", "a", 3, 100),
+        ("s1", "c", 1, 100),
+        ("s2", "d", 4, 100),
+    ] {
+        let exchange = Exchange {
+            session: session(called),
+            updated_at: instant(at),
+            expires_at: instant(end),
+            ..exchange(name, name)
+        };
+        assert_eq!(put(store, &exchange, None).await, written(1));
+    }
+    assert_eq!(states(9, 4).await, ["a", "b", "c"]);
+    assert_eq!(states(2, 4).await, ["a", "b"]);
+    assert_eq!(states(9, 50).await, ["a", "c"]);
+    let globex = scope("globex", "ada").tenant;
+    let theirs = store.states(&globex, &session("s1"), 9, instant(4)).await;
+    assert_eq!(theirs, Ok(Vec::new()));
+}
+
 /// Of whatever tenant.
 pub async fn only_what_has_expired_is_removed(store: &impl Exchanges) {
     for tenant in ["acme", "globex"] {
@@ -260,7 +292,7 @@ pub async fn only_what_has_expired_is_removed(store: &impl Exchanges) {
                 ..exchange(called, "x")
             };
             let tenant = scope(tenant, "ada").tenant;
-            let made = Exchanges::put(store, &tenant, &exchange, None).await;
+            let made = store.keep(&tenant, Entry::of(&exchange, None)).await;
             assert_eq!(made, written(1));
         }
     }
@@ -283,9 +315,13 @@ pub async fn another_tenant_has_exchanges_of_its_own(store: &impl Exchanges) {
         .session_tokens(&other, &session("s1"), instant(1))
         .await;
     assert_eq!(tokens, Ok(0));
-    let taken = Exchanges::put(store, &other, &exchange("e", "x"), Some(1)).await;
+    let taken = store
+        .keep(&other, Entry::of(&exchange("e", "x"), Some(1)))
+        .await;
     assert_eq!(taken, stale(1, 0));
-    let made = Exchanges::put(store, &other, &exchange("e", "theirs"), None).await;
+    let made = store
+        .keep(&other, Entry::of(&exchange("e", "theirs"), None))
+        .await;
     assert_eq!(made, written(1));
     assert_eq!(get(store, "e").await.exchange.state, "ours");
 }

@@ -56,7 +56,7 @@ fn in_home(called: &str) -> (SpaceId, TurnId) {
 }
 
 /// The n-th, at the n-th second, with words of a turn.
-fn injection(number: u8) -> Injection {
+pub(super) fn injection(number: u8) -> Injection {
     Injection {
         id: id(number),
         at: instant(number.into()),

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use memfleet_assembly::{Template, Tokenizer};
 use memfleet_domain::Fault;
+use memfleet_domain::assembly::AuditMode;
 use memfleet_domain::ids::SpaceId;
 use memfleet_domain::model_profile::ModelProfile;
-use memfleet_domain::policy::{Policy, Settings};
+use memfleet_domain::policy::{Audit, AuditPolicy, Policy, Settings};
 use memfleet_ports::context::Context;
 use memfleet_ports::retriever::Found;
 
@@ -48,7 +49,8 @@ pub struct Basis {
 }
 
 impl Gateway {
-    /// What the policies of a call, of its first space, of the tenant and of the node come to.
+    /// What the policies of a call, of its first space, of the tenant and of the node come to. Redactions of all spaces count, and what is written
+    /// down is for those who own the memory to say, not for who calls.
     pub(crate) async fn basis(
         &self,
         context: &Context,
@@ -59,6 +61,8 @@ impl Gateway {
             settings: tenant,
             is_present,
         } = self.settings.lately(&context.tenant).await?;
+        said_by_owners(&call)?;
+        tenant.readable(spaces)?;
         let mut versions = BTreeMap::new();
         let mut below = |space: Option<&SpaceId>, name: &str| {
             let found = tenant.policies.get(&space.cloned())?;
@@ -73,7 +77,19 @@ impl Gateway {
         }
         let of_space = of_space.unwrap_or_default();
         let of_node = self.policy.policy.clone();
-        let policy = call.over(of_space).over(of_tenant).over(of_node);
+        let owned = of_tenant.over(of_node);
+        let audits = tenant.of_spaces(spaces);
+        let audits = audits.map(|of_space| of_space.over(owned.clone()).settled().audit);
+        let audit = audits.reduce(both);
+        let mut policy = call.over(of_space).over(owned);
+        for other in tenant.of_spaces(spaces).skip(1) {
+            let more = other.format.redactions.iter().flatten().cloned();
+            policy
+                .format
+                .redactions
+                .get_or_insert_default()
+                .extend(more);
+        }
         let said = Said {
             max_tokens: policy.budget.max_tokens,
             max_tokens_by_call,
@@ -81,7 +97,10 @@ impl Gateway {
             relevance: policy.gating.relevance.is_some(),
             best_relevance: policy.gating.best_relevance.is_some(),
         };
-        let settings = policy.settled();
+        let mut settings = policy.settled();
+        if let Some(audit) = audit {
+            settings.audit = audit;
+        }
         let (template, version) = template(&settings.format.template, &tenant)?;
         versions.insert("template".to_owned(), version);
         Ok(Basis {
@@ -92,6 +111,32 @@ impl Gateway {
             template,
             versions,
         })
+    }
+}
+
+/// Refuses what a call has no say in.
+fn said_by_owners(call: &Policy) -> Result<(), Fault> {
+    if call.audit == AuditPolicy::default() {
+        return Ok(());
+    }
+    let problem =
+        "is not for a call to say: set it for the tenant or the space with Policies.PutDocument";
+    Err(Fault::invalid("policy.audit", problem))
+}
+
+/// What is written down of the words of two spaces together: something if either wants that, the words if both do.
+fn both(one: Audit, other: Audit) -> Audit {
+    let mode = match (one.mode, other.mode) {
+        (one, other) if one == other => one,
+        _ => AuditMode::Redacted,
+    };
+    let days = |audit: &Audit| match audit.mode {
+        AuditMode::Off => 0,
+        _ => audit.retention_days,
+    };
+    Audit {
+        mode,
+        retention_days: days(&one).max(days(&other)).max(1),
     }
 }
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use memfleet_assembly::budget::per_item_tokens;
 use memfleet_assembly::{
-    Block, Candidate, Enclosure, Granularity, Nonce, Options, Order, Place, Tokenizer, Trust,
-    Untrusted, Weights,
+    Block, Candidate, Enclosure, Granularity, Nonce, Options, Order, Outdated, Place, Tokenizer,
+    Trust, Untrusted, Weights,
 };
 use memfleet_domain::assembly::{self as words, OrderPolicy, TrustMode, UntrustedPolicy};
 use memfleet_domain::space::Locale;
@@ -106,7 +106,7 @@ impl Making {
     /// What excerpts of the texts are chosen by, where there are any.
     pub fn scores(
         &self,
-        texts: &[String],
+        texts: &[impl AsRef<str>],
         passage: impl Fn(usize) -> (u32, u32),
     ) -> Vec<Option<Vec<f32>>> {
         if !self.basis.settings.selection.excerpts {
@@ -119,24 +119,22 @@ impl Making {
     /// The block of what was found.
     pub fn of_found(&self, found: &Found) -> Made {
         let turns = eligible(&found.hits, self.threshold);
-        let texts: Vec<_> = turns
+        let shown: Vec<_> = turns
             .iter()
-            .map(|found| {
-                self.redactions
-                    .apply(found.turn.accepted.content.searchable_text())
-            })
+            .map(|found| Shown::of(found, &self.redactions))
             .collect();
+        let texts: Vec<_> = shown.iter().map(|shown| shown.text.as_str()).collect();
         let scores = self.scores(&texts, |at| turns[at].passage);
         let ids: Vec<_> = turns
             .iter()
             .map(|found| found.turn.accepted.id.to_string())
             .collect();
-        let candidates = candidates(&turns, &ids, &texts, &scores);
+        let candidates = candidates(&turns, &ids, &shown, &scores);
         let block = memfleet_assembly::assemble(&candidates, &self.options());
         let items = block
             .items
             .iter()
-            .map(|item| self.item(item, &turns, &texts))
+            .map(|item| self.item(item, &turns, &shown[item.candidate]))
             .collect();
         let dropped = block.left_out.iter().take(NAMED).map(|left| {
             let (reason, detail) = dropped(left.reason, |index| ids[index].clone());
@@ -158,7 +156,7 @@ impl Making {
         &self,
         item: &memfleet_assembly::Item,
         turns: &[Eligible<'_>],
-        texts: &[String],
+        shown: &Shown,
     ) -> AssembledItem {
         let found = &turns[item.candidate];
         let turn = &found.turn.accepted;
@@ -174,7 +172,7 @@ impl Making {
             excerpt: item.truncated(),
             citation_key: key(&self.basis, item),
             session: turn.session.to_string(),
-            speaker: turn.speaker.to_string(),
+            speaker: shown.speaker.clone(),
             role: turn.role,
             event_time: turn.event_time,
             recorded_at: Some(turn.recorded_at),
@@ -188,7 +186,7 @@ impl Making {
                 .collect(),
             valid: TimeRange::default(),
             mixed_lineage: false,
-            content_hash: blake3::hash(texts[item.candidate].as_bytes()).to_string(),
+            content_hash: blake3::hash(shown.text.as_bytes()).to_string(),
             signals: found.signals.to_vec(),
         }
     }
@@ -215,27 +213,56 @@ fn weights(selection: &memfleet_domain::policy::Selection) -> Weights {
     }
 }
 
+/// What a turn shows of what somebody said, without what is to be hidden.
+struct Shown {
+    text: String,
+    speaker: String,
+    correction: String,
+}
+
+impl Shown {
+    fn of(found: &Eligible<'_>, redactions: &Redactions) -> Self {
+        let turn = &found.turn.accepted;
+        let correction = match found.outdated {
+            Some(Outdated::Corrected(text)) => redactions.apply(text.to_owned()),
+            _ => String::new(),
+        };
+        Self {
+            text: redactions.apply(turn.content.searchable_text()),
+            speaker: redactions.apply(turn.speaker.to_string()),
+            correction,
+        }
+    }
+
+    fn told<'s>(&'s self, outdated: Outdated<'s>) -> Outdated<'s> {
+        match outdated {
+            Outdated::Corrected(_) => Outdated::Corrected(&self.correction),
+            other => other,
+        }
+    }
+}
+
 fn candidates<'a>(
     turns: &'a [Eligible<'a>],
     ids: &'a [String],
-    texts: &'a [String],
+    shown: &'a [Shown],
     scores: &'a [Option<Vec<f32>>],
 ) -> Vec<Candidate<'a>> {
     let mut sessions = HashMap::new();
-    let pairs = turns.iter().zip(ids).zip(texts).enumerate();
+    let pairs = turns.iter().zip(ids).zip(shown).enumerate();
     pairs
-        .map(|(index, ((found, id), text))| {
+        .map(|(index, ((found, id), shown))| {
             let next = sessions.len() as u64;
             let turn = &found.turn.accepted;
             Candidate {
                 id,
                 session: *sessions.entry((found.space, &turn.session)).or_insert(next),
                 position: found.turn.position.into(),
-                speaker: turn.speaker.as_str(),
+                speaker: &shown.speaker,
                 event_time: turn.event_time,
                 recorded_at: turn.recorded_at,
-                outdated: found.outdated,
-                text,
+                outdated: found.outdated.map(|it| shown.told(it)),
+                text: &shown.text,
                 score: found.score,
                 relevance: found.relevance,
                 sentence_scores: scores.get(index).and_then(Option::as_deref),

@@ -25,6 +25,8 @@ pub struct Outline {
     pub query: Option<String>,
     /// Whether somebody spoke before.
     pub has_history: bool,
+    /// Whether it is a question and nothing else: no history, nor anything after it.
+    pub begins: bool,
     /// The session that the request tells of.
     pub session: Option<SessionId>,
     /// What it resends of its conversation; none where no user says anything, or the provider keeps the history.
@@ -74,6 +76,7 @@ impl Outline {
             place: Some(place.map_err(nowhere)),
             block_places: block_places.filter_map(by).collect(),
             has_history: has_history(conversation),
+            begins: begins(conversation),
             session: told_session(conversation),
             exchange: exchange(&asked),
             resent: resent(conversation, asked),
@@ -201,6 +204,13 @@ impl Asked {
 fn has_history(conversation: &Conversation<'_>) -> bool {
     let before = query::target(conversation).map_or(&[][..], |at| &conversation.messages[..at]);
     before.iter().any(|message| !message.role.is_system())
+}
+
+/// Whether nothing is before the user's last message, nor after it.
+fn begins(conversation: &Conversation<'_>) -> bool {
+    let target = query::target(conversation);
+    let is_last = target.is_some_and(|at| at + 1 == conversation.messages.len());
+    is_last && !has_history(conversation)
 }
 
 /// Reads a prompt and hands its conversation on; none where there is no prompt.

@@ -14,38 +14,22 @@ use super::sticky::turns;
 use crate::Gateway;
 
 impl Gateway {
-    /// Writes an answer down under a new id, which the answer then has.
-    pub(crate) async fn record(
+    /// What is written down of an answer, as far as the policy wants it, under a new id, which the answer then has.
+    pub(crate) fn injection(
         &self,
         context: &Context,
         spaces: &[SpaceId],
         audit: &Audit,
         answer: &mut Assembled,
-    ) -> Result<(), Fault> {
+    ) -> Result<Option<Injection>, Fault> {
         if audit.mode == AuditMode::Off {
-            return Ok(());
+            return Ok(None);
         }
         let id = InjectionId::from_bytes(Uuid::now_v7().into_bytes());
         answer.injection = Some(id);
-        let injection = self.injection(context, id, spaces, audit, answer)?;
-        let written = self.injections.append(&context.tenant, &[injection]).await;
-        if written.is_err() {
-            answer.injection = None;
-        }
-        Ok(written?)
-    }
-
-    fn injection(
-        &self,
-        context: &Context,
-        id: InjectionId,
-        spaces: &[SpaceId],
-        audit: &Audit,
-        answer: &Assembled,
-    ) -> Result<Injection, Fault> {
         let at = self.clock.now();
         let has_block = !answer.block.is_empty();
-        Ok(Injection {
+        Ok(Some(Injection {
             id,
             at,
             caller: context.caller_name().to_owned(),
@@ -60,7 +44,7 @@ impl Gateway {
             turns: turns(answer),
             expires_at: Some(at + TimeDelta::days(audit.retention_days.into())),
             forgotten: false,
-        })
+        }))
     }
 }
 

@@ -30,6 +30,16 @@ impl Redactions {
         patterns.map(Self)
     }
 
+    /// What tells these patterns from others.
+    pub fn digest(&self) -> String {
+        let mut hasher = blake3::Hasher::new_derive_key("memfleet gateway 2026 redactions");
+        for pattern in &self.0 {
+            hasher.update(&(pattern.as_str().len() as u64).to_be_bytes());
+            hasher.update(pattern.as_str().as_bytes());
+        }
+        hasher.finalize().to_hex()[..32].to_owned()
+    }
+
     /// The text without what matches.
     pub fn apply(&self, text: String) -> String {
         let replace = |text: String, pattern: &Regex| match pattern.replace_all(&text, MARK) {
@@ -45,9 +55,8 @@ impl Redactions {
         let whole = parts.concat();
         let seams = seams(parts);
         let crossing = |found: &Range<usize>| {
-            seams
-                .iter()
-                .any(|seam| found.start < *seam && *seam < found.end)
+            let next = seams.partition_point(|seam| *seam <= found.start);
+            seams.get(next).is_some_and(|seam| *seam < found.end)
         };
         let found = self.0.iter().flat_map(|pattern| pattern.find_iter(&whole));
         let found: Vec<_> = found.map(|it| it.range()).filter(crossing).collect();

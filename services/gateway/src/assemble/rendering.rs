@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use memfleet_assembly::{Candidate, Granularity, Reason as Core, Validity};
+use memfleet_assembly::{Candidate, Granularity, Nonce, Reason as Core, Validity};
 use memfleet_domain::Fault;
 use memfleet_domain::assembly as words;
 use memfleet_domain::time::Timestamp;
@@ -13,6 +13,7 @@ use memfleet_ports::assembly::{
 use memfleet_ports::context::Context;
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::retriever::Query;
+use tokio::time::Instant;
 
 use super::choosing::{Made, Making, dropped, key, trust};
 use super::work::Work;
@@ -25,6 +26,12 @@ impl Gateway {
         context: &Context,
         request: RenderRequest,
     ) -> Result<Assembled, Fault> {
+        if let Some(nonce) = &request.nonce
+            && Nonce::new(nonce).is_none()
+        {
+            let problem = "must be 4 to 64 ASCII letters and digits; left out, one is made";
+            return Err(Fault::invalid("nonce", problem));
+        }
         let basis = self.basis(context, &[], request.policy.clone()).await?;
         let brought = Brought {
             excluded: excluded(&request),
@@ -55,7 +62,7 @@ impl Gateway {
             patch: request.patch,
             wait_for: Vec::new(),
         };
-        let mut work = Work::begin(self, context, assembling, basis).await?;
+        let mut work = Work::begin(self, context, assembling, basis, Instant::now()).await?;
         if let Err(reason) = work.render(brought, nonce).await? {
             work.draft.answer.reason = Some(reason);
         }
@@ -107,6 +114,7 @@ impl Making {
             .map(|it| self.redactions.apply(it.text.clone()))
             .collect();
         let scores = self.scores(&texts, |_| (0, 0));
+        let speaker = |candidate| self.redactions.apply(speaker(candidate));
         let speakers: Vec<_> = all.iter().map(speaker).collect();
         let lineage: Vec<Vec<&str>> = all
             .iter()

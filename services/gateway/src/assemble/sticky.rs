@@ -4,13 +4,12 @@
 use std::collections::BTreeSet;
 
 use memfleet_domain::Fault;
-use memfleet_domain::assembly::Reason;
 use memfleet_domain::ids::{ExchangeName, SessionId, SpaceId, TurnId};
 use memfleet_domain::time::Timestamp;
 use memfleet_ports::assembly::{Assembled, AssembledItem};
 use memfleet_ports::context::Context;
-use memfleet_ports::conversations::Conversation;
-use memfleet_ports::exchanges::{Exchange, Kept, Written};
+use memfleet_ports::exchanges::{Entry, Exchange, Kept, Written};
+use memfleet_ports::injections::Injection;
 use memfleet_ports::store::StoreError;
 use serde::{Deserialize, Serialize};
 
@@ -21,12 +20,15 @@ use crate::tools::Retrieval;
 /// How long an exchange is kept.
 const KEPT: chrono::TimeDelta = chrono::TimeDelta::days(7);
 
+/// Sets of spaces that an exchange keeps an answer for: of more, the oldest gives way.
+const GIVEN: usize = 8;
+
 /// What the store keeps of an exchange.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct State {
-    /// What its first request was given.
-    pub given: Option<Given>,
+    /// What its first request was given, and the first of each that asked other spaces.
+    pub given: Vec<Given>,
     /// What the model asked for itself.
     pub tools: Option<Retrieval>,
 }
@@ -36,30 +38,71 @@ pub struct State {
 pub struct Given {
     /// The spaces that were asked.
     pub spaces: Vec<SpaceId>,
+    /// [`super::redaction::Redactions::digest`] of what was hidden: where more is to be hidden by now, it is not given again.
+    pub redactions: String,
     /// The answer, the block included.
     pub answer: Assembled,
 }
 
 impl State {
-    /// What a request of these spaces was given.
-    pub fn given_of(&mut self, spaces: &[SpaceId]) -> Option<Assembled> {
-        let given = self.given.take_if(|given| given.spaces == spaces)?;
-        Some(given.answer)
+    /// What a request of these spaces was given under these redactions; it is taken out.
+    pub fn given_of(&mut self, spaces: &[SpaceId], redactions: &str) -> Option<Assembled> {
+        let is_it = |given: &Given| given.spaces == spaces && given.redactions == redactions;
+        let at = self.given.iter().position(is_it)?;
+        Some(self.given.remove(at).answer)
+    }
+
+    /// Keeps what a request of these spaces is given.
+    fn give(&mut self, spaces: &[SpaceId], redactions: &str, answer: &Assembled) {
+        self.given.retain(|given| given.spaces != spaces);
+        let surplus = (self.given.len() + 1).saturating_sub(GIVEN);
+        self.given.drain(..surplus);
+        self.given.push(Given {
+            spaces: spaces.to_vec(),
+            redactions: redactions.to_owned(),
+            // The edits follow from the block and its place: they would be its text a second time. What was dropped is in the record.
+            answer: Assembled {
+                edits: Vec::new(),
+                patched: None,
+                dropped: Vec::new(),
+                ..answer.clone()
+            },
+        });
+    }
+
+    /// The items of all that was given.
+    pub fn items(&self) -> impl Iterator<Item = &AssembledItem> {
+        self.given.iter().flat_map(|given| &given.answer.items)
+    }
+
+    /// Tokens of the prompt that tools were offered to, those of their definitions among them; 0 where that is not known.
+    pub fn prompt_tokens(&self, spaces: &[SpaceId]) -> u64 {
+        let given = self.given.iter().find(|given| given.spaces == spaces);
+        given.map_or(0, |given| {
+            let budget = &given.answer.budget;
+            u64::from(budget.prompt_tokens) + u64::from(budget.added_tokens)
+        })
+    }
+
+    /// The blocks of a state as the store has it.
+    pub fn blocks(state: &str) -> Vec<String> {
+        let state: Self = serde_json::from_str(state).unwrap_or_default();
+        let answers = state.given.into_iter().map(|given| given.answer);
+        answers.map(|answer| answer.block).collect()
     }
 
     /// What is left of a state that was forgotten.
     fn of_tally(tally: &str) -> Self {
         Self {
-            given: None,
+            given: Vec::new(),
             tools: serde_json::from_str(tally).ok(),
         }
     }
 
     /// The turns whose words it holds.
     fn turns(&self) -> Vec<(SpaceId, TurnId)> {
-        let given = self.given.iter().flat_map(|given| &given.answer.items);
         let tools = self.tools.iter().flat_map(Retrieval::items);
-        let turns: BTreeSet<_> = given.chain(tools).filter_map(turn).collect();
+        let turns: BTreeSet<_> = self.items().chain(tools).filter_map(turn).collect();
         turns.into_iter().collect()
     }
 }
@@ -97,22 +140,27 @@ impl Held {
     }
 
     /// Whether who calls reaches all spaces that it was asked for.
-    pub fn is_reached(&self, context: &Context) -> bool {
+    fn is_reached(&self, context: &Context) -> bool {
         let given = self.state.given.iter().flat_map(|given| &given.spaces);
         let tools = self.state.tools.iter().flat_map(|tools| &tools.spaces);
         given.chain(tools).all(|space| reaches(context, space))
     }
 
-    /// The same place, with nothing in it yet.
-    pub fn anew(self) -> Self {
-        Self {
-            tokens: 0,
-            state: State::default(),
-            ..self
+    /// The same place for a question that is asked anew, if it was asked before: without what that was given.
+    pub fn anew(&mut self, spaces: &[SpaceId]) {
+        if self.state.given.iter().any(|given| given.spaces == spaces) {
+            (self.tokens, self.state) = (0, State::default());
         }
     }
 
-    fn exchange(&self, now: Timestamp) -> Result<Exchange, Fault> {
+    /// Keeps what a request of these spaces is given.
+    pub fn give(&mut self, spaces: &[SpaceId], redactions: &str, answer: &Assembled) {
+        self.tokens += answer.budget.added_tokens;
+        self.state.give(spaces, redactions, answer);
+    }
+
+    /// As it is written.
+    pub fn exchange(&self, now: Timestamp) -> Result<Exchange, Fault> {
         let unwritten = |error| Fault::internal(format!("an exchange cannot be written: {error}"));
         let state = serde_json::to_string(&self.state).map_err(unwritten)?;
         let tally = self.state.tools.as_ref().map(Retrieval::tally);
@@ -140,72 +188,55 @@ fn turn(item: &AssembledItem) -> Option<(SpaceId, TurnId)> {
 }
 
 impl Gateway {
-    /// The exchange as it is kept.
+    /// The exchange as it is kept. Where it holds what this caller does not reach, it is somebody else's of the same name, and the caller has
+    /// one of its own: it takes no part in the other, and learns nothing of it.
     pub(crate) async fn held(
         &self,
         context: &Context,
         session: &SessionId,
         name: &ExchangeName,
     ) -> Result<Held, Fault> {
-        let now = self.clock.now();
-        let kept = self
-            .exchanges
-            .get(&context.tenant, session, name, now)
-            .await?;
+        let held = self.held_as(context, session, name).await?;
+        if held.is_reached(context) {
+            return Ok(held);
+        }
+        let own = own_name(name, context.caller_name())?;
+        self.held_as(context, session, &own).await
+    }
+
+    async fn held_as(
+        &self,
+        context: &Context,
+        session: &SessionId,
+        name: &ExchangeName,
+    ) -> Result<Held, Fault> {
+        let (tenant, now) = (&context.tenant, self.clock.now());
+        let kept = self.exchanges.get(tenant, session, name, now).await?;
         Ok(Held::of(session.clone(), name.clone(), kept))
     }
 
-    /// Keeps what an exchange is given, and its conversation. Another answer, where that is the one that counts: where somebody was faster, and one
-    /// without memory where a turn in it was forgotten meanwhile.
-    pub(crate) async fn keep(
-        &self,
-        context: &Context,
-        mut held: Held,
-        conversation: Option<&Conversation>,
-        spaces: &[SpaceId],
-        answer: &Assembled,
-    ) -> Result<Option<Assembled>, Fault> {
-        held.tokens += answer.budget.added_tokens;
-        held.state.given = Some(Given {
-            spaces: spaces.to_vec(),
-            // The edits follow from the block and its place: they would be its text a second time.
-            answer: Assembled {
-                edits: Vec::new(),
-                ..answer.clone()
-            },
-        });
-        match self.write(context, &held, conversation).await? {
-            Ok(written) => Ok(written
-                .forgotten
-                .then(|| Assembled::skipped(Reason::NothingFound))),
-            Err(StoreError::Stale { .. }) => {
-                if let Some(conversation) = conversation {
-                    self.hear(context, conversation).await?;
-                }
-                let mut winner = self.held(context, &held.session, &held.name).await?;
-                Ok(winner.state.given_of(spaces))
-            }
-            Err(error) => Err(error.into()),
-        }
-    }
-
-    /// Writes an exchange, if nobody did since it was read, and with it what is new of its conversation.
+    /// Writes an exchange, if nobody did since it was read, and what entered its prompt with it.
     pub(crate) async fn write(
         &self,
         context: &Context,
         held: &Held,
-        conversation: Option<&Conversation>,
+        injection: Option<&Injection>,
     ) -> Result<Result<Written, StoreError>, Fault> {
         let exchange = held.exchange(self.clock.now())?;
-        let (store, tenant) = (&self.exchanges, &context.tenant);
-        let known = held.version;
-        Ok(match conversation {
-            Some(conversation) => {
-                store
-                    .hear(tenant, conversation, Some((&exchange, known)))
-                    .await
-            }
-            None => store.put(tenant, &exchange, known).await,
-        })
+        let entry = Entry {
+            injection,
+            ..Entry::of(&exchange, held.version)
+        };
+        Ok(self.exchanges.keep(&context.tenant, entry).await)
     }
+}
+
+/// The name of a caller's own exchange where the name that it gives is taken.
+fn own_name(name: &ExchangeName, caller: &str) -> Result<ExchangeName, Fault> {
+    let mut hasher = blake3::Hasher::new_derive_key("memfleet gateway 2026 exchange of a caller");
+    hasher.update(&(name.as_str().len() as u64).to_be_bytes());
+    hasher.update(name.as_str().as_bytes());
+    hasher.update(caller.as_bytes());
+    let digest = hasher.finalize().to_hex();
+    ExchangeName::new(&digest[..32]).map_err(|error| Fault::internal(error.to_string()))
 }

@@ -12,6 +12,7 @@ use memfleet_ports::assembly::{AssembleRequest, Assembled, Edit, GateEntry};
 use memfleet_ports::context::Context;
 use memfleet_ports::conversations::Conversation;
 use memfleet_ports::retriever::Found;
+use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::basis::Basis;
@@ -26,7 +27,7 @@ use super::redaction::Redactions;
 use super::rendering::Brought;
 use super::sticky::Held;
 use crate::Gateway;
-use crate::conversations::{Purpose, Resent};
+use crate::conversations::Purpose;
 
 /// An assembly under way.
 pub struct Work<'w> {
@@ -40,13 +41,21 @@ pub struct Work<'w> {
     pub tokenizer: Tokenizer,
     pub redactions: Arc<Redactions>,
     pub held: Option<Held>,
+    /// Whether somebody may ask this for the first time. A question without a history is sent by who asks again as by who tries again, and only
+    /// a name that the caller gives tells them apart: without one memory is asked again, too.
+    may_begin_anew: bool,
     /// What is new of a conversation that nobody names.
     pub conversation: Option<Conversation>,
     pub draft: Draft,
     /// The least relevance of an item.
     pub threshold: f32,
+    /// When the answer is due, with memory or without.
+    pub due: Instant,
     pub now: Timestamp,
 }
+
+/// The part of the time that is left for writing down.
+const FOR_WRITING: u32 = 5;
 
 /// Goes on, or ends without memory.
 pub type Step<T> = Result<Result<T, Reason>, Fault>;
@@ -68,16 +77,18 @@ impl<'w> Work<'w> {
         context: &'w Context,
         mut request: AssembleRequest,
         basis: Basis,
+        began: Instant,
     ) -> Result<Self, Fault> {
+        let due = began + Duration::from_millis(basis.settings.failure.deadline_ms.into());
         let prompt = std::mem::take(&mut request.prompt);
         let has_query = !request.query.text.is_empty();
         let (model, tokenizer) = (request.model.clone(), request.tokenizer.clone());
         let tokenizers = gateway.tokenizers.clone();
-        let (rejections, tenant) = (gateway.rejections.clone(), context.tenant.clone());
+        let (rejections, caller) = (gateway.rejections.clone(), context.clone());
         let now = gateway.clock.now();
         let read = move || {
             let redactions = Redactions::new(&basis.settings.format.redactions)?;
-            let rejects = |model: &str| rejections.rejects(&tenant, model, now);
+            let rejects = |model: &str| rejections.rejects(&caller, model, now);
             let mut chosen = None;
             let outline = prompt::with_conversation(&prompt, |conversation| {
                 let name = conversation.model.as_deref();
@@ -111,6 +122,7 @@ impl<'w> Work<'w> {
             context,
             request,
             threshold: basis.settings.gating.relevance,
+            due,
             basis: Arc::new(basis),
             outline: Arc::new(outline),
             weight: Arc::default(),
@@ -118,6 +130,7 @@ impl<'w> Work<'w> {
             tokenizer,
             redactions: Arc::new(redactions),
             held: None,
+            may_begin_anew: false,
             conversation: None,
             draft,
             now,
@@ -138,26 +151,41 @@ impl<'w> Work<'w> {
                 (named.session_origin, named.session_lineage);
             return Ok(Ok(()));
         }
-        if self.offers_tools() {
-            self.draft.answer.edits = placing::edits(&self.outline, &self.request.prompt, "");
-            self.place(Reason::ToolsOffered);
-            return Ok(Ok(()));
-        }
         let nonce = nonce();
         let budget = go!(self.budget(&nonce).await?);
-        self.gateway
-            .wait_for(
-                self.context,
-                &self.request.query.spaces,
-                &self.request.wait_for,
-            )
-            .await?;
+        if self.offers_tools() {
+            return Ok(self.offer_tools(budget));
+        }
+        self.wait().await?;
         let found = go!(self.find().await?);
         self.draft.timed("search");
         let made = self.choose(found, budget, nonce).await?;
         go!(self.relevance(&made));
         self.inject(made);
         Ok(Ok(()))
+    }
+
+    /// Memory tools take their part of the budget, as a block does (AMP items 65, 67, 69).
+    fn offer_tools(&mut self, budget: usize) -> Result<(), Reason> {
+        let edits = placing::edits(&self.outline, &self.request.prompt, "");
+        let tokens = edits.iter().map(|edit| self.tokenizer.count(&edit.tool));
+        let tokens: usize = tokens.sum();
+        if tokens > budget {
+            return Err(Reason::BudgetTooSmall);
+        }
+        self.draft.answer.edits = edits;
+        self.draft.answer.budget.added_tokens = tokens as u32;
+        self.place(Reason::ToolsOffered);
+        Ok(())
+    }
+
+    /// Waits for the writes that a caller wants to see, which takes nothing of memory's own time.
+    async fn wait(&mut self) -> Result<(), Fault> {
+        let began = Instant::now();
+        let (spaces, writes) = (&self.request.query.spaces, &self.request.wait_for);
+        self.gateway.wait_for(self.context, spaces, writes).await?;
+        self.due += began.elapsed();
+        Ok(())
     }
 
     /// Which session and which exchange it is, as far as somebody says so, and what is searched for.
@@ -181,6 +209,7 @@ impl<'w> Work<'w> {
         answer.session_origin = origin;
         if answer.session.is_some() {
             let told = self.request.exchange.take();
+            self.may_begin_anew = told.is_none() && self.outline.begins;
             answer.exchange = told.or_else(|| self.outline.exchange.clone());
         }
     }
@@ -215,11 +244,11 @@ impl<'w> Work<'w> {
             return Ok(None);
         };
         let mut held = self.gateway.held(self.context, session, name).await?;
-        if self.may_begin_anew() {
-            self.held = Some(held.anew());
-            return Ok(None);
+        let spaces = &self.request.query.spaces;
+        if self.may_begin_anew {
+            held.anew(spaces);
         }
-        let given = held.state.given_of(&self.request.query.spaces);
+        let given = held.state.given_of(spaces, &self.redactions.digest());
         let Some(mut given) = given.filter(|given| self.takes_place_of(given)) else {
             self.held = Some(held);
             return Ok(None);
@@ -246,18 +275,6 @@ impl<'w> Work<'w> {
             Decision::Skipped => Vec::new(),
             _ => placing::edits(&self.outline, &self.request.prompt, &answer.block),
         }
-    }
-
-    /// Whether somebody may ask this for the first time. A question without a history is sent by who asks again as by who tries again, and only
-    /// a name tells them apart: then memory is asked again, too.
-    fn may_begin_anew(&self) -> bool {
-        let is_derived = self
-            .draft
-            .answer
-            .session_origin
-            .is_some_and(SessionOrigin::is_derived);
-        let resent = self.outline.resent.as_ref();
-        is_derived && resent.is_some_and(Resent::begins)
     }
 
     fn offers_tools(&self) -> bool {
@@ -313,10 +330,12 @@ impl<'w> Work<'w> {
         }))
     }
 
-    /// The call with the time that memory may take from now on.
+    /// The call with the time that memory may take: what comes of it is written down in the rest.
     fn brief(&self) -> Context {
         let most = self.basis.settings.failure.deadline_ms;
-        self.context.at_most(Duration::from_millis(most.into()))
+        let rest = Duration::from_millis(most.into()) / FOR_WRITING;
+        let left = (self.due - rest).saturating_duration_since(Instant::now());
+        self.context.at_most(left)
     }
 
     /// Gates 1 and 2, then the search, in the time that there is.
@@ -375,8 +394,10 @@ impl<'w> Work<'w> {
     }
 
     async fn choose(&mut self, found: Found, budget: usize, nonce: String) -> Result<Made, Fault> {
-        let spaces = &self.request.query.spaces;
-        let locale = self.gateway.locale(self.context, spaces).await?;
+        let locale = self
+            .gateway
+            .locale(self.context, &self.request.query.spaces);
+        let locale = self.brief().within("memory", locale).await?;
         self.threshold = self.basis.threshold(&found);
         let making = self.making(budget, &nonce, locale);
         self.draft.answer.nonce = nonce;

@@ -2,6 +2,7 @@
 //! role, its text and how many like it came before, so that a history that grows is kept once (AMP item 121). Redacted is the whole message, before it
 //! is cut and named: no piece and no id is of what must not be stored (AMP item 113).
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use memfleet_domain::Fault;
@@ -24,8 +25,8 @@ const LABELS: (usize, usize) = (32, 512);
 pub struct Naming {
     pub redactions: Redactions,
     pub session: Session,
-    /// The block that the exchange was given; empty: none.
-    pub block: String,
+    /// The blocks that the exchange was given, and those of earlier ones that nothing marks.
+    pub blocks: Vec<String>,
     pub request: RecordTurnRequest,
 }
 
@@ -183,22 +184,31 @@ impl Naming {
         })
     }
 
-    /// A text without blocks of memory: that of the exchange as it was given, and any that is marked as one.
+    /// A text without blocks of memory: those that are known as they were given, and any that is marked as one.
     fn without_memory(&self, text: &str) -> String {
-        if self.block.is_empty() || !text.contains(&self.block) {
-            return without_blocks(text).into_owned();
-        }
-        let kept: Vec<_> = text.split(&self.block).collect();
-        let last = kept.len() - 1;
-        let kept = kept.iter().enumerate().map(|(at, piece)| {
-            if at == last {
-                piece
-            } else {
-                piece.trim_end_matches('\n')
+        let mut text = Cow::Borrowed(text);
+        for block in self.blocks.iter().filter(|block| !block.is_empty()) {
+            if text.contains(block) {
+                text = Cow::Owned(without(&text, block));
             }
-        });
-        without_blocks(&kept.collect::<String>()).into_owned()
+        }
+        without_blocks(&text).into_owned()
     }
+}
+
+/// A text without a block and the blank lines before it.
+fn without(text: &str, block: &str) -> String {
+    let mut pieces = text.split(block).peekable();
+    let mut kept = String::with_capacity(text.len());
+    while let Some(piece) = pieces.next() {
+        let is_last = pieces.peek().is_none();
+        kept.push_str(if is_last {
+            piece
+        } else {
+            piece.trim_end_matches('\n')
+        });
+    }
+    kept
 }
 
 fn external_id(role: Role, text: &str, ordinal: u64, piece: u64) -> ExternalId {

@@ -25,6 +25,7 @@ const CANDIDATES: u32 = 100;
 const AROUND: u32 = 2;
 
 /// What a call came to.
+#[derive(Clone)]
 pub enum Look {
     /// These, and words about what is not there.
     Found(Found, Option<&'static str>),

@@ -12,11 +12,14 @@ use memfleet_domain::time::Timestamp;
 use memfleet_domain::turn::Turn;
 use memfleet_ports::assembly::{Assembled, AssembledItem};
 use memfleet_ports::context::Context;
+use memfleet_ports::exchanges::Written;
 use memfleet_ports::retriever::Found;
 use memfleet_ports::store::StoreError;
 use memfleet_ports::tools::{ToolCall, ToolResult};
 use memfleet_provider::rounds::{Limits, NOTHING_NEW, Verdict};
 use memfleet_provider::tools::{Ask, Names};
+
+use tokio::sync::OnceCell;
 
 use super::looking::{Look, basis_of};
 use super::retrieval::{IN_FULL, Retrieval, key};
@@ -26,6 +29,7 @@ use crate::assemble::apart;
 use crate::assemble::basis::Basis;
 use crate::assemble::bounds;
 use crate::assemble::choosing::{Made, Making};
+use crate::assemble::finding;
 use crate::assemble::models::Model;
 use crate::assemble::prompt::Outline;
 use crate::assemble::redaction::Redactions;
@@ -42,6 +46,7 @@ struct Run<'r> {
     model: Model,
     tokenizer: Tokenizer,
     redactions: Arc<Redactions>,
+    looked: OnceCell<Look>,
     now: Timestamp,
 }
 
@@ -99,10 +104,33 @@ impl Gateway {
             model,
             tokenizer,
             redactions: Arc::new(redactions),
+            looked: OnceCell::new(),
             now: self.clock.now(),
         };
-        run.result().await
+        let failure = run.basis.settings.failure.policy;
+        let result = run.result().await;
+        match result {
+            Err(fault) if failure == FailurePolicy::Open => out_of_reach(fault),
+            result => result,
+        }
     }
+}
+
+/// What the model is told where the state of its exchange cannot be had: nothing is counted, so it is not to ask again.
+fn out_of_reach(fault: Fault) -> Result<ToolResult, Fault> {
+    let (_, why) = finding::without(fault)?;
+    Ok(ToolResult {
+        text: wording::UNREACHABLE.to_owned(),
+        is_error: true,
+        rounds_used: 0,
+        rounds_remaining: 0,
+        tokens_used: 0,
+        tokens_remaining: 0,
+        must_finalize: true,
+        termination: Some(Termination::UpstreamError),
+        items: Vec::new(),
+        degraded: vec![why],
+    })
 }
 
 impl Run<'_> {
@@ -121,15 +149,14 @@ impl Run<'_> {
             let before = retrieval.turn.tokens_used();
             let told = self.answer(&mut retrieval).await?;
             let (is_passing, result) = (told.is_passing, finished(told, &retrieval));
-            if is_passing {
-                return Ok(result);
-            }
             held.tokens += retrieval.turn.tokens_used() - before;
-            retrieval.keep(key.clone(), result.clone());
+            if !is_passing {
+                retrieval.keep(key.clone(), result.clone());
+            }
             held.state.tools = Some(retrieval);
-            match self.gateway.write(self.context, &held, None).await? {
+            match self.keep(&held, &result, before).await? {
                 Ok(written) if written.forgotten => return Ok(forgotten(result)),
-                Ok(_) => return Ok(self.written_down(result, before).await),
+                Ok(_) => return Ok(result),
                 Err(StoreError::Stale { .. }) => {}
                 Err(error) => return Err(error.into()),
             }
@@ -142,7 +169,8 @@ impl Run<'_> {
         let settings = &self.basis.settings;
         let spent = self.gateway.spent(self.context, held, &self.basis).await?;
         let outline = Outline::default();
-        let effective = bounds::budget(&self.basis, &self.model, &outline, 0, spent, 0)?;
+        let prompt = held.state.prompt_tokens(&self.call.spaces);
+        let effective = bounds::budget(&self.basis, &self.model, &outline, prompt, spent, 0)?;
         let tokens = effective.map_or(0, |it| u32::try_from(it.tokens).unwrap_or(u32::MAX));
         let limits = Limits {
             rounds: settings.tools.rounds,
@@ -150,9 +178,7 @@ impl Run<'_> {
             tokens_per_call: settings.tools.result_tokens,
             ..Limits::default()
         };
-        let given = held.state.given.iter();
-        let given = given.flat_map(|given| &given.answer.items);
-        let ids = given.flat_map(sources);
+        let ids = held.state.items().flat_map(sources);
         let mut retrieval = Retrieval::new(limits, ids, self.now);
         retrieval.spaces.clone_from(&self.call.spaces);
         Ok(retrieval)
@@ -172,7 +198,7 @@ impl Run<'_> {
             Ok(ask) => self.asked(retrieval, &ask).await?,
             Err(error) => self.rejected(retrieval.turn.reject(&error), retrieval),
         };
-        if self.call.round == 0 && !told.is_passing {
+        if self.call.round == 0 {
             retrieval.turn.close();
         }
         Ok(told)
@@ -182,7 +208,7 @@ impl Run<'_> {
         let model = &self.model.name;
         if retrieval.turn.termination() == Some(Termination::ToolsRejected) && !model.is_empty() {
             let known = &self.gateway.rejections;
-            known.note(&self.context.tenant, model, self.now);
+            known.note(self.context, model, self.now);
         }
         self.say(Told::error(words), retrieval)
     }
@@ -193,14 +219,25 @@ impl Run<'_> {
             Verdict::Answer(words) => return Ok(self.say(Told::words(words), retrieval)),
             Verdict::Ended(why) => return Ok(Told::words(wording::ended(why))),
         };
-        let gateway = self.gateway;
-        let context = self.context_until(self.due(retrieval));
-        let look = gateway.look(&context, self.call, ask, &self.basis, self.now);
-        match look.await? {
+        match self.look(ask, self.due(retrieval)).await? {
             Look::Refused(words) => Ok(self.say(Told::error(words), retrieval)),
-            Look::Unreachable(why) => self.unreachable(why, retrieval),
+            Look::Unreachable(why) => {
+                // The round counts, or nothing ended a model's asking while memory is away.
+                retrieval.turn.take_back(ask);
+                self.unreachable(why, retrieval)
+            }
             Look::Found(found, missing) => self.found(retrieval, ask, found, missing, tokens).await,
         }
+    }
+
+    /// What the call finds: once, however often its state is written anew.
+    async fn look(&self, ask: &Ask, due: Timestamp) -> Result<Look, Fault> {
+        let context = self.context_until(due);
+        let look = || {
+            let gateway = self.gateway;
+            gateway.look(&context, self.call, ask, &self.basis, self.now)
+        };
+        Ok(self.looked.get_or_try_init(look).await?.clone())
     }
 
     fn unreachable(&self, why: String, retrieval: &mut Retrieval) -> Result<Told, Fault> {
@@ -356,11 +393,8 @@ impl Run<'_> {
         self.context.at_most(left)
     }
 
-    /// Notes what entered the prompt, as of an assembly (AMP item 94).
-    async fn written_down(&self, mut result: ToolResult, before: u32) -> ToolResult {
-        if result.items.is_empty() {
-            return result;
-        }
+    /// What enters the prompt, to be written down as that of an assembly is (AMP item 94).
+    fn injected(&self, result: &ToolResult, before: u32) -> Assembled {
         let mut answer = Assembled {
             decision: Decision::Injected,
             reason: None,
@@ -375,14 +409,34 @@ impl Run<'_> {
             ..Assembled::skipped(Reason::Relevant)
         };
         answer.budget.added_tokens = answer.tokens;
-        let (gateway, audit) = (self.gateway, &self.basis.settings.audit);
-        let record = gateway.record(self.context, &self.call.spaces, audit, &mut answer);
-        if let Err(fault) = record.await {
-            tracing::warn!(reason = %fault.reason, "a result is not written down: {fault}");
-            result.degraded.push(format!("audit: {}", fault.message));
+        answer
+    }
+
+    /// Keeps what a call came to, and writes down what enters the prompt with it.
+    async fn keep(
+        &self,
+        held: &Held,
+        result: &ToolResult,
+        before: u32,
+    ) -> Result<Result<Written, StoreError>, Fault> {
+        let mut answer = self.injected(result, before);
+        let injection = match result.items.is_empty() {
+            true => None,
+            false => self.gateway.injection(
+                self.context,
+                &self.call.spaces,
+                &self.basis.settings.audit,
+                &mut answer,
+            )?,
+        };
+        let written = self
+            .gateway
+            .write(self.context, held, injection.as_ref())
+            .await?;
+        if matches!(&written, Ok(written) if !written.forgotten) {
+            self.gateway.note_injected(self.context, &answer);
         }
-        gateway.note_injected(self.context, &answer);
-        result
+        Ok(written)
     }
 }
 

@@ -8,6 +8,7 @@ mod placing;
 mod recording;
 mod rendering;
 mod sessions;
+mod slow;
 
 use memfleet_domain::ids::SessionId;
 use memfleet_domain::turn::Role;

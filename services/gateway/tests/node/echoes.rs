@@ -17,6 +17,7 @@ use memfleet_ports::testing::caller;
 
 use crate::administering::call_by;
 use crate::assembling::assemble;
+use crate::policies::audit;
 use crate::roles::{Node, acme, said, space};
 
 const TOLD: &str = "I'm allergic to walnuts.";
@@ -187,8 +188,8 @@ async fn nobody_finds_out_what_a_space_holds_that_the_credential_does_not_reach(
 async fn without_an_audit_there_is_nothing_to_compare_with() {
     let node = Node::new().await;
     node.told("ada", vec![said(TOLD)]).await;
-    let mut request = asking("chat", &["ada"]);
-    request.policy.audit.mode = Some(AuditMode::Off);
+    audit(&node.gateway, None, AuditMode::Off).await;
+    let request = asking("chat", &["ada"]);
     node.gateway.assemble(&acme(), request).await.unwrap();
     assert_nothing_is_marked(&node).await;
 }

@@ -16,6 +16,7 @@ use memfleet_ports::refresher::ForgetRequest;
 use memfleet_ports::testing::caller;
 
 use crate::administering::call_by;
+use crate::policies::audit;
 use crate::roles::{Node, acme, call_of, recall, said, space};
 
 async fn told(node: &Node, names: &[&str]) -> Vec<TurnId> {
@@ -137,12 +138,12 @@ async fn policy_says_what_is_kept() {
     let acme = &acme();
     let node = Node::new().await;
     told(&node, &["ada"]).await;
-    let mut request = asking("ada");
-    request.policy.audit.mode = Some(AuditMode::Redacted);
+    let request = asking("ada");
+    audit(&node.gateway, None, AuditMode::Redacted).await;
     let (_, id) = assembled(&node, request.clone()).await;
     let kept = kept(&node, id).await;
     assert!(kept.block.is_none() && kept.block_hash.is_some());
-    request.policy.audit.mode = Some(AuditMode::Off);
+    audit(&node.gateway, None, AuditMode::Off).await;
     let answer = node.gateway.assemble(acme, request).await.unwrap();
     assert!(!answer.block.is_empty() && answer.injection.is_none());
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use memfleet_domain::access::{Grant, Right, SpacePattern};
-use memfleet_domain::assembly::{GateMode, Reason, Strategy};
+use memfleet_domain::assembly::{AuditMode, FailurePolicy, GateMode, Reason, Strategy};
 use memfleet_domain::ids::{SettingName, SpaceId};
 use memfleet_domain::model_profile::ModelProfile;
 use memfleet_domain::policy::{Policy, Settings};
@@ -15,11 +15,12 @@ use memfleet_gateway::settings::SettingsCache;
 use memfleet_ports::admin::Admin;
 use memfleet_ports::assembly::{AssembleRequest, Assembled, Assembly};
 use memfleet_ports::audit::{AuditFilter, AuditKind};
+use memfleet_ports::conformance::samples::instant;
 use memfleet_ports::context::Context;
 use memfleet_ports::memory::PageRequest;
 use memfleet_ports::policies::{Listing, NewDocument, Policies, policy_key};
 use memfleet_ports::retriever::{Found, Query, Retriever};
-use memfleet_ports::settings::{SettingKey, SettingKind};
+use memfleet_ports::settings::{self, Revised, SettingKey, SettingKind};
 use memfleet_ports::testing::caller;
 use tokio::sync::Notify;
 
@@ -137,6 +138,111 @@ async fn a_space_stands_over_its_tenant_and_redactions_add_up() {
     let answer = gateway.assemble(acme, call).await.unwrap();
     assert_eq!(answer.budget.effective_tokens, 700);
     assert!(answer.block.contains("[redacted]"));
+}
+
+/// Says what is written down in a space, or in all of the tenant.
+pub async fn audit(gateway: &Gateway, name: Option<&str>, mode: AuditMode) {
+    let mut policy = Policy::default();
+    policy.audit.mode = Some(mode);
+    let call = acme();
+    let put = gateway.put_policy(&call, name.map(space), policy, None);
+    put.await.unwrap();
+}
+
+#[tokio::test]
+async fn redactions_of_every_space_count_whatever_their_order() {
+    let node = Node::new().await;
+    let told = vec![said("My greyhound has the code 4711")];
+    node.told("ada", told).await;
+    node.told("bea", vec![said("A greyhound sleeps")]).await;
+    let mut of_ada = Policy::default();
+    of_ada.format.redactions = Some(vec!["[0-9]{4}".to_owned()]);
+    let call = acme();
+    let set = node
+        .gateway
+        .put_policy(&call, Some(space("ada")), of_ada, None);
+    set.await.unwrap();
+    for spaces in [["ada", "bea"], ["bea", "ada"]] {
+        let mut request = plain("greyhound");
+        request.query.spaces = spaces.map(space).to_vec();
+        let answer = node.gateway.assemble(&acme(), request).await.unwrap();
+        assert!(
+            answer.block.contains("the code [redacted]"),
+            "{}",
+            answer.block
+        );
+    }
+}
+
+#[tokio::test]
+async fn what_is_written_down_of_several_spaces_is_what_all_of_them_allow() {
+    let node = Node::new().await;
+    node.told("ada", vec![said("A greyhound runs")]).await;
+    node.told("bea", vec![said("A greyhound sleeps")]).await;
+    audit(&node.gateway, Some("ada"), AuditMode::Off).await;
+    let written = async |spaces: &[&str]| {
+        let mut request = plain("greyhound");
+        request.query.spaces = spaces.iter().map(|it| space(it)).collect();
+        let answer = node.gateway.assemble(&acme(), request).await.unwrap();
+        let id = answer.injection?;
+        let kept = node.gateway.injections.get(&acme().tenant, id).await;
+        Some(kept.unwrap().unwrap().block.is_some())
+    };
+    assert_eq!(written(&["ada"]).await, None);
+    assert_eq!(written(&["bea"]).await, Some(true));
+    for both in [["ada", "bea"], ["bea", "ada"]] {
+        assert_eq!(written(&both).await, Some(false));
+    }
+}
+
+#[tokio::test]
+async fn a_call_does_not_say_what_is_written_down_of_it() {
+    let node = Node::new().await;
+    node.told("ada", vec![said("A greyhound runs")]).await;
+    let mut request = plain("greyhound");
+    request.policy.audit.mode = Some(AuditMode::Off);
+    let refused = node.gateway.assemble(&acme(), request).await.unwrap_err();
+    assert_eq!(refused.fields[0].field, "policy.audit");
+}
+
+/// As after a newer gateway put one, or before an older one is started.
+#[tokio::test]
+async fn without_a_policy_that_cannot_be_read_nothing_is_injected() {
+    let node = Node::new().await;
+    node.told("ada", vec![said("A greyhound runs")]).await;
+    let key = policy_key(Some(space("ada")));
+    let revised = Revised {
+        body: Some(r#"{"format":{"redactions":["greyhound"],"of_tomorrow":1}}"#.to_owned()),
+        by: "somebody".to_owned(),
+        at: instant(0),
+        expected: None,
+    };
+    let tenant = acme().tenant;
+    let put = settings::Settings::put(&*node.store, &tenant, &key, &revised);
+    put.await.unwrap();
+    let mut request = plain("greyhound");
+    request.policy.failure.policy = None;
+    let answer = node
+        .gateway
+        .assemble(&acme(), request.clone())
+        .await
+        .unwrap();
+    assert_eq!(answer.reason, Some(Reason::RetrievalUnavailable));
+    assert!(
+        answer.degraded[0].contains("of_tomorrow"),
+        "{:?}",
+        answer.degraded
+    );
+    request.policy.failure.policy = Some(FailurePolicy::Closed);
+    let fault = node
+        .gateway
+        .assemble(&acme(), request.clone())
+        .await
+        .unwrap_err();
+    assert_eq!(fault.reason, "POLICY_UNREADABLE");
+    request.query.spaces = vec![space("bea")];
+    let of_another = node.gateway.assemble(&acme(), request).await;
+    assert_ne!(of_another.unwrap_err().reason, "POLICY_UNREADABLE");
 }
 
 /// A search that waits for a word.

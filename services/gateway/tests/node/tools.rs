@@ -204,10 +204,11 @@ fn wanting_tools(model: &str, more: &str) -> AssembleRequest {
     request
 }
 
-/// What a request is given that names its session; `more` is of its body.
-async fn in_session(node: &Node, more: &str) -> Assembled {
+/// What a request is given that names its exchange; `more` is of its body.
+async fn in_exchange(node: &Node, more: &str) -> Assembled {
     let mut request = wanting_tools("small", more);
-    request.query.session = SessionId::new("later").ok();
+    request.query.session = Some(session("later"));
+    request.exchange = ExchangeName::new("e9").ok();
     node.gateway.assemble(&acme(), request).await.unwrap()
 }
 
@@ -217,7 +218,7 @@ const NO_TOOLS: &str =
 #[tokio::test]
 async fn amp_025_006_an_exchange_whose_tools_are_rejected_gets_a_block() {
     let node = told().await;
-    let offered = in_session(&node, "").await;
+    let offered = in_exchange(&node, "").await;
     assert_eq!(offered.reason, Some(Reason::ToolsOffered));
     for id in ["c1", "c2"] {
         let wrong = ToolCall {
@@ -229,22 +230,81 @@ async fn amp_025_006_an_exchange_whose_tools_are_rejected_gets_a_block() {
         };
         run(&node.gateway, wrong).await;
     }
-    let given = in_session(&node, "").await;
+    let given = in_exchange(&node, "").await;
     assert_eq!(given.reason, Some(Reason::ToolsUnsupported));
     assert!(given.block.contains("kettle broke"), "{given:?}");
-    let again = in_session(&node, "").await;
+    let again = in_exchange(&node, "").await;
     assert_eq!((&again.block, &again.edits), (&given.block, &given.edits));
 }
 
 #[tokio::test]
 async fn amp_006_034_a_block_that_an_exchange_has_stays_where_tools_are_allowed_later() {
     let node = told().await;
-    let given = in_session(&node, NO_TOOLS).await;
+    let given = in_exchange(&node, NO_TOOLS).await;
     assert_eq!(given.reason, Some(Reason::ToolChoiceConflict));
     assert_eq!(given.edits.len(), 1);
-    let again = in_session(&node, "").await;
+    let again = in_exchange(&node, "").await;
     assert_eq!((&again.block, &again.edits), (&given.block, &given.edits));
     assert_eq!(again.strategy_used, Strategy::Append);
+}
+
+#[tokio::test]
+async fn amp_065_067_069_tools_take_their_part_of_the_budget() {
+    let node = told().await;
+    let mut request = wanting_tools("m", "");
+    request.model.window_tokens = Some(20_000);
+    let offered = node
+        .gateway
+        .assemble(&acme(), request.clone())
+        .await
+        .unwrap();
+    assert_eq!(offered.reason, Some(Reason::ToolsOffered));
+    let cost = offered.budget.added_tokens;
+    for (tokens, reason) in [
+        (cost, Reason::ToolsOffered),
+        (cost - 1, Reason::BudgetTooSmall),
+        (0, Reason::BudgetZero),
+    ] {
+        request.policy.budget.max_tokens = Some(tokens);
+        let answer = node
+            .gateway
+            .assemble(&acme(), request.clone())
+            .await
+            .unwrap();
+        assert_eq!(answer.reason, Some(reason), "{tokens}");
+        let is_offered = reason == Reason::ToolsOffered;
+        assert_eq!(answer.edits.len(), if is_offered { 2 } else { 0 });
+    }
+    request.policy.budget.max_tokens = None;
+    request.policy.budget.reserved_output_tokens = Some(19_999);
+    let full = node.gateway.assemble(&acme(), request).await.unwrap();
+    assert_eq!(full.reason, Some(Reason::NoHeadroom));
+    assert!(full.edits.is_empty());
+}
+
+#[tokio::test]
+async fn amp_029_065_results_of_tools_fit_what_the_prompt_leaves_of_the_window() {
+    let node = told().await;
+    let mut request = wanting_tools("m", "");
+    request.model.window_tokens = Some(5_000);
+    request.policy.budget.reserved_output_tokens = Some(4_000);
+    request.policy.budget.percent_of_window = Some(50.0);
+    request.query.session = Some(session("later"));
+    let offered = node
+        .gateway
+        .assemble(&acme(), request.clone())
+        .await
+        .unwrap();
+    let used = offered.budget.prompt_tokens + offered.budget.added_tokens;
+    assert!(offered.budget.prompt_tokens > 0, "{:?}", offered.budget);
+    let mut call = search("c1", "kettle");
+    call.session = session("later");
+    call.exchange = offered.exchange.unwrap();
+    call.model.window_tokens = Some(5_000);
+    call.policy.budget = request.policy.budget;
+    let result = run(&node.gateway, call).await;
+    let all = result.tokens_used + result.tokens_remaining;
+    assert!(all > 0 && all <= 1_000 - used, "{all} beside {used}");
 }
 
 #[tokio::test]
@@ -346,7 +406,9 @@ async fn amp_026_memory_that_was_forced_and_not_asked_for_is_not_given_unasked()
     };
     let closed = node.gateway.close_turn(&acme(), close).await.unwrap();
     assert_eq!(closed.termination, Termination::ModelAnswered);
-    assert_eq!((closed.tokens_used, closed.turns.len()), (0, 0));
+    let of_tools = offered.budget.added_tokens;
+    assert!(of_tools > 100, "{of_tools}");
+    assert_eq!((closed.tokens_used, closed.turns.len()), (of_tools, 0));
     // The same call again offers tools again. One call with memory in it is for the caller to ask for.
     let again = node.gateway.assemble(&acme(), ask()).await.unwrap();
     assert_eq!(

@@ -12,7 +12,7 @@ use memfleet_ports::conformance::samples::{
     batch_in, conversation, indexed, instant, scope, session, turn_in,
 };
 use memfleet_ports::erasure::Erasure;
-use memfleet_ports::exchanges::{Exchange, Exchanges};
+use memfleet_ports::exchanges::{Entry, Exchange, Exchanges};
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::injections::{Injection, Injections};
 use memfleet_ports::keys::{Key, KeyRing};
@@ -139,8 +139,12 @@ async fn fill_prompts(store: &PostgresStore, scope: &Scope, turn: &AcceptedTurn)
         expires_at: instant(2),
     };
     let told = conversation(&scope.space, "s1", 1);
-    let heard = store.hear(&scope.tenant, &told, Some((&exchange, None)));
-    heard.await.expect("hear");
+    let entry = Entry {
+        conversation: Some(&told),
+        ..Entry::of(&exchange, None)
+    };
+    let written = Exchanges::keep(store, &scope.tenant, entry).await;
+    written.expect("write");
     let injection = Injection {
         id: InjectionId::from_bytes([1; 16]),
         at: instant(1),

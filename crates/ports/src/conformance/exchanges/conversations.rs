@@ -8,7 +8,7 @@ use super::{acme, exchange, get, put, stale, written};
 use crate::conformance::samples::{conversation, home, instant, scope, session, turn};
 use crate::conversations::{Ancestor, Conversation, FOUND, LINEAGE_LIMIT, Owner, Sought};
 use crate::erasure::Erasure;
-use crate::exchanges::{Exchange, Exchanges, STATE_LIMIT, Written};
+use crate::exchanges::{Entry, Exchange, Exchanges, STATE_LIMIT, Written};
 use crate::filter::TurnFilter;
 use crate::store::StoreError;
 
@@ -21,7 +21,7 @@ fn told(called: &str, heard: i64) -> Conversation {
 }
 
 async fn hear(store: &impl Exchanges, conversation: &Conversation) {
-    let heard = store.hear(&acme(), conversation, None).await;
+    let heard = store.keep(&acme(), Entry::heard(conversation)).await;
     assert_eq!(heard, Ok(Written::default()));
 }
 
@@ -110,7 +110,7 @@ pub async fn a_conversation_is_that_of_one_owner(store: &impl Exchanges) {
     let elsewhere = conversation(&scope("acme", "bob").space, "elsewhere", 1);
     hear(store, &elsewhere).await;
     let globex = scope("globex", "ada").tenant;
-    let heard = store.hear(&globex, &own, None).await;
+    let heard = store.keep(&globex, Entry::heard(&own)).await;
     assert_eq!(heard, Ok(Written::default()));
     for conversation in [&own, &by_bob, &elsewhere] {
         let sought = sought(&conversation.owner, &own.opening, &[&own.key]);
@@ -144,15 +144,24 @@ pub async fn a_conversation_ends_when_it_was_not_heard_of_for_long(store: &impl 
     assert_eq!(found(store, &sought, instant(1)).await, [long, short]);
 }
 
+fn with<'e>(
+    conversation: &'e Conversation,
+    exchange: &'e Exchange,
+    expected: Option<u64>,
+) -> Entry<'e> {
+    Entry {
+        conversation: Some(conversation),
+        ..Entry::of(exchange, expected)
+    }
+}
+
 /// Both or none.
 pub async fn a_conversation_is_written_with_its_exchange(store: &impl Exchanges) {
     let conversation = told("s1", 1);
     let first = exchange("e", "first");
     for _ in 0..2 {
-        let heard = store
-            .hear(&acme(), &conversation, Some((&first, None)))
-            .await;
-        assert_eq!(heard, written(1));
+        let entry = with(&conversation, &first, None);
+        assert_eq!(store.keep(&acme(), entry).await, written(1));
     }
     assert_eq!(get(store, "e").await.exchange, first);
     let later = Conversation {
@@ -160,13 +169,13 @@ pub async fn a_conversation_is_written_with_its_exchange(store: &impl Exchanges)
         ..conversation.clone()
     };
     let second = exchange("e", "second");
-    let refused = store.hear(&acme(), &later, Some((&second, None))).await;
+    let refused = store.keep(&acme(), with(&later, &second, None)).await;
     assert_eq!(refused, stale(0, 1));
     let large = Exchange {
         state: "x".repeat(STATE_LIMIT + 1),
         ..second
     };
-    let refused = store.hear(&acme(), &later, Some((&large, Some(1)))).await;
+    let refused = store.keep(&acme(), with(&later, &large, Some(1))).await;
     assert!(matches!(refused, Err(StoreError::Oversized { .. })));
     let sought = sought(&conversation.owner, "", &[]);
     assert_eq!(found(store, &sought, instant(1)).await, [conversation]);
@@ -189,7 +198,7 @@ pub async fn a_conversation_has_a_largest_size(store: &impl Exchanges) {
     larger[0].state.push('x');
     larger[1].lineage.push(ancestor);
     for larger in larger {
-        let refused = store.hear(&acme(), &larger, None).await;
+        let refused = store.keep(&acme(), Entry::heard(&larger)).await;
         assert!(matches!(refused, Err(StoreError::Oversized { .. })));
     }
     let sought = sought(&largest.owner, "", &[]);

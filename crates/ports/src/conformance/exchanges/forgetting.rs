@@ -7,19 +7,21 @@ use memfleet_domain::space::SpaceSettings;
 use memfleet_domain::turn::AcceptedTurn;
 
 use super::{acme, exchange, get, put, stale, written};
+use crate::conformance::injections::injection;
 use crate::conformance::samples::{
     batch_in, home, indexed, instant, scope, session, turn, turn_in,
 };
 use crate::erasure::Erasure;
-use crate::exchanges::{Exchange, Exchanges, Written};
+use crate::exchanges::{Entry, Exchange, Exchanges, Written};
 use crate::filter::TurnFilter;
+use crate::injections::{Injection, Injections};
 use crate::ledger::Ledger;
 use crate::spaces::SpaceCatalog;
 
 /// What the cases of a forget need.
-pub trait Forgetful: Exchanges + Ledger + SpaceCatalog + Erasure {}
+pub trait Forgetful: Exchanges + Injections + Ledger + SpaceCatalog + Erasure {}
 
-impl<T: Exchanges + Ledger + SpaceCatalog + Erasure> Forgetful for T {}
+impl<T: Exchanges + Injections + Ledger + SpaceCatalog + Erasure> Forgetful for T {}
 
 pub(super) async fn commit(
     store: &impl Ledger,
@@ -65,7 +67,7 @@ pub async fn a_forgotten_turn_takes_the_state_that_names_it(store: &impl Forgetf
         assert_eq!(put(store, exchange, None).await, written(1));
     }
     let globex = scope("globex", "ada").tenant;
-    let theirs = Exchanges::put(store, &globex, &both, None).await;
+    let theirs = store.keep(&globex, Entry::of(&both, None)).await;
     assert_eq!(theirs, written(1));
     let one = TurnFilter {
         turns: vec![gone.id],
@@ -216,4 +218,38 @@ pub async fn a_forget_leaves_no_state_whoever_writes_meanwhile(store: &impl Forg
         .session_tokens(&acme(), &session("s1"), instant(1))
         .await;
     assert_eq!(tokens, Ok(5 * 8 * 7));
+}
+
+/// Both or none, and with words of a forgotten turn neither has any.
+pub async fn an_injection_is_written_with_its_exchange(store: &impl Forgetful) {
+    let gone = turn("a", "x");
+    commit(store, &home(), "k", vec![gone.clone()]).await;
+    let named = [in_home(&gone)];
+    let write = async |called: &str, number: u8, expected| {
+        let exchange = naming(called, &named);
+        let injection = Injection {
+            turns: named.to_vec(),
+            ..injection(number)
+        };
+        let entry = Entry {
+            injection: Some(&injection),
+            ..Entry::of(&exchange, expected)
+        };
+        store.keep(&acme(), entry).await
+    };
+    let added = async |number: u8| {
+        let id = injection(number).id;
+        Injections::get(store, &acme(), id).await.expect("get")
+    };
+    for _ in 0..2 {
+        assert_eq!(write("e", 1, None).await, written(1));
+    }
+    assert_eq!(added(1).await.map(|it| it.forgotten), Some(false));
+    assert_eq!(write("e", 2, None).await, stale(0, 1));
+    assert_eq!(added(2).await, None);
+    forget(store, &gone).await;
+    let late = write("late", 3, None).await;
+    assert!(late.is_ok_and(|written| written.forgotten));
+    let late = added(3).await.map(|it| (it.forgotten, it.block));
+    assert_eq!(late, Some((true, None)));
 }

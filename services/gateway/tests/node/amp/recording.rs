@@ -3,6 +3,7 @@
 use memfleet_domain::assembly::{AuditMode, Decision, Reason};
 
 use super::{assembled, kettle, prompted, user};
+use crate::policies::audit;
 use crate::roles::acme;
 
 #[tokio::test]
@@ -36,14 +37,10 @@ async fn amp_091_amp_092_an_injection_says_where_each_item_comes_from_and_how_it
 #[tokio::test]
 async fn amp_094_amp_095_injections_and_skips_are_kept_as_the_policy_says() {
     let node = kettle().await;
-    let request = |mode| {
-        let mut request = prompted(vec![user("What happened to my kettle?")]);
-        request.policy.audit.mode = mode;
-        request
-    };
+    let request = || prompted(vec![user("What happened to my kettle?")]);
     let store = &node.gateway.injections;
     let tenant = acme().tenant;
-    let full = assembled(&node, request(None)).await;
+    let full = assembled(&node, request()).await;
     let kept = store
         .get(&tenant, full.injection.unwrap())
         .await
@@ -53,7 +50,8 @@ async fn amp_094_amp_095_injections_and_skips_are_kept_as_the_policy_says() {
     assert_eq!(kept.turns.len(), full.items.len());
     assert!(!kept.record.contains("broke"), "{}", kept.record);
 
-    let redacted = assembled(&node, request(Some(AuditMode::Redacted))).await;
+    audit(&node.gateway, None, AuditMode::Redacted).await;
+    let redacted = assembled(&node, request()).await;
     let kept = store
         .get(&tenant, redacted.injection.unwrap())
         .await
@@ -65,14 +63,11 @@ async fn amp_094_amp_095_injections_and_skips_are_kept_as_the_policy_says() {
         (None, Some(*hash.as_bytes()))
     );
 
-    assert_eq!(
-        assembled(&node, request(Some(AuditMode::Off)))
-            .await
-            .injection,
-        None
-    );
+    audit(&node.gateway, None, AuditMode::Off).await;
+    assert_eq!(assembled(&node, request()).await.injection, None);
 
-    let mut skipped = request(None);
+    audit(&node.gateway, None, AuditMode::Full).await;
+    let mut skipped = request();
     skipped.policy.budget.max_tokens = Some(0);
     let skipped = assembled(&node, skipped).await;
     assert_eq!(skipped.decision, Decision::Skipped);

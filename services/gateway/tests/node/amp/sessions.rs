@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use memfleet_domain::assembly::{GateMode, ProviderFormat, Reason, SessionOrigin};
+use memfleet_domain::ids::ExchangeName;
 use memfleet_domain::turn::{Metadata, Role};
 use memfleet_ports::assembly::{AssembleRequest, Assembled, Message, Prompt};
 use memfleet_ports::capture::{Capture, RecordTurnRequest, Recorded};
@@ -12,8 +13,8 @@ use memfleet_ports::ledger::Ledger;
 use memfleet_ports::memory::Memory;
 use memfleet_ports::refresher::ForgetRequest;
 
-use super::{assembled, kettle, message, prompted, tool_result, user};
-use crate::roles::{Node, acme, call_of, space};
+use super::{assembled, kettle, message, prompted, session, tool_result, user};
+use crate::roles::{self, Node, acme, call_of, space};
 
 const DAY: i64 = 86_400;
 
@@ -332,4 +333,43 @@ async fn a_prompt_that_no_user_speaks_in_has_no_session() {
     assert_eq!((answer.session, answer.session_origin), (None, None));
     let blank = assembled(&node, briefed(vec![user("  ")])).await;
     assert_eq!(blank.session, None);
+}
+
+/// A client of a provider that keeps the history sends the question alone, and so does who talks to memory without a history.
+#[tokio::test]
+async fn amp_006_amp_103_a_question_that_comes_again_without_its_history_asks_memory_again() {
+    let node = kettle().await;
+    let request = || {
+        let mut request = prompted(vec![user("What happened to my kettle?")]);
+        request.query.session = Some(session("chat-7"));
+        request
+    };
+    let first = assembled(&node, request()).await;
+    node.told("ada", vec![roles::said("My kettle is repaired")])
+        .await;
+    let second = assembled(&node, request()).await;
+    assert!(!first.block.contains("repaired") && second.block.contains("repaired"));
+    assert_eq!(first.exchange, second.exchange);
+    let named = || {
+        let mut request = request();
+        request.exchange = Some(ExchangeName::new("turn-9").unwrap());
+        request
+    };
+    let third = assembled(&node, named()).await;
+    let again = assembled(&node, named()).await;
+    assert_eq!(
+        (&third.block, third.injection),
+        (&again.block, again.injection)
+    );
+    let mut under_way = request();
+    under_way.prompt = Prompt::Messages(vec![
+        user("What happened to my kettle?"),
+        message(Role::Assistant, "Let me look."),
+        tool_result("…"),
+    ]);
+    let of_tools = assembled(&node, under_way).await;
+    assert_eq!(
+        (&of_tools.block, of_tools.injection),
+        (&second.block, second.injection)
+    );
 }

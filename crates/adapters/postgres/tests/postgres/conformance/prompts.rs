@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use memfleet_domain::ids::{ExchangeName, InjectionId, SessionId, SpaceId, TenantId, TurnId};
 use memfleet_domain::time::Timestamp;
 use memfleet_ports::conversations::{Conversation, Sought};
-use memfleet_ports::exchanges::{Exchange, Exchanges, Kept, Written};
+use memfleet_ports::exchanges::{Entry, Exchanges, Kept, Written};
 use memfleet_ports::injections::{Injection, InjectionFilter, Injections};
 use memfleet_ports::ledger::{Page, PageToken};
 use memfleet_ports::settings::{Put, Revised, Setting, SettingKey, Settings};
@@ -59,22 +59,8 @@ impl<Q: Undelivered> Exchanges for Whole<Q> {
         Exchanges::get(&self.store, tenant, session, name, now).await
     }
 
-    async fn put(
-        &self,
-        tenant: &TenantId,
-        exchange: &Exchange,
-        expected: Option<u64>,
-    ) -> Result<Written> {
-        Exchanges::put(&self.store, tenant, exchange, expected).await
-    }
-
-    async fn hear(
-        &self,
-        tenant: &TenantId,
-        conversation: &Conversation,
-        exchange: Option<(&Exchange, Option<u64>)>,
-    ) -> Result<Written> {
-        self.store.hear(tenant, conversation, exchange).await
+    async fn keep(&self, tenant: &TenantId, entry: Entry<'_>) -> Result<Written> {
+        Exchanges::keep(&self.store, tenant, entry).await
     }
 
     async fn conversations(
@@ -84,6 +70,16 @@ impl<Q: Undelivered> Exchanges for Whole<Q> {
         now: Timestamp,
     ) -> Result<Vec<Conversation>> {
         self.store.conversations(tenant, sought, now).await
+    }
+
+    async fn states(
+        &self,
+        tenant: &TenantId,
+        session: &SessionId,
+        limit: u32,
+        now: Timestamp,
+    ) -> Result<Vec<String>> {
+        self.store.states(tenant, session, limit, now).await
     }
 
     async fn session_tokens(

@@ -4,7 +4,7 @@ use memfleet_domain::ids::{ExchangeName, InjectionId, SettingName, SpaceId, Tena
 use memfleet_ports::conformance::samples::{conversation, instant, session};
 use memfleet_ports::conversations::{Conversation, Owner, Sought};
 use memfleet_ports::erasure::Erasure;
-use memfleet_ports::exchanges::{Exchange, Exchanges};
+use memfleet_ports::exchanges::{Entry, Exchange, Exchanges};
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::injections::{Injection, InjectionFilter, Injections};
 use memfleet_ports::settings::{Revised, SettingKey, SettingKind, Settings};
@@ -102,10 +102,13 @@ pub async fn fill(store: &PostgresStore) {
             &other
         };
         let (conversation, exchange) = (heard(number), exchange(number));
-        let put = store.hear(tenant, &conversation, Some((&exchange, None)));
-        put.await.expect("an exchange");
-        let added = Injections::append(store, tenant, &[injection(number)]).await;
-        added.expect("an injection");
+        let entry = Entry {
+            conversation: Some(&conversation),
+            injection: Some(&injection(number)),
+            ..Entry::of(&exchange, None)
+        };
+        let put = Exchanges::keep(store, tenant, entry).await;
+        put.expect("an entry");
     }
     for number in 0..OTHERS * 3 {
         let put = Settings::put(store, &tenant(number % OTHERS), &key(number), &revised(1)).await;
@@ -164,7 +167,8 @@ pub async fn call(store: &PostgresStore, name: &str, round: usize) {
                 tokens: 10 + round as u32,
                 ..exchange(300)
             };
-            let put = Exchanges::put(store, &own, &changed, Some(1 + round as u64)).await;
+            let put =
+                Exchanges::keep(store, &own, Entry::of(&changed, Some(1 + round as u64))).await;
             put.expect(name);
         }
         "hear" => {
@@ -172,7 +176,8 @@ pub async fn call(store: &PostgresStore, name: &str, round: usize) {
                 key: format!("later {round}"),
                 ..heard(300)
             };
-            store.hear(&own, &later, None).await.expect(name);
+            let heard = Exchanges::keep(store, &own, Entry::heard(&later)).await;
+            heard.expect(name);
         }
         "conversations" => {
             let told = heard(400);
