@@ -1,5 +1,6 @@
 //! Duplicates: a turn that says what one already chosen says.
 
+use crate::common::Common;
 use crate::hash::hash;
 use memfleet_language::fold;
 use std::collections::{HashMap, HashSet};
@@ -15,11 +16,13 @@ const MINIMUM_SHINGLES: usize = 8;
 #[derive(Default)]
 pub(crate) struct Duplicates {
     exact: HashMap<u64, usize>,
-    seen: HashMap<usize, Seen>,
-    holders: HashMap<u64, Vec<usize>>,
+    /// Those that are long enough to be like others, by their numbers in `common`.
+    seen: Vec<Seen>,
+    common: Common,
 }
 
 struct Seen {
+    index: usize,
     shingles: usize,
     numbers: u64,
 }
@@ -87,33 +90,26 @@ impl Duplicates {
         if shingles.all.len() < MINIMUM_SHINGLES {
             return;
         }
-        let seen = Seen {
+        self.seen.push(Seen {
+            index,
             shingles: shingles.all.len(),
             numbers: shingles.numbers,
-        };
-        self.seen.insert(index, seen);
-        for shingle in shingles.all {
-            self.holders.entry(shingle).or_default().push(index);
-        }
+        });
+        self.common.insert(shingles.all);
     }
 
     fn like(&self, shingles: &Shingles) -> Option<usize> {
         if shingles.all.len() < MINIMUM_SHINGLES {
             return None;
         }
-        let mut common: HashMap<usize, usize> = HashMap::new();
-        let known = |shingle| self.holders.get(shingle);
-        for holder in shingles.all.iter().filter_map(known).flatten() {
-            *common.entry(*holder).or_default() += 1;
-        }
-        let is_near = |(holder, common): (&usize, &usize)| {
-            let seen = self.seen.get(holder)?;
-            let union = shingles.all.len() + seen.shingles - common;
-            let near = *common as f32 >= NEAR * union as f32;
-            (near && seen.numbers == shingles.numbers).then_some(*holder)
+        let common = self.common.counts(shingles.all.iter().copied());
+        let is_near = |(seen, common): (&Seen, u32)| {
+            let union = shingles.all.len() + seen.shingles - common as usize;
+            let near = common as f32 >= NEAR * union as f32;
+            (near && seen.numbers == shingles.numbers).then_some(seen.index)
         };
-        // The least index, so that the answer does not depend on the order of the map.
-        common.iter().filter_map(is_near).min()
+        // The least index, so that the answer does not depend on the order of choice.
+        self.seen.iter().zip(common).filter_map(is_near).min()
     }
 }
 

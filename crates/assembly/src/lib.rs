@@ -11,6 +11,7 @@ mod assemble;
 mod block;
 pub mod budget;
 mod candidate;
+mod common;
 mod containment;
 mod duplicates;
 mod echo;

@@ -5,6 +5,7 @@
 use crate::block::Block;
 use crate::candidate::{Candidate, Granularity, Trust, Validity};
 use chrono::{DateTime, SubsecRound, Utc};
+use std::collections::HashSet;
 
 /// Where an item of a block comes from.
 #[derive(Clone, Debug, PartialEq)]
@@ -87,11 +88,6 @@ impl Block {
 }
 
 fn once_each<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
-    let mut out: Vec<&str> = Vec::new();
-    for name in names {
-        if !out.contains(&name) {
-            out.push(name);
-        }
-    }
-    out
+    let mut seen = HashSet::new();
+    names.filter(|name| seen.insert(*name)).collect()
 }

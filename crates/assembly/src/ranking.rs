@@ -3,10 +3,10 @@
 //! Without diversity the order is fixed; with it, what is considered next depends on what was chosen so far.
 
 use crate::candidate::Candidate;
+use crate::common::Common;
 use crate::hash::hash;
 use crate::options::{Options, Untrusted};
 use memfleet_language::fold;
-use std::collections::HashSet;
 
 const SECONDS_PER_DAY: f64 = 86_400.0;
 
@@ -80,7 +80,7 @@ impl<'a> Ranking<'a> {
     /// Says that a candidate was chosen.
     pub(crate) fn chosen(&mut self, index: usize) {
         if let Some(likeness) = &mut self.likeness {
-            likeness.compare(index, &self.waiting);
+            likeness.compare(index);
         }
     }
 }
@@ -115,28 +115,39 @@ fn utilities(candidates: &[Candidate<'_>], options: &Options<'_>) -> Vec<f64> {
 
 /// How like each candidate is to the nearest of those that were chosen.
 struct Likeness {
-    words: Vec<HashSet<u64>>,
+    /// The words of each candidate, each once.
+    words: Vec<Vec<u64>>,
+    common: Common,
     most: Vec<f64>,
 }
 
 impl Likeness {
     fn of(candidates: &[Candidate<'_>]) -> Self {
-        let words =
-            |candidate: &Candidate<'_>| fold(candidate.text).split_whitespace().map(hash).collect();
+        let words = |candidate: &Candidate<'_>| {
+            let mut words: Vec<u64> = fold(candidate.text).split_whitespace().map(hash).collect();
+            words.sort_unstable();
+            words.dedup();
+            words
+        };
+        let words: Vec<Vec<u64>> = candidates.iter().map(words).collect();
+        let mut common = Common::default();
+        for words in &words {
+            common.insert(words.iter().copied());
+        }
         Self {
-            words: candidates.iter().map(words).collect(),
+            words,
+            common,
             most: vec![0.0; candidates.len()],
         }
     }
 
-    fn compare(&mut self, chosen: usize, waiting: &[usize]) {
-        for &index in waiting {
-            let (left, right) = (&self.words[chosen], &self.words[index]);
-            let common = left.intersection(right).count();
-            let union = left.len() + right.len() - common;
-            if union > 0 {
-                let likeness = common as f64 / union as f64;
-                self.most[index] = self.most[index].max(likeness);
+    fn compare(&mut self, chosen: usize) {
+        let words = &self.words[chosen];
+        let common = self.common.counts(words.iter().copied());
+        for ((most, other), common) in self.most.iter_mut().zip(&self.words).zip(common) {
+            let union = words.len() + other.len() - common as usize;
+            if common > 0 {
+                *most = most.max(f64::from(common) / union as f64);
             }
         }
     }

@@ -7,6 +7,7 @@
 mod admission;
 mod fitting;
 mod lineage;
+mod windows;
 
 pub(crate) use fitting::Fitting;
 use fitting::words;
@@ -15,15 +16,11 @@ use crate::block::{Extent, LeftOut, Reason, Trace};
 use crate::candidate::Candidate;
 use crate::duplicates::{Duplicates, Fingerprint};
 use crate::options::{Options, Order};
-use crate::overlap;
 use crate::ranking::Ranking;
 use crate::render::{self, HeadingKey};
 use std::cell::LazyCell;
 use std::collections::{HashMap, HashSet};
-use std::ops::Range;
-
-/// Windows of one document repeat each other only where they are this near.
-const WINDOWS_APART: u64 = 2;
+use windows::Windows;
 
 /// A candidate that was chosen.
 pub(crate) struct Chosen {
@@ -47,6 +44,9 @@ pub(crate) struct Selection<'a> {
     room: usize,
     headings: HashMap<(HeadingKey, Option<u64>), usize>,
     duplicates: Duplicates,
+    windows: Windows<'a>,
+    /// The places in `chosen` of those that have an id.
+    ids: HashMap<&'a str, usize>,
     /// The numbers of words of what was chosen.
     lengths: HashSet<usize>,
     /// Of each session and source, how many were chosen.
@@ -73,6 +73,8 @@ impl<'a> Selection<'a> {
             room: options.budget_tokens.saturating_sub(frame),
             headings: HashMap::new(),
             duplicates: Duplicates::default(),
+            windows: Windows::default(),
+            ids: HashMap::new(),
             lengths: HashSet::new(),
             sessions: HashMap::new(),
             sources: HashMap::new(),
@@ -109,7 +111,7 @@ impl<'a> Selection<'a> {
         self.capped(candidate)?;
         let heading = self.heading_tokens(index);
         let room = self.room.checked_sub(heading).ok_or(Reason::Budget)?;
-        let chosen = match self.untold(candidate) {
+        let chosen = match self.windows.untold(candidate) {
             Ok(rest) if rest.len() == candidate.text.len() => self.fitting.fit(index, room)?,
             Ok(rest) => self.fitting.trimmed(index, rest, room)?,
             Err(at) => return Err(self.duplicate(index, at)),
@@ -131,10 +133,7 @@ impl<'a> Selection<'a> {
         candidate: &Candidate<'_>,
         print: impl FnOnce() -> &'p Fingerprint<'p>,
     ) -> Option<usize> {
-        let same = |chosen: &Chosen| {
-            !candidate.id.is_empty() && self.candidates[chosen.candidate].id == candidate.id
-        };
-        let by_id = self.chosen.iter().position(same);
+        let by_id = self.ids.get(candidate.id).copied();
         by_id.or_else(|| {
             // Folding is dear: most texts that do not fit are told apart by their length.
             let like = self.lengths.contains(&words(candidate.text));
@@ -171,25 +170,6 @@ impl<'a> Selection<'a> {
         }
     }
 
-    /// The bytes of a candidate that none of those beside it in its session shows; which one shows all of them, if one does.
-    fn untold(&self, candidate: &Candidate<'_>) -> Result<Range<usize>, usize> {
-        let mut untold = 0..candidate.text.len();
-        for (at, chosen) in self.chosen.iter().enumerate() {
-            let other = &self.candidates[chosen.candidate];
-            let one_document = (other.session, other.source, other.speaker)
-                == (candidate.session, candidate.source, candidate.speaker);
-            let near = other.position.abs_diff(candidate.position) <= WINDOWS_APART;
-            if one_document && near && chosen.extent == Extent::Whole {
-                let rest = overlap::rest(candidate.text, other.text);
-                untold = untold.start.max(rest.start)..untold.end.min(rest.end);
-                if untold.is_empty() && !candidate.text.is_empty() {
-                    return Err(at);
-                }
-            }
-        }
-        Ok(untold)
-    }
-
     fn add(&mut self, chosen: Chosen) {
         let candidate = &self.candidates[chosen.candidate];
         let heading = self.heading_tokens(chosen.candidate);
@@ -199,6 +179,13 @@ impl<'a> Selection<'a> {
         *self.sessions.entry(candidate.session).or_default() += 1;
         *self.sources.entry(candidate.source).or_default() += 1;
         self.lengths.insert(words(candidate.text));
+        let place = self.chosen.len();
+        if !candidate.id.is_empty() {
+            self.ids.insert(candidate.id, place);
+        }
+        if chosen.extent == Extent::Whole {
+            self.windows.insert(candidate, place);
+        }
         self.ranking.chosen(chosen.candidate);
         self.chosen.push(chosen);
     }

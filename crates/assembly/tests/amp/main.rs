@@ -4,6 +4,7 @@
 mod budgeting;
 mod reporting;
 mod selecting;
+mod sizes;
 mod trusting;
 mod unicode;
 
