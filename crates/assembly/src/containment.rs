@@ -1,5 +1,6 @@
 //! Containment: whether a prompt says already what a memory says (AMP item 102).
 
+use crate::common::Common;
 use crate::hash::hash;
 use memfleet_language::fold;
 use std::collections::HashSet;
@@ -13,35 +14,28 @@ const CONTAINED: f64 = 0.9;
 /// The messages of a prompt, ready to be asked for many memories.
 #[derive(Clone, Debug, Default)]
 pub struct Prompt {
-    messages: Vec<Message>,
-}
-
-#[derive(Clone, Debug)]
-struct Message {
-    whole: u64,
-    shingles: HashSet<u64>,
+    /// The messages as a whole.
+    wholes: HashSet<u64>,
+    shingles: Common,
 }
 
 impl Prompt {
     /// Reads the texts of the messages.
     pub fn of<'t>(messages: impl IntoIterator<Item = &'t str>) -> Self {
-        let read = |text: &str| {
-            let folded = fold(text);
+        let mut prompt = Self::default();
+        for message in messages {
+            let folded = fold(message);
             let words = words(&folded);
-            Message {
-                whole: hash(&words),
-                shingles: shingles(&words).collect(),
-            }
-        };
-        Self {
-            messages: messages.into_iter().map(read).collect(),
+            prompt.wholes.insert(hash(&words));
+            prompt.shingles.insert(shingles(&words));
         }
+        prompt
     }
 
     /// Whether a message is this memory, or has nine tenths of its runs of four words. A memory of fewer than four words is in a
     /// message only if it is all of it: "yes" stands in many.
     pub fn contains(&self, memory: &str) -> bool {
-        if self.messages.is_empty() {
+        if self.wholes.is_empty() {
             return false;
         }
         let folded = fold(memory);
@@ -49,14 +43,14 @@ impl Prompt {
         if words.is_empty() {
             return false;
         }
-        let whole = hash(&words);
-        let parts: HashSet<u64> = shingles(&words).collect();
-        let contains = |message: &Message| {
-            let common = parts.intersection(&message.shingles).count();
-            let most = !parts.is_empty() && common as f64 >= CONTAINED * parts.len() as f64;
-            message.whole == whole || most
-        };
-        self.messages.iter().any(contains)
+        self.wholes.contains(&hash(&words)) || self.contain_most(shingles(&words))
+    }
+
+    fn contain_most(&self, parts: HashSet<u64>) -> bool {
+        let least = CONTAINED * parts.len() as f64;
+        let is_any = !parts.is_empty();
+        let counts = self.shingles.counts(parts);
+        is_any && counts.into_iter().any(|count| f64::from(count) >= least)
     }
 }
 
@@ -70,8 +64,9 @@ fn words(folded: &str) -> Vec<&str> {
     folded.unicode_words().collect()
 }
 
-fn shingles(words: &[&str]) -> impl Iterator<Item = u64> {
-    words.windows(SHINGLE).map(|window| hash(&window))
+fn shingles(words: &[&str]) -> HashSet<u64> {
+    let windows = words.windows(SHINGLE);
+    windows.map(|window| hash(&window)).collect()
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //! unoptimised build says nothing of time: `cargo test --release -p memfleet-assembly --test amp -- --ignored sizes`.
 
 use crate::{bytes, said};
-use memfleet_assembly::{Candidate, Options, Weights, assemble};
+use memfleet_assembly::{Candidate, Options, Prompt, Weights, assemble};
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
@@ -138,4 +138,21 @@ fn sizes_duplicates_of_a_late_one() {
     assert_eq!(block.items.len(), half + 1);
     let provenance = check("provenance", || block.provenance(&candidates));
     assert_eq!(provenance[half].merged_ids.len(), CANDIDATES - half - 1);
+}
+
+#[test]
+#[ignore = "measures time, which only a release build can be asked for"]
+fn sizes_a_prompt_of_many_messages() {
+    let common = words(CANDIDATES, 150, 1_000_000);
+    let texts = texts(|text| common.clone() + &words(text, 150, 1_000_000));
+    let messages: Vec<String> = (0..CANDIDATES)
+        .map(|text| common.clone() + &words(text + CANDIDATES, 80, 1_000_000))
+        .collect();
+    let prompt = check("reading the prompt", || {
+        Prompt::of(messages.iter().map(String::as_str))
+    });
+    let contained = check("asking the prompt", || {
+        texts.iter().filter(|text| prompt.contains(text)).count()
+    });
+    assert_eq!(contained, 0);
 }
