@@ -1,6 +1,7 @@
 //! Streamed replies: frames out of bytes, a [`crate::Reply`] out of frames, and what of them a client sees.
 
 mod assembler;
+mod numbering;
 mod parser;
 mod screen;
 

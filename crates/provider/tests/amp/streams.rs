@@ -178,6 +178,100 @@ fn amp_028_a_mixed_stream_shows_the_clients_calls_only_and_without_gaps() {
     );
 }
 
+/// The stream without the numbers of its calls, as some servers have it.
+fn unnumbered(stream: &[u8]) -> String {
+    let text = String::from_utf8(stream.to_vec()).unwrap();
+    (0..3).fold(text, |text, index| {
+        text.replace(
+            &format!(r#""tool_calls":[{{"index":{index},"#),
+            r#""tool_calls":[{"#,
+        )
+    })
+}
+
+#[test]
+fn amp_028_calls_without_numbers_go_by_their_order() {
+    let format = Format::OpenaiChat;
+    let text = unnumbered(stream(format));
+    let calls = assembled(format, stream(format)).calls;
+    assert_eq!(assembled(format, text.as_bytes()).calls, calls);
+    for policy in [Policy::Hold, Policy::LiveAfter(3), Policy::default()] {
+        let (outcome, out) = screened(format, text.as_bytes(), policy);
+        assert_eq!(outcome, Outcome::Mixed);
+        let out = String::from_utf8(out).unwrap();
+        for word in ["memfleet", "call_m1", "call_m2", "winter", "t1"] {
+            assert!(!out.contains(word), "{word}: {out}");
+        }
+        assert!(out.contains(r#""delta":{"tool_calls":[{"id":"call_w2","type":"function""#));
+        assert_eq!(assembled(format, out.as_bytes()).calls, calls[1..2]);
+    }
+}
+
+#[test]
+fn amp_028_a_call_without_a_number_begins_with_its_id_or_its_name() {
+    let format = Format::OpenaiChat;
+    let chunk = |calls: &str| {
+        format!(r#"data: {{"choices":[{{"index":0,"delta":{{"tool_calls":[{calls}]}}}}]}}"#)
+            + "\n\n"
+    };
+    let memory = r#""function":{"name":"memfleet_memory_search","arguments":"{\"query\":"}"#;
+    let weather = r#""function":{"name":"weather","arguments":"{\"city\":"}"#;
+    let rest = |text: &str| format!(r#""function":{{"arguments":"\"{text}\"}}"}}"#);
+    let streams = [
+        // By id alone, the name comes later; the id is said again.
+        vec![
+            r#"{"id":"m"}"#.to_owned(),
+            format!("{{{memory}}}"),
+            format!(r#"{{"id":"m",{}}}"#, rest("winter")),
+            format!(r#"{{"id":"w",{weather}}}"#),
+            format!("{{{}}}", rest("Oslo")),
+        ],
+        // By name alone, and a number that is none.
+        vec![
+            format!(r#"{{"id":"","index":null,{weather}}}"#),
+            format!(r#"{{"index":null,{}}}"#, rest("Oslo")),
+            format!("{{{memory}}}"),
+            format!("{{{}}}", rest("winter")),
+        ],
+        // All in one chunk.
+        vec![format!(
+            r#"{{"id":"m",{memory}}},{{{}}},{{"id":"w",{weather}}},{{{}}}"#,
+            rest("winter"),
+            rest("Oslo")
+        )],
+        // Both at once, by their ids.
+        vec![
+            format!(r#"{{"id":"m",{memory}}}"#),
+            format!(r#"{{"id":"w",{weather}}}"#),
+            format!(r#"{{"id":"m",{}}}"#, rest("winter")),
+            format!(r#"{{"id":"w",{}}}"#, rest("Oslo")),
+        ],
+        // One without a number after one with.
+        vec![
+            format!(r#"{{"index":0,"id":"m",{memory}}}"#),
+            format!("{{{}}}", rest("winter")),
+            format!(r#"{{"id":"w",{weather}}}"#),
+            format!("{{{}}}", rest("Oslo")),
+        ],
+    ];
+    for chunks in streams {
+        let text: String = chunks.iter().map(|calls| chunk(calls)).collect();
+        assert_eq!(assembled(format, text.as_bytes()).calls.len(), 2, "{text}");
+        let (outcome, out) = screened(format, text.as_bytes(), Policy::Hold);
+        assert_eq!(outcome, Outcome::Mixed);
+        let calls = assembled(format, &out).calls;
+        let out = String::from_utf8(out).unwrap();
+        assert!(
+            !out.contains("memfleet") && !out.contains("winter"),
+            "{out}"
+        );
+        assert!(!out.contains(r#""id":"m""#), "{out}");
+        assert_eq!(calls.len(), 1, "{out}");
+        assert_eq!(calls[0].name, "weather");
+        assert_eq!(calls[0].arguments, r#"{"city":"Oslo"}"#);
+    }
+}
+
 #[test]
 fn amp_038_a_stream_that_was_interrupted_goes_on_in_the_next_round() {
     let format = Format::AnthropicMessages;

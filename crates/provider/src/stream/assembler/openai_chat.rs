@@ -3,6 +3,7 @@
 use crate::json::{Node, Object, object_of, quoted};
 use crate::malformed::Malformed;
 use crate::reply::{Call, Finish, Reply, Usage, openai_chat};
+use crate::stream::numbering::Numbering;
 use std::collections::BTreeMap;
 
 #[derive(Clone, Debug, Default)]
@@ -12,6 +13,7 @@ pub(super) struct Partial {
     reasoning: BTreeMap<&'static str, String>,
     details: Vec<String>,
     calls: BTreeMap<u64, PartialCall>,
+    numbering: Numbering,
     finish: Finish,
     usage: Usage,
 }
@@ -55,8 +57,8 @@ impl Partial {
         }
         for element in delta.list("tool_calls")? {
             let object = element.object()?;
-            let index = object.get("index").and_then(Node::unsigned);
-            let call = self.calls.entry(index.unwrap_or(0)).or_default();
+            let number = self.numbering.of(&object);
+            let call = self.calls.entry(number).or_default();
             if let Some(id) = object.text("id").filter(|id| !id.is_empty()) {
                 call.id = Some(id.into_owned());
             }

@@ -5,6 +5,7 @@ use crate::json::{Node, Object};
 use crate::malformed::Malformed;
 use crate::stream::Frame;
 use crate::stream::assembler::{is_error, is_object};
+use crate::stream::numbering::{self, Numbering};
 use crate::tools::Names;
 
 /// What is in a frame.
@@ -19,6 +20,8 @@ pub(super) struct Look {
     pub(super) text: usize,
     /// Numbers of memory's calls that begin here.
     pub(super) dropped: Vec<u64>,
+    /// The numbers of the calls in a chunk of a chat completion, in its order.
+    pub(super) calls: Vec<u64>,
 }
 
 /// What a frame is for.
@@ -38,7 +41,12 @@ pub(super) enum Kind {
 }
 
 /// Looks at a frame. One that cannot be read says nothing of memory and is let pass.
-pub(super) fn look(format: Format, names: &Names, frame: &Frame) -> Look {
+pub(super) fn look(
+    format: Format,
+    names: &Names,
+    numbering: &mut Numbering,
+    frame: &Frame,
+) -> Look {
     let Some(data) = frame.data.as_deref() else {
         return Look::of(Kind::Ping);
     };
@@ -57,7 +65,7 @@ pub(super) fn look(format: Format, names: &Names, frame: &Frame) -> Look {
         return Look::of(Kind::Error);
     }
     let look = match format {
-        Format::OpenaiChat => chat(&root, names),
+        Format::OpenaiChat => chat(&root, names, numbering),
         Format::OpenaiResponses => responses(&root, names),
         Format::AnthropicMessages => anthropic(&root, names),
         Format::Gemini => gemini(&root, names),
@@ -90,7 +98,7 @@ impl Look {
     }
 }
 
-fn chat(root: &Object<'_>, names: &Names) -> Result<Look, Malformed> {
+fn chat(root: &Object<'_>, names: &Names, numbering: &mut Numbering) -> Result<Look, Malformed> {
     let mut look = Look::default();
     let choices = root.list("choices")?;
     look.close_if(choices.is_empty() && root.present("usage").is_some());
@@ -108,12 +116,10 @@ fn chat(root: &Object<'_>, names: &Names) -> Result<Look, Malformed> {
         }
         for call in calls {
             let call = call.object()?;
-            let number = call.get("index").and_then(Node::unsigned);
-            let name = call
-                .child("function")?
-                .and_then(|function| function.text("name"));
-            if let Some(name) = name.filter(|name| !name.is_empty()) {
-                look.call(names, &name, number);
+            let number = numbering.of(&call);
+            look.calls.push(number);
+            if let Some(name) = numbering::name(&call) {
+                look.call(names, &name, Some(number));
             }
         }
     }

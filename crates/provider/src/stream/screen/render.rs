@@ -7,6 +7,7 @@ use crate::json::{Node, Object};
 use crate::layout::List;
 use crate::malformed::Malformed;
 use crate::reply::{Usage, visible, visible_event, with_hidden};
+use crate::stream::numbering::Numbering;
 use crate::stream::{Frame, Framing};
 use crate::tools::Names;
 use std::collections::BTreeSet;
@@ -15,6 +16,7 @@ use std::collections::BTreeSet;
 pub(super) struct Renderer {
     format: Format,
     names: Names,
+    numbering: Numbering,
     /// Numbers of memory's calls.
     dropped: BTreeSet<u64>,
     /// What is added to every number.
@@ -28,6 +30,7 @@ impl Renderer {
         Self {
             format,
             names,
+            numbering: Numbering::default(),
             dropped: BTreeSet::new(),
             base: 0,
             hidden: Usage::default(),
@@ -46,8 +49,9 @@ impl Renderer {
         self.dropped.extend(numbers);
     }
 
-    pub(super) fn look(&self, frame: &Frame) -> Look {
-        look::look(self.format, &self.names, frame)
+    /// Looks at the next frame of the stream.
+    pub(super) fn look(&mut self, frame: &Frame) -> Look {
+        look::look(self.format, &self.names, &mut self.numbering, frame)
     }
 
     /// The bytes for the client; none if all of the frame is memory's. `interrupted` says that the reply goes on in another round.
@@ -56,7 +60,7 @@ impl Renderer {
             return frame.bytes;
         };
         let rendered = match self.format {
-            Format::OpenaiChat => self.chat(shown),
+            Format::OpenaiChat => self.chat(shown, look),
             Format::OpenaiResponses => self.numbered(shown, "output_index"),
             Format::AnthropicMessages => self.numbered(shown, "index"),
             Format::Gemini | Format::OllamaChat => self.whole(shown, look, interrupted),
@@ -124,13 +128,14 @@ impl Renderer {
     }
 
     /// Chunks whose calls have numbers. A resumed stream has called no tool of the client before, so these count from 0.
-    fn chat(&self, data: &str) -> Result<Rendered, Malformed> {
+    fn chat(&self, data: &str, look: &Look) -> Result<Rendered, Malformed> {
         if self.dropped.is_empty() {
             return Ok(Rendered::Same);
         }
         let root = Node::of_text(data)?.object()?;
         let mut lists = Vec::new();
         let mut numbers = Vec::new();
+        let mut of_calls = look.calls.iter().copied();
         let mut says_more = false;
         for choice in root.list("choices")? {
             let choice = choice.object()?;
@@ -142,7 +147,7 @@ impl Renderer {
                 .members
                 .iter()
                 .any(|m| m.name != "tool_calls" && says(m.value));
-            says_more |= self.calls(&delta, &mut lists, &mut numbers)?;
+            says_more |= self.calls(&delta, &mut of_calls, &mut lists, &mut numbers)?;
         }
         if lists.is_empty() && numbers.is_empty() {
             return Ok(Rendered::Same);
@@ -164,6 +169,7 @@ impl Renderer {
     fn calls(
         &self,
         delta: &Object<'_>,
+        of_calls: &mut impl Iterator<Item = u64>,
         lists: &mut Vec<(List, Vec<usize>)>,
         numbers: &mut Vec<(std::ops::Range<usize>, String)>,
     ) -> Result<bool, Malformed> {
@@ -172,18 +178,15 @@ impl Renderer {
         };
         let calls = array.elements()?;
         let mut ours = Vec::new();
-        for (index, call) in calls.iter().enumerate() {
-            let call = call.object()?;
-            let Some(node) = call.get("index") else {
-                continue;
-            };
-            let number = node.unsigned().unwrap_or(0);
+        for ((index, call), number) in calls.iter().enumerate().zip(of_calls) {
             if self.dropped.contains(&number) {
                 ours.push(index);
                 continue;
             }
+            let call = call.object()?;
+            let node = call.get("index").filter(|node| node.unsigned().is_some());
             let new = number - self.dropped.range(..number).count() as u64;
-            if new != number {
+            if let Some(node) = node.filter(|_| new != number) {
                 numbers.push((node.range(), new.to_string()));
             }
         }
