@@ -226,7 +226,10 @@ pub async fn an_injection_is_written_with_its_exchange(store: &impl Forgetful) {
     commit(store, &home(), "k", vec![gone.clone()]).await;
     let named = [in_home(&gone)];
     let write = async |called: &str, number: u8, expected| {
-        let exchange = naming(called, &named);
+        let exchange = Exchange {
+            tokens: number.into(),
+            ..naming(called, &named)
+        };
         let injection = Injection {
             turns: named.to_vec(),
             ..injection(number)
