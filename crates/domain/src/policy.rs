@@ -229,7 +229,7 @@ sections! {
         /// Calls of a memory tool that are answered in one exchange; 0: none. Default 3.
         rounds: u32 = 3, in 0..=32;
         /// Upper bound of one result in tokens. Default 2,000.
-        result_tokens: u32 = 2_000, in 1..=1_000_000;
+        result_tokens: u32 = 2_000, in 128..=65_536;
         /// Milliseconds from the first call of an exchange to its last. Default 60,000.
         deadline_ms: u32 = 60_000, in 1..=3_600_000;
     }

@@ -55,8 +55,10 @@ pub enum Nowhere {
     NoTarget,
     /// The user's message has no text, and the caller gave no query (AMP item 9).
     NoQueryText,
-    /// The caller allows no strategy that is left, or wants none.
+    /// The caller wants none.
     NoStrategy,
+    /// The request and the model allow none of those that the caller does; why not the first.
+    Blocked(Obstacle),
 }
 
 /// Where the memory goes.
@@ -100,7 +102,7 @@ pub fn place(
     let mut passed_over = Vec::new();
     for strategy in allowed {
         let site = match strategy {
-            Strategy::None => return Err(Nowhere::NoStrategy),
+            Strategy::None => break,
             Strategy::Append => after(conversation, Place::Message(target)),
             Strategy::System if profile.supports_system => Ok(system(conversation)),
             Strategy::System => Err(Obstacle::SystemUnsupported),
@@ -121,7 +123,10 @@ pub fn place(
             Err(obstacle) => passed_over.push((*strategy, obstacle)),
         }
     }
-    Err(Nowhere::NoStrategy)
+    Err(match passed_over.first() {
+        Some((_, obstacle)) => Nowhere::Blocked(*obstacle),
+        None => Nowhere::NoStrategy,
+    })
 }
 
 /// After content that has the form for it.

@@ -25,7 +25,8 @@ pub struct Limits {
     pub tokens: u32,
     /// Tokens of one result.
     pub tokens_per_call: u32,
-    /// Calls with wrong arguments after which the model is taken for one that cannot call tools (AMP item 25).
+    /// Calls whose arguments are no JSON after which the model is taken for one that cannot call tools (AMP item 25). Who names the wrong field is
+    /// told so, and may try again.
     pub malformed: u32,
     /// Rounds in a row that find nothing new.
     pub fruitless: u32,
@@ -149,7 +150,9 @@ impl Turn {
             round.calls += 1;
             round.malformed += 1;
         }
-        self.malformed = self.malformed.saturating_add(1);
+        if *error == BadArguments::NotAnObject {
+            self.malformed = self.malformed.saturating_add(1);
+        }
         if self.malformed >= self.limits.malformed {
             self.end(Termination::ToolsRejected);
         }

@@ -64,13 +64,14 @@ impl Access {
     /// Access as these sources say.
     pub fn new(sources: Sources) -> Self {
         let is_closed = !sources.configured.is_empty() || sources.tokens.is_some();
+        let outage = Arc::default();
         Self {
             journal: Journal::new(sources.log.clone()),
             sources,
-            by_secret: Known::default(),
-            quotas: Known::default(),
-            stored: Known::default(),
-            any: Known::default(),
+            by_secret: Known::of(&outage),
+            quotas: Known::of(&outage),
+            stored: Known::of(&outage),
+            any: Known::of(&outage),
             is_closed: AtomicBool::new(is_closed),
             rates: Rates::default(),
             uses: Uses::default(),

@@ -32,7 +32,7 @@ use memfleet_domain::Fault;
 use memfleet_domain::assembly::{Decision, FailurePolicy, Reason};
 use memfleet_domain::ids::SpaceId;
 use memfleet_domain::model_profile::ModelProfile;
-use memfleet_domain::policy::Failure;
+use memfleet_domain::policy::{Failure, Gating};
 use memfleet_domain::space::Locale;
 use memfleet_ports::assembly::{
     AssembleRequest, Assembled, Assembly, Counted, GateRequest, Gated, RenderRequest, TokenizerInfo,
@@ -146,6 +146,16 @@ impl Assembly for Gateway {
 }
 
 impl Gateway {
+    /// Reads what is read once a process, so that the first calls do not wait for it.
+    pub fn warm_up(&self) {
+        let words = "What did she say?";
+        if let Ok(tokenizer) = self.tokenizers.get(models::DEFAULT_TOKENIZER) {
+            tokenizer.count(words);
+        }
+        gating::rules(&Gating::default(), words, false);
+        Examples::shipped();
+    }
+
     /// That of the first space of a query: its zone and its language are those of the answer.
     pub(crate) async fn locale(
         &self,

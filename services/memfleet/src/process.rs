@@ -131,7 +131,9 @@ impl Process {
             match role {
                 Role::Gateway => {
                     let access = process.new_access(config).await?;
-                    process.gateway = Some(Arc::new(process.new_gateway(config, access)?));
+                    let gateway = Arc::new(process.new_gateway(config, access)?);
+                    process.gateway = Some(gateway.clone());
+                    std::thread::spawn(move || gateway.warm_up());
                 }
                 Role::Constructor => {
                     process.constructor = Some(process.new_constructor(config)?);

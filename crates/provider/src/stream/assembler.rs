@@ -17,7 +17,9 @@ use crate::reply::Reply;
 /// Takes frames and gives a reply.
 #[derive(Clone, Debug)]
 pub struct Assembler {
+    format: Format,
     partial: Partial,
+    known: bool,
     failed: bool,
 }
 
@@ -41,7 +43,9 @@ impl Assembler {
             Format::OllamaChat => Partial::Ollama(ollama::Partial::default()),
         };
         Self {
+            format,
             partial,
+            known: false,
             failed: false,
         }
     }
@@ -56,6 +60,7 @@ impl Assembler {
             self.failed = true;
             return Ok(());
         }
+        self.known |= is_of(self.format, &root);
         match &mut self.partial {
             Partial::Chat(partial) => partial.push(&root),
             Partial::Responses(partial) => partial.push(&root),
@@ -70,6 +75,11 @@ impl Assembler {
         self.failed
     }
 
+    /// Whether anything came that this provider sends: else it was no stream, or another provider's.
+    pub fn known(&self) -> bool {
+        self.known || self.failed
+    }
+
     /// The reply, as far as the stream went. [`crate::reply::Finish::Unknown`] tells that it broke off.
     pub fn finish(self) -> Result<Reply, Malformed> {
         match self.partial {
@@ -79,6 +89,22 @@ impl Assembler {
             Partial::Gemini(partial) => Ok(partial.finish()),
             Partial::Ollama(partial) => Ok(partial.finish()),
         }
+    }
+}
+
+/// Whether a frame has what those of the provider have.
+fn is_of(format: Format, root: &Object<'_>) -> bool {
+    let kind = root.text("type");
+    let has = |name: &str| root.present(name).is_some();
+    match format {
+        Format::OpenaiChat => has("choices"),
+        Format::OpenaiResponses => kind.is_some_and(|it| it.starts_with("response.")),
+        Format::AnthropicMessages => {
+            let starts = ["message", "content_block", "ping"];
+            kind.is_some_and(|it| starts.iter().any(|start| it.starts_with(start)))
+        }
+        Format::Gemini => has("candidates") || has("usageMetadata") || has("promptFeedback"),
+        Format::OllamaChat => has("message") || has("done"),
     }
 }
 

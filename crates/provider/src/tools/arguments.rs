@@ -5,7 +5,8 @@ use crate::json::Node;
 use crate::malformed::Reason;
 use crate::session::is_id;
 use chrono::{DateTime, Utc};
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 use thiserror::Error;
 
 /// The most results of a search.
@@ -33,8 +34,10 @@ pub struct Search {
     /// The most results, 1 to [`MAX_LIMIT`].
     pub limit: Option<u32>,
     /// Only what was said at or after this instant.
+    #[serde(default, deserialize_with = "time_from")]
     pub time_from: Option<DateTime<Utc>>,
     /// Only what was said before this instant.
+    #[serde(default, deserialize_with = "time_to")]
     pub time_to: Option<DateTime<Utc>>,
     /// Only from this conversation. It narrows what the credential allows and never widens it (AMP item 120).
     pub session: Option<String>,
@@ -119,6 +122,29 @@ impl Ask {
             get.checked().map(Self::Get)
         }
     }
+}
+
+fn time_from<'a, D: Deserializer<'a>>(value: D) -> Result<Option<DateTime<Utc>>, D::Error> {
+    instant(value, "time_from")
+}
+
+fn time_to<'a, D: Deserializer<'a>>(value: D) -> Result<Option<DateTime<Utc>>, D::Error> {
+    instant(value, "time_to")
+}
+
+fn instant<'a, D: Deserializer<'a>>(
+    value: D,
+    field: &str,
+) -> Result<Option<DateTime<Utc>>, D::Error> {
+    let text = Option::<String>::deserialize(value)?;
+    let read = |text: String| {
+        let read = DateTime::parse_from_rfc3339(&text);
+        read.map(|it| it.to_utc()).map_err(|_| {
+            let wanted = "must be an instant as in RFC 3339, such as 2026-05-01T00:00:00Z";
+            D::Error::custom(format!("`{field}` {wanted}"))
+        })
+    };
+    text.map(read).transpose()
 }
 
 fn fields<'a, T: Deserialize<'a>>(arguments: &'a str) -> Result<T, BadArguments> {

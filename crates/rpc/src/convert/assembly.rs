@@ -68,13 +68,9 @@ impl Checked for proto::AssembleRequest {
             fields.id("", &id, "the id of a narrative")
         });
         let prompt = fields.prompt(self.messages, self.provider_request);
-        let is_shown = prompt
-            .as_ref()
-            .is_none_or(|prompt| *prompt != Prompt::Unknown);
-        let text = if needs_words && !is_shown {
-            fields.words("query", self.query, limits::QUERY)
-        } else {
-            fields.text("query", self.query, limits::QUERY)
+        let text = match needs_words {
+            true => fields.query_beside(self.query, prompt.as_ref()),
+            false => fields.text("query", self.query, limits::QUERY),
         };
         let spaces = fields.spaces(self.spaces);
         let filter = fields.message_or_default("filter", self.filter);
@@ -119,6 +115,17 @@ impl Checked for proto::AssembleRequest {
             patch: self.patch,
             wait_for: wait_for?,
         })
+    }
+}
+
+impl Fields {
+    /// What is asked, which may be left out where a prompt shows it; `None`: the prompt was wrong.
+    fn query_beside(&mut self, query: String, prompt: Option<&Prompt>) -> Option<String> {
+        if prompt == Some(&Prompt::Unknown) && query.trim().is_empty() {
+            let problem = "is required where neither `messages` nor `provider_request` is given";
+            return self.refuse("query", problem);
+        }
+        self.text("query", query, limits::QUERY)
     }
 }
 
@@ -184,8 +191,8 @@ impl Checked for proto::GateRequest {
     type Value = GateRequest;
 
     fn check(self, fields: &mut Fields) -> Option<GateRequest> {
-        let text = fields.text("query", self.query, limits::QUERY);
         let prompt = fields.prompt(self.messages, self.provider_request);
+        let text = fields.query_beside(self.query, prompt.as_ref());
         let spaces = fields.spaces(self.spaces);
         let policy = fields.message_or_default("policy", self.policy);
         Some(GateRequest {

@@ -35,8 +35,9 @@ macro_rules! sections {
                     $(let $list = fields.$read(stringify!($list), self.$list);)*
                     Some($type {
                         $($plain: self.$plain,)*
-                        $($word: $word?,)*
-                        $($list: $list?,)*
+                        // What was wrong was told, and so is what else is wrong.
+                        $($word: $word.unwrap_or_default(),)*
+                        $($list: $list.unwrap_or_default(),)*
                     })
                 }
             }
@@ -56,12 +57,10 @@ macro_rules! sections {
             fn check(self, fields: &mut Fields) -> Option<Policy> {
                 $(let $section = fields.message_or_default(stringify!($section), self.$section);)*
                 let policy = Policy { $($section: $section?,)* };
-                let mut problems = policy.problems().into_iter().peekable();
-                let is_right = problems.peek().is_none();
-                for problem in problems {
+                for problem in policy.problems() {
                     fields.refuse::<()>(&problem.field, problem.description);
                 }
-                is_right.then_some(policy)
+                Some(policy)
             }
         }
     };

@@ -13,8 +13,10 @@ use tokio::time::{Instant, timeout};
 
 /// Values at most.
 const CAPACITY: usize = 10_000;
-/// How long the store may take to answer.
+/// How long the store may take to answer …
 const PATIENCE: Duration = Duration::from_secs(2);
+/// … and how long where it did not the last time: who calls must not wait for a store that is away.
+const IMPATIENCE: Duration = Duration::from_millis(200);
 /// How long a value counts while the store cannot be reached …
 const STALE: Duration = Duration::from_mins(5);
 /// … and after which pause the store is asked again.
@@ -27,8 +29,32 @@ const STRANGERS: usize = 4;
 pub struct Known<K, V> {
     entries: Cache<K, Arc<Entry<V>>>,
     strangers: Semaphore,
-    /// Until when the store is not asked again, and what it said.
-    pause: StdMutex<Option<(Instant, StoreError)>>,
+    outage: Arc<Outage>,
+}
+
+/// That the store did not answer when it was asked last: until when it is not asked again, and what it said. All that is known of one store
+/// shares it, or a call would wait once for each.
+#[derive(Default)]
+pub struct Outage(StdMutex<Option<(Instant, StoreError)>>);
+
+impl Outage {
+    fn lasting(&self) -> Option<(Instant, StoreError)> {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    /// Notes how the store answered.
+    fn note<T>(&self, answer: &Result<T>) {
+        let outage = match answer {
+            Err(error @ StoreError::Unavailable(_)) => {
+                Some((Instant::now() + PAUSE, error.clone()))
+            }
+            _ => None,
+        };
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = outage;
+    }
 }
 
 /// What was read, and when it was asked for. One at a time asks the store, the others wait for it.
@@ -39,12 +65,20 @@ impl<K: Hash + Eq + Clone, V: Clone> Default for Known<K, V> {
         Self {
             entries: Cache::new(CAPACITY),
             strangers: Semaphore::new(STRANGERS),
-            pause: StdMutex::default(),
+            outage: Arc::default(),
         }
     }
 }
 
 impl<K: Hash + Eq + Clone, V: Clone> Known<K, V> {
+    /// Nothing is known yet of a store whose outages others see, too.
+    pub fn of(outage: &Arc<Outage>) -> Self {
+        Self {
+            outage: outage.clone(),
+            ..Self::default()
+        }
+    }
+
     /// The value, as old as `fresh` at most where the store answers.
     pub async fn get(
         &self,
@@ -86,24 +120,15 @@ impl<K: Hash + Eq + Clone, V: Clone> Known<K, V> {
             false => None,
         };
         let begun = Instant::now();
-        if let Some((end, error)) = self.paused()
-            && begun < end
-        {
-            return Err(error);
-        }
-        let answer = timeout(PATIENCE, read)
-            .await
-            .unwrap_or_else(|_| Err(late()));
-        if let Err(error @ StoreError::Unavailable(_)) = &answer {
-            let pause = (Instant::now() + PAUSE, error.clone());
-            *self.pause.lock().unwrap_or_else(PoisonError::into_inner) = Some(pause);
-        }
+        let patience = match self.outage.lasting() {
+            Some((end, error)) if begun < end => return Err(error),
+            Some(_) => IMPATIENCE,
+            None => PATIENCE,
+        };
+        let answer = timeout(patience, read).await;
+        let answer = answer.unwrap_or_else(|_| Err(late()));
+        self.outage.note(&answer);
         Ok(answer?.map(|value| (value, begun)))
-    }
-
-    fn paused(&self) -> Option<(Instant, StoreError)> {
-        let pause = self.pause.lock().unwrap_or_else(PoisonError::into_inner);
-        pause.clone()
     }
 
     /// Forgets everything.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use memfleet_assembly::{Template, Tokenizer};
 use memfleet_domain::Fault;
-use memfleet_domain::assembly::AuditMode;
+use memfleet_domain::assembly::{AuditMode, ProviderFormat};
 use memfleet_domain::ids::SpaceId;
 use memfleet_domain::model_profile::ModelProfile;
 use memfleet_domain::policy::{Audit, AuditPolicy, Policy, Settings};
@@ -194,14 +194,19 @@ impl Basis {
         &self,
         asked: ModelProfile,
         in_prompt: Option<&str>,
+        format: Option<ProviderFormat>,
         tokenizer: Option<String>,
         tokenizers: &memfleet_assembly::Tokenizers,
     ) -> Result<(Model, Tokenizer), Fault> {
-        let model = models::model(asked, in_prompt, &self.tenant);
+        let field = match (&tokenizer, &asked.tokenizer) {
+            (None, Some(_)) => "model.tokenizer",
+            _ => "tokenizer",
+        };
+        let model = models::model(asked, in_prompt, format, &self.tenant);
         let name = tokenizer.unwrap_or_else(|| model.tokenizer.clone());
         let tokenizer = tokenizers
             .get(&name)
-            .map_err(|error| Fault::invalid("tokenizer", error.to_string()))?;
+            .map_err(|error| Fault::invalid(field, error.to_string()))?;
         Ok((model, tokenizer))
     }
 }

@@ -2,17 +2,20 @@
 //! the vector of the query, which the search uses, too; relevance at what was found.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use memfleet_assembly::Empty;
 use memfleet_domain::Fault;
-use memfleet_domain::assembly::{DropReason, Gate, GateMode, GateOutcome, Reason, Strategy};
-use memfleet_domain::policy::Gating;
+use memfleet_domain::assembly::{
+    DropReason, FailurePolicy, Gate, GateMode, GateOutcome, Reason, Strategy,
+};
+use memfleet_domain::policy::{Failure, Gating};
 use memfleet_gates::rules::{Rules, Utterance};
 use memfleet_ports::assembly::{GateEntry, GateRequest, Gated};
 use memfleet_ports::context::Context;
 
 use super::choosing::Made;
+use super::finding;
 use super::prompt::{self, Asked};
 use super::work::{Step, Work};
 use crate::Gateway;
@@ -166,6 +169,23 @@ impl Gateway {
         context: &Context,
         request: GateRequest,
     ) -> Result<Gated, Fault> {
+        let failure = request.policy.failure.clone();
+        let within = failure
+            .deadline_ms
+            .unwrap_or(Failure::default().deadline_ms);
+        let brief = context.at_most(Duration::from_millis(within.into()));
+        let asked = self.ask_gates(&brief, request);
+        match brief.within("the gates", asked).await {
+            Err(fault) if failure.policy != Some(FailurePolicy::Closed) => {
+                let (reason, _) = finding::without(fault)?;
+                let skip = GateEntry::new(Gate::Policy, GateOutcome::Skip, reason);
+                Ok(gated(vec![skip]))
+            }
+            gated => gated,
+        }
+    }
+
+    async fn ask_gates(&self, context: &Context, request: GateRequest) -> Result<Gated, Fault> {
         let basis = self.basis(context, &request.spaces, request.policy).await?;
         let gating = &basis.settings.gating;
         let asked = Asked::of(request.prompt).await?;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
+use memfleet_domain::assembly::ProviderFormat;
 use memfleet_domain::model_profile::ModelProfile;
 use serde::Deserialize;
 
@@ -44,8 +45,18 @@ pub fn all(tenant: &TenantSettings) -> Vec<ModelProfile> {
     profiles.into_values().collect()
 }
 
-/// The model that a request names, or that its prompt does.
-pub fn model(asked: ModelProfile, in_prompt: Option<&str>, tenant: &TenantSettings) -> Model {
+/// What counts for the models of `OpenAI`, and where nobody says which model it is.
+pub const DEFAULT_TOKENIZER: &str = "o200k_base";
+/// What counts for models that nothing is known of.
+const UNKNOWN_TOKENIZER: &str = "approximate";
+
+/// The model that a request names, or that its prompt does. `format` is the provider whose request it is for, where it is for one.
+pub fn model(
+    asked: ModelProfile,
+    in_prompt: Option<&str>,
+    format: Option<ProviderFormat>,
+    tenant: &TenantSettings,
+) -> Model {
     let name = match asked.name.as_str() {
         "" => in_prompt.unwrap_or_default().to_owned(),
         name => name.to_owned(),
@@ -61,13 +72,25 @@ pub fn model(asked: ModelProfile, in_prompt: Option<&str>, tenant: &TenantSettin
     let known = asked
         .over(own.unwrap_or_default())
         .over(shipped.unwrap_or_default());
+    let is_named = !name.is_empty();
     Model {
         name,
         window: known.window_tokens,
         reserved_output: known.reserved_output_tokens,
-        tokenizer: known.tokenizer.unwrap_or_else(|| "o200k_base".to_owned()),
+        tokenizer: known
+            .tokenizer
+            .unwrap_or_else(|| by_default(is_named, format).to_owned()),
         supports_system: known.supports_system.unwrap_or(true),
         supports_tools: known.supports_tools.unwrap_or(true),
+    }
+}
+
+/// What counts for a model of which nobody says what does: where that may be wrong, a bound of it.
+fn by_default(is_named: bool, format: Option<ProviderFormat>) -> &'static str {
+    use ProviderFormat::{OpenaiChat, OpenaiResponses};
+    match format {
+        None | Some(OpenaiChat | OpenaiResponses) if !is_named => DEFAULT_TOKENIZER,
+        _ => UNKNOWN_TOKENIZER,
     }
 }
 
@@ -87,7 +110,7 @@ mod tests {
     fn a_model_is_known_by_its_name_the_tenant_stands_over_what_is_shipped_and_the_request_over_both()
      {
         let mut tenant = TenantSettings::default();
-        let shipped = model(ModelProfile::default(), Some("gpt-4o-mini"), &tenant);
+        let shipped = model(ModelProfile::default(), Some("gpt-4o-mini"), None, &tenant);
         assert_eq!(shipped.window, Some(128_000));
         assert_eq!(shipped.tokenizer, "o200k_base");
         let value = ModelProfile {
@@ -97,7 +120,7 @@ mod tests {
         tenant
             .models
             .insert(value.name.clone(), Versioned { version: 1, value });
-        let own = model(named("gpt-4o-mini"), None, &tenant);
+        let own = model(named("gpt-4o-mini"), None, None, &tenant);
         assert_eq!(
             (own.window, own.tokenizer.as_str()),
             (Some(1_000), "o200k_base")
@@ -106,7 +129,19 @@ mod tests {
             window_tokens: Some(7),
             ..named("gpt-4o-mini")
         };
-        assert_eq!(model(asked, Some("other"), &tenant).window, Some(7));
-        assert_eq!(model(named("unheard-of"), None, &tenant).window, None);
+        assert_eq!(model(asked, Some("other"), None, &tenant).window, Some(7));
+        let unknown = model(named("unheard-of"), None, None, &tenant);
+        assert_eq!(
+            (unknown.window, unknown.tokenizer.as_str()),
+            (None, "approximate")
+        );
+        for (format, counted) in [
+            (None, "o200k_base"),
+            (Some(ProviderFormat::OpenaiChat), "o200k_base"),
+            (Some(ProviderFormat::Gemini), "approximate"),
+        ] {
+            let nameless = model(ModelProfile::default(), None, format, &tenant);
+            assert_eq!(nameless.tokenizer, counted);
+        }
     }
 }

@@ -131,20 +131,25 @@ fn nowhere(reason: Nowhere) -> Reason {
         Nowhere::NoTarget => Reason::NoTarget,
         Nowhere::NoQueryText => Reason::NoQueryText,
         Nowhere::NoStrategy => Reason::StrategyNone,
+        Nowhere::Blocked(obstacle) => blocked(obstacle),
     }
 }
 
 /// Why the first strategy was not taken.
 pub fn passed_over(placement: &Placement) -> Option<Reason> {
     let (_, obstacle) = placement.passed_over.first()?;
-    Some(match obstacle {
+    Some(blocked(*obstacle))
+}
+
+fn blocked(obstacle: Obstacle) -> Reason {
+    match obstacle {
         Obstacle::SystemUnsupported => Reason::SystemUnsupported,
         Obstacle::ToolsUnsupported => Reason::ToolsUnsupported,
         Obstacle::ToolChoiceConflict | Obstacle::ToolNameConflict | Obstacle::SeveralCandidates => {
             Reason::ToolChoiceConflict
         }
         Obstacle::TargetUnsupported => Reason::NoTarget,
-    })
+    }
 }
 
 /// The exchange by the conversation up to what the user says last: said again later it is another one.
@@ -230,8 +235,13 @@ pub fn with_conversation<T>(
 
 /// A provider's request, read.
 pub fn request(of: ProviderFormat, body: &[u8]) -> Result<Request<'_>, Fault> {
-    Request::parse(of, body)
-        .map_err(|error| Fault::invalid("provider_request.body", error.to_string()))
+    Request::parse(of, body).map_err(|error| {
+        let place = match error.path.as_str() {
+            "" => String::new(),
+            path => format!("{path} "),
+        };
+        Fault::invalid("provider_request.body", format!("{place}{}", error.reason))
+    })
 }
 
 fn content(content: &Content) -> conversation::Content<'_> {

@@ -81,6 +81,12 @@ impl Gateway {
                     return Ok(is_empty.then(|| Assembled::skipped(Reason::NothingFound)));
                 }
                 Err(StoreError::Stale { .. }) => {}
+                // What is too large to be given again is written down all the same.
+                Err(error @ StoreError::Oversized { .. }) if left.held.is_some() => {
+                    tracing::warn!("an exchange is not kept: {error}");
+                    left.held = None;
+                    continue;
+                }
                 Err(error) => return Err(error.into()),
             }
             let Some(late) = left.held.take() else { break };

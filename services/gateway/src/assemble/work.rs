@@ -8,7 +8,7 @@ use memfleet_domain::Fault;
 use memfleet_domain::assembly::{Decision, Gate, GateOutcome, Reason, SessionOrigin, Strategy};
 use memfleet_domain::space::Locale;
 use memfleet_domain::time::Timestamp;
-use memfleet_ports::assembly::{AssembleRequest, Assembled, Edit, GateEntry};
+use memfleet_ports::assembly::{AssembleRequest, Assembled, Edit, GateEntry, Prompt};
 use memfleet_ports::context::Context;
 use memfleet_ports::conversations::Conversation;
 use memfleet_ports::retriever::Found;
@@ -90,11 +90,16 @@ impl<'w> Work<'w> {
             let redactions = Redactions::new(&basis.settings.format.redactions)?;
             let rejects = |model: &str| rejections.rejects(&caller, model, now);
             let mut chosen = None;
+            let format = match &prompt {
+                Prompt::Provider { format, .. } => Some(*format),
+                _ => None,
+            };
             let outline = prompt::with_conversation(&prompt, |conversation| {
                 let name = conversation.model.as_deref();
                 let (model, _) = chosen.insert(basis.model(
                     model.clone(),
                     name,
+                    format,
                     tokenizer.clone(),
                     &tokenizers,
                 )?);
@@ -107,7 +112,7 @@ impl<'w> Work<'w> {
             let outline = outline.transpose()?.unwrap_or_default();
             let (model, tokenizer) = match chosen {
                 Some(chosen) => chosen,
-                None => basis.model(model, None, tokenizer, &tokenizers)?,
+                None => basis.model(model, None, None, tokenizer, &tokenizers)?,
             };
             Ok::<_, Fault>((prompt, basis, outline, model, tokenizer, redactions))
         };
@@ -144,6 +149,10 @@ impl<'w> Work<'w> {
         go!(self.rules());
         let brief = self.brief();
         brief.within("the session", self.recognise()).await?;
+        if self.request.exchange.is_some() {
+            let problem = "exchange: is of no session: nothing is kept for it";
+            self.draft.answer.degraded.push(problem.to_owned());
+        }
         if let Some(given) = brief.within("the exchange", self.held()).await? {
             let named = std::mem::replace(&mut self.draft.answer, given);
             let answer = &mut self.draft.answer;

@@ -135,10 +135,31 @@ fn answered(format: Format, bytes: &[u8]) -> Result<Answered, Fault> {
             ..Answered::default()
         });
     }
-    streamed(format, bytes).map_err(|error| Fault::invalid("provider_response", error.to_string()))
+    let wrong = |problem: String| Fault::invalid("provider_response", problem);
+    if is_error(bytes) {
+        return Ok(Answered {
+            has_failed: true,
+            is_partial: true,
+            ..Answered::default()
+        });
+    }
+    let streamed = streamed(format, bytes).map_err(|error| wrong(error.to_string()))?;
+    streamed.ok_or_else(|| {
+        wrong("is no answer of the provider that `provider_request.format` names: give the body as it came, or the whole stream; without an answer leave it out".to_owned())
+    })
 }
 
-fn streamed(format: Format, bytes: &[u8]) -> Result<Answered, memfleet_provider::Malformed> {
+/// Whether a provider says nothing but that it failed.
+fn is_error(bytes: &[u8]) -> bool {
+    let body: Result<serde_json::Value, _> = serde_json::from_slice(bytes);
+    body.is_ok_and(|body| body.get("error").is_some_and(|error| !error.is_null()))
+}
+
+/// The answer of a stream; none where it is no stream of this provider.
+fn streamed(
+    format: Format,
+    bytes: &[u8],
+) -> Result<Option<Answered>, memfleet_provider::Malformed> {
     let mut parser = Parser::new(Framing::of(format));
     let mut frames = parser.push(bytes)?;
     frames.extend(parser.finish());
@@ -146,13 +167,16 @@ fn streamed(format: Format, bytes: &[u8]) -> Result<Answered, memfleet_provider:
     for frame in &frames {
         assembler.push(frame)?;
     }
+    if !assembler.known() {
+        return Ok(None);
+    }
     let has_failed = assembler.failed();
     let reply = assembler.finish()?;
-    Ok(Answered {
+    Ok(Some(Answered {
         is_partial: has_failed || reply.finish == Finish::Unknown,
         has_failed,
         text: reply.text,
-    })
+    }))
 }
 
 #[cfg(test)]

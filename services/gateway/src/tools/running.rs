@@ -91,7 +91,7 @@ impl Gateway {
         let (asked, tokenizers) = (call.model.clone(), self.tokenizers.clone());
         let tokenizer = call.tokenizer.clone();
         let read = move || {
-            let model = basis.model(asked, None, tokenizer, &tokenizers);
+            let model = basis.model(asked, None, None, tokenizer, &tokenizers);
             model.map(|(model, tokenizer)| (basis, model, tokenizer))
         };
         let (basis, model, tokenizer) = apart(read).await??;

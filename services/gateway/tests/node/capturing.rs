@@ -1,6 +1,6 @@
 //! What passes between a caller and a model is kept once, and without what memory put there.
 
-use memfleet_domain::assembly::ProviderFormat;
+use memfleet_domain::assembly::{ProviderFormat, TrustMode};
 use memfleet_domain::policy::Policy;
 use memfleet_domain::turn::{Metadata, Role, Turn};
 use memfleet_ports::assembly::{Assembly, Content, Message, Prompt};
@@ -9,7 +9,7 @@ use memfleet_ports::conformance::samples::{instant, session};
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::ledger::Ledger;
 use memfleet_ports::maintenance::Maintenance;
-use memfleet_ports::memory::PageRequest;
+use memfleet_ports::memory::{NewTurn, PageRequest};
 use memfleet_ports::policies::Policies;
 
 use crate::assembling::assemble;
@@ -211,4 +211,87 @@ async fn amp_113_no_id_of_a_captured_turn_tells_what_was_redacted() {
         let told = (recorded.turns.len(), recorded.duplicates);
         assert_eq!(told, kept, "an id is of what is stored");
     }
+}
+
+#[tokio::test]
+async fn an_answer_that_is_none_of_its_provider_is_refused_and_a_failure_is_none() {
+    let node = Node::new().await;
+    let recorded = async |answer: &str| {
+        let mut request = record(chat(r#"{"messages":[{"role":"user","content":"hello"}]}"#));
+        request.answer = answer.as_bytes().to_vec();
+        node.gateway.record_turn(&acme(), request).await
+    };
+    for wrong in [
+        "<html>502 Bad Gateway</html>",
+        r#"{"type":"message","role":"assistant","content":[{"type":"text","text":"hi"}]}"#,
+        "event: message_start\ndata: {\"type\":\"message_start\"}\n\n",
+        "data: [DONE]\n\n",
+    ] {
+        let fault = recorded(wrong).await.unwrap_err();
+        assert_eq!(fault.fields[0].field, "provider_response", "{wrong}");
+    }
+    assert!(stored(&node).await.is_empty());
+    for failed in [
+        r#"{"error":{"message":"overloaded"}}"#,
+        "data: {\"error\":{\"message\":\"overloaded\"}}\n\n",
+        "data: {\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\"}}]}\n\n",
+    ] {
+        assert!(recorded(failed).await.is_ok(), "{failed}");
+    }
+    assert_eq!(texts(&stored(&node).await), ["hello"]);
+}
+
+/// A caller that keeps its messages as they were sent, blocks and all, sends them again with each exchange.
+#[tokio::test]
+async fn amp_125_blocks_without_marks_of_earlier_exchanges_do_not_come_back() {
+    let node = Node::new().await;
+    let mut policy = Policy::default();
+    policy.format.trust = Some(TrustMode::Plain);
+    let call = acme();
+    let put = node.gateway.put_policy(&call, None, policy, None);
+    put.await.unwrap();
+    let told = NewTurn {
+        session: session("before"),
+        ..said("My kettle broke on Sunday")
+    };
+    node.told("ada", vec![told]).await;
+    let mut spoken = Vec::new();
+    let questions = ["What of my kettle?", "And when was my kettle fine?"];
+    for question in questions {
+        spoken.push((Role::User, question.to_owned()));
+        let said: Vec<_> = spoken
+            .iter()
+            .map(|(role, text)| (*role, text.as_str()))
+            .collect();
+        let mut request = assemble("ada", "", 1_000);
+        request.prompt = messages(&said);
+        request.query.session = Some(session("chat"));
+        request.policy.exclusion.in_prompt = Some(false);
+        let answer = node.gateway.assemble(&acme(), request).await.unwrap();
+        assert!(
+            answer.block.contains("broke") && !answer.block.contains("nonce"),
+            "{answer:?}"
+        );
+        spoken.last_mut().unwrap().1 += &answer.edits[0].text;
+        spoken.push((Role::Assistant, format!("An answer to: {question}")));
+        let said: Vec<_> = spoken
+            .iter()
+            .map(|(role, text)| (*role, text.as_str()))
+            .collect();
+        let recorded = node
+            .gateway
+            .record_turn(&acme(), record(messages(&said)))
+            .await;
+        assert!(recorded.unwrap().blocks_removed > 0);
+    }
+    let kept = stored(&node).await;
+    let mut kept = texts(&kept);
+    kept.sort_unstable();
+    let mut all: Vec<_> = questions
+        .iter()
+        .map(|it| format!("An answer to: {it}"))
+        .collect();
+    all.extend(questions.map(str::to_owned));
+    all.sort_unstable();
+    assert_eq!(kept, all);
 }

@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use memfleet_domain::access::{Grant, SpacePattern};
 use memfleet_domain::assembly::{GateOutcome, ProviderFormat, Reason, Strategy, Termination};
 use memfleet_domain::ids::{ExchangeName, SessionId};
 use memfleet_domain::model_profile::ModelProfile;
 use memfleet_domain::policy::Policy;
+use memfleet_domain::{Fault, FaultKind};
 use memfleet_gateway::Gateway;
 use memfleet_gateway::settings::SettingsCache;
 use memfleet_ports::access::{Caller, Proof};
@@ -16,6 +18,7 @@ use memfleet_ports::context::Context;
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::memory::{Memory, NewTurn};
 use memfleet_ports::refresher::ForgetRequest;
+use memfleet_ports::retriever::{Found, Query, Retriever};
 use memfleet_ports::tools::{CloseRequest, SchemaRequest, ToolCall, ToolResult, Tools};
 
 use crate::amp::{prompted, user};
@@ -197,7 +200,7 @@ fn wanting_tools(model: &str, more: &str) -> AssembleRequest {
             format: ProviderFormat::OpenaiChat,
             body: body.into_bytes(),
         },
-        ..assemble("ada", "kettle broke", 500)
+        ..assemble("ada", "kettle broke", 2_000)
     };
     request.policy.exclusion.in_prompt = Some(false);
     request.policy.placing.strategies = Some(vec![Strategy::Tool, Strategy::Append]);
@@ -452,16 +455,8 @@ async fn amp_022_a_forget_in_the_middle_of_an_exchange_gives_no_rounds_and_no_to
     assert!(third.items.is_empty());
 }
 
-#[tokio::test]
-async fn amp_119_an_exchange_of_spaces_that_a_credential_does_not_reach_is_none_to_it() {
-    let node = told().await;
-    let found = run(&node.gateway, search("c1", "kettle")).await;
-    let close = |termination| CloseRequest {
-        session: session("now"),
-        exchange: ExchangeName::new("e1").unwrap(),
-        termination: Some(termination),
-        model: String::new(),
-    };
+/// Somebody of the same tenant who reaches another space.
+fn of_bob() -> Context {
     let stranger = Caller {
         tenant: acme().tenant,
         name: "a key".into(),
@@ -473,10 +468,94 @@ async fn amp_119_an_exchange_of_spaces_that_a_credential_does_not_reach_is_none_
         calls_per_minute: None,
         proof: Proof::Open,
     };
-    let context = Context {
+    Context {
         caller: Some(stranger.into()),
         ..acme()
+    }
+}
+
+#[tokio::test]
+async fn amp_119_nobody_takes_part_in_an_exchange_of_spaces_that_he_does_not_reach() {
+    let node = told().await;
+    let bob = of_bob();
+    let one = call("c1", SEARCH, r#"{"query":"kettle broke","limit":1}"#);
+    run(&node.gateway, one).await;
+    for id in ["x1", "x2"] {
+        let wrong = ToolCall {
+            spaces: vec![space("bob")],
+            model: ModelProfile {
+                name: "small".into(),
+                ..ModelProfile::default()
+            },
+            ..call(id, SEARCH, "{\"query\":")
+        };
+        let own = node.gateway.execute_tool(&bob, wrong).await.unwrap();
+        assert_eq!(own.rounds_used, if id == "x1" { 1 } else { 2 });
+    }
+    let next = run(&node.gateway, search("c2", "boat house")).await;
+    assert_eq!((next.rounds_used, next.termination), (2, None));
+    assert!(!next.items.is_empty());
+    assert_eq!(fallback(&node, "small").await, Some(Reason::ToolsOffered));
+}
+
+/// A retriever that is away.
+struct Away;
+
+#[async_trait]
+impl Retriever for Away {
+    async fn search(&self, _: &Context, _: &Query) -> Result<Found, Fault> {
+        Err(Fault::new(FaultKind::Unavailable, "AWAY", "is away"))
+    }
+}
+
+#[tokio::test]
+async fn amp_022_023_rounds_count_while_memory_is_away_and_what_was_asked_may_be_asked_again() {
+    let node = told().await;
+    let away = Gateway {
+        retriever: Arc::new(Away),
+        ..node.gateway.clone()
     };
+    let first = run(&away, search("c1", "kettle")).await;
+    assert!(first.is_error && !first.must_finalize, "{first:?}");
+    let again = run(&node.gateway, search("c1", "kettle")).await;
+    assert!(
+        !again.items.is_empty() && again.rounds_used == 2,
+        "{again:?}"
+    );
+    let last = run(&away, search("c3", "boat house")).await;
+    assert!(last.is_error && last.must_finalize, "{last:?}");
+}
+
+#[tokio::test]
+async fn amp_031_a_wrong_field_is_named_and_takes_no_tools_from_the_model() {
+    let node = told().await;
+    for (id, arguments, named) in [
+        ("c1", r#"{"q":"kettle"}"#, "`q`"),
+        (
+            "c2",
+            r#"{"query":"kettle","time_from":"yesterday"}"#,
+            "`time_from` must be an instant",
+        ),
+    ] {
+        let told = run(&node.gateway, call(id, SEARCH, arguments)).await;
+        assert!(told.is_error && told.text.contains(named), "{}", told.text);
+        assert_eq!(told.termination, None);
+    }
+    let right = run(&node.gateway, search("c3", "kettle")).await;
+    assert!(!right.items.is_empty());
+}
+
+#[tokio::test]
+async fn amp_119_an_exchange_of_spaces_that_a_credential_does_not_reach_is_none_to_it() {
+    let node = told().await;
+    let found = run(&node.gateway, search("c1", "kettle")).await;
+    let close = |termination| CloseRequest {
+        session: session("now"),
+        exchange: ExchangeName::new("e1").unwrap(),
+        termination: Some(termination),
+        model: String::new(),
+    };
+    let context = of_bob();
     let told = node
         .gateway
         .close_turn(&context, close(Termination::UpstreamError));

@@ -51,6 +51,10 @@ impl Checked for proto::Candidate {
         let granularity = fields.optional_word("granularity", self.granularity);
         let trust = fields.trust("trust", self.trust, role);
         let valid = fields.interval("valid", self.valid);
+        let is_share = |relevance: f32| (0.0..=1.0).contains(&relevance);
+        if self.relevance.is_some_and(|it| !is_share(it)) {
+            fields.refuse::<()>("relevance", "is a probability: 0 to 1");
+        }
         let lineage = named(fields, "lineage", self.lineage);
         let lineage_sessions = named(fields, "lineage_sessions", self.lineage_sessions);
         Some(Candidate {

@@ -196,3 +196,16 @@ async fn amp_125_a_block_as_it_is_rendered_is_told_apart_when_it_comes_back() {
         "Where is it?"
     );
 }
+
+#[tokio::test]
+async fn amp_108_a_nonce_of_another_form_is_refused_and_never_means_no_delimiters() {
+    let node = Node::new().await;
+    for nonce in ["ab!", "ab", "018f2b6c-7a35-8d6e", "é1234", &"a".repeat(65)] {
+        let request = RenderRequest {
+            nonce: Some(nonce.to_owned()),
+            ..render(vec![candidate("1", "A kettle")])
+        };
+        let fault = node.gateway.render(&acme(), request).await.unwrap_err();
+        assert_eq!(fault.fields[0].field, "nonce", "{nonce}");
+    }
+}
