@@ -35,6 +35,8 @@ use tokio::time::Instant;
 use tonic::service::{LayerExt, Routes};
 use tower::util::MapResponseLayer;
 
+use oversize::Limit;
+
 use crate::auth::{AuthLayer, Public};
 use crate::proto::admin_server::AdminServer;
 use crate::proto::assembly_server::AssemblyServer;
@@ -108,6 +110,9 @@ impl Services {
 pub struct Bounds {
     /// Largest message that is accepted, in bytes. Default 16 MiB.
     pub max_request_bytes: usize,
+    /// The same for the services `Assembly` and `Capture`, whose messages hold prompts with all their pictures; never less than the other.
+    /// Default 32 MiB.
+    pub max_prompt_bytes: usize,
     /// Largest message that is sent, in bytes. Default 64 MiB.
     pub max_response_bytes: usize,
     /// Time of each message of `RememberStream`, and of a single call that nobody gave a deadline. Default 30 s.
@@ -118,6 +123,7 @@ impl Default for Bounds {
     fn default() -> Self {
         Self {
             max_request_bytes: 16 << 20,
+            max_prompt_bytes: 32 << 20,
             max_response_bytes: 64 << 20,
             default_deadline: Duration::from_secs(30),
         }
@@ -132,14 +138,17 @@ pub type Due = fn(&Extensions) -> Option<Instant>;
 /// them: those stay open.
 pub fn routes(
     services: Services,
-    authority: Arc<dyn Authority>,
+    authority: &Arc<dyn Authority>,
     bounds: Bounds,
     due: Due,
 ) -> Routes {
     let calls = Calls { bounds, due };
-    let limit = bounds.max_request_bytes;
-    let explain = MapResponseLayer::new(move |answer| oversize::explain(answer, limit));
-    let layers = (AuthLayer(Public(authority)), explain);
+    let of_all = Limit::of_requests(bounds);
+    let of_prompts = Limit::of_prompts(bounds);
+    let layers = |limit: Limit| {
+        let explain = MapResponseLayer::new(move |answer| oversize::explain(answer, limit));
+        (AuthLayer(Public(authority.clone())), explain)
+    };
     let Services {
         memory,
         assembly,
@@ -153,9 +162,12 @@ pub fn routes(
     } = services;
     macro_rules! bounded {
         ($server:ident, $service:expr) => {
-            layers.named_layer(
+            bounded!($server, $service, of_all)
+        };
+        ($server:ident, $service:expr, $limit:ident) => {
+            layers($limit).named_layer(
                 $server::new($service)
-                    .max_decoding_message_size(bounds.max_request_bytes)
+                    .max_decoding_message_size($limit.bytes)
                     .max_encoding_message_size(bounds.max_response_bytes),
             )
         };
@@ -181,10 +193,15 @@ pub fn routes(
         ))
         .add_service(bounded!(
             AssemblyServer,
-            assembly::Service { assembly, calls }
+            assembly::Service { assembly, calls },
+            of_prompts
         ))
         .add_service(bounded!(ToolsServer, tools::Service { tools, calls }))
-        .add_service(bounded!(CaptureServer, capture::Service { capture, calls }))
+        .add_service(bounded!(
+            CaptureServer,
+            capture::Service { capture, calls },
+            of_prompts
+        ))
         .add_service(bounded!(
             PoliciesServer,
             policies::Service { policies, calls }

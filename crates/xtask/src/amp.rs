@@ -95,13 +95,17 @@ fn search(root: &Path, folder: &Path, proofs: &mut Proofs) -> Result<()> {
     Ok(())
 }
 
-/// The numbered tests of a source, once for each number in the name.
+/// The numbered tests of a source that run by themselves, once for each number in the name.
 fn tests(source: &str) -> Vec<(u32, String)> {
+    let (mut is_test, mut is_ignored) = (false, false);
     let name = |line: &str| {
         let line = line.trim_start();
+        is_test |= line.starts_with("#[test]") || line.starts_with("#[tokio::test");
+        is_ignored |= line.starts_with("#[ignore");
         let line = line.strip_prefix("async ").unwrap_or(line);
         let name = line.strip_prefix("fn ")?.split(['(', '<']).next()?;
-        name.starts_with("amp_").then(|| name.to_owned())
+        let runs = std::mem::take(&mut is_test) & !std::mem::take(&mut is_ignored);
+        (runs && name.starts_with("amp_")).then(|| name.to_owned())
     };
     let numbered = |name: String| {
         let numbers: Vec<u32> = numbers(&name).collect();
@@ -173,7 +177,7 @@ mod tests {
 
     #[test]
     fn tests_are_found_by_the_number_in_their_name() {
-        let source = "\n    fn amp_064_added_tokens(a in 0..9) {\n    async fn amp_100_amp_101_102_x_103() {\nfn amp_1_no() {}\nfn other() {}";
+        let source = "#[test]\n    fn amp_064_added_tokens(a in 0..9) {\n#[tokio::test]\n    async fn amp_100_amp_101_102_x_103() {\n#[test]\nfn amp_1_no() {}\nfn amp_104_no_test() {}\n#[test]\n#[ignore = \"slow\"]\nfn amp_105_ignored() {}";
         let found = tests(source);
         assert_eq!(
             found.iter().map(|(item, _)| *item).collect::<Vec<_>>(),

@@ -212,10 +212,8 @@ impl TenantSettings {
 
     /// Whether the policies of these spaces, and that of the tenant, can be read.
     pub(crate) fn readable(&self, spaces: &[SpaceId]) -> Result<(), Fault> {
-        let all = spaces.iter().cloned().map(Some).chain([None]);
-        let broken = all
-            .filter_map(|space| self.unreadable.get_key_value(&space))
-            .next();
+        let mut all = spaces.iter().cloned().map(Some).chain([None]);
+        let broken = all.find_map(|space| self.unreadable.get_key_value(&space));
         let Some((space, why)) = broken else {
             return Ok(());
         };

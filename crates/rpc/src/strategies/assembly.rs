@@ -139,7 +139,11 @@ pub(crate) fn assemble() -> impl Strategy<Value = AssembleRequest> {
 pub(crate) fn gate() -> impl Strategy<Value = GateRequest> {
     (any::<String>(), prompt(), vec(space_name(), 1..3), policy()).prop_map(
         |(text, prompt, spaces, policy)| GateRequest {
-            text,
+            // One of both says something.
+            text: match (text.trim(), &prompt) {
+                ("", Prompt::Unknown) => "asked".to_owned(),
+                _ => text,
+            },
             prompt,
             spaces,
             policy,

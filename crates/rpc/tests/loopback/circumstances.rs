@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use futures::{StreamExt, stream};
 use memfleet_domain::FaultKind;
-use memfleet_ports::assembly::Assembly;
+use memfleet_domain::assembly::ProviderFormat;
+use memfleet_ports::assembly::{AssembleRequest, Assembly, Prompt};
 use memfleet_ports::context::Context;
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::maintenance::Maintenance;
@@ -125,6 +126,37 @@ async fn a_message_over_the_bound_is_refused() {
     );
     assert_eq!(fault.metadata["limit_bytes"], "1024");
     assert!(fault.message.contains("server.max_request_size"), "{fault}");
+}
+
+/// A chat with a picture of so many bytes.
+fn with_picture(bytes: usize) -> AssembleRequest {
+    let picture = "A".repeat(bytes);
+    let body = format!(
+        r#"{{"messages":[{{"role":"user","content":[{{"type":"text","text":"who is this?"}},{{"type":"image_url","image_url":{{"url":"data:image/png;base64,{picture}"}}}}]}}]}}"#
+    );
+    AssembleRequest {
+        prompt: Prompt::Provider {
+            format: ProviderFormat::OpenaiChat,
+            body: body.into_bytes(),
+        },
+        ..AssembleRequest::new(recall("ada").query)
+    }
+}
+
+#[tokio::test]
+async fn amp_118_a_prompt_of_20_mb_passes_and_one_over_the_bound_is_refused_in_time() {
+    let client = bounded(Bounds::default()).await;
+    let passes = client.assemble(&context(), with_picture(20 << 20)).await;
+    assert!(passes.is_ok(), "{passes:?}");
+    let begun = std::time::Instant::now();
+    let refused = client.assemble(&context(), with_picture(40 << 20)).await;
+    let fault = refused.unwrap_err();
+    assert_eq!(
+        (fault.kind, fault.reason.as_ref()),
+        (FaultKind::ResourceExhausted, "REQUEST_TOO_LARGE")
+    );
+    assert!(fault.message.contains("server.max_prompt_size"), "{fault}");
+    assert!(begun.elapsed() < Duration::from_secs(20));
 }
 
 #[tokio::test]

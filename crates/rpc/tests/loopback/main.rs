@@ -17,6 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use memfleet_domain::ids::TenantId;
+use memfleet_ports::access::Authority;
 use memfleet_ports::context::Context;
 use memfleet_ports::testing::Callers;
 use memfleet_rpc::Client;
@@ -46,7 +47,8 @@ async fn serve_with(
     let server = Server::bind(&Options { address, ..options }).await.unwrap();
     let url = format!("http://{}", server.address());
     let due: Due = |extensions| extensions.get::<Deadline>().map(|deadline| deadline.0);
-    let routes = routes(services, callers, bounds, due);
+    let callers: Arc<dyn Authority> = callers;
+    let routes = routes(services, &callers, bounds, due);
     let server = server.encrypted(acceptor);
     tokio::spawn(server.serve(routes, &[DESCRIPTORS], CancellationToken::new()));
     (node, url)

@@ -19,6 +19,8 @@ pub struct Options {
     pub plaintext: bool,
     /// Largest message that is accepted. Default 16 MiB.
     pub max_request_size: ByteSize,
+    /// The same for calls that bring a whole prompt, with its pictures (`Assembly`, `Capture`), where that is more. Default 32 MiB.
+    pub max_prompt_size: ByteSize,
     /// Largest message that is sent; no smaller than one that is accepted. Default 64 MiB.
     pub max_response_size: ByteSize,
     /// Calls worked on at once; one more is refused at once with `RESOURCE_EXHAUSTED`. Health and reflection are
@@ -58,6 +60,7 @@ impl Default for Options {
             insecure: false,
             plaintext: false,
             max_request_size: ByteSize::mebibytes(16),
+            max_prompt_size: ByteSize::mebibytes(32),
             max_response_size: ByteSize::mebibytes(64),
             max_concurrent_calls: 256,
             max_concurrent_streams: 256,
@@ -90,6 +93,11 @@ impl Validate for Options {
                 "max_response_size",
                 self.max_response_size < self.max_request_size,
                 "is less than `server.max_request_size`, so that what is remembered could not be read: raise it to that at least, or lower the other",
+            ),
+            (
+                "max_response_size",
+                self.max_response_size < self.max_prompt_size,
+                "is less than `server.max_prompt_size`, so that a prompt could not be given back with memory in it: raise it to that at least, or lower the other",
             ),
             (
                 "max_concurrent_calls",
@@ -172,6 +180,7 @@ mod tests {
     fn what_may_come_in_may_go_out() {
         let options = |response| Options {
             max_request_size: ByteSize::mebibytes(8),
+            max_prompt_size: ByteSize::mebibytes(8),
             max_response_size: ByteSize::mebibytes(response),
             ..Options::default()
         };

@@ -80,7 +80,7 @@ impl Gateway {
         let owned = of_tenant.over(of_node);
         let audits = tenant.of_spaces(spaces);
         let audits = audits.map(|of_space| of_space.over(owned.clone()).settled().audit);
-        let audit = audits.reduce(both);
+        let audit = audits.reduce(|one, other| both(&one, &other));
         let mut policy = call.over(of_space).over(owned);
         for other in tenant.of_spaces(spaces).skip(1) {
             let more = other.format.redactions.iter().flatten().cloned();
@@ -125,7 +125,7 @@ fn said_by_owners(call: &Policy) -> Result<(), Fault> {
 }
 
 /// What is written down of the words of two spaces together: something if either wants that, the words if both do.
-fn both(one: Audit, other: Audit) -> Audit {
+fn both(one: &Audit, other: &Audit) -> Audit {
     let mode = match (one.mode, other.mode) {
         (one, other) if one == other => one,
         _ => AuditMode::Redacted,
@@ -136,7 +136,7 @@ fn both(one: Audit, other: Audit) -> Audit {
     };
     Audit {
         mode,
-        retention_days: days(&one).max(days(&other)).max(1),
+        retention_days: days(one).max(days(other)).max(1),
     }
 }
 

@@ -354,6 +354,7 @@ impl<'w> Work<'w> {
     }
 
     async fn search(&mut self, context: &Context) -> Step<Found> {
+        go!(self.anything(context).await?);
         let understood = self.gateway.understood(context, &self.request.query).await;
         go!(self.routing(context, understood.as_deref()).await?);
         let request = &mut self.request;
@@ -372,17 +373,25 @@ impl<'w> Work<'w> {
         let answer = &mut self.draft.answer;
         answer.degraded.extend_from_slice(&found.degraded);
         answer.understood.clone_from(&found.understood);
-        Ok(match found.searched {
-            0 if found.hits.is_empty() && self.is_empty(context).await? => Err(Reason::NoMemory),
-            _ if found.hits.is_empty() => Err(Reason::NothingFound),
-            _ => Ok(found),
-        })
+        match found.hits.is_empty() {
+            true => Ok(Err(Reason::NothingFound)),
+            false => Ok(Ok(found)),
+        }
     }
 
-    /// Whether there is no memory at all, not even what the filter keeps out.
-    async fn is_empty(&self, context: &Context) -> Result<bool, Fault> {
-        let spaces = &self.request.query.spaces;
-        self.gateway.is_cold(context, spaces, 1).await
+    /// Whether there is any memory to search, be it such as the filter keeps out (AMP item 57).
+    async fn anything(&self, context: &Context) -> Step<()> {
+        for name in &self.request.query.spaces {
+            let space = self.gateway.spaces.get(&context.scope(name)).await?;
+            let is_empty = space.as_ref().is_some_and(|space| space.turns == 0);
+            if !is_empty {
+                if space.is_none() {
+                    self.gateway.awaited(context, name).await?;
+                }
+                return Ok(Ok(()));
+            }
+        }
+        Ok(Err(Reason::NoMemory))
     }
 
     fn making(&self, budget: usize, nonce: &str, locale: Locale) -> Making {

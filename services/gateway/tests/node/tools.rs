@@ -48,7 +48,7 @@ fn call(id: &str, name: &str, arguments: &str) -> ToolCall {
     }
 }
 
-fn search(id: &str, query: &str) -> ToolCall {
+pub fn search(id: &str, query: &str) -> ToolCall {
     call(id, SEARCH, &format!("{{\"query\":\"{query}\"}}"))
 }
 
@@ -496,6 +496,21 @@ async fn amp_119_nobody_takes_part_in_an_exchange_of_spaces_that_he_does_not_rea
     assert_eq!((next.rounds_used, next.termination), (2, None));
     assert!(!next.items.is_empty());
     assert_eq!(fallback(&node, "small").await, Some(Reason::ToolsOffered));
+}
+
+#[tokio::test]
+async fn amp_032_relevance_counts_in_rounds_too() {
+    let node = told().await;
+    let mut strict = search("c1", "kettle");
+    strict.policy.gating.relevance = Some(0.999);
+    let nothing = run(&node.gateway, strict).await;
+    assert!(nothing.items.is_empty() && !nothing.is_error, "{nothing:?}");
+    assert!(
+        !run(&node.gateway, search("c2", "kettle broke"))
+            .await
+            .items
+            .is_empty()
+    );
 }
 
 /// A retriever that is away.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use memfleet_ports::access::Authority;
 use memfleet_ports::refresher::Refresher;
 use memfleet_ports::retriever::Retriever;
 use memfleet_rpc::fleet::server::{Roles, routes as fleet_routes};
@@ -22,13 +23,15 @@ impl Process {
         let options = &config.server;
         let bounds = Bounds {
             max_request_bytes: options.max_request_size.as_usize(),
+            max_prompt_bytes: options.max_prompt_size.as_usize(),
             max_response_bytes: options.max_response_size.as_usize(),
             default_deadline: options.default_deadline.get(),
         };
         let (routes, descriptors) = match &self.gateway {
             Some(gateway) => {
                 let services = Services::by(gateway);
-                let routes = routes(services, gateway.access.clone(), bounds, due);
+                let authority: Arc<dyn Authority> = gateway.access.clone();
+                let routes = routes(services, &authority, bounds, due);
                 (routes, proto::DESCRIPTORS)
             }
             None => {

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use memfleet_amp::{Case, Server, run};
 use memfleet_gateway::Gateway;
+use memfleet_ports::access::Authority;
 use memfleet_ports::testing::Callers;
 use memfleet_rpc::proto::DESCRIPTORS;
 use memfleet_rpc::server::{Bounds, Due, Services, routes};
@@ -61,8 +62,8 @@ async fn serve(gateway: Gateway) -> String {
     let shell = Shell::bind(&options).await.unwrap();
     let url = format!("http://{}", shell.address());
     let due: Due = |extensions| extensions.get::<Deadline>().map(|deadline| deadline.0);
-    let callers = Arc::new(Callers::default());
-    let routes = routes(services, callers, Bounds::default(), due);
+    let callers: Arc<dyn Authority> = Arc::new(Callers::default());
+    let routes = routes(services, &callers, Bounds::default(), due);
     tokio::spawn(shell.serve(routes, &[DESCRIPTORS], CancellationToken::new()));
     url
 }

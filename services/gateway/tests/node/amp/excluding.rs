@@ -1,10 +1,27 @@
 //! What must not come back: the running conversation, what is too new, what the prompt says.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use async_trait::async_trait;
+use memfleet_domain::Fault;
 use memfleet_domain::assembly::{DropReason, Reason};
+use memfleet_domain::ids::ExchangeName;
+use memfleet_gateway::Gateway;
+use memfleet_ports::assembly::{AssembledItem, Assembly};
+use memfleet_ports::context::Context;
+use memfleet_ports::filter::TurnFilter;
+use memfleet_ports::memory::Memory;
+use memfleet_ports::refresher::ForgetRequest;
+use memfleet_ports::retriever::{Found, Query, Retriever};
+use memfleet_ports::tools::{ToolCall, Tools};
+use proptest::strategy::{Strategy, ValueTree};
+use proptest::test_runner::TestRunner;
 
 use super::{assembled, prompted, said_in, session, user};
 use crate::assembling::assemble;
-use crate::roles::Node;
+use crate::roles::{Node, acme, space};
+use crate::tools::search;
 
 #[tokio::test]
 async fn amp_098_amp_104_the_running_session_and_its_aliases_come_back_only_if_that_is_asked_for() {
@@ -34,15 +51,21 @@ async fn amp_098_amp_104_the_running_session_and_its_aliases_come_back_only_if_t
 #[tokio::test]
 async fn amp_100_many_turns_of_the_running_session_take_nobodys_place() {
     let node = Node::new().await;
-    let mut turns: Vec<_> = (0..600)
-        .map(|n| said_in("now", &format!("kettle kettle {n}")))
-        .collect();
-    turns.push(said_in("other", "the kettle is red"));
-    node.told("ada", turns).await;
-    let mut request = assemble("ada", "kettle", 1_000);
-    (request.query.k, request.query.session) = (1, Some(session("now")));
+    let others = (0..20).map(|n| said_in("other", &format!("the kettle has the number {n}")));
+    node.told("ada", others.collect()).await;
+    for thousand in 0..10 {
+        let own = (0..1_000).map(|n| said_in("now", &format!("kettle kettle {thousand} {n}")));
+        node.told("ada", own.collect()).await;
+    }
+    let mut request = assemble("ada", "kettle", 4_000);
+    (request.query.k, request.query.session) = (20, Some(session("now")));
     let answer = assembled(&node, request).await;
-    assert!(answer.block.contains("the kettle is red"), "{answer:?}");
+    let sessions: Vec<_> = answer
+        .items
+        .iter()
+        .map(|item| item.session.as_str())
+        .collect();
+    assert_eq!(sessions, ["other"; 20]);
 }
 
 #[tokio::test]
@@ -103,4 +126,79 @@ async fn amp_057_a_space_without_memory_has_none_and_one_that_does_not_exist_is_
         "{:?}",
         answer.degraded
     );
+}
+
+/// Whatever is told, asked and excluded, by assembling and by a model's own calls.
+#[tokio::test]
+async fn amp_098_amp_032_nothing_of_an_excluded_session_comes_back_whatever_is_asked() {
+    let node = Node::new().await;
+    let mut runner = TestRunner::deterministic();
+    let mut any = |most: usize| (0..most).new_tree(&mut runner).unwrap().current();
+    let words = ["kettle", "boat", "roof", "letter", "garden"];
+    let mut turns = Vec::new();
+    for n in 0..120 {
+        let text = format!("The {} and the {} {n}", words[any(5)], words[any(5)]);
+        turns.push(said_in(&format!("s{}", any(8)), &text));
+    }
+    node.told("ada", turns).await;
+    let mut seen = 0;
+    for case in 0..40 {
+        let excluded: Vec<_> = (0..=any(6)).map(|_| format!("s{}", any(8))).collect();
+        let is_out = |item: &AssembledItem| excluded.contains(&item.session);
+        let mut request = assemble("ada", words[any(5)], 50 + 40 * any(50) as u32);
+        request.query.k = 1 + any(60) as u32;
+        request.query.neighbours = any(3) as u32;
+        request.query.session = Some(session(&excluded[0]));
+        request.aliases = excluded[1..].iter().map(|name| session(name)).collect();
+        request.exchange = Some(ExchangeName::new(format!("e{case}")).unwrap());
+        let call = ToolCall {
+            session: session(&excluded[0]),
+            aliases: request.aliases.clone(),
+            exchange: ExchangeName::new(format!("t{case}")).unwrap(),
+            ..search("c1", words[any(5)])
+        };
+        let answer = assembled(&node, request).await;
+        let result = node.gateway.execute_tool(&acme(), call).await.unwrap();
+        seen += answer.items.len() + result.items.len();
+        let mut items = answer.items.iter().chain(&result.items);
+        assert!(!items.any(is_out), "{excluded:?}: {answer:?} {result:?}");
+    }
+    assert!(seen > 500, "{seen}");
+}
+
+#[tokio::test]
+async fn amp_057_a_space_without_memory_is_not_searched() {
+    let node = Node::new().await;
+    node.told("ada", vec![said_in("a", "kettle")]).await;
+    let everything = ForgetRequest {
+        space: space("ada"),
+        filter: TurnFilter::default(),
+        everything: true,
+        dry_run: false,
+    };
+    node.gateway.forget(&acme(), everything).await.unwrap();
+    let counting = Arc::new(Counting::default());
+    let gateway = Gateway {
+        retriever: counting.clone(),
+        ..node.gateway.clone()
+    };
+    for name in ["ada", "nobody"] {
+        let mut request = assemble(name, "kettle", 1_000);
+        request.policy.failure.policy = None;
+        let answer = gateway.assemble(&acme(), request).await.unwrap();
+        assert_eq!(answer.reason, Some(Reason::NoMemory));
+    }
+    assert_eq!(counting.0.load(Ordering::SeqCst), 0);
+}
+
+/// Counts searches.
+#[derive(Default)]
+struct Counting(AtomicU32);
+
+#[async_trait]
+impl Retriever for Counting {
+    async fn search(&self, _: &Context, _: &Query) -> Result<Found, Fault> {
+        self.0.fetch_add(1, Ordering::SeqCst);
+        Ok(Found::default())
+    }
 }

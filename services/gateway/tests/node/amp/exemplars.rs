@@ -20,7 +20,7 @@ use memfleet_ports::settings::{SettingKey, SettingKind};
 use memfleet_ports::testing::WordEmbedder;
 
 use super::{kettle, prompted, user};
-use crate::roles::{Node, acme, call_of, space};
+use crate::roles::{self, Node, acme, call_of, request, space};
 
 const QUESTION: &str = "capital of Peru";
 
@@ -115,6 +115,9 @@ async fn amp_056_a_tenants_examples_decide_for_it_alone_and_abstain_until_they_a
     assert_eq!(node.embedder.texts(), before + 1);
 
     // The same document of another tenant is that tenant's, and embedded for it.
+    let told = request("ada", vec![roles::said("The weather is fine")]);
+    gateway.remember(&globex, told).await.unwrap();
+    node.settle().await;
     assert_eq!(outcome(&gate_after(gateway, &globex).await).2, "1");
     assert_eq!(put(gateway, &globex, "default", &none).await, Ok(1));
     assert_eq!(outcome(&gate(gateway, &globex).await), ABSTAIN);

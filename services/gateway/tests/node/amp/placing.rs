@@ -1,5 +1,6 @@
 //! Where the block goes, in neutral messages and in a provider's request, and that the requests of one exchange share it.
 
+use memfleet_assembly::{Tokenizer, Tokenizers};
 use memfleet_domain::assembly::{Decision, ProviderFormat, Reason, Strategy};
 use memfleet_domain::ids::ExchangeName;
 use memfleet_domain::turn::Role;
@@ -243,4 +244,74 @@ async fn amp_119_an_exchange_is_given_again_only_to_who_asks_the_same_spaces() {
     let bob = assembled(&node, other).await;
     assert!(!bob.block.contains("broke"), "{}", bob.block);
     assert!(bob.block.contains("no kettle"), "{}", bob.block);
+}
+
+/// All texts of a request, as far as they are the client's or memory's.
+fn tokens(tokenizer: &Tokenizer, body: &Value) -> usize {
+    match body {
+        Value::String(text) => tokenizer.count(text),
+        Value::Array(all) => all.iter().map(|it| tokens(tokenizer, it)).sum(),
+        Value::Object(all) => all.values().map(|it| tokens(tokenizer, it)).sum(),
+        _ => 0,
+    }
+}
+
+#[tokio::test]
+async fn amp_064_what_is_added_is_within_the_budget_by_every_strategy_and_provider() {
+    let node = kettle().await;
+    let question = "What happened to my kettle?";
+    let bodies = [
+        (
+            ProviderFormat::OpenaiChat,
+            json!({"messages": [{"role": "user", "content": question}]}),
+        ),
+        (
+            ProviderFormat::OpenaiChat,
+            json!({"messages": [{"role": "system", "content": "Be brief"}, {"role": "user", "content": [{"type": "text", "text": question}]}]}),
+        ),
+        (ProviderFormat::OpenaiResponses, json!({"input": question})),
+        (
+            ProviderFormat::AnthropicMessages,
+            json!({"max_tokens": 100, "system": "Be brief", "messages": [{"role": "user", "content": question}]}),
+        ),
+        (
+            ProviderFormat::Gemini,
+            json!({"contents": [{"role": "user", "parts": [{"text": question}]}]}),
+        ),
+        (
+            ProviderFormat::OllamaChat,
+            json!({"messages": [{"role": "user", "content": question}]}),
+        ),
+    ];
+    let tokenizer = Tokenizers::default().get("o200k_base").unwrap();
+    let mut added = 0;
+    for (format, body) in bodies {
+        for strategy in [Strategy::Append, Strategy::System, Strategy::Tool] {
+            for budget in [0, 20, 40, 60, 90, 200, 400, 800] {
+                let mut request = provider(format, &body);
+                request.tokenizer = Some("o200k_base".into());
+                request.policy.placing.strategies = Some(vec![strategy]);
+                request.policy.budget.max_tokens = Some(budget);
+                let answer = assembled(&node, request).await;
+                let told = answer.budget.added_tokens;
+                let new = tokens(&tokenizer, &patched(&answer)) - tokens(&tokenizer, &body);
+                assert!(
+                    told <= budget,
+                    "{strategy:?} of {format:?}: {told} of {budget}"
+                );
+                // Words of the format beside a text, such as the role of a message that is made, are the provider's to count.
+                let of_format = if strategy == Strategy::Tool {
+                    told as usize
+                } else {
+                    2
+                };
+                assert!(
+                    new <= told as usize + of_format,
+                    "{strategy:?} of {format:?}: {new}, {told} told"
+                );
+                added += usize::from(told > 0);
+            }
+        }
+    }
+    assert!(added > 50, "{added}");
 }
