@@ -37,8 +37,9 @@ struct Document {
     /// Whether the shipped examples stay beside these.
     #[serde(default)]
     shipped: bool,
-    /// That of the shipped examples where it is absent.
-    decision: Option<Decision>,
+    /// What it does not say is as in the shipped examples.
+    #[serde(default)]
+    decision: PartialDecision,
     memory: Option<Class>,
     none: Option<Class>,
 }
@@ -46,10 +47,37 @@ struct Document {
 /// A class, each example with its place in the text.
 type Class = Spanned<Vec<Spanned<String>>>;
 
+/// A [`Decision`] as it is written: what is absent is as shipped. Nothing is required, so that a value out of its range is told whatever
+/// else is missing.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PartialDecision {
+    neighbours: Option<usize>,
+    margin: Option<f32>,
+    likeness: Option<f32>,
+    fewest_words: Option<usize>,
+    most_foreign: Option<f32>,
+    personal: Option<HashSet<String>>,
+}
+
+impl PartialDecision {
+    fn settled(self) -> Decision {
+        // Asked for only where something is absent: the shipped document, which says all, is read by the same function.
+        let shipped = || &Exemplars::shipped().decision;
+        Decision {
+            neighbours: self.neighbours.unwrap_or_else(|| shipped().neighbours),
+            margin: self.margin.unwrap_or_else(|| shipped().margin),
+            likeness: self.likeness.unwrap_or_else(|| shipped().likeness),
+            fewest_words: self.fewest_words.unwrap_or_else(|| shipped().fewest_words),
+            most_foreign: self.most_foreign.unwrap_or_else(|| shipped().most_foreign),
+            personal: self.personal.unwrap_or_else(|| shipped().personal.clone()),
+        }
+    }
+}
+
 /// How similarities become a decision (AMP item 54). The likeness to a class is the mean of the `neighbours` best cosines to its examples, and
 /// the margin is the likeness to `none` less the likeness to `memory`.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Decision {
     /// Examples a class that count, at least 1.
     pub neighbours: usize,
@@ -111,10 +139,7 @@ impl Exemplars {
             problem: error.message().to_owned(),
         })?;
         let shipped = document.shipped.then(Self::shipped);
-        let mut decision = match document.decision {
-            Some(decision) => decision,
-            None => Self::shipped().decision.clone(),
-        };
+        let mut decision = document.decision.settled();
         decision.check()?;
         let reading = Reading {
             text,

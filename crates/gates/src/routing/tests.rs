@@ -1,7 +1,7 @@
 use memfleet_domain::assembly::{GateOutcome, Reason};
 use memfleet_domain::embedding::EmbeddingSpace;
 
-use super::{Error, Exemplars, Query, Router, Routing};
+use super::{Decision, Error, Exemplars, Query, Router, Routing};
 
 const TWO: &str = r#"
 version = "t1"
@@ -175,6 +175,29 @@ fn amp_056_what_is_wrong_is_told_with_its_line_its_class_and_what_to_do() {
     );
     let range = change("most_foreign = 0.1", "most_foreign = 2.0");
     assert_eq!(range, "`decision.most_foreign` must be in 0 to 1");
+}
+
+#[test]
+fn what_a_decision_does_not_say_is_as_shipped() {
+    let shipped = &Exemplars::shipped().decision;
+    let read = |keys: &str| Exemplars::parse(&format!("shipped = true\n[decision]\n{keys}"));
+    assert_eq!(read("").unwrap().decision, *shipped);
+    let decision = read("margin = 0.3").unwrap().decision;
+    let expected = Decision {
+        margin: 0.3,
+        ..shipped.clone()
+    };
+    assert_eq!(decision, expected);
+    // Of two mistakes the one that is there is told, not what else may be said.
+    let range = read("margin = 7").unwrap_err().to_string();
+    assert_eq!(range, "`decision.margin` must be in 0 to 2");
+    let neighbours = shipped.neighbours;
+    let few = Exemplars::parse("memory = [\"a\"]\nnone = [\"b\"]\n[decision]\nmargin = 0.3");
+    let few = few.unwrap_err().to_string();
+    assert!(
+        few.contains(&format!("`decision.neighbours` asks for {neighbours}")),
+        "{few}"
+    );
 }
 
 #[test]
