@@ -66,10 +66,10 @@ pub enum InvalidTemplate {
     },
 }
 
-static TURNS: LazyLock<Template> =
-    LazyLock::new(|| shipped(include_str!("../templates/turns.toml")));
-static CITED: LazyLock<Template> =
-    LazyLock::new(|| shipped(include_str!("../templates/cited.toml")));
+const TURNS_SOURCE: &str = include_str!("../templates/turns.toml");
+const CITED_SOURCE: &str = include_str!("../templates/cited.toml");
+static TURNS: LazyLock<Template> = LazyLock::new(|| shipped(TURNS_SOURCE));
+static CITED: LazyLock<Template> = LazyLock::new(|| shipped(CITED_SOURCE));
 
 fn shipped(source: &str) -> Template {
     Template::parse(source).expect("shipped templates are tested")
@@ -89,6 +89,11 @@ impl Template {
     /// Those that are shipped.
     pub fn shipped() -> [&'static Self; 2] {
         [&TURNS, &CITED]
+    }
+
+    /// Those that are shipped, each with the TOML that it is written as: a sample for templates of one's own.
+    pub fn shipped_sources() -> [(&'static Self, &'static str); 2] {
+        [(&TURNS, TURNS_SOURCE), (&CITED, CITED_SOURCE)]
     }
 
     /// Reads and checks a template.
@@ -154,6 +159,28 @@ mod tests {
         ] {
             assert!(Template::parse(source).is_err(), "{source}");
         }
+    }
+
+    #[test]
+    fn shipped_templates_are_what_their_sources_say() {
+        for (template, source) in Template::shipped_sources() {
+            assert_eq!(Template::parse(source).unwrap(), *template);
+        }
+    }
+
+    #[test]
+    fn the_sample_of_the_document_shows_every_field_and_is_accepted() {
+        let document = include_str!("../../../docs/amp.md");
+        let sample = document.split("```toml\n").nth(1).unwrap();
+        let sample = sample.split("```").next().unwrap();
+        let template = Template::parse(sample).unwrap();
+        for (field, _) in sample.parse::<toml::Table>().unwrap() {
+            assert!(document.contains(&format!("| `{field}` |")), "{field}");
+        }
+        assert_eq!(
+            document.matches("\n| `shows_").count(),
+            format!("{template:?}").matches("shows_").count()
+        );
     }
 
     #[test]

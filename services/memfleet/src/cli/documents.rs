@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
-use memfleet_domain::Fault;
+use memfleet_assembly::Template;
 use memfleet_domain::ids::SettingName;
+use memfleet_domain::{Fault, Timestamp};
 use memfleet_ports::policies::{Listing, NewDocument};
 use memfleet_ports::settings::{Setting, SettingKey, SettingKind};
 use serde_json::{Value, json};
@@ -32,7 +33,7 @@ enum DocumentCommand {
     Remove(RemoveArgs),
 }
 
-/// List them in their present versions
+/// List them in their present versions, shipped templates too
 #[derive(Debug, Args)]
 struct ListArgs {
     /// All versions of this one instead, the newest first
@@ -40,7 +41,7 @@ struct ListArgs {
     history_of: Option<SettingName>,
 }
 
-/// Print one as it was set, alone on standard output
+/// Print one as it was set, or a shipped template, alone on standard output
 #[derive(Debug, Args)]
 struct ShowArgs {
     #[command(flatten)]
@@ -99,11 +100,10 @@ async fn list(
     handle: &Handle,
     output: &mut Output,
 ) -> Result<Exit, Error> {
-    let listing = match args.history_of {
-        Some(name) => Listing::History(key(kind, name)),
-        None => Listing::Present(Some(kind)),
+    let documents = match args.history_of {
+        Some(name) => documents(Listing::History(key(kind, name)), handle).await?,
+        None => with_shipped(kind, documents(Listing::Present(Some(kind)), handle).await?),
     };
-    let documents = documents(listing, handle).await?;
     output.list(&documents, to_json, |palette| human(&documents, palette))?;
     Ok(Exit::Done)
 }
@@ -114,22 +114,42 @@ async fn show(
     handle: &Handle,
     output: &mut Output,
 ) -> Result<Exit, Error> {
-    let name = &args.which.name;
-    let versions = documents(Listing::History(key(kind, name.clone())), handle).await?;
-    let is_asked_for = |it: &Setting| args.version.is_none_or(|version| it.version == version);
-    let found = versions.into_iter().find(is_asked_for);
-    let Some((document, body)) = found.and_then(|it| Some((it.clone(), it.body?))) else {
-        let version = args
-            .version
-            .map_or(String::new(), |it| format!(" in version {it}"));
-        return Err(Fault::not_found(format!("{kind} `{name}`{version}")).into());
-    };
+    let document = found(&args, kind, handle).await?;
+    if document.is_shipped() {
+        eprintln!(
+            "`{}` is shipped; the tenant has none of that name",
+            document.name
+        );
+    }
     match output.is_json() {
         true => output.json(&to_json(&document))?,
         // As it is, for a file; a terminal is nothing to protect from what an administrator wrote.
-        false => output.text(body.trim_end_matches('\n'))?,
+        false => output.text(document.body.unwrap_or_default().trim_end_matches('\n'))?,
     }
     Ok(Exit::Done)
+}
+
+/// The version that is asked for; by default what is in force under the name: the tenant's latest, else what is shipped.
+async fn found(args: &ShowArgs, kind: SettingKind, handle: &Handle) -> Result<Document, Error> {
+    let name = &args.which.name;
+    let versions = documents(Listing::History(key(kind, name.clone())), handle).await?;
+    let set = match args.version {
+        Some(version) => versions.into_iter().find(|it| it.version == version),
+        None => versions.into_iter().next(),
+    };
+    if let Some(set) = set.filter(|it| it.body.is_some()) {
+        return Ok(set);
+    }
+    let shipped = match args.version {
+        Some(_) => None,
+        None => shipped(kind)
+            .into_iter()
+            .find(|it| it.name == name.as_str()),
+    };
+    let version = args
+        .version
+        .map_or(String::new(), |it| format!(" in version {it}"));
+    shipped.ok_or_else(|| Fault::not_found(format!("{kind} `{name}`{version}")).into())
 }
 
 async fn set(
@@ -164,7 +184,55 @@ async fn remove(
     told(removed.await?, output)
 }
 
-async fn documents(listing: Listing, handle: &Handle) -> Result<Vec<Setting>, Error> {
+/// A document of the tenant, or one that comes with memfleet.
+struct Document {
+    name: String,
+    version: u32,
+    /// Who set it and when; absent: it is shipped.
+    set: Option<(String, Timestamp)>,
+    body: Option<String>,
+}
+
+impl Document {
+    fn is_shipped(&self) -> bool {
+        self.set.is_none()
+    }
+}
+
+impl From<Setting> for Document {
+    fn from(setting: Setting) -> Self {
+        Self {
+            name: setting.key.name.to_string(),
+            version: setting.version,
+            set: Some((setting.by, setting.at)),
+            body: setting.body,
+        }
+    }
+}
+
+/// What is shipped as documents of a kind.
+fn shipped(kind: SettingKind) -> Vec<Document> {
+    let document = |(template, source): (&Template, &str)| Document {
+        name: template.id.clone(),
+        version: template.version,
+        set: None,
+        body: Some(source.to_owned()),
+    };
+    match kind {
+        SettingKind::Template => Template::shipped_sources().map(document).into(),
+        _ => Vec::new(),
+    }
+}
+
+/// The documents, and those that are shipped and that none of them takes the place of.
+fn with_shipped(kind: SettingKind, mut documents: Vec<Document>) -> Vec<Document> {
+    let mut shipped = shipped(kind);
+    shipped.retain(|shipped| documents.iter().all(|it| it.name != shipped.name));
+    documents.append(&mut shipped);
+    documents
+}
+
+async fn documents(listing: Listing, handle: &Handle) -> Result<Vec<Document>, Error> {
     let read = async |page| {
         let call = handle.call();
         handle
@@ -172,7 +240,8 @@ async fn documents(listing: Listing, handle: &Handle) -> Result<Vec<Setting>, Er
             .documents(&call, listing.clone(), page)
             .await
     };
-    Ok(every(read).await?)
+    let settings = every(read).await?;
+    Ok(settings.into_iter().map(Document::from).collect())
 }
 
 /// What is wrong with a body is said of its file.
@@ -192,17 +261,19 @@ fn key(kind: SettingKind, name: SettingName) -> SettingKey {
     }
 }
 
-fn to_json(document: &Setting) -> Value {
+fn to_json(document: &Document) -> Value {
+    let set = document.set.as_ref();
     json!({
-        "name": document.key.name,
+        "name": document.name,
         "version": document.version,
-        "set_by": document.by,
-        "set_at": document.at,
+        "set_by": set.map(|(by, _)| by),
+        "set_at": set.map(|(_, at)| at),
         "body": document.body,
+        "shipped": document.is_shipped(),
     })
 }
 
-fn human(documents: &[Setting], palette: Palette) -> String {
+fn human(documents: &[Document], palette: Palette) -> String {
     let columns = [
         ("NAME", Align::Left),
         ("VERSION", Align::Right),
@@ -212,13 +283,40 @@ fn human(documents: &[Setting], palette: Palette) -> String {
     ];
     let rows = documents.iter().map(|document| {
         let size = document.body.as_ref().map(|body| body.len() as u64);
+        let (at, by) = match &document.set {
+            Some((by, at)) => (time(*at), printable(by)),
+            None => ("shipped".to_owned(), String::new()),
+        };
         [
-            printable(document.key.name.as_str()),
+            printable(&document.name),
             document.version.to_string(),
-            time(document.at),
-            printable(&document.by),
+            at,
+            by,
             size.map_or_else(|| "removed".to_owned(), |size| count(size, "byte")),
         ]
     });
     table(palette, columns, rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shipped_templates_are_listed_unless_the_tenant_has_one_of_the_name() {
+        let own = Document {
+            name: "cited".to_owned(),
+            version: 3,
+            set: Some(("key".to_owned(), Timestamp::UNIX_EPOCH)),
+            body: Some("…".to_owned()),
+        };
+        let listed = with_shipped(SettingKind::Template, vec![own]);
+        let told: Vec<_> = listed
+            .iter()
+            .map(|it| (it.name.as_str(), it.is_shipped()))
+            .collect();
+        assert_eq!(told, [("cited", false), ("turns", true)]);
+        assert_eq!(to_json(&listed[1])["set_by"], Value::Null);
+        assert!(with_shipped(SettingKind::Exemplars, Vec::new()).is_empty());
+    }
 }
