@@ -18,7 +18,7 @@ use super::Handle;
 use super::exit::{Error, Exit};
 use super::recall::SearchArgs;
 use super::values::range;
-use crate::output::{Output, count, decimal};
+use crate::output::{Output, count, exact};
 
 /// Render the memory that belongs in a prompt
 #[derive(Debug, Args)]
@@ -155,22 +155,20 @@ fn read(path: &Path) -> Result<Vec<u8>, Error> {
 
 /// An answer as JSON for programs.
 pub fn to_json(assembled: &Assembled) -> Value {
-    let milliseconds = |time: Duration| decimal(time.as_secs_f32() * 1e3);
+    let milliseconds = |time: Duration| exact(&(time.as_secs_f32() * 1e3));
     let items = assembled.items.iter().map(|item| {
-        let mut told = json!(item);
+        let mut told = exact(item);
         told["turn"] = told["id"].take();
-        told["score"] = json!(decimal(item.score));
-        told["relevance"] = json!(item.relevance.map(decimal));
         told.as_object_mut().map(|told| told.remove("id"));
         told
     });
     let gates = assembled.gates.iter().map(|gate| {
-        let mut told = json!(gate);
-        told["duration"] = json!(milliseconds(gate.duration));
+        let mut told = exact(gate);
+        told["duration"] = milliseconds(gate.duration);
         told
     });
     let timings = assembled.timings.iter();
-    let timings = timings.map(|(stage, took)| (stage.clone(), json!(milliseconds(*took))));
+    let timings = timings.map(|(stage, took)| (stage.clone(), milliseconds(*took)));
     let (items, gates) = (items.collect::<Vec<_>>(), gates.collect::<Vec<_>>());
     let mut answer = json!(assembled);
     answer["items"] = items.into();
@@ -201,4 +199,22 @@ pub fn summary(assembled: &Assembled) -> String {
         .chain(missing)
         .collect::<Vec<_>>()
         .join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use memfleet_domain::assembly::{Reason, SessionOrigin};
+    use memfleet_domain::ids::SessionId;
+
+    use super::*;
+
+    #[test]
+    fn programs_are_told_how_the_session_is_known() {
+        let mut assembled = Assembled::skipped(Reason::NoMemory);
+        assembled.session_origin = Some(SessionOrigin::Forked);
+        assembled.session_lineage = vec![SessionId::new("chat-7").unwrap()];
+        let told = to_json(&assembled);
+        assert_eq!(told["session_origin"], "forked");
+        assert_eq!(told["session_lineage"], json!(["chat-7"]));
+    }
 }

@@ -158,7 +158,7 @@ fn edge_json(edge: &Edge) -> Value {
         "object": edge.object.name,
         "negated": triplet.negated,
         "valid": triplet.valid,
-        "confidence": crate::output::decimal(triplet.confidence),
+        "confidence": crate::output::exact(&triplet.confidence),
         "turns": triplet.turns,
     })
 }

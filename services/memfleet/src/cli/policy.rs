@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 
 use super::exit::{Error, Exit};
 use super::{Handle, STANDARD_OUTPUT, values};
-use crate::output::{Align, Output, Palette, printable, table};
+use crate::output::{Align, Output, Palette, exact, printable, table};
 
 /// How memory enters prompts: show, set or remove the policy of the tenant or of a space
 #[derive(Debug, Args)]
@@ -144,14 +144,14 @@ fn to_json(policy: &PolicyInForce, space: Option<&SpaceId>) -> Value {
         .map(|part| (part.field, json!(part.from.join("+"))))
         .collect();
     json!({
-        "in_force": policy.in_force,
+        "in_force": exact(&policy.in_force),
         "from": from,
-        "node": policy.of_node,
-        "tenant": { "version": policy.tenant_version, "policy": policy.of_tenant },
+        "node": exact(&policy.of_node),
+        "tenant": { "version": policy.tenant_version, "policy": exact(&policy.of_tenant) },
         "space": space.map(|space| json!({
             "name": space,
             "version": policy.space_version,
-            "policy": policy.of_space,
+            "policy": exact(&policy.of_space),
         })),
     })
 }
@@ -185,12 +185,12 @@ struct Part {
 /// Every value that is in force, and whose it is. Redactions add up, so they may have several owners.
 fn parts(policy: &PolicyInForce) -> Vec<Part> {
     let owners = [
-        ("node", json!(policy.of_node)),
-        ("tenant", json!(policy.of_tenant)),
-        ("space", json!(policy.of_space)),
+        ("node", exact(&policy.of_node)),
+        ("tenant", exact(&policy.of_tenant)),
+        ("space", exact(&policy.of_space)),
     ];
     let mut parts = Vec::new();
-    let in_force = json!(policy.in_force);
+    let in_force = exact(&policy.in_force);
     for (section, values) in in_force.as_object().into_iter().flatten() {
         for (field, value) in values.as_object().into_iter().flatten() {
             let says = |(_, policy): &&(_, Value)| policy[section].get(field).is_some();
@@ -223,6 +223,16 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_sample_of_the_document_is_a_policy() {
+        let document = include_str!("../../../../docs/amp.md");
+        let sample = document.split("```json\n").nth(1).unwrap();
+        let sample = sample.split("```").next().unwrap();
+        let policy: Policy = serde_json::from_str(sample).unwrap();
+        assert_eq!(policy.problems(), []);
+        assert_eq!(policy.budget.max_tokens, Some(2000));
+    }
+
+    #[test]
     fn every_value_in_force_is_told_with_its_owner() {
         let mut policy = PolicyInForce::default();
         policy.of_space.budget.max_tokens = Some(0);
@@ -251,5 +261,6 @@ mod tests {
             of("gating.cold_turns"),
             (json!(shipped), ["shipped"].as_slice())
         );
+        assert_eq!(of("gating.relevance").0.to_string(), "0.0002");
     }
 }

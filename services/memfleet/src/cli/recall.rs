@@ -14,7 +14,7 @@ use super::filter::{Selection, View};
 use super::values::range;
 use super::{Handle, values};
 use crate::output::{
-    Align, Output, Palette, count, decimal, derivation_json, neighbour, printable, table, time,
+    Align, Output, Palette, count, derivation_json, exact, neighbour, printable, table, time,
     turn_lines,
 };
 
@@ -132,17 +132,13 @@ fn to_json(found: &Found) -> Value {
 }
 
 fn hit_to_json(hit: &Hit) -> Value {
-    let signals = hit.signals.iter();
-    let signals = signals.map(|one| {
-        json!({ "signal": one.signal, "value": decimal(one.value), "contribution": decimal(one.contribution) })
-    });
     json!({
         "space": hit.space,
         "turn": hit.turn,
-        "score": decimal(hit.score),
-        "relevance": hit.relevance.map(decimal),
+        "score": exact(&hit.score),
+        "relevance": exact(&hit.relevance),
         "passage": hit.passage,
-        "signals": signals.collect::<Vec<_>>(),
+        "signals": exact(&hit.signals),
         "neighbours": hit.neighbours,
         "facts": hit.facts.iter().map(derivation_json).collect::<Vec<_>>(),
         "outdated": hit.outdated,

@@ -19,7 +19,7 @@ pub fn derivation_json(derivation: &Derivation) -> Value {
             "attribute": fact.claim.attribute,
             "value": fact.claim.value,
             "negated": fact.clause.negated,
-            "confidence": super::decimal(fact.confidence),
+            "confidence": super::exact(&fact.confidence),
         }),
         Body::Episode(episode) => json!({
             "kind": "episode",

@@ -1,6 +1,8 @@
 //! Values as people read them.
 
 use memfleet_domain::Timestamp;
+use serde::Serialize;
+use serde_json::Value;
 
 /// A text that cannot move the cursor or change the terminal: stored turns come from anywhere. Line breaks and tabs stay.
 pub fn printable(text: &str) -> String {
@@ -25,9 +27,11 @@ pub fn count(number: u64, noun: &str) -> String {
     }
 }
 
-/// A single-precision number without the digits that it does not have.
-pub fn decimal(number: f32) -> f64 {
-    (f64::from(number) * 1e6).round() / 1e6
+/// A value as JSON in which a single-precision number has the fewest digits that mean it: `json!` makes a double of it first, and
+/// 0.00019999999494757503 of 0.0002.
+pub fn exact(value: &impl Serialize) -> Value {
+    let text = serde_json::to_vec(value).expect("what is answered can be written as JSON");
+    serde_json::from_slice(&text).expect("it was just written")
 }
 
 /// A number of bytes in the unit that reads best.
@@ -45,6 +49,18 @@ mod tests {
             printable("a\u{1b}]0;title\u{7}b\n\tc\r"),
             "a\u{fffd}]0;title\u{fffd}b\n\tc\u{fffd}"
         );
+    }
+
+    #[test]
+    fn single_precision_numbers_keep_the_digits_that_they_have() {
+        let printed = |number: f32| exact(&number).to_string();
+        let numbers = [0.0002, 0.02, 0.1, 1.0, -1.5, f32::MIN_POSITIVE];
+        assert_eq!(
+            numbers.map(printed),
+            ["0.0002", "0.02", "0.1", "1.0", "-1.5", "1.1754944e-38"]
+        );
+        assert_eq!(exact(&[Some(0.3_f32), None]).to_string(), "[0.3,null]");
+        assert_eq!(exact(&f32::NAN), Value::Null);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Why a block is what it is, as a person would read it: gates, items, drops, budget, time.
+//! Why a block is what it is, as a person would read it: what became of it, gates, items, drops, budget, time.
 
 use memfleet_ports::assembly::{Assembled, AssembledItem, GateEntry};
 
@@ -10,6 +10,7 @@ const LISTED: usize = 10;
 /// The explanation, several lines.
 pub fn text(assembled: &Assembled) -> String {
     let parts = [
+        outcome(assembled),
         gates(assembled),
         items(assembled),
         dropped(assembled),
@@ -18,6 +19,29 @@ pub fn text(assembled: &Assembled) -> String {
     ];
     let parts: Vec<_> = parts.into_iter().filter(|part| !part.is_empty()).collect();
     parts.join("\n\n")
+}
+
+/// What became of it and for whom: enough to find it again, with `memfleet injections`.
+fn outcome(assembled: &Assembled) -> String {
+    let reason = assembled.reason.map(|reason| format!(" ({reason})"));
+    let injection = match assembled.injection {
+        Some(id) => format!("injection {id}"),
+        None => "not written down".to_owned(),
+    };
+    let session = match (&assembled.session, assembled.session_origin) {
+        (Some(session), Some(origin)) => format!("session {session} ({origin})"),
+        (Some(session), None) => format!("session {session}"),
+        (None, _) => "no session".to_owned(),
+    };
+    let (used, asked) = (assembled.strategy_used, assembled.strategy_requested);
+    let instead = (used != asked).then(|| format!(" instead of {asked}"));
+    format!(
+        "{}{}: {injection}, {}, strategy {used}{}",
+        assembled.decision,
+        reason.unwrap_or_default(),
+        printable(&session),
+        instead.unwrap_or_default()
+    )
 }
 
 fn gates(assembled: &Assembled) -> String {
@@ -152,5 +176,32 @@ fn trust(trust: memfleet_domain::turn::Trust) -> &'static str {
         Trust::Assistant => "assistant",
         Trust::Tool => "tool",
         Trust::Web => "web",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use memfleet_domain::assembly::{Decision, Reason, SessionOrigin, Strategy};
+    use memfleet_domain::ids::SessionId;
+
+    use super::*;
+
+    #[test]
+    fn it_tells_for_which_session_and_by_which_strategy() {
+        let mut assembled = Assembled::skipped(Reason::NoMemory);
+        assert_eq!(
+            outcome(&assembled),
+            "skipped (no_memory): not written down, no session, strategy none instead of append"
+        );
+        let id = "0197b0a5-3c1e-7000-8000-000000000001";
+        (assembled.decision, assembled.reason) = (Decision::Injected, None);
+        assembled.injection = Some(id.parse().unwrap());
+        assembled.session = Some(SessionId::new("chat-7").unwrap());
+        assembled.session_origin = Some(SessionOrigin::Given);
+        assembled.strategy_used = Strategy::Append;
+        assert_eq!(
+            outcome(&assembled),
+            format!("injected: injection {id}, session chat-7 (given), strategy append")
+        );
     }
 }
