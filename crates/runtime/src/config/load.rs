@@ -271,8 +271,9 @@ impl Merge {
         }
     }
 
-    /// Where the value at `key`, or inside it, was last written.
+    /// Where the value at `key`, or inside it, was last written; an element of a list (`key[0]`) is written where the list is.
     fn source_of(&self, key: &str) -> Source {
+        let key = key.split_once('[').map_or(key, |(list, _)| list);
         let inside = |applied: &str| {
             applied == key
                 || applied

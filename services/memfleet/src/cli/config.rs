@@ -1,14 +1,14 @@
 //! `memfleet config`: what the configuration says, and what is wrong with it; and the one way it is loaded.
 
 use clap::{Args, Subcommand};
-use memfleet_runtime::config::{Loaded, Loader, to_toml};
-use serde::Serialize;
+use memfleet_runtime::config::{Loaded, Loader, Problem, Validate, to_toml};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::Global;
 use super::exit::{Error, Exit};
 use crate::config::Config;
-use crate::output::Output;
+use crate::output::{Output, exact};
 
 /// Variables that begin like a configuration key and mean something else; the last ones are those of the project's own tests.
 const RESERVED: [&str; 15] = [
@@ -46,29 +46,49 @@ enum ConfigCommand {
 
 /// Loads the configuration of a node: defaults, file, environment, `flags`.
 pub fn load(global: &Global, flags: &impl Serialize) -> Result<Loaded<Config>, Error> {
+    Ok(loader(global, flags).load()?)
+}
+
+fn loader(global: &Global, flags: &impl Serialize) -> Loader {
     let loader = Loader::from_process()
         .file(global.config.clone())
         .flags(flags);
-    let loader = RESERVED
+    RESERVED
         .iter()
-        .fold(loader, |loader, variable| loader.reserve(variable));
-    Ok(loader.load()?)
+        .fold(loader, |loader, variable| loader.reserve(variable))
+}
+
+/// A configuration with the files of its tokenizers, on which the start of a gateway would end.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+struct WithFiles(Config);
+
+impl Validate for WithFiles {
+    fn problems(&self) -> Vec<Problem> {
+        let of_files = self.0.assembly.problems_of_files().into_iter();
+        let mut problems = self.0.problems();
+        problems.extend(of_files.map(|problem| problem.under("assembly")));
+        problems
+    }
 }
 
 /// Runs the command.
 pub fn run(args: &ConfigArgs, global: &Global, output: &mut Output) -> Result<Exit, Error> {
     match args.command {
-        ConfigCommand::Check => check(load(global, &()), output),
+        ConfigCommand::Check => check(loader(global, &()).load(), output),
         ConfigCommand::Show => {
             let config = load(global, &())?.config;
-            output.answer(|| json!(config), |_| to_toml(&config))?;
+            output.answer(|| exact(&config), |_| to_toml(&config))?;
             Ok(Exit::Done)
         }
     }
 }
 
 /// What is wrong is the answer here, not an error.
-fn check(loaded: Result<Loaded<Config>, Error>, output: &mut Output) -> Result<Exit, Error> {
+fn check(
+    loaded: Result<Loaded<WithFiles>, memfleet_runtime::config::Error>,
+    output: &mut Output,
+) -> Result<Exit, Error> {
     match loaded {
         Ok(loaded) => {
             let file = loaded.file.as_deref();
@@ -82,11 +102,11 @@ fn check(loaded: Result<Loaded<Config>, Error>, output: &mut Output) -> Result<E
             )?;
             Ok(Exit::Done)
         }
-        Err(Error::Configuration(error)) if output.is_json() => {
+        Err(error) if output.is_json() => {
             output.json(&json!({ "file": null, "problems": problems(&error) }))?;
             Ok(Exit::Usage)
         }
-        Err(error) => Err(error),
+        Err(error) => Err(error.into()),
     }
 }
 
@@ -102,4 +122,39 @@ fn problems(error: &memfleet_runtime::config::Error) -> Vec<Value> {
             })
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use memfleet_runtime::config::Source;
+
+    use super::*;
+
+    #[test]
+    fn elements_of_lists_and_files_that_are_not_there_are_told_with_their_line() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("memfleet.toml");
+        let text = "[assembly]\ntokenizers = [\"a: /nowhere/a.json\", \"b\"]\n\
+            [assembly.policy.format]\nredactions = [\"(\"]\n";
+        std::fs::write(&path, text).unwrap();
+        let loader = Loader::defaults_only().file(Some(path.clone()));
+        let findings = loader.load::<WithFiles>().unwrap_err().findings;
+        let told: Vec<_> = findings
+            .iter()
+            .map(|it| (it.key.as_str(), it.source.clone()))
+            .collect();
+        let at = |line| Source::File {
+            path: path.clone(),
+            line,
+        };
+        let expected = [
+            ("assembly.tokenizers[1]", at(2)),
+            ("assembly.policy.format.redactions[0]", at(4)),
+            ("assembly.tokenizers[0]", at(2)),
+        ];
+        assert_eq!(told, expected);
+        let message = &findings[2].message;
+        assert!(message.contains("/nowhere/a.json"), "{message}");
+        assert!(loader.load::<Config>().unwrap_err().findings.len() == 2);
+    }
 }

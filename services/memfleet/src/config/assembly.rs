@@ -63,6 +63,20 @@ impl Assembly {
         Ok(tokenizers)
     }
 
+    /// What is wrong with the files of the tokenizers. It is no problem of the configuration: the gateway alone reads them, and other
+    /// roles start without.
+    pub fn problems_of_files(&self) -> Vec<Problem> {
+        let files = self.files().map(|(_, file)| (file.name, file.path));
+        let Ok(tokenizers) = Tokenizers::new(files) else {
+            return Vec::new();
+        };
+        let unusable = |(at, file): (usize, File)| {
+            let error = tokenizers.get(&file.name).err()?;
+            Some(Problem::new(format!("tokenizers[{at}]"), error.to_string()))
+        };
+        self.files().filter_map(unusable).collect()
+    }
+
     fn files(&self) -> impl Iterator<Item = (usize, File)> {
         let files = self.tokenizers.iter().enumerate();
         files.filter_map(|(at, text)| Some((at, text.parse().ok()?)))
