@@ -17,12 +17,21 @@ use serde_json::Value;
 /// Stands for the nonce of an answer in what is expected of it.
 pub const NONCE: &str = "NONCE";
 
-/// Runs a case in a space of its own.
+/// The name of a space for one run of a case.
+pub fn space_of(case: &Case) -> String {
+    format!("amp-{}-{}", case.name, uuid::Uuid::now_v7().simple())
+}
+
+/// Runs a case in a space of its own, which stays.
 pub async fn run(server: &Server, case: &Case) -> Result<()> {
-    let space = format!("amp-{}-{}", case.name, uuid::Uuid::now_v7().simple());
+    run_in(&space_of(case), server, case).await
+}
+
+/// Runs a case in a space that knows nothing before.
+pub async fn run_in(space: &str, server: &Server, case: &Case) -> Result<()> {
     let (mut answers, mut tokens) = (Vec::<Value>::new(), Vec::new());
     for (at, step) in case.steps.iter().enumerate() {
-        let asked = server.ask(&space, step, &mut tokens).await;
+        let asked = server.ask(space, step, &mut tokens).await;
         let answer = asked.with_context(|| format!("step {at}"))?;
         let mut wrong = matching::compare(&step.expected, &matching::masked(&answer));
         if let Some(earlier) = step.same_as {

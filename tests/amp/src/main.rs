@@ -1,12 +1,12 @@
 //! Holds a server to the cases of AMP, by its address: `cargo run -p memfleet-amp -- --server http://127.0.0.1:9460`. It writes into spaces of
-//! its own, whose names begin with `amp-`.
+//! its own, whose names begin with `amp-`, and forgets them.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result};
 use clap::Parser;
-use memfleet_amp::{Case, Server, run};
+use memfleet_amp::{Case, Server, run_in, space_of};
 
 /// Hold a server to the cases of AMP.
 #[derive(Parser)]
@@ -23,18 +23,38 @@ struct Arguments {
     /// Files with cases, instead of those that are shipped.
     #[arg(long)]
     cases: Vec<PathBuf>,
+    /// Leave the spaces that it wrote into, to look at.
+    #[arg(long)]
+    keep: bool,
     /// Only cases whose names have this in them.
     filter: Option<String>,
 }
 
+/// What ends a run that had nothing to do, as wrong arguments do: it would pass for good otherwise.
+const NOTHING_TO_RUN: u8 = 2;
+
 #[tokio::main]
 async fn main() -> Result<ExitCode> {
     let arguments = Arguments::parse();
+    let cases = match chosen(cases(&arguments)?, arguments.filter.as_deref()) {
+        Ok(cases) => cases,
+        Err(problem) => {
+            eprintln!("{problem}");
+            return Ok(ExitCode::from(NOTHING_TO_RUN));
+        }
+    };
     let key = arguments.api_key.as_deref();
     let server = Server::connect(&arguments.server, key, arguments.ca.clone()).await?;
     let (mut passed, mut failed) = (0, 0);
-    for case in cases(&arguments)? {
-        match run(&server, &case).await {
+    for case in cases {
+        let space = space_of(&case);
+        let ended = run_in(&space, &server, &case).await;
+        if !arguments.keep
+            && let Err(error) = server.forget(&space).await
+        {
+            eprintln!("{space} stays: {error:#}");
+        }
+        match ended {
             Ok(()) => passed += 1,
             Err(error) => {
                 failed += 1;
@@ -56,8 +76,34 @@ fn cases(arguments: &Arguments) -> Result<Vec<Case>> {
     if arguments.cases.is_empty() {
         cases = Case::shipped()?;
     }
-    if let Some(filter) = &arguments.filter {
-        cases.retain(|case| case.name.contains(filter.as_str()));
-    }
     Ok(cases)
+}
+
+/// Those whose names have the filter in them; where there is none, what names there are.
+fn chosen(mut cases: Vec<Case>, filter: Option<&str>) -> Result<Vec<Case>, String> {
+    let filter = filter.unwrap_or_default();
+    let names: Vec<_> = cases.iter().map(|case| case.name.as_str()).collect();
+    let known = names.join("\n  ");
+    cases.retain(|case| case.name.contains(filter));
+    match cases.is_empty() {
+        true => Err(format!(
+            "no case has `{filter}` in its name; there are:\n  {known}"
+        )),
+        false => Ok(cases),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_that_no_case_has_is_told_with_those_that_there_are() {
+        let all = || Case::shipped().unwrap();
+        assert_eq!(chosen(all(), None).unwrap().len(), all().len());
+        assert!(chosen(all(), Some("picture")).unwrap().len() < all().len());
+        let problem = chosen(all(), Some("nosuchword")).unwrap_err();
+        assert!(problem.contains("nosuchword") && problem.contains(&all()[0].name));
+        assert!(chosen(Vec::new(), None).is_err());
+    }
 }

@@ -76,6 +76,20 @@ impl Server {
         Ok(receipt.into_inner().token)
     }
 
+    /// Forgets a space as a whole; one that does not exist is nothing to forget.
+    pub async fn forget(&self, space: &str) -> Result<()> {
+        let request = proto::ForgetRequest {
+            space: space.to_owned(),
+            everything: true,
+            ..proto::ForgetRequest::default()
+        };
+        let mut client = MemoryClient::new(self.channel.clone());
+        match client.forget(self.call(request)?).await {
+            Err(status) if status.code() != Code::NotFound => Err(status.into()),
+            _ => Ok(()),
+        }
+    }
+
     async fn assemble(&self, request: Map<String, Value>) -> Result<Result<Value, Status>> {
         let request: proto::AssembleRequest = self.message("AssembleRequest", request.into())?;
         let answer = self.assembly().assemble(self.call(request)?).await;

@@ -8,7 +8,7 @@ mod roles;
 
 use std::sync::Arc;
 
-use memfleet_amp::{Case, Server, run};
+use memfleet_amp::{Case, Server, run, run_in};
 use memfleet_gateway::Gateway;
 use memfleet_ports::access::Authority;
 use memfleet_ports::testing::Callers;
@@ -49,6 +49,30 @@ async fn a_case_that_expects_something_else_fails_and_says_where() {
     assert!(error.contains("step 0: .decision: expected"), "{error}");
     let unknown = r#"{"call": "render", "request": {"bugdet": 1}, "expected": {}}"#;
     assert!(told(unknown).await.contains("bugdet"));
+}
+
+#[tokio::test]
+async fn a_space_is_forgotten_and_one_that_does_not_exist_is_nothing_to_forget() {
+    let node = Node::new().await;
+    let _working = node.start_constructor();
+    let url = serve(node.gateway.clone()).await;
+    let server = Server::connect(&url, None, None).await.unwrap();
+    let asked = |remember: &str, expected: &str| {
+        let request =
+            r#"{"query": "Where is my boat?", "policy": {"failure": {"deadline_ms": 60000}}}"#;
+        let step = format!(
+            r#"{{"remember": [{remember}], "call": "assemble", "request": {request}, "expected": {{"decision": "{expected}"}}}}"#
+        );
+        let case = format!(r#"[{{"name": "a", "items": [57], "steps": [{step}]}}]"#);
+        Case::read(&case).unwrap().remove(0)
+    };
+    let turn = r#"{"session": "s", "speaker": "Ada", "role": "ROLE_USER", "text": "My boat is at the pier."}"#;
+    server.forget("amp-one").await.unwrap();
+    let written = asked(turn, "DECISION_INJECTED");
+    run_in("amp-one", &server, &written).await.unwrap();
+    server.forget("amp-one").await.unwrap();
+    let nothing = asked("", "DECISION_SKIPPED");
+    run_in("amp-one", &server, &nothing).await.unwrap();
 }
 
 /// Serves a gateway; the server ends with the test's runtime.
