@@ -50,7 +50,8 @@ impl Gateway {
         let put = put.await?;
         self.settings.changed(&context.tenant);
         if put.changed {
-            tracing::info!(kind = %key.kind, name = %key.name, version = put.version, "settings changed");
+            let space = key.space.as_ref().map(tracing::field::display);
+            tracing::info!(kind = %key.kind, space, name = %key.name, version = put.version, "settings changed");
         }
         Ok(put.version)
     }
