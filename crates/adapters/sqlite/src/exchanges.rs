@@ -14,6 +14,7 @@ use sqlx::sqlite::SqliteRow;
 use sqlx::{Row, SqliteConnection};
 
 use crate::failure::{Failure, Outcome};
+use crate::mentions::EXCHANGES;
 use crate::store::{SqliteStore, Write};
 use crate::{injections, tombstones};
 
@@ -148,6 +149,7 @@ pub async fn forget(
     scope: &Scope,
     turns: Option<&str>,
 ) -> Outcome<bool> {
+    EXCHANGES.list_all(connection).await?;
     let named: Vec<i64> = sqlx::query_scalar(
         "SELECT DISTINCT exchange FROM exchange_turns WHERE tenant = ?1 AND space = ?2
              AND (?3 IS NULL OR turn IN (SELECT unhex(value, '-') FROM json_each(?3)))",
@@ -238,28 +240,19 @@ async fn put(
     .bind(&exchange.tally)
     .fetch_one(&mut *connection)
     .await?;
-    name_turns(connection, tenant, id, &turns).await
+    name_turns(connection, id).await
 }
 
 /// What a forget finds the exchange by, instead of what it was found by before.
-async fn name_turns(
-    connection: &mut SqliteConnection,
-    tenant: &TenantId,
-    exchange: i64,
-    turns: &str,
-) -> Outcome<()> {
-    sqlx::query("DELETE FROM exchange_turns WHERE exchange = ?")
-        .bind(exchange)
-        .execute(&mut *connection)
-        .await?;
-    sqlx::query(
-        "INSERT OR IGNORE INTO exchange_turns (tenant, space, turn, exchange)
-         SELECT ?1, value ->> 0, unhex(value ->> 1, '-'), ?2 FROM json_each(?3)",
-    )
-    .bind(tenant.as_str())
-    .bind(exchange)
-    .bind(turns)
-    .execute(connection)
-    .await?;
-    Ok(())
+async fn name_turns(connection: &mut SqliteConnection, exchange: i64) -> Outcome<()> {
+    for change in [
+        "DELETE FROM exchange_turns WHERE exchange = ?",
+        "INSERT OR IGNORE INTO unlisted_exchanges (exchange) VALUES (?)",
+    ] {
+        sqlx::query(change)
+            .bind(exchange)
+            .execute(&mut *connection)
+            .await?;
+    }
+    EXCHANGES.list_many(connection).await
 }

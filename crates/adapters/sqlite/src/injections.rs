@@ -17,6 +17,7 @@ use sqlx::sqlite::SqliteRow;
 use sqlx::{Row, SqliteConnection};
 
 use crate::failure::{Failure, Outcome};
+use crate::mentions::INJECTIONS;
 use crate::store::SqliteStore;
 use crate::tombstones;
 
@@ -59,6 +60,7 @@ impl Injections for SqliteStore {
         limit: u32,
         after: Option<&PageToken>,
     ) -> Result<Page<Injection>> {
+        self.list_turns_for(filter).await?;
         let place = from_injection_token(after)?;
         let select = select_injection!();
         let mut query = list::query(select, tenant, filter, place, limit.saturating_add(1));
@@ -76,6 +78,7 @@ impl Injections for SqliteStore {
         filter: &InjectionFilter,
         limit: u32,
     ) -> Result<Vec<(SpaceId, TurnId)>> {
+        self.list_turns_for(filter).await?;
         let newest = from_injection_token(None)?;
         let mut query = list::query("SELECT i.turns", tenant, filter, newest, limit);
         let rows = query.build().fetch_all(&mut *self.read().await?).await;
@@ -100,8 +103,21 @@ impl Injections for SqliteStore {
     }
 }
 
+impl SqliteStore {
+    /// Has every turn listed, where somebody looks for one.
+    async fn list_turns_for(&self, filter: &InjectionFilter) -> Outcome<()> {
+        if filter.turn.is_none() || INJECTIONS.waiting(&mut *self.read().await?).await? == 0 {
+            return Ok(());
+        }
+        let mut write = self.shared.writers.begin_relaxed().await?;
+        INJECTIONS.list_all(&mut write).await?;
+        write.commit().await
+    }
+}
+
 /// Takes block and hash of every injection that names one of these turns (an id list) of a space.
 pub async fn forget(connection: &mut SqliteConnection, scope: &Scope, turns: &str) -> Outcome<()> {
+    INJECTIONS.list_all(connection).await?;
     sqlx::query(
         "UPDATE injections SET block = NULL, block_hash = NULL, forgotten = 1 WHERE NOT forgotten AND key IN (
              SELECT injection FROM injection_turns WHERE tenant = ? AND space = ?
@@ -171,27 +187,21 @@ async fn name_places(
     injection: &Injection,
     key: i64,
 ) -> Outcome<()> {
-    for (insert, names) in [
-        (
-            "INSERT INTO injection_spaces (tenant, space, at, id, injection) SELECT ?1, value, ?2, ?3, ?4 FROM json_each(?5)",
-            to_json(&injection.all_spaces()),
-        ),
-        (
-            "INSERT OR IGNORE INTO injection_turns (tenant, space, turn, at, id, injection)
-             SELECT ?1, value ->> 0, unhex(value ->> 1, '-'), ?2, ?3, ?4 FROM json_each(?5)",
-            to_json(&injection.turns),
-        ),
-    ] {
-        sqlx::query(insert)
-            .bind(tenant.as_str())
-            .bind(injection.at.timestamp_micros())
-            .bind(injection.id.as_bytes().as_slice())
-            .bind(key)
-            .bind(names)
-            .execute(&mut *connection)
-            .await?;
-    }
-    Ok(())
+    sqlx::query(
+        "INSERT INTO injection_spaces (tenant, space, at, id, injection) SELECT ?1, value, ?2, ?3, ?4 FROM json_each(?5)",
+    )
+    .bind(tenant.as_str())
+    .bind(injection.at.timestamp_micros())
+    .bind(injection.id.as_bytes().as_slice())
+    .bind(key)
+    .bind(to_json(&injection.all_spaces()))
+    .execute(&mut *connection)
+    .await?;
+    sqlx::query("INSERT INTO unlisted_injections (injection) VALUES (?)")
+        .bind(key)
+        .execute(&mut *connection)
+        .await?;
+    INJECTIONS.list_many(connection).await
 }
 
 /// The turns of a row that has nothing else.

@@ -18,6 +18,7 @@ mod keys;
 mod knowledge;
 mod ledger;
 mod lock;
+mod mentions;
 mod passages;
 mod private;
 mod queue;

@@ -7,7 +7,7 @@ use sqlx::{SqlSafeStr, SqliteConnection};
 use crate::failure::{Failure, Outcome};
 
 /// Every migration in order: version, name, statements.
-const MIGRATIONS: [(i64, &str, &str); 18] = [
+const MIGRATIONS: [(i64, &str, &str); 19] = [
     (1, "first", include_str!("../migrations/0001_first.sql")),
     (
         2,
@@ -62,6 +62,11 @@ const MIGRATIONS: [(i64, &str, &str); 18] = [
         include_str!("../migrations/0017_conversations.sql"),
     ),
     (18, "tally", include_str!("../migrations/0018_tally.sql")),
+    (
+        19,
+        "unlisted",
+        include_str!("../migrations/0019_unlisted.sql"),
+    ),
 ];
 
 /// Brings the database to the newest schema, or refuses one that is newer still.

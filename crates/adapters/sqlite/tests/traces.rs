@@ -415,7 +415,8 @@ async fn nothing_of_a_forgotten_turn_is_left_of_any_prompt() {
     let mut marks = Marks(StdRng::seed_from_u64(11));
     let home = scope("acme", "ada");
     let mut told = Vec::new();
-    for round in 0..60 {
+    // More than wait to be listed by their turns.
+    for round in 0..90 {
         let turns: Vec<_> = (0..3).map(|_| marks.turn(&home, "s")).collect();
         commit(&store, &home, &round.to_string(), round, &turns).await;
         prompt(&store, &home, round, &turns).await;
