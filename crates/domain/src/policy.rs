@@ -220,7 +220,7 @@ sections! {
     failure: FailureSectionPolicy => Failure {
         /// Default open.
         policy: FailurePolicy = FailurePolicy::Open;
-        /// Milliseconds that gates and search may take. Default 250.
+        /// Milliseconds from the call to its answer: settings, gates, search and the record. Default 250.
         deadline_ms: u32 = 250, in 1..=600_000;
     }
 
