@@ -266,7 +266,7 @@ impl Gateway {
         let caller = context.caller.as_ref();
         let is_open = caller.is_some_and(|caller| caller.proof == Proof::Open);
         if is_open && !self.keyring().has_any().await? {
-            let message = "from the first key on every call needs one, so it must be an operator's: `memfleet key create --operator`";
+            let message = "from the first key on every call needs one, so it must be an operator's: `memfleet key create --operator NAME`";
             let reason = "FIRST_KEY_NOT_OPERATOR";
             return Err(Fault::new(FaultKind::FailedPrecondition, reason, message));
         }

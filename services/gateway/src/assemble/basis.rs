@@ -8,7 +8,7 @@ use memfleet_domain::Fault;
 use memfleet_domain::assembly::{AuditMode, ProviderFormat};
 use memfleet_domain::ids::SpaceId;
 use memfleet_domain::model_profile::ModelProfile;
-use memfleet_domain::policy::{Audit, AuditPolicy, Policy, Settings};
+use memfleet_domain::policy::{Audit, AuditPolicy, Format, Policy, Settings};
 use memfleet_ports::context::Context;
 use memfleet_ports::retriever::Found;
 
@@ -72,6 +72,7 @@ impl Gateway {
         let of_tenant = below(None, "tenant").unwrap_or_default();
         let of_space = spaces.first().and_then(|space| below(Some(space), "space"));
         let max_tokens_by_call = call.budget.max_tokens.is_some();
+        let is_template_called = call.format.template.is_some();
         if let Some(version) = &self.policy.version {
             versions.insert("policy:node".to_owned(), version.clone());
         }
@@ -101,7 +102,15 @@ impl Gateway {
         if let Some(audit) = audit {
             settings.audit = audit;
         }
-        let (template, version) = template(&settings.format.template, &tenant)?;
+        let named = template(&settings.format.template, &tenant);
+        let (template, version) = match named {
+            // Nobody who calls can mend a policy, and a plain form is better than no memory.
+            Err(fault) if !is_template_called => {
+                tracing::warn!("the shipped template stands in for that of a policy: {fault}");
+                template(&Format::default().template, &tenant)?
+            }
+            named => named?,
+        };
         versions.insert("template".to_owned(), version);
         Ok(Basis {
             settings,

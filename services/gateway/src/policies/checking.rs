@@ -54,14 +54,28 @@ pub fn profile_document(
 /// A model's profile; its tokenizer must be known here.
 pub fn profile(profile: &ModelProfile, tokenizers: &Tokenizers) -> Result<(), Fault> {
     let known = tokenizers.names();
-    match profile.tokenizer.as_deref() {
-        Some(tokenizer) if !known.contains(&tokenizer) => {
-            let known = known.join(", ");
-            let problem = format!("`{tokenizer}` is not known here; known are {known}");
-            Err(Fault::invalid("profile.tokenizer", problem))
-        }
-        _ => Ok(()),
+    if let Some(tokenizer) = profile.tokenizer.as_deref()
+        && !known.contains(&tokenizer)
+    {
+        let known = known.join(", ");
+        let problem = format!("`{tokenizer}` is not known here; known are {known}");
+        return Err(Fault::invalid("profile.tokenizer", problem));
     }
+    let start = profile.name.strip_suffix('*').unwrap_or(&profile.name);
+    if start.contains('*') {
+        let problem = "may end in `*`, which stands for any end, and have none elsewhere";
+        return Err(Fault::invalid("profile.name", problem));
+    }
+    let (window, reserved) = (profile.window_tokens, profile.reserved_output_tokens);
+    if window
+        .zip(reserved)
+        .is_some_and(|(window, reserved)| reserved >= window)
+    {
+        let problem =
+            "leaves nothing of the window for a prompt: it must be less than `window_tokens`";
+        return Err(Fault::invalid("profile.reserved_output_tokens", problem));
+    }
+    Ok(())
 }
 
 /// Labelled examples of gate 2 as TOML, by the language of spaces.
@@ -78,4 +92,28 @@ fn named(name: &SettingName, field: &str, said: &str) -> Result<(), Fault> {
     }
     let problem = format!("is `{name}`, but the `{field}` in the document is `{said}`");
     Err(Fault::invalid("name", problem))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_profile_is_refused_where_it_fits_no_model_or_leaves_no_room() {
+        let refused = |name: &str, window, reserved| {
+            let profile = ModelProfile {
+                name: name.to_owned(),
+                window_tokens: window,
+                reserved_output_tokens: reserved,
+                ..ModelProfile::default()
+            };
+            let fault = super::profile(&profile, &Tokenizers::default()).err()?;
+            Some(fault.fields[0].field.clone())
+        };
+        assert_eq!(refused("my*x", None, None).unwrap(), "profile.name");
+        let room = refused("my*", Some(4_000), Some(4_000)).unwrap();
+        assert_eq!(room, "profile.reserved_output_tokens");
+        assert_eq!(refused("my*", Some(4_000), Some(3_999)), None);
+        assert_eq!(refused("", None, Some(1)), None);
+    }
 }
