@@ -14,7 +14,7 @@ use sqlx::sqlite::SqliteRow;
 use sqlx::{Row, SqliteConnection};
 
 use crate::failure::{Failure, Outcome};
-use crate::mentions::EXCHANGES;
+use crate::mentions::{EXCHANGES, INJECTIONS};
 use crate::store::{SqliteStore, Write};
 use crate::{injections, tombstones};
 
@@ -47,7 +47,13 @@ impl Exchanges for SqliteStore {
         if let Some(injection) = entry.injection {
             injections::append(&mut write, tenant, injection).await?;
         }
+        let waiting = [
+            EXCHANGES.waiting(&mut write).await?,
+            INJECTIONS.waiting(&mut write).await?,
+        ];
         write.commit().await?;
+        self.list_soon(&EXCHANGES, waiting[0]);
+        self.list_soon(&INJECTIONS, waiting[1]);
         Ok(written)
     }
 
@@ -254,5 +260,5 @@ async fn name_turns(connection: &mut SqliteConnection, exchange: i64) -> Outcome
             .execute(&mut *connection)
             .await?;
     }
-    EXCHANGES.list_many(connection).await
+    Ok(())
 }

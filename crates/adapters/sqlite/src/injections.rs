@@ -37,7 +37,10 @@ impl Injections for SqliteStore {
         for injection in injections {
             append(&mut write, tenant, injection).await?;
         }
-        Ok(write.commit().await?)
+        let waiting = INJECTIONS.waiting(&mut write).await?;
+        write.commit().await?;
+        self.list_soon(&INJECTIONS, waiting);
+        Ok(())
     }
 
     async fn get(&self, tenant: &TenantId, id: InjectionId) -> Result<Option<Injection>> {
@@ -109,9 +112,7 @@ impl SqliteStore {
         if filter.turn.is_none() || INJECTIONS.waiting(&mut *self.read().await?).await? == 0 {
             return Ok(());
         }
-        let mut write = self.shared.writers.begin_relaxed().await?;
-        INJECTIONS.list_all(&mut write).await?;
-        write.commit().await
+        self.list(&INJECTIONS).await
     }
 }
 
@@ -201,7 +202,7 @@ async fn name_places(
         .bind(key)
         .execute(&mut *connection)
         .await?;
-    INJECTIONS.list_many(connection).await
+    Ok(())
 }
 
 /// The turns of a row that has nothing else.

@@ -1,12 +1,13 @@
 //! Which exchanges and which injections hold words of a turn. The turns of one are all over these lists, a page for each, so they are written for
-//! many at once, and whoever looks for a turn has those written first that wait.
+//! many at once and by nobody's call, and whoever looks for a turn has those written first that wait.
 
 use sqlx::SqliteConnection;
 
 use crate::failure::Outcome;
+use crate::store::SqliteStore;
 
-/// How many wait at most.
-const WAITING: i64 = 64;
+/// How many are listed at once.
+const MANY: i64 = 64;
 
 /// One of the lists.
 pub struct Mentions {
@@ -16,7 +17,7 @@ pub struct Mentions {
 }
 
 /// Of exchanges.
-pub const EXCHANGES: Mentions = Mentions {
+pub static EXCHANGES: Mentions = Mentions {
     count: "SELECT count(*) FROM unlisted_exchanges",
     list: "INSERT OR IGNORE INTO exchange_turns (tenant, space, turn, exchange)
          SELECT e.tenant, t.value ->> 0, unhex(t.value ->> 1, '-'), e.id
@@ -25,7 +26,7 @@ pub const EXCHANGES: Mentions = Mentions {
 };
 
 /// Of injections.
-pub const INJECTIONS: Mentions = Mentions {
+pub static INJECTIONS: Mentions = Mentions {
     count: "SELECT count(*) FROM unlisted_injections",
     list: "INSERT OR IGNORE INTO injection_turns (tenant, space, turn, at, id, injection)
          SELECT i.tenant, t.value ->> 0, unhex(t.value ->> 1, '-'), i.at, i.id, i.key
@@ -39,19 +40,34 @@ impl Mentions {
         Ok(sqlx::query_scalar(self.count).fetch_one(connection).await?)
     }
 
-    /// Lists those that wait, where they are many.
-    pub async fn list_many(&self, connection: &mut SqliteConnection) -> Outcome<()> {
-        match self.waiting(connection).await? {
-            waiting if waiting >= WAITING => self.list_all(connection).await,
-            _ => Ok(()),
-        }
-    }
-
     /// Lists all that wait.
     pub async fn list_all(&self, connection: &mut SqliteConnection) -> Outcome<()> {
         for change in [self.list, self.done] {
             sqlx::query(change).execute(&mut *connection).await?;
         }
         Ok(())
+    }
+}
+
+impl SqliteStore {
+    /// Has those listed that wait, soon, each time that there are many more.
+    pub(crate) fn list_soon(&self, mentions: &'static Mentions, waiting: i64) {
+        if waiting == 0 || waiting % MANY != 0 {
+            return;
+        }
+        let store = self.clone();
+        tokio::spawn(async move {
+            if let Err(error) = store.list(mentions).await {
+                // Who looks for a turn lists them.
+                tracing::debug!("turns are not listed: {}", error.0);
+            }
+        });
+    }
+
+    /// Lists all that wait.
+    pub(crate) async fn list(&self, mentions: &Mentions) -> Outcome<()> {
+        let mut write = self.shared.writers.begin_relaxed().await?;
+        mentions.list_all(&mut write).await?;
+        write.commit().await
     }
 }
