@@ -51,8 +51,9 @@ impl Checked for proto::Candidate {
         let granularity = fields.optional_word("granularity", self.granularity);
         let trust = fields.trust("trust", self.trust, role);
         let valid = fields.interval("valid", self.valid);
-        let is_share = |relevance: f32| (0.0..=1.0).contains(&relevance);
-        if self.relevance.is_some_and(|it| !is_share(it)) {
+        // What is no number is dropped with a reason, and the others are rendered (AMP item 62).
+        let is_wrong = |it: f32| it.is_finite() && !(0.0..=1.0).contains(&it);
+        if self.relevance.is_some_and(is_wrong) {
             fields.refuse::<()>("relevance", "is a probability: 0 to 1");
         }
         let lineage = named(fields, "lineage", self.lineage);
