@@ -47,10 +47,12 @@ async fn a_prompt_gets_the_block_that_answers_it_once_for_the_whole_exchange() -
     assert_eq!(first.decision, Decision::Injected, "{first:?}");
     assert!(first.block.contains("afraid of thunder"), "{}", first.block);
     assert_eq!(first.edits[0].text, format!("\n\n{}", first.block));
-    let again = fresh
-        .client
-        .assemble(&call(), request(user(QUESTION)))
-        .await?;
+    // Under the name that the answer gave: without it the same question is a new one.
+    let again = AssembleRequest {
+        exchange: first.exchange.clone(),
+        ..request(user(QUESTION))
+    };
+    let again = fresh.client.assemble(&call(), again).await?;
     assert_eq!(again.block, first.block);
     assert_eq!(again.gates[0].reason, Reason::Sticky);
     assert_eq!(again.injection, first.injection);
