@@ -79,8 +79,9 @@ fn amp_024_every_reason_is_told_apart() {
 
     let mut malformed = turn(3, 1000);
     malformed.reject(&BadArguments::NotAnObject);
-    assert_eq!(malformed.termination(), None);
     malformed.reject(&BadArguments::BlankQuery);
+    assert_eq!(malformed.termination(), None);
+    malformed.reject(&BadArguments::NotAnObject);
     assert_eq!(malformed.termination(), Some(Termination::ToolsRejected));
 
     for outside in [
