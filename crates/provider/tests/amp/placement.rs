@@ -352,7 +352,7 @@ fn amp_017_a_model_without_system_role_falls_back_and_says_so() {
         [(Strategy::System, Obstacle::SystemUnsupported)]
     );
     let none = place(request.conversation(), &allowed[..1], profile, false);
-    assert_eq!(none, Err(Nowhere::NoStrategy));
+    assert_eq!(none, Err(Nowhere::Blocked(Obstacle::SystemUnsupported)));
 }
 
 #[test]
