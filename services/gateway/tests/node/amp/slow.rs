@@ -157,7 +157,9 @@ async fn amp_094_what_enters_a_prompt_is_written_down_though_the_caller_hangs_up
     let (node, gateway, exchanges) = sluggish().await;
     let held = exchanges.writes.write().await;
     let call = acme();
-    let hung_up = tokio::time::timeout(DUE / 4, gateway.assemble(&call, asking())).await;
+    let mut request = asking();
+    request.policy.failure.deadline_ms = Some(60_000);
+    let hung_up = tokio::time::timeout(DUE, gateway.assemble(&call, request)).await;
     assert!(hung_up.is_err());
     written(&node, held, 1).await;
 }
@@ -168,7 +170,8 @@ async fn amp_006_amp_094_of_requests_at_the_same_time_one_answer_counts_and_is_t
     let held = exchanges.writes.write().await;
     let call = acme();
     let release = async {
-        sleep(DUE / 4).await;
+        // All have come as far as the write by then.
+        sleep(DUE).await;
         drop(held);
     };
     let mut request = asking();
