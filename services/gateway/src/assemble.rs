@@ -75,11 +75,10 @@ impl Assembly for Gateway {
             // Nothing could be found, kept or written down.
             return without_memory(away(), failure);
         }
-        let audit = basis.settings.audit.clone();
         let mut work = Work::begin(self, context, request, basis, began).await?;
         let end = work.run().await;
         finish(&mut work, end, failure)?;
-        self.settle(&mut work, &audit).await;
+        self.settle(&mut work).await;
         work.patch().await?;
         let answer = work.draft.answer;
         self.note_injected(context, &answer);

@@ -79,18 +79,7 @@ impl Gateway {
         let of_space = of_space.unwrap_or_default();
         let of_node = self.policy.policy.clone();
         let owned = of_tenant.over(of_node);
-        let audits = tenant.of_spaces(spaces);
-        let audits = audits.map(|of_space| of_space.over(owned.clone()).settled().audit);
-        let audit = audits.reduce(|one, other| both(&one, &other));
-        let mut policy = call.over(of_space).over(owned);
-        for other in tenant.of_spaces(spaces).skip(1) {
-            let more = other.format.redactions.iter().flatten().cloned();
-            policy
-                .format
-                .redactions
-                .get_or_insert_default()
-                .extend(more);
-        }
+        let policy = call.over(of_space).over(owned.clone());
         let said = Said {
             max_tokens: policy.budget.max_tokens,
             max_tokens_by_call,
@@ -99,8 +88,10 @@ impl Gateway {
             best_relevance: policy.gating.best_relevance.is_some(),
         };
         let mut settings = policy.settled();
-        if let Some(audit) = audit {
-            settings.audit = audit;
+        for other in tenant.of_spaces(spaces).skip(1) {
+            let more = other.format.redactions.iter().flatten().cloned();
+            settings.format.redactions.extend(more);
+            settings.audit = both(&settings.audit, &other.over(owned.clone()).settled().audit);
         }
         let named = template(&settings.format.template, &tenant);
         let (template, version) = match named {

@@ -6,7 +6,6 @@ use std::time::Duration;
 use memfleet_domain::Fault;
 use memfleet_domain::assembly::Reason;
 use memfleet_domain::ids::SpaceId;
-use memfleet_domain::policy::Audit;
 use memfleet_ports::assembly::Assembled;
 use memfleet_ports::context::Context;
 use memfleet_ports::conversations::Conversation;
@@ -39,12 +38,12 @@ struct Left {
 impl Gateway {
     /// Writes what an assembly leaves. Where its exchange has another answer by now, that is the one; where writing fails, the answer stands
     /// without a record.
-    pub(super) async fn settle(&self, work: &mut Work<'_>, audit: &Audit) {
+    pub(super) async fn settle(&self, work: &mut Work<'_>) {
         let is_given_again = work.draft.answer.injection.is_some();
         if is_given_again {
             return;
         }
-        let left = work.left(audit);
+        let left = work.left();
         if left.held.is_none() && left.conversation.is_none() && left.injection.is_none() {
             return;
         }
@@ -123,9 +122,10 @@ impl Gateway {
 }
 
 impl Work<'_> {
-    fn left(&mut self, audit: &Audit) -> Left {
+    fn left(&mut self) -> Left {
         let spaces = self.request.query.spaces.clone();
         let answer = &mut self.draft.answer;
+        let audit = &self.basis.settings.audit;
         let injection = self.gateway.injection(self.context, &spaces, audit, answer);
         let injection = injection.unwrap_or_else(|fault| {
             self.stand_unwritten(&fault, false);
