@@ -1,9 +1,12 @@
-//! Answers by rules alone (AMA section 3.2, full inference without a model): facts that are asked for, else sentences that cover what is
-//! asked, as quotations. Nothing is said that no turn says; where the evidence does not cover the question there is no answer.
+//! Answers by rules alone (AMA section 3.2, full inference without a model): facts that may act (see
+//! `facts::may_act`), else sentences that cover the question, quoted with speaker and date. There is no
+//! answer where the evidence does not cover the question.
 //!
-//! `wanted` is what the evidence must cover, `values` answers with facts, `quotes` with sentences.
+//! `wanted` is what the evidence must cover, `values` answers with facts, `quotes` with sentences,
+//! `statement_form` tells sentences that state the answer from those that share its words.
 
 mod quotes;
+mod statement_form;
 mod values;
 mod wanted;
 
@@ -45,8 +48,6 @@ pub struct Evidence<'e> {
     pub facts: &'e [Derivation],
     /// The one of them that the question asks for and that holds no longer.
     pub outdated: Option<DerivationId>,
-    /// Whether its speaker told otherwise later of what the question asks for.
-    pub is_overtaken: bool,
 }
 
 /// One sentence of an answer.

@@ -7,7 +7,7 @@ use memfleet_language::mentions::{Person, Persons};
 use memfleet_language::time::count_expressions;
 use memfleet_language::{Analyzer, Language, fold};
 
-use crate::facts::{named, names, wordings};
+use crate::facts::wordings;
 
 /// Words that ask how something was, not how it is.
 pub(crate) const PAST: [&str; 12] = [
@@ -39,13 +39,9 @@ pub(crate) const NOW: [&str; 7] = [
 /// A query, as it is held against facts.
 pub struct Asking {
     analyzer: Analyzer,
-    text: String,
     terms: HashSet<String>,
     is_first_person: bool,
     is_of_the_past: bool,
-    /// Whether its verb is of the past.
-    is_told: bool,
-    language: Language,
 }
 
 impl Asking {
@@ -64,30 +60,11 @@ impl Asking {
             .fold(folded.clone(), |text, now| text.replace(now, " "));
         let past = words.iter().any(|word| PAST.contains(word)) && !is_age;
         Self {
-            text: query.to_owned(),
             terms: analyzer.terms(query).into_iter().collect(),
             is_first_person: Persons::count(query, language).person() == Some(Person::First),
             is_of_the_past: past || used_to || count_expressions(&dated, language) > 0,
-            is_told: words
-                .iter()
-                .any(|word| matches!(*word, "did" | "was" | "were")),
-            language,
             analyzer,
         }
-    }
-
-    /// The attributes that it asks for as they are now; none where it asks how something was or what happened, and of other languages
-    /// than English, in which no turn is read.
-    pub fn attributes(&self) -> Vec<&'static str> {
-        if self.is_of_the_past || self.is_told || self.language != Language::English {
-            return Vec::new();
-        }
-        named(&self.text)
-    }
-
-    /// Whether it is about what this speaker says of itself.
-    pub fn is_of(&self, speaker: &str) -> bool {
-        self.is_first_person || self.has_any(speaker)
     }
 
     /// Whether it asks how things are now with what the fact tells of. `speaker` states the fact.
@@ -132,10 +109,7 @@ impl Asking {
             terms.first().is_some_and(|term| self.terms.contains(term))
         };
         let attribute = fact.claim.attribute.as_str();
-        has(attribute)
-            || first(&fact.clause.predicate)
-            || wordings(attribute).any(first)
-            || names(&self.text, attribute)
+        has(attribute) || first(&fact.clause.predicate) || wordings(attribute).any(first)
     }
 }
 
@@ -144,7 +118,7 @@ mod tests {
     use chrono_tz::UTC;
     use memfleet_domain::ids::TurnId;
     use memfleet_domain::time::Timestamp;
-    use memfleet_domain::turn::Role;
+    use memfleet_domain::turn::{Role, Trust};
 
     use super::*;
     use crate::facts::{Utterance, facts};
@@ -154,6 +128,7 @@ mod tests {
             id: TurnId::from_bytes([1; 16]),
             speaker: "Ada",
             role: Role::User,
+            trust: Trust::User,
             text: said,
             said_at: Timestamp::UNIX_EPOCH,
         };

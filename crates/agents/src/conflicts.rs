@@ -1,5 +1,9 @@
-//! The judge on write, by rules (AMA section 3.3): whether two facts of one subject and attribute can both hold, and from when the
-//! older one does not. It would rather abstain: an update that is missed leaves both, a false one hides what is true.
+//! Conflict detection on write, by rules (AMA section 3.3). Rules end a fact only where its speaker takes
+//! it back in so many words ("I no longer live in Rome", "I said Rome but I meant Oslo"): a missed update
+//! leaves both statements with their dates, a false one would hide a true statement. Two values of one
+//! attribute are a conflict only beside a caller's correction, and then a person decides.
+//!
+//! `judged` is the check of conflicts that a language model names.
 
 use chrono::TimeDelta;
 use memfleet_domain::derivation::{Contradiction, Derivation, Origin};
@@ -9,10 +13,13 @@ use memfleet_domain::time::Timestamp;
 
 use crate::facts::is_state;
 
-/// Name and version of these rules.
-pub const JUDGE: &str = "rules-1";
+/// Name and version of these rules, stored with every conflict that they find.
+pub const JUDGE: &str = "rules-2";
 
-/// Attributes that have one value at a time; those that begin with "favorite" and what is counted do too.
+/// Earlier versions of these rules. Their conflicts rest on guesses about attributes and are dismissed.
+pub const WITHDRAWN_JUDGES: [&str; 1] = ["rules-1"];
+
+/// Attributes that have one value at a time, besides favorites, counts and names of pets.
 const SINGLE: [&str; 34] = [
     "residence",
     "employer",
@@ -69,17 +76,26 @@ pub struct Verdict {
     pub ends: Option<Timestamp>,
 }
 
-/// Whether two facts contradict each other.
+/// The conflict of two facts by rules, if they have one.
 pub fn judge(one: &Derivation, other: &Derivation) -> Option<Verdict> {
     let Pair { older, newer } = comparable(one, other)?;
     let (before, after) = (older.fact()?, newer.fact()?);
-    if before.claim.attribute != after.claim.attribute {
-        return None;
-    }
-    let contradiction = contradiction(before, after)?;
-    let corrects = after.stance == Stance::Corrects
-        || newer.origin == Origin::Corrected && older.origin != Origin::Corrected;
-    Some(verdict(older, newer, contradiction, corrects))
+    let is_opposite = after.clause.negated && !before.clause.negated && before.claim == after.claim;
+    let kind = match after.stance {
+        Stance::States if is_opposite && after.takes_back => Contradiction::Negation,
+        Stance::Corrects if is_opposite && after.takes_back => Contradiction::Correction,
+        // A caller's correction stays: `settle` leaves the conflict open for a person.
+        _ if older.origin == Origin::Corrected && newer.origin != Origin::Corrected => {
+            contradiction(before, after)?
+        }
+        _ => return None,
+    };
+    Some(verdict(
+        older,
+        newer,
+        kind,
+        kind == Contradiction::Correction,
+    ))
 }
 
 /// What somebody else says of two facts, within the bounds of the rules.
@@ -225,7 +241,11 @@ fn happened_lately(fact: &Draft) -> bool {
     told.is_some_and(|(at, start)| at - start < LATELY)
 }
 
+/// The contradiction of two statements of one attribute.
 fn contradiction(before: &Draft, after: &Draft) -> Option<Contradiction> {
+    if before.claim.attribute != after.claim.attribute {
+        return None;
+    }
     let same = is_same(&before.claim.value, &after.claim.value);
     match (before.clause.negated, after.clause.negated) {
         (false, true) => (same || after.claim.value.is_empty()).then_some(Contradiction::Negation),
@@ -245,7 +265,7 @@ fn contradiction(before: &Draft, after: &Draft) -> Option<Contradiction> {
 }
 
 /// Whether an attribute has one value at a time.
-pub fn is_single(attribute: &str) -> bool {
+fn is_single(attribute: &str) -> bool {
     SINGLE.contains(&attribute)
         || attribute.starts_with("favorite")
         || attribute.starts_with("number of ")

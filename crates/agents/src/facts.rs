@@ -1,14 +1,20 @@
-//! The constructor's facts by rules (AMA section 3.1, K): sentences are cut into clauses, clauses into subject, verb, object and
-//! complement; who is meant is resolved against the conversation; what is no statement of fact is left out.
+//! Fact extraction by rules (AMA section 3.1, K): sentences are cut into clauses, clauses into subject,
+//! verb, object and complement, and references are resolved against the conversation. Only a user's own
+//! words in English are read.
 //!
-//! `words` are tokens and what they do in a clause, `clauses` cuts and filters, `parse` finds the parts, `people` who is meant, `claims`
-//! makes keys that compare, `support` and `telling` hold what somebody else found against the words of its turn. English only: of other languages nothing is taken, as half a grammar gives half-truths.
+//! Extracted facts are listed (profiles, timelines, the graph) and change nothing that a reader is shown
+//! otherwise, except where a speaker takes back an own statement in so many words: see [`may_act`].
+//!
+//! `own_words` masks quoted and pasted text, `words` tokenises, `clauses` and `stated` cut and filter,
+//! `parse` finds the parts, `people` resolves references, `claims` makes keys that compare; `support`
+//! and `telling` check facts that a model found against the words of their turn.
 
 mod claims;
 mod clauses;
+pub(crate) mod own_words;
 mod parse;
 mod people;
-mod slots;
+mod stated;
 mod support;
 mod telling;
 mod words;
@@ -16,20 +22,38 @@ mod words;
 use std::ops::Range;
 
 use chrono_tz::Tz;
-use memfleet_domain::fact::{Claim, Clause, Draft, Pattern, Stance};
+use memfleet_domain::derivation::{Derivation, Origin};
+use memfleet_domain::fact::{Claim, Clause, Draft, Stance};
 use memfleet_domain::ids::TurnId;
 use memfleet_domain::time::{TimeRange, Timestamp};
-use memfleet_domain::turn::Role;
+use memfleet_domain::turn::{Role, Trust};
 use memfleet_language::{Language, sentences, time};
 
 pub use self::claims::{claim, key, wordings};
 use self::parse::Tense;
-pub use self::slots::{Told, named, told};
-pub use self::support::{dates, denies, is_borne_out, is_supported, is_verb_said, names};
+pub use self::support::{dates, denies, is_borne_out, is_supported, is_verb_said};
 pub use self::telling::{Times, as_told, takes_back};
 
-/// Name and version of these rules, which is stored with what they find.
-pub const EXTRACTOR: &str = "rules-1";
+/// Name and version of these rules, stored with every fact that they extract.
+pub const EXTRACTOR: &str = "rules-2";
+
+/// Beginning of the names of all versions of these rules.
+const RULES_FAMILY: &str = "rules-";
+
+/// Whether a fact may state an answer or change an order: one that a caller corrected or a model
+/// extracted. Facts by rules may not, since on text by people most are untrue (docs/adr/0028).
+pub fn may_act(fact: &Derivation) -> bool {
+    match &fact.origin {
+        Origin::Corrected => true,
+        Origin::Extracted(extractor) => !extractor.starts_with(RULES_FAMILY),
+    }
+}
+
+/// Whether the end of a fact may be shown as a mark on its turn. Besides facts that may act, that is one
+/// by the rules of this version: they end a fact only where its speaker takes it back.
+pub fn may_mark(fact: &Derivation) -> bool {
+    may_act(fact) || matches!(&fact.origin, Origin::Extracted(extractor) if extractor == EXTRACTOR)
+}
 
 /// A turn as the rules read it.
 #[derive(Debug, Clone)]
@@ -38,16 +62,18 @@ pub struct Utterance<'t> {
     pub id: TurnId,
     /// Who spoke.
     pub speaker: &'t str,
-    /// In which part.
+    /// The speaker's part in the conversation.
     pub role: Role,
+    /// Where the text is from.
+    pub trust: Trust,
     /// The turn's searchable text.
     pub text: &'t str,
     /// When it was said.
     pub said_at: Timestamp,
 }
 
-/// Longest part of a clause, in bytes: beyond it is a story, not a value.
-const PART: usize = 160;
+/// Longest object, complement or subject of a fact, in bytes.
+const MAX_PART_BYTES: usize = 160;
 
 /// The facts that a turn states, in order. `context` are the turns before it in its session, oldest first; `zone` places relative dates.
 pub fn facts(
@@ -56,20 +82,21 @@ pub fn facts(
     language: Language,
     zone: Tz,
 ) -> Vec<Draft> {
-    let is_read =
-        language == Language::English && matches!(turn.role, Role::User | Role::Assistant);
-    if !is_read {
+    let is_users = turn.role == Role::User && turn.trust == Trust::User;
+    if language != Language::English || !is_users {
         return Vec::new();
     }
+    let Some(own_words) = own_words::own_words(turn.text) else {
+        return Vec::new();
+    };
     let mut reading = Reading {
         turn,
         zone,
         people: people::People::new(turn, context),
-        before: Vec::new(),
         drafts: Vec::new(),
     };
-    for range in whole(turn.text, sentences(turn.text)) {
-        reading.sentence(range);
+    for range in whole(&own_words, sentences(&own_words)) {
+        reading.sentence(&own_words[range.clone()], range.start);
     }
     reading.drafts
 }
@@ -80,6 +107,7 @@ pub fn restated(text: &str, claim: &Claim, language: Language) -> Option<Draft> 
         id: TurnId::from_bytes([0; 16]),
         speaker: &claim.subject,
         role: Role::User,
+        trust: Trust::User,
         text,
         said_at: Timestamp::UNIX_EPOCH,
     };
@@ -116,87 +144,29 @@ struct Reading<'t> {
     turn: &'t Utterance<'t>,
     zone: Tz,
     people: people::People<'t>,
-    /// The sentence before.
-    before: Vec<words::Word>,
     drafts: Vec<Draft>,
 }
 
-/// What a clause is said with.
+/// Circumstances under which a clause is stated.
 struct Said {
     subject: people::Referent,
     evidence: Range<u32>,
     since: Option<Timestamp>,
     stance: Stance,
+    takes_back: bool,
     tense: Tense,
 }
 
 impl Reading<'_> {
-    fn sentence(&mut self, range: Range<usize>) {
-        let text = &self.turn.text[range.clone()];
-        let Some(text_read) = unquoted(text) else {
-            return;
-        };
-        let times = self.times(&text_read, range.start);
-        let mut words = words::words(&text_read, range.start);
+    fn sentence(&mut self, sentence: &str, offset: usize) {
+        let times = self.times(sentence, offset);
+        let mut words = words::words(sentence, offset);
         for word in &mut words {
             word.is_time = times
                 .iter()
                 .any(|(span, _)| span.contains(&word.span.start));
         }
-        let stance = stance(&text_read);
-        let before = self.drafts.len();
-        self.clauses(&words, &times, stance);
-        if self.turn.role == Role::User {
-            for filled in slots::filled(&words, &self.before) {
-                self.fill(&filled, before, stance);
-            }
-        }
-        self.before = words;
-    }
-
-    /// A value in its slot says it better than the clauses of its sentence, unless one of them says the same.
-    fn fill(&mut self, filled: &slots::Filled, before: usize, stance: Stance) {
-        let value = key(&filled.value);
-        let speaker = self.turn.speaker;
-        let is_denied = |draft: &Draft| draft.clause.negated && draft.claim.value.contains(&value);
-        let is_said = |draft: &Draft| {
-            let claim = &draft.claim;
-            let is_now = !draft.clause.negated && draft.valid.end.is_none();
-            let is_same = claim.attribute == filled.attribute && claim.value == value;
-            is_now && is_same && claim.subject == key(speaker)
-        };
-        let mut here = self.drafts[before..].iter();
-        if here.any(|draft| is_denied(draft) || is_said(draft)) {
-            return;
-        }
-        let mut at = 0;
-        self.drafts.retain(|draft| {
-            at += 1;
-            at <= before || draft.clause.negated || !draft.claim.value.contains(&value)
-        });
-        let clause = Clause {
-            pattern: Pattern::VerbComplement,
-            subject: format!("{speaker}'s {}", filled.attribute),
-            predicate: "be".to_owned(),
-            object: None,
-            complement: Some(filled.value.clone()),
-            negated: false,
-        };
-        self.drafts.push(Draft {
-            text: sentence(&clause, Tense::Present),
-            claim: Claim {
-                subject: key(speaker),
-                attribute: filled.attribute.to_owned(),
-                value,
-            },
-            clause,
-            stance,
-            said_at: Some(self.turn.said_at),
-            evidence: filled.evidence.start as u32..filled.evidence.end as u32,
-            valid: TimeRange::default(),
-            related: Vec::new(),
-            confidence: 0.7,
-        });
+        self.clauses(&words, &times, stance(sentence));
     }
 
     fn clauses(
@@ -235,11 +205,13 @@ impl Reading<'_> {
             let Some((subject, begins)) = goes_on.clone() else {
                 continue;
             };
+            let takes_back = parsed.is_over && self.is_speaker(&subject);
             let said = Said {
                 subject,
                 evidence: begins..last.span.end as u32,
                 since: since(times, first.span.start..last.span.end),
                 stance,
+                takes_back,
                 tense: parsed.tense,
             };
             if !denies_time(&parsed) {
@@ -248,7 +220,8 @@ impl Reading<'_> {
         }
     }
 
-    /// "I said I live in Rome but I meant Oslo" states that the speaker lives in Oslo.
+    /// The two facts of "I said I live in Rome but I meant Oslo": the speaker does not live in Rome, and
+    /// lives in Oslo.
     fn correct(&mut self, told: &[words::Word], meant: &[words::Word]) {
         let Some(parsed) = parse::parse(told, false) else {
             return;
@@ -256,15 +229,27 @@ impl Reading<'_> {
         let Some(subject) = self.people.resolve(parsed.subject) else {
             return;
         };
+        if parsed.is_negated || !self.is_speaker(&subject) {
+            return;
+        }
         let (first, last) = (&told[0], &meant[meant.len() - 1]);
         let said = Said {
             subject,
             evidence: first.span.start as u32..last.span.end as u32,
             since: None,
             stance: Stance::Corrects,
+            takes_back: true,
             tense: Tense::Present,
         };
+        let mut wrong = parsed.clone();
+        wrong.is_negated = true;
+        self.state(&said, &wrong);
         self.state(&said, &parsed.with_value(meant));
+    }
+
+    /// Whether a clause is about its speaker, in the first person.
+    fn is_speaker(&self, subject: &people::Referent) -> bool {
+        subject.turn.is_none() && subject.name == self.turn.speaker
     }
 
     /// The time expressions of a sentence: where they stand, and the instants that they begin at.
@@ -279,36 +264,40 @@ impl Reading<'_> {
     }
 
     fn state(&mut self, said: &Said, parsed: &parse::Parsed<'_>) {
-        for stated in claims::statements(&said.subject.name, parsed) {
-            let parts = [
-                stated.clause.object.as_deref(),
-                stated.clause.complement.as_deref(),
-            ];
-            let too_long = parts.iter().flatten().any(|part| part.len() > PART);
-            if too_long || said.subject.name.len() > PART {
-                continue;
-            }
-            let claim = claims::claim(&stated.clause);
-            // "We're 38" counts heads.
-            let is_we = parsed.subject.first().is_some_and(|word| word.low == "we");
-            if is_we && claim.attribute == "age" {
-                continue;
-            }
-            let Some(valid) = valid(said, parsed.verb, self.turn.said_at) else {
-                continue;
-            };
-            self.drafts.push(Draft {
-                text: sentence(&stated.clause, said.tense),
-                claim,
-                clause: stated.clause,
-                stance: said.stance,
-                said_at: Some(self.turn.said_at),
-                evidence: said.evidence.clone(),
-                valid,
-                related: said.subject.turn.into_iter().collect(),
-                confidence: stated.confidence,
-            });
+        let subject = &said.subject;
+        let Some(stated) = claims::statement(&subject.name, parsed) else {
+            return;
+        };
+        let clause = &stated.clause;
+        let is_long = |part: &Option<String>| {
+            part.as_ref()
+                .is_some_and(|part| part.len() > MAX_PART_BYTES)
+        };
+        let claim = claims::claim(clause);
+        // "We're 38" counts heads.
+        let is_we = parsed.subject.first().is_some_and(|word| word.low == "we");
+        let is_too_long = subject.name.len() > MAX_PART_BYTES
+            || [&clause.object, &clause.complement]
+                .into_iter()
+                .any(is_long);
+        if is_too_long || is_we && claim.attribute == "age" {
+            return;
         }
+        let Some(valid) = valid(said, parsed.verb, self.turn.said_at) else {
+            return;
+        };
+        self.drafts.push(Draft {
+            text: sentence(clause, said.tense),
+            claim,
+            clause: stated.clause,
+            stance: said.stance,
+            takes_back: said.takes_back,
+            said_at: Some(self.turn.said_at),
+            evidence: said.evidence.clone(),
+            valid,
+            related: subject.turn.into_iter().collect(),
+            confidence: stated.confidence,
+        });
     }
 }
 
@@ -384,7 +373,7 @@ fn third_person(verb: &str) -> String {
     }
 }
 
-/// A sentence without what others say in it; nothing where all of it is quoted.
+/// A sentence with its quotations masked. Absent where all of it is quoted.
 fn unquoted(text: &str) -> Option<String> {
     let mut out = String::with_capacity(text.len());
     let mut quoted = false;
@@ -401,7 +390,7 @@ fn unquoted(text: &str) -> Option<String> {
     (!out.trim().is_empty()).then_some(out)
 }
 
-/// Whether a sentence takes back what was said.
+/// Stance of a sentence towards earlier statements, by its wording.
 fn stance(sentence: &str) -> Stance {
     let low = sentence.to_lowercase();
     let takes_back = [

@@ -5,7 +5,6 @@
 pub mod answering;
 pub mod asking;
 pub mod conflicts;
-pub mod currency;
 pub mod episodes;
 pub mod facts;
 pub mod narratives;

@@ -2,12 +2,12 @@
 #![allow(clippy::unwrap_used)]
 
 use chrono_tz::Tz;
-use memfleet_agents::facts::{Utterance, as_told, facts, is_supported, named, told};
+use memfleet_agents::facts::{Utterance, as_told, facts, is_supported};
 use memfleet_domain::fact::{Draft, Stance};
 use memfleet_domain::ids::TurnId;
 use memfleet_domain::space::Locale;
 use memfleet_domain::time::{TimeRange, Timestamp};
-use memfleet_domain::turn::Role;
+use memfleet_domain::turn::{Role, Trust};
 use memfleet_language::Language;
 use proptest::prelude::*;
 
@@ -16,6 +16,7 @@ fn said<'t>(number: u8, speaker: &'t str, text: &'t str) -> Utterance<'t> {
         id: TurnId::from_bytes([number; 16]),
         speaker,
         role: Role::User,
+        trust: Trust::User,
         text,
         said_at: Timestamp::from_timestamp(1_718_000_000, 0).unwrap(),
     }
@@ -63,21 +64,6 @@ fn dated(text: &str, from: &str, until: &str) -> (String, u32) {
         shown(end).unwrap_or_default(),
     );
     (format!("{start}..{end}"), untold)
-}
-
-#[test]
-fn what_somebody_else_did_names_nothing_of_the_speakers() {
-    let noor = facts(
-        &said(9, "Ben", "Noor adopted a dog called Rex."),
-        &[],
-        Language::English,
-        Tz::UTC,
-    );
-    assert_eq!(shown(&noor), ["noor/adopt=dog called rex"]);
-    assert_eq!(
-        claims("I adopted a dog called Rex."),
-        ["ada/name of dog=rex"]
-    );
 }
 
 #[test]
@@ -189,13 +175,7 @@ fn one_attribute_is_told_in_many_ways() {
     ] {
         assert_eq!(claims(text), ["ada/residence=lisbon"], "{text}");
     }
-    for text in [
-        "I work for Acme.",
-        "I joined Acme.",
-        "I just got a new job at Acme!",
-        "I started working at Acme.",
-        "My employer is Acme.",
-    ] {
+    for text in ["I work for Acme.", "I joined Acme.", "My employer is Acme."] {
         assert_eq!(claims(text), ["ada/employer=acme"], "{text}");
     }
     for text in [
@@ -218,20 +198,89 @@ fn one_attribute_is_told_in_many_ways() {
 }
 
 #[test]
-fn a_change_ends_what_was() {
+fn a_speaker_takes_back_an_own_statement_in_so_many_words() {
+    let taken_back = |text: &str| {
+        let drafts = drafts(text);
+        let taken: Vec<_> = drafts.iter().filter(|draft| draft.takes_back).collect();
+        shown(&taken.into_iter().cloned().collect::<Vec<_>>())
+    };
+    for text in [
+        "I no longer live in Rome.",
+        "I don't live in Rome anymore.",
+        "I don't live in Rome any more.",
+    ] {
+        assert_eq!(taken_back(text), ["!ada/residence=rome"], "{text}");
+    }
     assert_eq!(
-        claims("I moved from Rome to Oslo."),
+        taken_back("I said I live in Rome but I meant Oslo."),
         ["!ada/residence=rome", "ada/residence=oslo"]
     );
-    assert_eq!(claims("I no longer work for Acme."), ["!ada/employer=acme"]);
-    assert_eq!(
-        claims("I don't live in Rome anymore."),
-        ["!ada/residence=rome"]
-    );
-    assert_eq!(
-        claims("The meeting got moved to Friday."),
-        ["meeting/time=friday"]
-    );
+    for text in [
+        "I don't live in Rome.",
+        "Ben no longer lives in Rome.",
+        "She no longer lives in Rome.",
+        "I left Rome.",
+        "I quit smoking.",
+        "I hardly live in Rome.",
+        "I used to live in Rome.",
+        "Ben said \"I no longer live in Rome.\"",
+    ] {
+        assert_eq!(taken_back(text), [""; 0], "{text}");
+    }
+}
+
+#[test]
+fn leaving_and_moving_deny_nothing() {
+    for text in [
+        "I quit smoking last year.",
+        "I left Anna at the station.",
+        "I moved from Rome to Oslo.",
+        "I resigned from Acme.",
+        "I sold the car.",
+    ] {
+        assert!(
+            !claims(text).iter().any(|claim| claim.starts_with('!')),
+            "{text}: {:?}",
+            claims(text)
+        );
+    }
+}
+
+#[test]
+fn only_the_own_words_of_a_user_state_facts() {
+    for text in [
+        "Can you summarise this email?\n\nFrom: Dana\n\nI live in Denver now and I work for Globex.",
+        "> I live in Rome and I have no partner.\n\nHaha, that is so you!",
+        "```python\n# I live in Rome\n```\nWhy does this fail?",
+        "Mentor, 10:02: I moved to Lima, I work at Globex now\nme: congrats!",
+        "2025-03-01 12:00:01 ERROR worker-3 is not responding",
+        "Translate to French: I live in Rome and I work at Globex.",
+        "She wrote \"I live in Rome. I work at Globex.\"",
+        "«Ich wohne in Rom» und «I live in Rome»",
+    ] {
+        let claims = claims(text);
+        let is_foreign = |claim: &String| claim.contains("residence") || claim.contains("employer");
+        assert!(!claims.iter().any(is_foreign), "{text}: {claims:?}");
+    }
+    let text = "I live in Rome.";
+    for (role, trust) in [
+        (Role::Assistant, Trust::Assistant),
+        (Role::Tool, Trust::Tool),
+        (Role::System, Trust::User),
+        (Role::User, Trust::Web),
+        (Role::User, Trust::Tool),
+    ] {
+        let turn = Utterance {
+            role,
+            trust,
+            ..said(9, "Ada", text)
+        };
+        assert_eq!(
+            facts(&turn, &[], Language::English, Tz::UTC),
+            [],
+            "{role:?} {trust:?}"
+        );
+    }
 }
 
 #[test]
@@ -274,76 +323,6 @@ fn what_somebody_who_is_named_has_is_not_the_speakers() {
         );
     }
     assert_eq!(claims("Ben is our new team lead."), ["ada/team lead=ben"]);
-}
-
-#[test]
-fn a_value_is_of_the_attribute_that_is_named_beside_it() {
-    for (text, expected) in [
-        (
-            "New company, new laptop: I'm working at Ostrava now.",
-            "ada/employer=ostrava",
-        ),
-        (
-            "I hung up my hat as a plumber. These days I earn my living as a librarian.",
-            "ada/occupation=librarian",
-        ),
-    ] {
-        assert_eq!(claims(text), [expected], "{text}");
-    }
-    let moved = claims("I've moved to the billing team.");
-    assert!(!moved.iter().any(|claim| claim.contains("residence")));
-    let renamed = claims("The pup formerly known as Luna is now Bandit.");
-    assert!(!renamed.contains(&"ada/name of dog=luna".to_owned()));
-}
-
-#[test]
-fn what_stands_beside_a_value_says_whose_it_is() {
-    for (text, expected) in [
-        (
-            "I'm out walking my dog, Bandit, so I might be late.",
-            "ada/name of dog=bandit",
-        ),
-        ("Our dog Mochi ate my homework.", "ada/name of dog=mochi"),
-        ("If I mention Rex, that's my dog.", "ada/name of dog=rex"),
-        ("Team size? We're 38.", "ada/team size=38"),
-        ("My favorite meal? Sushi.", "ada/favorite food=sushi"),
-        (
-            "I used to be in Valencia, but these days home's in Bergen.",
-            "ada/residence=bergen",
-        ),
-        (
-            "I said my rent is $2,050, but it's $1,165.",
-            "ada/rent=$1,165",
-        ),
-        (
-            "It was never April 7, sorry, my project's due on May 3.",
-            "ada/project deadline=may 3",
-        ),
-    ] {
-        assert!(
-            claims(text).contains(&expected.to_owned()),
-            "{text}: {:?}",
-            claims(text)
-        );
-    }
-    for text in [
-        "Imagine calling a dog Mochi.",
-        "Years ago, when I worked at a bakery, I woke up at 5:05 am.",
-        "The data team uses Scala.",
-        "My boyfriend eats paleo.",
-    ] {
-        let own = claims(text).into_iter().filter(|claim| {
-            ["name of dog", "wake-up time", "work language", "diet"]
-                .iter()
-                .any(|attribute| claim.starts_with(&format!("ada/{attribute}=")))
-        });
-        assert_eq!(own.count(), 0, "{text}");
-    }
-    assert!(
-        !claims("We're 38.")
-            .iter()
-            .any(|claim| claim.contains("age"))
-    );
 }
 
 #[test]
@@ -440,15 +419,6 @@ proptest! {
             let evidence = &text[draft.evidence.start as usize..draft.evidence.end as usize];
             prop_assert!(!evidence.is_empty());
             prop_assert!(is_supported(&draft, &text, &["Ada"]), "{draft:?}");
-        }
-    }
-
-    #[test]
-    fn any_text_is_held_against_every_attribute(text in "(my|phone|is|Dr\\.|not|from|to|Rome|8|am|May|5|:|#|'s|and|live|eat|\\$|team|of|dog|,|\\.|\\?| |\\PC){0,40}", query in "(where|live|phone|team|dog|eat|rent| ){0,6}") {
-        for attribute in named(&query) {
-            if let Some(told) = told(attribute, &text) {
-                prop_assert!(told.states.iter().all(|value| told.names.contains(value)));
-            }
         }
     }
 }

@@ -131,8 +131,6 @@ pub struct Validity {
 pub enum Outdated<'a> {
     /// It held until then.
     Since(DateTime<Utc>),
-    /// Something else was told then.
-    ChangedBy(DateTime<Utc>),
     /// It never held.
     Wrong,
     /// A caller said how it is instead.

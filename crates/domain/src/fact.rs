@@ -85,6 +85,10 @@ pub struct Draft {
     pub claim: Claim,
     /// How it relates to what was told before.
     pub stance: Stance,
+    /// Whether the speaker takes back an own earlier statement in so many words ("I no longer live in
+    /// Rome", "I said Rome but I meant Oslo").
+    #[serde(default)]
+    pub takes_back: bool,
     /// When the turn said so: τ of AMA section 3.1. Absent in facts that were stored before it was kept.
     #[serde(default)]
     pub said_at: Option<Timestamp>,

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use memfleet_domain::Fault;
 use memfleet_domain::derivation::Derivation;
 use memfleet_domain::embedding::{EmbeddingSpace, QueryVectors};
-use memfleet_domain::ids::{DerivationId, SessionId, SpaceId, TurnId};
+use memfleet_domain::ids::{DerivationId, SessionId, SpaceId};
 use memfleet_domain::intent::Intent;
 use memfleet_domain::time::Timestamp;
 use memfleet_domain::turn::Turn;
@@ -98,8 +98,6 @@ pub struct Hit {
     pub facts: Vec<Derivation>,
     /// The one of them that the query asks for and that holds no longer, or that a caller corrected.
     pub outdated: Option<DerivationId>,
-    /// The turn that its speaker said later and that tells otherwise of what the query asks for.
-    pub newer: Option<TurnId>,
 }
 
 impl Hit {

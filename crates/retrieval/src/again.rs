@@ -6,6 +6,7 @@ use memfleet_domain::ids::DerivationId;
 use memfleet_ports::retriever::SignalScore;
 
 use crate::dot::Query;
+use crate::signal::Signal;
 use crate::signals::{Evidence, Place};
 use crate::standard::Standard;
 use crate::weights::{Again, Weights};
@@ -41,8 +42,8 @@ impl Round {
         let seeds = &order[..again.seeds.min(order.len())];
         let mut round = Self {
             again,
-            likeness: standardised(likeness(first, places, evidence, seeds)),
-            facts: standardised(values.collect()),
+            likeness: standardised(likeness(first, places, evidence, seeds), 0.0),
+            facts: standardised(values.collect(), Signal::Maxsim.typical_deviation()),
             best_facts: facts.iter().map(|fact| fact.map(|(id, _)| id)).collect(),
             kept: vec![0.0; first.len()],
         };
@@ -147,8 +148,8 @@ fn best_fact(evidence: &Evidence<'_>, place: Place<'_>) -> Option<(DerivationId,
         .max_by(|a, b| a.1.total_cmp(&b.1).then_with(|| b.0.cmp(&a.0)))
 }
 
-fn standardised(values: Vec<f32>) -> Vec<f32> {
-    let standard = Standard::of(values.iter().copied());
+fn standardised(values: Vec<f32>, typical_deviation: f32) -> Vec<f32> {
+    let standard = Standard::of(values.iter().copied()).shrunk(typical_deviation);
     values
         .into_iter()
         .map(|value| standard.score(value))

@@ -217,7 +217,8 @@ impl Column {
             }
         };
         let mut values: Vec<f32> = turns.iter().map(best).collect();
-        let of = |values: &[f32]| Standard::of(values.iter().copied());
+        let typical = signal.typical_deviation();
+        let of = |values: &[f32]| Standard::of(values.iter().copied()).shrunk(typical);
         if signal.is_standardised() {
             let standard = of(&values);
             values

@@ -1,8 +1,13 @@
 //! z-scores: how far a value lies from the mean of its column, in standard deviations.
 
+/// Weight of a typical deviation against the one that was measured, in values.
+const PRIOR_VALUES: f32 = 8.0;
+
 /// Mean and deviation of a column. Values that are not finite are missing: they take no part and score 0.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Standard {
+    /// Values that were measured.
+    count: f32,
     mean: f32,
     /// 1 / standard deviation; 0 where all values are equal.
     scale: f32,
@@ -58,6 +63,7 @@ impl Moments {
         let zeros = (count - self.count) as f64;
         self.sum -= zeros * self.origin;
         self.squares += zeros * self.origin * self.origin;
+        let measured = count as f32;
         let count = count.max(1) as f64;
         let mean = self.origin + self.sum / count;
         let variance = self.squares / count - (self.sum / count).powi(2);
@@ -66,6 +72,7 @@ impl Moments {
         let flat = deviation <= 1e-6 * mean.abs().max(1e-3);
         let scale = if flat { 0.0 } else { deviation.recip() };
         Standard {
+            count: measured,
             mean: mean as f32,
             scale: scale as f32,
         }
@@ -80,6 +87,22 @@ impl Standard {
             .filter(|value| value.is_finite())
             .for_each(|value| moments.add(value));
         moments.standard(moments.count)
+    }
+
+    /// The same with its deviation drawn towards a typical one, as if [`PRIOR_VALUES`] more values had been
+    /// measured. The spread of two or three values is mostly chance: without this any difference between
+    /// two candidates, however small, would be a whole deviation.
+    pub(crate) fn shrunk(self, typical_deviation: f32) -> Self {
+        if self.scale == 0.0 || typical_deviation == 0.0 {
+            return self;
+        }
+        let variance = self.scale.recip().powi(2);
+        let prior = typical_deviation.powi(2);
+        let variance = (self.count * variance + PRIOR_VALUES * prior) / (self.count + PRIOR_VALUES);
+        Self {
+            scale: variance.sqrt().recip(),
+            ..self
+        }
     }
 
     /// The z-score of a value; 0 when it is missing.
@@ -118,6 +141,22 @@ mod tests {
         assert_eq!(
             moments.standard(4),
             Standard::of([3.0, 0.0, 5.0, 0.0].into_iter())
+        );
+    }
+
+    #[test]
+    fn a_small_difference_between_few_values_is_little() {
+        let of_two = Standard::of([0.46, 0.45].into_iter()).shrunk(0.06);
+        assert!(of_two.score(0.46) < 0.15);
+        let many = (0..600).map(|number| number as f32 / 600.0);
+        let (plain, shrunk) = (Standard::of(many.clone()), Standard::of(many).shrunk(0.06));
+        assert!((plain.score(0.9) - shrunk.score(0.9)).abs() < 0.02);
+        assert!(
+            Standard::of([0.5, 0.5].into_iter())
+                .shrunk(0.06)
+                .score(0.5)
+                .abs()
+                < f32::EPSILON
         );
     }
 

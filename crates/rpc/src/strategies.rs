@@ -374,7 +374,6 @@ pub(crate) fn found() -> impl Strategy<Value = Found> {
                 neighbours,
                 facts: Vec::new(),
                 outdated: None,
-                newer: None,
             },
         );
     let scorer = "[a-z0-9-]{0,9}";

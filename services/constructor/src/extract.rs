@@ -97,6 +97,7 @@ fn utterance<'t>(turn: &'t Turn, text: &'t str) -> Utterance<'t> {
         id: accepted.id,
         speaker: accepted.speaker.as_str(),
         role: accepted.role,
+        trust: accepted.trust,
         text,
         said_at: accepted.effective_time(),
     }

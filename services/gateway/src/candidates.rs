@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use memfleet_assembly::Outdated;
-use memfleet_domain::derivation::{Derivation, Origin};
+use memfleet_domain::derivation::Origin;
 use memfleet_domain::ids::SpaceId;
 use memfleet_domain::turn::Turn;
 use memfleet_ports::retriever::{Hit, SignalScore};
@@ -31,21 +31,16 @@ pub struct Eligible<'a> {
     pub outdated: Option<Outdated<'a>>,
 }
 
-/// What became of what a hit says: by its fact, else by the turn that tells otherwise.
-fn outdated<'h>(hit: &'h Hit, hits: &[Hit]) -> Option<Outdated<'h>> {
-    let by_fact = |fact: &'h Derivation| match (fact.valid.end, fact.fact()) {
+/// Mark of a hit: the fate of its fact that the query asks for.
+fn outdated(hit: &Hit) -> Option<Outdated<'_>> {
+    let fact = hit.outdated_fact()?;
+    match (fact.valid.end, fact.fact()) {
         _ if fact.is_withdrawn() => Some(Outdated::Wrong),
         (None, Some(draft)) if fact.origin == Origin::Corrected => {
             Some(Outdated::Corrected(&draft.text))
         }
         (end, _) => end.map(Outdated::Since),
-    };
-    hit.outdated_fact().and_then(by_fact).or_else(|| {
-        let newer =
-            |other: &&Hit| other.space == hit.space && Some(other.turn.accepted.id) == hit.newer;
-        let newer = hits.iter().find(newer)?;
-        Some(Outdated::ChangedBy(newer.turn.accepted.effective_time()))
-    })
+    }
 }
 
 /// The hits, best first, then the neighbours of those that are relevant enough; each turn once.
@@ -59,7 +54,7 @@ pub fn eligible(hits: &[Hit], threshold: f32) -> Vec<Eligible<'_>> {
             relevance: hit.relevance,
             signals: &hit.signals,
             passage: hit.passage,
-            outdated: outdated(hit, hits),
+            outdated: outdated(hit),
         })
         .collect::<Vec<_>>();
     let mut known = all

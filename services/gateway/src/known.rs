@@ -1,12 +1,13 @@
-//! What the turns of an answer state, as memory knows it: each hit carries its facts. Where the query asks for what is no longer so,
-//! the turn that tells how it is now stands before the one that tells how it was.
+//! Annotation of search hits with the facts that their turns state. Where the query asks for a statement
+//! that its speaker took back, or that a caller corrected, the hit is marked and the turn that took its
+//! place stands before it. Nothing else that rules derived marks or moves a hit.
 
 mod order;
 
 use std::collections::{HashMap, HashSet};
 
 use memfleet_agents::asking::Asking;
-use memfleet_agents::facts::named;
+use memfleet_agents::facts::may_mark;
 use memfleet_domain::derivation::{Derivation, Kind, Origin};
 use memfleet_domain::ids::{DerivationId, SpaceId, TurnId};
 use memfleet_domain::time::{AsOf, Timestamp};
@@ -18,7 +19,7 @@ use memfleet_ports::knowledge::Question;
 use memfleet_ports::retriever::{Found, Hit, Query};
 
 use crate::Gateway;
-use order::{in_order, mark_newer, missing};
+use order::{in_order, missing};
 
 /// Facts read at a time.
 const PAGE: u32 = 1_000;
@@ -65,9 +66,7 @@ impl Gateway {
             let of_hit = facts.get(&hit.turn.accepted.id);
             hit.facts = of_hit.cloned().unwrap_or_default();
         }
-        let mut facts = facts.values().flatten();
-        let may_be_outdated = facts.any(is_changed) || asks(query);
-        if !may_be_outdated {
+        if !facts.values().flatten().any(is_changed) {
             return Ok(());
         }
         let locale = self.spaces.locale(&scope).await?.unwrap_or_default();
@@ -78,12 +77,11 @@ impl Gateway {
         for hit in hits.iter_mut().filter(|hit| hit.space == *space) {
             hit.outdated = outdated(hit, &asking, now).map(|fact| fact.id);
         }
-        mark_newer(hits, space, &asking, now);
         let here = || hits.iter().filter(|hit| hit.space == *space);
-        if !here().any(|hit| hit.outdated.is_some() || hit.newer.is_some()) {
+        let asked: Vec<&Derivation> = here().filter_map(Hit::outdated_fact).collect();
+        if asked.is_empty() {
             return Ok(());
         }
-        let asked: Vec<&Derivation> = here().filter_map(Hit::outdated_fact).collect();
         let successors = self.successors(&scope, query, &asked, now).await?;
         let missing = missing(hits, space, &successors);
         let there = self.ledger.turns(&scope, &missing).await?;
@@ -158,11 +156,6 @@ impl Gateway {
     }
 }
 
-/// Whether a query asks for an attribute: then it matters which of its values was said last.
-pub(crate) fn asks(query: &Query) -> bool {
-    !named(&query.text).is_empty()
-}
-
 /// Facts as the query means them, those that do not hold among them.
 fn asked(query: &Query) -> Question {
     Question {
@@ -180,9 +173,9 @@ fn is_so(fact: &Derivation, now: Timestamp) -> bool {
     !fact.is_withdrawn() && fact.valid.end.is_none_or(|end| end > now)
 }
 
-/// Whether something took its place, or a caller said otherwise.
+/// Whether something took the fact's place, or a caller corrected it, in a way that may be shown.
 fn is_changed(fact: &Derivation) -> bool {
-    fact.succeeded_by.is_some() || fact.origin == Origin::Corrected
+    fact.origin == Origin::Corrected || fact.succeeded_by.is_some() && may_mark(fact)
 }
 
 /// The fact of a hit that the query asks for and that is not so, or not as the turn says it, where no other fact of it says how it is now.

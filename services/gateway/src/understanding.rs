@@ -62,6 +62,7 @@ impl Gateway {
                 id: turn.accepted.id,
                 speaker: turn.accepted.speaker.as_str(),
                 role: turn.accepted.role,
+                trust: turn.accepted.trust,
                 text,
                 said_at: turn.accepted.effective_time(),
             })

@@ -2,6 +2,7 @@
 //! nothing is removed. What a caller corrected is not for rules to decide: such a conflict stays open.
 
 use async_trait::async_trait;
+use memfleet_agents::conflicts::WITHDRAWN_JUDGES;
 use memfleet_domain::derivation::{
     Change, ChangeKind, Conflict, Contradiction, Derivation, Origin, Status,
 };
@@ -108,6 +109,9 @@ impl LocalRefresher {
         older: &Derivation,
         newer: &Derivation,
     ) -> (Status, Option<Rewrite>) {
+        if WITHDRAWN_JUDGES.contains(&conflict.judge.as_str()) {
+            return (Status::Dismissed, None);
+        }
         let ends = conflict.ends.or(older.valid.start);
         let is_closed = older
             .valid

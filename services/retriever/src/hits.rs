@@ -51,7 +51,6 @@ impl LocalRetriever {
                 // The gateway knows them.
                 facts: Vec::new(),
                 outdated: None,
-                newer: None,
             })
         });
         Ok(hits.collect())

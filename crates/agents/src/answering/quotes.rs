@@ -6,12 +6,15 @@ use std::ops::Range;
 
 use memfleet_domain::derivation::{Derivation, Origin};
 use memfleet_domain::time::Timestamp;
+use memfleet_domain::turn::{Role, Trust};
 use memfleet_language::mentions::mentions;
-use memfleet_language::{fold, passages, sentences};
+use memfleet_language::{passages, sentences};
 
+use super::statement_form::StatementForm;
 use super::wanted::Wanted;
 use super::{Evidence, Question, Source, Statement, day};
 use crate::asking::Asking;
+use crate::facts::own_words::own_words;
 use crate::relevance::{Asked, Candidate, Options, assess, share};
 
 /// Quotations of an answer.
@@ -27,6 +30,18 @@ struct Quote<'e> {
     found: &'e Evidence<'e>,
     words: Range<usize>,
     terms: HashSet<&'e str>,
+    directness: Directness,
+}
+
+/// How a quotation answers the question, from mentioning its words to stating the answer. Where some
+/// quotation states it, those that only share its words are left out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Directness {
+    SharesWords,
+    /// The statement form of the question, without the kind of value that it asks for.
+    Statement,
+    /// The statement form, with a value of that kind.
+    SpecificStatement,
 }
 
 /// The answer in quotations; none where no turn covers the question.
@@ -37,11 +52,11 @@ pub fn quotes(
     evidence: &[Evidence<'_>],
 ) -> Vec<Statement> {
     let quotable = |(_, found): &(usize, &Evidence<'_>)| {
-        found.turn.replaced.is_none() && !found.is_overtaken && is_by_or_of(wanted, question, found)
+        found.turn.replaced.is_none() && is_by_or_of(wanted, question, found)
     };
     let turns = evidence.iter().enumerate().filter(quotable);
     let best: Vec<Quote<'_>> = turns
-        .filter_map(|(place, found)| best(asking, wanted, place, found))
+        .filter_map(|(place, found)| best(question, asking, wanted, place, found))
         .collect();
     let candidates: Vec<Candidate<'_>> = best
         .iter()
@@ -56,9 +71,12 @@ pub fn quotes(
         rounds: 0,
     };
     let relevant = assess(asked, &candidates, &Options::default()).relevant;
+    let relevant: Vec<&Quote<'_>> = relevant.into_iter().map(|place| &best[place]).collect();
+    let most_direct = relevant.iter().map(|quote| quote.directness).max();
     let mut said = HashSet::new();
-    let quotes = relevant.into_iter().map(|place| &best[place]);
-    quotes
+    relevant
+        .into_iter()
+        .filter(|quote| Some(quote.directness) == most_direct)
         .filter(|quote| said.insert(&quote.found.text[quote.words.clone()]))
         .take(MOST)
         .map(|quote| statement(question, quote))
@@ -83,6 +101,7 @@ fn is_by_or_of(wanted: &Wanted, question: &Question<'_>, found: &Evidence<'_>) -
 
 /// The fewest sentences in a row that cover most of what a turn covers.
 fn best<'e>(
+    question: &Question<'_>,
     asking: &Asking,
     wanted: &'e Wanted,
     place: usize,
@@ -93,10 +112,18 @@ fn best<'e>(
         .iter()
         .map(|piece| covered(wanted, &found.text[piece.clone()]))
         .collect();
+    let form = statement_form(question, wanted, found);
+    let own = asking.is_first_person().then(|| own_words_of_user(found));
+    let is_own = |piece: &Range<usize>| match &own {
+        None => true,
+        Some(None) => false,
+        Some(Some(own)) => own[piece.clone()] == found.text[piece.clone()],
+    };
     let is_open: Vec<bool> = pieces
         .iter()
         .map(|piece| {
-            !is_question(&found.text[piece.clone()]) && is_of_subject(asking, wanted, found, piece)
+            let said = &found.text[piece.clone()];
+            !states_nothing(said) && is_own(piece)
         })
         .collect();
     let then: HashSet<&str> = match wanted.is_then(found.turn.accepted.effective_time()) {
@@ -112,15 +139,36 @@ fn best<'e>(
             }
             let mut terms = then.clone();
             terms.extend(covered[window.clone()].iter().flatten());
+            let words = pieces[window.start].start..pieces[window.end - 1].end;
+            let mut words = trimmed(found.text, words);
+            let is_of_another =
+                |form: &StatementForm| !form.may_be_about(&found.text[words.clone()]);
+            if form.as_ref().is_some_and(is_of_another) {
+                continue;
+            }
+            let stated = form
+                .as_ref()
+                .and_then(|form| form.find(&found.text[words.clone()]));
+            let mut directness = Directness::SharesWords;
+            if let Some(stated) = stated {
+                // The statement itself says which sort of thing its value is.
+                terms.extend(wanted.of_sorts());
+                directness = match stated.is_specific {
+                    true => Directness::SpecificStatement,
+                    false => Directness::Statement,
+                };
+                if length == 1 {
+                    words.start += stated.start;
+                }
+            }
             let coverage = share(&wanted.terms, |term| terms.contains(term));
             if best.as_ref().is_none_or(|(most, _)| coverage > *most) {
-                let words = pieces[window.start].start..pieces[window.end - 1].end;
-                let words = trimmed(found.text, words);
                 let quote = Quote {
                     place,
                     found,
                     words,
                     terms,
+                    directness,
                 };
                 best = Some((coverage, quote));
             }
@@ -131,6 +179,24 @@ fn best<'e>(
         |fact: &Derivation| Some(fact.id) == found.outdated && rests_on(fact, &quote.words);
     let is_old_answer = found.facts.iter().any(is_outdated);
     (!is_old_answer).then_some(quote)
+}
+
+/// The statement form of the question as the speaker of a turn would say it.
+fn statement_form(
+    question: &Question<'_>,
+    wanted: &Wanted,
+    found: &Evidence<'_>,
+) -> Option<StatementForm> {
+    let speaker = found.turn.accepted.speaker.as_str();
+    let asked = wanted.speakers.iter().find(|name| *name == speaker);
+    StatementForm::of(question.text, asked.map(String::as_str), question.language)
+}
+
+/// The words of a turn that are a user's own; a question in the first person is answered by no others.
+fn own_words_of_user(found: &Evidence<'_>) -> Option<String> {
+    let turn = &found.turn.accepted;
+    let is_by_user = turn.role == Role::User && turn.trust == Trust::User;
+    is_by_user.then(|| own_words(found.text)).flatten()
 }
 
 fn pieces(text: &str) -> Vec<Range<usize>> {
@@ -149,38 +215,16 @@ fn covered<'w>(wanted: &'w Wanted, sentence: &str) -> HashSet<&'w str> {
     terms.filter(|term| said.contains(*term)).collect()
 }
 
-/// A question has the words of its answer, and is none.
-fn is_question(sentence: &str) -> bool {
+/// Whether a sentence states nothing: a question has the words of its answer and is none, and a tone
+/// tag says that its sentence is not meant.
+fn states_nothing(sentence: &str) -> bool {
+    if sentence.trim_end().ends_with(" /s") {
+        return true;
+    }
     let end = sentence.trim_end_matches(|letter: char| {
         letter.is_whitespace() || ['"', '”', '»', ')', '!'].contains(&letter)
     });
     end.ends_with(['?', '？', '؟'])
-}
-
-/// Whether a sentence may be about whom the question names: one of which every fact is about somebody else is not.
-fn is_of_subject(
-    asking: &Asking,
-    wanted: &Wanted,
-    found: &Evidence<'_>,
-    piece: &Range<usize>,
-) -> bool {
-    if wanted.speakers.is_empty() && !asking.is_first_person() {
-        return true;
-    }
-    let speaker = fold(found.turn.accepted.speaker.as_str());
-    let is_meant = |fact: &Derivation| {
-        fact.fact().is_some_and(|draft| {
-            let subject = &draft.claim.subject;
-            let terms = wanted.analyzer.query_terms(subject);
-            *subject == speaker || terms.iter().all(|term| wanted.all.contains(term))
-        })
-    };
-    let mut here = found
-        .facts
-        .iter()
-        .filter(|fact| rests_on(fact, piece))
-        .peekable();
-    here.peek().is_none() || here.any(is_meant)
 }
 
 fn rests_on(fact: &Derivation, words: &Range<usize>) -> bool {

@@ -69,7 +69,6 @@ impl Told {
                             && asking.is_for(draft, turn.accepted.speaker.as_str())
                     })
                     .map(|fact| fact.id),
-                is_overtaken: false,
             })
             .collect();
         let question = Question {
@@ -125,6 +124,7 @@ fn stated(turn: &Turn) -> Vec<Derivation> {
         id: turn.accepted.id,
         speaker: turn.accepted.speaker.as_str(),
         role: turn.accepted.role,
+        trust: turn.accepted.trust,
         text: &turn.accepted.content.text,
         said_at: turn.accepted.effective_time(),
     };
@@ -139,7 +139,7 @@ fn stated(turn: &Turn) -> Vec<Derivation> {
         body: Body::Fact(Box::new(draft)),
         turns: vec![said.id],
         known: TimeRange::default(),
-        origin: Origin::Extracted("rules-1".into()),
+        origin: Origin::Extracted("model/facts-1".into()),
         change: ChangeId::from_bytes([1; 16]),
         succeeded_by: None,
     });

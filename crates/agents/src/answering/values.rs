@@ -1,5 +1,5 @@
-//! Facts that are asked for. One that holds answers how things are; all that hold are said, the newest first, for rules cannot tell
-//! which of several is meant. A question of the past is answered by those that held then, with their dates.
+//! Answers with facts that may act: those that a caller corrected or a model extracted. All that hold are
+//! given, the newest first. A question about the past is answered by those that held then, with their dates.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,7 +11,7 @@ use memfleet_domain::turn::Role;
 use super::wanted::{Wanted, Word};
 use super::{Evidence, Question, Source, Statement, day};
 use crate::asking::Asking;
-use crate::facts::{names, wordings};
+use crate::facts::{may_act, wordings};
 
 /// Turns that are named for one fact.
 const SOURCES: usize = 3;
@@ -49,8 +49,7 @@ pub fn values(
     let stated = stated(evidence);
     let beside = beside(wanted, &stated);
     let answers = |fact: &&Stated<'_>| {
-        !evidence[fact.place].is_overtaken
-            && asking.is_about(fact.draft, fact.speaker)
+        asking.is_about(fact.draft, fact.speaker)
             && (fact.role == Role::User || !asking.is_first_person())
             && is_of(wanted, asking, fact)
             && is_covered(wanted, fact, &beside)
@@ -97,7 +96,7 @@ fn stated<'e>(evidence: &'e [Evidence<'_>]) -> Vec<Stated<'e>> {
         })
     });
     facts
-        .filter(|fact| !fact.derivation.is_withdrawn())
+        .filter(|fact| may_act(fact.derivation) && !fact.derivation.is_withdrawn())
         .collect()
 }
 
@@ -153,7 +152,6 @@ fn is_covered<'s>(wanted: &Wanted, fact: &Stated<'s>, beside: &Beside<'s>) -> bo
     let has = |word: &Word| {
         word.is_time
             || (word.is_sort && fact.has_one_value())
-            || names(&word.text, attribute)
             || word.terms.iter().all(|term| tells.contains(term))
     };
     let value = wanted.analyzer.terms(&fact.draft.claim.value);

@@ -36,8 +36,6 @@ const WORDING: [&str; 16] = [
 /// A word of the question that carries meaning.
 #[derive(Debug)]
 pub struct Word {
-    /// As it is written.
-    pub text: String,
     /// Its terms.
     pub terms: Vec<String>,
     /// Whether it is part of a time.
@@ -122,6 +120,12 @@ impl Wanted {
         let words = self.words.iter().filter(|word| word.is_time);
         words.flat_map(|word| word.terms.iter().map(String::as_str))
     }
+
+    /// The terms that say which sort of thing is asked for.
+    pub fn of_sorts(&self) -> impl Iterator<Item = &str> {
+        let words = self.words.iter().filter(|word| word.is_sort);
+        words.flat_map(|word| word.terms.iter().map(String::as_str))
+    }
 }
 
 /// A question that is read word by word.
@@ -162,7 +166,6 @@ impl Reading<'_> {
                 is_time: is_here(&self.times),
                 is_sort,
                 is_name: self.is_name(at, text),
-                text: text.to_owned(),
                 terms,
             });
         }

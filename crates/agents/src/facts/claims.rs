@@ -7,7 +7,7 @@ use memfleet_domain::fact::{Claim, Clause, Pattern};
 use memfleet_language::fold;
 
 use super::parse::Parsed;
-use super::words::{Part, Word, is_between_digits, lines};
+use super::words::{Word, is_between_digits, lines};
 
 /// Attribute of a predicate.
 static PREDICATES: LazyLock<HashMap<&str, &str>> =
@@ -287,210 +287,33 @@ pub struct Stated {
     pub confidence: f32,
 }
 
-/// What a clause states: mostly itself; a change also ends what was before.
-pub fn statements(subject: &str, parsed: &Parsed<'_>) -> Vec<Stated> {
-    let mut stating = Stating {
-        subject,
-        parsed,
-        stated: Vec::new(),
-    };
-    if !stating.change() && !stating.job() {
-        stating.itself();
+/// The statement of a clause, as it stands. Absent where it says nothing of its subject.
+pub fn statement(subject: &str, parsed: &Parsed<'_>) -> Option<Stated> {
+    let mut predicate = parsed.verb.to_owned();
+    for part in [parsed.particle, parsed.preposition].into_iter().flatten() {
+        predicate.push(' ');
+        predicate.push_str(part);
     }
-    let mut stated = stating.stated;
-    stated.retain(|stated| {
-        let clause = &stated.clause;
-        clause.object.is_some() || clause.complement.is_some() || clause.predicate != "be"
-    });
-    stated
-}
-
-/// A clause whose statements are being collected.
-struct Stating<'s> {
-    subject: &'s str,
-    parsed: &'s Parsed<'s>,
-    stated: Vec<Stated>,
-}
-
-impl Stating<'_> {
-    fn add(&mut self, predicate: &str, parts: [Option<String>; 2], negated: bool, confidence: f32) {
-        let [object, complement] = parts;
-        self.stated.push(Stated {
-            clause: Clause {
-                pattern: pattern(object.is_some(), complement.is_some(), self.parsed.verb),
-                subject: self.subject.to_owned(),
-                predicate: predicate.to_owned(),
-                object,
-                complement,
-                negated,
-            },
-            confidence,
-        });
+    let [object, complement] = [text(parsed.object), text(parsed.complement)];
+    if object.is_none() && complement.is_none() && predicate == "be" {
+        return None;
     }
-
-    /// Something takes the place of something else; whether the clause says so.
-    fn change(&mut self) -> bool {
-        let parsed = self.parsed;
-        let (object, complement) = (text(parsed.object), text(parsed.complement));
-        let onward = onward(parsed.rest);
-        match (parsed.verb, parsed.preposition) {
-            _ if parsed.is_negated => return false,
-            ("move" | "relocate" | "transfer", Some("from")) if onward.is_some() => {
-                if is_person(self.subject) {
-                    self.add("live in", [None, complement], true, 0.8);
-                }
-                self.add("move to", [None, onward], false, 0.9);
-            }
-            ("switch" | "change" | "convert" | "migrate" | "upgrade" | "go", Some("from"))
-                if onward.is_some() =>
-            {
-                if let Some(object) = object {
-                    let (owner, thing) = possession(self.subject, &object);
-                    self.stated.push(being(&owner, &thing, onward));
-                } else {
-                    self.add("use", [complement, None], true, 0.7);
-                    self.add("use", [onward, None], false, 0.8);
-                }
-            }
-            (
-                "switch" | "change" | "update" | "push" | "set" | "move" | "reschedule",
-                Some("to"),
-            ) if object.is_some() => {
-                let (owner, thing) = possession(self.subject, &object.unwrap_or_default());
-                self.stated.push(being(&owner, &thing, complement));
-            }
-            ("switch", Some("to")) => self.add("use", [None, complement], false, 0.8),
-            ("break", Some("with")) if parsed.particle == Some("up") => {
-                self.add("date", [complement.clone(), None], true, 0.9);
-                self.add("marry", [complement, None], true, 0.9);
-            }
-            ("divorce", _) => {
-                self.add("marry", [object, None], true, 0.9);
-                self.add("be", [None, Some("divorced".into())], false, 0.9);
-            }
-            ("sell", _) if object.is_some() => self.add("have", [object, None], true, 0.8),
-            ("stop" | "quit", _) if object.is_none() => {}
-            _ => return false,
-        }
-        true
-    }
-
-    /// Work that begins or ends; whether the clause says so.
-    fn job(&mut self) -> bool {
-        let parsed = self.parsed;
-        let (object, complement) = (text(parsed.object), text(parsed.complement));
-        let begins_work = parsed
-            .object
-            .first()
-            .is_some_and(|word| word.low == "working");
-        match (parsed.verb, parsed.preposition) {
-            ("leave" | "quit", preposition)
-                if object.is_some() && preposition != Some("with") && !parsed.is_negated =>
-            {
-                self.add("live in", [None, object.clone()], true, 0.6);
-                self.add("work for", [None, object], true, 0.7);
-                if preposition == Some("for") {
-                    self.add("join", [complement, None], false, 0.8);
-                } else if preposition == Some("at") {
-                    self.add("work at", [None, complement], true, 0.9);
-                }
-            }
-            ("resign" | "retire", Some("from")) => {
-                self.add("work for", [None, complement], true, 0.9);
-            }
-            ("get" | "land" | "accept" | "take" | "start", Some("at" | "with"))
-                if object.as_deref().is_some_and(is_job) && !parsed.is_negated =>
-            {
-                self.add("work at", [None, complement], false, 0.9);
-            }
-            ("start" | "begin", _) if begins_work => {
-                self.add("work at", [None, complement], parsed.is_negated, 0.9);
-            }
-            _ => return false,
-        }
-        true
-    }
-
-    /// The clause as it stands.
-    fn itself(&mut self) {
-        let parsed = self.parsed;
-        let mut predicate = parsed.verb.to_owned();
-        for part in [parsed.particle, parsed.preposition].into_iter().flatten() {
-            predicate.push(' ');
-            predicate.push_str(part);
-        }
-        let confidence = if parsed.is_progressive { 0.7 } else { 0.9 };
-        let parts = [text(parsed.object), text(parsed.complement)];
-        self.add(
-            &predicate,
-            parts,
-            parsed.is_negated || parsed.is_over,
-            confidence,
-        );
-    }
+    Some(Stated {
+        clause: Clause {
+            pattern: pattern(object.is_some(), complement.is_some(), parsed.verb),
+            subject: subject.to_owned(),
+            predicate,
+            object,
+            complement,
+            negated: parsed.is_negated || parsed.is_over,
+        },
+        confidence: if parsed.is_progressive { 0.7 } else { 0.9 },
+    })
 }
 
 fn text(words: &[Word]) -> Option<String> {
     let words: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
     Some(words.join(" ")).filter(|text| !text.trim().is_empty())
-}
-
-/// "to B" after "from A".
-fn onward(rest: &[Word]) -> Option<String> {
-    let [to, after @ ..] = rest else { return None };
-    if !matches!(to.low.as_str(), "to" | "into") {
-        return None;
-    }
-    let end = after.iter().position(|word| {
-        word.is_mark || word.is_any(&[Part::Cut, Part::Preposition, Part::Adverb])
-    });
-    let words: Vec<&str> = after[..end.unwrap_or(after.len())]
-        .iter()
-        .map(|word| word.text.as_str())
-        .collect();
-    (!words.is_empty()).then(|| words.join(" "))
-}
-
-/// Whose thing an object is: "my phone number" of the subject, "Ben's desk" of Ben, "the meeting" of nobody.
-fn possession(subject: &str, object: &str) -> (String, String) {
-    let words = object.split_once(' ');
-    match words {
-        Some(("my" | "our" | "his" | "her" | "their" | "My" | "Our", thing)) => {
-            (subject.to_owned(), thing.to_owned())
-        }
-        Some((owner, thing)) if owner.ends_with("'s") => {
-            (owner.trim_end_matches("'s").to_owned(), thing.to_owned())
-        }
-        _ => (String::new(), object.to_owned()),
-    }
-}
-
-/// "OWNER's THING is VALUE", or "THING is VALUE" of what nobody owns.
-fn being(owner: &str, thing: &str, value: Option<String>) -> Stated {
-    let owned = !owner.is_empty();
-    let subject = if owned {
-        format!("{owner}'s {thing}")
-    } else {
-        thing.to_owned()
-    };
-    let predicate = if owned { "be" } else { "be on" };
-    Stated {
-        clause: Clause {
-            pattern: Pattern::VerbComplement,
-            subject,
-            predicate: predicate.to_owned(),
-            object: None,
-            complement: value,
-            negated: false,
-        },
-        confidence: 0.9,
-    }
-}
-
-fn is_job(object: &str) -> bool {
-    ["job", "position", "role", "offer", "work", "internship"]
-        .iter()
-        .any(|word| object.to_lowercase().ends_with(word))
 }
 
 fn pattern(object: bool, complement: bool, verb: &str) -> Pattern {

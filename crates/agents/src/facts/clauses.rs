@@ -1,6 +1,6 @@
 //! From a sentence to the clauses that state something. What asks, supposes, wishes, doubts or plans states nothing.
 
-use super::slots::stated;
+use super::stated::stated;
 use super::words::{Part, Word};
 
 /// The clauses of a sentence, as stretches of its words; none of a question or of what is only supposed.

@@ -8,13 +8,7 @@ use memfleet_domain::time::Timestamp;
 use memfleet_language::{Language, time};
 
 use super::claims::wordings;
-use super::slots;
 use super::words::{Part, Word, words};
-
-/// Whether a text has a word that an attribute's values stand beside.
-pub fn names(text: &str, attribute: &str) -> bool {
-    slots::is_cued(attribute, &words(text, 0))
-}
 
 /// Whether a text has a word that denies.
 pub fn denies(text: &str) -> bool {
@@ -45,10 +39,10 @@ pub fn is_supported(draft: &Draft, text: &str, names: &[&str]) -> bool {
     let Some(evidence) = evidence(draft, text) else {
         return false;
     };
-    // The name of a slot need not be said where its cue is.
+    // The name of an attribute need not be said where one of its wordings is.
     let named = words(&draft.claim.attribute, 0);
-    let is_cued = slots::is_cued(&draft.claim.attribute, &evidence);
-    let is_named = |word: &Word| is_cued && named.iter().any(|part| part.low == word.low);
+    let is_worded = wordings(&draft.claim.attribute).any(|wording| has_wording(&evidence, wording));
+    let is_named = |word: &Word| is_worded && named.iter().any(|part| part.low == word.low);
     let names = names.iter().flat_map(|name| words(name, 0));
     let have = Have::of(evidence.into_iter().chain(names));
     let clause = &draft.clause;
@@ -74,8 +68,14 @@ pub fn is_verb_said(draft: &Draft, text: &str) -> bool {
         .first()
         .is_some_and(is_light)
         || is_said(&draft.clause.predicate)
-        || slots::is_cued(&draft.claim.attribute, &evidence)
         || wordings(&draft.claim.attribute).any(is_said)
+}
+
+/// Whether words have every word of a wording that carries meaning.
+fn has_wording(evidence: &[Word], wording: &str) -> bool {
+    let mut wording = words(wording, 0).into_iter().filter(means).peekable();
+    wording.peek().is_some()
+        && wording.all(|word| evidence.iter().any(|said| base(said) == base(&word)))
 }
 
 fn evidence(draft: &Draft, text: &str) -> Option<Vec<Word>> {

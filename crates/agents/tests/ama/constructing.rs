@@ -7,7 +7,7 @@ use memfleet_domain::episode::Trigger;
 use memfleet_domain::fact::{Draft, Pattern};
 use memfleet_domain::ids::TurnId;
 use memfleet_domain::time::Timestamp;
-use memfleet_domain::turn::Role;
+use memfleet_domain::turn::{Role, Trust};
 use memfleet_language::Language;
 
 /// A Monday.
@@ -22,6 +22,7 @@ fn utterance(number: u8, text: &str) -> Utterance<'_> {
         id: TurnId::from_bytes([number; 16]),
         speaker: "Ada",
         role: Role::User,
+        trust: Trust::User,
         text,
         said_at: instant(NOON),
     }

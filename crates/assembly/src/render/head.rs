@@ -64,10 +64,6 @@ fn mark(candidate: &Candidate<'_>, options: &Options<'_>) -> String {
             let text = sanitise::name(text, options.enclosure.nonce());
             format!(" (corrected: {text})")
         }
-        Some(Outdated::ChangedBy(time)) => local(time, options)
-            .map_or(" (changed since)".to_owned(), |day| {
-                format!(" (changed by {day})")
-            }),
         Some(Outdated::Since(time)) => local(time, options)
             .map_or(" (no longer so)".to_owned(), |day| {
                 format!(" (no longer so since {day})")

@@ -98,6 +98,7 @@ pub fn fact(turn: &AcceptedTurn, subject: &str, value: &str, from: Timestamp) ->
             negated: false,
         },
         stance: Stance::States,
+        takes_back: false,
         said_at: Some(from),
         evidence: 0..4,
         valid: TimeRange::default(),

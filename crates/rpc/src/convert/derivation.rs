@@ -239,6 +239,7 @@ impl Checked for proto::Fact {
             clause: clause?,
             claim: claim?,
             stance: stance?,
+            takes_back: false,
             said_at: said_at?,
             evidence: self.evidence_start..self.evidence_end,
             valid,

@@ -164,7 +164,7 @@ impl From<Hit> for proto::Hit {
             neighbours: hit.neighbours.into_iter().map(Into::into).collect(),
             facts: hit.facts.into_iter().filter_map(fact).collect(),
             outdated: hit.outdated.map(|id| id.to_string()).unwrap_or_default(),
-            newer: hit.newer.map(|id| id.to_string()).unwrap_or_default(),
+            ..Self::default()
         }
     }
 }
@@ -179,7 +179,6 @@ impl Checked for proto::Hit {
         let neighbours = fields.messages("neighbours", self.neighbours, usize::MAX);
         let facts = fields.messages("facts", self.facts, usize::MAX);
         let outdated = fields.optional_id("outdated", &self.outdated, "the id of a fact");
-        let newer = fields.optional_id("newer", &self.newer, "the id of a turn");
         Some(Hit {
             space: space?,
             turn: turn?,
@@ -190,7 +189,6 @@ impl Checked for proto::Hit {
             neighbours: neighbours?,
             facts: facts?,
             outdated: outdated?,
-            newer: newer?,
         })
     }
 }

@@ -183,7 +183,6 @@ pub fn found() -> Found {
         neighbours: vec![turn("next to it")],
         facts: vec![crate::knowledge::stated()],
         outdated: Some(crate::knowledge::stated().id),
-        newer: Some(crate::knowledge::stated().turns[0]),
     };
     Found {
         hits: vec![hit],

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use chrono_tz::Tz;
 use memfleet_agents::answering::{self, Evidence, Statement};
+use memfleet_agents::facts::may_act;
 use memfleet_domain::Fault;
 use memfleet_domain::time::Timestamp;
 use memfleet_language::Language;
@@ -81,7 +82,6 @@ impl Look {
                 text,
                 facts: &hit.facts,
                 outdated: hit.outdated,
-                is_overtaken: hit.newer.is_some(),
             })
             .collect();
         let question = answering::Question {
@@ -124,14 +124,13 @@ impl Look {
         .collect()
     }
 
-    /// The facts of these hits that hold, as sentences, each once.
+    /// Sentences of the facts of these hits that hold and may act, each once.
     pub fn derived(&self, shown: &[usize]) -> Vec<String> {
         let hits = shown.iter().map(|place| &self.found.hits[*place]);
-        let facts = hits
-            .filter(|hit| hit.newer.is_none())
-            .flat_map(|hit| &hit.facts);
-        let holding =
-            facts.filter(|fact| !fact.is_withdrawn() && fact.valid.contains(self.holds_at));
+        let facts = hits.flat_map(|hit| &hit.facts);
+        let holding = facts.filter(|fact| {
+            may_act(fact) && !fact.is_withdrawn() && fact.valid.contains(self.holds_at)
+        });
         let mut sentences: Vec<String> = Vec::new();
         for fact in holding.filter_map(|fact| fact.fact()) {
             if !sentences.contains(&fact.text) {

@@ -15,13 +15,9 @@ use memfleet_ports::retriever::{Found, Query};
 use tokio::sync::broadcast::Receiver;
 
 use crate::Gateway;
-use crate::known::asks;
 
 /// Events are best effort; the store is asked again after this long without one.
 const POLL: Duration = Duration::from_millis(250);
-
-/// Hits that are looked at where the value that was said last counts, however few are wanted.
-const DEPTH: u32 = 30;
 
 /// Where a batch stands.
 enum Standing {
@@ -67,15 +63,7 @@ impl Gateway {
             text: understood.clone().unwrap_or_else(|| query.text.clone()),
             ..query.clone()
         };
-        let deep = Query {
-            k: if asks(query) {
-                query.k.max(DEPTH)
-            } else {
-                query.k
-            },
-            ..query.clone()
-        };
-        let search = || context.within("the search", self.retriever.search(context, &deep));
+        let search = || context.within("the search", self.retriever.search(context, query));
         let found = match search().await {
             Err(fault) if fault.kind == FaultKind::NotFound => {
                 for space in &query.spaces {

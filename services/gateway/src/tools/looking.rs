@@ -127,7 +127,6 @@ impl Gateway {
                 neighbours: Vec::new(),
                 facts: Vec::new(),
                 outdated: None,
-                newer: None,
             }));
         }
         let ids: HashSet<&str> = get.ids.iter().map(String::as_str).collect();

@@ -12,7 +12,7 @@ use memfleet_ports::conformance::knowledge::{deriving, fragment};
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::knowledge::{Knowledge, Work};
 use memfleet_ports::ledger::Ledger;
-use memfleet_ports::memory::{AnswerMode, AnswerPart, AnswerRequest, Memory};
+use memfleet_ports::memory::{AnswerMode, AnswerPart, AnswerRequest, Memory, NewTurn};
 use memfleet_ports::retriever::Query;
 use serde_json::{Value, json};
 
@@ -79,12 +79,15 @@ fn reading(query: &str, count: u32) -> Scripted {
     Scripted::Says(reading.to_string())
 }
 
-/// Ten turns about a garden and one about a boat.
+/// Ten turns about a garden and, in another session, one about a boat.
 async fn garden() -> Node {
     let node = Node::new().await;
     let garden = |at: usize| said(&format!("The garden needs water, bed number {at}."));
     let mut turns: Vec<_> = (0..10).map(garden).collect();
-    turns.push(said("The dinghy leaks near its keel."));
+    turns.push(NewTurn {
+        session: SessionId::new("boat").unwrap(),
+        ..said("The dinghy leaks near its keel.")
+    });
     node.told("ada", turns).await;
     node
 }

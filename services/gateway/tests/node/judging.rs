@@ -1,5 +1,4 @@
-//! What was found is judged before it is answered with: what a speaker said last counts, and a query is read in its conversation.
-//! No fact is derived here.
+//! Reading of a query in its conversation, and answers on a node without derived facts.
 
 use memfleet_domain::ids::SessionId;
 use memfleet_ports::assembly::Assembly;
@@ -27,34 +26,39 @@ fn texts(found: &Found) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn what_was_said_last_stands_before_what_it_tells_otherwise_than() {
-    let said = [
-        "Our flat is in Rome, and we love living there.",
-        "Long story short: Oslo is home these days.",
-        "My brother lives in Rome and would never move.",
-    ];
-    let node = told(&said).await;
-    let mut request = recall("ada", "Where do I live, in a flat in Rome?", &[]);
-    request.query.k = 2;
-    let found = ask(&node, request).await;
-    assert_eq!(texts(&found)[..1], [said[1]]);
-    let newest = found.hits[0].turn.accepted.id;
-    let old = found.hits.iter().find(|hit| hit.newer.is_some());
-    assert!(found.hits.len() == 2 && old.is_none_or(|old| old.newer == Some(newest)));
-    let block = node
-        .gateway
-        .assemble(&acme(), assemble("ada", "Where do I live?", 400))
-        .await
-        .unwrap()
-        .block;
-    assert!(block.contains("(changed"), "{block}");
-}
-
-#[tokio::test]
-async fn a_query_for_the_past_is_answered_in_the_order_of_the_search() {
-    let node = told(&["I live in Rome.", "I moved to Oslo."]).await;
-    let found = ask(&node, recall("ada", "Where did I live before?", &[])).await;
-    assert!(found.hits.iter().all(|hit| hit.newer.is_none()));
+async fn later_words_of_the_same_shape_mark_and_move_nothing() {
+    for (said, question) in [
+        (
+            [
+                "My favorite color is green.",
+                "My favorite team is the Red Wings.",
+            ],
+            "What is my favorite color?",
+        ),
+        (
+            [
+                "Our flat is in Rome.",
+                "Long story short: Oslo is home these days.",
+            ],
+            "Where is our flat?",
+        ),
+        (
+            [
+                "My phone is a Fairphone.",
+                "I adopted a parrot called Pixel.",
+            ],
+            "What phone do I have?",
+        ),
+    ] {
+        let node = told(&said).await;
+        let found = ask(&node, recall("ada", question, &[])).await;
+        assert_eq!(texts(&found)[0], said[0], "{question}");
+        assert!(found.hits.iter().all(|hit| hit.outdated.is_none()));
+        let request = assemble("ada", question, 400);
+        let block = node.gateway.assemble(&acme(), request).await.unwrap().block;
+        assert!(said.iter().all(|text| block.contains(text)), "{block}");
+        assert!(!block.contains(" ("), "{block}");
+    }
 }
 
 #[tokio::test]

@@ -300,7 +300,7 @@ impl Answer {
 }
 
 fn is_marked_past(hit: &Hit) -> bool {
-    hit.outdated.is_some() || hit.newer.is_some()
+    hit.outdated.is_some()
 }
 
 /// Whether the answer says of what the turn states that it holds no longer.

@@ -142,7 +142,6 @@ fn hit_to_json(hit: &Hit) -> Value {
         "neighbours": hit.neighbours,
         "facts": hit.facts.iter().map(derivation_json).collect::<Vec<_>>(),
         "outdated": hit.outdated,
-        "newer": hit.newer,
     })
 }
 
@@ -175,8 +174,6 @@ fn hit_lines(hit: &Hit, rank: usize, several: bool, scorer: &str, palette: Palet
             }
         };
         lines.push(palette.warning(&format!("    {since}")));
-    } else if let Some(newer) = hit.newer {
-        lines.push(palette.warning(&format!("    told otherwise later, by turn {newer}")));
     }
     if !hit.neighbours.is_empty() {
         lines.push(palette.dim("    around it:"));

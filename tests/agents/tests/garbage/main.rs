@@ -183,13 +183,13 @@ async fn a_model_that_ends_everything_ends_nothing_that_is_true() {
             "My brother is Ben.",
             "I work at Acme.",
             "I live in Rome.",
-            "I live in Oslo.",
+            "I no longer live in Rome.",
         ];
         for (day, text) in said.into_iter().enumerate() {
             memory.say(1 + day as i64, text).await;
         }
         let (before, known) = (memory.known(5).await, memory.known(50).await);
-        assert_eq!((before.len(), known.len()), (5, 5));
+        assert_eq!((before.len(), known.len()), (5, 4));
         for _ in 0..2 {
             for stage in [Stage::Compare, Stage::Review] {
                 memory.advise(stage, destroyer(&memory, seed)).await;

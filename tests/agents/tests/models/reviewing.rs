@@ -16,7 +16,7 @@ use crate::{model, said, statuses};
 
 /// Two facts of which the rules settled that the older is over.
 async fn moved() -> (Memory, Derivation) {
-    moved_as("I live in Oslo.").await
+    moved_as("I no longer live in Rome.").await
 }
 
 async fn moved_as(newer: &str) -> (Memory, Derivation) {
@@ -24,7 +24,7 @@ async fn moved_as(newer: &str) -> (Memory, Derivation) {
     let facts = memory.facts(AsOf::default()).await;
     let rome = facts
         .into_iter()
-        .find(|fact| fact.fact().unwrap().claim.value == "rome");
+        .find(|fact| !fact.fact().unwrap().clause.negated);
     (memory, rome.unwrap())
 }
 
@@ -85,27 +85,28 @@ async fn two_reviews_at_once_write_what_one_would() {
 
 #[tokio::test]
 async fn a_review_says_since_when_the_newer_holds() {
-    let (memory, rome) = moved_as("I live in Oslo. What a day it was, 4 December 2023!").await;
+    let (memory, rome) =
+        moved_as("I no longer live in Rome. What a day it was, 4 December 2023!").await;
     reviewed(&memory, "update", Some("2023-12-04")).await;
     let since = Some("2023-12-04T00:00:00Z".parse().unwrap());
     let closed = again(&memory, &rome).await;
     assert_eq!(closed.valid.end, since);
     let facts = memory.facts(AsOf::default()).await;
-    let oslo = facts.iter().find(|fact| Some(fact.id) == rome.succeeded_by);
-    assert_eq!(oslo.unwrap().valid.start, since);
-    assert_eq!(memory.known(30).await, ["Ada lives in Oslo."]);
+    let newer = facts.iter().find(|fact| Some(fact.id) == rome.succeeded_by);
+    assert_eq!(newer.unwrap().valid.start, since);
 }
 
 #[tokio::test]
 async fn a_date_that_no_turn_tells_moves_nothing() {
-    let (memory, rome) = moved_as("I live in Oslo. What a day it was, 4 December 2023!").await;
+    let (memory, rome) =
+        moved_as("I no longer live in Rome. What a day it was, 4 December 2023!").await;
     reviewed(&memory, "update", Some("2023-12-05")).await;
     assert_eq!(again(&memory, &rome).await, rome);
 }
 
 #[tokio::test]
 async fn a_review_says_that_the_older_never_held() {
-    let (memory, rome) = moved_as("Sorry, I mixed that up. I live in Oslo.").await;
+    let (memory, rome) = moved_as("Sorry, I mixed that up. I no longer live in Rome.").await;
     assert!(!rome.is_withdrawn());
     reviewed(&memory, "correct", None).await;
     assert!(again(&memory, &rome).await.is_withdrawn());
