@@ -31,7 +31,7 @@ use memfleet_language::{Language, sentences, time};
 
 pub use self::claims::{claim, key, wordings};
 use self::parse::Tense;
-pub use self::support::{dates, denies, is_borne_out, is_supported, is_verb_said};
+pub use self::support::{dates, denies, is_borne_out, is_supported, is_verb_said, sources};
 pub use self::telling::{Times, as_told, takes_back};
 
 /// Name and version of these rules, stored with every fact that they extract.

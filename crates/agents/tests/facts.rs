@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use chrono_tz::Tz;
-use memfleet_agents::facts::{Utterance, as_told, facts, is_supported};
+use memfleet_agents::facts::{Utterance, as_told, facts, is_supported, sources};
 use memfleet_domain::fact::{Draft, Stance};
 use memfleet_domain::ids::TurnId;
 use memfleet_domain::space::Locale;
@@ -419,6 +419,64 @@ proptest! {
             let evidence = &text[draft.evidence.start as usize..draft.evidence.end as usize];
             prop_assert!(!evidence.is_empty());
             prop_assert!(is_supported(&draft, &text, &["Ada"]), "{draft:?}");
+        }
+    }
+}
+
+/// Names and values of which each is said by the turns that hold it and by nothing else.
+const NAMES: [&str; 4] = ["Zebulonia", "Quorrin", "Ysolde", "Wimbleton"];
+const VALUES: [&str; 6] = ["Porto", "Siemens", "Pixel", "poodle", "lawyer", "Lisbon"];
+const KIN: [&str; 3] = ["sister", "boss", "friend"];
+const THINGS: [&str; 4] = ["husband", "dog", "phone", "house"];
+
+/// A sentence with names, pronouns, possessives, answers and quotations.
+fn sentence() -> impl Strategy<Value = String> {
+    let owner = prop::sample::select(vec!["My", "His", "Her", "Their", "Your"]);
+    let who = prop::sample::select(vec!["I", "He", "She", "They", "You", "It", "That"]);
+    let (name, value) = (
+        prop::sample::select(&NAMES[..]),
+        prop::sample::select(&VALUES[..]),
+    );
+    let (kin, thing) = (
+        prop::sample::select(&KIN[..]),
+        prop::sample::select(&THINGS[..]),
+    );
+    prop_oneof![
+        (kin.clone(), name.clone(), value.clone())
+            .prop_map(|(kin, name, value)| format!("My {kin} {name} moved to {value} last week.")),
+        (kin, value.clone()).prop_map(|(kin, value)| format!("My {kin} works at {value}.")),
+        (owner, thing, value.clone())
+            .prop_map(|(owner, thing, value)| format!("{owner} {thing} is a {value}.")),
+        (who, value.clone()).prop_map(|(who, value)| format!("{who} lives in {value}.")),
+        (name.clone(), value.clone())
+            .prop_map(|(name, value)| format!("{name} is in {value} and she likes {value}.")),
+        (name, value.clone())
+            .prop_map(|(name, value)| format!("{name} said \"I live in {value}\" and laughed.")),
+        value.prop_map(|value| format!("In {value}, yes.")),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn every_word_of_a_fact_is_said_by_a_turn_of_its_lineage(
+        texts in prop::collection::vec((0..2_usize, prop::collection::vec(sentence(), 1..4)), 1..7)
+    ) {
+        let texts: Vec<_> = texts.iter().map(|(who, said)| (["Ada", "Brunhild"][*who], said.join(" "))).collect();
+        let turns = texts.iter().zip(1..).map(|((speaker, text), number)| said(number, speaker, text));
+        let turns: Vec<_> = turns.collect();
+        let (turn, before) = turns.split_last().unwrap();
+        for draft in facts(turn, before, Language::English, Tz::UTC) {
+            let untraced = Draft { related: Vec::new(), ..draft.clone() };
+            for related in [&draft.related, &sources(&untraced, turn, before).unwrap()] {
+                let lineage = turns.iter().filter(|said| said.id == turn.id || related.contains(&said.id));
+                let words = lineage.map(|said| format!("{} {}", said.speaker, said.text).to_lowercase());
+                let words: String = words.collect();
+                for word in NAMES.iter().chain(&VALUES).chain(&KIN).chain(&THINGS).chain(&["Ada", "Brunhild"]) {
+                    let word = word.to_lowercase();
+                    let is_said = !draft.text.to_lowercase().contains(&word) || words.contains(&word);
+                    prop_assert!(is_said, "{word} of {draft:?} is not in {words}");
+                }
+            }
         }
     }
 }

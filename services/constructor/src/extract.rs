@@ -5,7 +5,6 @@ mod model;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use async_trait::async_trait;
-use chrono_tz::Tz;
 use memfleet_agents::facts::{EXTRACTOR, Utterance, facts};
 use memfleet_domain::fact::Draft;
 use memfleet_domain::space::Locale;
@@ -61,8 +60,10 @@ impl Extractor for Rules {
         let zone = locale.time_zone.0;
         let read = move || {
             let drafts = turns.iter().map(|turn| {
-                let read = AssertUnwindSafe(|| read(turn, language, zone));
-                catch_unwind(read).unwrap_or_else(|_| {
+                let facts = AssertUnwindSafe(|| {
+                    turn.read(|turn, before| facts(turn, before, language, zone))
+                });
+                catch_unwind(facts).unwrap_or_else(|_| {
                     tracing::error!(turn = %turn.turn.accepted.id, "the rules failed on a turn");
                     Vec::new()
                 })
@@ -75,20 +76,19 @@ impl Extractor for Rules {
     }
 }
 
-fn read(utterances: &Utterances, language: Language, zone: Tz) -> Vec<Draft> {
-    let texts: Vec<String> = utterances
-        .before
-        .iter()
-        .chain([&utterances.turn])
-        .map(|turn| turn.accepted.content.searchable_text())
-        .collect();
-    let turns = utterances.before.iter().chain([&utterances.turn]);
-    let said: Vec<_> = turns
-        .zip(&texts)
-        .map(|(turn, text)| utterance(turn, text))
-        .collect();
-    let (turn, before) = said.split_last().expect("the turn is the last of them");
-    facts(turn, before, language, zone)
+impl Utterances {
+    /// What a reader of the turn and of those before it makes of them.
+    pub(crate) fn read<T>(&self, reader: impl FnOnce(&Utterance<'_>, &[Utterance<'_>]) -> T) -> T {
+        let turns = self.before.iter().chain([&self.turn]);
+        let texts = turns
+            .clone()
+            .map(|turn| turn.accepted.content.searchable_text());
+        let texts: Vec<String> = texts.collect();
+        let said = turns.zip(&texts).map(|(turn, text)| utterance(turn, text));
+        let said: Vec<_> = said.collect();
+        let (turn, before) = said.split_last().expect("the turn is the last of them");
+        reader(turn, before)
+    }
 }
 
 fn utterance<'t>(turn: &'t Turn, text: &'t str) -> Utterance<'t> {

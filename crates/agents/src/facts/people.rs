@@ -14,10 +14,20 @@ pub struct Referent {
     pub turn: Option<TurnId>,
 }
 
+impl Referent {
+    /// One that the turn names that is read.
+    fn own(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            turn: None,
+        }
+    }
+}
+
 /// Who takes part, and who was spoken of last.
 pub struct People<'t> {
     speaker: &'t str,
-    other: Option<(String, TurnId)>,
+    other: Option<Referent>,
     /// The last somebody else, and whether there were several in one breath.
     last: Option<Referent>,
     /// The last thing that a clause was about.
@@ -36,7 +46,10 @@ impl<'t> People<'t> {
         let other = others.last().filter(|_| is_one);
         let mut people = Self {
             speaker: turn.speaker,
-            other: other.map(|other| (other.speaker.to_owned(), other.id)),
+            other: other.map(|other| Referent {
+                name: other.speaker.to_owned(),
+                turn: Some(other.id),
+            }),
             last: None,
             thing: None,
         };
@@ -71,19 +84,12 @@ impl<'t> People<'t> {
 
     /// Who or what a subject means.
     pub fn resolve(&mut self, subject: &[Word]) -> Option<Referent> {
-        let own = |name: String| Some(Referent { name, turn: None });
         let [first, ..] = subject else { return None };
         match first.low.as_str() {
-            "i" | "we" if subject.len() == 1 => return own(self.speaker.to_owned()),
+            "i" | "we" if subject.len() == 1 => return Some(Referent::own(self.speaker)),
             "he" | "she" | "they" if subject.len() == 1 => return self.last.clone(),
             "it" | "this" | "that" if subject.len() == 1 => return self.thing.clone(),
-            "you" if subject.len() == 1 => {
-                let (name, turn) = self.other.clone()?;
-                return Some(Referent {
-                    name,
-                    turn: Some(turn),
-                });
-            }
+            "you" if subject.len() == 1 => return self.other.clone(),
             _ => {}
         }
         let referent = self.named(subject)?;
@@ -97,10 +103,10 @@ impl<'t> People<'t> {
         Some(referent)
     }
 
+    /// What a noun phrase names. A thing of somebody rests on the turn that named its owner.
     fn named(&self, subject: &[Word]) -> Option<Referent> {
-        let own = |name: String| Some(Referent { name, turn: None });
         if let Some((_, name)) = relative(subject, self.speaker) {
-            return own(name);
+            return Some(Referent::own(name));
         }
         let text = |words: &[Word]| {
             words
@@ -111,17 +117,16 @@ impl<'t> People<'t> {
         };
         let (first, rest) = subject.split_first()?;
         let owner = match first.low.as_str() {
-            "my" | "our" => Some(self.speaker.to_owned()),
-            "his" | "her" | "their" => Some(self.last.clone()?.name),
-            "your" => Some(self.other.clone()?.0),
-            _ => None,
+            "my" | "our" => Referent::own(self.speaker),
+            "his" | "her" | "their" => self.last.clone()?,
+            "your" => self.other.clone()?,
+            _ if first.is_any(&[Part::Pronoun]) => return None,
+            _ => return Some(Referent::own(text(subject))),
         };
-        match owner {
-            Some(owner) if !rest.is_empty() => own(format!("{owner}'s {}", text(rest))),
-            Some(_) => None,
-            None if first.is_any(&[Part::Pronoun]) => None,
-            None => own(text(subject)),
-        }
+        (!rest.is_empty()).then(|| Referent {
+            name: format!("{}'s {}", owner.name, text(rest)),
+            turn: owner.turn,
+        })
     }
 }
 

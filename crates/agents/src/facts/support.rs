@@ -4,9 +4,11 @@ use std::collections::HashSet;
 
 use chrono_tz::Tz;
 use memfleet_domain::fact::Draft;
+use memfleet_domain::ids::TurnId;
 use memfleet_domain::time::Timestamp;
 use memfleet_language::{Language, time};
 
+use super::Utterance;
 use super::claims::wordings;
 use super::words::{Part, Word, words};
 
@@ -45,15 +47,67 @@ pub fn is_supported(draft: &Draft, text: &str, names: &[&str]) -> bool {
     let is_named = |word: &Word| is_worded && named.iter().any(|part| part.low == word.low);
     let names = names.iter().flat_map(|name| words(name, 0));
     let have = Have::of(evidence.into_iter().chain(names));
+    parts(draft).all(|word| is_named(&word) || have.says(&word))
+}
+
+/// The turns besides its own that a fact draws on: those that it names, and of `context`, the turns
+/// before its own, oldest first, the latest that says a word which none of them says. Speakers' names are
+/// words of their turns. Absent where a word that carries meaning is said by none.
+pub fn sources(
+    draft: &Draft,
+    turn: &Utterance<'_>,
+    context: &[Utterance<'_>],
+) -> Option<Vec<TurnId>> {
+    let mut sources = draft.related.clone();
+    let is_drawn_on = |said: &&Utterance<'_>| said.id == turn.id || sources.contains(&said.id);
+    let drawn_on = context.iter().chain([turn]).filter(is_drawn_on);
+    let mut have = Have::of(drawn_on.flat_map(all_words));
+    let named = attribute_words(draft);
+    for word in parts(draft) {
+        // A verb of the rules' lists may be another one's wording.
+        let may_be_unsaid = word.verb().is_some() || named.contains(&word.low);
+        if is_function_word(&word) || have.has(&word) {
+            continue;
+        }
+        let says = |said: &&Utterance<'_>| Have::of(all_words(said)).has(&word);
+        match context.iter().rev().find(says) {
+            Some(said) => {
+                sources.push(said.id);
+                have.add(all_words(said));
+            }
+            None if may_be_unsaid => {}
+            None => return None,
+        }
+    }
+    Some(sources)
+}
+
+/// The words of a turn and of its speaker's name.
+fn all_words(said: &Utterance<'_>) -> impl Iterator<Item = Word> + use<> {
+    words(said.text, 0)
+        .into_iter()
+        .chain(words(said.speaker, 0))
+}
+
+/// The words of a known attribute: they name it and need not be said.
+fn attribute_words(draft: &Draft) -> HashSet<String> {
+    let attribute = &draft.claim.attribute;
+    let is_known = wordings(attribute).next().is_some();
+    let named = words(attribute, 0).into_iter().filter(|_| is_known);
+    named.map(|word| word.low).collect()
+}
+
+/// The words of a fact's sentence and of its parts.
+fn parts(draft: &Draft) -> impl Iterator<Item = Word> {
     let clause = &draft.clause;
     let parts = [
         Some(&clause.subject),
         clause.object.as_ref(),
         clause.complement.as_ref(),
+        Some(&draft.text),
     ];
-    let said = parts.into_iter().flatten().chain([&draft.text]);
-    let mut content = said.flat_map(|said| words(said, 0));
-    content.all(|word| is_named(&word) || have.says(&word))
+    let said = parts.into_iter().flatten();
+    said.flat_map(|said| words(said, 0))
 }
 
 /// Whether the evidence of a fact has its verb, or another word that tells the same attribute. "To be" and "to have" need not be said.
@@ -88,32 +142,50 @@ struct Have(HashSet<String>);
 
 impl Have {
     fn of(said: impl Iterator<Item = Word>) -> Self {
+        let mut have = Self(HashSet::new());
+        have.add(said);
+        have
+    }
+
+    fn add(&mut self, said: impl Iterator<Item = Word>) {
         let forms = said.flat_map(|word| {
-            let low = word.low.trim_end_matches("'s");
-            [low.to_owned(), stem(low)]
+            let low = bare(&word);
+            [low.to_owned(), stem(low), base(&word)]
         });
-        Self(forms.collect())
+        self.0.extend(forms);
     }
 
     /// Whether this was said, or means nothing by itself.
     fn says(&self, word: &Word) -> bool {
-        let low = word.low.trim_end_matches("'s");
-        let is_exact = word.is_name() || low.contains(|letter: char| letter.is_numeric());
-        !means(word)
-            || match is_exact {
-                true => self.0.contains(low),
-                false => self.0.contains(&stem(low)),
-            }
+        !means(word) || self.has(word)
     }
+
+    /// Whether this was said: a name or a number as it is, another word by how it begins.
+    fn has(&self, word: &Word) -> bool {
+        let low = bare(word);
+        let is_exact = word.is_name() || low.contains(|letter: char| letter.is_numeric());
+        match is_exact {
+            true => self.0.contains(low),
+            false => self.0.contains(&stem(low)) || self.0.contains(&base(word)),
+        }
+    }
+}
+
+/// A word without the mark of a possessive.
+fn bare(word: &Word) -> &str {
+    word.low.trim_end_matches("'s")
 }
 
 /// Whether a word carries meaning of its own.
 fn means(word: &Word) -> bool {
-    !word.is_mark
-        // What joins two things that were said adds nothing to them.
-        && word.low != "and"
-        && word.verb().is_none()
-        && !word.is_any(&[
+    !is_function_word(word) && word.verb().is_none()
+}
+
+/// Whether a word only joins others. What joins two things that were said adds nothing to them.
+fn is_function_word(word: &Word) -> bool {
+    word.is_mark
+        || word.low == "and"
+        || word.is_any(&[
             Part::Be,
             Part::Have,
             Part::Do,
@@ -131,7 +203,7 @@ fn is_light(verb: &Word) -> bool {
 /// The base of a verb; of a word that is none in the list, how it begins.
 fn base(word: &Word) -> String {
     let known = word.verb().map(|(base, _)| base.to_owned());
-    known.unwrap_or_else(|| stem(&word.low))
+    known.unwrap_or_else(|| stem(bare(word)))
 }
 
 fn stem(word: &str) -> String {

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use memfleet_agents::facts::sources;
 use memfleet_domain::derivation::{Derivation, Kind};
 use memfleet_domain::fact::Draft;
 use memfleet_domain::ids::{SessionId, TurnId};
@@ -15,6 +16,21 @@ use crate::extract::Utterances;
 
 /// Turns before one that it may refer to: the window W of AMA section 3.1.
 const WINDOW: usize = 6;
+
+/// Drafts with every turn that says a word of them, so that a forget of that turn takes them along.
+/// One with a word that no turn of its window says is left out.
+pub(super) fn traced_to_turns(window: &Utterances, drafts: Vec<Draft>) -> Vec<Draft> {
+    if drafts.is_empty() {
+        return drafts;
+    }
+    window.read(|turn, before| {
+        let traced = drafts.into_iter().filter_map(|draft| {
+            let related = sources(&draft, turn, before)?;
+            Some(Draft { related, ..draft })
+        });
+        traced.collect()
+    })
+}
 
 impl Deriver {
     /// The turns that were stored or changed.
@@ -83,6 +99,16 @@ impl Deriver {
             sessions.insert(session, window);
         }
         let locale = self.indexer.spaces.locale(scope).await?.unwrap_or_default();
-        self.extractor.extract(scope, windows, &locale).await
+        let read = windows.clone();
+        let drafts = self.extractor.extract(scope, read, &locale).await?;
+        let traced = move || {
+            let traced = windows.iter().zip(drafts);
+            traced
+                .map(|(window, drafts)| traced_to_turns(window, drafts))
+                .collect()
+        };
+        tokio::task::spawn_blocking(traced)
+            .await
+            .map_err(|error| Fault::internal(format!("tracing facts stopped: {error}")))
     }
 }

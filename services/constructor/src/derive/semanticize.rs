@@ -27,7 +27,8 @@ use memfleet_workers::{Agent, Heard, Outcome, before};
 use tracing::instrument;
 
 use super::Deriver;
-use crate::extract::{checks, taken, telling};
+use super::reading::traced_to_turns;
+use crate::extract::{Utterances, checks, taken, telling};
 
 /// Changes that are looked at together: each may be a call to the model, and all of them should be over before the lease is.
 const ROUND: u32 = 16;
@@ -213,7 +214,18 @@ impl Semanticizer {
         let by_rules = deriver.drafts(scope, &turns).await?;
         let read = turns.iter().zip(&by_rules);
         let read: Vec<_> = read.map(|(turn, drafts)| (*turn, &drafts[..])).collect();
-        let mut drafts = taken(&read, meant, &locale);
+        let drafts = taken(&read, meant, &locale);
+        let traced = turns.iter().zip(drafts).map(|(turn, drafts)| {
+            let others = turns
+                .iter()
+                .filter(|other| other.accepted.id != turn.accepted.id);
+            let shown = Utterances {
+                before: others.map(|other| Turn::clone(other)).collect(),
+                turn: Turn::clone(turn),
+            };
+            traced_to_turns(&shown, drafts)
+        });
+        let mut drafts: Vec<_> = traced.collect();
         for (turn, drafts) in turns.iter().zip(&mut drafts) {
             let of_turn = |it: &&Derivation| it.turns[0] == turn.accepted.id;
             drafts.retain(|draft| !known.iter().filter(of_turn).any(|it| is_told(it, draft)));

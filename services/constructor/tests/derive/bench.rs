@@ -143,7 +143,8 @@ impl Bench {
     }
 }
 
-/// Reads "X is Y" (or with another verb) as it stands; "she" is the first word said before.
+/// Reads "X is Y" (or with another verb) as it stands; "she" and "he" are the first word said before, "they" is a name that is said by
+/// none.
 #[derive(Clone, Copy)]
 struct Literal(&'static str);
 
@@ -175,6 +176,9 @@ fn drafts(utterances: &Utterances, verb: &str) -> Vec<Draft> {
         let named = before.and_then(|turn| turn.accepted.content.text.split(' ').next());
         let (subject, related) = match (subject, named) {
             ("she", Some(name)) => (name, vec![before?.accepted.id]),
+            // Does not say where it has the name from.
+            ("he", Some(name)) => (name, Vec::new()),
+            ("they", _) => ("Nemo", Vec::new()),
             _ => (subject, Vec::new()),
         };
         let evidence = start..start + sentence.len() as u32;

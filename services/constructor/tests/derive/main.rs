@@ -117,6 +117,26 @@ async fn what_is_forgotten_is_not_derived_again() {
 }
 
 #[tokio::test]
+async fn a_fact_goes_with_the_turn_that_says_one_of_its_words() {
+    let bench = Bench::new().await;
+    let turns = [
+        turn("1", "Zebulonia is here."),
+        turn("2", "he is old. they is odd. the sky is blue."),
+    ];
+    bench.store(turns.to_vec()).await;
+    let expected = ["Zebulonia is here", "Zebulonia is old", "the sky is blue"];
+    assert_eq!(bench.derive().await, expected);
+    let facts = bench.facts(&Question::default()).await;
+    assert_eq!(facts[1].turns, [turns[1].id, turns[0].id]);
+    let filter = TurnFilter {
+        turns: vec![turns[0].id],
+        ..TurnFilter::default()
+    };
+    bench.store.erase(&home(), &filter).await.unwrap();
+    assert_eq!(bench.derive().await, ["the sky is blue", "he is old"]);
+}
+
+#[tokio::test]
 async fn a_rebuild_takes_what_the_extractor_of_now_finds_and_withdraws_the_rest() {
     let bench = Bench::new().await;
     let turns = [
