@@ -253,6 +253,10 @@ pub struct Recorded {
     pub reverted_by: Option<ChangeId>,
 }
 
+/// Standing turns before one in its session that it is read in the light of: the window W of AMA section 3.1. Where one of them is forgotten the turn
+/// is read again.
+pub const WINDOW: u32 = 6;
+
 /// Derivations that are read at a time where all are wanted.
 const PAGE: u32 = 1_000;
 

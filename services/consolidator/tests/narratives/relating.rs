@@ -4,15 +4,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
-use memfleet_consolidator::Relater;
+use memfleet_agents::relations::told;
+use memfleet_consolidator::{LocalConsolidator, Relater};
 use memfleet_domain::Scope;
-use memfleet_domain::derivation::Derivation;
+use memfleet_domain::derivation::{Derivation, Kind};
+use memfleet_domain::embedding::TokenVectors;
 use memfleet_domain::graph::{Entity, Triplet};
-use memfleet_domain::ids::EntityId;
+use memfleet_domain::ids::{EntityId, TurnId};
 use memfleet_domain::time::Timestamp;
 use memfleet_domain::turn::AcceptedTurn;
 use memfleet_ports::conformance::knowledge::{closing, deriving, fact};
 use memfleet_ports::conformance::samples::{batch, home, indexed, instant, turn};
+use memfleet_ports::feed::{Changes, IndexFeed, IndexedTurn};
 use memfleet_ports::graph::{Graph, GraphWrite, TripletQuery};
 use memfleet_ports::knowledge::{Applied, Knowledge, Rewrite, Stage, Work};
 use memfleet_ports::ledger::{Ledger, Page, PageToken};
@@ -70,6 +73,44 @@ impl Graph for Away {
     }
 }
 
+/// A feed whose pages are small, however large they were asked for.
+struct SmallPages {
+    feed: Arc<SqliteStore>,
+    limit: u32,
+}
+
+#[async_trait]
+impl IndexFeed for SmallPages {
+    async fn head(&self, scope: &Scope) -> Result<u64> {
+        self.feed.head(scope).await
+    }
+
+    async fn changes_after(&self, scope: &Scope, after: u64, limit: u32) -> Result<Changes> {
+        let limit = limit.min(self.limit);
+        self.feed.changes_after(scope, after, limit).await
+    }
+
+    async fn indexed(&self, scope: &Scope, ids: &[TurnId]) -> Result<Vec<IndexedTurn>> {
+        self.feed.indexed(scope, ids).await
+    }
+
+    async fn token_vectors(
+        &self,
+        scope: &Scope,
+        passages: &[u32],
+    ) -> Result<Vec<Option<Arc<TokenVectors>>>> {
+        self.feed.token_vectors(scope, passages).await
+    }
+
+    async fn with_metadata(
+        &self,
+        scope: &Scope,
+        labels: &[(String, String)],
+    ) -> Result<Vec<TurnId>> {
+        self.feed.with_metadata(scope, labels).await
+    }
+}
+
 /// Ada lives in Rome from second 10 on, and in Oslo from second 20 on.
 struct Moved {
     bench: Bench,
@@ -123,6 +164,20 @@ impl Moved {
     async fn relate(&self) -> Vec<(String, Option<Timestamp>)> {
         self.bench.sweep(Stage::Relate, &self.relater).await;
         self.told().await
+    }
+
+    /// What the graph holds, and what it would hold if it were derived from the facts of now.
+    async fn compared(&self) -> [Vec<String>; 2] {
+        let page = self
+            .graph
+            .triplets(&home(), TripletQuery::default(), 1_000, None)
+            .await;
+        let facts = self.bench.of(Kind::Fact).await;
+        [page.unwrap().items, told(&facts).1].map(|triplets| {
+            let mut shown: Vec<_> = triplets.iter().map(|it| format!("{it:?}")).collect();
+            shown.sort();
+            shown
+        })
     }
 
     async fn told(&self) -> Vec<(String, Option<Timestamp>)> {
@@ -198,4 +253,86 @@ async fn a_round_that_is_done_twice_comes_to_the_same() {
     let before = moved.relate().await;
     moved.relater.work(&home(), 0).await.unwrap();
     assert_eq!(moved.told().await, before);
+}
+
+#[tokio::test]
+async fn in_pages_of_any_size_the_graph_is_as_the_facts_are_after_forgets_and_reverts() {
+    for seed in 0..6_u64 {
+        let mut moved = Moved::new().await;
+        let mut state = seed;
+        // A linear congruential generator: runs are the same each time.
+        let mut next = |below: usize| {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) as usize % below
+        };
+        let mut turns = moved.turns.to_vec();
+        let mut facts = moved.facts.to_vec();
+        for step in 0..40_u64 {
+            let store = moved.bench.store.clone();
+            let limit = 1 + next(3) as u32;
+            let consolidator = LocalConsolidator {
+                feed: Arc::new(SmallPages { feed: store, limit }),
+                ..moved.bench.consolidator.clone()
+            };
+            moved.relater.consolidator = Arc::new(consolidator);
+            match next(6) {
+                0..3 => {
+                    let said = turn(&format!("said {step}"), "I moved.");
+                    let told = batch(&format!("told {step}"), vec![said.clone()]);
+                    moved
+                        .bench
+                        .store
+                        .commit(vec![indexed(told, 10 + step)])
+                        .await
+                        .unwrap();
+                    let newer = fact(
+                        &said,
+                        "Ada",
+                        &format!("Place {step}"),
+                        instant(50 + step as i64),
+                    );
+                    moved.make(deriving(&[&newer])).await;
+                    // It ends several that hold.
+                    let current = moved.bench.of(Kind::Fact).await;
+                    let open = current
+                        .iter()
+                        .filter(|it| it.valid.end.is_none() && it.id != newer.id);
+                    for older in open.take(next(4)) {
+                        moved.make(closing(older, &newer, 60 + step as i64)).await;
+                    }
+                    turns.push(said);
+                    facts.push(newer);
+                }
+                3 => {
+                    let gone = turns.swap_remove(next(turns.len()));
+                    moved.bench.forget(gone.id).await;
+                    if turns.is_empty() {
+                        break;
+                    }
+                }
+                4 => {
+                    let current = moved.bench.of(Kind::Fact).await;
+                    let ended = current
+                        .iter()
+                        .find(|it| it.version > 1 && it.valid.end.is_some());
+                    if let Some(ended) = ended {
+                        moved.bench.undo(ended).await;
+                    }
+                }
+                _ => {
+                    moved.bench.store.begin_rebuild(&home()).await.unwrap();
+                }
+            }
+            if next(3) == 0 {
+                moved.relate().await;
+                let [graph, expected] = moved.compared().await;
+                assert_eq!(graph, expected, "seed {seed}, step {step}");
+            }
+        }
+        moved.relate().await;
+        let [graph, expected] = moved.compared().await;
+        assert_eq!(graph, expected, "seed {seed}");
+    }
 }

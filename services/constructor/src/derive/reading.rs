@@ -9,13 +9,10 @@ use memfleet_domain::ids::{SessionId, TurnId};
 use memfleet_domain::turn::Turn;
 use memfleet_domain::{Fault, Scope};
 use memfleet_ports::feed::{Change, Changes};
-use memfleet_ports::knowledge::Question;
+use memfleet_ports::knowledge::{Question, WINDOW};
 
 use super::Deriver;
 use crate::extract::Utterances;
-
-/// Turns before one that it may refer to: the window W of AMA section 3.1.
-const WINDOW: usize = 6;
 
 /// Drafts with every turn that says a word of them, so that a forget of that turn takes them along.
 /// One with a word that no turn of its window says is left out.
@@ -84,7 +81,7 @@ impl Deriver {
                 Some(before) if follows(&before) => before,
                 _ => {
                     self.ledger
-                        .preceding(scope, turn.accepted.id, WINDOW as u32)
+                        .preceding(scope, turn.accepted.id, WINDOW)
                         .await?
                 }
             };
@@ -94,7 +91,7 @@ impl Deriver {
                 turn: turn.clone(),
             });
             window.push(turn.clone());
-            let surplus = window.len().saturating_sub(WINDOW);
+            let surplus = window.len().saturating_sub(WINDOW as usize);
             window.drain(..surplus);
             sessions.insert(session, window);
         }

@@ -137,6 +137,29 @@ async fn a_fact_goes_with_the_turn_that_says_one_of_its_words() {
 }
 
 #[tokio::test]
+async fn what_other_turns_still_say_is_derived_again_after_a_forget() {
+    let bench = Bench::new().await;
+    let turns = [
+        turn("1", "Ada is here."),
+        turn("2", "Ada is there."),
+        turn("3", "she is old. the sky is blue."),
+    ];
+    bench.store(turns.to_vec()).await;
+    assert_eq!(bench.derive().await.len(), 4);
+    for gone in [0, 1] {
+        let filter = TurnFilter {
+            turns: vec![turns[gone].id],
+            ..TurnFilter::default()
+        };
+        bench.store.erase(&home(), &filter).await.unwrap();
+        let facts = bench.derive().await;
+        assert!(facts.iter().any(|fact| fact == "the sky is blue"));
+        let is_told = facts.iter().any(|fact| fact == "Ada is old");
+        assert_eq!(is_told, gone == 0, "{facts:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_rebuild_takes_what_the_extractor_of_now_finds_and_withdraws_the_rest() {
     let bench = Bench::new().await;
     let turns = [

@@ -36,8 +36,8 @@ pub async fn remove(
         None => scope::lock_or_make(connection, scope).await?,
     };
     let before = space.head;
-    rows::remove(connection, tenant, space.id, doomed).await?;
     space.head = knowledge::of_turns(connection, tenant, space, doomed).await?;
+    rows::remove(connection, tenant, space.id, doomed).await?;
     let undelivered = doomed.undelivered.all();
     let undelivered = undelivered.flat_map(|parted| parted.gone.iter().copied());
     let stored = doomed.turns.iter().map(|turn| turn.id);

@@ -16,7 +16,7 @@ use sqlx::{PgConnection, Row};
 use crate::failure::Outcome;
 use crate::ledger::to_sentence;
 use crate::rows::{find_session, from_u32, id_list, to_derivation_id, to_turn_id, to_u32};
-use crate::scope;
+use crate::scope::{self, SpaceRow};
 
 /// What [`turn`] reads of a turn `t` and its session `s`.
 macro_rules! columns {
@@ -49,45 +49,88 @@ pub async fn after(
             more: false,
         });
     };
-    let tenant = scope.tenant.as_str();
-    let stored = stored_after(connection, tenant, space.id, after, limit, depth).await?;
+    let page = Page {
+        tenant: scope.tenant.as_str(),
+        space: space.id,
+        after,
+        reached: reached(connection, scope, space, after, limit, depth).await?,
+    };
+    let stored = stored_in(connection, page, depth).await?;
     let mut changes: Vec<(i64, Change)> = stored
         .into_iter()
         .map(|(change, turn)| (change, Change::Stored(Box::new(turn))))
         .collect();
-    changes.extend(forgotten_after(connection, tenant, space.id, after, limit).await?);
+    changes.extend(forgotten_in(connection, page).await?);
     if depth == Depth::Whole {
-        changes.extend(derived_after(connection, tenant, space.id, after, limit).await?);
-        changes.extend(removed_after(connection, tenant, space.id, after, limit).await?);
+        changes.extend(derived_in(connection, page).await?);
+        changes.extend(removed_in(connection, page).await?);
     }
-    let full = changes.len() >= limit as usize;
     changes.sort_by_key(|(change, _)| *change);
-    changes.truncate(limit as usize);
-    let reached = match changes.last() {
-        Some((change, _)) if full => *change,
-        _ => space.head.max(after),
-    };
     Ok(Changes {
         changes: changes.into_iter().map(|(_, change)| change).collect(),
-        reached: reached as u64,
-        more: reached < space.head,
+        reached: page.reached as u64,
+        more: page.reached < space.head,
     })
 }
 
-async fn forgotten_after(
-    connection: &mut PgConnection,
-    tenant: &str,
+/// A stretch of a space's changes: after one number up to another.
+#[derive(Debug, Clone, Copy)]
+struct Page<'t> {
+    tenant: &'t str,
     space: i64,
     after: i64,
+    reached: i64,
+}
+
+/// The number of the `limit`-th change, with which a page ends: changes that share a number are never parted. Where fewer are left, the
+/// head of the space.
+async fn reached(
+    connection: &mut PgConnection,
+    scope: &Scope,
+    space: SpaceRow,
+    after: i64,
     limit: u32,
+    depth: Depth,
+) -> Outcome<i64> {
+    let query = match depth {
+        Depth::Outline => {
+            "SELECT change FROM (
+                 (SELECT change FROM turns WHERE tenant = $1 AND space = $2 AND change > $3 ORDER BY change LIMIT $4)
+                 UNION ALL (SELECT change FROM forgotten WHERE tenant = $1 AND space = $2 AND change > $3 ORDER BY change LIMIT $4)) AS next
+             ORDER BY change LIMIT 1 OFFSET greatest($4, 1) - 1"
+        }
+        Depth::Whole => {
+            "SELECT change FROM (
+                 (SELECT change FROM turns WHERE tenant = $1 AND space = $2 AND change > $3 ORDER BY change LIMIT $4)
+                 UNION ALL (SELECT change FROM forgotten WHERE tenant = $1 AND space = $2 AND change > $3 ORDER BY change LIMIT $4)
+                 UNION ALL (SELECT change FROM derivations
+                     WHERE tenant = $1 AND space = $2 AND change > $3 AND known_until IS NULL ORDER BY change LIMIT $4)
+                 UNION ALL (SELECT change FROM removed_derivations
+                     WHERE tenant = $1 AND space = $2 AND change > $3 ORDER BY change LIMIT $4)) AS next
+             ORDER BY change LIMIT 1 OFFSET greatest($4, 1) - 1"
+        }
+    };
+    let last: Option<i64> = sqlx::query_scalar(query)
+        .bind(scope.tenant.as_str())
+        .bind(space.id)
+        .bind(after)
+        .bind(i64::from(limit))
+        .fetch_optional(connection)
+        .await?;
+    Ok(last.unwrap_or(space.head.max(after)))
+}
+
+async fn forgotten_in(
+    connection: &mut PgConnection,
+    page: Page<'_>,
 ) -> Outcome<Vec<(i64, Change)>> {
     let rows = sqlx::query(
-        "SELECT change, id FROM forgotten WHERE tenant = $1 AND space = $2 AND change > $3 ORDER BY change LIMIT $4",
+        "SELECT change, id FROM forgotten WHERE tenant = $1 AND space = $2 AND change > $3 AND change <= $4 ORDER BY change",
     )
-    .bind(tenant)
-    .bind(space)
-    .bind(after)
-    .bind(i64::from(limit))
+    .bind(page.tenant)
+    .bind(page.space)
+    .bind(page.after)
+    .bind(page.reached)
     .fetch_all(connection)
     .await?;
     let forgotten = rows.iter().map(|row| {
@@ -97,21 +140,15 @@ async fn forgotten_after(
     forgotten.collect()
 }
 
-async fn derived_after(
-    connection: &mut PgConnection,
-    tenant: &str,
-    space: i64,
-    after: i64,
-    limit: u32,
-) -> Outcome<Vec<(i64, Change)>> {
+async fn derived_in(connection: &mut PgConnection, page: Page<'_>) -> Outcome<Vec<(i64, Change)>> {
     let rows = sqlx::query(
         "SELECT change, passage, document FROM derivations
-         WHERE tenant = $1 AND space = $2 AND change > $3 AND known_until IS NULL ORDER BY change LIMIT $4",
+         WHERE tenant = $1 AND space = $2 AND change > $3 AND change <= $4 AND known_until IS NULL ORDER BY change",
     )
-    .bind(tenant)
-    .bind(space)
-    .bind(after)
-    .bind(i64::from(limit))
+    .bind(page.tenant)
+    .bind(page.space)
+    .bind(page.after)
+    .bind(page.reached)
     .fetch_all(&mut *connection)
     .await?;
     let derived = rows.iter().map(|row| {
@@ -120,7 +157,7 @@ async fn derived_after(
     });
     let derived: Vec<(i64, u32, Derivation)> = derived.collect::<Outcome<_>>()?;
     let runs = runs(derived.iter().map(|(_, number, _)| (*number, 1)));
-    let mut passages = load_passages(connection, tenant, space, &runs).await?;
+    let mut passages = load_passages(connection, page.tenant, page.space, &runs).await?;
     let changes = derived.into_iter().map(|(change, number, derivation)| {
         let passage = passages.remove(&number);
         (change, derived_change(derivation, number, passage))
@@ -129,20 +166,14 @@ async fn derived_after(
 }
 
 /// What was derived and was removed: by retention, or with a turn that it drew on.
-async fn removed_after(
-    connection: &mut PgConnection,
-    tenant: &str,
-    space: i64,
-    after: i64,
-    limit: u32,
-) -> Outcome<Vec<(i64, Change)>> {
+async fn removed_in(connection: &mut PgConnection, page: Page<'_>) -> Outcome<Vec<(i64, Change)>> {
     let rows = sqlx::query(
-        "SELECT change, id FROM removed_derivations WHERE tenant = $1 AND space = $2 AND change > $3 ORDER BY change LIMIT $4",
+        "SELECT change, id FROM removed_derivations WHERE tenant = $1 AND space = $2 AND change > $3 AND change <= $4 ORDER BY change",
     )
-    .bind(tenant)
-    .bind(space)
-    .bind(after)
-    .bind(i64::from(limit))
+    .bind(page.tenant)
+    .bind(page.space)
+    .bind(page.after)
+    .bind(page.reached)
     .fetch_all(connection)
     .await?;
     let removed = rows.iter().map(|row| {
@@ -152,29 +183,25 @@ async fn removed_after(
     removed.collect()
 }
 
-async fn stored_after(
+async fn stored_in(
     connection: &mut PgConnection,
-    tenant: &str,
-    space: i64,
-    after: i64,
-    limit: u32,
+    page: Page<'_>,
     depth: Depth,
 ) -> Outcome<Vec<(i64, IndexedTurn)>> {
-    // The limit comes first, so that no plan joins all that is left.
     let rows = sqlx::query(concat!(
         columns!(),
-        "FROM (SELECT * FROM turns WHERE tenant = $1 AND space = $2 AND change > $3 ORDER BY change LIMIT $4) t",
+        "FROM (SELECT * FROM turns WHERE tenant = $1 AND space = $2 AND change > $3 AND change <= $4 ORDER BY change OFFSET 0) t",
         find_session!(),
         "ORDER BY t.change"
     ))
-    .bind(tenant)
-    .bind(space)
-    .bind(after)
-    .bind(i64::from(limit))
+    .bind(page.tenant)
+    .bind(page.space)
+    .bind(page.after)
+    .bind(page.reached)
     .fetch_all(&mut *connection)
     .await?;
     match depth {
-        Depth::Whole => with_passages(connection, tenant, space, &rows).await,
+        Depth::Whole => with_passages(connection, page.tenant, page.space, &rows).await,
         Depth::Outline => rows.iter().map(turn).collect(),
     }
 }

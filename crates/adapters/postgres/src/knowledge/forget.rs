@@ -3,8 +3,10 @@
 
 use std::collections::BTreeSet;
 
-use memfleet_columns::runs;
+use memfleet_columns::{from_kind, runs};
 use memfleet_domain::Scope;
+use memfleet_domain::derivation::Kind;
+use memfleet_ports::knowledge::WINDOW;
 use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row};
 use uuid::Uuid;
@@ -16,19 +18,20 @@ use crate::passages;
 use crate::rows::{id_list, to_u32};
 use crate::scope::SpaceRow;
 
-/// What draws on these turns; the answer is the space's change sequence after it.
+/// What draws on these turns, which are there still; the answer is the space's change sequence after it.
 pub async fn of_turns(
     connection: &mut PgConnection,
     tenant: &str,
     space: SpaceRow,
     doomed: &Doomed,
 ) -> Outcome<i64> {
+    let turns = id_list(doomed.turns.iter().map(|turn| &turn.id));
     let derivations: Vec<Uuid> = sqlx::query_scalar(
         "SELECT DISTINCT derivation FROM derivation_turns WHERE tenant = $1 AND space = $2 AND turn = ANY ($3)",
     )
     .bind(tenant)
     .bind(space.id)
-    .bind(id_list(doomed.turns.iter().map(|turn| &turn.id)))
+    .bind(&turns)
     .fetch_all(&mut *connection)
     .await?;
     if derivations.is_empty() {
@@ -39,12 +42,12 @@ pub async fn of_turns(
         tenant,
         space,
     };
+    let neighbours = forgetting.neighbours(&turns, &derivations).await?;
     forgetting.remove_versions(&derivations).await?;
     forgetting.remove_relations(&derivations).await?;
-    forgetting.begin_again(&doomed.thinned).await?;
     // Who follows knows the turns of the last version alone, and an earlier one may have drawn on these.
-    forgetting.space.head += 1;
-    forgetting.bury(&derivations).await
+    forgetting.space.head = forgetting.bury(&derivations).await?;
+    forgetting.touch(&neighbours).await
 }
 
 /// Everything else that agents keep of a space whose turns are forgotten.
@@ -158,20 +161,21 @@ impl Forgetting<'_> {
         Ok(staged.into_iter().flatten().map(to_u32).collect())
     }
 
-    /// The last versions that are left are current again.
+    /// The last versions that are left are current again. Each has a change number of its own, as pages of changes end between two of them.
     async fn reopen(&mut self, ids: &[Uuid]) -> Outcome<()> {
-        sqlx::query(
-            "UPDATE derivations d SET known_until = NULL, change = $4
-             FROM (SELECT id, max(version) FROM derivations WHERE tenant = $1 AND space = $2 AND id = ANY ($3) GROUP BY id)
-                 AS last(id, version)
-             WHERE d.tenant = $1 AND d.space = $2 AND d.id = last.id AND d.version = last.version",
+        let opened = sqlx::query(
+            "UPDATE derivations d SET known_until = NULL, change = $4 + latest.number FROM (
+                 SELECT id, max(version) AS version, row_number() OVER (ORDER BY min(first), id) AS number
+                 FROM derivations WHERE tenant = $1 AND space = $2 AND id = ANY ($3) GROUP BY id) AS latest
+             WHERE d.tenant = $1 AND d.space = $2 AND d.id = latest.id AND d.version = latest.version",
         )
         .bind(self.tenant)
         .bind(self.space.id)
         .bind(ids)
-        .bind(self.space.head + 1)
+        .bind(self.space.head)
         .execute(&mut *self.connection)
         .await?;
+        self.space.head += opened.rows_affected() as i64;
         Ok(())
     }
 
@@ -206,18 +210,64 @@ impl Forgetting<'_> {
         Ok(self.space.head + ids.len() as i64)
     }
 
-    /// Turns that stay, of sessions that lose some, are derived from again: what they shared with the others is gone.
-    async fn begin_again(&mut self, sessions: &[i64]) -> Outcome<()> {
-        sqlx::query(
-            "UPDATE progress SET reached = least(reached, (
-                 SELECT min(change) - 1 FROM turns WHERE tenant = $1 AND space = $2 AND session = ANY ($3)))
-             WHERE tenant = $1 AND space = $2",
+    /// Turns that stay and may be read otherwise without those that go: those with which something was derived, a story apart, and
+    /// the next ones of the session, which were read in their light.
+    async fn neighbours(&mut self, gone: &[Uuid], doomed: &[Uuid]) -> Outcome<Vec<Uuid>> {
+        let neighbours = sqlx::query_scalar(
+            "SELECT turn FROM (
+                 SELECT s.turn FROM derivation_turns s WHERE s.tenant = $1 AND s.space = $2 AND s.derivation = ANY ($4)
+                     AND NOT EXISTS (SELECT FROM derivations d
+                         WHERE d.tenant = $1 AND d.space = $2 AND d.id = s.derivation AND d.kind = $5)
+                 UNION
+                 SELECT near.id FROM turns g CROSS JOIN LATERAL (
+                     SELECT n.id FROM turns n WHERE n.tenant = $1 AND n.space = $2 AND n.session = g.session
+                         AND (n.acceptance, n.ordinal) > (g.acceptance, g.ordinal) AND n.replaced_by IS NULL
+                     ORDER BY n.acceptance, n.ordinal LIMIT $6) AS near
+                 WHERE g.tenant = $1 AND g.space = $2 AND g.id = ANY ($3)) AS near(turn)
+             WHERE turn <> ALL ($3)",
         )
         .bind(self.tenant)
         .bind(self.space.id)
-        .bind(sessions)
+        .bind(gone)
+        .bind(doomed)
+        .bind(from_kind(Kind::Narrative) as i16)
+        .bind(i64::from(WINDOW))
+        .fetch_all(&mut *self.connection)
+        .await?;
+        Ok(neighbours)
+    }
+
+    /// Has stages read these turns again, and the episodes that hold them, as changes after the head; the change sequence after it. A
+    /// rebuild that is under way reads as far.
+    async fn touch(&mut self, turns: &[Uuid]) -> Outcome<i64> {
+        for touch in [
+            "UPDATE turns t SET change = $3 + touched.number
+             FROM unnest($4::uuid[]) WITH ORDINALITY AS touched(id, number)
+             WHERE t.tenant = $1 AND t.space = $2 AND t.id = touched.id",
+            "UPDATE derivations d SET change = $3 + touched.number FROM (
+                 SELECT e.id, e.version, row_number() OVER (ORDER BY e.first) FROM derivations e
+                 WHERE e.tenant = $1 AND e.space = $2 AND e.kind = 1 AND e.known_until IS NULL AND e.id IN (
+                     SELECT s.derivation FROM derivation_turns s WHERE s.tenant = $1 AND s.space = $2 AND s.turn = ANY ($4)))
+                 AS touched(id, version, number)
+             WHERE d.tenant = $1 AND d.space = $2 AND d.id = touched.id AND d.version = touched.version",
+        ] {
+            let touched = sqlx::query(touch)
+                .bind(self.tenant)
+                .bind(self.space.id)
+                .bind(self.space.head)
+                .bind(turns)
+                .execute(&mut *self.connection)
+                .await?;
+            self.space.head += touched.rows_affected() as i64;
+        }
+        sqlx::query(
+            "UPDATE progress SET goal = greatest(goal, $3) WHERE tenant = $1 AND space = $2 AND goal IS NOT NULL",
+        )
+        .bind(self.tenant)
+        .bind(self.space.id)
+        .bind(self.space.head)
         .execute(&mut *self.connection)
         .await?;
-        Ok(())
+        Ok(self.space.head)
     }
 }

@@ -16,7 +16,7 @@ use sqlx::{Row, SqliteConnection};
 use crate::failure::Outcome;
 use crate::passages::first_key;
 use crate::rows::id_list;
-use crate::scope;
+use crate::scope::{self, SpaceRow};
 
 /// What [`turn`] reads.
 macro_rules! columns {
@@ -41,40 +41,71 @@ pub async fn after(
             more: false,
         });
     };
-    let stored = stored_after(connection, space.id, after, limit).await?;
+    let page = Page {
+        space: space.id,
+        after,
+        reached: reached(connection, space, after, limit).await?,
+    };
+    let stored = stored_in(connection, page).await?;
     let mut changes: Vec<(i64, Change)> = stored
         .into_iter()
         .map(|(change, turn)| (change, Change::Stored(Box::new(turn))))
         .collect();
-    changes.extend(forgotten_after(connection, space.id, after, limit).await?);
-    changes.extend(derived_after(connection, space.id, after, limit).await?);
-    changes.extend(removed_after(connection, space.id, after, limit).await?);
-    let full = changes.len() >= limit as usize;
+    changes.extend(forgotten_in(connection, page).await?);
+    changes.extend(derived_in(connection, page).await?);
+    changes.extend(removed_in(connection, page).await?);
     changes.sort_by_key(|(change, _)| *change);
-    changes.truncate(limit as usize);
-    let reached = match changes.last() {
-        Some((change, _)) if full => *change,
-        _ => space.head.max(after),
-    };
     Ok(Changes {
         changes: changes.into_iter().map(|(_, change)| change).collect(),
-        reached: reached as u64,
-        more: reached < space.head,
+        reached: page.reached as u64,
+        more: page.reached < space.head,
     })
 }
 
-async fn forgotten_after(
-    connection: &mut SqliteConnection,
+/// A stretch of a space's changes: after one number up to another.
+#[derive(Debug, Clone, Copy)]
+struct Page {
     space: i64,
     after: i64,
+    reached: i64,
+}
+
+/// The number of the `limit`-th change, with which a page ends: changes that share a number are never parted. Where fewer are left, the
+/// head of the space.
+async fn reached(
+    connection: &mut SqliteConnection,
+    space: SpaceRow,
+    after: i64,
     limit: u32,
-) -> Outcome<Vec<(i64, Change)>> {
-    let rows = sqlx::query(
-        "SELECT change, id FROM forgotten WHERE space = ? AND change > ? ORDER BY change LIMIT ?",
+) -> Outcome<i64> {
+    let last: Option<i64> = sqlx::query_scalar(
+        "SELECT change FROM (
+             SELECT change FROM (SELECT change FROM turns WHERE space = ?1 AND change > ?2 ORDER BY change LIMIT ?3)
+             UNION ALL SELECT change FROM (SELECT change FROM forgotten WHERE space = ?1 AND change > ?2 ORDER BY change LIMIT ?3)
+             UNION ALL SELECT change FROM (SELECT change FROM derivations
+                 WHERE space = ?1 AND change > ?2 AND known_until IS NULL ORDER BY change LIMIT ?3)
+             UNION ALL SELECT change FROM (SELECT change FROM removed_derivations
+                 WHERE space = ?1 AND change > ?2 ORDER BY change LIMIT ?3))
+         ORDER BY change LIMIT 1 OFFSET max(?3, 1) - 1",
     )
-    .bind(space)
+    .bind(space.id)
     .bind(after)
     .bind(limit)
+    .fetch_optional(connection)
+    .await?;
+    Ok(last.unwrap_or(space.head.max(after)))
+}
+
+async fn forgotten_in(
+    connection: &mut SqliteConnection,
+    page: Page,
+) -> Outcome<Vec<(i64, Change)>> {
+    let rows = sqlx::query(
+        "SELECT change, id FROM forgotten WHERE space = ? AND change > ? AND change <= ? ORDER BY change",
+    )
+    .bind(page.space)
+    .bind(page.after)
+    .bind(page.reached)
     .fetch_all(connection)
     .await?;
     let forgotten = rows.iter().map(|row| {
@@ -84,19 +115,14 @@ async fn forgotten_after(
     forgotten.collect()
 }
 
-async fn derived_after(
-    connection: &mut SqliteConnection,
-    space: i64,
-    after: i64,
-    limit: u32,
-) -> Outcome<Vec<(i64, Change)>> {
+async fn derived_in(connection: &mut SqliteConnection, page: Page) -> Outcome<Vec<(i64, Change)>> {
     let rows = sqlx::query(
         "SELECT change, passage, document FROM derivations
-         WHERE space = ? AND change > ? AND known_until IS NULL ORDER BY change LIMIT ?",
+         WHERE space = ? AND change > ? AND change <= ? AND known_until IS NULL ORDER BY change",
     )
-    .bind(space)
-    .bind(after)
-    .bind(limit)
+    .bind(page.space)
+    .bind(page.after)
+    .bind(page.reached)
     .fetch_all(&mut *connection)
     .await?;
     let derived = rows.iter().map(|row| {
@@ -106,7 +132,7 @@ async fn derived_after(
     let derived: Vec<(i64, u32, Derivation)> = derived.collect::<Outcome<_>>()?;
     let mut passages = HashMap::new();
     for (first, end) in runs(derived.iter().map(|(_, number, _)| (*number, 1))) {
-        load_passages(connection, space, first, end, &mut passages).await?;
+        load_passages(connection, page.space, first, end, &mut passages).await?;
     }
     let changes = derived.into_iter().map(|(change, number, derivation)| {
         let passage = passages.remove(&number);
@@ -115,19 +141,14 @@ async fn derived_after(
     Ok(changes.collect())
 }
 
-/// Facts and episodes that retention removed.
-async fn removed_after(
-    connection: &mut SqliteConnection,
-    space: i64,
-    after: i64,
-    limit: u32,
-) -> Outcome<Vec<(i64, Change)>> {
+/// What was derived and was removed: by retention, or with a turn that it drew on.
+async fn removed_in(connection: &mut SqliteConnection, page: Page) -> Outcome<Vec<(i64, Change)>> {
     let rows = sqlx::query(
-        "SELECT change, id FROM removed_derivations WHERE space = ? AND change > ? ORDER BY change LIMIT ?",
+        "SELECT change, id FROM removed_derivations WHERE space = ? AND change > ? AND change <= ? ORDER BY change",
     )
-    .bind(space)
-    .bind(after)
-    .bind(limit)
+    .bind(page.space)
+    .bind(page.after)
+    .bind(page.reached)
     .fetch_all(connection)
     .await?;
     let removed = rows.iter().map(|row| {
@@ -137,22 +158,20 @@ async fn removed_after(
     removed.collect()
 }
 
-async fn stored_after(
+async fn stored_in(
     connection: &mut SqliteConnection,
-    space: i64,
-    after: i64,
-    limit: u32,
+    page: Page,
 ) -> Outcome<Vec<(i64, IndexedTurn)>> {
     let rows = sqlx::query(concat!(
         columns!(),
-        "WHERE t.space = ? AND t.change > ? ORDER BY t.change LIMIT ?"
+        "WHERE t.space = ? AND t.change > ? AND t.change <= ? ORDER BY t.change"
     ))
-    .bind(space)
-    .bind(after)
-    .bind(limit)
+    .bind(page.space)
+    .bind(page.after)
+    .bind(page.reached)
     .fetch_all(&mut *connection)
     .await?;
-    with_passages(connection, space, &rows).await
+    with_passages(connection, page.space, &rows).await
 }
 
 /// These turns of a space.

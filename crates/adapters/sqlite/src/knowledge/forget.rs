@@ -1,7 +1,9 @@
 //! What is derived from forgotten turns goes with them: all its versions, what it is found by, conflicts that name it, changes that
 //! wrote nothing else. What such a derivation had closed is open again.
 
-use memfleet_columns::to_json;
+use memfleet_columns::{from_kind, to_json};
+use memfleet_domain::derivation::Kind;
+use memfleet_ports::knowledge::WINDOW;
 use sqlx::SqliteConnection;
 
 use crate::failure::Outcome;
@@ -28,12 +30,12 @@ pub async fn of_turns(
     }
     let count = doomed.len() as i64;
     let doomed = to_json(&doomed);
+    let neighbours = neighbours(connection, space.id, keys, &doomed).await?;
     let head = reopen(connection, space, &doomed).await?;
     remove(connection, space.id, &doomed).await?;
-    begin_again(connection, space.id, keys).await?;
     // Who follows knows the turns of the last version alone, and an earlier one may have drawn on these.
     bury(connection, space.id, head, &doomed).await?;
-    Ok(head + count)
+    touch(connection, space.id, head + count, &neighbours).await
 }
 
 /// Writes a tombstone for each of these derivations (a JSON list of ids), in the changes after `head`.
@@ -92,17 +94,20 @@ async fn reopen(connection: &mut SqliteConnection, space: SpaceRow, doomed: &str
     }
     remove_passages(connection, space.id, &passages).await?;
     remove_changes(connection, space.id, &to_json(&writers)).await?;
-    sqlx::query(
-        "UPDATE derivations SET known_until = NULL, change = ?3
-         WHERE space = ?1 AND id IN (SELECT unhex(value) FROM json_each(?2))
-             AND version = (SELECT max(version) FROM derivations o WHERE o.space = ?1 AND o.id = derivations.id)",
+    // Each has a change number of its own, as pages of changes end between two of them.
+    let opened = sqlx::query(
+        "UPDATE derivations SET known_until = NULL, change = ?3 + latest.number FROM (
+             SELECT d.key, row_number() OVER (ORDER BY d.first) AS number FROM derivations d
+             WHERE d.space = ?1 AND d.id IN (SELECT unhex(value) FROM json_each(?2))
+                 AND d.version = (SELECT max(version) FROM derivations o WHERE o.space = ?1 AND o.id = d.id)) AS latest
+         WHERE derivations.key = latest.key",
     )
     .bind(space.id)
     .bind(to_json(&reopened))
-    .bind(space.head + 1)
+    .bind(space.head)
     .execute(&mut *connection)
     .await?;
-    Ok(space.head + 1)
+    Ok(space.head + opened.rows_affected() as i64)
 }
 
 /// Those that no version is found by any more.
@@ -183,18 +188,73 @@ pub(super) async fn remove_changes(
     Ok(())
 }
 
-/// Turns that stay, of sessions that lose some, are derived from again: what they shared with the others is gone.
-async fn begin_again(connection: &mut SqliteConnection, space: i64, keys: &str) -> Outcome<()> {
-    sqlx::query(
-        "UPDATE progress SET reached = min(reached, (
-             SELECT coalesce(min(t.change) - 1, reached) FROM turns t
-             WHERE t.key NOT IN (SELECT value FROM json_each(?2)) AND t.session IN (
-                 SELECT session FROM turns WHERE key IN (SELECT value FROM json_each(?2)))))
-         WHERE space = ?1",
+/// The keys of turns that stay and may be read otherwise without those that go: those with which something was derived, a story
+/// apart, and the next ones of the session, which were read in their light.
+async fn neighbours(
+    connection: &mut SqliteConnection,
+    space: i64,
+    keys: &str,
+    doomed: &str,
+) -> Outcome<Vec<i64>> {
+    let neighbours = sqlx::query_scalar(
+        "SELECT t.key FROM derivation_turns s JOIN turns t ON t.space = s.space AND t.id = s.turn
+         WHERE s.space = ?1 AND s.derivation IN (SELECT unhex(value) FROM json_each(?3))
+             AND s.derivation NOT IN (SELECT id FROM derivations
+                 WHERE space = ?1 AND kind = ?4 AND id IN (SELECT unhex(value) FROM json_each(?3)))
+             AND t.key NOT IN (SELECT value FROM json_each(?2))
+         UNION
+         SELECT near.value FROM turns g, json_each((SELECT json_group_array(key) FROM (
+             SELECT n.key FROM turns n WHERE n.session = g.session AND (n.acceptance, n.ordinal) > (g.acceptance, g.ordinal)
+                 AND n.replaced_by IS NULL
+             ORDER BY n.acceptance, n.ordinal LIMIT ?5))) near
+         WHERE g.key IN (SELECT value FROM json_each(?2)) AND near.value NOT IN (SELECT value FROM json_each(?2))",
     )
     .bind(space)
     .bind(keys)
-    .execute(connection)
+    .bind(doomed)
+    .bind(from_kind(Kind::Narrative))
+    .bind(WINDOW)
+    .fetch_all(connection)
     .await?;
-    Ok(())
+    Ok(neighbours)
+}
+
+/// Has stages read these turns again, and the episodes that hold them, as changes after `head`; the change sequence after it. A rebuild that is under way
+/// reads as far.
+async fn touch(
+    connection: &mut SqliteConnection,
+    space: i64,
+    head: i64,
+    turns: &[i64],
+) -> Outcome<i64> {
+    let keys = to_json(&turns);
+    let touched = sqlx::query(
+        "UPDATE turns SET change = ?2 + 1 + touched.key FROM json_each(?1) AS touched WHERE turns.key = touched.value",
+    )
+    .bind(&keys)
+    .bind(head)
+    .execute(&mut *connection)
+    .await?;
+    let head = head + touched.rows_affected() as i64;
+    let touched = sqlx::query(
+        "UPDATE derivations SET change = ?2 + touched.number FROM (
+             SELECT d.key, row_number() OVER (ORDER BY d.first) AS number FROM derivations d
+             WHERE d.space = ?3 AND d.kind = ?4 AND d.known_until IS NULL AND d.id IN (
+                 SELECT s.derivation FROM turns t JOIN derivation_turns s ON s.space = t.space AND s.turn = t.id
+                 WHERE t.key IN (SELECT value FROM json_each(?1)))) AS touched
+         WHERE derivations.key = touched.key",
+    )
+    .bind(&keys)
+    .bind(head)
+    .bind(space)
+    .bind(from_kind(Kind::Episode))
+    .execute(&mut *connection)
+    .await?;
+    let head = head + touched.rows_affected() as i64;
+    sqlx::query("UPDATE progress SET goal = max(goal, ?2) WHERE space = ?1 AND goal IS NOT NULL")
+        .bind(space)
+        .bind(head)
+        .execute(connection)
+        .await?;
+    Ok(head)
 }

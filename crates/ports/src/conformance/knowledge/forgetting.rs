@@ -9,7 +9,7 @@ use crate::erasure::Erasure;
 use crate::feed::{Change, IndexFeed};
 use crate::filter::TurnFilter;
 use crate::knowledge::{
-    ChangeFilter, Knowledge, Progress, Question, Revision, Rewrite, Stage, Work,
+    ChangeFilter, Knowledge, Progress, Question, Revision, Rewrite, Stage, WINDOW, Work,
 };
 use crate::ledger::Ledger;
 
@@ -65,8 +65,16 @@ pub async fn what_drew_on_a_forgotten_turn_in_an_earlier_version_is_withdrawn<
     assert_eq!(all(store, &Question::default()).await, [second]);
     let after = store.changes_after(&home(), head, 9).await;
     let after = after.expect("an answer");
-    let expected = [Change::Withdrawn(first.id), Change::Forgotten(rome.id)];
-    assert_eq!(after.changes, expected);
+    // The turn after it is read again.
+    let [
+        Change::Withdrawn(gone),
+        Change::Stored(near),
+        Change::Forgotten(turn),
+    ] = &after.changes[..]
+    else {
+        panic!("{:?} was not expected", after.changes);
+    };
+    assert_eq!((*gone, near.id, *turn), (first.id, oslo.id, rome.id));
     assert_eq!(store.head(&home()).await.expect("an answer"), after.reached);
 }
 
@@ -104,6 +112,50 @@ pub async fn forgetting_the_newer_fact_opens_the_older_again<S: Ledger + Knowled
         .await
         .expect("an answer");
     assert_eq!(changes.items.len(), 1);
+}
+
+/// However small the pages are in which it is read.
+pub async fn every_fact_that_a_forget_opens_is_a_change_of_its_own<
+    S: Ledger + Knowledge + Erasure + IndexFeed,
+>(
+    store_: &S,
+) {
+    let rome: Vec<_> = (0..7)
+        .map(|n| turn(&format!("rome {n}"), "I live in Rome."))
+        .collect();
+    let oslo = turn("oslo", "We moved to Oslo.");
+    let turns: Vec<_> = rome.iter().chain([&oslo]).collect();
+    store(store_, &turns).await;
+    let newer = fact(&oslo, "We", "Oslo", instant(20));
+    make(store_, deriving(&[&newer])).await;
+    let mut older = Vec::new();
+    for (turn, number) in rome.iter().zip(0..) {
+        let fact = fact(turn, &format!("Ada {number}"), "Rome", instant(10));
+        make(store_, deriving(&[&fact])).await;
+        make(store_, closing(&fact, &newer, 30)).await;
+        older.push(fact.id);
+    }
+    let head = store_.head(&home()).await.expect("an answer");
+    forget(store_, oslo.id).await;
+    for limit in 1..10 {
+        let (mut reached, mut opened) = (head, Vec::new());
+        loop {
+            let page = store_.changes_after(&home(), reached, limit).await;
+            let page = page.expect("an answer");
+            let derived = page.changes.iter().filter_map(|change| match change {
+                Change::Derived(derived) => Some(derived.id),
+                _ => None,
+            });
+            opened.extend(derived);
+            assert!(page.reached > reached && page.changes.len() <= limit as usize);
+            reached = page.reached;
+            if !page.more {
+                break;
+            }
+        }
+        assert_eq!(opened, older, "in pages of {limit}");
+        assert_eq!(reached, store_.head(&home()).await.expect("an answer"));
+    }
 }
 
 /// Told anew, it begins anew.
@@ -156,6 +208,67 @@ pub async fn forgetting_a_space_leaves_nothing_derived<S: Ledger + Knowledge + E
             .len(),
         1
     );
+}
+
+/// However long the session is; where every stage stands stays.
+pub async fn a_forget_has_a_bounded_part_of_the_session_read_again<
+    S: Ledger + Knowledge + Erasure + IndexFeed,
+>(
+    store_: &S,
+) {
+    let turns: Vec<_> = (0..40)
+        .map(|number| turn(&number.to_string(), "It was said."))
+        .collect();
+    store(store_, &turns.iter().collect::<Vec<_>>()).await;
+    // One fact a turn; that of turn 30 took words from turn 10.
+    for (number, said) in turns.iter().enumerate() {
+        let mut fact = fact(said, &format!("Ada {number}"), "Rome", instant(10));
+        if number == 30 {
+            fact.turns.push(turns[10].id);
+        }
+        make(store_, deriving(&[&fact])).await;
+    }
+    let rebuilding = store_.begin_rebuild(&home()).await.expect("an answer");
+    assert!(rebuilding.is_some());
+    let to = store_.head(&home()).await.expect("an answer");
+    let stages = [Stage::Derive, Stage::Episodes, Stage::Judge];
+    for stage in stages {
+        let claimed = store_.claim(&home(), stage, instant(0), instant(9)).await;
+        let from = claimed.expect("an answer").expect("it is free");
+        let work = Work {
+            progress: Some(Progress { stage, from, to }),
+            ..Work::default()
+        };
+        store_.apply(&home(), work).await.expect("an answer");
+    }
+    forget(store_, turns[10].id).await;
+    for stage in stages {
+        let position = store_.position(&home(), stage).await.expect("an answer");
+        assert_eq!(position.expect("a position").reached, to);
+    }
+    let page = store_.changes_after(&home(), to, 100).await;
+    let changes = page.expect("an answer").changes;
+    let read: Vec<_> = changes
+        .iter()
+        .filter_map(|change| match change {
+            Change::Stored(turn) => Some(turn.id),
+            _ => None,
+        })
+        .collect();
+    let window = 11..11 + WINDOW as usize;
+    let mut expected: Vec<_> = window.chain([30]).map(|number| turns[number].id).collect();
+    let mut sorted = read.clone();
+    expected.sort();
+    sorted.sort();
+    assert_eq!(sorted, expected);
+    // A rebuild has not read them yet.
+    let rebuilding = store_.rebuilding(&home()).await.expect("an answer");
+    let after_goal = store_
+        .changes_after(&home(), rebuilding.expect("a rebuild").goal, 100)
+        .await
+        .expect("an answer");
+    let is_stored = |change: &Change| matches!(change, Change::Stored(_));
+    assert!(!after_goal.changes.iter().any(is_stored));
 }
 
 /// A fact that took words from a forgotten turn goes; its own turn is read again without them.
