@@ -9,7 +9,7 @@ use memfleet_domain::turn::{AcceptedTurn, ContentHash};
 /// Places beyond are not kept, so that no import brings positions near the end of their numbers.
 const LAST_PLACE: u32 = u32::MAX / 2;
 
-/// A turn that was forgotten and not told again.
+/// A turn that was forgotten.
 #[derive(Debug, Clone, Copy)]
 pub struct Tombstone {
     /// The last position of acceptance that the forget covers.
@@ -19,10 +19,10 @@ pub struct Tombstone {
 }
 
 impl Tombstone {
-    /// Whether a turn that comes now stays forgotten. An import may have been read before the forget and be accepted after it.
-    pub fn covers(&self, turn: &AcceptedTurn, acceptance: i64) -> bool {
-        let is_imported = turn.place.is_some();
-        acceptance <= self.last || (is_imported && !self.is_of_space)
+    /// Whether a turn under its id that comes with this acceptance stays forgotten. A later one is the same message sent again (an
+    /// external id, or a place in a history), unless the whole space was forgotten in between.
+    pub fn covers(&self, acceptance: i64) -> bool {
+        acceptance <= self.last || !self.is_of_space
     }
 }
 
@@ -60,7 +60,7 @@ impl Before {
             })
         };
         let forgotten = self.forgotten.get(&turn.id);
-        if forgotten.is_some_and(|tombstone| tombstone.covers(turn, acceptance)) {
+        if forgotten.is_some_and(|tombstone| tombstone.covers(acceptance)) {
             return settled(TurnState::Forgotten, None);
         }
         let hash = turn.content_hash();
@@ -119,25 +119,24 @@ mod tests {
     }
 
     #[test]
-    fn a_delivery_from_before_a_forget_stays_forgotten_and_a_later_one_is_new() {
+    fn what_was_forgotten_comes_back_only_to_a_space_that_was_forgotten_as_a_whole() {
         let told = turn("a", "one");
-        let mut before = Before::default();
-        let (last, is_of_space) = (5, false);
-        before
-            .forgotten
-            .insert(told.id, Tombstone { last, is_of_space });
-        let state = |turn: &AcceptedTurn, acceptance| match before.judge(turn, acceptance) {
-            Verdict::Settled(receipt) => Some(receipt.state),
-            Verdict::New { .. } => None,
-        };
-        assert_eq!(state(&told, 5), Some(TurnState::Forgotten));
-        assert_eq!(state(&told, 6), None);
-        let place = Some(0);
-        let imported = AcceptedTurn {
-            place,
-            ..told.clone()
-        };
-        assert_eq!(state(&imported, 6), Some(TurnState::Forgotten));
-        assert_eq!(state(&edit(&told, "b", "two"), 1), None);
+        for is_of_space in [false, true] {
+            let mut before = Before::default();
+            let tombstone = Tombstone {
+                last: 5,
+                is_of_space,
+            };
+            before.forgotten.insert(told.id, tombstone);
+            let state = |turn: &AcceptedTurn, acceptance| match before.judge(turn, acceptance) {
+                Verdict::Settled(receipt) => Some(receipt.state),
+                Verdict::New { .. } => None,
+            };
+            assert_eq!(state(&told, 5), Some(TurnState::Forgotten));
+            let later = (!is_of_space).then_some(TurnState::Forgotten);
+            assert_eq!(state(&told, 6), later);
+            assert_eq!(state(&turn("b", "one"), 6), None);
+            assert_eq!(state(&edit(&told, "b", "two"), 1), None);
+        }
     }
 }

@@ -49,6 +49,8 @@ pub struct Recorded {
     pub turns: Vec<TurnReceipt>,
     /// Messages that had been recorded before.
     pub duplicates: u32,
+    /// Messages that were forgotten, and stay so though they are sent again; 0 in the answer of an older gateway.
+    pub forgotten: u32,
     /// Messages without any text of their own.
     pub left_out: u32,
     /// Messages that an injected block was taken out of.

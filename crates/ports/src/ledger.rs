@@ -71,7 +71,7 @@ pub struct BatchStatus {
 pub struct Known {
     /// Those that it holds.
     pub stored: HashSet<TurnId>,
-    /// Those that were forgotten and not told again.
+    /// Those that were forgotten.
     pub forgotten: HashSet<TurnId>,
 }
 
@@ -106,9 +106,9 @@ pub struct Unembedded {
 pub trait Ledger: Send + Sync {
     /// Stores each batch in one transaction, in the order given. A batch that is already there changes nothing and gives
     /// the answer of the first time; only its dead-lettered turns are tried again. A turn that is already there with the
-    /// same content is left alone; one that was forgotten after this acceptance stays forgotten, and so does one that an import brings
-    /// ([`memfleet_domain::turn::AcceptedTurn::place`]), unless its whole space was forgotten. A batch whose whole space was forgotten after this
-    /// acceptance leaves nothing at all, no receipt either. The first language that a
+    /// same content is left alone; one that was forgotten stays forgotten, whatever batch brings it again, unless its whole space was
+    /// forgotten before this acceptance. A batch whose whole space was forgotten after this acceptance leaves nothing at all, no receipt
+    /// either. The first language that a
     /// batch names stays the space's.
     ///
     /// Dead-lettered are a turn whose id is taken by other content (`EXTERNAL_ID_CONFLICT`, with both hashes) and one that

@@ -142,7 +142,7 @@ pub trait Accepted: Send + Sync + std::fmt::Debug {
     /// The highest position of acceptance of anything that was stored or forgotten; 0 before the first.
     async fn highest_acceptance(&self) -> Result<u64>;
 
-    /// Which of these turns were forgotten and not told again.
+    /// Which of these turns were forgotten. Of a space that was forgotten as a whole none were.
     async fn forgotten(&self, scope: &Scope, turns: &[TurnId]) -> Result<HashSet<TurnId>>;
 }
 

@@ -18,6 +18,7 @@ use memfleet_domain::ids::{SessionId, SpaceId, TurnId};
 use memfleet_domain::policy::Policy;
 use memfleet_ports::capture::{Capture, RecordTurnRequest, Recorded};
 use memfleet_ports::context::Context;
+use memfleet_ports::ledger::Known;
 use memfleet_ports::memory::{NewTurn, RememberRequest};
 use memfleet_ports::store::StoreError;
 use tracing::instrument;
@@ -107,6 +108,7 @@ impl Gateway {
             token: None,
             turns: Vec::new(),
             duplicates: 0,
+            forgotten: 0,
             left_out: named.left_out,
             blocks_removed: named.blocks_removed,
             session: session.id().clone(),
@@ -168,7 +170,7 @@ impl Gateway {
         Ok((Session::Derived(known), origin))
     }
 
-    /// Accepts what is not in the ledger yet; all of it where the ledger cannot tell, which then takes each turn once.
+    /// Accepts what the ledger neither has nor had to forget; all of it where the ledger cannot tell, which then takes each turn once.
     async fn remember_new(
         &self,
         context: &Context,
@@ -183,15 +185,20 @@ impl Gateway {
             external.map(|external| TurnId::of_external(&scope, &turn.session, external))
         };
         let ids: Vec<_> = turns.iter().filter_map(id).collect();
-        let mut known = HashSet::new();
+        let mut known = Known::default();
         for ids in ids.chunks(MOST) {
-            let stored = async { Ok(self.ledger.turns(&scope, ids).await?) };
-            let stored = store.ask(stored).await?.into_iter().flatten();
-            known.extend(stored.map(|turn| turn.accepted.id));
+            let part = async { Ok(self.ledger.known(&scope, ids).await?) };
+            let part = store.ask(part).await?.unwrap_or_default();
+            known.stored.extend(part.stored);
+            known.forgotten.extend(part.forgotten);
         }
-        let all = turns.len();
-        turns.retain(|turn| id(turn).is_none_or(|id| !known.contains(&id)));
-        recorded.duplicates = (all - turns.len()) as u32;
+        let mut leave_out = |seen: &HashSet<TurnId>| {
+            let all = turns.len();
+            turns.retain(|turn| id(turn).is_none_or(|id| !seen.contains(&id)));
+            (all - turns.len()) as u32
+        };
+        recorded.duplicates = leave_out(&known.stored);
+        recorded.forgotten = leave_out(&known.forgotten);
         if turns.is_empty() {
             return Ok(());
         }

@@ -81,17 +81,16 @@ impl Shared {
         self.let_go(scope, batch, letter.acceptance).await
     }
 
-    /// An import may have been read before a forget and accepted after it: only the ledger knows.
+    /// What was forgotten may be sent again after the forget: only the ledger knows.
     async fn without_forgotten(&self, letter: &DeadLetter) -> Result<DeadLetter> {
         let mut letter = letter.clone();
         let turns = &mut letter.batch.turns;
-        let imported = turns.iter().filter(|turn| turn.place.is_some());
-        let imported: Vec<TurnId> = imported.map(|turn| turn.id).collect();
+        let ids: Vec<TurnId> = turns.iter().map(|turn| turn.id).collect();
         if let Some(ledger) = &self.options.accepted
-            && !imported.is_empty()
+            && !ids.is_empty()
         {
-            let forgotten = ledger.forgotten(&letter.batch.scope, &imported).await?;
-            turns.retain(|turn| turn.place.is_none() || !forgotten.contains(&turn.id));
+            let forgotten = ledger.forgotten(&letter.batch.scope, &ids).await?;
+            turns.retain(|turn| !forgotten.contains(&turn.id));
         }
         Ok(letter)
     }

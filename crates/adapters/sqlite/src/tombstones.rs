@@ -36,7 +36,7 @@ pub async fn of(
         .collect()
 }
 
-/// Whether one of these turns was forgotten, and not told again.
+/// Whether one of these turns was forgotten.
 pub async fn any(
     connection: &mut SqliteConnection,
     tenant: &TenantId,

@@ -82,6 +82,7 @@ impl From<Recorded> for proto::RecordTurnResponse {
             blocks_removed: recorded.blocks_removed,
             session: recorded.session.into(),
             session_origin: number::<proto::SessionOrigin, _>(recorded.session_origin),
+            forgotten: recorded.forgotten,
         }
     }
 }
@@ -98,6 +99,7 @@ impl Checked for proto::RecordTurnResponse {
             token: token?,
             turns: turns?,
             duplicates: self.duplicates,
+            forgotten: self.forgotten,
             left_out: self.left_out,
             blocks_removed: self.blocks_removed,
             session: session?,

@@ -147,7 +147,7 @@ pub(crate) fn record_turn() -> impl Strategy<Value = RecordTurnRequest> {
 }
 
 pub(crate) fn recorded() -> impl Strategy<Value = Recorded> {
-    let counts = (any::<u32>(), any::<u32>(), any::<u32>());
+    let counts = any::<[u32; 4]>();
     (
         option::of(batch_id()),
         vec(turn_receipt(), 0..3),
@@ -158,9 +158,10 @@ pub(crate) fn recorded() -> impl Strategy<Value = Recorded> {
         .prop_map(|(token, turns, counts, session, session_origin)| Recorded {
             token,
             turns,
-            duplicates: counts.0,
-            left_out: counts.1,
-            blocks_removed: counts.2,
+            duplicates: counts[0],
+            left_out: counts[1],
+            blocks_removed: counts[2],
+            forgotten: counts[3],
             session,
             session_origin,
         })

@@ -52,6 +52,7 @@ fn recorded() -> Recorded {
         duplicates: 1,
         left_out: 2,
         blocks_removed: 3,
+        forgotten: 4,
         session: session(),
         session_origin: None,
     }

@@ -295,3 +295,40 @@ async fn amp_125_blocks_without_marks_of_earlier_exchanges_do_not_come_back() {
     all.sort_unstable();
     assert_eq!(kept, all);
 }
+
+#[tokio::test]
+async fn what_was_forgotten_stays_away_when_the_history_is_sent_again() {
+    let node = Node::new().await;
+    let said = [
+        (Role::User, "My PIN is 4711."),
+        (Role::Assistant, "ok"),
+        (Role::User, "And my cat is Tom."),
+        (Role::User, "My PIN is 4711."),
+    ];
+    let context = acme();
+    let send = async |count: usize| {
+        let request = record(messages(&said[..count]));
+        let recorded = node.gateway.record_turn(&context, request).await.unwrap();
+        (
+            recorded.turns.len(),
+            recorded.duplicates,
+            recorded.forgotten,
+        )
+    };
+    assert_eq!(send(2).await, (2, 0, 0));
+    let turns = stored(&node).await;
+    let filter = TurnFilter {
+        turns: vec![turns[0].accepted.id],
+        ..TurnFilter::default()
+    };
+    let scope = context.scope(&space("ada"));
+    node.erasure.erase(&scope, &filter).await.unwrap();
+    assert_eq!(send(2).await, (0, 1, 1));
+    // The history goes on, and says the same in a new message.
+    assert_eq!(send(4).await, (2, 1, 1));
+    let turns = stored(&node).await;
+    assert_eq!(
+        texts(&turns),
+        ["ok", "And my cat is Tom.", "My PIN is 4711."]
+    );
+}

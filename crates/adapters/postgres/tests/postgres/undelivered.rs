@@ -125,9 +125,9 @@ async fn a_delivery_under_way_does_not_bring_back_what_was_forgotten() {
     assert_eq!(store.batch(&home(), mixed.id).await, Ok(None));
     let late = deliver(&store, 1, &mixed).await;
     assert_eq!(states(&late), [TurnState::Stored, TurnState::Forgotten]);
-    let anew = batch("anew", vec![by("Ben", "2")]);
-    let told = deliver(&store, 3, &anew).await;
-    assert_eq!(states(&told), [TurnState::Stored]);
+    let again = batch("again", vec![by("Ben", "2"), by("Ben", "4")]);
+    let told = deliver(&store, 3, &again).await;
+    assert_eq!(states(&told), [TurnState::Forgotten, TurnState::Stored]);
 }
 
 #[tokio::test]

@@ -72,7 +72,7 @@ async fn retain_unforgotten(
     let tombstones = tombstones::of(connection, space, &ids).await?;
     let is_covered = |turn: &AcceptedTurn| {
         let tombstone = tombstones.get(&turn.id);
-        tombstone.is_some_and(|tombstone| tombstone.covers(turn, acceptance))
+        tombstone.is_some_and(|tombstone| tombstone.covers(acceptance))
     };
     batch.turns.retain(|turn| !is_covered(turn));
     Ok(())

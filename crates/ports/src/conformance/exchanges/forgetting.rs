@@ -174,7 +174,7 @@ pub async fn a_turn_that_waits_may_be_named(store: &impl Forgetful) {
     assert_eq!(get(store, "e").await.exchange, waiting);
 }
 
-/// A gateway may have it in its memory still. Told again after that, it may be named.
+/// A gateway may have it in its memory still. Told again after its whole space was forgotten, it may be named.
 pub async fn what_names_a_forgotten_turn_comes_without_its_state(store: &impl Forgetful) {
     let [gone, other] = ["a", "b"].map(|name| turn(name, "x"));
     commit(store, &home(), "k", vec![gone.clone(), other.clone()]).await;
@@ -189,9 +189,16 @@ pub async fn what_names_a_forgotten_turn_comes_without_its_state(store: &impl Fo
     }
     let kept = get(store, "e").await;
     assert!(kept.forgotten && kept.exchange.state.is_empty());
-    let told = indexed(batch_in(&home(), "anew", vec![gone.clone()]), 1_000);
+    let everything = TurnFilter::default();
+    store.erase(&home(), &everything).await.expect("erase");
+    let told = indexed(batch_in(&home(), "anew", vec![gone, other]), 1_000);
     store.commit(vec![told]).await.expect("commit");
-    assert_eq!(put(store, &late, Some(1)).await, written(2));
+    let late = Exchange {
+        updated_at: instant(3),
+        ..late
+    };
+    let version = get(store, "e").await.version;
+    assert_eq!(put(store, &late, Some(version)).await, written(version + 1));
     assert_eq!(get(store, "e").await.exchange, late);
 }
 

@@ -131,13 +131,14 @@ pub async fn a_forgotten_space_takes_the_blocks_that_name_it(store: &impl Store)
     assert_eq!(found, Ok(Some(asked)));
 }
 
-/// The audit may come later than the forget. Told again after that, a turn is as any other.
+/// The audit may come later than the forget. Told again after its whole space was forgotten, a turn is as any other.
 pub async fn what_is_added_after_a_forget_comes_without_its_block(store: &impl Store) {
     let gone = turn("a", "x");
     commit(store, "k", vec![gone.clone()]).await;
     forget(store, &home(), std::slice::from_ref(&gone)).await;
     append(store, &[injection(1)]).await;
     assert_eq!(get(store, 1).await, injection(1).tombstone());
+    forget(store, &home(), &[]).await;
     let told = indexed(batch_in(&home(), "anew", vec![gone]), 1_000);
     store.commit(vec![told]).await.expect("commit");
     append(store, &[injection(2)]).await;
