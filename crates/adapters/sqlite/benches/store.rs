@@ -43,6 +43,7 @@ async fn main() {
     println!("open: {:?}", opening.elapsed());
     reading(&store, turns).await;
     queueing(&store).await;
+    forgetting(&store, turns).await;
     erasing(&store, directory.path()).await;
 }
 
@@ -158,6 +159,81 @@ async fn queueing(store: &SqliteStore) {
         },
     )
     .await;
+}
+
+/// Forgets turns in a row, `FORGETS` (100 by default), while others remember.
+async fn forgetting(store: &SqliteStore, turns: usize) {
+    let forgets = std::env::var("FORGETS");
+    let forgets = forgets.ok().and_then(|forgets| forgets.parse().ok());
+    let forgets: usize = forgets.unwrap_or(100);
+    let mut random = StdRng::seed_from_u64(6);
+    let mut next = 20_000_000;
+    let mut remember = async || {
+        next += 1;
+        let told = indexed(&mut random, next, 1);
+        let start = Instant::now();
+        store
+            .publish(&told.batch, instant(0), Bounds::NONE)
+            .await
+            .expect("publish");
+        store.commit(vec![told]).await.expect("commit");
+        start.elapsed()
+    };
+    let mut alone = Vec::new();
+    for _ in 0..300 {
+        alone.push(remember().await);
+    }
+    let gone: Vec<_> = (0..forgets)
+        .map(|number| {
+            told(
+                &mut StdRng::seed_from_u64(3),
+                (1_000 + number * turns / (forgets + 1)) % turns,
+            )
+            .0
+            .id
+        })
+        .collect();
+    let forgetting = tokio::spawn({
+        let store = store.clone();
+        async move {
+            let (mut removals, mut scrubs) = (Vec::new(), Vec::new());
+            for id in gone {
+                let filter = TurnFilter {
+                    turns: vec![id],
+                    ..TurnFilter::default()
+                };
+                let start = Instant::now();
+                store.remove(&home(), &filter).await.expect("remove");
+                removals.push(start.elapsed());
+                let start = Instant::now();
+                store.scrub().await.expect("scrub");
+                scrubs.push(start.elapsed());
+            }
+            (removals, scrubs)
+        }
+    });
+    let mut beside = Vec::new();
+    while !forgetting.is_finished() {
+        beside.push(remember().await);
+    }
+    let (removals, scrubs) = forgetting.await.expect("forgets");
+    let first = scrubs.first().copied().unwrap_or_default();
+    println!("first scrub of the file: {first:?}");
+    spread("remember a turn", alone);
+    spread("remember a turn while others forget", beside);
+    spread("remove a turn (writers wait)", removals);
+    spread("scrub after it (writers go on)", scrubs);
+}
+
+fn spread(what: &str, mut times: Vec<Duration>) {
+    times.sort();
+    let at = |share: usize| times[(times.len() - 1) * share / 100];
+    println!(
+        "{what}: p50 {:?}, p95 {:?}, most {:?}",
+        at(50),
+        at(95),
+        at(100)
+    );
 }
 
 async fn erasing(store: &SqliteStore, directory: &Path) {

@@ -16,7 +16,7 @@ use sqlx::{Row, SqliteConnection};
 use crate::failure::{Failure, Outcome};
 use crate::mentions::{EXCHANGES, INJECTIONS};
 use crate::store::{SqliteStore, Write};
-use crate::{injections, tombstones};
+use crate::{injections, scrub, tombstones};
 
 #[async_trait]
 impl Exchanges for SqliteStore {
@@ -117,6 +117,9 @@ impl Exchanges for SqliteStore {
                 .bind(now.timestamp_micros())
                 .execute(&mut *write);
             gone += done.await.map_err(Failure::from)?.rows_affected();
+        }
+        if gone > 0 {
+            scrub::due(&mut write).await?;
         }
         write.commit().await?;
         Ok(gone)

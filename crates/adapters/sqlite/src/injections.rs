@@ -18,6 +18,7 @@ use sqlx::{Row, SqliteConnection};
 
 use crate::failure::{Failure, Outcome};
 use crate::mentions::INJECTIONS;
+use crate::scrub;
 use crate::store::SqliteStore;
 use crate::tombstones;
 
@@ -101,6 +102,9 @@ impl Injections for SqliteStore {
         .execute(&mut *write)
         .await
         .map_err(Failure::from)?;
+        if gone.rows_affected() > 0 {
+            scrub::due(&mut write).await?;
+        }
         write.commit().await?;
         Ok(gone.rows_affected())
     }

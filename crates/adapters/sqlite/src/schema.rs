@@ -7,7 +7,7 @@ use sqlx::{SqlSafeStr, SqliteConnection};
 use crate::failure::{Failure, Outcome};
 
 /// Every migration in order: version, name, statements.
-const MIGRATIONS: [(i64, &str, &str); 19] = [
+const MIGRATIONS: [(i64, &str, &str); 20] = [
     (1, "first", include_str!("../migrations/0001_first.sql")),
     (
         2,
@@ -66,6 +66,11 @@ const MIGRATIONS: [(i64, &str, &str); 19] = [
         19,
         "unlisted",
         include_str!("../migrations/0019_unlisted.sql"),
+    ),
+    (
+        21,
+        "unscrubbed",
+        include_str!("../migrations/0021_unscrubbed.sql"),
     ),
 ];
 

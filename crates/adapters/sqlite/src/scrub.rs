@@ -1,15 +1,17 @@
 //! Making sure that forgotten text is in no file of the store.
 //!
-//! `secure_delete` zeroes a deleted cell, but where SQLite rebuilds a page of the b-tree (`rebuildPage`), old copies of cells
-//! stay in the unused middle of the page, and a later delete does not find them: after random deletes hundreds of fragments
-//! can be read in the raw file. Only a rewrite removes them, so a removal is followed by `VACUUM` (the time of copying the
-//! file twice, free disk of twice its size while it lasts; writers wait, readers do not) and an emptied WAL. One scrub
-//! serves all the removals before it.
+//! `secure_delete` zeroes a deleted cell, a freed page and an overflow page in place. One thing it does not reach: where
+//! SQLite rebuilds a page of a b-tree, old copies of cells stay in the unused middle of the page, and a later delete does
+//! not find them. A scrub looks for such pages on a snapshot, which nobody waits for, zeroes their middles in short write
+//! transactions (through `sqlite_dbpage`, so that log and caches know of it) and empties the write-ahead log. A forget that
+//! was committed when it began is served by it. What a page that is clean holds of live rows only is rebuilt into pages
+//! that hold nothing else, so no forgotten text comes back into a middle.
 
+use std::ops::Range;
 use std::time::Duration;
 
+use futures::TryStreamExt;
 use memfleet_ports::store::StoreError;
-use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions, Connection, Row, SqliteConnection};
 use tokio::time::{Instant, sleep};
 
@@ -19,9 +21,12 @@ use crate::store::SqliteStore;
 /// How long readers of old snapshots may keep the WAL from being emptied.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// Pages of 16 KiB that one write transaction zeroes.
+const STRETCH: usize = 32;
+
 /// Notes in the erasing transaction that a scrub is due: it is made up for after a crash.
 pub async fn due(connection: &mut SqliteConnection) -> Outcome<()> {
-    sqlx::query("INSERT OR IGNORE INTO unscrubbed (id) VALUES (1)")
+    sqlx::query("INSERT INTO unscrubbed DEFAULT VALUES")
         .execute(connection)
         .await?;
     Ok(())
@@ -29,76 +34,127 @@ pub async fn due(connection: &mut SqliteConnection) -> Outcome<()> {
 
 /// Whether a scrub is due.
 pub async fn is_due(connection: &mut SqliteConnection) -> Outcome<bool> {
-    let due = sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM unscrubbed)");
-    Ok(due.fetch_one(connection).await?)
+    Ok(latest(connection).await?.is_some())
 }
 
-/// Scrubs if it is due. It goes on when its caller leaves: a rewrite that was begun runs to its end in SQLite, and must keep
-/// the writers' turn as long.
+/// The last of the removals that wait for a scrub.
+async fn latest(connection: &mut SqliteConnection) -> Outcome<Option<i64>> {
+    let latest = sqlx::query_scalar("SELECT max(id) FROM unscrubbed");
+    Ok(latest.fetch_one(connection).await?)
+}
+
+/// Scrubs if it is due. It goes on when its caller leaves.
 pub async fn finish(store: &SqliteStore) -> Outcome<()> {
-    // Asked on a reader first: what is not due takes no writer's turn.
     if !is_due(&mut *store.read().await?).await? {
         return Ok(());
     }
     let store = store.clone();
-    let rewriting = tokio::spawn(async move { rewrite(&store).await });
-    rewriting.await.unwrap_or_else(|error| {
+    let scrubbing = tokio::spawn(async move { scrub(&store).await });
+    scrubbing.await.unwrap_or_else(|error| {
         let cause = format!("the scrub stopped: {error}");
         Err(Failure(StoreError::Unexpected(cause)))
     })
 }
 
-async fn rewrite(store: &SqliteStore) -> Outcome<()> {
-    let _turn = store.shared.writers.turn.lock().await;
-    let mut connection = options(store).connect().await?;
-    let outcome = scrub(&mut connection).await;
-    connection.close().await?;
-    outcome
-}
-
-/// Pages of the copy go to a temporary file and not to memory, which would take as much as the database is large. The file
-/// lies beside the database: the system's folder for temporary files may be small, in memory, or not as private.
-///
-/// The pragma sets the folder for the whole process. It is safe beside other threads, since SQLite changes and reads it
-/// under a lock of its own (an environment variable would have to be set before any thread starts). Only scrubs make
-/// temporary files; of two stores in one process the last one to scrub decides, and a folder that is gone is passed over.
-fn options(store: &SqliteStore) -> SqliteConnectOptions {
-    let options = store.connection().pragma("temp_store", "FILE");
-    let folder = match store.shared.path.parent() {
-        None => Some("."),
-        // A bare name is in the working directory; an empty folder would mean the system's.
-        Some(folder) if folder.as_os_str().is_empty() => Some("."),
-        Some(folder) => folder.to_str(),
-    };
-    match folder {
-        Some(folder) => {
-            let quoted = format!("'{}'", folder.replace('\'', "''"));
-            options.pragma("temp_store_directory", quoted)
-        }
-        // SQLite takes no name that is not Unicode.
-        None => options,
-    }
-}
-
-async fn scrub(connection: &mut SqliteConnection) -> Outcome<()> {
-    // Another one may have come first.
-    if !is_due(connection).await? {
+/// One at a time. Those that waited find what they noted done, unless they noted it while the last one ran.
+async fn scrub(store: &SqliteStore) -> Outcome<()> {
+    let _alone = store.shared.scrubbing.lock().await;
+    let mut connection = store.connection().connect().await?;
+    let Some(last) = latest(&mut connection).await? else {
         return Ok(());
+    };
+    let unclean = unclean(&mut connection).await?;
+    for pages in unclean.chunks(STRETCH) {
+        clean(store, pages).await?;
     }
-    sqlx::query("VACUUM").execute(&mut *connection).await?;
-    empty_wal(connection).await?;
-    sqlx::query("DELETE FROM unscrubbed")
-        .execute(connection)
+    empty_wal(store, &mut connection).await?;
+    connection.close().await?;
+    let mut write = store.write().await?;
+    sqlx::query("DELETE FROM unscrubbed WHERE id <= ?")
+        .bind(last)
+        .execute(&mut *write)
         .await?;
-    Ok(())
+    write.commit().await
 }
 
-async fn empty_wal(connection: &mut SqliteConnection) -> Outcome<()> {
+/// The pages that hold something between what is in use of them.
+async fn unclean(connection: &mut SqliteConnection) -> Outcome<Vec<u32>> {
+    let mut unclean = Vec::new();
+    let mut pages = sqlx::query("SELECT pgno, data FROM sqlite_dbpage").fetch(connection);
+    while let Some(page) = pages.try_next().await? {
+        let (number, bytes): (u32, &[u8]) = (page.try_get(0)?, page.try_get(1)?);
+        if is_unclean(number, bytes) {
+            unclean.push(number);
+        }
+    }
+    Ok(unclean)
+}
+
+/// Zeroes what is not in use of these pages, in one transaction.
+async fn clean(store: &SqliteStore, pages: &[u32]) -> Outcome<()> {
+    let mut write = store.write().await?;
+    for &number in pages {
+        let page: Option<Vec<u8>> =
+            sqlx::query_scalar("SELECT data FROM sqlite_dbpage WHERE pgno = ?")
+                .bind(number)
+                .fetch_optional(&mut *write)
+                .await?;
+        // It may have been freed, or rebuilt, since it was looked at.
+        let Some(mut page) = page.filter(|page| is_unclean(number, page)) else {
+            continue;
+        };
+        if let Some(unused) = unused(number, &page) {
+            page[unused].fill(0);
+        }
+        sqlx::query("UPDATE sqlite_dbpage SET data = ? WHERE pgno = ?")
+            .bind(page)
+            .bind(number)
+            .execute(&mut *write)
+            .await?;
+    }
+    write.commit().await
+}
+
+fn is_unclean(number: u32, page: &[u8]) -> bool {
+    unused(number, page).is_some_and(|unused| page[unused].iter().any(|byte| *byte != 0))
+}
+
+/// The middle of a page of a b-tree, between the pointers to its cells and the cells. Other pages have none: their first
+/// byte is the highest of a page number, which [`crate::store::MAX_PAGES`] keeps at 0 or 1.
+fn unused(number: u32, page: &[u8]) -> Option<Range<usize>> {
+    // The first page begins with the header of the file.
+    let header = if number == 1 { 100 } else { 0 };
+    let two = |at: usize| {
+        page.get(at..at + 2)
+            .map(|two| usize::from(two[0]) << 8 | usize::from(two[1]))
+    };
+    let length = match page.get(header)? {
+        // An index or a table, inside.
+        0x02 | 0x05 => 12,
+        // Leaves of them.
+        0x0a | 0x0d => 8,
+        _ => return None,
+    };
+    let start = header + length + 2 * two(header + 3)?;
+    let end = match two(header + 5)? {
+        0 => 1 << 16,
+        end => end,
+    };
+    (start <= end && end <= page.len()).then_some(start..end)
+}
+
+/// Each try takes the writers' turn for the time of a checkpoint; between two of them they go on.
+async fn empty_wal(store: &SqliteStore, connection: &mut SqliteConnection) -> Outcome<()> {
+    sqlx::query("PRAGMA busy_timeout = 0")
+        .execute(&mut *connection)
+        .await?;
     let deadline = Instant::now() + PATIENCE;
     loop {
+        let turn = store.shared.writers.turn.lock().await;
         let row = sqlx::query("PRAGMA wal_checkpoint(TRUNCATE)")
             .fetch_one(&mut *connection)
             .await?;
+        drop(turn);
         if row.try_get::<i64, _>(0)? == 0 {
             return Ok(());
         }
@@ -108,5 +164,42 @@ async fn empty_wal(connection: &mut SqliteConnection) -> Outcome<()> {
             )));
         }
         sleep(Duration::from_millis(20)).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A leaf of a table with `cells` cells, whose content begins at `content`.
+    fn leaf(number: u32, cells: u16, content: u16) -> Vec<u8> {
+        let mut page = vec![7; 512];
+        let header = if number == 1 { 100 } else { 0 };
+        page[header] = 0x0d;
+        page[header + 3..header + 5].copy_from_slice(&cells.to_be_bytes());
+        page[header + 5..header + 7].copy_from_slice(&content.to_be_bytes());
+        page
+    }
+
+    #[test]
+    fn the_middle_of_a_page_lies_between_its_pointers_and_its_cells() {
+        assert_eq!(unused(2, &leaf(2, 3, 400)), Some(14..400));
+        assert_eq!(unused(1, &leaf(1, 0, 512)), Some(108..512));
+        let mut inside = leaf(2, 3, 400);
+        inside[0] = 0x05;
+        assert_eq!(unused(2, &inside), Some(18..400));
+    }
+
+    #[test]
+    fn what_is_no_page_of_a_tree_has_no_middle() {
+        for first in [0, 1, 0x0c, 0xff] {
+            let mut page = leaf(2, 3, 400);
+            page[0] = first;
+            assert_eq!(unused(2, &page), None);
+        }
+        // Damaged pages are left as they are.
+        assert_eq!(unused(2, &leaf(2, 400, 100)), None);
+        assert_eq!(unused(2, &leaf(2, 3, 600)), None);
+        assert_eq!(unused(2, &[]), None);
     }
 }

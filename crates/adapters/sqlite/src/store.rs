@@ -30,7 +30,7 @@ pub struct Options {
     pub reader_cache: u64,
     /// How long a statement waits for a lock. Default 5 s.
     pub busy_timeout: Duration,
-    /// The largest size of the database in pages of 16 KiB; a write beyond it is [`StoreError::Full`]. Default: no limit.
+    /// The largest size of the database in pages of 16 KiB; a write beyond it is [`StoreError::Full`]. Default, and at most: 512 GiB.
     pub max_pages: Option<u32>,
 }
 
@@ -49,6 +49,10 @@ impl Default for Options {
 /// Larger than SQLite's default so that rows of 3 KiB (token vectors) leave little of a page unused.
 const PAGE_SIZE: u32 = 16 << 10;
 
+/// Pages of a database, 512 GiB. A [scrub](crate::scrub) tells the kind of a page by its first byte, which beyond may be that of a
+/// page number.
+pub(crate) const MAX_PAGES: u32 = (2 << 24) - 1;
+
 /// The store of one node; clones share it.
 #[derive(Debug, Clone)]
 pub struct SqliteStore {
@@ -64,6 +68,8 @@ pub(crate) struct Shared {
     pub(crate) publisher: Publisher,
     pub(crate) held: Mutex<Held>,
     pub(crate) ready: Arc<Notify>,
+    /// Held by the scrub that is going on.
+    pub(crate) scrubbing: Mutex<()>,
     _lock: Lock,
 }
 
@@ -99,6 +105,7 @@ impl SqliteStore {
                 writers,
                 held: Mutex::default(),
                 ready,
+                scrubbing: Mutex::default(),
                 path,
                 options,
                 _lock: lock,
@@ -198,6 +205,7 @@ impl DerefMut for Write {
 /// The newest schema. A scrub that is due is only told of: it takes long, and may fail where all else works.
 async fn prepare(durable: &SqlitePool, path: &Path) -> Outcome<()> {
     let mut connection = durable.acquire().await?;
+    require_pages(&mut connection).await?;
     schema::migrate(&mut connection).await?;
     // Whoever held them is gone: the file has one process at a time.
     sqlx::query("UPDATE progress SET leased_until = NULL WHERE leased_until IS NOT NULL")
@@ -207,6 +215,20 @@ async fn prepare(durable: &SqlitePool, path: &Path) -> Outcome<()> {
         tracing::warn!(path = %path.display(), "text of forgotten turns may still be in the file: a scrub is due");
     }
     Ok(())
+}
+
+/// Refuses an SQLite that was built without what a scrub needs.
+async fn require_pages(connection: &mut SqliteConnection) -> Outcome<()> {
+    let built: bool = sqlx::query_scalar("SELECT sqlite_compileoption_used('ENABLE_DBPAGE_VTAB')")
+        .fetch_one(connection)
+        .await?;
+    match built {
+        true => Ok(()),
+        false => Err(Failure(StoreError::Unexpected(
+            "SQLite was built without sqlite_dbpage: build with the flags in .cargo/config.toml"
+                .into(),
+        ))),
+    }
 }
 
 fn connection(path: &Path, options: &Options, cache: u64) -> SqliteConnectOptions {
@@ -223,10 +245,8 @@ fn connection(path: &Path, options: &Options, cache: u64) -> SqliteConnectOption
         .pragma("journal_size_limit", "16777216")
         .pragma("cache_size", format!("-{}", cache >> 10))
         .disable_statement_logging();
-    match options.max_pages {
-        Some(pages) => connection.pragma("max_page_count", pages.to_string()),
-        None => connection,
-    }
+    let pages = options.max_pages.unwrap_or(MAX_PAGES).min(MAX_PAGES);
+    connection.pragma("max_page_count", pages.to_string())
 }
 
 fn pool(connections: u32) -> PoolOptions<Sqlite> {

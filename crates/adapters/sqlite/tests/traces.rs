@@ -303,8 +303,8 @@ async fn churn(store: &SqliteStore, marks: &mut Marks, home: &Scope) -> Vec<Mark
     told
 }
 
-/// Deleting rows is not enough, however they are overwritten: without the rewrite of the file that follows an erase this
-/// test finds copies on pages that SQLite rebuilt.
+/// Deleting rows is not enough, however they are overwritten: without the scrub that follows an erase this test finds copies on
+/// pages that SQLite rebuilt.
 #[tokio::test]
 async fn nothing_is_left_on_pages_that_were_rebuilt() {
     let directory = tempfile::TempDir::new().expect("a temporary directory");
@@ -399,7 +399,7 @@ async fn prompt(store: &SqliteStore, home: &Scope, number: u64, told: &[Marked])
         block_hash: Some([0; 32]),
         record: "{}".into(),
         turns,
-        expires_at: None,
+        expires_at: Some(instant(100)),
         forgotten: false,
     };
     let added = Injections::append(store, &home.tenant, &[injection]).await;
@@ -446,4 +446,28 @@ async fn prompt_late(store: &SqliteStore, home: &Scope, number: u64, marked: &Ma
     let kept = Exchanges::get(store, &home.tenant, &session("s"), &name, instant(1)).await;
     let kept = kept.expect("get").expect("an exchange");
     assert!(kept.forgotten && kept.exchange.state.is_empty());
+}
+
+#[tokio::test]
+async fn nothing_is_left_of_a_prompt_that_is_past_its_time() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("memfleet.db");
+    let store = SqliteStore::open(&path, Options::default()).await;
+    let store = store.expect("open");
+    let mut marks = Marks(StdRng::seed_from_u64(12));
+    let home = scope("acme", "ada");
+    let mut told = Vec::new();
+    for number in 0..40 {
+        let turn = marks.turn(&home, "s");
+        prompt(&store, &home, number, std::slice::from_ref(&turn)).await;
+        told.push(turn);
+    }
+    assert!(count(directory.path(), &windows(&told)) > 0);
+    let later = instant(1_000);
+    let ended = Exchanges::expire(&store, later).await.expect("expire");
+    assert_eq!(ended, 40);
+    let everything = Injections::expire(&store, later).await.expect("expire");
+    assert_eq!(everything, 40);
+    store.scrub().await.expect("scrub");
+    assert_eq!(count(directory.path(), &windows(&told)), 0);
 }
