@@ -21,6 +21,7 @@ use memfleet_gateway::node_policy::NodePolicy;
 use memfleet_gateway::settings::SettingsCache;
 use memfleet_judge::{Comparer, LocalJudge};
 use memfleet_models::ModelDirectory;
+use memfleet_openai::OpenAi;
 use memfleet_ports::access::Tokens;
 use memfleet_ports::audit::AuditLog;
 use memfleet_ports::embedder::Embedder;
@@ -67,6 +68,8 @@ pub struct Process {
     asked: Option<Arc<dyn Embedder>>,
     /// The language model of the roles here, once one asks for it.
     author: Option<Adviser>,
+    /// The adapter behind it.
+    model: Option<OpenAi>,
     /// The audit log and how long it is kept, if it is.
     audit: Option<(Arc<dyn AuditLog>, Duration)>,
     events: Events,
@@ -115,6 +118,7 @@ impl Process {
             tls: tls(config)?,
             asked: None,
             author: None,
+            model: None,
             audit: None,
             events: Events::default(),
             health: Health::default(),

@@ -6,17 +6,20 @@ use async_openai::Client;
 use async_trait::async_trait;
 use memfleet_domain::Clock;
 use memfleet_domain::ids::TenantId;
+use memfleet_ports::events::{Event, Events};
 use memfleet_ports::language_model::{
     Agent, Call, LanguageModel, ModelFault, Pieces, Reply, Usage,
 };
 use memfleet_ports::usage::UsageLedger;
 use serde_json::Value;
+use tokio::sync::broadcast::error::RecvError;
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
 use crate::breaker::Breaker;
 use crate::budget::Budget;
-use crate::cache::{self, Replies};
+use crate::cache::{self, AGE, Replies};
 use crate::dialect::Dialects;
 use crate::endpoint::Endpoint;
 use crate::failure::Failure;
@@ -78,6 +81,30 @@ impl OpenAi {
             replies: Replies::new(options.cache),
             options,
         })))
+    }
+
+    /// Lets go of replies that may quote what is forgotten, and of old ones, until `shutdown`.
+    pub async fn follow(&self, events: &Events, shutdown: CancellationToken) {
+        let replies = &self.0.replies;
+        let mut heard = events.listen();
+        let mut aging = tokio::time::interval(AGE / 4);
+        loop {
+            let event = tokio::select! {
+                () = shutdown.cancelled() => return,
+                _ = aging.tick() => {
+                    replies.expire();
+                    continue;
+                }
+                event = heard.recv() => event,
+            };
+            match event {
+                Ok(Event::Forgotten { scope }) => replies.forget(Some(&scope.tenant)),
+                Ok(Event::Settled { .. } | Event::Derived { .. }) => {}
+                // What was missed may have been a forget.
+                Ok(Event::Missed) | Err(RecvError::Lagged(_)) => replies.forget(None),
+                Err(RecvError::Closed) => return,
+            }
+        }
     }
 
     pub(crate) fn key(&self, tenant: &TenantId, call: &Call) -> cache::Key {
@@ -150,10 +177,11 @@ impl LanguageModel for OpenAi {
                 model: self.name(call.agent),
             });
         }
+        let began = self.0.replies.begin();
         let asked = self.ask(tenant, call).instrument(trace.span()).await;
         let asked = asked.map_err(ModelFault::from);
         if let Ok(reply) = &asked {
-            self.0.replies.put(key, &reply.text);
+            self.0.replies.put(key, tenant, &reply.text, began);
             trace.said(&reply.text);
         }
         trace.end(asked.as_ref().map(|reply| reply.usage));

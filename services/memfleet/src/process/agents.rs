@@ -73,6 +73,7 @@ impl Process {
     pub(super) fn author(&mut self, config: &Config) -> Result<Option<Adviser>, BoxError> {
         if let (None, Some(options)) = (&self.author, config.language_model.endpoint()) {
             let model = OpenAi::new(options, self.storage().usage.clone(), clock())?;
+            self.model = Some(model.clone());
             self.author = Some(Adviser {
                 model: Arc::new(model),
                 // Nobody outside may guess how prompts are fenced in.

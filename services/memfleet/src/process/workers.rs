@@ -25,6 +25,7 @@ impl Process {
         self.spawn_relay(process);
         self.spawn_refresher(process);
         self.spawn_retriever(process);
+        self.spawn_model(process);
         self.spawn_certificates(process);
         self.spawn_parts(process);
         if let Some(storage) = &self.storage {
@@ -103,6 +104,17 @@ impl Process {
         self.supervise(process, "scrub", move |stop| {
             let worker = worker.clone();
             async move { worker.run_scrubbing(stop).await }
+        });
+    }
+
+    /// Replies of a model that quote what is forgotten leave its cache.
+    fn spawn_model(&self, process: &mut Lifecycle) {
+        let Some(model) = self.model.clone() else {
+            return;
+        };
+        let events = self.events.clone();
+        process.spawn("replies", Policy::Essential, |stop| {
+            finish(async move { model.follow(&events, stop).await })
         });
     }
 

@@ -1,9 +1,14 @@
 //! What is sent, what comes back, and what is remembered of it.
 
-use memfleet_domain::ids::TenantId;
+use std::time::Duration;
+
+use memfleet_domain::Scope;
+use memfleet_domain::ids::{SpaceId, TenantId};
 use memfleet_openai::testing::Scripted;
+use memfleet_ports::events::{Event, Events};
 use memfleet_ports::language_model::{Agent, LanguageModel, Usage};
 use serde_json::json;
+use tokio_util::sync::CancellationToken;
 
 use crate::setup::{Model, call, options, says, status, tenant};
 
@@ -47,6 +52,35 @@ async fn an_equal_call_of_the_same_tenant_is_answered_from_the_cache() {
     let theirs = model.model.complete(&other, &call("a")).await.unwrap();
     assert_eq!((&*theirs.text, theirs.cached), ("two", false));
     assert_eq!(model.ask("b").await.unwrap().text, "two");
+}
+
+/// A reply quotes what it was asked about.
+#[tokio::test(start_paused = true)]
+async fn what_was_said_goes_with_a_turn_that_is_forgotten_and_with_time() {
+    let model = Model::playing(options(), &[says("one"), says("two"), says("three")]);
+    let (events, stop) = (Events::default(), CancellationToken::new());
+    let following = tokio::spawn({
+        let (model, events, stop) = (model.model.clone(), events.clone(), stop.clone());
+        async move { model.follow(&events, stop).await }
+    });
+    let forget = async |name: &str| {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+        let scope = Scope {
+            tenant: TenantId::new(name).unwrap(),
+            space: SpaceId::new("ada").unwrap(),
+        };
+        events.announce(Event::Forgotten { scope });
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    };
+    assert_eq!(model.ask("a").await.unwrap().text, "one");
+    forget("other").await;
+    assert_eq!(model.ask("a").await.unwrap().text, "one");
+    forget(tenant().as_str()).await;
+    assert_eq!(model.ask("a").await.unwrap().text, "two");
+    tokio::time::sleep(Duration::from_hours(1)).await;
+    assert_eq!(model.ask("a").await.unwrap().text, "three");
+    stop.cancel();
+    following.await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
