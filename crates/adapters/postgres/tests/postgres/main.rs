@@ -6,6 +6,7 @@ mod conformance;
 mod connection;
 mod database;
 mod derived;
+mod forgotten;
 mod isolation;
 mod leftover;
 mod migrations;
