@@ -20,7 +20,7 @@ pub struct Conversation {
     pub session: SessionId,
     /// Whose it is.
     pub owner: Owner,
-    /// A digest of how it began.
+    /// A digest of how it began; empty where something of the space was forgotten since.
     pub opening: String,
     /// A digest of all of its last request.
     pub key: String,

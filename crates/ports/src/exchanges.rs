@@ -16,6 +16,9 @@ pub const STATE_LIMIT: usize = 1 << 20;
 /// Turns that one exchange, or one injection, may name.
 pub const TURN_LIMIT: usize = 4_096;
 
+/// Random bytes that digests of what was said are keyed with.
+pub type Secret = [u8; 32];
+
 /// An exchange as a gateway writes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Exchange {
@@ -164,7 +167,8 @@ pub(crate) fn within<const N: usize>(sizes: [(&'static str, usize, usize); N]) -
 
 /// Where exchanges are kept for as long as they last. Where a turn is forgotten, [`crate::erasure::Erasure`] takes the state of every
 /// exchange that names it in the same transaction; what names it later is stored without its state. A legal hold keeps no exchange: the
-/// words that it holds are in the turns. Of conversations a forget of something in their space takes the state, and one of the whole space all.
+/// words that it holds are in the turns. Of conversations a forget of something in their space takes the digest of how they began, the state, and a key
+/// without a secret (it begins with a hexadecimal digit); one of the whole space takes all, and the secret.
 #[async_trait]
 pub trait Exchanges: Send + Sync {
     /// The exchange, unless it has expired by `now`.
@@ -206,6 +210,10 @@ pub trait Exchanges: Send + Sync {
         sought: &Sought,
         now: Timestamp,
     ) -> Result<Vec<Conversation>>;
+
+    /// The secret of a space, or without one that of what a tenant does in several. It is made at the first call and the same from then on;
+    /// that of a space goes when the space is forgotten as a whole. The space need not exist.
+    async fn secret(&self, tenant: &TenantId, space: Option<&SpaceId>) -> Result<Secret>;
 
     /// Removes exchanges and conversations that have expired by `now`, of all tenants; how many.
     async fn expire(&self, now: Timestamp) -> Result<u64>;

@@ -19,7 +19,7 @@ use memfleet_domain::policy::Policy;
 use memfleet_ports::capture::{Capture, RecordTurnRequest, Recorded};
 use memfleet_ports::context::Context;
 use memfleet_ports::ledger::Known;
-use memfleet_ports::memory::{NewTurn, RememberRequest};
+use memfleet_ports::memory::RememberRequest;
 use memfleet_ports::store::StoreError;
 use tracing::instrument;
 
@@ -30,7 +30,7 @@ use crate::assemble::redaction::Redactions;
 use crate::assemble::sticky::{Held, State};
 use crate::conversations::Purpose;
 use hearing::Heard;
-use naming::{Naming, Session};
+use naming::{NamedTurn, Naming, Session};
 
 /// Exchanges of the session whose unmarked blocks are looked for.
 const EARLIER: u32 = 64;
@@ -77,10 +77,19 @@ impl Gateway {
         let with_system = request.include_system;
         let mut heard = apart(move || Heard::of(&prompt, &answer, with_system)).await??;
         let (session, origin) = self.session_of(context, &mut request, &mut heard).await?;
-        let exchange = request.exchange.take().or_else(|| heard.exchange.take());
         let spaces = [request.space.clone()];
         let basis = self.basis(context, &spaces, Policy::default()).await?;
         let mut store = Reach::new(basis.is_present);
+        let key = store
+            .ask(self.digest_key(context, Some(&request.space)))
+            .await?
+            .or_else(|| self.known_digest_key(context, &request.space));
+        let is_exchange = request.exchange.is_some() || heard.exchange.is_some();
+        let exchange = match (request.exchange.take(), heard.exchange.take()) {
+            (Some(given), _) => Some(given),
+            (None, Some(plain)) => store.ask(self.exchange_name(context, &plain)).await?,
+            (None, None) => None,
+        };
         let given = match &exchange {
             Some(exchange) => {
                 store
@@ -89,7 +98,7 @@ impl Gateway {
             }
             None => None,
         };
-        if exchange.is_some() && !store.is_there() {
+        if is_exchange && !store.is_there() {
             told_by_its_marks(&basis)?;
         }
         let blocks = self.blocks(context, &basis, given, session.id()).await?;
@@ -98,6 +107,7 @@ impl Gateway {
             session,
             blocks,
             request,
+            key,
         };
         let named = move || {
             let turns = naming.turns(heard);
@@ -175,18 +185,19 @@ impl Gateway {
         &self,
         context: &Context,
         space: SpaceId,
-        mut turns: Vec<NewTurn>,
+        mut turns: Vec<NamedTurn>,
         recorded: &mut Recorded,
         mut store: Reach,
     ) -> Result<(), Fault> {
         let scope = context.scope(&space);
-        let id = |turn: &NewTurn| {
-            let external = turn.external_id.as_ref();
-            external.map(|external| TurnId::of_external(&scope, &turn.session, external))
+        let ids = |NamedTurn { turn, plain }: &NamedTurn| {
+            let external = turn.external_id.iter().chain([plain]);
+            let ids = external.map(|external| TurnId::of_external(&scope, &turn.session, external));
+            ids.collect::<Vec<_>>()
         };
-        let ids: Vec<_> = turns.iter().filter_map(id).collect();
+        let all: Vec<_> = turns.iter().flat_map(ids).collect();
         let mut known = Known::default();
-        for ids in ids.chunks(MOST) {
+        for ids in all.chunks(MOST) {
             let part = async { Ok(self.ledger.known(&scope, ids).await?) };
             let part = store.ask(part).await?.unwrap_or_default();
             known.stored.extend(part.stored);
@@ -194,7 +205,7 @@ impl Gateway {
         }
         let mut leave_out = |seen: &HashSet<TurnId>| {
             let all = turns.len();
-            turns.retain(|turn| id(turn).is_none_or(|id| !seen.contains(&id)));
+            turns.retain(|turn| !ids(turn).iter().any(|id| seen.contains(id)));
             (all - turns.len()) as u32
         };
         recorded.duplicates = leave_out(&known.stored);
@@ -214,7 +225,7 @@ impl Gateway {
         }
         let request = RememberRequest {
             space,
-            turns,
+            turns: turns.into_iter().map(|named| named.turn).collect(),
             idempotency_key: None,
         };
         let receipt = self.accept_captured(context, request, store).await?;

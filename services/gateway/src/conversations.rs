@@ -15,6 +15,7 @@ use memfleet_ports::exchanges::Entry;
 use memfleet_provider::session::{Match, Transcript, derived_id, recognise};
 
 use crate::Gateway;
+use crate::digests::Key;
 
 /// How long a conversation is known that nobody goes on with.
 const KEPT: TimeDelta = TimeDelta::days(30);
@@ -86,14 +87,17 @@ impl Gateway {
             space: space.clone(),
             caller: digest(context.caller_name()),
         };
+        let key = self.digest_key(context, Some(space)).await?;
+        let plain = resent.transcript.keys();
+        let keyed = plain.iter().map(|plain| key.digest(plain));
         let sought = Sought {
             owner,
-            opening: resent.transcript.opening(),
-            keys: resent.transcript.keys(),
+            opening: key.digest(&resent.transcript.opening()),
+            keys: keyed.chain(plain.iter().cloned()).collect(),
         };
         let store = &self.exchanges;
         let known = store.conversations(&context.tenant, &sought, now).await?;
-        Ok(Looking::new(resent, sought, known, now).find(purpose))
+        Ok(Looking::new(resent, (sought, key), known, now).find(purpose))
     }
 
     /// Keeps a conversation as it is now.
@@ -119,7 +123,10 @@ fn digest(caller: &str) -> String {
 /// A request among the conversations that it may belong to, those heard of last first.
 struct Looking<'l> {
     resent: &'l Resent,
+    /// Its keys, then the same as versions before kept them, which had no key of the space. What is kept is rewritten when it
+    /// is heard of, and ends after [`KEPT`].
     sought: Sought,
+    key: Key,
     known: Vec<Conversation>,
     /// Of each, once it is looked at; empty where it was forgotten.
     transcripts: Vec<OnceCell<Transcript>>,
@@ -127,11 +134,17 @@ struct Looking<'l> {
 }
 
 impl<'l> Looking<'l> {
-    fn new(resent: &'l Resent, sought: Sought, known: Vec<Conversation>, now: Timestamp) -> Self {
+    fn new(
+        resent: &'l Resent,
+        (sought, key): (Sought, Key),
+        known: Vec<Conversation>,
+        now: Timestamp,
+    ) -> Self {
         Self {
             transcripts: vec![OnceCell::new(); known.len()],
             resent,
             sought,
+            key,
             known,
             now,
         }
@@ -161,8 +174,7 @@ impl<'l> Looking<'l> {
 
     /// The conversation that has had this request: it was its last, or others came after it.
     fn had_it(&self) -> Option<usize> {
-        let key = &self.sought.keys[0];
-        let last = self.known.iter().position(|it| it.key == *key);
+        let last = self.known.iter().position(|it| self.is_last(it));
         let earlier = || {
             let has_it = |at: &usize| self.transcript(*at).begins_with(&self.resent.transcript);
             (0..self.known.len()).find(has_it)
@@ -170,11 +182,15 @@ impl<'l> Looking<'l> {
         last.or_else(earlier)
     }
 
+    /// Whether this request was the last one of a conversation.
+    fn is_last(&self, it: &Conversation) -> bool {
+        let plain = self.sought.keys.len() / 2;
+        it.key == self.sought.keys[0] || it.key == self.sought.keys[plain]
+    }
+
     fn matched(&self) -> Match {
         let is_over = |it: &Conversation| {
-            self.resent.begins()
-                && it.key == self.sought.keys[0]
-                && it.heard_at + SENT_AGAIN <= self.now
+            self.resent.begins() && self.is_last(it) && it.heard_at + SENT_AGAIN <= self.now
         };
         // By its key a conversation is known whose words were forgotten, too.
         let with_key = |key: &String| {
@@ -217,9 +233,15 @@ impl<'l> Looking<'l> {
         let conversation = self.told(known.session.clone(), &whole, known.lineage.clone());
         Recognised {
             origin: SessionOrigin::Continued,
-            is_news: conversation.state != known.state || known.heard_at + SEEN <= self.now,
+            is_news: conversation.state != known.state
+                || conversation.key != known.key
+                || known.heard_at + SEEN <= self.now,
             conversation: Conversation {
-                opening: known.opening.clone(),
+                opening: match before {
+                    0 => conversation.opening,
+                    // Its beginning is not sent any more.
+                    _ => known.opening.clone(),
+                },
                 ..conversation
             },
             before,
@@ -234,6 +256,7 @@ impl<'l> Looking<'l> {
         let scope = [owner.space.as_str(), &owner.caller];
         let request = &self.resent.transcript;
         let id = derived_id(&scope, request, &twin.unwrap_or_default());
+        let id = format!("c-{}", self.key.digest(&id));
         let session = SessionId::new(id).expect("hexadecimal digits are a name");
         Recognised {
             origin,

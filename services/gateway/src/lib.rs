@@ -3,7 +3,7 @@
 //!
 //! `memory` is the `Memory` service, `knowledge` the `Knowledge` service, `assemble` the `Assembly` service, `tools` the `Tools` service,
 //! `capture` the `Capture` service, `policies` the `Policies` service, `injections` the `Audit` service, `maintain` the `Maintenance` service, `admin` the `Admin`
-//! service; `conversations` knows again those that nobody names; `settings` is how memory enters the prompts of a tenant; `access` decides who may call them. `known` brings to what was found what memory knows of it, `answer` answers
+//! service; `conversations` knows again those that nobody names, by `digests`; `settings` is how memory enters the prompts of a tenant; `access` decides who may call them. `known` brings to what was found what memory knows of it, `answer` answers
 //! questions from it.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
@@ -15,6 +15,7 @@ mod audit;
 mod candidates;
 mod capture;
 mod conversations;
+mod digests;
 mod excerpts;
 mod graph;
 mod injections;
@@ -50,6 +51,7 @@ use memfleet_prompts::Adviser;
 
 use access::Access;
 pub use assemble::Routing;
+pub use digests::Keys;
 use node_policy::NodePolicy;
 use settings::SettingsCache;
 pub use tools::ToolRejections;
@@ -87,6 +89,8 @@ pub struct Gateway {
     pub settings: Arc<SettingsCache>,
     /// What the requests of one exchange share.
     pub exchanges: Arc<dyn Exchanges>,
+    /// What digests of what was said were keyed with last.
+    pub keys: Arc<Keys>,
     /// What entered which prompt.
     pub injections: Arc<dyn Injections>,
     /// What counts tokens.

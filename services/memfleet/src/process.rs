@@ -236,6 +236,7 @@ impl Process {
             injections: storage.injections.clone(),
             tokenizers: config.assembly.tokenizers()?,
             routing: Arc::default(),
+            keys: Arc::default(),
             rejections: Arc::default(),
             embedder,
             events: self.events.clone(),

@@ -1,15 +1,16 @@
 //! Exchanges under way.
 
 pub mod conversations;
+pub mod secrets;
 mod write;
 
 use async_trait::async_trait;
 use memfleet_columns::{json, time};
 use memfleet_domain::Scope;
-use memfleet_domain::ids::{ExchangeName, SessionId, TenantId};
+use memfleet_domain::ids::{ExchangeName, SessionId, SpaceId, TenantId};
 use memfleet_domain::time::Timestamp;
 use memfleet_ports::conversations::{Conversation, Sought};
-use memfleet_ports::exchanges::{Entry, Exchange, Exchanges, Kept, Written};
+use memfleet_ports::exchanges::{Entry, Exchange, Exchanges, Kept, Secret, Written};
 use memfleet_ports::store::Result;
 use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row};
@@ -86,6 +87,22 @@ impl Exchanges for PostgresStore {
             conversations::find(&mut read, tenant, sought, now).await
         };
         self.ask("conversations", found).await
+    }
+
+    async fn secret(&self, tenant: &TenantId, space: Option<&SpaceId>) -> Result<Secret> {
+        let secret = async {
+            let known = secrets::find(&mut *self.read(tenant).await?, tenant, space).await?;
+            match known {
+                Some(known) => Ok(known),
+                None => {
+                    let mut write = self.write(tenant).await?;
+                    let made = secrets::make(&mut write, tenant, space).await?;
+                    write.commit().await?;
+                    Ok(made)
+                }
+            }
+        };
+        self.ask("secret", secret).await
     }
 
     async fn states(

@@ -10,7 +10,7 @@ use crate::store::Server;
 use crate::transaction::ROLE;
 
 /// Every migration in order: version, name, statements.
-const MIGRATIONS: [(i64, &str, &str); 17] = [
+const MIGRATIONS: [(i64, &str, &str); 18] = [
     (1, "first", include_str!("../migrations/0001_first.sql")),
     (2, "access", include_str!("../migrations/0002_access.sql")),
     (3, "outbox", include_str!("../migrations/0003_outbox.sql")),
@@ -64,6 +64,11 @@ const MIGRATIONS: [(i64, &str, &str); 17] = [
         include_str!("../migrations/0016_conversations.sql"),
     ),
     (17, "tally", include_str!("../migrations/0017_tally.sql")),
+    (
+        19,
+        "secrets",
+        include_str!("../migrations/0019_secrets.sql"),
+    ),
 ];
 
 /// Who runs migrations holds this advisory lock of the database.

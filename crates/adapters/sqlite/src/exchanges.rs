@@ -1,14 +1,15 @@
 //! Exchanges under way.
 
 pub mod conversations;
+pub mod secrets;
 
 use async_trait::async_trait;
 use memfleet_columns::{json, time, to_json};
 use memfleet_domain::Scope;
-use memfleet_domain::ids::{ExchangeName, SessionId, TenantId};
+use memfleet_domain::ids::{ExchangeName, SessionId, SpaceId, TenantId};
 use memfleet_domain::time::Timestamp;
 use memfleet_ports::conversations::{Conversation, Sought};
-use memfleet_ports::exchanges::{Entry, Exchange, Exchanges, Kept, Written};
+use memfleet_ports::exchanges::{Entry, Exchange, Exchanges, Kept, Secret, Written};
 use memfleet_ports::store::Result;
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Row, SqliteConnection};
@@ -65,6 +66,17 @@ impl Exchanges for SqliteStore {
     ) -> Result<Vec<Conversation>> {
         let mut read = self.read().await?;
         Ok(conversations::find(&mut read, tenant, sought, now).await?)
+    }
+
+    async fn secret(&self, tenant: &TenantId, space: Option<&SpaceId>) -> Result<Secret> {
+        let known = secrets::find(&mut *self.read().await?, tenant, space).await?;
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        let mut write = self.write().await?;
+        let made = secrets::make(&mut write, tenant, space).await?;
+        write.commit().await?;
+        Ok(made)
     }
 
     async fn states(

@@ -7,7 +7,7 @@ use sqlx::{SqlSafeStr, SqliteConnection};
 use crate::failure::{Failure, Outcome};
 
 /// Every migration in order: version, name, statements.
-const MIGRATIONS: [(i64, &str, &str); 20] = [
+const MIGRATIONS: [(i64, &str, &str); 21] = [
     (1, "first", include_str!("../migrations/0001_first.sql")),
     (
         2,
@@ -71,6 +71,11 @@ const MIGRATIONS: [(i64, &str, &str); 20] = [
         21,
         "unscrubbed",
         include_str!("../migrations/0021_unscrubbed.sql"),
+    ),
+    (
+        22,
+        "secrets",
+        include_str!("../migrations/0022_secrets.sql"),
     ),
 ];
 

@@ -50,6 +50,7 @@ macro_rules! exchanges_conformance {
                 an_injection_is_written_with_its_exchange,
                 a_forget_takes_what_was_said_in_conversations,
                 a_forgotten_space_takes_its_conversations,
+                a_space_has_a_secret_as_long_as_it_is_there,
             ]
         );
     };

@@ -6,6 +6,7 @@ use std::time::Duration;
 use memfleet_assembly::Tokenizer;
 use memfleet_domain::Fault;
 use memfleet_domain::assembly::{Decision, Gate, GateOutcome, Reason, SessionOrigin, Strategy};
+use memfleet_domain::ids::ExchangeName;
 use memfleet_domain::space::Locale;
 use memfleet_domain::time::Timestamp;
 use memfleet_ports::assembly::{AssembleRequest, Assembled, Edit, GateEntry, Prompt};
@@ -44,6 +45,8 @@ pub struct Work<'w> {
     /// Whether somebody may ask this for the first time. A question without a history is sent by who asks again as by who tries again, and only
     /// a name that the caller gives tells them apart: without one memory is asked again, too.
     may_begin_anew: bool,
+    /// What the exchange is known by, where that is what was said and has no key yet.
+    plain_exchange: Option<ExchangeName>,
     /// What is new of a conversation that nobody names.
     pub conversation: Option<Conversation>,
     pub draft: Draft,
@@ -136,6 +139,7 @@ impl<'w> Work<'w> {
             redactions: Arc::new(redactions),
             held: None,
             may_begin_anew: false,
+            plain_exchange: None,
             conversation: None,
             draft,
             now,
@@ -153,6 +157,7 @@ impl<'w> Work<'w> {
             let problem = "exchange: is of no session: nothing is kept for it";
             self.draft.answer.degraded.push(problem.to_owned());
         }
+        brief.within("the exchange", self.name_exchange()).await?;
         if let Some(given) = brief.within("the exchange", self.held()).await? {
             let named = std::mem::replace(&mut self.draft.answer, given);
             let answer = &mut self.draft.answer;
@@ -219,7 +224,11 @@ impl<'w> Work<'w> {
         if answer.session.is_some() {
             let told = self.request.exchange.take();
             self.may_begin_anew = told.is_none() && self.outline.begins;
-            answer.exchange = told.or_else(|| self.outline.exchange.clone());
+            self.plain_exchange = match told {
+                Some(_) => None,
+                None => self.outline.exchange.clone(),
+            };
+            answer.exchange = told;
         }
     }
 
@@ -243,6 +252,15 @@ impl<'w> Work<'w> {
         self.draft.answer.session_lineage = lineage;
         self.conversation = recognised.is_news.then_some(conversation);
         self.tell_session(Some(recognised.origin));
+        Ok(())
+    }
+
+    /// The exchange that nobody names is known by what was said.
+    async fn name_exchange(&mut self) -> Result<(), Fault> {
+        if let Some(plain) = self.plain_exchange.take() {
+            let name = self.gateway.exchange_name(self.context, &plain).await?;
+            self.draft.answer.exchange = Some(name);
+        }
         Ok(())
     }
 

@@ -1,5 +1,6 @@
 //! Turns of what was said, without what memory put there and what the policy redacts. A message has the same id whenever it is sent again: by its
-//! role, its text and how many like it came before, so that a history that grows is kept once (AMP item 121). Redacted is the whole message, before it
+//! role, its text and how many like it came before, so that a history that grows is kept once (AMP item 121). Ids are digests with the key
+//! of their space. Redacted is the whole message, before it
 //! is cut and named: no piece and no id is of what must not be stored (AMP item 113).
 
 use std::borrow::Cow;
@@ -15,6 +16,7 @@ use memfleet_provider::query::without_blocks;
 use super::hearing::{Answered, Heard, Said};
 use crate::assemble::redaction::Redactions;
 use crate::conversations::Recognised;
+use crate::digests::Key;
 
 /// Bytes of a turn; a longer message is several.
 const TEXT: usize = 65_536;
@@ -28,6 +30,8 @@ pub struct Naming {
     /// The blocks that the exchange was given, and those of earlier ones that nothing marks.
     pub blocks: Vec<String>,
     pub request: RecordTurnRequest,
+    /// What ids are keyed with; absent where the store was never there to say it.
+    pub key: Option<Key>,
 }
 
 /// The conversation that messages are of.
@@ -56,10 +60,16 @@ impl Session {
     }
 }
 
+/// A turn, and the id that it has where it was recorded without a key.
+pub struct NamedTurn {
+    pub turn: NewTurn,
+    pub plain: ExternalId,
+}
+
 /// What became of messages.
 #[derive(Default)]
 pub struct Named {
-    pub turns: Vec<NewTurn>,
+    pub turns: Vec<NamedTurn>,
     pub left_out: u32,
     pub blocks_removed: u32,
 }
@@ -144,8 +154,13 @@ impl Naming {
         let ordinal = *count;
         *count += 1;
         for (at, piece) in pieces(&text).into_iter().enumerate() {
-            let id = external_id(said.role, &text, ordinal, at as u64);
-            named.turns.push(self.turn(said, id, piece, labels)?);
+            let plain = external_id(said.role, &text, ordinal, at as u64);
+            let id = match &self.key {
+                Some(key) => captured(&key.digest(plain.as_str())),
+                None => plain.clone(),
+            };
+            let turn = self.turn(said, id, piece, labels)?;
+            named.turns.push(NamedTurn { turn, plain });
         }
         Ok(())
     }
@@ -217,8 +232,12 @@ fn external_id(role: Role, text: &str, ordinal: u64, piece: u64) -> ExternalId {
     hasher.update(&ordinal.to_be_bytes());
     hasher.update(&piece.to_be_bytes());
     hasher.update(text.as_bytes());
-    let id = format!("{CAPTURED}{}", &hasher.finalize().to_hex()[..32]);
-    ExternalId::new(id).expect("hexadecimal digits are a name")
+    captured(&hasher.finalize().to_hex()[..32])
+}
+
+fn captured(digest: &str) -> ExternalId {
+    let id = format!("{CAPTURED}{digest}");
+    ExternalId::new(id).expect("digits and letters are a name")
 }
 
 /// A text in pieces that turns may hold, at the ends of lines where there are any. Together they are the text.

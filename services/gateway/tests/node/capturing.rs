@@ -1,6 +1,7 @@
 //! What passes between a caller and a model is kept once, and without what memory put there.
 
 use memfleet_domain::assembly::{ProviderFormat, TrustMode};
+use memfleet_domain::ids::ExternalId;
 use memfleet_domain::policy::Policy;
 use memfleet_domain::turn::{Metadata, Role, Turn};
 use memfleet_ports::assembly::{Assembly, Content, Message, Prompt};
@@ -331,4 +332,57 @@ async fn what_was_forgotten_stays_away_when_the_history_is_sent_again() {
         texts(&turns),
         ["ok", "And my cat is Tom.", "My PIN is 4711."]
     );
+}
+
+/// The id under which a version before recorded a message: a digest without the key of the space.
+fn plain_id(role: Role, text: &str) -> ExternalId {
+    let mut hasher = blake3::Hasher::new_derive_key("memfleet gateway 2026 captured message");
+    hasher.update(&[role as u8]);
+    hasher.update(&0_u64.to_be_bytes());
+    hasher.update(&0_u64.to_be_bytes());
+    hasher.update(text.as_bytes());
+    let digest = hasher.finalize().to_hex();
+    ExternalId::new(format!("captured-{}", &digest[..32])).unwrap()
+}
+
+#[tokio::test]
+async fn what_a_version_before_recorded_is_known_again() {
+    let node = Node::new().await;
+    let before = |text: &str| NewTurn {
+        session: session("chat"),
+        external_id: Some(plain_id(Role::User, text)),
+        ..said(text)
+    };
+    node.told("ada", vec![before("one"), before("two")]).await;
+    let gone = stored(&node).await[0].accepted.id;
+    let filter = TurnFilter {
+        turns: vec![gone],
+        ..TurnFilter::default()
+    };
+    let scope = acme().scope(&space("ada"));
+    node.erasure.erase(&scope, &filter).await.unwrap();
+    let history = [(Role::User, "one"), (Role::User, "two"), (Role::User, "three")];
+    let request = record(messages(&history));
+    let recorded = node.gateway.record_turn(&acme(), request).await.unwrap();
+    let counts = (recorded.turns.len(), recorded.duplicates, recorded.forgotten);
+    assert_eq!(counts, (1, 1, 1));
+    assert_eq!(texts(&stored(&node).await), ["two", "three"]);
+}
+
+#[tokio::test]
+async fn nobody_who_guesses_what_was_said_finds_its_id() {
+    let node = Node::new().await;
+    let ids = async || {
+        let request = record(messages(&[(Role::User, "My PIN is 4471.")]));
+        node.gateway.record_turn(&acme(), request).await.unwrap();
+        let turns = stored(&node).await;
+        turns[0].accepted.external_id.clone().unwrap()
+    };
+    let first = ids().await;
+    assert_ne!(first, plain_id(Role::User, "My PIN is 4471."));
+    // The key goes with the space.
+    let everything = TurnFilter::default();
+    let scope = acme().scope(&space("ada"));
+    node.erasure.erase(&scope, &everything).await.unwrap();
+    assert_ne!(ids().await, first);
 }

@@ -119,6 +119,7 @@ impl Node {
             injections: store.clone(),
             tokenizers: Tokenizers::default(),
             routing: Arc::default(),
+            keys: Arc::default(),
             rejections: Arc::default(),
             embedder: embedder.clone(),
             events,

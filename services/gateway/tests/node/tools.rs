@@ -75,6 +75,7 @@ async fn told() -> Node {
 fn beside(node: &Node) -> Gateway {
     Gateway {
         settings: Arc::new(SettingsCache::new(node.store.clone())),
+        keys: Arc::default(),
         rejections: Arc::default(),
         ..node.gateway.clone()
     }

@@ -4,7 +4,7 @@ use memfleet_domain::Scope;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use crate::exchanges::conversations;
+use crate::exchanges::{conversations, secrets};
 use crate::failure::Outcome;
 use crate::{exchanges, injections, settings, tombstones};
 
@@ -22,6 +22,7 @@ pub async fn of_space(connection: &mut PgConnection, scope: &Scope) -> Outcome<b
     let exchanges = exchanges::forget(connection, scope, None).await?;
     let conversations = conversations::of_space(connection, scope).await?;
     let injections = injections::of_space(connection, scope).await?;
+    let secrets = secrets::of_space(connection, scope).await?;
     let settings = settings::of_space(connection, scope).await?;
-    Ok(exchanges || conversations || injections || settings)
+    Ok(secrets || exchanges || conversations || injections || settings)
 }

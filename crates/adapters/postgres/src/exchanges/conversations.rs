@@ -89,10 +89,12 @@ pub async fn put(
     Ok(())
 }
 
-/// Takes the digests of what was said in a space. What names a conversation and its last request stays, as ids do.
+/// Takes the digests of what was said in a space. What names a conversation and its last request stays, as ids do, where it has the key of
+/// the space.
 pub async fn forget(connection: &mut PgConnection, scope: &Scope) -> Outcome<()> {
     sqlx::query(
-        "UPDATE conversations SET state = '' WHERE tenant = $1 AND space = $2 AND state <> ''",
+        "UPDATE conversations SET state = '', opening = '', key = CASE WHEN key ~ '^[0-9a-f]' THEN '' ELSE key END
+         WHERE tenant = $1 AND space = $2 AND (state <> '' OR opening <> '' OR key ~ '^[0-9a-f]')",
     )
     .bind(scope.tenant.as_str())
     .bind(scope.space.as_str())

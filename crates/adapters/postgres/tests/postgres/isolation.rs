@@ -163,6 +163,8 @@ async fn fill_prompts(store: &PostgresStore, scope: &Scope, turn: &AcceptedTurn)
     };
     let added = Injections::append(store, &scope.tenant, &[injection]).await;
     added.expect("append");
+    let secret = store.secret(&scope.tenant, Some(&scope.space)).await;
+    secret.expect("a secret");
 }
 
 /// A key, a quota and a record of a tenant.
@@ -251,6 +253,7 @@ async fn filled() -> (Database, PgConnection, Vec<String>) {
         "exchanges",
         "exchange_turns",
         "conversations",
+        "secrets",
         "injections",
         "injection_spaces",
         "injection_turns",

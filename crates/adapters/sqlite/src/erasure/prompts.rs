@@ -3,7 +3,7 @@
 use memfleet_domain::Scope;
 use sqlx::SqliteConnection;
 
-use crate::exchanges::conversations;
+use crate::exchanges::{conversations, secrets};
 use crate::failure::Outcome;
 use crate::{exchanges, injections, settings};
 
@@ -23,6 +23,7 @@ pub async fn of_space(connection: &mut SqliteConnection, scope: &Scope) -> Outco
     let exchanges = exchanges::forget(connection, scope, None).await?;
     let conversations = conversations::of_space(connection, scope).await?;
     let injections = injections::of_space(connection, scope).await?;
+    let secrets = secrets::of_space(connection, scope).await?;
     let settings = settings::of_space(connection, scope).await?;
-    Ok(exchanges || conversations || injections || settings)
+    Ok(secrets || exchanges || conversations || injections || settings)
 }

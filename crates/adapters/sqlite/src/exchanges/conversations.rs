@@ -88,10 +88,12 @@ pub async fn put(
     Ok(())
 }
 
-/// Takes the digests of what was said in a space. What names a conversation and its last request stays, as ids do.
+/// Takes the digests of what was said in a space. What names a conversation and its last request stays, as ids do, where it has the key of
+/// the space.
 pub async fn forget(connection: &mut SqliteConnection, scope: &Scope) -> Outcome<()> {
     sqlx::query(
-        "UPDATE conversations SET state = '' WHERE tenant = ? AND space = ? AND state <> ''",
+        "UPDATE conversations SET state = '', opening = '', key = iif(key GLOB '[0-9a-f]*', '', key)
+         WHERE tenant = ? AND space = ? AND (state <> '' OR opening <> '' OR key GLOB '[0-9a-f]*')",
     )
     .bind(scope.tenant.as_str())
     .bind(scope.space.as_str())

@@ -1,6 +1,7 @@
 //! Conversations that are known again.
 
-use memfleet_domain::ids::SpaceId;
+use futures::future::join_all;
+use memfleet_domain::ids::{SpaceId, TenantId};
 use memfleet_domain::time::Timestamp;
 
 use super::forgetting::{Forgetful, commit, forget};
@@ -215,13 +216,31 @@ pub async fn a_forget_takes_what_was_said_in_conversations(store: &impl Forgetfu
     for conversation in [&own, &elsewhere] {
         hear(store, conversation).await;
     }
+    let plain = Conversation {
+        key: "0123456789abcdef".into(),
+        ..told("plain", 0)
+    };
+    hear(store, &plain).await;
     forget(store, &gone).await;
     let by_key = sought(&own.owner, "", &[&own.key]);
-    let left = Conversation {
+    let left = [&own, &plain].map(|heard| Conversation {
+        opening: String::new(),
         state: String::new(),
-        ..own.clone()
+        // Without a secret it would tell whoever guesses.
+        key: if heard.key == own.key {
+            own.key.clone()
+        } else {
+            String::new()
+        },
+        ..heard.clone()
+    });
+    assert_eq!(found(store, &by_key, instant(1)).await, left);
+    let without_key = Conversation {
+        opening: String::new(),
+        expires_at: instant(1),
+        ..plain
     };
-    assert_eq!(found(store, &by_key, instant(1)).await, [left]);
+    hear(store, &without_key).await;
     hear(store, &own).await;
     assert_eq!(found(store, &by_key, instant(1)).await, [own]);
     let others = sought(&elsewhere.owner, "", &[]);
@@ -248,4 +267,34 @@ pub async fn a_forgotten_space_takes_its_conversations(store: &impl Forgetful) {
         }
         assert_eq!(known, left, "{scope:?}");
     }
+}
+
+/// Others have others, and a space that is begun anew has a new one.
+pub async fn a_space_has_a_secret_as_long_as_it_is_there(store: &impl Forgetful) {
+    let (acme, globex) = (home().tenant, scope("globex", "ada").tenant);
+    let secret = async |tenant: &TenantId, name: Option<&str>| {
+        let space = name.map(|name| scope("acme", name).space);
+        store
+            .secret(tenant, space.as_ref())
+            .await
+            .expect("a secret")
+    };
+    let own = secret(&acme, Some("ada")).await;
+    assert_eq!(secret(&acme, Some("ada")).await, own);
+    let of_tenant = secret(&acme, None).await;
+    let others = [
+        secret(&acme, Some("bob")).await,
+        secret(&globex, Some("ada")).await,
+        of_tenant,
+    ];
+    assert!(!others.contains(&own));
+    let together = (0..5).map(|_| secret(&globex, None));
+    let made = join_all(together).await;
+    assert!(made.iter().all(|secret| *secret == made[0]));
+    let everything = TurnFilter::default();
+    let erased = Erasure::erase(store, &home(), &everything).await;
+    erased.expect("erase");
+    assert_ne!(secret(&acme, Some("ada")).await, own);
+    assert_eq!(secret(&acme, None).await, of_tenant);
+    assert_eq!(secret(&globex, Some("ada")).await, others[1]);
 }

@@ -6,12 +6,12 @@ use std::time::Duration;
 use async_trait::async_trait;
 use memfleet_domain::FaultKind;
 use memfleet_domain::assembly::{Decision, FailurePolicy, Reason};
-use memfleet_domain::ids::{ExchangeName, SessionId, TenantId};
+use memfleet_domain::ids::{ExchangeName, SessionId, SpaceId, TenantId};
 use memfleet_domain::time::Timestamp;
 use memfleet_gateway::Gateway;
 use memfleet_ports::assembly::{AssembleRequest, Assembly};
 use memfleet_ports::conversations::{Conversation, Sought};
-use memfleet_ports::exchanges::{Entry, Exchanges, Kept, Written};
+use memfleet_ports::exchanges::{Entry, Exchanges, Kept, Secret, Written};
 use memfleet_ports::injections::InjectionFilter;
 use memfleet_ports::store::Result;
 use memfleet_sqlite::SqliteStore;
@@ -47,6 +47,10 @@ impl Exchanges for Sluggish {
     async fn keep(&self, tenant: &TenantId, entry: Entry<'_>) -> Result<Written> {
         let _open = self.writes.read().await;
         Exchanges::keep(&*self.store, tenant, entry).await
+    }
+
+    async fn secret(&self, tenant: &TenantId, space: Option<&SpaceId>) -> Result<Secret> {
+        self.store.secret(tenant, space).await
     }
 
     async fn states(

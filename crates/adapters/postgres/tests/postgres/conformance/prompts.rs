@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use memfleet_domain::ids::{ExchangeName, InjectionId, SessionId, SpaceId, TenantId, TurnId};
 use memfleet_domain::time::Timestamp;
 use memfleet_ports::conversations::{Conversation, Sought};
-use memfleet_ports::exchanges::{Entry, Exchanges, Kept, Written};
+use memfleet_ports::exchanges::{Entry, Exchanges, Kept, Secret, Written};
 use memfleet_ports::injections::{Injection, InjectionFilter, Injections};
 use memfleet_ports::ledger::{Page, PageToken};
 use memfleet_ports::settings::{Put, Revised, Setting, SettingKey, Settings};
@@ -70,6 +70,10 @@ impl<Q: Undelivered> Exchanges for Whole<Q> {
         now: Timestamp,
     ) -> Result<Vec<Conversation>> {
         self.store.conversations(tenant, sought, now).await
+    }
+
+    async fn secret(&self, tenant: &TenantId, space: Option<&SpaceId>) -> Result<Secret> {
+        self.store.secret(tenant, space).await
     }
 
     async fn states(

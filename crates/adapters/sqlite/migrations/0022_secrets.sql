@@ -1,0 +1,10 @@
+-- What digests of what was said in a space are keyed with; without a name of a space, of what a tenant does in several.
+CREATE TABLE secrets (
+    tenant TEXT NOT NULL,
+    space  TEXT NOT NULL, -- empty: of none
+    secret BLOB NOT NULL,
+    PRIMARY KEY (tenant, space)
+) STRICT, WITHOUT ROWID;
+
+-- These digests had no key. They are written with one when the conversation is heard of again.
+UPDATE conversations SET opening = '';
