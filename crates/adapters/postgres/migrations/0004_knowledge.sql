@@ -119,14 +119,6 @@ REVOKE ALL ON FUNCTION fall_behind FROM PUBLIC;
 CREATE TRIGGER head_moved AFTER UPDATE OF head ON spaces FOR EACH ROW
     WHEN (NEW.head > OLD.head AND NEW.name IS NOT NULL) EXECUTE FUNCTION fall_behind();
 
--- What is there already waits for its agents. Only this role sees the spaces of all tenants.
-GRANT INSERT ON progress TO memfleet_sweep;
-SET LOCAL ROLE memfleet_sweep;
-INSERT INTO progress (tenant, space, stage, behind_since)
-SELECT s.tenant, s.id, each.stage, 0 FROM spaces s CROSS JOIN unnest(ARRAY['derive', 'episodes', 'refine', 'judge', 'settle']) AS each(stage) WHERE s.name IS NOT NULL;
-SET LOCAL ROLE NONE;
-REVOKE INSERT ON progress FROM memfleet_sweep;
-
 DO $$
 DECLARE
     large     text;

@@ -7,11 +7,6 @@ ALTER TABLE spaces ADD COLUMN held_reason text;
 CREATE INDEX spaces_by_policy ON spaces (tenant, id)
     WHERE retention_days IS NOT NULL OR retention_turns IS NOT NULL OR retention_superseded_days IS NOT NULL;
 
--- What retention goes through: the turns of a space by their time, versions that are not current any more, and current ones that end.
-CREATE INDEX turns_by_time ON turns (tenant, space, (coalesce(event_time, recorded_at)), acceptance, ordinal);
-CREATE INDEX derivations_superseded ON derivations (tenant, space, known_until) WHERE known_until IS NOT NULL;
-CREATE INDEX derivations_ended ON derivations (tenant, space, valid_until) WHERE known_until IS NULL AND valid_until IS NOT NULL;
-
 -- Facts and episodes that retention removed, so that indexes let go of them.
 CREATE TABLE removed_derivations (
     tenant text   COLLATE "C" NOT NULL,

@@ -11,11 +11,3 @@ BEGIN
     ON CONFLICT (tenant, space, stage) DO UPDATE SET behind_since = excluded.behind_since;
     RETURN NULL;
 END $$;
-
--- What is there already waits for them.
-GRANT INSERT ON progress TO memfleet_sweep;
-SET LOCAL ROLE memfleet_sweep;
-INSERT INTO progress (tenant, space, stage, behind_since)
-SELECT s.tenant, s.id, 'bind', 0 FROM spaces s WHERE s.name IS NOT NULL;
-SET LOCAL ROLE NONE;
-REVOKE INSERT ON progress FROM memfleet_sweep;

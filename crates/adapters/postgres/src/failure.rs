@@ -68,14 +68,14 @@ impl From<sqlx::migrate::MigrateError> for Failure {
 
 /// Whether the connection is gone, and another one may do.
 pub fn is_lost(error: &sqlx::Error) -> bool {
-    match error {
-        sqlx::Error::Io(_) => true,
-        sqlx::Error::Database(database) => {
-            let code = database.code().unwrap_or_default();
-            code.starts_with("08") || code.starts_with("57P")
-        }
-        _ => false,
-    }
+    let begins = |code: String| code.starts_with("08") || code.starts_with("57P");
+    matches!(error, sqlx::Error::Io(_)) || code(error).is_some_and(begins)
+}
+
+/// The server's code of an error.
+pub fn code(error: &sqlx::Error) -> Option<String> {
+    let code = error.as_database_error()?.code()?;
+    Some(code.into_owned())
 }
 
 fn of_database(error: &dyn DatabaseError) -> Failure {

@@ -28,6 +28,7 @@ mod injections;
 mod keys;
 mod knowledge;
 mod ledger;
+mod migrations;
 mod outbox;
 mod passages;
 mod rows;
@@ -42,5 +43,6 @@ mod transaction;
 mod usage;
 
 pub use erasure::PostgresErasure;
-pub use schema::{Migrated, migrate};
+pub use migrations::versions;
+pub use schema::{Migrated, migrate, migrate_to};
 pub use store::{Options, PostgresStore};

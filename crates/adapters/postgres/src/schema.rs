@@ -1,78 +1,23 @@
-//! Versioned migrations, run by [`migrate`]. A released migration is never edited: the next one mends it, and only adds; one that
-//! older builds cannot work with says so in `compatible_since`.
+//! The schema's version: [`migrate`] brings it up to date, `check` refuses one that this build
+//! cannot work with. A released migration is never edited: the next one corrects it, and only adds;
+//! one that older builds cannot work with says so in `compatible_since`.
+
+use std::time::Duration;
 
 use memfleet_ports::store::{Result, StoreError};
-use sqlx::migrate::{Migration, MigrationType, Migrator};
-use sqlx::{AssertSqlSafe, ConnectOptions, Connection, PgConnection, Row, SqlSafeStr};
+use sqlx::{AssertSqlSafe, ConnectOptions, Connection, PgConnection, Row};
+use tokio::time::sleep;
 
 use crate::failure::{Failure, Outcome};
+use crate::migrations::{self, newest};
 use crate::store::Server;
 use crate::transaction::ROLE;
 
-/// Every migration in order: version, name, statements.
-const MIGRATIONS: [(i64, &str, &str); 18] = [
-    (1, "first", include_str!("../migrations/0001_first.sql")),
-    (2, "access", include_str!("../migrations/0002_access.sql")),
-    (3, "outbox", include_str!("../migrations/0003_outbox.sql")),
-    (
-        4,
-        "knowledge",
-        include_str!("../migrations/0004_knowledge.sql"),
-    ),
-    (
-        5,
-        "retention",
-        include_str!("../migrations/0005_retention.sql"),
-    ),
-    (6, "stages", include_str!("../migrations/0006_stages.sql")),
-    (
-        7,
-        "narratives",
-        include_str!("../migrations/0007_narratives.sql"),
-    ),
-    (
-        8,
-        "chronicle",
-        include_str!("../migrations/0008_chronicle.sql"),
-    ),
-    (
-        9,
-        "consolidate",
-        include_str!("../migrations/0009_consolidate.sql"),
-    ),
-    (10, "relate", include_str!("../migrations/0010_relate.sql")),
-    (11, "rebind", include_str!("../migrations/0011_rebind.sql")),
-    (
-        12,
-        "semanticize",
-        include_str!("../migrations/0012_semanticize.sql"),
-    ),
-    (
-        13,
-        "left_over",
-        include_str!("../migrations/0013_left_over.sql"),
-    ),
-    (
-        14,
-        "prompts",
-        include_str!("../migrations/0014_prompts.sql"),
-    ),
-    (15, "echoes", include_str!("../migrations/0015_echoes.sql")),
-    (
-        16,
-        "conversations",
-        include_str!("../migrations/0016_conversations.sql"),
-    ),
-    (17, "tally", include_str!("../migrations/0017_tally.sql")),
-    (
-        19,
-        "secrets",
-        include_str!("../migrations/0019_secrets.sql"),
-    ),
-];
-
 /// Who runs migrations holds this advisory lock of the database.
 const LOCK: i64 = 0x6d65_6d66_6c65_6574;
+
+/// Pause between two tries to get the lock.
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// What [`migrate`] did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,27 +32,42 @@ pub struct Migrated {
 /// else. Runs as the user of the URL, who owns what it
 /// makes; several at a time wait for each other.
 pub async fn migrate(url: &str) -> Result<Migrated> {
+    migrate_to(url, newest()).await
+}
+
+/// Brings the database to one of [`versions`] and no further, to try upgrades from there.
+pub async fn migrate_to(url: &str, version: i64) -> Result<Migrated> {
     let server = Server::of(url)?;
     let migrated = async {
         let mut connection = server.options.connect().await?;
-        // Ends with the connection.
-        sqlx::query("SELECT pg_advisory_lock($1)")
-            .bind(LOCK)
-            .execute(&mut connection)
-            .await?;
-        let migrated = bring_up_to_date(&mut connection).await?;
+        lock(&mut connection).await?;
+        let migrated = bring_to(&mut connection, version).await?;
         connection.close().await?;
         Ok(migrated)
     };
     server.named(migrated.await)
 }
 
-async fn bring_up_to_date(connection: &mut PgConnection) -> Outcome<Migrated> {
-    let known = newest();
+/// Until the connection ends. It is asked for again and again: who waits inside a statement holds
+/// up indexes that are made concurrently.
+async fn lock(connection: &mut PgConnection) -> Outcome<()> {
+    let lock = || sqlx::query_scalar("SELECT pg_try_advisory_lock($1)").bind(LOCK);
+    while !lock().fetch_one(&mut *connection).await? {
+        sleep(PAUSE).await;
+    }
+    Ok(())
+}
+
+async fn bring_to(connection: &mut PgConnection, to: i64) -> Outcome<Migrated> {
     let from = version(connection).await?;
-    if from > known {
+    if from > newest() {
         refuse_broken(connection, from).await?;
+    }
+    if from > to {
         return Ok(Migrated { from, to: from });
+    }
+    if from == 0 {
+        refuse_foreign(connection).await?;
     }
     let schema = vector_schema(connection).await?;
     let prepared =
@@ -117,16 +77,28 @@ async fn bring_up_to_date(connection: &mut PgConnection) -> Outcome<Migrated> {
             .execute(&mut *connection)
             .await?;
     }
-    let migrations = MIGRATIONS.map(|(version, name, statements)| {
-        let (kind, without_transaction) = (MigrationType::Simple, false);
-        let statements = statements.into_sql_str();
-        Migration::new(version, name.into(), kind, statements, without_transaction)
-    });
-    let mut migrator = Migrator::with_migrations(migrations.to_vec());
-    // Ours is held already.
-    migrator.set_locking(false);
-    migrator.run(connection).await?;
-    Ok(Migrated { from, to: known })
+    migrations::run(connection, to).await?;
+    Ok(Migrated { from, to })
+}
+
+/// Refuses the database of another application, before anything is changed in it.
+async fn refuse_foreign(connection: &mut PgConnection) -> Outcome<()> {
+    let tables = sqlx::query_scalar(
+        "SELECT format('%I.%I', n.nspname, c.relname) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+         WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND n.nspname NOT LIKE 'pg\\_%' AND n.nspname <> 'information_schema'
+             AND (n.nspname, c.relname) <> ('memfleet', '_sqlx_migrations')
+             AND NOT EXISTS (SELECT FROM pg_depend d
+                 WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e')
+         ORDER BY 1 LIMIT 1",
+    );
+    let table: Option<String> = tables.fetch_optional(connection).await?;
+    match table {
+        None => Ok(()),
+        Some(table) => Err(StoreError::Unexpected(format!(
+            "it is the database of another application (it has a table {table}): give memfleet a database of its own"
+        ))
+        .into()),
+    }
 }
 
 /// What a database can do.
@@ -198,10 +170,6 @@ async fn refuse_broken(connection: &mut PgConnection, found: i64) -> Outcome<()>
     }
 }
 
-fn newest() -> i64 {
-    MIGRATIONS[MIGRATIONS.len() - 1].0
-}
-
 /// The newest migration that was applied; 0 where there is none.
 async fn version(connection: &mut PgConnection) -> Outcome<i64> {
     let table = sqlx::query_scalar("SELECT to_regclass('memfleet._sqlx_migrations') IS NOT NULL");
@@ -242,36 +210,4 @@ async fn vector_schema(connection: &mut PgConnection) -> Outcome<String> {
     })?;
     let gone = || StoreError::Unexpected("the extension vector is gone that was just made".into());
     Ok(find_vector(connection).await?.ok_or_else(gone)?)
-}
-
-#[cfg(test)]
-mod tests {
-    use std::collections::BTreeSet;
-    use std::path::Path;
-
-    use memfleet_ports::knowledge::Stage;
-
-    use super::*;
-
-    #[test]
-    fn every_migration_is_run() {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("migrations");
-        let files = std::fs::read_dir(folder).unwrap();
-        let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
-        // `roles.sql` is run before each of them.
-        let there: BTreeSet<String> = names.filter(|name| name != "roles.sql").collect();
-        let run = MIGRATIONS.map(|(version, name, _)| format!("{version:04}_{name}.sql"));
-        assert_eq!(there, BTreeSet::from(run));
-    }
-
-    #[test]
-    fn every_stage_hears_of_a_change() {
-        let mut statements = MIGRATIONS.iter().rev().map(|(.., statements)| statements);
-        let newest = statements.find(|it| it.contains("FUNCTION fall_behind()"));
-        // A rebuild begins where somebody asks for it.
-        for stage in Stage::ALL.iter().filter(|it| **it != Stage::Rebuild) {
-            let name = format!("'{}'", stage.name());
-            assert!(newest.unwrap().contains(&name), "{name}");
-        }
-    }
 }

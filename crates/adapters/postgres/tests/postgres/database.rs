@@ -10,9 +10,6 @@ use sqlx::postgres::{PgConnectOptions, PgConnection};
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Executor};
 use tokio::sync::OnceCell;
 
-/// Who makes the template holds this lock of the server's own database.
-const LOCK: i64 = 0x7465_6d70_6c61_7465;
-
 static TEMPLATE: OnceCell<String> = OnceCell::const_new();
 static NEXT: AtomicU32 = AtomicU32::new(0);
 
@@ -48,11 +45,17 @@ impl Database {
 
     /// Migrated, without rows.
     pub async fn migrated() -> Self {
-        let template = TEMPLATE.get_or_init(template).await;
+        let migrated = async |database: &Self| {
+            migrate(&database.url()).await.expect("migrate");
+        };
+        let template = TEMPLATE
+            .get_or_init(|| template("template", migrated))
+            .await;
         Self::copied(template).await
     }
 
-    async fn copied(template: &str) -> Self {
+    /// With all rows of another one, which must have no connections.
+    pub async fn copied(template: &str) -> Self {
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let name = format!("memfleet_test_{}_{number}", std::process::id());
         administer(&format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)")).await;
@@ -111,8 +114,27 @@ fn url_of(database: &str, user: Option<&str>) -> String {
     .to_string()
 }
 
-/// Named for the migrations, so that one of another version is never used. Renamed when it is complete.
-async fn template() -> String {
+/// Databases to copy, each made once by whoever needs it first. Named for the migrations, so that
+/// one of another version is never used, and renamed when it is complete.
+pub async fn template(kind: &str, make: impl AsyncFnOnce(&Database)) -> String {
+    let name = format!("memfleet_{kind}_{:016x}", migrations());
+    let options = PgConnectOptions::from_str(&server()).expect("a URL");
+    let mut connection = options.connect().await.expect("the server answers");
+    let lock = sqlx::query("SELECT pg_advisory_lock(hashtextextended($1, 0))").bind(&name);
+    lock.execute(&mut connection).await.expect("the lock");
+    let found = sqlx::query("SELECT FROM pg_database WHERE datname = $1").bind(&name);
+    let found = found.fetch_optional(&mut connection).await.expect("query");
+    if found.is_none() {
+        let new = Database::empty().await;
+        make(&new).await;
+        let renamed = format!("ALTER DATABASE {} RENAME TO {name}", new.name);
+        run(&mut connection, &renamed).await;
+    }
+    connection.close().await.expect("close");
+    name
+}
+
+fn migrations() -> u64 {
     // Tests of other packages use this file, too.
     let above = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
     let mut folders = above.map(|it| it.join("crates/adapters/postgres/migrations"));
@@ -126,27 +148,5 @@ async fn template() -> String {
     for file in migrations {
         std::fs::read(file).expect("a migration").hash(&mut hasher);
     }
-    let name = format!("memfleet_template_{:016x}", hasher.finish());
-    let options = PgConnectOptions::from_str(&server()).expect("a URL");
-    let mut connection = options.connect().await.expect("the server answers");
-    run(&mut connection, &format!("SELECT pg_advisory_lock({LOCK})")).await;
-    let found = sqlx::query("SELECT FROM pg_database WHERE datname = $1").bind(&name);
-    let found = found.fetch_optional(&mut connection).await.expect("query");
-    if found.is_none() {
-        let new = format!("{name}_new");
-        run(
-            &mut connection,
-            &format!("DROP DATABASE IF EXISTS {new} WITH (FORCE)"),
-        )
-        .await;
-        run(&mut connection, &format!("CREATE DATABASE {new}")).await;
-        migrate(&url_of(&new, None)).await.expect("migrate");
-        run(
-            &mut connection,
-            &format!("ALTER DATABASE {new} RENAME TO {name}"),
-        )
-        .await;
-    }
-    connection.close().await.expect("close");
-    name
+    hasher.finish()
 }

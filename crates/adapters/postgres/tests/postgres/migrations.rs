@@ -1,11 +1,13 @@
 //! Schema versions: who makes them, and who refuses whom.
 
+use std::time::{Duration, Instant};
+
 use futures::future::join_all;
 use memfleet_ports::conformance::samples::{batch, home, indexed, turn};
 use memfleet_ports::feed::IndexFeed;
 use memfleet_ports::ledger::Ledger;
 use memfleet_ports::store::StoreError;
-use memfleet_postgres::{Migrated, Options, PostgresStore, migrate};
+use memfleet_postgres::{Migrated, Options, PostgresStore, migrate, migrate_to};
 use sqlx::{AssertSqlSafe, Executor};
 
 use crate::database::{Database, administer};
@@ -113,44 +115,117 @@ async fn owner_and_user_need_not_be_superusers() {
     assert!(refused.contains("GRANT memfleet_app TO"), "{refused}");
 }
 
-/// Spaces of the schema before derived memory wait for their agents, whoever owns the tables.
-#[tokio::test]
-async fn what_was_stored_before_there_were_agents_waits_for_them() {
+/// A transaction that goes on for long has a table that a migration changes: writers do not wait
+/// behind the migration.
+#[tokio::test(flavor = "multi_thread")]
+async fn writers_do_not_wait_while_a_migration_waits() {
     let database = Database::empty().await;
-    migrate_elsewhere().await;
-    let owner = format!("{}_owner", database.name());
-    administer(&format!("CREATE ROLE {owner}")).await;
-    administer(&format!("GRANT memfleet_sweep TO {owner}")).await;
-    administer(&format!(
-        "GRANT CREATE ON DATABASE {} TO {owner}",
-        database.name()
-    ))
-    .await;
-    let before = [
-        include_str!("../../migrations/0001_first.sql"),
-        include_str!("../../migrations/0002_access.sql"),
-        include_str!("../../migrations/0003_outbox.sql"),
-        "INSERT INTO spaces (tenant, key, name, settings, created_at, head) VALUES ('acme', '', 'ada', '{}', 0, 1)",
-    ]
-    .join(";");
+    let before = migrate_to(&database.url(), 12).await;
+    before.expect("a version before a change of `spaces`");
+    run(&database, ONE_SPACE).await;
+    let mut long = database.connect().await;
+    let read = "BEGIN; SELECT count(*) FROM memfleet.spaces";
+    long.execute(read).await.expect("a snapshot");
+    let url = database.url();
+    let migrating = tokio::spawn(async move { migrate(&url).await });
+    let begun = Instant::now();
+    let mut longest = Duration::ZERO;
+    let mut writer = database.connect().await;
+    while begun.elapsed() < Duration::from_secs(3) {
+        let asked = Instant::now();
+        let write = "UPDATE memfleet.spaces SET head = head + 1";
+        writer.execute(write).await.expect("a write");
+        longest = longest.max(asked.elapsed());
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert!(!migrating.is_finished(), "the table is in use");
+    long.execute("COMMIT").await.expect("the end of it");
+    let migrated = migrating.await.expect("no panic");
+    assert_eq!(migrated.map(|it| it.from), Ok(12));
+    assert!(longest < Duration::from_secs(1), "{longest:?}");
+}
+
+/// A migration that was killed while it made an index of a partitioned table: one partition's is
+/// there and not attached, another's broke off.
+#[tokio::test]
+async fn an_index_that_was_left_half_made_is_completed() {
+    let database = Database::empty().await;
+    let url = database.url();
+    migrate_to(&url, 21).await.expect("before the indexes");
     run(
         &database,
-        &format!(
-            "CREATE EXTENSION IF NOT EXISTS vector; SET SESSION AUTHORIZATION {owner}; CREATE SCHEMA memfleet;
-             SET search_path = memfleet, public; CREATE TABLE _sqlx_migrations (); SET memfleet.tenant = 'acme'; {before};
-             RESET memfleet.tenant; BEGIN; {}; COMMIT",
-            include_str!("../../migrations/0004_knowledge.sql"),
-        ),
+        "SET search_path = memfleet;
+         CREATE INDEX turns_by_time ON ONLY turns (tenant, space, (coalesce(event_time, recorded_at)), acceptance, ordinal);
+         CREATE INDEX turns_0_by_time ON turns_0 (tenant, space, (coalesce(event_time, recorded_at)), acceptance, ordinal);
+         CREATE INDEX turns_1_by_time ON turns_1 (tenant, space, (coalesce(event_time, recorded_at)), acceptance, ordinal);
+         UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'turns_1_by_time'::regclass",
     )
     .await;
+    migrate(&url).await.expect("migrate");
     let mut connection = database.connect().await;
-    let waiting =
-        sqlx::query_scalar("SELECT tenant || '/' || name FROM memfleet.spaces_behind('judge', 9)");
-    let waiting: Vec<String> = waiting.fetch_all(&mut connection).await.expect("spaces");
-    drop(database);
-    administer(&format!("DROP ROLE {owner}")).await;
-    assert_eq!(waiting, ["acme/ada"]);
+    let invalid =
+        sqlx::query_scalar("SELECT indexrelid::regclass::text FROM pg_index WHERE NOT indisvalid");
+    let invalid: Vec<String> = invalid.fetch_all(&mut connection).await.expect("indexes");
+    assert_eq!(invalid, [""; 0]);
+    let parts = sqlx::query_scalar(
+        "SELECT count(*) FROM pg_inherits WHERE inhparent = 'memfleet.turns_by_time'::regclass",
+    );
+    let parts: i64 = parts.fetch_one(&mut connection).await.expect("partitions");
+    assert_eq!(parts, 8);
 }
+
+/// Some migrations were edited before the first release.
+#[tokio::test]
+async fn a_database_that_the_edited_migrations_were_applied_to_is_taken() {
+    let database = Database::migrated().await;
+    run(&database, ONE_SPACE).await;
+    let old = "UPDATE memfleet._sqlx_migrations SET checksum = decode('e0f447664d20d4ab51048b0c9c87ea4b8addff4f936ffa2b2804866657b7ef457425132d9ea2e6cd4bb2a49724bbd292', 'hex') WHERE version = 6";
+    run(&database, old).await;
+    assert!(migrate(&database.url()).await.is_ok());
+    let foreign = "UPDATE memfleet._sqlx_migrations SET checksum = 'another' WHERE version = 6";
+    run(&database, foreign).await;
+    let refused = migrate(&database.url())
+        .await
+        .expect_err("an unknown migration");
+    assert!(refused.to_string().contains("migration 6"), "{refused}");
+}
+
+/// Tables in any schema but ours; what extensions bring does not count.
+#[tokio::test]
+async fn the_database_of_another_application_is_refused_and_left_alone() {
+    let count = "SELECT count(*) FROM pg_class";
+    for table in ["notes", "app.notes", "memfleet.notes"] {
+        let database = Database::empty().await;
+        run(
+            &database,
+            "CREATE EXTENSION vector; CREATE SCHEMA app; CREATE SCHEMA memfleet",
+        )
+        .await;
+        run(&database, &format!("CREATE TABLE {table} (id bigint)")).await;
+        let mut connection = database.connect().await;
+        let before: i64 = sqlx::query_scalar(count)
+            .fetch_one(&mut connection)
+            .await
+            .expect("a count");
+        let refused = migrate(&database.url())
+            .await
+            .expect_err("not ours")
+            .to_string();
+        assert!(refused.contains("another application"), "{refused}");
+        assert!(
+            refused.contains("notes") && refused.contains(database.name()),
+            "{refused}"
+        );
+        let after: i64 = sqlx::query_scalar(count)
+            .fetch_one(&mut connection)
+            .await
+            .expect("a count");
+        assert_eq!(after, before);
+    }
+}
+
+/// A space with a row of the first schema.
+const ONE_SPACE: &str = "INSERT INTO memfleet.spaces (tenant, key, name, settings, created_at, head) VALUES ('acme', '', 'ada', '{}', 0, 1)";
 
 /// So that the roles exist.
 async fn migrate_elsewhere() {
