@@ -1,7 +1,9 @@
-//! What a piece of work belongs to, as it travels from process to process in the metadata of calls and the headers of messages:
-//! the request by its id, and the trace by its W3C `traceparent` where traces are exported.
+//! What a piece of work belongs to, as it travels from process to process in the metadata of calls
+//! and the headers of messages: the request by its id, and the trace by its W3C `traceparent` where
+//! traces are exported. Within a process: its deadline.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod deadline;
 mod request;
 
 use std::collections::HashMap;
@@ -13,6 +15,7 @@ use opentelemetry_sdk::propagation::TraceContextPropagator;
 use tracing::Span;
 use tracing_opentelemetry::OpenTelemetrySpanExt;
 
+pub use deadline::{due_at, remaining};
 pub use request::{REQUEST_ID, RequestIds, request_id};
 
 /// Name of the metadata and of the header.

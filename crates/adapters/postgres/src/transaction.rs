@@ -28,8 +28,13 @@ pub enum Mode {
 pub struct Settings {
     /// Schemas of our tables and of the type of vectors.
     pub search_path: String,
+    /// How long a statement may take; less where the caller's deadline comes first.
     pub statement_timeout: Duration,
 }
+
+/// Time that a statement has beyond the deadline of its caller, who hears of the deadline so and not of
+/// the statement.
+const GRACE: Duration = Duration::from_millis(100);
 
 /// Rolled back when dropped.
 #[derive(Debug)]
@@ -46,7 +51,8 @@ impl Transaction {
         mode: Mode,
         tenant: Option<&TenantId>,
     ) -> Outcome<Self> {
-        let statement = begin_statement(settings, mode, tenant);
+        let timeout = timeout(settings, memfleet_trace::remaining());
+        let statement = begin_statement(settings, timeout, mode, tenant);
         let mut spare = pool.num_idle();
         loop {
             // Before it begins: the caller may leave on the way.
@@ -120,8 +126,20 @@ pub async fn switch(connection: &mut PgConnection, tenant: &TenantId) -> Outcome
     Ok(())
 }
 
+fn timeout(settings: &Settings, remaining: Option<Duration>) -> Duration {
+    let due = remaining.map(|remaining| remaining + GRACE);
+    due.map_or(settings.statement_timeout, |due| {
+        due.min(settings.statement_timeout)
+    })
+}
+
 /// All in one round trip, so parameters cannot be used: the tenant comes in digits, which no quotes can get out of.
-fn begin_statement(settings: &Settings, mode: Mode, tenant: Option<&TenantId>) -> String {
+fn begin_statement(
+    settings: &Settings,
+    timeout: Duration,
+    mode: Mode,
+    tenant: Option<&TenantId>,
+) -> String {
     let mode = match mode {
         Mode::Read => " ISOLATION LEVEL REPEATABLE READ READ ONLY",
         Mode::Write => " ISOLATION LEVEL READ COMMITTED READ WRITE",
@@ -136,7 +154,7 @@ fn begin_statement(settings: &Settings, mode: Mode, tenant: Option<&TenantId>) -
          set_config('statement_timeout', '{}', true), set_config('jit', 'off', true), \
          set_config('memfleet.tenant', convert_from(decode('{digits}', 'hex'), 'UTF8'), true)",
         settings.search_path.replace('\'', "''"),
-        settings.statement_timeout.as_millis(),
+        timeout.as_millis(),
     )
 }
 
@@ -145,13 +163,28 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_statement_ends_soon_after_its_caller_left() {
+        let settings = Settings {
+            search_path: "memfleet".into(),
+            statement_timeout: Duration::from_secs(30),
+        };
+        let of = |seconds: Option<u64>| timeout(&settings, seconds.map(Duration::from_secs));
+        assert_eq!(of(None), Duration::from_secs(30));
+        assert_eq!(of(Some(600)), Duration::from_secs(30));
+        assert_eq!(of(Some(2)), Duration::from_millis(2_100));
+        // Never zero, which would be no limit at all.
+        assert_eq!(of(Some(0)), GRACE);
+    }
+
+    #[test]
     fn a_name_cannot_leave_its_quotes() {
         let settings = Settings {
             search_path: "memfleet, public".into(),
             statement_timeout: Duration::from_secs(30),
         };
         let tenant = TenantId::new("a'; DROP SCHEMA memfleet; --").unwrap();
-        let statement = begin_statement(&settings, Mode::Write, Some(&tenant));
+        let timeout = settings.statement_timeout;
+        let statement = begin_statement(&settings, timeout, Mode::Write, Some(&tenant));
         assert!(statement.contains("decode('61273b2044524f50"));
         assert!(!statement.contains("DROP"), "{statement}");
     }

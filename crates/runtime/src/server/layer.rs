@@ -146,7 +146,8 @@ where
         if let Some(idle) = idle {
             request = request.map(|body| Body::new(Inbound::new(body, idle)));
         }
-        let handled = AssertUnwindSafe(self.inner.call(request)).catch_unwind();
+        let handled = memfleet_trace::due_at(due, self.inner.call(request));
+        let handled = AssertUnwindSafe(handled).catch_unwind();
         async move {
             let mut answer = tokio::select! {
                 biased;

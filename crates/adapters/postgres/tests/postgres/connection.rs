@@ -8,6 +8,7 @@ use memfleet_ports::ledger::Ledger;
 use memfleet_ports::store::StoreError;
 use memfleet_postgres::{Options, PostgresStore, migrate};
 use sqlx::Executor;
+use tokio::time::Instant;
 
 use crate::database::Database;
 
@@ -47,6 +48,28 @@ async fn connections_that_broke_while_idle_are_replaced() {
     assert_eq!(store.head(&home()).await, Ok(0));
     let told = indexed(batch("k", vec![turn("a", "one")]), 1);
     store.commit(vec![told]).await.expect("commit");
+}
+
+/// A caller leaves at its deadline, and its statement ends with it.
+#[tokio::test]
+async fn a_statement_does_not_outlive_the_deadline_of_its_caller() {
+    let database = Database::migrated().await;
+    let store = database.store().await;
+    let told = |key| indexed(batch(key, vec![turn(key, "x")]), 1);
+    store.commit(vec![told("a")]).await.expect("commit");
+    let mut other = database.connect().await;
+    let lock = "BEGIN; SELECT FROM memfleet.spaces FOR UPDATE";
+    other.execute(lock).await.expect("a lock");
+    let due = Instant::now() + Duration::from_millis(300);
+    let waiting = memfleet_trace::due_at(Some(due), store.commit(vec![told("b")]));
+    let left = tokio::time::timeout_at(due, waiting).await;
+    assert!(left.is_err(), "it waits for the lock");
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let working = sqlx::query_scalar(
+        "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid() AND state <> 'idle'",
+    );
+    let working: i64 = working.fetch_one(&mut other).await.expect("activity");
+    assert_eq!(working, 0);
 }
 
 /// A statement waits for a lock no longer than it may, and the transaction is gone then.

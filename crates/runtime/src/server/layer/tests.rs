@@ -278,6 +278,8 @@ async fn handlers_see_id_and_deadline_and_the_answer_carries_the_id() {
         let id = request.extensions().get::<RequestId>().unwrap();
         let deadline = request.extensions().get::<Deadline>().unwrap();
         assert!(deadline.remaining() > Duration::from_secs(4));
+        let known = memfleet_trace::remaining().unwrap();
+        assert!(known > Duration::from_secs(4), "adapters know it, too");
         Status::ok(&*id.0).into_http()
     });
     let answer = service
