@@ -113,6 +113,9 @@ pub trait Ledger: Send + Sync {
     ///
     /// Dead-lettered are a turn whose id is taken by other content (`EXTERNAL_ID_CONFLICT`, with both hashes) and one that
     /// replaces a turn that the space never held (`REPLACED_TURN_UNKNOWN`).
+    ///
+    /// Versions of one turn follow each other in the order of acceptance, whichever of them a `replaces` names and whichever is
+    /// stored first: the last of them is current.
     async fn commit(&self, batches: Vec<IndexedBatch>) -> Result<Vec<Committed>>;
 
     /// What became of a batch; absent while it is still queued or when it was never accepted.

@@ -1,6 +1,7 @@
 //! The ingestion queue: durable before `Remember` answers, at least once, in the order of acceptance.
 
 use std::collections::HashSet;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use memfleet_domain::Scope;
@@ -10,6 +11,9 @@ use memfleet_domain::time::Timestamp;
 
 use crate::ledger::{Page, PageToken};
 use crate::store::{Result, StoreError};
+
+/// How long [`IngestQueue::postpone`] keeps a batch back.
+pub const POSTPONED: Duration = Duration::from_millis(100);
 
 /// What `publish` did.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -168,6 +172,9 @@ pub trait IngestQueue: Send + Sync {
 
     /// As [`IngestQueue::release`], for what was never tried, or met a store that was down: it does not count as an attempt.
     async fn release_untried(&self, acceptances: &[u64]) -> Result<()>;
+
+    /// Gives back what cannot be applied yet: it is handed out again after [`POSTPONED`], and does not count as an attempt.
+    async fn postpone(&self, acceptances: &[u64]) -> Result<()>;
 
     /// Moves `letter.batch` from the queue to the dead letters; the rest of the delivery counts as applied. A second letter
     /// of the same delivery adds its turns to the first. What was forgotten since it was taken is in no letter.

@@ -3,7 +3,7 @@
 //!
 //! Then, while nobody waits, facts and episodes are derived from it: `derive` is the work, `extract` who finds facts in turns.
 //!
-//! `worker` owns the loop and what happens when something fails, `task` the spans of the work; `indexing` makes of turns what the ledger stores:
+//! `worker` owns the loop and what happens when something fails, `early` which edits wait for their originals, `task` the spans of the work; `indexing` makes of turns what the ledger stores:
 //! `language` is what a space's turns are analysed in, `passages` is what they become; `backfill` brings the vectors that
 //! were missing while the embedder was down; `gauges` tells how full the queue is, `relay` what
 //! happened.
@@ -11,6 +11,7 @@
 
 mod backfill;
 mod derive;
+mod early;
 mod extract;
 mod gauges;
 mod indexing;

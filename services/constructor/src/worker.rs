@@ -59,8 +59,34 @@ impl Constructor {
             return Ok(false);
         }
         let tasks: Vec<_> = deliveries.into_iter().map(Task::new).collect();
+        let tasks = self.in_time(tasks).await?;
+        if tasks.is_empty() {
+            return Ok(true);
+        }
         let round = task::round(&tasks);
         self.apply(&tasks).instrument(round).await.map(|()| true)
+    }
+
+    /// Without the edits that are to wait for their originals.
+    async fn in_time(&self, tasks: Vec<Task>) -> Result<Vec<Task>> {
+        let early = match self.early(&tasks).await {
+            Ok(early) => early,
+            Err(error) => {
+                let all: Vec<_> = tasks.iter().map(|task| task.acceptance).collect();
+                self.queue.release_untried(&all).await?;
+                return Err(error);
+            }
+        };
+        let (early, tasks): (Vec<_>, Vec<_>) = tasks
+            .into_iter()
+            .partition(|task| early.contains(&task.acceptance));
+        let early: Vec<_> = early.iter().map(|task| task.acceptance).collect();
+        if let Err(error) = self.queue.postpone(&early).await {
+            let all: Vec<_> = tasks.iter().map(|task| task.acceptance).collect();
+            self.queue.release_untried(&all).await?;
+            return Err(error);
+        }
+        Ok(tasks)
     }
 
     /// Applies what is in hand; what could not be applied is given back to the queue when it returns.
@@ -215,7 +241,7 @@ fn refused(batch: &Batch, outcome: &Committed) -> Option<(Batch, String)> {
     ))
 }
 
-fn is_transient(error: &StoreError) -> bool {
+pub(crate) fn is_transient(error: &StoreError) -> bool {
     matches!(error, StoreError::Unavailable(_) | StoreError::Full(_))
 }
 

@@ -7,6 +7,7 @@ use async_nats::Subject;
 use memfleet_domain::ingestion::Batch;
 use memfleet_domain::time::Timestamp;
 use memfleet_ports::queue::Delivery;
+use tokio::time::Instant;
 
 /// By position of acceptance, then by place in the stream.
 type Key = (u64, u64);
@@ -60,6 +61,8 @@ pub struct Buffer {
     /// Tenant by tenant, what no worker holds.
     free: BTreeMap<String, BTreeSet<Key>>,
     held: BTreeSet<u64>,
+    /// Positions that are held and that nobody works on, with the instant at which they are free again.
+    postponed: BTreeMap<u64, Instant>,
     last_tenant: String,
 }
 
@@ -211,7 +214,46 @@ impl Buffer {
         let mut same = self.entries.range((key.0, 0)..=(key.0, u64::MAX));
         if same.next().is_none() {
             self.held.remove(&key.0);
+            self.postponed.remove(&key.0);
         }
+    }
+
+    /// Keeps what is held back until an instant.
+    pub fn postpone(&mut self, positions: &[u64], due: Instant) {
+        let held = positions.iter().filter(|one| self.held.contains(one));
+        self.postponed.extend(held.map(|position| (*position, due)));
+    }
+
+    /// Frees what was kept back until now.
+    pub fn release_due(&mut self, now: Instant) {
+        let due = self.postponed.iter().filter(|(_, due)| **due <= now);
+        let due: Vec<u64> = due.map(|(position, _)| *position).collect();
+        for position in due {
+            self.release(position, false);
+        }
+    }
+
+    /// When the next of what is kept back is free.
+    pub fn next_due(&self) -> Option<Instant> {
+        self.postponed.values().min().copied()
+    }
+
+    /// Lets go of the youngest that are kept back beyond `most` turns or KiB, and says where to answer for them.
+    pub fn surplus(&mut self, most: u64) -> Vec<Subject> {
+        let (mut sum, mut replies, mut gone) = (0, Vec::new(), Vec::new());
+        for position in self.postponed.keys() {
+            for (_, entry) in self.entries.range((*position, 0)..=(*position, u64::MAX)) {
+                sum += entry.size;
+                if sum > most {
+                    replies.push(entry.reply.clone());
+                    gone.push(entry.sequence);
+                }
+            }
+        }
+        for sequence in gone {
+            self.remove(sequence);
+        }
+        replies
     }
 
     /// Gives what is held back to the line; without an attempt where it was not tried. Where the rest of it came meanwhile, that
@@ -220,6 +262,7 @@ impl Buffer {
         if !self.held.remove(&position) {
             return;
         }
+        self.postponed.remove(&position);
         let range = self.entries.range((position, 0)..=(position, u64::MAX));
         let mut keys: Vec<Key> = range.map(|(key, _)| *key).collect();
         let Some(newest) = keys.pop() else {
@@ -307,6 +350,27 @@ mod tests {
         assert_eq!(taken(&mut buffer, 10), [1]);
         buffer.remove(9);
         assert_eq!((buffer.len(), buffer.waiting()), (0, 0));
+    }
+
+    #[test]
+    fn what_is_postponed_comes_again_when_it_is_due_and_no_more_than_fits_stays() {
+        let mut buffer = Buffer::default();
+        for position in 1..=3 {
+            buffer.put(entry("acme", position, 2));
+        }
+        assert_eq!(taken(&mut buffer, 10), [1, 2, 3]);
+        let now = Instant::now();
+        let due = now + std::time::Duration::from_secs(1);
+        buffer.postpone(&[2, 3, 9], due);
+        assert_eq!(buffer.next_due(), Some(due));
+        buffer.release_due(now);
+        assert_eq!(taken(&mut buffer, 10), [0; 0]);
+        assert_eq!(buffer.surplus(2).len(), 1, "the youngest");
+        buffer.release_due(due);
+        let deliveries = buffer.take(10);
+        let tried = deliveries.iter().map(|one| (one.acceptance, one.attempt));
+        assert_eq!(tried.collect::<Vec<_>>(), [(2, 1)]);
+        assert_eq!((buffer.next_due(), buffer.len()), (None, 2));
     }
 
     #[test]

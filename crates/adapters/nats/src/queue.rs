@@ -12,6 +12,7 @@ use memfleet_ports::ledger::{Page, PageToken};
 use memfleet_ports::queue::{Bounds, DeadLetter, Delivery, Depths, IngestQueue, Place, Published};
 use memfleet_ports::store::Result;
 use tokio::task::AbortHandle;
+use tokio::time::Instant;
 
 use crate::difference::Difference;
 use crate::link::Link;
@@ -137,6 +138,11 @@ impl IngestQueue for NatsQueue {
         Ok(())
     }
 
+    async fn postpone(&self, acceptances: &[u64]) -> Result<()> {
+        self.shared.postpone(acceptances);
+        Ok(())
+    }
+
     async fn dead_letter(&self, letter: &DeadLetter) -> Result<()> {
         self.shared.prepared().await?;
         self.shared.dead_letter(letter).await
@@ -189,6 +195,18 @@ impl IngestQueue for NatsQueue {
     }
 
     async fn ready(&self) {
-        self.shared.ready.notified().await;
+        let due = self.shared.buffer().next_due();
+        tokio::select! {
+            () = self.shared.ready.notified() => {}
+            () = until(due) => {}
+        }
+    }
+}
+
+/// Returns at this instant, and never where there is none.
+async fn until(due: Option<Instant>) {
+    match due {
+        Some(due) => tokio::time::sleep_until(due).await,
+        None => std::future::pending().await,
     }
 }

@@ -110,7 +110,7 @@ impl Shared {
     }
 
     /// Says something about a message; unheard where the server cannot be reached.
-    fn say(&self, reply: async_nats::Subject, word: &'static str) {
+    pub fn say(&self, reply: async_nats::Subject, word: &'static str) {
         let client = self.link.client.clone();
         tokio::spawn(async move {
             let _unheard = client.publish(reply, word.into()).await;

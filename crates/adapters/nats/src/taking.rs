@@ -8,8 +8,9 @@
 use std::sync::Mutex;
 
 use futures::{StreamExt, TryStreamExt};
-use memfleet_ports::queue::Delivery;
+use memfleet_ports::queue::{Delivery, POSTPONED};
 use memfleet_ports::store::Result;
+use tokio::time::Instant;
 
 use crate::buffer::Handed;
 use crate::lanes;
@@ -21,6 +22,11 @@ const AHEAD: u64 = 64;
 /// Messages that are acknowledged at once.
 const AT_ONCE: usize = 64;
 
+/// Turns or KiB that are kept back here at most …
+const MOST_POSTPONED: u64 = 1024;
+/// … and what says of the others that the server may have them back for five seconds.
+const FOR_LATER: &str = r#"-NAK {"delay": 5000000000}"#;
+
 /// Says that a message is done with.
 const ACKNOWLEDGED: &str = "+ACK";
 
@@ -28,6 +34,7 @@ impl Shared {
     pub async fn take(&self, turns: u32) -> Result<Vec<Delivery>> {
         let mut taking = self.taking.lock().await;
         self.prepared().await?;
+        self.buffer().release_due(Instant::now());
         self.fetch(&mut taking, turns).await?;
         Ok(self.buffer().take(turns))
     }
@@ -118,6 +125,19 @@ impl Shared {
             .delete(&self.names.ingest, handed.sequence)
             .await?;
         Ok(())
+    }
+
+    /// Keeps batches back for a moment. Of many, the youngest go back to the server for longer: what waits for others must not
+    /// fill the memory of this process.
+    pub fn postpone(&self, positions: &[u64]) {
+        let surplus = {
+            let mut buffer = self.buffer();
+            buffer.postpone(positions, Instant::now() + POSTPONED);
+            buffer.surplus(MOST_POSTPONED)
+        };
+        for reply in surplus {
+            self.say(reply, FOR_LATER);
+        }
     }
 
     pub fn release(&self, positions: &[u64], tried: bool) {

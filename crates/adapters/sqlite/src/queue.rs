@@ -13,9 +13,12 @@ use memfleet_domain::ids::{BatchId, TenantId};
 use memfleet_domain::ingestion::Batch;
 use memfleet_domain::time::Timestamp;
 use memfleet_ports::ledger::{Page, PageToken};
-use memfleet_ports::queue::{Bounds, DeadLetter, Delivery, Depths, IngestQueue, Place, Published};
+use memfleet_ports::queue::{
+    Bounds, DeadLetter, Delivery, Depths, IngestQueue, POSTPONED, Place, Published,
+};
 use memfleet_ports::store::Result;
 use sqlx::{Row, SqliteConnection};
+use tokio::time::Instant;
 
 use self::depth::Waiting;
 use crate::failure::Outcome;
@@ -29,6 +32,7 @@ impl IngestQueue for SqliteStore {
 
     async fn take(&self, turns: u32) -> Result<Vec<Delivery>> {
         let mut held = self.shared.held.lock().await;
+        held.release_due(Instant::now());
         loop {
             let chosen = {
                 let mut read = self.read().await?;
@@ -69,6 +73,16 @@ impl IngestQueue for SqliteStore {
         let counted = self.discount(acceptances).await;
         // Given back in any case: what stays held would wait for a restart.
         self.release(acceptances).await?;
+        Ok(counted?)
+    }
+
+    async fn postpone(&self, acceptances: &[u64]) -> Result<()> {
+        if acceptances.is_empty() {
+            return Ok(());
+        }
+        let counted = self.discount(acceptances).await;
+        let due = Instant::now() + POSTPONED;
+        self.shared.held.lock().await.postpone(acceptances, due);
         Ok(counted?)
     }
 
@@ -120,7 +134,11 @@ impl IngestQueue for SqliteStore {
     }
 
     async fn ready(&self) {
-        self.shared.ready.notified().await;
+        let due = self.shared.held.lock().await.next_due();
+        tokio::select! {
+            () = self.shared.ready.notified() => {}
+            () = until(due) => {}
+        }
     }
 }
 
@@ -137,6 +155,14 @@ impl SqliteStore {
         for acceptance in acceptances {
             held.acceptances.remove(&(*acceptance as i64));
         }
+    }
+}
+
+/// Returns at this instant, and never where there is none.
+async fn until(due: Option<Instant>) {
+    match due {
+        Some(due) => tokio::time::sleep_until(due).await,
+        None => std::future::pending().await,
     }
 }
 

@@ -34,6 +34,7 @@ macro_rules! queue_conformance {
                 what_is_held_is_not_handed_out_again,
                 what_is_given_back_comes_again_first,
                 what_is_given_back_untried_counts_no_attempt,
+                what_is_postponed_comes_again_after_a_moment,
                 what_is_acknowledged_is_gone_and_its_position_is_not_given_out_again,
                 dead_letters_leave_the_queue_and_are_listed,
                 a_second_letter_of_a_delivery_loses_nothing_of_the_first,

@@ -4,6 +4,7 @@
 
 mod backfill;
 mod bench;
+mod edits;
 mod poison;
 
 use memfleet_constructor::Postponed;

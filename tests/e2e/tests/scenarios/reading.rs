@@ -1,15 +1,16 @@
 //! Reading over the wire: one's own writes, filters, the past, neighbours, and the block of a prompt.
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use futures::TryStreamExt;
 use memfleet_domain::ids::{SessionId, Speaker};
+use memfleet_domain::ingestion::TurnState;
 use memfleet_domain::time::{AsOf, TimeRange};
 use memfleet_domain::turn::Role;
-use memfleet_e2e::call;
+use memfleet_e2e::{call, listed};
 use memfleet_ports::assembly::{AssembleRequest, Assembly};
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::memory::{
-    AnswerMode, AnswerPart, AnswerRequest, Memory, Outcome, RecallRequest,
+    AnswerMode, AnswerPart, AnswerRequest, Memory, NewTurn, Outcome, RecallRequest, RememberRequest,
 };
 use memfleet_ports::retriever::{Hit, Query};
 
@@ -262,6 +263,49 @@ async fn the_block_of_a_prompt_fits_its_budget() -> Result<()> {
             assert!(block.block.contains("Biscuit chewed"), "{}", block.block);
             assert!(block.block.contains("2023-05-20"), "{}", block.block);
         }
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn edits_right_behind_their_originals_replace_them() -> Result<()> {
+    let fresh = fresh().await?;
+    let client = &fresh.client;
+    for round in 0..8 {
+        let name = format!("edits-{round}");
+        let texts: Vec<_> = (0..30).map(|n| format!("Turn {n}.")).collect();
+        let told = texts.iter().map(|text| said("monday", "Noor", 8, text));
+        let request = |turns| RememberRequest {
+            space: space(&name),
+            turns,
+            idempotency_key: None,
+        };
+        let receipt = client.remember(&call(), request(told.collect())).await?;
+        let last = receipt.turns[29].id;
+        let edit = |text: &str, replaces| NewTurn {
+            replaces: Some(replaces),
+            ..said("monday", "Noor", 9, text)
+        };
+        let edits = request(vec![edit("An edit.", last)]);
+        let first = client.remember(&call(), edits).await?;
+        // Both name the original, and one the edit: the last of them stands.
+        let edits = request(vec![edit("A later edit.", last)]);
+        let second = client.remember(&call(), edits).await?;
+        let edits = request(vec![edit("The last edit.", first.turns[0].id)]);
+        let third = client.remember(&call(), edits).await?;
+        for batch in [first.batch, second.batch, third.batch] {
+            let states = client.watch(&call(), &space(&name), batch).await?;
+            let states: Vec<_> = states.try_collect().await?;
+            let state = states.last().map(|turn| (turn.state, turn.reason.clone()));
+            ensure!(
+                state == Some((TurnState::Stored, None)),
+                "round {round}: {state:?}"
+            );
+        }
+        let turns = listed(client, &space(&name), &TurnFilter::default()).await?;
+        let turns = turns.into_iter().map(|turn| turn.accepted.content.text);
+        let turns: Vec<_> = turns.filter(|text| text.contains("edit")).collect();
+        ensure!(turns == ["The last edit."], "round {round}: {turns:?}");
     }
     Ok(())
 }

@@ -34,6 +34,10 @@ impl IngestQueue for Whole<NatsQueue> {
         self.queue.release_untried(acceptances).await
     }
 
+    async fn postpone(&self, acceptances: &[u64]) -> Result<()> {
+        self.queue.postpone(acceptances).await
+    }
+
     async fn dead_letter(&self, letter: &DeadLetter) -> Result<()> {
         self.queue.dead_letter(letter).await
     }

@@ -1,12 +1,13 @@
 //! Handing out: which rows, tenant by tenant, and what becomes of a row that cannot be read.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use memfleet_columns::{time, to_json};
 use memfleet_domain::ingestion::Batch;
 use memfleet_domain::time::{Clock, SystemClock};
 use memfleet_ports::queue::Delivery;
 use sqlx::{Row, SqliteConnection};
+use tokio::time::Instant;
 
 use crate::failure::Outcome;
 
@@ -15,6 +16,8 @@ use crate::failure::Outcome;
 pub(crate) struct Held {
     /// Deliveries in the hands of workers, by acceptance.
     pub acceptances: BTreeSet<i64>,
+    /// Those of them that nobody works on, with the instant at which they are handed out again.
+    postponed: BTreeMap<i64, Instant>,
     last_tenant: String,
 }
 
@@ -25,6 +28,33 @@ impl Held {
         self.acceptances
             .extend(taken.map(|delivery| delivery.acceptance as i64));
         self.last_tenant = last_tenant;
+    }
+
+    /// Keeps deliveries back until an instant.
+    pub fn postpone(&mut self, acceptances: &[u64], due: Instant) {
+        let postponed = acceptances.iter().map(|acceptance| *acceptance as i64);
+        self.postponed.extend(postponed.map(|one| (one, due)));
+    }
+
+    /// Lets go of what was kept back until now.
+    pub fn release_due(&mut self, now: Instant) {
+        let Self {
+            acceptances,
+            postponed,
+            ..
+        } = self;
+        postponed.retain(|acceptance, due| {
+            let is_kept = *due > now;
+            if !is_kept {
+                acceptances.remove(acceptance);
+            }
+            is_kept
+        });
+    }
+
+    /// When the next of what is kept back is handed out again.
+    pub fn next_due(&self) -> Option<Instant> {
+        self.postponed.values().min().copied()
     }
 }
 

@@ -3,7 +3,7 @@
 use memfleet_domain::Scope;
 use memfleet_domain::ids::TurnId;
 use memfleet_domain::ingestion::TurnState;
-use memfleet_domain::turn::Replacement;
+use memfleet_domain::turn::{AcceptedTurn, Replacement};
 
 use super::{commit, texts};
 use crate::conformance::samples::{batch_in, edit, home, indexed, instant, scope, turn, turn_in};
@@ -118,15 +118,47 @@ pub async fn replacing_an_unknown_turn_is_dead_lettered(store: &impl Ledger) {
     assert_eq!(texts(store, &TurnFilter::default()).await, [""; 0]);
 }
 
-/// Two edits of one turn are both current; the old one left when the first came.
-pub async fn the_first_replacement_stays(store: &impl Ledger) {
+/// Also where both name the original, in one batch or two.
+pub async fn the_later_of_two_replacements_stands(store: &impl Ledger) {
+    let old = turn("a", "old");
+    let [first, second, third] = ["b", "c", "d"].map(|name| edit(&old, name, name));
+    let told = vec![old.clone(), first.clone(), second.clone()];
+    commit(store, "k", told, 1).await;
+    assert_eq!(texts(store, &TurnFilter::default()).await, ["c"]);
+    commit(store, "l", vec![third.clone()], 2).await;
+    assert_eq!(texts(store, &TurnFilter::default()).await, ["d"]);
+    let versions = [&old, &first, &second, &third];
+    assert_eq!(
+        replaced(store, &versions).await,
+        [Some(first.id), Some(second.id), Some(third.id), None]
+    );
+}
+
+/// A worker may be quicker with the later one.
+pub async fn versions_are_in_the_order_of_acceptance_whatever_is_stored_first(store: &impl Ledger) {
     let old = turn("a", "old");
     let [first, second] = ["b", "c"].map(|name| edit(&old, name, name));
-    commit(store, "k", vec![old.clone(), first.clone(), second], 1).await;
-    assert_eq!(texts(store, &TurnFilter::default()).await, ["b", "c"]);
-    let found = store.turns(&home(), &[old.id]).await.expect("turns");
+    let mut last = edit(&old, "d", "d");
+    last.recorded_at = instant(9);
+    commit(store, "k", vec![old.clone()], 1).await;
+    commit(store, "n", vec![last.clone()], 4).await;
+    commit(store, "m", vec![second.clone()], 3).await;
+    commit(store, "l", vec![first.clone()], 2).await;
+    assert_eq!(texts(store, &TurnFilter::default()).await, ["d"]);
+    let versions = [&old, &first, &second, &last];
     assert_eq!(
-        found[0].replaced.map(|replaced| replaced.by),
-        Some(first.id)
+        replaced(store, &versions).await,
+        [Some(first.id), Some(second.id), Some(last.id), None]
     );
+    let found = store.turns(&home(), &[second.id]).await.expect("turns");
+    let at = found[0].replaced.map(|replaced| replaced.at);
+    assert_eq!(at, Some(instant(9)));
+}
+
+/// What replaced each of these turns.
+async fn replaced(store: &impl Ledger, turns: &[&AcceptedTurn]) -> Vec<Option<TurnId>> {
+    let ids: Vec<_> = turns.iter().map(|turn| turn.id).collect();
+    let turns = store.turns(&home(), &ids).await.expect("turns");
+    let by = turns.iter().map(|turn| turn.replaced.map(|one| one.by));
+    by.collect()
 }

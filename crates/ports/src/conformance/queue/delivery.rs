@@ -1,5 +1,7 @@
 //! From publish to acknowledge.
 
+use std::time::Duration;
+
 use super::{of, positions, publish, some, take};
 use crate::conformance::samples::{batch, batch_in, home, instant, scope, turn_in};
 
@@ -174,6 +176,27 @@ pub async fn what_is_given_back_untried_counts_no_attempt(queue: &impl IngestQue
         .expect("release");
     let deliveries = queue.take(100).await.expect("take");
     assert_eq!(positions(&deliveries), [accepted[1]]);
+    assert_eq!(deliveries[0].attempt, 1);
+}
+
+/// Without an attempt, and nothing waits behind it meanwhile; whoever waits is woken.
+pub async fn what_is_postponed_comes_again_after_a_moment(queue: &impl IngestQueue) {
+    let accepted = [publish(queue, "k1", 1).await, publish(queue, "k2", 1).await];
+    assert_eq!(take(queue, 1).await, accepted[..1]);
+    queue.postpone(&accepted[..1]).await.expect("postpone");
+    assert_eq!(take(queue, 100).await, accepted[1..]);
+    let again = async {
+        loop {
+            let deliveries = queue.take(100).await.expect("take");
+            if !deliveries.is_empty() {
+                return deliveries;
+            }
+            queue.ready().await;
+        }
+    };
+    let deliveries = tokio::time::timeout(Duration::from_secs(10), again).await;
+    let deliveries = deliveries.expect("in time");
+    assert_eq!(positions(&deliveries), accepted[..1]);
     assert_eq!(deliveries[0].attempt, 1);
 }
 

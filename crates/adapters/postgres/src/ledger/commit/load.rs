@@ -2,16 +2,16 @@
 
 use std::collections::HashMap;
 
-use memfleet_columns::{Before, name, to_hash};
+use memfleet_columns::{Before, name, time, to_hash};
 use memfleet_domain::Scope;
-use memfleet_domain::ids::SessionId;
+use memfleet_domain::ids::{SessionId, TurnId};
 use memfleet_domain::time::Timestamp;
 use memfleet_ports::ledger::IndexedBatch;
 use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row};
 use uuid::Uuid;
 
-use super::plan::Plan;
+use super::plan::{Plan, Version};
 use super::session::{OpenSession, Place};
 use crate::failure::Outcome;
 use crate::ledger::batches;
@@ -39,7 +39,9 @@ pub async fn load<'b>(
     .await?;
     let before = before(connection, tenant, space.id, &ids).await?;
     let sessions = sessions(connection, tenant, space.id, batches).await?;
-    let mut plan = Plan::new(space, before, statuses, sessions);
+    let replaced = id_list(turns().filter_map(|turn| turn.replaces.as_ref()));
+    let versions = versions(connection, tenant, space.id, replaced).await?;
+    let mut plan = Plan::new(space, before, statuses, sessions, versions);
     let first = batches.first().and_then(|batch| batch.batch.turns.first());
     plan.named_at = first.map_or(Timestamp::UNIX_EPOCH, |turn| turn.recorded_at);
     Ok(plan)
@@ -69,6 +71,41 @@ async fn before(
             .insert(to_turn_id(row.try_get(0)?), to_hash(row.try_get(1)?)?);
     }
     Ok(before)
+}
+
+/// Turns and all newer versions of them.
+async fn versions(
+    connection: &mut PgConnection,
+    tenant: &str,
+    space: i64,
+    replaced: Vec<Uuid>,
+) -> Outcome<HashMap<TurnId, Version>> {
+    if replaced.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let rows = sqlx::query(
+        "WITH RECURSIVE versions(id) AS (
+             SELECT unnest($3::uuid[])
+             UNION
+             SELECT t.replaced_by FROM versions v
+             JOIN turns t ON t.tenant = $1 AND t.space = $2 AND t.id = v.id WHERE t.replaced_by IS NOT NULL)
+         SELECT t.id, t.acceptance, t.ordinal, t.recorded_at, t.replaced_by FROM versions v
+         JOIN turns t ON t.tenant = $1 AND t.space = $2 AND t.id = v.id",
+    )
+    .bind(tenant)
+    .bind(space)
+    .bind(replaced)
+    .fetch_all(connection)
+    .await?;
+    let version = |row: &PgRow| {
+        let version = Version {
+            place: (row.try_get(1)?, to_u32(row.try_get(2)?)),
+            recorded_at: time(row.try_get(3)?)?,
+            next: row.try_get::<Option<Uuid>, _>(4)?.map(to_turn_id),
+        };
+        Ok((to_turn_id(row.try_get(0)?), version))
+    };
+    rows.iter().map(version).collect()
 }
 
 /// The sessions that the batches name, each with its turns from the one before the earliest acceptance that comes: nearly always

@@ -33,8 +33,20 @@ pub struct Plan<'b> {
     /// … and what is new of that.
     pub settled: BTreeMap<BatchId, BatchStatus>,
     before: Before,
+    /// Turns that are replaced here, and all newer versions of them.
+    versions: HashMap<TurnId, Version>,
     /// Where the new turns are.
     indices: HashMap<TurnId, usize>,
+}
+
+/// A turn among the versions of what was said.
+#[derive(Debug)]
+pub struct Version {
+    /// Acceptance and ordinal.
+    pub place: (i64, u32),
+    pub recorded_at: Timestamp,
+    /// What replaced it, which may be forgotten.
+    pub next: Option<TurnId>,
 }
 
 /// A turn to be stored.
@@ -59,6 +71,7 @@ impl<'b> Plan<'b> {
         before: Before,
         statuses: HashMap<BatchId, BatchStatus>,
         sessions: HashMap<SessionId, OpenSession>,
+        versions: HashMap<TurnId, Version>,
     ) -> Self {
         Self {
             space,
@@ -73,6 +86,7 @@ impl<'b> Plan<'b> {
             statuses,
             settled: BTreeMap::new(),
             before,
+            versions,
             indices: HashMap::new(),
         }
     }
@@ -123,9 +137,14 @@ impl<'b> Plan<'b> {
             Verdict::Settled(receipt) => return receipt,
             Verdict::New { hash, replaces } => (hash, replaces),
         };
-        if let Some(old) = replaces {
-            self.end(old, turn);
-        }
+        let place = (acceptance, ordinal);
+        let replaced = replaces.and_then(|old| self.end(old, turn, place));
+        let version = Version {
+            place,
+            recorded_at: turn.recorded_at,
+            next: replaced.map(|replaced| replaced.by),
+        };
+        self.versions.insert(turn.id, version);
         if !self.sessions.contains_key(&turn.session) {
             self.sessions
                 .insert(turn.session.clone(), OpenSession::begin(turn));
@@ -146,7 +165,7 @@ impl<'b> Plan<'b> {
             turn,
             hash,
             replaces,
-            replaced: None,
+            replaced,
             acceptance,
             ordinal,
             change,
@@ -158,24 +177,38 @@ impl<'b> Plan<'b> {
         stored(turn.id)
     }
 
-    /// Ends the validity of the turn that `by` replaces. What replaced it first stays.
-    fn end(&mut self, old: TurnId, by: &AcceptedTurn) {
+    /// Puts `by` among the versions of the turn that it replaces, in the order of acceptance: the one before it ends, and what
+    /// was accepted later and is there already replaces it. Where what replaced the one before is forgotten, that one stays as
+    /// it is.
+    fn end(&mut self, old: TurnId, by: &AcceptedTurn, place: (i64, u32)) -> Option<Replacement> {
+        let mut before = old;
+        let mut next = self.versions.get(&old)?.next;
+        let mut follower = None;
+        while let Some(id) = next {
+            let version = self.versions.get(&id)?;
+            if version.place > place {
+                let at = version.recorded_at;
+                follower = Some(Replacement { by: id, at });
+                break;
+            }
+            (before, next) = (id, version.next);
+        }
         let change = self.next_change();
         let replacement = Replacement {
             by: by.id,
             at: by.recorded_at,
         };
-        match self.indices.get(&old) {
+        self.versions.get_mut(&before)?.next = Some(by.id);
+        match self.indices.get(&before) {
             None => {
-                self.ended.entry(old).or_insert((change, replacement));
+                self.ended.insert(before, (change, replacement));
             }
             Some(index) => {
                 let new = &mut self.turns[*index];
-                if new.replaced.is_none() {
-                    (new.replaced, new.change) = (Some(replacement), change);
-                }
+                (new.replaced, new.change) = (Some(replacement), change);
             }
         }
+        follower
     }
 
     /// The next change sequence of the space.

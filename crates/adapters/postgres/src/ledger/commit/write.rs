@@ -99,7 +99,7 @@ async fn end(connection: &mut PgConnection, target: Target<'_>, plan: &Plan<'_>)
     sqlx::query(
         "UPDATE turns t SET change = e.change, replaced_by = e.by, replaced_at = e.at
          FROM unnest($3::uuid[], $4::bigint[], $5::uuid[], $6::bigint[]) AS e(id, change, by, at)
-         WHERE t.tenant = $1 AND t.space = $2 AND t.id = e.id AND t.replaced_by IS NULL",
+         WHERE t.tenant = $1 AND t.space = $2 AND t.id = e.id",
     )
     .bind(target.tenant)
     .bind(target.space)

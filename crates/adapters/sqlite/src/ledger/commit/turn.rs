@@ -4,7 +4,7 @@ use memfleet_columns::{from_floats, from_role, from_terms, from_trust, label, so
 use memfleet_domain::ids::TurnId;
 use memfleet_domain::turn::{AcceptedTurn, ContentHash};
 use memfleet_ports::ledger::Passage;
-use sqlx::SqliteConnection;
+use sqlx::{Row, SqliteConnection};
 
 use super::Committing;
 use super::session::OpenSession;
@@ -22,9 +22,10 @@ impl Committing<'_> {
         ordinal: u32,
         hash: ContentHash,
     ) -> Outcome<()> {
-        if let Some(old) = replaces {
-            self.end(old, turn).await?;
-        }
+        let replaced = match replaces {
+            Some(old) => self.end(old, turn, ordinal).await?,
+            None => None,
+        };
         if !self.sessions.contains_key(&turn.session) {
             let session = OpenSession::open(self.connection, self.space.id, turn).await?;
             self.sessions.insert(turn.session.clone(), session);
@@ -43,8 +44,8 @@ impl Committing<'_> {
         let key = sqlx::query_scalar(
             "INSERT INTO turns (space, id, session, acceptance, ordinal, position, change, external_id, speaker, role, trust,
                  text, media, metadata, event_time, recorded_at, content_hash, replaces, first_passage, passages, embedding,
-                 echoes)
-             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING key",
+                 echoes, replaced_by, replaced_at)
+             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING key",
         )
         .bind(self.space.id)
         .bind(turn.id.as_bytes().as_slice())
@@ -68,6 +69,8 @@ impl Committing<'_> {
         .bind(passages.len() as i64)
         .bind(self.embedding.filter(|_| embedded))
         .bind(some_json(&turn.echoes, turn.echoes.is_empty()))
+        .bind(replaced.as_ref().map(|(by, _)| by.as_slice()))
+        .bind(replaced.as_ref().map(|(_, at)| *at))
         .fetch_one(&mut *self.connection)
         .await?;
         self.store_labels(key, turn).await?;
@@ -75,21 +78,50 @@ impl Committing<'_> {
         self.revive(turn.id, hash).await
     }
 
-    /// Ends the validity of the turn that `by` replaces. What replaced it first stays.
-    async fn end(&mut self, old: TurnId, by: &AcceptedTurn) -> Outcome<()> {
+    /// Puts `by` among the versions of the turn that it replaces, in the order of acceptance: the one before it ends, and what
+    /// was accepted later and is there already replaces it, by which and when. Where what replaced the one before is forgotten,
+    /// that one stays as it is.
+    async fn end(
+        &mut self,
+        old: TurnId,
+        by: &AcceptedTurn,
+        ordinal: u32,
+    ) -> Outcome<Option<(Vec<u8>, i64)>> {
+        let row = sqlx::query(
+            "WITH RECURSIVE versions(id, next, place) AS (
+                 SELECT id, replaced_by, 0 FROM turns WHERE space = ?1 AND id = ?2
+                 UNION
+                 SELECT n.id, n.replaced_by, v.place + 1
+                 FROM versions v JOIN turns n ON n.space = ?1 AND n.id = v.next
+                 WHERE (n.acceptance, n.ordinal) < (?3, ?4))
+             SELECT v.id, v.next, n.recorded_at FROM versions v
+             LEFT JOIN turns n ON n.space = ?1 AND n.id = v.next
+             ORDER BY v.place DESC LIMIT 1",
+        )
+        .bind(self.space.id)
+        .bind(old.as_bytes().as_slice())
+        .bind(self.acceptance)
+        .bind(ordinal)
+        .fetch_one(&mut *self.connection)
+        .await?;
+        let before: Vec<u8> = row.try_get(0)?;
+        let next: Option<Vec<u8>> = row.try_get(1)?;
+        let next_at: Option<i64> = row.try_get(2)?;
+        if next.is_some() && next_at.is_none() {
+            return Ok(None);
+        }
         let change = self.next_change();
         sqlx::query(
-            "UPDATE turns SET change = ?, replaced_by = ?, replaced_at = ?
-             WHERE space = ? AND id = ? AND replaced_by IS NULL",
+            "UPDATE turns SET change = ?, replaced_by = ?, replaced_at = ? WHERE space = ? AND id = ?",
         )
         .bind(change)
         .bind(by.id.as_bytes().as_slice())
         .bind(by.recorded_at.timestamp_micros())
         .bind(self.space.id)
-        .bind(old.as_bytes().as_slice())
+        .bind(before)
         .execute(&mut *self.connection)
         .await?;
-        Ok(())
+        Ok(next.zip(next_at))
     }
 
     async fn store_labels(&mut self, key: i64, turn: &AcceptedTurn) -> Outcome<()> {
