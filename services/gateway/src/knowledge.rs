@@ -10,7 +10,7 @@ use memfleet_domain::derivation::{Conflict, Derivation, Kind, Status};
 use memfleet_domain::graph::Entity;
 use memfleet_domain::ids::{BatchId, ChangeId, DerivationId, SpaceId};
 use memfleet_domain::time::AsOf;
-use memfleet_domain::{Fault, Scope};
+use memfleet_domain::{Fault, FaultKind, Scope};
 use memfleet_ports::audit::AuditKind;
 use memfleet_ports::context::Context;
 use memfleet_ports::events::Event;
@@ -22,12 +22,19 @@ use memfleet_ports::knowledge_api::{
 };
 use memfleet_ports::ledger::Page;
 use memfleet_ports::memory::PageRequest;
+use tokio::time::Instant;
 use tracing::instrument;
 
 use crate::Gateway;
 
 /// Events are best effort; the store is asked again after this long without one.
 const POLL: Duration = Duration::from_millis(250);
+
+/// How long an answer or a block waits at most for the facts of the writes that it is to see …
+const OF_WRITES: Duration = Duration::from_secs(5);
+
+/// … where half of the time that the call has left allows it.
+const SHARE: u32 = 2;
 
 /// What is derived of a write passes these in turn: facts …
 const FACTS: [Stage; 3] = [Stage::Derive, Stage::Judge, Stage::Settle];
@@ -315,6 +322,68 @@ impl Gateway {
             context.within(what, agents).await?;
         }
         Ok(scope)
+    }
+
+    /// Gives the agents time to read what these spaces hold now for facts; in words, what of it they have not read by then.
+    pub(crate) async fn facts_read(
+        &self,
+        context: &Context,
+        spaces: &[SpaceId],
+        patience: Duration,
+    ) -> Vec<String> {
+        let left = context.deadline.saturating_duration_since(Instant::now());
+        let call = context.at_most(patience.min(left / SHARE));
+        let mut unread = Vec::new();
+        for space in spaces {
+            let reading = async {
+                let scope = self.awaited(&call, space).await?;
+                for stage in FACTS {
+                    self.worked_through(&scope, stage).await?;
+                }
+                Ok(())
+            };
+            // What does not work otherwise the search meets too.
+            if let Err(fault) = call.within("facts", reading).await
+                && fault.kind == FaultKind::DeadlineExceeded
+            {
+                unread.extend(self.unread(&context.scope(space)).await);
+            }
+        }
+        unread
+    }
+
+    /// The same for writes that the caller names.
+    pub(crate) async fn facts_of_writes_read(
+        &self,
+        context: &Context,
+        spaces: &[SpaceId],
+        writes: &[BatchId],
+    ) -> Vec<String> {
+        match writes {
+            [] => Vec::new(),
+            _ => self.facts_read(context, spaces, OF_WRITES).await,
+        }
+    }
+
+    /// How far the agents are behind with the facts of a space; nothing where they are not, or where the store does not say.
+    async fn unread(&self, scope: &Scope) -> Option<String> {
+        for stage in FACTS {
+            let position = self.knowledge.position(scope, stage).await.ok()??;
+            let behind = position.head.saturating_sub(position.reached);
+            if behind > 0 {
+                let changes = match behind {
+                    1 => "1 change is".to_owned(),
+                    _ => format!("{behind} changes are"),
+                };
+                let done = match stage {
+                    Stage::Derive => "read",
+                    _ => "compared",
+                };
+                let space = &scope.space;
+                return Some(format!("facts: {changes} not {done} yet in {space}"));
+            }
+        }
+        None
     }
 
     /// Returns when an agent has worked through what a space holds now. What comes meanwhile it need not have.

@@ -2,6 +2,7 @@
 
 mod cache;
 mod command;
+mod grpcurl;
 mod nats;
 mod neo4j;
 mod postgres;
@@ -11,6 +12,7 @@ use std::env;
 use std::path::PathBuf;
 
 pub use cache::Cache;
+pub use grpcurl::grpcurl;
 pub use nats::nats;
 pub use neo4j::{java, neo4j};
 pub use postgres::postgres;

@@ -193,11 +193,15 @@ impl<'w> Work<'w> {
         Ok(())
     }
 
-    /// Waits for the writes that a caller wants to see, which takes nothing of memory's own time.
+    /// Waits for the writes that a caller wants to see and for their facts, which takes nothing of memory's own time.
     async fn wait(&mut self) -> Result<(), Fault> {
         let began = Instant::now();
         let (spaces, writes) = (&self.request.query.spaces, &self.request.wait_for);
         self.gateway.wait_for(self.context, spaces, writes).await?;
+        let reading = self
+            .gateway
+            .facts_of_writes_read(self.context, spaces, writes);
+        self.draft.answer.degraded.extend(reading.await);
         self.due += began.elapsed();
         Ok(())
     }

@@ -5,12 +5,14 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures::{StreamExt, TryStreamExt};
-use memfleet_domain::ids::TurnId;
+use memfleet_domain::ids::{SpaceId, TurnId};
 use memfleet_domain::{Fault, FaultKind};
 use memfleet_gateway::Gateway;
 use memfleet_openai::testing::{Scripted, endpoint, garbage};
 use memfleet_openai::{MemoryLedger, OpenAi, Options};
+use memfleet_ports::assembly::Assembly;
 use memfleet_ports::conformance::samples::instant;
+use memfleet_ports::knowledge::{Applied, Position, Progress, Stage, Work};
 use memfleet_ports::memory::{
     AnswerEnd, AnswerMode, AnswerPart, AnswerRequest, Citation, Memory, Outcome,
 };
@@ -18,8 +20,9 @@ use memfleet_ports::retriever::Query;
 use memfleet_prompts::{Adviser, Press};
 use serde_json::Value;
 
+use crate::assembling::assemble;
 use crate::knowing::{Moved, moved};
-use crate::roles::{Node, acme, recall, said};
+use crate::roles::{Node, acme, recall, said, space};
 
 /// A question of a space.
 pub fn question(name: &str, text: &str) -> AnswerRequest {
@@ -48,7 +51,38 @@ impl Answer {
     }
 }
 
+/// Asks once the agents have read everything, as they have on a node where they run.
 pub async fn ask(gateway: &Gateway, request: AnswerRequest) -> Result<Answer, Fault> {
+    all_read(gateway, &request.query.spaces).await;
+    ask_at_once(gateway, request).await
+}
+
+/// Notes for agents that do not run here that they have read what spaces hold.
+async fn all_read(gateway: &Gateway, spaces: &[SpaceId]) {
+    for space in spaces {
+        let scope = acme().scope(space);
+        for stage in [Stage::Derive, Stage::Judge, Stage::Settle] {
+            let position = gateway.knowledge.position(&scope, stage).await.unwrap();
+            let Some(Position { reached, head }) = position.filter(|it| it.reached < it.head)
+            else {
+                continue;
+            };
+            let progress = Some(Progress {
+                stage,
+                from: reached,
+                to: head,
+            });
+            let work = Work {
+                progress,
+                ..Work::default()
+            };
+            let applied = gateway.knowledge.apply(&scope, work).await.unwrap();
+            assert_ne!(applied, Applied::Stale);
+        }
+    }
+}
+
+async fn ask_at_once(gateway: &Gateway, request: AnswerRequest) -> Result<Answer, Fault> {
     let parts = gateway.answer(&acme(), request).await?;
     let mut parts: Vec<AnswerPart> = parts.try_collect().await?;
     let Some(AnswerPart::End(end)) = parts.pop() else {
@@ -125,6 +159,44 @@ fn saying(moved: &Moved, text: &str) -> (Gateway, Sent) {
     with_model(&moved.node.gateway, options(), move |_| {
         Scripted::Says(text.clone())
     })
+}
+
+#[tokio::test]
+async fn an_answer_that_came_before_its_facts_says_so() {
+    let node = Node::new().await;
+    let receipt = node.told("ada", vec![said("I live in Rome.")]).await;
+    let behind = ["facts: 1 change is not read yet in ada"];
+    let began = tokio::time::Instant::now();
+    let answer = ask_at_once(&node.gateway, question("ada", WHERE)).await;
+    assert_eq!(answer.unwrap().end.degraded, behind);
+    assert!(began.elapsed() < Duration::from_secs(5));
+    let mut after = question("ada", WHERE);
+    after.wait_for = vec![receipt.batch];
+    let call = acme().at_most(Duration::from_secs(1));
+    let parts = node.gateway.answer(&call, after).await.unwrap();
+    let parts: Vec<AnswerPart> = parts.try_collect().await.unwrap();
+    let Some(AnswerPart::End(end)) = parts.last() else {
+        panic!("an answer has an end: {parts:?}")
+    };
+    assert_eq!(end.degraded, behind);
+    let mut block = assemble("ada", "Where does Ada live?", 200);
+    block.wait_for = vec![receipt.batch];
+    let assembled = node.gateway.assemble(&call, block).await.unwrap();
+    assert!(assembled.block.contains("Rome"), "{}", assembled.block);
+    assert_eq!(assembled.degraded, behind);
+}
+
+#[tokio::test]
+async fn an_answer_waits_for_facts_that_come() {
+    let node = Node::new().await;
+    node.told("ada", vec![said("I live in Rome.")]).await;
+    let reading = async {
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        all_read(&node.gateway, &[space("ada")]).await;
+    };
+    let asking = ask_at_once(&node.gateway, question("ada", WHERE));
+    let (answer, ()) = tokio::join!(asking, reading);
+    assert_eq!(answer.unwrap().end.degraded, [""; 0]);
 }
 
 #[tokio::test]

@@ -1,18 +1,26 @@
 //! `memfleet remember`: one turn, from the command line or standard input.
 
 use std::io::{self, IsTerminal, Read};
+use std::time::Duration;
 
 use clap::Args;
 use memfleet_domain::Timestamp;
-use memfleet_domain::ids::{ExternalId, IdempotencyKey, SessionId, SpaceId, Speaker, TurnId};
+use memfleet_domain::ids::{
+    BatchId, ExternalId, IdempotencyKey, SessionId, SpaceId, Speaker, TurnId,
+};
 use memfleet_domain::ingestion::{Receipt, TurnState};
+use memfleet_domain::time::AsOf;
 use memfleet_domain::turn::{Content, Role, Trust};
-use memfleet_ports::memory::{NewTurn, RememberRequest};
+use memfleet_ports::knowledge_api::{EntityQuery, NarrativeQuery};
+use memfleet_ports::memory::{NewTurn, PageRequest, RememberRequest};
 use serde_json::{Value, json};
 
 use super::exit::{Error, Exit};
 use super::{Handle, values, watch};
 use crate::output::{Output, Palette};
+
+/// How long a command waits at most for what is derived of what it wrote.
+const DERIVED: Duration = Duration::from_secs(1);
 
 /// Remember one turn
 #[derive(Debug, Args)]
@@ -46,7 +54,7 @@ pub struct RememberArgs {
     /// Your name for this request: repeating it changes nothing
     #[arg(long, value_name = "KEY", value_parser = values::idempotency_key)]
     idempotency_key: Option<IdempotencyKey>,
-    /// Return when the turn is durable, not only when it can be found
+    /// Return when the turn is durable, not only when it is found and what is derived of it can be read (waited for 1 s at most)
     #[arg(long)]
     no_wait: bool,
 }
@@ -83,9 +91,36 @@ pub async fn run(args: RememberArgs, handle: &Handle, output: &mut Output) -> Re
         let settled = watch::settled(handle, &args.space, receipt.batch).await;
         settled.map(|turns| receipt.turns = turns)
     };
+    if !args.no_wait && waited.is_ok() {
+        derived(handle, &args.space, receipt.batch).await;
+    }
     // Also when the wait was cut short: the turn is accepted all the same.
     output.answer(|| to_json(&receipt), |palette| human(&receipt, palette))?;
     waited.map(|()| watch::exit_of(&receipt.turns))
+}
+
+/// Returns when facts, stories and the graph are as a write leaves them, or when a second is over: the next command then reads
+/// them. Where they cannot be read there is nothing to wait for.
+async fn derived(handle: &Handle, space: &SpaceId, batch: BatchId) {
+    let call = handle.call().at_most(DERIVED);
+    let narratives = NarrativeQuery {
+        space: space.clone(),
+        as_of: AsOf::default(),
+        wait_for: vec![batch],
+    };
+    let entities = EntityQuery {
+        space: space.clone(),
+        prefix: String::new(),
+        wait_for: vec![batch],
+    };
+    let one = || PageRequest {
+        limit: 1,
+        after: None,
+    };
+    let _read = tokio::join!(
+        handle.knowledge.narratives(&call, &narratives, one()),
+        handle.knowledge.entities(&call, &entities, one()),
+    );
 }
 
 fn standard_input() -> Result<String, Error> {

@@ -365,3 +365,28 @@ async fn episodes_are_there_for_who_waits() -> Result<()> {
     assert!(told.any(|summary| summary.contains("Oslo")), "{episodes:?}");
     Ok(())
 }
+
+#[tokio::test]
+async fn an_answer_right_after_a_write_rests_on_the_facts_in_it() -> Result<()> {
+    let fresh = fresh().await?;
+    let client = &fresh.client;
+    for round in 0..8 {
+        let name = format!("at-once-{round}");
+        let told = vec![said("monday", "Noor", 8, "I live in Rome.")];
+        let token = remember(client, &name, told).await?;
+        let request = recall(&name, WHERE, TurnFilter::default(), &[token]);
+        let request = AnswerRequest {
+            query: request.query,
+            wait_for: request.wait_for,
+            mode: AnswerMode::Rules,
+        };
+        let parts = client.answer(&call(), request).await?;
+        let parts: Vec<_> = parts.try_collect().await?;
+        let [AnswerPart::Text(text), .., AnswerPart::End(end)] = &parts[..] else {
+            panic!("round {round}: {parts:?}")
+        };
+        ensure!(text == "Noor lives in Rome.", "round {round}: {text}");
+        ensure!(end.degraded.is_empty(), "{:?}", end.degraded);
+    }
+    Ok(())
+}
