@@ -15,6 +15,21 @@ use crate::store::{Result, StoreError};
 /// How long [`IngestQueue::postpone`] keeps a batch back.
 pub const POSTPONED: Duration = Duration::from_millis(100);
 
+/// How often a batch is handed out beside others. A process may have ended in each of these rounds, and nobody knows by which of
+/// them: after that a batch is alone in its round.
+pub const TOGETHER: u32 = 3;
+
+/// How often a batch is handed out at most: after that it is a dead letter.
+pub const TRIES: u32 = 10;
+
+/// The reason of a batch that was tried so often, and whose tries ended neither well nor in an error.
+#[must_use]
+pub fn process_died(tries: u32) -> String {
+    format!(
+        "PROCESS_DIED: the batch was tried {tries} times, and each try ended with the process that made it"
+    )
+}
+
 /// What `publish` did.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Published {
@@ -161,7 +176,8 @@ pub trait IngestQueue: Send + Sync {
     /// Batches that nobody holds, up to about `turns` turns, or as many KiB of them where that is less, and at least one batch;
     /// empty when there is none. Tenants come in turn, each with its oldest batch, so that nobody waits behind another's
     /// backlog; the answer is in the order of acceptance. What is taken and not acknowledged is handed out again after a
-    /// restart. A batch that cannot be read back becomes a dead letter without turns, and those behind it come.
+    /// restart, alone where that happened [`TOGETHER`] times, and after [`TRIES`] tries it is a dead letter ([`process_died`]). A
+    /// batch that cannot be read back becomes a dead letter without turns, and those behind it come.
     async fn take(&self, turns: u32) -> Result<Vec<Delivery>>;
 
     /// Removes what was applied.

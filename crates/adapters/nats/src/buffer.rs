@@ -30,6 +30,8 @@ pub struct Entry {
     /// How often a worker of this process tried it. The server's number is none of tries: it counts what was fetched ahead and
     /// given back at the end of a process, too.
     pub attempts: u32,
+    /// The server handed it out so often that it may end whoever takes it: it is alone in its round.
+    pub is_suspect: bool,
     /// Where it is acknowledged.
     pub reply: Subject,
     /// The connection that it came over.
@@ -153,10 +155,10 @@ impl Buffer {
         let lines = behind.into_iter().chain(before);
         let mut lines: Vec<_> = lines.map(|(tenant, keys)| (tenant, keys.iter())).collect();
         let (mut chosen, mut positions, mut sum) = (Vec::new(), BTreeSet::new(), 0);
-        let mut last = None;
-        while !lines.is_empty() && sum < u64::from(turns.max(1)) {
+        let (mut last, mut is_full) = (None, false);
+        while !lines.is_empty() && !is_full && sum < u64::from(turns.max(1)) {
             lines.retain_mut(|(tenant, keys)| {
-                if sum >= u64::from(turns.max(1)) {
+                if is_full || sum >= u64::from(turns.max(1)) {
                     return true;
                 }
                 // The rest of a batch that a worker holds as it was waits for what becomes of that.
@@ -166,10 +168,17 @@ impl Buffer {
                 let Some(key) = free else {
                     return false;
                 };
+                let entry = self.entries.get(key);
+                let is_suspect = entry.is_some_and(|entry| entry.is_suspect);
+                if is_suspect && !chosen.is_empty() {
+                    is_full = true;
+                    return false;
+                }
+                is_full = is_suspect;
                 chosen.push(*key);
                 positions.insert(key.0);
                 last = Some((*tenant).clone());
-                sum += self.entries.get(key).map_or(1, |entry| entry.size);
+                sum += entry.map_or(1, |entry| entry.size);
                 true
             });
         }
@@ -184,6 +193,15 @@ impl Buffer {
                 self.free.remove(tenant);
             }
         }
+    }
+
+    /// Which of these positions have what may end whoever takes it.
+    pub fn suspects(&self, positions: &[u64]) -> Vec<u64> {
+        let is_suspect = |position: &&u64| {
+            let mut at = self.entries.range((**position, 0)..=(**position, u64::MAX));
+            at.any(|(_, entry)| entry.is_suspect)
+        };
+        positions.iter().filter(is_suspect).copied().collect()
     }
 
     /// Whether a worker has what is at a position.
@@ -296,6 +314,7 @@ mod tests {
             size,
             accepted_at: instant(0),
             attempts: 0,
+            is_suspect: false,
             reply: Subject::from("reply"),
             epoch: 1,
             traceparent: None,
@@ -371,6 +390,24 @@ mod tests {
         let tried = deliveries.iter().map(|one| (one.acceptance, one.attempt));
         assert_eq!(tried.collect::<Vec<_>>(), [(2, 1)]);
         assert_eq!((buffer.next_due(), buffer.len()), (None, 2));
+    }
+
+    #[test]
+    fn what_may_end_a_worker_is_alone_in_its_round() {
+        let mut buffer = Buffer::default();
+        for position in 1..=4 {
+            let is_suspect = position == 2 || position == 3;
+            buffer.put(Entry {
+                is_suspect,
+                ..entry("acme", position, 1)
+            });
+        }
+        buffer.put(entry("globex", 5, 1));
+        assert_eq!(buffer.suspects(&[1, 2, 9]), [2]);
+        assert_eq!(taken(&mut buffer, 100), [1, 5]);
+        assert_eq!(taken(&mut buffer, 100), [2]);
+        assert_eq!(taken(&mut buffer, 100), [3]);
+        assert_eq!(taken(&mut buffer, 100), [4]);
     }
 
     #[test]

@@ -34,6 +34,7 @@ mod shared;
 mod streams;
 mod subject;
 mod taking;
+mod tries;
 mod undelivered;
 mod wake;
 mod withdraw;

@@ -24,6 +24,8 @@ pub struct Names {
     pub letters: String,
     /// The stream of what happened.
     pub events: String,
+    /// The stream that counts tries.
+    pub tries: String,
 }
 
 impl Names {
@@ -35,6 +37,7 @@ impl Names {
             ingest: format!("{upper}_INGEST"),
             letters: format!("{upper}_DEAD_LETTERS"),
             events: format!("{upper}_EVENTS"),
+            tries: format!("{upper}_TRIES"),
         }
     }
 
@@ -89,6 +92,11 @@ impl Names {
         let tenant = tenant_token(&scope.tenant);
         let space = space_token(scope);
         format!("{}.dead.{tenant}.{space}.{}.*", self.prefix, hex(batch))
+    }
+
+    /// How often what is at a position was tried; `*` for all.
+    pub fn tried(&self, position: impl std::fmt::Display) -> String {
+        format!("{}.tried.{position}", self.prefix)
     }
 
     /// Where something was published is told on this subject, to whoever takes.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_nats::{ConnectOptions, ServerAddr};
-use memfleet_ports::queue::Accepted;
+use memfleet_ports::queue::{Accepted, TOGETHER, TRIES};
 
 /// How to reach the servers, and how the queue is kept there.
 #[derive(Debug, Clone)]
@@ -30,8 +30,12 @@ pub struct Options {
     /// How long a batch stays with a process that says nothing; one that lives says so three times as often. Used where the
     /// consumers are made here. Default 30 s.
     pub ack_wait: Duration,
-    /// A batch that was handed out more often becomes a dead letter: it seems to end whoever takes it. Default 20.
-    pub max_deliveries: u32,
+    /// A batch that the server handed out more often is alone in its round, and its tries are counted. Default
+    /// [`memfleet_ports::queue::TOGETHER`].
+    pub together: u32,
+    /// One that was tried more often becomes a dead letter: it seems to end whoever takes it. Default
+    /// [`memfleet_ports::queue::TRIES`].
+    pub tries: u32,
     /// The ledger: a stream that is made here goes on behind what it holds, and a dead letter holds nothing that it had to forget.
     /// Default: none.
     pub accepted: Option<Arc<dyn Accepted>>,
@@ -51,7 +55,8 @@ impl Default for Options {
             max_bytes: 4 << 30,
             max_batches: 10_000_000,
             ack_wait: Duration::from_secs(30),
-            max_deliveries: 20,
+            together: TOGETHER,
+            tries: TRIES,
             accepted: None,
             largest_batch: 1 << 20,
         }

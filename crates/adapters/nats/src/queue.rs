@@ -134,13 +134,16 @@ impl IngestQueue for NatsQueue {
     }
 
     async fn release_untried(&self, acceptances: &[u64]) -> Result<()> {
+        let counted = self.shared.discount(acceptances).await;
+        // Given back in any case: what stays held would wait for a restart.
         self.shared.release(acceptances, false);
-        Ok(())
+        counted
     }
 
     async fn postpone(&self, acceptances: &[u64]) -> Result<()> {
+        let counted = self.shared.discount(acceptances).await;
         self.shared.postpone(acceptances);
-        Ok(())
+        counted
     }
 
     async fn dead_letter(&self, letter: &DeadLetter) -> Result<()> {

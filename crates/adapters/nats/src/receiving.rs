@@ -3,7 +3,6 @@
 use async_nats::Message;
 use memfleet_domain::ingestion::Batch;
 use memfleet_domain::time::{Clock, SystemClock};
-use memfleet_ports::queue::DeadLetter;
 use memfleet_ports::store::Result;
 use memfleet_trace::{REQUEST_ID, TRACEPARENT};
 
@@ -15,17 +14,17 @@ use crate::subject::Waiting;
 /// Gives a message back for later: ten minutes.
 const FOR_LATER: &str = r#"-NAK {"delay": 600000000000}"#;
 
-/// A message that no worker can have.
-pub enum Spoiled {
-    /// Nobody can read it.
-    Unread(Waiting, Message, u64, Circumstances),
-    /// It was handed out so many times.
-    TooOften(Entry, u32),
+/// A message that nobody can read.
+pub struct Unread {
+    waiting: Waiting,
+    message: Message,
+    sequence: u64,
+    about: Circumstances,
 }
 
 impl Shared {
     /// Takes in what the server handed out; its size, or what is wrong with it. Nothing where it is none of ours.
-    pub fn receive(&self, lane: u8, message: Message) -> Option<std::result::Result<u64, Spoiled>> {
+    pub fn receive(&self, lane: u8, message: Message) -> Option<std::result::Result<u64, Unread>> {
         let reply = message.reply.clone()?;
         let handed = async_nats::jetstream::Message {
             message,
@@ -53,7 +52,12 @@ impl Shared {
             Ok(batch) => batch,
             Err(cause) => {
                 let about = unreadable(&cause, &waiting, handed_out + 1);
-                return Some(Err(Spoiled::Unread(waiting, message, sequence, about)));
+                return Some(Err(Unread {
+                    waiting,
+                    message,
+                    sequence,
+                    about,
+                }));
             }
         };
         let entry = Entry {
@@ -64,49 +68,33 @@ impl Shared {
             lane,
             accepted_at: instant(waiting.accepted_at),
             attempts: 0,
+            is_suspect: handed_out >= self.options.together,
             reply,
             epoch: self.link.epoch(),
             traceparent: header(&message, TRACEPARENT),
             request_id: header(&message, REQUEST_ID),
             batch,
         };
-        if handed_out >= self.options.max_deliveries {
-            return Some(Err(Spoiled::TooOften(entry, handed_out)));
-        }
         let size = entry.size;
         self.buffer().put(entry);
         Some(Ok(size))
     }
 
     /// Makes a dead letter of what would stop every tenant.
-    pub async fn put_away(&self, spoiled: Spoiled) -> Result<()> {
-        match spoiled {
-            Spoiled::Unread(waiting, message, sequence, about) => {
-                tracing::error!(sequence, reason = about.reason, "dead letter");
-                let hash = message
-                    .headers
-                    .as_ref()
-                    .and_then(|headers| text(headers, PAYLOAD_HASH));
-                self.bury_unread(&waiting, sequence, hash, &message.payload, &about)
-                    .await?;
-                self.link.delete(&self.names.ingest, sequence).await?;
-                Ok(())
-            }
-            Spoiled::TooOften(entry, handed_out) => {
-                let reason = format!(
-                    "DELIVERED_TOO_OFTEN: the batch was handed out {handed_out} times and never acknowledged; it may end whoever takes it"
-                );
-                tracing::error!(sequence = entry.sequence, reason, "dead letter");
-                let letter = DeadLetter {
-                    acceptance: entry.position,
-                    batch: entry.batch,
-                    reason,
-                    failed_at: SystemClock.now(),
-                    attempts: handed_out,
-                };
-                self.dead_letter(&letter).await
-            }
-        }
+    pub async fn put_away(&self, unread: Unread) -> Result<()> {
+        let Unread {
+            waiting,
+            message,
+            sequence,
+            about,
+        } = unread;
+        tracing::error!(sequence, reason = about.reason, "dead letter");
+        let headers = message.headers.as_ref();
+        let hash = headers.and_then(|headers| text(headers, PAYLOAD_HASH));
+        self.bury_unread(&waiting, sequence, hash, &message.payload, &about)
+            .await?;
+        self.link.delete(&self.names.ingest, sequence).await?;
+        Ok(())
     }
 
     /// Says something about a message; unheard where the server cannot be reached.

@@ -26,6 +26,10 @@ const AT_ONCE: usize = 8;
 /// How long the server itself knows a message that was published twice.
 const DUPLICATE_WINDOW: u64 = 120_000_000_000;
 
+/// Positions whose tries are counted at a time, and for how long after the last.
+const MAX_TRIES: u64 = 100_000;
+const TRIES_AGE: Duration = Duration::from_hours(7 * 24);
+
 /// What happens in a fleet, that of roles to come too: what a stream takes is settled when it is made.
 const EVENTS: [&str; 7] = [
     "stored",
@@ -77,6 +81,8 @@ pub async fn prepare(
     ensure_stream(link, &names.letters, config, differences).await?;
     let config = events(names, options);
     ensure_stream(link, &names.events, config, differences).await?;
+    let config = tries(names, options);
+    ensure_stream(link, &names.tries, config, differences).await?;
     let lanes = (0..LANES).map(|lane| ensure_consumer(link, names, options, lane));
     let made: Vec<_> = futures::stream::iter(lanes)
         .buffered(AT_ONCE)
@@ -156,6 +162,25 @@ fn letters(names: &Names, options: &Options) -> Map<String, Value> {
         "max_msgs": -1,
         "max_msgs_per_subject": 1,
         "max_age": 0,
+        "max_consumers": -1,
+        "duplicate_window": DUPLICATE_WINDOW,
+        "deny_delete": false,
+    }))
+}
+
+/// One number a position, long after whatever it counts has left the queue.
+fn tries(names: &Names, options: &Options) -> Map<String, Value> {
+    object(json!({
+        "name": names.tries,
+        "subjects": [names.tried("*")],
+        "retention": "limits",
+        "storage": "file",
+        "discard": "old",
+        "num_replicas": options.replicas,
+        "max_bytes": -1,
+        "max_msgs": MAX_TRIES,
+        "max_msgs_per_subject": 1,
+        "max_age": TRIES_AGE.as_nanos() as u64,
         "max_consumers": -1,
         "duplicate_window": DUPLICATE_WINDOW,
         "deny_delete": false,

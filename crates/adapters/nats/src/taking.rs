@@ -34,9 +34,26 @@ impl Shared {
     pub async fn take(&self, turns: u32) -> Result<Vec<Delivery>> {
         let mut taking = self.taking.lock().await;
         self.prepared().await?;
-        self.buffer().release_due(Instant::now());
-        self.fetch(&mut taking, turns).await?;
-        Ok(self.buffer().take(turns))
+        loop {
+            self.buffer().release_due(Instant::now());
+            self.fetch(&mut taking, turns).await?;
+            let deliveries = self.buffer().take(turns);
+            let [one] = deliveries.as_slice() else {
+                return Ok(deliveries);
+            };
+            let is_suspect = !self.buffer().suspects(&[one.acceptance]).is_empty();
+            if !is_suspect {
+                return Ok(deliveries);
+            }
+            match self.may_try(one).await {
+                Ok(true) => return Ok(deliveries),
+                Ok(false) => {}
+                Err(error) => {
+                    self.release(&[one.acceptance], false);
+                    return Err(error);
+                }
+            }
+        }
     }
 
     /// Asks marked lanes until enough is here or nothing is left.
@@ -138,6 +155,15 @@ impl Shared {
         for reply in surplus {
             self.say(reply, FOR_LATER);
         }
+    }
+
+    /// Takes the tries back of what was not tried.
+    pub async fn discount(&self, positions: &[u64]) -> Result<()> {
+        let suspects = self.buffer().suspects(positions);
+        for position in suspects {
+            self.discount_try(position).await?;
+        }
+        Ok(())
     }
 
     pub fn release(&self, positions: &[u64], tried: bool) {

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use memfleet_domain::ids::BatchId;
 use memfleet_nats::{NatsQueue, Options};
 use memfleet_ports::conformance::samples::{batch, home, instant, turn};
 use memfleet_ports::filter::TurnFilter;
@@ -86,10 +87,81 @@ async fn what_a_living_process_holds_stays_with_it() {
     assert!(other.is_err(), "{other:?}");
 }
 
+/// Works in a process of its own until that takes the poison, which ends it, or until nothing comes; what was applied.
+fn work_until_it_ends(options: &Options, poison: BatchId) -> Vec<BatchId> {
+    let options = options.clone();
+    let process = std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .enable_all()
+            .build()
+            .unwrap();
+        let applied = runtime.block_on(async {
+            let queue = connected(&options).await;
+            let mut applied = Vec::new();
+            loop {
+                let next = tokio::time::timeout(Duration::from_secs(2), next(&queue)).await;
+                let Ok(deliveries) = next else {
+                    queue.close().await;
+                    return applied;
+                };
+                if deliveries.iter().any(|one| one.batch.id == poison) {
+                    std::mem::forget(queue);
+                    return applied;
+                }
+                for one in deliveries {
+                    queue.acknowledge(&[one.acceptance]).await.unwrap();
+                    applied.push(one.batch.id);
+                }
+            }
+        });
+        runtime.shutdown_background();
+        applied
+    });
+    process.join().unwrap()
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_batch_that_ends_whoever_takes_it_becomes_a_dead_letter() {
+async fn a_batch_that_ends_whoever_takes_it_becomes_a_dead_letter_and_its_neighbours_do_not() {
     let options = Options {
-        max_deliveries: 2,
+        together: 2,
+        tries: 2,
+        ..quick()
+    };
+    let ([queue], _streams) = replicas(options.clone()).await;
+    let options = Options {
+        prefix: queue_prefix(&queue),
+        ..options
+    };
+    let told = |name: &str| batch(name, vec![turn(name, "x")]);
+    let (poison, mut applied) = (told("poison"), Vec::new());
+    for batch in [told("before"), poison.clone(), told("behind"), told("last")] {
+        let published = queue.publish(&batch, instant(0), Bounds::NONE).await;
+        published.unwrap();
+    }
+    let letter = loop {
+        applied.extend(work_until_it_ends(&options, poison.id));
+        if let Some(letter) = queue.buried(&home(), poison.id).await.unwrap() {
+            break letter;
+        }
+    };
+    assert!(letter.reason.starts_with("PROCESS_DIED: "), "{letter:?}");
+    assert_eq!((letter.batch, letter.attempts), (poison.clone(), 2));
+    applied.sort_unstable();
+    let mut others = ["before", "behind", "last"].map(|name| told(name).id);
+    others.sort_unstable();
+    assert_eq!(applied, others);
+    let letters = queue.dead_letters(&home(), 10, None).await.unwrap();
+    assert_eq!(letters.items.len(), 1);
+    assert_eq!(queue.replay(&home(), &[]).await, Ok(1));
+    assert_eq!(queue.take(10).await.unwrap()[0].attempt, 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn restarts_in_order_use_up_no_tries() {
+    let options = Options {
+        together: 1,
+        tries: 2,
         ..quick()
     };
     let ([queue], _streams) = replicas(options.clone()).await;
@@ -98,30 +170,17 @@ async fn a_batch_that_ends_whoever_takes_it_becomes_a_dead_letter() {
         ..options
     };
     let told = batch("k", vec![turn("a", "x")]);
-    queue
-        .publish(&told, instant(0), Bounds::NONE)
-        .await
-        .unwrap();
-    for _ in 0..2 {
-        assert_eq!(take_and_crash(&options), 1);
+    let published = queue.publish(&told, instant(0), Bounds::NONE).await;
+    let acceptance = published.unwrap().acceptance;
+    for _ in 0..6 {
+        let process = connected(&options).await;
+        let taken = soon("the batch", next(&process)).await;
+        assert_eq!(taken[0].acceptance, acceptance);
+        process.release_untried(&[acceptance]).await.unwrap();
+        process.close().await;
     }
-    let letter = soon("the letter", async {
-        loop {
-            assert_eq!(queue.take(10).await, Ok(vec![]));
-            if let Some(letter) = queue.buried(&home(), told.id).await.unwrap() {
-                return letter;
-            }
-            queue.ready().await;
-        }
-    })
-    .await;
-    assert!(
-        letter.reason.starts_with("DELIVERED_TOO_OFTEN: "),
-        "{letter:?}"
-    );
-    assert_eq!((letter.batch, letter.attempts), (told.clone(), 2));
-    assert_eq!(queue.replay(&home(), &[]).await, Ok(1));
-    assert_eq!(queue.take(10).await.unwrap()[0].attempt, 1);
+    assert_eq!(soon("the batch", next(&queue)).await[0].batch, told);
+    assert_eq!(queue.buried(&home(), told.id).await, Ok(None));
 }
 
 #[tokio::test]

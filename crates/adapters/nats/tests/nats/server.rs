@@ -53,7 +53,7 @@ async fn remove(options: &Options) {
         return;
     };
     let context = async_nats::jetstream::new(client);
-    for kind in ["INGEST", "DEAD_LETTERS", "EVENTS"] {
+    for kind in ["INGEST", "DEAD_LETTERS", "EVENTS", "TRIES"] {
         let name = format!("{}_{kind}", options.prefix.to_uppercase());
         let _gone = context.delete_stream(name).await;
     }

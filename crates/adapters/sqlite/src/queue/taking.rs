@@ -5,10 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use memfleet_columns::{time, to_json};
 use memfleet_domain::ingestion::Batch;
 use memfleet_domain::time::{Clock, SystemClock};
-use memfleet_ports::queue::Delivery;
+use memfleet_ports::queue::{DeadLetter, Delivery, TOGETHER, TRIES, process_died};
 use sqlx::{Row, SqliteConnection};
 use tokio::time::Instant;
 
+use super::{letters, remove};
 use crate::failure::Outcome;
 
 /// What workers hold, and whose turn it was last.
@@ -68,7 +69,7 @@ pub struct Chosen {
 }
 
 /// About `turns` turns of free rows, one row at least: the oldest of each tenant, then the next of each, and so on. Long turns
-/// count by their size: a round of many would hold up all others for minutes.
+/// count by their size: a round of many would hold up all others for minutes. What may have ended processes is alone.
 pub async fn choose(connection: &mut SqliteConnection, held: &Held, turns: u32) -> Outcome<Chosen> {
     let taken = to_json(&held.acceptances);
     let mut lines = Vec::new();
@@ -80,13 +81,17 @@ pub async fn choose(connection: &mut SqliteConnection, held: &Held, turns: u32) 
     while !lines.is_empty() {
         let mut waiting = Vec::with_capacity(lines.len());
         for (tenant, mut rows) in lines {
-            let Some((acceptance, size)) = rows.next() else {
+            let Some((acceptance, size, attempts)) = rows.next() else {
                 continue;
             };
+            let is_suspect = attempts >= i64::from(TOGETHER);
+            if is_suspect && !chosen.acceptances.is_empty() {
+                return Ok(chosen);
+            }
             chosen.acceptances.push(acceptance);
             chosen.last_tenant.clone_from(&tenant);
             sum += size.max(1);
-            if sum >= i64::from(turns) {
+            if is_suspect || sum >= i64::from(turns) {
                 return Ok(chosen);
             }
             waiting.push((tenant, rows));
@@ -122,15 +127,15 @@ async fn tenants_in_turn(
     .await?)
 }
 
-/// The tenant's oldest free rows, with their numbers of turns or of KiB, whichever is higher.
+/// The tenant's oldest free rows, with their numbers of turns or of KiB, whichever is higher, and of attempts.
 async fn oldest(
     connection: &mut SqliteConnection,
     tenant: &str,
     taken: &str,
     turns: u32,
-) -> Outcome<Vec<(i64, i64)>> {
+) -> Outcome<Vec<(i64, i64, i64)>> {
     Ok(sqlx::query_as(
-        "SELECT acceptance, max(turns, bytes / 1024) FROM queue
+        "SELECT acceptance, max(turns, bytes / 1024), attempts FROM queue
          WHERE tenant = ? AND acceptance NOT IN (SELECT value FROM json_each(?))
          ORDER BY acceptance LIMIT max(?, 1)",
     )
@@ -141,7 +146,8 @@ async fn oldest(
     .await?)
 }
 
-/// Counts an attempt of the chosen rows and reads them. One that cannot be read is buried: it would stop every tenant.
+/// Counts an attempt of the chosen rows and reads them. One that cannot be read, or that ended every process that tried it, is
+/// buried: it would stop every tenant.
 pub async fn deliver(connection: &mut SqliteConnection, chosen: &str) -> Outcome<Vec<Delivery>> {
     let rows = sqlx::query(
         "UPDATE queue SET attempts = attempts + 1 WHERE acceptance IN (SELECT value FROM json_each(?))
@@ -155,6 +161,9 @@ pub async fn deliver(connection: &mut SqliteConnection, chosen: &str) -> Outcome
         let acceptance: i64 = row.try_get(0)?;
         // As bytes: damage may have left text that is no UTF-8.
         match serde_json::from_slice::<Batch>(row.try_get(2)?) {
+            Ok(batch) if row.try_get::<u32, _>(1)? > TRIES => {
+                bury_tried(connection, acceptance, batch).await?;
+            }
             Ok(batch) => deliveries.push(Delivery {
                 acceptance: acceptance as u64,
                 attempt: row.try_get(1)?,
@@ -182,6 +191,25 @@ pub async fn discount(connection: &mut SqliteConnection, acceptances: &str) -> O
     Ok(())
 }
 
+/// What was forgotten meanwhile is in no letter.
+async fn bury_tried(
+    connection: &mut SqliteConnection,
+    acceptance: i64,
+    batch: Batch,
+) -> Outcome<()> {
+    let reason = process_died(TRIES);
+    tracing::error!(acceptance, reason, "dead letter");
+    let letter = DeadLetter {
+        acceptance: acceptance as u64,
+        batch,
+        reason,
+        failed_at: SystemClock.now(),
+        attempts: TRIES,
+    };
+    letters::put(connection, &letter).await?;
+    remove(connection, &[letter.acceptance]).await
+}
+
 /// The payload moves as it is, for a version or a person that can read it. The reason names the place of the damage and
 /// not the cause's own words, which may quote what a tenant wrote.
 async fn bury(
@@ -203,9 +231,59 @@ async fn bury(
     .bind(SystemClock.now().timestamp_micros())
     .execute(&mut *connection)
     .await?;
-    sqlx::query("DELETE FROM queue WHERE acceptance = ?")
-        .bind(acceptance)
-        .execute(connection)
-        .await?;
-    Ok(())
+    remove(connection, &[acceptance as u64]).await
+}
+
+#[cfg(test)]
+mod tests {
+    use memfleet_ports::conformance::samples::{batch, home, instant, turn};
+    use memfleet_ports::queue::{Bounds, IngestQueue};
+
+    use super::*;
+    use crate::store::{Options, SqliteStore};
+
+    #[tokio::test]
+    async fn a_batch_that_ends_the_process_is_tried_alone_and_then_buried_and_its_neighbours_are_not()
+     {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("memfleet.db");
+        let open = async || SqliteStore::open(&path, Options::default()).await.unwrap();
+        let store = open().await;
+        let names = ["before", "poison", "behind"];
+        for name in names {
+            let told = batch(name, vec![turn(name, "x")]);
+            let published = store.publish(&told, instant(0), Bounds::NONE).await;
+            published.unwrap();
+        }
+        drop(store);
+        let poison = batch("poison", vec![]).id;
+        let (mut deaths, mut applied) = (0, Vec::new());
+        while applied.len() < 2 {
+            let store = open().await;
+            let deliveries = store.take(10).await.unwrap();
+            assert!(deliveries.len() == 1 || deaths < TOGETHER, "{deliveries:?}");
+            if deliveries.iter().any(|one| one.batch.id == poison) {
+                deaths += 1;
+                continue;
+            }
+            for one in deliveries {
+                applied.push((one.batch.id, one.attempt));
+                store.acknowledge(&[one.acceptance]).await.unwrap();
+            }
+        }
+        assert_eq!(deaths, TRIES);
+        let id = |name| batch(name, vec![]).id;
+        assert_eq!(applied, [(id("before"), 4), (id("behind"), 4)]);
+        let letters = open()
+            .await
+            .dead_letters(&home(), 10, None)
+            .await
+            .unwrap()
+            .items;
+        assert_eq!(
+            (letters.len(), letters[0].batch.id, letters[0].attempts),
+            (1, poison, TRIES)
+        );
+        assert!(letters[0].reason.starts_with("PROCESS_DIED: "));
+    }
 }
