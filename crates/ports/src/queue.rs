@@ -220,6 +220,12 @@ pub trait IngestQueue: Send + Sync {
     /// `acceptances` is empty; the answer is how many batches. One whose batch waits again by then stays a letter.
     async fn replay(&self, scope: &Scope, acceptances: &[u64]) -> Result<u64>;
 
+    /// What is not as it should be while the queue works, for whoever runs it: settings that differ from what this build would set, a
+    /// server that was put back to an older state. Absent where there is no server.
+    fn concerns(&self) -> Option<Vec<String>> {
+        None
+    }
+
     /// How full the queue is; nothing is a tenant's own when none is named.
     async fn depth(&self, tenant: Option<&TenantId>) -> Result<Depths>;
 

@@ -186,6 +186,13 @@ impl Link {
         context.timeout(self.timeout).build(self.client.clone())
     }
 
+    /// Removes every message on a subject.
+    pub async fn purge(&self, stream: &str, subject: &str) -> Outcome<()> {
+        let question = json!({"filter": subject});
+        let done: Outcome<Done> = self.ask(format!("STREAM.PURGE.{stream}"), &question).await;
+        done.map(|_| ())
+    }
+
     /// Whether the message was there; its bytes are overwritten.
     pub async fn delete(&self, stream: &str, sequence: u64) -> Outcome<bool> {
         let question = json!({"seq": sequence, "no_erase": false});

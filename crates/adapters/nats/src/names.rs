@@ -51,6 +51,11 @@ impl Names {
         format!("{}.dead.>", self.prefix)
     }
 
+    /// What only moves the stream on: of no tenant, and in no lane.
+    pub fn skipped(&self) -> String {
+        format!("{}.ingest.skipped", self.prefix)
+    }
+
     /// What waits in a lane.
     pub fn of_lane(&self, lane: u8) -> String {
         format!("{}.ingest.*.{lane}.>", self.prefix)

@@ -6,6 +6,8 @@
 //! an id that follows from the place of that copy, so that two who do so at once are still one. What slips through all of
 //! this the ledger knows by its key.
 
+use std::sync::atomic::Ordering;
+
 use memfleet_domain::Scope;
 use memfleet_domain::ids::BatchId;
 use memfleet_domain::ingestion::Batch;
@@ -101,9 +103,15 @@ impl Shared {
     ) -> Result<Published> {
         let (subject, first_id) = (waiting.subject(&self.names), message_id(waiting));
         let mut id = first_id.clone();
+        // Whatever was given out so far is before what is given out from now on.
+        let highest = self.highest.load(Ordering::Acquire);
         loop {
             let headers = message::of_batch(&id, Some(&hash.to_string()));
             let stored = self.offer(&subject, &headers, &payload).await?;
+            if !stored.duplicate && stored.seq <= highest {
+                self.link.delete(&self.names.ingest, stored.seq).await?;
+                return Err(self.is_put_back());
+            }
             if !stored.duplicate {
                 self.note_position(stored.seq);
                 return Ok(Published {

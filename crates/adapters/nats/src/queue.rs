@@ -186,6 +186,10 @@ impl IngestQueue for NatsQueue {
         self.shared.replay(scope, acceptances).await
     }
 
+    fn concerns(&self) -> Option<Vec<String>> {
+        Some(self.shared.concerns())
+    }
+
     async fn depth(&self, tenant: Option<&TenantId>) -> Result<Depths> {
         self.shared.prepared().await?;
         let token = tenant.map(tenant_token);

@@ -54,6 +54,7 @@ pub struct Shared {
     pub ack_wait: watch::Sender<Duration>,
     readiness: watch::Sender<Readiness>,
     differences: Mutex<Vec<Difference>>,
+    put_back: Mutex<Option<String>>,
     created: Mutex<String>,
     buffer: Mutex<Buffer>,
 }
@@ -79,6 +80,7 @@ impl Shared {
             ack_wait: watch::Sender::new(options.ack_wait),
             readiness: watch::Sender::new(Readiness::Preparing(None)),
             differences: Mutex::default(),
+            put_back: Mutex::default(),
             created: Mutex::default(),
             buffer: Mutex::default(),
             options,
@@ -94,6 +96,24 @@ impl Shared {
     pub fn differences(&self) -> Vec<Difference> {
         let differences = self.differences.lock();
         differences.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// What whoever runs the server should know.
+    pub fn concerns(&self) -> Vec<String> {
+        let put_back = self.put_back.lock();
+        let put_back = put_back.unwrap_or_else(PoisonError::into_inner).clone();
+        let differences = self.differences().into_iter();
+        let differences = differences.map(|difference| difference.to_string());
+        put_back.into_iter().chain(differences).collect()
+    }
+
+    /// The stream gives out positions that it gave out before: it is to be prepared again before anything goes on.
+    pub fn is_put_back(&self) -> StoreError {
+        self.link.lost.notify_one();
+        let stream = &self.names.ingest;
+        StoreError::Unavailable(format!(
+            "the stream {stream} was put back to an older state and is being moved on: try again"
+        ))
     }
 
     /// Remembers that a position was given out.
@@ -172,6 +192,9 @@ impl Shared {
         self.note_position(prepared.last_sequence);
         self.ack_wait.send_replace(prepared.ack_wait);
         self.report(prepared.differences);
+        if let Some(last) = prepared.put_back_to {
+            self.report_put_back(last, prepared.last_sequence);
+        }
         let mut created = self.created.lock().unwrap_or_else(PoisonError::into_inner);
         if *created != prepared.created {
             if !created.is_empty() {
@@ -188,6 +211,18 @@ impl Shared {
         self.readiness.send_replace(Readiness::Ready);
         self.ready.notify_one();
         Ok(())
+    }
+
+    /// Until the process ends: what is lost is not to be seen anywhere else.
+    fn report_put_back(&self, from: u64, to: u64) {
+        let stream = &self.names.ingest;
+        let cause = format!(
+            "the stream {stream} was put back to position {from}, and goes on behind {to}: what was accepted in between and not \
+             stored is lost, writers have to send it again (docs/operations/backup.md)"
+        );
+        tracing::error!("{cause}");
+        metrics::counter!("memfleet_queue_put_back_total").increment(1);
+        *self.put_back.lock().unwrap_or_else(PoisonError::into_inner) = Some(cause);
     }
 
     fn report(&self, found: Vec<Difference>) {

@@ -6,6 +6,8 @@
 
 use std::time::Duration;
 
+use async_nats::HeaderMap;
+use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt};
 use memfleet_ports::store::Result;
 use serde_json::{Map, Value, json};
@@ -19,6 +21,9 @@ use crate::options::Options;
 /// Messages of a lane that may be in the hands of all processes together: far more than they take at once, since the server
 /// hands out nothing beyond.
 const MAX_ACK_PENDING: u64 = 10_000;
+
+/// Positions that are passed over at once.
+const SKIPPED_AT_ONCE: usize = 512;
 
 /// Consumers that are asked for at once.
 const AT_ONCE: usize = 8;
@@ -52,6 +57,8 @@ pub struct Prepared {
     pub created: String,
     /// The last position that was given out.
     pub last_sequence: u64,
+    /// The stream stood at this position, though later ones had been given out.
+    pub put_back_to: Option<u64>,
     /// How long the server leaves a batch with a process that says nothing.
     pub ack_wait: Duration,
 }
@@ -74,7 +81,8 @@ pub async fn prepare(
     if first > 1 {
         config.insert("first_seq".into(), json!(first));
     }
-    if ensure_stream(link, &names.ingest, config, differences).await? {
+    let is_new = ensure_stream(link, &names.ingest, config, differences).await?;
+    if is_new {
         tracing::info!(stream = names.ingest, first, "stream made");
     }
     let config = letters(names, options);
@@ -93,36 +101,47 @@ pub async fn prepare(
         prepared.ack_wait = prepared.ack_wait.min(wait);
         differences.extend(found);
     }
-    let info = link.stream(&names.ingest).await?;
+    differences.extend(limits(link, options));
+    let mut info = link.stream(&names.ingest).await?;
+    let last = info.state.last_seq;
+    if last + 1 < first {
+        // A server older than 2.10 begins every stream with 1.
+        prepared.put_back_to = (!is_new).then_some(last);
+        move_on(link, names, first - 1 - last).await?;
+        info = link.stream(&names.ingest).await?;
+    }
     prepared.last_sequence = info.state.last_seq;
     prepared.created = info.created;
-    let next = prepared.last_sequence + 1;
-    differences.extend(limits(link, names, options, first, next));
     Ok(prepared)
 }
 
+/// Uses positions up. Nothing is taken out of the stream for it: what waits in a copy of an older state may be all that there is of
+/// an accepted batch.
+async fn move_on(link: &Link, names: &Names, positions: u64) -> Result<()> {
+    tracing::warn!(
+        stream = names.ingest,
+        positions,
+        "positions are passed over"
+    );
+    let skipped = names.skipped();
+    let skipping = futures::stream::iter(0..positions)
+        .map(|_| link.put(skipped.clone(), HeaderMap::new(), Bytes::new()));
+    skipping
+        .buffer_unordered(SKIPPED_AT_ONCE)
+        .try_for_each(|_| std::future::ready(Ok(())))
+        .await?;
+    Ok(link.purge(&names.ingest, &skipped).await?)
+}
+
 /// What is no setting of a stream or consumer.
-fn limits(
-    link: &Link,
-    names: &Names,
-    options: &Options,
-    first: u64,
-    next: u64,
-) -> impl Iterator<Item = Difference> {
-    let position = (next < first).then(|| Difference {
-        place: names.ingest.clone(),
-        field: "next position (set by nats-server 2.10 or newer, when the stream is made)".into(),
-        found: next.to_string(),
-        expected: format!("{first} at least"),
-    });
+fn limits(link: &Link, options: &Options) -> Option<Difference> {
     let max_payload = link.client.max_payload();
-    let payload = (max_payload < options.largest_batch).then(|| Difference {
+    (max_payload < options.largest_batch).then(|| Difference {
         place: link.servers().to_owned(),
         field: "max_payload".into(),
         found: max_payload.to_string(),
         expected: format!("{} at least", options.largest_batch),
-    });
-    position.into_iter().chain(payload)
+    })
 }
 
 fn object(value: Value) -> Map<String, Value> {

@@ -1,6 +1,7 @@
 //! What goes on beside the calls. Waking whoever takes: a word from each process that published, and a look at the stream once a second for what no word came
 //! of (a process that ended while it held something, a word that was lost).
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use futures::StreamExt;
@@ -43,6 +44,10 @@ impl Shared {
             let Ok(info) = self.link.stream(&self.names.ingest).await else {
                 continue;
             };
+            if info.state.last_seq < self.highest.load(Ordering::Acquire) {
+                let _named = self.is_put_back();
+                continue;
+            }
             if info.state.messages > self.buffer().len() as u64 {
                 self.lanes.mark_all();
                 self.ready.notify_one();

@@ -61,6 +61,10 @@ impl Parts {
     async fn queue(&self) {
         if let Some(queue) = &self.queue {
             self.look("queue", queue.depth(None)).await;
+            if let Some(concerns) = queue.concerns() {
+                let trouble = (!concerns.is_empty()).then(|| concerns.join("; "));
+                note(&self.health, &*self.clock, "queue-setup", trouble);
+            }
         }
     }
 

@@ -93,6 +93,68 @@ async fn a_new_stream_goes_on_behind_the_positions_that_were_given_out() {
     assert_eq!(published.await.acceptance, 5_001);
 }
 
+#[tokio::test]
+async fn a_stream_that_was_put_back_goes_on_behind_what_the_ledger_knows_and_keeps_what_waits() {
+    let options = options();
+    let ([before], _streams) = replicas(options.clone()).await;
+    let told = batch("k", vec![turn("a", "x")]);
+    let published = before.publish(&told, instant(0), Bounds::NONE).await;
+    let old = published.unwrap().acceptance;
+    before.close().await;
+    // The ledger went on after the copy was made.
+    let options = Options {
+        accepted: Some(Arc::new(Stored(AtomicU64::new(2_500)))),
+        ..options
+    };
+    let queue = connected(&options).await;
+    let concerns = queue.concerns().unwrap();
+    assert!(
+        concerns[0].contains("was put back to position 1, and goes on behind"),
+        "{concerns:?}"
+    );
+    assert_eq!(
+        soon("the batch", queue.take(10)).await.unwrap()[0].acceptance,
+        old
+    );
+    queue.acknowledge(&[old]).await.unwrap();
+    let new = batch("l", vec![turn("b", "y")]);
+    let published = queue.publish(&new, instant(0), Bounds::NONE).await.unwrap();
+    assert_eq!(published.acceptance, 2_501);
+    assert_eq!(queue.depth(None).await.unwrap().all.batches, 1);
+    // Others find it as it should be.
+    assert_eq!(connected(&options).await.concerns(), Some(vec![]));
+}
+
+#[tokio::test]
+async fn a_process_that_goes_on_while_the_stream_is_put_back_acknowledges_no_old_position() {
+    let options = options();
+    let ([queue], _streams) = replicas(options.clone()).await;
+    let told = |n: u32| batch(&format!("k{n}"), vec![turn(&n.to_string(), "x")]);
+    for n in 0..5 {
+        let published = queue.publish(&told(n), instant(0), Bounds::NONE).await;
+        published.unwrap();
+    }
+    let client = async_nats::connect(crate::server::url()).await.unwrap();
+    let context = async_nats::jetstream::new(client);
+    let name = format!("{}_INGEST", options.prefix.to_uppercase());
+    let stream = context.get_stream(&name).await.unwrap();
+    let config = stream.cached_info().config.clone();
+    context.delete_stream(&name).await.unwrap();
+    context.create_stream(config).await.unwrap();
+    let published = soon("a position", async {
+        loop {
+            match queue.publish(&told(9), instant(0), Bounds::NONE).await {
+                Ok(published) => return published,
+                Err(StoreError::Unavailable(_)) => {}
+                Err(other) => panic!("{other}"),
+            }
+            tokio::task::yield_now().await;
+        }
+    });
+    assert_eq!(published.await.acceptance, 6);
+    assert_eq!(queue.take(10).await.unwrap().len(), 1, "once");
+}
+
 /// A ledger that holds what it says.
 #[derive(Debug)]
 struct Stored(AtomicU64);
