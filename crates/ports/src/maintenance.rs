@@ -59,11 +59,11 @@ pub trait Maintenance: Send + Sync {
     /// What the node is doing.
     async fn status(&self, context: &Context) -> Result<Status, Fault>;
 
-    /// What could not be applied in a space.
+    /// What could not be applied in a space, or in any of the tenant's.
     async fn dead_letters(
         &self,
         context: &Context,
-        space: &SpaceId,
+        space: Option<&SpaceId>,
         page: PageRequest,
     ) -> Result<Page<DeadLetter>, Fault>;
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use memfleet_domain::Scope;
-use memfleet_domain::ids::{BatchId, TenantId, TurnId};
+use memfleet_domain::ids::{BatchId, SpaceId, TenantId, TurnId};
 use memfleet_domain::ingestion::Batch;
 use memfleet_domain::time::Timestamp;
 
@@ -21,6 +21,9 @@ pub const TOGETHER: u32 = 3;
 
 /// How often a batch is handed out at most: after that it is a dead letter.
 pub const TRIES: u32 = 10;
+
+/// Dead letters that a tenant may have, about: of more the oldest go, for good.
+pub const LETTERS: u64 = 10_000;
 
 /// The reason of a batch that was tried so often, and whose tries ended neither well nor in an error.
 #[must_use]
@@ -193,7 +196,8 @@ pub trait IngestQueue: Send + Sync {
     async fn postpone(&self, acceptances: &[u64]) -> Result<()>;
 
     /// Moves `letter.batch` from the queue to the dead letters; the rest of the delivery counts as applied. A second letter
-    /// of the same delivery adds its turns to the first. What was forgotten since it was taken is in no letter.
+    /// of the same delivery adds its turns to the first. What was forgotten since it was taken is in no letter. Beyond [`LETTERS`]
+    /// of a tenant its oldest letters go.
     async fn dead_letter(&self, letter: &DeadLetter) -> Result<()>;
 
     /// Where this batch is, asked without reading what it holds.
@@ -208,10 +212,12 @@ pub trait IngestQueue: Send + Sync {
     /// The oldest and the youngest position of a space's batches that are waiting or being worked on.
     async fn waiting_span(&self, scope: &Scope) -> Result<Option<(u64, u64)>>;
 
-    /// The dead letters of a space, oldest first.
+    /// The dead letters of a space, or of all spaces of a tenant, oldest first. Where one that cannot be read is listed without its
+    /// space, a hash of 32 hexadecimal digits stands for the name.
     async fn dead_letters(
         &self,
-        scope: &Scope,
+        tenant: &TenantId,
+        space: Option<&SpaceId>,
         limit: u32,
         after: Option<&PageToken>,
     ) -> Result<Page<DeadLetter>>;

@@ -1,8 +1,8 @@
 //! The `Maintenance` service: what the node is doing, and what it could not do.
 
 use async_trait::async_trait;
-use memfleet_domain::Fault;
 use memfleet_domain::ids::SpaceId;
+use memfleet_domain::{Fault, FaultKind};
 use memfleet_ports::audit::AuditKind;
 use memfleet_ports::context::Context;
 use memfleet_ports::knowledge::Rebuilding;
@@ -14,6 +14,7 @@ use tracing::field::Empty;
 use tracing::{Span, instrument};
 
 use crate::Gateway;
+use crate::access::reaches_all;
 
 #[async_trait]
 impl Maintenance for Gateway {
@@ -39,19 +40,26 @@ impl Maintenance for Gateway {
         })
     }
 
-    #[instrument(skip_all, fields(tenant = %context.tenant, space = %space))]
+    #[instrument(skip_all, fields(tenant = %context.tenant, space = space.map(SpaceId::as_str)))]
     async fn dead_letters(
         &self,
         context: &Context,
-        space: &SpaceId,
+        space: Option<&SpaceId>,
         page: PageRequest,
     ) -> Result<Page<DeadLetter>, Fault> {
-        let scope = context.scope(space);
+        if space.is_none() && !reaches_all(context) {
+            let message =
+                "this credential does not reach every space: name one of those that it does";
+            let fault = Fault::new(FaultKind::PermissionDenied, "SPACE_NOT_GRANTED", message);
+            return Err(fault.with("right", "read"));
+        }
         let letters = self
             .queue
-            .dead_letters(&scope, page.limit, page.after.as_ref())
+            .dead_letters(&context.tenant, space, page.limit, page.after.as_ref())
             .await?;
-        if letters.items.is_empty() {
+        if letters.items.is_empty()
+            && let Some(space) = space
+        {
             // A space of which nothing was ever stored may have dead letters, and one that has none must exist.
             self.existing(context, space).await?;
         }

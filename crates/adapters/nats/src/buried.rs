@@ -8,6 +8,9 @@ use memfleet_ports::store::Result;
 use crate::admission::{Admission, MOMENT};
 use crate::shared::Shared;
 
+/// The letters of a tenant are counted when this process has buried so many more.
+const COUNTED: u64 = 64;
+
 /// What is known of dead letters.
 #[derive(Debug, Default)]
 pub struct Letters {
@@ -44,11 +47,38 @@ impl Shared {
         Ok(is_empty)
     }
 
-    /// There is a dead letter from now on.
-    pub fn note_letter(&self) {
-        let mut letters = self.admission.letters();
-        letters.none_at = None;
-        letters.buried += 1;
+    /// A tenant has one more dead letter. Now and then its oldest are removed where it has too many.
+    pub async fn note_letter(&self, tenant: &str) -> Result<()> {
+        let buried = {
+            let mut letters = self.admission.letters();
+            letters.none_at = None;
+            letters.buried += 1;
+            letters.buried
+        };
+        let most = self.options.letters;
+        if !buried.is_multiple_of(most.clamp(1, COUNTED)) {
+            return Ok(());
+        }
+        let places = self
+            .letter_places(&self.names.letters_of_tenant(tenant))
+            .await?;
+        let surplus = places.len().saturating_sub(most as usize);
+        if surplus > 0 {
+            tracing::warn!(
+                tenant,
+                surplus,
+                "the oldest dead letters are removed: there are too many"
+            );
+        }
+        for place in &places[..surplus] {
+            if let Some(found) = self.letter_at(place).await? {
+                self.link
+                    .delete(&self.names.letters, found.sequence)
+                    .await?;
+                metrics::counter!("memfleet_dead_letters_removed_total").increment(1);
+            }
+        }
+        Ok(())
     }
 
     /// The dead letters of a tenant, and all of them.

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 
 use async_nats::HeaderMap;
 use memfleet_domain::Scope;
-use memfleet_domain::ids::{BatchId, TurnId};
+use memfleet_domain::ids::{BatchId, SpaceId, TenantId, TurnId};
 use memfleet_domain::ingestion::Batch;
 use memfleet_ports::ledger::{Page, PageToken};
 use memfleet_ports::queue::DeadLetter;
@@ -16,13 +16,15 @@ use memfleet_ports::store::{Result, StoreError};
 use crate::api::Found;
 use crate::failure::{Failure, code};
 use crate::message::{self, Circumstances, PAYLOAD_HASH, text};
+use crate::names::tenant_token;
 use crate::shared::Shared;
 use crate::subject::{Letter, Waiting};
 
 impl Shared {
     pub async fn dead_letters(
         &self,
-        scope: &Scope,
+        tenant: &TenantId,
+        space: Option<&SpaceId>,
         limit: u32,
         after: Option<&PageToken>,
     ) -> Result<Page<DeadLetter>> {
@@ -30,14 +32,28 @@ impl Shared {
             Some(token) => Some(token.0.parse::<u64>().map_err(|_| StoreError::PageToken)?),
             None => None,
         };
-        let mut places = self.letter_places(&self.names.letters_of(scope)).await?;
+        let scope = |space: &SpaceId| Scope {
+            tenant: tenant.clone(),
+            space: space.clone(),
+        };
+        let filter = match space {
+            Some(space) => self.names.letters_of(&scope(space)),
+            None => self.names.letters_of_tenant(&tenant_token(tenant)),
+        };
+        let mut places = self.letter_places(&filter).await?;
         places.retain(|place| after.is_none_or(|after| place.position > after));
         let is_more = places.len() > limit as usize;
         places.truncate(limit as usize);
         let last = places.last().map(|place| place.position.to_string());
         let mut items = Vec::with_capacity(places.len());
         for (found, place) in self.read_letters(places).await? {
-            items.push(message::letter(&found, scope, place.batch, place.position)?.0);
+            let scope = match space {
+                Some(space) => scope(space),
+                None => scope(&SpaceId::new(place.space.clone()).map_err(|error| {
+                    StoreError::Damaged(format!("the subject of a dead letter: {error}"))
+                })?),
+            };
+            items.push(message::letter(&found, &scope, place.batch, place.position)?.0);
         }
         Ok(Page {
             items,
@@ -144,8 +160,8 @@ impl Shared {
                     ..
                 }) => {}
                 put => {
-                    self.note_letter();
-                    return Ok(put.map(|_| ())?);
+                    put?;
+                    return self.note_letter(&place.tenant).await;
                 }
             }
         }
@@ -179,8 +195,8 @@ impl Shared {
                     ..
                 }) => {}
                 put => {
-                    self.note_letter();
-                    return Ok(put.map(|_| ())?);
+                    put?;
+                    return self.note_letter(&place.tenant).await;
                 }
             }
         }

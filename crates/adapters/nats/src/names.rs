@@ -92,6 +92,11 @@ impl Names {
         format!("{}.dead.{tenant}.{}.>", self.prefix, space_token(scope))
     }
 
+    /// The dead letters of a tenant, given its token.
+    pub fn letters_of_tenant(&self, tenant: &str) -> String {
+        format!("{}.dead.{tenant}.>", self.prefix)
+    }
+
     /// The dead letters of a batch.
     pub fn letters_of_batch(&self, scope: &Scope, batch: BatchId) -> String {
         let tenant = tenant_token(&scope.tenant);

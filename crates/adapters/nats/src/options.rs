@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_nats::{ConnectOptions, ServerAddr};
-use memfleet_ports::queue::{Accepted, TOGETHER, TRIES};
+use memfleet_ports::queue::{Accepted, LETTERS, TOGETHER, TRIES};
 
 /// How to reach the servers, and how the queue is kept there.
 #[derive(Debug, Clone)]
@@ -36,6 +36,8 @@ pub struct Options {
     /// One that was tried more often becomes a dead letter: it seems to end whoever takes it. Default
     /// [`memfleet_ports::queue::TRIES`].
     pub tries: u32,
+    /// Dead letters that a tenant may have, about. Default [`memfleet_ports::queue::LETTERS`].
+    pub letters: u64,
     /// The ledger: a stream that is made here goes on behind what it holds, and a dead letter holds nothing that it had to forget.
     /// Default: none.
     pub accepted: Option<Arc<dyn Accepted>>,
@@ -57,6 +59,7 @@ impl Default for Options {
             ack_wait: Duration::from_secs(30),
             together: TOGETHER,
             tries: TRIES,
+            letters: LETTERS,
             accepted: None,
             largest_batch: 1 << 20,
         }

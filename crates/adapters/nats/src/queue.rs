@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
 use memfleet_domain::Scope;
-use memfleet_domain::ids::{BatchId, TenantId};
+use memfleet_domain::ids::{BatchId, SpaceId, TenantId};
 use memfleet_domain::ingestion::Batch;
 use memfleet_domain::time::Timestamp;
 use memfleet_ports::ledger::{Page, PageToken};
@@ -173,12 +173,13 @@ impl IngestQueue for NatsQueue {
 
     async fn dead_letters(
         &self,
-        scope: &Scope,
+        tenant: &TenantId,
+        space: Option<&SpaceId>,
         limit: u32,
         after: Option<&PageToken>,
     ) -> Result<Page<DeadLetter>> {
         self.shared.prepared().await?;
-        self.shared.dead_letters(scope, limit, after).await
+        self.shared.dead_letters(tenant, space, limit, after).await
     }
 
     async fn replay(&self, scope: &Scope, acceptances: &[u64]) -> Result<u64> {

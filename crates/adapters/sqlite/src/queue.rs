@@ -9,12 +9,12 @@ pub(crate) mod taking;
 use async_trait::async_trait;
 use memfleet_columns::{json, space_key, to_json};
 use memfleet_domain::Scope;
-use memfleet_domain::ids::{BatchId, TenantId};
+use memfleet_domain::ids::{BatchId, SpaceId, TenantId};
 use memfleet_domain::ingestion::Batch;
 use memfleet_domain::time::Timestamp;
 use memfleet_ports::ledger::{Page, PageToken};
 use memfleet_ports::queue::{
-    Bounds, DeadLetter, Delivery, Depths, IngestQueue, POSTPONED, Place, Published,
+    Bounds, DeadLetter, Delivery, Depths, IngestQueue, LETTERS, POSTPONED, Place, Published,
 };
 use memfleet_ports::store::Result;
 use sqlx::{Row, SqliteConnection};
@@ -89,6 +89,7 @@ impl IngestQueue for SqliteStore {
     async fn dead_letter(&self, letter: &DeadLetter) -> Result<()> {
         let mut write = self.write().await?;
         letters::put(&mut write, letter).await?;
+        letters::bound(&mut write, &letter.batch.scope.tenant, LETTERS).await?;
         remove(&mut write, &[letter.acceptance]).await?;
         write.commit().await?;
         self.let_go(&[letter.acceptance]).await;
@@ -113,11 +114,12 @@ impl IngestQueue for SqliteStore {
 
     async fn dead_letters(
         &self,
-        scope: &Scope,
+        tenant: &TenantId,
+        space: Option<&SpaceId>,
         limit: u32,
         after: Option<&PageToken>,
     ) -> Result<Page<DeadLetter>> {
-        Ok(letters::list(&mut *self.read().await?, scope, limit, after).await?)
+        Ok(letters::list(&mut *self.read().await?, tenant, space, limit, after).await?)
     }
 
     async fn replay(&self, scope: &Scope, acceptances: &[u64]) -> Result<u64> {

@@ -51,7 +51,9 @@ async fn damaged() -> (TempDir, SqliteStore, BatchId, u64) {
 }
 
 async fn letters(store: &SqliteStore) -> Vec<DeadLetter> {
-    let letters = store.dead_letters(&home(), 10, None).await;
+    let letters = store
+        .dead_letters(&home().tenant, Some(&home().space), 10, None)
+        .await;
     letters.expect("dead letters").items
 }
 

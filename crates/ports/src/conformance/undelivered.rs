@@ -134,7 +134,7 @@ pub async fn dead_letters_that_match_are_removed_and_the_others_stay(store: &imp
         }
     );
     let letters = store
-        .dead_letters(&home(), 10, None)
+        .dead_letters(&home().tenant, Some(&home().space), 10, None)
         .await
         .expect("dead letters")
         .items;
@@ -159,7 +159,9 @@ pub async fn dead_letters_are_subject_to_retention(store: &(impl Store + SpaceCa
         for scope in store.expired(now).await.expect("expired") {
             store.expire(&scope, now, 100).await.expect("expire");
         }
-        let letters = store.dead_letters(&home(), 10, None).await;
+        let letters = store
+            .dead_letters(&home().tenant, Some(&home().space), 10, None)
+            .await;
         letters.expect("dead letters").items.len()
     };
     assert_eq!(left_at(instant(9 * 86_400)).await, 1);
@@ -210,7 +212,9 @@ pub async fn a_letter_holds_nothing_that_was_forgotten_before_it_was_written(sto
             .dead_letter(&letter(delivery))
             .await
             .expect("dead letter");
-        let letters = store.dead_letters(&home(), 10, None).await;
+        let letters = store
+            .dead_letters(&home().tenant, Some(&home().space), 10, None)
+            .await;
         letters.expect("dead letters").items
     };
     publish(store, &batch("mixed", vec![by("Ada", "1"), by("Ben", "2")])).await;

@@ -40,11 +40,11 @@ impl Maintenance for Client {
     async fn dead_letters(
         &self,
         context: &Context,
-        space: &SpaceId,
+        space: Option<&SpaceId>,
         page: PageRequest,
     ) -> Result<Page<DeadLetter>, Fault> {
         let request = proto::ListDeadLettersRequest {
-            space: space.to_string(),
+            space: space.map(ToString::to_string).unwrap_or_default(),
             page_size: page.limit,
             page_token: page_token(page.after),
         };

@@ -172,10 +172,10 @@ impl Checked for LettersOf<'_> {
 }
 
 impl Checked for proto::ListDeadLettersRequest {
-    type Value = (SpaceId, PageRequest);
+    type Value = (Option<SpaceId>, PageRequest);
 
     fn check(self, fields: &mut Fields) -> Option<Self::Value> {
-        let space = fields.name("space", self.space, SpaceId::new);
+        let space = fields.optional_name("space", self.space, SpaceId::new);
         let page = fields.page(self.page_size, self.page_token);
         Some((space?, page?))
     }

@@ -33,7 +33,9 @@ impl maintenance_server::Maintenance for Service {
     ) -> Result<Response<proto::ListDeadLettersResponse>, Status> {
         let (context, (space, page)) = self.calls.open(request)?;
         let read = |page| {
-            let letters = self.maintenance.dead_letters(&context, &space, page);
+            let letters = self
+                .maintenance
+                .dead_letters(&context, space.as_ref(), page);
             context.within("the dead letters", letters)
         };
         self.calls.answer_page(page, read).await

@@ -205,7 +205,7 @@ async fn status_and_dead_letters() {
     let (node, client) = connected().await;
     assert_eq!(client.status(&context()).await, Ok(node::status()));
     let letters = client
-        .dead_letters(&context(), &space("ada"), second_page())
+        .dead_letters(&context(), Some(&space("ada")), second_page())
         .await;
     assert_eq!(letters, Ok(node::page(node::letter(&context()))));
     assert_eq!(

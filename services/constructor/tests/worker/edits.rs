@@ -76,6 +76,10 @@ async fn an_edit_of_what_never_came_is_a_letter_once_nothing_older_waits() {
     bench.store.release(&[held]).await.unwrap();
     settle(&bench).await;
     assert_eq!(state(&bench, &edit).await, Some(TurnState::DeadLettered));
-    let letters = bench.store.dead_letters(&scope(), 10, None).await.unwrap();
+    let letters = bench
+        .store
+        .dead_letters(&scope().tenant, Some(&scope().space), 10, None)
+        .await
+        .unwrap();
     assert_eq!(letters.items[0].attempts, 1, "waiting is no attempt");
 }

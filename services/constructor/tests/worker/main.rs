@@ -103,7 +103,7 @@ async fn a_taken_external_id_becomes_a_dead_letter_and_its_neighbours_are_stored
     assert_eq!(states, [TurnState::DeadLettered, TurnState::Stored]);
     let letters = bench
         .store
-        .dead_letters(&scope(), 10, None)
+        .dead_letters(&scope().tenant, Some(&scope().space), 10, None)
         .await
         .unwrap()
         .items;

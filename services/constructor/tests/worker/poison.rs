@@ -96,7 +96,10 @@ async fn a_batch_that_cannot_be_indexed_is_buried_and_its_neighbours_are_stored(
     assert!(is_stored(&bench, &others[0], "Before.").await);
     assert!(is_stored(&bench, &others[1], "Behind.").await);
     assert!(bench.constructor.round().await.unwrap());
-    let letters = bench.store.dead_letters(&poisoned(), 10, None).await;
+    let letters = bench
+        .store
+        .dead_letters(&poisoned().tenant, Some(&poisoned().space), 10, None)
+        .await;
     let letters = letters.unwrap().items;
     assert_eq!((letters.len(), letters[0].attempts), (1, 2));
     let reason = &letters[0].reason;

@@ -94,7 +94,7 @@ async fn amp_121_a_history_that_grows_is_kept_once() {
     assert_eq!(texts(&turns), said.map(|(_, text)| text));
     let letters = node
         .gateway
-        .dead_letters(&acme(), &space("ada"), PageRequest::default())
+        .dead_letters(&acme(), Some(&space("ada")), PageRequest::default())
         .await;
     assert!(letters.unwrap().items.is_empty());
     let again = node

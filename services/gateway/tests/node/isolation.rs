@@ -43,7 +43,10 @@ async fn a_space_of_another_tenant_does_not_exist_for_any_call() {
         gateway.history(&call, &theirs, turn).await.err(),
         gateway.sessions(&call, &theirs, page()).await.err(),
         gateway.watch(&call, &theirs, secret.batch).await.err(),
-        gateway.dead_letters(&call, &theirs, page()).await.err(),
+        gateway
+            .dead_letters(&call, Some(&theirs), page())
+            .await
+            .err(),
         gateway.replay(&call, &theirs, &[]).await.err(),
     ];
     let turns = gateway.get(&acme(), &theirs, &[turn], &[]).await.unwrap();

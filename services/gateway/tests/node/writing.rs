@@ -230,7 +230,7 @@ async fn a_dead_letter_is_listed_and_replayed_once_its_cause_is_gone() {
     node.told("ada", vec![edit(old)]).await;
     let letters = node
         .gateway
-        .dead_letters(&acme(), &ada, PageRequest::default())
+        .dead_letters(&acme(), Some(&ada), PageRequest::default())
         .await
         .unwrap();
     assert!(letters.items[0].reason.starts_with("REPLACED_TURN_UNKNOWN"));

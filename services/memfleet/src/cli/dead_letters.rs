@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::exit::{Error, Exit};
 use super::handle::every;
 use super::{Handle, values};
-use crate::output::{Align, Output, Palette, count, table, time};
+use crate::output::{Align, Output, Palette, count, printable, table, time};
 
 /// List what could not be stored, or try it again
 #[derive(Debug, Args)]
@@ -22,11 +22,11 @@ pub struct DeadLettersArgs {
 
 #[derive(Debug, Subcommand)]
 enum DeadLettersCommand {
-    /// List the dead letters of a space
+    /// List the dead letters of a space, or of all
     List {
-        /// The space
+        /// The space; all of them where it is left out
         #[arg(value_parser = values::space)]
-        space: SpaceId,
+        space: Option<SpaceId>,
     },
     /// Put dead letters back into the queue
     Replay {
@@ -49,7 +49,7 @@ pub async fn run(
             let letters = every(async |page| {
                 handle
                     .maintenance
-                    .dead_letters(&handle.call(), &space, page)
+                    .dead_letters(&handle.call(), space.as_ref(), page)
                     .await
             })
             .await?;
@@ -78,6 +78,7 @@ pub async fn run(
 fn to_json(letter: &DeadLetter) -> Value {
     json!({
         "position": letter.acceptance,
+        "space": letter.batch.scope.space,
         "token": letter.batch.id,
         "reason": letter.reason,
         "failed_at": letter.failed_at,
@@ -89,6 +90,7 @@ fn to_json(letter: &DeadLetter) -> Value {
 fn human(letters: &[DeadLetter], palette: Palette) -> String {
     let columns = [
         ("POSITION", Align::Right),
+        ("SPACE", Align::Left),
         ("FAILED", Align::Left),
         ("TRIES", Align::Right),
         ("TURNS", Align::Right),
@@ -97,6 +99,7 @@ fn human(letters: &[DeadLetter], palette: Palette) -> String {
     let rows = letters.iter().map(|letter| {
         [
             letter.acceptance.to_string(),
+            printable(letter.batch.scope.space.as_str()),
             time(letter.failed_at),
             letter.attempts.to_string(),
             letter.batch.turns.len().to_string(),

@@ -114,7 +114,11 @@ async fn dead_letters_of_a_space_that_never_came_to_be_are_forgotten_and_counted
     bench.bury(&home()).await;
     let receipt = bench.forget(&of_session("s2")).await.unwrap();
     assert_eq!(receipt.erased.undelivered, 2);
-    let letters = bench.store.dead_letters(&home(), 10, None).await.unwrap();
+    let letters = bench
+        .store
+        .dead_letters(&home().tenant, Some(&home().space), 10, None)
+        .await
+        .unwrap();
     assert_eq!(letters.items[0].batch.turns.len(), 4);
     let none_left = bench.forget(&of_session("s2")).await.unwrap_err();
     assert_eq!(none_left.kind, FaultKind::NotFound);

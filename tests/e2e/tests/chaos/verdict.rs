@@ -50,7 +50,10 @@ async fn replayed(tenant: &Tenant) -> Result<usize> {
         limit: 1000,
         after: None,
     };
-    let letters = tenant.client.dead_letters(&call(), &space(), page).await?;
+    let letters = tenant
+        .client
+        .dead_letters(&call(), Some(&space()), page)
+        .await?;
     if !letters.items.is_empty() {
         tenant.client.replay(&call(), &space(), &[]).await?;
     }

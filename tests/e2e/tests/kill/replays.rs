@@ -51,7 +51,7 @@ async fn letters(client: &Client) -> Result<Vec<u64>> {
         limit: 1000,
         after: None,
     };
-    let letters = client.dead_letters(&call(), &space(), page).await?;
+    let letters = client.dead_letters(&call(), Some(&space()), page).await?;
     let acceptances = letters.items.iter().map(|letter| letter.acceptance);
     Ok(acceptances.collect())
 }

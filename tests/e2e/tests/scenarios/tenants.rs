@@ -40,7 +40,9 @@ async fn guessed(acme: &Client) -> Result<Guessed> {
 
 async fn letters(acme: &Client) -> Result<Vec<u64>> {
     let page = PageRequest::default();
-    let letters = acme.dead_letters(&call(), &space("noor"), page).await?;
+    let letters = acme
+        .dead_letters(&call(), Some(&space("noor")), page)
+        .await?;
     let letters = letters.items.iter().map(|letter| letter.acceptance);
     Ok(letters.collect())
 }
@@ -53,7 +55,10 @@ async fn faults(client: &Client, name: &str, guessed: &Guessed) -> Vec<Fault> {
         client.get(&call(), &named, &[turn], &[]).await.err(),
         client.history(&call(), &named, turn).await.err(),
         client.sessions(&call(), &named, page()).await.err(),
-        client.dead_letters(&call(), &named, page()).await.err(),
+        client
+            .dead_letters(&call(), Some(&named), page())
+            .await
+            .err(),
         client.replay(&call(), &named, &[]).await.err(),
         client
             .replay(&call(), &named, &[guessed.letter])

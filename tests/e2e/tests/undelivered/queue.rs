@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use memfleet_domain::Scope;
-use memfleet_domain::ids::{BatchId, TenantId};
+use memfleet_domain::ids::{BatchId, SpaceId, TenantId};
 use memfleet_domain::ingestion::Batch;
 use memfleet_domain::time::Timestamp;
 use memfleet_nats::NatsQueue;
@@ -60,11 +60,12 @@ impl IngestQueue for Whole<NatsQueue> {
 
     async fn dead_letters(
         &self,
-        scope: &Scope,
+        tenant: &TenantId,
+        space: Option<&SpaceId>,
         limit: u32,
         after: Option<&PageToken>,
     ) -> Result<Page<DeadLetter>> {
-        self.queue.dead_letters(scope, limit, after).await
+        self.queue.dead_letters(tenant, space, limit, after).await
     }
 
     async fn replay(&self, scope: &Scope, acceptances: &[u64]) -> Result<u64> {

@@ -151,7 +151,10 @@ async fn a_batch_that_ends_whoever_takes_it_becomes_a_dead_letter_and_its_neighb
     let mut others = ["before", "behind", "last"].map(|name| told(name).id);
     others.sort_unstable();
     assert_eq!(applied, others);
-    let letters = queue.dead_letters(&home(), 10, None).await.unwrap();
+    let letters = queue
+        .dead_letters(&home().tenant, Some(&home().space), 10, None)
+        .await
+        .unwrap();
     assert_eq!(letters.items.len(), 1);
     assert_eq!(queue.replay(&home(), &[]).await, Ok(1));
     assert_eq!(queue.take(10).await.unwrap()[0].attempt, 1);
@@ -219,7 +222,10 @@ async fn a_batch_that_cannot_be_read_becomes_a_dead_letter_as_it_was_found() {
         "{letter:?}"
     );
     assert_eq!(letter.batch.turns, []);
-    let letters = queue.dead_letters(&home(), 10, None).await.unwrap();
+    let letters = queue
+        .dead_letters(&home().tenant, Some(&home().space), 10, None)
+        .await
+        .unwrap();
     assert_eq!(letters.items, std::slice::from_ref(&letter));
     assert_eq!(queue.replay(&home(), &[letter.acceptance]).await, Ok(1));
     assert_eq!(queue.take(10).await, Ok(vec![]), "it is buried again");

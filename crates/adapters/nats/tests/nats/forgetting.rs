@@ -127,7 +127,11 @@ async fn letters_lose_the_turns_that_match() {
     assert_eq!(lettered, Ok([home()].into()));
     let found = forget(&queue, &of("Ben")).await;
     assert_eq!((found.letters.len(), found.turns()), (2, 2));
-    let letters = queue.dead_letters(&home(), 10, None).await.unwrap().items;
+    let letters = queue
+        .dead_letters(&home().tenant, Some(&home().space), 10, None)
+        .await
+        .unwrap()
+        .items;
     assert_eq!(letters.len(), 1);
     assert_eq!(letters[0].batch.turns, [by("Ada", "1"), by("Ada", "3")]);
     assert_eq!(letters[0].reason, "POISON: x\nand more");
@@ -142,14 +146,22 @@ async fn a_letter_holds_nothing_that_was_forgotten_before_it_was_written() {
     let delivery = take(&queue).await.remove(0);
     forget(&queue, &of("Ben")).await;
     queue.dead_letter(&letter(delivery)).await.unwrap();
-    let letters = queue.dead_letters(&home(), 10, None).await.unwrap().items;
+    let letters = queue
+        .dead_letters(&home().tenant, Some(&home().space), 10, None)
+        .await
+        .unwrap()
+        .items;
     assert_eq!(letters[0].batch.turns, [by("Ada", "1"), by("Ada", "3")]);
     assert_eq!(queue.depth(None).await.unwrap().all.batches, 0);
     publish(&queue, &batch("all", vec![by("Ada", "4")])).await;
     let delivery = take(&queue).await.remove(0);
     forget(&queue, &TurnFilter::default()).await;
     queue.dead_letter(&letter(delivery)).await.unwrap();
-    let letters = queue.dead_letters(&home(), 10, None).await.unwrap().items;
+    let letters = queue
+        .dead_letters(&home().tenant, Some(&home().space), 10, None)
+        .await
+        .unwrap()
+        .items;
     assert_eq!(letters, []);
 }
 

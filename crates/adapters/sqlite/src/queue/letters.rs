@@ -1,8 +1,10 @@
 //! Dead letters: what could not be applied, kept until it is replayed or forgotten.
 
-use memfleet_columns::{cut, from_token, json, space_key, time, to_batch_id, to_json, to_token};
+use memfleet_columns::{
+    cut, from_token, json, name, space_key, time, to_batch_id, to_json, to_token,
+};
 use memfleet_domain::Scope;
-use memfleet_domain::ids::BatchId;
+use memfleet_domain::ids::{BatchId, SpaceId, TenantId};
 use memfleet_domain::ingestion::Batch;
 use memfleet_domain::turn::AcceptedTurn;
 use memfleet_ports::ledger::{Page, PageToken};
@@ -78,24 +80,60 @@ async fn retain_unforgotten(
     Ok(())
 }
 
-/// A page of the letters of a space, oldest first.
+/// Removes the oldest letters of a tenant beyond the `most` youngest.
+pub async fn bound(connection: &mut SqliteConnection, tenant: &TenantId, most: u64) -> Outcome<()> {
+    let removed = sqlx::query(
+        "DELETE FROM dead_letters WHERE acceptance IN (
+             SELECT acceptance FROM dead_letters WHERE tenant = ? ORDER BY acceptance DESC LIMIT -1 OFFSET ?)",
+    )
+    .bind(tenant.as_str())
+    .bind(most as i64)
+    .execute(connection)
+    .await?
+    .rows_affected();
+    if removed > 0 {
+        tracing::warn!(%tenant, removed, "the oldest dead letters are removed: there are too many");
+        metrics::counter!("memfleet_dead_letters_removed_total").increment(removed);
+    }
+    Ok(())
+}
+
+/// A page of the letters of a space, or of a tenant, oldest first.
 pub async fn list(
     connection: &mut SqliteConnection,
-    scope: &Scope,
+    tenant: &TenantId,
+    space: Option<&SpaceId>,
     limit: u32,
     after: Option<&PageToken>,
 ) -> Outcome<Page<DeadLetter>> {
     let [after] = after.map_or(Ok([i64::MIN]), from_token)?;
-    let rows = sqlx::query(
-        "SELECT acceptance, payload, reason, failed_at, attempts, batch FROM dead_letters
-         WHERE space_key = ? AND acceptance > ? ORDER BY acceptance LIMIT ?",
-    )
-    .bind(space_key(scope))
-    .bind(after)
-    .bind(i64::from(limit) + 1)
-    .fetch_all(connection)
-    .await?;
-    let letters = rows.iter().map(|row| letter(row, scope));
+    let scope = |space: &SpaceId| Scope {
+        tenant: tenant.clone(),
+        space: space.clone(),
+    };
+    let named = space.map(scope);
+    let rows = match &named {
+        Some(scope) => sqlx::query(
+            "SELECT acceptance, payload, reason, failed_at, attempts, batch, space_key FROM dead_letters
+             WHERE space_key = ? AND acceptance > ? ORDER BY acceptance LIMIT ?",
+        )
+        .bind(space_key(scope)),
+        None => sqlx::query(
+            "SELECT acceptance, payload, reason, failed_at, attempts, batch, space_key FROM dead_letters
+             WHERE tenant = ? AND acceptance > ? ORDER BY acceptance LIMIT ?",
+        )
+        .bind(tenant.as_str()),
+    };
+    let rows = rows
+        .bind(after)
+        .bind(i64::from(limit) + 1)
+        .fetch_all(connection)
+        .await?;
+    let read = |row: &SqliteRow| match &named {
+        Some(scope) => letter(row, scope),
+        None => letter(row, &scope(&hashed(row.try_get(6)?)?)),
+    };
+    let letters = rows.iter().map(read);
     let letters = letters.collect::<Outcome<Vec<_>>>()?;
     Ok(cut(letters, limit, |letter| {
         to_token([letter.acceptance as i64])
@@ -117,6 +155,12 @@ pub async fn of_batch(
     .fetch_optional(connection)
     .await?;
     row.as_ref().map(|row| letter(row, scope)).transpose()
+}
+
+/// Stands for the name of a space of which a hash alone is known.
+fn hashed(key: &[u8]) -> Outcome<SpaceId> {
+    let digits: String = key.iter().map(|byte| format!("{byte:02x}")).collect();
+    Ok(name(SpaceId::new(digits))?)
 }
 
 fn letter(row: &SqliteRow, scope: &Scope) -> Outcome<DeadLetter> {
@@ -196,4 +240,42 @@ async fn requeue(
     .execute(connection)
     .await?;
     Ok(inserted.rows_affected() > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use memfleet_ports::conformance::samples::{batch, home, instant, turn};
+    use memfleet_ports::queue::{Bounds, IngestQueue};
+
+    use super::*;
+    use crate::store::{Options, SqliteStore};
+
+    #[tokio::test]
+    async fn the_oldest_letters_of_a_tenant_go_where_there_are_too_many() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("memfleet.db");
+        let store = SqliteStore::open(path, Options::default()).await.unwrap();
+        for name in ["a", "b", "c"] {
+            let told = batch(name, vec![turn(name, "x")]);
+            let published = store.publish(&told, instant(0), Bounds::NONE).await;
+            let letter = DeadLetter {
+                acceptance: published.unwrap().acceptance,
+                batch: told,
+                reason: "POISON".into(),
+                failed_at: instant(1),
+                attempts: 1,
+            };
+            store.dead_letter(&letter).await.unwrap();
+        }
+        let mut write = store.write().await.unwrap();
+        let others = TenantId::new("globex").unwrap();
+        bound(&mut write, &others, 0).await.unwrap();
+        bound(&mut write, &home().tenant, 2).await.unwrap();
+        let page = list(&mut write, &home().tenant, None, 10, None)
+            .await
+            .unwrap();
+        let left = page.items.iter().map(|letter| letter.batch.id);
+        let names = ["b", "c"].map(|name| batch(name, vec![]).id);
+        assert_eq!(left.collect::<Vec<_>>(), names);
+    }
 }

@@ -276,7 +276,7 @@ mod tests {
         assert_eq!(applied, [(id("before"), 4), (id("behind"), 4)]);
         let letters = open()
             .await
-            .dead_letters(&home(), 10, None)
+            .dead_letters(&home().tenant, Some(&home().space), 10, None)
             .await
             .unwrap()
             .items;

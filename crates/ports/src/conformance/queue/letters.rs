@@ -44,17 +44,22 @@ pub async fn dead_letters_leave_the_queue_and_are_listed(queue: &impl IngestQueu
         Ok(None)
     );
     let first = queue
-        .dead_letters(&home(), 2, None)
+        .dead_letters(&home().tenant, Some(&home().space), 2, None)
         .await
         .expect("dead letters");
     assert_eq!(first.items, letters[..2]);
     let second = queue
-        .dead_letters(&home(), 2, first.next.as_ref())
+        .dead_letters(&home().tenant, Some(&home().space), 2, first.next.as_ref())
         .await
         .expect("dead letters");
     assert_eq!((&second.items[..], second.next), (&letters[2..], None));
     let bob = queue
-        .dead_letters(&scope("acme", "bob"), 2, None)
+        .dead_letters(
+            &scope("acme", "bob").tenant,
+            Some(&scope("acme", "bob").space),
+            2,
+            None,
+        )
         .await
         .expect("dead letters");
     assert_eq!(bob.items, []);
@@ -67,6 +72,34 @@ pub async fn dead_letters_leave_the_queue_and_are_listed(queue: &impl IngestQueu
     );
 }
 
+/// Page by page, and of no other tenant.
+pub async fn dead_letters_of_all_spaces_of_a_tenant_are_listed(queue: &impl IngestQueue) {
+    let spaces = [("acme", "ada"), ("acme", "bob"), ("globex", "ada")];
+    for (tenant, space) in spaces {
+        let scope = scope(tenant, space);
+        let told = batch_in(&scope, "k", vec![turn_in(&scope, "s", "a", "x")]);
+        let published = queue.publish(&told, instant(0), Bounds::NONE).await;
+        published.expect("publish");
+    }
+    for delivery in queue.take(100).await.expect("take") {
+        let letter = letter(&delivery, instant(7));
+        queue.dead_letter(&letter).await.expect("dead letter");
+    }
+    let tenant = home().tenant;
+    let mut listed = Vec::new();
+    let mut after = None;
+    loop {
+        let page = queue.dead_letters(&tenant, None, 1, after.as_ref()).await;
+        let page = page.expect("dead letters");
+        listed.extend(page.items.into_iter().map(|letter| letter.batch.scope));
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    assert_eq!(listed, [home(), scope("acme", "bob")]);
+}
+
 /// A turn here, a turn there.
 pub async fn a_second_letter_of_a_delivery_loses_nothing_of_the_first(queue: &impl IngestQueue) {
     publish(queue, "k", 2).await;
@@ -77,7 +110,7 @@ pub async fn a_second_letter_of_a_delivery_loses_nothing_of_the_first(queue: &im
         queue.dead_letter(&letter).await.expect("dead letter");
     }
     let letters = queue
-        .dead_letters(&home(), 10, None)
+        .dead_letters(&home().tenant, Some(&home().space), 10, None)
         .await
         .expect("dead letters")
         .items;
@@ -187,7 +220,7 @@ pub async fn a_replay_names_its_letters_or_means_all_of_the_space(queue: &impl I
     assert_eq!(take(queue, 100).await, [position(1), position(3)]);
     assert_eq!(
         queue
-            .dead_letters(&bob, 10, None)
+            .dead_letters(&bob.tenant, Some(&bob.space), 10, None)
             .await
             .expect("dead letters")
             .items

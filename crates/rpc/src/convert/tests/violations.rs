@@ -654,7 +654,8 @@ fn reads_and_listings_are_checked() {
     assert_eq!(fields(proto::ExportRequest::default()), ["space"]);
     let counted = accept(proto::CountTokensRequest::default());
     assert_eq!(counted.unwrap(), ("o200k_base".into(), Vec::new()));
-    assert_eq!(fields(proto::ListDeadLettersRequest::default()), ["space"]);
+    let letters = accept(proto::ListDeadLettersRequest::default());
+    assert_eq!(letters.unwrap().0, None);
     let replay = proto::ReplayDeadLettersRequest {
         space: String::new(),
         acceptances: vec![1; 1_001],
