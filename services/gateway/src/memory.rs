@@ -97,7 +97,7 @@ impl Memory for Gateway {
         space: &SpaceId,
         turn: TurnId,
     ) -> Result<Vec<Turn>, Fault> {
-        let scope = self.existing(context, space).await?;
+        let scope = self.awaited(context, space).await?;
         let versions = self.ledger.history(&scope, turn).await?;
         if versions.is_empty() {
             return Err(Fault::not_found(format_args!("turn {turn}")));
@@ -219,7 +219,7 @@ impl Memory for Gateway {
         space: &SpaceId,
         page: PageRequest,
     ) -> Result<Page<Session>, Fault> {
-        let scope = self.existing(context, space).await?;
+        let scope = self.awaited(context, space).await?;
         Ok(self
             .spaces
             .sessions(&scope, page.limit, page.after.as_ref())

@@ -32,7 +32,7 @@ impl Gateway {
             include_replaced: filter.include_replaced || filter.is_everything(),
             ..filter
         };
-        let scope = context.scope(space);
+        let scope = self.awaited(context, space).await?;
         let Some(found) = self.spaces.get(&scope).await? else {
             return Err(Fault::not_found(format_args!("space `{space}`")));
         };

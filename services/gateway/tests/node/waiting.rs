@@ -67,6 +67,38 @@ async fn the_first_write_of_a_space_is_waited_for_without_its_token() {
 }
 
 #[tokio::test]
+async fn listings_and_exports_wait_for_the_first_write_of_a_space_too() {
+    let node = Node::new().await;
+    for name in ["sessions", "export"] {
+        node.remember(name, vec![said("I keep bees")])
+            .await
+            .unwrap();
+    }
+    let receipt = node.remember("versions", vec![said("I keep bees")]).await;
+    let turn = receipt.unwrap().turns[0].id;
+    let (gateway, page) = (&node.gateway, PageRequest::default);
+    let early = gateway.sessions(&brief(), &space("sessions"), page()).await;
+    assert_eq!(early.unwrap_err().kind, FaultKind::DeadlineExceeded);
+    let reading = async {
+        let sessions = gateway.sessions(&acme(), &space("sessions"), page()).await;
+        assert_eq!(sessions.unwrap().items.len(), 1);
+        let all = TurnFilter::default();
+        let records = gateway.export(&acme(), &space("export"), &all).await;
+        let records: Vec<_> = records.unwrap().try_collect().await.unwrap();
+        assert_eq!(records.len(), 2, "the space and its turn");
+        let versions = gateway.history(&acme(), &space("versions"), turn).await;
+        assert_eq!(versions.unwrap().len(), 1);
+    };
+    let working = async {
+        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+        node.start_constructor()
+    };
+    let _constructor = tokio::join!(reading, working).1;
+    let nobody = gateway.sessions(&acme(), &space("nobody"), page()).await;
+    assert_eq!(nobody.unwrap_err().kind, FaultKind::NotFound);
+}
+
+#[tokio::test]
 async fn a_write_that_is_not_applied_in_time_is_a_clear_error() {
     let node = Node::new().await;
     node.told("ada", vec![said("Settled")]).await;
