@@ -52,9 +52,9 @@ pub struct Delivery {
     pub attempt: u32,
     /// When it was accepted. An import keeps the times at which its turns were recorded; this is not one of them.
     pub accepted_at: Timestamp,
-    /// The trace of whoever accepted it, as a W3C `traceparent`; absent where none is recorded, or the queue keeps none.
+    /// The trace of whoever accepted it, as a W3C `traceparent`; absent where none is recorded.
     pub traceparent: Option<String>,
-    /// What the call is named in logs that it was accepted in; absent where the queue keeps none.
+    /// What the call is named in logs that it was accepted in; absent outside of one.
     pub request_id: Option<String>,
     /// The batch.
     pub batch: Batch,

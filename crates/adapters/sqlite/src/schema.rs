@@ -7,7 +7,7 @@ use sqlx::{SqlSafeStr, SqliteConnection};
 use crate::failure::{Failure, Outcome};
 
 /// Every migration in order: version, name, statements.
-const MIGRATIONS: [(i64, &str, &str); 21] = [
+const MIGRATIONS: [(i64, &str, &str); 22] = [
     (1, "first", include_str!("../migrations/0001_first.sql")),
     (
         2,
@@ -67,6 +67,7 @@ const MIGRATIONS: [(i64, &str, &str); 21] = [
         "unlisted",
         include_str!("../migrations/0019_unlisted.sql"),
     ),
+    (20, "traces", include_str!("../migrations/0020_traces.sql")),
     (
         21,
         "unscrubbed",

@@ -41,6 +41,9 @@ struct Entry {
     accepted_at: i64,
     payload_hash: [u8; 32],
     payload: String,
+    /// The trace of the call, where one is recorded.
+    traceparent: Option<String>,
+    request_id: Option<String>,
 }
 
 impl Entry {
@@ -78,6 +81,8 @@ impl Publisher {
             accepted_at: now.timestamp_micros(),
             payload_hash: batch.payload_hash().0,
             payload: to_json(batch),
+            traceparent: memfleet_trace::current(),
+            request_id: memfleet_trace::request_id(),
         };
         let request = Request {
             entry,
@@ -176,8 +181,8 @@ async fn known(connection: &mut SqliteConnection, entry: &Entry) -> Outcome<Opti
 
 async fn insert(connection: &mut SqliteConnection, entry: &Entry) -> Outcome<i64> {
     Ok(sqlx::query_scalar(
-        "INSERT INTO queue (tenant, space_key, batch, turns, bytes, accepted_at, payload_hash, payload)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?) RETURNING acceptance",
+        "INSERT INTO queue (tenant, space_key, batch, turns, bytes, accepted_at, payload_hash, payload, traceparent, request_id)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING acceptance",
     )
     .bind(&entry.tenant)
     .bind(&entry.space_key)
@@ -187,6 +192,8 @@ async fn insert(connection: &mut SqliteConnection, entry: &Entry) -> Outcome<i64
     .bind(entry.accepted_at)
     .bind(entry.payload_hash.as_slice())
     .bind(&entry.payload)
+    .bind(&entry.traceparent)
+    .bind(&entry.request_id)
     .fetch_one(connection)
     .await?)
 }
@@ -219,6 +226,8 @@ mod tests {
     use memfleet_ports::conformance::samples::{batch, instant, turn};
     use memfleet_ports::queue::{Bounds, IngestQueue};
     use memfleet_ports::store::StoreError;
+    use tracing::Instrument;
+    use tracing_subscriber::layer::SubscriberExt;
 
     use super::guarded;
     use crate::failure::{Failure, Outcome};
@@ -238,6 +247,24 @@ mod tests {
         let next = batch("k", vec![turn("a", "x")]);
         let published = store.publish(&next, instant(0), Bounds::NONE).await;
         assert!(!published.unwrap().duplicate);
+    }
+
+    #[tokio::test]
+    async fn a_delivery_is_of_the_call_that_published_it_also_after_a_restart() {
+        let subscriber = tracing_subscriber::registry().with(memfleet_trace::RequestIds);
+        let _here = tracing::subscriber::set_default(subscriber);
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("memfleet.db");
+        let store = SqliteStore::open(&path, Options::default()).await.unwrap();
+        let told = batch("k", vec![turn("a", "x")]);
+        let publishing = store.publish(&told, instant(0), Bounds::NONE);
+        let call = tracing::info_span!("call", request_id = "r-7");
+        publishing.instrument(call).await.unwrap();
+        drop(store);
+        let store = SqliteStore::open(&path, Options::default()).await.unwrap();
+        let delivery = store.take(1).await.unwrap().remove(0);
+        assert_eq!(delivery.request_id.as_deref(), Some("r-7"));
+        assert_eq!(delivery.traceparent, None, "no trace is recorded");
     }
 
     #[tokio::test]

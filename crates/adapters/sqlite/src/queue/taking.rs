@@ -151,7 +151,7 @@ async fn oldest(
 pub async fn deliver(connection: &mut SqliteConnection, chosen: &str) -> Outcome<Vec<Delivery>> {
     let rows = sqlx::query(
         "UPDATE queue SET attempts = attempts + 1 WHERE acceptance IN (SELECT value FROM json_each(?))
-         RETURNING acceptance, attempts, payload, accepted_at",
+         RETURNING acceptance, attempts, payload, accepted_at, traceparent, request_id",
     )
     .bind(chosen)
     .fetch_all(&mut *connection)
@@ -168,8 +168,8 @@ pub async fn deliver(connection: &mut SqliteConnection, chosen: &str) -> Outcome
                 acceptance: acceptance as u64,
                 attempt: row.try_get(1)?,
                 accepted_at: time(row.try_get(3)?)?,
-                traceparent: None,
-                request_id: None,
+                traceparent: row.try_get(4)?,
+                request_id: row.try_get(5)?,
                 batch,
             }),
             Err(cause) => bury(connection, acceptance, &cause).await?,
