@@ -17,10 +17,11 @@ use tokio_util::sync::CancellationToken;
 
 use crate::Constructor;
 
-/// How often the ledger is asked for turns without vectors, and how long a turn is left alone after its first failure.
-const PERIOD: Duration = Duration::from_secs(5);
+/// How often the ledger is asked for turns without vectors, and an embedder that is away whether it is back.
+const PERIOD: Duration = Duration::from_secs(1);
 
-/// The longest that a turn is left alone: also how long vectors may be missing once the embedder is back.
+/// How long a turn is left alone after its first failure, and at most.
+const FIRST: Duration = Duration::from_secs(5);
 const LONGEST: Duration = Duration::from_mins(5);
 
 /// Turns embedded together …
@@ -51,7 +52,7 @@ impl Postponed {
 
     fn postpone(&mut self, turn: TurnId) {
         let (failures, until) = self.turns.entry(turn).or_insert((0, Instant::now()));
-        let pause = PERIOD.saturating_mul(1 << (*failures).min(10)).min(LONGEST);
+        let pause = FIRST.saturating_mul(1 << (*failures).min(10)).min(LONGEST);
         *failures += 1;
         *until = Instant::now() + pause;
     }
@@ -79,6 +80,11 @@ impl Constructor {
                 }
                 Err(fault) => {
                     tracing::warn!(reason = %fault.reason, "vectors are still missing: {fault}");
+                    if self.embedder_is_back(&shutdown).await {
+                        // The turns were not to blame.
+                        postponed = Postponed::default();
+                        continue;
+                    }
                 }
             }
             tokio::select! {
@@ -86,6 +92,24 @@ impl Constructor {
                 () = tokio::time::sleep(PERIOD) => {}
             }
         }
+    }
+
+    /// Waits for an embedder that is away; false where it was there all the time.
+    async fn embedder_is_back(&self, shutdown: &CancellationToken) -> bool {
+        let mut was_away = false;
+        while self
+            .embedder
+            .embed_query("status".to_owned())
+            .await
+            .is_err()
+        {
+            was_away = true;
+            let pause = tokio::time::sleep(PERIOD);
+            if shutdown.run_until_cancelled(pause).await.is_none() {
+                return false;
+            }
+        }
+        was_away
     }
 
     /// Embeds some of the turns that have no vectors and are not postponed; how many. Fails when it tried and none could be.

@@ -1,6 +1,7 @@
 //! Vectors that were missing are brought later, whatever a single turn does to the model.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use memfleet_constructor::Postponed;
@@ -8,6 +9,7 @@ use memfleet_domain::embedding::{EmbeddingSpace, PassageVectors, QueryVectors};
 use memfleet_domain::{Fault, FaultKind};
 use memfleet_ports::embedder::Embedder;
 use memfleet_ports::testing::WordEmbedder;
+use tokio_util::sync::CancellationToken;
 
 use crate::bench::{Bench, batch, bench};
 
@@ -75,4 +77,25 @@ async fn more_failing_turns_than_are_looked_at_together_do_not_hide_the_rest() {
         rounds += 1;
         assert!(rounds < 20, "the sound turn is reached");
     }
+}
+
+#[tokio::test]
+async fn vectors_come_as_soon_as_the_embedder_is_back() {
+    let bench = bench().await;
+    bench.embedder.set_down(true);
+    bench.publish(&batch(&["Stored all the same."])).await;
+    bench.constructor.round().await.unwrap();
+    let (constructor, stop) = (bench.constructor.clone(), CancellationToken::new());
+    let stopped = stop.clone();
+    let following = tokio::spawn(async move { constructor.run_backfill(stopped).await });
+    // Long enough for a turn to be left alone for longer than what is allowed below.
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    bench.embedder.set_down(false);
+    let back = Instant::now();
+    while bench.vectors_in_feed().await != [true] {
+        assert!(back.elapsed() < Duration::from_secs(4), "no vectors yet");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    stop.cancel();
+    following.await.unwrap();
 }
