@@ -29,8 +29,8 @@ pub struct Said {
 impl Said {
     /// One turn, or several where it is too long for one; none where it says nothing.
     pub fn turns(self) -> Result<Vec<NewTurn>, NameError> {
-        let session = SessionId::new(self.session)?;
-        let speaker = Speaker::new(self.speaker)?;
+        let session = SessionId::new(fitted(&self.session, SessionId::LIMIT))?;
+        let speaker = Speaker::new(fitted(&self.speaker, Speaker::LIMIT))?;
         let texts = pieces(&self.text);
         let media = self.media.chunks(limits::MEDIA).collect::<Vec<_>>();
         let mut turns = Vec::with_capacity(1);
@@ -48,7 +48,7 @@ impl Said {
             };
             turns.push(NewTurn {
                 session: session.clone(),
-                external_id: Some(ExternalId::new(id)?),
+                external_id: Some(ExternalId::new(fitted(&id, ExternalId::LIMIT))?),
                 speaker: speaker.clone(),
                 role: self.role,
                 content,
@@ -60,6 +60,20 @@ impl Said {
         }
         Ok(turns)
     }
+}
+
+/// Hexadecimal digits of the hash that ends a name which was too long.
+const HASH: usize = 16;
+
+/// A text as a name of at most `limit` bytes, more than 16: control characters become spaces, and what is too long is cut and
+/// ends in its hash, so that two names stay two.
+pub fn fitted(text: &str, limit: usize) -> String {
+    let name = text.replace(char::is_control, " ");
+    if name.len() <= limit {
+        return name;
+    }
+    let hash = blake3::hash(name.as_bytes()).to_hex();
+    format!("{}-{}", cut(&name, limit - HASH - 1), &hash[..HASH])
 }
 
 /// A reference to something that is not text. What is inlined, or too long for a reference, is named by its hash; what
@@ -154,6 +168,21 @@ mod tests {
             media("https://a.example/b.png", "", "").uri,
             "https://a.example/b.png"
         );
+    }
+
+    #[test]
+    fn a_name_that_is_too_long_is_cut_and_stays_its_own() {
+        let long = |last: &str| Said {
+            speaker: "n".repeat(200) + last,
+            id: "ü".repeat(300),
+            session: "a\nb".to_owned(),
+            ..said("hi", &[])
+        };
+        let [one, other] = [long("a"), long("b")].map(|said| said.turns().unwrap().remove(0));
+        assert_eq!(one.speaker.as_str().len(), Speaker::LIMIT);
+        assert_ne!(one.speaker, other.speaker);
+        assert_eq!(one.session.as_str(), "a b");
+        assert_eq!(fitted("Noor", 128), "Noor");
     }
 
     proptest! {

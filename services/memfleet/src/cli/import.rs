@@ -8,9 +8,9 @@ mod format;
 mod lines;
 mod messages;
 mod openai;
+mod source;
 mod upload;
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -21,7 +21,9 @@ use serde_json::{Value, json};
 use super::exit::{Error, Exit};
 use super::{Handle, values};
 use crate::output::{Output, Palette, Progress, count, printable};
+use crate::said::fitted;
 use format::Format;
+use source::Source;
 use upload::{Tally, Upload};
 
 /// Import conversations from files
@@ -42,12 +44,33 @@ pub struct ImportArgs {
 }
 
 /// A conversation on its way into a space.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Conversation {
     /// Its name in the file: the space it goes to, unless one is named.
     pub name: String,
     /// Its turns, in the order in which they were said.
-    pub turns: Vec<NewTurn>,
+    pub turns: Vec<Located<NewTurn>>,
+    /// Messages that cannot be read, and why.
+    pub left_out: Vec<Located<String>>,
+}
+
+/// Something of a file, and the message or line that it comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Located<T> {
+    /// Where it stands, as people are told: `messages[3]`, `line 7`.
+    pub place: String,
+    /// The thing.
+    pub value: T,
+}
+
+impl<T> Located<T> {
+    /// A thing at a place.
+    pub fn new(place: impl Into<String>, value: T) -> Self {
+        Self {
+            place: place.into(),
+            value,
+        }
+    }
 }
 
 /// What became of a file.
@@ -77,8 +100,9 @@ async fn import<'a>(
     args: &ImportArgs,
     handle: &Handle,
 ) -> Result<Report<'a>, Error> {
-    if args.format == Some(Format::Export) || (args.format.is_none() && lines::is_export(file)?) {
-        let (space, tally) = lines::import(file, args, handle).await?;
+    let source = Source::open(file)?;
+    if args.format == Some(Format::Export) || (args.format.is_none() && source.is_export()) {
+        let (space, tally) = lines::import(file, source, args, handle).await?;
         return Ok(Report {
             file,
             format: Format::Export,
@@ -86,10 +110,15 @@ async fn import<'a>(
             tally,
         });
     }
-    let (format, conversations) = read(file, args.format)?;
+    let Content {
+        format,
+        conversations,
+        left_out,
+    } = read(file, source, args.format)?;
     let total = conversations.iter().map(|one| one.turns.len() as u64).sum();
     let progress = Progress::turns(total, &name_of(file));
     let mut upload = Upload::new(handle, &progress, !args.no_wait);
+    upload.leave_out(left_out);
     let mut spaces = Vec::new();
     for conversation in conversations {
         let (space, turns) =
@@ -107,10 +136,20 @@ async fn import<'a>(
     })
 }
 
-/// The conversations of a file that is not an export.
-fn read(file: &Path, format: Option<Format>) -> Result<(Format, Vec<Conversation>), Error> {
-    let text = fs::read_to_string(file).map_err(Error::file(file))?;
-    let documents = format::documents(&text).map_err(|problem| wrong(file, &problem))?;
+/// A file that is not an export, as it was read.
+#[derive(Debug)]
+struct Content {
+    format: Format,
+    conversations: Vec<Conversation>,
+    /// Lines and messages that cannot be read, and why.
+    left_out: Vec<Located<String>>,
+}
+
+/// Reads a file that is not an export. One of which nothing can be read is refused.
+fn read(file: &Path, source: Source, format: Option<Format>) -> Result<Content, Error> {
+    let text = format::text(&source.bytes().map_err(Error::file(file))?);
+    let (documents, mut left_out) =
+        format::documents(&text).map_err(|problem| wrong(file, &problem))?;
     if format::are_empty(&documents) {
         return Err(wrong(file, "holds no conversation"));
     }
@@ -120,35 +159,56 @@ fn read(file: &Path, format: Option<Format>) -> Result<(Format, Vec<Conversation
             "is in no format that is known; docs/cli.md says what each holds, --format names one",
         ));
     };
+    let lists = |read| Ok(envelopes::conversations(documents, &name_of(file), read));
     let conversations = match format {
-        Format::Locomo | Format::Plain => dataset::conversations(&text),
-        Format::Openai => envelopes::conversations(documents, &name_of(file), openai::messages),
-        Format::Anthropic => {
-            envelopes::conversations(documents, &name_of(file), anthropic::messages)
-        }
+        Format::Locomo | Format::Plain => dataset::conversations(&text).map(|all| (all, vec![])),
+        Format::Openai => lists(openai::read),
+        Format::Anthropic => lists(anthropic::read),
         Format::Export => Err("is no export of memfleet".to_owned()),
     };
-    Ok((
+    let (mut conversations, no_lists) = conversations.map_err(|problem| wrong(file, &problem))?;
+    left_out.extend(no_lists);
+    for conversation in &mut conversations {
+        left_out.append(&mut conversation.left_out);
+    }
+    if let (true, Some(first)) = (
+        conversations.iter().all(|one| one.turns.is_empty()),
+        left_out.first(),
+    ) {
+        return Err(wrong(
+            file,
+            &format!(
+                "holds no message that can be read: {}: {}",
+                first.place, first.value
+            ),
+        ));
+    }
+    Ok(Content {
         format,
-        conversations.map_err(|problem| wrong(file, &problem))?,
-    ))
+        conversations,
+        left_out,
+    })
 }
 
 /// Where a conversation goes. In a space that it shares with others its sessions carry its name.
 fn placed(
     conversation: Conversation,
     space: Option<&SpaceId>,
-) -> Result<(SpaceId, Vec<NewTurn>), String> {
-    let Conversation { name, mut turns } = conversation;
+) -> Result<(SpaceId, Vec<Located<NewTurn>>), String> {
+    let Conversation {
+        name, mut turns, ..
+    } = conversation;
     let Some(space) = space else {
-        let space =
-            SpaceId::new(&*name).map_err(|error| format!("the conversation's name {error}"))?;
+        let space = SpaceId::new(fitted(&name, SpaceId::LIMIT))
+            .map_err(|error| format!("the conversation's name {error}"))?;
         return Ok((space, turns));
     };
-    for turn in &mut turns {
-        if turn.session.as_str() != name {
-            turn.session = SessionId::new(format!("{name}/{}", turn.session))
-                .map_err(|error| format!("the session's name {error}"))?;
+    let own = fitted(&name, SessionId::LIMIT);
+    for Located { value: turn, .. } in &mut turns {
+        if turn.session.as_str() != own {
+            let session = fitted(&format!("{name}/{}", turn.session), SessionId::LIMIT);
+            turn.session =
+                SessionId::new(session).map_err(|error| format!("the session's name {error}"))?;
         }
     }
     Ok((space.clone(), turns))
@@ -174,11 +234,15 @@ impl Report<'_> {
             accepted,
             skipped,
             forgotten,
+            left_out,
             dead_letters,
         } = &self.tally;
-        let dead_letters = dead_letters
+        let left_out = left_out
             .iter()
-            .map(|(turn, reason)| json!({ "turn": turn, "reason": reason }));
+            .map(|one| json!({ "message": one.place, "reason": one.value }));
+        let dead_letters = dead_letters.iter().map(
+            |one| json!({ "turn_id": one.turn, "message": one.message, "reason": one.reason }),
+        );
         json!({
             "file": self.file,
             "format": self.format.name(),
@@ -187,6 +251,7 @@ impl Report<'_> {
             "accepted": accepted,
             "skipped": skipped,
             "forgotten": forgotten,
+            "left_out": left_out.collect::<Vec<_>>(),
             "dead_letters": dead_letters.collect::<Vec<_>>(),
         })
     }
@@ -197,33 +262,43 @@ impl Report<'_> {
             accepted,
             skipped,
             forgotten,
+            left_out,
             dead_letters,
         } = &self.tally;
         let numbers = [
-            (*stored, "stored"),
-            (*accepted, "accepted"),
-            (*skipped, "there already"),
-            (*forgotten, "forgotten before and not brought back"),
+            (*stored, "turn", "stored"),
+            (*accepted, "turn", "accepted"),
+            (*skipped, "turn", "there already"),
+            (*forgotten, "turn", "forgotten before and not brought back"),
+            (left_out.len() as u64, "message", "left out"),
         ];
-        let parts = numbers.iter().filter(|(number, _)| *number > 0);
+        let parts = numbers.iter().filter(|(number, ..)| *number > 0);
         let parts = parts
-            .map(|(number, what)| format!("{} {what}", count(*number, "turn")))
+            .map(|(number, thing, what)| format!("{} {what}", count(*number, thing)))
             .collect::<Vec<_>>();
         let spaces = match self.spaces.as_slice() {
             [space] => printable(space.as_str()),
             spaces => count(spaces.len() as u64, "space"),
         };
         let heading = palette.strong(&printable(&self.file.display().to_string()));
-        let refused = dead_letters.iter().map(|(turn, reason)| {
-            palette.warning(&format!("  refused {turn}: {}", printable(reason)))
+        let unread = left_out
+            .iter()
+            .map(|one| format!("  left out {}: {}", one.place, one.value));
+        let refused = dead_letters.iter().map(|one| {
+            let turn = format!("turn {}", one.turn);
+            let message = one.message.as_ref().unwrap_or(&turn);
+            format!("  refused {message}: {}", one.reason)
         });
+        let problems = unread
+            .chain(refused)
+            .map(|line| palette.warning(&printable(&line)));
         let first = format!(
             "{heading} ({}) to {spaces}: {}",
             self.format.name(),
             parts.join(", ")
         );
         std::iter::once(first)
-            .chain(refused)
+            .chain(problems)
             .collect::<Vec<_>>()
             .join("\n")
     }

@@ -1,6 +1,6 @@
 //! Readers of argument values: names, instants, labels, roles. Each says what is wrong and what a right value looks like.
 
-use chrono::{DateTime, NaiveDate, NaiveDateTime};
+use chrono::{DateTime, FixedOffset, NaiveDate, NaiveDateTime};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use memfleet_domain::access::SpacePattern;
 use memfleet_domain::ids::{
@@ -13,8 +13,8 @@ use memfleet_runtime::config::HumanDuration;
 
 /// Date-times without a zone, which are read as UTC.
 const LOCAL_FORMATS: [&str; 4] = [
-    "%Y-%m-%d %H:%M:%S",
-    "%Y-%m-%dT%H:%M:%S",
+    "%Y-%m-%d %H:%M:%S%.f",
+    "%Y-%m-%dT%H:%M:%S%.f",
     "%Y-%m-%d %H:%M",
     "%Y-%m-%dT%H:%M",
 ];
@@ -113,26 +113,30 @@ pub fn instant(text: &str) -> Result<Timestamp, String> {
 }
 
 fn instant_at(text: &str, now: Timestamp) -> Result<Timestamp, String> {
+    let ago = || {
+        let ago = text.trim().parse::<HumanDuration>().ok()?;
+        now.checked_sub_signed(chrono::TimeDelta::from_std(ago.get()).ok()?)
+    };
+    date_time(text).or_else(ago).ok_or_else(|| {
+        "is not an instant such as `2025-03-02`, `2025-03-02 16:20`, `2025-03-02T16:20:00+01:00` or `7d` (ago)".to_owned()
+    })
+}
+
+/// A date, or a date and time: RFC 3339, also with a space for the `T` and with `+0100`, or RFC 2822; UTC where no zone is named.
+pub fn date_time(text: &str) -> Option<Timestamp> {
     let text = text.trim();
-    if let Ok(instant) = DateTime::parse_from_rfc3339(text) {
-        return Ok(instant.to_utc());
+    let zoned = text
+        .parse::<DateTime<FixedOffset>>()
+        .or_else(|_| DateTime::parse_from_rfc2822(text));
+    if let Ok(zoned) = zoned {
+        return Some(zoned.to_utc());
     }
-    if let Ok(date) = NaiveDate::parse_from_str(text, "%Y-%m-%d") {
-        return Ok(date.and_time(chrono::NaiveTime::MIN).and_utc());
-    }
+    let date = NaiveDate::parse_from_str(text, "%Y-%m-%d").ok();
+    let midnight = date.map(|date| date.and_time(chrono::NaiveTime::MIN));
     let local = LOCAL_FORMATS
         .iter()
         .find_map(|format| NaiveDateTime::parse_from_str(text, format).ok());
-    if let Some(local) = local {
-        return Ok(local.and_utc());
-    }
-    let ago = text
-        .parse::<HumanDuration>()
-        .ok()
-        .and_then(|ago| chrono::TimeDelta::from_std(ago.get()).ok());
-    ago.and_then(|ago| now.checked_sub_signed(ago)).ok_or_else(|| {
-        "is not an instant such as `2025-03-02`, `2025-03-02 16:20`, `2025-03-02T16:20:00+01:00` or `7d` (ago)".to_owned()
-    })
+    midnight.or(local).map(|local| local.and_utc())
 }
 
 #[cfg(test)]
@@ -150,6 +154,19 @@ mod tests {
             "2025-03-02T15:20:07+00:00"
         );
         assert_eq!(read("7d"), "2025-02-23T16:20:00+00:00");
+        for zoned in [
+            "2025-03-02 16:20:07+01:00",
+            "2025-03-02T16:20:07+0100",
+            "2025-03-02 15:20:07Z",
+            "2025-03-02T15:20:07",
+            "Sun, 02 Mar 2025 16:20:07 +0100",
+        ] {
+            assert_eq!(read(zoned), "2025-03-02T15:20:07+00:00", "{zoned}");
+        }
+        assert_eq!(
+            read("2025-03-02T15:20:07.25"),
+            "2025-03-02T15:20:07.250+00:00"
+        );
     }
 
     #[test]

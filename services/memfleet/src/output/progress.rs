@@ -1,6 +1,8 @@
-//! Progress of long work, on standard error and on a terminal only.
+//! Progress of long work on standard error: a bar on a terminal, a line now and then elsewhere.
 
-use std::time::Duration;
+use std::io::{IsTerminal as _, stderr};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
@@ -9,8 +11,15 @@ const CHANGES: &str = "{msg} {wide_bar} {human_pos}/{human_len} changes  {eta} l
 const TRIPLETS: &str = "{msg} {spinner} {human_pos} triplets";
 const BYTES: &str = "{msg} {wide_bar} {bytes}/{total_bytes}  {bytes_per_sec}  {eta} left";
 
-/// A bar with rate and time left. It disappears when it is dropped.
-pub struct Progress(ProgressBar);
+/// Between two lines where there is no terminal.
+const LINE_EVERY: Duration = Duration::from_secs(10);
+
+/// A bar with rate and time left, which disappears when it is dropped; where standard error is no terminal a line every ten seconds.
+pub struct Progress {
+    bar: ProgressBar,
+    /// When the next line is due; none on a terminal.
+    due: Option<Mutex<Instant>>,
+}
 
 impl Progress {
     /// Counts turns.
@@ -34,29 +43,74 @@ impl Progress {
     }
 
     fn new(total: u64, what: &str, template: &str) -> Self {
-        // Hides itself where standard error is not a terminal.
         let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr());
         bar.set_style(
             ProgressStyle::with_template(template).expect("the templates above are valid"),
         );
         bar.set_message(what.to_owned());
         bar.enable_steady_tick(Duration::from_millis(250));
-        Self(bar)
+        let due = || Mutex::new(Instant::now() + LINE_EVERY);
+        Self {
+            bar,
+            due: (!stderr().is_terminal()).then(due),
+        }
     }
 
     /// That much more is done.
     pub fn advance(&self, by: u64) {
-        self.0.inc(by);
+        self.bar.inc(by);
+        self.tell(Instant::now());
     }
 
     /// That much is done in all.
     pub fn reached(&self, position: u64) {
-        self.0.set_position(position);
+        self.bar.set_position(position);
+        self.tell(Instant::now());
+    }
+
+    fn tell(&self, now: Instant) {
+        if let Some(line) = self.line(now) {
+            eprintln!("{line}");
+        }
+    }
+
+    /// The line that is due, where there is no terminal.
+    fn line(&self, now: Instant) -> Option<String> {
+        let mut due = self
+            .due
+            .as_ref()?
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if now < *due {
+            return None;
+        }
+        *due = now + LINE_EVERY;
+        let (what, done) = (self.bar.message(), self.bar.position());
+        Some(match self.bar.length().filter(|total| *total > 0) {
+            Some(total) => format!("{what}: {done} of {total}"),
+            None => format!("{what}: {done}"),
+        })
     }
 }
 
 impl Drop for Progress {
     fn drop(&mut self) {
-        self.0.finish_and_clear();
+        self.bar.finish_and_clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_a_terminal_a_line_now_and_then_says_how_far_it_is() {
+        let now = Instant::now();
+        let mut progress = Progress::turns(50, "talk");
+        progress.due = Some(Mutex::new(now));
+        progress.bar.inc(20);
+        assert_eq!(progress.line(now).as_deref(), Some("talk: 20 of 50"));
+        assert_eq!(progress.line(now), None);
+        assert!(progress.line(now + LINE_EVERY).is_some());
     }
 }

@@ -1,14 +1,12 @@
 //! Messages as Anthropic's endpoint takes and gives them: content blocks, the instructions beside the list, tool results
 //! inside user messages (they become turns of the tool).
 
-use std::collections::HashMap;
-
 use memfleet_domain::Timestamp;
 use memfleet_domain::turn::{Media, Role};
 use serde_json::Value;
 
-use super::envelopes::Envelope;
-use super::messages::{Message, id_of, time_of, tool_call};
+use super::envelopes::{Envelope, Tools};
+use super::messages::{Message, id_of, parts, role_of, time_of, tool_call};
 use crate::said::media;
 
 /// Kinds of content block that only this format has.
@@ -26,7 +24,7 @@ pub fn is_certain(envelope: &Envelope) -> bool {
     let blocks = envelope
         .messages
         .iter()
-        .filter_map(|message| message.get("content")?.as_array())
+        .filter_map(|message| message.value.get("content")?.as_array())
         .flatten();
     let own = |block: &Value| {
         block
@@ -34,49 +32,16 @@ pub fn is_certain(envelope: &Envelope) -> bool {
             .and_then(Value::as_str)
             .is_some_and(|kind| OWN_BLOCKS.contains(&kind))
     };
-    envelope.system.is_some() || blocks.into_iter().any(own)
+    envelope.instructed || blocks.into_iter().any(own)
 }
 
-/// The messages of a list, the instructions first.
-pub fn messages(envelope: &Envelope) -> Result<Vec<Message>, String> {
-    let mut found = Vec::new();
-    if let Some(system) = &envelope.system {
-        let (text, media) = words(system).map_err(|problem| format!("system: {problem}"))?;
-        found.push(Message {
-            role: Role::System,
-            speaker: "system".to_owned(),
-            text,
-            media,
-            id: None,
-            time: None,
-        });
-    }
-    let mut tools = HashMap::new();
-    for (index, message) in envelope.messages.iter().enumerate() {
-        found.extend(
-            read(message, &mut tools).map_err(|problem| format!("messages[{index}].{problem}"))?,
-        );
-    }
-    Ok(found)
-}
-
-fn read<'a>(
-    message: &'a Value,
-    tools: &mut HashMap<&'a str, &'a str>,
-) -> Result<Vec<Message>, String> {
-    let name = message
-        .get("role")
-        .and_then(Value::as_str)
-        .unwrap_or("nothing");
-    let role = match name {
-        "user" => Role::User,
-        "assistant" => Role::Assistant,
-        _ => return Err(format!("role: `{name}` is neither `user` nor `assistant`")),
-    };
-    let content = message.get("content").unwrap_or(&Value::Null);
+/// What a message says: the results of tools first, then its own words. `tools` names the tool of each call so far.
+pub fn read<'a>(message: &'a Value, tools: &mut Tools<'a>) -> Result<Vec<Message>, String> {
+    let role = role_of(message)?;
+    let blocks = parts(message.get("content").unwrap_or(&Value::Null))?;
     let time = time_of(message)?;
     let mut found = Vec::new();
-    for block in content.as_array().into_iter().flatten() {
+    for block in blocks {
         let text = |key: &str| block.get(key).and_then(Value::as_str);
         match (text("type"), text("id"), text("name")) {
             (Some("tool_use"), Some(id), Some(tool)) => {
@@ -86,10 +51,11 @@ fn read<'a>(
             _ => {}
         }
     }
-    let (text, media) = words(content).map_err(|problem| format!("content: {problem}"))?;
+    let name = message.get("role").and_then(Value::as_str);
+    let (text, media) = words(blocks);
     found.push(Message {
         role,
-        speaker: name.to_owned(),
+        speaker: name.unwrap_or_default().to_owned(),
         text,
         media,
         id: id_of(message),
@@ -101,12 +67,12 @@ fn read<'a>(
 /// What a tool gave back, said by the tool that was called.
 fn tool_result(
     block: &Value,
-    tools: &HashMap<&str, &str>,
+    tools: &Tools<'_>,
     time: Option<Timestamp>,
 ) -> Result<Message, String> {
     let called = block.get("tool_use_id").and_then(Value::as_str);
     let tool = called.and_then(|id| tools.get(id).copied());
-    let (text, media) = words(block.get("content").unwrap_or(&Value::Null))?;
+    let (text, media) = words(parts(block.get("content").unwrap_or(&Value::Null))?);
     Ok(Message {
         role: Role::Tool,
         speaker: tool.unwrap_or("tool").to_owned(),
@@ -118,28 +84,20 @@ fn tool_result(
 }
 
 /// Words and media of a content. Thoughts are not part of the conversation, and tool results are turns of their own.
-fn words(content: &Value) -> Result<(String, Vec<Media>), String> {
-    let blocks = match content {
-        Value::Null => return Ok((String::new(), vec![])),
-        Value::String(text) => return Ok((text.clone(), vec![])),
-        Value::Array(blocks) => blocks,
-        _ => return Err("is neither a text nor a list of content blocks".to_owned()),
-    };
+fn words(blocks: &[Value]) -> (String, Vec<Media>) {
     let texts = blocks.iter().filter_map(block_text).collect::<Vec<_>>();
-    Ok((
-        texts.join("\n"),
-        blocks.iter().filter_map(attachment).collect(),
-    ))
+    let media = blocks.iter().filter_map(attachment).collect();
+    (texts.join("\n"), media)
 }
 
 fn block_text(block: &Value) -> Option<String> {
+    if let Some(text) = block.as_str() {
+        return Some(text.to_owned());
+    }
     let text = |key: &str| block.get(key).and_then(Value::as_str);
-    match text("type")? {
+    match text("type").unwrap_or("text") {
         "text" => text("text").map(str::to_owned),
-        "tool_use" => Some(tool_call(
-            text("name")?,
-            &block.get("input").unwrap_or(&Value::Null).to_string(),
-        )),
+        "tool_use" => Some(tool_call(text("name")?, block.get("input"))),
         _ => None,
     }
 }
@@ -170,24 +128,23 @@ mod tests {
 
     use super::*;
 
-    fn envelope(system: Option<Value>, messages: &[Value]) -> Envelope {
-        Envelope {
-            name: None,
-            system,
-            messages: messages.to_vec(),
-        }
+    fn read_all(messages: &Value) -> Vec<Message> {
+        let mut tools = Tools::new();
+        let messages = messages.as_array().unwrap().iter();
+        messages
+            .flat_map(|message| read(message, &mut tools).unwrap())
+            .collect()
     }
 
     #[test]
-    fn instructions_come_first_and_thoughts_stay_out() {
-        let list = envelope(
-            Some(json!([{"type": "text", "text": "be kind"}])),
-            &[json!({"role": "assistant", "content": [
+    fn thoughts_stay_out() {
+        let read = read_all(&json!([
+            {"role": "system", "content": [{"type": "text", "text": "be kind"}]},
+            {"role": "assistant", "content": [
                 {"type": "thinking", "thinking": "hm"},
                 {"type": "text", "text": "hello"},
-            ]})],
-        );
-        let read = messages(&list).unwrap();
+            ]},
+        ]));
         assert_eq!(
             (read[0].role, read[0].text.as_str()),
             (Role::System, "be kind")
@@ -196,23 +153,18 @@ mod tests {
             (read[1].role, read[1].text.as_str()),
             (Role::Assistant, "hello")
         );
-        assert!(is_certain(&list));
     }
 
     #[test]
     fn tool_results_are_turns_of_the_tool_before_the_words_of_the_user() {
-        let read = messages(&envelope(
-            None,
-            &[
-                json!({"role": "assistant", "content": [{"type": "tool_use", "id": "t1", "name": "weather", "input": {"city": "Graz"}}]}),
-                json!({"role": "user", "content": [
-                    {"type": "tool_result", "tool_use_id": "t1", "content": [{"type": "text", "text": "snow"}]},
-                    {"type": "text", "text": "thanks"},
-                    {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}},
-                ]}),
-            ],
-        ))
-        .unwrap();
+        let read = read_all(&json!([
+            {"role": "assistant", "content": [{"type": "tool_use", "id": "t1", "name": "weather", "input": {"city": "Graz"}}]},
+            {"role": "user", "content": [
+                {"type": "tool_result", "tool_use_id": "t1", "content": [{"type": "text", "text": "snow"}]},
+                {"type": "text", "text": "thanks"},
+                {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}},
+            ]},
+        ]));
         let seen = read
             .iter()
             .map(|one| (one.role, one.speaker.as_str(), one.text.as_str()))
@@ -233,20 +185,11 @@ mod tests {
     }
 
     #[test]
-    fn plain_texts_are_no_proof_of_this_format() {
-        assert!(!is_certain(&envelope(
-            None,
-            &[json!({"role": "user", "content": "hi"})]
-        )));
-    }
-
-    #[test]
-    fn an_error_names_the_message_and_the_field() {
-        let error =
-            messages(&envelope(None, &[json!({"role": "tool", "content": "x"})])).unwrap_err();
+    fn an_error_names_the_field() {
+        let problem = read(&json!({"role": "bot", "content": "x"}), &mut Tools::new());
         assert_eq!(
-            error,
-            "messages[0].role: `tool` is neither `user` nor `assistant`"
+            problem.unwrap_err(),
+            "role: \"bot\" is not a role of a chat message"
         );
     }
 }

@@ -2,28 +2,33 @@
 
 use memfleet_evaluation::Dataset;
 
-use super::Conversation;
+use super::{Conversation, Located, format};
 use crate::dataset::said;
 
 /// The conversations in the text of a data set's file. The id of a turn there is its external id.
 pub fn conversations(text: &str) -> Result<Vec<Conversation>, String> {
     let dataset = Dataset::parse(text).map_err(|error| error.to_string())?;
-    dataset.conversations.iter().map(conversation).collect()
+    Ok(dataset.conversations.iter().map(conversation).collect())
 }
 
-fn conversation(found: &memfleet_evaluation::Conversation) -> Result<Conversation, String> {
-    let mut turns = Vec::with_capacity(found.turns.len());
-    for turn in &found.turns {
-        let said = said(turn, turn.session.clone(), turn.id.clone()).turns();
-        turns.extend(said.map_err(|error| {
-            format!(
-                "a name in message {} of conversation {} {error}",
-                turn.id, found.id
-            )
-        })?);
-    }
-    Ok(Conversation {
+fn conversation(found: &memfleet_evaluation::Conversation) -> Conversation {
+    let mut conversation = Conversation {
         name: found.id.clone(),
-        turns,
-    })
+        ..Conversation::default()
+    };
+    for turn in &found.turns {
+        let place = format!("conversation {}: message {}", found.id, turn.id);
+        let turns = format::whole_text(&turn.searchable_text()).and_then(|()| {
+            let said = said(turn, turn.session.clone(), turn.id.clone());
+            said.turns().map_err(|error| format!("a name {error}"))
+        });
+        match turns {
+            Ok(turns) => {
+                let located = turns.into_iter().map(|turn| Located::new(&place, turn));
+                conversation.turns.extend(located);
+            }
+            Err(problem) => conversation.left_out.push(Located::new(place, problem)),
+        }
+    }
+    conversation
 }

@@ -1,7 +1,6 @@
 //! JSON lines of `memfleet export`, back into a space: turns keep their ids and recorded times.
 
-use std::fs::File;
-use std::io::{self, BufRead, BufReader};
+use std::io;
 use std::path::Path;
 
 use futures::StreamExt;
@@ -9,6 +8,7 @@ use memfleet_domain::ids::SpaceId;
 use memfleet_ports::memory::Record;
 use memfleet_rpc::jsonl;
 
+use super::source::Source;
 use super::upload::Tally;
 use super::{ImportArgs, name_of, wrong};
 use crate::cli::exit::Error;
@@ -18,25 +18,15 @@ use crate::output::Progress;
 /// Records a call.
 const CHUNK: usize = 256;
 
-/// Whether the first line of the file is a record of an export.
-pub fn is_export(file: &Path) -> Result<bool, Error> {
-    let mut first = String::new();
-    let opened = File::open(file).map_err(Error::file(file))?;
-    // A file that is no text is no export either; whoever reads it next says so.
-    let read = BufReader::new(opened).read_line(&mut first).is_ok();
-    Ok(read && jsonl::read(&first).is_ok())
-}
-
 /// Imports the file into the named space, by default the one that it was exported from.
 pub async fn import(
     file: &Path,
+    source: Source,
     args: &ImportArgs,
     handle: &Handle,
 ) -> Result<(SpaceId, Tally), Error> {
-    let opened = File::open(file).map_err(Error::file(file))?;
-    let length = opened.metadata().map_err(Error::file(file))?.len();
-    let progress = Progress::bytes(length, &name_of(file));
-    let mut lines = BufReader::new(opened).lines().zip(1..);
+    let progress = Progress::bytes(source.length(), &name_of(file));
+    let mut lines = source.lines().zip(1..);
     let mut tally = Tally::default();
     let mut space = args.space.clone();
     loop {
