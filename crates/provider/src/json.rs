@@ -125,6 +125,14 @@ impl<'a> Node<'a> {
         Ok(raw.into_iter().map(|value| self.inner(value)).collect())
     }
 
+    /// The elements of an array; an object is its own only element, as in all JSON of protocol buffers.
+    pub(crate) fn one_or_more(self) -> Result<Vec<Self>, Malformed> {
+        if self.is_object() {
+            return Ok(vec![self]);
+        }
+        self.elements()
+    }
+
     /// The members of an object, each name once.
     pub(crate) fn object(self) -> Result<Object<'a>, Malformed> {
         if !self.is_object() {

@@ -29,7 +29,8 @@ pub(crate) enum Slot {
     List(List),
 }
 
-/// An array or object, and what is in it: elements, or members with their names.
+/// An array or object, and what is in it: elements, or members with their names. A list of one may stand without its
+/// brackets: it is then where its only item is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct List {
     pub(crate) range: Range<usize>,
@@ -78,6 +79,11 @@ impl List {
         }
     }
 
+    /// Whether its only item stands without brackets.
+    pub(crate) fn is_bare(&self) -> bool {
+        self.items.first() == Some(&self.range)
+    }
+
     pub(crate) fn of_array(array: Node<'_>, elements: &[Node<'_>]) -> Self {
         Self {
             range: array.range(),
@@ -87,13 +93,16 @@ impl List {
 }
 
 impl Slot {
-    /// The slot of an array that may be absent or null, with its elements.
-    pub(crate) fn array(value: Option<Node<'_>>) -> Result<(Self, Vec<Node<'_>>), Malformed> {
+    /// The slot of a list that may be absent or null, with the elements that `read` finds in it.
+    pub(crate) fn list<'a>(
+        value: Option<Node<'a>>,
+        read: fn(Node<'a>) -> Result<Vec<Node<'a>>, Malformed>,
+    ) -> Result<(Self, Vec<Node<'a>>), Malformed> {
         match value {
             None => Ok((Self::Absent, Vec::new())),
             Some(value) if value.is_null() => Ok((Self::Null(value.range()), Vec::new())),
             Some(value) => {
-                let elements = value.elements()?;
+                let elements = read(value)?;
                 Ok((Self::List(List::of_array(value, &elements)), elements))
             }
         }

@@ -144,10 +144,11 @@ impl<'e> Editor<'e> {
             return Err(Inapplicable::NoMessage(at));
         };
         let range = list.items.get(at).ok_or(Inapplicable::NoMessage(at))?;
-        if messages.is_empty() {
-            self.splices.remove(list, at);
-        } else {
-            self.splices.replace(range.clone(), messages.join(","));
+        let joined = messages.join(",");
+        match messages {
+            [] => self.splices.remove(list, at),
+            _ if list.is_bare() => self.splices.replace(range.clone(), format!("[{joined}]")),
+            _ => self.splices.replace(range.clone(), joined),
         }
         Ok(())
     }

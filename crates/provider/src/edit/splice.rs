@@ -72,6 +72,17 @@ impl<'l> Splices<'l> {
 
 impl ListChange<'_> {
     fn splices(&self, out: &mut Vec<(Range<usize>, String)>) {
+        let Range { start, end } = self.list.range;
+        if self.list.is_bare() {
+            out.push((start..start, "[".to_owned()));
+            self.changes(out);
+            out.push((end..end, "]".to_owned()));
+        } else {
+            self.changes(out);
+        }
+    }
+
+    fn changes(&self, out: &mut Vec<(Range<usize>, String)>) {
         let items = &self.list.items;
         let kept: Vec<usize> = (0..items.len())
             .filter(|index| !self.removed.contains(index))

@@ -23,13 +23,34 @@ pub(super) fn read(root: &Object<'_>) -> Result<Reply, Malformed> {
         .filter_map(|name| message.present(name))
         .map(|value| value.raw().to_owned());
     Ok(Reply {
-        text: message.text("content").unwrap_or_default().into_owned(),
+        text: words(&message),
         calls: calls(&message).map_err(|error| place(error.within("message")))?,
         reasoning: reasoning.collect(),
         finish: finish(choice.text("finish_reason").as_deref()),
         usage: usage(root)?,
         messages: vec![raw.raw().to_owned()],
     })
+}
+
+/// The words of a message, or of a piece of one, that its reader sees or hears: the content as a text or as parts, a refusal, and
+/// the transcript of an audio.
+pub(crate) fn words(message: &Object<'_>) -> String {
+    let mut words = message.text("content").unwrap_or_default().into_owned();
+    for part in message.list("content").unwrap_or_default() {
+        words += &part.object().map(|part| spoken(&part)).unwrap_or_default();
+    }
+    words += &message.text("refusal").unwrap_or_default();
+    if let Ok(Some(audio)) = message.child("audio") {
+        words += &audio.text("transcript").unwrap_or_default();
+    }
+    words
+}
+
+/// The words of a part, whichever kind it is of.
+pub(crate) fn spoken(part: &Object<'_>) -> String {
+    let mut names = ["text", "refusal", "transcript"].into_iter();
+    let words = names.find_map(|name| part.text(name));
+    words.unwrap_or_default().into_owned()
 }
 
 fn calls(message: &Object<'_>) -> Result<Vec<Call>, Malformed> {

@@ -1,6 +1,6 @@
 //! A response; every item of its output goes back as an item of the next input.
 
-use super::{Call, Finish, Reply, Usage, count};
+use super::{Call, Finish, Reply, Usage, count, openai_chat};
 use crate::json::{Node, Object};
 use crate::malformed::{Malformed, Reason};
 use std::borrow::Cow;
@@ -38,8 +38,7 @@ fn add(reply: &mut Reply, item: Node<'_>, object: &Object<'_>) -> Result<(), Mal
         Some("reasoning") => reply.reasoning.push(item.raw().to_owned()),
         Some("message") => {
             for part in object.list("content")? {
-                let part = part.object()?;
-                reply.text += &part.text("text").unwrap_or_default();
+                reply.text += &openai_chat::spoken(&part.object()?);
             }
         }
         Some(_) => {}

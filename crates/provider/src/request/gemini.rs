@@ -1,4 +1,5 @@
-//! Gemini `generateContent`. Names may be in camel case or in snake case, as in all JSON of protocol buffers.
+//! Gemini `generateContent`. Names may be in camel case or in snake case, and a list of one may be its element alone, as in all
+//! JSON of protocol buffers.
 
 use super::reading::{self, call, result};
 use crate::conversation::{
@@ -11,7 +12,9 @@ use std::borrow::Cow;
 
 pub(super) fn read<'a>(root: &Object<'a>) -> Result<(Conversation<'a>, Layout), Malformed> {
     let array = root.required("contents")?;
-    let elements = array.elements().map_err(|error| error.within("contents"))?;
+    let elements = array
+        .one_or_more()
+        .map_err(|error| error.within("contents"))?;
     let (messages, contents) = reading::each("contents", &elements, message)?;
     let (system, system_slot) = system(root)?;
     let (tools, tool_layout) = tools(root)?;
@@ -76,7 +79,10 @@ fn system<'a>(root: &Object<'a>) -> Result<(Option<Content<'a>>, Slot), Malforme
 
 fn content<'a>(object: &Object<'a>) -> Result<(Content<'a>, Slot), Malformed> {
     let array = object.required("parts")?;
-    reading::parts(array, part).map_err(|error| error.within("parts"))
+    let elements = array.one_or_more();
+    elements
+        .and_then(|elements| reading::parts(array, &elements, part))
+        .map_err(|error| error.within("parts"))
 }
 
 fn message<'a>(object: &Object<'a>) -> Result<(Message<'a>, Slot), Malformed> {
@@ -124,7 +130,8 @@ fn media_kind(media: &Object<'_>) -> PartKind {
 }
 
 fn tools<'a>(root: &Object<'a>) -> Result<(Vec<Tool<'a>>, Tools), Malformed> {
-    let (slot, entries) = Slot::array(root.get("tools")).map_err(|error| error.within("tools"))?;
+    let (slot, entries) =
+        Slot::list(root.get("tools"), Node::one_or_more).map_err(|error| error.within("tools"))?;
     let mut tools = Vec::new();
     let mut layout = Tools {
         slot,
@@ -162,7 +169,7 @@ fn declarations<'a>(
         return Ok(());
     };
     let elements = array
-        .elements()
+        .one_or_more()
         .map_err(|error| error.within("functionDeclarations"))?;
     for (index, element) in elements.iter().enumerate() {
         let function = element

@@ -56,6 +56,7 @@ fn message<'a>(object: &Object<'a>) -> Result<(Message<'a>, Slot), Malformed> {
         let id = object.text("tool_call_id");
         content.parts = vec![result(id, object.text("name"), Some(Cow::Owned(text)))];
     }
+    content.parts.extend(object.text("refusal").map(Part::text));
     for name in ["reasoning_content", "reasoning"] {
         if let Some(text) = object.text(name) {
             content.parts.push(Part {
@@ -80,7 +81,10 @@ fn message<'a>(object: &Object<'a>) -> Result<(Message<'a>, Slot), Malformed> {
     Ok((Message { role, content }, slot))
 }
 
-fn part<'a>(_object: &Object<'a>, kind: &str) -> Part<'a> {
+fn part<'a>(object: &Object<'a>, kind: &str) -> Part<'a> {
+    if let (true, Some(text)) = (kind == "refusal", object.text("refusal")) {
+        return Part::text(text);
+    }
     Part::of(match kind {
         "text" => PartKind::Text,
         "image_url" => PartKind::Image,

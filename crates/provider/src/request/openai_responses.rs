@@ -118,7 +118,10 @@ fn reasoning<'a>(object: &Object<'a>) -> Part<'a> {
     }
 }
 
-fn part<'a>(_object: &Object<'a>, kind: &str) -> Part<'a> {
+fn part<'a>(object: &Object<'a>, kind: &str) -> Part<'a> {
+    if let (true, Some(text)) = (kind == "refusal", object.text("refusal")) {
+        return Part::text(text);
+    }
     Part::of(match kind {
         "input_text" | "output_text" | "text" => PartKind::Text,
         "input_image" => PartKind::Image,

@@ -39,19 +39,22 @@ pub(super) fn content_of(
     if !value.is_array() {
         return Err(Malformed::here(Reason::NotA("a string or an array")));
     }
-    parts(value, part)
+    parts(value, &value.elements()?, part)
 }
 
-/// A list of parts.
-pub(super) fn parts(value: Node<'_>, part: PartReader) -> Result<(Content<'_>, Slot), Malformed> {
-    let elements = value.elements()?;
+/// A list of parts, and the elements that it has.
+pub(super) fn parts<'a>(
+    value: Node<'a>,
+    elements: &[Node<'a>],
+    part: PartReader,
+) -> Result<(Content<'a>, Slot), Malformed> {
     let mut list = Vec::with_capacity(elements.len());
     for (index, element) in elements.iter().enumerate() {
         list.push(typed_part(*element, part).map_err(|error| error.at(index))?);
     }
     Ok((
         Content::list(list),
-        Slot::List(List::of_array(value, &elements)),
+        Slot::List(List::of_array(value, elements)),
     ))
 }
 
@@ -124,7 +127,8 @@ pub(super) fn tools<'a>(
     root: &Object<'a>,
     name: fn(&Object<'a>) -> Option<Cow<'a, str>>,
 ) -> Result<(Vec<Tool<'a>>, Tools), Malformed> {
-    let (slot, elements) = Slot::array(root.get("tools")).map_err(|error| error.within("tools"))?;
+    let (slot, elements) =
+        Slot::list(root.get("tools"), Node::elements).map_err(|error| error.within("tools"))?;
     let mut tools = Vec::with_capacity(elements.len());
     let mut sites = Vec::with_capacity(elements.len());
     for (index, element) in elements.iter().enumerate() {

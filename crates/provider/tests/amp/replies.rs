@@ -43,6 +43,53 @@ fn replies_of_all_formats_say_the_same() {
 }
 
 #[test]
+fn what_a_reader_sees_or_hears_is_the_text() {
+    for (message, text) in [
+        (
+            r#"{"content":null,"refusal":"I can't help with that."}"#,
+            "I can't help with that.",
+        ),
+        (
+            r#"{"content":null,"audio":{"id":"a","data":"AA","transcript":"Hello there"}}"#,
+            "Hello there",
+        ),
+        (
+            r#"{"content":[{"type":"text","text":"One"},{"type":"refusal","refusal":" two"}]}"#,
+            "One two",
+        ),
+    ] {
+        let body = format!(r#"{{"choices":[{{"message":{message},"finish_reason":"stop"}}]}}"#);
+        let reply = Reply::parse(Format::OpenaiChat, body.as_bytes()).unwrap();
+        assert_eq!(reply.text, text);
+    }
+    let body = br#"{"output":[{"type":"message","content":[{"type":"output_text","text":"One"},{"type":"refusal","refusal":" two"},{"type":"output_audio","transcript":" three"}]}],"status":"completed"}"#;
+    let reply = Reply::parse(Format::OpenaiResponses, body).unwrap();
+    assert_eq!(reply.text, "One two three");
+}
+
+#[test]
+fn a_refusal_that_is_sent_back_is_what_the_assistant_said() {
+    for (format, body) in [
+        (
+            Format::OpenaiChat,
+            r#"{"messages":[{"role":"assistant","content":null,"refusal":"No."}]}"#,
+        ),
+        (
+            Format::OpenaiChat,
+            r#"{"messages":[{"role":"assistant","content":[{"type":"refusal","refusal":"No."}]}]}"#,
+        ),
+        (
+            Format::OpenaiResponses,
+            r#"{"input":[{"role":"assistant","content":[{"type":"refusal","refusal":"No."}]}]}"#,
+        ),
+    ] {
+        let request = Request::parse(format, body.as_bytes()).unwrap();
+        let texts = request.conversation().texts().collect::<Vec<_>>();
+        assert_eq!(texts, ["No."], "{body}");
+    }
+}
+
+#[test]
 fn amp_028_the_client_sees_nothing_of_memory() {
     for (format, body) in REPLIES {
         let seen = visible(format, body, &Names::default()).unwrap();

@@ -181,6 +181,50 @@ fn amp_118_a_large_picture_passes_and_deep_nesting_does_not() {
 }
 
 #[test]
+fn a_list_of_one_may_be_its_element_alone() {
+    let body = br#"{"system_instruction":{"parts":{"text":"be kind"}}, "contents": {"role":"user","parts":{"text":"q"}},"tools":{"functionDeclarations":{"name":"f"}}}"#;
+    let request = Request::parse(Format::Gemini, body).unwrap();
+    let conversation = request.conversation();
+    assert_eq!(
+        conversation.texts().take(2).collect::<Vec<_>>(),
+        ["be kind", "q"]
+    );
+    assert_eq!(conversation.tools[0].name, "f");
+    let changed = |edits: &[Edit]| String::from_utf8(request.apply(edits).unwrap()).unwrap();
+    let added = changed(&[
+        Edit::AppendPart {
+            place: Place::Message(0),
+            text: "m".to_owned(),
+        },
+        Edit::InsertMessages {
+            at: 0,
+            messages: vec![r#"{"parts":[]}"#.to_owned()],
+        },
+        Edit::AddTool {
+            definition: r#"{"name":"g"}"#.to_owned(),
+        },
+    ]);
+    assert_eq!(
+        added,
+        r#"{"system_instruction":{"parts":{"text":"be kind"}}, "contents": [{"parts":[]},{"role":"user","parts":[{"text":"q"},{"text":"m"}]}],"tools":{"functionDeclarations":[{"name":"f"},{"name":"g"}]}}"#
+    );
+    for (messages, contents) in [
+        (vec![], "[]"),
+        (vec!["1".to_owned(), "2".to_owned()], "[1,2]"),
+    ] {
+        let replaced = changed(&[Edit::ReplaceMessage { at: 0, messages }]);
+        assert!(
+            replaced.contains(&format!("\"contents\": {contents},")),
+            "{replaced}"
+        );
+    }
+    let without = changed(&[Edit::RemoveTool {
+        name: "f".to_owned(),
+    }]);
+    assert!(!without.contains("tools"), "{without}");
+}
+
+#[test]
 fn edits_without_a_place_are_refused() {
     let text = || "x".to_owned();
     for (format, body) in REQUESTS {

@@ -59,6 +59,22 @@ fn a_streamed_reply_is_the_reply_in_one_piece() {
 }
 
 #[test]
+fn a_streamed_refusal_and_a_streamed_transcript_are_the_text() {
+    let chunk = |delta: &str| format!("data: {{\"choices\":[{{\"delta\":{delta}}}]}}\n\n");
+    for deltas in [
+        [r#"{"refusal":"I can't "}"#, r#"{"refusal":"say."}"#],
+        [
+            r#"{"audio":{"transcript":"I can't "}}"#,
+            r#"{"audio":{"transcript":"say."}}"#,
+        ],
+    ] {
+        let stream = deltas.map(chunk).concat();
+        let reply = assembled(Format::OpenaiChat, stream.as_bytes());
+        assert_eq!(reply.text, "I can't say.");
+    }
+}
+
+#[test]
 fn amp_033_streamed_reasoning_goes_back_as_it_came() {
     let anthropic = assembled(Format::AnthropicMessages, stream(Format::AnthropicMessages));
     let thinking = r#"{"type":"thinking","thinking":"A coat?","signature":"EqQBCgIYAhIM+/8="}"#;

@@ -46,7 +46,7 @@ impl Partial {
     }
 
     fn delta(&mut self, delta: &Object<'_>) -> Result<(), Malformed> {
-        self.text += &delta.text("content").unwrap_or_default();
+        self.text += &openai_chat::words(delta);
         for name in ["reasoning_content", "reasoning"] {
             if let Some(text) = delta.text(name) {
                 *self.reasoning.entry(name).or_default() += &text;
