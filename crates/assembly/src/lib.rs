@@ -35,6 +35,7 @@ pub use assemble::assemble;
 pub use block::{Block, Empty, Extent, Item, LeftOut, Reason, Trace};
 pub use candidate::{Candidate, Granularity, Outdated, Trust, Validity};
 pub use containment::{Prompt, contains};
+pub use duplicates::Said;
 pub use echo::{Echo, Sources};
 pub use options::{Enclosure, Nonce, Options, Order, Place, Untrusted};
 pub use parse::{ParsedItem, parse};

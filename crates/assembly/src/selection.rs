@@ -14,7 +14,7 @@ use fitting::words;
 
 use crate::block::{Extent, LeftOut, Reason, Trace};
 use crate::candidate::Candidate;
-use crate::duplicates::{Duplicates, Fingerprint};
+use crate::duplicates::{Duplicates, Said};
 use crate::options::{Options, Order};
 use crate::ranking::Ranking;
 use crate::render::{self, HeadingKey};
@@ -100,8 +100,8 @@ impl<'a> Selection<'a> {
 
     fn consider(&mut self, index: usize) -> Result<(), Reason> {
         let candidate = &self.candidates[index];
-        let print = LazyCell::new(|| Fingerprint::of(candidate.speaker, candidate.text));
-        if let Some(at) = self.repeats(candidate, || &print) {
+        let said = LazyCell::new(|| Said::of(candidate.speaker, candidate.text));
+        if let Some(at) = self.repeats(candidate, || *said) {
             return Err(self.duplicate(index, at));
         }
         if let Some(at) = self.derived_from_shown(candidate) {
@@ -117,7 +117,7 @@ impl<'a> Selection<'a> {
             Err(at) => return Err(self.duplicate(index, at)),
         };
         // What does not fit is not compared at such length.
-        if let Some(earlier) = self.duplicates.check(index, &print) {
+        if let Some(earlier) = self.duplicates.check(index, *said) {
             let at = self
                 .place_of(earlier)
                 .expect("only what was chosen is remembered");
@@ -128,16 +128,12 @@ impl<'a> Selection<'a> {
     }
 
     /// Which of the chosen has the same id, or says the same.
-    fn repeats<'p>(
-        &self,
-        candidate: &Candidate<'_>,
-        print: impl FnOnce() -> &'p Fingerprint<'p>,
-    ) -> Option<usize> {
+    fn repeats(&self, candidate: &Candidate<'_>, said: impl FnOnce() -> Said) -> Option<usize> {
         let by_id = self.ids.get(candidate.id).copied();
         by_id.or_else(|| {
             // Folding is dear: most texts that do not fit are told apart by their length.
             let like = self.lengths.contains(&words(candidate.text));
-            like.then(|| self.duplicates.exact(print()))
+            like.then(|| self.duplicates.earlier(said()))
                 .flatten()
                 .and_then(|earlier| self.place_of(earlier))
         })
