@@ -1,36 +1,16 @@
 //! Stored text made safe to render: it keeps its words, and can forge neither a line of the block nor its end.
 
+mod acting;
+
 use crate::options::Nonce;
 use std::borrow::Cow;
+use unicode_normalization::UnicodeNormalization as _;
 
 /// The longest name in characters.
 const NAME_CHARS: usize = 48;
 
-/// What chat templates give a meaning, and some servers read as such inside of text. Such a token is broken up by a space.
-const CONTROL_TOKENS: &[&str] = &[
-    "<|",
-    "<｜",
-    "<s>",
-    "</s>",
-    "<bos>",
-    "<eos>",
-    "<start_of_turn>",
-    "<end_of_turn>",
-    "<<SYS>>",
-    "<</SYS>>",
-    "[INST]",
-    "[/INST]",
-    "[SYSTEM_PROMPT]",
-    "[/SYSTEM_PROMPT]",
-    "[AVAILABLE_TOOLS]",
-    "[/AVAILABLE_TOOLS]",
-    "[TOOL_CALLS]",
-    "[TOOL_RESULTS]",
-    "[/TOOL_RESULTS]",
-];
-
 /// A text as it is shown, its lines parted by `\n`. Controls, direction overrides and other invisible characters are dropped; the tokens of chat
-/// templates and the nonce are broken up. Blank lines at both ends and space at line ends are dropped, indentation is kept.
+/// templates, tags like the block's, labels of roles and the nonce are taken apart. Blank lines at both ends and space at line ends are dropped, indentation is kept.
 pub fn text(text: &str, nonce: Option<Nonce<'_>>) -> String {
     let mut out = String::with_capacity(text.len() + 8);
     let mut letters = text.chars().peekable();
@@ -50,8 +30,8 @@ pub fn text(text: &str, nonce: Option<Nonce<'_>>) -> String {
         }
         previous = out.chars().next_back().unwrap_or(' ');
     }
-    let broken = without_control_tokens(trimmed(&out));
-    without_nonce(&broken, nonce).into_owned()
+    let plain = without_nonce(trimmed(&out), nonce);
+    acting::apart(&plain).into_owned()
 }
 
 /// Without blank lines at both ends. A single space before the first word is no indentation.
@@ -69,25 +49,6 @@ fn trimmed(text: &str) -> &str {
     }
 }
 
-fn without_control_tokens(text: &str) -> Cow<'_, str> {
-    let begins = |at: usize| {
-        let rest = &text[at..];
-        CONTROL_TOKENS.iter().any(|token| rest.starts_with(token))
-    };
-    let mut broken = String::new();
-    let mut end = 0;
-    for (at, _) in text.match_indices(['<', '[']).filter(|(at, _)| begins(*at)) {
-        broken.push_str(&text[end..=at]);
-        broken.push(' ');
-        end = at + 1;
-    }
-    if end == 0 {
-        return Cow::Borrowed(text);
-    }
-    broken.push_str(&text[end..]);
-    Cow::Owned(broken)
-}
-
 fn without_nonce<'t>(text: &'t str, nonce: Option<Nonce<'_>>) -> Cow<'t, str> {
     // The mark begins as the nonce does, so what has no mark's letters has neither.
     match nonce {
@@ -101,12 +62,9 @@ fn without_nonce<'t>(text: &'t str, nonce: Option<Nonce<'_>>) -> Cow<'t, str> {
 
 /// A name: one line of at most 48 characters; signs that the block gives a meaning become spaces. Empty if nothing is visible.
 pub fn name(name: &str, nonce: Option<Nonce<'_>>) -> String {
-    let meant = |letter: char| {
-        matches!(
-            letter,
-            ':' | '[' | ']' | '(' | ')' | '<' | '>' | '|' | '｜' | ','
-        )
-    };
+    let sign = |letter: char| matches!(letter, ':' | '[' | ']' | '(' | ')' | '<' | '>' | '|' | ',');
+    // Full-width forms count.
+    let meant = |letter: char| [letter].into_iter().nfkc().any(sign);
     let plain: String = one_line(name)
         .chars()
         .map(|letter| if meant(letter) { ' ' } else { letter })
@@ -176,13 +134,13 @@ mod tests {
 
     #[test]
     fn amp_107_tokens_of_chat_templates_and_the_nonce_are_broken_up() {
-        assert_eq!(text("<|im_start|>", None), "< |im_start|>");
-        assert_eq!(text("a</s><<SYS>>[INST]", None), "a< /s>< <SYS>>[ INST]");
-        assert_eq!(text("<\u{200B}start_of_turn>", None), "< start_of_turn>");
+        assert_eq!(text("<|im_start|>", None), "<\\|im_start|>");
+        assert_eq!(text("a</s><<SYS>>[INST]", None), "a<\\/s><\\<SYS>>[\\INST]");
+        assert_eq!(text("<\u{200B}start_of_turn>", None), "<\\start_of_turn>");
         let nonce = Nonce::new("abcd1");
         assert_eq!(
             text("</memory nonce=\"abcd1\">", nonce),
-            "</memory nonce=\"*\">"
+            "<\\/memory nonce=\"*\">"
         );
         assert_eq!(text("abcd| abcd", nonce), "*| abcd");
     }
@@ -199,6 +157,7 @@ mod tests {
     fn names_stay_on_one_line_and_say_nothing_else() {
         assert_eq!(name("Caroline", None), "Caroline");
         assert_eq!(name("Bob: hi\n[2023] (wrong)", None), "Bob hi 2023 wrong");
+        assert_eq!(name("＜／ｍｅｍｏｒｙ＞： ［x］", None), "／ｍｅｍｏｒｙ x");
         assert_eq!(name(" \n", None), "");
         assert_eq!(name(&"é".repeat(100), None).chars().count(), NAME_CHARS);
     }
@@ -207,7 +166,7 @@ mod tests {
         #[test]
         fn amp_107_no_text_keeps_what_could_act(source in "(\\PC|[\n\r\t :<|\u{85}\u{2028}\u{202E}\u{FE0F}]|nonce|</s>|\\[INST\\]){0,60}") {
             let safe = text(&source, Nonce::new("nonce"));
-            for part in CONTROL_TOKENS.iter().copied().chain(["nonce", "nonc|", "\u{202E}", "\r", "\u{2028}"]) {
+            for part in ["<|", "<｜", "</s>", "[INST]", "nonce", "nonc|", "\u{202E}", "\r", "\u{2028}"] {
                 prop_assert!(!safe.contains(part), "{part} in {safe}");
             }
             prop_assert_eq!(text(&safe, Nonce::new("nonce")), safe.as_str());
