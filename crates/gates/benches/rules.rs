@@ -3,7 +3,7 @@
 use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use memfleet_gates::rules::{Rules, Utterance};
+use memfleet_gates::rules::{Before, Rules, Utterance};
 
 fn judging(criterion: &mut Criterion) {
     let eight = |unit: &str| unit.repeat(8 * 1024 / unit.len());
@@ -32,7 +32,7 @@ fn judging(criterion: &mut Criterion) {
     for (name, text) in &texts {
         let utterance = Utterance {
             text,
-            has_history: true,
+            before: Before::Turns,
         };
         criterion.bench_function(name, |bencher| {
             bencher.iter(|| rules.judge(black_box(utterance)));

@@ -16,11 +16,13 @@ use std::sync::LazyLock;
 
 use memfleet_domain::assembly::{GateOutcome, Reason};
 
+pub(crate) use characters::{asks, is_punctuation, is_word};
+pub(crate) use code::is_code;
 use command::Commands;
 use lexicon::Lexicon;
 
 /// Version of the rules and their data; counts up with every change of either.
-pub const VERSION: &str = "1";
+pub const VERSION: &str = "2";
 
 /// The longest text that can be a pleasantry, in bytes.
 const LONGEST_PLEASANTRY: usize = 400;
@@ -30,8 +32,30 @@ const LONGEST_PLEASANTRY: usize = 400;
 pub struct Utterance<'a> {
     /// The text as the user wrote it.
     pub text: &'a str,
-    /// Whether turns of the conversation came before; "yes" then answers one of them.
-    pub has_history: bool,
+    /// What stands before it in its conversation.
+    pub before: Before,
+}
+
+/// What stands before an utterance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Before {
+    /// Nothing: it opens the conversation.
+    #[default]
+    Nothing,
+    /// Turns; "yes" then answers one of them.
+    Turns,
+    /// Turns, of which the assistant's last one asks: whatever follows is an answer that the assistant goes on from.
+    Question,
+}
+
+impl Before {
+    /// What stands before an utterance whose conversation has turns, by the last one of the assistant.
+    pub fn reply(text: &str) -> Self {
+        match asks(text) {
+            true => Self::Question,
+            false => Self::Turns,
+        }
+    }
 }
 
 /// What the rules say of an utterance, and by which of them (AMP item 51).
@@ -93,6 +117,9 @@ impl Rules {
         if let Some(command) = self.commands.find(text) {
             return skip(Reason::Command, "command", command);
         }
+        if utterance.before == Before::Question {
+            return self.refers(text);
+        }
         if text.len() <= LONGEST_PLEASANTRY
             && let Some(hit) = pleasantry::find(&self.lexicon, utterance)
         {
@@ -101,6 +128,11 @@ impl Rules {
         if let Some(kind) = code::find(text) {
             return skip(Reason::CodeOnly, kind, "");
         }
+        self.refers(text)
+    }
+
+    /// Judges what is not skipped.
+    fn refers(&self, text: &str) -> Judgement {
         match recall::find(&self.lexicon, text) {
             Some(hit) => Judgement::new(GateOutcome::Force, Reason::MemoryReference, Some(hit)),
             None => Judgement::new(GateOutcome::Pass, Reason::Undecided, None),

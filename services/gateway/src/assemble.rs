@@ -34,6 +34,7 @@ use memfleet_domain::ids::SpaceId;
 use memfleet_domain::model_profile::ModelProfile;
 use memfleet_domain::policy::{Failure, Gating};
 use memfleet_domain::space::Locale;
+use memfleet_gates::rules::Before;
 use memfleet_ports::assembly::{
     AssembleRequest, Assembled, Assembly, Counted, GateRequest, Gated, RenderRequest, TokenizerInfo,
 };
@@ -151,7 +152,7 @@ impl Gateway {
         if let Ok(tokenizer) = self.tokenizers.get(models::DEFAULT_TOKENIZER) {
             tokenizer.count(words);
         }
-        gating::rules(&Gating::default(), words, false);
+        gating::rules(&Gating::default(), words, Before::Nothing);
         Examples::shipped();
     }
 

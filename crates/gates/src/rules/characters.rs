@@ -40,6 +40,22 @@ pub fn is_question_mark(letter: char) -> bool {
     )
 }
 
+/// Whether a question mark ends a word of it: in an address one stands within. Greek writes a semicolon.
+pub fn asks(text: &str) -> bool {
+    let is_greek = |letter: char| matches!(letter, '\u{370}'..='\u{3FF}' | '\u{1F00}'..='\u{1FFF}');
+    let mut before = ' ';
+    let mut letters = text.chars().peekable();
+    while let Some(letter) = letters.next() {
+        let is_inside = letters.peek().is_some_and(char::is_ascii_alphanumeric);
+        let is_mark = is_question_mark(letter) && (letter != ';' || is_greek(before));
+        if is_mark && !is_inside {
+            return true;
+        }
+        before = letter;
+    }
+    false
+}
+
 /// Whether no character of it says anything: spaces, invisible ones, punctuation that is no emoticon.
 pub fn is_empty(text: &str) -> bool {
     let says_nothing =

@@ -64,6 +64,11 @@ fn is_lines(text: &str) -> bool {
     has_code
 }
 
+/// Whether only code, logs and traces have such a line.
+pub fn is_code(line: &str) -> bool {
+    shape(line) == Shape::Code
+}
+
 fn shape(line: &str) -> Shape {
     let indented = line.starts_with([' ', '\t']);
     let line = line.trim();

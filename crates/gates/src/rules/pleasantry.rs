@@ -3,7 +3,7 @@
 use super::lexicon::{Lexicon, Phrase};
 use super::lists::Kind;
 use super::tokens::{Token, Tokens};
-use super::{Hit, Utterance};
+use super::{Before, Hit, Utterance};
 
 /// The most tokens of a pleasantry.
 const MOST_TOKENS: usize = 60;
@@ -58,7 +58,10 @@ pub fn find(lexicon: &Lexicon, utterance: Utterance<'_>) -> Option<Hit> {
         // A pet and a cake with a question mark are a question.
         Met::Emoji => (!reading.asks).then(|| hit("emoji", "")),
         Met::Laughter => Some(hit("laughter", "")),
-        Met::Answer(phrase) => (utterance.has_history && !reading.asks).then(|| hit_of(phrase)),
+        Met::Answer(phrase) => {
+            let answers = utterance.before != Before::Nothing && !reading.asks;
+            answers.then(|| hit_of(phrase))
+        }
         Met::Phrase(phrase) => Some(hit_of(phrase)),
     }
 }

@@ -2,11 +2,21 @@ use memfleet_domain::assembly::GateOutcome::{Force, Pass, Skip};
 use memfleet_domain::assembly::{GateOutcome, Reason};
 use proptest::prelude::*;
 
-use super::{Judgement, Rules, Utterance};
+use super::{Before, Judgement, Rules, Utterance};
 use crate::labelled::{self, Expected, Labelled};
 
 fn judge_in(text: &str, has_history: bool) -> Judgement {
-    Rules::shipped().judge(Utterance { text, has_history })
+    judge_after(
+        text,
+        match has_history {
+            true => Before::Turns,
+            false => Before::Nothing,
+        },
+    )
+}
+
+fn judge_after(text: &str, before: Before) -> Judgement {
+    Rules::shipped().judge(Utterance { text, before })
 }
 
 fn judge(text: &str) -> Judgement {
@@ -90,6 +100,52 @@ fn amp_042_a_bare_answer_is_an_acknowledgement_only_in_a_conversation() {
     ] {
         assert_eq!(judge_in(text, true).outcome, Pass, "{text}");
     }
+}
+
+#[test]
+fn nothing_is_a_pleasantry_after_a_question_of_the_assistant() {
+    let asked = Before::reply("Step 1 is done. Shall I go on with step 2, the batch size?");
+    for text in [
+        "go ahead",
+        "done",
+        "lgtm",
+        "続けて",
+        "continue",
+        "next",
+        "proceed",
+        "yes",
+        "thanks",
+        "👍",
+        "looks good",
+        "はい",
+        "```\nbatch = 50;\n```",
+    ] {
+        assert_eq!(judge_after(text, asked).outcome, Pass, "{text}");
+    }
+    for asks in ["続けますか？", "هل أتابع؟", "Which one?\n1. tea\n2. coffee"] {
+        assert_eq!(
+            judge_after("ok", Before::reply(asks)).outcome,
+            Pass,
+            "{asks}"
+        );
+    }
+    for tells in [
+        "Step 1 is done; the tests pass.",
+        "See https://a.example/?q=1.",
+    ] {
+        assert_eq!(
+            judge_after("thanks", Before::reply(tells)).outcome,
+            Skip,
+            "{tells}"
+        );
+    }
+    assert_eq!(
+        judge_after("ok", Before::reply("Να συνεχίσω;")).outcome,
+        Pass
+    );
+    assert_eq!(judge_after("/clear", asked).outcome, Skip);
+    let reference = judge_after("as we discussed", asked);
+    assert_eq!(reference.outcome, Force);
 }
 
 #[test]

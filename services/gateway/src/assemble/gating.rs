@@ -10,7 +10,7 @@ use memfleet_domain::assembly::{
     DropReason, FailurePolicy, Gate, GateMode, GateOutcome, Reason, Strategy,
 };
 use memfleet_domain::policy::{Failure, Gating};
-use memfleet_gates::rules::{Rules, Utterance};
+use memfleet_gates::rules::{Before, Rules, Utterance};
 use memfleet_ports::assembly::{GateEntry, GateRequest, Gated};
 use memfleet_ports::context::Context;
 
@@ -21,12 +21,12 @@ use super::work::{Step, Work};
 use crate::Gateway;
 
 /// What gate 1 says of an utterance.
-pub fn rules(gating: &Gating, text: &str, has_history: bool) -> GateEntry {
+pub fn rules(gating: &Gating, text: &str, before: Before) -> GateEntry {
     if !gating.rules {
         return GateEntry::new(Gate::Rules, GateOutcome::Abstain, Reason::SwitchedOff);
     }
     let began = Instant::now();
-    let judged = Rules::shipped().judge(Utterance { text, has_history });
+    let judged = Rules::shipped().judge(Utterance { text, before });
     GateEntry {
         rule: judged.rule.unwrap_or_default(),
         pattern: judged.pattern.unwrap_or_default(),
@@ -72,7 +72,7 @@ impl Work<'_> {
         if gating.mode == GateMode::Always || !self.request.narratives.is_empty() {
             return Ok(());
         }
-        let said = rules(gating, &self.request.query.text, self.outline.has_history);
+        let said = rules(gating, &self.request.query.text, self.outline.before_it);
         let (outcome, reason) = (said.outcome, said.reason);
         self.draft.made_by("rules", &said.version);
         self.draft.said(said);
@@ -97,7 +97,9 @@ impl Work<'_> {
             .gates
             .iter()
             .any(|gate| gate.outcome == GateOutcome::Force);
-        if !is_asked || is_forced {
+        // What answers the assistant is no utterance by itself.
+        let is_answer = self.outline.before_it == Before::Question;
+        if !is_asked || is_forced || is_answer {
             return Ok(Ok(()));
         }
         if !gating.routing {
@@ -197,9 +199,10 @@ impl Gateway {
         if let Some(said) = policy(gating) {
             return Ok(gated(vec![said]));
         }
-        let text = prompt::last_bytes(&text);
-        let rules = rules(gating, text, asked.has_history);
-        let is_decided = matches!(rules.outcome, GateOutcome::Skip | GateOutcome::Force);
+        let text = &prompt::searched_for(&text);
+        let rules = rules(gating, text, asked.before_it);
+        let is_decided = matches!(rules.outcome, GateOutcome::Skip | GateOutcome::Force)
+            || asked.before_it == Before::Question;
         let mut gates = vec![rules];
         if gating.routing && !is_decided {
             let (tenant, spaces) = (&basis.tenant, &request.spaces);

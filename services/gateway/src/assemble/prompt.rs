@@ -1,10 +1,14 @@
 //! What a prompt says that memory is to be put into: where the block goes, what is asked, and how much there is already. The prompt itself
 //! is read on a thread for such work, as it may be large, and is not kept.
 
+use std::borrow::Cow;
+
 use memfleet_assembly::Tokenizer;
 use memfleet_domain::Fault;
 use memfleet_domain::assembly::{ProviderFormat, Reason, Strategy};
 use memfleet_domain::ids::{ExchangeName, SessionId};
+use memfleet_gates::asked;
+use memfleet_gates::rules::Before;
 use memfleet_ports::assembly::{Content, Message, PartKind, Prompt};
 use memfleet_provider::conversation::{self, Conversation};
 use memfleet_provider::placement::{self, Nowhere, Obstacle, Placement, Site};
@@ -23,8 +27,8 @@ pub struct Outline {
     pub block_places: Vec<Placement>,
     /// What the user says last.
     pub query: Option<String>,
-    /// Whether somebody spoke before.
-    pub has_history: bool,
+    /// What stands before that.
+    pub before_it: Before,
     /// Whether it is a question and nothing else: no history, nor anything after it.
     pub begins: bool,
     /// The session that the request tells of.
@@ -68,14 +72,14 @@ impl Outline {
         let query = query::text(conversation);
         let is_counted = reading.model.window.is_some() || conversation.window_tokens.is_some();
         let texts = conversation.texts().map(query::without_blocks);
-        let texts = texts.map(std::borrow::Cow::into_owned);
+        let texts = texts.map(Cow::into_owned);
         let is_read = is_counted || reading.compares;
         let asked = session::asked(conversation);
         Self {
             before: before(conversation, place.as_ref().ok()),
             place: Some(place.map_err(nowhere)),
             block_places: block_places.filter_map(by).collect(),
-            has_history: has_history(conversation),
+            before_it: before_it(conversation),
             begins: begins(conversation),
             session: told_session(conversation),
             exchange: exchange(&asked),
@@ -176,12 +180,12 @@ pub fn told_session(conversation: &Conversation<'_>) -> Option<SessionId> {
     SessionId::new(told.into_owned()).ok()
 }
 
-/// Bytes of a query at most: of what the user says last these are the last ones.
+/// Bytes of a query at most.
 const QUERY: usize = 8_192;
 
-/// The end of a text that is too long to be searched for.
-pub fn last_bytes(text: &str) -> &str {
-    &text[text.ceil_char_boundary(text.len().saturating_sub(QUERY))..]
+/// What memory is searched for of what a user says: the question, where a log or a file stands with it.
+pub fn searched_for(said: &str) -> Cow<'_, str> {
+    asked::question(said, QUERY)
 }
 
 /// What a prompt asks, where nothing else of it matters.
@@ -189,8 +193,8 @@ pub fn last_bytes(text: &str) -> &str {
 pub struct Asked {
     /// What the user says last.
     pub query: Option<String>,
-    /// Whether somebody spoke before.
-    pub has_history: bool,
+    /// What stands before that.
+    pub before_it: Before,
 }
 
 impl Asked {
@@ -198,24 +202,33 @@ impl Asked {
     pub async fn of(prompt: Prompt) -> Result<Self, Fault> {
         let asked = |conversation: &Conversation<'_>| Self {
             query: query::text(conversation),
-            has_history: has_history(conversation),
+            before_it: before_it(conversation),
         };
         let read = move || with_conversation(&prompt, asked);
         Ok(super::apart(read).await??.unwrap_or_default())
     }
 }
 
-/// Whether somebody spoke before the user's last message.
-fn has_history(conversation: &Conversation<'_>) -> bool {
+/// What stands before the user's last message: whether somebody spoke, and whether the assistant asked.
+fn before_it(conversation: &Conversation<'_>) -> Before {
     let before = query::target(conversation).map_or(&[][..], |at| &conversation.messages[..at]);
-    before.iter().any(|message| !message.role.is_system())
+    let mut spoken = before.iter().rev().filter(|it| !it.role.is_system());
+    if spoken.clone().next().is_none() {
+        return Before::Nothing;
+    }
+    let reply = spoken.find(|it| it.role == conversation::Role::Assistant);
+    let mut texts = reply.into_iter().flat_map(|it| it.content.texts());
+    match texts.any(|text| Before::reply(text) == Before::Question) {
+        true => Before::Question,
+        false => Before::Turns,
+    }
 }
 
 /// Whether nothing is before the user's last message, nor after it.
 fn begins(conversation: &Conversation<'_>) -> bool {
     let target = query::target(conversation);
     let is_last = target.is_some_and(|at| at + 1 == conversation.messages.len());
-    is_last && !has_history(conversation)
+    is_last && before_it(conversation) == Before::Nothing
 }
 
 /// Reads a prompt and hands its conversation on; none where there is no prompt.

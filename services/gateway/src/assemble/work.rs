@@ -216,7 +216,7 @@ impl<'w> Work<'w> {
         }
         if query.text.is_empty() {
             let said = self.outline.query.clone().unwrap_or_default();
-            prompt::last_bytes(&said).clone_into(&mut query.text);
+            query.text = prompt::searched_for(&said).into_owned();
         }
         self.tell_session(origin);
     }

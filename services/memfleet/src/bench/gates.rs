@@ -12,7 +12,7 @@ use memfleet_domain::embedding::EmbeddingSpace;
 use memfleet_encoder::{Encoder, quantise};
 use memfleet_gates::labelled::{self, Labelled};
 use memfleet_gates::routing::{Exemplars, Query, Router, Routing};
-use memfleet_gates::rules::{Rules, Utterance};
+use memfleet_gates::rules::{Before, Rules, Utterance};
 use memfleet_models::ModelDirectory;
 use memfleet_runtime::BoxError;
 
@@ -89,7 +89,10 @@ impl Gates {
         let started = Instant::now();
         let rules = Rules::shipped().judge(Utterance {
             text: &line.text,
-            has_history: line.has_history,
+            before: match line.has_history {
+                true => Before::Turns,
+                false => Before::Nothing,
+            },
         });
         let by_rules = started.elapsed();
         let routing = match rules.outcome {

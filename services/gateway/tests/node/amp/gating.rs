@@ -205,11 +205,37 @@ async fn gates_alone_say_what_they_would_say_before_a_search() {
     let messages = vec![message(Role::Assistant, "It broke."), user("and my dog?")];
     let asked = gate("", Prompt::Messages(messages), None).await;
     assert!(asked.pass, "{asked:?}");
+    let after = |reply| {
+        let told = [
+            user("mend it"),
+            message(Role::Assistant, reply),
+            user("lgtm"),
+        ];
+        gate("", Prompt::Messages(told.to_vec()), None)
+    };
+    assert!(after("The handle is on. Shall I paint it?").await.pass);
+    assert!(!after("The handle is on.").await.pass);
     let never = gate("where is it?", Prompt::Unknown, Some(GateMode::Never)).await;
     assert_eq!((never.pass, never.reason), (false, Reason::GateNever));
     let nothing = gate("", Prompt::Messages(vec![message(Role::System, "x")]), None).await;
     assert_eq!((nothing.pass, nothing.reason), (false, Reason::NoQueryText));
     assert_eq!(counted.searches.asked.load(Ordering::SeqCst), 0);
+}
+
+#[tokio::test]
+async fn what_is_pasted_around_a_question_is_not_searched_for() {
+    let counted = counted().await;
+    let log = "2025-03-01T12:00:01Z ERROR worker-3 the weather is fine 10.0.0.7:5432\n";
+    for text in [
+        format!("What happened to my kettle?\n{}", log.repeat(500)),
+        format!("{}\nWhat happened to my kettle?", log.repeat(10)),
+    ] {
+        let mut request = gated(&text);
+        request.query.k = 1;
+        let answer = counted.gateway.assemble(&acme(), request).await.unwrap();
+        assert!(answer.block.contains("kettle"), "{answer:?}");
+        assert!(!answer.block.contains("weather"), "{answer:?}");
+    }
 }
 
 #[tokio::test]
