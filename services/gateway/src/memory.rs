@@ -2,6 +2,7 @@
 
 mod accept;
 mod echoes;
+mod recall;
 mod transfer;
 mod wait;
 
@@ -44,7 +45,7 @@ impl Memory for Gateway {
     async fn recall(&self, context: &Context, request: RecallRequest) -> Result<Found, Fault> {
         self.wait_for(context, &request.query.spaces, &request.wait_for)
             .await?;
-        let found = self.search(context, &request.query).await?;
+        let found = self.recalled(context, &request.query).await?;
         Span::current().record("hits", found.hits.len());
         Ok(found)
     }

@@ -17,6 +17,7 @@ mod knowing;
 mod naming;
 mod outage;
 mod policies;
+mod recalling;
 mod relating;
 mod roles;
 mod spans;

@@ -1,0 +1,54 @@
+//! `Recall`: what the search finds, copies once. A client that repeats itself would fill an answer with one sentence.
+
+use std::collections::HashSet;
+
+use memfleet_assembly::Said;
+use memfleet_domain::Fault;
+use memfleet_ports::context::Context;
+use memfleet_ports::retriever::{Found, Query};
+
+use crate::Gateway;
+
+/// How much wider a search becomes when copies took the places of others.
+const WIDER: u32 = 4;
+/// Turns that a search gives at most, neighbours among them.
+const MOST: u32 = 5_000;
+/// Hits of a search at most.
+const MOST_HITS: u32 = 1_000;
+
+impl Gateway {
+    /// The best turns of a query. Where one speaker says the same words in several turns of a space, the best of them stands for all; what comes behind
+    /// takes the places of the others.
+    pub(super) async fn recalled(&self, context: &Context, query: &Query) -> Result<Found, Fault> {
+        let understood = self.understood(context, query).await;
+        let most = MOST_HITS.min(MOST / (1 + 2 * query.neighbours));
+        let mut wider = query.clone();
+        loop {
+            let mut found = self
+                .search_understood(context, &wider, understood.clone())
+                .await?;
+            let is_all = found.searched <= u64::from(wider.k) || wider.k >= most;
+            let copies = without_copies(&mut found);
+            if is_all || copies == 0 || found.hits.len() >= query.k as usize {
+                found.hits.truncate(query.k as usize);
+                return Ok(found);
+            }
+            wider.k = wider.k.saturating_mul(WIDER).min(most);
+        }
+    }
+}
+
+/// Keeps the first of copies; how many others there were.
+fn without_copies(found: &mut Found) -> usize {
+    let before = found.hits.len();
+    let mut seen = HashSet::new();
+    found.hits.retain(|hit| {
+        let accepted = &hit.turn.accepted;
+        let text = accepted.content.searchable_text();
+        seen.insert((
+            hit.space.clone(),
+            Said::of(accepted.speaker.as_str(), &text),
+        ))
+    });
+    before - found.hits.len()
+}

@@ -1,0 +1,54 @@
+//! What a search shows of turns that say the same.
+
+use memfleet_domain::ids::{SessionId, Speaker};
+use memfleet_ports::memory::{Memory, NewTurn};
+
+use crate::roles::{Node, acme, recall, said};
+
+fn said_in(session: usize, speaker: &str, text: &str) -> NewTurn {
+    NewTurn {
+        session: SessionId::new(session.to_string()).unwrap(),
+        speaker: Speaker::new(speaker).unwrap(),
+        ..said(text)
+    }
+}
+
+async fn shown(node: &Node, k: u32) -> Vec<String> {
+    let mut request = recall("ada", "passport", &[]);
+    request.query.k = k;
+    let found = node.gateway.recall(&acme(), request).await.unwrap();
+    let texts = found
+        .hits
+        .into_iter()
+        .map(|hit| hit.turn.accepted.content.text);
+    texts.collect()
+}
+
+#[tokio::test]
+async fn copies_of_a_turn_do_not_take_the_places_of_others() {
+    let node = Node::new().await;
+    let copies = [
+        "My passport is X123.",
+        "my passport  is X123",
+        "My passport is X123!",
+    ];
+    let mut turns: Vec<NewTurn> = (0..36)
+        .map(|session| said_in(session, "Ada", copies[session % copies.len()]))
+        .collect();
+    turns.push(said_in(
+        40,
+        "Ada",
+        "The passport of my brother, which he keeps at home, expires in June",
+    ));
+    turns.push(said_in(41, "Bob", "My passport is X123."));
+    node.told("ada", turns).await;
+    for k in [3, 5, 100] {
+        let texts = shown(&node, k).await;
+        assert_eq!(texts.len(), 3, "{texts:?}");
+        assert!(
+            texts.iter().any(|text| text.contains("expires")),
+            "{texts:?}"
+        );
+    }
+    assert_eq!(shown(&node, 1).await.len(), 1);
+}
