@@ -13,7 +13,7 @@ use memfleet_ports::access::Authority;
 use tonic::body::Body;
 use tower::{Layer, Service};
 
-use crate::server::Admitted;
+use crate::server::{Admitted, Enter};
 use crate::status;
 
 /// Whose memory a call between roles is about, in the extensions of its request.
@@ -24,6 +24,9 @@ pub(crate) struct Caller(pub TenantId);
 pub(crate) trait Authenticate: Clone + Send + Sync + 'static {
     /// What the extensions of a request that is let in hold.
     type Mark: Clone + Send + Sync + 'static;
+
+    /// The tenant and the credential among whose places a call takes one.
+    fn holder(mark: &Self::Mark) -> (&str, Option<&str>);
 
     /// Whose call it is; nobody's where it is about no tenant's memory.
     fn caller(
@@ -38,6 +41,11 @@ pub(crate) struct Public(pub Arc<dyn Authority>);
 
 impl Authenticate for Public {
     type Mark = Admitted;
+
+    fn holder(admitted: &Admitted) -> (&str, Option<&str>) {
+        let caller = &admitted.caller;
+        (caller.tenant.as_str(), Some(&caller.name))
+    }
 
     async fn caller(&self, headers: &HeaderMap) -> Result<Option<Admitted>, Fault> {
         let credential = match headers.contains_key(AUTHORIZATION) {
@@ -74,9 +82,9 @@ fn refused(reason: &'static str, message: &'static str) -> Fault {
     Fault::new(FaultKind::Unauthenticated, reason, message)
 }
 
-/// Lets a call through to its service with what is known of its caller, or refuses it.
+/// Lets a call through to its service with what is known of its caller and a place among the calls in progress, or refuses it.
 #[derive(Debug, Clone)]
-pub(crate) struct AuthLayer<A>(pub A);
+pub(crate) struct AuthLayer<A>(pub A, pub Enter);
 
 impl<S, A: Clone> Layer<S> for AuthLayer<A> {
     type Service = Authenticated<S, A>;
@@ -85,6 +93,7 @@ impl<S, A: Clone> Layer<S> for AuthLayer<A> {
         Authenticated {
             inner,
             authority: self.0.clone(),
+            enter: self.1,
         }
     }
 }
@@ -94,6 +103,7 @@ impl<S, A: Clone> Layer<S> for AuthLayer<A> {
 pub(crate) struct Authenticated<S, A> {
     inner: S,
     authority: A,
+    enter: Enter,
 }
 
 impl<S, A, B> Service<Request<B>> for Authenticated<S, A>
@@ -113,6 +123,7 @@ where
 
     fn call(&mut self, mut request: Request<B>) -> Self::Future {
         let authority = self.authority.clone();
+        let enter = self.enter;
         // The one that was made ready goes with the call.
         let ready = self.inner.clone();
         let mut inner = std::mem::replace(&mut self.inner, ready);
@@ -122,6 +133,11 @@ where
             *request.headers_mut() = headers;
             match caller {
                 Ok(mark) => {
+                    // Calls that are about no tenant's memory share the places of one.
+                    let (tenant, credential) = mark.as_ref().map_or(("", None), A::holder);
+                    if let Err(refusal) = enter(request.extensions(), tenant, credential) {
+                        return Ok(refusal.into_http());
+                    }
                     if let Some(mark) = mark {
                         request.extensions_mut().insert(mark);
                     }

@@ -32,6 +32,7 @@ use memfleet_ports::memory::Memory;
 use memfleet_ports::policies::Policies;
 use memfleet_ports::tools::Tools;
 use tokio::time::Instant;
+use tonic::Status;
 use tonic::service::{LayerExt, Routes};
 use tower::util::MapResponseLayer;
 
@@ -134,20 +135,33 @@ impl Default for Bounds {
 /// `grpc-timeout` is read and bounded. None: a stream that lasts as long as its caller likes.
 pub type Due = fn(&Extensions) -> Option<Instant>;
 
+/// Takes a place for a call whose tenant, and credential where it has one, are known, or says why there is none.
+pub type Enter = fn(&Extensions, &str, Option<&str>) -> Result<(), Status>;
+
+/// Parts of a call that whoever serves the routes looks after, from the extensions of its request.
+#[derive(Debug, Clone, Copy)]
+pub struct Host {
+    /// When its answer is due.
+    pub due: Due,
+    /// Its place among the calls in progress: asked for once its caller is known, before anything else of it is read.
+    pub enter: Enter,
+}
+
 /// Every service of `memfleet.v1`, for callers whom `authority` knows. Add health and reflection (of [`crate::proto::DESCRIPTORS`]) beside
 /// them: those stay open.
 pub fn routes(
     services: Services,
     authority: &Arc<dyn Authority>,
     bounds: Bounds,
-    due: Due,
+    host: Host,
 ) -> Routes {
+    let due = host.due;
     let calls = Calls { bounds, due };
     let of_all = Limit::of_requests(bounds);
     let of_prompts = Limit::of_prompts(bounds);
     let layers = |limit: Limit| {
         let explain = MapResponseLayer::new(move |answer| oversize::explain(answer, limit));
-        (AuthLayer(Public(authority.clone())), explain)
+        (AuthLayer(Public(authority.clone()), host.enter), explain)
     };
     let Services {
         memory,

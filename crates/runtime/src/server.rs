@@ -3,10 +3,12 @@
 
 mod answer;
 mod call;
+mod entrance;
 mod incoming;
 mod layer;
 mod methods;
 mod options;
+mod places;
 mod stream;
 
 use std::io;
@@ -16,11 +18,11 @@ use memfleet_tls::Acceptor;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tonic::service::Routes;
-use tonic::transport::server::TcpIncoming;
 use tonic_health::ServingStatus;
 use tonic_health::server::HealthReporter;
 
 pub use call::{Deadline, RequestId};
+pub use entrance::Entrance;
 pub use options::Options;
 
 use layer::Shell;
@@ -115,18 +117,18 @@ impl Server {
             .http2_keepalive_timeout(Some(self.options.keep_alive_timeout.get()))
             .layer(shell)
             .add_routes(routes);
-        let connections = TcpIncoming::from(self.listener).with_nodelay(Some(true));
         match self.acceptor {
             Some(acceptor) => {
-                let connections = incoming::encrypted(connections, acceptor);
+                let connections = incoming::encrypted(self.listener, &self.options, acceptor);
                 router
                     .serve_with_incoming_shutdown(connections, stopped)
                     .await?;
             }
             None => {
+                let connections = incoming::plain(self.listener, &self.options);
                 router
                     .serve_with_incoming_shutdown(connections, stopped)
-                    .await?
+                    .await?;
             }
         }
         Ok(())

@@ -11,9 +11,6 @@ use tokio_rustls::server::TlsStream;
 
 use crate::Tls;
 
-/// Longest time from a connection to the end of its handshake.
-const HANDSHAKE: Duration = Duration::from_secs(10);
-
 /// Who may connect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Callers {
@@ -51,11 +48,15 @@ impl Acceptor {
         terms.map(TlsAcceptor::from)
     }
 
-    /// The connection once both sides agree; absent where they do not, which is counted and logged here.
-    pub async fn accept(&self, connection: TcpStream) -> Option<TlsStream<TcpStream>> {
+    /// The connection once both sides agree; absent where they do not within `time`, which is counted and logged here.
+    pub async fn accept(
+        &self,
+        connection: TcpStream,
+        time: Duration,
+    ) -> Option<TlsStream<TcpStream>> {
         let address = connection.peer_addr().ok();
         let acceptor = self.begin().expect("certificates only change for others");
-        let agreed = timeout(HANDSHAKE, acceptor.accept(connection)).await;
+        let agreed = timeout(time, acceptor.accept(connection)).await;
         let agreed = agreed.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
         agreed.map_err(|error| refused(address, &error)).ok()
     }

@@ -18,7 +18,7 @@ async fn call(credential: Option<&str>) -> Result<String, String> {
         request = request.header(AUTHORIZATION, credential);
     }
     let request = request.body(()).unwrap();
-    let layer = AuthLayer(Public(Arc::new(callers)));
+    let layer = AuthLayer(Public(Arc::new(callers)), |_, _, _| Ok(()));
     let response = layer.layer(echo).oneshot(request).await.unwrap();
     if let Some(name) = response.headers().get("x-caller") {
         return Ok(name.to_str().unwrap().to_owned());
@@ -45,4 +45,25 @@ async fn every_other_credential_is_refused_with_its_reason() {
         let refused = call(Some(unknown)).await;
         assert_eq!(refused, Err("CREDENTIAL_UNKNOWN".into()), "{unknown}");
     }
+}
+
+#[tokio::test]
+async fn a_call_takes_its_place_in_the_name_of_its_caller_and_only_once_that_is_known() {
+    let callers = Callers::new([("first", caller("acme"))]);
+    let enter: Enter = |_, tenant, credential| {
+        let of = format!("{tenant}, {credential:?}");
+        Err(tonic::Status::resource_exhausted(of))
+    };
+    let layer = AuthLayer(Public(Arc::new(callers)), enter);
+    let ask = async |credential: &str| {
+        let service = service_fn(async |_: Request<()>| -> Result<Response<Body>, Infallible> {
+            unreachable!("there is no place")
+        });
+        let request = Request::builder().header(AUTHORIZATION, credential);
+        let response = layer.layer(service).oneshot(request.body(()).unwrap()).await;
+        tonic::Status::from_header_map(response.unwrap().headers()).unwrap()
+    };
+    let refusal = ask("Bearer first").await;
+    assert_eq!(refusal.message(), "acme, Some(\"acme\")");
+    assert_eq!(ask("Bearer second").await.code(), tonic::Code::Unauthenticated);
 }

@@ -84,6 +84,10 @@ pub(super) fn name_tenant<M>(request: &mut Request<M>, tenant: &TenantId) {
 impl Authenticate for Credential {
     type Mark = Caller;
 
+    fn holder(Caller(tenant): &Caller) -> (&str, Option<&str>) {
+        (tenant.as_str(), None)
+    }
+
     /// Calls that are about nobody's memory name no tenant.
     async fn caller(&self, headers: &HeaderMap) -> Result<Option<Caller>, Fault> {
         if let Some(secret) = &self.0

@@ -18,7 +18,7 @@ use crate::proto::internal::embedder_server::{self, EmbedderServer};
 use crate::proto::internal::refresher_server::{self, RefresherServer};
 use crate::proto::internal::retriever_server::{self, RetrieverServer};
 use crate::proto::internal::{EmbedRequest, EmbedResponse, EmbeddedRequest, Purpose};
-use crate::server::{Bounds, Calls, Due};
+use crate::server::{Bounds, Calls, Host};
 use crate::{proto, status};
 
 /// The roles that a process serves.
@@ -32,17 +32,17 @@ pub struct Roles {
     pub refresher: Option<Arc<dyn Refresher>>,
 }
 
-/// The services of these roles, for callers with the fleet's credential. `bounds` and `due` as in [`crate::server::routes`].
-pub fn routes(roles: Roles, credential: Credential, bounds: Bounds, due: Due) -> Routes {
+/// The services of these roles, for callers with the fleet's credential. `bounds` and `host` as in [`crate::server::routes`].
+pub fn routes(roles: Roles, credential: Credential, bounds: Bounds, host: Host) -> Routes {
     let calls = Calls {
         bounds: Bounds {
             max_request_bytes: MAX_MESSAGE_BYTES,
             max_response_bytes: MAX_MESSAGE_BYTES,
             ..bounds
         },
-        due,
+        due: host.due,
     };
-    let layer = AuthLayer(credential);
+    let layer = AuthLayer(credential, host.enter);
     let mut routes = Routes::default();
     if let Some(embedder) = roles.embedder {
         let service = EmbedderServer::new(Embedding { embedder });

@@ -13,8 +13,8 @@ use memfleet_rpc::Client;
 use memfleet_rpc::fleet::server::{Roles, routes as fleet_routes};
 use memfleet_rpc::fleet::{Credential, Options as PeerOptions, Peers, RemoteRetriever};
 use memfleet_rpc::proto::internal::DESCRIPTORS;
-use memfleet_rpc::server::{Bounds, Due};
-use memfleet_runtime::server::{Deadline, Options, Server};
+use memfleet_rpc::server::{Bounds, Host};
+use memfleet_runtime::server::{Deadline, Entrance, Options, Server};
 use memfleet_tls::testing::Authority;
 use memfleet_tls::{Callers, Files, Tls};
 use tempfile::TempDir;
@@ -57,8 +57,11 @@ async fn retriever(server: &Tls) -> String {
     };
     let bound = Server::bind(&options).await.unwrap();
     let url = format!("https://{}", bound.address());
-    let due: Due = |extensions| extensions.get::<Deadline>().map(|deadline| deadline.0);
-    let routes = fleet_routes(roles, Credential::default(), Bounds::default(), due);
+    let host = Host {
+        due: Deadline::of,
+        enter: Entrance::of,
+    };
+    let routes = fleet_routes(roles, Credential::default(), Bounds::default(), host);
     let bound = bound.encrypted(server.acceptor(Callers::Certified));
     tokio::spawn(bound.serve(routes, &[DESCRIPTORS], CancellationToken::new()));
     url

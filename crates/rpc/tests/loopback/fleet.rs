@@ -16,8 +16,8 @@ use memfleet_rpc::fleet::{
     Credential, Options as PeerOptions, Peers, RemoteEmbedder, RemoteRefresher, RemoteRetriever,
 };
 use memfleet_rpc::proto::internal::DESCRIPTORS;
-use memfleet_rpc::server::{Bounds, Due};
-use memfleet_runtime::server::{Deadline, Options, Server};
+use memfleet_rpc::server::{Bounds, Host};
+use memfleet_runtime::server::{Deadline, Entrance, Options, Server};
 use tokio_util::sync::CancellationToken;
 
 use crate::node::{Node, missing, space};
@@ -50,9 +50,12 @@ async fn replica_believing(secrets: &str) -> Replica {
     };
     let server = Server::bind(&options).await.unwrap();
     let url = format!("http://{}", server.address());
-    let due: Due = |extensions| extensions.get::<Deadline>().map(|deadline| deadline.0);
+    let host = Host {
+        due: Deadline::of,
+        enter: Entrance::of,
+    };
     let credential = Credential::new(secrets).unwrap();
-    let routes = routes(roles, credential, Bounds::default(), due);
+    let routes = routes(roles, credential, Bounds::default(), host);
     let stop = CancellationToken::new();
     tokio::spawn(server.serve(routes, &[DESCRIPTORS], stop.clone()));
     Replica { node, url, stop }

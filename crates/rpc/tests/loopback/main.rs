@@ -22,8 +22,8 @@ use memfleet_ports::context::Context;
 use memfleet_ports::testing::Callers;
 use memfleet_rpc::Client;
 use memfleet_rpc::proto::DESCRIPTORS;
-use memfleet_rpc::server::{Bounds, Due, Services, routes};
-use memfleet_runtime::server::{Deadline, Options, Server};
+use memfleet_rpc::server::{Bounds, Host, Services, routes};
+use memfleet_runtime::server::{Deadline, Entrance, Options, Server};
 use memfleet_tls::Acceptor;
 use tokio_util::sync::CancellationToken;
 
@@ -46,9 +46,12 @@ async fn serve_with(
     let address = "127.0.0.1:0".parse().unwrap();
     let server = Server::bind(&Options { address, ..options }).await.unwrap();
     let url = format!("http://{}", server.address());
-    let due: Due = |extensions| extensions.get::<Deadline>().map(|deadline| deadline.0);
+    let host = Host {
+        due: Deadline::of,
+        enter: Entrance::of,
+    };
     let callers: Arc<dyn Authority> = callers;
-    let routes = routes(services, &callers, bounds, due);
+    let routes = routes(services, &callers, bounds, host);
     let server = server.encrypted(acceptor);
     tokio::spawn(server.serve(routes, &[DESCRIPTORS], CancellationToken::new()));
     (node, url)

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::HeaderMap;
+use http::{Extensions, HeaderMap};
 use memfleet_trace::REQUEST_ID;
 use tokio::time::Instant;
 use uuid::Uuid;
@@ -37,6 +37,11 @@ impl RequestId {
 pub struct Deadline(pub Instant);
 
 impl Deadline {
+    /// The one of the call with these extensions; none of a stream without a deadline of its caller.
+    pub fn of(extensions: &Extensions) -> Option<Instant> {
+        extensions.get::<Self>().map(|deadline| deadline.0)
+    }
+
     /// What is left; zero once it has passed.
     pub fn remaining(self) -> Duration {
         self.0.saturating_duration_since(Instant::now())

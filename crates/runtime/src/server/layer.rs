@@ -9,7 +9,6 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use http::{HeaderValue, Request, Response};
 use memfleet_trace::{REQUEST_ID, TRACEPARENT};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tonic::body::Body;
@@ -21,8 +20,10 @@ use tracing::Instrument;
 use super::Options;
 use super::answer::{Answer, Meter};
 use super::call::{Deadline, RequestId, allowance};
+use super::entrance::{Hold, Rooms};
+use super::incoming::Peer;
 use super::methods::{Method, Methods};
-use super::stream::{Inbound, Outbound};
+use super::stream::{Inbound, Outbound, Patience};
 
 /// Domain of the `google.rpc.ErrorInfo` that the shell's own refusals carry.
 pub(super) const ERROR_DOMAIN: &str = "memfleet";
@@ -38,37 +39,8 @@ pub(super) struct Shell(Arc<Shared>);
 struct Shared {
     options: Options,
     methods: Methods,
-    calls: Places,
-    streams: Places,
+    rooms: Rooms,
     stop: CancellationToken,
-}
-
-/// How many of a kind are worked on at once.
-#[derive(Debug)]
-struct Places {
-    free: Arc<Semaphore>,
-    limit: usize,
-    kind: &'static str,
-}
-
-impl Places {
-    fn new(limit: usize, kind: &'static str) -> Self {
-        Self {
-            free: Arc::new(Semaphore::new(limit)),
-            limit,
-            kind,
-        }
-    }
-
-    fn take(&self) -> Result<OwnedSemaphorePermit, Status> {
-        let place = self.free.clone().try_acquire_owned();
-        place.map_err(|_| {
-            let Self { limit, kind, .. } = self;
-            let message =
-                format!("the server is working on {limit} {kind} already; try again shortly");
-            retryable(Code::ResourceExhausted, "OVERLOADED", &message)
-        })
-    }
 }
 
 impl Shell {
@@ -77,8 +49,7 @@ impl Shell {
         Self(Arc::new(Shared {
             options: options.clone(),
             methods,
-            calls: Places::new(options.max_concurrent_calls, "calls"),
-            streams: Places::new(options.max_concurrent_streams, "streams"),
+            rooms: Rooms::new(options),
             stop,
         }))
     }
@@ -126,8 +97,9 @@ where
             memfleet_trace::follow(&span, parent);
         }
         let meter = Meter::begin(method.name.clone(), span.clone());
-        let place = match shared.admit(request.uri().path(), &method) {
-            Ok(place) => place,
+        let peer = request.extensions().get::<Peer>().map(|peer| peer.0);
+        let entrance = match shared.rooms.open(peer, method.streaming) {
+            Ok(entrance) => entrance,
             Err(refusal) => {
                 let answer = finish(refusal.into_http(), meter, &id, None);
                 return async move { Ok(answer) }.boxed();
@@ -139,13 +111,17 @@ where
             request.extensions_mut().insert(Deadline(due));
         }
         request.extensions_mut().insert(id.clone());
+        request.extensions_mut().insert(entrance.clone());
+        let hold = Hold(entrance);
         if let Ok(name) = HeaderValue::from_str(&id.0) {
             request.headers_mut().insert(REQUEST_ID, name);
         }
         let idle = method.streaming.then(|| shared.options.stream_idle.get());
-        if let Some(idle) = idle {
-            request = request.map(|body| Body::new(Inbound::new(body, idle)));
-        }
+        let patience = match idle {
+            Some(idle) => Patience::Idle(idle),
+            None => Patience::Whole(shared.options.request_timeout.get()),
+        };
+        request = request.map(|body| Body::new(Inbound::new(body, patience)));
         let handled = memfleet_trace::due_at(due, self.inner.call(request));
         let handled = AssertUnwindSafe(handled).catch_unwind();
         async move {
@@ -156,7 +132,7 @@ where
             };
             // The place of a single call is free again once its answer begins, that of a stream when it ends.
             if let Some(idle) = idle {
-                answer = answer.map(|body| Body::new(Outbound::new(body, place, idle)));
+                answer = answer.map(|body| Body::new(Outbound::new(body, hold.take(), idle)));
             }
             let cut = method
                 .streaming
@@ -169,19 +145,6 @@ where
 }
 
 impl Shared {
-    /// A place among the concurrent calls, or among the streams. Probes need none: they must answer under load.
-    fn admit(&self, path: &str, method: &Method) -> Result<Option<OwnedSemaphorePermit>, Status> {
-        if path.starts_with("/grpc.") {
-            return Ok(None);
-        }
-        let places = if method.streaming {
-            &self.streams
-        } else {
-            &self.calls
-        };
-        places.take().map(Some)
-    }
-
     /// Resolves when the call must end before it is done: its deadline passed, or the server has been stopping for as long as a call,
     /// or a stream, may go on then.
     async fn interruption(&self, due: Option<Instant>, method: &Method) -> Status {

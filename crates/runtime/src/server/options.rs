@@ -17,17 +17,29 @@ pub struct Options {
     pub insecure: bool,
     /// Says that calls may cross a network in the clear: it is private, or something before this process ends TLS. Default false.
     pub plaintext: bool,
+    /// Connections at a time; one more is closed at once. Default 512.
+    pub max_connections: usize,
+    /// The same of one address (of the 64 bits before an IPv6 address's own), which never has more than half of what the others
+    /// leave. Default 256.
+    pub max_connections_per_address: usize,
+    /// Time that a connection's encryption may take, and its first bytes of HTTP/2 after it. Default 5 s.
+    pub handshake_timeout: HumanDuration,
     /// Largest message that is accepted. Default 16 MiB.
     pub max_request_size: ByteSize,
     /// The same for calls that bring a whole prompt, with its pictures (`Assembly`, `Capture`), where that is more. Default 32 MiB.
     pub max_prompt_size: ByteSize,
     /// Largest message that is sent; no smaller than one that is accepted. Default 64 MiB.
     pub max_response_size: ByteSize,
-    /// Calls worked on at once; one more is refused at once with `RESOURCE_EXHAUSTED`. Health and reflection are
-    /// exempt. Default 256.
+    /// Calls worked on at once, by callers who are known. A tenant may have half of what the others leave, each credential of it
+    /// half of what the tenant's others leave of that; one more is refused at once with `RESOURCE_EXHAUSTED`. Default 512.
     pub max_concurrent_calls: usize,
-    /// The same for streams, which count until they end. Default 256.
+    /// The same for streams, which count until they end. Default 512.
     pub max_concurrent_streams: usize,
+    /// Calls and streams at once whose caller is not known: before their authentication, and of health and reflection until they
+    /// end. An address may have half of what the others leave. Default 1024.
+    pub max_unauthenticated_calls: usize,
+    /// Time that the body of a single call may take to arrive; a second more for each 64 KiB of it. Default 10 s.
+    pub request_timeout: HumanDuration,
     /// Time that a single call gets when its caller sets no deadline. Default 30 s.
     pub default_deadline: HumanDuration,
     /// Longest time that a single call gets, whatever its caller asks. Default 10 min.
@@ -59,11 +71,16 @@ impl Default for Options {
             address: SocketAddr::from((Ipv4Addr::LOCALHOST, 9460)),
             insecure: false,
             plaintext: false,
+            max_connections: 512,
+            max_connections_per_address: 256,
+            handshake_timeout: HumanDuration::seconds(5),
             max_request_size: ByteSize::mebibytes(16),
             max_prompt_size: ByteSize::mebibytes(32),
             max_response_size: ByteSize::mebibytes(64),
-            max_concurrent_calls: 256,
-            max_concurrent_streams: 256,
+            max_concurrent_calls: 512,
+            max_concurrent_streams: 512,
+            max_unauthenticated_calls: 1024,
+            request_timeout: HumanDuration::seconds(10),
             default_deadline: HumanDuration::seconds(30),
             max_deadline: HumanDuration::seconds(600),
             keep_alive_interval: HumanDuration::seconds(30),
@@ -105,19 +122,34 @@ impl Validate for Options {
                 "must be at least 1",
             ),
             (
-                "max_concurrent_calls",
-                self.max_concurrent_calls > tokio::sync::Semaphore::MAX_PERMITS,
-                "is more than can be counted",
-            ),
-            (
                 "max_concurrent_streams",
                 self.max_concurrent_streams == 0,
                 "must be at least 1",
             ),
             (
-                "max_concurrent_streams",
-                self.max_concurrent_streams > tokio::sync::Semaphore::MAX_PERMITS,
-                "is more than can be counted",
+                "max_connections",
+                self.max_connections == 0,
+                "must be at least 1",
+            ),
+            (
+                "max_connections_per_address",
+                self.max_connections_per_address == 0,
+                "must be at least 1",
+            ),
+            (
+                "handshake_timeout",
+                self.handshake_timeout.get() == Duration::ZERO,
+                positive,
+            ),
+            (
+                "max_unauthenticated_calls",
+                self.max_unauthenticated_calls == 0,
+                "must be at least 1",
+            ),
+            (
+                "request_timeout",
+                self.request_timeout.get() == Duration::ZERO,
+                positive,
             ),
             (
                 "stream_idle",

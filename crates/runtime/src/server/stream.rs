@@ -1,4 +1,4 @@
-//! Streams whose other side stands still: after a while they lose what they hold. HTTP/2's keep-alive finds peers that are gone,
+//! Bodies whose other side stands still: after a while they lose what they hold. HTTP/2's keep-alive finds peers that are gone,
 //! this finds those that are there and do nothing. A stream that waits for us, such as a watch, lives on.
 
 use std::future::Future;
@@ -9,27 +9,54 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http_body::Frame;
-use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, Sleep};
 use tonic::body::Body;
 use tonic::{Code, Status};
 
 use super::answer::trailers;
 use super::layer::retryable;
+use super::places::Place;
 
-/// Messages on their way in. It is an error when somebody waits for the next one for longer than `idle`.
+/// Slowest pace at which the body of a single call may come in once its first seconds are over, in bytes a second.
+const SLOWEST: u64 = 64 << 10;
+
+/// How long a body is waited for.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Patience {
+    /// So long for each message of a stream.
+    Idle(Duration),
+    /// So long for the whole body of a single call, and a second more for each [`SLOWEST`] bytes that came in.
+    Whole(Duration),
+}
+
+/// A body on its way in. It is an error when it is waited for beyond `patience`.
 pub(super) struct Inbound {
     body: Body,
-    idle: Duration,
+    patience: Patience,
     waiting: Option<Pin<Box<Sleep>>>,
 }
 
 impl Inbound {
-    pub(super) fn new(body: Body, idle: Duration) -> Self {
+    pub(super) fn new(body: Body, patience: Patience) -> Self {
         Self {
             body,
-            idle,
+            patience,
             waiting: None,
+        }
+    }
+
+    /// Moves the end of the waiting after something came in.
+    fn arrived(&mut self, frame: Option<&Frame<Bytes>>) {
+        match self.patience {
+            Patience::Idle(_) => self.waiting = None,
+            Patience::Whole(_) => {
+                let bytes = frame.and_then(Frame::data_ref).map_or(0, Bytes::len);
+                let more = Duration::from_secs(1).mul_f64(bytes as f64 / SLOWEST as f64);
+                if let Some(waiting) = &mut self.waiting {
+                    let due = waiting.deadline() + more;
+                    waiting.as_mut().reset(due);
+                }
+            }
         }
     }
 }
@@ -44,15 +71,18 @@ impl http_body::Body for Inbound {
     ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
         let this = self.get_mut();
         if let Poll::Ready(frame) = Pin::new(&mut this.body).poll_frame(context) {
-            this.waiting = None;
+            this.arrived(frame.as_ref().and_then(|frame| frame.as_ref().ok()));
             return Poll::Ready(frame);
         }
-        let idle = this.idle;
+        let (Patience::Idle(time) | Patience::Whole(time)) = this.patience;
         let waiting = this
             .waiting
-            .get_or_insert_with(|| Box::pin(tokio::time::sleep(idle)));
+            .get_or_insert_with(|| Box::pin(tokio::time::sleep(time)));
         ready!(waiting.as_mut().poll(context));
-        Poll::Ready(Some(Err(stalled(idle, "sent"))))
+        Poll::Ready(Some(Err(match this.patience {
+            Patience::Idle(idle) => stalled(idle, "sent"),
+            Patience::Whole(time) => late(time),
+        })))
     }
 
     fn is_end_stream(&self) -> bool {
@@ -68,14 +98,14 @@ pub(super) struct Outbound {
 }
 
 struct State {
-    held: Option<(Body, Option<OwnedSemaphorePermit>)>,
+    held: Option<(Body, Option<Place>)>,
     /// Since when the peer has what we gave it; none while it waits for us.
     given: Option<Instant>,
     told: bool,
 }
 
 impl Outbound {
-    pub(super) fn new(body: Body, place: Option<OwnedSemaphorePermit>, idle: Duration) -> Self {
+    pub(super) fn new(body: Body, place: Option<Place>, idle: Duration) -> Self {
         let state = Arc::new(Mutex::new(State {
             held: Some((body, place)),
             given: Some(Instant::now()),
@@ -145,4 +175,11 @@ fn stalled(idle: Duration, what: &str) -> Status {
     let message =
         format!("nothing was {what} for {idle:?} (`server.stream_idle`); open a new stream");
     retryable(Code::DeadlineExceeded, "STREAM_IDLE", &message)
+}
+
+fn late(time: Duration) -> Status {
+    let message = format!(
+        "the request did not arrive within {time:?} (`server.request_timeout`); send it again, at once"
+    );
+    retryable(Code::DeadlineExceeded, "REQUEST_STALLED", &message)
 }

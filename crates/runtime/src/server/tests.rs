@@ -1,7 +1,11 @@
 //! The server over a loopback socket.
 
 use std::net::Ipv4Addr;
+use std::time::Duration;
 
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 use tonic::Code;
 use tonic::transport::Endpoint;
@@ -80,4 +84,104 @@ async fn descriptors_that_are_none_are_refused() {
         .await
         .unwrap_err();
     assert!(matches!(error, Error::Descriptors(_)));
+}
+
+/// A server with these options, until the guard goes.
+async fn serving(options: Options) -> (SocketAddr, tokio_util::sync::DropGuard) {
+    let server = Server::bind(&options).await.unwrap();
+    let address = server.address();
+    let stop = CancellationToken::new();
+    tokio::spawn(server.serve(Routes::default(), &[], stop.clone()));
+    (address, stop.drop_guard())
+}
+
+async fn client(address: SocketAddr) -> HealthClient<tonic::transport::Channel> {
+    let endpoint = Endpoint::try_from(format!("http://{address}")).unwrap();
+    HealthClient::new(endpoint.connect().await.unwrap())
+}
+
+async fn is_healthy(client: &mut HealthClient<tonic::transport::Channel>) -> bool {
+    let request = HealthCheckRequest::default();
+    client.check(request).await.is_ok()
+}
+
+/// How long the server leaves this connection open.
+async fn open_for(mut connection: TcpStream) -> Duration {
+    let begun = Instant::now();
+    let read = async {
+        let mut bytes = [0; 256];
+        while connection.read(&mut bytes).await.is_ok_and(|count| count > 0) {}
+    };
+    timeout(Duration::from_secs(20), read).await.unwrap();
+    begun.elapsed()
+}
+
+#[tokio::test]
+async fn connections_that_do_not_begin_to_speak_are_closed_and_others_stay() {
+    let (address, _guard) = serving(Options {
+        handshake_timeout: HumanDuration::milliseconds(500),
+        ..options()
+    })
+    .await;
+    let mut speaking = client(address).await;
+    assert!(is_healthy(&mut speaking).await);
+    let silent = TcpStream::connect(address).await.unwrap();
+    let mut dripping = TcpStream::connect(address).await.unwrap();
+    dripping.write_all(b"PRI * HTTP/2.0").await.unwrap();
+    let (first, second) = tokio::join!(open_for(silent), open_for(dripping));
+    for time in [first, second] {
+        assert!(time >= Duration::from_millis(400), "{time:?}");
+    }
+    assert!(is_healthy(&mut speaking).await, "it has spoken");
+}
+
+#[tokio::test]
+async fn an_address_has_so_many_connections_and_more_are_closed_at_once() {
+    let recorder = crate::telemetry::install_recorder().unwrap();
+    let (address, _guard) = serving(Options {
+        max_connections_per_address: 3,
+        handshake_timeout: HumanDuration::seconds(60),
+        ..options()
+    })
+    .await;
+    let mut speaking = client(address).await;
+    assert!(is_healthy(&mut speaking).await);
+    let idle = [
+        TcpStream::connect(address).await.unwrap(),
+        TcpStream::connect(address).await.unwrap(),
+    ];
+    let refused = TcpStream::connect(address).await.unwrap();
+    assert!(open_for(refused).await < Duration::from_secs(10));
+    let counted = "memfleet_connections_refused_total{reason=\"address\"}";
+    assert!(recorder.render().contains(counted));
+    assert!(is_healthy(&mut speaking).await);
+    drop(idle);
+    let begun = Instant::now();
+    loop {
+        let endpoint = Endpoint::try_from(format!("http://{address}")).unwrap();
+        if let Ok(channel) = endpoint.connect().await
+            && is_healthy(&mut HealthClient::new(channel)).await
+        {
+            return;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(10), "a place is free");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+#[tokio::test]
+async fn watches_of_health_are_bounded_by_address() {
+    let (address, _guard) = serving(Options {
+        max_unauthenticated_calls: 8,
+        ..options()
+    })
+    .await;
+    let mut client = client(address).await;
+    let mut watches = Vec::new();
+    for _ in 0..4 {
+        let watch = client.watch(HealthCheckRequest::default()).await.unwrap();
+        watches.push(watch.into_inner());
+    }
+    let refused = client.watch(HealthCheckRequest::default()).await;
+    assert_eq!(refused.unwrap_err().code(), Code::ResourceExhausted);
 }

@@ -9,3 +9,9 @@ pub const GRPC_SECONDS: &str = "memfleet_grpc_call_duration_seconds";
 pub const GRPC_IN_FLIGHT: &str = "memfleet_grpc_calls_in_flight";
 /// Tasks that ended with an error or a panic, by `task`; those that must go on were started again (counter).
 pub const TASK_FAILURES: &str = "memfleet_task_failures_total";
+/// Connections that are open (gauge).
+pub const CONNECTIONS: &str = "memfleet_connections";
+/// Connections that were closed before a call, by `reason`: `full`, `address`, `silent` (counter).
+pub const CONNECTIONS_REFUSED: &str = "memfleet_connections_refused_total";
+/// Connections that could not be accepted, for want of a file descriptor as a rule (counter).
+pub const ACCEPT_ERRORS: &str = "memfleet_accept_errors_total";

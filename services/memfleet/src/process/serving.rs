@@ -7,9 +7,9 @@ use memfleet_ports::refresher::Refresher;
 use memfleet_ports::retriever::Retriever;
 use memfleet_rpc::fleet::server::{Roles, routes as fleet_routes};
 use memfleet_rpc::proto;
-use memfleet_rpc::server::{Bounds, Due, Services, routes};
+use memfleet_rpc::server::{Bounds, Host, Services, routes};
 use memfleet_runtime::lifecycle::{Lifecycle, Policy};
-use memfleet_runtime::server::{Deadline, Server};
+use memfleet_runtime::server::{Deadline, Entrance, Server};
 use memfleet_tls::{Acceptor, Callers};
 
 use super::Process;
@@ -19,7 +19,10 @@ impl Process {
     /// Answers calls until the process stops.
     pub fn serve(&self, config: &Config, server: Server, process: &mut Lifecycle) {
         // The shell has read how long the caller waits.
-        let due: Due = |extensions| extensions.get::<Deadline>().map(|deadline| deadline.0);
+        let host = Host {
+        due: Deadline::of,
+        enter: Entrance::of,
+    };
         let options = &config.server;
         let bounds = Bounds {
             max_request_bytes: options.max_request_size.as_usize(),
@@ -31,12 +34,12 @@ impl Process {
             Some(gateway) => {
                 let services = Services::by(gateway);
                 let authority: Arc<dyn Authority> = gateway.access.clone();
-                let routes = routes(services, &authority, bounds, due);
+                let routes = routes(services, &authority, bounds, host);
                 (routes, proto::DESCRIPTORS)
             }
             None => {
                 let credential = config.internal.credential();
-                let routes = fleet_routes(self.roles(), credential, bounds, due);
+                let routes = fleet_routes(self.roles(), credential, bounds, host);
                 (routes, proto::internal::DESCRIPTORS)
             }
         };

@@ -13,8 +13,8 @@ use memfleet_gateway::Gateway;
 use memfleet_ports::access::Authority;
 use memfleet_ports::testing::Callers;
 use memfleet_rpc::proto::DESCRIPTORS;
-use memfleet_rpc::server::{Bounds, Due, Services, routes};
-use memfleet_runtime::server::{Deadline, Options, Server as Shell};
+use memfleet_rpc::server::{Bounds, Host, Services, routes};
+use memfleet_runtime::server::{Deadline, Entrance, Options, Server as Shell};
 use roles::Node;
 use tokio_util::sync::CancellationToken;
 
@@ -85,9 +85,12 @@ async fn serve(gateway: Gateway) -> String {
     };
     let shell = Shell::bind(&options).await.unwrap();
     let url = format!("http://{}", shell.address());
-    let due: Due = |extensions| extensions.get::<Deadline>().map(|deadline| deadline.0);
+    let host = Host {
+        due: Deadline::of,
+        enter: Entrance::of,
+    };
     let callers: Arc<dyn Authority> = Arc::new(Callers::default());
-    let routes = routes(services, &callers, Bounds::default(), due);
+    let routes = routes(services, &callers, Bounds::default(), host);
     tokio::spawn(shell.serve(routes, &[DESCRIPTORS], CancellationToken::new()));
     url
 }

@@ -12,6 +12,7 @@ use prost_types::{
 };
 use tower::{ServiceExt, service_fn};
 
+use super::super::entrance::Entrance;
 use super::*;
 use crate::config::HumanDuration;
 
@@ -68,8 +69,19 @@ fn status(answer: &Response<Body>) -> Status {
     Status::from_header_map(answer.headers()).unwrap()
 }
 
-async fn forever(_: Request<Body>) -> Response<Body> {
-    std::future::pending().await
+/// Says who calls, as the headers `tenant` and `key` have it.
+fn authenticated(request: &Request<Body>) -> Result<(), Status> {
+    let named = |name: &str| request.headers().get(name).map(|it| it.to_str().unwrap());
+    let tenant = named("tenant").unwrap_or("acme");
+    let entrance = request.extensions().get::<Entrance>().unwrap();
+    entrance.enter(tenant, named("key"))
+}
+
+async fn forever(request: Request<Body>) -> Response<Body> {
+    match authenticated(&request) {
+        Ok(()) => std::future::pending().await,
+        Err(refusal) => refusal.into_http(),
+    }
 }
 
 /// A stream that never sends.
@@ -87,8 +99,11 @@ impl http_body::Body for Silent {
     }
 }
 
-async fn silent(_: Request<Body>) -> Response<Body> {
-    Response::new(Body::new(Silent))
+async fn silent(request: Request<Body>) -> Response<Body> {
+    match authenticated(&request) {
+        Ok(()) => Response::new(Body::new(Silent)),
+        Err(refusal) => refusal.into_http(),
+    }
 }
 
 async fn trailers(answer: Response<Body>) -> Status {
@@ -167,8 +182,11 @@ impl http_body::Body for Endless {
     }
 }
 
-async fn endless(_: Request<Body>) -> Response<Body> {
-    Response::new(Body::new(Endless))
+async fn endless(request: Request<Body>) -> Response<Body> {
+    match authenticated(&request) {
+        Ok(()) => Response::new(Body::new(Endless)),
+        Err(refusal) => refusal.into_http(),
+    }
 }
 
 fn one_stream() -> Options {
@@ -188,7 +206,10 @@ async fn a_stream_keeps_its_place_until_it_ends() {
     let refused = status(&open().await.unwrap());
     assert_eq!(refused.code(), Code::ResourceExhausted);
     let message = refused.message();
-    assert!(message.contains("1 streams"), "{message}");
+    assert!(
+        message.contains("`server.max_concurrent_streams` is 1"),
+        "{message}"
+    );
     let single = shelled(&shell, async |_| Status::ok("").into_http());
     let answer = single.oneshot(call("Recall", &[])).await.unwrap();
     assert_eq!(status(&answer).code(), Code::Ok, "single calls go on");
@@ -252,6 +273,154 @@ async fn a_caller_that_sends_nothing_more_is_waited_for_no_longer_than_the_bound
     let info = status.get_details_error_info().unwrap();
     assert_eq!(info.reason, "STREAM_IDLE");
     assert!(status.get_details_retry_info().is_some());
+}
+
+#[tokio::test(start_paused = true)]
+async fn calls_of_one_credential_leave_places_to_others_of_its_tenant_and_to_other_tenants() {
+    let (shell, _stop) = shell(&Options {
+        max_concurrent_calls: 16,
+        ..Options::default()
+    });
+    let service = shelled(&shell, forever);
+    let open = |tenant, key| {
+        let request = call("Recall", &[("tenant", tenant), ("key", key)]);
+        Box::pin(service.clone().oneshot(request))
+    };
+    let mut calls: Vec<_> = (0..4).map(|_| open("acme", "greedy")).collect();
+    calls.push(open("acme", "modest"));
+    calls.push(open("beta", "other"));
+    for call in &mut calls {
+        assert!(futures::poll!(call).is_pending());
+    }
+    let refused = status(&open("acme", "greedy").await.unwrap());
+    assert_eq!(refused.code(), Code::ResourceExhausted);
+    assert!(refused.message().starts_with("this credential"), "{refused}");
+    drop(calls);
+    assert!(futures::poll!(open("acme", "greedy")).is_pending());
+}
+
+#[tokio::test(start_paused = true)]
+async fn streams_of_one_credential_leave_places_to_others() {
+    let (shell, _stop) = shell(&Options {
+        max_concurrent_streams: 16,
+        ..Options::default()
+    });
+    let service = shelled(&shell, silent);
+    let open = async |tenant, key| {
+        let request = call("Watch", &[("tenant", tenant), ("key", key)]);
+        let answer = service.clone().oneshot(request).await.unwrap();
+        match Status::from_header_map(answer.headers()) {
+            None => Ok(answer),
+            Some(refusal) => Err(refusal),
+        }
+    };
+    let mut streams = Vec::new();
+    for key in ["greedy"; 4].into_iter().chain(["modest"]) {
+        streams.push(open("acme", key).await.unwrap());
+    }
+    let refused = open("acme", "greedy").await.unwrap_err();
+    assert!(refused.message().starts_with("this credential"), "{refused}");
+    streams.push(open("beta", "other").await.unwrap());
+    drop(streams);
+    open("acme", "greedy").await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_that_does_not_come_ends_its_call_within_seconds_and_one_that_comes_slowly_may() {
+    let (shell, _stop) = shell(&Options::default());
+    let service = shelled(&shell, async |request: Request<Body>| {
+        authenticated(&request).unwrap();
+        let mut body = request.into_body();
+        loop {
+            match next(&mut body).await {
+                Some(Ok(_)) => {}
+                Some(Err(error)) => return error.into_http(),
+                None => return Status::ok("").into_http(),
+            }
+        }
+    });
+    let asked = |body: Body| {
+        let mut request = call("Recall", &[("grpc-timeout", "9M")]);
+        *request.body_mut() = body;
+        service.clone().oneshot(request)
+    };
+    let begun = Instant::now();
+    let refusal = status(&asked(Body::new(Silent)).await.unwrap());
+    assert_eq!(begun.elapsed().as_secs(), 10);
+    assert_eq!(refusal.code(), Code::DeadlineExceeded);
+    assert_eq!(
+        refusal.get_details_error_info().unwrap().reason,
+        "REQUEST_STALLED"
+    );
+    let begun = Instant::now();
+    let refusal = status(&asked(Body::new(Paced::of(1_000, 1))).await.unwrap());
+    assert_eq!(refusal.code(), Code::DeadlineExceeded, "a byte a second");
+    assert!(begun.elapsed().as_secs() <= 11);
+    let slow = status(&asked(Body::new(Paced::of(60, 100 << 10))).await.unwrap());
+    assert_eq!(slow.code(), Code::Ok, "a minute of 100 KiB a second");
+}
+
+/// A body of so many frames of so many bytes, one a second.
+struct Paced {
+    frames: u32,
+    size: usize,
+    pause: Pin<Box<tokio::time::Sleep>>,
+}
+
+impl Paced {
+    fn of(frames: u32, size: usize) -> Self {
+        Self {
+            frames,
+            size,
+            pause: Box::pin(tokio::time::sleep(Duration::from_secs(1))),
+        }
+    }
+}
+
+impl http_body::Body for Paced {
+    type Data = Bytes;
+    type Error = Status;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
+        if self.frames == 0 {
+            return Poll::Ready(None);
+        }
+        std::task::ready!(self.pause.as_mut().poll(context));
+        self.frames -= 1;
+        let due = Instant::now() + Duration::from_secs(1);
+        self.pause.as_mut().reset(due);
+        Poll::Ready(Some(Ok(Frame::data(vec![0; self.size].into()))))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn strangers_of_one_address_leave_places_for_those_of_others() {
+    let (shell, _stop) = shell(&Options {
+        max_unauthenticated_calls: 8,
+        ..Options::default()
+    });
+    let service = shelled(&shell, async |_| Response::new(Body::new(Silent)));
+    let watch = |address: &str| {
+        let mut request = call("Watch", &[]);
+        let peer = Peer(address.parse().unwrap());
+        request.extensions_mut().insert(peer);
+        service.clone().oneshot(request)
+    };
+    let mut open = Vec::new();
+    for _ in 0..4 {
+        open.push(watch("2001:db8::1").await.unwrap());
+    }
+    let refused = status(&watch("2001:db8::2").await.unwrap());
+    assert_eq!(refused.code(), Code::ResourceExhausted);
+    assert!(refused.message().starts_with("this address"), "{refused}");
+    let other = watch("192.0.2.1").await.unwrap();
+    assert!(Status::from_header_map(other.headers()).is_none());
+    drop(open);
+    let again = watch("2001:db8::2").await.unwrap();
+    assert!(Status::from_header_map(again.headers()).is_none());
 }
 
 #[tokio::test]
