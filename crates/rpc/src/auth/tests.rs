@@ -56,14 +56,22 @@ async fn a_call_takes_its_place_in_the_name_of_its_caller_and_only_once_that_is_
     };
     let layer = AuthLayer(Public(Arc::new(callers)), enter);
     let ask = async |credential: &str| {
-        let service = service_fn(async |_: Request<()>| -> Result<Response<Body>, Infallible> {
-            unreachable!("there is no place")
-        });
+        let service = service_fn(
+            async |_: Request<()>| -> Result<Response<Body>, Infallible> {
+                unreachable!("there is no place")
+            },
+        );
         let request = Request::builder().header(AUTHORIZATION, credential);
-        let response = layer.layer(service).oneshot(request.body(()).unwrap()).await;
+        let response = layer
+            .layer(service)
+            .oneshot(request.body(()).unwrap())
+            .await;
         tonic::Status::from_header_map(response.unwrap().headers()).unwrap()
     };
     let refusal = ask("Bearer first").await;
     assert_eq!(refusal.message(), "acme, Some(\"acme\")");
-    assert_eq!(ask("Bearer second").await.code(), tonic::Code::Unauthenticated);
+    assert_eq!(
+        ask("Bearer second").await.code(),
+        tonic::Code::Unauthenticated
+    );
 }

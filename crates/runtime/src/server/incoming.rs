@@ -112,10 +112,7 @@ impl Door {
     fn new(listener: TcpListener, options: &Options) -> Self {
         Self {
             listener,
-            places: Places::of_each(
-                options.max_connections,
-                options.max_connections_per_address,
-            ),
+            places: Places::of_each(options.max_connections, options.max_connections_per_address),
             pause: PAUSE,
             failures: Seldom::default(),
             refusals: Seldom::default(),
@@ -253,7 +250,9 @@ impl<S: AsyncRead + Unpin> AsyncRead for Connection<S> {
         let Some(greeting) = &mut this.greeting else {
             return read;
         };
-        greeting.missing = greeting.missing.saturating_sub(buffer.filled().len() - before);
+        greeting.missing = greeting
+            .missing
+            .saturating_sub(buffer.filled().len() - before);
         if greeting.missing == 0 {
             this.greeting = None;
             return read;

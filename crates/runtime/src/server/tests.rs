@@ -110,7 +110,11 @@ async fn open_for(mut connection: TcpStream) -> Duration {
     let begun = Instant::now();
     let read = async {
         let mut bytes = [0; 256];
-        while connection.read(&mut bytes).await.is_ok_and(|count| count > 0) {}
+        while connection
+            .read(&mut bytes)
+            .await
+            .is_ok_and(|count| count > 0)
+        {}
     };
     timeout(Duration::from_secs(20), read).await.unwrap();
     begun.elapsed()

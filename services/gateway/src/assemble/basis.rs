@@ -170,23 +170,56 @@ pub fn is_shipped_template(name: &str) -> bool {
     Template::shipped().iter().any(|it| it.id == name)
 }
 
-impl Basis {
-    /// The least relevance of an item of what was found; where even the best is too little for an answer, as much as that would take. Where
-    /// nearly all memories fit, what is dropped makes room for nothing: what is shipped is for larger spaces.
-    pub fn threshold(&self, found: &Found) -> f32 {
-        let (gating, said) = (&self.settings.gating, &self.said);
-        let is_small = found.searched < gating.cold_turns.into();
-        let least = |value: f32, counts: bool| if counts { value } else { 0.0 };
-        let of_item = least(gating.relevance, said.relevance || !is_small);
-        let of_best = least(
-            gating.best_relevance,
-            said.best_relevance || !(is_small || said.relevance),
-        );
+/// Turns from which on a small space has a floor of relevance: among fewer, too little stands out for a
+/// probability to mean something.
+const SMALL_SPACE_TURNS: u64 = 8;
+
+/// Least relevance of the best item in a small space; docs/benchmarks.md has what it drops and keeps.
+const SMALL_SPACE_FLOOR: f32 = 0.0125;
+
+/// Thresholds of gate 3, as probabilities; 0 where one does not count.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Thresholds {
+    /// Least relevance of an item.
+    pub of_item: f32,
+    /// Least relevance of the best item: where it stays below, none enters.
+    pub of_best: f32,
+}
+
+impl Thresholds {
+    /// Least relevance of an item, given that of all hits.
+    pub fn of_each(self, found: &Found) -> f32 {
         let best = found.hits.iter().filter_map(|hit| hit.relevance);
         match best.max_by(f32::total_cmp) {
-            Some(best) if best < of_best => of_best.max(of_item),
-            _ => of_item,
+            Some(best) if best < self.of_best => self.of_best.max(self.of_item),
+            _ => self.of_item,
         }
+    }
+}
+
+impl Basis {
+    /// Thresholds of gate 3 for what was found. In a space below `gating.cold_turns` nearly all memories
+    /// fit, and what is dropped makes room for nothing: there the shipped threshold of an item does not
+    /// count, and the one of the best item is [`SMALL_SPACE_FLOOR`], from [`SMALL_SPACE_TURNS`] turns on.
+    /// Thresholds that a policy sets count everywhere.
+    pub fn thresholds(&self, found: &Found) -> Thresholds {
+        let (gating, said) = (&self.settings.gating, &self.said);
+        let is_small = found.searched < gating.cold_turns.into();
+        let of_item = if said.relevance || !is_small {
+            gating.relevance
+        } else {
+            0.0
+        };
+        let of_best = if said.best_relevance {
+            gating.best_relevance
+        } else if said.relevance || is_small && found.searched < SMALL_SPACE_TURNS {
+            0.0
+        } else if is_small {
+            gating.best_relevance.min(SMALL_SPACE_FLOOR)
+        } else {
+            gating.best_relevance
+        };
+        Thresholds { of_item, of_best }
     }
 
     /// The model that is called, and what counts its tokens.

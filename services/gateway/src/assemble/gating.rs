@@ -128,7 +128,7 @@ impl Work<'_> {
     /// Gate 3: what the relevance of the items says (AMP items 59 to 62).
     pub(super) fn relevance(&mut self, made: &Made) -> Result<(), Reason> {
         let trace = &made.block.trace;
-        let threshold = self.threshold;
+        let threshold = self.threshold.max(self.best_threshold);
         let below = made.dropped.iter();
         let below = below
             .filter(|it| it.reason == DropReason::BelowThreshold)

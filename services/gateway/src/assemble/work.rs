@@ -52,6 +52,8 @@ pub struct Work<'w> {
     pub draft: Draft,
     /// The least relevance of an item.
     pub threshold: f32,
+    /// The least relevance of the best item.
+    pub best_threshold: f32,
     /// When the answer is due, with memory or without.
     pub due: Instant,
     pub now: Timestamp,
@@ -130,6 +132,7 @@ impl<'w> Work<'w> {
             context,
             request,
             threshold: basis.settings.gating.relevance,
+            best_threshold: basis.settings.gating.best_relevance,
             due,
             basis: Arc::new(basis),
             outline: Arc::new(outline),
@@ -438,7 +441,9 @@ impl<'w> Work<'w> {
             .gateway
             .locale(self.context, &self.request.query.spaces);
         let locale = self.brief().within("memory", locale).await?;
-        self.threshold = self.basis.threshold(&found);
+        let thresholds = self.basis.thresholds(&found);
+        self.threshold = thresholds.of_each(&found);
+        self.best_threshold = thresholds.of_best;
         let making = self.making(budget, &nonce, locale);
         self.draft.answer.nonce = nonce;
         self.draft.made_by("scorer", &found.scorer);

@@ -321,7 +321,7 @@ impl Run<'_> {
         };
         let basis = basis_of(ask, &self.basis);
         let mut making = Making {
-            threshold: basis.threshold(&found),
+            threshold: basis.thresholds(&found).of_each(&found),
             basis,
             outline: Arc::default(),
             weight: Arc::default(),

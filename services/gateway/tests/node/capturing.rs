@@ -361,10 +361,18 @@ async fn what_a_version_before_recorded_is_known_again() {
     };
     let scope = acme().scope(&space("ada"));
     node.erasure.erase(&scope, &filter).await.unwrap();
-    let history = [(Role::User, "one"), (Role::User, "two"), (Role::User, "three")];
+    let history = [
+        (Role::User, "one"),
+        (Role::User, "two"),
+        (Role::User, "three"),
+    ];
     let request = record(messages(&history));
     let recorded = node.gateway.record_turn(&acme(), request).await.unwrap();
-    let counts = (recorded.turns.len(), recorded.duplicates, recorded.forgotten);
+    let counts = (
+        recorded.turns.len(),
+        recorded.duplicates,
+        recorded.forgotten,
+    );
     assert_eq!(counts, (1, 1, 1));
     assert_eq!(texts(&stored(&node).await), ["two", "three"]);
 }

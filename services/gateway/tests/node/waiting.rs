@@ -1,5 +1,7 @@
 //! Reading one's own writes: tokens are waited for, and what cannot be waited for is said.
 
+use std::time::Duration;
+
 use futures::TryStreamExt;
 use memfleet_domain::FaultKind;
 use memfleet_domain::ids::{BatchId, TurnId};

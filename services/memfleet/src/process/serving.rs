@@ -20,9 +20,9 @@ impl Process {
     pub fn serve(&self, config: &Config, server: Server, process: &mut Lifecycle) {
         // The shell has read how long the caller waits.
         let host = Host {
-        due: Deadline::of,
-        enter: Entrance::of,
-    };
+            due: Deadline::of,
+            enter: Entrance::of,
+        };
         let options = &config.server;
         let bounds = Bounds {
             max_request_bytes: options.max_request_size.as_usize(),

@@ -294,7 +294,10 @@ async fn calls_of_one_credential_leave_places_to_others_of_its_tenant_and_to_oth
     }
     let refused = status(&open("acme", "greedy").await.unwrap());
     assert_eq!(refused.code(), Code::ResourceExhausted);
-    assert!(refused.message().starts_with("this credential"), "{refused}");
+    assert!(
+        refused.message().starts_with("this credential"),
+        "{refused}"
+    );
     drop(calls);
     assert!(futures::poll!(open("acme", "greedy")).is_pending());
 }
@@ -319,7 +322,10 @@ async fn streams_of_one_credential_leave_places_to_others() {
         streams.push(open("acme", key).await.unwrap());
     }
     let refused = open("acme", "greedy").await.unwrap_err();
-    assert!(refused.message().starts_with("this credential"), "{refused}");
+    assert!(
+        refused.message().starts_with("this credential"),
+        "{refused}"
+    );
     streams.push(open("beta", "other").await.unwrap());
     drop(streams);
     open("acme", "greedy").await.unwrap();

@@ -286,3 +286,62 @@ async fn amp_053_amp_055_the_query_is_embedded_once_for_gate_and_search_and_with
         (GateOutcome::Abstain, Reason::NoVectors)
     );
 }
+
+/// Retriever whose hits have the same relevance, as if found in a space of so many turns.
+struct Scored {
+    retriever: Arc<dyn Retriever>,
+    relevance: f32,
+    searched: u64,
+}
+
+#[async_trait]
+impl Retriever for Scored {
+    async fn search(&self, context: &Context, query: &Query) -> Result<Found, Fault> {
+        let mut found = self.retriever.search(context, query).await?;
+        found.searched = self.searched;
+        for hit in &mut found.hits {
+            hit.relevance = Some(self.relevance);
+        }
+        Ok(found)
+    }
+}
+
+#[tokio::test]
+async fn amp_059_a_small_space_has_a_low_floor_and_a_tiny_one_none() {
+    let node = kettle().await;
+    for (relevance, searched, injects) in [
+        (0.005, 1, true),
+        (0.005, 7, true),
+        (0.005, 8, false),
+        (0.015, 8, true),
+        (0.015, 199, true),
+        (0.015, 200, false),
+        (0.03, 200, true),
+    ] {
+        let gateway = Gateway {
+            retriever: Arc::new(Scored {
+                retriever: node.gateway.retriever.clone(),
+                relevance,
+                searched,
+            }),
+            ..node.gateway.clone()
+        };
+        let mut request = gated("Which kettle did I buy?");
+        request.policy.gating.mode = Some(GateMode::Always);
+        let answer = gateway.assemble(&acme(), request).await.unwrap();
+        let case = format!("{relevance} of {searched}: {:?}", answer.gates);
+        assert_eq!(!answer.block.is_empty(), injects, "{case}");
+        let gate = answer.gates.last().unwrap();
+        assert_eq!(gate.gate, Gate::Relevance, "{case}");
+        let floor = match searched {
+            0..8 => 0.0,
+            8..200 => 0.0125,
+            _ => 0.02,
+        };
+        assert_eq!(
+            (gate.threshold, gate.best_score),
+            (Some(floor), Some(relevance)),
+            "{case}"
+        );
+    }
+}
