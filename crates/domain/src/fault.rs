@@ -41,9 +41,9 @@ pub struct FieldViolation {
     pub description: String,
 }
 
-/// An error that a caller sees. `Display` gives the message.
+/// An error that a caller sees, but for its cause. `Display` gives both, for logs.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{message}")]
+#[error("{message}{}", cause.as_ref().map(|cause| format!(": {cause}")).unwrap_or_default())]
 pub struct Fault {
     /// The class.
     pub kind: FaultKind,
@@ -57,6 +57,9 @@ pub struct Fault {
     pub metadata: BTreeMap<String, String>,
     /// When a retry is worth it.
     pub retry_after: Option<Duration>,
+    /// Cause in terms of operators (servers, files, drivers): it goes to the log and never to a
+    /// caller.
+    pub cause: Option<String>,
 }
 
 impl Fault {
@@ -73,6 +76,7 @@ impl Fault {
             fields: Vec::new(),
             metadata: BTreeMap::new(),
             retry_after: None,
+            cause: None,
         }
     }
 
@@ -124,6 +128,13 @@ impl Fault {
     #[must_use]
     pub fn with(mut self, key: &str, value: impl Into<String>) -> Self {
         self.metadata.insert(key.to_owned(), value.into());
+        self
+    }
+
+    /// Adds the cause, for operators alone.
+    #[must_use]
+    pub fn because(mut self, cause: impl Into<String>) -> Self {
+        self.cause = Some(cause.into());
         self
     }
 

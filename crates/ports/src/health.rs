@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use memfleet_domain::Fault;
 use memfleet_domain::time::Timestamp;
 
 use crate::maintenance::Part;
@@ -19,12 +20,19 @@ struct Trouble {
 }
 
 impl Health {
-    /// Notes how a part is at this moment; without trouble it works.
-    pub fn report(&self, part: &'static str, trouble: Option<String>, now: Timestamp) {
+    /// Notes how a part is at this moment; without trouble it works. Callers read the trouble; its
+    /// cause goes to the log when it begins.
+    pub fn report(&self, part: &'static str, trouble: Option<&Fault>, now: Timestamp) {
         let mut parts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let known = parts.entry(part).or_default();
         let since = known.as_ref().map_or(now, |known| known.since);
-        *known = trouble.map(|cause| Trouble { cause, since });
+        if let Some(fault) = trouble.filter(|_| known.is_none()) {
+            tracing::warn!(part, reason = %fault.reason, "in trouble: {fault}");
+        }
+        *known = trouble.map(|fault| Trouble {
+            cause: fault.message.clone(),
+            since,
+        });
     }
 
     /// Every part that has reported, by name.
@@ -47,8 +55,9 @@ mod tests {
     fn trouble_is_as_old_as_its_beginning() {
         let at = |seconds| Timestamp::from_timestamp(seconds, 0).unwrap();
         let health = Health::default();
-        health.report("store", Some("away".to_owned()), at(1));
-        health.report("store", Some("still away".to_owned()), at(2));
+        let away = Fault::internal("away").because("db:5432");
+        health.report("store", Some(&away), at(1));
+        health.report("store", Some(&Fault::internal("still away")), at(2));
         let [part] = &health.parts()[..] else {
             panic!("one part");
         };
@@ -56,7 +65,8 @@ mod tests {
         assert_eq!(part.trouble.as_deref(), Some("still away"));
         health.report("store", None, at(3));
         assert_eq!(health.parts()[0].since, None);
-        health.report("store", Some("away".to_owned()), at(4));
+        health.report("store", Some(&away), at(4));
         assert_eq!(health.parts()[0].since, Some(at(4)));
+        assert_eq!(health.parts()[0].trouble.as_deref(), Some("away"));
     }
 }

@@ -31,6 +31,9 @@ pub enum StoreError {
         /// What this build knows.
         known: i64,
     },
+    /// The file or database belongs to another application; nothing was changed in it.
+    #[error("not a store of memfleet: {0}")]
+    Foreign(String),
     /// The same identity arrived with other content.
     #[error("{what} was accepted before with other content")]
     Conflict {
@@ -109,14 +112,26 @@ impl From<StoreError> for Fault {
     fn from(error: StoreError) -> Self {
         let message = error.to_string();
         match error {
-            StoreError::Unavailable(_) => {
+            StoreError::Unavailable(cause) => {
+                let message = "the store is not available";
                 Self::new(FaultKind::Unavailable, "STORE_UNAVAILABLE", message)
+                    .because(cause)
                     .retry_after(Duration::from_secs(1))
             }
-            StoreError::Full(_) => Self::new(FaultKind::ResourceExhausted, "STORE_FULL", message),
-            StoreError::Damaged(_) => Self::new(FaultKind::DataLoss, "STORE_DAMAGED", message),
+            StoreError::Full(cause) => {
+                let message = "the store is full";
+                Self::new(FaultKind::ResourceExhausted, "STORE_FULL", message).because(cause)
+            }
+            StoreError::Damaged(cause) => {
+                let message = "the store is damaged";
+                Self::new(FaultKind::DataLoss, "STORE_DAMAGED", message).because(cause)
+            }
             StoreError::Newer { .. } => {
                 Self::new(FaultKind::FailedPrecondition, "STORE_NEWER", message)
+            }
+            StoreError::Foreign(cause) => {
+                let message = "not a store of memfleet";
+                Self::new(FaultKind::FailedPrecondition, "STORE_FOREIGN", message).because(cause)
             }
             StoreError::Conflict { stored, given, .. } => {
                 Self::new(FaultKind::AlreadyExists, "IDEMPOTENCY_CONFLICT", message)
@@ -151,7 +166,30 @@ impl From<StoreError> for Fault {
                 }
             }
             StoreError::PageToken => Self::invalid("page_token", message),
-            StoreError::Unexpected(_) => Self::internal(message),
+            StoreError::Unexpected(cause) => {
+                Self::internal("the store gave an unexpected answer").because(cause)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_is_named_to_operators_alone() {
+        let named = || "db.internal:5432/memory: gone".to_owned();
+        for error in [
+            StoreError::Unavailable(named()),
+            StoreError::Full(named()),
+            StoreError::Damaged(named()),
+            StoreError::Unexpected(named()),
+            StoreError::Foreign(named()),
+        ] {
+            let fault = Fault::from(error);
+            assert!(!fault.message.contains("db.internal"), "{fault:?}");
+            assert!(fault.to_string().contains("db.internal"), "{fault:?}");
         }
     }
 }

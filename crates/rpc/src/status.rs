@@ -48,8 +48,16 @@ pub fn code(kind: FaultKind) -> Code {
     }
 }
 
-/// The status of a fault: its message, `ErrorInfo`, and `BadRequest` and `RetryInfo` where it has fields and a time.
+/// The status of a fault: its message, `ErrorInfo`, and `BadRequest` and `RetryInfo` where it has
+/// fields and a time. A cause goes to the log, under the id of the request, which the caller gets.
 pub fn from_fault(fault: &Fault) -> Status {
+    let mut message = fault.message.clone();
+    if let Some(cause) = &fault.cause {
+        tracing::warn!(reason = %fault.reason, cause, "{}", fault.message);
+        if let Some(id) = memfleet_trace::request_id() {
+            message = format!("{message}; the server's log has the cause under request id {id}");
+        }
+    }
     let metadata = fault
         .metadata
         .clone()
@@ -62,7 +70,7 @@ pub fn from_fault(fault: &Fault) -> Status {
     if fault.retry_after.is_some() {
         details.set_retry_info(fault.retry_after);
     }
-    let message = &fault.message[..fault.message.floor_char_boundary(MESSAGE)];
+    let message = &message[..message.floor_char_boundary(MESSAGE)];
     Status::with_error_details(code(fault.kind), message, details)
 }
 

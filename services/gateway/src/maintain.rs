@@ -26,11 +26,11 @@ impl Maintenance for Gateway {
         let store = self.spaces.list(&context.tenant, 1, None).await;
         let embedder = self.embedder.embed_query("status".to_owned()).await;
         for (part, trouble) in [
-            ("store", store.err().map(|error| error.to_string())),
-            ("queue", depth.as_ref().err().map(ToString::to_string)),
-            ("embedder", embedder.err().map(|fault| fault.message)),
+            ("store", store.err().map(Fault::from)),
+            ("queue", depth.as_ref().err().cloned().map(Fault::from)),
+            ("embedder", embedder.err()),
         ] {
-            self.health.report(part, trouble, self.clock.now());
+            self.health.report(part, trouble.as_ref(), self.clock.now());
         }
         Ok(Status {
             version: env!("CARGO_PKG_VERSION").to_owned(),

@@ -94,7 +94,7 @@ async fn refuse_foreign(connection: &mut PgConnection) -> Outcome<()> {
     let table: Option<String> = tables.fetch_optional(connection).await?;
     match table {
         None => Ok(()),
-        Some(table) => Err(StoreError::Unexpected(format!(
+        Some(table) => Err(StoreError::Foreign(format!(
             "it is the database of another application (it has a table {table}): give memfleet a database of its own"
         ))
         .into()),

@@ -79,6 +79,7 @@ impl Server {
             StoreError::Unavailable(cause) => StoreError::Unavailable(format!("{name}: {cause}")),
             StoreError::Full(cause) => StoreError::Full(format!("{name}: {cause}")),
             StoreError::Damaged(cause) => StoreError::Damaged(format!("{name}: {cause}")),
+            StoreError::Foreign(cause) => StoreError::Foreign(format!("{name}: {cause}")),
             StoreError::Unexpected(cause) => StoreError::Unexpected(format!("{name}: {cause}")),
             other => other,
         })

@@ -32,8 +32,8 @@ pub struct Settings {
     pub statement_timeout: Duration,
 }
 
-/// Time that a statement has beyond the deadline of its caller, who hears of the deadline so and not of
-/// the statement.
+/// Time that a statement has beyond the deadline of its caller, who hears of the deadline so and
+/// not of the statement.
 const GRACE: Duration = Duration::from_millis(100);
 
 /// Rolled back when dropped.

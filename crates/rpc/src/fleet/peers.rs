@@ -171,8 +171,9 @@ impl Peers {
         let replicas = self.0.replicas.read();
         let replicas = replicas.unwrap_or_else(PoisonError::into_inner).clone();
         if replicas.is_empty() {
-            let message = format!("no replica answers at {}", self.0.names);
-            let fault = Fault::new(FaultKind::Unavailable, "CONNECTION_FAILED", message);
+            let message = "no replica of a role answers";
+            let fault = Fault::new(FaultKind::Unavailable, "CONNECTION_FAILED", message)
+                .because(self.0.names.to_string());
             return Err(fault.retry_after(Duration::from_secs(1)));
         }
         Ok(replicas)

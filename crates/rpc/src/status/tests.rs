@@ -1,6 +1,7 @@
 use std::time::Duration;
 
 use proptest::prelude::*;
+use tracing_subscriber::layer::SubscriberExt;
 
 use super::*;
 use crate::strategies;
@@ -79,6 +80,21 @@ fn the_worst_request_fits_the_headers_of_any_client() {
         .sum();
     assert!(bytes < 8_192, "{bytes}");
     assert_eq!(received(&fault).fields, fault.fields);
+}
+
+#[test]
+fn a_cause_stays_here_and_the_request_is_named() {
+    let registry = tracing_subscriber::registry().with(memfleet_trace::RequestIds);
+    tracing::subscriber::with_default(registry, || {
+        let call = tracing::info_span!("call", request_id = "r-7");
+        let fault = Fault::internal("the store gave an unexpected answer").because("db:5432: gone");
+        let told = call.in_scope(|| received(&fault));
+        assert!(
+            told.message.contains("r-7") && !told.message.contains("db:5432"),
+            "{told}"
+        );
+        assert_eq!(told.cause, None);
+    });
 }
 
 proptest! {

@@ -38,10 +38,11 @@ pub fn without(fault: Fault) -> Result<(Reason, String), Fault> {
         | FaultKind::DeadlineExceeded
         | FaultKind::ResourceExhausted
         | FaultKind::DataLoss
-        | FaultKind::Internal => Ok((
-            Reason::RetrievalUnavailable,
-            format!("memory: {}", fault.message),
-        )),
+        | FaultKind::Internal => {
+            tracing::warn!(reason = %fault.reason, "an assembly goes without memory: {fault}");
+            let told = format!("memory: {}", fault.message);
+            Ok((Reason::RetrievalUnavailable, told))
+        }
         _ => Err(fault),
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use memfleet_domain::{Clock, Fault};
+use memfleet_domain::{Clock, Fault, FaultKind};
 use memfleet_ports::access::{Tokens, default_tenant};
 use memfleet_ports::embedder::Embedder;
 use memfleet_ports::graph::Graph;
@@ -94,18 +94,19 @@ impl Parts {
     ) {
         let trouble = match tokio::time::timeout(PATIENCE, asked).await {
             Ok(Ok(_)) => None,
-            Ok(Err(error)) => {
-                let fault: Fault = error.into();
-                Some(fault.message)
+            Ok(Err(error)) => Some(error.into()),
+            Err(_) => {
+                let message = format!("no answer within {PATIENCE:?}");
+                let kind = FaultKind::DeadlineExceeded;
+                Some(Fault::new(kind, "DEADLINE_EXCEEDED", message))
             }
-            Err(_) => Some(format!("no answer within {PATIENCE:?}")),
         };
-        note(&self.health, &*self.clock, part, trouble);
+        note(&self.health, &*self.clock, part, trouble.as_ref());
     }
 }
 
 /// Tells health and metrics how a part is.
-pub fn note(health: &Health, clock: &dyn Clock, part: &'static str, trouble: Option<String>) {
+pub fn note(health: &Health, clock: &dyn Clock, part: &'static str, trouble: Option<&Fault>) {
     let works = f64::from(u8::from(trouble.is_none()));
     metrics::gauge!("memfleet_part_works", "part" => part).set(works);
     health.report(part, trouble, clock.now());

@@ -2,6 +2,7 @@
 
 use chrono::SecondsFormat;
 use memfleet_constructor::Relay;
+use memfleet_domain::Fault;
 use memfleet_domain::time::SystemClock;
 use memfleet_ports::health::Health;
 use memfleet_ports::knowledge::Stage;
@@ -182,8 +183,8 @@ impl Process {
         let works = move |works: bool| {
             // The cause is for the log: it may quote what a tenant wrote.
             let trouble = "it failed and is started again; the log of the node says why";
-            let trouble = (!works).then(|| trouble.to_owned());
-            parts::note(&health, &SystemClock, name, trouble);
+            let trouble = (!works).then(|| Fault::internal(trouble));
+            parts::note(&health, &SystemClock, name, trouble.as_ref());
         };
         process.supervise(name, works, work);
     }
