@@ -8,6 +8,7 @@ mod traces;
 use std::io::{self, IsTerminal};
 
 use serde::{Deserialize, Serialize};
+use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, layer::SubscriberExt};
 
@@ -77,9 +78,7 @@ impl Default for Options {
 
 impl Validate for Options {
     fn problems(&self) -> Vec<Problem> {
-        let filter = EnvFilter::try_new(&self.level).err();
-        let filter =
-            filter.map(|error| Problem::new("level", format!("not a log filter: {error}")));
+        let filter = problem_of_level(&self.level).map(|it| Problem::new("level", it));
         let is_url = |url: &String| url.starts_with("http://");
         let collector = self.otlp_url.as_ref().filter(|url| !is_url(url));
         let collector =
@@ -88,6 +87,21 @@ impl Validate for Options {
             .then(|| Problem::new("trace_ratio", "must lie between 0 and 1"));
         [filter, collector, ratio].into_iter().flatten().collect()
     }
+}
+
+/// Words of a filter that stand alone are levels, or parts of this program. The parser takes any
+/// other for the name of a part, and then nothing is logged.
+fn problem_of_level(directives: &str) -> Option<String> {
+    if let Err(error) = EnvFilter::try_new(directives) {
+        return Some(format!("not a log filter: {error}"));
+    }
+    let mut words = directives.split(',').map(str::trim);
+    let is_level = |word: &str| word.parse::<LevelFilter>().is_ok();
+    let is_part = |word: &str| word.starts_with("memfleet") || word.contains(['=', '[']);
+    let wrong = words.find(|word| !word.is_empty() && !is_level(word) && !is_part(word))?;
+    Some(format!(
+        "`{wrong}` is no level: use `off`, `error`, `warn`, `info`, `debug` or `trace`, or name a part with its level, as in `{wrong}=debug`"
+    ))
 }
 
 /// Starts logging to standard error, and tracing as `service`; must run inside tokio. In a process that logs already (tests)
@@ -124,5 +138,23 @@ mod tests {
         };
         assert_eq!(options.problems()[0].key, "level");
         assert!(Options::default().problems().is_empty());
+    }
+
+    #[test]
+    fn a_misspelt_level_is_a_problem() {
+        let of = |level: &str| problem_of_level(level);
+        for level in [
+            "info",
+            "OFF",
+            "warn,memfleet_rpc",
+            "memfleet=debug,h2=warn",
+            "",
+            "info,[call]=trace",
+        ] {
+            assert_eq!(of(level), None, "{level}");
+        }
+        for level in ["inof", "info,hyper", "verbose"] {
+            assert!(of(level).is_some(), "{level}");
+        }
     }
 }

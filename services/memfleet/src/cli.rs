@@ -236,7 +236,7 @@ fn run(Cli { global, command }: Cli, output: &mut Output) -> Result<ExitCode, Er
 fn local(command: Local, global: &Global, output: &mut Output) -> Result<Exit, Error> {
     match command {
         Local::Backup(args) => {
-            let store = config::load(global, &())?.config.store;
+            let store = config::load_store(global)?;
             in_runtime(backup::run(args, &store, output))
         }
         Local::Vectors(args) => {
@@ -244,7 +244,7 @@ fn local(command: Local, global: &Global, output: &mut Output) -> Result<Exit, E
             in_runtime(vectors::run(args, &config, output))
         }
         Local::Migrate(_) => {
-            let store = config::load(global, &())?.config.store;
+            let store = config::load_store(global)?;
             in_runtime(migrate::run(&store, output))
         }
         Local::Model(args) => {

@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 
 use super::Global;
 use super::exit::{Error, Exit};
-use crate::config::Config;
+use super::model::unknown_model;
+use crate::config::{Config, Store};
 use crate::output::{Output, exact};
 
 /// Variables that begin like a configuration key and mean something else; the last ones are those of the project's own tests.
@@ -58,16 +59,40 @@ fn loader(global: &Global, flags: &impl Serialize) -> Loader {
         .fold(loader, |loader, variable| loader.reserve(variable))
 }
 
-/// A configuration with the files of its tokenizers, on which the start of a gateway would end.
+/// Configuration of a command that works on the database alone: the rest of it may be missing, or
+/// that of a role.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+struct OfStore(Config);
+
+impl Validate for OfStore {
+    fn problems(&self) -> Vec<Problem> {
+        self.0.store.problems_under("store")
+    }
+}
+
+/// Loads what the configuration says of the database; all else may be wrong.
+pub fn load_store(global: &Global) -> Result<Store, Error> {
+    let loaded: Loaded<OfStore> = loader(global, &()).load()?;
+    Ok(loaded.config.0.store)
+}
+
+/// A configuration with all that it names on this machine, on which a start would end: the folder
+/// of the database, the model, and the files of tokenizers.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 struct WithFiles(Config);
 
 impl Validate for WithFiles {
     fn problems(&self) -> Vec<Problem> {
-        let of_files = self.0.assembly.problems_of_files().into_iter();
-        let mut problems = self.0.problems();
+        let config = &self.0;
+        let of_files = config.assembly.problems_of_files().into_iter();
+        let mut problems = config.problems();
         problems.extend(of_files.map(|problem| problem.under("assembly")));
+        let folder = config.store.problem_of_folder();
+        problems.extend(folder.map(|problem| problem.under("store")));
+        let model = unknown_model(&config.model.name);
+        problems.extend(model.map(|message| Problem::new("model.name", message)));
         problems
     }
 }
@@ -156,5 +181,29 @@ mod tests {
         let message = &findings[2].message;
         assert!(message.contains("/nowhere/a.json"), "{message}");
         assert!(loader.load::<Config>().unwrap_err().findings.len() == 2);
+    }
+
+    #[test]
+    fn what_a_start_would_end_on_is_told_before() {
+        let mut config = Config::default();
+        config.store.url = "sqlite:/nowhere/at-all/memfleet.db".into();
+        config.model.name = "all-MiniLM".to_owned();
+        config.telemetry.level = "inof".to_owned();
+        let problems = WithFiles(config).problems();
+        let keys: Vec<_> = problems.iter().map(|it| it.key.as_str()).collect();
+        assert_eq!(keys, ["telemetry.level", "store.url", "model.name"]);
+        let says = |words: &str| problems.iter().any(|it| it.message.contains(words));
+        assert!(says("/nowhere/at-all") && says("all-MiniLM-L6-v2") && says("`inof`"));
+        assert_eq!(WithFiles::default().problems(), []);
+    }
+
+    #[test]
+    fn a_command_on_the_database_alone_asks_for_no_queue() {
+        let mut config = OfStore::default();
+        config.0.store.url = "postgres://fleet@db/memfleet".into();
+        assert_eq!(config.problems(), []);
+        assert_eq!(config.0.problems()[0].key, "queue.url");
+        config.0.store.max_connections = 0;
+        assert_eq!(config.problems()[0].key, "store.max_connections");
     }
 }

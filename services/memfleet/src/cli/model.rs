@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use super::exit::{Error, Exit};
 use crate::output::{Align, Output, Palette, count, table};
 
-pub use fetch::fetch;
+pub use fetch::{fetch, unknown_model};
 
 /// Fetch, list or check models
 #[derive(Debug, Args)]

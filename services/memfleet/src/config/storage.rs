@@ -39,6 +39,17 @@ impl Store {
         (!path.is_empty()).then(|| PathBuf::from(path))
     }
 
+    /// Problem of a database file whose folder is not there.
+    pub fn problem_of_folder(&self) -> Option<Problem> {
+        let path = std::path::absolute(self.path()?).ok()?;
+        let folder = path.parent()?;
+        let message = format!(
+            "the folder {} does not exist: make it, or name another file",
+            folder.display()
+        );
+        (!folder.is_dir()).then(|| Problem::new("url", message))
+    }
+
     /// Whether roles in several processes can share it.
     pub fn is_shared(&self) -> bool {
         is_postgres(&self.url)

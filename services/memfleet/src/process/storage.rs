@@ -95,6 +95,8 @@ impl Storage {
         }
         let path = config.store.path().ok_or("store.url names no file")?;
         let store = SqliteStore::open(&path, memfleet_sqlite::Options::default()).await?;
+        let path = std::path::absolute(&path).unwrap_or(path);
+        tracing::info!(path = %path.display(), "opened the database");
         let store = Arc::new(store);
         Ok(Self {
             ledger: store.clone(),

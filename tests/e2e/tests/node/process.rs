@@ -1,11 +1,13 @@
 //! The process itself: how it starts, why it does not, and how it stops.
 
+use std::fs::File;
+use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use futures::TryStreamExt;
 use memfleet_domain::ids::BatchId;
 use memfleet_e2e::{Node, call, run, up};
@@ -97,6 +99,31 @@ async fn a_damaged_file_is_named_and_left_alone() -> Result<()> {
     assert!(error.contains("the store is damaged"), "{error}");
     assert!(error.contains("memory.db"), "{error}");
     assert_eq!(std::fs::read_to_string(&store)?, letter);
+    Ok(())
+}
+
+#[test]
+fn the_log_names_the_file_that_was_opened() -> Result<()> {
+    let directory = tempfile::tempdir()?;
+    let (store, log) = (
+        directory.path().join("memory.db"),
+        directory.path().join("log"),
+    );
+    let mut process = up(&store)?
+        .stdout(Stdio::piped())
+        .stderr(File::create(&log)?)
+        .spawn()?;
+    let output = process.stdout.take().context("it is piped")?;
+    let first = BufReader::new(output).lines().next();
+    process.kill()?;
+    process.wait()?;
+    assert!(first.context("it starts")??.contains("listening on"));
+    let log = std::fs::read_to_string(&log)?;
+    let opened = log
+        .lines()
+        .find(|line| line.contains("opened the database"));
+    let opened = opened.context("a line about the file")?;
+    assert!(opened.contains(&store.display().to_string()), "{opened}");
     Ok(())
 }
 

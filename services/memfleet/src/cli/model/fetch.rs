@@ -13,14 +13,7 @@ use crate::output::Progress;
 /// it is not there. Progress goes to standard error.
 pub fn fetch(name: &str, root: PathBuf, from: Option<PathBuf>) -> Result<ModelDirectory, Error> {
     let Some(model) = known(name) else {
-        let names = known_models()
-            .iter()
-            .map(|model| model.name.as_str())
-            .collect::<Vec<_>>();
-        let message = format!(
-            "`{name}` is not a model that can be fetched; known: {}",
-            names.join(", ")
-        );
+        let message = unknown_model(name).unwrap_or_default();
         return Err(Fault::invalid("name", message).into());
     };
     let sources = Sources {
@@ -32,6 +25,14 @@ pub fn fetch(name: &str, root: PathBuf, from: Option<PathBuf>) -> Result<ModelDi
         file: String::new(),
     };
     Ok(pull(model, &sources, &mut |event: Event<'_>| bar.show(event)).map_err(BoxError::from)?)
+}
+
+/// The message of a name that no model has.
+pub fn unknown_model(name: &str) -> Option<String> {
+    let names = known_models().iter().map(|model| model.name.as_str());
+    let names = names.collect::<Vec<_>>().join(", ");
+    let message = format!("`{name}` is not a model that can be fetched; known: {names}");
+    known(name).is_none().then_some(message)
 }
 
 /// The bar of the file that is on its way, if one is.
