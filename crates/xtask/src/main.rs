@@ -25,6 +25,8 @@ usage: cargo xtask <command>
   fuzz [TARGET]... [--seconds N]
                      libFuzzer on what reads the bytes of others: each target, or those named, for seconds (default 60);
                      needs a nightly compiler and cargo-fuzz
+  nightly            tests that take too long for every change: PostgreSQL 16, and the longest stall of a writer while a million
+                     turns are migrated
   servers [--durable]
                      start the servers that tests need, print the variables that name them, and wait for Ctrl-C;
                      durable: as in production, every write waits for the disk
@@ -62,6 +64,7 @@ fn main() -> ExitCode {
         (Some("servers"), Some("--durable")) => return servers::hold(Durability::Machine),
         (Some("proto"), Some("--release")) => vec![Step::ReleaseProto],
         (Some("amp"), None) => vec![Step::WriteAmp],
+        (Some("nightly"), None) => Step::nightly(),
         (Some("verify"), None) => [Step::checks(), vec![Step::Test(Vec::new())]].concat(),
         (Some("check"), None) => Step::checks(),
         (Some(name), None) if let Some(step) = Step::named(name) => vec![step],

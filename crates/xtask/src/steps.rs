@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use memfleet_servers::{Durability, Environment};
+use memfleet_servers::{Durability, Environment, Postgres};
 
 use crate::amp;
 use crate::chaos::{self, Chaos};
@@ -40,6 +40,10 @@ pub enum Step {
     Chaos(Chaos),
     /// Made-up bytes.
     Fuzz(Fuzz),
+    /// The tests of PostgreSQL on an earlier version of the server.
+    EarlierPostgres,
+    /// How long writers stand still while a million turns are migrated.
+    Stalls,
 }
 
 /// How a step ended.
@@ -62,6 +66,11 @@ impl Step {
         ]
     }
 
+    /// Tests that take too long for every change.
+    pub fn nightly() -> Vec<Self> {
+        vec![Self::EarlierPostgres, Self::Stalls]
+    }
+
     /// The check of this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::checks().into_iter().find(|step| step.name() == name)
@@ -78,6 +87,8 @@ impl Step {
             Self::Test(_) => "test",
             Self::Chaos(_) => "chaos",
             Self::Fuzz(_) => "fuzz",
+            Self::EarlierPostgres => "earlier-postgres",
+            Self::Stalls => "stalls",
         }
     }
 
@@ -121,6 +132,8 @@ impl Step {
             Self::Test(arguments) => test(root, arguments, &[])?,
             Self::Chaos(chaos) => test(root, &chaos::TEST.map(str::to_owned), &chaos.variables())?,
             Self::Fuzz(fuzz) => fuzz.run(root)?,
+            Self::EarlierPostgres => earlier_postgres(root)?,
+            Self::Stalls => test(root, &STALLS.map(str::to_owned), &[])?,
         }
         Ok(Ending::Passed)
     }
@@ -164,6 +177,27 @@ fn timed<'a>(step: &'a Step, root: &Path) -> (&'a Step, Result<Ending>, Duration
     let begun = Instant::now();
     let ending = step.run(root);
     (step, ending, begun.elapsed())
+}
+
+/// The test of stalls, as arguments of `cargo test`.
+const STALLS: [&str; 7] = [
+    "-p",
+    "memfleet-postgres",
+    "--test",
+    "postgres",
+    "--",
+    "--ignored",
+    "--nocapture",
+];
+
+/// Runs the adapter's tests on a server of the earlier version.
+fn earlier_postgres(root: &Path) -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let binaries = memfleet_servers::fetch::earlier_postgres()?;
+    let server = Postgres::start_from(&binaries, folder.path(), Durability::Process)?;
+    let mut command = cargo_command(root, ["test", "-p", "memfleet-postgres"]);
+    command.env(memfleet_servers::POSTGRES_BIN, &binaries);
+    run_command(command.env(memfleet_servers::POSTGRES_URL, server.url()))
 }
 
 /// Runs the tests with the model and the servers in place. The servers start while everything is built.

@@ -15,7 +15,7 @@ pub use cache::Cache;
 pub use grpcurl::grpcurl;
 pub use nats::nats;
 pub use neo4j::{java, neo4j};
-pub use postgres::postgres;
+pub use postgres::{earlier_postgres, postgres};
 
 /// A path that the user gave.
 fn given(variable: &str) -> Option<PathBuf> {

@@ -14,5 +14,6 @@ mod migrations;
 mod near;
 mod outbox;
 mod plans;
+mod stalls;
 mod undelivered;
 mod upgrades;
