@@ -34,4 +34,5 @@ mod tombstones;
 mod usage;
 
 pub use backup::{BackupError, backup};
+pub use schema::{migrate_to, versions};
 pub use store::{Options, SqliteStore};

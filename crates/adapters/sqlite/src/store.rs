@@ -80,6 +80,8 @@ impl SqliteStore {
     pub async fn open(path: impl AsRef<Path>, options: Options) -> Result<Self> {
         let path = path.as_ref().to_owned();
         let lock = Lock::take(&path)?;
+        let refused = schema::refuse_foreign(&path).await;
+        refused.map_err(|Failure(error)| named(error, &path))?;
         private::make(&path)
             .map_err(|cause| named(StoreError::Unavailable(cause.to_string()), &path))?;
         let opened = Self::connect(path.clone(), options, lock).await;
@@ -273,6 +275,7 @@ fn named(error: StoreError, path: &Path) -> StoreError {
         StoreError::Unavailable(cause) => StoreError::Unavailable(format!("{path}: {cause}")),
         StoreError::Full(cause) => StoreError::Full(format!("{path}: {cause}")),
         StoreError::Damaged(cause) => StoreError::Damaged(format!("{path}: {cause}")),
+        StoreError::Foreign(cause) => StoreError::Foreign(format!("{path}: {cause}")),
         StoreError::Unexpected(cause) => StoreError::Unexpected(format!("{path}: {cause}")),
         newer => newer,
     }

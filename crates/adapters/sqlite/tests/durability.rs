@@ -13,6 +13,8 @@ use memfleet_ports::ledger::{IndexedBatch, Ledger};
 use memfleet_ports::queue::{Bounds, IngestQueue};
 use memfleet_ports::store::StoreError;
 use memfleet_sqlite::{BackupError, Options, SqliteStore};
+use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::{ConnectOptions, Connection, Executor};
 use tempfile::TempDir;
 
 fn place() -> (TempDir, PathBuf) {
@@ -412,4 +414,31 @@ async fn a_backup_takes_the_place_of_a_database_that_left_its_wal() {
     let more = restored.commit(told("more", 10, 900)).await;
     more.expect("it can be written to");
     assert_eq!(stored(&restored).await, 110);
+}
+
+/// The bytes stay, the mode of its journal among them.
+#[tokio::test]
+async fn the_file_of_another_application_is_refused_and_left_alone() {
+    let tables = [
+        "CREATE TABLE notes (id INTEGER PRIMARY KEY, text TEXT)",
+        "CREATE TABLE _sqlx_migrations (version BIGINT, description TEXT); CREATE TABLE notes (id INTEGER);
+         INSERT INTO _sqlx_migrations VALUES (1, 'notes')",
+    ];
+    for tables in tables {
+        let (_directory, path) = place();
+        let options = SqliteConnectOptions::new()
+            .filename(&path)
+            .create_if_missing(true);
+        let mut connection = options.connect().await.expect("connect");
+        connection.execute(tables).await.expect("tables");
+        connection.close().await.expect("close");
+        let before = std::fs::read(&path).expect("the file");
+        let refused = refusal(&path).await.to_string();
+        assert!(refused.contains("another application"), "{refused}");
+        assert!(
+            refused.contains("memfleet.db") && refused.contains("`notes`"),
+            "{refused}"
+        );
+        assert_eq!(std::fs::read(&path).expect("the file"), before);
+    }
 }
