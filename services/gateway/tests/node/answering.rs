@@ -67,6 +67,9 @@ async fn all_read(gateway: &Gateway, spaces: &[SpaceId]) {
             else {
                 continue;
             };
+            let (now, until) = (instant(0), instant(10));
+            let claimed = gateway.knowledge.claim(&scope, stage, now, until).await;
+            assert_eq!(claimed.unwrap(), Some(reached));
             let progress = Some(Progress {
                 stage,
                 from: reached,
