@@ -63,33 +63,3 @@ impl Drop for Server {
         self.kill();
     }
 }
-
-#[tokio::test]
-async fn the_oldest_letters_of_a_tenant_go_where_there_are_too_many() {
-    let options = Options {
-        letters: 2,
-        ..options()
-    };
-    let ([queue], _streams) = replicas(options).await;
-    let mut told = Vec::new();
-    for name in ["a", "b", "c", "d"] {
-        let batch = batch(name, vec![turn(name, "x")]);
-        let published = queue.publish(&batch, instant(0), Bounds::NONE).await;
-        let letter = DeadLetter {
-            acceptance: published.unwrap().acceptance,
-            batch: batch.clone(),
-            reason: "POISON".into(),
-            failed_at: instant(1),
-            attempts: 1,
-        };
-        queue.dead_letter(&letter).await.unwrap();
-        told.push(batch.id);
-    }
-    let letters = queue.dead_letters(&home().tenant, None, 10, None).await;
-    let left = letters
-        .unwrap()
-        .items
-        .into_iter()
-        .map(|letter| letter.batch.id);
-    assert_eq!(left.collect::<Vec<_>>(), told[2..]);
-}
