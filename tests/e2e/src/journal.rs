@@ -24,6 +24,9 @@ const HOMES: [&str; 3] = ["Rome", "Oslo", "Lisbon"];
 /// After how many requests.
 const MOVES: u32 = 8;
 
+/// After how many requests one is an edit of the one before.
+const EDITS: u32 = 5;
+
 /// A writer with a session of its own. Its requests are numbered, and one without an answer is sent again, unchanged.
 #[derive(Debug, Clone)]
 pub struct Journal {
@@ -41,6 +44,7 @@ pub struct Acknowledged {
     /// Its turns.
     pub turns: Vec<TurnId>,
     texts: Vec<String>,
+    is_edit: bool,
 }
 
 impl Journal {
@@ -62,6 +66,7 @@ impl Journal {
             batch: receipt.batch,
             turns: receipt.turns.iter().map(|turn| turn.id).collect(),
             texts,
+            is_edit: self.edited().is_some(),
         });
         self.next += 1;
         Ok(())
@@ -72,12 +77,14 @@ impl Journal {
         &self.acknowledged
     }
 
-    /// Waits until all that was acknowledged has left the queue, and holds it against what the system has: its turns.
+    /// Waits until all that was acknowledged has left the queue, and holds it against what the system has: its turns that were not
+    /// replaced.
     pub async fn verify(&self, client: &Client) -> Result<Vec<Turn>> {
         let batches = self.acknowledged.iter().map(|sent| sent.batch);
         settled(client, &self.space, &batches.collect::<Vec<_>>()).await?;
         let own = TurnFilter {
             sessions: vec![self.session()],
+            include_replaced: true,
             ..TurnFilter::default()
         };
         let turns = listed(client, &self.space, &own).await?;
@@ -91,7 +98,22 @@ impl Journal {
         let sent = self.acknowledged.iter().flat_map(|sent| &sent.texts);
         let lost = sent.filter(|text| !seen.contains(text)).collect::<Vec<_>>();
         ensure!(lost.is_empty(), "acknowledged and lost: {lost:?}");
-        Ok(turns)
+        let (current, replaced): (Vec<_>, Vec<_>) =
+            turns.into_iter().partition(|turn| turn.replaced.is_none());
+        let edits = self.acknowledged.iter().filter(|sent| sent.is_edit).count();
+        ensure!(
+            replaced.len() == edits,
+            "{edits} edits replaced {} turns",
+            replaced.len()
+        );
+        Ok(current)
+    }
+
+    /// What the next request replaces: every so often the last turn of the one before, which may still be on its way.
+    fn edited(&self) -> Option<TurnId> {
+        let before = self.acknowledged.last()?;
+        let is_edit = self.next % EDITS == EDITS - 1;
+        before.turns.last().filter(|_| is_edit).copied()
     }
 
     /// Even requests are named by an idempotency key, odd ones by their turns' external ids.
@@ -105,7 +127,13 @@ impl Journal {
             ),
             _ => String::new(),
         };
-        let texts: Vec<_> = (0..=number % 4)
+        let replaces = self.edited();
+        let turns = if replaces.is_some() {
+            1
+        } else {
+            number % 4 + 1
+        };
+        let texts: Vec<_> = (0..turns)
             .map(|turn| {
                 format!(
                     "writer {writer} request {number:06} turn {turn}.{}",
@@ -114,7 +142,10 @@ impl Journal {
             })
             .collect();
         let session = self.session();
-        let turn = |text: &String| said(session.as_str(), named.then_some(text.as_str()), text);
+        let turn = |text: &String| NewTurn {
+            replaces,
+            ..said(session.as_str(), named.then_some(text.as_str()), text)
+        };
         let request = RememberRequest {
             space: self.space.clone(),
             turns: texts.iter().map(turn).collect(),

@@ -33,8 +33,14 @@ impl Node {
 
     /// The same with more environment, for example `MEMFLEET_AUTH__KEYS`.
     pub fn launch(store: &Path, environment: &[(&str, &str)]) -> Result<Self> {
-        let mut process = up(store)?
-            .envs(environment.iter().copied())
+        let mut command = up(store)?;
+        command.envs(environment.iter().copied());
+        Self::of(command)
+    }
+
+    /// Runs a command that becomes a node, and waits until it says where it listens.
+    pub fn of(mut command: Command) -> Result<Self> {
+        let mut process = command
             .stdout(Stdio::piped())
             .stderr(Stdio::inherit())
             .spawn()?;
@@ -57,6 +63,11 @@ impl Node {
     /// The address as a URL.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
+    }
+
+    /// The id of the process.
+    pub fn process(&self) -> u32 {
+        self.process.id()
     }
 
     /// A client of this node.

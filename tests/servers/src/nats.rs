@@ -84,6 +84,16 @@ impl Nats {
         self.server.start_again(&|_, _| is_ready(port, monitoring))
     }
 
+    /// Stops the server and copies its data to a folder that is not there yet; it is not started again.
+    pub fn copy_to(&mut self, folder: &Path) -> Result<()> {
+        self.server.copy_to(folder)
+    }
+
+    /// Replaces the data by such a copy; the server is stopped for it and not started again.
+    pub fn put_back(&mut self, folder: &Path) -> Result<()> {
+        self.server.put_back(folder)
+    }
+
     /// Stops the server where it is (SIGSTOP): connections stay open and nothing answers.
     pub fn pause(&self) -> Result<()> {
         self.server.pause()

@@ -93,6 +93,16 @@ impl Postgres {
         self.server.start_again(&is_ready)
     }
 
+    /// Stops the server and copies its data to a folder that is not there yet; it is not started again.
+    pub fn copy_to(&mut self, folder: &Path) -> Result<()> {
+        self.server.copy_to(folder)
+    }
+
+    /// Replaces the data by such a copy; the server is stopped for it and not started again.
+    pub fn put_back(&mut self, folder: &Path) -> Result<()> {
+        self.server.put_back(folder)
+    }
+
     /// Stops all of the server's processes where they are (SIGSTOP): connections stay open and nothing answers.
     pub fn pause(&self) -> Result<()> {
         self.server.pause()

@@ -1,6 +1,9 @@
 //! What the servers have in common: started until ready, stopped, killed, paused, started again on the same data.
 
-use anyhow::{Context, Result, bail};
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result, bail, ensure};
 use rustix::process::Pid;
 
 use crate::home::Home;
@@ -57,6 +60,20 @@ impl Server {
         Ok(())
     }
 
+    /// Stops it and copies its data.
+    pub(crate) fn copy_to(&mut self, folder: &Path) -> Result<()> {
+        self.stop()?;
+        copy(&self.home.data(), folder)
+    }
+
+    /// Stops it and puts other data in the place of its own.
+    pub(crate) fn put_back(&mut self, folder: &Path) -> Result<()> {
+        self.stop()?;
+        let data = self.home.data();
+        std::fs::remove_dir_all(&data).with_context(|| data.display().to_string())?;
+        copy(folder, &data)
+    }
+
     /// Ends it without a chance to do anything.
     pub(crate) fn kill(&mut self) -> Result<()> {
         match self.running.as_mut() {
@@ -99,4 +116,11 @@ impl Server {
         let running = self.running.as_ref()?;
         u32::try_from(running.id().as_raw_nonzero().get()).ok()
     }
+}
+
+/// A folder with its owners and rights.
+fn copy(from: &Path, to: &Path) -> Result<()> {
+    let copied = Command::new("cp").arg("-a").arg(from).arg(to).status()?;
+    ensure!(copied.success(), "{} could not be copied", from.display());
+    Ok(())
 }

@@ -38,6 +38,8 @@ pub fn among(turns: &[TurnId], wait_for: &[&Acknowledged], k: u32) -> RecallRequ
         spaces: vec![space()],
         filter: TurnFilter {
             turns: turns.to_vec(),
+            // What was just written may be replaced by the next write.
+            include_replaced: !turns.is_empty(),
             ..TurnFilter::default()
         },
         k,
