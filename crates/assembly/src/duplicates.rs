@@ -1,5 +1,5 @@
-//! Duplicates: a turn that says what one already chosen says. Only punctuation, case and spaces may differ: in a long note that was
-//! corrected, one other word is the news.
+//! Duplicates: a turn that says what one already chosen says. Only punctuation, case and spaces may
+//! differ: in a long note that was corrected, one other word is the news.
 
 use crate::hash::hash;
 use memfleet_language::fold;
@@ -10,7 +10,7 @@ use std::collections::hash_map::Entry;
 #[derive(Default)]
 pub(crate) struct Duplicates(HashMap<Said, usize>);
 
-/// What somebody says, as it is compared: equal of texts that are duplicates.
+/// Key of a text and its speaker: equal of duplicates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Said(u64);
 
@@ -20,7 +20,7 @@ impl Said {
         let folded = fold(text);
         let words = folded.split_whitespace().map(bare);
         let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
-        // Of a text without words the signs count.
+        // In a text without words the signs count.
         match words.is_empty() {
             true => Self(hash(&(speaker, folded.trim()))),
             false => Self(hash(&(speaker, words))),
@@ -28,7 +28,8 @@ impl Said {
     }
 }
 
-/// A word without the marks that only separate. A question mark makes a question, and the signs of "C#" and "-5" are part of the word.
+/// A word without the marks that only separate. A question mark makes a question, and the signs of
+/// "C#" and "-5" are part of the word.
 fn bare(word: &str) -> &str {
     const MARKS: [char; 16] = [
         '.', ',', ';', ':', '!', '"', '\'', '(', ')', '…', '“', '”', '‘', '’', '。', '、',

@@ -10,7 +10,8 @@ use unicode_normalization::UnicodeNormalization as _;
 const NAME_CHARS: usize = 48;
 
 /// A text as it is shown, its lines parted by `\n`. Controls, direction overrides and other invisible characters are dropped; the tokens of chat
-/// templates, tags like the block's, labels of roles and the nonce are taken apart. Blank lines at both ends and space at line ends are dropped, indentation is kept.
+/// templates, tags like the block's, labels of roles and the nonce are taken apart. Blank lines at
+/// both ends and space at line ends are dropped, indentation is kept.
 pub fn text(text: &str, nonce: Option<Nonce<'_>>) -> String {
     let mut out = String::with_capacity(text.len() + 8);
     let mut letters = text.chars().peekable();

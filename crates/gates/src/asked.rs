@@ -1,5 +1,5 @@
-//! What a message asks. Who pastes a log, a file or a mail puts the question before it or behind it: memory is searched for the question.
-//! Told by the shape of the lines alone.
+//! Finder of the question of a message. Who pastes a log, a file or a mail puts it before or behind
+//! it: memory is searched for the question. Told by the shape of the lines alone.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -19,8 +19,9 @@ const REPEATED: usize = 3;
 /// So many of a hundred visible characters are digits and signs in a line that no person types.
 const SIGNS: usize = 25;
 
-/// The part of a message that asks, at most `limit` bytes: the message itself where it is short and nothing in it is pasted; else
-/// the paragraphs at its edges that ask, else others that ask, else the edges with the beginning of what is pasted.
+/// The part of a message that asks, at most `limit` bytes: the message itself where it is short and
+/// nothing in it is pasted; else the paragraphs at its edges that ask, else others that ask, else
+/// the edges with the beginning of what is pasted.
 pub fn question(text: &str, limit: usize) -> Cow<'_, str> {
     let seen = seen(text);
     let lines = lines(&seen);
@@ -67,7 +68,7 @@ fn seen(text: &str) -> Cow<'_, str> {
 struct Line<'t> {
     text: &'t str,
     is_pasted: bool,
-    /// Whether a blank line stands before it.
+    /// A blank line stands before it.
     is_apart: bool,
 }
 
@@ -127,7 +128,8 @@ fn is_machine_made(line: &str) -> bool {
     is_code(line) || 100 * signs.count() >= SIGNS * visible.count()
 }
 
-/// What lines have in common that differ in words and figures only; none of one without figures and signs, as poems and lists have.
+/// Shape that lines share which differ in words and figures only; none of one without figures and
+/// signs, as poems and lists have.
 fn shape(line: &str) -> Option<String> {
     let kind = |letter: char| match letter {
         it if it.is_numeric() => '0',

@@ -32,11 +32,11 @@ const LONGEST_PLEASANTRY: usize = 400;
 pub struct Utterance<'a> {
     /// The text as the user wrote it.
     pub text: &'a str,
-    /// What stands before it in its conversation.
+    /// Its conversation so far.
     pub before: Before,
 }
 
-/// What stands before an utterance.
+/// Conversation before an utterance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Before {
     /// Nothing: it opens the conversation.
@@ -44,12 +44,14 @@ pub enum Before {
     Nothing,
     /// Turns; "yes" then answers one of them.
     Turns,
-    /// Turns, of which the assistant's last one asks: whatever follows is an answer that the assistant goes on from.
+    /// Turns, of which the assistant's last one asks: whatever follows is an answer that the
+    /// assistant goes on from.
     Question,
 }
 
 impl Before {
-    /// What stands before an utterance whose conversation has turns, by the last one of the assistant.
+    /// Conversation before an utterance, where it has turns, by the last one of the
+    /// assistant.
     pub fn reply(text: &str) -> Self {
         match asks(text) {
             true => Self::Question,

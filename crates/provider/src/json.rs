@@ -125,7 +125,8 @@ impl<'a> Node<'a> {
         Ok(raw.into_iter().map(|value| self.inner(value)).collect())
     }
 
-    /// The elements of an array; an object is its own only element, as in all JSON of protocol buffers.
+    /// The elements of an array; an object is its own only element, as in all JSON of protocol
+    /// buffers.
     pub(crate) fn one_or_more(self) -> Result<Vec<Self>, Malformed> {
         if self.is_object() {
             return Ok(vec![self]);

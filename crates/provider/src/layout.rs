@@ -29,8 +29,8 @@ pub(crate) enum Slot {
     List(List),
 }
 
-/// An array or object, and what is in it: elements, or members with their names. A list of one may stand without its
-/// brackets: it is then where its only item is.
+/// An array or object, and what is in it: elements, or members with their names. A list of one may
+/// stand without its brackets: it is then where its only item is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct List {
     pub(crate) range: Range<usize>,
@@ -79,7 +79,7 @@ impl List {
         }
     }
 
-    /// Whether its only item stands without brackets.
+    /// Tells a list whose only item stands without brackets.
     pub(crate) fn is_bare(&self) -> bool {
         self.items.first() == Some(&self.range)
     }

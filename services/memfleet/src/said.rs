@@ -65,8 +65,8 @@ impl Said {
 /// Hexadecimal digits of the hash that ends a name which was too long.
 const HASH: usize = 16;
 
-/// A text as a name of at most `limit` bytes, more than 16: control characters become spaces, and what is too long is cut and
-/// ends in its hash, so that two names stay two.
+/// A text as a name of at most `limit` bytes, more than 16: control characters become spaces, and
+/// what is too long is cut and ends in its hash, so that two names stay two.
 pub fn fitted(text: &str, limit: usize) -> String {
     let name = text.replace(char::is_control, " ");
     if name.len() <= limit {

@@ -1,6 +1,7 @@
-//! What a model may take for something other than stored text: the block's own tags, tokens of chat templates, and lines that begin
-//! like another speaker's turn. A backslash takes each apart, so that it still reads as what it was: `<\memory>`, `[\INST]`, `\System:`.
-//! Letters are compared as NFKC folds them, without case, so full-width forms count.
+//! Escapes for text that a model may take for something else: the block's own tags, tokens of chat
+//! templates, and lines that begin like another speaker's turn. A backslash takes each apart, so
+//! that it still reads as what it was: `<\memory>`, `[\INST]`, `\System:`. Letters are compared as
+//! NFKC folds them, without case, so full-width forms count.
 
 use std::borrow::Cow;
 
@@ -9,7 +10,7 @@ use memfleet_language::fold;
 /// Takes apart.
 const ESCAPE: char = '\\';
 
-/// What chat templates give a meaning, and some servers read as such inside of text; folded.
+/// Tokens that chat templates give a meaning, and some servers read as such inside of text; folded.
 const TOKENS: &[&str] = &[
     "<|",
     "<s>",
@@ -107,7 +108,8 @@ fn is_of_name(letter: char) -> bool {
     letter.is_alphanumeric() || matches!(letter, '_' | '-' | '.' | ':')
 }
 
-/// The places where a line begins with a label of a role: `System:`, `### Instruction`, `**Human**:`, `[SYSTEM]`.
+/// The places where a line begins with a label of a role: `System:`, `### Instruction`,
+/// `**Human**:`, `[SYSTEM]`.
 fn labels(text: &str) -> impl Iterator<Item = usize> {
     let mut next = 0;
     text.split('\n').filter_map(move |line| {

@@ -40,7 +40,8 @@ pub fn is_question_mark(letter: char) -> bool {
     )
 }
 
-/// Whether a question mark ends a word of it: in an address one stands within. Greek writes a semicolon.
+/// Tells a text with a question mark at the end of a word: in an address one stands within. Greek
+/// writes a semicolon.
 pub fn asks(text: &str) -> bool {
     let is_greek = |letter: char| matches!(letter, '\u{370}'..='\u{3FF}' | '\u{1F00}'..='\u{1FFF}');
     let mut before = ' ';

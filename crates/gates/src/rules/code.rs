@@ -64,7 +64,7 @@ fn is_lines(text: &str) -> bool {
     has_code
 }
 
-/// Whether only code, logs and traces have such a line.
+/// Tells a line that only code, logs and traces have.
 pub fn is_code(line: &str) -> bool {
     shape(line) == Shape::Code
 }

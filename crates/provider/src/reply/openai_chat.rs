@@ -32,8 +32,8 @@ pub(super) fn read(root: &Object<'_>) -> Result<Reply, Malformed> {
     })
 }
 
-/// The words of a message, or of a piece of one, that its reader sees or hears: the content as a text or as parts, a refusal, and
-/// the transcript of an audio.
+/// The words of a message, or of a piece of one, that its reader sees or hears: the content as a
+/// text or as parts, a refusal, and the transcript of an audio.
 pub(crate) fn words(message: &Object<'_>) -> String {
     let mut words = message.text("content").unwrap_or_default().into_owned();
     for part in message.list("content").unwrap_or_default() {

@@ -1,5 +1,5 @@
-//! Gemini `generateContent`. Names may be in camel case or in snake case, and a list of one may be its element alone, as in all
-//! JSON of protocol buffers.
+//! Gemini `generateContent`. Names may be in camel case or in snake case, and a list of one may be
+//! its element alone, as in all JSON of protocol buffers.
 
 use super::reading::{self, call, result};
 use crate::conversation::{

@@ -166,14 +166,15 @@ fn any_body() -> impl Strategy<Value = (Format, String)> {
     prop::sample::select(Format::ALL).prop_flat_map(|format| (Just(format), body(format)))
 }
 
-/// Whether `after` is `before` with something put in, and nothing else, except that a list of one may have got its brackets.
+/// Tells if `after` is `before` with something put in, and nothing else, except that a list of one
+/// may have got its brackets.
 fn only_gained(before: &str, after: &str) -> bool {
     let without = |(at, _): (usize, &str)| [&after[..at], &after[at + 1..]].concat();
     let mut unbracketed = after.match_indices('[').map(without);
     is_put_in(before, after) || unbracketed.any(|after| is_put_in(before, &after))
 }
 
-/// Whether `after` is `before` with one text put in, except that one `null` may have given way.
+/// Tells if `after` is `before` with one text put in, except that one `null` may have given way.
 fn is_put_in(before: &str, after: &str) -> bool {
     let (before, after) = (before.as_bytes(), after.as_bytes());
     let prefix = before.iter().zip(after).take_while(|(a, b)| a == b).count();

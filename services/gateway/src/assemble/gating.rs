@@ -97,7 +97,7 @@ impl Work<'_> {
             .gates
             .iter()
             .any(|gate| gate.outcome == GateOutcome::Force);
-        // What answers the assistant is no utterance by itself.
+        // An answer to the assistant is no utterance by itself.
         let is_answer = self.outline.before_it == Before::Question;
         if !is_asked || is_forced || is_answer {
             return Ok(Ok(()));

@@ -27,7 +27,7 @@ pub struct Outline {
     pub block_places: Vec<Placement>,
     /// What the user says last.
     pub query: Option<String>,
-    /// What stands before that.
+    /// Its conversation before that.
     pub before_it: Before,
     /// Whether it is a question and nothing else: no history, nor anything after it.
     pub begins: bool,
@@ -183,7 +183,8 @@ pub fn told_session(conversation: &Conversation<'_>) -> Option<SessionId> {
 /// Bytes of a query at most.
 const QUERY: usize = 8_192;
 
-/// What memory is searched for of what a user says: the question, where a log or a file stands with it.
+/// Query of a user's words: the question, where a log or a file stands with
+/// it.
 pub fn searched_for(said: &str) -> Cow<'_, str> {
     asked::question(said, QUERY)
 }
@@ -193,7 +194,7 @@ pub fn searched_for(said: &str) -> Cow<'_, str> {
 pub struct Asked {
     /// What the user says last.
     pub query: Option<String>,
-    /// What stands before that.
+    /// Its conversation before that.
     pub before_it: Before,
 }
 
@@ -209,7 +210,8 @@ impl Asked {
     }
 }
 
-/// What stands before the user's last message: whether somebody spoke, and whether the assistant asked.
+/// Conversation before the user's last message: if anyone spoke, and if the assistant
+/// asked.
 fn before_it(conversation: &Conversation<'_>) -> Before {
     let before = query::target(conversation).map_or(&[][..], |at| &conversation.messages[..at]);
     let mut spoken = before.iter().rev().filter(|it| !it.role.is_system());

@@ -1,4 +1,5 @@
-//! `Recall`: what the search finds, copies once. A client that repeats itself would fill an answer with one sentence.
+//! `Recall`: what the search finds, copies once. A client that repeats itself would fill an answer
+//! with one sentence.
 
 use std::collections::HashSet;
 
@@ -17,8 +18,8 @@ const MOST: u32 = 5_000;
 const MOST_HITS: u32 = 1_000;
 
 impl Gateway {
-    /// The best turns of a query. Where one speaker says the same words in several turns of a space, the best of them stands for all; what comes behind
-    /// takes the places of the others.
+    /// The best turns of a query. Where one speaker says the same words in several turns of a
+    /// space, the best of them stands for all; what comes behind takes the places of the others.
     pub(super) async fn recalled(&self, context: &Context, query: &Query) -> Result<Found, Fault> {
         let understood = self.understood(context, query).await;
         let most = MOST_HITS.min(MOST / (1 + 2 * query.neighbours));

@@ -1,4 +1,4 @@
-//! What a search shows of turns that say the same.
+//! Searches over turns that say the same.
 
 use memfleet_domain::ids::{SessionId, Speaker};
 use memfleet_ports::memory::{Memory, NewTurn};

@@ -57,7 +57,7 @@ pub struct Conversation {
 /// Something of a file, and the message or line that it comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Located<T> {
-    /// Where it stands, as people are told: `messages[3]`, `line 7`.
+    /// Place as messages name it: `messages[3]`, `line 7`.
     pub place: String,
     /// The thing.
     pub value: T,

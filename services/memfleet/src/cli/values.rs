@@ -122,7 +122,8 @@ fn instant_at(text: &str, now: Timestamp) -> Result<Timestamp, String> {
     })
 }
 
-/// A date, or a date and time: RFC 3339, also with a space for the `T` and with `+0100`, or RFC 2822; UTC where no zone is named.
+/// A date, or a date and time: RFC 3339, also with a space for the `T` and with `+0100`, or RFC
+/// 2822; UTC where no zone is named.
 pub fn date_time(text: &str) -> Option<Timestamp> {
     let text = text.trim();
     let zoned = text

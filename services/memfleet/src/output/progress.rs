@@ -14,7 +14,8 @@ const BYTES: &str = "{msg} {wide_bar} {bytes}/{total_bytes}  {bytes_per_sec}  {e
 /// Between two lines where there is no terminal.
 const LINE_EVERY: Duration = Duration::from_secs(10);
 
-/// A bar with rate and time left, which disappears when it is dropped; where standard error is no terminal a line every ten seconds.
+/// A bar with rate and time left, which disappears when it is dropped; where standard error is no
+/// terminal a line every ten seconds.
 pub struct Progress {
     bar: ProgressBar,
     /// When the next line is due; none on a terminal.

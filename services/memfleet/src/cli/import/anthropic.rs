@@ -35,7 +35,8 @@ pub fn is_certain(envelope: &Envelope) -> bool {
     envelope.instructed || blocks.into_iter().any(own)
 }
 
-/// What a message says: the results of tools first, then its own words. `tools` names the tool of each call so far.
+/// Reads a message: the results of tools first, then its own words. `tools` names the tool of
+/// each call so far.
 pub fn read<'a>(message: &'a Value, tools: &mut Tools<'a>) -> Result<Vec<Message>, String> {
     let role = role_of(message)?;
     let blocks = parts(message.get("content").unwrap_or(&Value::Null))?;

@@ -1,5 +1,6 @@
-//! The lists of chat messages in a file, however they are wrapped, and the conversation that each becomes. A message that
-//! cannot be read is left out and named by its place; the others do not suffer for it.
+//! The lists of chat messages in a file, however they are wrapped, and the conversation that each
+//! becomes. A message that cannot be read is left out and named by its place; the others do not
+//! suffer for it.
 
 use std::collections::HashMap;
 
@@ -22,7 +23,7 @@ type Reader = for<'a> fn(&'a Value, &mut Tools<'a>) -> Result<Vec<Message>, Stri
 pub struct Envelope {
     /// Its id in the file, if it has one.
     pub name: Option<String>,
-    /// Whether instructions stand beside the list; they are its first message.
+    /// Instructions stand beside the list; they are its first message.
     pub instructed: bool,
     /// The messages as they are.
     pub messages: Vec<Located<Value>>,
@@ -111,8 +112,8 @@ fn is_message(value: &Value) -> bool {
     value.get("role").is_some()
 }
 
-/// Each list as a conversation of one session, named by its id in the file, else by the file's name; beside them what is no
-/// list.
+/// Each list as a conversation of one session, named by its id in the file, else by the file's
+/// name; beside them what is no list.
 pub fn conversations(
     documents: Vec<Document>,
     file: &str,

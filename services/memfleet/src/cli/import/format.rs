@@ -36,11 +36,12 @@ impl Format {
 /// A document of a file, or a part of one, and where it stands.
 pub type Document = Located<Value>;
 
-/// Stands for what is no character (half a surrogate pair, a byte that is not UTF-8) until the message that has it is known.
-/// It is no character itself: no text holds it.
+/// Stands for what is no character (half a surrogate pair, a byte that is not UTF-8) until the
+/// message that has it is known. It is no character itself: no text holds it.
 const BROKEN: char = '\u{ffff}';
 
-/// The text of a file without its byte order mark. What is no character is marked.
+/// The text of a file without its byte order mark. Bytes and escapes that are no characters are
+/// marked.
 pub fn text(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
@@ -98,7 +99,8 @@ pub fn whole_text(text: &str) -> Result<(), String> {
     }
 }
 
-/// A file's documents: the one that it is, or one a line. Beside them are the lines that are broken.
+/// A file's documents: the one that it is, or one a line. Beside them are the lines that are
+/// broken.
 pub fn documents(text: &str) -> Result<(Vec<Document>, Vec<Located<String>>), String> {
     let error = match serde_json::from_str(text) {
         Ok(document) => return Ok((vec![Located::new("the file", document)], vec![])),
@@ -113,7 +115,8 @@ pub fn documents(text: &str) -> Result<(Vec<Document>, Vec<Located<String>>), St
             Err(error) => broken.push(Located::new(place, format!("is not JSON ({error})"))),
         }
     }
-    // A broken file is more often one document than many: only where most lines are documents is it JSON lines.
+    // A broken file is more often one document than many: only where most lines are documents is it
+    // JSON lines.
     let read = documents
         .iter()
         .filter(|one| one.value.is_object() || one.value.is_array());
@@ -150,7 +153,8 @@ pub fn detect(documents: &[Document]) -> Option<Format> {
     })
 }
 
-/// Whether a conversation has what only the evaluation format has: questions, or messages with its own members.
+/// Tells a conversation of the evaluation format: it has questions, or messages with its
+/// own members.
 fn is_plain(conversation: &Value) -> bool {
     let messages = conversation.get("messages").and_then(Value::as_array);
     let own = |message: &Value| {

@@ -46,7 +46,8 @@ pub fn name_of(value: &Value) -> Option<String> {
     name.filter(|name| !name.trim().is_empty())
 }
 
-/// The role of this name in any format: OpenAI's, Anthropic's, LangChain's and Gemini's differ in spelling alone.
+/// The role of this name in any format: OpenAI's, Anthropic's, LangChain's and Gemini's differ in
+/// spelling alone.
 pub fn role_of(message: &Value) -> Result<Role, String> {
     let name = message.get("role").unwrap_or(&Value::Null);
     match name.as_str() {
@@ -63,7 +64,8 @@ const MILLISECONDS_FROM: f64 = 1e11;
 /// Members of a message that say when it was sent, as exports name them.
 const TIMES: [&str; 4] = ["created_at", "createdAt", "created", "timestamp"];
 
-/// When a message was sent, where it says so: a date and time, or seconds or milliseconds since 1970, as a number or a text.
+/// When a message was sent, where it says so: a date and time, or seconds or milliseconds since
+/// 1970, as a number or a text.
 pub fn time_of(message: &Value) -> Result<Option<Timestamp>, String> {
     let value = |key| Some((key, message.get(key).filter(|value| !value.is_null())?));
     let Some((key, value)) = TIMES.into_iter().find_map(value) else {
@@ -89,7 +91,8 @@ fn since_1970(number: f64) -> Option<Timestamp> {
     DateTime::from_timestamp_micros((seconds * 1e6) as i64)
 }
 
-/// The parts of a content: those of a list, or a single one that stands without a list and has words.
+/// The parts of a content: those of a list, or a single one that stands without a list and has
+/// words.
 pub fn parts(content: &Value) -> Result<&[Value], String> {
     match content {
         Value::Null => Ok(&[]),
@@ -112,7 +115,8 @@ pub fn tool_call(name: &str, arguments: Option<&Value>) -> String {
     }
 }
 
-/// The turns of a message; none where it says nothing. `seen` counts what messages without an id have said so far.
+/// The turns of a message; none where it says nothing. `seen` counts what messages without an id
+/// have said so far.
 pub fn turns(
     place: &str,
     message: Message,

@@ -7,7 +7,7 @@ use super::envelopes::Tools;
 use super::messages::{Message, id_of, parts, role_of, time_of, tool_call};
 use crate::said::media;
 
-/// What a message says. `tools` names the tool of each call so far.
+/// Reads a message. `tools` names the tool of each call so far.
 pub fn read<'a>(message: &'a Value, tools: &mut Tools<'a>) -> Result<Vec<Message>, String> {
     let text = |path: &str| message.pointer(path).and_then(Value::as_str);
     let role = role_of(message)?;

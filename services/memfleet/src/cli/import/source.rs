@@ -8,7 +8,7 @@ use memfleet_rpc::jsonl;
 
 use crate::cli::exit::Error;
 
-/// What editors of some systems write before the first character.
+/// Bytes that editors of some systems write before the first character.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// An open file whose first line is known.
@@ -38,7 +38,7 @@ impl Source {
         open().map_err(Error::file(file))
     }
 
-    /// Whether the first line is a record of an export.
+    /// Tells an export by its first line.
     pub fn is_export(&self) -> bool {
         std::str::from_utf8(&self.first).is_ok_and(|line| jsonl::read(line).is_ok())
     }

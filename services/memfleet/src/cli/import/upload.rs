@@ -150,8 +150,9 @@ impl<'a> Upload<'a> {
         Ok(self.tally)
     }
 
-    /// Sends a batch, waiting while the queue of the node is full: an import is in no hurry. Turns that the node refuses are
-    /// left out, and the others sent without them; none where no turn is left.
+    /// Sends a batch, waiting while the queue of the node is full: an import is in no hurry. Turns
+    /// that the node refuses are left out, and the others sent without them; none where no turn is
+    /// left.
     async fn remember(
         &mut self,
         space: &SpaceId,
@@ -191,8 +192,8 @@ impl<'a> Upload<'a> {
     }
 }
 
-/// Takes the turns that a fault names out of a batch, each with the message of the file that it is of; none where the fault is
-/// of something else.
+/// Takes the turns that a fault names out of a batch, each with the message of the file that it is
+/// of; none where the fault is of something else.
 fn refused(fault: &Fault, turns: &mut Vec<Located<NewTurn>>) -> Option<Vec<Located<String>>> {
     if fault.kind != FaultKind::InvalidArgument {
         return None;
