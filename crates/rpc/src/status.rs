@@ -102,9 +102,23 @@ pub fn to_fault(status: &Status) -> Fault {
     fault
 }
 
+/// Tells the status of a server of something else, such as the port of the metrics: it sends no
+/// status, and the transport makes one of HTTP's.
+fn speaks_no_grpc(status: &Status) -> bool {
+    let is_made = status.message().starts_with("grpc-status header missing");
+    is_made
+        && matches!(
+            status.code(),
+            Code::Unimplemented | Code::Unknown | Code::Internal
+        )
+}
+
 /// What a status says; where the connection broke with the cause of that, such as a certificate that was refused.
 fn message(status: &Status) -> String {
     let said = status.message();
+    if speaks_no_grpc(status) {
+        return format!("what answers at this address is no gRPC server ({said})");
+    }
     let broken = status.source().filter(|cause| cause.is::<TransportError>());
     let causes = std::iter::successors(broken, |&cause| cause.source());
     let cause = causes.last().map(ToString::to_string);
@@ -118,6 +132,9 @@ fn origin(status: &Status) -> (FaultKind, &'static str) {
         .source()
         .is_some_and(<dyn Error>::is::<TransportError>)
     {
+        return (FaultKind::Unavailable, "CONNECTION_FAILED");
+    }
+    if speaks_no_grpc(status) {
         return (FaultKind::Unavailable, "CONNECTION_FAILED");
     }
     match status.code() {

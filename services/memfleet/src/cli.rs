@@ -28,6 +28,7 @@ mod key;
 mod migrate;
 mod model;
 mod narratives;
+mod place;
 mod policy;
 mod profile;
 mod rebuild;
@@ -39,6 +40,7 @@ mod spaces;
 mod status;
 mod tenants;
 mod timeline;
+mod turns;
 mod up;
 mod values;
 mod vectors;
@@ -173,6 +175,8 @@ enum Remote {
     Assemble(assemble::AssembleArgs),
     Spaces(spaces::SpacesArgs),
     Sessions(sessions::SessionsArgs),
+    Turns(turns::TurnsArgs),
+    Turn(turns::TurnArgs),
     Facts(facts::FactsArgs),
     Episodes(episodes::EpisodesArgs),
     Narratives(narratives::NarrativesArgs),
@@ -202,7 +206,10 @@ enum Remote {
 
 /// Reads the command line, runs the command, and says how it went.
 pub fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return unread(&error),
+    };
     let json = cli.global.prints_json();
     let mut output = Output::stdout(json);
     let ended = run(cli, &mut output);
@@ -213,6 +220,25 @@ pub fn main() -> ExitCode {
             error.report(json);
             error.exit().into()
         })
+}
+
+/// A command line that cannot be read, or that asks for help or the version.
+fn unread(error: &clap::Error) -> ExitCode {
+    let mut arguments = std::env::args_os().take_while(|argument| argument != "--");
+    if !error.use_stderr() || !arguments.any(|argument| argument == "--json") {
+        error.exit();
+    }
+    let error = usage(error);
+    error.report(true);
+    error.exit().into()
+}
+
+/// Error of a command line, on one line.
+fn usage(error: &clap::Error) -> Error {
+    let text = error.to_string();
+    let problem = text.split("\n\n").next().unwrap_or_default();
+    let words: Vec<&str> = problem.split_whitespace().collect();
+    Error::Usage(words.join(" ").trim_start_matches("error: ").to_owned())
 }
 
 fn run(Cli { global, command }: Cli, output: &mut Output) -> Result<ExitCode, Error> {
@@ -259,7 +285,7 @@ fn local(command: Local, global: &Global, output: &mut Output) -> Result<Exit, E
 /// All but one of its commands need a node.
 fn key(command: key::KeyCommand, global: &Global, output: &mut Output) -> Result<Exit, Error> {
     match command {
-        key::KeyCommand::Entry { tenant } => key::entry(tenant, output),
+        key::KeyCommand::Entry { tenant } => key::entry(tenant.name().clone(), output),
         command => in_runtime(async {
             let handle = Handle::connect(global).await?;
             key::run(command, &handle, output).await
@@ -278,6 +304,8 @@ async fn remote(command: Remote, global: &Global, output: &mut Output) -> Result
         Remote::Assemble(args) => assemble::run(args, handle, output).await,
         Remote::Spaces(args) => spaces::run(args, handle, output).await,
         Remote::Sessions(args) => sessions::run(args, handle, output).await,
+        Remote::Turns(args) => turns::list(args, handle, output).await,
+        Remote::Turn(args) => turns::versions(args, handle, output).await,
         Remote::Facts(args) => facts::run(args, handle, output).await,
         Remote::Episodes(args) => episodes::run(args, handle, output).await,
         Remote::Narratives(args) => narratives::run(args, handle, output).await,

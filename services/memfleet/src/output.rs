@@ -18,7 +18,7 @@ pub use palette::Palette;
 pub use progress::Progress;
 pub use table::{Align, table};
 pub use text::{count, exact, printable, size, time};
-pub use turns::{neighbour, turn_lines};
+pub use turns::{neighbour, renamed, turn_json, turn_lines};
 
 /// Standard output, in the form that the caller asked for.
 pub struct Output {

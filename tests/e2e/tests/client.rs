@@ -55,19 +55,22 @@ fn standard_output_holds_json_alone_and_the_exit_code_says_how_it_went() -> Resu
     let node = node(directory.path())?;
     let text = "Pixel likes tuna.";
     let told = ["remember", "--space", "ada", "--session", "s1", text];
-    let cases: [(&[&str], i32); 14] = [
+    let cases: [(&[&str], i32); 17] = [
         (&told, 0),
         (&["recall", "--space", "ada", "tuna"], 0),
         (&["assemble", "--space", "ada", "tuna"], 0),
         (&["spaces"], 0),
-        (&["sessions", "ada"], 0),
+        (&["sessions", "--space", "ada"], 0),
+        (&["turns", "--space", "ada"], 0),
         (&["status"], 0),
         (&["export", "ada"], 0),
+        (&["export", "--space", "ada"], 0),
         (&["dead-letters", "list", "ada"], 0),
         (&["config", "check"], 0),
         (&["recall", "--space", "ada", " "], 2),
+        (&["recall", "tuna"], 2),
         (&["sessions", "nobody"], 3),
-        (&["dead-letters", "replay", "ada", "7"], 3),
+        (&["dead-letters", "replay", "--space", "ada", "7"], 3),
         (&["forget", "--space", "ada", "--session", "s1"], 4),
         (&["status", "--server", "http://127.0.0.1:1"], 5),
     ];

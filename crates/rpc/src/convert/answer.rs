@@ -17,10 +17,12 @@ const DEFAULT_K: u32 = 20;
 impl TryFrom<AnswerRequest> for proto::AnswerRequest {
     type Error = Fault;
 
+    #[expect(deprecated, reason = "nodes of earlier versions read the earlier name")]
     fn try_from(request: AnswerRequest) -> Result<Self, Fault> {
         let query = request.query;
         Ok(Self {
-            question: query.text,
+            question: query.text.clone(),
+            query: query.text,
             spaces: query.spaces.into_iter().map(Into::into).collect(),
             filter: Some(query.filter.try_into()?),
             k: query.k,
@@ -36,8 +38,13 @@ impl TryFrom<AnswerRequest> for proto::AnswerRequest {
 impl Checked for proto::AnswerRequest {
     type Value = AnswerRequest;
 
+    #[expect(deprecated, reason = "earlier callers send the earlier name")]
     fn check(self, fields: &mut Fields) -> Option<AnswerRequest> {
-        let text = fields.words("question", self.question, limits::QUERY);
+        let query = match self.query.is_empty() {
+            true => self.question,
+            false => self.query,
+        };
+        let text = fields.words("query", query, limits::QUERY);
         let spaces = fields.spaces(self.spaces);
         let filter = fields.message_or_default("filter", self.filter);
         let k = fields.number("k", self.k, DEFAULT_K, 1..=limits::EVIDENCE);

@@ -48,6 +48,22 @@ fn a_status_without_details_gets_a_reason() {
 }
 
 #[test]
+fn a_server_of_something_else_is_no_node() {
+    for code in [Code::Unimplemented, Code::Unknown] {
+        let said = "grpc-status header missing, mapped from HTTP status code 404";
+        let fault = to_fault(&Status::new(code, said));
+        assert_eq!(
+            (fault.kind, fault.reason.as_ref()),
+            (FaultKind::Unavailable, "CONNECTION_FAILED")
+        );
+        assert!(fault.message.contains("no gRPC server"), "{fault}");
+    }
+    let proxy = "grpc-status header missing, mapped from HTTP status code 403";
+    let fault = to_fault(&Status::permission_denied(proxy));
+    assert_eq!(fault.kind, FaultKind::PermissionDenied);
+}
+
+#[test]
 fn the_details_of_another_domain_are_not_ours() {
     let details = ErrorDetails::with_error_info("RATE_LIMITED", "proxy.example", []);
     let status = Status::with_error_details(Code::ResourceExhausted, "slow down", details);

@@ -112,7 +112,7 @@ fn to_json(answer: &Answer) -> Value {
         let (start, stop) = citation.evidence;
         json!({
             "space": citation.space,
-            "turn": citation.turn,
+            "turn_id": citation.turn,
             "session": citation.session,
             "speaker": citation.speaker,
             "time": citation.time,

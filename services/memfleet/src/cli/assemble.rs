@@ -18,7 +18,7 @@ use super::Handle;
 use super::exit::{Error, Exit};
 use super::recall::SearchArgs;
 use super::values::range;
-use crate::output::{Output, count, exact};
+use crate::output::{Output, count, exact, turn_json};
 
 /// Render the memory that belongs in a prompt
 #[derive(Debug, Args)]
@@ -156,12 +156,7 @@ fn read(path: &Path) -> Result<Vec<u8>, Error> {
 /// An answer as JSON for programs.
 pub fn to_json(assembled: &Assembled) -> Value {
     let milliseconds = |time: Duration| exact(&(time.as_secs_f32() * 1e3));
-    let items = assembled.items.iter().map(|item| {
-        let mut told = exact(item);
-        told["turn"] = told["id"].take();
-        told.as_object_mut().map(|told| told.remove("id"));
-        told
-    });
+    let items = assembled.items.iter().map(|item| turn_json(&exact(item)));
     let gates = assembled.gates.iter().map(|gate| {
         let mut told = exact(gate);
         told["duration"] = milliseconds(gate.duration);

@@ -10,7 +10,7 @@ use super::exit::{Error, Exit};
 use super::handle::at_most;
 use super::key::Whose;
 use super::{Handle, values};
-use crate::output::{Align, Output, Palette, printable, table, time};
+use crate::output::{Align, Output, Palette, printable, renamed, table, time};
 
 /// Show the audit log of a tenant, the newest first
 #[derive(Debug, Args)]
@@ -60,7 +60,7 @@ fn to_json(record: &AuditRecord) -> Value {
         "request_id": record.request_id,
         "space": record.space,
         "key": record.key,
-        "turns": record.turns,
+        "turns": record.turns.iter().map(|turn| renamed(json!(turn), "turn", "turn_id")).collect::<Vec<_>>(),
         "detail": record.detail,
     })
 }

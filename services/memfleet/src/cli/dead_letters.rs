@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::exit::{Error, Exit};
 use super::handle::every;
 use super::{Handle, values};
-use crate::output::{Align, Output, Palette, count, printable, table, time};
+use crate::output::{Align, Output, Palette, count, printable, table, time, turn_json};
 
 /// List what could not be stored, or try it again
 #[derive(Debug, Args)]
@@ -25,16 +25,20 @@ enum DeadLettersCommand {
     /// List the dead letters of a space, or of all
     List {
         /// The space; all of them where it is left out
-        #[arg(value_parser = values::space)]
+        #[arg(long, value_name = "SPACE", value_parser = values::space)]
         space: Option<SpaceId>,
+        #[arg(hide = true, value_name = "SPACE", value_parser = values::space, conflicts_with = "space")]
+        first: Option<SpaceId>,
     },
     /// Put dead letters back into the queue
     Replay {
         /// The space
-        #[arg(value_parser = values::space)]
-        space: SpaceId,
+        #[arg(long, value_name = "SPACE", value_parser = values::space, required_unless_present = "positions")]
+        space: Option<SpaceId>,
         /// Positions as `list` shows them; all of the space when there is none
-        positions: Vec<u64>,
+        // Without `--space` the first of them is the space.
+        #[arg(value_name = "POSITION")]
+        positions: Vec<String>,
     },
 }
 
@@ -45,7 +49,8 @@ pub async fn run(
     output: &mut Output,
 ) -> Result<Exit, Error> {
     match args.command {
-        DeadLettersCommand::List { space } => {
+        DeadLettersCommand::List { space, first } => {
+            let space = space.or(first);
             let letters = every(async |page| {
                 handle
                     .maintenance
@@ -56,6 +61,7 @@ pub async fn run(
             output.list(&letters, to_json, |palette| human(&letters, palette))?;
         }
         DeadLettersCommand::Replay { space, positions } => {
+            let (space, positions) = replayed(space, positions)?;
             let replayed = handle
                 .maintenance
                 .replay(&handle.call(), &space, &positions)
@@ -66,13 +72,35 @@ pub async fn run(
             )?;
             if replayed < positions.iter().collect::<HashSet<_>>().len() as u64 {
                 let message = format!(
-                    "a position names no dead letter; `memfleet dead-letters list {space}` shows them"
+                    "a position names no dead letter; `memfleet dead-letters list --space {space}` shows them"
                 );
                 return Err(Fault::new(FaultKind::NotFound, "NOT_FOUND", message).into());
             }
         }
     }
     Ok(Exit::Done)
+}
+
+/// The space and the positions of a replay.
+fn replayed(
+    space: Option<SpaceId>,
+    mut arguments: Vec<String>,
+) -> Result<(SpaceId, Vec<u64>), Error> {
+    let space = match space {
+        Some(space) => space,
+        None => values::space(&arguments.remove(0))
+            .map_err(|error| Error::Usage(format!("--space {error}")))?,
+    };
+    let number = |text: &String| {
+        let wrong = || {
+            Error::Usage(format!(
+                "{text:?} is no position; `memfleet dead-letters list` shows them"
+            ))
+        };
+        text.parse().map_err(|_| wrong())
+    };
+    let positions = arguments.iter().map(number).collect::<Result<_, _>>()?;
+    Ok((space, positions))
 }
 
 fn to_json(letter: &DeadLetter) -> Value {
@@ -83,7 +111,7 @@ fn to_json(letter: &DeadLetter) -> Value {
         "reason": letter.reason,
         "failed_at": letter.failed_at,
         "attempts": letter.attempts,
-        "turns": letter.batch.turns,
+        "turns": letter.batch.turns.iter().map(turn_json).collect::<Vec<_>>(),
     })
 }
 

@@ -18,7 +18,7 @@ use super::up::model;
 use crate::config::Model;
 use crate::corpus::Corpus;
 use crate::node::{Node, temporary};
-use crate::output::{Output, Palette, exact, printable, time};
+use crate::output::{Output, Palette, exact, printable, time, turn_json};
 
 /// Two friends and an assistant over a year: our own fiction.
 const SAMPLE: &str = include_str!("../../data/sample-conversation.json");
@@ -107,7 +107,7 @@ async fn recall(handle: &Handle, corpus: &Corpus, output: &mut Output) -> Result
         output.answer(
             || {
                 let hits = found.hits.iter();
-                let hits = hits.map(|hit| json!({ "turn": hit.turn, "score": exact(&hit.score), "answers": answers(hit) }));
+                let hits = hits.map(|hit| json!({ "turn": turn_json(&hit.turn), "score": exact(&hit.score), "answers": answers(hit) }));
                 json!({ "question": question.text, "hits": hits.collect::<Vec<_>>() })
             },
             |palette| {

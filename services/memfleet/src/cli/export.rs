@@ -6,20 +6,19 @@ use std::path::PathBuf;
 
 use clap::Args;
 use futures::TryStreamExt;
-use memfleet_domain::ids::SpaceId;
 use memfleet_rpc::jsonl;
 
+use super::Handle;
 use super::exit::{Error, Exit};
 use super::filter::{Selection, View};
-use super::{Handle, values};
+use super::place::InSpace;
 use crate::output::Output;
 
 /// Write a space as JSON lines
 #[derive(Debug, Args)]
 pub struct ExportArgs {
-    /// The space
-    #[arg(value_parser = values::space)]
-    space: SpaceId,
+    #[command(flatten)]
+    space: InSpace,
     /// File to write; standard output when it is left out
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -34,7 +33,7 @@ pub async fn run(args: ExportArgs, handle: &Handle, output: &mut Output) -> Resu
     let filter = args.selection.seen(args.view);
     let mut records = handle
         .memory
-        .export(&handle.long_call(), &args.space, &filter)
+        .export(&handle.long_call(), args.space.name(), &filter)
         .await?;
     let Some(path) = args.output else {
         while let Some(record) = records.try_next().await? {

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use super::exit::{Error, Exit};
 use super::handle::every;
+use super::place::OfTenant;
 use super::{Handle, values};
 use crate::config::KeyEntry;
 use crate::output::{Align, Output, Palette, printable, table, time};
@@ -51,9 +52,8 @@ pub enum KeyCommand {
     },
     /// Make a key for `auth.keys` of the configuration, without a node
     Entry {
-        /// Tenant that the key speaks for
-        #[arg(value_parser = values::tenant)]
-        tenant: TenantId,
+        #[command(flatten)]
+        tenant: OfTenant,
     },
 }
 
@@ -120,7 +120,7 @@ pub async fn run(command: KeyCommand, handle: &Handle, output: &mut Output) -> R
             };
             show(&admin.rotate_key(&call, rotation).await?, output)?;
         }
-        KeyCommand::Entry { tenant } => return entry(tenant, output),
+        KeyCommand::Entry { tenant } => return entry(tenant.name().clone(), output),
     }
     Ok(Exit::Done)
 }

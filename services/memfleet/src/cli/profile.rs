@@ -56,7 +56,7 @@ fn to_json(line: &ProfileLine) -> Value {
     let evidence = &line.evidence;
     let mut value = derivation_json(&line.fact);
     value["evidence"] = json!({
-        "turn": evidence.turn,
+        "turn_id": evidence.turn,
         "session": evidence.session,
         "speaker": evidence.speaker,
         "quote": evidence.quote,

@@ -8,8 +8,9 @@ use memfleet_ports::knowledge::Rebuilding;
 use memfleet_ports::maintenance::GraphCheck;
 use serde_json::json;
 
+use super::Handle;
 use super::exit::{Error, Exit};
-use super::{Handle, values};
+use super::place::InSpace;
 use crate::output::{Output, Progress};
 
 /// Pause between two looks at how far it is.
@@ -18,9 +19,8 @@ const LOOK: Duration = Duration::from_millis(500);
 /// Derive the facts of a space once more; those in use stay until all of the new ones are ready
 #[derive(Debug, Args)]
 pub struct RebuildArgs {
-    /// The space
-    #[arg(value_parser = values::space)]
-    space: SpaceId,
+    #[command(flatten)]
+    space: InSpace,
     /// Do not wait until it is done
     #[arg(long)]
     no_wait: bool,
@@ -39,10 +39,10 @@ pub async fn run(args: RebuildArgs, handle: &Handle, output: &mut Output) -> Res
     }
     let begun = handle
         .maintenance
-        .rebuild(&handle.call(), &args.space)
+        .rebuild(&handle.call(), args.space.name())
         .await?;
     if !args.no_wait {
-        let finished = finished(&args.space, begun, handle);
+        let finished = finished(args.space.name(), begun, handle);
         handle.long_call().within("the rebuild", finished).await?;
     }
     output.answer(
@@ -72,7 +72,7 @@ async fn graph(args: &RebuildArgs, handle: &Handle, output: &mut Output) -> Resu
     let progress = Progress::triplets("comparing");
     let (mut all, mut after) = (GraphCheck::default(), None);
     loop {
-        let (call, space) = (handle.call(), &args.space);
+        let (call, space) = (handle.call(), args.space.name());
         let page = if args.dry_run {
             handle
                 .maintenance

@@ -15,7 +15,7 @@ use super::values::range;
 use super::{Handle, values};
 use crate::output::{
     Align, Output, Palette, count, derivation_json, exact, neighbour, printable, table, time,
-    turn_lines,
+    turn_json, turn_lines,
 };
 
 /// Find the turns that a question needs
@@ -134,12 +134,12 @@ fn to_json(found: &Found) -> Value {
 fn hit_to_json(hit: &Hit) -> Value {
     json!({
         "space": hit.space,
-        "turn": hit.turn,
+        "turn": turn_json(&hit.turn),
         "score": exact(&hit.score),
         "relevance": exact(&hit.relevance),
         "passage": hit.passage,
         "signals": exact(&hit.signals),
-        "neighbours": hit.neighbours,
+        "neighbours": hit.neighbours.iter().map(turn_json).collect::<Vec<_>>(),
         "facts": hit.facts.iter().map(derivation_json).collect::<Vec<_>>(),
         "outdated": hit.outdated,
     })

@@ -1,21 +1,20 @@
 //! `memfleet sessions`: the conversations of a space.
 
 use clap::Args;
-use memfleet_domain::ids::SpaceId;
 use memfleet_domain::space::Session;
 use serde_json::{Value, json};
 
+use super::Handle;
 use super::exit::{Error, Exit};
 use super::handle::every;
-use super::{Handle, values};
+use super::place::InSpace;
 use crate::output::{Align, Output, Palette, table, time};
 
 /// List the sessions of a space
 #[derive(Debug, Args)]
 pub struct SessionsArgs {
-    /// The space
-    #[arg(value_parser = values::space)]
-    space: SpaceId,
+    #[command(flatten)]
+    space: InSpace,
 }
 
 /// Runs the command.
@@ -23,7 +22,7 @@ pub async fn run(args: SessionsArgs, handle: &Handle, output: &mut Output) -> Re
     let sessions = every(async |page| {
         handle
             .memory
-            .sessions(&handle.call(), &args.space, page)
+            .sessions(&handle.call(), args.space.name(), page)
             .await
     })
     .await?;

@@ -1,13 +1,13 @@
 //! `memfleet spaces`: the spaces of a tenant and their settings.
 
 use clap::{Args, Subcommand};
-use memfleet_domain::ids::SpaceId;
 use memfleet_domain::space::{Space, SpaceSettings, TimeZone};
 use memfleet_rpc::limits;
 use serde_json::{Value, json};
 
 use super::exit::{Error, Exit};
 use super::handle::every;
+use super::place::InSpace;
 use super::{Handle, values};
 use crate::output::{Align, Output, Palette, printable, table, time};
 
@@ -32,9 +32,8 @@ enum SpacesCommand {
 
 #[derive(Debug, Args)]
 struct HoldArgs {
-    /// The space
-    #[arg(value_parser = values::space)]
-    name: SpaceId,
+    #[command(flatten)]
+    space: InSpace,
     /// Why; it is written to the audit log, and shown with the space while it is on hold
     #[arg(long, value_name = "TEXT")]
     reason: String,
@@ -42,9 +41,14 @@ struct HoldArgs {
 
 #[derive(Debug, Args)]
 struct SetArgs {
-    /// The space
-    #[arg(value_parser = values::space)]
-    name: SpaceId,
+    #[command(flatten)]
+    space: InSpace,
+    #[command(flatten)]
+    settings: SettingsArgs,
+}
+
+#[derive(Debug, Args)]
+struct SettingsArgs {
     /// ISO 639-1 code of the language its turns and queries are analysed in, or `auto` for that of its first turns
     #[arg(long, value_name = "CODE")]
     language: Option<String>,
@@ -101,9 +105,9 @@ async fn all(handle: &Handle) -> Result<Vec<Space>, Error> {
 }
 
 async fn set(args: SetArgs, handle: &Handle) -> Result<Space, Error> {
+    let (name, args) = (args.space.name().clone(), args.settings);
     let known = all(handle).await?;
-    let known = known.into_iter().find(|space| space.id == args.name);
-    let name = args.name.clone();
+    let known = known.into_iter().find(|space| space.id == name);
     let settings = changed(known.map(|space| space.settings).unwrap_or_default(), args);
     let call = handle.call();
     let put = handle.memory.put_space(&call, &name, settings);
@@ -111,13 +115,13 @@ async fn set(args: SetArgs, handle: &Handle) -> Result<Space, Error> {
 }
 
 async fn hold(args: HoldArgs, held: bool, handle: &Handle) -> Result<Space, Error> {
-    let HoldArgs { name, reason } = args;
+    let (name, reason) = (args.space.name().clone(), args.reason);
     let call = handle.call();
     let set = handle.memory.set_legal_hold(&call, &name, held, reason);
     Ok(set.await?)
 }
 
-fn changed(mut settings: SpaceSettings, args: SetArgs) -> SpaceSettings {
+fn changed(mut settings: SpaceSettings, args: SettingsArgs) -> SpaceSettings {
     if let Some(language) = args.language {
         settings.language = (language != "auto").then_some(language);
     }
@@ -204,9 +208,8 @@ fn kept(settings: &SpaceSettings) -> String {
 mod tests {
     use super::*;
 
-    fn set(language: Option<&str>, days: Option<&str>) -> SetArgs {
-        SetArgs {
-            name: SpaceId::new("ada").unwrap(),
+    fn set(language: Option<&str>, days: Option<&str>) -> SettingsArgs {
+        SettingsArgs {
             language: language.map(str::to_owned),
             time_zone: None,
             retention_days: days.map(|days| retention::<{ limits::RETENTION_DAYS }>(days).unwrap()),

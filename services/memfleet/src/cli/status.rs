@@ -75,7 +75,7 @@ fn human(status: &Status, palette: Palette) -> String {
     ));
     if queue.dead_letters > 0 {
         lines.push(palette.warning(&format!(
-            "{}; see `memfleet dead-letters list SPACE`",
+            "{}; see `memfleet dead-letters list --space SPACE`",
             count(queue.dead_letters, "dead letter")
         )));
     }

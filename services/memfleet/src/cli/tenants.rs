@@ -4,7 +4,6 @@ use std::str::FromStr;
 
 use clap::{ArgGroup, Args, Subcommand};
 use memfleet_domain::access::Quota;
-use memfleet_domain::ids::TenantId;
 use memfleet_domain::time::{TimeRange, Timestamp};
 use memfleet_ports::admin::{Account, ModelUse};
 use serde_json::{Value, json};
@@ -12,6 +11,7 @@ use serde_json::{Value, json};
 use super::exit::{Error, Exit};
 use super::handle::every;
 use super::key::Whose;
+use super::place::OfTenant;
 use super::{Handle, values};
 use crate::output::{Align, Output, Palette, size, table};
 
@@ -40,9 +40,8 @@ enum TenantsCommand {
     /// Set what a tenant may have; what is not named stays as it is. Takes an operator's key
     #[command(group(ArgGroup::new("limits").required(true).multiple(true)))]
     Quota {
-        /// The tenant
-        #[arg(value_parser = values::tenant)]
-        tenant: TenantId,
+        #[command(flatten)]
+        tenant: OfTenant,
         /// Calls a minute of all its callers together, at each gateway; or `none`
         #[arg(long, value_name = "CALLS", group = "limits")]
         calls_per_minute: Option<Limit<u32>>,
@@ -101,6 +100,7 @@ pub async fn run(args: TenantsArgs, handle: &Handle, output: &mut Output) -> Res
             calls_per_minute,
             turns,
         } => {
+            let tenant = tenant.name().clone();
             let account = admin
                 .account(&handle.call(), Some(tenant.clone()), TimeRange::default())
                 .await?;

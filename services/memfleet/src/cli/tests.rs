@@ -61,6 +61,16 @@ fn wrong_arguments_end_with_the_documented_code() {
 }
 
 #[test]
+fn what_is_wrong_with_a_command_line_is_said_on_one_line() {
+    let error = Cli::try_parse_from(["memfleet", "recall", "--json", "where?"]).unwrap_err();
+    let error = super::usage(&error);
+    assert_eq!(error.exit(), super::Exit::Usage);
+    let said = error.to_string();
+    assert!(said.contains("--space") && !said.contains('\n'), "{said}");
+    assert!(!said.starts_with("error"), "{said}");
+}
+
+#[test]
 fn json_of_a_bench_may_go_to_a_file() {
     let cli = Cli::try_parse_from([
         "memfleet",

@@ -68,7 +68,7 @@ pub fn exit_of(turns: &[TurnReceipt]) -> Exit {
 
 /// A state as JSON.
 pub fn to_json(turn: &TurnReceipt) -> Value {
-    json!({ "id": turn.id, "state": turn.state, "reason": turn.reason })
+    json!({ "turn_id": turn.id, "state": turn.state, "reason": turn.reason })
 }
 
 /// A state as a line.

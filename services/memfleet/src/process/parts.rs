@@ -62,8 +62,11 @@ impl Parts {
         if let Some(queue) = &self.queue {
             self.look("queue", queue.depth(None)).await;
             if let Some(concerns) = queue.concerns() {
-                let trouble = (!concerns.is_empty()).then(|| concerns.join("; "));
-                note(&self.health, &*self.clock, "queue-setup", trouble);
+                let trouble = (!concerns.is_empty()).then(|| {
+                    let message = concerns.join("; ");
+                    Fault::new(FaultKind::Unavailable, "QUEUE_SETUP", message)
+                });
+                note(&self.health, &*self.clock, "queue-setup", trouble.as_ref());
             }
         }
     }

@@ -335,7 +335,7 @@ fn a_search_is_checked_in_full() {
 #[test]
 fn every_wrong_field_of_a_question_is_named() {
     let request = proto::AnswerRequest {
-        question: " ".into(),
+        query: " ".into(),
         k: 101,
         mode: 9,
         wait_for: vec!["no".into()],
@@ -343,15 +343,22 @@ fn every_wrong_field_of_a_question_is_named() {
     };
     assert_eq!(
         fields(request),
-        ["question", "spaces", "k", "wait_for[0]", "mode"]
+        ["query", "spaces", "k", "wait_for[0]", "mode"]
     );
     let request = proto::AnswerRequest {
-        question: "Where?".into(),
+        query: "Where?".into(),
         spaces: vec!["ada".into()],
         ..Default::default()
     };
     let request = accept(request).unwrap();
     assert_eq!((request.query.k, request.mode), (20, AnswerMode::Auto));
+    #[expect(deprecated, reason = "earlier callers send the earlier name")]
+    let earlier = proto::AnswerRequest {
+        question: "Where?".into(),
+        spaces: vec!["ada".into()],
+        ..Default::default()
+    };
+    assert_eq!(accept(earlier).unwrap().query.text, "Where?");
 }
 
 #[test]
