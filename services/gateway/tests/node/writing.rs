@@ -287,9 +287,10 @@ async fn a_key_is_new_again_once_its_space_was_forgotten_as_a_whole() {
 async fn the_status_shows_the_parts_and_no_more_of_the_queue_than_is_the_callers() {
     let node = Node::new().await;
     node.remember("ada", vec![said("One")]).await.unwrap();
+    let failed = Fault::internal("it failed");
     node.gateway
         .health
-        .report("retention", Some("it failed".into()), instant(7));
+        .report("retention", Some(&failed), instant(7));
     let theirs = call_of("globex", Duration::from_mins(1));
     let status = node.gateway.status(&theirs).await.unwrap();
     assert_eq!(status.queue, Depth::default());

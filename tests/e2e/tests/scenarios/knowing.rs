@@ -396,8 +396,10 @@ async fn an_answer_right_after_a_write_rests_on_the_facts_in_it() -> Result<()> 
             ended: false,
             wait_for: Vec::new(),
         };
-        let facts = client.facts(&call(), &query, PageRequest::default());
-        ensure!(!facts.await?.items.is_empty(), "round {round}: not read");
+        let facts = client
+            .facts(&call(), &query, PageRequest::default())
+            .await?;
+        ensure!(!facts.items.is_empty(), "round {round}: not read");
     }
     Ok(())
 }
