@@ -7,6 +7,7 @@ mod fuzz;
 mod proto;
 mod servers;
 mod steps;
+mod style;
 
 use std::process::ExitCode;
 
@@ -37,6 +38,7 @@ usage: cargo xtask <command>
     doc              documentation, warnings refused
     deny             dependencies: bans, licences, sources (needs cargo-deny)
     proto            no incompatible change against proto/released.binpb
+    style            added lines keep to docs/dev/style.md
     amp-table        every item of AMP has a test, and docs/amp.md says which
   proto --release    record the protos as released
   amp                make the table of docs/amp.md from the names of the tests";

@@ -14,6 +14,7 @@ use crate::amp;
 use crate::chaos::{self, Chaos};
 use crate::fuzz::Fuzz;
 use crate::proto::{self, Compared};
+use crate::style;
 
 /// One step.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,6 +31,8 @@ pub enum Step {
     Proto,
     /// Records the protos as released.
     ReleaseProto,
+    /// House style of the lines that were added.
+    Style,
     /// Whether every item of AMP has a test, and the table says which.
     Amp,
     /// Makes that table.
@@ -62,6 +65,7 @@ impl Step {
             Self::Doc,
             Self::Deny,
             Self::Proto,
+            Self::Style,
             Self::Amp,
         ]
     }
@@ -83,6 +87,7 @@ impl Step {
             Self::Doc => "doc",
             Self::Deny => "deny",
             Self::Proto | Self::ReleaseProto => "proto",
+            Self::Style => "style",
             Self::Amp | Self::WriteAmp => "amp-table",
             Self::Test(_) => "test",
             Self::Chaos(_) => "chaos",
@@ -124,6 +129,11 @@ impl Step {
             Self::Proto => {
                 if proto::check(root)? == Compared::WithNothing {
                     return Ok(Ending::Skipped("no release yet"));
+                }
+            }
+            Self::Style => {
+                if style::check(root)? == style::StyleOutcome::WithNothing {
+                    return Ok(Ending::Skipped("no commit to compare with"));
                 }
             }
             Self::ReleaseProto => proto::release(root)?,
