@@ -142,7 +142,6 @@ mod tests {
 
     #[test]
     fn a_misspelt_level_is_a_problem() {
-        let of = |level: &str| problem_of_level(level);
         for level in [
             "info",
             "OFF",
@@ -151,10 +150,10 @@ mod tests {
             "",
             "info,[call]=trace",
         ] {
-            assert_eq!(of(level), None, "{level}");
+            assert_eq!(problem_of_level(level), None, "{level}");
         }
         for level in ["inof", "info,hyper", "verbose"] {
-            assert!(of(level).is_some(), "{level}");
+            assert!(problem_of_level(level).is_some(), "{level}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What a piece of work belongs to, as it travels from process to process in the metadata of calls
+//! Identity of a piece of work, as it travels from process to process in the metadata of calls
 //! and the headers of messages: the request by its id, and the trace by its W3C `traceparent` where
 //! traces are exported. Within a process: its deadline.
 #![cfg_attr(test, allow(clippy::unwrap_used))]

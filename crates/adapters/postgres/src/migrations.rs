@@ -14,7 +14,7 @@ use sqlx::migrate::{Migrate, MigrateError, Migration, MigrationType};
 use sqlx::{AssertSqlSafe, Executor, PgConnection, SqlSafeStr};
 use tokio::time::{Instant, sleep};
 
-use self::index::Index;
+use self::index::ConcurrentIndex;
 use crate::failure::{Outcome, code};
 
 macro_rules! migrations {
@@ -160,7 +160,7 @@ async fn apply(connection: &mut PgConnection, migration: &Migration) -> Outcome<
         return attempt(connection, &Step::Migration(migration)).await;
     }
     for step in steps(migration.sql.as_str()) {
-        match Index::read(step) {
+        match ConcurrentIndex::read(step) {
             Some(index) => index.build(connection).await?,
             None => attempt(connection, &Step::Statement(step)).await?,
         }
@@ -195,8 +195,12 @@ impl Step<'_> {
         let timeout = format!("SET lock_timeout = '{timeout}'");
         connection.execute(AssertSqlSafe(timeout)).await?;
         match self {
-            Self::Migration(it) => drop(connection.apply(TABLE, it).await?),
-            Self::Statement(it) => drop(connection.execute(AssertSqlSafe((*it).to_owned())).await?),
+            Self::Migration(it) => {
+                connection.apply(TABLE, it).await?;
+            }
+            Self::Statement(it) => {
+                connection.execute(AssertSqlSafe((*it).to_owned())).await?;
+            }
         }
         Ok(())
     }

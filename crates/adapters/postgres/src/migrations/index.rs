@@ -9,14 +9,14 @@ use crate::failure::Outcome;
 
 /// An index to make.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Index<'a> {
+pub struct ConcurrentIndex<'a> {
     name: &'a str,
     table: &'a str,
     /// Columns and condition.
     of: &'a str,
 }
 
-impl<'a> Index<'a> {
+impl<'a> ConcurrentIndex<'a> {
     /// The index of a step that makes one.
     pub fn read(step: &'a str) -> Option<Self> {
         let mut lines = step.lines().skip_while(|line| line.starts_with("--"));
@@ -86,13 +86,13 @@ mod tests {
 
     #[test]
     fn a_step_that_makes_an_index_is_read() {
-        let index = Index {
+        let index = ConcurrentIndex {
             name: "turns_by_time",
             table: "turns",
             of: "(tenant, space) WHERE a IS NULL",
         };
         let step = "-- By time.\nCREATE INDEX CONCURRENTLY turns_by_time ON turns (tenant, space) WHERE a IS NULL;";
-        assert_eq!(Index::read(step), Some(index));
-        assert_eq!(Index::read("DO $$ BEGIN END $$;"), None);
+        assert_eq!(ConcurrentIndex::read(step), Some(index));
+        assert_eq!(ConcurrentIndex::read("DO $$ BEGIN END $$;"), None);
     }
 }

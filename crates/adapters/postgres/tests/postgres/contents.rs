@@ -100,7 +100,7 @@ pub async fn fill(store: &PostgresStore, scope: &Scope) {
 
 /// All that is read of a space.
 #[derive(Debug, PartialEq)]
-pub struct Seen {
+pub struct SpaceContents {
     pub turns: Page<Turn>,
     changes: Changes,
     outline: Changes,
@@ -115,14 +115,14 @@ pub struct Seen {
 }
 
 /// Reads all that [`fill`] writes.
-pub async fn seen(store: &PostgresStore, scope: &Scope) -> Seen {
+pub async fn seen(store: &PostgresStore, scope: &Scope) -> SpaceContents {
     let everything = TurnFilter::default();
     let among = (0..100).collect();
     let query = vectors("number").sentence;
     let terms = ["number".to_owned(), "7".to_owned()];
     let numbers: Vec<u32> = (0..80).collect();
     let tokens = store.token_vectors(scope, &numbers).await;
-    Seen {
+    SpaceContents {
         turns: Ledger::list(store, scope, &everything, 100, None)
             .await
             .expect("list"),

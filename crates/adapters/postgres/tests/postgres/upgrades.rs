@@ -15,14 +15,14 @@ use memfleet_postgres::{Migrated, PostgresErasure, PostgresStore, migrate, migra
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
 use tokio::sync::OnceCell;
 
-use crate::contents::{OWNER, Seen, connected, fill, prepare, seen};
+use crate::contents::{OWNER, SpaceContents, connected, fill, prepare, seen};
 use crate::database::{Database, template};
 
 /// Content of a database of the newest schema, of two tenants.
 struct Memory {
     /// Tables, and their rows as JSON.
     tables: Vec<(String, String)>,
-    seen: Vec<Seen>,
+    seen: Vec<SpaceContents>,
 }
 
 static MEMORY: OnceCell<Memory> = OnceCell::const_new();
