@@ -19,7 +19,7 @@ pub struct Tombstone {
 }
 
 impl Tombstone {
-    /// Whether a turn under its id that comes with this acceptance stays forgotten. A later one is the same message sent again (an
+    /// True if a turn under its id that comes with this acceptance stays forgotten. A later one is the same message sent again (an
     /// external id, or a place in a history), unless the whole space was forgotten in between.
     pub fn covers(&self, acceptance: i64) -> bool {
         acceptance <= self.last || !self.is_of_space
@@ -31,7 +31,7 @@ impl Tombstone {
 pub struct Before {
     /// Content of the turns that are there.
     pub hashes: HashMap<TurnId, ContentHash>,
-    /// Those that were forgotten.
+    /// Turns that it had to forget.
     pub forgotten: HashMap<TurnId, Tombstone>,
 }
 

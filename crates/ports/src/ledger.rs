@@ -71,7 +71,7 @@ pub struct BatchStatus {
 pub struct Known {
     /// Those that it holds.
     pub stored: HashSet<TurnId>,
-    /// Those that were forgotten.
+    /// Turns that it had to forget.
     pub forgotten: HashSet<TurnId>,
 }
 

@@ -77,7 +77,7 @@ impl Extractor for Rules {
 }
 
 impl Utterances {
-    /// What a reader of the turn and of those before it makes of them.
+    /// Gives a reader the turn and the turns before it.
     pub(crate) fn read<T>(&self, reader: impl FnOnce(&Utterance<'_>, &[Utterance<'_>]) -> T) -> T {
         let turns = self.before.iter().chain([&self.turn]);
         let texts = turns

@@ -182,7 +182,7 @@ impl<'l> Looking<'l> {
         last.or_else(earlier)
     }
 
-    /// Whether this request was the last one of a conversation.
+    /// True if this request was the last one of a conversation.
     fn is_last(&self, it: &Conversation) -> bool {
         let plain = self.sought.keys.len() / 2;
         it.key == self.sought.keys[0] || it.key == self.sought.keys[plain]

@@ -1,4 +1,4 @@
-//! What is known again by a digest of what was said: conversations without a name, their exchanges, captured messages. Words
+//! Keyed digests by which conversations without a name, their exchanges and captured messages are known again. Words
 //! that are forgotten must not be found by guessing at digests that stay, so they are keyed with random bytes that the store
 //! keeps for a space and removes with it. Those of versions before had no key; where they may still be, both are looked for.
 
@@ -13,14 +13,14 @@ use crate::Gateway;
 /// Hexadecimal digits of a digest.
 const LENGTH: usize = 32;
 
-/// What a digest with a key begins with: no hexadecimal digit, so that stores tell it from one without.
+/// First letter of a digest with a key: no hexadecimal digit, so that stores tell it from one without.
 const KEYED: &str = "k";
 
 /// Spaces whose secrets are remembered.
 const REMEMBERED: usize = 10_000;
 
 /// A key of digests.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub(crate) struct Key(Secret);
 
 impl Key {
@@ -67,7 +67,7 @@ impl Gateway {
             .map_err(|error| Fault::internal(error.to_string()))
     }
 
-    /// The same as it was last, while the store is away.
+    /// The key of a space as it was read last, for the time that the store is away.
     pub(crate) fn known_digest_key(&self, context: &Context, space: &SpaceId) -> Option<Key> {
         let whose = (context.tenant.clone(), Some(space.clone()));
         self.keys.0.get(&whose)

@@ -89,7 +89,7 @@ pub struct Gateway {
     pub settings: Arc<SettingsCache>,
     /// What the requests of one exchange share.
     pub exchanges: Arc<dyn Exchanges>,
-    /// What digests of what was said were keyed with last.
+    /// Keys of digests as they were read last.
     pub keys: Arc<Keys>,
     /// What entered which prompt.
     pub injections: Arc<dyn Injections>,

@@ -97,7 +97,7 @@ impl Shared {
         self.let_go(scope, batch, letter.acceptance).await
     }
 
-    /// What was forgotten may be sent again after the forget: only the ledger knows.
+    /// A turn may be sent again after it was forgotten: only the ledger knows.
     async fn without_forgotten(&self, letter: &DeadLetter) -> Result<DeadLetter> {
         let mut letter = letter.clone();
         let turns = &mut letter.batch.turns;

@@ -69,7 +69,7 @@ impl Replies {
         kept.map(|kept| kept.text)
     }
 
-    /// What [`Replies::put`] is given of a call that begins now.
+    /// Mark of a call that begins now, for [`Replies::put`].
     pub fn begin(&self) -> u64 {
         self.forgets.load(Ordering::SeqCst)
     }

@@ -100,7 +100,7 @@ impl OpenAi {
             match event {
                 Ok(Event::Forgotten { scope }) => replies.forget(Some(&scope.tenant)),
                 Ok(Event::Settled { .. } | Event::Derived { .. }) => {}
-                // What was missed may have been a forget.
+                // A forget may be among the missed events.
                 Ok(Event::Missed) | Err(RecvError::Lagged(_)) => replies.forget(None),
                 Err(RecvError::Closed) => return,
             }

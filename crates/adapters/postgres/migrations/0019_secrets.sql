@@ -1,4 +1,4 @@
--- What digests of what was said in a space are keyed with; without a name of a space, of what a tenant does in several.
+-- Keys of the digests of messages, one a space; without the name of a space, of what a tenant does in several.
 CREATE TABLE secrets (
     tenant text  COLLATE "C" NOT NULL,
     space  text  COLLATE "C" NOT NULL, -- empty: of none

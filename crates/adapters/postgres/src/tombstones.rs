@@ -39,7 +39,7 @@ pub async fn of(
         .collect()
 }
 
-/// Whether one of these turns was forgotten. No forget of their spaces looks for what names them until the transaction
+/// Looks whether one of these turns was forgotten. No forget of their spaces looks for what names them until the transaction
 /// ends: it either comes before and is seen here, or comes after and finds what is written.
 pub async fn any(
     connection: &mut PgConnection,

@@ -172,11 +172,12 @@ async fn forgetting(store: &SqliteStore, turns: usize) {
         next += 1;
         let told = indexed(&mut random, next, 1);
         let start = Instant::now();
-        store
-            .publish(&told.batch, instant(0), Bounds::NONE)
-            .await
-            .expect("publish");
+        let published = store.publish(&told.batch, instant(0), Bounds::NONE).await;
+        let acceptance = published.expect("publish").acceptance;
+        let told = IndexedBatch { acceptance, ..told };
         store.commit(vec![told]).await.expect("commit");
+        let acknowledged = store.acknowledge(&[acceptance]).await;
+        acknowledged.expect("acknowledge");
         start.elapsed()
     };
     let mut alone = Vec::new();

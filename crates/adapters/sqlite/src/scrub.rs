@@ -2,7 +2,7 @@
 //!
 //! `secure_delete` zeroes a deleted cell, a freed page and an overflow page in place. One thing it does not reach: where
 //! SQLite rebuilds a page of a b-tree, old copies of cells stay in the unused middle of the page, and a later delete does
-//! not find them. A scrub looks for such pages on a snapshot, which nobody waits for, zeroes their middles in short write
+//! not find them. A scrub looks for such pages on a snapshot, without a lock, zeroes their middles in short write
 //! transactions (through `sqlite_dbpage`, so that log and caches know of it) and empties the write-ahead log. A forget that
 //! was committed when it began is served by it. What a page that is clean holds of live rows only is rebuilt into pages
 //! that hold nothing else, so no forgotten text comes back into a middle.
@@ -125,8 +125,8 @@ fn unused(number: u32, page: &[u8]) -> Option<Range<usize>> {
     // The first page begins with the header of the file.
     let header = if number == 1 { 100 } else { 0 };
     let two = |at: usize| {
-        page.get(at..at + 2)
-            .map(|two| usize::from(two[0]) << 8 | usize::from(two[1]))
+        let bytes: [u8; 2] = page.get(at..at + 2)?.try_into().ok()?;
+        Some(usize::from(u16::from_be_bytes(bytes)))
     };
     let length = match page.get(header)? {
         // An index or a table, inside.
@@ -146,6 +146,10 @@ fn unused(number: u32, page: &[u8]) -> Option<Range<usize>> {
 /// Each try takes the writers' turn for the time of a checkpoint; between two of them they go on.
 async fn empty_wal(store: &SqliteStore, connection: &mut SqliteConnection) -> Outcome<()> {
     sqlx::query("PRAGMA busy_timeout = 0")
+        .execute(&mut *connection)
+        .await?;
+    // Most of the log is brought into the file beside the writers.
+    sqlx::query("PRAGMA wal_checkpoint(PASSIVE)")
         .execute(&mut *connection)
         .await?;
     let deadline = Instant::now() + PATIENCE;

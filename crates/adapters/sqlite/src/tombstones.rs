@@ -36,7 +36,7 @@ pub async fn of(
         .collect()
 }
 
-/// Whether one of these turns was forgotten.
+/// Looks whether one of these turns was forgotten.
 pub async fn any(
     connection: &mut SqliteConnection,
     tenant: &TenantId,

@@ -103,7 +103,7 @@ impl<'t> People<'t> {
         Some(referent)
     }
 
-    /// What a noun phrase names. A thing of somebody rests on the turn that named its owner.
+    /// Referent of a noun phrase. A possession rests on the turn that named its owner.
     fn named(&self, subject: &[Word]) -> Option<Referent> {
         if let Some((_, name)) = relative(subject, self.speaker) {
             return Some(Referent::own(name));

@@ -160,7 +160,7 @@ impl Have {
         !means(word) || self.has(word)
     }
 
-    /// Whether this was said: a name or a number as it is, another word by how it begins.
+    /// True if this was said: a name or a number as it is, another word by how it begins.
     fn has(&self, word: &Word) -> bool {
         let low = bare(word);
         let is_exact = word.is_name() || low.contains(|letter: char| letter.is_numeric());
@@ -181,7 +181,7 @@ fn means(word: &Word) -> bool {
     !is_function_word(word) && word.verb().is_none()
 }
 
-/// Whether a word only joins others. What joins two things that were said adds nothing to them.
+/// True of a word that only joins others and carries no meaning of its own.
 fn is_function_word(word: &Word) -> bool {
     word.is_mark
         || word.low == "and"

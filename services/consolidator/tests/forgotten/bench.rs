@@ -139,7 +139,7 @@ impl Bench {
         }
     }
 
-    /// What a prompt with a turn leaves: an exchange, a conversation, an injection and a record of it.
+    /// Stores what a prompt with a turn leaves: an exchange, a conversation, an injection and a record of it.
     pub async fn prompt(&self, turn: &AcceptedTurn) {
         let number = self.next();
         let scope = home();
@@ -272,7 +272,7 @@ impl Bench {
     }
 }
 
-/// Those of the words that are among these bytes, in either case.
+/// Finds the words that are among these bytes, in either case.
 fn found<'w>(bytes: &[u8], words: &'w BTreeSet<String>) -> impl Iterator<Item = &'w String> {
     const LENGTH: usize = 9;
     let low = bytes.to_ascii_lowercase();

@@ -27,7 +27,7 @@ fn words<'t>(turns: impl IntoIterator<Item = &'t AcceptedTurn>) -> BTreeSet<Stri
     words.filter(|word| talk::is_mark(word)).collect()
 }
 
-/// What is forgotten: a turn, a session, or all that somebody said.
+/// Filter of a turn, a session, or all turns of a speaker.
 fn filter(random: &mut StdRng, turns: &[AcceptedTurn]) -> TurnFilter {
     let turn = &turns[random.random_range(0..turns.len())];
     let none = TurnFilter::default;

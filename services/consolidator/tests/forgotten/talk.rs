@@ -7,10 +7,10 @@ use memfleet_ports::conformance::samples::{home, instant, speaker, turn_in};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
-/// What every random word ends with.
+/// Ending of every random word.
 const END: &str = "zqx";
 
-/// Whether it is a random word.
+/// True of a random word.
 pub fn is_mark(word: &str) -> bool {
     word.ends_with(END) && word.len() == 9
 }

@@ -166,7 +166,7 @@ impl Moved {
         self.told().await
     }
 
-    /// What the graph holds, and what it would hold if it were derived from the facts of now.
+    /// Triplets of the graph, and those that the facts of now would give.
     async fn compared(&self) -> [Vec<String>; 2] {
         let page = self
             .graph

@@ -45,7 +45,7 @@ pub struct Work<'w> {
     /// Whether somebody may ask this for the first time. A question without a history is sent by who asks again as by who tries again, and only
     /// a name that the caller gives tells them apart: without one memory is asked again, too.
     may_begin_anew: bool,
-    /// What the exchange is known by, where that is what was said and has no key yet.
+    /// Digest of what was said that the exchange is known by, as long as it has no key.
     plain_exchange: Option<ExchangeName>,
     /// What is new of a conversation that nobody names.
     pub conversation: Option<Conversation>,
@@ -262,7 +262,7 @@ impl<'w> Work<'w> {
         Ok(())
     }
 
-    /// The exchange that nobody names is known by what was said.
+    /// Names an exchange without a name by what was said.
     async fn name_exchange(&mut self) -> Result<(), Fault> {
         if let Some(plain) = self.plain_exchange.take() {
             let name = self.gateway.exchange_name(self.context, &plain).await?;

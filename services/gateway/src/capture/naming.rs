@@ -30,7 +30,7 @@ pub struct Naming {
     /// The blocks that the exchange was given, and those of earlier ones that nothing marks.
     pub blocks: Vec<String>,
     pub request: RecordTurnRequest,
-    /// What ids are keyed with; absent where the store was never there to say it.
+    /// Key of ids; absent where the store was never there to say it.
     pub key: Option<Key>,
 }
 

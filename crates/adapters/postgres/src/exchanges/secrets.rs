@@ -1,4 +1,4 @@
-//! What digests of what was said are keyed with.
+//! Keys of the digests of messages, one a space.
 
 use memfleet_domain::Scope;
 use memfleet_domain::ids::{SpaceId, TenantId};
@@ -31,7 +31,7 @@ fn of_bytes(bytes: Vec<u8>) -> Result<Secret, StoreError> {
     Secret::try_from(bytes).map_err(damaged)
 }
 
-/// The secret, made unless somebody else made it meanwhile.
+/// The secret, made unless another writer made it meanwhile.
 pub async fn make(
     connection: &mut PgConnection,
     tenant: &TenantId,

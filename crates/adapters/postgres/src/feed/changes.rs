@@ -165,7 +165,7 @@ async fn derived_in(connection: &mut PgConnection, page: Page<'_>) -> Outcome<Ve
     Ok(changes.collect())
 }
 
-/// What was derived and was removed: by retention, or with a turn that it drew on.
+/// Derivations that were removed: by retention, or with a turn that they drew on.
 async fn removed_in(connection: &mut PgConnection, page: Page<'_>) -> Outcome<Vec<(i64, Change)>> {
     let rows = sqlx::query(
         "SELECT change, id FROM removed_derivations WHERE tenant = $1 AND space = $2 AND change > $3 AND change <= $4 ORDER BY change",

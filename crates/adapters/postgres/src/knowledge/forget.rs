@@ -18,7 +18,7 @@ use crate::passages;
 use crate::rows::{id_list, to_u32};
 use crate::scope::SpaceRow;
 
-/// What draws on these turns, which are there still; the answer is the space's change sequence after it.
+/// Removes the derivations that draw on these turns, which are there still; returns the space's change sequence after it.
 pub async fn of_turns(
     connection: &mut PgConnection,
     tenant: &str,

@@ -203,7 +203,7 @@ async fn forget_receipts(
 ) -> Outcome<()> {
     let mut query = QueryBuilder::new("SELECT id, receipts FROM batches WHERE space = ");
     query.push_bind(space);
-    // Of few turns SQLite looks for the ids itself: that is ten times as fast as to read all receipts here.
+    // SQLite looks for a few ids itself, which is ten times as fast as reading all receipts here.
     if ids.len() <= FEW {
         query.push(" AND (false");
         for id in ids {

@@ -1,4 +1,4 @@
-//! What digests of what was said are keyed with.
+//! Keys of the digests of messages, one a space.
 
 use memfleet_domain::Scope;
 use memfleet_domain::ids::{SpaceId, TenantId};
@@ -29,7 +29,7 @@ fn of_bytes(bytes: Vec<u8>) -> Outcome<Secret> {
     Secret::try_from(bytes).map_err(|_| damaged("a secret has not 32 bytes"))
 }
 
-/// The secret, made unless somebody else made it meanwhile.
+/// The secret, made unless another writer made it meanwhile.
 pub async fn make(
     connection: &mut SqliteConnection,
     tenant: &TenantId,

@@ -141,7 +141,7 @@ async fn derived_in(connection: &mut SqliteConnection, page: Page) -> Outcome<Ve
     Ok(changes.collect())
 }
 
-/// What was derived and was removed: by retention, or with a turn that it drew on.
+/// Derivations that were removed: by retention, or with a turn that they drew on.
 async fn removed_in(connection: &mut SqliteConnection, page: Page) -> Outcome<Vec<(i64, Change)>> {
     let rows = sqlx::query(
         "SELECT change, id FROM removed_derivations WHERE space = ? AND change > ? AND change <= ? ORDER BY change",

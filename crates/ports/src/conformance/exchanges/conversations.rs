@@ -269,7 +269,7 @@ pub async fn a_forgotten_space_takes_its_conversations(store: &impl Forgetful) {
     }
 }
 
-/// Others have others, and a space that is begun anew has a new one.
+/// Other spaces and tenants have others, and a space that begins again has a new one.
 pub async fn a_space_has_a_secret_as_long_as_it_is_there(store: &impl Forgetful) {
     let (acme, globex) = (home().tenant, scope("globex", "ada").tenant);
     let secret = async |tenant: &TenantId, name: Option<&str>| {

@@ -142,7 +142,7 @@ async fn move_up(
     Ok(())
 }
 
-/// A turn that was forgotten with its whole space and is told again is a turn like any other.
+/// A turn that was forgotten with its whole space and is sent again is a turn like any other.
 async fn revive(
     connection: &mut PgConnection,
     target: Target<'_>,

@@ -145,7 +145,7 @@ impl Committing<'_> {
         Ok(())
     }
 
-    /// A turn that was forgotten with its whole space and is told again is a turn like any other.
+    /// A turn that was forgotten with its whole space and is sent again is a turn like any other.
     async fn revive(&mut self, turn: TurnId, hash: ContentHash) -> Outcome<()> {
         if self.before.stored(turn, hash) {
             sqlx::query("DELETE FROM forgotten WHERE space = ? AND id = ?")
