@@ -138,18 +138,32 @@ impl Transcript {
 
     /// Where in `known` it begins, if it goes on with `known` without its beginning: clients drop the oldest messages of a long conversation.
     fn start_in(&self, known: &Self) -> Option<usize> {
-        let first = self.digests.first()?;
-        let last = known.digests.len().checked_sub(MIN_OVERLAP)?;
-        let begins = |start: &usize| {
-            let rest = &known.digests[*start..];
-            rest[0] == *first && self.digests.starts_with(rest)
-        };
-        (0..=last).find(begins)
+        let common = overlap(&known.digests, &self.digests);
+        (common >= MIN_OVERLAP).then(|| known.digests.len() - common)
     }
 
     fn has_answer_in(&self, first: usize) -> bool {
         self.answers.iter().take(first).any(|answer| *answer)
     }
+}
+
+/// Length of the longest end of `whole` that `next` begins with. Its time grows with the lengths, not with their product: the algorithm of
+/// Knuth, Morris and Pratt.
+fn overlap<T: PartialEq>(whole: &[T], next: &[T]) -> usize {
+    // Of each beginning of `next` the longest end of it, other than all of it, that `next` begins with, too.
+    let mut borders = vec![0; next.len()];
+    let extend = |borders: &[usize], mut length: usize, item: &T| {
+        while length > 0 && next.get(length) != Some(item) {
+            length = borders[length - 1];
+        }
+        length + usize::from(next.get(length) == Some(item))
+    };
+    for end in 1..next.len() {
+        borders[end] = extend(&borders, borders[end - 1], &next[end]);
+    }
+    whole
+        .iter()
+        .fold(0, |length, item| extend(&borders, length, item))
 }
 
 /// Finds the conversation of a request among those of its client, by the transcripts of their last requests. The longest agreement counts, of
@@ -252,7 +266,38 @@ fn kind_name(kind: PartKind) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    /// The same by looking at every end.
+    fn slow_overlap(whole: &[u8], next: &[u8]) -> usize {
+        let ends = (0..=whole.len()).filter(|start| next.starts_with(&whole[*start..]));
+        whole.len() - ends.min().unwrap()
+    }
+
+    proptest! {
+        #[test]
+        fn the_longest_overlap_is_found(
+            whole in prop::collection::vec(0u8..3, 0..12),
+            next in prop::collection::vec(0u8..3, 0..12),
+        ) {
+            prop_assert_eq!(overlap(&whole, &next), slow_overlap(&whole, &next));
+        }
+    }
+
+    #[test]
+    fn a_thousand_equal_messages_are_looked_for_in_many_conversations_in_no_time() {
+        let request = transcript(&["same"; 1_023]);
+        let mut other = transcript(&["same"; 1_024]);
+        other.digests.push(Digest("another".to_owned()));
+        let known = vec![other; 32];
+        let begun = std::time::Instant::now();
+        assert_eq!(request.start_in(&known[0]), None);
+        recognise(&request, &known);
+        // Milliseconds, on a busy machine a second.
+        assert!(begun.elapsed().as_secs() < 5, "{:?}", begun.elapsed());
+    }
 
     fn transcript(texts: &[&str]) -> Transcript {
         let messages = texts.iter().enumerate().map(|(index, text)| {
