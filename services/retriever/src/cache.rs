@@ -5,9 +5,9 @@
 //! as an outline; the index of the latter is built behind the first search.
 
 mod entry;
+mod held;
 mod outlines;
 
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -19,6 +19,7 @@ pub use entry::{Outline, Paused, Reading};
 
 use crate::tokens::TokenReader;
 use entry::Entry;
+use held::Held;
 
 /// Changes read from the store at a time, …
 const PAGE: u32 = 2_000;
@@ -42,8 +43,8 @@ pub struct IndexCache {
     remote: Option<Remote>,
     tokens: Arc<TokenReader>,
     budget: usize,
-    clock: AtomicU64,
-    entries: Mutex<HashMap<Scope, Arc<Entry>>>,
+    generations: AtomicU64,
+    held: Mutex<Held>,
 }
 
 impl IndexCache {
@@ -59,8 +60,8 @@ impl IndexCache {
             remote,
             tokens,
             budget,
-            clock: AtomicU64::new(0),
-            entries: Mutex::default(),
+            generations: AtomicU64::new(0),
+            held: Mutex::default(),
         }
     }
 
@@ -103,7 +104,7 @@ impl IndexCache {
         if reached < head {
             let _only_one = entry.catching_up.lock().await;
             self.catch_up(scope, &entry, head).await?;
-            self.evict(scope);
+            self.evict(scope, &entry);
         }
         match &entry.remote {
             None if self.is_too_large(&entry).await => {
@@ -120,26 +121,27 @@ impl IndexCache {
 
     /// Lets go of a space, so that nothing forgotten stays in memory.
     pub fn drop_space(&self, scope: &Scope) {
-        let gone = self.lock().remove(scope);
-        self.forget(gone.into_iter());
+        let gone = self.lock().remove(scope, None);
+        self.forget(gone.as_slice());
     }
 
     /// Lets go of every space.
     pub fn drop_all(&self) {
-        let gone: Vec<_> = self.lock().drain().map(|(_, entry)| entry).collect();
-        self.forget(gone.into_iter());
+        let gone = self.lock().remove_all();
+        self.forget(&gone);
     }
 
-    fn forget(&self, gone: impl Iterator<Item = Arc<Entry>>) {
-        gone.for_each(|entry| self.tokens.forget(entry.generation));
+    /// Lets go of the token vectors of entries that are gone, and of all that left before.
+    fn forget(&self, gone: &[Arc<Entry>]) {
+        self.tokens.leave(gone.iter().map(|entry| entry.generation));
+        self.tokens.clear();
         self.show();
     }
 
     fn show(&self) {
-        let entries = self.lock();
-        let bytes = entries.values().map(|entry| entry.bytes());
-        metrics::gauge!("memfleet_index_cache_bytes").set(bytes.sum::<u64>() as f64);
-        metrics::gauge!("memfleet_index_cache_spaces").set(entries.len() as f64);
+        let held = self.lock();
+        metrics::gauge!("memfleet_index_cache_bytes").set(held.bytes() as f64);
+        metrics::gauge!("memfleet_index_cache_spaces").set(held.len() as f64);
     }
 
     async fn catch_up(&self, scope: &Scope, entry: &Entry, head: u64) -> Result<(), Fault> {
@@ -169,59 +171,44 @@ impl IndexCache {
 
     /// The entry of a space that is here, read just now.
     fn known(&self, scope: &Scope) -> Option<Arc<Entry>> {
-        let now = self.clock.fetch_add(1, Ordering::Relaxed);
-        let entry = self.lock().get(scope).cloned()?;
-        entry.last_read.store(now, Ordering::Relaxed);
-        Some(entry)
+        self.lock().read(scope)
     }
 
     /// The entry of a space, and whether it was made here.
     fn insert(&self, scope: &Scope, remote: Option<Arc<dyn Candidates>>) -> (Arc<Entry>, bool) {
-        let now = self.clock.fetch_add(1, Ordering::Relaxed);
-        let mut entries = self.lock();
-        if let Some(entry) = entries.get(scope) {
-            return (entry.clone(), false);
+        let mut held = self.lock();
+        if let Some(entry) = held.read(scope) {
+            return (entry, false);
         }
-        self.tokens.keep(now);
-        let entry = Arc::new(Entry::new(now, remote));
-        entries.insert(scope.clone(), entry.clone());
+        let generation = self.generations.fetch_add(1, Ordering::Relaxed);
+        self.tokens.keep(generation);
+        let entry = Arc::new(Entry::new(generation, remote));
+        held.insert(scope, entry.clone());
         (entry, true)
     }
 
     /// Lets go of an entry, unless another is in its place.
     fn remove_entry(&self, scope: &Scope, entry: &Arc<Entry>) {
-        let mut entries = self.lock();
-        let is_same = |found: &Arc<Entry>| Arc::ptr_eq(found, entry);
-        let gone = entries
-            .get(scope)
-            .is_some_and(is_same)
-            .then(|| entries.remove(scope));
-        drop(entries);
-        self.forget(gone.flatten().into_iter());
+        let gone = self.lock().remove(scope, Some(entry));
+        self.forget(gone.as_slice());
     }
 
-    /// Drops the least recently read spaces until the rest fits; never the one that is being read.
-    fn evict(&self, reading: &Scope) {
-        let mut entries = self.lock();
+    /// Drops the least recently read spaces until the rest fits; never the one that is being read, whose entry is weighed first.
+    fn evict(&self, reading: &Scope, entry: &Arc<Entry>) {
+        let mut held = self.lock();
+        held.weigh(reading, entry);
         let mut gone = Vec::new();
-        let mut total: u64 = entries.values().map(|entry| entry.bytes()).sum();
-        while total > self.budget as u64 {
-            let oldest = entries
-                .iter()
-                .filter(|(scope, _)| *scope != reading)
-                .min_by_key(|(_, entry)| entry.last_read.load(Ordering::Relaxed))
-                .map(|(scope, _)| scope.clone());
-            let Some(entry) = oldest.and_then(|oldest| entries.remove(&oldest)) else {
-                break;
-            };
-            total -= entry.bytes().min(total);
-            gone.push(entry);
+        while held.bytes() > self.budget as u64
+            && let Some(entry) = held.remove_oldest(reading)
+        {
+            gone.push(entry.generation);
         }
-        drop(entries);
-        self.forget(gone.into_iter());
+        drop(held);
+        self.tokens.leave(gone.into_iter());
+        self.show();
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<Scope, Arc<Entry>>> {
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> std::sync::MutexGuard<'_, Held> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -20,9 +20,19 @@ const USUAL_BYTES: usize = 2_500;
 pub struct TokenReader {
     feed: Arc<dyn IndexFeed>,
     cache: Cache<Key, Arc<TokenVectors>, Bytes>,
-    /// The generations that may be kept: a search that still reads one that is gone must not bring it back.
-    kept: Mutex<HashSet<u64>>,
+    generations: Mutex<Generations>,
 }
+
+#[derive(Default)]
+struct Generations {
+    /// Those that may be kept: a search that still reads one that is gone must not bring it back.
+    kept: HashSet<u64>,
+    /// Those that left and may still have vectors here, which no search finds any more.
+    left: HashSet<u64>,
+}
+
+/// Generations that left before a look through the whole cache for theirs.
+const LEFT: usize = 256;
 
 /// Weighs token vectors by the memory they take.
 #[derive(Clone)]
@@ -41,13 +51,13 @@ impl TokenReader {
         Self {
             feed,
             cache,
-            kept: Mutex::default(),
+            generations: Mutex::default(),
         }
     }
 
-    /// Keeps what is read of a generation, until [`Self::forget`].
+    /// Keeps what is read of a generation, until it leaves.
     pub fn keep(&self, generation: u64) {
-        self.kept().insert(generation);
+        self.generations().kept.insert(generation);
     }
 
     /// The token vectors of passages that are in memory, in their order. `generation` is that of the index that named the
@@ -84,23 +94,41 @@ impl TokenReader {
             }
             found[place] = vectors;
         }
-        if !self.kept().contains(&generation) {
-            self.remove(generation);
+        // Its generation left meanwhile: so do these.
+        if !self.generations().kept.contains(&generation) {
+            for &number in passages {
+                self.cache.remove(&(generation, number));
+            }
         }
         Ok(())
     }
 
-    /// Lets go of everything of one generation.
-    pub fn forget(&self, generation: u64) {
-        self.kept().remove(&generation);
-        self.remove(generation);
+    /// Keeps nothing more of these generations. What there is of them goes with the next [`Self::clear`], or once many have left: a look
+    /// through the cache costs the same for one and for many.
+    pub fn leave(&self, gone: impl Iterator<Item = u64>) {
+        let mut generations = self.generations();
+        for generation in gone {
+            generations.kept.remove(&generation);
+            generations.left.insert(generation);
+        }
+        let is_many = generations.left.len() >= LEFT;
+        drop(generations);
+        if is_many {
+            self.clear();
+        }
     }
 
-    fn remove(&self, generation: u64) {
-        self.cache.retain(|key, _| key.0 != generation);
+    /// Lets go of everything of the generations that left.
+    pub fn clear(&self) {
+        let left = std::mem::take(&mut self.generations().left);
+        if !left.is_empty() {
+            self.cache.retain(|key, _| !left.contains(&key.0));
+        }
     }
 
-    fn kept(&self) -> MutexGuard<'_, HashSet<u64>> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    fn generations(&self) -> MutexGuard<'_, Generations> {
+        self.generations
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -16,7 +16,6 @@ pub(super) struct Entry {
     pub(super) sample: AsyncMutex<Option<Arc<Sample>>>,
     /// Held while the index catches up, so that two reads do not fetch the same changes.
     pub(super) catching_up: AsyncMutex<()>,
-    pub(super) last_read: AtomicU64,
     bytes: AtomicU64,
     sample_bytes: AtomicU64,
 }
@@ -29,7 +28,6 @@ impl Entry {
             remote,
             sample: AsyncMutex::default(),
             catching_up: AsyncMutex::default(),
-            last_read: AtomicU64::new(generation),
             bytes: AtomicU64::new(0),
             sample_bytes: AtomicU64::new(0),
         }

@@ -1,7 +1,6 @@
 //! Spaces that are here as outlines: which they are, what is asked of the store beside them, and the index that takes the place of one.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use memfleet_domain::{Fault, Scope};
 use memfleet_ports::candidates::Candidates;
@@ -59,7 +58,7 @@ impl IndexCache {
     pub(super) async fn outline(
         &self,
         scope: &Scope,
-        entry: &Entry,
+        entry: &Arc<Entry>,
         store: &Arc<dyn Candidates>,
     ) -> Result<Outline, Fault> {
         let without_vectors = store.extent(scope).await?.without_vectors;
@@ -75,6 +74,8 @@ impl IndexCache {
             let sample = Sample::new(&index, &numbers, found);
             entry.measure_sample(sample.bytes());
             *kept = Some(Arc::new(sample));
+            drop(index);
+            self.evict(scope, entry);
         }
         Ok(Outline {
             store: store.clone(),
@@ -85,13 +86,7 @@ impl IndexCache {
 
     /// Puts the index in the place of its outline, unless that is gone meanwhile.
     fn replace(&self, scope: &Scope, outline: &Arc<Entry>, whole: Arc<Entry>) {
-        if let Some(entry) = self.lock().get_mut(scope)
-            && Arc::ptr_eq(entry, outline)
-        {
-            let last_read = outline.last_read.load(Ordering::Relaxed);
-            whole.last_read.store(last_read, Ordering::Relaxed);
-            *entry = whole;
-        }
-        self.evict(scope);
+        self.lock().replace(scope, outline, whole.clone());
+        self.evict(scope, &whole);
     }
 }
