@@ -81,21 +81,19 @@ async fn bring_to(connection: &mut PgConnection, to: i64) -> Outcome<Migrated> {
     Ok(Migrated { from, to })
 }
 
-/// Refuses the database of another application, before anything is changed in it.
+/// Refuses a schema `memfleet` that has tables of another application, before anything is changed in
+/// it. Other schemas of the database may hold what they like.
 async fn refuse_foreign(connection: &mut PgConnection) -> Outcome<()> {
     let tables = sqlx::query_scalar(
-        "SELECT format('%I.%I', n.nspname, c.relname) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-         WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND n.nspname NOT LIKE 'pg\\_%' AND n.nspname <> 'information_schema'
-             AND (n.nspname, c.relname) <> ('memfleet', '_sqlx_migrations')
-             AND NOT EXISTS (SELECT FROM pg_depend d
-                 WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e')
+        "SELECT c.relname::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+         WHERE n.nspname = 'memfleet' AND c.relkind IN ('r', 'p', 'v', 'm', 'f') AND c.relname <> '_sqlx_migrations'
          ORDER BY 1 LIMIT 1",
     );
     let table: Option<String> = tables.fetch_optional(connection).await?;
     match table {
         None => Ok(()),
         Some(table) => Err(StoreError::Foreign(format!(
-            "it is the database of another application (it has a table {table}): give memfleet a database of its own"
+            "its schema memfleet is of another application (it has a table {table}): give memfleet another database"
         ))
         .into()),
     }

@@ -192,36 +192,42 @@ async fn a_database_that_the_edited_migrations_were_applied_to_is_taken() {
 
 /// Tables in any schema but ours; what extensions bring does not count.
 #[tokio::test]
-async fn the_database_of_another_application_is_refused_and_left_alone() {
+async fn a_schema_of_another_application_is_refused_and_left_alone() {
     let count = "SELECT count(*) FROM pg_class";
-    for table in ["notes", "app.notes", "memfleet.notes"] {
-        let database = Database::empty().await;
-        run(
-            &database,
-            "CREATE EXTENSION vector; CREATE SCHEMA app; CREATE SCHEMA memfleet",
-        )
-        .await;
-        run(&database, &format!("CREATE TABLE {table} (id bigint)")).await;
-        let mut connection = database.connect().await;
-        let before: i64 = sqlx::query_scalar(count)
-            .fetch_one(&mut connection)
-            .await
-            .expect("a count");
-        let refused = migrate(&database.url())
-            .await
-            .expect_err("not ours")
-            .to_string();
-        assert!(refused.contains("another application"), "{refused}");
-        assert!(
-            refused.contains("notes") && refused.contains(database.name()),
-            "{refused}"
-        );
-        let after: i64 = sqlx::query_scalar(count)
-            .fetch_one(&mut connection)
-            .await
-            .expect("a count");
-        assert_eq!(after, before);
-    }
+    let database = Database::empty().await;
+    run(&database, "CREATE EXTENSION vector; CREATE SCHEMA memfleet").await;
+    run(&database, "CREATE TABLE memfleet.notes (id bigint)").await;
+    let mut connection = database.connect().await;
+    let before: i64 = sqlx::query_scalar(count)
+        .fetch_one(&mut connection)
+        .await
+        .expect("a count");
+    let refused = migrate(&database.url())
+        .await
+        .expect_err("not ours")
+        .to_string();
+    assert!(refused.contains("another application"), "{refused}");
+    assert!(
+        refused.contains("notes") && refused.contains(database.name()),
+        "{refused}"
+    );
+    let after: i64 = sqlx::query_scalar(count)
+        .fetch_one(&mut connection)
+        .await
+        .expect("a count");
+    assert_eq!(after, before);
+}
+
+#[tokio::test]
+async fn other_schemas_of_a_shared_database_are_left_alone() {
+    let database = Database::empty().await;
+    run(&database, "CREATE EXTENSION vector; CREATE SCHEMA app").await;
+    run(
+        &database,
+        "CREATE TABLE notes (id bigint); CREATE TABLE app.notes (id bigint)",
+    )
+    .await;
+    migrate(&database.url()).await.expect("a schema of its own");
 }
 
 /// A space with a row of the first schema.
