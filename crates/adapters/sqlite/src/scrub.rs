@@ -21,6 +21,9 @@ use crate::store::SqliteStore;
 /// How long readers of old snapshots may keep the WAL from being emptied.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// Longest pause between two scrubs.
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+
 /// Pages of 16 KiB that one write transaction zeroes.
 const STRETCH: usize = 32;
 
@@ -58,7 +61,8 @@ pub async fn finish(store: &SqliteStore) -> Outcome<()> {
 
 /// One at a time. Those that waited find what they noted done, unless they noted it while the last one ran.
 async fn scrub(store: &SqliteStore) -> Outcome<()> {
-    let _alone = store.shared.scrubbing.lock().await;
+    let alone = store.shared.scrubbing.clone().lock_owned().await;
+    let begun = Instant::now();
     let mut connection = store.connection().connect().await?;
     let Some(last) = latest(&mut connection).await? else {
         return Ok(());
@@ -74,7 +78,15 @@ async fn scrub(store: &SqliteStore) -> Outcome<()> {
         .bind(last)
         .execute(&mut *write)
         .await?;
-    write.commit().await
+    write.commit().await?;
+    // Writers have the file to themselves for as long as the scrub took; removals that come meanwhile
+    // share the next one.
+    let pause = begun.elapsed().min(LONGEST_PAUSE);
+    tokio::spawn(async move {
+        sleep(pause).await;
+        drop(alone);
+    });
+    Ok(())
 }
 
 /// The pages that hold something between what is in use of them.

@@ -69,7 +69,7 @@ pub(crate) struct Shared {
     pub(crate) held: Mutex<Held>,
     pub(crate) ready: Arc<Notify>,
     /// Held by the scrub that is going on.
-    pub(crate) scrubbing: Mutex<()>,
+    pub(crate) scrubbing: Arc<Mutex<()>>,
     _lock: Lock,
 }
 
@@ -107,7 +107,7 @@ impl SqliteStore {
                 writers,
                 held: Mutex::default(),
                 ready,
-                scrubbing: Mutex::default(),
+                scrubbing: Arc::default(),
                 path,
                 options,
                 _lock: lock,
