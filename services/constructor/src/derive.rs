@@ -70,18 +70,13 @@ impl Agent for Deriver {
             return Ok(Outcome::More);
         };
         metrics::counter!("memfleet_facts_derived_total").increment(facts as u64);
-        if facts > 0 {
-            self.events.announce(Event::Derived {
-                scope: scope.clone(),
-            });
-        }
         // What was written is a change of the space too, which is looked at once more.
         Ok(Outcome::more_if(changes.more || facts > 0))
     }
 }
 
 impl Deriver {
-    /// Writes what a round found and how far it came; how many versions that are. Absent where turns were forgotten meanwhile, or
+    /// Writes what a round found and how far it came, and announces it; how many versions that are. Absent where turns were forgotten meanwhile, or
     /// another worker was here: the next look decides anew.
     async fn write(
         &self,
@@ -89,14 +84,22 @@ impl Deriver {
         rewrites: Vec<Rewrite>,
         progress: Progress,
     ) -> Result<Option<usize>, Fault> {
-        let written = rewrites.iter().map(|rewrite| rewrite.revisions.len()).sum();
+        let written: usize = rewrites.iter().map(|rewrite| rewrite.revisions.len()).sum();
         let work = Work {
             rewrites,
             progress: Some(progress),
             ..Work::default()
         };
-        let applied = self.knowledge.apply(scope, work).await?;
-        Ok((applied != Applied::Stale).then_some(written))
+        if self.knowledge.apply(scope, work).await? == Applied::Stale {
+            return Ok(None);
+        }
+        // Whoever follows the space is behind by it now, whether it is theirs or not.
+        if written > 0 {
+            self.events.announce(Event::Derived {
+                scope: scope.clone(),
+            });
+        }
+        Ok(Some(written))
     }
 
     /// One change a turn that states something new, and one a turn that was replaced.

@@ -13,7 +13,6 @@ use memfleet_domain::fact::Draft;
 use memfleet_domain::ids::{ChangeId, DerivationId, TurnId};
 use memfleet_domain::turn::Turn;
 use memfleet_domain::{Fault, Scope};
-use memfleet_ports::events::Event;
 use memfleet_ports::feed::Change;
 use memfleet_ports::knowledge::{Progress, Rewrite, Stage};
 use memfleet_workers::{Agent, Outcome, before};
@@ -54,11 +53,6 @@ impl Agent for Refiner {
         let Some(written) = deriver.write(scope, rewrites, progress).await? else {
             return Ok(Outcome::More);
         };
-        if written > 0 {
-            deriver.events.announce(Event::Derived {
-                scope: scope.clone(),
-            });
-        }
         match failed {
             None => Ok(Outcome::more_if(changes.more || written > 0)),
             Some((_, fault)) => Err(fault),

@@ -15,7 +15,6 @@ use memfleet_domain::narrative::Narrative;
 use memfleet_domain::space::Locale;
 use memfleet_domain::turn::Turn;
 use memfleet_domain::{Fault, Scope};
-use memfleet_ports::events::Event;
 use memfleet_ports::feed::{Change, Changes};
 use memfleet_ports::knowledge::{Progress, Question, Rewrite, Stage};
 use memfleet_prompts::facts::{Extraction, Facts};
@@ -90,11 +89,6 @@ impl Agent for Semanticizer {
         };
         round.asked.iter().for_each(|it| self.heard.note(it));
         metrics::counter!("memfleet_facts_derived_total").increment(facts as u64);
-        if facts > 0 {
-            deriver.events.announce(Event::Derived {
-                scope: scope.clone(),
-            });
-        }
         match round.failed {
             None => Ok(Outcome::more_if(changes.more || facts > 0)),
             Some(fault) => Err(fault),

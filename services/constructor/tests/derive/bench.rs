@@ -13,7 +13,7 @@ use memfleet_domain::time::{FixedClock, TimeRange};
 use memfleet_domain::turn::AcceptedTurn;
 use memfleet_domain::{Fault, Scope};
 use memfleet_ports::conformance::samples::{batch, home, indexed, instant};
-use memfleet_ports::events::Events;
+use memfleet_ports::events::{Event, Events};
 use memfleet_ports::knowledge::{Knowledge, Progress, Question, Stage, Work};
 use memfleet_ports::ledger::Ledger;
 use memfleet_ports::testing::WordEmbedder;
@@ -66,6 +66,11 @@ impl Bench {
             batches: AtomicU64::new(1),
             _directory: directory,
         }
+    }
+
+    /// What is announced from now on.
+    pub fn listen(&self) -> tokio::sync::broadcast::Receiver<Event> {
+        self.follower.events.listen()
     }
 
     pub fn knowledge(&self) -> &dyn Knowledge {

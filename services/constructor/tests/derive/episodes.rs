@@ -5,6 +5,7 @@ use memfleet_domain::episode::Trigger;
 use memfleet_domain::turn::{AcceptedTurn, Role};
 use memfleet_ports::conformance::samples::{edit, home, instant, turn};
 use memfleet_ports::erasure::Erasure;
+use memfleet_ports::events::Event;
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::knowledge::{Knowledge, Question, Stage};
 
@@ -49,6 +50,19 @@ async fn a_session_is_cut_into_its_matters() {
         bench.knowledge().pending(Stage::Episodes, 9).await.unwrap(),
         []
     );
+}
+
+#[tokio::test]
+async fn episodes_are_announced_to_those_who_follow_the_space() {
+    let bench = Bench::new().await;
+    bench.store(chat()).await;
+    let mut heard = bench.listen();
+    bench.summarise().await;
+    let scope = home();
+    assert_eq!(heard.try_recv(), Ok(Event::Derived { scope }));
+    while heard.try_recv().is_ok() {}
+    bench.summarise().await;
+    assert!(heard.try_recv().is_err(), "nothing new was written");
 }
 
 #[tokio::test]
