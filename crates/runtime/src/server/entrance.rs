@@ -2,7 +2,7 @@
 //! strangers of its address; once whoever authenticates names the caller, one of the caller's share.
 
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use http::Extensions;
 use tonic::{Code, Status};
@@ -16,14 +16,23 @@ pub(super) struct Rooms {
     strangers: Places,
     calls: Places,
     streams: Places,
+    bytes: Places,
+    largest: usize,
 }
 
 impl Rooms {
     pub(super) fn new(options: &super::Options) -> Self {
+        let largest = options
+            .max_prompt_size
+            .max(options.max_request_size)
+            .as_usize();
+        let memory = options.max_request_memory.as_usize();
         Self {
             strangers: Places::new(options.max_unauthenticated_calls),
             calls: Places::new(options.max_concurrent_calls),
             streams: Places::new(options.max_concurrent_streams),
+            bytes: Places::new(memory.max(largest.saturating_mul(4))),
+            largest,
         }
     }
 
@@ -46,7 +55,12 @@ impl Rooms {
                 false => self.calls.clone(),
             },
             streaming,
-            place: Arc::new(Mutex::new(Some(place))),
+            bytes: self.bytes.clone(),
+            largest: self.largest,
+            held: Arc::new(Mutex::new(Some(Held {
+                weight: self.bytes.none("", None),
+                _place: place,
+            }))),
         })
     }
 }
@@ -56,7 +70,16 @@ impl Rooms {
 pub struct Entrance {
     places: Places,
     streaming: bool,
-    place: Arc<Mutex<Option<Place>>>,
+    bytes: Places,
+    largest: usize,
+    held: Arc<Mutex<Option<Held>>>,
+}
+
+/// Places of a call: its own, and those of the bytes of its request.
+#[derive(Debug)]
+pub(super) struct Held {
+    weight: Place,
+    _place: Place,
 }
 
 impl Entrance {
@@ -91,12 +114,51 @@ impl Entrance {
                 "{who} has as many {kind} in progress as it may (`{key}` is {limit}, shared among tenants and their credentials)"
             ))
         })?;
-        let mut held = self.place.lock().unwrap_or_else(PoisonError::into_inner);
         // A call that ended meanwhile holds nothing any more.
-        if held.is_some() {
-            *held = Some(place);
+        if let Some(held) = &mut *self.held() {
+            *held = Held {
+                weight: self.bytes.none(tenant, credential),
+                _place: place,
+            };
         }
         Ok(())
+    }
+
+    /// Counts bytes of the request that came in. Those of a single call are held until its answer begins; of a stream as many as its largest
+    /// message may have, until its next message is waited for.
+    pub(super) fn weigh(&self, bytes: usize) -> Result<(), Status> {
+        let mut held = self.held();
+        let Some(Held { weight, .. }) = &mut *held else {
+            return Ok(());
+        };
+        let more = match self.streaming {
+            true => bytes.min(self.largest.saturating_sub(weight.count())),
+            false => bytes,
+        };
+        let limit = self.bytes.limit();
+        weight.grow(more).map_err(|full| {
+            let who = match full {
+                Full::All => "the server",
+                Full::Owner => "this tenant",
+                Full::Member => "this credential",
+            };
+            overloaded(&format!(
+                "{who} has requests of as many bytes in progress as it may (`server.max_request_memory` is {limit} bytes, shared among tenants and their credentials)"
+            ))
+        })
+    }
+
+    /// What came in of a stream was taken out.
+    pub(super) fn unload(&self) {
+        if self.streaming
+            && let Some(held) = &mut *self.held()
+        {
+            held.weight.clear();
+        }
+    }
+
+    fn held(&self) -> MutexGuard<'_, Option<Held>> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -105,12 +167,8 @@ impl Entrance {
 pub(super) struct Hold(pub(super) Entrance);
 
 impl Hold {
-    pub(super) fn take(&self) -> Option<Place> {
-        let mut place = self.0.place.lock();
-        place
-            .as_mut()
-            .unwrap_or_else(|poisoned| poisoned.get_mut())
-            .take()
+    pub(super) fn take(&self) -> Option<Held> {
+        self.0.held().take()
     }
 }
 

@@ -121,7 +121,7 @@ where
             Some(idle) => Patience::Idle(idle),
             None => Patience::Whole(shared.options.request_timeout.get()),
         };
-        request = request.map(|body| Body::new(Inbound::new(body, patience)));
+        request = request.map(|body| Body::new(Inbound::new(body, patience, hold.0.clone())));
         let handled = memfleet_trace::due_at(due, self.inner.call(request));
         let handled = AssertUnwindSafe(handled).catch_unwind();
         async move {

@@ -38,6 +38,9 @@ pub struct Options {
     /// Calls and streams at once whose caller is not known: before their authentication, and of health and reflection until they
     /// end. An address may have half of what the others leave. Default 1024.
     pub max_unauthenticated_calls: usize,
+    /// Bytes of requests in progress, counted as they arrive, given out to tenants and credentials as calls are; four
+    /// times the largest request where that is more, so that it has room in a credential's share. Default 512 MiB.
+    pub max_request_memory: ByteSize,
     /// Time that the body of a single call may take to arrive; a second more for each 64 KiB of it. Default 10 s.
     pub request_timeout: HumanDuration,
     /// Time that a single call gets when its caller sets no deadline. Default 30 s.
@@ -80,6 +83,7 @@ impl Default for Options {
             max_concurrent_calls: 512,
             max_concurrent_streams: 512,
             max_unauthenticated_calls: 1024,
+            max_request_memory: ByteSize::mebibytes(512),
             request_timeout: HumanDuration::seconds(10),
             default_deadline: HumanDuration::seconds(30),
             max_deadline: HumanDuration::seconds(600),

@@ -1,4 +1,4 @@
-//! Places at something of which there is a limited number, in fair shares: each owner may hold half of what the others leave, and
+//! Places at something of which there is a limited number (calls, connections, bytes), in fair shares: each owner may hold half of what the others leave, and
 //! each member of an owner half of what the owner's other members leave of that. So a place is left for the next owner always.
 
 use std::collections::HashMap;
@@ -40,12 +40,13 @@ pub(super) enum Full {
     Member,
 }
 
-/// A place that is free again once this is dropped.
+/// Places that are free again once this is dropped.
 #[derive(Debug)]
 pub(super) struct Place {
     hall: Arc<Hall>,
     owner: String,
     member: Option<String>,
+    count: usize,
 }
 
 impl Places {
@@ -70,31 +71,80 @@ impl Places {
 
     /// A place for this member of this owner.
     pub(super) fn take(&self, owner: &str, member: Option<&str>) -> Result<Place, Full> {
-        let mut held = self.0.held();
-        if held.all >= self.0.limit {
-            return Err(Full::All);
-        }
-        let (own, of_member) = held.of(owner, member);
-        let share = share(self.0.limit - (held.all - own)).min(self.0.most);
-        if own >= share {
-            return Err(Full::Owner);
-        }
-        if let Some(of_member) = of_member
-            && of_member >= self::share(share - (own - of_member))
-        {
-            return Err(Full::Member);
-        }
-        held.all += 1;
-        let owned = held.owners.entry(owner.to_owned()).or_default();
-        owned.all += 1;
-        if let Some(member) = member {
-            *owned.members.entry(member.to_owned()).or_default() += 1;
-        }
-        Ok(Place {
+        let mut place = self.none(owner, member);
+        place.grow(1)?;
+        Ok(place)
+    }
+
+    /// What may grow into places of this member of this owner.
+    pub(super) fn none(&self, owner: &str, member: Option<&str>) -> Place {
+        Place {
             hall: self.0.clone(),
             owner: owner.to_owned(),
             member: member.map(str::to_owned),
-        })
+            count: 0,
+        }
+    }
+}
+
+impl Place {
+    /// How many places it is.
+    pub(super) fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Takes so many places more, or none.
+    pub(super) fn grow(&mut self, more: usize) -> Result<(), Full> {
+        let (limit, most) = (self.hall.limit, self.hall.most);
+        let member = self.member.as_deref();
+        let mut held = self.hall.held();
+        if held.all + more > limit {
+            return Err(Full::All);
+        }
+        let (own, of_member) = held.of(&self.owner, member);
+        let of_owner = share(limit - (held.all - own)).min(most);
+        if own + more > of_owner {
+            return Err(Full::Owner);
+        }
+        if let Some(of_member) = of_member
+            && of_member + more > share(of_owner - (own - of_member))
+        {
+            return Err(Full::Member);
+        }
+        held.all += more;
+        let owned = held.owners.entry(self.owner.clone()).or_default();
+        owned.all += more;
+        if let Some(member) = member {
+            *owned.members.entry(member.to_owned()).or_default() += more;
+        }
+        drop(held);
+        self.count += more;
+        Ok(())
+    }
+
+    /// Gives all of its places back.
+    pub(super) fn clear(&mut self) {
+        let count = std::mem::take(&mut self.count);
+        if count == 0 {
+            return;
+        }
+        let mut held = self.hall.held();
+        held.all -= count;
+        let Some(owned) = held.owners.get_mut(&self.owner) else {
+            return;
+        };
+        owned.all -= count;
+        if let Some(member) = &self.member
+            && let Some(of_member) = owned.members.get_mut(member)
+        {
+            *of_member -= count;
+            if *of_member == 0 {
+                owned.members.remove(member);
+            }
+        }
+        if owned.all == 0 {
+            held.owners.remove(&self.owner);
+        }
     }
 }
 
@@ -126,23 +176,7 @@ impl Hall {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        let mut held = self.hall.held();
-        held.all -= 1;
-        let Some(owned) = held.owners.get_mut(&self.owner) else {
-            return;
-        };
-        owned.all -= 1;
-        if let Some(member) = &self.member
-            && let Some(count) = owned.members.get_mut(member)
-        {
-            *count -= 1;
-            if *count == 0 {
-                owned.members.remove(member);
-            }
-        }
-        if owned.all == 0 {
-            held.owners.remove(&self.owner);
-        }
+        self.clear();
     }
 }
 
@@ -186,6 +220,25 @@ mod tests {
         drop(place);
         assert!(places.take("beta", Some("b")).is_ok());
         assert_eq!(Places::new(0).take("acme", None).unwrap_err(), Full::All);
+    }
+
+    #[test]
+    fn a_place_grows_within_its_share_and_gives_all_back() {
+        let bytes = Places::new(1_000);
+        let mut first = bytes.none("acme", Some("a"));
+        first.grow(200).unwrap();
+        assert_eq!(first.grow(51), Err(Full::Member));
+        first.grow(50).unwrap();
+        assert_eq!(first.count(), 250);
+        let mut second = bytes.none("acme", Some("b"));
+        assert_eq!(second.grow(126), Err(Full::Member));
+        second.grow(125).unwrap();
+        assert_eq!(bytes.none("acme", None).grow(126), Err(Full::Owner));
+        assert_eq!(bytes.none("beta", None).grow(626), Err(Full::All));
+        first.clear();
+        drop(second);
+        assert_eq!(bytes.0.held().all, 0);
+        assert!(bytes.0.held().owners.is_empty());
     }
 
     #[test]

@@ -14,8 +14,8 @@ use tonic::body::Body;
 use tonic::{Code, Status};
 
 use super::answer::trailers;
+use super::entrance::{Entrance, Held};
 use super::layer::retryable;
-use super::places::Place;
 
 /// Slowest pace at which the body of a single call may come in once its first seconds are over, in bytes a second.
 const SLOWEST: u64 = 64 << 10;
@@ -33,14 +33,16 @@ pub(super) enum Patience {
 pub(super) struct Inbound {
     body: Body,
     patience: Patience,
+    entrance: Entrance,
     waiting: Option<Pin<Box<Sleep>>>,
 }
 
 impl Inbound {
-    pub(super) fn new(body: Body, patience: Patience) -> Self {
+    pub(super) fn new(body: Body, patience: Patience, entrance: Entrance) -> Self {
         Self {
             body,
             patience,
+            entrance,
             waiting: None,
         }
     }
@@ -71,9 +73,15 @@ impl http_body::Body for Inbound {
     ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
         let this = self.get_mut();
         if let Poll::Ready(frame) = Pin::new(&mut this.body).poll_frame(context) {
-            this.arrived(frame.as_ref().and_then(|frame| frame.as_ref().ok()));
-            return Poll::Ready(frame);
+            let arrived = frame.as_ref().and_then(|frame| frame.as_ref().ok());
+            this.arrived(arrived);
+            let bytes = arrived.and_then(Frame::data_ref).map_or(0, Bytes::len);
+            return Poll::Ready(match this.entrance.weigh(bytes) {
+                Ok(()) => frame,
+                Err(refusal) => Some(Err(refusal)),
+            });
         }
+        this.entrance.unload();
         let (Patience::Idle(time) | Patience::Whole(time)) = this.patience;
         let waiting = this
             .waiting
@@ -98,14 +106,14 @@ pub(super) struct Outbound {
 }
 
 struct State {
-    held: Option<(Body, Option<Place>)>,
+    held: Option<(Body, Option<Held>)>,
     /// Since when the peer has what we gave it; none while it waits for us.
     given: Option<Instant>,
     told: bool,
 }
 
 impl Outbound {
-    pub(super) fn new(body: Body, place: Option<Place>, idle: Duration) -> Self {
+    pub(super) fn new(body: Body, place: Option<Held>, idle: Duration) -> Self {
         let state = Arc::new(Mutex::new(State {
             held: Some((body, place)),
             given: Some(Instant::now()),

@@ -404,14 +404,8 @@ async fn an_answer_right_after_a_write_rests_on_the_facts_in_it() -> Result<()> 
             ended: false,
             wait_for: Vec::new(),
         };
-<<<<<<< ours
-        let facts = client
-            .facts(&call(), &query, PageRequest::default())
-            .await?;
-=======
         let page = PageRequest::default();
         let facts = client.facts(&call(), &query, page).await?;
->>>>>>> theirs
         ensure!(!facts.items.is_empty(), "round {round}: not read");
     }
     Ok(())

@@ -14,7 +14,7 @@ use tower::{ServiceExt, service_fn};
 
 use super::super::entrance::Entrance;
 use super::*;
-use crate::config::HumanDuration;
+use crate::config::{ByteSize, HumanDuration};
 
 fn methods() -> Methods {
     let method = |name: &str, stream| MethodDescriptorProto {
@@ -38,7 +38,7 @@ fn methods() -> Methods {
 fn shelled<H, F>(
     shell: &Shell,
     handler: H,
-) -> impl Service<Request<Body>, Response = Response<Body>, Error = Infallible, Future: Send> + Clone
+) -> impl Service<Request<Body>, Response = Response<Body>, Error = Infallible, Future: Send> + Clone + use<H, F>
 where
     H: Fn(Request<Body>) -> F + Clone + Send + 'static,
     F: Future<Output = Response<Body>> + Send + 'static,
@@ -364,6 +364,73 @@ async fn a_body_that_does_not_come_ends_its_call_within_seconds_and_one_that_com
     assert!(begun.elapsed().as_secs() <= 11);
     let slow = status(&asked(Body::new(Paced::of(60, 100 << 10))).await.unwrap());
     assert_eq!(slow.code(), Code::Ok, "a minute of 100 KiB a second");
+}
+
+#[tokio::test(start_paused = true)]
+async fn requests_in_progress_have_so_many_bytes_and_others_are_refused_as_they_arrive() {
+    let (shell, _stop) = shell(&Options {
+        max_request_memory: ByteSize::mebibytes(4),
+        max_request_size: ByteSize::mebibytes(1),
+        max_prompt_size: ByteSize::mebibytes(1),
+        ..Options::default()
+    });
+    let service = shelled(&shell, async |request: Request<Body>| {
+        authenticated(&request).unwrap();
+        let mut body = request.into_body();
+        loop {
+            match next(&mut body).await {
+                Some(Ok(_)) => {}
+                Some(Err(error)) => return error.into_http(),
+                None => std::future::pending().await,
+            }
+        }
+    });
+    let asked = |tenant: &str, kibibytes: u32| {
+        let mut request = call("Recall", &[("tenant", tenant), ("key", tenant)]);
+        *request.body_mut() = Body::new(Paced::of(kibibytes / 128, 128 << 10));
+        tokio::spawn(service.clone().oneshot(request))
+    };
+    let first = asked("acme", 1_024);
+    tokio::time::sleep(Duration::from_secs(9)).await;
+    let refused = asked("acme", 1_024);
+    let other = asked("beta", 512);
+    let refusal = status(&refused.await.unwrap().unwrap());
+    assert_eq!(refusal.code(), Code::ResourceExhausted);
+    assert!(
+        refusal.message().contains("`server.max_request_memory`"),
+        "{refusal}"
+    );
+    tokio::time::sleep(Duration::from_secs(6)).await;
+    assert!(!first.is_finished() && !other.is_finished());
+    first.abort();
+    assert!(first.await.unwrap_err().is_cancelled());
+    let again = asked("acme", 512);
+    tokio::time::sleep(Duration::from_secs(8)).await;
+    assert!(!again.is_finished());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_may_bring_more_than_the_memory_of_requests_has() {
+    let (shell, _stop) = shell(&Options {
+        max_request_memory: ByteSize::mebibytes(4),
+        max_request_size: ByteSize::mebibytes(1),
+        max_prompt_size: ByteSize::mebibytes(1),
+        ..Options::default()
+    });
+    let service = shelled(&shell, async |request: Request<Body>| {
+        authenticated(&request).unwrap();
+        let mut body = request.into_body();
+        while let Some(frame) = next(&mut body).await {
+            if let Err(error) = frame {
+                return error.into_http();
+            }
+        }
+        Status::ok("").into_http()
+    });
+    let mut request = call("Watch", &[]);
+    *request.body_mut() = Body::new(Paced::of(40, 256 << 10));
+    let answer = service.oneshot(request).await.unwrap();
+    assert_eq!(status(&answer).code(), Code::Ok);
 }
 
 /// A body of so many frames of so many bytes, one a second.
