@@ -106,10 +106,12 @@ impl Assembly for Gateway {
     ) -> Result<Counted, Fault> {
         let (name, texts) = (name.to_owned(), texts.to_vec());
         let tokenizers = self.tokenizers.clone();
+        let late = too_late(context);
         let count = move || {
             let tokenizer = tokenizers
                 .get(&name)
-                .map_err(|error| Fault::invalid("tokenizer", error.to_string()))?;
+                .map_err(|error| Fault::invalid("tokenizer", error.to_string()))?
+                .until(late);
             let info = |name: &str, approximate| TokenizerInfo {
                 name: name.to_owned(),
                 approximate,
@@ -221,6 +223,11 @@ fn tell(answer: &Assembled) {
         metrics::counter!("memfleet_injected_tokens_total")
             .increment(answer.budget.added_tokens.into());
     }
+}
+
+/// When counting for a call stops: a moment after its deadline, when its answer is surely given up.
+pub(crate) fn too_late(context: &Context) -> std::time::Instant {
+    (context.deadline + Duration::from_millis(100)).into_std()
 }
 
 /// Work that would hold up the threads that answer calls.

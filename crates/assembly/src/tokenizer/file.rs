@@ -16,6 +16,7 @@ impl Tokenizer {
             counter: Arc::new(File(tokenizer)),
             approximate: false,
             reach: REACH_OF_FILES,
+            due: None,
         })
     }
 }

@@ -123,3 +123,18 @@ mod files {
         assert!(matches!(taken, Err(TokenizersError::BuiltIn(_))));
     }
 }
+
+#[test]
+fn nothing_is_counted_once_the_time_is_over() {
+    struct Never;
+    impl Count for Never {
+        fn count(&self, _: &str) -> usize {
+            panic!("it is too late")
+        }
+    }
+    let tokenizer = Tokenizer::counting("slow", Arc::new(Never)).until(Instant::now());
+    assert_eq!(tokenizer.count("some words"), 10);
+    let far = Instant::now() + std::time::Duration::from_hours(1);
+    let tokenizer = Tokenizer::named("o200k_base").unwrap().until(far);
+    assert_eq!(tokenizer.count("some words"), 2);
+}

@@ -91,6 +91,7 @@ impl<'w> Work<'w> {
         let tokenizers = gateway.tokenizers.clone();
         let (rejections, caller) = (gateway.rejections.clone(), context.clone());
         let now = gateway.clock.now();
+        let late = super::too_late(context);
         let read = move || {
             let redactions = Redactions::new(&basis.settings.format.redactions)?;
             let rejects = |model: &str| rejections.rejects(&caller, model, now);
@@ -119,7 +120,14 @@ impl<'w> Work<'w> {
                 Some(chosen) => chosen,
                 None => basis.model(model, None, None, tokenizer, &tokenizers)?,
             };
-            Ok::<_, Fault>((prompt, basis, outline, model, tokenizer, redactions))
+            Ok::<_, Fault>((
+                prompt,
+                basis,
+                outline,
+                model,
+                tokenizer.until(late),
+                redactions,
+            ))
         };
         let (prompt, basis, outline, model, tokenizer, redactions) = super::apart(read).await??;
         request.prompt = prompt;

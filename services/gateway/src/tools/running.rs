@@ -25,7 +25,6 @@ use super::looking::{Look, basis_of};
 use super::retrieval::{IN_FULL, Retrieval, key};
 use super::{ATTEMPTS, busy, wording};
 use crate::Gateway;
-use crate::assemble::apart;
 use crate::assemble::basis::Basis;
 use crate::assemble::bounds;
 use crate::assemble::choosing::{Made, Making};
@@ -35,6 +34,7 @@ use crate::assemble::prompt::Outline;
 use crate::assemble::redaction::Redactions;
 use crate::assemble::sticky::Held;
 use crate::assemble::work::nonce;
+use crate::assemble::{apart, too_late};
 
 /// A call under way.
 struct Run<'r> {
@@ -90,9 +90,10 @@ impl Gateway {
         let redactions = Redactions::new(&basis.settings.format.redactions)?;
         let (asked, tokenizers) = (call.model.clone(), self.tokenizers.clone());
         let tokenizer = call.tokenizer.clone();
+        let late = too_late(context);
         let read = move || {
             let model = basis.model(asked, None, None, tokenizer, &tokenizers);
-            model.map(|(model, tokenizer)| (basis, model, tokenizer))
+            model.map(|(model, tokenizer)| (basis, model, tokenizer.until(late)))
         };
         let (basis, model, tokenizer) = apart(read).await??;
         let run = Run {
