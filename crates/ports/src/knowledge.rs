@@ -266,7 +266,7 @@ pub trait Knowledge: Send + Sync {
     /// Does all of the work in one transaction, or nothing. A space or a turn that was forgotten makes it stale.
     async fn apply(&self, scope: &Scope, work: Work) -> Result<Applied>;
 
-    /// Up to `limit` spaces of any tenant with changes that the stage has not worked through.
+    /// Up to `limit` spaces of any tenant with changes that the stage has not worked through; the second of a tenant after the first of each.
     async fn pending(&self, stage: Stage, limit: u32) -> Result<Vec<Scope>>;
 
     /// Where a stage stands. Absent where there is no such space.

@@ -16,13 +16,19 @@ use tokio::sync::broadcast::Receiver;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use crate::aside::{Aside, in_turn};
 use crate::waiting::Waiting;
 
 /// How often all spaces are looked at.
 const SWEEP: Duration = Duration::from_secs(20);
 
-/// Spaces taken from one such look; more follow at once.
-const SPACES: u32 = 64;
+/// Spaces worked through before the next look; more follow at once.
+const SPACES: usize = 64;
+
+/// Spaces that a look asks for: more, where those are left alone for now …
+const PAGE: u32 = 256;
+/// … and this many at most.
+const LARGEST_PAGE: u32 = 1 << 16;
 
 /// Spaces that are worked on at a time: one that waits for a model does not hold up the others.
 const TOGETHER: usize = 4;
@@ -80,6 +86,7 @@ impl Follower {
             let round = Round {
                 agent,
                 waiting: Waiting::default(),
+                aside: Aside::default(),
             };
             loop {
                 let more = self.look(&round).await;
@@ -93,36 +100,58 @@ impl Follower {
 
     /// Works through every space that is behind, once; whether there may be more.
     pub async fn sweep(&self, agent: &dyn Agent) -> bool {
-        let waiting = Waiting::default();
-        self.look(&Round { agent, waiting }).await
+        let (waiting, aside) = (Waiting::default(), Aside::default());
+        self.look(&Round {
+            agent,
+            waiting,
+            aside,
+        })
+        .await
     }
 
     async fn look(&self, round: &Round<'_>) -> bool {
-        match self.knowledge.pending(self.stage, SPACES).await {
-            Ok(spaces) => {
-                let stage = self.stage.name();
-                metrics::gauge!("memfleet_agent_behind_spaces", "stage" => stage)
-                    .set(spaces.len() as f64);
-                let lag = round.waiting.behind(&spaces, Instant::now());
-                metrics::gauge!("memfleet_agent_lag_seconds", "stage" => stage)
-                    .set(lag.as_secs_f64());
-                let full = spaces.len() == SPACES as usize;
-                let visit = self.visit(round, spaces).await;
-                visit.is_unfinished || visit.worked && full
+        let mut limit = PAGE;
+        loop {
+            let mut spaces = match self.knowledge.pending(self.stage, limit).await {
+                Ok(spaces) => spaces,
+                Err(error) => {
+                    tracing::warn!(%error, stage = self.stage.name(), "spaces are looked at later");
+                    return false;
+                }
+            };
+            let stage = self.stage.name();
+            metrics::gauge!("memfleet_agent_behind_spaces", "stage" => stage)
+                .set(spaces.len() as f64);
+            let lag = round.waiting.behind(&spaces, Instant::now());
+            metrics::gauge!("memfleet_agent_lag_seconds", "stage" => stage).set(lag.as_secs_f64());
+            let is_full = spaces.len() >= limit as usize;
+            round.aside.keep_due(&mut spaces);
+            if spaces.is_empty() && is_full && limit < LARGEST_PAGE {
+                limit *= 4;
+                continue;
             }
-            Err(error) => {
-                tracing::warn!(%error, stage = self.stage.name(), "spaces are looked at later");
-                false
+            if spaces.is_empty() {
+                return false;
             }
+            let is_full = is_full || spaces.len() > SPACES;
+            let mut next = in_turn(spaces);
+            next.truncate(SPACES);
+            return self.visit(round, next).await || is_full;
         }
     }
 
     /// Goes where something is announced, until an instant, or until nobody knows where.
     async fn listen(&self, round: &Round<'_>, events: &mut Receiver<Event>, until: Instant) {
-        while let Ok(Ok(event)) = tokio::time::timeout_at(until, events.recv()).await {
-            let mut changed = HashSet::new();
+        let mut changed = HashSet::new();
+        while Instant::now() < until {
+            let mut next = match changed.is_empty() {
+                true => match tokio::time::timeout_at(until, events.recv()).await {
+                    Ok(Ok(event)) => Some(event),
+                    _ => return,
+                },
+                false => events.try_recv().ok(),
+            };
             // All that was announced together.
-            let mut next = Some(event);
             while let Some(event) = next {
                 match event {
                     Event::Settled { scope, .. } | Event::Derived { scope } => {
@@ -137,35 +166,39 @@ impl Follower {
                 }
                 next = events.try_recv().ok();
             }
-            let visit = self.visit(round, changed.into_iter().collect()).await;
-            if visit.is_unfinished {
+            let mut spaces: Vec<_> = changed.drain().collect();
+            round.aside.keep_due(&mut spaces);
+            let mut spaces = in_turn(spaces);
+            changed.extend(spaces.split_off(spaces.len().min(SPACES)));
+            if self.visit(round, spaces).await {
                 return;
-            }
-            if !visit.worked && self.stage.asks_model() {
-                // A model that is away is away for every space: what is announced meanwhile is found by the next look at all of them.
-                return tokio::time::sleep_until(until).await;
             }
         }
     }
 
-    async fn visit(&self, round: &Round<'_>, spaces: Vec<Scope>) -> Visit {
+    /// Works through these spaces; whether one of them has more to do than its turn allows.
+    async fn visit(&self, round: &Round<'_>, spaces: Vec<Scope>) -> bool {
         let visits = spaces.into_iter().map(|scope| async move {
             let outcome = self.visit_one(round, &scope).await;
-            if let Err(fault) = &outcome {
-                let stage = self.stage.name();
-                metrics::counter!("memfleet_agent_failures_total", "stage" => stage).increment(1);
-                tracing::warn!(%scope, stage, reason = %fault.reason, "tried again later: {fault}");
+            match &outcome {
+                Ok(Some(_)) => round.aside.worked(&scope),
+                Ok(None) => round.aside.taken(&scope),
+                Err(fault) => {
+                    round.aside.failed(&scope);
+                    let stage = self.stage.name();
+                    metrics::counter!("memfleet_agent_failures_total", "stage" => stage)
+                        .increment(1);
+                    tracing::warn!(%scope, stage, reason = %fault.reason, "tried again later: {fault}");
+                }
             }
-            outcome
+            matches!(outcome, Ok(Some(Outcome::More)))
         });
         let outcomes = futures::stream::iter(visits).buffer_unordered(TOGETHER);
         // To the end: who is dropped in the middle of its work keeps its space until the lease ends.
-        let all = outcomes.fold(Visit::default(), |all, outcome| async move {
-            Visit {
-                worked: all.worked && outcome.is_ok(),
-                is_unfinished: all.is_unfinished || matches!(outcome, Ok(Outcome::More)),
-            }
-        });
+        let all = outcomes.fold(
+            false,
+            |all, is_unfinished| async move { all | is_unfinished },
+        );
         all.await
     }
 
@@ -177,46 +210,30 @@ impl Follower {
         }
     }
 
-    /// Works through one space, if no other worker has it, as far as its turn goes.
-    async fn visit_one(&self, round: &Round<'_>, scope: &Scope) -> Result<Outcome, Fault> {
+    /// Works through one space as far as its turn goes; none where another worker has it.
+    async fn visit_one(&self, round: &Round<'_>, scope: &Scope) -> Result<Option<Outcome>, Fault> {
         for _ in 0..ROUNDS {
             let now = self.clock.now();
             let until = now + self.lease();
             let claimed = self.knowledge.claim(scope, self.stage, now, until);
             let Some(reached) = claimed.await? else {
-                return Ok(Outcome::Done);
+                return Ok(None);
             };
             let outcome = round.agent.work(scope, reached).await;
             let released = self.knowledge.release(scope, self.stage, until);
             released.await?;
             if outcome? == Outcome::Done {
                 round.waiting.done(scope);
-                return Ok(Outcome::Done);
+                return Ok(Some(Outcome::Done));
             }
         }
-        Ok(Outcome::More)
+        Ok(Some(Outcome::More))
     }
 }
 
-/// Who works, and what waits for it.
+/// Who works, what waits for it, and what it leaves alone for now.
 struct Round<'a> {
     agent: &'a dyn Agent,
     waiting: Waiting,
-}
-
-/// What became of a visit to some spaces.
-struct Visit {
-    /// Whether all of them could be worked on.
-    worked: bool,
-    /// Whether one of them has more to do than its turn allows.
-    is_unfinished: bool,
-}
-
-impl Default for Visit {
-    fn default() -> Self {
-        Self {
-            worked: true,
-            is_unfinished: false,
-        }
-    }
+    aside: Aside,
 }

@@ -2,6 +2,7 @@
 //! indexed like turns are ([`Indexer`]).
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod aside;
 mod follower;
 mod heard;
 mod indexer;

@@ -30,7 +30,7 @@ impl Agent for Visitor {
         self.visits.send_modify(|visits| {
             *visits.entry(scope.space.to_string()).or_default() += 1;
         });
-        if scope.space.as_str() == "bad" {
+        if scope.space.as_str().starts_with("bad") {
             return Err(Fault::internal("a sample"));
         }
         let progress = Some(Progress {
@@ -85,7 +85,11 @@ impl Bench {
     }
 
     async fn store(&self, space: &str) -> Scope {
-        let scope = scope("acme", space);
+        self.store_of("acme", space).await
+    }
+
+    async fn store_of(&self, tenant: &str, space: &str) -> Scope {
+        let scope = scope(tenant, space);
         let number = {
             let mut acceptances = self.acceptances.lock().unwrap();
             *acceptances += 1;
@@ -226,4 +230,40 @@ async fn a_space_without_an_end_leaves_the_others_their_turn() {
     assert!(bench.follower.sweep(&busy).await, "there is more to do");
     let visits = busy.0.visits.borrow().clone();
     assert_eq!(visits, BTreeMap::from([("one".to_owned(), 1)]));
+}
+
+#[tokio::test]
+async fn spaces_that_fail_starve_none_however_many_they_are() {
+    let bench = Bench::new().await;
+    for number in 0..300 {
+        let bad = format!("bad-{number}");
+        // Further behind than all others.
+        bench.store(&bad).await;
+        bench.store(&bad).await;
+    }
+    bench.store("good").await;
+    bench.store_of("beta", "theirs").await;
+    let stop = CancellationToken::new();
+    let (follower, visitor, stopping) =
+        (bench.follower.clone(), bench.visitor.clone(), stop.clone());
+    let running = tokio::spawn(async move { follower.run(&*visitor, stopping).await });
+    bench.until("theirs", 1).await;
+    let before = bench.visits();
+    let failed = before.keys().filter(|name| name.starts_with("bad"));
+    assert!(failed.count() <= 64, "another tenant has its turn at once");
+    bench.until("good", 1).await;
+    // What is announced of one that fails again and again is left to later.
+    let mut visits = bench.visits();
+    for _ in 0..10 {
+        let scope = scope("acme", "bad-0");
+        bench.events.announce(Event::Derived { scope });
+        let name = format!("good-{}", visits.len());
+        let scope = bench.store(&name).await;
+        bench.events.announce(Event::Derived { scope });
+        bench.until(&name, 1).await;
+        visits = bench.visits();
+    }
+    assert!(visits["bad-0"] <= 3, "{}", visits["bad-0"]);
+    stop.cancel();
+    running.await.unwrap();
 }

@@ -42,6 +42,7 @@ const MIGRATIONS: &[(&str, &str)] = migrations![
     "0015_echoes",
     "0016_conversations",
     "0017_tally",
+    "0018_shares",
     "0019_secrets",
     "0022_indexes",
     "0023_waiting",

@@ -57,6 +57,7 @@ macro_rules! knowledge_conformance {
                 an_index_hears_of_what_is_derived,
                 an_index_hears_of_what_is_withdrawn,
                 work_is_pending_until_the_stage_has_reached_the_head,
+                spaces_of_a_tenant_are_pending_behind_the_first_of_each_other,
                 one_worker_at_a_time_has_a_space,
                 progress_from_elsewhere_is_stale,
                 what_a_forgotten_turn_stated_is_gone,

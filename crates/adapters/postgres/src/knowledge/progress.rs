@@ -13,7 +13,7 @@ use super::leftover::{self, Left};
 use crate::failure::Outcome;
 use crate::scope::{self, SpaceRow};
 
-/// Spaces whose changes the stage has not worked through, those that wait longest first.
+/// Spaces whose changes the stage has not worked through: of each tenant the one that waits longest, then the second of each, and so on.
 pub async fn pending(
     connection: &mut PgConnection,
     stage: Stage,

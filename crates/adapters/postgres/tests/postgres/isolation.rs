@@ -418,6 +418,9 @@ async fn the_functions_across_tenants_tell_of_no_words() {
     assert_eq!(
         functions,
         [
+            "memfleet.bound_conversations(bigint): bigint",
+            "memfleet.bound_exchanges(bigint): bigint",
+            "memfleet.bound_injections(bigint): bigint",
             "memfleet.expire_audit(bigint,bigint): bigint",
             "memfleet.expire_conversations(bigint,bigint): bigint",
             "memfleet.expire_exchanges(bigint,bigint): bigint",

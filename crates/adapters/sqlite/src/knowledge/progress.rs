@@ -12,7 +12,7 @@ use super::rebuild;
 use crate::failure::Outcome;
 use crate::scope;
 
-/// Spaces whose changes the stage has not worked through, those that are furthest behind first.
+/// Spaces whose changes the stage has not worked through: of each tenant the one that is furthest behind, then the second of each, and so on.
 pub async fn pending(
     connection: &mut SqliteConnection,
     stage: Stage,
@@ -22,9 +22,12 @@ pub async fn pending(
         return rebuilds(connection, limit).await;
     }
     let rows = sqlx::query(
-        "SELECT s.tenant, s.name FROM spaces s LEFT JOIN progress p ON p.space = s.id AND p.stage = ?
-         WHERE s.name IS NOT NULL AND s.head > coalesce(p.reached, 0)
-         ORDER BY s.head - coalesce(p.reached, 0) DESC LIMIT ?",
+        "SELECT tenant, name FROM (
+             SELECT s.tenant, s.name, s.head - coalesce(p.reached, 0) AS behind,
+                 row_number() OVER (PARTITION BY s.tenant ORDER BY s.head - coalesce(p.reached, 0) DESC) AS place
+             FROM spaces s LEFT JOIN progress p ON p.space = s.id AND p.stage = ?
+             WHERE s.name IS NOT NULL AND s.head > coalesce(p.reached, 0))
+         ORDER BY place, behind DESC LIMIT ?",
     )
     .bind(stage.name())
     .bind(limit)

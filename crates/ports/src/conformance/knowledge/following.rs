@@ -1,7 +1,7 @@
 //! How agents follow a space.
 
 use super::{home, moved, store};
-use crate::conformance::samples::{instant, turn};
+use crate::conformance::samples::{batch_in, indexed, instant, scope, turn, turn_in};
 use crate::feed::IndexFeed;
 use crate::knowledge::{Applied, Knowledge, Position, Progress, Stage, Work};
 use crate::ledger::Ledger;
@@ -50,6 +50,27 @@ pub async fn work_is_pending_until_the_stage_has_reached_the_head<
         store.pending(Stage::Judge, 9).await.expect("an answer"),
         [home()]
     );
+}
+
+/// However many one of them has.
+pub async fn spaces_of_a_tenant_are_pending_behind_the_first_of_each_other<
+    S: Ledger + Knowledge,
+>(
+    store: &S,
+) {
+    let spaces = [("acme", "a"), ("acme", "b"), ("acme", "c"), ("beta", "d")];
+    for (number, (tenant, space)) in (1..).zip(spaces) {
+        let here = scope(tenant, space);
+        let told = batch_in(&here, space, vec![turn_in(&here, "s", "t", "text")]);
+        let told = indexed(told, number);
+        store.commit(vec![told]).await.expect("a commit");
+    }
+    let first = store.pending(Stage::Derive, 2).await.expect("an answer");
+    let mut tenants: Vec<_> = first.iter().map(|scope| scope.tenant.as_str()).collect();
+    tenants.sort_unstable();
+    assert_eq!(tenants, ["acme", "beta"]);
+    let all = store.pending(Stage::Derive, 9).await.expect("an answer");
+    assert_eq!(all.len(), 4);
 }
 
 /// Until it gives it back, or its time is over.
