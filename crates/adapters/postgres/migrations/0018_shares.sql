@@ -1,9 +1,5 @@
--- Spaces that a tenant may have.
+-- Number of spaces that a tenant may have.
 ALTER TABLE quotas ADD COLUMN spaces bigint;
-
--- Exchanges and conversations of a tenant that end first.
-CREATE INDEX exchanges_by_tenant ON exchanges (tenant, expires_at);
-CREATE INDEX conversations_by_tenant ON conversations (tenant, expires_at);
 
 GRANT SELECT (at) ON injections TO memfleet_sweep;
 GRANT CREATE ON SCHEMA memfleet TO memfleet_sweep;

@@ -46,6 +46,7 @@ const MIGRATIONS: &[(&str, &str)] = migrations![
     "0019_secrets",
     "0022_indexes",
     "0023_waiting",
+    "0024_ending",
 ];
 
 /// Checksums (SHA-384) that databases of before the first release have of migrations that were

@@ -38,7 +38,9 @@ fn methods() -> Methods {
 fn shelled<H, F>(
     shell: &Shell,
     handler: H,
-) -> impl Service<Request<Body>, Response = Response<Body>, Error = Infallible, Future: Send> + Clone + use<H, F>
+) -> impl Service<Request<Body>, Response = Response<Body>, Error = Infallible, Future: Send>
++ Clone
++ use<H, F>
 where
     H: Fn(Request<Body>) -> F + Clone + Send + 'static,
     F: Future<Output = Response<Body>> + Send + 'static,
