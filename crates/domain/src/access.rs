@@ -170,6 +170,8 @@ pub struct Quota {
     pub calls_per_minute: Option<u32>,
     /// Turns stored and waiting to be stored.
     pub turns: Option<u64>,
+    /// Spaces.
+    pub spaces: Option<u64>,
 }
 
 /// How much a tenant has.
@@ -181,6 +183,10 @@ pub struct Usage {
     pub turns: u64,
     /// Bytes of their texts.
     pub bytes: u64,
+    /// Exchanges under way that gateways keep.
+    pub exchanges: u64,
+    /// Injections that are kept.
+    pub injections: u64,
 }
 
 /// BLAKE3 of a secret. Secrets are long and random, so a fast hash is right: nobody can try them out.

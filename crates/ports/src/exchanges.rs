@@ -215,6 +215,9 @@ pub trait Exchanges: Send + Sync {
     /// that of a space goes when the space is forgotten as a whole. The space need not exist.
     async fn secret(&self, tenant: &TenantId, space: Option<&SpaceId>) -> Result<Secret>;
 
+    /// Removes exchanges and conversations of a tenant beyond `most` of each, those that end first, some thousand at a time; how many.
+    async fn bound(&self, tenant: &TenantId, most: u32) -> Result<u64>;
+
     /// Removes exchanges and conversations that have expired by `now`, of all tenants; how many.
     async fn expire(&self, now: Timestamp) -> Result<u64>;
 }

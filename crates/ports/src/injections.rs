@@ -130,6 +130,10 @@ pub trait Injections: Send + Sync {
         limit: u32,
     ) -> Result<Vec<(SpaceId, TurnId)>>;
 
+    /// Removes injections of a tenant beyond `most`, the oldest first, but for those that name a space on legal hold; some thousand at a
+    /// time; how many.
+    async fn bound(&self, tenant: &TenantId, most: u32) -> Result<u64>;
+
     /// Removes those whose time is over by `now`, of all tenants; how many. One that names a space on legal hold is kept until the hold is
     /// lifted: what a model was told from it is evidence, too.
     async fn expire(&self, now: Timestamp) -> Result<u64>;

@@ -25,6 +25,9 @@ pub trait TenantCatalog: Send + Sync {
     /// Turns that a tenant has stored: a sum over its sessions.
     async fn stored_turns(&self, tenant: &TenantId) -> Result<u64>;
 
+    /// Spaces that a tenant has.
+    async fn spaces(&self, tenant: &TenantId) -> Result<u64>;
+
     /// What a tenant has; reads every turn's length.
     async fn usage(&self, tenant: &TenantId) -> Result<Usage>;
 

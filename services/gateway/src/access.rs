@@ -19,15 +19,30 @@ use memfleet_ports::audit::{AuditKind, AuditLog};
 use memfleet_ports::context::Context;
 use memfleet_ports::keys::{Key, KeyRing, Standing};
 use memfleet_ports::tenants::TenantCatalog;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use journal::{Journal, record, record_of};
 use known::Known;
-use rates::Rates;
+use rates::{Line, Rates};
 use uses::Uses;
 
 /// How long what was read of the store is taken for the present: the longest that a revoked key goes on at another gateway.
 const FRESH: Duration = Duration::from_secs(2);
+
+/// Turns of a tenant, and how long it took to count them.
+#[derive(Debug, Clone, Copy)]
+struct Counted {
+    turns: u64,
+    took: Duration,
+}
+
+impl Counted {
+    /// How long the number is used: fifty times as long as it took, a minute at most.
+    fn fresh(&self) -> Duration {
+        (self.took * 50).clamp(FRESH, Duration::from_mins(1))
+    }
+}
 
 /// What access is decided from.
 pub struct Sources {
@@ -52,7 +67,8 @@ pub struct Access {
     pub(crate) journal: Journal,
     by_secret: Known<KeyHash, Key>,
     quotas: Known<TenantId, Quota>,
-    stored: Known<TenantId, u64>,
+    stored: Known<TenantId, Counted>,
+    spaces: Known<TenantId, u64>,
     any: Known<(), bool>,
     /// Whether a key was ever seen: there is no way back.
     is_closed: AtomicBool,
@@ -71,6 +87,7 @@ impl Access {
             by_secret: Known::of(&outage),
             quotas: Known::of(&outage),
             stored: Known::of(&outage),
+            spaces: Known::of(&outage),
             any: Known::of(&outage),
             is_closed: AtomicBool::new(is_closed),
             rates: Rates::default(),
@@ -121,11 +138,24 @@ impl Access {
         Ok(quota.unwrap_or_default())
     }
 
-    /// Turns that a tenant has stored, seconds ago.
+    /// Turns that a tenant has stored, seconds ago: of one with very many sessions longer ago, so that counting never takes more than a small
+    /// part of the time.
     pub(crate) async fn stored_turns(&self, tenant: &TenantId) -> Result<u64, Fault> {
-        let read = async { Ok(Some(self.sources.tenants.stored_turns(tenant).await?)) };
-        let turns = self.stored.get(tenant, FRESH, read).await?;
-        Ok(turns.unwrap_or_default())
+        let read = async {
+            let begun = Instant::now();
+            let turns = self.sources.tenants.stored_turns(tenant).await?;
+            let took = begun.elapsed();
+            Ok(Some(Counted { turns, took }))
+        };
+        let counted = self.stored.get_while(tenant, Counted::fresh, read).await?;
+        Ok(counted.map_or(0, |counted| counted.turns))
+    }
+
+    /// Spaces that a tenant has, seconds ago.
+    pub(crate) async fn spaces(&self, tenant: &TenantId) -> Result<u64, Fault> {
+        let read = async { Ok(Some(self.sources.tenants.spaces(tenant).await?)) };
+        let spaces = self.spaces.get(tenant, FRESH, read).await?;
+        Ok(spaces.unwrap_or_default())
     }
 
     /// Nothing that was read counts any more: something was changed here.
@@ -159,7 +189,7 @@ impl Access {
         if let Some(tenant) = owner {
             return Ok(Caller {
                 tenant: tenant.clone(),
-                name: "config".to_owned(),
+                name: format!("config:{}", KeyId::of(&hash)),
                 grant: Grant::ALL,
                 is_operator: false,
                 calls_per_minute: None,
@@ -231,13 +261,18 @@ impl Authority for Access {
     async fn count(&self, caller: &Caller) -> Result<(), Fault> {
         // A store that is away is no reason to refuse calls that may not need it.
         let quota = self.quota(&caller.tenant).await.unwrap_or_default();
-        if let Some(limit) = quota.calls_per_minute {
-            self.rates.count("tenant", caller.tenant.as_str(), limit)?;
-        }
-        if let Some(limit) = caller.calls_per_minute {
-            self.rates.count("key", &caller.name, limit)?;
-        }
-        Ok(())
+        let key = caller.calls_per_minute.map(|limit| Line {
+            what: "key",
+            name: &caller.name,
+            limit,
+        });
+        let tenant = quota.calls_per_minute.map(|limit| Line {
+            what: "tenant",
+            name: caller.tenant.as_str(),
+            limit,
+        });
+        let lines: Vec<_> = key.into_iter().chain(tenant).collect();
+        self.rates.count(&lines)
     }
 
     fn refused(&self, caller: &Caller, request_id: &str, method: &str, right: Right) {

@@ -176,6 +176,7 @@ impl Admin for Gateway {
         let limits = [
             ("calls_per_minute", quota.calls_per_minute.map(u64::from)),
             ("turns", quota.turns),
+            ("spaces", quota.spaces),
         ];
         let limits = limits
             .into_iter()

@@ -107,7 +107,7 @@ impl Gateway {
         conversation: &Conversation,
     ) -> Result<(), Fault> {
         let entry = Entry::heard(conversation);
-        self.exchanges.keep(&context.tenant, entry).await?;
+        self.keep_entry(&context.tenant, entry).await?;
         Ok(())
     }
 }

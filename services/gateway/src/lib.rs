@@ -19,6 +19,7 @@ mod digests;
 mod excerpts;
 mod graph;
 mod injections;
+mod keeping;
 mod knowledge;
 mod known;
 mod maintain;
@@ -115,6 +116,10 @@ pub struct Options {
     /// … and bytes. Of both a tenant gets at most half of what the others leave; beyond that `Remember` is
     /// `RESOURCE_EXHAUSTED`.
     pub max_queued_bytes: u64,
+    /// Exchanges under way of a tenant, and conversations that are known again, beyond which those that end first go …
+    pub max_exchanges: u32,
+    /// … and injections, the oldest first.
+    pub max_injections: u32,
     /// How long a profile or a timeline waits for the graph to say which other names somebody has. Without an answer it is of the one name.
     pub names_within: Duration,
 }
@@ -124,6 +129,8 @@ impl Default for Options {
         Self {
             max_queued_turns: 100_000,
             max_queued_bytes: 256 << 20,
+            max_exchanges: 100_000,
+            max_injections: 1_000_000,
             names_within: Duration::from_secs(5),
         }
     }

@@ -168,6 +168,7 @@ impl Memory for Gateway {
         settings: SpaceSettings,
     ) -> Result<Space, Fault> {
         check_settings(&settings)?;
+        self.refuse_another_space(&context.scope(space)).await?;
         let detail = retention(&settings).map(|(name, set)| {
             (
                 name,

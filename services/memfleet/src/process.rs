@@ -38,7 +38,7 @@ use memfleet_rpc::fleet::{RemoteEmbedder, RemoteRefresher, RemoteRetriever};
 use memfleet_runtime::BoxError;
 use memfleet_tls::Tls;
 
-use crate::config::{Config, Ingestion, Jwt, Retrieval, elsewhere};
+use crate::config::{Config, Jwt, Retrieval, elsewhere};
 use crate::role::Role;
 use storage::Storage;
 
@@ -243,7 +243,7 @@ impl Process {
             health: self.health.clone(),
             access,
             clock: clock(),
-            options: gateway_options(&config.ingestion),
+            options: gateway_options(config),
         })
     }
 
@@ -366,10 +366,12 @@ fn tls(config: &Config) -> Result<Option<Tls>, BoxError> {
     Ok(tls.transpose()?)
 }
 
-fn gateway_options(config: &Ingestion) -> memfleet_gateway::Options {
+fn gateway_options(config: &Config) -> memfleet_gateway::Options {
     memfleet_gateway::Options {
-        max_queued_turns: config.max_queued_turns,
-        max_queued_bytes: config.max_queued_size.as_u64(),
+        max_queued_turns: config.ingestion.max_queued_turns,
+        max_queued_bytes: config.ingestion.max_queued_size.as_u64(),
+        max_exchanges: config.store.max_exchanges,
+        max_injections: config.store.max_injections,
         ..memfleet_gateway::Options::default()
     }
 }

@@ -59,10 +59,24 @@ impl Claims {
     }
 }
 
-/// As much of it as a log should hold.
+/// Most characters of a subject that a log should hold.
+const SUBJECT: usize = 128;
+/// Hexadecimal digits of a hash that takes the place of the rest.
+const DIGITS: usize = 32;
+
+/// Name of a subject for logs: itself where that is short and printable, else its beginning and a hash of all of it, so that two subjects never
+/// share a name.
 fn subject(sub: &str) -> String {
-    let visible = sub.chars().filter(|character| !character.is_control());
-    visible.take(128).collect()
+    let visible: String = sub
+        .chars()
+        .filter(|character| !character.is_control())
+        .collect();
+    if visible == sub && visible.chars().count() <= SUBJECT {
+        return visible;
+    }
+    let beginning: String = visible.chars().take(SUBJECT - DIGITS - 1).collect();
+    let hash = blake3::hash(sub.as_bytes()).to_hex();
+    format!("{beginning}~{}", &hash[..DIGITS])
 }
 
 /// Without any of our scopes nothing is allowed. A space that cannot be read must not widen the grant to all of them.
@@ -81,4 +95,22 @@ fn grant(scopes: &[&str]) -> Result<Grant, Fault> {
         rights: Rights::from_iter(rights),
         spaces,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_subjects_have_names_of_their_own() {
+        assert_eq!(subject("ada"), "ada");
+        let [one, other] = ["1", "2"].map(|end| subject(&format!("{}{end}", "x".repeat(200))));
+        assert_ne!(one, other);
+        for name in [&one, &other] {
+            assert_eq!(name.chars().count(), SUBJECT);
+        }
+        assert_eq!(subject(&"ü".repeat(128)), "ü".repeat(128));
+        assert_ne!(subject("a\u{7}da"), subject("ada"));
+        assert!(!subject("a\u{7}da").contains('\u{7}'));
+    }
 }

@@ -41,6 +41,8 @@ impl Source {
             .build();
         let config = Agent::config_builder()
             .tls_config(tls)
+            // A redirect may lead anywhere, and out of encryption.
+            .max_redirects(0)
             .timeout_global(Some(PATIENCE))
             .user_agent(concat!("memfleet/", env!("CARGO_PKG_VERSION")));
         let issuer = issuer.trim_end_matches('/');
@@ -77,6 +79,11 @@ impl Source {
     fn get<T: DeserializeOwned>(&self, url: &str) -> Result<T, String> {
         let named = |error: &dyn std::fmt::Display| format!("{url}: {error}");
         let mut answer = self.agent.get(url).call().map_err(|error| named(&error))?;
+        if answer.status().is_redirection() {
+            return Err(format!(
+                "{url} redirects, which is not followed: set `auth.jwt.jwks_url` to where the keys are"
+            ));
+        }
         let body = answer.body_mut().with_config().limit(LARGEST);
         let text = body.read_to_string().map_err(|error| named(&error))?;
         serde_json::from_str(&text).map_err(|error| named(&error))

@@ -151,6 +151,26 @@ impl Exchanges for PostgresStore {
         self.ask("session_tokens", tokens).await
     }
 
+    async fn bound(&self, tenant: &TenantId, most: u32) -> Result<u64> {
+        let gone = async {
+            let mut write = self.write(tenant).await?;
+            let mut gone = 0;
+            for function in [
+                "SELECT bound_exchanges($1)",
+                "SELECT bound_conversations($1)",
+            ] {
+                let removed: i64 = sqlx::query_scalar(function)
+                    .bind(i64::from(most))
+                    .fetch_one(&mut *write)
+                    .await?;
+                gone += removed.cast_unsigned();
+            }
+            write.commit().await?;
+            Ok(gone)
+        };
+        self.ask("bound_exchanges", gone).await
+    }
+
     async fn expire(&self, now: Timestamp) -> Result<u64> {
         let function = "SELECT expire_exchanges($1, $2)";
         let exchanges = self.expire_by("expire_exchanges", function, now).await?;

@@ -97,6 +97,19 @@ impl Injections for PostgresStore {
         self.ask("injected_turns", read).await
     }
 
+    async fn bound(&self, tenant: &TenantId, most: u32) -> Result<u64> {
+        let gone = async {
+            let mut write = self.write(tenant).await?;
+            let removed: i64 = sqlx::query_scalar("SELECT bound_injections($1)")
+                .bind(i64::from(most))
+                .fetch_one(&mut *write)
+                .await?;
+            write.commit().await?;
+            Ok(removed.cast_unsigned())
+        };
+        self.ask("bound_injections", gone).await
+    }
+
     async fn expire(&self, now: Timestamp) -> Result<u64> {
         let function = "SELECT expire_injections($1, $2)";
         self.expire_by("expire_injections", function, now).await

@@ -18,18 +18,21 @@ impl TenantCatalog for PostgresStore {
     async fn quota(&self, tenant: &TenantId) -> Result<Quota> {
         let quota = async {
             let mut read = self.read(tenant).await?;
-            let row = sqlx::query("SELECT calls_per_minute, turns FROM quotas WHERE tenant = $1")
-                .bind(tenant.as_str())
-                .fetch_optional(&mut *read)
-                .await?;
+            let row =
+                sqlx::query("SELECT calls_per_minute, turns, spaces FROM quotas WHERE tenant = $1")
+                    .bind(tenant.as_str())
+                    .fetch_optional(&mut *read)
+                    .await?;
             let Some(row) = row else {
                 return Ok(Quota::default());
             };
             let calls: Option<i64> = row.try_get(0)?;
             let turns: Option<i64> = row.try_get(1)?;
+            let spaces: Option<i64> = row.try_get(2)?;
             Ok(Quota {
                 calls_per_minute: calls.map(|calls| calls as u32),
                 turns: turns.map(|turns| turns as u64),
+                spaces: spaces.map(|spaces| spaces as u64),
             })
         };
         self.ask("quota", quota).await
@@ -44,12 +47,14 @@ impl TenantCatalog for PostgresStore {
         let put = async {
             let mut write = self.write(tenant).await?;
             sqlx::query(
-                "INSERT INTO quotas (tenant, calls_per_minute, turns) VALUES ($1, $2, $3)
-                 ON CONFLICT (tenant) DO UPDATE SET calls_per_minute = excluded.calls_per_minute, turns = excluded.turns",
+                "INSERT INTO quotas (tenant, calls_per_minute, turns, spaces) VALUES ($1, $2, $3, $4)
+                 ON CONFLICT (tenant) DO UPDATE SET calls_per_minute = excluded.calls_per_minute, turns = excluded.turns,
+                     spaces = excluded.spaces",
             )
             .bind(tenant.as_str())
             .bind(quota.calls_per_minute.map(i64::from))
             .bind(quota.turns.map(u64::cast_signed))
+            .bind(quota.spaces.map(u64::cast_signed))
             .execute(&mut *write)
             .await?;
             append(&mut write, records).await?;
@@ -72,12 +77,27 @@ impl TenantCatalog for PostgresStore {
         self.ask("stored_turns", sum).await
     }
 
+    async fn spaces(&self, tenant: &TenantId) -> Result<u64> {
+        let count = async {
+            let mut read = self.read(tenant).await?;
+            let spaces: i64 = sqlx::query_scalar(
+                "SELECT count(*) FROM spaces WHERE tenant = $1 AND name IS NOT NULL",
+            )
+            .bind(tenant.as_str())
+            .fetch_one(&mut *read)
+            .await?;
+            Ok(spaces.cast_unsigned())
+        };
+        self.ask("stored_spaces", count).await
+    }
+
     async fn usage(&self, tenant: &TenantId) -> Result<Usage> {
         let usage = async {
             let mut read = self.read(tenant).await?;
             let row = sqlx::query(
                 "SELECT (SELECT count(*) FROM spaces WHERE tenant = $1 AND name IS NOT NULL), count(*),
-                     coalesce(sum(octet_length(text)), 0)::bigint FROM turns WHERE tenant = $1",
+                     coalesce(sum(octet_length(text)), 0)::bigint, (SELECT count(*) FROM exchanges WHERE tenant = $1),
+                     (SELECT count(*) FROM injections WHERE tenant = $1) FROM turns WHERE tenant = $1",
             )
             .bind(tenant.as_str())
             .fetch_one(&mut *read)
@@ -86,6 +106,8 @@ impl TenantCatalog for PostgresStore {
                 spaces: row.try_get::<i64, _>(0)? as u64,
                 turns: row.try_get::<i64, _>(1)? as u64,
                 bytes: row.try_get::<i64, _>(2)? as u64,
+                exchanges: row.try_get::<i64, _>(3)? as u64,
+                injections: row.try_get::<i64, _>(4)? as u64,
             })
         };
         self.ask("usage", usage).await

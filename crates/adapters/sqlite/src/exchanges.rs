@@ -118,6 +118,28 @@ impl Exchanges for SqliteStore {
         Ok(tokens.cast_unsigned())
     }
 
+    async fn bound(&self, tenant: &TenantId, most: u32) -> Result<u64> {
+        let mut write = self.write().await?;
+        let mut gone = 0;
+        for delete in [
+            "DELETE FROM exchanges WHERE id IN (SELECT id FROM exchanges WHERE tenant = ?1 AND expires_at <= (
+                 SELECT expires_at FROM exchanges WHERE tenant = ?1 ORDER BY expires_at DESC LIMIT 1 OFFSET ?2)
+             ORDER BY expires_at LIMIT ?3)",
+            "DELETE FROM conversations WHERE id IN (SELECT id FROM conversations WHERE tenant = ?1 AND expires_at <= (
+                 SELECT expires_at FROM conversations WHERE tenant = ?1 ORDER BY expires_at DESC LIMIT 1 OFFSET ?2)
+             ORDER BY expires_at LIMIT ?3)",
+        ] {
+            let done = sqlx::query(delete)
+                .bind(tenant.as_str())
+                .bind(most)
+                .bind(injections::BOUNDED)
+                .execute(&mut *write);
+            gone += done.await.map_err(Failure::from)?.rows_affected();
+        }
+        write.commit().await?;
+        Ok(gone)
+    }
+
     async fn expire(&self, now: Timestamp) -> Result<u64> {
         let mut write = self.write().await?;
         let mut gone = 0;

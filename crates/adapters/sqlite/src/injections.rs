@@ -22,6 +22,9 @@ use crate::scrub;
 use crate::store::SqliteStore;
 use crate::tombstones;
 
+/// Rows that one look at a tenant's number removes.
+pub const BOUNDED: u32 = 1_000;
+
 /// What [`injection`] reads of `injections i`.
 macro_rules! select_injection {
     () => {
@@ -89,6 +92,26 @@ impl Injections for SqliteStore {
         let rows = rows.map_err(Failure::from)?;
         let named = rows.iter().map(turns).collect::<Outcome<Vec<_>>>()?;
         Ok(named.concat())
+    }
+
+    async fn bound(&self, tenant: &TenantId, most: u32) -> Result<u64> {
+        let mut write = self.write().await?;
+        let gone = sqlx::query(
+            "DELETE FROM injections WHERE key IN (SELECT key FROM injections i WHERE tenant = ?1 AND at <= (
+                 SELECT at FROM injections WHERE tenant = ?1 ORDER BY at DESC, id DESC LIMIT 1 OFFSET ?2)
+             AND NOT EXISTS (
+                 SELECT 1 FROM injection_spaces n JOIN spaces s ON s.tenant = n.tenant AND s.name = n.space
+                 WHERE n.injection = i.key AND s.held_since IS NOT NULL)
+             ORDER BY at, id LIMIT ?3)",
+        )
+        .bind(tenant.as_str())
+        .bind(most)
+        .bind(BOUNDED)
+        .execute(&mut *write)
+        .await
+        .map_err(Failure::from)?;
+        write.commit().await?;
+        Ok(gone.rows_affected())
     }
 
     async fn expire(&self, now: Timestamp) -> Result<u64> {

@@ -40,6 +40,7 @@ const MIGRATIONS: &[(&str, &str)] = migrations![
     "0020_traces",
     "0021_unscrubbed",
     "0022_secrets",
+    "0023_shares",
 ];
 
 /// Versions of the schema, from the first on.

@@ -18,18 +18,21 @@ use crate::store::SqliteStore;
 impl TenantCatalog for SqliteStore {
     async fn quota(&self, tenant: &TenantId) -> Result<Quota> {
         let mut read = self.shared.readers.acquire().await.map_err(Failure::from)?;
-        let row = sqlx::query("SELECT calls_per_minute, turns FROM quotas WHERE tenant = ?")
-            .bind(tenant.as_str())
-            .fetch_optional(&mut *read)
-            .await
-            .map_err(Failure::from)?;
+        let row =
+            sqlx::query("SELECT calls_per_minute, turns, spaces FROM quotas WHERE tenant = ?")
+                .bind(tenant.as_str())
+                .fetch_optional(&mut *read)
+                .await
+                .map_err(Failure::from)?;
         let Some(row) = row else {
             return Ok(Quota::default());
         };
         let turns: Option<i64> = row.try_get(1).map_err(Failure::from)?;
+        let spaces: Option<i64> = row.try_get(2).map_err(Failure::from)?;
         Ok(Quota {
             calls_per_minute: row.try_get(0).map_err(Failure::from)?,
             turns: turns.map(|turns| turns as u64),
+            spaces: spaces.map(|spaces| spaces as u64),
         })
     }
 
@@ -41,11 +44,12 @@ impl TenantCatalog for SqliteStore {
     ) -> Result<()> {
         let mut write = self.write().await?;
         sqlx::query(
-            "INSERT OR REPLACE INTO quotas (tenant, calls_per_minute, turns) VALUES (?, ?, ?)",
+            "INSERT OR REPLACE INTO quotas (tenant, calls_per_minute, turns, spaces) VALUES (?, ?, ?, ?)",
         )
         .bind(tenant.as_str())
         .bind(quota.calls_per_minute)
         .bind(quota.turns.map(u64::cast_signed))
+        .bind(quota.spaces.map(u64::cast_signed))
         .execute(&mut *write)
         .await
         .map_err(Failure::from)?;
@@ -65,11 +69,23 @@ impl TenantCatalog for SqliteStore {
         Ok(sum as u64)
     }
 
+    async fn spaces(&self, tenant: &TenantId) -> Result<u64> {
+        let mut read = self.shared.readers.acquire().await.map_err(Failure::from)?;
+        let spaces: i64 =
+            sqlx::query_scalar("SELECT count(*) FROM spaces WHERE tenant = ? AND name IS NOT NULL")
+                .bind(tenant.as_str())
+                .fetch_one(&mut *read)
+                .await
+                .map_err(Failure::from)?;
+        Ok(spaces.cast_unsigned())
+    }
+
     async fn usage(&self, tenant: &TenantId) -> Result<Usage> {
         let mut read = self.read().await?;
         let row = sqlx::query(
             "SELECT (SELECT count(*) FROM spaces WHERE tenant = ?1 AND name IS NOT NULL), count(*),
-                 coalesce(sum(length(CAST(t.text AS BLOB))), 0)
+                 coalesce(sum(length(CAST(t.text AS BLOB))), 0),
+                 (SELECT count(*) FROM exchanges WHERE tenant = ?1), (SELECT count(*) FROM injections WHERE tenant = ?1)
              FROM spaces p JOIN turns t ON t.space = p.id WHERE p.tenant = ?1",
         )
         .bind(tenant.as_str())
@@ -81,6 +97,8 @@ impl TenantCatalog for SqliteStore {
             spaces: number(0)?,
             turns: number(1)?,
             bytes: number(2)?,
+            exchanges: number(3)?,
+            injections: number(4)?,
         })
     }
 

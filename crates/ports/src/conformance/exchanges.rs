@@ -31,6 +31,7 @@ macro_rules! exchanges_conformance {
                 tokens_of_a_session_are_those_of_what_has_not_expired,
                 states_of_a_session_are_told_newest_first,
                 only_what_has_expired_is_removed,
+                exchanges_beyond_a_number_go_those_that_end_first,
                 another_tenant_has_exchanges_of_its_own,
                 states_of_any_script_read_back_byte_by_byte,
                 an_exchange_has_a_largest_size,
@@ -303,6 +304,31 @@ pub async fn only_what_has_expired_is_removed(store: &impl Exchanges) {
     assert_eq!(at(store, "b", instant(1)).await, None);
     assert_eq!(get(store, "c").await.version, 1);
     assert_eq!(put(store, &exchange("b", "x"), None).await, written(1));
+}
+
+/// Of one tenant, and no others.
+pub async fn exchanges_beyond_a_number_go_those_that_end_first(store: &impl Exchanges) {
+    for number in 0..8 {
+        let ending = Exchange {
+            expires_at: instant(100 + number * 7 % 8),
+            ..exchange(&format!("e{number}"), "{}")
+        };
+        put(store, &ending, None).await.expect("a write");
+    }
+    let theirs = exchange("theirs", "{}");
+    let other = scope("other", "space").tenant;
+    let kept = store.keep(&other, Entry::of(&theirs, None)).await;
+    kept.expect("a write");
+    assert_eq!(Exchanges::bound(store, &acme(), 8).await, Ok(0));
+    assert_eq!(Exchanges::bound(store, &acme(), 3).await, Ok(5));
+    assert_eq!(Exchanges::bound(store, &acme(), 3).await, Ok(0));
+    for number in 0..8 {
+        let is_there = at(store, &format!("e{number}"), instant(1)).await.is_some();
+        assert_eq!(is_there, number * 7 % 8 >= 5, "{number}");
+    }
+    let name = name("theirs");
+    let found = Exchanges::get(store, &other, &session("s1"), &name, instant(1)).await;
+    assert!(found.expect("get").is_some());
 }
 
 /// Of the same session and name.

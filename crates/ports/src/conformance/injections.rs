@@ -29,6 +29,7 @@ macro_rules! injections_conformance {
                 injections_are_listed_newest_first_in_pages,
                 a_filter_selects_what_meets_all_of_it,
                 the_turns_of_the_newest_are_told_alone,
+                injections_beyond_a_number_go_the_oldest_first,
                 another_tenant_sees_no_injection,
                 blocks_of_any_script_read_back_byte_by_byte,
                 an_injection_has_a_largest_size,
@@ -181,6 +182,22 @@ pub async fn injections_are_added_all_or_none(store: &impl Injections) {
     assert!(matches!(refused, Err(StoreError::Oversized { .. })));
     assert_eq!(listed(store, &InjectionFilter::default()).await, []);
     assert_eq!(Injections::append(store, &acme(), &[]).await, Ok(()));
+}
+
+/// Of one tenant, and no others.
+pub async fn injections_beyond_a_number_go_the_oldest_first(store: &impl Injections) {
+    let injections: Vec<_> = (0..8).map(|number| injection(number * 7 % 8)).collect();
+    append(store, &injections).await;
+    let other = scope("other", "space").tenant;
+    let theirs = Injections::append(store, &other, &[injection(0)]).await;
+    theirs.expect("append");
+    assert_eq!(Injections::bound(store, &acme(), 8).await, Ok(0));
+    assert_eq!(Injections::bound(store, &acme(), 3).await, Ok(5));
+    assert_eq!(Injections::bound(store, &acme(), 3).await, Ok(0));
+    let all = InjectionFilter::default();
+    assert_eq!(listed(store, &all).await, [id(7), id(6), id(5)]);
+    let found = Injections::get(store, &other, id(0)).await;
+    assert!(found.expect("get").is_some());
 }
 
 /// Each once, though others come in meanwhile, and some of the same instant.

@@ -305,6 +305,7 @@ pub async fn quotas_and_usage_are_a_tenants_own(store: &(impl TenantCatalog + Le
     let quota = Quota {
         calls_per_minute: Some(7),
         turns: Some(1_000),
+        spaces: Some(3),
     };
     for put in [Quota::default(), quota] {
         store.put_quota(&acme, &put, &[]).await.expect("put");
@@ -320,6 +321,8 @@ pub async fn quotas_and_usage_are_a_tenants_own(store: &(impl TenantCatalog + Le
     assert_eq!((usage.spaces, usage.turns, usage.bytes), (2, 2, 10));
     assert_eq!(store.stored_turns(&acme).await, Ok(2));
     assert_eq!(store.stored_turns(&globex).await, Ok(0));
+    assert_eq!(store.spaces(&acme).await, Ok(2));
+    assert_eq!(store.spaces(&globex).await, Ok(0));
     assert_eq!(
         store.usage(&globex).await,
         Ok(memfleet_domain::access::Usage::default())

@@ -311,6 +311,7 @@ impl From<Quota> for proto::Quota {
         Self {
             calls_per_minute: quota.calls_per_minute.unwrap_or_default(),
             turns: quota.turns.unwrap_or_default(),
+            spaces: quota.spaces.unwrap_or_default(),
         }
     }
 }
@@ -322,6 +323,7 @@ impl Checked for proto::Quota {
         Some(Quota {
             calls_per_minute: limit(self.calls_per_minute),
             turns: limit(self.turns),
+            spaces: limit(self.spaces),
         })
     }
 }
@@ -333,6 +335,8 @@ impl From<Account> for proto::Usage {
             spaces: account.usage.spaces,
             turns: account.usage.turns,
             bytes: account.usage.bytes,
+            exchanges: account.usage.exchanges,
+            injections: account.usage.injections,
             quota: Some(account.quota.into()),
             language_models: account
                 .language_models
@@ -356,6 +360,8 @@ impl Checked for proto::Usage {
                 spaces: self.spaces,
                 turns: self.turns,
                 bytes: self.bytes,
+                exchanges: self.exchanges,
+                injections: self.injections,
             },
             quota: quota?,
             language_models: language_models?,

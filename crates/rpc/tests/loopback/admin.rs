@@ -55,10 +55,13 @@ fn account(tenant: TenantId) -> Account {
             spaces: 1,
             turns: 2,
             bytes: 3,
+            exchanges: 4,
+            injections: 5,
         },
         quota: Quota {
             calls_per_minute: None,
             turns: Some(5),
+            spaces: Some(6),
         },
         language_models: vec![ModelUse {
             day: instant().date_naive(),
@@ -213,6 +216,7 @@ async fn tenants_quotas_and_records_travel_both_ways_as_they_are() {
     let quota = Quota {
         calls_per_minute: Some(3),
         turns: None,
+        spaces: Some(9),
     };
     let set = client.set_quota(&context(), &tenant("acme"), quota).await;
     assert_eq!(set.unwrap(), account(tenant("acme")));

@@ -86,12 +86,24 @@ impl<K: Hash + Eq + Clone, V: Clone> Known<K, V> {
         fresh: Duration,
         read: impl Future<Output = Result<Option<V>>>,
     ) -> Result<Option<V>> {
+        self.get_while(key, |_| fresh, read).await
+    }
+
+    /// The same, where the value says for how long it is fresh.
+    pub async fn get_while(
+        &self,
+        key: &K,
+        fresh: impl Fn(&V) -> Duration,
+        read: impl Future<Output = Result<Option<V>>>,
+    ) -> Result<Option<V>> {
         let Ok(entry) = self
             .entries
             .get_or_insert_with(key, || Ok::<_, Infallible>(Arc::default()));
         let mut reading = entry.lock().await;
-        if let Some(value) = within(reading.as_ref(), fresh) {
-            return Ok(Some(value));
+        if let Some((value, at)) = reading.as_ref()
+            && at.elapsed() < fresh(value)
+        {
+            return Ok(Some(value.clone()));
         }
         match self.ask(reading.is_none(), read).await {
             Ok(value) => *reading = value,

@@ -122,7 +122,13 @@ impl TenantCatalog for Store {
         unreachable!("nobody asks")
     }
 
+    /// Takes a tenth of a second.
     async fn stored_turns(&self, _: &TenantId) -> StoreResult<u64> {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        Ok(self.asked.fetch_add(1, Ordering::SeqCst).into())
+    }
+
+    async fn spaces(&self, _: &TenantId) -> StoreResult<u64> {
         unreachable!("nobody asks")
     }
 
@@ -193,6 +199,9 @@ async fn a_key_of_the_configuration_needs_no_store() {
     let caller = access.identify(Some("second")).await.unwrap();
     assert_eq!(caller.tenant.as_str(), "globex");
     assert!(!caller.is_operator);
+    assert!(caller.name.starts_with("config:"), "{}", caller.name);
+    let other = access.identify(Some("first")).await.unwrap();
+    assert_ne!(other.name, caller.name, "each has a name of its own");
     assert!(access.renew(&caller).await.is_ok());
 }
 
@@ -267,6 +276,54 @@ async fn amp_127_calls_beyond_a_quota_are_told_when_to_come_back() {
     assert!(access.identify(Some("two")).await.is_ok());
     let fault = access.identify(Some("two")).await.unwrap_err();
     assert_eq!(fault.metadata["limit"], "tenant");
+}
+
+#[tokio::test(start_paused = true)]
+async fn refused_calls_of_a_limited_key_leave_its_tenant_its_calls() {
+    let store = Arc::new(Store::default());
+    store.put("limited", |key| key.calls_per_minute = Some(2));
+    store.put("other", |_| {});
+    store.quota.lock().unwrap().calls_per_minute = Some(10);
+    let (access, _) = gateway(&store, &[]);
+    let mut taken = 0;
+    for _ in 0..50 {
+        taken += u32::from(access.identify(Some("limited")).await.is_ok());
+    }
+    assert_eq!(taken, 2);
+    for _ in 0..8 {
+        access.identify(Some("other")).await.unwrap();
+    }
+    assert_eq!(reason(&access, Some("other")).await, "RATE_LIMITED");
+}
+
+/// As docs/operations/security.md and rotate.md say: a gateway that cannot reach the store hears of no revocation for five minutes.
+#[tokio::test(start_paused = true)]
+async fn a_revocation_that_a_gateway_cannot_read_holds_after_five_minutes_at_most() {
+    let store = Arc::new(Store::default());
+    store.put("one", |_| {});
+    let (access, _) = gateway(&store, &[]);
+    access.identify(Some("one")).await.unwrap();
+    store.put("one", |key| key.revoked_at = Some(instant(1)));
+    store.is_down.store(true, Ordering::SeqCst);
+    advance(Duration::from_secs(299)).await;
+    assert!(access.identify(Some("one")).await.is_ok());
+    advance(Duration::from_secs(1)).await;
+    assert_eq!(reason(&access, Some("one")).await, "STORE_UNAVAILABLE");
+    store.is_down.store(false, Ordering::SeqCst);
+    advance(FRESH).await;
+    assert_eq!(reason(&access, Some("one")).await, "CREDENTIAL_REVOKED");
+}
+
+#[tokio::test(start_paused = true)]
+async fn turns_are_counted_in_a_small_part_of_the_time_only() {
+    let store = Arc::new(Store::default());
+    let (access, _) = gateway(&store, &[]);
+    let tenant = TenantId::new("acme").unwrap();
+    assert_eq!(access.stored_turns(&tenant).await.unwrap(), 0);
+    advance(Duration::from_secs(4)).await;
+    assert_eq!(access.stored_turns(&tenant).await.unwrap(), 0);
+    advance(Duration::from_secs(1)).await;
+    assert_eq!(access.stored_turns(&tenant).await.unwrap(), 1);
 }
 
 #[tokio::test(start_paused = true)]

@@ -117,7 +117,7 @@ impl Gateway {
             conversation: left.conversation.as_ref(),
             injection: left.injection.as_ref(),
         };
-        Ok(self.exchanges.keep(&context.tenant, entry).await)
+        Ok(self.keep_entry(&context.tenant, entry).await)
     }
 }
 

@@ -31,6 +31,8 @@ pub struct State {
     pub given: Vec<Given>,
     /// What the model asked for itself.
     pub tools: Option<Retrieval>,
+    /// Digest of whoever began it; empty where an earlier version did.
+    begun_by: String,
 }
 
 /// What a request was given. Only a request that asks the same spaces is given it again: its credential reaches them.
@@ -96,6 +98,7 @@ impl State {
         Self {
             given: Vec::new(),
             tools: serde_json::from_str(tally).ok(),
+            begun_by: String::new(),
         }
     }
 
@@ -139,17 +142,27 @@ impl Held {
         }
     }
 
-    /// Whether who calls reaches all spaces that it was asked for.
-    fn is_reached(&self, context: &Context) -> bool {
+    /// Whether who calls, `own` by its digest, may take part: it reaches all spaces that were asked for, and where none was asked yet it began
+    /// the exchange.
+    fn is_reached(&self, context: &Context, own: &str) -> bool {
         let given = self.state.given.iter().flat_map(|given| &given.spaces);
         let tools = self.state.tools.iter().flat_map(|tools| &tools.spaces);
-        given.chain(tools).all(|space| reaches(context, space))
+        let mut asked = given.chain(tools).peekable();
+        match asked.peek() {
+            Some(_) => asked.all(|space| reaches(context, space)),
+            None => self.state.begun_by.is_empty() || self.state.begun_by == own,
+        }
     }
 
     /// The same place for a question that is asked anew, if it was asked before: without what that was given.
     pub fn anew(&mut self, spaces: &[SpaceId]) {
         if self.state.given.iter().any(|given| given.spaces == spaces) {
-            (self.tokens, self.state) = (0, State::default());
+            let begun_by = std::mem::take(&mut self.state.begun_by);
+            self.tokens = 0;
+            self.state = State {
+                begun_by,
+                ..State::default()
+            };
         }
     }
 
@@ -196,12 +209,15 @@ impl Gateway {
         session: &SessionId,
         name: &ExchangeName,
     ) -> Result<Held, Fault> {
-        let held = self.held_as(context, session, name).await?;
-        if held.is_reached(context) {
-            return Ok(held);
-        }
         let own = own_name(name, context.caller_name())?;
-        self.held_as(context, session, &own).await
+        let mut held = self.held_as(context, session, name).await?;
+        if !held.is_reached(context, own.as_str()) {
+            held = self.held_as(context, session, &own).await?;
+        }
+        if held.version.is_none() {
+            own.as_str().clone_into(&mut held.state.begun_by);
+        }
+        Ok(held)
     }
 
     async fn held_as(
@@ -227,7 +243,7 @@ impl Gateway {
             injection,
             ..Entry::of(&exchange, held.version)
         };
-        Ok(self.exchanges.keep(&context.tenant, entry).await)
+        Ok(self.keep_entry(&context.tenant, entry).await)
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use memfleet_domain::ids::{BatchId, TurnId};
 use memfleet_domain::ingestion::{Batch, Receipt, TurnReceipt, TurnState};
 use memfleet_domain::time::Timestamp;
-use memfleet_domain::turn::{AcceptedTurn, ContentHash};
+use memfleet_domain::turn::{AcceptedTurn, CAPTURED, ContentHash};
 use memfleet_domain::{Fault, FaultKind, Scope};
 use memfleet_ports::context::Context;
 use memfleet_ports::memory::{NewTurn, RememberRequest};
@@ -22,6 +22,7 @@ impl Gateway {
         context: &Context,
         request: RememberRequest,
     ) -> Result<Receipt, Fault> {
+        refuse_reserved(&request.turns)?;
         let mut batch = name(context.scope(&request.space), request, self.clock.now())?;
         if let Some(receipt) = self.seen(&batch).await? {
             return Ok(receipt);
@@ -65,6 +66,7 @@ impl Gateway {
     /// Publishes a batch, if the tenant may have it: a quota that is not known is no leave.
     async fn enqueue(&self, batch: &Batch) -> Result<Receipt, Fault> {
         self.refuse_beyond_quota(batch).await?;
+        self.refuse_another_space(&batch.scope).await?;
         let published = self.publish(batch).await?;
         metrics::counter!("memfleet_turns_accepted_total").increment(batch.turns.len() as u64);
         Ok(queued(batch, published.duplicate))
@@ -91,6 +93,24 @@ impl Gateway {
         );
         (fault.kind, fault.reason) = (FaultKind::ResourceExhausted, "STORAGE_QUOTA".into());
         Err(fault.with("limit_turns", limit.to_string()))
+    }
+
+    /// Refuses a space that is not there yet, where its tenant has as many as it may: as counted some seconds ago.
+    pub(crate) async fn refuse_another_space(&self, scope: &Scope) -> Result<(), Fault> {
+        let tenant = &scope.tenant;
+        let Some(limit) = self.access.quota(tenant).await?.spaces else {
+            return Ok(());
+        };
+        let spaces = self.access.spaces(tenant).await?;
+        if spaces < limit || self.spaces.get(scope).await?.is_some() {
+            return Ok(());
+        }
+        let message = format!(
+            "would be another: the tenant has {spaces} spaces and may have {limit}; write to one of them, forget one, or have the quota raised"
+        );
+        let mut fault = Fault::invalid("space", message);
+        (fault.kind, fault.reason) = (FaultKind::ResourceExhausted, "STORAGE_QUOTA".into());
+        Err(fault.with("limit_spaces", limit.to_string()))
     }
 
     async fn publish(&self, batch: &Batch) -> Result<Published, Fault> {
@@ -162,6 +182,23 @@ impl Gateway {
             }
         }
         Ok(())
+    }
+}
+
+/// A caller that took the id of a message before it is captured would keep that from being stored.
+fn refuse_reserved(turns: &[NewTurn]) -> Result<(), Fault> {
+    let is_reserved = |turn: &NewTurn| {
+        let id = turn.external_id.as_ref();
+        id.is_some_and(|id| id.as_str().starts_with(CAPTURED))
+    };
+    match turns.iter().position(is_reserved) {
+        None => Ok(()),
+        Some(place) => Err(Fault::invalid(
+            format!("turns[{place}].external_id"),
+            format!(
+                "must not begin with `{CAPTURED}`: such ids are given to what `Capture` stores; name the turn otherwise"
+            ),
+        )),
     }
 }
 

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use chrono::Days;
 use memfleet_domain::access::{Grant, Quota, Right, Rights, SpacePattern};
-use memfleet_domain::ids::{KeyId, TenantId};
+use memfleet_domain::ids::{ExternalId, KeyId, SpaceId, TenantId};
+use memfleet_domain::space::SpaceSettings;
 use memfleet_domain::time::TimeRange;
 use memfleet_domain::{Fault, FaultKind};
 use memfleet_ports::access::{Authority, Caller};
@@ -263,6 +264,7 @@ async fn turns_beyond_a_quota_are_refused_and_retries_of_the_others_are_not() {
     let quota = Quota {
         calls_per_minute: None,
         turns: Some(3),
+        spaces: None,
     };
     let set = gateway
         .set_quota(&operator, &acme.tenant, quota)
@@ -291,6 +293,47 @@ async fn turns_beyond_a_quota_are_refused_and_retries_of_the_others_are_not() {
         .await
         .unwrap();
     assert_eq!((account.usage.turns, account.usage.spaces), (3, 1));
+}
+
+#[tokio::test]
+async fn another_space_than_a_tenant_may_have_is_refused_and_those_it_has_go_on() {
+    let (node, _, operator) = with_operator().await;
+    let gateway = &node.gateway;
+    let acme = administrator(&node, &operator, "acme").await;
+    let quota = Quota {
+        spaces: Some(1),
+        ..Quota::default()
+    };
+    let set = gateway.set_quota(&operator, &acme.tenant, quota).await;
+    assert_eq!(set.unwrap().quota, quota);
+    let remember =
+        |space: &str, text: &str| gateway.remember(&acme, request(space, vec![said(text)]));
+    remember("ada", "one").await.unwrap();
+    node.settle().await;
+    // Counted two seconds ago at most.
+    tokio::time::sleep(std::time::Duration::from_secs(3)).await;
+    let fault = remember("bob", "two").await.unwrap_err();
+    assert_eq!(
+        (fault.kind, fault.reason.as_ref()),
+        (FaultKind::ResourceExhausted, "STORAGE_QUOTA")
+    );
+    assert_eq!(fault.fields[0].field, "space");
+    let other = SpaceId::new("eve").unwrap();
+    let put = gateway.put_space(&acme, &other, SpaceSettings::default());
+    assert_eq!(put.await.unwrap_err().reason, "STORAGE_QUOTA");
+    remember("ada", "three").await.unwrap();
+}
+
+#[tokio::test]
+async fn an_id_of_a_captured_message_is_not_for_callers() {
+    let (node, _, operator) = with_operator().await;
+    let acme = administrator(&node, &operator, "acme").await;
+    let mut turns = vec![said("one"), said("two")];
+    turns[1].external_id = Some(ExternalId::new("captured-of mine").unwrap());
+    let fault = node.gateway.remember(&acme, request("ada", turns)).await;
+    let fault = fault.unwrap_err();
+    assert_eq!(fault.kind, FaultKind::InvalidArgument);
+    assert_eq!(fault.fields[0].field, "turns[1].external_id");
 }
 
 #[tokio::test]

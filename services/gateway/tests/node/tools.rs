@@ -588,3 +588,33 @@ async fn amp_119_an_exchange_of_spaces_that_a_credential_does_not_reach_is_none_
     assert_eq!(closed.termination, Termination::ModelAnswered);
     assert_eq!(closed.turns.len(), found.items.len());
 }
+
+#[tokio::test]
+async fn an_exchange_that_another_caller_closes_before_it_begins_is_none_of_its_owners() {
+    let (node, stranger, owner) = (told().await, of_bob(), acme());
+    let close = |termination| CloseRequest {
+        session: session("now"),
+        exchange: ExchangeName::new("e1").unwrap(),
+        termination: Some(termination),
+        model: String::new(),
+    };
+    let theirs = node
+        .gateway
+        .close_turn(&stranger, close(Termination::UpstreamError));
+    theirs.await.unwrap();
+    let found = run(&node.gateway, search("c1", "kettle")).await;
+    assert!(
+        !found.items.is_empty() && found.termination.is_none(),
+        "{found:?}"
+    );
+    let again = node
+        .gateway
+        .close_turn(&stranger, close(Termination::UpstreamError));
+    assert_eq!(again.await.unwrap().turns.len(), 0);
+    let closed = node
+        .gateway
+        .close_turn(&owner, close(Termination::ModelAnswered));
+    let closed = closed.await.unwrap();
+    assert_eq!(closed.termination, Termination::ModelAnswered);
+    assert_eq!(closed.turns.len(), found.items.len());
+}

@@ -48,6 +48,9 @@ enum TenantsCommand {
         /// Turns stored and waiting to be stored; or `none`
         #[arg(long, value_name = "TURNS", group = "limits")]
         turns: Option<Limit<u64>>,
+        /// Spaces; or `none`
+        #[arg(long, value_name = "SPACES", group = "limits")]
+        spaces: Option<Limit<u64>>,
     },
 }
 
@@ -99,6 +102,7 @@ pub async fn run(args: TenantsArgs, handle: &Handle, output: &mut Output) -> Res
             tenant,
             calls_per_minute,
             turns,
+            spaces,
         } => {
             let tenant = tenant.name().clone();
             let account = admin
@@ -108,6 +112,7 @@ pub async fn run(args: TenantsArgs, handle: &Handle, output: &mut Output) -> Res
             let quota = Quota {
                 calls_per_minute: calls_per_minute.map_or(before.calls_per_minute, |limit| limit.0),
                 turns: turns.map_or(before.turns, |limit| limit.0),
+                spaces: spaces.map_or(before.spaces, |limit| limit.0),
             };
             let account = admin.set_quota(&handle.call(), &tenant, quota).await?;
             show(&account, output)?;
@@ -131,6 +136,7 @@ fn show(account: &Account, output: &mut Output) -> Result<(), Error> {
             let columns = [
                 ("TENANT", Align::Left),
                 ("SPACES", Align::Right),
+                ("OF", Align::Right),
                 ("TURNS", Align::Right),
                 ("OF", Align::Right),
                 ("TEXT", Align::Right),
@@ -139,6 +145,7 @@ fn show(account: &Account, output: &mut Output) -> Result<(), Error> {
             let row = [
                 tenant.to_string(),
                 usage.spaces.to_string(),
+                limit(quota.spaces),
                 usage.turns.to_string(),
                 limit(quota.turns),
                 size(usage.bytes),
@@ -184,9 +191,12 @@ fn to_json(account: &Account) -> Value {
         "spaces": account.usage.spaces,
         "turns": account.usage.turns,
         "bytes": account.usage.bytes,
+        "exchanges": account.usage.exchanges,
+        "injections": account.usage.injections,
         "quota": {
             "calls_per_minute": account.quota.calls_per_minute,
             "turns": account.quota.turns,
+            "spaces": account.quota.spaces,
         },
         "language_models": account.language_models.iter().map(|of| json!({
             "day": of.day,

@@ -115,8 +115,38 @@ impl Validate for Auth {
             let message = format!("must have at least {SHORTEST} characters");
             problems.push(Problem::new("bootstrap_key", message));
         }
+        let is_like_a_token = |key: &Secret| key.expose().split('.').count() == 3;
+        if self.jwt.issuer.is_some() && self.bootstrap_key.as_ref().is_some_and(is_like_a_token) {
+            let message = "has two dots, so that it would be taken for a token of `auth.jwt.issuer` and refused: choose a key without";
+            problems.push(Problem::new("bootstrap_key", message));
+        }
         let tokens = self.jwt.problems().into_iter();
         problems.extend(tokens.map(|problem| problem.under("jwt")));
         problems
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bootstrap_key_that_looks_like_a_token_is_refused_beside_an_issuer_only() {
+        let auth = |key: &str, issuer: Option<&str>| Auth {
+            bootstrap_key: Some(key.to_owned().into()),
+            jwt: Jwt {
+                issuer: issuer.map(str::to_owned),
+                audience: Some("memfleet".to_owned()),
+                ..Jwt::default()
+            },
+            ..Auth::default()
+        };
+        let issuer = Some("https://identity.test");
+        let problems = auth("a key.with two.dots in it", issuer).problems();
+        assert_eq!(problems.len(), 1, "{problems:?}");
+        assert_eq!(problems[0].key, "bootstrap_key");
+        assert_eq!(auth("a key.with one dot in it", issuer).problems(), []);
+        let closed = auth("a key.with two.dots in it", None).problems();
+        assert!(closed.iter().all(|problem| problem.key != "bootstrap_key"));
     }
 }

@@ -18,6 +18,11 @@ pub struct Store {
     pub migrate: bool,
     /// Connections that a process opens to PostgreSQL at most. Default 16.
     pub max_connections: u32,
+    /// Exchanges under way, and conversations that are known again, of a tenant that are kept before their end; beyond that those that end
+    /// first go. Default 100,000.
+    pub max_exchanges: u32,
+    /// Injections of a tenant that are kept; beyond that the oldest go, whatever the policy's retention. Default 1,000,000.
+    pub max_injections: u32,
 }
 
 impl Default for Store {
@@ -27,6 +32,8 @@ impl Default for Store {
             owner_url: None,
             migrate: false,
             max_connections: 16,
+            max_exchanges: 100_000,
+            max_injections: 1_000_000,
         }
     }
 }

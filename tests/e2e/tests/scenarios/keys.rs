@@ -194,6 +194,7 @@ async fn quotas_are_an_operators_to_set_and_say_when_to_come_back() -> Result<()
     let quota = Quota {
         calls_per_minute: None,
         turns: Some(1),
+        spaces: None,
     };
     operator.client.set_quota(&call(), &own, quota).await?;
     // Each attempt is of another turn: one that was accepted before the first was counted is accepted for ever.

@@ -7,6 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use axum::Router;
 use axum::extract::State;
 use axum::http::StatusCode;
+use axum::response::Redirect;
 use axum::routing::get;
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD as BASE64;
@@ -111,6 +112,7 @@ impl Served {
         served.publish(signers);
         let routes = Router::new()
             .route("/keys", get(keys))
+            .route("/moved", get(async || Redirect::temporary("/keys")))
             .route("/.well-known/openid-configuration", get(discovery))
             .with_state(served.clone());
         tokio::spawn(async move { axum::serve(listener, routes).await });

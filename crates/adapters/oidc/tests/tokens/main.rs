@@ -257,3 +257,22 @@ async fn a_check_says_what_is_wrong_with_the_issuer() {
     until_believed(&issuer, &signer.sign(&claims(&served))).await;
     issuer.check().await.unwrap();
 }
+
+#[tokio::test]
+async fn keys_are_not_looked_for_where_a_redirect_leads() {
+    let signer = Signer::ed25519("one");
+    let served = Served::start(&[&signer]).await;
+    let issuer = Issuer::new(Options {
+        issuer: served.url.clone(),
+        audience: "memfleet".to_owned(),
+        jwks_url: Some(format!("{}/moved", served.url)),
+        tenant_claim: "tenant".to_owned(),
+        scope_claim: "scope".to_owned(),
+        pause: Duration::from_mins(1),
+    });
+    let fault = issuer.check().await.unwrap_err();
+    assert!(fault.message.contains("redirects"), "{fault}");
+    let token = signer.sign(&claims(&served));
+    assert_eq!(reason(issuer.verify(&token).await), "ISSUER_UNAVAILABLE");
+    assert_eq!(served.asked.load(Ordering::SeqCst), 0);
+}

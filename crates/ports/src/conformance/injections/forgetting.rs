@@ -215,6 +215,7 @@ pub async fn an_injection_of_a_space_on_hold_is_kept_until_that_is_lifted(store:
     append(store, &[injection(1), of_bob]).await;
     let refused = store.erase(&home(), &TurnFilter::default()).await;
     assert_eq!(refused, Err(StoreError::Held { since: instant(1) }));
+    assert_eq!(Injections::bound(store, &acme(), 1).await, Ok(0));
     assert_eq!(Injections::expire(store, instant(5_000)).await, Ok(1));
     assert_eq!(get(store, 1).await, injection(1));
     store.hold(&home(), None).await.expect("lift");

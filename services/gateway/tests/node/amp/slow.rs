@@ -81,6 +81,10 @@ impl Exchanges for Sluggish {
         self.store.conversations(tenant, sought, now).await
     }
 
+    async fn bound(&self, tenant: &TenantId, most: u32) -> Result<u64> {
+        Exchanges::bound(&*self.store, tenant, most).await
+    }
+
     async fn expire(&self, now: Timestamp) -> Result<u64> {
         Exchanges::expire(&*self.store, now).await
     }

@@ -95,6 +95,10 @@ impl<Q: Undelivered> Exchanges for Whole<Q> {
         self.store.session_tokens(tenant, session, now).await
     }
 
+    async fn bound(&self, tenant: &TenantId, most: u32) -> Result<u64> {
+        Exchanges::bound(&self.store, tenant, most).await
+    }
+
     async fn expire(&self, now: Timestamp) -> Result<u64> {
         Exchanges::expire(&self.store, now).await
     }
@@ -127,6 +131,10 @@ impl<Q: Undelivered> Injections for Whole<Q> {
         limit: u32,
     ) -> Result<Vec<(SpaceId, TurnId)>> {
         Injections::turns_given(&self.store, tenant, filter, limit).await
+    }
+
+    async fn bound(&self, tenant: &TenantId, most: u32) -> Result<u64> {
+        Injections::bound(&self.store, tenant, most).await
     }
 
     async fn expire(&self, now: Timestamp) -> Result<u64> {
