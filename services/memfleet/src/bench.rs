@@ -11,6 +11,7 @@ mod gates;
 mod ingest;
 mod latency;
 mod load;
+mod neighbours;
 mod once;
 mod process;
 mod relevance;
@@ -72,6 +73,8 @@ enum What {
     Gates(gates::GatesArgs),
     /// A running node or fleet under concurrent callers, alone or beside a second one
     Load(load::LoadArgs),
+    /// What one tenant's calls take beside another that behaves badly, and whether that is within bounds (exit code 1 where it is not)
+    Neighbours(neighbours::NeighboursArgs),
 }
 
 /// Runs the command.
@@ -132,6 +135,14 @@ pub async fn run(
         What::Load(args) => {
             let report = load::measure(&args, global).await?;
             deliver(&report, args.out, output, || report.table())
+        }
+        What::Neighbours(args) => {
+            let report = neighbours::measure(&args, global).await?;
+            deliver(&report, args.out, output, || report.table())?;
+            Ok(match report.is_within {
+                true => Exit::Done,
+                false => Exit::Failed,
+            })
         }
     }
 }

@@ -16,7 +16,7 @@ use memfleet_rpc::Client;
 
 pub use fleet::{Fleet, Role};
 pub use journal::{Acknowledged, Journal, listed, said, settled};
-pub use tenant::{OPERATOR_KEY, Tenant, known_keys};
+pub use tenant::{OPERATOR_KEY, Tenant, key, known_keys};
 
 /// A running node.
 pub struct Node {

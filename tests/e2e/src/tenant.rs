@@ -28,7 +28,8 @@ pub fn known_keys() -> String {
     format!("[{}]", entries.join(","))
 }
 
-fn key(number: usize) -> String {
+/// The key of the tenant with this number.
+pub fn key(number: usize) -> String {
     format!("the-key-of-{number}")
 }
 

@@ -73,22 +73,27 @@ impl Handle {
 
     /// The API of the node that the global options name.
     pub async fn connect(global: &Global) -> Result<Self, Fault> {
-        let tenant = default_tenant();
         let timeout = global.timeout.map(HumanDuration::get);
-        let context = Context::new(tenant.clone(), timeout.unwrap_or(CALL));
+        let client = Self::client(global).await?;
+        Ok(Self::new(Arc::new(client), default_tenant(), timeout))
+    }
+
+    /// A connection of its own to the same node.
+    pub async fn client(global: &Global) -> Result<Client, Fault> {
+        let timeout = global.timeout.map(HumanDuration::get);
+        let context = Context::new(default_tenant(), timeout.unwrap_or(CALL));
         let key = global
             .api_key
             .as_ref()
             .filter(|key| !key.is_empty())
             .map(Secret::expose);
-        let client = context
+        context
             .within(
                 "a connection",
                 Client::connect_believing(&global.server, key, global.ca.clone()),
             )
             .await
-            .map_err(named_as_options)?;
-        Ok(Self::new(Arc::new(client), tenant, timeout))
+            .map_err(named_as_options)
     }
 
     /// The circumstances of a single call that starts now.

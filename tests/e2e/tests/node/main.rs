@@ -13,6 +13,7 @@ mod keys;
 #[path = "../scenarios/knowing.rs"]
 mod knowing;
 mod models;
+mod neighbours;
 mod process;
 #[path = "../scenarios/prompting.rs"]
 mod prompting;
