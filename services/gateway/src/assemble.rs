@@ -2,7 +2,7 @@
 //!
 //! `work` is one assembly from start to end; its parts: `prompt` reads what memory is put into, `basis` is the policy in force, `models` the
 //! model, `bounds` the budget, `gating` the gates before the search, `finding` what must not be found, `choosing` the block, `placing` its
-//! place, `sticky` what the requests of one exchange share, `record` what is written down, `settling` how. `rendering` does the same for memories that the
+//! place, `nonce` what encloses a block, `sticky` what the requests of one exchange share, `record` what is written down, `settling` how. `rendering` does the same for memories that the
 //! caller brings.
 
 pub(crate) mod basis;
@@ -13,6 +13,7 @@ mod exemplars;
 pub(crate) mod finding;
 mod gating;
 pub(crate) mod models;
+pub(crate) mod nonce;
 mod placing;
 pub(crate) mod prompt;
 mod record;

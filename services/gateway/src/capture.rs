@@ -83,7 +83,7 @@ impl Gateway {
         let key = store
             .ask(self.digest_key(context, Some(&request.space)))
             .await?
-            .or_else(|| self.known_digest_key(context, &request.space));
+            .or_else(|| self.known_digest_key(context, Some(&request.space)));
         let is_exchange = request.exchange.is_some() || heard.exchange.is_some();
         let exchange = match (request.exchange.take(), heard.exchange.take()) {
             (Some(given), _) => Some(given),

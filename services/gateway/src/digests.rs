@@ -24,6 +24,12 @@ const REMEMBERED: usize = 10_000;
 pub(crate) struct Key(Secret);
 
 impl Key {
+    /// The key with these bytes.
+    #[cfg(test)]
+    pub fn new(secret: Secret) -> Self {
+        Self(secret)
+    }
+
     /// The digest that stands for one without a key.
     pub fn digest(&self, plain: &str) -> String {
         let digest = blake3::keyed_hash(&self.0, plain.as_bytes()).to_hex();
@@ -67,9 +73,13 @@ impl Gateway {
             .map_err(|error| Fault::internal(error.to_string()))
     }
 
-    /// The key of a space as it was read last, for the time that the store is away.
-    pub(crate) fn known_digest_key(&self, context: &Context, space: &SpaceId) -> Option<Key> {
-        let whose = (context.tenant.clone(), Some(space.clone()));
+    /// Key of a space (or of the tenant) as it was read last, without a look into the store.
+    pub(crate) fn known_digest_key(
+        &self,
+        context: &Context,
+        space: Option<&SpaceId>,
+    ) -> Option<Key> {
+        let whose = (context.tenant.clone(), space.cloned());
         self.keys.0.get(&whose)
     }
 }

@@ -16,6 +16,7 @@ use memfleet_ports::retriever::Query;
 use tokio::time::Instant;
 
 use super::choosing::{Made, Making, dropped, key, trust};
+use super::nonce::Contents;
 use super::work::Work;
 use crate::Gateway;
 
@@ -97,6 +98,13 @@ impl Brought {
         let is_alone = candidate.session.is_empty() && !lineage.is_empty();
         let all = is_alone && lineage.iter().all(|it| self.excluded.contains(it));
         all.then_some(Core::DerivedFromCurrent)
+    }
+
+    /// All that may enter of it, with what is asked.
+    pub fn contents(&self, asked: Contents) -> Contents {
+        let all = self.candidates.iter();
+        let all = all.map(|it| vec![&it.id, &it.source, &it.session, &it.speaker, &it.text]);
+        asked.with_all(all.collect())
     }
 
     fn is_mixed(&self, candidate: &assembly::Candidate) -> bool {

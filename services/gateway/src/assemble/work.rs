@@ -6,7 +6,7 @@ use std::time::Duration;
 use memfleet_assembly::Tokenizer;
 use memfleet_domain::Fault;
 use memfleet_domain::assembly::{Decision, Gate, GateOutcome, Reason, SessionOrigin, Strategy};
-use memfleet_domain::ids::ExchangeName;
+use memfleet_domain::ids::{ExchangeName, SessionId, SpaceId};
 use memfleet_domain::space::Locale;
 use memfleet_domain::time::Timestamp;
 use memfleet_ports::assembly::{AssembleRequest, Assembled, Edit, GateEntry, Prompt};
@@ -14,7 +14,6 @@ use memfleet_ports::context::Context;
 use memfleet_ports::conversations::Conversation;
 use memfleet_ports::retriever::Found;
 use tokio::time::Instant;
-use uuid::Uuid;
 
 use super::basis::Basis;
 use super::bounds::{self, Spent};
@@ -22,6 +21,7 @@ use super::choosing::{Made, Making};
 use super::draft::Draft;
 use super::finding;
 use super::models::Model;
+use super::nonce::{self, Contents};
 use super::placing;
 use super::prompt::{self, Outline, Reading, Weight};
 use super::redaction::Redactions;
@@ -176,15 +176,14 @@ impl<'w> Work<'w> {
                 (named.session_origin, named.session_lineage);
             return Ok(Ok(()));
         }
-        let nonce = nonce();
-        let budget = go!(self.budget(&nonce).await?);
+        let budget = go!(self.budget().await?);
         if self.offers_tools() {
             return Ok(self.offer_tools(budget));
         }
         self.wait().await?;
         let found = go!(self.find().await?);
         self.draft.timed("search");
-        let made = self.choose(found, budget, nonce).await?;
+        let made = self.choose(found, budget).await?;
         go!(self.relevance(&made));
         self.inject(made);
         Ok(Ok(()))
@@ -324,7 +323,7 @@ impl<'w> Work<'w> {
         placement.is_some_and(|it| it.strategy == Strategy::Tool)
     }
 
-    async fn budget(&mut self, nonce: &str) -> Step<usize> {
+    async fn budget(&mut self) -> Step<usize> {
         let spent = match &self.held {
             Some(held) => {
                 let brief = self.brief();
@@ -333,7 +332,7 @@ impl<'w> Work<'w> {
             }
             None => Spent::default(),
         };
-        self.allowed(nonce, spent).await
+        self.allowed(nonce::PLACEHOLDER, spent).await
     }
 
     /// Reads what the prompt comes to.
@@ -444,7 +443,17 @@ impl<'w> Work<'w> {
         }
     }
 
-    async fn choose(&mut self, found: Found, budget: usize, nonce: String) -> Result<Made, Fault> {
+    /// What is asked, where and in which exchange.
+    fn asked(&self) -> Contents {
+        let (query, answer) = (&self.request.query, &self.draft.answer);
+        Contents::default()
+            .with([&query.text])
+            .with(query.spaces.iter().map(SpaceId::as_str))
+            .with(answer.session.as_ref().map(SessionId::as_str))
+            .with(answer.exchange.as_ref().map(ExchangeName::as_str))
+    }
+
+    async fn choose(&mut self, found: Found, budget: usize) -> Result<Made, Fault> {
         let locale = self
             .gateway
             .locale(self.context, &self.request.query.spaces);
@@ -452,6 +461,8 @@ impl<'w> Work<'w> {
         let thresholds = self.basis.thresholds(&found);
         self.threshold = thresholds.of_each(&found);
         self.best_threshold = thresholds.of_best;
+        let contents = self.asked().found(&found);
+        let nonce = self.gateway.nonce(&self.brief(), &contents).await;
         let making = self.making(budget, &nonce, locale);
         self.draft.answer.nonce = nonce;
         self.draft.made_by("scorer", &found.scorer);
@@ -463,7 +474,13 @@ impl<'w> Work<'w> {
         if let Some(Err(reason)) = &self.outline.place {
             return Ok(Err(*reason));
         }
-        let nonce = nonce.unwrap_or_else(self::nonce);
+        let nonce = match nonce {
+            Some(given) => given,
+            None => {
+                let contents = brought.contents(self.asked());
+                self.gateway.nonce(&self.brief(), &contents).await
+            }
+        };
         let budget = go!(self.allowed(&nonce, Spent::default()).await?);
         let making = self.making(budget, &nonce, Locale::default());
         let made = super::apart(move || making.of_brought(&brought)).await?;
@@ -506,10 +523,4 @@ fn reading<'r>(basis: &'r Basis, has_query: bool, model: &'r Model) -> Reading<'
         model,
         compares: settings.exclusion.in_prompt,
     }
-}
-
-/// The random half of an id, shortened: every token of the wrapper is paid for.
-pub fn nonce() -> String {
-    let id = Uuid::now_v7().simple().to_string();
-    id[id.len() - 8..].to_owned()
 }

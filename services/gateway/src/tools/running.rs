@@ -8,6 +8,7 @@ use chrono::TimeDelta;
 use memfleet_assembly::{Empty, Tokenizer};
 use memfleet_domain::Fault;
 use memfleet_domain::assembly::{Decision, FailurePolicy, Reason, Strategy, Termination};
+use memfleet_domain::ids::SpaceId;
 use memfleet_domain::time::Timestamp;
 use memfleet_domain::turn::Turn;
 use memfleet_ports::assembly::{Assembled, AssembledItem};
@@ -30,10 +31,10 @@ use crate::assemble::bounds;
 use crate::assemble::choosing::{Made, Making};
 use crate::assemble::finding;
 use crate::assemble::models::Model;
+use crate::assemble::nonce::Contents;
 use crate::assemble::prompt::Outline;
 use crate::assemble::redaction::Redactions;
 use crate::assemble::sticky::Held;
-use crate::assemble::work::nonce;
 use crate::assemble::{apart, too_late};
 
 /// A call under way.
@@ -320,6 +321,11 @@ impl Run<'_> {
             Ask::Search(search) => search.query.clone(),
             Ask::Get(_) => String::new(),
         };
+        let contents = Contents::default()
+            .with([&query])
+            .with(self.call.spaces.iter().map(SpaceId::as_str))
+            .with([self.call.session.as_str(), self.call.exchange.as_str()])
+            .found(&found);
         let basis = basis_of(ask, &self.basis);
         let mut making = Making {
             threshold: basis.thresholds(&found).of_each(&found),
@@ -330,7 +336,7 @@ impl Run<'_> {
             redactions: self.redactions.clone(),
             locale,
             budget,
-            nonce: nonce(),
+            nonce: self.gateway.nonce(self.context, &contents).await,
             as_of: self.call.now,
             now: self.call.now.unwrap_or(self.now),
             query,

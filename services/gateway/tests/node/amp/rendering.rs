@@ -209,3 +209,21 @@ async fn amp_108_a_nonce_of_another_form_is_refused_and_never_means_no_delimiter
         assert_eq!(fault.fields[0].field, "nonce", "{nonce}");
     }
 }
+
+#[tokio::test]
+async fn amp_108_equal_candidates_get_equal_bytes_without_a_nonce_of_the_caller() {
+    let node = Node::new().await;
+    let rendered = |texts: [&'static str; 2]| {
+        let node = &node;
+        async move {
+            let mut request = render(vec![candidate("a", texts[0]), candidate("b", texts[1])]);
+            request.nonce = None;
+            node.gateway.render(&acme(), request).await.unwrap()
+        }
+    };
+    let one = rendered(["The kettle is red", "The kettle broke"]).await;
+    let same = rendered(["The kettle is red", "The kettle broke"]).await;
+    let other = rendered(["The kettle is red", "The kettle works"]).await;
+    assert_eq!(one.block, same.block);
+    assert_ne!(one.nonce, other.nonce);
+}
