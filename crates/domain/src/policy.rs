@@ -17,7 +17,7 @@ pub struct Problem {
 }
 
 macro_rules! sections {
-    ($($(#[$doc:meta])* $section:ident: $partial:ident => $whole:ident {
+    ($($(#[$doc:meta])* $section:ident: $partial:ident $(($(#[$of_old:meta])* $old:ident: $old_type:ty))? => $whole:ident {
         $($(#[$of_field:meta])* $field:ident: $type:ty = $default:expr $(, in $range:expr)?;)*
     })*) => {
         $(
@@ -28,6 +28,7 @@ macro_rules! sections {
             #[serde(default, deny_unknown_fields)]
             pub struct $partial {
                 $($(#[$of_field])* #[serde(skip_serializing_if = "Option::is_none")] pub $field: Option<$type>,)*
+                $($(#[$of_old])* #[serde(skip_serializing_if = "Option::is_none")] pub $old: Option<$old_type>,)?
             }
 
             $(#[$doc])*
@@ -44,13 +45,13 @@ macro_rules! sections {
 
             impl From<$whole> for $partial {
                 fn from(whole: $whole) -> Self {
-                    Self { $($field: Some(whole.$field),)* }
+                    Self { $($field: Some(whole.$field),)* $($old: None,)? }
                 }
             }
 
             impl $partial {
                 fn over(self, below: Self) -> Self {
-                    Self { $($field: self.$field.or(below.$field),)* }
+                    Self { $($field: self.$field.or(below.$field),)* $($old: self.$old.or(below.$old),)? }
                 }
 
                 fn settled(self) -> $whole {
@@ -97,9 +98,10 @@ macro_rules! sections {
             /// This policy, and for what it does not say the one below. Redactions of both count: who calls cannot lift what the owner
             /// of the memory set.
             #[must_use]
-            pub fn over(mut self, mut below: Self) -> Self {
-                let redactions = [below.format.redactions.take(), self.format.redactions.take()];
-                let mut policy = Self { $($section: self.$section.over(below.$section),)* };
+            pub fn over(self, below: Self) -> Self {
+                let (mut above, mut below) = (self.renamed(), below.renamed());
+                let redactions = [below.format.redactions.take(), above.format.redactions.take()];
+                let mut policy = Self { $($section: above.$section.over(below.$section),)* };
                 policy.format.redactions = redactions.into_iter().flatten().reduce(|mut all, more| {
                     all.extend(more);
                     all
@@ -109,7 +111,8 @@ macro_rules! sections {
 
             /// This policy, and for what it does not say what is shipped.
             pub fn settled(self) -> Settings {
-                Settings { $($section: self.$section.settled(),)* }
+                let policy = self.renamed();
+                Settings { $($section: policy.$section.settled(),)* }
             }
 
             /// Everything that is wrong with it; empty when it can be used.
@@ -192,10 +195,13 @@ sections! {
     }
 
     /// What must not come back (AMP, session exclusion).
-    exclusion: ExclusionPolicy => Exclusion {
-        /// Whether turns of the running session may enter. Default false.
-        current_session: bool = false;
-        /// Whether what the prompt says already is left out. Default true.
+    exclusion: ExclusionPolicy(
+        /// Deprecated, the opposite of `running_session`: true lets turns of the running session enter.
+        current_session: bool
+    ) => Exclusion {
+        /// Turns of the running session are left out. Default true.
+        running_session: bool = true;
+        /// Turns that repeat words of the prompt are left out. Default true.
         in_prompt: bool = true;
         /// What was recorded within so many seconds is left out; 0: nothing. Default 0.
         newer_than_seconds: u32 = 0, in 0..=31_536_000;
@@ -255,6 +261,14 @@ sections! {
 const REDACTIONS: (usize, usize) = (32, 512);
 
 impl Policy {
+    /// The policy with the present names of its fields only.
+    fn renamed(mut self) -> Self {
+        if let Some(may_enter) = self.exclusion.current_session.take() {
+            self.exclusion.running_session.get_or_insert(!may_enter);
+        }
+        self
+    }
+
     fn check_lists(&self, problems: &mut Vec<Problem>) {
         let mut refuse = |field: &str, description: String| {
             problems.push(Problem {
@@ -280,6 +294,11 @@ impl Policy {
         {
             let description = format!("`{zone}` is no IANA time zone, such as Europe/Zurich");
             refuse("format.time_zone", description);
+        }
+        let exclusion = &self.exclusion;
+        if exclusion.running_session.is_some() && exclusion.current_session.is_some() {
+            let description = "is the deprecated opposite of exclusion.running_session, which is set, too: leave exclusion.current_session out";
+            refuse("exclusion.current_session", description.to_owned());
         }
         let redactions = self.format.redactions.as_deref().unwrap_or_default();
         if redactions.len() > REDACTIONS.0 {
@@ -313,6 +332,34 @@ mod tests {
         );
         assert_eq!(settings.gating, Gating::default());
         assert_eq!(Policy::from(settings.clone()).settled(), settings);
+    }
+
+    #[test]
+    fn the_old_name_of_the_running_session_is_read_and_means_the_opposite() {
+        let read = |json: &str| serde_json::from_str::<Policy>(json).unwrap();
+        let old = read(r#"{"exclusion": {"current_session": true}}"#);
+        let new = |is_out| {
+            read(&format!(
+                r#"{{"exclusion": {{"running_session": {is_out}}}}}"#
+            ))
+        };
+        let is_out = |policy: Policy| policy.settled().exclusion.running_session;
+        assert!(is_out(Policy::default()));
+        assert!(!is_out(old.clone()));
+        assert!(is_out(new(true).over(old.clone())));
+        assert!(!is_out(old.clone().over(new(true))));
+        // A document is given back as it was put.
+        assert_eq!(
+            serde_json::to_value(&old).unwrap()["exclusion"],
+            serde_json::json!({"current_session": true})
+        );
+        assert_eq!(old.problems(), []);
+        let both = read(r#"{"exclusion": {"current_session": true, "running_session": false}}"#);
+        let [problem] = &both.problems()[..] else {
+            panic!("{:?}", both.problems());
+        };
+        assert_eq!(problem.field, "exclusion.current_session");
+        assert!(problem.description.contains("exclusion.running_session"));
     }
 
     #[test]

@@ -16,6 +16,7 @@ macro_rules! sections {
         $($plain:ident)*; $($word:ident: $message:ident)*; $($list:ident by $make:ident, $read:ident)*
     })*) => {
         $(
+            #[allow(deprecated, reason = "earlier callers send and read earlier names")]
             impl From<$type> for proto::$type {
                 fn from(section: $type) -> Self {
                     Self {
@@ -26,6 +27,7 @@ macro_rules! sections {
                 }
             }
 
+            #[allow(deprecated, reason = "earlier callers send and read earlier names")]
             impl Checked for proto::$type {
                 type Value = $type;
 
@@ -76,7 +78,7 @@ sections! {
     selection: SelectionPolicy {
         relevance recency half_life_days diversity superseded excerpts; untrusted: UntrustedPolicy;
     }
-    exclusion: ExclusionPolicy { current_session in_prompt newer_than_seconds; ; }
+    exclusion: ExclusionPolicy { running_session current_session in_prompt newer_than_seconds; ; }
     format: FormatPolicy {
         template time_zone; trust: TrustMode order: OrderPolicy; redactions by texts, patterns
     }

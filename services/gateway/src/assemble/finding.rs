@@ -15,7 +15,7 @@ pub fn exclude(
     aliases: &[SessionId],
     now: Timestamp,
 ) {
-    if !exclusion.current_session {
+    if exclusion.running_session {
         for session in session.into_iter().chain(aliases) {
             if !filter.excluded_sessions.contains(session) {
                 filter.excluded_sessions.push(session.clone());
@@ -70,7 +70,7 @@ mod tests {
         assert_eq!(filter.as_of.known_at, None);
 
         let mut filter = TurnFilter::default();
-        (exclusion.current_session, exclusion.newer_than_seconds) = (true, 60);
+        (exclusion.running_session, exclusion.newer_than_seconds) = (false, 60);
         exclude(&mut filter, &exclusion, Some(&current), &[], now);
         assert!(filter.excluded_sessions.is_empty());
         assert_eq!(filter.as_of.known_at, Timestamp::from_timestamp(940, 0));

@@ -37,7 +37,7 @@ impl Gateway {
         let brought = Brought {
             excluded: excluded(&request),
             candidates: request.candidates,
-            current_session: basis.settings.exclusion.current_session,
+            excludes_session: basis.settings.exclusion.running_session,
         };
         let nonce = request.nonce.clone();
         let assembling = AssembleRequest {
@@ -81,13 +81,13 @@ fn excluded(request: &RenderRequest) -> HashSet<String> {
 pub struct Brought {
     pub candidates: Vec<assembly::Candidate>,
     pub excluded: HashSet<String>,
-    pub current_session: bool,
+    pub excludes_session: bool,
 }
 
 impl Brought {
     /// Whether a memory must stay out: it, or all that it was derived from, is of an excluded session (AMP items 98, 99).
     fn kept_out(&self, candidate: &assembly::Candidate) -> Option<Core> {
-        if self.current_session {
+        if !self.excludes_session {
             return None;
         }
         if self.excluded.contains(&candidate.session) {

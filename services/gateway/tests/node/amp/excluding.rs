@@ -43,7 +43,7 @@ async fn amp_098_amp_104_the_running_session_and_its_aliases_come_back_only_if_t
         .map(|item| item.session.as_str())
         .collect();
     assert_eq!(sessions, ["other"]);
-    request.policy.exclusion.current_session = Some(true);
+    request.policy.exclusion.running_session = Some(false);
     request.exchange = Some(memfleet_domain::ids::ExchangeName::new("another").unwrap());
     assert_eq!(assembled(&node, request).await.items.len(), 3);
 }
