@@ -327,7 +327,9 @@ async fn amp_059_a_small_space_has_a_low_floor_and_a_tiny_one_none() {
             ..node.gateway.clone()
         };
         let mut request = gated("Which kettle did I buy?");
-        request.policy.gating.mode = Some(GateMode::Always);
+        let gating = &mut request.policy.gating;
+        gating.mode = Some(GateMode::Always);
+        (gating.relevance, gating.best_relevance) = (None, None);
         let answer = gateway.assemble(&acme(), request).await.unwrap();
         let case = format!("{relevance} of {searched}: {:?}", answer.gates);
         assert_eq!(!answer.block.is_empty(), injects, "{case}");
