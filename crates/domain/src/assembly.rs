@@ -101,6 +101,8 @@ words! {
         ColdSpace = "cold_space",
         /// There is nothing in the spaces.
         NoMemory = "no_memory",
+        /// One of the spaces does not exist.
+        UnknownSpace = "unknown_space",
         /// There are no vectors of the examples, or of the query.
         NoVectors = "no_vectors",
         /// The vectors of the examples are of another embedding space.

@@ -39,7 +39,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// Connects to `url` (`http://127.0.0.1:9460`; `https` believes the authorities of the operating system) and sends `api_key`
+    /// Connects to `url` (`http://127.0.0.1:9460`, or `127.0.0.1:9460` alone; `https` believes the authorities of the operating system) and sends `api_key`
     /// with every call. The tenant of a [`memfleet_ports::context::Context`] never travels: the key decides.
     pub async fn connect(url: &str, api_key: Option<&str>) -> Result<Self, Fault> {
         Self::connect_believing(url, api_key, None).await
@@ -80,13 +80,15 @@ fn way(url: &str, authority: Option<PathBuf>) -> Result<Way, Fault> {
     let malformed = || {
         Fault::invalid(
             "url",
-            "must have the form http://host:port or https://host:port",
+            "must have the form http://host:port, https://host:port or host:port (as http)",
         )
     };
     let uri: Uri = url.parse().map_err(|_| malformed())?;
     let host = uri.host().ok_or_else(malformed)?;
     let (port, encryption) = match uri.scheme_str() {
         Some("http") => (80, None),
+        // As other clients of gRPC have it.
+        None if uri.port_u16().is_some() => (80, None),
         Some("https") => {
             let files = Files {
                 own: None,
@@ -111,4 +113,35 @@ fn unreachable(url: &str, error: &(dyn std::error::Error + 'static)) -> Fault {
         .unwrap_or(error);
     let message = format!("no memfleet node answers at {url}: {cause}");
     Fault::new(FaultKind::Unavailable, "CONNECTION_FAILED", message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_without_a_scheme_is_http() {
+        for (url, address) in [
+            ("127.0.0.1:19700", "127.0.0.1:19700"),
+            ("http://127.0.0.1:19700", "127.0.0.1:19700"),
+            ("[::1]:9460", "[::1]:9460"),
+            ("node.example:9460", "node.example:9460"),
+            ("http://node.example", "node.example:80"),
+        ] {
+            let way = way(url, None).unwrap();
+            assert_eq!(
+                (way.address.as_str(), way.encryption.is_some()),
+                (address, false)
+            );
+        }
+        for malformed in [
+            "node.example",
+            "/tmp/socket",
+            "ftp://node.example:21",
+            "127.0.0.1:99999",
+        ] {
+            let fault = way(malformed, None).err().unwrap();
+            assert!(fault.message.contains("http://host:port"), "{malformed}");
+        }
+    }
 }

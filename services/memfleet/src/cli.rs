@@ -49,6 +49,7 @@ mod watch;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use clap::error::{ContextKind, ContextValue};
 use clap::{Args, Parser, Subcommand};
 use memfleet_ports::settings::SettingKind;
 use memfleet_runtime::BoxError;
@@ -208,7 +209,7 @@ enum Remote {
 pub fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        Err(error) => return unread(&error),
+        Err(error) => return unread(&shortened(error)),
     };
     let json = cli.global.prints_json();
     let mut output = Output::stdout(json);
@@ -231,6 +232,22 @@ fn unread(error: &clap::Error) -> ExitCode {
     let error = usage(error);
     error.report(true);
     error.exit().into()
+}
+
+/// Longest value of an option that an error repeats, in characters.
+const ECHOED: usize = 64;
+
+/// The error without the end of a long value: its beginning says which one it is.
+fn shortened(mut error: clap::Error) -> clap::Error {
+    let value = match error.get(ContextKind::InvalidValue) {
+        Some(ContextValue::String(value)) => value,
+        _ => return error,
+    };
+    if let Some((end, _)) = value.char_indices().nth(ECHOED) {
+        let cut = format!("{}…", &value[..end]);
+        error.insert(ContextKind::InvalidValue, ContextValue::String(cut));
+    }
+    error
 }
 
 /// Error of a command line, on one line.

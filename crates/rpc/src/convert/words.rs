@@ -67,7 +67,7 @@ words! {
     GateOutcome = GateOutcome { Pass, Skip, Force, Abstain }
     Decision = Decision { Injected, Fallback, Skipped }
     SessionOrigin = SessionOrigin { Given, Request, Continued, New, Forked }
-    Reason = AssemblyReason { GateNever, GateAlways, Empty, Pleasantry, Command, CodeOnly, MemoryReference, Undecided, NeedsMemory, NeedsNoMemory, Unsure, ColdSpace, NoMemory, NoVectors, OtherEmbeddingSpace, SwitchedOff, Relevant, BelowThreshold, NotScored, NoTarget, NoQueryText, BudgetZero, NoHeadroom, BudgetTooSmall, BudgetUsedUp, NothingFound, RetrievalUnavailable, StrategyNone, SystemUnsupported, ToolsUnsupported, ToolChoiceConflict, Sticky, ToolsOffered }
+    Reason = AssemblyReason { GateNever, GateAlways, Empty, Pleasantry, Command, CodeOnly, MemoryReference, Undecided, NeedsMemory, NeedsNoMemory, Unsure, ColdSpace, NoMemory, NoVectors, OtherEmbeddingSpace, SwitchedOff, Relevant, BelowThreshold, NotScored, NoTarget, NoQueryText, BudgetZero, NoHeadroom, BudgetTooSmall, BudgetUsedUp, NothingFound, RetrievalUnavailable, StrategyNone, SystemUnsupported, ToolsUnsupported, ToolChoiceConflict, Sticky, ToolsOffered, UnknownSpace }
     DropReason = DropReason { BelowThreshold, Duplicate, CurrentSession, DerivedFromCurrent, DerivedFromIncluded, InPrompt, RecencyFilter, Superseded, PerSessionCap, PerSourceCap, MaxItems, Budget, TooLong, Untrusted, Policy, Blank, InvalidScore }
     TrustMode = TrustMode { Plain, Delimited, Datamarked }
     OrderPolicy = OrderPolicy { Chronological, Rank, BestLast, Sandwich }

@@ -133,7 +133,11 @@ impl Work<'_> {
         });
         let answer = &self.draft.answer;
         // What failed may work for the next request of the exchange, and what is empty may have something in it.
-        let is_passing = [Reason::RetrievalUnavailable, Reason::NoMemory];
+        let is_passing = [
+            Reason::RetrievalUnavailable,
+            Reason::NoMemory,
+            Reason::UnknownSpace,
+        ];
         let is_lasting = answer.reason.is_none_or(|it| !is_passing.contains(&it));
         let mut held = self.held.take().filter(|_| is_lasting);
         let redactions = self.redactions.digest();

@@ -4,11 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use memfleet_assembly::Tokenizer;
-use memfleet_domain::Fault;
-use memfleet_domain::assembly::{Decision, Gate, GateOutcome, Reason, SessionOrigin, Strategy};
+use memfleet_domain::assembly::{
+    Decision, FailurePolicy, Gate, GateOutcome, Reason, SessionOrigin, Strategy,
+};
 use memfleet_domain::ids::{ExchangeName, SessionId, SpaceId};
 use memfleet_domain::space::Locale;
 use memfleet_domain::time::Timestamp;
+use memfleet_domain::{Fault, FaultKind};
 use memfleet_ports::assembly::{AssembleRequest, Assembled, Edit, GateEntry, Prompt};
 use memfleet_ports::context::Context;
 use memfleet_ports::conversations::Conversation;
@@ -401,7 +403,11 @@ impl<'w> Work<'w> {
         let found = self
             .gateway
             .search_understood(context, query, understood)
-            .await?;
+            .await;
+        let found = match found {
+            Ok(found) => found,
+            Err(fault) => return self.unknown_space(fault),
+        };
         let answer = &mut self.draft.answer;
         answer.degraded.extend_from_slice(&found.degraded);
         answer.understood.clone_from(&found.understood);
@@ -411,14 +417,27 @@ impl<'w> Work<'w> {
         }
     }
 
+    /// End of an assembly that asks for a space that does not exist; other faults, and this one where memory must not fail, stay
+    /// faults.
+    fn unknown_space<T>(&mut self, fault: Fault) -> Step<T> {
+        let is_closed = self.basis.settings.failure.policy == FailurePolicy::Closed;
+        if fault.kind != FaultKind::NotFound || is_closed {
+            return Err(fault);
+        }
+        self.draft.answer.degraded.push(fault.message);
+        Ok(Err(Reason::UnknownSpace))
+    }
+
     /// Whether there is any memory to search, be it such as the filter keeps out (AMP item 57).
-    async fn anything(&self, context: &Context) -> Step<()> {
+    async fn anything(&mut self, context: &Context) -> Step<()> {
         for name in &self.request.query.spaces {
             let space = self.gateway.spaces.get(&context.scope(name)).await?;
             let is_empty = space.as_ref().is_some_and(|space| space.turns == 0);
             if !is_empty {
-                if space.is_none() {
-                    self.gateway.awaited(context, name).await?;
+                if space.is_none()
+                    && let Err(fault) = self.gateway.awaited(context, name).await
+                {
+                    return self.unknown_space(fault);
                 }
                 return Ok(Ok(()));
             }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
-use memfleet_domain::assembly::{GateMode, ProviderFormat, Strategy};
+use memfleet_domain::assembly::{GateMode, ProviderFormat, Reason, Strategy};
 use memfleet_domain::ids::{DerivationId, ExchangeName};
 use memfleet_domain::policy::Policy;
 use memfleet_ports::assembly::{AssembleRequest, Assembled, Prompt};
@@ -127,7 +127,7 @@ pub async fn run(args: AssembleArgs, handle: &Handle, output: &mut Output) -> Re
     let assembled = handle.assembly.assemble(&handle.call(), request).await?;
     if output.is_json() {
         output.json(&to_json(&assembled))?;
-        return Ok(Exit::Done);
+        return Ok(exit(&assembled));
     }
     match &assembled.patched {
         Some(request) => output.text(&String::from_utf8_lossy(request))?,
@@ -138,7 +138,15 @@ pub async fn run(args: AssembleArgs, handle: &Handle, output: &mut Output) -> Re
         eprintln!("{}", explaining::text(&assembled));
     }
     eprintln!("{}", summary(&assembled));
-    Ok(Exit::Done)
+    Ok(exit(&assembled))
+}
+
+/// The exit code: a space that does not exist is not success, though a model could go on with the answer.
+fn exit(assembled: &Assembled) -> Exit {
+    match assembled.reason {
+        Some(Reason::UnknownSpace) => Exit::NotFound,
+        _ => Exit::Done,
+    }
 }
 
 /// A file, or standard input.
@@ -190,18 +198,33 @@ pub fn summary(assembled: &Assembled) -> String {
     };
     let missing = assembled.degraded.iter();
     let missing = missing.map(|missing| format!("incomplete: {missing}"));
+    let is_unknown = assembled.reason == Some(Reason::UnknownSpace);
+    let hint = is_unknown.then(|| "`memfleet spaces` lists what is there".to_owned());
     std::iter::once(first)
         .chain(missing)
+        .chain(hint)
         .collect::<Vec<_>>()
         .join("\n")
 }
 
 #[cfg(test)]
 mod tests {
-    use memfleet_domain::assembly::{Reason, SessionOrigin};
+    use memfleet_domain::assembly::SessionOrigin;
     use memfleet_domain::ids::SessionId;
 
     use super::*;
+
+    #[test]
+    fn a_space_that_does_not_exist_is_named_and_no_success() {
+        let mut assembled = Assembled::skipped(Reason::UnknownSpace);
+        assembled.degraded = vec!["space `nope` does not exist".to_owned()];
+        assert_eq!(exit(&assembled), Exit::NotFound);
+        assert_eq!(
+            summary(&assembled),
+            "nothing is injected: unknown_space\nincomplete: space `nope` does not exist\n`memfleet spaces` lists what is there"
+        );
+        assert_eq!(exit(&Assembled::skipped(Reason::NoMemory)), Exit::Done);
+    }
 
     #[test]
     fn programs_are_told_how_the_session_is_known() {

@@ -100,3 +100,14 @@ fn json_takes_no_value_elsewhere() {
     .unwrap();
     assert!(cli.global.prints_json());
 }
+
+#[test]
+fn a_long_value_is_not_repeated_whole() {
+    let long = "ä".repeat(300);
+    let arguments = ["memfleet", "turns", "--space", "ada", "--session", &long];
+    let error = Cli::try_parse_from(arguments).unwrap_err();
+    let told = super::shortened(error).to_string();
+    assert!(told.contains("at most 256 are allowed"), "{told}");
+    assert!(told.contains(&format!("'{}…'", "ä".repeat(64))), "{told}");
+    assert!(!told.contains(&"ä".repeat(65)), "{told}");
+}

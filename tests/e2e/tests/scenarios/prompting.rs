@@ -66,7 +66,7 @@ async fn small_talk_gets_none_and_a_user_without_memory_neither() -> Result<()> 
         .client
         .assemble(&call(), request(user(QUESTION)))
         .await?;
-    assert_eq!(nobody.reason, Some(Reason::NoMemory), "{nobody:?}");
+    assert_eq!(nobody.reason, Some(Reason::UnknownSpace), "{nobody:?}");
     let token = remember(&fresh.client, "noor", turns()).await?;
     let thanks = AssembleRequest {
         wait_for: vec![token],

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use async_trait::async_trait;
-use memfleet_domain::Fault;
-use memfleet_domain::assembly::{DropReason, Reason};
+use memfleet_domain::assembly::{Decision, DropReason, FailurePolicy, Reason};
 use memfleet_domain::ids::ExchangeName;
+use memfleet_domain::{Fault, FaultKind};
 use memfleet_gateway::Gateway;
 use memfleet_ports::assembly::{AssembledItem, Assembly};
 use memfleet_ports::context::Context;
@@ -107,7 +107,7 @@ async fn amp_057_a_space_that_was_empty_is_asked_again_by_the_next_request_of_th
         request
     };
     let before = assembled(&node, ask()).await;
-    assert_eq!(before.reason, Some(Reason::NoMemory));
+    assert_eq!(before.reason, Some(Reason::UnknownSpace));
     node.told("ada", vec![said_in("monday", "My kettle is in the attic")])
         .await;
     let after = assembled(&node, ask()).await;
@@ -117,15 +117,20 @@ async fn amp_057_a_space_that_was_empty_is_asked_again_by_the_next_request_of_th
 #[tokio::test]
 async fn amp_057_a_space_without_memory_has_none_and_one_that_does_not_exist_is_no_error() {
     let node = Node::new().await;
-    let mut request = assemble("nobody", "kettle", 1_000);
-    request.policy.failure.policy = None;
-    let answer = assembled(&node, request).await;
-    assert_eq!(answer.reason, Some(Reason::NoMemory));
-    assert!(
-        answer.degraded[0].contains("nobody"),
-        "{:?}",
-        answer.degraded
-    );
+    node.told("ada", vec![said_in("a", "kettle")]).await;
+    for also in [None, Some("ada")] {
+        let mut request = assemble("nobody", "kettle", 1_000);
+        request.query.spaces.splice(0..0, also.map(space));
+        request.policy.failure.policy = None;
+        let answer = assembled(&node, request.clone()).await;
+        assert_eq!(answer.decision, Decision::Skipped);
+        assert_eq!(answer.reason, Some(Reason::UnknownSpace), "{answer:?}");
+        assert!(answer.degraded[0].contains("nobody"), "{answer:?}");
+        // Where memory must not fail it is an error, as `Recall` has it.
+        request.policy.failure.policy = Some(FailurePolicy::Closed);
+        let fault = node.gateway.assemble(&acme(), request).await.unwrap_err();
+        assert_eq!(fault.kind, FaultKind::NotFound);
+    }
 }
 
 /// Whatever is told, asked and excluded, by assembling and by a model's own calls.
@@ -186,7 +191,7 @@ async fn amp_057_a_space_without_memory_is_not_searched() {
         let mut request = assemble(name, "kettle", 1_000);
         request.policy.failure.policy = None;
         let answer = gateway.assemble(&acme(), request).await.unwrap();
-        assert_eq!(answer.reason, Some(Reason::NoMemory));
+        assert_eq!(answer.reason, Some(Reason::UnknownSpace));
     }
     assert_eq!(counting.0.load(Ordering::SeqCst), 0);
 }
