@@ -3,7 +3,7 @@
 //!
 //! Storage: [`ledger`], [`feed`], [`candidates`], [`erasure`], [`spaces`], [`queue`], [`undelivered`], [`outbox`], [`keys`],
 //! [`tenants`], [`audit`], [`knowledge`], [`graph`], [`settings`], [`exchanges`], [`conversations`],
-//! [`injections`]. Between roles: [`embedder`], [`retriever`], [`refresher`]. The public API: [`memory`], [`assembly`],
+//! [`injections`]. Between roles: [`embedder`], [`retriever`], [`refresher`]. The public API: [`memory`], [`subject`], [`assembly`],
 //! [`tools`], [`capture`], [`policies`], [`injections_api`], [`maintenance`], [`admin`], and who may call it: [`access`]. Models behind the
 //! agents: [`language_model`], and what they may
 //! cost: [`usage`].
@@ -41,6 +41,7 @@ pub mod retriever;
 pub mod settings;
 pub mod spaces;
 pub mod store;
+pub mod subject;
 pub mod tenants;
 pub mod tools;
 pub mod undelivered;

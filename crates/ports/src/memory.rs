@@ -18,6 +18,7 @@ use crate::filter::TurnFilter;
 use crate::ledger::{Page, PageToken};
 use crate::refresher::{ForgetReceipt, ForgetRequest};
 use crate::retriever::{Found, Query};
+use crate::subject::{Subject, SubjectForget, SubjectProgress};
 
 /// A stream of answers; it ends after the first fault.
 pub type Answers<T> = Pin<Box<dyn Stream<Item = Result<T, Fault>> + Send>>;
@@ -158,7 +159,7 @@ pub struct AnswerEnd {
 /// One line of an export: enough to rebuild the space elsewhere, equal in everything.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Record {
-    /// Comes first.
+    /// Comes before its turns.
     Space(SpaceId, SpaceSettings),
     /// The turns, in the order of acceptance.
     Turn(Box<Turn>),
@@ -228,6 +229,15 @@ pub trait Memory: Send + Sync {
         request: ForgetRequest,
     ) -> Result<ForgetReceipt, Fault>;
 
+    /// Removes the turns of one person from every space of the tenant, one space after the other. A
+    /// space on legal hold is reported and left. Run again after it broke off it ends in the same
+    /// state.
+    async fn forget_subject(
+        &self,
+        context: &Context,
+        request: SubjectForget,
+    ) -> Result<Answers<SubjectProgress>, Fault>;
+
     /// The states of a batch's turns: the present ones, then each change; ends when all are final.
     async fn watch(
         &self,
@@ -242,6 +252,14 @@ pub trait Memory: Send + Sync {
         context: &Context,
         space: &SpaceId,
         filter: &TurnFilter,
+    ) -> Result<Answers<Record>, Fault>;
+
+    /// The turns of one person in every space of the tenant as records: each space in which they
+    /// spoke, then their turns there.
+    async fn export_subject(
+        &self,
+        context: &Context,
+        subject: &Subject,
     ) -> Result<Answers<Record>, Fault>;
 
     /// Records of an export into `space`; turns keep their ids and recorded times. The settings are those of the records only

@@ -49,6 +49,11 @@ impl ForgetReceipt {
         }
     }
 
+    /// Whether nothing is gone, or would go.
+    pub fn is_empty(&self) -> bool {
+        self.erased == Erased::default()
+    }
+
     /// Whether the lists are shorter than what they list.
     pub fn is_cut(&self) -> bool {
         let listed = (self.erased.turns.len(), self.erased.emptied_sessions.len());

@@ -29,6 +29,7 @@ mod record;
 mod requests;
 mod role;
 mod space;
+mod subject;
 mod time;
 mod tools;
 mod turn;

@@ -2,6 +2,7 @@
 
 mod assembly;
 mod records;
+mod subject;
 mod tools;
 
 use memfleet_domain::Timestamp;
@@ -37,6 +38,7 @@ pub(crate) use records::{
     document, injection_filter, key, listing, new_document, new_policy, past_injection,
     policy_in_force,
 };
+pub(crate) use subject::{progress, subject_forget};
 pub(crate) use tools::{
     close, closed, record_turn, recorded, schema_request, tool_call, tool_result, tool_schemas,
 };

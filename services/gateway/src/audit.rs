@@ -52,6 +52,17 @@ impl Gateway {
         self.access.journal.before(record).await
     }
 
+    /// The turns of one person are about to be forgotten in every space. Who that is would be a
+    /// condition, so it is left out.
+    pub(crate) async fn note_forget_everywhere(&self, context: &Context) -> Result<(), Fault> {
+        let spaces = ("spaces".to_owned(), "all".to_owned());
+        let record = AuditRecord {
+            detail: [spaces].into(),
+            ..record_of(context, AuditKind::ForgetBegun, self.clock.now())
+        };
+        self.access.journal.before(record).await
+    }
+
     /// Turns were forgotten.
     pub(crate) async fn note_forgotten(
         &self,

@@ -3,6 +3,7 @@
 mod accept;
 mod echoes;
 mod recall;
+mod subject;
 mod transfer;
 mod wait;
 
@@ -23,6 +24,7 @@ use memfleet_ports::memory::{
 };
 use memfleet_ports::refresher::{ForgetReceipt, ForgetRequest};
 use memfleet_ports::retriever::Found;
+use memfleet_ports::subject::{Subject, SubjectForget, SubjectProgress};
 use tracing::field::Empty;
 use tracing::{Span, instrument};
 
@@ -123,6 +125,15 @@ impl Memory for Gateway {
         Ok(receipt)
     }
 
+    #[instrument(skip_all, fields(tenant = %context.tenant, dry_run = request.dry_run))]
+    async fn forget_subject(
+        &self,
+        context: &Context,
+        request: SubjectForget,
+    ) -> Result<Answers<SubjectProgress>, Fault> {
+        self.forget_everywhere(context, request).await
+    }
+
     #[instrument(skip_all, fields(tenant = %context.tenant, space = %space, %batch))]
     async fn watch(
         &self,
@@ -141,6 +152,15 @@ impl Memory for Gateway {
         filter: &TurnFilter,
     ) -> Result<Answers<Record>, Fault> {
         self.export_space(context, space, filter.clone()).await
+    }
+
+    #[instrument(skip_all, fields(tenant = %context.tenant))]
+    async fn export_subject(
+        &self,
+        context: &Context,
+        subject: &Subject,
+    ) -> Result<Answers<Record>, Fault> {
+        self.export_everywhere(context, subject).await
     }
 
     #[instrument(skip_all, fields(tenant = %context.tenant, space = %space, accepted = Empty, duplicates = Empty, forgotten = Empty))]

@@ -38,6 +38,7 @@ mod revert;
 mod sessions;
 mod spaces;
 mod status;
+mod subject;
 mod tenants;
 mod timeline;
 mod turns;

@@ -31,6 +31,7 @@ macro_rules! erasure_conformance {
             [
                 a_plan_says_what_an_erase_removes_and_touches_nothing,
                 each_way_to_forget_removes_what_it_names,
+                every_name_of_a_person_goes_from_one_space_and_no_other,
                 what_is_forgotten_is_gone_from_every_read,
                 the_feed_says_what_was_forgotten,
                 a_batch_says_that_its_turns_were_forgotten,

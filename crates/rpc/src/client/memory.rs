@@ -17,6 +17,7 @@ use memfleet_ports::memory::{
 };
 use memfleet_ports::refresher::{ForgetReceipt, ForgetRequest};
 use memfleet_ports::retriever::Found;
+use memfleet_ports::subject::{Subject, SubjectForget, SubjectProgress};
 use tonic::transport::Channel;
 
 use super::calls::{message, value, values};
@@ -141,6 +142,18 @@ impl Memory for Client {
         value(context, self.memory().forget(request).boxed()).await
     }
 
+    async fn forget_subject(
+        &self,
+        context: &Context,
+        request: SubjectForget,
+    ) -> Result<Answers<SubjectProgress>, Fault> {
+        let request = self.request(context, request.into());
+        Ok(values(
+            context,
+            message(context, self.memory().forget_subject(request).boxed()).await?,
+        ))
+    }
+
     async fn watch(
         &self,
         context: &Context,
@@ -172,6 +185,18 @@ impl Memory for Client {
         Ok(values(
             context,
             message(context, self.memory().export(request).boxed()).await?,
+        ))
+    }
+
+    async fn export_subject(
+        &self,
+        context: &Context,
+        subject: &Subject,
+    ) -> Result<Answers<Record>, Fault> {
+        let request = self.request(context, subject.clone().into());
+        Ok(values(
+            context,
+            message(context, self.memory().export_subject(request).boxed()).await?,
         ))
     }
 

@@ -63,6 +63,22 @@ impl Checked for proto::ExportResponse {
     }
 }
 
+impl From<Record> for proto::ExportSubjectResponse {
+    fn from(record: Record) -> Self {
+        Self {
+            record: Some(record.into()),
+        }
+    }
+}
+
+impl Checked for proto::ExportSubjectResponse {
+    type Value = Record;
+
+    fn check(self, fields: &mut Fields) -> Option<Record> {
+        fields.message("record", self.record)
+    }
+}
+
 /// What one message of an import brings.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ImportMessage {

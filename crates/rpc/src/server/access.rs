@@ -18,9 +18,13 @@ pub(super) trait Access {
     const METHOD: &'static str;
     /// What the caller needs.
     const RIGHT: Right;
-    /// The spaces that the message names.
+    /// The spaces that the message names, or [`EVERY_SPACE`].
     fn spaces(&self) -> Vec<&str>;
 }
+
+/// Every space of the tenant, as a pattern: a credential reaches it that is for all spaces, and
+/// none that is for some.
+const EVERY_SPACE: &str = "*";
 
 macro_rules! access {
     ($($request:ident: $method:literal, $right:ident, |$message:ident| $spaces:expr;)*) => {
@@ -50,8 +54,10 @@ access! {
     ListRequest: "Memory.List", Read, |request| vec![request.space.as_str()];
     HistoryRequest: "Memory.History", Read, |request| vec![request.space.as_str()];
     ForgetRequest: "Memory.Forget", Write, |request| vec![request.space.as_str()];
+    ForgetSubjectRequest: "Memory.ForgetSubject", Write, |_request| vec![EVERY_SPACE];
     WatchIngestionRequest: "Memory.WatchIngestion", Read, |request| vec![request.space.as_str()];
     ExportRequest: "Memory.Export", Read, |request| vec![request.space.as_str()];
+    ExportSubjectRequest: "Memory.ExportSubject", Read, |_request| vec![EVERY_SPACE];
     ImportRequest: "Memory.Import", Write, |request| match &request.kind {
         Some(proto::import_request::Kind::Space(space)) => vec![space.as_str()],
         _ => Vec::new(),
@@ -160,7 +166,13 @@ impl Admitted {
         match beyond {
             None => Ok(()),
             Some(space) => {
-                let message = format!("this credential does not reach the space `{space}`");
+                let message = match space {
+                    EVERY_SPACE => format!(
+                        "{} is about every space of the tenant, and this credential reaches some: use a key without `spaces`",
+                        M::METHOD
+                    ),
+                    space => format!("this credential does not reach the space `{space}`"),
+                };
                 Err(denied("SPACE_NOT_GRANTED", message).with("right", M::RIGHT.name()))
             }
         }

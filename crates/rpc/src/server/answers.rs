@@ -4,17 +4,21 @@
 use std::future::Future;
 
 use futures::StreamExt;
+use memfleet_domain::ids::SpaceId;
 use memfleet_domain::{Fault, FaultKind};
 use memfleet_ports::knowledge_api::Told;
 use memfleet_ports::ledger::Page;
 use memfleet_ports::memory::{Answers, PageRequest};
 use memfleet_ports::refresher::ForgetReceipt;
+use memfleet_ports::subject::SubjectProgress;
 use prost::Message;
 use tonic::{Response, Status};
 
 use super::access::Admitted;
 use super::calls::{Calls, Outbound};
-use crate::proto::ForgetResponse;
+use crate::proto::forget_subject_response::Kind;
+use crate::proto::subject_in_space::Outcome;
+use crate::proto::{ForgetResponse, ForgetSubjectResponse};
 use crate::status;
 
 /// What makes an answer smaller: a field of the request, and what to do with it.
@@ -29,6 +33,9 @@ pub(super) const NOTHING_TO_NARROW: Remedy = (
 /// The longest answer to a forget. Clients of gRPC take 4 MiB unless they are told otherwise, and one that refuses this answer
 /// could not ask for less: the turns are gone.
 const FORGET_BYTES: usize = 3 << 20;
+
+/// Bytes of a message that holds a receipt and the name of its space, without the receipt.
+const BESIDE_RECEIPT: usize = SpaceId::LIMIT + 32;
 
 /// An answer that has fewer items where fewer are asked for.
 pub(super) trait Listing {
@@ -116,6 +123,34 @@ impl Calls {
         reader: Admitted,
         result: Result<Answers<T>, Fault>,
     ) -> Result<Response<Outbound<M>>, Status> {
+        self.stream_of_messages(reader, result, M::from)
+    }
+
+    /// The progress of a forget, with receipts as [`Calls::answer_forget`] gives them.
+    pub(super) fn stream_of_forgets(
+        self,
+        reader: Admitted,
+        result: Result<Answers<SubjectProgress>, Fault>,
+    ) -> Result<Response<Outbound<ForgetSubjectResponse>>, Status> {
+        let bound = self.bounds.max_response_bytes.min(FORGET_BYTES);
+        let message = move |progress: SubjectProgress| {
+            let mut message = ForgetSubjectResponse::from(progress);
+            if let Some(Kind::Space(space)) = &mut message.kind
+                && let Some(Outcome::Receipt(receipt)) = &mut space.outcome
+            {
+                *receipt = shortened(std::mem::take(receipt), bound - BESIDE_RECEIPT);
+            }
+            message
+        };
+        self.stream_of_messages(reader, result, message)
+    }
+
+    fn stream_of_messages<T: Send + 'static, M: Message + 'static>(
+        self,
+        reader: Admitted,
+        result: Result<Answers<T>, Fault>,
+        message: impl Fn(T) -> M + Send + 'static,
+    ) -> Result<Response<Outbound<M>>, Status> {
         let answers = result.map_err(|fault| status::from_fault(&fault))?;
         let believed = answers.then(move |answer| {
             let reader = reader.clone();
@@ -123,7 +158,7 @@ impl Calls {
         });
         let messages = believed.map(move |answer| {
             answer
-                .map(M::from)
+                .map(&message)
                 .and_then(|message| self.fitting(message, NOTHING_TO_NARROW))
                 .map_err(|fault| status::from_fault(&fault))
         });
@@ -164,10 +199,14 @@ fn shortened(mut answer: ForgetResponse, bound: usize) -> ForgetResponse {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use memfleet_domain::ids::{SessionId, TurnId};
     use memfleet_domain::space::Session;
     use memfleet_domain::time::Timestamp;
     use memfleet_ports::erasure::Erased;
+    use memfleet_ports::subject::InSpace;
+    use memfleet_ports::testing::{Callers, caller};
 
     use super::*;
     use crate::proto::ListSessionsResponse;
@@ -249,6 +288,37 @@ mod tests {
         assert!(answer.encoded_len() <= 3 << 20);
         assert!(answer.encoded_len() > 2 << 20);
         assert_eq!((answer.turns, answer.lists_cut), (200_000, true));
+    }
+
+    #[tokio::test]
+    async fn a_receipt_in_a_stream_is_one_that_any_client_takes() {
+        let calls = Calls {
+            bounds: Bounds::default(),
+            due: |_| None,
+        };
+        let id = |n: u32| TurnId::from_bytes(u128::from(n).to_be_bytes());
+        let erased = Erased {
+            turns: (0..200_000).map(id).collect(),
+            ..Erased::default()
+        };
+        let space = SpaceId::new("s".repeat(SpaceId::LIMIT)).unwrap();
+        let done = InSpace::Forgotten(ForgetReceipt::of(erased, false));
+        let progress = SubjectProgress::Space(space, done);
+        let answers: Answers<_> = futures::stream::iter([Ok(progress)]).boxed();
+        let reader = Admitted {
+            caller: Arc::new(caller("acme")),
+            authority: Arc::new(Callers::new([])),
+        };
+        let mut answers = calls.stream_of_forgets(reader, Ok(answers)).unwrap();
+        let answer = answers.get_mut().next().await.unwrap().unwrap();
+        assert!((2 << 20..=3 << 20).contains(&answer.encoded_len()));
+        let Some(Kind::Space(space)) = answer.kind else {
+            panic!("one space is done");
+        };
+        let Some(Outcome::Receipt(receipt)) = space.outcome else {
+            panic!("nothing is on hold");
+        };
+        assert_eq!((receipt.turns, receipt.lists_cut), (200_000, true));
     }
 
     #[tokio::test]

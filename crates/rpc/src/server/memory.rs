@@ -135,6 +135,18 @@ impl memory_server::Memory for Service {
             .answer_forget(context.within("the forgetting", receipt).await)
     }
 
+    type ForgetSubjectStream = Outbound<proto::ForgetSubjectResponse>;
+
+    async fn forget_subject(
+        &self,
+        request: Request<proto::ForgetSubjectRequest>,
+    ) -> Result<Response<Self::ForgetSubjectStream>, Status> {
+        let (writer, context, request) = self.calls.open_stream(request)?;
+        let forgets = self.memory.forget_subject(&context, request);
+        self.calls
+            .stream_of_forgets(writer, context.within("the forgetting", forgets).await)
+    }
+
     type WatchIngestionStream = Outbound<proto::WatchIngestionResponse>;
 
     async fn watch_ingestion(
@@ -163,6 +175,18 @@ impl memory_server::Memory for Service {
                 .within("the records", self.memory.export(&context, &space, &filter))
                 .await,
         )
+    }
+
+    type ExportSubjectStream = Outbound<proto::ExportSubjectResponse>;
+
+    async fn export_subject(
+        &self,
+        request: Request<proto::ExportSubjectRequest>,
+    ) -> Result<Response<Self::ExportSubjectStream>, Status> {
+        let (reader, context, subject) = self.calls.open_stream(request)?;
+        let records = self.memory.export_subject(&context, &subject);
+        self.calls
+            .stream(reader, context.within("the records", records).await)
     }
 
     async fn import(

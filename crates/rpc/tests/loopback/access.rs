@@ -182,7 +182,8 @@ async fn every_method_needs_exactly_one_right_and_admin_needs_every_space() {
         assert_eq!(fitting == [Right::Admin], is_admin, "{}", method.name);
         let narrow = call(&channel, method, message, "narrow").await;
         let is_denied = matches!(narrow, Err(status) if status.code() == Code::PermissionDenied);
-        assert_eq!(is_denied, is_admin, "{}", method.name);
+        let takes_all = is_admin || method.name.ends_with("Subject");
+        assert_eq!(is_denied, takes_all, "{}", method.name);
         refused_admin += usize::from(is_admin);
     }
     assert_eq!(callers.refusals().len(), refused_admin, "each is told of");
@@ -214,6 +215,35 @@ async fn no_method_reaches_a_space_beyond_the_grant() {
     }
     assert!(tried >= 4 * 14, "{tried}");
     assert!(node.asked.lock().unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn a_call_about_every_space_takes_a_credential_for_all_of_them() {
+    let callers = Callers::new([
+        ("narrow", allowed(&Right::ALL, &["own", "team/*"])),
+        ("wide", allowed(&Right::ALL, &["*"])),
+        ("all", allowed(&Right::ALL, &[])),
+    ]);
+    let (_, url) = serve(callers, Bounds::default()).await;
+    let channel = Endpoint::new(url).unwrap().connect().await.unwrap();
+    let request = proto::ExportSubjectRequest {
+        subject: Some(proto::Subject {
+            name: "Ada".into(),
+            aliases: Vec::new(),
+        }),
+    };
+    for name in ["Memory.ForgetSubject", "Memory.ExportSubject"] {
+        let methods = methods("own");
+        let method = methods.iter().find(|method| method.name == name).unwrap();
+        let status = call(&channel, method, request.encode_to_vec(), "narrow").await;
+        let status = status.unwrap_err();
+        assert_eq!(reason(&status), "SPACE_NOT_GRANTED");
+        assert!(status.message().contains("every space"), "{status}");
+        for key in ["wide", "all"] {
+            let answer = call(&channel, method, request.encode_to_vec(), key).await;
+            assert!(answer.is_ok(), "{key}: {answer:?}");
+        }
+    }
 }
 
 #[tokio::test]

@@ -31,6 +31,7 @@ use memfleet_ports::memory::{
 use memfleet_ports::queue::{DeadLetter, Depth};
 use memfleet_ports::refresher::{ForgetReceipt, ForgetRequest, Naming, Refresher};
 use memfleet_ports::retriever::{Found, Hit, Query, Retriever, SignalScore};
+use memfleet_ports::subject::{InSpace, Subject, SubjectForget, SubjectProgress, SubjectTotal};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
@@ -153,6 +154,25 @@ pub fn states() -> Vec<TurnReceipt> {
     vec![
         state(TurnState::Queued, None),
         state(TurnState::DeadLettered, Some("EXTERNAL_ID_CONFLICT: taken")),
+    ]
+}
+
+pub fn progress() -> Vec<SubjectProgress> {
+    let hold = LegalHold {
+        since: instant(),
+        reason: "case 7".into(),
+    };
+    let total = SubjectTotal {
+        spaces: 2,
+        turns: 1,
+        held_turns: 3,
+        ..SubjectTotal::default()
+    };
+    let gone = InSpace::Forgotten(ForgetReceipt::of(erased(), false));
+    vec![
+        SubjectProgress::Space(space("ada"), gone),
+        SubjectProgress::Space(space("bob"), InSpace::Held { hold, turns: 3 }),
+        SubjectProgress::Total(total),
     ]
 }
 
@@ -401,6 +421,15 @@ impl Memory for Node {
         Ok(ForgetReceipt::of(erased(), request.dry_run))
     }
 
+    async fn forget_subject(
+        &self,
+        context: &Context,
+        request: SubjectForget,
+    ) -> Result<Answers<SubjectProgress>, Fault> {
+        self.note(context, format!("{request:?}"));
+        Ok(Box::pin(stream::iter(progress()).map(Ok)))
+    }
+
     async fn watch(
         &self,
         context: &Context,
@@ -428,6 +457,15 @@ impl Memory for Node {
         filter: &TurnFilter,
     ) -> Result<Answers<Record>, Fault> {
         self.asked(context, space, format!("{filter:?}")).await?;
+        Ok(Box::pin(stream::iter(records()).map(Ok)))
+    }
+
+    async fn export_subject(
+        &self,
+        context: &Context,
+        subject: &Subject,
+    ) -> Result<Answers<Record>, Fault> {
+        self.note(context, format!("{subject:?}"));
         Ok(Box::pin(stream::iter(records()).map(Ok)))
     }
 

@@ -2,9 +2,11 @@
 
 use futures::{StreamExt, TryStreamExt, stream};
 use memfleet_domain::Fault;
+use memfleet_domain::ids::Speaker;
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::memory::{AnswerMode, AnswerRequest, Imported, Memory, Record};
 use memfleet_ports::retriever::Query;
+use memfleet_ports::subject::{Subject, SubjectForget};
 
 use crate::calls::{recall, remember};
 use crate::node::{self, space};
@@ -49,6 +51,26 @@ async fn states_are_watched_to_their_end() {
         .await
         .unwrap();
     assert_eq!(states.try_collect::<Vec<_>>().await, Ok(node::states()));
+}
+
+#[tokio::test]
+async fn a_subject_is_forgotten_and_exported_space_by_space() {
+    let (node, client) = connected().await;
+    let request = SubjectForget {
+        subject: Subject {
+            name: node::turn("x").accepted.speaker,
+            aliases: vec![Speaker::new("A. Lovelace").unwrap()],
+        },
+        dry_run: true,
+    };
+    let progress = client.forget_subject(&context(), request.clone()).await;
+    let progress: Vec<_> = progress.unwrap().try_collect().await.unwrap();
+    assert_eq!(progress, node::progress());
+    assert_eq!(node.last().1, format!("{request:?}"));
+    let records = client.export_subject(&context(), &request.subject).await;
+    let records: Vec<_> = records.unwrap().try_collect().await.unwrap();
+    assert_eq!(records, node::records());
+    assert_eq!(node.last().1, format!("{:?}", request.subject));
 }
 
 #[tokio::test]

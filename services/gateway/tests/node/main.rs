@@ -21,6 +21,7 @@ mod recalling;
 mod relating;
 mod roles;
 mod spans;
+mod subjects;
 mod tools;
 mod transfer;
 mod verifying;

@@ -1,4 +1,5 @@
-//! `memfleet export`: a space as JSON lines, which `memfleet import` reads back.
+//! `memfleet export`: a space, or one person in all spaces, as JSON lines, which `memfleet import`
+//! reads back.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -6,22 +7,28 @@ use std::path::PathBuf;
 
 use clap::Args;
 use futures::TryStreamExt;
+use memfleet_domain::ids::SpaceId;
 use memfleet_rpc::jsonl;
 
-use super::Handle;
 use super::exit::{Error, Exit};
 use super::filter::{Selection, View};
-use super::place::InSpace;
+use super::subject::WhoseTurns;
+use super::{Handle, values};
 use crate::output::Output;
 
-/// Write a space as JSON lines
+/// Write a space, or what one person said in all spaces, as JSON lines
 #[derive(Debug, Args)]
 pub struct ExportArgs {
-    #[command(flatten)]
-    space: InSpace,
+    /// The space
+    #[arg(long, value_name = "SPACE", value_parser = values::space, required_unless_present_any = ["first", "subject"], conflicts_with = "subject")]
+    space: Option<SpaceId>,
+    #[arg(hide = true, value_name = "SPACE", value_parser = values::space, conflicts_with_all = ["space", "subject"])]
+    first: Option<SpaceId>,
     /// File to write; standard output when it is left out
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
+    #[command(flatten)]
+    whose: WhoseTurns,
     #[command(flatten)]
     selection: Selection,
     #[command(flatten)]
@@ -31,10 +38,15 @@ pub struct ExportArgs {
 /// Runs the command.
 pub async fn run(args: ExportArgs, handle: &Handle, output: &mut Output) -> Result<Exit, Error> {
     let filter = args.selection.seen(args.view);
-    let mut records = handle
-        .memory
-        .export(&handle.long_call(), args.space.name(), &filter)
-        .await?;
+    let call = handle.long_call();
+    let mut records = match args.whose.subject(&filter)? {
+        Some(subject) => handle.memory.export_subject(&call, &subject).await?,
+        None => {
+            let space = args.space.or(args.first);
+            let space = space.expect("the parser takes a space or a person");
+            handle.memory.export(&call, &space, &filter).await?
+        }
+    };
     let Some(path) = args.output else {
         while let Some(record) = records.try_next().await? {
             output.text(&jsonl::write(&record))?;
@@ -48,4 +60,54 @@ pub async fn run(args: ExportArgs, handle: &Handle, output: &mut Output) -> Resu
     }
     file.flush().map_err(failed())?;
     Ok(Exit::Done)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Line {
+        #[command(flatten)]
+        export: ExportArgs,
+    }
+
+    #[test]
+    fn an_export_is_of_a_space_or_of_a_person() {
+        let parse = |arguments: &[&str]| Line::try_parse_from([&["export"], arguments].concat());
+        for right in [
+            &["ada"][..],
+            &["--space", "ada", "--speaker", "Ada"],
+            &[
+                "--subject",
+                "Ada",
+                "--alias",
+                "A. Lovelace",
+                "-o",
+                "ada.jsonl",
+            ],
+        ] {
+            assert!(parse(right).is_ok(), "{right:?}");
+        }
+        for wrong in [
+            &[][..],
+            &["ada", "--space", "bob"],
+            &["ada", "--subject", "Ada"],
+            &["--space", "ada", "--subject", "Ada"],
+        ] {
+            assert!(parse(wrong).is_err(), "{wrong:?}");
+        }
+        for (wrong, named) in [
+            (["--subject", "Ada", "--session", "s1"], "--space"),
+            (["--space", "ada", "--alias", "A. Lovelace"], "--subject"),
+        ] {
+            let line = parse(&wrong).unwrap().export;
+            let filter = line.selection.seen(line.view);
+            let error = line.whose.subject(&filter).unwrap_err();
+            assert_eq!(error.exit(), Exit::Usage);
+            assert!(error.to_string().contains(named), "{error}");
+        }
+    }
 }

@@ -3,22 +3,30 @@
 use std::io::{self, BufRead, IsTerminal};
 
 use clap::Args;
+use futures::TryStreamExt;
 use memfleet_domain::ids::SpaceId;
-use memfleet_ports::erasure::Erased;
+use memfleet_domain::{Fault, FaultKind};
 use memfleet_ports::refresher::{ForgetReceipt, ForgetRequest};
+use memfleet_ports::subject::{InSpace, Subject, SubjectForget, SubjectProgress, SubjectTotal};
 use serde_json::{Value, json};
 
 use super::exit::{Error, Exit};
 use super::filter::Selection;
+use super::subject::WhoseTurns;
 use super::{Handle, values};
-use crate::output::{Output, Palette, count};
+use crate::output::{Output, Palette, count, printable, time};
 
 /// Remove turns for good
 #[derive(Debug, Args)]
 pub struct ForgetArgs {
     /// Space to forget in
-    #[arg(long, value_parser = values::space)]
-    space: SpaceId,
+    #[arg(long, value_parser = values::space, required_unless_present = "subject")]
+    space: Option<SpaceId>,
+    #[command(flatten)]
+    whose: WhoseTurns,
+    /// In every space of the tenant
+    #[arg(long, requires = "subject", conflicts_with_all = ["space", "everything"])]
+    all_spaces: bool,
     #[command(flatten)]
     selection: Selection,
     /// The whole space, settings included
@@ -35,13 +43,22 @@ pub struct ForgetArgs {
 /// Runs the command.
 pub async fn run(args: ForgetArgs, handle: &Handle, output: &mut Output) -> Result<Exit, Error> {
     let filter = args.selection.filter();
+    if let Some(subject) = args.whose.subject(&filter)? {
+        if !args.all_spaces {
+            return Err(Error::Usage(
+                "--subject forgets in every space: say so with --all-spaces, or use --space with --speaker".to_owned(),
+            ));
+        }
+        return everywhere(subject, args.dry_run, args.yes, handle, output).await;
+    }
     if filter.is_everything() != args.everything {
         return Err(Error::Usage(
             "say either which turns to forget (--turn, --session, --speaker, --after, …) or --everything".to_owned(),
         ));
     }
+    let space = args.space;
     let request = ForgetRequest {
-        space: args.space,
+        space: space.expect("the parser takes a space or a person"),
         filter,
         everything: args.everything,
         dry_run: true,
@@ -50,8 +67,7 @@ pub async fn run(args: ForgetArgs, handle: &Handle, output: &mut Output) -> Resu
         .memory
         .forget(&handle.long_call(), request.clone())
         .await?;
-    let empty = plan.erased == Erased::default();
-    if args.dry_run || empty {
+    if args.dry_run || plan.is_empty() {
         output.answer(|| to_json(&plan), |palette| human(&plan, palette))?;
         return Ok(Exit::Done);
     }
@@ -71,6 +87,132 @@ pub async fn run(args: ForgetArgs, handle: &Handle, output: &mut Output) -> Resu
         .await?;
     output.answer(|| to_json(&receipt), |palette| human(&receipt, palette))?;
     Ok(Exit::Done)
+}
+
+/// Forgets one person in every space: tried first, unless nothing is asked. What stays in spaces on
+/// legal hold ends with code 4.
+async fn everywhere(
+    subject: Subject,
+    dry_run: bool,
+    yes: bool,
+    handle: &Handle,
+    output: &mut Output,
+) -> Result<Exit, Error> {
+    let request = |dry_run| SubjectForget {
+        subject: subject.clone(),
+        dry_run,
+    };
+    if dry_run {
+        walk(request(true), handle, |progress| report(progress, output)).await?;
+        return Ok(Exit::Done);
+    }
+    if !yes {
+        let shown = |progress: &SubjectProgress| {
+            if let Some(line) = human_progress(progress, Palette::default()) {
+                eprintln!("{line}");
+            }
+            Ok(())
+        };
+        walk(request(true), handle, shown).await?;
+        confirm(io::stdin().is_terminal(), &mut io::stdin().lock())?;
+    }
+    let total = walk(request(false), handle, |progress| report(progress, output)).await?;
+    Ok(match total.held_turns {
+        0 => Exit::Done,
+        _ => Exit::Refused,
+    })
+}
+
+/// Goes through the spaces; the total. A stream that ends without one broke off.
+async fn walk(
+    request: SubjectForget,
+    handle: &Handle,
+    mut said: impl FnMut(&SubjectProgress) -> io::Result<()>,
+) -> Result<SubjectTotal, Error> {
+    let call = handle.long_call();
+    let mut progress = handle.memory.forget_subject(&call, request).await?;
+    while let Some(next) = progress.try_next().await? {
+        said(&next)?;
+        if let SubjectProgress::Total(total) = next {
+            return Ok(total);
+        }
+    }
+    let message = "the node stopped before every space was done: run it again";
+    Err(Fault::new(FaultKind::Unavailable, "", message).into())
+}
+
+fn report(progress: &SubjectProgress, output: &mut Output) -> io::Result<()> {
+    if output.is_json() {
+        output.json(&progress_json(progress))?;
+    } else if let Some(line) = human_progress(progress, output.palette()) {
+        output.text(&line)?;
+    }
+    output.flush()
+}
+
+fn progress_json(progress: &SubjectProgress) -> Value {
+    match progress {
+        SubjectProgress::Space(space, InSpace::Forgotten(receipt)) => {
+            json!({"space": space, "receipt": to_json(receipt), "held": null})
+        }
+        SubjectProgress::Space(space, InSpace::Held { hold, turns }) => {
+            let held = json!({"since": hold.since, "reason": hold.reason, "turns": turns});
+            json!({"space": space, "receipt": null, "held": held})
+        }
+        SubjectProgress::Total(total) => json!({"total": {
+            "dry_run": total.dry_run,
+            "spaces": total.spaces,
+            "changed_spaces": total.changed_spaces,
+            "turn_count": total.turns,
+            "emptied_session_count": total.sessions,
+            "passages": total.passages,
+            "undelivered": total.undelivered,
+            "unreadable": total.unreadable,
+            "held_spaces": total.held_spaces,
+            "held_turn_count": total.held_turns,
+        }}),
+    }
+}
+
+/// A line a space in which something goes or stays, and one for all.
+fn human_progress(progress: &SubjectProgress, palette: Palette) -> Option<String> {
+    match progress {
+        SubjectProgress::Space(_, InSpace::Forgotten(receipt)) if receipt.is_empty() => None,
+        SubjectProgress::Space(space, InSpace::Forgotten(receipt)) => {
+            let space = printable(space.as_str());
+            Some(format!("{space}: {}", human(receipt, palette)))
+        }
+        SubjectProgress::Space(space, InSpace::Held { hold, turns }) => Some(format!(
+            "{}: on legal hold since {} ({}), {} of theirs stay",
+            printable(space.as_str()),
+            time(hold.since),
+            printable(&hold.reason),
+            count(*turns, "turn"),
+        )),
+        SubjectProgress::Total(total) => Some(human_total(total, palette)),
+    }
+}
+
+fn human_total(total: &SubjectTotal, palette: Palette) -> String {
+    let verb = match total.dry_run {
+        true => "would be forgotten",
+        false => "forgotten",
+    };
+    let mut line = format!(
+        "{}: {} in {} of {}",
+        palette.strong(verb),
+        count(total.turns + total.undelivered, "turn"),
+        count(total.changed_spaces, "space"),
+        total.spaces,
+    );
+    if total.held_spaces > 0 {
+        line += &format!(
+            "; on legal hold: {} in {}, kept until that is lifted",
+            count(total.held_turns, "turn"),
+            count(total.held_spaces, "space"),
+        );
+    }
+    line
 }
 
 /// Asks a person; without one only `--yes` will do.
@@ -107,7 +249,7 @@ fn to_json(receipt: &ForgetReceipt) -> Value {
 
 fn human(receipt: &ForgetReceipt, palette: Palette) -> String {
     let erased = &receipt.erased;
-    if *erased == Erased::default() {
+    if receipt.is_empty() {
         return "nothing to forget: no turn matches".to_owned();
     }
     let verb = if receipt.dry_run {
@@ -138,7 +280,82 @@ fn human(receipt: &ForgetReceipt, palette: Palette) -> String {
 
 #[cfg(test)]
 mod tests {
+    use clap::Parser;
+    use memfleet_domain::space::LegalHold;
+    use memfleet_domain::time::Timestamp;
+    use memfleet_ports::erasure::Erased;
+
     use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Line {
+        #[command(flatten)]
+        forget: ForgetArgs,
+    }
+
+    #[test]
+    fn a_forget_is_in_a_space_or_of_a_person_in_all_of_them() {
+        let parse = |arguments: &[&str]| Line::try_parse_from([&["forget"], arguments].concat());
+        let person = ["--subject", "Ada", "--alias", "A. Lovelace", "--all-spaces"];
+        for right in [
+            &["--space", "ada", "--everything"][..],
+            &person,
+            &[&person[..], &["--dry-run"]].concat(),
+        ] {
+            assert!(parse(right).is_ok(), "{right:?}");
+        }
+        for wrong in [
+            &[][..],
+            &["--all-spaces"],
+            &[&person[..], &["--space", "ada"]].concat(),
+            &[&person[..], &["--everything"]].concat(),
+        ] {
+            assert!(parse(wrong).is_err(), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn a_person_is_reported_space_by_space_and_what_stays_is_named() {
+        let space = |name: &str| SpaceId::new(name).unwrap();
+        let erased = Erased {
+            passages: 2,
+            undelivered: 1,
+            ..Erased::default()
+        };
+        let hold = LegalHold {
+            since: Timestamp::UNIX_EPOCH,
+            reason: "case 7".into(),
+        };
+        let mut total = SubjectTotal::default();
+        let mut lines = Vec::new();
+        for (name, done) in [
+            (
+                "attic",
+                InSpace::Forgotten(ForgetReceipt::of(Erased::default(), false)),
+            ),
+            (
+                "garden",
+                InSpace::Forgotten(ForgetReceipt::of(erased, false)),
+            ),
+            ("library", InSpace::Held { hold, turns: 3 }),
+        ] {
+            total.add(&done);
+            let progress = SubjectProgress::Space(space(name), done);
+            lines.extend(human_progress(&progress, Palette::default()));
+        }
+        lines.extend(human_progress(
+            &SubjectProgress::Total(total),
+            Palette::default(),
+        ));
+        assert_eq!(lines.len(), 3, "{lines:?}");
+        assert!(lines[0].starts_with("garden: forgotten: 0 turns, 2 indexed passages"));
+        assert!(lines[1].starts_with("library: on legal hold since 1970-01-01"));
+        assert!(lines[1].ends_with("(case 7), 3 turns of theirs stay"));
+        assert_eq!(
+            lines[2],
+            "forgotten: 1 turn in 1 space of 3; on legal hold: 3 turns in 1 space, kept until that is lifted"
+        );
+    }
 
     #[test]
     fn only_yes_confirms() {

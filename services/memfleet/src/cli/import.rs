@@ -102,11 +102,11 @@ async fn import<'a>(
 ) -> Result<Report<'a>, Error> {
     let source = Source::open(file)?;
     if args.format == Some(Format::Export) || (args.format.is_none() && source.is_export()) {
-        let (space, tally) = lines::import(file, source, args, handle).await?;
+        let (spaces, tally) = lines::import(file, source, args, handle).await?;
         return Ok(Report {
             file,
             format: Format::Export,
-            spaces: vec![space],
+            spaces,
             tally,
         });
     }

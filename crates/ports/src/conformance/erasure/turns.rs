@@ -1,16 +1,22 @@
 //! Turns that go, and all that hangs on them.
 
+use std::collections::HashSet;
+
+use memfleet_domain::Scope;
 use memfleet_domain::ingestion::TurnState;
 use memfleet_domain::time::TimeRange;
-use memfleet_domain::turn::Role;
+use memfleet_domain::turn::{AcceptedTurn, Role};
 
 use super::{Store, by_turn, commit, conversation, erase, left};
-use crate::conformance::samples::{batch, home, instant, scope, session, speaker, turn};
+use crate::conformance::samples::{
+    batch, batch_in, edit, home, indexed, instant, scope, session, speaker, turn, turn_in,
+};
 
 use crate::erasure::Erased;
 use crate::feed::Change;
 use crate::filter::TurnFilter;
 use crate::ledger::Ledger;
+use crate::subject::Subject;
 
 /// A dry run.
 pub async fn a_plan_says_what_an_erase_removes_and_touches_nothing(store: &impl Store) {
@@ -91,6 +97,38 @@ pub async fn each_way_to_forget_removes_what_it_names(store: &impl Store) {
         let ids: Vec<_> = expected.iter().map(|n| turns[*n].id).collect();
         assert_eq!(left(store).await, ids, "{filter:?}");
     }
+}
+
+/// Exactly the names that are given, whatever replaced the turn. A second time nothing is left to
+/// go.
+pub async fn every_name_of_a_person_goes_from_one_space_and_no_other(store: &impl Store) {
+    let said = |scope: &Scope, name: &str, text: &str| AcceptedTurn {
+        speaker: speaker(name),
+        ..turn_in(scope, "s1", text, text)
+    };
+    let other = scope("acme", "bob");
+    let old = said(&home(), "A. Lovelace", "one");
+    let new = AcceptedTurn {
+        speaker: speaker("Ada"),
+        ..edit(&old, "two", "two")
+    };
+    let rest = ["Bob", "ada", "Ada L"].map(|name| said(&home(), name, name));
+    let told = [vec![old.clone(), new.clone()], rest.to_vec()].concat();
+    commit(store, "k", told, 1).await;
+    let elsewhere = batch_in(&other, "k", vec![said(&other, "Ada", "three")]);
+    let stored = store.commit(vec![indexed(elsewhere, 2)]).await;
+    stored.expect("commit");
+    let person = Subject {
+        name: speaker("Ada"),
+        aliases: vec![speaker("A. Lovelace")],
+    };
+    let erased = erase(store, &person.filter()).await;
+    let gone: HashSet<_> = erased.turns.iter().copied().collect();
+    assert_eq!(gone, [old.id, new.id].into());
+    assert_eq!(left(store).await, rest.map(|turn| turn.id));
+    assert_eq!(erase(store, &person.filter()).await, Erased::default());
+    let page = Ledger::list(store, &other, &person.filter(), 10, None).await;
+    assert_eq!(page.expect("list").items.len(), 1);
 }
 
 /// Turn, history, labels, vectors, sessions, counts.

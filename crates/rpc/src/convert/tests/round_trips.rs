@@ -103,6 +103,18 @@ proptest! {
     }
 
     #[test]
+    fn of_forgetting_a_subject(
+        request in strategies::subject_forget(),
+        progress in strategies::progress(),
+    ) {
+        let message = proto::ForgetSubjectRequest::from(request.clone());
+        prop_assert_eq!(accept(sent(&message)), Ok(request.clone()));
+        let message = proto::ExportSubjectRequest::from(request.subject.clone());
+        prop_assert_eq!(accept(sent(&message)), Ok(request.subject));
+        prop_assert_eq!(&answered::<_, proto::ForgetSubjectResponse>(&progress), &progress);
+    }
+
+    #[test]
     fn of_filters(filter in strategies::filter()) {
         let message = proto::TurnFilter::try_from(filter.clone()).unwrap();
         prop_assert_eq!(accept(sent(&message)), Ok(filter));

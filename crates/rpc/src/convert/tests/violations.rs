@@ -583,6 +583,26 @@ fn forgetting_names_either_turns_or_everything() {
 }
 
 #[test]
+fn a_subject_has_a_name_and_as_many_names_as_a_filter_takes() {
+    let request = |name: &str, aliases| proto::ForgetSubjectRequest {
+        subject: Some(proto::Subject {
+            name: name.into(),
+            aliases,
+        }),
+        dry_run: false,
+    };
+    let many = |count| vec!["A. Lovelace".to_owned(); count];
+    assert_eq!(fields(proto::ForgetSubjectRequest::default()), ["subject"]);
+    assert_eq!(fields(request("", many(1))), ["subject.name"]);
+    assert_eq!(
+        fields(request("Ada", vec![String::new()])),
+        ["subject.aliases[0]"]
+    );
+    assert_eq!(fields(request("Ada", many(1_000))), ["subject.aliases"]);
+    assert!(accept(request("Ada", many(999))).is_ok());
+}
+
+#[test]
 fn a_legal_hold_says_why() {
     let request = |reason: &str| proto::SetLegalHoldRequest {
         space: "ada".into(),

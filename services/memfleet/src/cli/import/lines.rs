@@ -18,36 +18,53 @@ use crate::output::Progress;
 /// Records a call.
 const CHUNK: usize = 256;
 
-/// Imports the file into the named space, by default the one that it was exported from.
+/// Imports the file into the named space, by default each part into the one that it was exported
+/// from; the spaces.
 pub async fn import(
     file: &Path,
     source: Source,
     args: &ImportArgs,
     handle: &Handle,
-) -> Result<(SpaceId, Tally), Error> {
+) -> Result<(Vec<SpaceId>, Tally), Error> {
     let progress = Progress::bytes(source.length(), &name_of(file));
     let mut lines = source.lines().zip(1..);
     let mut tally = Tally::default();
-    let mut space = args.space.clone();
+    let mut spaces: Vec<_> = args.space.iter().cloned().collect();
     loop {
         let (records, bytes) = chunk(file, &mut lines)?;
         if bytes == 0 {
             break;
         }
-        if let (None, Some(Record::Space(named, _))) = (&space, records.first()) {
-            space = Some(named.clone());
+        for part in parts(records) {
+            if let (None, Some(Record::Space(named, _))) = (&args.space, part.first()) {
+                spaces.push(named.clone());
+            }
+            let Some(target) = spaces.last() else {
+                return Err(wrong(
+                    file,
+                    "does not begin with its space; name one with --space",
+                ));
+            };
+            send(part, target, !args.no_wait, handle, &mut tally).await?;
         }
-        let Some(target) = &space else {
-            return Err(wrong(
-                file,
-                "does not begin with its space; name one with --space",
-            ));
-        };
-        send(records, target, !args.no_wait, handle, &mut tally).await?;
         progress.advance(bytes);
     }
-    let space = space.ok_or_else(|| wrong(file, "is empty"))?;
-    Ok((space, tally))
+    match spaces.is_empty() {
+        true => Err(wrong(file, "is empty")),
+        false => Ok((spaces, tally)),
+    }
+}
+
+/// Records of one space each; the first part may go on with the space before.
+fn parts(records: Vec<Record>) -> Vec<Vec<Record>> {
+    let mut parts: Vec<Vec<Record>> = Vec::new();
+    for record in records {
+        match (&record, parts.last_mut()) {
+            (Record::Turn(_), Some(part)) => part.push(record),
+            _ => parts.push(vec![record]),
+        }
+    }
+    parts
 }
 
 /// The next records, and how many bytes of the file they take.
@@ -94,4 +111,40 @@ async fn send(
     }
     tally.add_import(&said, turns);
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(lines: &[String]) -> Vec<Record> {
+        let records = lines.iter().map(|line| jsonl::read(line));
+        records.collect::<Result<_, _>>().unwrap()
+    }
+
+    #[test]
+    fn each_space_of_a_file_is_a_part_and_the_first_may_go_on_with_the_one_before() {
+        let space = |name: &str| {
+            let settings = r#"{"language":null,"time_zone":"UTC","retention_days":null}"#;
+            format!(r#"{{"record":"space","name":"{name}","settings":{settings}}}"#)
+        };
+        let turn = |number: u32| {
+            format!(
+                r#"{{"record":"turn","id":"00000000-0000-4000-8000-{number:012}","session":"s","external_id":null,"speaker":"Ada","role":"user","content":{{"text":"Hi","media":[]}},"event_time":null,"recorded_at":"2026-01-02T03:04:05Z","metadata":{{}},"trust":"user","replaces":null,"position":0,"replaced":null}}"#
+            )
+        };
+        let lines = [
+            turn(1),
+            space("ada"),
+            turn(2),
+            turn(3),
+            space("bob"),
+            turn(4),
+        ];
+        let parts = parts(read(&lines));
+        assert_eq!(
+            parts,
+            [read(&lines[..1]), read(&lines[1..4]), read(&lines[4..])]
+        );
+    }
 }
