@@ -16,7 +16,7 @@ use memfleet_ports::erasure::Erasure;
 use memfleet_ports::events::Events;
 use memfleet_ports::exchanges::{Entry, Exchange, Exchanges};
 use memfleet_ports::filter::TurnFilter;
-use memfleet_ports::injections::{Injection, Injections};
+use memfleet_ports::injections::Injection;
 use memfleet_ports::knowledge::{Knowledge, Question, Stage};
 use memfleet_ports::ledger::Ledger;
 use memfleet_ports::queue::{Bounds, DeadLetter, IngestQueue};
