@@ -5,7 +5,10 @@ use std::io::{self, BufRead, IsTerminal};
 use clap::Args;
 use futures::TryStreamExt;
 use memfleet_domain::ids::SpaceId;
+use memfleet_domain::turn::Turn;
 use memfleet_domain::{Fault, FaultKind};
+use memfleet_ports::filter::TurnFilter;
+use memfleet_ports::memory::PageRequest;
 use memfleet_ports::refresher::{ForgetReceipt, ForgetRequest};
 use memfleet_ports::subject::{InSpace, Subject, SubjectForget, SubjectProgress, SubjectTotal};
 use serde_json::{Value, json};
@@ -14,7 +17,10 @@ use super::exit::{Error, Exit};
 use super::filter::Selection;
 use super::subject::WhoseTurns;
 use super::{Handle, values};
-use crate::output::{Output, Palette, count, printable, time};
+use crate::output::{Output, Palette, count, neighbour, printable, time, turn_json};
+
+/// Turns that a plan shows at most.
+const SHOWN: u32 = 20;
 
 /// Remove turns for good
 #[derive(Debug, Args)]
@@ -68,11 +74,18 @@ pub async fn run(args: ForgetArgs, handle: &Handle, output: &mut Output) -> Resu
         .forget(&handle.long_call(), request.clone())
         .await?;
     if args.dry_run || plan.is_empty() {
-        output.answer(|| to_json(&plan), |palette| human(&plan, palette))?;
+        let shown = first(handle, &request, &plan).await?;
+        let json = || {
+            let mut json = to_json(&plan);
+            json["first"] = shown.iter().map(turn_json).collect();
+            json
+        };
+        output.answer(json, |palette| with_texts(&plan, &shown, palette))?;
         return Ok(Exit::Done);
     }
     if !args.yes {
-        eprintln!("{}", human(&plan, Palette::default()));
+        let shown = first(handle, &request, &plan).await?;
+        eprintln!("{}", with_texts(&plan, &shown, Palette::default()));
         confirm(io::stdin().is_terminal(), &mut io::stdin().lock())?;
     }
     let receipt = handle
@@ -87,6 +100,47 @@ pub async fn run(args: ForgetArgs, handle: &Handle, output: &mut Output) -> Resu
         .await?;
     output.answer(|| to_json(&receipt), |palette| human(&receipt, palette))?;
     Ok(Exit::Done)
+}
+
+/// The first stored turns of a plan; none where the key may not read.
+async fn first(
+    handle: &Handle,
+    request: &ForgetRequest,
+    plan: &ForgetReceipt,
+) -> Result<Vec<Turn>, Error> {
+    if plan.turns == 0 {
+        return Ok(Vec::new());
+    }
+    let filter = TurnFilter {
+        include_replaced: true,
+        ..request.filter.clone()
+    };
+    let page = PageRequest {
+        limit: SHOWN,
+        after: None,
+    };
+    let listed = handle
+        .memory
+        .list(&handle.call(), &request.space, &filter, page, &[])
+        .await;
+    match listed {
+        Ok(page) => Ok(page.items),
+        Err(fault) if fault.kind == FaultKind::PermissionDenied => Ok(Vec::new()),
+        Err(fault) => Err(fault.into()),
+    }
+}
+
+/// A plan with a line for each of its first turns.
+fn with_texts(plan: &ForgetReceipt, shown: &[Turn], palette: Palette) -> String {
+    let mut text = human(plan, palette);
+    for turn in shown {
+        text += &format!("\n{}", neighbour(palette, turn));
+    }
+    let more = plan.turns.saturating_sub(shown.len() as u64);
+    if more > 0 && !shown.is_empty() {
+        text += &format!("\n      … and {} more", count(more, "turn"));
+    }
+    text
 }
 
 /// Forgets one person in every space: tried first, unless nothing is asked. What stays in spaces on
@@ -284,6 +338,7 @@ mod tests {
     use memfleet_domain::space::LegalHold;
     use memfleet_domain::time::Timestamp;
     use memfleet_ports::erasure::Erased;
+    use memfleet_ports::memory::Record;
 
     use super::*;
 
@@ -312,6 +367,44 @@ mod tests {
         ] {
             assert!(parse(wrong).is_err(), "{wrong:?}");
         }
+    }
+
+    #[test]
+    fn a_plan_shows_its_first_texts_cut_and_says_how_many_more_there_are() {
+        let line = |text: &str| {
+            let line = json!({
+                "record": "turn", "id": "00000000-0000-4000-8000-000000000001", "session": "s", "external_id": null,
+                "speaker": "Ada", "role": "user", "content": {"text": text, "media": []}, "event_time": null,
+                "recorded_at": "2026-01-02T03:04:05Z", "metadata": {}, "trust": "user", "replaces": null, "position": 0,
+                "replaced": null,
+            });
+            match memfleet_rpc::jsonl::read(&line.to_string()).unwrap() {
+                Record::Turn(turn) => *turn,
+                Record::Space(..) => panic!("it is a turn"),
+            }
+        };
+        let shown = [line("Roses\nare red"), line(&"x".repeat(300))];
+        let plan = ForgetReceipt {
+            turns: 5,
+            ..ForgetReceipt::of(
+                Erased {
+                    passages: 9,
+                    ..Erased::default()
+                },
+                true,
+            )
+        };
+        let text = with_texts(&plan, &shown, Palette::default());
+        let lines: Vec<_> = text.lines().map(str::trim).collect();
+        assert_eq!(lines.len(), 4, "{text}");
+        assert!(lines[0].starts_with("would be forgotten: 5 turns"));
+        assert_eq!(lines[1], "#0 Ada: Roses are red");
+        assert_eq!(lines[2], format!("#0 Ada: {}…", "x".repeat(100)));
+        assert_eq!(lines[3], "… and 3 turns more");
+        assert_eq!(
+            with_texts(&plan, &[], Palette::default()).lines().count(),
+            1
+        );
     }
 
     #[test]
