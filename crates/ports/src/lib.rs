@@ -3,10 +3,10 @@
 //!
 //! Storage: [`ledger`], [`feed`], [`candidates`], [`erasure`], [`spaces`], [`queue`], [`undelivered`], [`outbox`], [`keys`],
 //! [`tenants`], [`audit`], [`knowledge`], [`graph`], [`settings`], [`exchanges`], [`conversations`],
-//! [`injections`]. Between roles: [`embedder`], [`retriever`], [`refresher`]. The public API: [`memory`], [`subject`], [`assembly`],
-//! [`tools`], [`capture`], [`policies`], [`injections_api`], [`maintenance`], [`admin`], and who may call it: [`access`]. Models behind the
-//! agents: [`language_model`], and what they may
-//! cost: [`usage`].
+//! [`injections`]. Between roles: [`embedder`], [`retriever`], [`refresher`]. The public API:
+//! [`memory`], [`subject`], [`assembly`], [`tools`], [`capture`], [`policies`], [`injections_api`],
+//! [`maintenance`], [`admin`], and who may call it: [`access`]. Models behind the agents:
+//! [`language_model`], and what they may cost: [`usage`].
 
 pub mod access;
 pub mod admin;

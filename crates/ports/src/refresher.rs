@@ -49,7 +49,7 @@ impl ForgetReceipt {
         }
     }
 
-    /// Whether nothing is gone, or would go.
+    /// True where nothing is gone, or would go.
     pub fn is_empty(&self) -> bool {
         self.erased == Erased::default()
     }

@@ -31,13 +31,13 @@ impl Subject {
 /// A forget of one person in every space of the tenant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SubjectForget {
-    /// Whose turns.
+    /// The person.
     pub subject: Subject,
     /// Only say what would go.
     pub dry_run: bool,
 }
 
-/// What became of a person's turns in one space.
+/// Outcome of a forget of one person in one space.
 #[derive(Debug, Clone, PartialEq)]
 pub enum InSpace {
     /// They are gone, or would go.
@@ -51,7 +51,7 @@ pub enum InSpace {
     },
 }
 
-/// What a forget of a person did in all spaces together.
+/// Sums of a forget of one person over all spaces.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SubjectTotal {
     /// Spaces that were looked at, those on hold too.
@@ -72,7 +72,7 @@ pub struct SubjectTotal {
     pub held_spaces: u64,
     /// Turns of the person that stay in them.
     pub held_turns: u64,
-    /// Whether nothing was touched.
+    /// True where nothing was touched.
     pub dry_run: bool,
 }
 

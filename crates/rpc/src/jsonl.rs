@@ -1,8 +1,7 @@
 //! The file form of an export: one JSON object a line, and back without a loss.
 //!
-//! The first line is the space, every other one a turn in the order of acceptance; an export of one person goes on with the next
-//! space and its turns. Times are RFC 3339 in UTC with up to
-//! six decimals; ids are UUIDs; roles are `user`, `assistant`, `system`, `tool`, trust labels `user`, `assistant`, `tool`,
+//! The first line is the space, every other one a turn in the order of acceptance; an export of one
+//! person goes on with the next space and its turns. Times are RFC 3339 in UTC with up to six decimals; ids are UUIDs; roles are `user`, `assistant`, `system`, `tool`, trust labels `user`, `assistant`, `tool`,
 //! `web`. What is absent is `null` or left out; `metadata` and `media` are always there; unknown keys are skipped.
 //!
 //! ```json

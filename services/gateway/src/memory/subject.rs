@@ -233,7 +233,7 @@ impl Forgetting {
         Ok(self.total.take().map(SubjectProgress::Total))
     }
 
-    /// What became of their turns in a space; nothing where it is gone by now. A space of which
+    /// Forgets their turns in a space and says what became of them; nothing where it is gone by now. A space of which
     /// nothing goes is asked too: a forget that a crash cut short may have left text in unused
     /// bytes of the files.
     async fn forget_in(&self, space: &SpaceId, dry_run: bool) -> Result<Option<InSpace>, Fault> {
