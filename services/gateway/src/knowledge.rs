@@ -30,10 +30,7 @@ use crate::Gateway;
 /// Events are best effort; the store is asked again after this long without one.
 const POLL: Duration = Duration::from_millis(250);
 
-/// How long an answer or a block waits at most for the facts of the writes that it is to see …
-const OF_WRITES: Duration = Duration::from_secs(5);
-
-/// … where half of the time that the call has left allows it.
+/// Part of the time that a call has left that it may wait for facts: one in so many.
 const SHARE: u32 = 2;
 
 /// What is derived of a write passes these in turn: facts …
@@ -361,7 +358,10 @@ impl Gateway {
     ) -> Vec<String> {
         match writes {
             [] => Vec::new(),
-            _ => self.facts_read(context, spaces, OF_WRITES).await,
+            _ => {
+                self.facts_read(context, spaces, self.options.facts_within)
+                    .await
+            }
         }
     }
 

@@ -7,6 +7,7 @@ mod injections;
 mod roles;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use memfleet_amp::{Case, Server, run, run_in};
 use memfleet_gateway::Gateway;
@@ -18,9 +19,18 @@ use memfleet_runtime::server::{Deadline, Entrance, Options, Server as Shell};
 use roles::Node;
 use tokio_util::sync::CancellationToken;
 
+/// Node without agents that derive facts: its answers do not wait for them.
+async fn without_agents() -> Node {
+    let options = memfleet_gateway::Options {
+        facts_within: Duration::ZERO,
+        ..memfleet_gateway::Options::default()
+    };
+    Node::with(options).await
+}
+
 #[tokio::test]
 async fn amp_130_every_shipped_case_holds_over_grpc() {
-    let node = Node::new().await;
+    let node = without_agents().await;
     let _working = node.start_constructor();
     let url = serve(node.gateway.clone()).await;
     let server = Server::connect(&url, None, None).await.unwrap();
@@ -53,7 +63,7 @@ async fn a_case_that_expects_something_else_fails_and_says_where() {
 
 #[tokio::test]
 async fn a_space_is_forgotten_and_one_that_does_not_exist_is_nothing_to_forget() {
-    let node = Node::new().await;
+    let node = without_agents().await;
     let _working = node.start_constructor();
     let url = serve(node.gateway.clone()).await;
     let server = Server::connect(&url, None, None).await.unwrap();
