@@ -122,8 +122,8 @@ pub struct Options {
     pub max_injections: u32,
     /// How long a profile or a timeline waits for the graph to say which other names somebody has. Without an answer it is of the one name.
     pub names_within: Duration,
-    /// Longest time that an answer or a block waits for the facts of the writes that it is to see, where half of
-    /// the time that the call has left allows it.
+    /// Longest time that an answer or a block waits for the facts of the writes that it is to see,
+    /// where half of the time that the call has left allows it.
     pub facts_within: Duration,
 }
 

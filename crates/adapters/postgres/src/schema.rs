@@ -35,7 +35,7 @@ pub async fn migrate(url: &str) -> Result<Migrated> {
     migrate_to(url, newest()).await
 }
 
-/// Brings the database to one of [`versions`] and no further, to try upgrades from there.
+/// Brings the database to one of its versions and no further, to try upgrades from there.
 pub async fn migrate_to(url: &str, version: i64) -> Result<Migrated> {
     let server = Server::of(url)?;
     let migrated = async {
