@@ -87,7 +87,7 @@ fn lines(text: &str) -> Vec<Line<'_>> {
         let is_pasted = is_fenced || is_fence || is_quoted(line) || is_machine_made(line);
         let pieces = match line.len() > PARAGRAPH && !is_pasted {
             true => sentences(line),
-            false => vec![0..line.len()],
+            false => std::iter::once(0..line.len()).collect(),
         };
         for piece in pieces {
             let text = &line[piece];
@@ -199,7 +199,7 @@ mod tests {
     fn the_question_is_found_before_and_behind_what_is_pasted() {
         let trace =
             "Traceback (most recent call last):\n  File \"a.py\", line 3, in <module>\n    run()\n";
-        let odd: String = (0..40)
+        let odd: Vec<_> = (0..40)
             .map(|number| {
                 format!(
                     "[{number}] peer {}.{number} said {{retry: {number}}}\n",
@@ -207,6 +207,7 @@ mod tests {
                 )
             })
             .collect();
+        let odd = odd.concat();
         let mail = "> Dear team,\n> when does the ship leave?\n> Yours, Ana\n";
         let fenced = "```\nDear team, is the ship there?\n```\n";
         for paste in [
@@ -224,7 +225,7 @@ mod tests {
                 format!("{paste}{QUESTION}"),
                 format!("{paste}\n{QUESTION}\n\n{paste}"),
             ] {
-                assert_eq!(asked(&text), QUESTION, "{:.200}", text);
+                assert_eq!(asked(&text), QUESTION, "{text:.200}");
             }
         }
     }

@@ -240,9 +240,8 @@ const ECHOED: usize = 64;
 
 /// The error without the end of a long value: its beginning says which one it is.
 fn shortened(mut error: clap::Error) -> clap::Error {
-    let value = match error.get(ContextKind::InvalidValue) {
-        Some(ContextValue::String(value)) => value,
-        _ => return error,
+    let Some(ContextValue::String(value)) = error.get(ContextKind::InvalidValue) else {
+        return error;
     };
     if let Some((end, _)) = value.char_indices().nth(ECHOED) {
         let cut = format!("{}…", &value[..end]);

@@ -64,7 +64,7 @@ impl StatementForm {
         let tokens = tokens(question);
         let texts: Vec<&str> = tokens.iter().map(|token| token.text.as_str()).collect();
         let is_auxiliary = |text: &&str| [&DO[..], &BE, &OTHER_AUXILIARIES].concat().contains(text);
-        let at = texts.iter().position(|text| is_auxiliary(text))?;
+        let at = texts.iter().position(is_auxiliary)?;
         let auxiliary = texts[at];
         let mut rest: Vec<String> = texts[at + 1..]
             .iter()

@@ -109,7 +109,7 @@ mod tests {
 
     fn of(lists: &[Vec<String>]) -> Contents {
         let all = lists.iter();
-        all.fold(Contents::default(), |all, list| all.with(list))
+        all.fold(Contents::default(), Contents::with)
     }
 
     proptest! {

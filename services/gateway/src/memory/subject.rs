@@ -141,8 +141,10 @@ struct Names {
     gateway: Gateway,
     context: Context,
     page: VecDeque<SpaceId>,
-    /// Where the next page begins; absent behind the last one.
-    after: Option<Option<PageToken>>,
+    /// Where the next page begins; absent at the first one.
+    after: Option<PageToken>,
+    /// True behind the last page.
+    is_listed: bool,
     /// Spaces that have dead letters, listed or not, and are still to come.
     lettered: BTreeSet<SpaceId>,
 }
@@ -153,22 +155,23 @@ impl Names {
             gateway: gateway.clone(),
             context: context.clone(),
             page: VecDeque::new(),
-            after: Some(None),
+            after: None,
+            is_listed: false,
             lettered: BTreeSet::new(),
         }
     }
 
     async fn next(&mut self) -> Result<Option<SpaceId>, Fault> {
-        while self.page.is_empty()
-            && let Some(after) = self.after.take()
-        {
+        while self.page.is_empty() && !self.is_listed {
             let spaces = &self.gateway.spaces;
+            let after = self.after.take();
             let page = spaces.list(&self.context.tenant, PAGE, after.as_ref());
             let page = self.context.within("the spaces", async { Ok(page.await?) });
             let page = page.await?;
             self.page
                 .extend(page.items.into_iter().map(|space| space.id));
-            self.after = page.next.map(Some);
+            self.is_listed = page.next.is_none();
+            self.after = page.next;
         }
         Ok(match (self.page.front(), self.lettered.first()) {
             (Some(listed), Some(lettered)) if lettered < listed => self.lettered.pop_first(),

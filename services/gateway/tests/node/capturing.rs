@@ -6,12 +6,13 @@ use memfleet_domain::policy::Policy;
 use memfleet_domain::turn::{Metadata, Role, Turn};
 use memfleet_ports::assembly::{Assembly, Content, Message, Prompt};
 use memfleet_ports::capture::{Capture, RecordTurnRequest};
-use memfleet_ports::conformance::samples::{instant, session};
+use memfleet_ports::conformance::samples::{batch_in, instant, session, turn_in};
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::ledger::Ledger;
 use memfleet_ports::maintenance::Maintenance;
 use memfleet_ports::memory::{NewTurn, PageRequest};
 use memfleet_ports::policies::Policies;
+use memfleet_ports::queue::{Bounds, IngestQueue};
 
 use crate::assembling::assemble;
 use crate::roles::{Node, acme, said, space};
@@ -348,18 +349,20 @@ fn plain_id(role: Role, text: &str) -> ExternalId {
 #[tokio::test]
 async fn what_a_version_before_recorded_is_known_again() {
     let node = Node::new().await;
-    let before = |text: &str| NewTurn {
-        session: session("chat"),
-        external_id: Some(plain_id(Role::User, text)),
-        ..said(text)
+    let scope = acme().scope(&space("ada"));
+    let before = |text: &str| {
+        let id = plain_id(Role::User, text);
+        turn_in(&scope, "chat", id.as_str(), text)
     };
-    node.told("ada", vec![before("one"), before("two")]).await;
+    let batch = batch_in(&scope, "before", vec![before("one"), before("two")]);
+    let published = node.store.publish(&batch, instant(0), Bounds::NONE).await;
+    published.unwrap();
+    node.settle().await;
     let gone = stored(&node).await[0].accepted.id;
     let filter = TurnFilter {
         turns: vec![gone],
         ..TurnFilter::default()
     };
-    let scope = acme().scope(&space("ada"));
     node.erasure.erase(&scope, &filter).await.unwrap();
     let history = [
         (Role::User, "one"),

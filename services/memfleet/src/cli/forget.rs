@@ -24,6 +24,7 @@ const SHOWN: u32 = 20;
 
 /// Remove turns for good
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub struct ForgetArgs {
     /// Space to forget in
     #[arg(long, value_parser = values::space, required_unless_present = "subject")]
@@ -134,11 +135,13 @@ async fn first(
 fn with_texts(plan: &ForgetReceipt, shown: &[Turn], palette: Palette) -> String {
     let mut text = human(plan, palette);
     for turn in shown {
-        text += &format!("\n{}", neighbour(palette, turn));
+        text.push('\n');
+        text += &neighbour(palette, turn);
     }
     let more = plan.turns.saturating_sub(shown.len() as u64);
     if more > 0 && !shown.is_empty() {
-        text += &format!("\n      … and {} more", count(more, "turn"));
+        let more = count(more, "turn");
+        text = format!("{text}\n      … and {more} more");
     }
     text
 }
@@ -260,11 +263,9 @@ fn human_total(total: &SubjectTotal, palette: Palette) -> String {
         total.spaces,
     );
     if total.held_spaces > 0 {
-        line += &format!(
-            "; on legal hold: {} in {}, kept until that is lifted",
-            count(total.held_turns, "turn"),
-            count(total.held_spaces, "space"),
-        );
+        let turns = count(total.held_turns, "turn");
+        let spaces = count(total.held_spaces, "space");
+        line = format!("{line}; on legal hold: {turns} in {spaces}, kept until that is lifted");
     }
     line
 }

@@ -19,7 +19,7 @@ pub struct InSpace {
 impl InSpace {
     /// Its name.
     pub fn name(&self) -> &SpaceId {
-        one(&self.space, &self.first)
+        one(self.space.as_ref(), self.first.as_ref())
     }
 }
 
@@ -36,13 +36,12 @@ pub struct OfTenant {
 impl OfTenant {
     /// Its name.
     pub fn name(&self) -> &TenantId {
-        one(&self.tenant, &self.first)
+        one(self.tenant.as_ref(), self.first.as_ref())
     }
 }
 
-fn one<'a, T>(option: &'a Option<T>, first: &'a Option<T>) -> &'a T {
-    let either = option.as_ref().or(first.as_ref());
-    either.expect("the parser takes one of both")
+fn one<'a, T>(option: Option<&'a T>, first: Option<&'a T>) -> &'a T {
+    option.or(first).expect("the parser takes one of both")
 }
 
 #[cfg(test)]

@@ -59,12 +59,12 @@ impl Held {
     }
 
     /// Puts an entry in the place of another, if that is the one of its space.
-    pub(super) fn replace(&mut self, scope: &Scope, earlier: &Arc<Entry>, entry: Arc<Entry>) {
+    pub(super) fn replace(&mut self, scope: &Scope, earlier: &Arc<Entry>, entry: &Arc<Entry>) {
         if let Some(slot) = self.slots.get_mut(scope)
             && Arc::ptr_eq(&slot.entry, earlier)
         {
             slot.entry = entry.clone();
-            self.weigh(scope, &entry);
+            self.weigh(scope, entry);
         }
     }
 
@@ -113,10 +113,10 @@ mod tests {
 
     use super::*;
 
-    fn space(name: impl ToString) -> Scope {
+    fn space(name: &str) -> Scope {
         Scope {
             tenant: TenantId::new("t").unwrap(),
-            space: SpaceId::new(name.to_string()).unwrap(),
+            space: SpaceId::new(name).unwrap(),
         }
     }
 
@@ -142,7 +142,7 @@ mod tests {
         assert_eq!(held.bytes(), 61);
         assert!(Arc::ptr_eq(&held.remove_oldest(&a).unwrap(), &second));
         assert!(held.read(&b).is_none());
-        held.replace(&a, &first, entry(1));
+        held.replace(&a, &first, &entry(1));
         assert!(held.remove(&a, Some(&first)).is_none(), "it was replaced");
         assert_eq!(held.bytes(), 31);
         held.remove_oldest(&a).unwrap();

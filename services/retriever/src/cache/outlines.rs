@@ -44,7 +44,7 @@ impl IndexCache {
                 cache.catch_up(&scope, &whole, head).await
             };
             match built.await {
-                Ok(()) => cache.replace(&scope, &outline, whole),
+                Ok(()) => cache.replace(&scope, &outline, &whole),
                 Err(fault) => {
                     tracing::warn!(%fault, "the index of a space was not built");
                     // The next search begins anew.
@@ -85,8 +85,8 @@ impl IndexCache {
     }
 
     /// Puts the index in the place of its outline, unless that is gone meanwhile.
-    fn replace(&self, scope: &Scope, outline: &Arc<Entry>, whole: Arc<Entry>) {
-        self.lock().replace(scope, outline, whole.clone());
-        self.evict(scope, &whole);
+    fn replace(&self, scope: &Scope, outline: &Arc<Entry>, whole: &Arc<Entry>) {
+        self.lock().replace(scope, outline, whole);
+        self.evict(scope, whole);
     }
 }

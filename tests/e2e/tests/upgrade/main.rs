@@ -76,16 +76,17 @@ async fn a_migration_needs_no_queue() {
 }
 
 #[tokio::test]
-async fn the_database_of_another_application_is_named_in_the_refusal() {
+async fn the_schema_of_another_application_is_named_in_the_refusal() {
     let database = Database::empty().await;
-    let notes = "CREATE TABLE notes (id bigint)";
-    database.connect().await.execute(notes).await.unwrap();
+    let notes = "CREATE SCHEMA memfleet; CREATE TABLE memfleet.notes (id bigint)";
+    let mut connection = database.connect().await;
+    sqlx::raw_sql(notes).execute(&mut connection).await.unwrap();
     let url = database.url();
     let output = migrate(&[("MEMFLEET_STORE__OWNER_URL", url.as_str())]);
     let told = String::from_utf8_lossy(&output.stderr);
     assert!(!output.status.success());
     assert!(
-        told.contains(database.name()) && told.contains("public.notes"),
+        told.contains(database.name()) && told.contains("notes"),
         "{told}"
     );
 }

@@ -131,9 +131,8 @@ async fn left(connection: &mut PgConnection, words: &[&Marked]) -> BTreeSet<Stri
         .expect("tables");
     let words: Vec<&String> = words.iter().flat_map(|marked| &marked.words).collect();
     let hex = |word: &str| {
-        word.bytes()
-            .map(|byte| format!("{byte:02x}"))
-            .collect::<String>()
+        let digits: Vec<_> = word.bytes().map(|byte| format!("{byte:02x}")).collect();
+        digits.concat()
     };
     let mut left = BTreeSet::new();
     for table in tables {

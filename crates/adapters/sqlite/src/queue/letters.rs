@@ -1,5 +1,7 @@
 //! Dead letters: what could not be applied, kept until it is replayed or forgotten.
 
+use std::fmt::Write as _;
+
 use memfleet_columns::{
     cut, from_token, json, name, space_key, time, to_batch_id, to_json, to_token,
 };
@@ -159,7 +161,10 @@ pub async fn of_batch(
 
 /// Stands for the name of a space of which a hash alone is known.
 fn hashed(key: &[u8]) -> Outcome<SpaceId> {
-    let digits: String = key.iter().map(|byte| format!("{byte:02x}")).collect();
+    let digits = key.iter().fold(String::new(), |mut digits, byte| {
+        write!(digits, "{byte:02x}").expect("a string takes all");
+        digits
+    });
     Ok(name(SpaceId::new(digits))?)
 }
 

@@ -251,10 +251,7 @@ impl Neighbour {
     /// Connections that are closed are opened again.
     async fn connections(&self) {
         let uri: Uri = self.global.server.parse().unwrap_or_default();
-        let address = uri
-            .authority()
-            .map(|authority| authority.to_string())
-            .unwrap_or_default();
+        let address = uri.authority().map(ToString::to_string).unwrap_or_default();
         let connections = (0..self.sizes.many).map(|_| async {
             loop {
                 if let Ok(mut connection) = TcpStream::connect(&address).await {
@@ -336,7 +333,7 @@ impl Neighbour {
         let call = self.handle.call();
         match number % 4 {
             0 | 1 => {
-                let turns = if number % 4 == 0 { 200 } else { 400 };
+                let turns = if number.is_multiple_of(4) { 200 } else { 400 };
                 let mut turns = Conversation::new(number).turns(turns);
                 for turn in &mut turns {
                     turn.content.text = turn.content.text.repeat(1_000);

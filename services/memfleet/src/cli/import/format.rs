@@ -241,7 +241,8 @@ mod tests {
         fn any_text_is_read_and_stays_as_it_is(said in "\\PC{0,40}", units in prop::collection::vec(0xd7f0u16..0xe010, 0..6)) {
             let json = serde_json::to_string(&said).unwrap();
             prop_assert_eq!(text(json.as_bytes()), json);
-            let escapes = units.iter().map(|unit| format!("\\u{unit:04x}")).collect::<String>();
+            let escapes: Vec<_> = units.iter().map(|unit| format!("\\u{unit:04x}")).collect();
+            let escapes = escapes.concat();
             let json = format!("\"{escapes}\"");
             let read = serde_json::from_str::<Value>(&text(json.as_bytes())).unwrap();
             prop_assert_eq!(whole(&read).is_ok(), String::from_utf16(&units).is_ok());

@@ -46,7 +46,7 @@ pub fn name_of(value: &Value) -> Option<String> {
     name.filter(|name| !name.trim().is_empty())
 }
 
-/// The role of this name in any format: OpenAI's, Anthropic's, LangChain's and Gemini's differ in
+/// The role of this name in any format: OpenAI's, Anthropic's, `LangChain`'s and Gemini's differ in
 /// spelling alone.
 pub fn role_of(message: &Value) -> Result<Role, String> {
     let name = message.get("role").unwrap_or(&Value::Null);

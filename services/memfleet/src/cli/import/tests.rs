@@ -44,7 +44,7 @@ fn the_sample_conversation_is_read_as_the_plain_format() {
 #[test]
 fn a_message_list_is_one_session_of_a_space_named_like_the_file() {
     let list = file(
-        &json!([{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}])
+        json!([{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}])
             .to_string(),
     );
     let mut content = opened(list.path(), None).unwrap();
