@@ -154,7 +154,9 @@ mod tests {
     #[test]
     fn a_hundred_thousand_spaces_are_read_and_let_go_of_in_no_time() {
         let mut held = Held::default();
-        let spaces: Vec<_> = (0..100_000).map(space).collect();
+        let spaces: Vec<_> = (0..100_000)
+            .map(|number: u32| space(&number.to_string()))
+            .collect();
         let begun = std::time::Instant::now();
         for scope in &spaces {
             held.insert(scope, entry(1));
