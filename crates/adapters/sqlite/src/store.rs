@@ -49,7 +49,7 @@ impl Default for Options {
 /// Larger than SQLite's default so that rows of 3 KiB (token vectors) leave little of a page unused.
 const PAGE_SIZE: u32 = 16 << 10;
 
-/// Pages of a database, 512 GiB. A [scrub](crate::scrub) tells the kind of a page by its first byte, which beyond may be that of a
+/// Pages of a database, 512 GiB. A [`crate::scrub`] tells the kind of a page by its first byte, which beyond may be that of a
 /// page number.
 pub(crate) const MAX_PAGES: u32 = (2 << 24) - 1;
 
