@@ -65,7 +65,7 @@ async fn without_the_graph_the_rest_goes_on_and_it_is_caught_up_with() -> Result
 
     let graph = fleet.graph.as_mut().expect("it was started");
     graph.kill()?;
-    let later = vec![said("s", "Noor", 20, "Big news: I moved to Oslo!")];
+    let later = vec![said("s", "Noor", 20, "I live in Oslo.")];
     let token = remember(&tenant.client, "noor", later).await?;
     let page = PageRequest::default();
     let fault = tenant.client.neighbours(&call(), &asked(None), page).await;
