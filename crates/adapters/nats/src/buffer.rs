@@ -30,7 +30,8 @@ pub struct Entry {
     /// How often a worker of this process tried it. The server's number is none of tries: it counts what was fetched ahead and
     /// given back at the end of a process, too.
     pub attempts: u32,
-    /// The server handed it out so often that it may end whoever takes it: it is alone in its round.
+    /// True for a suspect message: the server handed it out so often that it may crash the process
+    /// that works on it. It is alone in its round.
     pub is_suspect: bool,
     /// Where it is acknowledged.
     pub reply: Subject,
@@ -63,7 +64,7 @@ pub struct Buffer {
     /// Tenant by tenant, what no worker holds.
     free: BTreeMap<String, BTreeSet<Key>>,
     held: BTreeSet<u64>,
-    /// Positions that are held and that nobody works on, with the instant at which they are free again.
+    /// Positions of held messages that no worker has, with the instant when they are free again.
     postponed: BTreeMap<u64, Instant>,
     last_tenant: String,
 }
@@ -195,7 +196,7 @@ impl Buffer {
         }
     }
 
-    /// Which of these positions have what may end whoever takes it.
+    /// Positions of these that hold suspect messages.
     pub fn suspects(&self, positions: &[u64]) -> Vec<u64> {
         let is_suspect = |position: &&u64| {
             let mut at = self.entries.range((**position, 0)..=(**position, u64::MAX));

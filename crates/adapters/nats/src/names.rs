@@ -51,7 +51,8 @@ impl Names {
         format!("{}.dead.>", self.prefix)
     }
 
-    /// What only moves the stream on: of no tenant, and in no lane.
+    /// Subject of filler messages, which only move the positions of the stream on. They are of no
+    /// tenant, and in no lane.
     pub fn skipped(&self) -> String {
         format!("{}.ingest.skipped", self.prefix)
     }

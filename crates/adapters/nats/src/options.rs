@@ -33,8 +33,8 @@ pub struct Options {
     /// A batch that the server handed out more often is alone in its round, and its tries are counted. Default
     /// [`memfleet_ports::queue::TOGETHER`].
     pub together: u32,
-    /// One that was tried more often becomes a dead letter: it seems to end whoever takes it. Default
-    /// [`memfleet_ports::queue::TRIES`].
+    /// A batch that was tried more often becomes a dead letter: it seems to crash the process that
+    /// works on it. Default [`memfleet_ports::queue::TRIES`].
     pub tries: u32,
     /// Dead letters that a tenant may have, about. Default [`memfleet_ports::queue::LETTERS`].
     pub letters: u64,

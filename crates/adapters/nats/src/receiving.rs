@@ -14,7 +14,7 @@ use crate::subject::Waiting;
 /// Gives a message back for later: ten minutes.
 const FOR_LATER: &str = r#"-NAK {"delay": 600000000000}"#;
 
-/// A message that nobody can read.
+/// Message that cannot be decoded.
 pub struct Unread {
     waiting: Waiting,
     message: Message,

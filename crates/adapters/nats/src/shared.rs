@@ -98,7 +98,7 @@ impl Shared {
         differences.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// What whoever runs the server should know.
+    /// Warnings for the operator of the server.
     pub fn concerns(&self) -> Vec<String> {
         let put_back = self.put_back.lock();
         let put_back = put_back.unwrap_or_else(PoisonError::into_inner).clone();

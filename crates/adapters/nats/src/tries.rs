@@ -1,4 +1,4 @@
-//! How often batches were tried that may end whoever takes them.
+//! Counts of tries of suspect batches: batches that may crash the process that works on them.
 //!
 //! The number of deliveries that the server keeps says little: it counts what was fetched ahead, and what a process gave back when
 //! it ended in order. So what was handed out several times is handed to a worker alone, and only that is counted, on the

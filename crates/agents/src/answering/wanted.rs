@@ -117,13 +117,16 @@ impl Wanted {
 
     /// The terms of a word that are covered when a turn is of a time that the question names.
     pub fn of_times(&self) -> impl Iterator<Item = &str> {
-        let words = self.words.iter().filter(|word| word.is_time);
-        words.flat_map(|word| word.terms.iter().map(String::as_str))
+        self.terms_of(|word| word.is_time)
     }
 
     /// The terms that say which sort of thing is asked for.
     pub fn of_sorts(&self) -> impl Iterator<Item = &str> {
-        let words = self.words.iter().filter(|word| word.is_sort);
+        self.terms_of(|word| word.is_sort)
+    }
+
+    fn terms_of(&self, is_meant: fn(&Word) -> bool) -> impl Iterator<Item = &str> {
+        let words = self.words.iter().filter(move |word| is_meant(word));
         words.flat_map(|word| word.terms.iter().map(String::as_str))
     }
 }

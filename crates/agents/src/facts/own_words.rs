@@ -64,19 +64,16 @@ fn has_label(line: &str) -> bool {
 
 fn mask(text: &str) -> String {
     let mut masked = String::with_capacity(text.len());
-    let foreign = foreign_ranges(text);
-    for (at, letter) in text.char_indices() {
-        if foreign.iter().any(|range| range.contains(&at)) {
-            masked.extend(std::iter::repeat_n(' ', letter.len_utf8()));
-        } else {
-            masked.push(letter);
-        }
+    for foreign in foreign_ranges(text) {
+        masked.push_str(&text[masked.len()..foreign.start]);
+        masked.extend(std::iter::repeat_n(' ', foreign.len()));
     }
+    masked.push_str(&text[masked.len()..]);
     masked
 }
 
-/// The quoted passages, and all behind a colon that introduces something. A quotation that is not closed
-/// goes on to the end.
+/// The quoted passages in order, and all behind a colon that introduces something. A quotation that
+/// is not closed goes on to the end.
 fn foreign_ranges(text: &str) -> Vec<Range<usize>> {
     let mut ranges: Vec<Range<usize>> = Vec::new();
     let mut open: Option<(usize, &[char])> = None;

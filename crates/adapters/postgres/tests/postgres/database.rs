@@ -114,8 +114,8 @@ fn url_of(database: &str, user: Option<&str>) -> String {
     .to_string()
 }
 
-/// Databases to copy, each made once by whoever needs it first. Named for the migrations, so that
-/// one of another version is never used, and renamed when it is complete.
+/// Template databases, each made once, by the first test that needs it. Named for the migrations,
+/// so that one of another version is never used, and renamed when it is complete.
 pub async fn template(kind: &str, make: impl AsyncFnOnce(&Database)) -> String {
     let name = format!("memfleet_{kind}_{:016x}", migrations());
     let options = PgConnectOptions::from_str(&server()).expect("a URL");

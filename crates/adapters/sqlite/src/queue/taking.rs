@@ -17,7 +17,7 @@ use crate::failure::Outcome;
 pub(crate) struct Held {
     /// Deliveries in the hands of workers, by acceptance.
     pub acceptances: BTreeSet<i64>,
-    /// Those of them that nobody works on, with the instant at which they are handed out again.
+    /// Deliveries among these that were postponed, with the instant when they are handed out again.
     postponed: BTreeMap<i64, Instant>,
     last_tenant: String,
 }
@@ -191,7 +191,8 @@ pub async fn discount(connection: &mut SqliteConnection, acceptances: &str) -> O
     Ok(())
 }
 
-/// What was forgotten meanwhile is in no letter.
+/// Makes a dead letter of a batch that was tried too often, without the turns that were forgotten
+/// meanwhile.
 async fn bury_tried(
     connection: &mut SqliteConnection,
     acceptance: i64,

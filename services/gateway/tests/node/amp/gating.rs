@@ -287,25 +287,6 @@ async fn amp_053_amp_055_the_query_is_embedded_once_for_gate_and_search_and_with
     );
 }
 
-/// Retriever whose hits have the same relevance, as if found in a space of so many turns.
-struct Scored {
-    retriever: Arc<dyn Retriever>,
-    relevance: f32,
-    searched: u64,
-}
-
-#[async_trait]
-impl Retriever for Scored {
-    async fn search(&self, context: &Context, query: &Query) -> Result<Found, Fault> {
-        let mut found = self.retriever.search(context, query).await?;
-        found.searched = self.searched;
-        for hit in &mut found.hits {
-            hit.relevance = Some(self.relevance);
-        }
-        Ok(found)
-    }
-}
-
 #[tokio::test]
 async fn amp_059_a_small_space_has_a_low_floor_and_a_tiny_one_none() {
     let node = kettle().await;
@@ -319,7 +300,7 @@ async fn amp_059_a_small_space_has_a_low_floor_and_a_tiny_one_none() {
         (0.03, 200, true),
     ] {
         let gateway = Gateway {
-            retriever: Arc::new(Scored {
+            retriever: Arc::new(Rated {
                 retriever: node.gateway.retriever.clone(),
                 relevance,
                 searched,

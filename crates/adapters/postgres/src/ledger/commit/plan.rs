@@ -45,7 +45,7 @@ pub struct Version {
     /// Acceptance and ordinal.
     pub place: (i64, u32),
     pub recorded_at: Timestamp,
-    /// What replaced it, which may be forgotten.
+    /// Turn that replaced it, which may be forgotten by now.
     pub next: Option<TurnId>,
 }
 
