@@ -2,6 +2,7 @@
 
 use memfleet_domain::ids::{BatchId, ChangeId, ConflictId, DerivationId, EntityId, TurnId};
 use memfleet_domain::turn::ContentHash;
+use memfleet_ports::exchanges::Secret;
 
 use crate::damage::{Result, damaged};
 
@@ -39,6 +40,13 @@ fn sixteen(bytes: &[u8]) -> Result<[u8; 16]> {
     bytes
         .try_into()
         .map_err(|_| damaged("an id is not 16 bytes"))
+}
+
+/// The key of digests.
+pub fn to_secret(bytes: &[u8]) -> Result<Secret> {
+    bytes
+        .try_into()
+        .map_err(|_| damaged("a secret is not 32 bytes"))
 }
 
 /// The hash of a turn or a payload.

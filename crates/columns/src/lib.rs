@@ -28,7 +28,8 @@ pub use derivations::{
     to_status,
 };
 pub use ids::{
-    to_batch_id, to_change_id, to_conflict_id, to_derivation_id, to_entity_id, to_hash, to_turn_id,
+    to_batch_id, to_change_id, to_conflict_id, to_derivation_id, to_entity_id, to_hash, to_secret,
+    to_turn_id,
 };
 pub use injections::{from_injection_token, to_block_hash, to_injection_id, to_injection_token};
 pub use keys::{embedding_key, label, space_key, term_key};

@@ -1,9 +1,9 @@
 //! Keys of the digests of messages, one a space.
 
+use memfleet_columns::to_secret;
 use memfleet_domain::Scope;
 use memfleet_domain::ids::{SpaceId, TenantId};
 use memfleet_ports::exchanges::Secret;
-use memfleet_ports::store::StoreError;
 use sqlx::PgConnection;
 
 use crate::failure::Outcome;
@@ -23,12 +23,7 @@ pub async fn find(
             .bind(space.map_or(NONE, SpaceId::as_str))
             .fetch_optional(connection)
             .await?;
-    Ok(secret.map(of_bytes).transpose()?)
-}
-
-fn of_bytes(bytes: Vec<u8>) -> Result<Secret, StoreError> {
-    let damaged = |_| StoreError::Damaged("a secret has not 32 bytes".into());
-    Secret::try_from(bytes).map_err(damaged)
+    Ok(secret.as_deref().map(to_secret).transpose()?)
 }
 
 /// The secret, made unless another writer made it meanwhile.
@@ -46,7 +41,7 @@ pub async fn make(
     .bind(rand::random::<Secret>().as_slice())
     .fetch_one(connection)
     .await?;
-    Ok(of_bytes(secret)?)
+    Ok(to_secret(&secret)?)
 }
 
 /// Removes that of a space; whether there was one.

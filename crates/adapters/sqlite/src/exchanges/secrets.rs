@@ -1,11 +1,12 @@
 //! Keys of the digests of messages, one a space.
 
+use memfleet_columns::to_secret;
 use memfleet_domain::Scope;
 use memfleet_domain::ids::{SpaceId, TenantId};
 use memfleet_ports::exchanges::Secret;
 use sqlx::SqliteConnection;
 
-use crate::failure::{Outcome, damaged};
+use crate::failure::Outcome;
 
 /// The name under which the secret of no space is kept.
 const NONE: &str = "";
@@ -22,11 +23,7 @@ pub async fn find(
             .bind(space.map_or(NONE, SpaceId::as_str))
             .fetch_optional(connection)
             .await?;
-    secret.map(of_bytes).transpose()
-}
-
-fn of_bytes(bytes: Vec<u8>) -> Outcome<Secret> {
-    Secret::try_from(bytes).map_err(|_| damaged("a secret has not 32 bytes"))
+    Ok(secret.as_deref().map(to_secret).transpose()?)
 }
 
 /// The secret, made unless another writer made it meanwhile.
@@ -44,7 +41,7 @@ pub async fn make(
     .bind(rand::random::<Secret>().as_slice())
     .fetch_one(connection)
     .await?;
-    of_bytes(secret)
+    Ok(to_secret(&secret)?)
 }
 
 /// Removes that of a space; whether there was one.
