@@ -17,7 +17,7 @@ mod people;
 mod stated;
 mod support;
 mod telling;
-mod words;
+pub(crate) mod words;
 
 use std::ops::Range;
 

@@ -6,6 +6,7 @@ mod order;
 
 use std::collections::{HashMap, HashSet};
 
+use memfleet_agents::answering::states_answer;
 use memfleet_agents::asking::Asking;
 use memfleet_agents::facts::may_mark;
 use memfleet_domain::derivation::{Derivation, Kind, Origin};
@@ -19,7 +20,7 @@ use memfleet_ports::knowledge::Question;
 use memfleet_ports::retriever::{Found, Hit, Query};
 
 use crate::Gateway;
-use order::{in_order, missing};
+use order::{in_order, missing, put_statement_first};
 
 /// Facts read at a time.
 const PAGE: u32 = 1_000;
@@ -47,6 +48,12 @@ impl Gateway {
                 found.degraded.push(format!("facts: {fault}"));
             }
         }
+        let locale = self.locale(context, &query.spaces).await;
+        let locale = locale.unwrap_or_default();
+        let language = Language::tagged(locale.language.as_deref());
+        put_statement_first(&mut found.hits, |turn| {
+            states_answer(&query.text, language, turn)
+        });
         found.hits.truncate(query.k as usize);
         found
     }

@@ -10,7 +10,7 @@ use memfleet_domain::turn::{Role, Trust};
 use memfleet_language::mentions::mentions;
 use memfleet_language::{passages, sentences};
 
-use super::statement_form::StatementForm;
+use super::statement_form::{StatementForm, states_nothing};
 use super::wanted::Wanted;
 use super::{Evidence, Question, Source, Statement, day};
 use crate::asking::Asking;
@@ -38,6 +38,8 @@ struct Quote<'e> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Directness {
     SharesWords,
+    /// A statement that often answers the question, in other words.
+    Paraphrase,
     /// The statement form of the question, without the kind of value that it asks for.
     Statement,
     /// The statement form, with a value of that kind.
@@ -150,13 +152,20 @@ fn best<'e>(
                 .as_ref()
                 .and_then(|form| form.find(&found.text[words.clone()]));
             let mut directness = Directness::SharesWords;
-            if let Some(stated) = stated {
+            if let (Some(form), Some(stated)) = (&form, stated) {
+                if stated.is_paraphrase && (place > 0 || !stated.is_specific) {
+                    continue;
+                }
                 // The statement itself says which sort of thing its value is.
                 terms.extend(wanted.of_sorts());
-                directness = match stated.is_specific {
-                    true => Directness::SpecificStatement,
-                    false => Directness::Statement,
+                directness = match (stated.is_paraphrase, stated.is_specific) {
+                    (true, _) => Directness::Paraphrase,
+                    (false, true) => Directness::SpecificStatement,
+                    (false, false) => Directness::Statement,
                 };
+                if stated.is_paraphrase {
+                    terms.extend(wanted.terms_of_words(form.answered_words()));
+                }
                 if length == 1 {
                     words.start += stated.start;
                 }
@@ -213,18 +222,6 @@ fn covered<'w>(wanted: &'w Wanted, sentence: &str) -> HashSet<&'w str> {
     let said: HashSet<String> = wanted.analyzer.terms(sentence).into_iter().collect();
     let terms = wanted.terms.iter().map(|term| term.text.as_str());
     terms.filter(|term| said.contains(*term)).collect()
-}
-
-/// Whether a sentence states nothing: a question has the words of its answer and is none, and a tone
-/// tag says that its sentence is not meant.
-fn states_nothing(sentence: &str) -> bool {
-    if sentence.trim_end().ends_with(" /s") {
-        return true;
-    }
-    let end = sentence.trim_end_matches(|letter: char| {
-        letter.is_whitespace() || ['"', '”', '»', ')', '!'].contains(&letter)
-    });
-    end.ends_with(['?', '？', '؟'])
 }
 
 fn rests_on(fact: &Derivation, words: &Range<usize>) -> bool {

@@ -1,12 +1,17 @@
 //! Statement form of an English question: "Where do I live?" is answered by "I live …". A sentence in
 //! that form answers the question in so many words; others that share its words may only mention them
-//! ("He thinks I live …").
+//! ("He thinks I live …"). A few questions are often answered in other words ("What is my job?", "I work
+//! as …"); `data/statement_forms.txt` lists them.
 
 use std::ops::Range;
 
-use memfleet_language::{Analyzer, Language, fold};
+use memfleet_domain::turn::{Role, Trust, Turn};
+use memfleet_language::mentions::mentions;
+use memfleet_language::{Analyzer, Language, fold, sentences};
 
-use crate::asking::NOW;
+use crate::asking::{Asking, NOW};
+use crate::facts::own_words::own_words;
+use crate::facts::words::lines;
 
 const DO: [&str; 3] = ["do", "does", "did"];
 const BE: [&str; 5] = ["am", "is", "are", "was", "were"];
@@ -39,6 +44,10 @@ struct Token {
 pub struct StatementForm {
     /// Words that the statement begins with, folded: its subject, then its verb.
     opening: Vec<String>,
+    /// Beginnings of statements that answer the question in other words.
+    paraphrases: Vec<Vec<&'static str>>,
+    /// Words of the question that such a statement answers without having them.
+    answered_words: Vec<&'static str>,
     /// Whether its subject is its speaker ("I", "we").
     is_of_speaker: bool,
     asks_where: bool,
@@ -52,6 +61,8 @@ pub struct Statement {
     pub start: usize,
     /// Whether it names what is asked for, as far as that can be seen: a place for "where".
     pub is_specific: bool,
+    /// Whether it answers the question in other words.
+    pub is_paraphrase: bool,
 }
 
 impl StatementForm {
@@ -66,10 +77,7 @@ impl StatementForm {
         let is_auxiliary = |text: &&str| [&DO[..], &BE, &OTHER_AUXILIARIES].concat().contains(text);
         let at = texts.iter().position(is_auxiliary)?;
         let auxiliary = texts[at];
-        let mut rest: Vec<String> = texts[at + 1..]
-            .iter()
-            .map(|text| (*text).to_owned())
-            .collect();
+        let mut rest = owned(&texts[at + 1..]);
         if let Some(name) = asked {
             let name = fold(name);
             let first = rest.first_mut()?;
@@ -81,6 +89,8 @@ impl StatementForm {
                 return None;
             }
         }
+        let asked_words = [&owned(&texts[..at])[..], &rest].concat();
+        let (answered_words, paraphrases) = paraphrases(&asked_words);
         let subject = rest.first()?.clone();
         let is_of_speaker = ["i", "we"].contains(&subject.as_str());
         let opening = match subject.as_str() {
@@ -104,17 +114,38 @@ impl StatementForm {
         };
         Some(Self {
             opening,
+            paraphrases,
+            answered_words,
             is_of_speaker,
             asks_where: texts.contains(&"where"),
             analyzer: Analyzer::new(language),
         })
     }
 
-    /// The first clause of a text that is in this form.
+    /// The first clause of a text that is in this form; where there is none, the first that answers the
+    /// question in other words.
     pub fn find(&self, text: &str) -> Option<Statement> {
         let tokens = tokens(text);
+        let opening: Vec<&str> = self.opening.iter().map(String::as_str).collect();
+        let stated = self.beginning(&tokens, &opening, false);
+        let mut paraphrases = self.paraphrases.iter();
+        stated.or_else(|| paraphrases.find_map(|words| self.beginning(&tokens, words, true)))
+    }
+
+    /// Words of the question that a statement in other words answers without having them.
+    pub fn answered_words(&self) -> &[&'static str] {
+        &self.answered_words
+    }
+
+    /// The first clause that begins with these words.
+    fn beginning(
+        &self,
+        tokens: &[Token],
+        words: &[&str],
+        is_paraphrase: bool,
+    ) -> Option<Statement> {
         let starts = (0..tokens.len()).filter(|&at| tokens[at].begins_clause);
-        let mut found = starts.filter_map(|at| Some((at, self.matched(&tokens[at..])?)));
+        let mut found = starts.filter_map(|at| Some((at, self.matched(&tokens[at..], words)?)));
         let (at, length) = found.next()?;
         let object = &tokens[at + length..];
         let is_place = |pair: &[Token]| {
@@ -123,6 +154,7 @@ impl StatementForm {
         Some(Statement {
             start: tokens[at].range.start,
             is_specific: !self.asks_where || object.windows(2).any(is_place),
+            is_paraphrase,
         })
     }
 
@@ -139,10 +171,10 @@ impl StatementForm {
             || !begins.is_some_and(|first| OTHER_SUBJECTS.contains(&first))
     }
 
-    /// How many words the opening takes at the beginning of a clause.
-    fn matched(&self, clause: &[Token]) -> Option<usize> {
+    /// How many words an opening takes at the beginning of a clause.
+    fn matched(&self, clause: &[Token], opening: &[&str]) -> Option<usize> {
         let mut at = 0;
-        for (place, wanted) in self.opening.iter().enumerate() {
+        for (place, wanted) in opening.iter().enumerate() {
             while place > 0 && self.may_pass(&clause.get(at)?.text, wanted) {
                 at += 1;
             }
@@ -154,9 +186,11 @@ impl StatementForm {
         Some(at)
     }
 
-    /// Whether a word between two words of the opening is passed over.
+    /// Whether a word between two words of the opening is passed over. "I'm using …" tells of a while and
+    /// is not "I use …"; the verb of a thing is passed over ("My dog is called …").
     fn may_pass(&self, word: &str, wanted: &str) -> bool {
-        let is_passed = BETWEEN.contains(&word) || BE.contains(&word) || word == "have";
+        let is_verb = !self.is_of_speaker && BE.contains(&word);
+        let is_passed = BETWEEN.contains(&word) || is_verb || word == "have";
         is_passed && !self.is_word(word, wanted)
     }
 
@@ -164,6 +198,74 @@ impl StatementForm {
         let stem = |word: &str| self.analyzer.terms(word);
         word == wanted || (!stem(wanted).is_empty() && stem(word) == stem(wanted))
     }
+}
+
+/// Whether a turn states the answer to a question about the present in so many words: in the question's
+/// statement form, with the kind of value that it asks for, and meant.
+pub fn states_answer(question: &str, language: Language, turn: &Turn) -> bool {
+    let asking = Asking::of(question, language);
+    let accepted = &turn.accepted;
+    let text = accepted.content.searchable_text();
+    if asking.is_of_the_past() || turn.replaced.is_some() {
+        return false;
+    }
+    let speaker = accepted.speaker.to_string();
+    let asked = match asking.is_first_person() {
+        true if accepted.role != Role::User || accepted.trust != Trust::User => return false,
+        true => None,
+        false => {
+            let speakers = [speaker.clone()];
+            if mentions(question, &speakers, language).mentions.is_empty() {
+                return false;
+            }
+            Some(speaker.as_str())
+        }
+    };
+    let Some(form) = StatementForm::of(question, asked, language) else {
+        return false;
+    };
+    let Some(own) = own_words(&text) else {
+        return false;
+    };
+    sentences(&own).into_iter().any(|sentence| {
+        let said = &own[sentence];
+        let stated = form.find(said).filter(|_| !states_nothing(said));
+        stated.is_some_and(|stated| stated.is_specific && !stated.is_paraphrase)
+    })
+}
+
+/// Whether a sentence states nothing: a question has the words of its answer and is none, and a tone
+/// tag says that its sentence is not meant.
+pub(super) fn states_nothing(sentence: &str) -> bool {
+    if sentence.trim_end().ends_with(" /s") {
+        return true;
+    }
+    let end = sentence.trim_end_matches(|letter: char| {
+        letter.is_whitespace() || ['"', '”', '»', ')', '!'].contains(&letter)
+    });
+    end.ends_with(['?', '？', '؟'])
+}
+
+fn owned(words: &[&str]) -> Vec<String> {
+    words.iter().map(|word| (*word).to_owned()).collect()
+}
+
+/// Words of a question that a statement may answer without having them, and how such statements begin.
+/// Both are empty where the list has no entry for the question.
+fn paraphrases(question: &[String]) -> (Vec<&'static str>, Vec<Vec<&'static str>>) {
+    let has = |asked: &str| {
+        let mut words = question.iter();
+        asked
+            .split(' ')
+            .all(|word| words.any(|other| other == word))
+    };
+    let data = lines(include_str!("../../data/statement_forms.txt"));
+    let entry = data.into_iter().find(|(asked, _)| has(asked));
+    let Some((asked, openings)) = entry else {
+        return (Vec::new(), Vec::new());
+    };
+    let openings = openings.split(", ").map(|words| words.split(' ').collect());
+    (asked.split(' ').collect(), openings.collect())
 }
 
 fn tokens(text: &str) -> Vec<Token> {
@@ -255,6 +357,7 @@ mod tests {
         for (question, said) in [
             ("Where do I live?", "He thinks I live in Ghent."),
             ("Where do I live?", "I refuse to live in Ghent."),
+            ("Which car do I use?", "I'm using Ida's car this week."),
             ("Where do I live?", "I hardly live in Ghent."),
             ("Which book am I reading?", "I read the Daily Mirror."),
             (
@@ -265,6 +368,33 @@ mod tests {
         ] {
             assert_eq!(form(question).find(said), None, "{question} / {said}");
         }
+    }
+
+    #[test]
+    fn a_few_questions_are_answered_in_other_words() {
+        for (question, said) in [
+            ("What is my job?", "I work as a nurse."),
+            ("What do I do for a living?", "Well, I'm a welder."),
+            ("What's my email address?", "My email is ada@example.org."),
+            ("Where do I live?", "I'm Ida and I am based in Graz."),
+            (
+                "Which language do I use at work?",
+                "I write Kotlin at work.",
+            ),
+        ] {
+            let found = form(question).find(said);
+            assert!(
+                found.is_some_and(|found| found.is_specific && found.is_paraphrase),
+                "{question} / {said}"
+            );
+        }
+        assert_eq!(form("What is my shoe size?").find("I'm a welder."), None);
+        assert!(
+            !form("Where do I live?")
+                .find("I live in Porto.")
+                .unwrap()
+                .is_paraphrase
+        );
     }
 
     #[test]

@@ -125,6 +125,16 @@ impl Wanted {
         self.terms_of(|word| word.is_sort)
     }
 
+    /// The terms of these words, as far as they must be covered.
+    pub fn terms_of_words(&self, words: &[&str]) -> Vec<&str> {
+        let theirs: HashSet<String> = words
+            .iter()
+            .flat_map(|word| self.analyzer.query_terms(word))
+            .collect();
+        let terms = self.terms.iter().map(|term| term.text.as_str());
+        terms.filter(|term| theirs.contains(*term)).collect()
+    }
+
     fn terms_of(&self, is_meant: fn(&Word) -> bool) -> impl Iterator<Item = &str> {
         let words = self.words.iter().filter(move |word| is_meant(word));
         words.flat_map(|word| word.terms.iter().map(String::as_str))

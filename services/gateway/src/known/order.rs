@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use memfleet_domain::derivation::Derivation;
 use memfleet_domain::ids::{SpaceId, TurnId};
 use memfleet_domain::turn::Turn;
-use memfleet_ports::retriever::Hit;
+use memfleet_ports::retriever::{Hit, SignalScore};
 
 use super::Successors;
 
@@ -66,6 +66,37 @@ pub(super) fn in_order(
         ordered.push(hit);
     }
     ordered
+}
+
+/// Most by which the score of a hit may stay behind the first and still be put before it, in the unit of scores.
+const MAX_SCORE_GAP: f32 = 1.5;
+
+/// Puts the best of the hits close to the first that states the answer in so many words before all
+/// others. Scores of sentences that share a question's words ("I live in Porto.", "He thinks I live in
+/// Ghent.") differ by chance.
+pub(super) fn put_statement_first(hits: &mut [Hit], states_answer: impl Fn(&Turn) -> bool) {
+    let Some(first) = hits.first() else {
+        return;
+    };
+    let best = first.score;
+    let mut close = hits
+        .iter()
+        .take_while(|hit| best - hit.score <= MAX_SCORE_GAP);
+    let stated = close.position(|hit| hit.outdated.is_none() && states_answer(&hit.turn));
+    let Some(at) = stated.filter(|&at| at > 0) else {
+        return;
+    };
+    let hit = &mut hits[at];
+    // Signals are there where an explanation is asked for.
+    if !hit.signals.is_empty() {
+        hit.signals.push(SignalScore {
+            signal: "statement".into(),
+            value: 1.0,
+            contribution: best - hit.score,
+        });
+    }
+    hit.score = best;
+    hits[..=at].rotate_right(1);
 }
 
 /// The higher of two relevances, as far as they are known.
