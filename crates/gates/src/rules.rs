@@ -22,7 +22,7 @@ use command::Commands;
 use lexicon::Lexicon;
 
 /// Version of the rules and their data; counts up with every change of either.
-pub const VERSION: &str = "2";
+pub const VERSION: &str = "3";
 
 /// The longest text that can be a pleasantry, in bytes.
 const LONGEST_PLEASANTRY: usize = 400;

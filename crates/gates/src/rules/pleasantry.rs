@@ -12,7 +12,8 @@ const MOST_TOKENS: usize = 60;
 #[derive(Debug, Clone, Copy)]
 enum Met<'a> {
     Nothing,
-    Answer(&'a Phrase),
+    /// A phrase that may accept an offer: "ok", "lgtm".
+    Assent(&'a Phrase),
     Emoji,
     Laughter,
     Phrase(&'a Phrase),
@@ -22,7 +23,7 @@ impl<'a> Met<'a> {
     fn phrase(phrase: &'a Phrase) -> Self {
         match phrase.kind {
             Kind::Filler => Self::Nothing,
-            Kind::Answer => Self::Answer(phrase),
+            Kind::Answer | Kind::Acknowledgement => Self::Assent(phrase),
             _ => Self::Phrase(phrase),
         }
     }
@@ -30,7 +31,7 @@ impl<'a> Met<'a> {
     fn weight(self) -> u8 {
         match self {
             Self::Nothing => 0,
-            Self::Answer(_) => 1,
+            Self::Assent(_) => 1,
             Self::Emoji => 2,
             Self::Laughter => 3,
             Self::Phrase(_) => 4,
@@ -53,15 +54,17 @@ pub fn find(lexicon: &Lexicon, utterance: Utterance<'_>) -> Option<Hit> {
     if reading.has_signs || reading.tokens.len() > MOST_TOKENS {
         return None;
     }
+    // After a turn of the assistant an assent may accept what it offers, with or without a question mark.
+    let may_accept = utterance.before != Before::Nothing;
     match cover(lexicon, &reading.tokens)? {
         Met::Nothing => None,
         // A pet and a cake with a question mark are a question.
-        Met::Emoji => (!reading.asks).then(|| hit("emoji", "")),
-        Met::Laughter => Some(hit("laughter", "")),
-        Met::Answer(phrase) => {
-            let answers = utterance.before != Before::Nothing && !reading.asks;
-            answers.then(|| hit_of(phrase))
+        Met::Emoji => (!reading.asks && !may_accept).then(|| hit("emoji", "")),
+        Met::Assent(phrase) => {
+            let is_closing = phrase.kind == Kind::Acknowledgement && !may_accept;
+            is_closing.then(|| hit_of(phrase))
         }
+        Met::Laughter => Some(hit("laughter", "")),
         Met::Phrase(phrase) => Some(hit_of(phrase)),
     }
 }

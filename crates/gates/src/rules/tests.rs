@@ -86,10 +86,16 @@ fn amp_042_greetings_acknowledgements_and_commands_are_skipped() {
 }
 
 #[test]
-fn amp_042_a_bare_answer_is_an_acknowledgement_only_in_a_conversation() {
+fn amp_042_an_assent_is_skipped_only_where_it_accepts_nothing() {
+    for text in ["got it", "alles klar"] {
+        assert_eq!(judge_in(text, true).outcome, Pass, "{text}");
+        assert_eq!(judge_in(text, false).reason, Reason::Pleasantry, "{text}");
+    }
     for text in ["yes", "ok", "sí", "да", "好的", "はい", "네"] {
-        assert_eq!(judge_in(text, true).reason, Reason::Pleasantry, "{text}");
+        assert_eq!(judge_in(text, true).outcome, Pass, "{text}");
         assert_eq!(judge_in(text, false).outcome, Pass, "{text}");
+        let thanks = format!("{text}, thank you");
+        assert_eq!(judge_in(&thanks, true).reason, Reason::Pleasantry, "{text}");
     }
     for text in [
         "yes, but without nuts",
@@ -99,6 +105,25 @@ fn amp_042_a_bare_answer_is_an_acknowledgement_only_in_a_conversation() {
         "yes tomorrow",
     ] {
         assert_eq!(judge_in(text, true).outcome, Pass, "{text}");
+    }
+}
+
+#[test]
+fn assent_after_a_turn_of_the_assistant_is_not_skipped() {
+    for offer in [
+        "Say the word and I'll deploy.",
+        "I can book the table for eight.",
+        "続けますか。",
+        "Ich kann das gern übernehmen.",
+    ] {
+        for assent in ["go ahead", "lgtm", "ok", "sounds good", "👍", "続けて", "ok, do it"] {
+            let outcome = judge_after(assent, Before::reply(offer)).outcome;
+            assert_eq!(outcome, Pass, "{offer} / {assent}");
+        }
+        for closing in ["thanks!", "ok thanks", "haha", "good night"] {
+            let outcome = judge_after(closing, Before::reply(offer)).outcome;
+            assert_eq!(outcome, Skip, "{offer} / {closing}");
+        }
     }
 }
 
@@ -313,7 +338,7 @@ fn amp_058_rules_let_few_idle_utterances_pass() {
         .map(|(line, it)| (&line.text, it.outcome))
         .collect::<Vec<_>>();
     assert!(
-        idle.len() * 10 <= judged.len(),
+        idle.len() * 5 <= judged.len(),
         "{} of {}: {idle:#?}",
         idle.len(),
         judged.len()
