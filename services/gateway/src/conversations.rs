@@ -120,9 +120,17 @@ fn digest(caller: &str) -> String {
     hasher.finalize().to_hex()[..32].to_owned()
 }
 
+/// A transcript as it is kept in a space. Versions before kept digests without a key.
+fn keyed(transcript: Transcript, key: Key) -> Transcript {
+    transcript.keyed(|plain| key.bare_digest(plain))
+}
+
 /// A request among the conversations that it may belong to, those heard of last first.
 struct Looking<'l> {
     resent: &'l Resent,
+    /// Its transcript with keyed digests, as they are kept: a message that is forgotten and sent again must
+    /// not be found by guessing.
+    request: Transcript,
     /// Its keys, then the same as versions before kept them, which had no key of the space. What is kept is rewritten when it
     /// is heard of, and ends after [`KEPT`].
     sought: Sought,
@@ -142,6 +150,7 @@ impl<'l> Looking<'l> {
     ) -> Self {
         Self {
             transcripts: vec![OnceCell::new(); known.len()],
+            request: keyed(resent.transcript.clone(), key),
             resent,
             sought,
             key,
@@ -153,7 +162,10 @@ impl<'l> Looking<'l> {
     /// What was said in one of them. Most requests are known by their key, so few are read.
     fn transcript(&self, at: usize) -> &Transcript {
         // The state of another version of this program is as good as none.
-        let read = || serde_json::from_str(&self.known[at].state).unwrap_or_default();
+        let read = || {
+            let stored = serde_json::from_str(&self.known[at].state).unwrap_or_default();
+            keyed(stored, self.key)
+        };
         self.transcripts[at].get_or_init(read)
     }
 
@@ -176,7 +188,7 @@ impl<'l> Looking<'l> {
     fn had_it(&self) -> Option<usize> {
         let last = self.known.iter().position(|it| self.is_last(it));
         let earlier = || {
-            let has_it = |at: &usize| self.transcript(*at).begins_with(&self.resent.transcript);
+            let has_it = |at: &usize| self.transcript(*at).begins_with(&self.request);
             (0..self.known.len()).find(has_it)
         };
         last.or_else(earlier)
@@ -206,11 +218,11 @@ impl<'l> Looking<'l> {
             true => &nothing,
             false => self.transcript(at),
         });
-        recognise(&self.resent.transcript, &open.collect::<Vec<_>>())
+        recognise(&self.request, &open.collect::<Vec<_>>())
     }
 
     fn unchanged(&self, at: usize) -> Recognised {
-        let (whole, request) = (self.transcript(at), &self.resent.transcript);
+        let (whole, request) = (self.transcript(at), &self.request);
         let before = match whole.begins_with(request) {
             true => 0,
             false => whole
@@ -227,7 +239,7 @@ impl<'l> Looking<'l> {
     }
 
     fn continued(&self, at: usize) -> Recognised {
-        let (known, request) = (&self.known[at], &self.resent.transcript);
+        let (known, request) = (&self.known[at], &self.request);
         let whole = request.clone().after(self.transcript(at));
         let before = whole.digests().len() - request.digests().len();
         let conversation = self.told(known.session.clone(), &whole, known.lineage.clone());
@@ -254,13 +266,12 @@ impl<'l> Looking<'l> {
         let twin = twin.map(|it| format!("{} {}", it.session, it.heard_at.timestamp_micros()));
         let owner = &self.sought.owner;
         let scope = [owner.space.as_str(), &owner.caller];
-        let request = &self.resent.transcript;
-        let id = derived_id(&scope, request, &twin.unwrap_or_default());
+        let id = derived_id(&scope, &self.resent.transcript, &twin.unwrap_or_default());
         let id = format!("c-{}", self.key.digest(&id));
         let session = SessionId::new(id).expect("hexadecimal digits are a name");
         Recognised {
             origin,
-            conversation: self.told(session, request, lineage),
+            conversation: self.told(session, &self.request, lineage),
             before: 0,
             is_news: true,
         }
@@ -292,5 +303,78 @@ impl<'l> Looking<'l> {
             heard_at: self.now,
             expires_at: self.now + KEPT,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use memfleet_provider::session::asked;
+    use memfleet_provider::{Format, Request};
+
+    use super::*;
+
+    fn resent(messages: &[(&str, &str)]) -> Resent {
+        let messages = messages
+            .iter()
+            .map(|(role, text)| serde_json::json!({"role": role, "content": text}));
+        let body = serde_json::json!({"messages": messages.collect::<Vec<_>>()}).to_string();
+        let request = Request::parse(Format::OpenaiChat, body.as_bytes()).unwrap();
+        Resent {
+            transcript: asked(request.conversation()),
+            is_under_way: false,
+        }
+    }
+
+    fn find(resent: &Resent, key: Key, known: Vec<Conversation>) -> Recognised {
+        let sought = Sought {
+            owner: Owner {
+                space: SpaceId::new("ada").unwrap(),
+                caller: String::new(),
+            },
+            opening: key.digest(&resent.transcript.opening()),
+            keys: vec![
+                key.digest(&resent.transcript.key()),
+                resent.transcript.key(),
+            ],
+        };
+        Looking::new(resent, (sought, key), known, Timestamp::UNIX_EPOCH).find(Purpose::Call)
+    }
+
+    const SECRET: (&str, &str) = ("user", "My PIN is 4471.");
+
+    #[test]
+    fn state_of_a_resent_history_has_no_digest_that_can_be_guessed() {
+        let first = resent(&[SECRET]);
+        let whole = resent(&[SECRET, ("assistant", "Noted."), ("user", "Thanks!")]);
+        let key = Key::new([7; 32]);
+        let mut known = find(&first, key, Vec::new()).conversation;
+        // A forget empties what is kept; the client goes on with its history.
+        known.state.clear();
+        let kept = find(&whole, key, vec![known.clone()]).conversation;
+        let guess = String::from(first.transcript.clone());
+        assert!(!kept.state.contains(&guess[1..]), "{}", kept.state);
+        let other = find(&whole, Key::new([8; 32]), Vec::new()).conversation;
+        assert_ne!(kept.state, other.state);
+    }
+
+    #[test]
+    fn conversation_kept_without_a_key_is_recognised_and_rewritten() {
+        let key = Key::new([7; 32]);
+        let turns = [
+            SECRET,
+            ("assistant", "Noted."),
+            ("user", "And my cat is Pixel."),
+            ("assistant", "A fine name."),
+            ("user", "What is her name?"),
+        ];
+        let first = resent(&turns[..3]);
+        let mut old = find(&first, key, Vec::new()).conversation;
+        old.key = first.transcript.key();
+        old.state = serde_json::to_string(&first.transcript).unwrap();
+        let next = find(&resent(&turns), key, vec![old.clone()]);
+        assert_eq!(next.conversation.session, old.session);
+        let again = find(&resent(&turns), key, vec![next.conversation.clone()]);
+        assert_eq!(again.conversation.session, old.session);
+        assert!(next.conversation.state.starts_with("\"U"));
     }
 }

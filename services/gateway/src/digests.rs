@@ -32,8 +32,13 @@ impl Key {
 
     /// The digest that stands for one without a key.
     pub fn digest(&self, plain: &str) -> String {
+        format!("{KEYED}{}", self.bare_digest(plain))
+    }
+
+    /// The hexadecimal digits of [`Self::digest`].
+    pub fn bare_digest(&self, plain: &str) -> String {
         let digest = blake3::keyed_hash(&self.0, plain.as_bytes()).to_hex();
-        format!("{KEYED}{}", &digest[..LENGTH])
+        digest[..LENGTH].to_owned()
     }
 }
 

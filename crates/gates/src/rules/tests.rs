@@ -116,7 +116,15 @@ fn assent_after_a_turn_of_the_assistant_is_not_skipped() {
         "続けますか。",
         "Ich kann das gern übernehmen.",
     ] {
-        for assent in ["go ahead", "lgtm", "ok", "sounds good", "👍", "続けて", "ok, do it"] {
+        for assent in [
+            "go ahead",
+            "lgtm",
+            "ok",
+            "sounds good",
+            "👍",
+            "続けて",
+            "ok, do it",
+        ] {
             let outcome = judge_after(assent, Before::reply(offer)).outcome;
             assert_eq!(outcome, Pass, "{offer} / {assent}");
         }

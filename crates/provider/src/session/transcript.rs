@@ -31,6 +31,8 @@ pub struct Transcript {
     digests: Vec<Digest>,
     /// Whether the message is the assistant's; its words are what two equal greetings rarely share.
     answers: Vec<bool>,
+    /// Whether the digests are keyed with a secret, so that nobody without it can guess at the words.
+    is_keyed: bool,
 }
 
 /// How a request stands to the conversations that are known.
@@ -62,6 +64,19 @@ impl Transcript {
             }
         }
         transcript
+    }
+
+    /// The transcript with each digest replaced by the one that `key` makes of it. One that is keyed stays
+    /// as it is.
+    #[must_use]
+    pub fn keyed(mut self, key: impl Fn(&str) -> String) -> Self {
+        if !self.is_keyed {
+            for digest in &mut self.digests {
+                digest.0 = key(&digest.0);
+            }
+            self.is_keyed = true;
+        }
+        self
     }
 
     /// The digests, in the order of the messages.
@@ -221,11 +236,17 @@ fn digest_of(message: &Message<'_>) -> Option<Digest> {
     Some(Digest(digest::of("memfleet provider 2026 message", &parts)))
 }
 
-/// The digests in a row, each after a letter that says who spoke.
+/// The digests in a row, each after a letter that says who spoke; a capital where they are keyed.
 impl From<Transcript> for String {
     fn from(transcript: Transcript) -> Self {
         let said = transcript.digests.iter().zip(&transcript.answers);
-        said.flat_map(|(digest, answers)| [if *answers { "a" } else { "u" }, &digest.0])
+        let letter = |answers: bool| match (answers, transcript.is_keyed) {
+            (true, true) => "A",
+            (true, false) => "a",
+            (false, true) => "U",
+            (false, false) => "u",
+        };
+        said.flat_map(|(digest, answers)| [letter(*answers), &digest.0])
             .collect()
     }
 }
@@ -237,11 +258,16 @@ impl TryFrom<String> for Transcript {
         let mut transcript = Self::default();
         for said in text.as_bytes().chunks(1 + digest::LENGTH) {
             let digest = str::from_utf8(&said[1..]).map_err(|_| NO_TRANSCRIPT)?;
-            if digest.len() != digest::LENGTH || !matches!(said[0], b'a' | b'u') {
+            if digest.len() != digest::LENGTH || !matches!(said[0], b'a' | b'u' | b'A' | b'U') {
                 return Err(NO_TRANSCRIPT);
             }
+            let is_keyed = said[0].is_ascii_uppercase();
+            if !transcript.is_empty() && is_keyed != transcript.is_keyed {
+                return Err(NO_TRANSCRIPT);
+            }
+            transcript.is_keyed = is_keyed;
             transcript.digests.push(Digest(digest.to_owned()));
-            transcript.answers.push(said[0] == b'a');
+            transcript.answers.push(said[0].eq_ignore_ascii_case(&b'a'));
         }
         Ok(transcript)
     }
