@@ -8,12 +8,19 @@ use http::Extensions;
 use tonic::{Code, Status};
 
 use super::layer::retryable;
+use super::methods::Method;
 use super::places::{Full, Place, Places};
+
+/// Part of the places before authentication that streams of health and reflection may hold beside them.
+const WATCH_SHARE: usize = 4;
 
 /// Places of a server.
 #[derive(Debug, Clone)]
 pub(super) struct Rooms {
     strangers: Places,
+    /// Places of streams that nobody authenticates. They are held for as long as callers like, so they are
+    /// not those in which calls wait for their authentication.
+    watches: Places,
     calls: Places,
     streams: Places,
     bytes: Places,
@@ -29,6 +36,7 @@ impl Rooms {
         let memory = options.max_request_memory.as_usize();
         Self {
             strangers: Places::new(options.max_unauthenticated_calls),
+            watches: Places::new((options.max_unauthenticated_calls / WATCH_SHARE).max(1)),
             calls: Places::new(options.max_concurrent_calls),
             streams: Places::new(options.max_concurrent_streams),
             bytes: Places::new(memory.max(largest.saturating_mul(4))),
@@ -37,16 +45,24 @@ impl Rooms {
     }
 
     /// Lets a call from this address as far as its authentication.
-    pub(super) fn open(&self, peer: Option<IpAddr>, streaming: bool) -> Result<Entrance, Status> {
-        let place = self.strangers.take(&address(peer), None);
+    pub(super) fn open(&self, peer: Option<IpAddr>, method: &Method) -> Result<Entrance, Status> {
+        let streaming = method.streaming;
+        let (places, limit) = match method.is_watch {
+            true => (
+                &self.watches,
+                "a quarter of `server.max_unauthenticated_calls`",
+            ),
+            false => (&self.strangers, "`server.max_unauthenticated_calls`"),
+        };
+        let place = places.take(&address(peer), None);
         let place = place.map_err(|full| {
-            let limit = self.strangers.limit();
+            let count = places.limit();
             let who = match full {
                 Full::All => "the server",
                 Full::Owner | Full::Member => "this address",
             };
             overloaded(&format!(
-                "{who} has as many calls open whose caller is not known as it may (`server.max_unauthenticated_calls` is {limit})"
+                "{who} has as many calls open whose caller is not known as it may ({limit} is {count})"
             ))
         })?;
         Ok(Entrance {

@@ -98,7 +98,7 @@ where
         }
         let meter = Meter::begin(method.name.clone(), span.clone());
         let peer = request.extensions().get::<Peer>().map(|peer| peer.0);
-        let entrance = match shared.rooms.open(peer, method.streaming) {
+        let entrance = match shared.rooms.open(peer, &method) {
             Ok(entrance) => entrance,
             Err(refusal) => {
                 let answer = finish(refusal.into_http(), meter, &id, None);

@@ -15,7 +15,13 @@ pub(super) struct Method {
     pub name: Arc<str>,
     /// Whether either side sends several messages: such a call lives as long as its caller likes.
     pub streaming: bool,
+    /// Whether it is a stream of health or reflection: nobody authenticates it, and it lives as long as its
+    /// caller likes.
+    pub is_watch: bool,
 }
+
+/// Packages of the services that every server has.
+const STANDARD_PACKAGES: [&str; 2] = ["grpc.health.", "grpc.reflection."];
 
 /// The methods by request path (`/package.Service/Method`).
 #[derive(Debug)]
@@ -31,6 +37,7 @@ impl Methods {
         let unknown = Method {
             name: "unknown".into(),
             streaming: false,
+            is_watch: false,
         };
         let mut methods = Self {
             by_path: HashMap::new(),
@@ -56,11 +63,14 @@ impl Methods {
             for method in &service.method {
                 let name = format!("{service_name}/{}", method.name());
                 let streaming = method.client_streaming() || method.server_streaming();
+                let is_standard = |package: &&str| service_name.starts_with(*package);
+                let is_watch = streaming && STANDARD_PACKAGES.iter().any(is_standard);
                 self.by_path.insert(
                     format!("/{name}"),
                     Method {
                         name: name.into(),
                         streaming,
+                        is_watch,
                     },
                 );
             }

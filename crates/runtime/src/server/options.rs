@@ -35,8 +35,9 @@ pub struct Options {
     pub max_concurrent_calls: usize,
     /// The same for streams, which count until they end. Default 512.
     pub max_concurrent_streams: usize,
-    /// Calls and streams at once whose caller is not known: before their authentication, and of health and reflection until they
-    /// end. An address may have half of what the others leave. Default 1024.
+    /// Calls at once whose caller is not known: before their authentication, and single calls of health.
+    /// Streams of health and reflection have a quarter as many places of their own. An address may have half
+    /// of what the others leave. Default 1024.
     pub max_unauthenticated_calls: usize,
     /// Bytes of requests in progress, counted as they arrive, given out to tenants and credentials as calls are; four
     /// times the largest request where that is more, so that it has room in a credential's share. Default 512 MiB.

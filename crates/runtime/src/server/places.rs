@@ -1,5 +1,5 @@
 //! Places at something of which there is a limited number (calls, connections, bytes), in fair shares: each owner may hold half of what the others leave, and
-//! each member of an owner half of what the owner's other members leave of that. So a place is left for the next owner always.
+//! each member of an owner half of what the owner's other members leave of that.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
