@@ -33,7 +33,7 @@ pub use ids::{
 };
 pub use injections::{from_injection_token, to_block_hash, to_injection_id, to_injection_token};
 pub use keys::{embedding_key, label, space_key, term_key};
-pub use pages::{cut, from_token, page, to_token};
+pub use pages::{GrowingPage, PAGE_BYTES, cut, from_token, page, to_token};
 pub use passages::{
     from_components, from_floats, from_lengths, from_set, from_terms, runs, to_components,
     to_floats, to_lengths, to_set, to_terms,

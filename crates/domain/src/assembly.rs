@@ -1,5 +1,7 @@
 //! The words of context assembly (AMP, the Augmented Memory Protocol): how memory enters a prompt, and why it did or did not.
 
+use serde::{Deserialize, Serialize};
+
 use crate::words;
 
 words! {
@@ -285,6 +287,39 @@ words! {
         UpstreamError = "upstream_error",
         /// The model or its provider refused tools.
         ToolsRejected = "tools_rejected",
+    }
+}
+
+/// One bound that a gate held a value against.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct GateBound {
+    /// Name of the bound: the setting that it comes from, or the value that it bounds.
+    pub name: String,
+    /// The value of this request.
+    pub value: f32,
+    /// The bound; the bound itself is on the side that meets it.
+    pub bound: f32,
+    /// Whether the value meets the bound.
+    pub met: bool,
+}
+
+impl GateBound {
+    /// A bound that is met from `bound` on.
+    pub fn at_least(name: &str, value: f32, bound: f32) -> Self {
+        Self {
+            name: name.to_owned(),
+            value,
+            bound,
+            met: value >= bound,
+        }
+    }
+
+    /// A bound that is met up to `bound`.
+    pub fn at_most(name: &str, value: f32, bound: f32) -> Self {
+        Self {
+            met: value <= bound,
+            ..Self::at_least(name, value, bound)
+        }
     }
 }
 

@@ -161,9 +161,25 @@ impl AcceptedTurn {
         external.is_some_and(|id| id.as_str().starts_with(CAPTURED))
     }
 
+    /// Bytes of what the caller sent of any length: text, media and metadata.
+    pub fn bytes(&self) -> usize {
+        let media = self.content.media.iter();
+        let media = media.map(|it| it.uri.len() + it.mime_type.len() + it.caption.len());
+        let metadata = self.metadata.iter();
+        let metadata = metadata.map(|(key, value)| key.len() + value.len());
+        self.content.text.len() + media.sum::<usize>() + metadata.sum::<usize>()
+    }
+
     /// The hash of everything the caller said about the turn. The recorded time is ours and stays out, so that a retry is equal.
     pub fn content_hash(&self) -> ContentHash {
         let mut hasher = blake3::Hasher::new();
+        // The time ends the media. Where one of these begins like a time, their number goes before, behind a length that no field has.
+        let media = &self.content.media;
+        let is_like_time = |uri: &str| uri.chars().all(|c| c.is_ascii_digit() || c == '-');
+        if media.iter().any(|media| is_like_time(&media.uri)) {
+            hasher.update(&u64::MAX.to_be_bytes());
+            hasher.update(&(media.len() as u64).to_be_bytes());
+        }
         let mut field = |value: &str| {
             hasher.update(&(value.len() as u64).to_be_bytes());
             hasher.update(value.as_bytes());
@@ -222,4 +238,65 @@ pub struct Replacement {
     pub by: TurnId,
     /// Recorded time of the newer turn.
     pub at: Timestamp,
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use chrono::DateTime;
+
+    use super::*;
+    use crate::ids::{SpaceId, TenantId};
+    use crate::scope::Scope;
+
+    #[test]
+    fn media_and_metadata_that_read_alike_have_hashes_of_their_own() {
+        let media = |uri: &str, mime_type: &str, caption: &str| Media {
+            uri: uri.to_owned(),
+            mime_type: mime_type.to_owned(),
+            caption: caption.to_owned(),
+        };
+        let turn = |media, at: i64, metadata: &[(&str, &str)]| AcceptedTurn {
+            content: Content {
+                text: "A picture.".to_owned(),
+                media,
+            },
+            event_time: DateTime::from_timestamp_micros(at),
+            metadata: metadata.iter().map(owned).collect::<BTreeMap<_, _>>(),
+            ..sample()
+        };
+        let pictures = vec![media("1000", "a", "b"), media("c", "d", "e")];
+        let shown = turn(pictures, 2000, &[]);
+        let labelled = turn(Vec::new(), 1000, &[("a", "b"), ("c", "d"), ("e", "2000")]);
+        assert_ne!(shown.content_hash(), labelled.content_hash());
+    }
+
+    fn sample() -> AcceptedTurn {
+        let scope = Scope {
+            tenant: TenantId::new("t").unwrap(),
+            space: SpaceId::new("s").unwrap(),
+        };
+        let session = SessionId::new("s").unwrap();
+        let external_id = ExternalId::new("x").unwrap();
+        AcceptedTurn {
+            id: TurnId::of_external(&scope, &session, &external_id),
+            session,
+            external_id: Some(external_id),
+            speaker: Speaker::new("Ada").unwrap(),
+            role: Role::User,
+            content: Content::default(),
+            event_time: None,
+            recorded_at: DateTime::UNIX_EPOCH,
+            metadata: Metadata::new(),
+            trust: Trust::User,
+            replaces: None,
+            echoes: Vec::new(),
+            place: None,
+        }
+    }
+
+    fn owned((key, value): &(&str, &str)) -> (String, String) {
+        ((*key).to_owned(), (*value).to_owned())
+    }
 }

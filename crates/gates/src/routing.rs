@@ -6,7 +6,7 @@
 mod exemplars;
 mod similarity;
 
-use memfleet_domain::assembly::{GateOutcome, Reason};
+use memfleet_domain::assembly::{GateBound, GateOutcome, Reason};
 use memfleet_domain::embedding::EmbeddingSpace;
 
 pub use exemplars::{Decision, Error as ExemplarsError, Exemplars};
@@ -33,8 +33,8 @@ pub struct Query<'a> {
     pub space: &'a EmbeddingSpace,
 }
 
-/// What gate 2 says of a query.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// Verdict of gate 2 on a query.
+#[derive(Debug, Clone, PartialEq)]
 pub struct Routing {
     /// `Pass`, `Skip` or `Abstain`.
     pub outcome: GateOutcome,
@@ -42,6 +42,8 @@ pub struct Routing {
     pub reason: Reason,
     /// What was measured; none where it was not looked at.
     pub similarity: Option<Similarity>,
+    /// Bounds of a skip, met and unmet; empty where it was not looked at.
+    pub bounds: Vec<GateBound>,
 }
 
 /// What decides.
@@ -151,12 +153,14 @@ impl Router {
 
     fn decide(&self, query: Query<'_>, similarity: Similarity) -> Routing {
         let decision = &self.decision;
+        let mut bounds = vec![
+            GateBound::at_least("margin", similarity.margin, decision.margin),
+            GateBound::at_least("likeness", similarity.none, decision.likeness),
+        ];
+        bounds.extend(decision.readability(query.text));
         let (outcome, reason) = if similarity.margin <= 0.0 {
             (GateOutcome::Pass, Reason::NeedsMemory)
-        } else if similarity.margin >= decision.margin
-            && similarity.none >= decision.likeness
-            && decision.can_read(query.text)
-        {
+        } else if bounds.iter().all(|bound| bound.met) {
             (GateOutcome::Skip, Reason::NeedsNoMemory)
         } else {
             (GateOutcome::Abstain, Reason::Unsure)
@@ -165,6 +169,7 @@ impl Router {
             outcome,
             reason,
             similarity: Some(similarity),
+            bounds,
         }
     }
 }
@@ -176,6 +181,7 @@ impl Routing {
             outcome: GateOutcome::Abstain,
             reason,
             similarity: None,
+            bounds: Vec::new(),
         }
     }
 }

@@ -212,6 +212,9 @@ pub trait IngestQueue: Send + Sync {
     /// The oldest and the youngest position of a space's batches that are waiting or being worked on.
     async fn waiting_span(&self, scope: &Scope) -> Result<Option<(u64, u64)>>;
 
+    /// Spaces of a tenant with batches that are waiting or being worked on, the space of the youngest batch first; at most `limit`.
+    async fn waiting_spaces(&self, tenant: &TenantId, limit: usize) -> Result<Vec<SpaceId>>;
+
     /// The dead letters of a space, or of all spaces of a tenant, oldest first. Where one that cannot be read is listed without its
     /// space, a hash of 32 hexadecimal digits stands for the name.
     async fn dead_letters(

@@ -28,7 +28,7 @@ pub trait TenantCatalog: Send + Sync {
     /// Spaces that a tenant has.
     async fn spaces(&self, tenant: &TenantId) -> Result<u64>;
 
-    /// What a tenant has; reads every turn's length.
+    /// What a tenant has. Reads every turn's length: whoever answers callers asks seldom.
     async fn usage(&self, tenant: &TenantId) -> Result<Usage>;
 
     /// Every tenant by name: looks across them, for operators.

@@ -1,7 +1,8 @@
-//! The first stage: some hundred turns by window BM25, by sentence vectors, and by the sum of both, a third each; and what stands with the
-//! best of them.
+//! The first stage: some hundred turns by window BM25, by sentence vectors, and by the sum of both, a third each; what stands with the
+//! best of them; and what was said on a day that the query names.
 
 mod companions;
+mod dated;
 mod nearest;
 
 use std::collections::BTreeSet;
@@ -13,6 +14,7 @@ use crate::signal::Signal;
 use crate::walk::Walk;
 use crate::weights::Weights;
 use companions::companions;
+use dated::said_on_named_days;
 use nearest::{EFFORT, nearest};
 
 /// Passages up to which a search may look at all: token vectors of so many are read at once.
@@ -95,6 +97,7 @@ pub fn candidates(
             let entry = spaces[space].index.turn_named(turn)?;
             Some((space, entry.first_row))
         }));
+        chosen.extend(said_on_named_days(spaces, plan));
         chosen
     };
     let needed = needed(spaces, &chosen, weights.window.len());

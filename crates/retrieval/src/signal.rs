@@ -32,6 +32,8 @@ pub enum Signal {
     SpeakerMentioned,
     /// The turn was said at, or soon after, a date that the query names.
     Date,
+    /// The turn was said on a single day that the query names.
+    Day,
     /// Share of words in the first person.
     FirstPerson,
     /// ln(1 + time expressions).
@@ -62,7 +64,7 @@ pub enum Signal {
 
 impl Signal {
     /// Every signal, in the order of a score breakdown.
-    pub const ALL: [Self; 26] = [
+    pub const ALL: [Self; 27] = [
         Self::Maxsim,
         Self::MaxsimWindow,
         Self::MaxsimSession,
@@ -76,6 +78,7 @@ impl Signal {
         Self::Speaker,
         Self::SpeakerMentioned,
         Self::Date,
+        Self::Day,
         Self::FirstPerson,
         Self::TimeExpressions,
         Self::Information,
@@ -107,6 +110,7 @@ impl Signal {
             Self::Speaker => "speaker",
             Self::SpeakerMentioned => "speaker_mentioned",
             Self::Date => "date",
+            Self::Day => "day",
             Self::FirstPerson => "first_person",
             Self::TimeExpressions => "time_expressions",
             Self::Information => "information",
@@ -177,6 +181,7 @@ impl Signal {
                 | Self::Speaker
                 | Self::SpeakerMentioned
                 | Self::Date
+                | Self::Day
                 | Self::EpisodePlace
         )
     }

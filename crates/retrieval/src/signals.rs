@@ -1,6 +1,6 @@
 //! The value of every signal for a candidate's passage.
 
-mod date;
+pub(crate) mod date;
 mod episode;
 
 use memfleet_domain::embedding::QueryVectors;
@@ -98,6 +98,10 @@ impl<'a> Evidence<'a> {
             Signal::Speaker => self.speaker(place),
             Signal::SpeakerMentioned => self.speaker_mentioned(place),
             Signal::Date => date::nearness(&self.plan.dates, place.turn.event_time),
+            Signal::Day => f32::from(date::is_on_named_day(
+                &self.plan.dates,
+                place.turn.event_time,
+            )),
             Signal::FirstPerson => self.feature(place, Feature::FirstPerson),
             Signal::TimeExpressions => self.feature(place, Feature::TimeExpressions),
             Signal::Information => self.information(place),

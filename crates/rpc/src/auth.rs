@@ -5,16 +5,19 @@ use std::task::{Context, Poll};
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use http::header::AUTHORIZATION;
+use http::header::{AUTHORIZATION, HeaderName, HeaderValue};
 use http::{HeaderMap, Request, Response};
 use memfleet_domain::ids::TenantId;
 use memfleet_domain::{Fault, FaultKind};
-use memfleet_ports::access::Authority;
+use memfleet_ports::access::{Authority, Proof};
 use tonic::body::Body;
 use tower::{Layer, Service};
 
 use crate::server::{Admitted, Enter};
 use crate::status;
+
+/// Header of an answer whose call came with a credential that was not looked at: no key exists yet. Its value is `ignored`.
+pub(crate) const CREDENTIAL_STATUS: HeaderName = HeaderName::from_static("memfleet-credential");
 
 /// Whose memory a call between roles is about, in the extensions of its request.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,6 +30,11 @@ pub(crate) trait Authenticate: Clone + Send + Sync + 'static {
 
     /// The tenant and the credential among whose places a call takes one.
     fn holder(mark: &Self::Mark) -> (&str, Option<&str>);
+
+    /// Whether every caller is let in, whatever the credential.
+    fn is_open(_mark: &Self::Mark) -> bool {
+        false
+    }
 
     /// Whose call it is; nobody's where it is about no tenant's memory.
     fn caller(
@@ -45,6 +53,10 @@ impl Authenticate for Public {
     fn holder(admitted: &Admitted) -> (&str, Option<&str>) {
         let caller = &admitted.caller;
         (caller.tenant.as_str(), Some(&caller.name))
+    }
+
+    fn is_open(admitted: &Admitted) -> bool {
+        admitted.caller.proof == Proof::Open
     }
 
     async fn caller(&self, headers: &HeaderMap) -> Result<Option<Admitted>, Fault> {
@@ -138,10 +150,17 @@ where
                     if let Err(refusal) = enter(request.extensions(), tenant, credential) {
                         return Ok(refusal.into_http());
                     }
+                    let is_ignored = mark.as_ref().is_some_and(A::is_open)
+                        && request.headers().contains_key(AUTHORIZATION);
                     if let Some(mark) = mark {
                         request.extensions_mut().insert(mark);
                     }
-                    inner.call(request).await
+                    let mut response = inner.call(request).await?;
+                    if is_ignored {
+                        let ignored = HeaderValue::from_static("ignored");
+                        response.headers_mut().insert(CREDENTIAL_STATUS, ignored);
+                    }
+                    Ok(response)
                 }
                 Err(fault) => Ok(status::from_fault(&fault).into_http()),
             }

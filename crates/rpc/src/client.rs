@@ -10,6 +10,7 @@ mod maintenance;
 mod memory;
 mod policies;
 mod tools;
+mod wire;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -21,6 +22,7 @@ use tonic::metadata::{Ascii, MetadataValue};
 use tonic::transport::Channel;
 
 use crate::transport::Way;
+use wire::Wire;
 
 /// Largest answer that is read: a page of 1,000 turns of the largest size.
 const MAX_ANSWER_BYTES: usize = 128 << 20;
@@ -34,7 +36,7 @@ const KEEP_ALIVE: Duration = Duration::from_secs(20);
 /// A node behind a URL. Cheap to clone; all clones share one connection, which is opened again when it breaks.
 #[derive(Debug, Clone)]
 pub struct Client {
-    channel: Channel,
+    wire: Wire,
     credential: Option<MetadataValue<Ascii>>,
 }
 
@@ -57,14 +59,19 @@ impl Client {
             .await
             .map_err(|error| unreachable(url, &error))?;
         Ok(Self {
-            channel,
+            wire: Wire::new(channel),
             credential,
         })
     }
 
     /// Its connection, for generated clients.
     pub fn channel(&self) -> Channel {
-        self.channel.clone()
+        self.wire.channel.clone()
+    }
+
+    /// Whether the node answered a call without a look at its credential: it has no keys yet, and lets every caller in.
+    pub fn is_credential_ignored(&self) -> bool {
+        self.wire.is_credential_ignored()
     }
 }
 

@@ -11,13 +11,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use memfleet_domain::access::{Grant, KeyHash, Quota, Right};
+use memfleet_domain::access::{Grant, KeyHash, Quota, Right, Usage};
 use memfleet_domain::ids::{KeyId, SpaceId, TenantId};
 use memfleet_domain::{Clock, Fault, FaultKind};
 use memfleet_ports::access::{Authority, Caller, Proof, Tokens, default_tenant};
 use memfleet_ports::audit::{AuditKind, AuditLog};
 use memfleet_ports::context::Context;
 use memfleet_ports::keys::{Key, KeyRing, Standing};
+use memfleet_ports::store::Result as StoreResult;
 use memfleet_ports::tenants::TenantCatalog;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -30,19 +31,30 @@ use uses::Uses;
 /// How long what was read of the store is taken for the present: the longest that a revoked key goes on at another gateway.
 const FRESH: Duration = Duration::from_secs(2);
 
-/// Turns of a tenant, and how long it took to count them.
+/// What was counted, and how long it took.
 #[derive(Debug, Clone, Copy)]
-struct Counted {
-    turns: u64,
+struct Counted<T> {
+    value: T,
     took: Duration,
 }
 
-impl Counted {
-    /// How long the number is used: fifty times as long as it took, a minute at most.
+impl<T> Counted<T> {
+    /// The answer to a question that takes longer the more there is, and how long it took.
+    async fn by(read: impl Future<Output = StoreResult<T>>) -> StoreResult<Option<Self>> {
+        let begun = Instant::now();
+        let value = read.await?;
+        let took = begun.elapsed();
+        Ok(Some(Self { value, took }))
+    }
+
+    /// How long the value is used, so that counting takes a fiftieth of the time at most.
     fn fresh(&self) -> Duration {
-        (self.took * 50).clamp(FRESH, Duration::from_mins(1))
+        self.took * 50
     }
 }
+
+/// Longest time that a sum over every turn of a tenant may take.
+const USAGE_PATIENCE: Duration = Duration::from_mins(1);
 
 /// What access is decided from.
 pub struct Sources {
@@ -67,7 +79,8 @@ pub struct Access {
     pub(crate) journal: Journal,
     by_secret: Known<KeyHash, Key>,
     quotas: Known<TenantId, Quota>,
-    stored: Known<TenantId, Counted>,
+    stored: Known<TenantId, Counted<u64>>,
+    usages: Known<TenantId, Counted<Usage>>,
     spaces: Known<TenantId, u64>,
     any: Known<(), bool>,
     /// Whether a key was ever seen: there is no way back.
@@ -87,6 +100,7 @@ impl Access {
             by_secret: Known::of(&outage),
             quotas: Known::of(&outage),
             stored: Known::of(&outage),
+            usages: Known::of(&outage).waiting(USAGE_PATIENCE),
             spaces: Known::of(&outage),
             any: Known::of(&outage),
             is_closed: AtomicBool::new(is_closed),
@@ -141,14 +155,18 @@ impl Access {
     /// Turns that a tenant has stored, seconds ago: of one with very many sessions longer ago, so that counting never takes more than a small
     /// part of the time.
     pub(crate) async fn stored_turns(&self, tenant: &TenantId) -> Result<u64, Fault> {
-        let read = async {
-            let begun = Instant::now();
-            let turns = self.sources.tenants.stored_turns(tenant).await?;
-            let took = begun.elapsed();
-            Ok(Some(Counted { turns, took }))
-        };
-        let counted = self.stored.get_while(tenant, Counted::fresh, read).await?;
-        Ok(counted.map_or(0, |counted| counted.turns))
+        let read = Counted::by(self.sources.tenants.stored_turns(tenant));
+        let fresh = |counted: &Counted<u64>| counted.fresh().clamp(FRESH, Duration::from_mins(1));
+        let counted = self.stored.get_while(tenant, fresh, read).await?;
+        Ok(counted.map_or(0, |counted| counted.value))
+    }
+
+    /// What a tenant has. The sum looks at every turn: it is up to fifty times as old as it took, ten minutes at most.
+    pub(crate) async fn usage(&self, tenant: &TenantId) -> Result<Usage, Fault> {
+        let read = Counted::by(self.sources.tenants.usage(tenant));
+        let fresh = |counted: &Counted<Usage>| counted.fresh().min(Duration::from_mins(10));
+        let counted = self.usages.get_while(tenant, fresh, read).await?;
+        Ok(counted.map(|counted| counted.value).unwrap_or_default())
     }
 
     /// Spaces that a tenant has, seconds ago.

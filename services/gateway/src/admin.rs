@@ -157,7 +157,7 @@ impl Admin for Gateway {
         let catalog = &self.access.sources.tenants;
         Ok(Account {
             language_models: used.collect(),
-            usage: catalog.usage(&tenant).await?,
+            usage: self.access.usage(&tenant).await?,
             quota: catalog.quota(&tenant).await?,
             tenant,
         })

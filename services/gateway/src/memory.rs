@@ -228,6 +228,9 @@ impl Memory for Gateway {
 
     #[instrument(skip_all, fields(tenant = %context.tenant))]
     async fn spaces(&self, context: &Context, page: PageRequest) -> Result<Page<Space>, Fault> {
+        if page.after.is_none() {
+            self.first_writes(context).await;
+        }
         Ok(self
             .spaces
             .list(&context.tenant, page.limit, page.after.as_ref())

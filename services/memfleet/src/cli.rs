@@ -305,13 +305,28 @@ fn key(command: key::KeyCommand, global: &Global, output: &mut Output) -> Result
         key::KeyCommand::Entry { tenant } => key::entry(tenant.name().clone(), output),
         command => in_runtime(async {
             let handle = Handle::connect(global).await?;
-            key::run(command, &handle, output).await
+            let done = key::run(command, &handle, output).await;
+            warn(&handle);
+            done
         }),
     }
 }
 
+/// Prints what the node let the client know beside its answers.
+fn warn(handle: &Handle) {
+    if let Some(warning) = handle.warning() {
+        eprintln!("{warning}");
+    }
+}
+
 async fn remote(command: Remote, global: &Global, output: &mut Output) -> Result<Exit, Error> {
-    let handle = &Handle::connect(global).await?;
+    let handle = Handle::connect(global).await?;
+    let done = call(command, &handle, output).await;
+    warn(&handle);
+    done
+}
+
+async fn call(command: Remote, handle: &Handle, output: &mut Output) -> Result<Exit, Error> {
     match command {
         Remote::Import(args) => import::run(args, handle, output).await,
         Remote::Export(args) => export::run(args, handle, output).await,

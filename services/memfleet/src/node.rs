@@ -10,6 +10,7 @@ use memfleet_ports::retriever::Retriever;
 use memfleet_retrieval::Weights;
 use memfleet_runtime::BoxError;
 use memfleet_runtime::lifecycle::{Lifecycle, Signals, StopReason};
+use memfleet_runtime::telemetry::Readiness;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -27,7 +28,8 @@ pub struct Node {
 impl Node {
     /// Opens the store and the model, and connects the roles. Nothing runs yet.
     pub async fn open(config: &Config, model: &ModelDirectory) -> Result<Self, BoxError> {
-        let process = Process::compose(config, &Role::ALL, Some(model)).await?;
+        let process =
+            Process::compose(config, &Role::ALL, Some(model), &Readiness::default()).await?;
         let gateway = process.gateway.clone().expect("it is one of all roles");
         Ok(Self { gateway, process })
     }

@@ -17,7 +17,7 @@ pub use derived::{change_json, change_lines, derivation_json, held, said, span};
 pub use palette::Palette;
 pub use progress::Progress;
 pub use table::{Align, table};
-pub use text::{count, exact, printable, size, time};
+pub use text::{count, exact, printable, shortened, size, time};
 pub use turns::{neighbour, renamed, turn_json, turn_lines};
 
 /// Standard output, in the form that the caller asked for.

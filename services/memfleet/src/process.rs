@@ -36,6 +36,7 @@ use memfleet_retriever::{LocalRetriever, Remote};
 use memfleet_rpc::fleet::{Options as PeerOptions, Peers};
 use memfleet_rpc::fleet::{RemoteEmbedder, RemoteRefresher, RemoteRetriever};
 use memfleet_runtime::BoxError;
+use memfleet_runtime::telemetry::Readiness;
 use memfleet_tls::Tls;
 
 use crate::config::{Config, Jwt, Retrieval, elsewhere};
@@ -90,11 +91,12 @@ pub fn needs_model(config: &Config, roles: &[Role]) -> bool {
 }
 
 impl Process {
-    /// Connects the roles with what each asks of the others; `model` as [`needs_model`] says.
+    /// Connects the roles with what each asks of the others; `model` as [`needs_model`] says. `readiness` hears what is waited for.
     pub async fn compose(
         config: &Config,
         roles: &[Role],
         model: Option<&ModelDirectory>,
+        readiness: &Readiness,
     ) -> Result<Self, BoxError> {
         let mut process = Self {
             gateway: None,
@@ -127,7 +129,9 @@ impl Process {
             process.embedder = Some(Arc::new(model::embedder(&config.model, model)?));
         }
         if roles != [Role::Embedder] {
-            let storage = process.storage.insert(Storage::open(config).await?);
+            let storage = process
+                .storage
+                .insert(Storage::open(config, readiness).await?);
             let retention = config.audit.retention();
             process.audit = retention.map(|retention| (storage.log.clone(), retention));
         }
@@ -288,6 +292,7 @@ impl Process {
         let options = memfleet_retriever::Options {
             index_cache: config.index_cache.as_usize(),
             token_cache: config.token_cache.as_usize(),
+            answer_bytes: memfleet_retriever::MAX_ANSWER_BYTES,
             weights,
         };
         let storage = self.storage();

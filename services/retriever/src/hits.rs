@@ -1,16 +1,19 @@
 //! From ranked ids to turns as the caller sees them, with their neighbours.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
-use memfleet_domain::Fault;
 use memfleet_domain::ids::TurnId;
 use memfleet_domain::turn::Turn;
+use memfleet_domain::{Fault, Scope};
 use memfleet_ports::retriever::{Hit, Query};
 use memfleet_retrieval::Ranked;
 
 use crate::LocalRetriever;
 use crate::search::Target;
 use crate::stages::Stage;
+
+/// Turns that are read at once.
+const TURNS_AT_ONCE: usize = 256;
 
 impl LocalRetriever {
     /// The hits in rank order. A turn that was forgotten since it was ranked is left out.
@@ -56,7 +59,7 @@ impl LocalRetriever {
         Ok(hits.collect())
     }
 
-    /// Every turn that the answer shows, by space.
+    /// Every turn that the answer shows, by space. An answer that would be too large is refused before it is whole.
     async fn turns(
         &self,
         targets: &[Target],
@@ -69,17 +72,46 @@ impl LocalRetriever {
             wanted[hit.space].extend(around);
         }
         let mut turns = Vec::with_capacity(targets.len());
-        for (target, mut ids) in targets.iter().zip(wanted) {
-            ids.sort_unstable();
-            ids.dedup();
-            let found = self.ledger.turns(&target.scope, &ids).await?;
-            turns.push(
-                found
-                    .into_iter()
-                    .map(|turn| (turn.accepted.id, turn))
-                    .collect(),
-            );
+        let mut left = self.answer_bytes;
+        for (target, ids) in targets.iter().zip(wanted) {
+            turns.push(self.turns_of(&target.scope, ids, &mut left).await?);
         }
         Ok(turns)
+    }
+
+    /// Turns of one space, each as often as it is shown counted from the bytes that are left.
+    async fn turns_of(
+        &self,
+        scope: &Scope,
+        shown: Vec<TurnId>,
+        left: &mut usize,
+    ) -> Result<HashMap<TurnId, Turn>, Fault> {
+        let mut times: BTreeMap<TurnId, usize> = BTreeMap::new();
+        for id in shown {
+            *times.entry(id).or_default() += 1;
+        }
+        let ids: Vec<TurnId> = times.keys().copied().collect();
+        let mut turns = HashMap::new();
+        for ids in ids.chunks(TURNS_AT_ONCE) {
+            for turn in self.ledger.turns(scope, ids).await? {
+                let id = turn.accepted.id;
+                let bytes = turn.accepted.bytes() * times[&id];
+                *left = left
+                    .checked_sub(bytes)
+                    .ok_or_else(|| too_large(self.answer_bytes))?;
+                turns.insert(id, turn);
+            }
+        }
+        Ok(turns)
+    }
+}
+
+fn too_large(bound: usize) -> Fault {
+    let problem = format!(
+        "the turns of the answer are larger than {bound} bytes: ask for fewer, and for fewer neighbours"
+    );
+    Fault {
+        reason: "ANSWER_TOO_LARGE".into(),
+        ..Fault::invalid("k", problem)
     }
 }

@@ -37,7 +37,12 @@ pub struct Options {
     pub token_cache: usize,
     /// Weights of the score, and how many candidates the first stage keeps.
     pub weights: Weights,
+    /// Bytes of turns that an answer may hold, neighbours counted: a larger one is refused before it is whole.
+    pub answer_bytes: usize,
 }
+
+/// Largest answer that clients read.
+pub const MAX_ANSWER_BYTES: usize = 128 << 20;
 
 /// The retriever in this process.
 pub struct LocalRetriever {
@@ -49,6 +54,7 @@ pub struct LocalRetriever {
     embedder: Arc<dyn Embedder>,
     weights: Arc<Weights>,
     relevance: Relevance,
+    answer_bytes: usize,
     /// Searches that compute at once.
     computing: Arc<Semaphore>,
 }
@@ -75,6 +81,7 @@ impl LocalRetriever {
             embedder,
             weights: Arc::new(options.weights),
             relevance: Relevance::shipped(),
+            answer_bytes: options.answer_bytes,
         }
     }
 

@@ -110,3 +110,47 @@ fn nobody_panics_when_the_reader_leaves() -> Result<()> {
     }
     Ok(())
 }
+
+#[test]
+fn a_key_that_an_open_node_does_not_look_at_is_warned_of_once() -> Result<()> {
+    let directory = tempfile::tempdir()?;
+    let node = node(directory.path())?;
+    let warnings = |args: &[&str]| -> Result<usize> {
+        let output = node.run(args)?;
+        ensure!(output.status.success(), "{output:?}");
+        let said = str::from_utf8(&output.stderr)?;
+        Ok(said.matches("was not looked at").count())
+    };
+    let told = [
+        "remember",
+        "--space",
+        "ada",
+        "--session",
+        "s",
+        "Tuna it is.",
+    ];
+    ensure!(warnings(&told)? == 0);
+    let asked = ["recall", "--space", "ada", "--api-key", "nonsense", "tuna"];
+    ensure!(warnings(&asked)? == 1);
+    Ok(())
+}
+
+#[test]
+fn an_explanation_shows_every_bound_and_the_texts_of_what_was_chosen() -> Result<()> {
+    let directory = tempfile::tempdir()?;
+    let node = node(directory.path())?;
+    let text = "My cat Pixel likes tuna.";
+    node.run(&["remember", "--space", "ada", "--session", "s", text])?;
+    let asked = ["assemble", "--space", "ada", "--explain"];
+    let question = ["--gate", "always", "What does Pixel like?"];
+    let output = node.run(&[&asked[..], &question].concat())?;
+    ensure!(output.status.success(), "{output:?}");
+    let said = str::from_utf8(&output.stderr)?;
+    for expected in [text, "gating.cold_turns 1 < 200", "small_space_turns 1 < 8"] {
+        ensure!(said.contains(expected), "{expected}: {said}");
+    }
+    let output = node.run(&[&asked[..], &["--json"], &question].concat())?;
+    let told = &lines(&output)?[0];
+    ensure!(told["items"][0]["text"] == text, "{told}");
+    Ok(())
+}

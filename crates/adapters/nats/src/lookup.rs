@@ -1,8 +1,10 @@
 //! Where a batch is, asked of subjects first: what holds nothing is told without a payload.
 
+use std::collections::HashMap;
+
 use futures::{StreamExt, TryStreamExt};
 use memfleet_domain::Scope;
-use memfleet_domain::ids::BatchId;
+use memfleet_domain::ids::{BatchId, SpaceId, TenantId};
 use memfleet_domain::ingestion::Batch;
 use memfleet_ports::queue::Place;
 use memfleet_ports::store::{Result, StoreError};
@@ -13,6 +15,16 @@ use crate::subject::{Letter, Waiting};
 
 /// Messages that are asked for at once.
 pub const AT_ONCE: usize = 8;
+
+/// The batch of a message that waits.
+fn read(found: &Found) -> Result<Batch> {
+    serde_json::from_slice(&found.payload).map_err(|cause| {
+        let (category, column) = (cause.classify(), cause.column());
+        let place = found.sequence;
+        let what = format!("the queued batch at {place}: {category:?} at byte {column}");
+        StoreError::Damaged(what)
+    })
+}
 
 impl Shared {
     /// The message of a batch that waits; the youngest, where a part of the batch is being taken out.
@@ -113,16 +125,33 @@ impl Shared {
     }
 
     pub async fn waiting(&self, scope: &Scope, batch: BatchId) -> Result<Option<Batch>> {
-        let Some((found, _)) = self.find_waiting(scope, batch).await? else {
-            return Ok(None);
-        };
-        let batch = serde_json::from_slice(&found.payload).map_err(|cause| {
-            let (category, column) = (cause.classify(), cause.column());
-            let place = found.sequence;
-            let what = format!("the queued batch at {place}: {category:?} at byte {column}");
-            StoreError::Damaged(what)
-        })?;
-        Ok(Some(batch))
+        let found = self.find_waiting(scope, batch).await?;
+        found.map(|(found, _)| read(&found)).transpose()
+    }
+
+    /// Subjects have digests of spaces: the names are read from the youngest batch of each.
+    pub async fn waiting_spaces(&self, tenant: &TenantId, limit: usize) -> Result<Vec<SpaceId>> {
+        let stream = &self.names.ingest;
+        let filter = self.names.waiting_of_tenant(tenant);
+        let mut youngest: HashMap<String, (i64, String)> = HashMap::new();
+        for subject in self.link.subjects(stream, &filter).await? {
+            if let Some(waiting) = Waiting::parse(&self.names, &subject) {
+                let place = (waiting.accepted_at, subject);
+                let known = youngest.entry(waiting.space).or_default();
+                *known = place.max(std::mem::take(known));
+            }
+        }
+        let mut places: Vec<_> = youngest.into_values().collect();
+        places.sort_unstable_by(|one, other| other.cmp(one));
+        places.truncate(limit);
+        let found = futures::stream::iter(places).map(|(_, subject)| async move {
+            let found = self.link.last(stream, &subject).await?;
+            // One that cannot be read becomes a dead letter.
+            let batch = found.and_then(|found| read(&found).ok());
+            Ok::<_, StoreError>(batch.map(|batch| batch.scope.space))
+        });
+        let found: Vec<_> = found.buffered(AT_ONCE).try_collect().await?;
+        Ok(found.into_iter().flatten().collect())
     }
 
     pub async fn waiting_span(&self, scope: &Scope) -> Result<Option<(u64, u64)>> {

@@ -62,6 +62,11 @@ impl Names {
         format!("{}.ingest.*.{lane}.>", self.prefix)
     }
 
+    /// What waits of a tenant.
+    pub fn waiting_of_tenant(&self, tenant: &TenantId) -> String {
+        format!("{}.ingest.{}.>", self.prefix, tenant_token(tenant))
+    }
+
     /// What waits of a space.
     pub fn waiting_of(&self, scope: &Scope) -> String {
         format!("{}.>", self.space(scope))

@@ -41,6 +41,9 @@ pub struct Options {
     /// The ledger: a stream that is made here goes on behind what it holds, and a dead letter holds nothing that it had to forget.
     /// Default: none.
     pub accepted: Option<Arc<dyn Accepted>>,
+    /// How often what is set on the server is compared with what this build would set, besides after every connection. Default
+    /// 1 min.
+    pub compare_every: Duration,
     /// Bytes of the largest batch that is to go through; a server that takes less is reported. Default 1 MiB.
     pub largest_batch: usize,
 }
@@ -61,6 +64,7 @@ impl Default for Options {
             tries: TRIES,
             letters: LETTERS,
             accepted: None,
+            compare_every: Duration::from_mins(1),
             largest_batch: 1 << 20,
         }
     }

@@ -171,6 +171,11 @@ impl IngestQueue for NatsQueue {
         self.shared.waiting_span(scope).await
     }
 
+    async fn waiting_spaces(&self, tenant: &TenantId, limit: usize) -> Result<Vec<SpaceId>> {
+        self.shared.prepared().await?;
+        self.shared.waiting_spaces(tenant, limit).await
+    }
+
     async fn dead_letters(
         &self,
         tenant: &TenantId,

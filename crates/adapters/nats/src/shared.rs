@@ -1,5 +1,6 @@
 //! What the parts of the queue share, and whether the server is prepared for them.
 
+use std::convert::Infallible;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -153,6 +154,7 @@ impl Shared {
             };
             self.prepare(epoch).await;
             tokio::select! {
+                never = self.keep_comparing() => match never {},
                 // Where it cannot be reached any more at all, the loop begins by seeing that.
                 _ = async { reach.wait_for(|reach| !reach.up || reach.epoch > epoch).await.is_ok() } => {
                     self.readiness.send_replace(Readiness::Preparing(None));
@@ -162,6 +164,17 @@ impl Shared {
                     // What is lost is not there at once in a cluster that starts; asking again and again helps nobody.
                     tokio::time::sleep(PAUSES[0]).await;
                 }
+            }
+        }
+    }
+
+    /// Reports settings that change while the server is connected. What is missing is found by those who need it.
+    async fn keep_comparing(&self) -> Infallible {
+        loop {
+            tokio::time::sleep(self.options.compare_every).await;
+            match streams::differences(&self.link, &self.names, &self.options).await {
+                Ok(differences) => self.report(differences),
+                Err(failure) => tracing::debug!(?failure, "the streams cannot be compared"),
             }
         }
     }

@@ -77,20 +77,17 @@ pub async fn prepare(
 ) -> Result<Prepared> {
     let mut prepared = Prepared::default();
     let differences = &mut prepared.differences;
-    let mut config = ingest(names, options);
-    if first > 1 {
-        config.insert("first_seq".into(), json!(first));
+    let mut is_new = false;
+    for (name, mut config) in streams(names, options) {
+        if *name == names.ingest && first > 1 {
+            config.insert("first_seq".into(), json!(first));
+        }
+        let is_made = ensure_stream(link, name, config, differences).await?;
+        if is_made && *name == names.ingest {
+            tracing::info!(stream = name, first, "stream made");
+            is_new = true;
+        }
     }
-    let is_new = ensure_stream(link, &names.ingest, config, differences).await?;
-    if is_new {
-        tracing::info!(stream = names.ingest, first, "stream made");
-    }
-    let config = letters(names, options);
-    ensure_stream(link, &names.letters, config, differences).await?;
-    let config = events(names, options);
-    ensure_stream(link, &names.events, config, differences).await?;
-    let config = tries(names, options);
-    ensure_stream(link, &names.tries, config, differences).await?;
     let lanes = (0..LANES).map(|lane| ensure_consumer(link, names, options, lane));
     let made: Vec<_> = futures::stream::iter(lanes)
         .buffered(AT_ONCE)
@@ -113,6 +110,28 @@ pub async fn prepare(
     prepared.last_sequence = info.state.last_seq;
     prepared.created = info.created;
     Ok(prepared)
+}
+
+/// What is not as this build makes it, streams and consumers that are missing being a failure.
+pub async fn differences(
+    link: &Link,
+    names: &Names,
+    options: &Options,
+) -> Outcome<Vec<Difference>> {
+    let mut differences = Vec::new();
+    for (name, expected) in streams(names, options) {
+        let found = link.stream(name).await?;
+        compare(name, &found.config, &expected, &mut differences);
+    }
+    for lane in 0..LANES {
+        let name = consumer(lane);
+        let found = link.consumer(&names.ingest, &name).await?;
+        let place = format!("{}/{name}", names.ingest);
+        let expected = of_lane(names, options, lane);
+        compare(&place, &found.config, &expected, &mut differences);
+    }
+    differences.extend(limits(link, options));
+    Ok(differences)
 }
 
 /// Uses positions up. Nothing is taken out of the stream for it: what waits in a copy of an older state may be all that there is of
@@ -149,6 +168,16 @@ fn object(value: Value) -> Map<String, Value> {
         Value::Object(fields) => fields,
         _ => Map::new(),
     }
+}
+
+/// Every stream by its name, as this build makes it.
+fn streams<'a>(names: &'a Names, options: &Options) -> [(&'a String, Map<String, Value>); 4] {
+    [
+        (&names.ingest, ingest(names, options)),
+        (&names.letters, letters(names, options)),
+        (&names.events, events(names, options)),
+        (&names.tries, tries(names, options)),
+    ]
 }
 
 fn ingest(names: &Names, options: &Options) -> Map<String, Value> {

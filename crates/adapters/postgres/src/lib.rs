@@ -44,5 +44,5 @@ mod usage;
 
 pub use erasure::PostgresErasure;
 pub use migrations::versions;
-pub use schema::{Migrated, migrate, migrate_to};
+pub use schema::{MIGRATE, Migrated, migrate, migrate_to};
 pub use store::{Options, PostgresStore};

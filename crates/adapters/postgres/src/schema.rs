@@ -13,6 +13,9 @@ use crate::migrations::{self, newest};
 use crate::store::Server;
 use crate::transaction::ROLE;
 
+/// End of the cause of [`StoreError::Unavailable`] while the schema is older than this build.
+pub const MIGRATE: &str = "run `memfleet migrate`";
+
 /// Who runs migrations holds this advisory lock of the database.
 const LOCK: i64 = 0x6d65_6d66_6c65_6574;
 
@@ -139,7 +142,7 @@ pub async fn check(connection: &mut PgConnection) -> Outcome<Ability> {
     }
     if found < known {
         return Err(refused(format!(
-            "its schema has version {found}, this build needs {known}: run `memfleet migrate`"
+            "its schema has version {found}, this build needs {known}: {MIGRATE}"
         )));
     }
     match find_vector(connection).await? {

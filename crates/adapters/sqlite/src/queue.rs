@@ -112,6 +112,10 @@ impl IngestQueue for SqliteStore {
         Ok(waiting_span(&mut *self.read().await?, scope).await?)
     }
 
+    async fn waiting_spaces(&self, tenant: &TenantId, limit: usize) -> Result<Vec<SpaceId>> {
+        Ok(waiting_spaces(&mut *self.read().await?, tenant, limit).await?)
+    }
+
     async fn dead_letters(
         &self,
         tenant: &TenantId,
@@ -208,6 +212,27 @@ async fn waiting(
             .fetch_optional(connection)
             .await?;
     Ok(payload.as_deref().map(json).transpose()?)
+}
+
+async fn waiting_spaces(
+    connection: &mut SqliteConnection,
+    tenant: &TenantId,
+    limit: usize,
+) -> Outcome<Vec<SpaceId>> {
+    let youngest: Vec<String> = sqlx::query_scalar(
+        "SELECT payload FROM queue WHERE acceptance IN \
+         (SELECT max(acceptance) FROM queue WHERE tenant = ? GROUP BY space_key ORDER BY 1 DESC LIMIT ?) \
+         ORDER BY acceptance DESC",
+    )
+    .bind(tenant.as_str())
+    .bind(limit as i64)
+    .fetch_all(connection)
+    .await?;
+    // One that cannot be read becomes a dead letter.
+    let batches = youngest
+        .iter()
+        .filter_map(|payload| json::<Batch>(payload).ok());
+    Ok(batches.map(|batch| batch.scope.space).collect())
 }
 
 async fn waiting_span(

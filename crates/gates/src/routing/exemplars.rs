@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
 
+use memfleet_domain::assembly::GateBound;
 use memfleet_language::fold;
 use serde::Deserialize;
 use toml::Spanned;
@@ -237,24 +238,29 @@ fn line(text: &str, at: usize) -> usize {
     before.filter(|byte| **byte == b'\n').count() + 1
 }
 
+/// Share of letters outside of `A` to `Z`; 0 without letters.
+fn foreign_share(text: &str) -> f32 {
+    let (mut all, mut foreign) = (0_u32, 0_u32);
+    for letter in text.chars().filter(|letter| letter.is_alphabetic()) {
+        all += 1;
+        foreign += u32::from(!letter.is_ascii());
+    }
+    foreign as f32 / all.max(1) as f32
+}
+
 impl Decision {
-    /// Whether the text is of the kind that the examples can judge: words enough, letters that the model knows, nothing personal.
-    pub(super) fn can_read(&self, text: &str) -> bool {
+    /// Bounds of a text that the examples can judge: words enough, nothing personal, letters that the model knows.
+    pub(super) fn readability(&self, text: &str) -> [GateBound; 3] {
         let folded = fold(text).replace(['\'', '’'], "");
         let words = folded.split(|letter: char| !letter.is_alphanumeric());
         let words = words.filter(|word| !word.is_empty()).collect::<Vec<_>>();
-        words.len() >= self.fewest_words
-            && !words.iter().any(|word| self.personal.contains(*word))
-            && self.knows_letters(text)
-    }
-
-    fn knows_letters(&self, text: &str) -> bool {
-        let (mut all, mut foreign) = (0_u32, 0_u32);
-        for letter in text.chars().filter(|letter| letter.is_alphabetic()) {
-            all += 1;
-            foreign += u32::from(!letter.is_ascii());
-        }
-        f64::from(foreign) <= f64::from(self.most_foreign) * f64::from(all)
+        let is_personal = |word: &&&str| self.personal.contains(**word);
+        let personal = words.iter().filter(is_personal).count();
+        [
+            GateBound::at_least("words", words.len() as f32, self.fewest_words as f32),
+            GateBound::at_most("personal_words", personal as f32, 0.0),
+            GateBound::at_most("foreign_letters", foreign_share(text), self.most_foreign),
+        ]
     }
 
     fn check(&self) -> Result<(), Error> {

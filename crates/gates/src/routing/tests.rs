@@ -79,6 +79,21 @@ fn amp_054_what_the_model_cannot_read_is_not_skipped() {
 }
 
 #[test]
+fn an_unsure_verdict_names_each_bound_that_kept_it_from_a_skip() {
+    let unmet = |text: &str, vector: &[i8]| {
+        let bounds = route_text(text, vector, "a").bounds.into_iter();
+        let unmet = bounds.filter(|bound| !bound.met);
+        unmet.map(|bound| bound.name).collect::<Vec<_>>()
+    };
+    assert_eq!(unmet("who wrote that book", &[10, 127]), [""; 0]);
+    assert_eq!(unmet("who wrote my book", &[10, 127]), ["personal_words"]);
+    assert_eq!(unmet("RRF", &[10, 127]), ["words"]);
+    assert_eq!(unmet("who wrote that book", &[85, 94]), ["margin"]);
+    let foreign = unmet("кто написал эту книгу", &[10, 127]);
+    assert_eq!(foreign, ["foreign_letters"]);
+}
+
+#[test]
 fn amp_055_without_vectors_or_with_those_of_another_space_it_abstains() {
     assert_eq!(route(&[], "a"), (GateOutcome::Abstain, Reason::NoVectors));
     assert_eq!(

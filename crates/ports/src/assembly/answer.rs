@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use memfleet_domain::assembly::{
-    Decision, DropReason, Gate, GateOutcome, Granularity, Reason, SessionOrigin, Strategy,
+    Decision, DropReason, Gate, GateBound, GateOutcome, Granularity, Reason, SessionOrigin,
+    Strategy,
 };
 use memfleet_domain::ids::{ExchangeName, InjectionId, SessionId, SpaceId, TurnId};
 use memfleet_domain::time::{TimeRange, Timestamp};
@@ -105,6 +106,9 @@ pub struct GateEntry {
     pub dropped: u32,
     /// How long it took.
     pub duration: Duration,
+    /// Every bound that it held a value against, met and unmet.
+    #[serde(default)]
+    pub bounds: Vec<GateBound>,
 }
 
 impl GateEntry {
@@ -125,6 +129,7 @@ impl GateEntry {
             passed: 0,
             dropped: 0,
             duration: Duration::ZERO,
+            bounds: Vec::new(),
         }
     }
 }
@@ -140,8 +145,8 @@ pub struct Gated {
     pub gates: Vec<GateEntry>,
 }
 
-/// A candidate that is not in the block.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// A candidate that is not in the block. Without its text: records keep it after the turn is forgotten.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Dropped {
     /// Where it comes from.
     pub space: Option<SpaceId>,
@@ -151,6 +156,16 @@ pub struct Dropped {
     pub reason: DropReason,
     /// More of it.
     pub detail: String,
+    /// Its relevance, where it was scored.
+    #[serde(default)]
+    pub relevance: Option<f32>,
+}
+
+impl Dropped {
+    /// The turn, where it is one of memory.
+    pub fn turn(&self) -> Option<TurnId> {
+        self.space.as_ref().and_then(|_| self.id.parse().ok())
+    }
 }
 
 /// What an edit does.

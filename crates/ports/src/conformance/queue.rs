@@ -45,6 +45,7 @@ macro_rules! queue_conformance {
                 a_replay_names_its_letters_or_means_all_of_the_space,
                 a_batch_that_waits_is_found,
                 the_span_of_a_space_covers_what_waits_and_what_is_held,
+                spaces_with_waiting_batches_are_listed_by_their_youngest,
                 the_depth_counts_batches_turns_bytes_and_the_oldest,
                 the_depth_of_a_tenant_is_its_own,
                 a_tenant_has_its_share_of_the_queue,

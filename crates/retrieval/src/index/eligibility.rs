@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use chrono::TimeDelta;
 use memfleet_domain::ids::TurnId;
 use memfleet_domain::time::Timestamp;
 use memfleet_ports::candidates::Among;
@@ -9,6 +10,9 @@ use memfleet_ports::filter::TurnFilter;
 
 use super::bits::Bits;
 use super::{SpaceIndex, TurnEntry};
+
+/// Time by which clocks and time zones of callers may be ahead of the store's.
+const AHEAD: TimeDelta = TimeDelta::days(1);
 
 /// The passages of one space that pass a filter.
 #[derive(Debug, Clone)]
@@ -75,18 +79,25 @@ impl SpaceIndex {
             .collect()
     }
 
+    /// The turns that pass.
+    pub(crate) fn turns_passing(&self, eligible: &Eligible) -> impl Iterator<Item = &TurnEntry> {
+        let turns = self.turns.iter().flatten();
+        turns.filter(|entry| eligible.contains(entry.first_row))
+    }
+
     /// The latest event time of the turns that pass, else their latest recorded time: what "last week" is relative to
-    /// unless the request says.
+    /// unless the request says. An event time later than [`AHEAD`] after its turn was recorded is an appointment or a wrong clock,
+    /// and counts only where all are such.
     pub fn last_time(&self, eligible: &Eligible) -> Option<Timestamp> {
-        let passing = || {
-            self.turns
-                .iter()
-                .flatten()
-                .filter(|entry| eligible.contains(entry.first_row))
+        let passing = || self.turns_passing(eligible);
+        let past = |entry: &TurnEntry| {
+            let time = entry.event_time?;
+            (time - entry.recorded_at <= AHEAD).then_some(time)
         };
         passing()
-            .filter_map(|entry| entry.event_time)
+            .filter_map(past)
             .max()
+            .or_else(|| passing().filter_map(|entry| entry.event_time).max())
             .or_else(|| passing().map(|entry| entry.recorded_at).max())
     }
 }

@@ -297,3 +297,24 @@ fn labels_narrow_further() {
         2
     );
 }
+
+#[test]
+fn last_time_of_a_turn_dated_ahead_is_that_of_the_others() {
+    let ahead = |number: u32| IndexedTurn {
+        event_time: Some(day(27_000)),
+        ..turn(number, "s", "Ada", "Calendar: the harvest festival.")
+    };
+    let last = |turns: Vec<IndexedTurn>| {
+        let index = index(turns);
+        let eligible = index.eligible(&TurnFilter::default(), None);
+        index.last_time(&eligible)
+    };
+    assert_eq!(last(vec![said(1), said(3), ahead(4)]), Some(day(3)));
+    assert_eq!(last(vec![ahead(4)]), Some(day(27_000)));
+    let undated = IndexedTurn {
+        event_time: None,
+        ..said(5)
+    };
+    assert_eq!(last(vec![undated]), Some(day(5)));
+    assert_eq!(last(Vec::new()), None);
+}

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use memfleet_ports::filter::TurnFilter;
 use proptest::prelude::*;
 
-use crate::fixture::{bare, id, index, search, search_spaces, texts, turn};
+use crate::fixture::{bare, day, id, index, search, search_spaces, texts, turn};
 use crate::{Searched, Weights};
 
 const TALK: [(u32, &str, &str, &str); 6] = [
@@ -152,6 +152,43 @@ fn the_first_stage_bounds_the_second() {
     let found = search(&index(many), "note 7", &HashMap::new(), &weights);
     assert!((10..=30).contains(&found.len()), "{}", found.len());
     assert_eq!(found[0].turn, id(7));
+}
+
+#[test]
+fn like_turns_of_many_days_are_ranked_by_the_day_that_is_named() {
+    const DISHES: [&str; 12] = [
+        "lentils",
+        "borscht",
+        "tacos",
+        "moussaka",
+        "fondue",
+        "ravioli",
+        "pierogi",
+        "laksa",
+        "shakshuka",
+        "schnitzel",
+        "ceviche",
+        "gumbo",
+    ];
+    let lunch = |number: u32, dish: &str| {
+        let text = format!("For lunch there was {dish} today.");
+        turn(number, &format!("d{number}"), "Ada", &text)
+    };
+    let diary = index((0..12).map(|n| lunch(n, DISHES[n as usize])));
+    let weights = Weights::shipped();
+    for exhaustive in [weights.exhaustive, 4] {
+        let weights = Weights {
+            exhaustive,
+            candidates: 3,
+            ..weights.clone()
+        };
+        for number in 0..12 {
+            let date = day(number).format("%-d %B %Y");
+            let question = format!("What was for lunch on {date}?");
+            let ranked = search(&diary, &question, &HashMap::new(), &weights);
+            assert_eq!(ranked[0].turn, id(number), "{question}");
+        }
+    }
 }
 
 proptest! {

@@ -1,5 +1,6 @@
 use std::convert::Infallible;
 
+use memfleet_ports::access::Caller as Known;
 use memfleet_ports::testing::{Callers, caller};
 use tower::{ServiceExt, service_fn};
 
@@ -74,4 +75,25 @@ async fn a_call_takes_its_place_in_the_name_of_its_caller_and_only_once_that_is_
         ask("Bearer second").await.code(),
         tonic::Code::Unauthenticated
     );
+}
+
+#[tokio::test]
+async fn a_credential_that_an_open_node_does_not_look_at_is_answered_with_a_header() {
+    let open = Known {
+        proof: Proof::Open,
+        ..caller("default")
+    };
+    let callers = Callers::new([("open", open), ("closed", caller("acme"))]);
+    let layer = AuthLayer(Public(Arc::new(callers)), |_, _, _| Ok(()));
+    let status = async |credential: &str| {
+        let service =
+            service_fn(async |_: Request<()>| Ok::<_, Infallible>(Response::new(Body::empty())));
+        let request = Request::builder().header(AUTHORIZATION, credential);
+        let request = request.body(()).unwrap();
+        let response = layer.layer(service).oneshot(request).await.unwrap();
+        let status = response.headers().get(CREDENTIAL_STATUS).cloned();
+        status.map(|status| status.to_str().unwrap().to_owned())
+    };
+    assert_eq!(status("Bearer open").await.as_deref(), Some("ignored"));
+    assert_eq!(status("Bearer closed").await, None);
 }

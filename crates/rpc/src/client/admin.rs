@@ -12,18 +12,18 @@ use memfleet_ports::context::Context;
 use memfleet_ports::keys::Key;
 use memfleet_ports::ledger::Page;
 use memfleet_ports::memory::PageRequest;
-use tonic::transport::Channel;
 
 use super::calls::{message, value};
 use super::memory::page_token;
+use super::wire::Wire;
 use super::{Client, MAX_ANSWER_BYTES};
 use crate::convert::{RecordsOf, named, range, understand};
 use crate::proto;
 use crate::proto::admin_client::AdminClient;
 
 impl Client {
-    fn admin(&self) -> AdminClient<Channel> {
-        AdminClient::new(self.channel.clone()).max_decoding_message_size(MAX_ANSWER_BYTES)
+    fn admin(&self) -> AdminClient<Wire> {
+        AdminClient::new(self.wire.clone()).max_decoding_message_size(MAX_ANSWER_BYTES)
     }
 }
 

@@ -8,16 +8,16 @@ use memfleet_ports::assembly::{
     AssembleRequest, Assembled, Assembly, Counted, GateRequest, Gated, RenderRequest,
 };
 use memfleet_ports::context::Context;
-use tonic::transport::Channel;
 
 use super::calls::value;
+use super::wire::Wire;
 use super::{Client, MAX_ANSWER_BYTES};
 use crate::proto;
 use crate::proto::assembly_client::AssemblyClient;
 
 impl Client {
-    fn assembly(&self) -> AssemblyClient<Channel> {
-        AssemblyClient::new(self.channel.clone()).max_decoding_message_size(MAX_ANSWER_BYTES)
+    fn assembly(&self) -> AssemblyClient<Wire> {
+        AssemblyClient::new(self.wire.clone()).max_decoding_message_size(MAX_ANSWER_BYTES)
     }
 }
 

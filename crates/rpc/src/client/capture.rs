@@ -18,7 +18,7 @@ impl Capture for Client {
         request: RecordTurnRequest,
     ) -> Result<Recorded, Fault> {
         let request = self.request(context, request.into());
-        let mut client = CaptureClient::new(self.channel.clone());
+        let mut client = CaptureClient::new(self.wire.clone());
         value(context, client.record_turn(request).boxed()).await
     }
 }

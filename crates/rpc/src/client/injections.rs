@@ -9,16 +9,16 @@ use memfleet_ports::injections::InjectionFilter;
 use memfleet_ports::injections_api::{Audit, PastInjection};
 use memfleet_ports::ledger::Page;
 use memfleet_ports::memory::PageRequest;
-use tonic::transport::Channel;
 
 use super::calls::value;
+use super::wire::Wire;
 use super::{Client, MAX_ANSWER_BYTES};
 use crate::proto;
 use crate::proto::audit_client::AuditClient;
 
 impl Client {
-    fn audit(&self) -> AuditClient<Channel> {
-        AuditClient::new(self.channel.clone()).max_decoding_message_size(MAX_ANSWER_BYTES)
+    fn audit(&self) -> AuditClient<Wire> {
+        AuditClient::new(self.wire.clone()).max_decoding_message_size(MAX_ANSWER_BYTES)
     }
 }
 

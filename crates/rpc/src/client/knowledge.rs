@@ -15,17 +15,17 @@ use memfleet_ports::knowledge_api::{
 };
 use memfleet_ports::ledger::Page;
 use memfleet_ports::memory::PageRequest;
-use tonic::transport::Channel;
 
 use super::calls::value;
 use super::memory::page_token;
+use super::wire::Wire;
 use super::{Client, MAX_ANSWER_BYTES};
 use crate::proto;
 use crate::proto::knowledge_client::KnowledgeClient;
 
 impl Client {
-    fn knowledge(&self) -> KnowledgeClient<Channel> {
-        KnowledgeClient::new(self.channel.clone()).max_decoding_message_size(MAX_ANSWER_BYTES)
+    fn knowledge(&self) -> KnowledgeClient<Wire> {
+        KnowledgeClient::new(self.wire.clone()).max_decoding_message_size(MAX_ANSWER_BYTES)
     }
 }
 

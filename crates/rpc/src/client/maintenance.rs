@@ -10,18 +10,18 @@ use memfleet_ports::ledger::{Page, PageToken};
 use memfleet_ports::maintenance::{GraphCheck, Maintenance, Status};
 use memfleet_ports::memory::PageRequest;
 use memfleet_ports::queue::DeadLetter;
-use tonic::transport::Channel;
 
 use super::calls::{message, value};
 use super::memory::page_token;
+use super::wire::Wire;
 use super::{Client, MAX_ANSWER_BYTES};
 use crate::convert::{LettersOf, understand};
 use crate::proto;
 use crate::proto::maintenance_client::MaintenanceClient;
 
 impl Client {
-    fn maintenance(&self) -> MaintenanceClient<Channel> {
-        MaintenanceClient::new(self.channel.clone()).max_decoding_message_size(MAX_ANSWER_BYTES)
+    fn maintenance(&self) -> MaintenanceClient<Wire> {
+        MaintenanceClient::new(self.wire.clone()).max_decoding_message_size(MAX_ANSWER_BYTES)
     }
 }
 

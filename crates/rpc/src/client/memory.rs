@@ -18,9 +18,9 @@ use memfleet_ports::memory::{
 use memfleet_ports::refresher::{ForgetReceipt, ForgetRequest};
 use memfleet_ports::retriever::Found;
 use memfleet_ports::subject::{Subject, SubjectForget, SubjectProgress};
-use tonic::transport::Channel;
 
 use super::calls::{message, value, values};
+use super::wire::Wire;
 use super::{Client, MAX_ANSWER_BYTES};
 use crate::convert::ImportMessage;
 use crate::proto;
@@ -29,8 +29,8 @@ use crate::proto::sessions_client::SessionsClient;
 use crate::proto::spaces_client::SpacesClient;
 
 impl Client {
-    fn memory(&self) -> MemoryClient<Channel> {
-        MemoryClient::new(self.channel.clone()).max_decoding_message_size(MAX_ANSWER_BYTES)
+    fn memory(&self) -> MemoryClient<Wire> {
+        MemoryClient::new(self.wire.clone()).max_decoding_message_size(MAX_ANSWER_BYTES)
     }
 
     /// Remembers request after request over one call: a receipt each, in order, until the first fault.
@@ -231,7 +231,7 @@ impl Memory for Client {
             space: space.to_string(),
             settings: Some(settings.into()),
         };
-        let mut spaces = SpacesClient::new(self.channel.clone());
+        let mut spaces = SpacesClient::new(self.wire.clone());
         value(
             context,
             spaces.put_space(self.request(context, request)).boxed(),
@@ -251,7 +251,7 @@ impl Memory for Client {
             held,
             reason,
         };
-        let mut spaces = SpacesClient::new(self.channel.clone());
+        let mut spaces = SpacesClient::new(self.wire.clone());
         value(
             context,
             spaces
@@ -266,7 +266,7 @@ impl Memory for Client {
             page_size: page.limit,
             page_token: page_token(page.after),
         };
-        let mut spaces = SpacesClient::new(self.channel.clone());
+        let mut spaces = SpacesClient::new(self.wire.clone());
         value(
             context,
             spaces.list_spaces(self.request(context, request)).boxed(),
@@ -285,7 +285,7 @@ impl Memory for Client {
             page_size: page.limit,
             page_token: page_token(page.after),
         };
-        let mut sessions = SessionsClient::new(self.channel.clone());
+        let mut sessions = SessionsClient::new(self.wire.clone());
         value(
             context,
             sessions

@@ -10,16 +10,16 @@ use memfleet_ports::ledger::Page;
 use memfleet_ports::memory::PageRequest;
 use memfleet_ports::policies::{Listing, NewDocument, Policies, PolicyInForce};
 use memfleet_ports::settings::{Setting, SettingKey};
-use tonic::transport::Channel;
 
 use super::calls::value;
+use super::wire::Wire;
 use super::{Client, MAX_ANSWER_BYTES};
 use crate::proto;
 use crate::proto::policies_client::PoliciesClient;
 
 impl Client {
-    fn policies(&self) -> PoliciesClient<Channel> {
-        PoliciesClient::new(self.channel.clone()).max_decoding_message_size(MAX_ANSWER_BYTES)
+    fn policies(&self) -> PoliciesClient<Wire> {
+        PoliciesClient::new(self.wire.clone()).max_decoding_message_size(MAX_ANSWER_BYTES)
     }
 }
 

@@ -7,15 +7,15 @@ use memfleet_ports::context::Context;
 use memfleet_ports::tools::{
     CloseRequest, Closed, SchemaRequest, ToolCall, ToolResult, ToolSchema, Tools,
 };
-use tonic::transport::Channel;
 
 use super::calls::value;
+use super::wire::Wire;
 use super::{Client, MAX_ANSWER_BYTES};
 use crate::proto::tools_client::ToolsClient;
 
 impl Client {
-    fn tools(&self) -> ToolsClient<Channel> {
-        ToolsClient::new(self.channel.clone()).max_decoding_message_size(MAX_ANSWER_BYTES)
+    fn tools(&self) -> ToolsClient<Wire> {
+        ToolsClient::new(self.wire.clone()).max_decoding_message_size(MAX_ANSWER_BYTES)
     }
 }
 

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use memfleet_domain::assembly::{
-    AuditMode, Decision, DropReason, FailurePolicy, Gate, GateMode, GateOutcome, Granularity,
-    OrderPolicy, ProviderFormat, Reason, SessionOrigin, Strategy as Placing, TrustMode,
-    UntrustedPolicy,
+    AuditMode, Decision, DropReason, FailurePolicy, Gate, GateBound, GateMode, GateOutcome,
+    Granularity, OrderPolicy, ProviderFormat, Reason, SessionOrigin, Strategy as Placing,
+    TrustMode, UntrustedPolicy,
 };
 use memfleet_domain::ids::{DerivationId, ExchangeName, InjectionId, SessionId};
 use memfleet_domain::model_profile::ModelProfile;
@@ -277,6 +277,7 @@ fn entry() -> impl Strategy<Value = GateEntry> {
             passed: count,
             dropped: count,
             duration: Duration::from_nanos(count.into()),
+            bounds: Vec::from_iter(first.map(|it| GateBound::at_least("words", it, 0.0))),
             ..GateEntry::new(said.0, said.1, said.2)
         },
     )
@@ -294,11 +295,13 @@ pub(crate) fn gated() -> impl Strategy<Value = Gated> {
 
 fn dropped() -> impl Strategy<Value = Dropped> {
     let what = (option::of(space_name()), any::<String>(), any::<String>());
-    (what, select(DropReason::ALL)).prop_map(|((space, id, detail), reason)| Dropped {
+    let why = (select(DropReason::ALL), option::of(0.0..=1.0_f32));
+    (what, why).prop_map(|((space, id, detail), (reason, relevance))| Dropped {
         space,
         id,
         reason,
         detail,
+        relevance,
     })
 }
 

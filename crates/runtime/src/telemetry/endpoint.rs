@@ -103,6 +103,7 @@ pub struct Readiness {
     started: Arc<AtomicBool>,
     stop: CancellationToken,
     degraded: Arc<OnceLock<Box<dyn Fn() -> String + Send + Sync>>>,
+    awaited: Arc<Mutex<&'static str>>,
 }
 
 impl fmt::Debug for Readiness {
@@ -123,6 +124,20 @@ impl Readiness {
     /// Notes that the start is done.
     pub fn started(&self) {
         self.started.store(true, Ordering::Release);
+    }
+
+    /// Notes what the start waits for, in words that name no server.
+    pub fn waits_for(&self, awaited: &'static str) {
+        *self.awaited.lock().unwrap_or_else(PoisonError::into_inner) = awaited;
+    }
+
+    fn awaited(&self) -> String {
+        let awaited = *self.awaited.lock().unwrap_or_else(PoisonError::into_inner);
+        match awaited {
+            "" => String::new(),
+            _ if self.started.load(Ordering::Acquire) => String::new(),
+            awaited => format!(": waiting for {awaited}"),
+        }
     }
 
     /// What a process that takes calls says of parts that do not work: it is asked again each time. The first one stays.
@@ -161,7 +176,7 @@ impl MetricsEndpoint {
     }
 
     /// Answers `GET /metrics`, `/livez` (200 while the process runs) and `/readyz` (200 while it takes calls, else 503; it names
-    /// the parts that do not work) until `stop`.
+    /// the parts that do not work, and what a start waits for) until `stop`.
     pub async fn serve(
         self,
         recorder: PrometheusHandle,
@@ -179,7 +194,10 @@ impl MetricsEndpoint {
             if readiness.is_ready() {
                 (StatusCode::OK, format!("ready{}", readiness.degraded()))
             } else {
-                (StatusCode::SERVICE_UNAVAILABLE, "not ready".to_owned())
+                (
+                    StatusCode::SERVICE_UNAVAILABLE,
+                    format!("not ready{}", readiness.awaited()),
+                )
             }
         };
         let routes = Router::new()
@@ -247,6 +265,12 @@ mod tests {
         assert_eq!(
             [status("/livez").await, status("/readyz").await],
             ["200", "503"]
+        );
+        readiness.waits_for("`memfleet migrate`");
+        let waiting = get(address, "/readyz").await;
+        assert!(
+            waiting.ends_with("not ready: waiting for `memfleet migrate`"),
+            "{waiting}"
         );
         readiness.started();
         assert_eq!(status("/readyz").await, "200");

@@ -13,7 +13,7 @@ use tokio::time::{Instant, timeout};
 
 /// Values at most.
 const CAPACITY: usize = 10_000;
-/// How long the store may take to answer …
+/// How long the store may take to answer where nothing else is said …
 const PATIENCE: Duration = Duration::from_secs(2);
 /// … and how long where it did not the last time: who calls must not wait for a store that is away.
 const IMPATIENCE: Duration = Duration::from_millis(200);
@@ -30,6 +30,7 @@ pub struct Known<K, V> {
     entries: Cache<K, Arc<Entry<V>>>,
     strangers: Semaphore,
     outage: Arc<Outage>,
+    patience: Duration,
 }
 
 /// That the store did not answer when it was asked last: until when it is not asked again, and what it said. All that is known of one store
@@ -66,6 +67,7 @@ impl<K: Hash + Eq + Clone, V: Clone> Default for Known<K, V> {
             entries: Cache::new(CAPACITY),
             strangers: Semaphore::new(STRANGERS),
             outage: Arc::default(),
+            patience: PATIENCE,
         }
     }
 }
@@ -77,6 +79,11 @@ impl<K: Hash + Eq + Clone, V: Clone> Known<K, V> {
             outage: outage.clone(),
             ..Self::default()
         }
+    }
+
+    /// The same, where the store may take this long to answer.
+    pub fn waiting(self, patience: Duration) -> Self {
+        Self { patience, ..self }
     }
 
     /// The value, as old as `fresh` at most where the store answers.
@@ -135,7 +142,7 @@ impl<K: Hash + Eq + Clone, V: Clone> Known<K, V> {
         let patience = match self.outage.lasting() {
             Some((end, error)) if begun < end => return Err(error),
             Some(_) => IMPATIENCE,
-            None => PATIENCE,
+            None => self.patience,
         };
         let answer = timeout(patience, read).await;
         let answer = answer.unwrap_or_else(|_| Err(late()));

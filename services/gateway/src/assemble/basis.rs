@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use memfleet_assembly::{Template, Tokenizer};
 use memfleet_domain::Fault;
-use memfleet_domain::assembly::{AuditMode, ProviderFormat};
+use memfleet_domain::assembly::{AuditMode, GateBound, ProviderFormat};
 use memfleet_domain::ids::SpaceId;
 use memfleet_domain::model_profile::ModelProfile;
-use memfleet_domain::policy::{Audit, AuditPolicy, Format, Policy, Settings};
+use memfleet_domain::policy::{Audit, AuditPolicy, Format, Gating, Policy, Settings};
 use memfleet_ports::context::Context;
 use memfleet_ports::retriever::Found;
 
@@ -184,9 +184,42 @@ pub struct Thresholds {
     pub of_item: f32,
     /// Least relevance of the best item: where it stays below, none enters.
     pub of_best: f32,
+    /// Name of the bound of the best item.
+    best_name: &'static str,
+    /// Turns that were searched and `gating.cold_turns`, where the size of the space counts.
+    size: Option<(u64, u32)>,
 }
 
 impl Thresholds {
+    /// Thresholds of the settings alone, for items that no search found.
+    pub fn of_settings(gating: &Gating) -> Self {
+        Self {
+            of_item: gating.relevance,
+            of_best: gating.best_relevance,
+            best_name: "gating.best_relevance",
+            size: None,
+        }
+    }
+
+    /// Every bound of gate 3; `best` is the best relevance, absent where nothing was scored. A bound of 0 does not count.
+    pub fn bounds(self, best: Option<f32>) -> Vec<GateBound> {
+        let mut bounds = Vec::new();
+        if let Some((searched, cold_turns)) = self.size {
+            let least = |name, least| GateBound::at_least(name, searched as f32, least);
+            let size = least("gating.cold_turns", cold_turns as f32);
+            let is_small = !size.met;
+            bounds.push(size);
+            if is_small {
+                bounds.push(least("small_space_turns", SMALL_SPACE_TURNS as f32));
+            }
+        }
+        if let Some(best) = best {
+            bounds.push(GateBound::at_least(self.best_name, best, self.of_best));
+            bounds.push(GateBound::at_least("gating.relevance", best, self.of_item));
+        }
+        bounds
+    }
+
     /// Least relevance of an item, given that of all hits.
     pub fn of_each(self, found: &Found) -> f32 {
         let best = found.hits.iter().filter_map(|hit| hit.relevance);
@@ -210,16 +243,23 @@ impl Basis {
         } else {
             0.0
         };
-        let of_best = if said.best_relevance {
-            gating.best_relevance
+        let shipped = "gating.best_relevance";
+        let (best_name, of_best) = if said.best_relevance {
+            (shipped, gating.best_relevance)
         } else if said.relevance || is_small && found.searched < SMALL_SPACE_TURNS {
-            0.0
+            (shipped, 0.0)
         } else if is_small {
-            gating.best_relevance.min(SMALL_SPACE_FLOOR)
+            let floor = gating.best_relevance.min(SMALL_SPACE_FLOOR);
+            ("small_space_floor", floor)
         } else {
-            gating.best_relevance
+            (shipped, gating.best_relevance)
         };
-        Thresholds { of_item, of_best }
+        Thresholds {
+            of_item,
+            of_best,
+            best_name,
+            size: (!said.relevance).then_some((found.searched, gating.cold_turns)),
+        }
     }
 
     /// The model that is called, and what counts its tokens.

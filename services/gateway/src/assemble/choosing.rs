@@ -143,6 +143,7 @@ impl Making {
                 id: ids[left.candidate].clone(),
                 reason,
                 detail,
+                relevance: turns[left.candidate].relevance,
             }
         });
         Made {

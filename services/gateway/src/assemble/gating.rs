@@ -128,7 +128,7 @@ impl Work<'_> {
     /// Gate 3: what the relevance of the items says (AMP items 59 to 62).
     pub(super) fn relevance(&mut self, made: &Made) -> Result<(), Reason> {
         let trace = &made.block.trace;
-        let threshold = self.threshold.max(self.best_threshold);
+        let threshold = self.threshold.max(self.thresholds.of_best);
         let below = made.dropped.iter();
         let below = below
             .filter(|it| it.reason == DropReason::BelowThreshold)
@@ -150,6 +150,7 @@ impl Work<'_> {
             dropped: below as u32,
             version,
             duration,
+            bounds: self.thresholds.bounds(trace.best_relevance),
             ..GateEntry::new(Gate::Relevance, outcome, reason)
         });
         self.draft.answer.left_out = made.block.left_out.len() as u32;

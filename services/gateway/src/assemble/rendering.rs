@@ -171,6 +171,7 @@ impl Making {
                 id: all[left.candidate].id.clone(),
                 reason,
                 detail,
+                relevance: all[left.candidate].relevance,
             }
         });
         Made {

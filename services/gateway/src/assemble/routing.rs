@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use memfleet_domain::Fault;
-use memfleet_domain::assembly::{Gate, GateOutcome, Reason};
+use memfleet_domain::assembly::{Gate, GateBound, GateOutcome, Reason};
 use memfleet_domain::ids::SpaceId;
 use memfleet_gates::routing::{Query, Router};
 use memfleet_ports::assembly::GateEntry;
@@ -38,28 +38,33 @@ impl Gateway {
             .routing
             .router(whose, examples, &embedded.space, &self.embedder);
         let mut said = router.map_or_else(abstain, |router| route(&router, text, &embedded));
-        if said.outcome == GateOutcome::Skip && self.is_cold(context, spaces, enough).await? {
-            (said.outcome, said.reason) = (GateOutcome::Abstain, Reason::ColdSpace);
+        if said.outcome == GateOutcome::Skip {
+            let turns = self.turns_up_to(context, spaces, enough.into()).await?;
+            let size = GateBound::at_least("gating.cold_turns", turns as f32, enough as f32);
+            if !size.met {
+                (said.outcome, said.reason) = (GateOutcome::Abstain, Reason::ColdSpace);
+            }
+            said.bounds.push(size);
         }
         Ok((said, Some(embedded)))
     }
 
-    /// Whether the spaces have fewer turns than a skip takes. Adding them up is only worth it where one is near.
-    pub(super) async fn is_cold(
+    /// Turns of the spaces together, counted until there are enough.
+    async fn turns_up_to(
         &self,
         context: &Context,
         spaces: &[SpaceId],
-        enough: u32,
-    ) -> Result<bool, Fault> {
+        enough: u64,
+    ) -> Result<u64, Fault> {
         let mut turns = 0;
         for space in spaces {
+            if turns >= enough {
+                break;
+            }
             let space = self.spaces.get(&context.scope(space)).await?;
             turns += space.map_or(0, |space| space.turns);
-            if turns >= u64::from(enough) {
-                return Ok(false);
-            }
         }
-        Ok(enough > 0)
+        Ok(turns)
     }
 }
 
@@ -84,6 +89,7 @@ fn route(router: &Router, text: &str, embedded: &Embedded) -> GateEntry {
         margin: similarity.map(|it| it.margin),
         threshold: similarity.map(|it| it.threshold),
         duration: began.elapsed(),
+        bounds: routing.bounds,
         ..GateEntry::new(Gate::Routing, routing.outcome, routing.reason)
     }
 }

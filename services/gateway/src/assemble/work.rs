@@ -17,7 +17,7 @@ use memfleet_ports::conversations::Conversation;
 use memfleet_ports::retriever::Found;
 use tokio::time::Instant;
 
-use super::basis::Basis;
+use super::basis::{Basis, Thresholds};
 use super::bounds::{self, Spent};
 use super::choosing::{Made, Making};
 use super::draft::Draft;
@@ -54,8 +54,8 @@ pub struct Work<'w> {
     pub draft: Draft,
     /// The least relevance of an item.
     pub threshold: f32,
-    /// The least relevance of the best item.
-    pub best_threshold: f32,
+    /// Bounds of gate 3.
+    pub thresholds: Thresholds,
     /// When the answer is due, with memory or without.
     pub due: Instant,
     pub now: Timestamp,
@@ -142,7 +142,7 @@ impl<'w> Work<'w> {
             context,
             request,
             threshold: basis.settings.gating.relevance,
-            best_threshold: basis.settings.gating.best_relevance,
+            thresholds: Thresholds::of_settings(&basis.settings.gating),
             due,
             basis: Arc::new(basis),
             outline: Arc::new(outline),
@@ -477,9 +477,8 @@ impl<'w> Work<'w> {
             .gateway
             .locale(self.context, &self.request.query.spaces);
         let locale = self.brief().within("memory", locale).await?;
-        let thresholds = self.basis.thresholds(&found);
-        self.threshold = thresholds.of_each(&found);
-        self.best_threshold = thresholds.of_best;
+        self.thresholds = self.basis.thresholds(&found);
+        self.threshold = self.thresholds.of_each(&found);
         let contents = self.asked().found(&found);
         let nonce = self.gateway.nonce(&self.brief(), &contents).await;
         let making = self.making(budget, &nonce, locale);

@@ -13,11 +13,19 @@ use memfleet_ports::memory::Answers;
 use memfleet_ports::queue::{DeadLetter, Place};
 use memfleet_ports::retriever::{Found, Query};
 use tokio::sync::broadcast::Receiver;
+use tokio::time::Instant;
 
 use crate::Gateway;
+use crate::access::reaches;
 
 /// Events are best effort; the store is asked again after this long without one.
 const POLL: Duration = Duration::from_millis(250);
+
+/// Longest wait of a listing of spaces for first writes.
+const FIRST_WRITES: Duration = Duration::from_secs(5);
+
+/// Spaces whose first write a listing waits for, at most: those that were written to last.
+const MAX_FIRST_WRITES: usize = 64;
 
 /// Where a batch stands.
 enum Standing {
@@ -106,6 +114,23 @@ impl Gateway {
         context
             .within("the first write of the space", settled)
             .await
+    }
+
+    /// Returns when the spaces that were first written to before this call exist. A listing is of use without them: it goes on
+    /// after [`FIRST_WRITES`] or half of the call's time, and while the queue cannot be asked.
+    pub(crate) async fn first_writes(&self, context: &Context) {
+        let left = context.deadline.saturating_duration_since(Instant::now());
+        let brief = context.at_most(FIRST_WRITES.min(left / 2));
+        let waiting = self.queue.waiting_spaces(&context.tenant, MAX_FIRST_WRITES);
+        let waiting = brief.within("the queue", async { Ok(waiting.await?) });
+        let mut waiting = waiting.await.unwrap_or_default();
+        waiting.retain(|space| reaches(context, space));
+        for space in waiting {
+            let waited = self.first_write(&brief, &context.scope(&space)).await;
+            if waited.is_err() {
+                return;
+            }
+        }
     }
 
     async fn settled(&self, scopes: &[Scope], batch: BatchId) -> Result<(), Fault> {

@@ -188,6 +188,7 @@ fn retriever(store: &Arc<SqliteStore>, embedder: &Arc<WordEmbedder>) -> LocalRet
     let options = memfleet_retriever::Options {
         index_cache: 64 << 20,
         token_cache: 16 << 20,
+        answer_bytes: memfleet_retriever::MAX_ANSWER_BYTES,
         weights: Weights::shipped(),
     };
     LocalRetriever::new(

@@ -101,6 +101,26 @@ async fn listings_and_exports_wait_for_the_first_write_of_a_space_too() {
 }
 
 #[tokio::test]
+async fn a_listing_of_spaces_waits_for_first_writes_and_goes_on_without_those_that_take_long() {
+    let node = Node::new().await;
+    let receipt = node.remember("ada", vec![said("I keep bees")]).await;
+    receipt.unwrap();
+    let listed = async |call: Context| {
+        let page = PageRequest::default();
+        let spaces = node.gateway.spaces(&call, page).await.unwrap().items;
+        let names = spaces.into_iter().map(|space| space.id.to_string());
+        names.collect::<Vec<_>>()
+    };
+    assert_eq!(listed(brief()).await, [""; 0]);
+    let working = async {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        node.start_constructor()
+    };
+    let (names, _constructor) = tokio::join!(listed(acme()), working);
+    assert_eq!(names, ["ada"]);
+}
+
+#[tokio::test]
 async fn a_write_that_is_not_applied_in_time_is_a_clear_error() {
     let node = Node::new().await;
     node.told("ada", vec![said("Settled")]).await;

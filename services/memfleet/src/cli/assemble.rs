@@ -1,6 +1,7 @@
 //! `memfleet assemble`: the block of memory for a prompt, alone on standard output.
 
 mod explaining;
+mod texts;
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -8,7 +9,7 @@ use std::time::Duration;
 
 use clap::Args;
 use memfleet_domain::assembly::{GateMode, ProviderFormat, Reason, Strategy};
-use memfleet_domain::ids::{DerivationId, ExchangeName};
+use memfleet_domain::ids::{DerivationId, ExchangeName, TurnId};
 use memfleet_domain::policy::Policy;
 use memfleet_ports::assembly::{AssembleRequest, Assembled, Prompt};
 use memfleet_rpc::limits;
@@ -19,6 +20,7 @@ use super::exit::{Error, Exit};
 use super::recall::SearchArgs;
 use super::values::range;
 use crate::output::{Output, count, exact, turn_json};
+pub use texts::Texts;
 
 /// Render the memory that belongs in a prompt
 #[derive(Debug, Args)]
@@ -71,7 +73,7 @@ pub struct AssembleArgs {
     /// What that request is
     #[arg(long, value_name = "FORMAT", value_parser = named::<ProviderFormat>)]
     format: Option<ProviderFormat>,
-    /// Show what gates said, what each item scored, what was left out, and the budget
+    /// Show what gates said and every bound of theirs, each item and what was left out with text and relevance, and the budget
     #[arg(long)]
     explain: bool,
 }
@@ -125,8 +127,12 @@ pub async fn run(args: AssembleArgs, handle: &Handle, output: &mut Output) -> Re
     };
     request.model.name = args.model.unwrap_or_default();
     let assembled = handle.assembly.assemble(&handle.call(), request).await?;
+    let texts = match args.explain {
+        true => Texts::of(handle, &assembled).await?,
+        false => Texts::default(),
+    };
     if output.is_json() {
-        output.json(&to_json(&assembled))?;
+        output.json(&to_json(&assembled, &texts))?;
         return Ok(exit(&assembled));
     }
     match &assembled.patched {
@@ -135,7 +141,7 @@ pub async fn run(args: AssembleArgs, handle: &Handle, output: &mut Output) -> Re
     }
     output.flush()?;
     if args.explain {
-        eprintln!("{}", explaining::text(&assembled));
+        eprintln!("{}", explaining::text(&assembled, &texts));
     }
     eprintln!("{}", summary(&assembled));
     Ok(exit(&assembled))
@@ -161,10 +167,19 @@ fn read(path: &Path) -> Result<Vec<u8>, Error> {
     Ok(body)
 }
 
-/// An answer as JSON for programs.
-pub fn to_json(assembled: &Assembled) -> Value {
+/// An answer as JSON for programs, with the texts that are known.
+pub fn to_json(assembled: &Assembled, texts: &Texts) -> Value {
     let milliseconds = |time: Duration| exact(&(time.as_secs_f32() * 1e3));
-    let items = assembled.items.iter().map(|item| turn_json(&exact(item)));
+    let with_text = |mut told: Value, turn: Option<TurnId>| {
+        if let Some(text) = turn.and_then(|turn| texts.of_turn(turn)) {
+            told["text"] = text.into();
+        }
+        told
+    };
+    let items = assembled.items.iter();
+    let items = items.map(|item| with_text(turn_json(&exact(item)), item.turn()));
+    let dropped = assembled.dropped.iter();
+    let dropped = dropped.map(|it| with_text(exact(it), it.turn()));
     let gates = assembled.gates.iter().map(|gate| {
         let mut told = exact(gate);
         told["duration"] = milliseconds(gate.duration);
@@ -175,6 +190,7 @@ pub fn to_json(assembled: &Assembled) -> Value {
     let (items, gates) = (items.collect::<Vec<_>>(), gates.collect::<Vec<_>>());
     let mut answer = json!(assembled);
     answer["items"] = items.into();
+    answer["dropped"] = dropped.collect();
     answer["gates"] = gates.into();
     answer["timings"] = Value::Object(timings.collect());
     let patched = assembled.patched.as_deref();
@@ -231,7 +247,7 @@ mod tests {
         let mut assembled = Assembled::skipped(Reason::NoMemory);
         assembled.session_origin = Some(SessionOrigin::Forked);
         assembled.session_lineage = vec![SessionId::new("chat-7").unwrap()];
-        let told = to_json(&assembled);
+        let told = to_json(&assembled, &Texts::default());
         assert_eq!(told["session_origin"], "forked");
         assert_eq!(told["session_lineage"], json!(["chat-7"]));
     }

@@ -50,6 +50,8 @@ pub struct Handle {
     pub tenant: TenantId,
     /// What a call may take; absent: 30 seconds a call, a day a stream, an import or a forget.
     pub timeout: Option<Duration>,
+    /// The connection, where there is one.
+    remote: Option<Client>,
 }
 
 impl Handle {
@@ -68,6 +70,7 @@ impl Handle {
             admin: service,
             tenant,
             timeout,
+            remote: None,
         }
     }
 
@@ -75,7 +78,17 @@ impl Handle {
     pub async fn connect(global: &Global) -> Result<Self, Fault> {
         let timeout = global.timeout.map(HumanDuration::get);
         let client = Self::client(global).await?;
-        Ok(Self::new(Arc::new(client), default_tenant(), timeout))
+        let remote = Some(client.clone());
+        let handle = Self::new(Arc::new(client), default_tenant(), timeout);
+        Ok(Self { remote, ..handle })
+    }
+
+    /// A warning for the user after the calls: the node has no keys, so the one that was sent meant nothing to it.
+    pub fn warning(&self) -> Option<&'static str> {
+        let is_ignored = self.remote.as_ref()?.is_credential_ignored();
+        is_ignored.then_some(
+            "warning: the node has no keys and lets every caller in: the API key was not looked at (`memfleet key create` closes it)",
+        )
     }
 
     /// A connection of its own to the same node.

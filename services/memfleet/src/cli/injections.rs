@@ -94,7 +94,7 @@ fn to_json(injection: &PastInjection) -> Value {
         "session": injection.session,
         "exchange": injection.exchange,
         "spaces": injection.spaces,
-        "answer": assemble::to_json(&injection.answer),
+        "answer": assemble::to_json(&injection.answer, &assemble::Texts::default()),
         "block": injection.block,
         "block_hash": injection.block_hash.map(hex),
         "forgotten": injection.forgotten,

@@ -9,9 +9,10 @@ use clap::Args;
 use memfleet_models::{ModelDirectory, default_root};
 use memfleet_runtime::lifecycle::Lifecycle;
 use memfleet_runtime::server::Server;
+use memfleet_runtime::telemetry::MetricsAddress;
 use memfleet_runtime::{BoxError, run as run_process};
 use serde::{Serialize, Serializer};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::exit::Error;
 use super::model::fetch;
@@ -44,9 +45,21 @@ struct ServeArgs {
     /// Address to listen on; port 0 takes a free one
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<SocketAddr>,
+    /// Address of metrics and health checks, or `off`
+    #[arg(long, value_name = "ADDRESS")]
+    metrics: Option<MetricsAddress>,
     /// Only check the configuration
     #[arg(long)]
     check_config: bool,
+}
+
+impl ServeArgs {
+    fn told(&self) -> Value {
+        json!({
+            "server": { "address": self.listen },
+            "telemetry": { "metrics_address": self.metrics },
+        })
+    }
 }
 
 /// The flags in the shape of the configuration.
@@ -54,14 +67,15 @@ impl Serialize for UpArgs {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let path = self.store.as_ref();
         let url = path.map(|path| format!("sqlite:{}", path.display()));
-        json!({ "server": { "address": self.serve.listen }, "store": { "url": url } })
-            .serialize(serializer)
+        let mut told = self.serve.told();
+        told["store"] = json!({ "url": url });
+        told.serialize(serializer)
     }
 }
 
 impl Serialize for RunArgs {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        json!({ "server": { "address": self.serve.listen } }).serialize(serializer)
+        self.serve.told().serialize(serializer)
     }
 }
 
@@ -130,7 +144,7 @@ async fn start(
 ) -> Result<(), BoxError> {
     // The address first: a second node on the same port must not touch the store.
     let server = Server::bind(&config.server).await?;
-    let composed = Process::compose(config, roles, model).await?;
+    let composed = Process::compose(config, roles, model, &process.readiness()).await?;
     composed.spawn(process);
     if let Err(error) = announce(server.address(), output) {
         tracing::warn!(%error, "nobody reads the address on standard output");

@@ -14,6 +14,15 @@ pub fn printable(text: &str) -> String {
     text.chars().map(harmless).collect()
 }
 
+/// The beginning of a text on one line, at most `characters` long, with an ellipsis where there is more.
+pub fn shortened(text: &str, characters: usize) -> String {
+    let text = printable(text);
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let short = text.chars().take(characters).collect::<String>();
+    let more = if short.len() < text.len() { "…" } else { "" };
+    format!("{short}{more}")
+}
+
 /// An instant in UTC, to the minute.
 pub fn time(instant: Timestamp) -> String {
     instant.format("%Y-%m-%d %H:%M").to_string()

@@ -4,7 +4,7 @@ use memfleet_domain::turn::Turn;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{Palette, printable, time};
+use super::{Palette, printable, shortened, time};
 
 /// A turn for programs: its id is `turn_id`, as everywhere.
 pub fn turn_json(turn: &impl Serialize) -> Value {
@@ -43,12 +43,9 @@ pub fn turn_lines(palette: Palette, mark: &str, space: Option<&str>, turn: &Turn
 
 /// A turn that is shown around another one, on one line.
 pub fn neighbour(palette: Palette, turn: &Turn) -> String {
-    let text = printable(&turn.accepted.content.searchable_text());
-    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let short = text.chars().take(100).collect::<String>();
-    let more = if short.len() < text.len() { "…" } else { "" };
+    let text = shortened(&turn.accepted.content.searchable_text(), 100);
     palette.dim(&format!(
-        "      #{} {}: {short}{more}",
+        "      #{} {}: {text}",
         turn.position,
         printable(turn.accepted.speaker.as_str())
     ))

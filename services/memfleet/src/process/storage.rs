@@ -28,6 +28,7 @@ use memfleet_postgres::{PostgresErasure, PostgresStore};
 use memfleet_qdrant::{Mirror, MirroredCandidates, MirroredErasure};
 use memfleet_runtime::BoxError;
 use memfleet_runtime::lifecycle::{Lifecycle, Policy};
+use memfleet_runtime::telemetry::Readiness;
 use memfleet_sqlite::SqliteStore;
 
 use crate::config::{Config, Queue};
@@ -89,9 +90,9 @@ enum Engine {
 
 impl Storage {
     /// Opens what `store` and `queue` name. Servers that do not answer yet are waited for.
-    pub async fn open(config: &Config) -> Result<Self, BoxError> {
+    pub async fn open(config: &Config, readiness: &Readiness) -> Result<Self, BoxError> {
         if config.store.is_shared() {
-            return Self::on_servers(config).await;
+            return Self::on_servers(config, readiness).await;
         }
         let path = config.store.path().ok_or("store.url names no file")?;
         let store = SqliteStore::open(&path, memfleet_sqlite::Options::default()).await?;
@@ -119,21 +120,22 @@ impl Storage {
         })
     }
 
-    async fn on_servers(config: &Config) -> Result<Self, BoxError> {
+    async fn on_servers(config: &Config, readiness: &Readiness) -> Result<Self, BoxError> {
         if let Some(owner) = config
             .store
             .owner_url
             .as_ref()
             .filter(|_| config.store.migrate)
         {
-            patiently(|| memfleet_postgres::migrate(owner.expose())).await?;
+            patiently(|| memfleet_postgres::migrate(owner.expose()), readiness).await?;
         }
         let options = memfleet_postgres::Options {
             connections: config.store.max_connections,
             ..memfleet_postgres::Options::default()
         };
         let url = config.store.url.expose();
-        let store = patiently(|| PostgresStore::connect(url, options.clone())).await?;
+        let connect = || PostgresStore::connect(url, options.clone());
+        let store = patiently(connect, readiness).await?;
         let largest_batch = config.server.max_request_size.as_usize() * OVERHEAD;
         let queue = NatsQueue::connect(memfleet_nats::Options {
             accepted: Some(Arc::new(store.clone())),
@@ -256,7 +258,10 @@ fn options_of(config: &Queue, largest_batch: usize) -> memfleet_nats::Options {
 }
 
 /// Tries until the server answers; whoever stops the process ends this too.
-async fn patiently<T, F>(mut attempt: impl FnMut() -> F) -> Result<T, StoreError>
+async fn patiently<T, F>(
+    mut attempt: impl FnMut() -> F,
+    readiness: &Readiness,
+) -> Result<T, StoreError>
 where
     F: Future<Output = Result<T, StoreError>>,
 {
@@ -265,6 +270,10 @@ where
         match attempt().await {
             Err(StoreError::Unavailable(cause)) => {
                 attempts += 1;
+                readiness.waits_for(match cause.ends_with(memfleet_postgres::MIGRATE) {
+                    true => "`memfleet migrate`",
+                    false => "the database",
+                });
                 // Said less and less often: it may take until somebody migrates.
                 if attempts.is_power_of_two() {
                     tracing::warn!(cause, attempts, "waiting for the database");

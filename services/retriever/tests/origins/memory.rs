@@ -191,6 +191,7 @@ impl Memory {
         let options = Options {
             index_cache: 64 << 20,
             token_cache: 64 << 20,
+            answer_bytes: memfleet_retriever::MAX_ANSWER_BYTES,
             weights: Weights::shipped(),
         };
         let store = Arc::new(self.store.clone());

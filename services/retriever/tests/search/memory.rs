@@ -19,7 +19,7 @@ use memfleet_ports::retriever::{Found, Query, Retriever};
 use memfleet_ports::store::Result;
 use memfleet_ports::testing::WordEmbedder;
 use memfleet_retrieval::Weights;
-use memfleet_retriever::{LocalRetriever, Options};
+use memfleet_retriever::{LocalRetriever, MAX_ANSWER_BYTES, Options};
 use memfleet_sqlite::SqliteStore;
 
 use crate::told::{indexed, passages};
@@ -91,7 +91,7 @@ impl Memory {
             passages_read: AtomicU64::new(0),
         });
         let embedder = Arc::new(WordEmbedder::default());
-        let retriever = retriever(&store, &feed, &embedder, 64 << 20);
+        let retriever = retriever(&store, &feed, &embedder, options());
         Self {
             store,
             embedder,
@@ -105,7 +105,15 @@ impl Memory {
 
     /// Bounds the indexes that are kept.
     pub fn set_budget(&mut self, bytes: usize) {
-        self.retriever = retriever(&self.store, &self.feed, &self.embedder, bytes);
+        self.set_options(Options {
+            index_cache: bytes,
+            ..options()
+        });
+    }
+
+    /// Begins with an empty cache and other bounds.
+    pub fn set_options(&mut self, options: Options) {
+        self.retriever = retriever(&self.store, &self.feed, &self.embedder, options);
     }
 
     /// Stores turns as the constructor does, with vectors unless the embedder is down.
@@ -162,17 +170,22 @@ impl Memory {
     }
 }
 
+/// Room for every index and every answer.
+pub fn options() -> Options {
+    Options {
+        index_cache: 64 << 20,
+        token_cache: 1 << 20,
+        weights: Weights::shipped(),
+        answer_bytes: MAX_ANSWER_BYTES,
+    }
+}
+
 fn retriever(
     store: &Arc<SqliteStore>,
     feed: &Arc<CountingFeed>,
     embedder: &Arc<WordEmbedder>,
-    index_cache: usize,
+    options: Options,
 ) -> Arc<LocalRetriever> {
-    let options = Options {
-        index_cache,
-        token_cache: 1 << 20,
-        weights: Weights::shipped(),
-    };
     Arc::new(LocalRetriever::new(
         feed.clone(),
         None,

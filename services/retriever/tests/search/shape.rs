@@ -5,7 +5,9 @@ use memfleet_ports::conformance::samples::{session, turn_in};
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::retriever::Query;
 
-use crate::memory::{Memory, acme, text};
+use memfleet_retriever::Options;
+
+use crate::memory::{Memory, acme, options, text};
 use crate::told::query;
 
 /// Numbered turns in two sessions, of which one names the bicycle.
@@ -43,6 +45,27 @@ async fn the_best_hit_comes_first_and_there_are_at_most_k() {
         assert_eq!(found.searched, 14);
         assert_eq!(found.degraded, [""; 0]);
     }
+}
+
+#[tokio::test]
+async fn an_answer_that_would_be_too_large_is_refused_before_it_is_whole() {
+    let mut memory = bicycle().await;
+    let asked = |k, neighbours| Query {
+        k,
+        neighbours,
+        ..query("red bicycle", &["ada"])
+    };
+    let all = memory.search(&asked(14, 0)).await.unwrap().hits;
+    let bytes = all.iter().map(|hit| hit.turn.accepted.bytes()).sum();
+    memory.set_options(Options {
+        answer_bytes: bytes,
+        ..options()
+    });
+    assert_eq!(memory.search(&asked(14, 0)).await.unwrap().hits.len(), 14);
+    assert_eq!(memory.search(&asked(1, 2)).await.unwrap().hits.len(), 1);
+    let fault = memory.search(&asked(14, 1)).await.unwrap_err();
+    assert_eq!(fault.reason, "ANSWER_TOO_LARGE");
+    assert_eq!(fault.fields[0].field, "k");
 }
 
 #[tokio::test]

@@ -59,6 +59,76 @@ async fn a_question_finds_the_turn_that_answers_it() -> Result<()> {
     Ok(())
 }
 
+const DISHES: [&str; 28] = [
+    "lentils",
+    "borscht",
+    "tacos",
+    "moussaka",
+    "fondue",
+    "ravioli",
+    "pierogi",
+    "laksa",
+    "shakshuka",
+    "schnitzel",
+    "ceviche",
+    "gumbo",
+    "haddock",
+    "tempura",
+    "congee",
+    "frittata",
+    "samosas",
+    "bratwurst",
+    "gazpacho",
+    "crepes",
+    "jollof",
+    "kimchi",
+    "meatloaf",
+    "nachos",
+    "oatmeal",
+    "porridge",
+    "udon",
+    "trout",
+];
+
+#[tokio::test]
+async fn a_question_that_names_a_day_finds_that_day_first_in_a_diary() -> Result<()> {
+    let fresh = fresh().await?;
+    let lunch = |(dish, day): (&&str, u32)| {
+        let text = format!("For lunch there was {dish} today.");
+        said(&format!("day-{day}"), "Noor", day, &text)
+    };
+    let mut diary: Vec<_> = DISHES.iter().zip(1..).map(lunch).collect();
+    let mut fair = said("calendar", "Noor", 1, "The lunch of the reunion is booked.");
+    fair.event_time = Some("2098-02-01T12:00:00Z".parse()?);
+    diary.push(fair);
+    let token = remember(&fresh.client, "diary", diary).await?;
+    // Without `now`: it is noon of Sunday, 28 May, although one turn is dated ahead.
+    let mut asked: Vec<(String, u32)> = (1..=28).map(|day| (format!("{day} May"), day)).collect();
+    asked.extend((1..=27).map(|ago| (format!("{ago} days ago"), 28 - ago)));
+    asked.extend((1..=28).map(|day| (format!("2023-05-{day:02}"), day)));
+    asked.push(("last Thursday".to_owned(), 25));
+    asked.push(("yesterday".to_owned(), 27));
+    let mut missed = Vec::new();
+    for (when, day) in &asked {
+        let question = match when.split(' ').next_back() {
+            Some("May") => format!("What was there for lunch on {when}?"),
+            _ => format!("What was there for lunch {when}?"),
+        };
+        let request = recall("diary", &question, TurnFilter::default(), &[token]);
+        let found = found(&fresh.client, request).await?;
+        if !found[0].contains(DISHES[*day as usize - 1]) {
+            missed.push((question, found[0].clone()));
+        }
+    }
+    assert!(
+        missed.is_empty(),
+        "{} of {}: {missed:?}",
+        missed.len(),
+        asked.len()
+    );
+    Ok(())
+}
+
 #[tokio::test]
 async fn a_question_is_answered_with_the_turn_that_says_so_or_not_at_all() -> Result<()> {
     let fresh = fresh().await?;

@@ -58,6 +58,10 @@ impl IngestQueue for Whole<NatsQueue> {
         self.queue.waiting_span(scope).await
     }
 
+    async fn waiting_spaces(&self, tenant: &TenantId, limit: usize) -> Result<Vec<SpaceId>> {
+        self.queue.waiting_spaces(tenant, limit).await
+    }
+
     async fn dead_letters(
         &self,
         tenant: &TenantId,

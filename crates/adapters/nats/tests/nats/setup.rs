@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use memfleet_domain::Scope;
@@ -46,6 +47,41 @@ async fn a_stream_that_was_set_up_differently_is_reported_and_left_as_it_is() {
         assert!(reports.contains(&expected), "{reports:?}");
         assert_eq!(reports.len(), 33, "of each of the 32 lanes, too");
     }
+}
+
+#[tokio::test]
+async fn a_stream_that_is_set_up_differently_while_the_queue_works_is_reported() {
+    let options = Options {
+        compare_every: Duration::from_millis(100),
+        ..options()
+    };
+    let ([queue], _streams) = replicas(options.clone()).await;
+    assert_eq!(queue.differences(), []);
+    let name = format!("{}_INGEST", options.prefix.to_uppercase());
+    let client = async_nats::connect(crate::server::url()).await.unwrap();
+    let jetstream = async_nats::jetstream::new(client);
+    let mut config = jetstream
+        .get_stream(&name)
+        .await
+        .unwrap()
+        .cached_info()
+        .config
+        .clone();
+    config.max_messages = 7;
+    jetstream.update_stream(config.clone()).await.unwrap();
+    let reported = async |expected: &[String]| loop {
+        let reports = queue.differences().into_iter();
+        let reports: Vec<_> = reports.map(|difference| difference.to_string()).collect();
+        if reports == expected {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    };
+    let difference = format!("{name}: max_msgs is 7, expected 10000000");
+    soon("the report", reported(&[difference])).await;
+    config.max_messages = 10_000_000;
+    jetstream.update_stream(config).await.unwrap();
+    soon("its end", reported(&[])).await;
 }
 
 #[tokio::test]

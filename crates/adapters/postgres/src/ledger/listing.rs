@@ -2,12 +2,14 @@
 
 use std::collections::HashMap;
 
-use memfleet_columns::{from_token, page, space_key, to_token};
+use futures::TryStreamExt;
+use memfleet_columns::{GrowingPage, from_token, space_key, to_token};
 use memfleet_domain::Scope;
 use memfleet_domain::ids::{SessionId, TurnId};
 use memfleet_domain::turn::Turn;
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::ledger::{Page, PageToken};
+use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Postgres, QueryBuilder, Row};
 
 use crate::failure::Outcome;
@@ -143,29 +145,51 @@ pub async fn list(
     after: Option<&PageToken>,
 ) -> Outcome<Page<Turn>> {
     let place: Option<Place> = after.map(from_token).transpose()?;
-    // One more than asked for tells whether there is a next page.
-    let wanted = limit as usize + 1;
-    let mut rows = Vec::new();
+    let mut page = GrowingPage::new(limit);
     if let Some([_, session, acceptance, ordinal]) = place {
         let mut query = select(scope);
         query.push(" AND t.session = ").push_bind(session);
-        push_accepted_after(&mut query, [acceptance, ordinal], filter, wanted as i64);
-        rows = query.build().fetch_all(&mut *connection).await?;
+        push_accepted_after(
+            &mut query,
+            [acceptance, ordinal],
+            filter,
+            page.wanted() as i64,
+        );
+        fill(&mut page, connection, &mut query, place_in_sessions).await?;
     }
-    if rows.len() < wanted {
-        let left = (wanted - rows.len()) as i64;
-        let mut query = select_by_session(scope, place, filter, left);
-        rows.extend(query.build().fetch_all(connection).await?);
+    if !page.is_over() {
+        let mut query = select_by_session(scope, place, filter, page.wanted() as i64);
+        fill(&mut page, connection, &mut query, place_in_sessions).await?;
     }
-    page(&rows, limit as usize, rows::turn, |row| {
-        let ordinal: i32 = row.try_get(16)?;
-        Ok(to_token([
-            row.try_get(17)?,
-            row.try_get(18)?,
-            row.try_get(15)?,
-            ordinal.into(),
-        ]))
-    })
+    Ok(page.done())
+}
+
+/// Adds the turns of a query to a page until that is over: what does not belong to it is not kept.
+async fn fill(
+    page: &mut GrowingPage<Turn>,
+    connection: &mut PgConnection,
+    query: &mut QueryBuilder<Postgres>,
+    token: impl Fn(&PgRow) -> Outcome<PageToken>,
+) -> Outcome<()> {
+    let mut rows = query.build().fetch(connection);
+    while !page.is_over()
+        && let Some(row) = rows.try_next().await?
+    {
+        let turn = rows::turn(&row)?;
+        let bytes = turn.accepted.bytes();
+        page.add(turn, bytes, token(&row)?);
+    }
+    Ok(())
+}
+
+fn place_in_sessions(row: &PgRow) -> Outcome<PageToken> {
+    let ordinal: i32 = row.try_get(16)?;
+    Ok(to_token([
+        row.try_get(17)?,
+        row.try_get(18)?,
+        row.try_get(15)?,
+        ordinal.into(),
+    ]))
 }
 
 /// A page of the turns that match, in the order of acceptance.
@@ -179,11 +203,13 @@ pub async fn list_accepted(
     let after = after.map_or(Ok([i64::MIN, i64::MIN]), from_token)?;
     let mut query = select(scope);
     push_accepted_after(&mut query, after, filter, i64::from(limit) + 1);
-    let rows = query.build().fetch_all(connection).await?;
-    page(&rows, limit as usize, rows::turn, |row| {
+    let mut page = GrowingPage::new(limit);
+    let token = |row: &PgRow| {
         let ordinal: i32 = row.try_get(16)?;
         Ok(to_token([row.try_get(15)?, ordinal.into()]))
-    })
+    };
+    fill(&mut page, connection, &mut query, token).await?;
+    Ok(page.done())
 }
 
 /// Turns of a space.

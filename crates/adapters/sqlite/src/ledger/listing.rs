@@ -2,12 +2,14 @@
 
 use std::collections::HashMap;
 
-use memfleet_columns::{from_token, page, to_token};
+use futures::TryStreamExt;
+use memfleet_columns::{GrowingPage, from_token, to_token};
 use memfleet_domain::Scope;
 use memfleet_domain::ids::{SessionId, TurnId};
 use memfleet_domain::turn::Turn;
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::ledger::{Page, PageToken};
+use sqlx::sqlite::SqliteRow;
 use sqlx::{QueryBuilder, Row, Sqlite, SqliteConnection};
 
 use crate::failure::Outcome;
@@ -141,17 +143,20 @@ pub async fn list(
         return Ok(empty);
     };
     let place: Option<Place> = after.map(from_token).transpose()?;
-    // One more than asked for tells whether there is a next page.
-    let wanted = limit as usize + 1;
-    let mut rows = Vec::new();
+    let mut page = GrowingPage::new(limit);
     if let Some([_, session, acceptance, ordinal]) = place {
         let mut query = select();
         query.push(" t.session = ").push_bind(session);
         query.push(" AND t.space = ").push_bind(space.id);
-        push_accepted_after(&mut query, [acceptance, ordinal], filter, wanted as i64);
-        rows = query.build().fetch_all(&mut *connection).await?;
+        push_accepted_after(
+            &mut query,
+            [acceptance, ordinal],
+            filter,
+            page.wanted() as i64,
+        );
+        fill(&mut page, connection, &mut query, place_in_sessions).await?;
     }
-    if rows.len() < wanted {
+    if !page.is_over() {
         let mut query = select();
         query.push(" s.space = ").push_bind(space.id);
         if let Some([started, session, ..]) = place {
@@ -162,17 +167,37 @@ pub async fn list(
         }
         push_conditions(&mut query, filter);
         query.push(" ORDER BY s.started_at, s.id, t.acceptance, t.ordinal LIMIT ");
-        query.push_bind((wanted - rows.len()) as i64);
-        rows.extend(query.build().fetch_all(connection).await?);
+        query.push_bind(page.wanted() as i64);
+        fill(&mut page, connection, &mut query, place_in_sessions).await?;
     }
-    page(&rows, limit as usize, rows::turn, |row| {
-        Ok(to_token([
-            row.try_get(17)?,
-            row.try_get(18)?,
-            row.try_get(15)?,
-            row.try_get(16)?,
-        ]))
-    })
+    Ok(page.done())
+}
+
+/// Adds the turns of a query to a page until that is over: what does not belong to it is not read.
+async fn fill(
+    page: &mut GrowingPage<Turn>,
+    connection: &mut SqliteConnection,
+    query: &mut QueryBuilder<Sqlite>,
+    token: impl Fn(&SqliteRow) -> Outcome<PageToken>,
+) -> Outcome<()> {
+    let mut rows = query.build().fetch(connection);
+    while !page.is_over()
+        && let Some(row) = rows.try_next().await?
+    {
+        let turn = rows::turn(&row)?;
+        let bytes = turn.accepted.bytes();
+        page.add(turn, bytes, token(&row)?);
+    }
+    Ok(())
+}
+
+fn place_in_sessions(row: &SqliteRow) -> Outcome<PageToken> {
+    Ok(to_token([
+        row.try_get(17)?,
+        row.try_get(18)?,
+        row.try_get(15)?,
+        row.try_get(16)?,
+    ]))
 }
 
 /// A page of the turns that match, in the order of acceptance.
@@ -197,10 +222,10 @@ pub async fn list_accepted(
     ));
     query.push_bind(space.id);
     push_accepted_after(&mut query, after, filter, i64::from(limit) + 1);
-    let rows = query.build().fetch_all(connection).await?;
-    page(&rows, limit as usize, rows::turn, |row| {
-        Ok(to_token([row.try_get(15)?, row.try_get(16)?]))
-    })
+    let mut page = GrowingPage::new(limit);
+    let token = |row: &SqliteRow| Ok(to_token([row.try_get(15)?, row.try_get(16)?]));
+    fill(&mut page, connection, &mut query, token).await?;
+    Ok(page.done())
 }
 
 /// Sessions lead, so that their index gives the order.

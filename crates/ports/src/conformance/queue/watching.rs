@@ -44,6 +44,38 @@ pub async fn the_span_of_a_space_covers_what_waits_and_what_is_held(queue: &impl
     assert_eq!(queue.waiting_span(&home()).await, Ok(Some((last, last))));
 }
 
+/// A listing of spaces waits for those that are about to exist.
+pub async fn spaces_with_waiting_batches_are_listed_by_their_youngest(queue: &impl IngestQueue) {
+    let waiting = async |limit| {
+        let listed = queue.waiting_spaces(&home().tenant, limit).await;
+        let names = listed.expect("waiting spaces").into_iter();
+        names.map(|space| space.to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(waiting(10).await, [""; 0]);
+    let mut accepted = Vec::new();
+    for (second, (tenant, space)) in [
+        ("acme", "bob"),
+        ("acme", "ada"),
+        ("globex", "eve"),
+        ("acme", "bob"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let scope = scope(tenant, space);
+        let key = format!("k{second}");
+        let theirs = batch_in(&scope, &key, vec![turn_in(&scope, "s", "a", &key)]);
+        let published = queue.publish(&theirs, instant(second as i64), Bounds::NONE);
+        accepted.push(published.await.expect("publish").acceptance);
+    }
+    assert_eq!(waiting(10).await, ["bob", "ada"]);
+    assert_eq!(waiting(1).await, ["bob"]);
+    take(queue, 100).await;
+    assert_eq!(waiting(10).await, ["bob", "ada"]);
+    queue.acknowledge(&accepted).await.expect("acknowledge");
+    assert_eq!(waiting(10).await, [""; 0]);
+}
+
 /// For shedding and for the status page.
 pub async fn the_depth_counts_batches_turns_bytes_and_the_oldest(queue: &impl IngestQueue) {
     assert_eq!(depth(queue).await, Depths::default());

@@ -107,6 +107,7 @@ impl From<Dropped> for proto::Dropped {
             memory_id: dropped.id,
             reason: proto::DropReason::from(dropped.reason).into(),
             detail: dropped.detail,
+            relevance: dropped.relevance,
         }
     }
 }
@@ -122,6 +123,7 @@ impl Checked for proto::Dropped {
             id: self.memory_id,
             reason: reason?,
             detail: self.detail,
+            relevance: self.relevance,
         })
     }
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use memfleet_domain::assembly::GateBound;
 use memfleet_ports::assembly::{GateEntry, Gated};
 
 use super::super::{Checked, Fields};
@@ -38,7 +39,32 @@ impl From<GateEntry> for proto::GateEntry {
             passed: entry.passed,
             dropped: entry.dropped,
             duration: Some(duration(entry.duration)),
+            bounds: entry.bounds.into_iter().map(Into::into).collect(),
         }
+    }
+}
+
+impl From<GateBound> for proto::GateBound {
+    fn from(bound: GateBound) -> Self {
+        Self {
+            name: bound.name,
+            value: bound.value,
+            bound: bound.bound,
+            met: bound.met,
+        }
+    }
+}
+
+impl Checked for proto::GateBound {
+    type Value = GateBound;
+
+    fn check(self, _: &mut Fields) -> Option<GateBound> {
+        Some(GateBound {
+            name: self.name,
+            value: self.value,
+            bound: self.bound,
+            met: self.met,
+        })
     }
 }
 
@@ -49,6 +75,7 @@ impl Checked for proto::GateEntry {
         let gate = fields.word("gate", self.gate);
         let outcome = fields.word("outcome", self.outcome);
         let reason = fields.word("reason", self.reason);
+        let bounds = fields.messages("bounds", self.bounds, usize::MAX);
         Some(GateEntry {
             gate: gate?,
             outcome: outcome?,
@@ -64,6 +91,7 @@ impl Checked for proto::GateEntry {
             passed: self.passed,
             dropped: self.dropped,
             duration: taken(self.duration),
+            bounds: bounds?,
         })
     }
 }

@@ -326,5 +326,26 @@ async fn amp_059_a_small_space_has_a_low_floor_and_a_tiny_one_none() {
             (Some(floor), Some(relevance)),
             "{case}"
         );
+        let names: Vec<_> = gate.bounds.iter().map(|it| it.name.as_str()).collect();
+        let size = "gating.cold_turns";
+        let expected: &[&str] = match searched {
+            0..8 => &[
+                size,
+                "small_space_turns",
+                "gating.best_relevance",
+                "gating.relevance",
+            ],
+            8..200 => &[
+                size,
+                "small_space_turns",
+                "small_space_floor",
+                "gating.relevance",
+            ],
+            _ => &[size, "gating.best_relevance", "gating.relevance"],
+        };
+        assert_eq!(names, expected, "{case}");
+        assert_eq!(gate.bounds[0].met, searched >= 200, "{case}");
+        let best = &gate.bounds[names.len() - 2];
+        assert_eq!((best.value, best.bound), (relevance, floor), "{case}");
     }
 }

@@ -138,7 +138,10 @@ impl Figures {
 
 impl Wrong {
     fn of(judged: &Judged) -> Self {
-        let similarity = judged.routing.and_then(|routing| routing.similarity);
+        let similarity = judged
+            .routing
+            .as_ref()
+            .and_then(|routing| routing.similarity);
         Self {
             kind: judged.line.kind.clone(),
             text: judged.line.text.clone(),
@@ -153,7 +156,7 @@ fn by_kind(judged: &[Judged]) -> BTreeMap<String, KindFigures> {
     let mut kinds = BTreeMap::<_, KindFigures>::new();
     for it in judged {
         let figures = kinds.entry(it.line.kind.clone()).or_default();
-        let routing = it.routing.map(|routing| routing.outcome);
+        let routing = it.routing.as_ref().map(|routing| routing.outcome);
         figures.utterances += 1;
         figures.skipped_by_rules += usize::from(it.by_rules_skipped());
         figures.forced += usize::from(it.rules.outcome == GateOutcome::Force);

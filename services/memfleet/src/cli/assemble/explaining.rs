@@ -1,19 +1,25 @@
 //! Why a block is what it is, as a person would read it: what became of it, gates, items, drops, budget, time.
 
+use memfleet_domain::assembly::GateBound;
+use memfleet_domain::ids::TurnId;
 use memfleet_ports::assembly::{Assembled, AssembledItem, GateEntry};
 
-use crate::output::{Align, Palette, printable, table};
+use super::Texts;
+use crate::output::{Align, Palette, printable, shortened, table};
 
 /// Dropped candidates that are listed; the rest is counted by reason.
-const LISTED: usize = 10;
+pub(super) const LISTED: usize = 10;
+
+/// Characters of a text that are shown.
+const TEXT: usize = 60;
 
 /// The explanation, several lines.
-pub fn text(assembled: &Assembled) -> String {
+pub fn text(assembled: &Assembled, texts: &Texts) -> String {
     let parts = [
         outcome(assembled),
         gates(assembled),
-        items(assembled),
-        dropped(assembled),
+        items(assembled, texts),
+        dropped(assembled, texts),
         budget(assembled),
         timings(assembled),
     ];
@@ -72,23 +78,52 @@ fn by(gate: &GateEntry) -> String {
     if let (Some(memory), Some(none)) = (gate.similarity_memory, gate.similarity_none) {
         by.push(format!("like memory {memory:.2}, like none {none:.2}"));
     }
-    if let Some(margin) = gate.margin {
-        by.push(format!("margin {margin:.2}"));
-    }
-    if let Some(best) = gate.best_score {
+    if gate.best_score.is_some() {
         let (passed, dropped) = (gate.passed, gate.dropped);
-        by.push(format!("best {best:.3}, {passed} pass, {dropped} do not"));
+        by.push(format!("{passed} pass, {dropped} do not"));
     }
-    if let Some(threshold) = gate.threshold {
-        by.push(format!("threshold {threshold:.3}"));
-    }
+    by.extend(gate.bounds.iter().map(bound));
     if !gate.version.is_empty() {
         by.push(gate.version.clone());
     }
     by.join(", ")
 }
 
-fn items(assembled: &Assembled) -> String {
+/// A bound as a comparison, for example `margin 0.16 ≥ 0.1`; a bound of 0 that is met does not count.
+fn bound(bound: &GateBound) -> String {
+    let GateBound {
+        value, bound: at, ..
+    } = *bound;
+    let sign = match (value < at, bound.met) {
+        (true, true) => "≤",
+        (true, false) => "<",
+        (false, true) => "≥",
+        (false, false) => ">",
+    };
+    let (value, at) = (number(value), number(at));
+    format!("{} {value} {sign} {at}", printable(&bound.name))
+}
+
+/// A number with at most four decimals, none of them idle.
+fn number(value: f32) -> String {
+    let digits = format!("{value:.4}");
+    digits
+        .trim_end_matches('0')
+        .trim_end_matches('.')
+        .to_owned()
+}
+
+/// The beginning of a turn's text.
+fn beginning(texts: &Texts, turn: Option<TurnId>) -> String {
+    let text = turn.and_then(|turn| texts.of_turn(turn));
+    text.map_or_else(String::new, |text| shortened(text, TEXT))
+}
+
+fn relevance(relevance: Option<f32>) -> String {
+    relevance.map_or_else(String::new, |it| format!("{it:.3}"))
+}
+
+fn items(assembled: &Assembled, texts: &Texts) -> String {
     let columns = [
         ("KEY", Align::Left),
         ("RELEVANCE", Align::Right),
@@ -96,6 +131,7 @@ fn items(assembled: &Assembled) -> String {
         ("TOKENS", Align::Right),
         ("FROM", Align::Left),
         ("ID", Align::Left),
+        ("TEXT", Align::Left),
     ];
     let tokens = |item: &AssembledItem| {
         if item.excerpt {
@@ -105,11 +141,10 @@ fn items(assembled: &Assembled) -> String {
         }
     };
     let rows = assembled.items.iter().map(|item| {
-        let relevance = item.relevance.map(|it| format!("{it:.3}"));
         let space = item.space.as_ref().map_or("", |space| space.as_str());
         [
             item.citation_key.clone(),
-            relevance.unwrap_or_default(),
+            relevance(item.relevance),
             format!("{:.3}", item.score),
             tokens(item),
             printable(&format!(
@@ -118,17 +153,28 @@ fn items(assembled: &Assembled) -> String {
                 trust(item.trust)
             )),
             item.id.clone(),
+            beginning(texts, item.turn()),
         ]
     });
     table(Palette::default(), columns, rows)
 }
 
-fn dropped(assembled: &Assembled) -> String {
-    let columns = [("LEFT OUT", Align::Left), ("BECAUSE", Align::Left)];
+fn dropped(assembled: &Assembled, texts: &Texts) -> String {
+    let columns = [
+        ("LEFT OUT", Align::Left),
+        ("RELEVANCE", Align::Right),
+        ("BECAUSE", Align::Left),
+        ("TEXT", Align::Left),
+    ];
     let listed = assembled.dropped.iter().take(LISTED);
     let rows = listed.map(|dropped| {
         let reason = format!("{} {}", dropped.reason, dropped.detail);
-        [dropped.id.clone(), reason.trim_end().to_owned()]
+        [
+            dropped.id.clone(),
+            relevance(dropped.relevance),
+            reason.trim_end().to_owned(),
+            beginning(texts, dropped.turn()),
+        ]
     });
     let rest = (assembled.left_out as usize).saturating_sub(LISTED);
     let mut text = table(Palette::default(), columns, rows);
@@ -181,8 +227,9 @@ fn trust(trust: memfleet_domain::turn::Trust) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use memfleet_domain::assembly::{Decision, Reason, SessionOrigin, Strategy};
-    use memfleet_domain::ids::SessionId;
+    use memfleet_domain::assembly::{Decision, DropReason, Reason, SessionOrigin, Strategy};
+    use memfleet_domain::ids::{SessionId, SpaceId};
+    use memfleet_ports::assembly::Dropped;
 
     use super::*;
 
@@ -203,5 +250,54 @@ mod tests {
             outcome(&assembled),
             format!("injected: injection {id}, session chat-7 (given), strategy append")
         );
+    }
+
+    #[test]
+    fn bounds_are_shown_as_comparisons_whether_they_are_met_or_not() {
+        let bounds = [
+            (
+                GateBound::at_least("gating.cold_turns", 10.0, 200.0),
+                "gating.cold_turns 10 < 200",
+            ),
+            (
+                GateBound::at_least("small_space_floor", 0.33, 0.0125),
+                "small_space_floor 0.33 ≥ 0.0125",
+            ),
+            (
+                GateBound::at_least("gating.relevance", 0.33, 0.0),
+                "gating.relevance 0.33 ≥ 0",
+            ),
+            (
+                GateBound::at_most("personal_words", 1.0, 0.0),
+                "personal_words 1 > 0",
+            ),
+            (
+                GateBound::at_most("foreign_letters", 0.05, 0.1),
+                "foreign_letters 0.05 ≤ 0.1",
+            ),
+        ];
+        for (told, expected) in bounds {
+            assert_eq!(bound(&told), expected);
+        }
+    }
+
+    #[test]
+    fn what_was_left_out_has_relevance_and_the_beginning_of_its_text() {
+        let id: TurnId = "0197b0a5-3c1e-7000-8000-000000000002".parse().unwrap();
+        let mut assembled = Assembled::skipped(Reason::BelowThreshold);
+        assembled.dropped = vec![Dropped {
+            space: Some(SpaceId::new("ada").unwrap()),
+            id: id.to_string(),
+            reason: DropReason::BelowThreshold,
+            detail: String::new(),
+            relevance: Some(0.004),
+        }];
+        let text = format!("I adopted a cat,\nand {}", "so on ".repeat(20));
+        let shown = dropped(&assembled, &Texts::known([(id, text)]));
+        assert!(shown.contains("0.004"), "{shown}");
+        assert!(shown.contains("I adopted a cat, and so on"), "{shown}");
+        assert!(shown.ends_with('…'), "{shown}");
+        let shown = dropped(&assembled, &Texts::default());
+        assert!(shown.contains("below_threshold"), "{shown}");
     }
 }
