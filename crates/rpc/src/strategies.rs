@@ -18,7 +18,7 @@ use memfleet_domain::turn::{
     AcceptedTurn, Content, Echo, Media, Metadata, Replacement, Role, Trust, Turn,
 };
 use memfleet_domain::{Fault, Scope};
-use memfleet_ports::erasure::Erased;
+use memfleet_ports::erasure::{Dependents, Erased};
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::ledger::{Page, PageToken};
 use memfleet_ports::maintenance::{Part, Status};
@@ -325,15 +325,37 @@ pub(crate) fn forget() -> impl Strategy<Value = ForgetRequest> {
     })
 }
 
+pub(crate) fn dependents(numbers: [u64; 7]) -> Dependents {
+    let [
+        facts,
+        episodes,
+        fragments,
+        narratives,
+        identities,
+        blocks,
+        exchanges,
+    ] = numbers;
+    Dependents {
+        facts,
+        episodes,
+        fragments,
+        narratives,
+        identities,
+        blocks,
+        exchanges,
+    }
+}
+
 pub(crate) fn forgotten() -> impl Strategy<Value = ForgetReceipt> {
-    let counts = (any::<[u64; 3]>(), any::<[bool; 2]>());
+    let counts = (any::<[u64; 3]>(), any::<[u64; 7]>(), any::<[bool; 2]>());
     (
         vec(turn_id(), 0..4),
         vec(named(SessionId::new), 0..4),
         counts,
     )
         .prop_map(
-            |(turns, emptied_sessions, ([passages, undelivered, unreadable], [space, dry_run]))| {
+            |(turns, emptied_sessions, (counts, with_them, [space, dry_run]))| {
+                let [passages, undelivered, unreadable] = counts;
                 let erased = Erased {
                     turns,
                     emptied_sessions,
@@ -341,6 +363,7 @@ pub(crate) fn forgotten() -> impl Strategy<Value = ForgetReceipt> {
                     undelivered,
                     unreadable,
                     versions: 0,
+                    dependents: dependents(with_them),
                     space,
                 };
                 ForgetReceipt::of(erased, dry_run)

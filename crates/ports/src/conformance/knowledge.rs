@@ -62,6 +62,7 @@ macro_rules! knowledge_conformance {
                 progress_from_elsewhere_is_stale,
                 what_a_forgotten_turn_stated_is_gone,
                 what_drew_on_a_forgotten_turn_in_an_earlier_version_is_withdrawn,
+                a_forget_counts_what_is_made_from_its_turns,
                 forgetting_the_newer_fact_opens_the_older_again,
                 every_fact_that_a_forget_opens_is_a_change_of_its_own,
                 forgetting_a_space_leaves_nothing_derived,

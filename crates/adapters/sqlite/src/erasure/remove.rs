@@ -33,17 +33,7 @@ pub async fn remove(
     space.head = knowledge::of_turns(connection, space, &doomed.keys()).await?;
     remove_turns(connection, space, doomed).await?;
     undelivered::remove(connection, &doomed.undelivered).await?;
-    let ids: HashSet<TurnId> = doomed
-        .turns
-        .iter()
-        .map(|turn| turn.id)
-        .chain(
-            doomed
-                .undelivered
-                .all()
-                .flat_map(|parted| parted.gone.iter().copied()),
-        )
-        .collect();
+    let ids = doomed.ids();
     prompts::of_turns(connection, scope, &id_list(&ids)).await?;
     let last = last_acceptance(connection, doomed).await?;
     let head = bury(connection, space, last, &ids).await?;
