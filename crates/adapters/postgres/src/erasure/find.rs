@@ -22,8 +22,8 @@ pub struct Doomed {
     pub turns: Vec<DoomedTurn>,
     /// Sessions that lose all their turns, …
     pub emptied: Vec<(i64, SessionId)>,
-    /// … and those that lose some.
-    pub thinned: Vec<i64>,
+    /// … and those that lose some, with how many.
+    pub thinned: Vec<(i64, i64)>,
     pub undelivered: Matching,
     pub dependents: Dependents,
     /// The filter means the whole space.
@@ -126,11 +126,12 @@ pub async fn doom(
     .await?;
     for row in rows {
         let session: i64 = row.try_get(0)?;
-        if lost[&session] == row.try_get::<i64, _>(2)? {
+        let gone = lost[&session];
+        if gone == row.try_get::<i64, _>(2)? {
             let name = name(SessionId::new(row.try_get::<&str, _>(1)?))?;
             doomed.emptied.push((session, name));
         } else {
-            doomed.thinned.push(session);
+            doomed.thinned.push((session, gone));
         }
     }
     Ok(doomed)
