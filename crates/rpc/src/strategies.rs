@@ -35,8 +35,8 @@ use proptest::prelude::*;
 
 pub(crate) use assembly::{assemble, assembled, gate, gated, render};
 pub(crate) use records::{
-    document, injection_filter, key, listing, new_document, new_policy, past_injection,
-    policy_in_force,
+    decided, document, injection_filter, key, listing, new_document, new_policy, past_injection,
+    policy_in_force, rules,
 };
 pub(crate) use subject::{progress, subject_forget};
 pub(crate) use tools::{
@@ -502,6 +502,8 @@ pub(crate) fn record() -> impl Strategy<Value = Record> {
     prop_oneof![
         (space_name(), settings()).prop_map(|(name, settings)| Record::Space(name, settings)),
         turn().prop_map(|turn| Record::Turn(Box::new(turn))),
+        rules().prop_map(|rules| Record::Rules(Box::new(rules))),
+        decided().prop_map(|memory| Record::Decided(Box::new(memory))),
     ]
 }
 

@@ -416,7 +416,7 @@ mod tests {
             });
             match memfleet_rpc::jsonl::read(&line.to_string()).unwrap() {
                 Record::Turn(turn) => *turn,
-                Record::Space(..) => panic!("it is a turn"),
+                _ => panic!("it is a turn"),
             }
         };
         let shown = [line("Roses\nare red"), line(&"x".repeat(300))];
