@@ -209,7 +209,7 @@ pub struct Change {
 }
 
 impl ChangeKind {
-    /// Whether it says what somebody decided, which no derivation from the turns brings back.
+    /// True for a decision of somebody, which no derivation from the turns brings back.
     pub fn is_decided(self) -> bool {
         matches!(self, Self::Corrected | Self::Reverted)
     }
@@ -273,7 +273,8 @@ pub struct WrittenVersion {
     pub change: Change,
 }
 
-/// A fact or a naming that callers decided about, with its whole history: what an export carries of it.
+/// A fact or a naming that callers decided about, with its whole history: what an export carries of
+/// it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DecidedMemory {
     /// Every version that is kept, oldest first.

@@ -201,10 +201,11 @@ pub enum Applied {
 
 /// A history that takes the place of what is known of its derivation.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Restoration {
+pub struct RestoredHistory {
     /// The history; it has no [problem](DecidedMemory::problem).
     pub memory: DecidedMemory,
-    /// For each version what it is found by; absent where that stays as it was before. Present for the first.
+    /// For each version what it is found by; absent where that stays as it was before. Present for
+    /// the first.
     pub passages: Vec<Option<Passage>>,
     /// The version that it takes the place of; 0: there is none.
     pub instead_of: u32,
@@ -281,11 +282,13 @@ pub trait Knowledge: Send + Sync {
     /// Does all of the work in one transaction, or nothing. A space or a turn that was forgotten makes it stale.
     async fn apply(&self, scope: &Scope, work: Work) -> Result<Applied>;
 
-    /// Replaces all that is known of a derivation by a history, with its conflicts, in one transaction; its turns are read again. Stale
-    /// where one of its turns is not stored, or where it takes the place of another version than it says.
-    async fn restore(&self, scope: &Scope, restoration: Restoration) -> Result<Applied>;
+    /// Replaces all that is known of a derivation by a history, with its conflicts, in one
+    /// transaction; its turns are read again. Stale where one of its turns is not stored, or where
+    /// it takes the place of another version than it says.
+    async fn restore(&self, scope: &Scope, restoration: RestoredHistory) -> Result<Applied>;
 
-    /// Up to `limit` facts and namings behind `after` of which a decision wrote a version ([`ChangeKind::is_decided`](memfleet_domain::derivation::ChangeKind::is_decided)), by id.
+    /// Up to `limit` facts and namings behind `after` of which a decision wrote a version
+    /// (`ChangeKind::is_decided`), by id.
     async fn decided(
         &self,
         scope: &Scope,

@@ -167,11 +167,11 @@ pub enum Record {
     Rules(Box<SpaceRules>),
     /// The turns, in the order of acceptance.
     Turn(Box<Turn>),
-    /// What callers decided about facts and names; behind the turns, by id.
+    /// Decisions of callers about a fact or a naming; behind the turns, by id.
     Decided(Box<DecidedMemory>),
 }
 
-/// What holds for a space besides its settings.
+/// Rules of a space besides its settings.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct SpaceRules {
     /// The legal hold that it is on.
@@ -191,7 +191,8 @@ pub struct Imported {
     pub forgotten: u64,
     /// Facts and namings that took on what callers had decided about them.
     pub decided: u64,
-    /// Parts of the records that were left out for another reason than that they are there or were forgotten, and why.
+    /// Parts of the records that were left out for another reason than that they are there or were
+    /// forgotten, and why.
     pub left_out: Vec<String>,
     /// The batches of the turns accepted and of those on their way, in order; as text they are consistency tokens.
     pub batches: Vec<BatchId>,

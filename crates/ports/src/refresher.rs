@@ -95,8 +95,9 @@ pub trait Refresher: Send + Sync {
         namings: &[Naming],
     ) -> Result<ChangeId, Fault>;
 
-    /// Puts back what callers decided about a fact or a naming, with its history, in place of what agents derived of it here; false
-    /// where callers decided something about it here that the history does not have, or all that it has. Its turns must be stored.
+    /// Puts back what callers decided about a fact or a naming, with its history, in place of what
+    /// agents derived of it here; false where callers decided something about it here that the
+    /// history does not have, or all that it has. Its turns must be stored.
     async fn restore(
         &self,
         context: &Context,

@@ -1,14 +1,18 @@
 //! The file form of an export: one JSON object a line, and back without a loss.
 //!
-//! The first line is the space, the next one its legal hold and policy where it has one of them; then come its turns in the order
-//! of acceptance, then what callers decided about facts and names, by id. An export of one person goes on with the next space. Times are RFC 3339 in UTC with up to six decimals; ids are UUIDs; roles are `user`, `assistant`, `system`, `tool`, trust labels `user`, `assistant`, `tool`,
+//! The first line is the space, the next one its legal hold and policy where it has one of them;
+//! then come its turns in the order of acceptance, then what callers decided about facts and names,
+//! by id. An export of one person goes on with the next space.
+//!
+//! Times are RFC 3339 in UTC with up to six decimals; ids are UUIDs; roles are `user`, `assistant`,
+//! `system`, `tool`, trust labels `user`, `assistant`, `tool`,
 //! `web`. What is absent is `null` or left out; `metadata` and `media` are always there; unknown keys are skipped.
 //!
 //! ```json
 //! {"record":"space","name":"ada","settings":{"language":null,"time_zone":"Europe/Zurich","retention_days":null,"retention_turns":null,"retention_superseded_days":null}}
-//! {"record":"rules","hold":{"since":"…","reason":"case 7"},"policy":{"budget":{"max_tokens":800}}}
+//! {"record":"rules","hold":{"since":"…","reason":"case 7"},"policy":{…}}
 //! {"record":"turn","id":"…","session":"s1","external_id":null,"speaker":"Ada","role":"user","content":{"text":"Hi","media":[{"uri":"…","mime_type":"image/jpeg","caption":"a dog"}]},"event_time":"2023-05-08T13:56:00Z","recorded_at":"2026-01-02T03:04:05.678901Z","metadata":{},"trust":"user","replaces":null,"position":0,"replaced":{"by":"…","at":"…"}}
-//! {"record":"decided","versions":[{"derivation":{"id":"…","version":1,"body":{"fact":{…}},"turns":["…"],…},"change":{"id":"…","kind":"derived",…}}],"conflicts":[…]}
+//! {"record":"decided","versions":[{"derivation":{…},"change":{…}},…],"conflicts":[…]}
 //! ```
 
 use std::borrow::Cow;

@@ -18,7 +18,7 @@ use memfleet_domain::turn::{
     AcceptedTurn, Content, Echo, Media, Metadata, Replacement, Role, Trust, Turn,
 };
 use memfleet_domain::{Fault, Scope};
-use memfleet_ports::erasure::{Dependents, Erased};
+use memfleet_ports::erasure::{DependentCounts, Erased};
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::ledger::{Page, PageToken};
 use memfleet_ports::maintenance::{Part, Status};
@@ -325,7 +325,7 @@ pub(crate) fn forget() -> impl Strategy<Value = ForgetRequest> {
     })
 }
 
-pub(crate) fn dependents(numbers: [u64; 7]) -> Dependents {
+pub(crate) fn dependents(numbers: [u64; 7]) -> DependentCounts {
     let [
         facts,
         episodes,
@@ -335,7 +335,7 @@ pub(crate) fn dependents(numbers: [u64; 7]) -> Dependents {
         blocks,
         exchanges,
     ] = numbers;
-    Dependents {
+    DependentCounts {
         facts,
         episodes,
         fragments,

@@ -124,7 +124,7 @@ fn says(before: &Derivation, naming: &Naming) -> bool {
     !before.is_withdrawn() && said == Some(naming.identity.same)
 }
 
-/// What a caller's word on two names is found by.
+/// Text that a caller's word on two names is found by.
 pub(crate) fn found_by(identity: &Identity) -> String {
     format!("{}, {}", identity.entity.name, identity.other.name)
 }

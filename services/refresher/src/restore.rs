@@ -1,4 +1,5 @@
-//! What callers decided about a fact or a naming, put back with its history: from an export, in place of what agents derived here.
+//! Decisions of callers about a fact or a naming, put back with its history: from an export, in
+//! place of what agents derived here.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +7,7 @@ use memfleet_domain::derivation::{Body, DecidedMemory};
 use memfleet_domain::ids::ChangeId;
 use memfleet_domain::{Fault, FaultKind, Scope};
 use memfleet_ports::events::Event;
-use memfleet_ports::knowledge::{Applied, Restoration};
+use memfleet_ports::knowledge::{Applied, RestoredHistory};
 use memfleet_ports::ledger::Passage;
 
 use crate::LocalRefresher;
@@ -29,7 +30,7 @@ impl LocalRefresher {
                 return Ok(false);
             }
             let current = known.versions.last();
-            let restoration = Restoration {
+            let restoration = RestoredHistory {
                 memory: memory.clone(),
                 passages: passages.clone(),
                 instead_of: current.map_or(0, |version| version.derivation.version),
@@ -72,7 +73,7 @@ impl LocalRefresher {
     }
 }
 
-/// Whether a history has decisions that are not known, and all that are.
+/// True where a history has decisions that are not known, and all that are.
 fn is_news(known: &BTreeSet<ChangeId>, told: &BTreeSet<ChangeId>) -> bool {
     known.is_subset(told) && known.len() < told.len()
 }

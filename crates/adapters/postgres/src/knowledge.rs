@@ -16,7 +16,7 @@ use memfleet_domain::ids::DerivationId;
 use memfleet_domain::time::Timestamp;
 use memfleet_ports::knowledge::{
     Applied, ChangeFilter, Chronicle, Knowledge, Position, Question, Rebuilding, Recorded,
-    Restoration, Stage, Work,
+    RestoredHistory, Stage, Work,
 };
 use memfleet_ports::ledger::{Page, PageToken};
 use memfleet_ports::store::Result;
@@ -37,7 +37,7 @@ impl Knowledge for PostgresStore {
         self.ask("apply", twice(attempt)).await
     }
 
-    async fn restore(&self, scope: &Scope, restoration: Restoration) -> Result<Applied> {
+    async fn restore(&self, scope: &Scope, restoration: RestoredHistory) -> Result<Applied> {
         let attempt = || async {
             let mut write = self.write(&scope.tenant).await?;
             let applied = restore::restore(&mut write, scope, &restoration).await?;

@@ -15,7 +15,7 @@ use memfleet_domain::ids::DerivationId;
 use memfleet_domain::time::Timestamp;
 use memfleet_ports::knowledge::{
     Applied, ChangeFilter, Chronicle, Knowledge, Position, Question, Rebuilding, Recorded,
-    Restoration, Stage, Work,
+    RestoredHistory, Stage, Work,
 };
 use memfleet_ports::ledger::{Page, PageToken};
 use memfleet_ports::store::Result;
@@ -33,7 +33,7 @@ impl Knowledge for SqliteStore {
         Ok(applied)
     }
 
-    async fn restore(&self, scope: &Scope, restoration: Restoration) -> Result<Applied> {
+    async fn restore(&self, scope: &Scope, restoration: RestoredHistory) -> Result<Applied> {
         let mut write = self.write().await?;
         let applied = restore::restore(&mut write, scope, &restoration).await?;
         if applied != Applied::Stale {

@@ -1,5 +1,5 @@
-//! What callers decided in a space, as records of an export and back: its legal hold, its policy, corrections, undone changes,
-//! merges and splits.
+//! Decisions of callers in a space, as records of an export and back: its legal hold, its policy,
+//! corrections, undone changes, merges and splits.
 
 use std::collections::VecDeque;
 
@@ -45,7 +45,7 @@ impl Gateway {
         Ok((rules != SpaceRules::default()).then(|| Record::Rules(Box::new(rules))))
     }
 
-    /// What callers decided about facts and names that draw on matching turns alone, by id.
+    /// Records of decisions about facts and names that draw on matching turns alone, by id.
     pub(super) fn decided(
         &self,
         scope: Scope,
@@ -86,7 +86,8 @@ impl Gateway {
         Ok(walk.ids.pop_front())
     }
 
-    /// Whether a history draws on stored turns that match, and on no others. One that is gone by now does not.
+    /// True where a history draws on stored turns that match, and on no others. One that is gone by
+    /// now does not.
     async fn draws_on(
         &self,
         scope: &Scope,
@@ -104,7 +105,8 @@ impl Gateway {
         Ok(matching.count() == ids.len())
     }
 
-    /// Puts a space without turns on the hold of the records and under their policy, where it has none of its own.
+    /// Puts a space without turns on the hold of the records and under their policy, where it has
+    /// none of its own.
     pub(super) async fn settle_rules(
         &self,
         context: &Context,
@@ -136,7 +138,8 @@ impl Gateway {
         Ok(())
     }
 
-    /// Puts back what callers decided about a fact or a naming, once the turns before it are stored.
+    /// Puts back what callers decided about a fact or a naming, once the turns before it are
+    /// stored.
     pub(super) async fn import_decided(
         &self,
         context: &Context,
@@ -163,7 +166,7 @@ impl Gateway {
     }
 }
 
-/// Whether who calls may put a space on hold and set its policy.
+/// True where the caller may put a space on hold and set its policy.
 fn manages(context: &Context) -> bool {
     let caller = context.caller.as_ref();
     caller.is_none_or(|caller| {

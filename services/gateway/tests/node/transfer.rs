@@ -372,7 +372,8 @@ async fn an_export_carries_what_callers_decided_and_comes_back_byte_equal() {
         oslo,
         settling,
     } = moved().await;
-    // The update is undone, one fact is corrected twice and once undone, names are one and then are not.
+    // The update is undone, one fact is corrected twice and once undone, names are one and then are
+    // not.
     here.clock.set(1_001);
     let space_of = || space("ada");
     here.gateway
@@ -504,7 +505,7 @@ async fn what_was_decided_here_stays_when_an_import_says_otherwise() {
     let before = export(&there.node, "ada", &TurnFilter::default()).await;
     let records = export(&here.node, "ada", &TurnFilter::default()).await;
     let said = imported(&there.node, "ada", records).await;
-    // Of the one fact nothing was decided here, of the other one something else.
+    // Nothing was decided here about the one fact, and something else about the other one.
     assert_eq!(said.decided, 1);
     let after = export(&there.node, "ada", &TurnFilter::default()).await;
     assert!(before.iter().all(|record| after.contains(record)));

@@ -4,7 +4,7 @@ use memfleet_columns::from_kind;
 use memfleet_domain::Scope;
 use memfleet_domain::derivation::{Change, Kind};
 use memfleet_domain::ids::DerivationId;
-use memfleet_ports::knowledge::{Applied, Restoration, Revision, Work};
+use memfleet_ports::knowledge::{Applied, RestoredHistory, Revision, Work};
 use memfleet_ports::outbox;
 use sqlx::PgConnection;
 use uuid::Uuid;
@@ -47,7 +47,7 @@ pub async fn decided(
 pub async fn restore(
     connection: &mut PgConnection,
     scope: &Scope,
-    restoration: &Restoration,
+    restoration: &RestoredHistory,
 ) -> Outcome<Applied> {
     let space = scope::lock(connection, scope).await?;
     let Some(space) = space.filter(|space| space.is_alive) else {
@@ -102,8 +102,8 @@ pub async fn restore(
 }
 
 impl Forgetting<'_> {
-    /// Whether the version that goes is the one that is known, and all turns are stored.
-    async fn rests_on(&mut self, id: DerivationId, restoration: &Restoration) -> Outcome<bool> {
+    /// True where the version that goes is the one that is known, and all turns are stored.
+    async fn rests_on(&mut self, id: DerivationId, restoration: &RestoredHistory) -> Outcome<bool> {
         let known: Option<i32> = sqlx::query_scalar(
             "SELECT max(version) FROM derivations WHERE tenant = $1 AND space = $2 AND id = $3",
         )
@@ -125,8 +125,9 @@ impl Forgetting<'_> {
         Ok(known == i64::from(restoration.instead_of) && stored == turns.len() as i64)
     }
 
-    /// Takes out the derivation with what belongs to it, and the changes that the history has: what it says of them counts.
-    async fn clear(&mut self, id: DerivationId, restoration: &Restoration) -> Outcome<()> {
+    /// Takes out the derivation with what belongs to it, and the changes that the history has: what
+    /// it says of them counts.
+    async fn clear(&mut self, id: DerivationId, restoration: &RestoredHistory) -> Outcome<()> {
         let id = from_derivation_id(id);
         let rows = sqlx::query(
             "DELETE FROM derivations WHERE tenant = $1 AND space = $2 AND id = $3 RETURNING id, passage, written_by",
@@ -151,9 +152,9 @@ impl Forgetting<'_> {
         Ok(())
     }
 
-    /// Has agents read its turns again: one that read them before the history came may have derived it, and what is beside it,
-    /// in a change that counts as made now.
-    async fn read_again(&mut self, restoration: &Restoration) -> Outcome<()> {
+    /// Has agents read its turns again: one that read them before the history came may have derived
+    /// it, and what is beside it, in a change that counts as made now.
+    async fn read_again(&mut self, restoration: &RestoredHistory) -> Outcome<()> {
         let touched = sqlx::query(
             "UPDATE turns t SET change = $3 + touched.number
              FROM unnest($4::uuid[]) WITH ORDINALITY AS touched(id, number)

@@ -6,7 +6,7 @@ use memfleet_columns::{from_kind, to_derivation_id, to_json};
 use memfleet_domain::Scope;
 use memfleet_domain::derivation::Kind;
 use memfleet_domain::ids::{ChangeId, DerivationId};
-use memfleet_ports::knowledge::{Applied, Restoration, Revision};
+use memfleet_ports::knowledge::{Applied, RestoredHistory, Revision};
 use sqlx::SqliteConnection;
 
 use super::apply::Applying;
@@ -44,7 +44,7 @@ pub async fn decided(
 pub async fn restore(
     connection: &mut SqliteConnection,
     scope: &Scope,
-    restoration: &Restoration,
+    restoration: &RestoredHistory,
 ) -> Outcome<Applied> {
     let memory = &restoration.memory;
     let (Some(space), Some(id)) = (scope::find_alive(connection, scope).await?, memory.id()) else {
@@ -80,8 +80,8 @@ fn hex(id: DerivationId) -> String {
 }
 
 impl Applying<'_> {
-    /// Whether the version that goes is the one that is known, and all turns are stored.
-    async fn rests_on(&mut self, id: DerivationId, restoration: &Restoration) -> Outcome<bool> {
+    /// True where the version that goes is the one that is known, and all turns are stored.
+    async fn rests_on(&mut self, id: DerivationId, restoration: &RestoredHistory) -> Outcome<bool> {
         let known: Option<u32> =
             sqlx::query_scalar("SELECT max(version) FROM derivations WHERE space = ? AND id = ?")
                 .bind(self.space.id)
@@ -100,7 +100,7 @@ impl Applying<'_> {
     }
 
     /// Takes out the changes that the history has: what it says of them counts.
-    async fn drop_changes(&mut self, restoration: &Restoration) -> Outcome<()> {
+    async fn drop_changes(&mut self, restoration: &RestoredHistory) -> Outcome<()> {
         let versions = restoration.memory.versions.iter();
         let ids: Vec<ChangeId> = versions.map(|version| version.change.id).collect();
         sqlx::query(
@@ -113,9 +113,9 @@ impl Applying<'_> {
         Ok(())
     }
 
-    /// Has agents read its turns again: one that read them before the history came may have derived it, and what is beside it,
-    /// in a change that counts as made now.
-    async fn read_again(&mut self, restoration: &Restoration) -> Outcome<()> {
+    /// Has agents read its turns again: one that read them before the history came may have derived
+    /// it, and what is beside it, in a change that counts as made now.
+    async fn read_again(&mut self, restoration: &RestoredHistory) -> Outcome<()> {
         let touched = sqlx::query(
             "UPDATE turns SET change = ?2 + 1 + touched.key FROM json_each(?3) AS touched
              WHERE turns.space = ?1 AND turns.id = unhex(touched.value, '-')",

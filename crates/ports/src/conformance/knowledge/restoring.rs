@@ -1,4 +1,4 @@
-//! What callers decided, as an export carries it and an import puts it back.
+//! Decisions of callers, as an export carries them and an import puts them back.
 
 use memfleet_domain::Scope;
 use memfleet_domain::derivation::{ChangeKind, DecidedMemory, Derivation, Origin, Status};
@@ -8,7 +8,7 @@ use super::{all, change, closing, conflict, deriving, fact, home, make, moved};
 use crate::conformance::samples::{batch_in, indexed, instant, passages, scope, turn};
 use crate::feed::{Change, IndexFeed};
 use crate::knowledge::{
-    Applied, ChangeFilter, Knowledge, Question, Restoration, Revision, Rewrite, Work,
+    Applied, ChangeFilter, Knowledge, Question, RestoredHistory, Revision, Rewrite, Work,
 };
 use crate::ledger::Ledger;
 
@@ -53,7 +53,8 @@ fn undoing(corrected: &Rewrite, before: &Derivation, seconds: i64) -> Rewrite {
     }
 }
 
-/// Two facts: one was closed, and the closing was dismissed by a correction that was undone; the other one was never touched.
+/// Two facts: one was closed, and the closing was dismissed by a correction that was undone; the
+/// other one was never touched.
 async fn decided<S: Ledger + Knowledge>(store: &S) -> (Derivation, Derivation) {
     let (_, _, first, second) = moved(store).await;
     let found = conflict(&first, &second);
@@ -77,12 +78,12 @@ async fn history(store: &impl Knowledge, scope: &Scope, fact: &Derivation) -> De
 }
 
 /// For a history whose versions are all found by other words.
-fn restoration(memory: DecidedMemory, instead_of: u32) -> Restoration {
+fn restoration(memory: DecidedMemory, instead_of: u32) -> RestoredHistory {
     let found_by = memory
         .versions
         .iter()
         .map(|_| passages("lives there").pop());
-    Restoration {
+    RestoredHistory {
         passages: found_by.collect(),
         memory,
         instead_of,
@@ -142,7 +143,7 @@ pub async fn a_history_takes_the_place_of_what_was_derived<S: Ledger + Knowledge
         store.decided(&there(), 9, None).await.expect("an answer"),
         [first.id]
     );
-    // What is beside it stays as it was.
+    // The other fact stays as it was.
     let untouched = history(store, &there(), &second).await;
     assert_eq!(untouched.versions.len(), 1);
     // Who undid what is listed, and followers hear of the turn and of each version.
