@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
+use memfleet_domain::FaultKind;
 use memfleet_domain::derivation::{ChangeKind, Derivation};
 use memfleet_domain::ids::SessionId;
 use memfleet_domain::policy::Policy;
@@ -101,6 +102,16 @@ async fn decide(client: &Client) -> Result<()> {
     client
         .revert(&call(), &space("noor"), update.unwrap().change.id)
         .await?;
+    let merge = MergeRequest {
+        space: space("noor"),
+        entity: "Rome".into(),
+        other: "Oslo".into(),
+    };
+    // Both names stand in the graph once it has the facts.
+    while let Err(fault) = client.merge(&call(), &merge).await {
+        ensure!(fault.kind == FaultKind::NotFound, "{fault}");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
     let is_oslo = |fact: &&Derivation| fact.fact().is_some_and(|it| it.claim.value == "oslo");
     let request = UpdateRequest {
         space: space("noor"),
@@ -113,12 +124,6 @@ async fn decide(client: &Client) -> Result<()> {
         },
     };
     client.update(&call(), request).await?;
-    let merge = MergeRequest {
-        space: space("noor"),
-        entity: "Rome".into(),
-        other: "Oslo".into(),
-    };
-    client.merge(&call(), &merge).await?;
     let mut policy = Policy::default();
     policy.budget.max_tokens = Some(700);
     client
