@@ -80,7 +80,10 @@ pub struct Verdict {
 pub fn judge(one: &Derivation, other: &Derivation) -> Option<Verdict> {
     let Pair { older, newer } = comparable(one, other)?;
     let (before, after) = (older.fact()?, newer.fact()?);
-    let is_opposite = after.clause.negated && !before.clause.negated && before.claim == after.claim;
+    let is_opposite = after.clause.negated
+        && !before.clause.negated
+        && before.claim == after.claim
+        && is_one_statement(before, after);
     let kind = match after.stance {
         Stance::States if is_opposite && after.takes_back => Contradiction::Negation,
         Stance::Corrects if is_opposite && after.takes_back => Contradiction::Correction,
@@ -96,6 +99,12 @@ pub fn judge(one: &Derivation, other: &Derivation) -> Option<Verdict> {
         kind,
         kind == Contradiction::Correction,
     ))
+}
+
+/// True where two clauses of one claim state the same. Verbs of states do where their claims agree
+/// ("live in", "reside in"); an event stays true after its outcome is over ("moved to Rome").
+fn is_one_statement(before: &Draft, after: &Draft) -> bool {
+    before.clause.predicate == after.clause.predicate || is_of_state(before) && is_of_state(after)
 }
 
 /// What somebody else says of two facts, within the bounds of the rules.

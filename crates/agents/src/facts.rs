@@ -7,10 +7,12 @@
 //!
 //! `own_words` masks quoted and pasted text, `words` tokenises, `clauses` and `stated` cut and filter,
 //! `parse` finds the parts, `people` resolves references, `claims` makes keys that compare; `support`
-//! and `telling` check facts that a model found against the words of their turn.
+//! and `telling` check facts that a model found against the words of their turn, `coverage` whether
+//! a fact is all that its turn says.
 
 mod claims;
 mod clauses;
+mod coverage;
 pub(crate) mod own_words;
 mod parse;
 mod people;
@@ -30,6 +32,7 @@ use memfleet_domain::turn::{Role, Trust};
 use memfleet_language::{Language, sentences, time};
 
 pub use self::claims::{claim, key, wordings};
+pub use self::coverage::covers;
 use self::parse::Tense;
 pub use self::support::{dates, denies, is_borne_out, is_supported, is_verb_said, sources};
 pub use self::telling::{Times, as_told, takes_back};

@@ -1,15 +1,67 @@
 //! Removing turns for good: from the ledger, its indexes and vectors, the queue and its dead letters; and versions of what is
 //! derived from them. Of a space on legal hold nothing is removed: the hold is looked at in the transaction that would do it.
 
+use std::ops::AddAssign;
+
 use async_trait::async_trait;
 use chrono::Days;
 use memfleet_domain::Scope;
+use memfleet_domain::derivation::Kind;
 use memfleet_domain::ids::{SessionId, TurnId};
 use memfleet_domain::space::SpaceSettings;
 use memfleet_domain::time::Timestamp;
 
 use crate::filter::TurnFilter;
 use crate::store::Result;
+
+/// Counts of what is made from turns and goes with them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct DependentCounts {
+    /// Facts with all their versions.
+    pub facts: u64,
+    /// Episodes. The turns of theirs that stay are summed up again.
+    pub episodes: u64,
+    /// Fragments of narratives. The turns of theirs that stay are read again.
+    pub fragments: u64,
+    /// Narratives whose headlines hold words of the turns. They are told again from the fragments
+    /// that stay.
+    pub narratives: u64,
+    /// Statements of callers about names in the turns.
+    pub identities: u64,
+    /// Blocks that entered prompts. Each record stays, without the block.
+    pub blocks: u64,
+    /// Exchanges under way. Each stays, without what was kept for its next step.
+    pub exchanges: u64,
+}
+
+impl DependentCounts {
+    /// The counts of derivations, from numbers by kind.
+    pub fn of_kinds(numbers: impl IntoIterator<Item = (Kind, u64)>) -> Self {
+        let mut dependents = Self::default();
+        for (kind, number) in numbers {
+            *match kind {
+                Kind::Fact => &mut dependents.facts,
+                Kind::Episode => &mut dependents.episodes,
+                Kind::Fragment => &mut dependents.fragments,
+                Kind::Narrative => &mut dependents.narratives,
+                Kind::Identity => &mut dependents.identities,
+            } += number;
+        }
+        dependents
+    }
+}
+
+impl AddAssign for DependentCounts {
+    fn add_assign(&mut self, other: Self) {
+        self.facts += other.facts;
+        self.episodes += other.episodes;
+        self.fragments += other.fragments;
+        self.narratives += other.narratives;
+        self.identities += other.identities;
+        self.blocks += other.blocks;
+        self.exchanges += other.exchanges;
+    }
+}
 
 /// What is gone, or what would go.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -26,6 +78,8 @@ pub struct Erased {
     pub unreadable: u64,
     /// Versions of facts and episodes that held no longer; those that go with their turns are not counted.
     pub versions: u64,
+    /// Counts of derived memory and blocks that go with the turns. Retention leaves them at zero.
+    pub dependents: DependentCounts,
     /// Whether the space itself is gone.
     pub space: bool,
 }

@@ -3,6 +3,7 @@
 use memfleet_domain::ids::{SpaceId, Speaker};
 use memfleet_domain::space::LegalHold;
 
+use crate::erasure::DependentCounts;
 use crate::filter::TurnFilter;
 use crate::refresher::ForgetReceipt;
 
@@ -68,6 +69,8 @@ pub struct SubjectTotal {
     pub undelivered: u64,
     /// Dead letters that could not be read.
     pub unreadable: u64,
+    /// Counts of derived memory and blocks that went with the turns.
+    pub dependents: DependentCounts,
     /// Spaces on legal hold.
     pub held_spaces: u64,
     /// Turns of the person that stay in them.
@@ -88,6 +91,7 @@ impl SubjectTotal {
                 self.passages += receipt.erased.passages;
                 self.undelivered += receipt.erased.undelivered;
                 self.unreadable += receipt.erased.unreadable;
+                self.dependents += receipt.erased.dependents;
             }
             InSpace::Held { turns, .. } => {
                 self.held_spaces += 1;

@@ -2,10 +2,12 @@
 
 use std::collections::HashSet;
 
+use memfleet_agents::facts::covers;
 use memfleet_assembly::Outdated;
 use memfleet_domain::derivation::Origin;
 use memfleet_domain::ids::SpaceId;
 use memfleet_domain::turn::Turn;
+use memfleet_language::Analyzer;
 use memfleet_ports::retriever::{Hit, SignalScore};
 
 /// What a neighbour ranks below its hit, as a share of the distance between the best hit and the last.
@@ -31,9 +33,17 @@ pub struct Eligible<'a> {
     pub outdated: Option<Outdated<'a>>,
 }
 
-/// Mark of a hit: the fate of its fact that the query asks for.
-fn outdated(hit: &Hit) -> Option<Outdated<'_>> {
+/// Mark of a hit: the fate of its fact that the query asks for. None where the turn says more than
+/// the fact, unless a caller corrected it: a reader takes the mark for one of the whole turn.
+fn outdated<'h>(hit: &'h Hit, analyzer: &Analyzer) -> Option<Outdated<'h>> {
     let fact = hit.outdated_fact()?;
+    let is_all_said = |draft| {
+        let text = hit.turn.accepted.content.searchable_text();
+        covers(draft, &text, analyzer)
+    };
+    if fact.origin != Origin::Corrected && !fact.fact().is_some_and(is_all_said) {
+        return None;
+    }
     match (fact.valid.end, fact.fact()) {
         _ if fact.is_withdrawn() => Some(Outdated::Wrong),
         (None, Some(draft)) if fact.origin == Origin::Corrected => {
@@ -44,7 +54,7 @@ fn outdated(hit: &Hit) -> Option<Outdated<'_>> {
 }
 
 /// The hits, best first, then the neighbours of those that are relevant enough; each turn once.
-pub fn eligible(hits: &[Hit], threshold: f32) -> Vec<Eligible<'_>> {
+pub fn eligible<'h>(hits: &'h [Hit], threshold: f32, analyzer: &Analyzer) -> Vec<Eligible<'h>> {
     let mut all = hits
         .iter()
         .map(|hit| Eligible {
@@ -54,7 +64,7 @@ pub fn eligible(hits: &[Hit], threshold: f32) -> Vec<Eligible<'_>> {
             relevance: hit.relevance,
             signals: &hit.signals,
             passage: hit.passage,
-            outdated: outdated(hit),
+            outdated: outdated(hit, analyzer),
         })
         .collect::<Vec<_>>();
     let mut known = all

@@ -79,6 +79,28 @@ async fn only_the_value_that_is_named_is_taken_back() {
 }
 
 #[tokio::test]
+async fn an_event_stays_true_after_its_outcome_is_taken_back() {
+    let memory = Memory::new().await;
+    memory.say(1, "I moved to Lisbon and adopted a cat.").await;
+    memory.say(2, "I joined Acme.").await;
+    memory.say(10, "I no longer live in Lisbon.").await;
+    memory.say(11, "I no longer work for Acme.").await;
+    let known = memory.known(12).await;
+    for text in ["Ada moved to Lisbon.", "Ada joined Acme."] {
+        assert!(known.contains(&text.to_owned()), "{text}: {known:?}");
+    }
+    assert!(memory.conflicts().await.is_empty());
+}
+
+#[tokio::test]
+async fn a_state_is_taken_back_in_other_words_too() {
+    let memory = Memory::new().await;
+    memory.say(1, "I reside in Lisbon.").await;
+    memory.say(10, "I no longer live in Lisbon.").await;
+    assert_eq!(memory.known(11).await, [""; 0]);
+}
+
+#[tokio::test]
 async fn what_only_looks_like_a_change_changes_nothing() {
     let memory = Memory::new().await;
     memory.say(1, "I live in Rome.").await;

@@ -1,5 +1,6 @@
 //! Removing turns for good. One search decides what goes, for the plan and for the deed.
 
+mod dependents;
 mod expire;
 mod find;
 mod prompts;

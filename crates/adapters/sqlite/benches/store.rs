@@ -8,11 +8,13 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use memfleet_domain::ids::TurnId;
-use memfleet_ports::conformance::samples::{home, instant};
+use memfleet_domain::ingestion::Batch;
+use memfleet_domain::turn::AcceptedTurn;
+use memfleet_ports::conformance::samples::{batch_in, home, instant, scope, turn_in};
 use memfleet_ports::erasure::Erasure;
 use memfleet_ports::feed::IndexFeed;
 use memfleet_ports::filter::TurnFilter;
-use memfleet_ports::ledger::{IndexedBatch, Ledger};
+use memfleet_ports::ledger::{IndexedBatch, Ledger, Passage};
 use memfleet_ports::queue::{Bounds, IngestQueue};
 use memfleet_sqlite::{Options, SqliteStore};
 use rand::rngs::StdRng;
@@ -45,6 +47,65 @@ async fn main() {
     queueing(&store).await;
     forgetting(&store, turns).await;
     erasing(&store, directory.path()).await;
+    for length in [600, 100_000] {
+        forgetting_in_a_session(&store, length).await;
+    }
+}
+
+/// Forgets the first turn, the last one and one between them of a session of so many turns, 20
+/// times each.
+async fn forgetting_in_a_session(store: &SqliteStore, length: usize) {
+    let place = scope("acme", &format!("long {length}"));
+    let said = |number: usize| AcceptedTurn {
+        event_time: Some(instant(number as i64)),
+        ..turn_in(&place, "s1", &number.to_string(), "It was said.")
+    };
+    for first in (0..length).step_by(1_000) {
+        let end = length.min(first + 1_000);
+        let batch = batch_in(&place, &first.to_string(), (first..end).map(said).collect());
+        let told = bare(batch, first as u64 + 1);
+        store.commit(vec![told]).await.expect("commit");
+    }
+    let ways: [(&str, fn(usize, usize) -> usize); 3] = [
+        ("first", |run, _| run),
+        ("last", |run, length| length - 1 - run),
+        ("middle", |run, length| length / 2 + run),
+    ];
+    for (which, number) in ways {
+        let mut times = Vec::new();
+        for run in 0..20 {
+            let filter = TurnFilter {
+                turns: vec![said(number(run, length)).id],
+                ..TurnFilter::default()
+            };
+            let start = Instant::now();
+            let erased = store.remove(&place, &filter).await.expect("remove");
+            times.push(start.elapsed());
+            assert_eq!(erased.turns.len(), 1);
+        }
+        spread(
+            &format!("remove the {which} turn of a session of {length}"),
+            times,
+        );
+    }
+}
+
+/// A batch whose turns have one passage each, without terms and vectors.
+fn bare(batch: Batch, acceptance: u64) -> IndexedBatch {
+    let passage = |turn: &AcceptedTurn| Passage {
+        start: 0,
+        end: turn.content.text.len() as u32,
+        terms: Vec::new(),
+        features: vec![0.5; 12],
+        vectors: None,
+    };
+    IndexedBatch {
+        passages: batch.turns.iter().map(|turn| vec![passage(turn)]).collect(),
+        batch,
+        acceptance,
+        embedding_space: None,
+        language: None,
+    }
 }
 
 async fn ingest(store: &SqliteStore, turns: usize) {

@@ -1,16 +1,19 @@
 //! Removing turns for good. One search decides what goes, for the plan and for the deed.
 
+mod dependents;
 mod expire;
 mod prompts;
 mod remove;
 mod undelivered;
+
+use std::collections::HashSet;
 
 use async_trait::async_trait;
 use memfleet_columns::{name, to_json, to_turn_id};
 use memfleet_domain::Scope;
 use memfleet_domain::ids::{SessionId, TurnId};
 use memfleet_domain::time::Timestamp;
-use memfleet_ports::erasure::{Erased, Erasure};
+use memfleet_ports::erasure::{DependentCounts, Erased, Erasure};
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::store::Result;
 use memfleet_ports::undelivered::{Matching, Unreadable};
@@ -25,12 +28,14 @@ use crate::store::SqliteStore;
 #[async_trait]
 impl Erasure for SqliteStore {
     async fn plan(&self, scope: &Scope, filter: &TurnFilter) -> Result<Erased> {
+        self.list_waiting().await?;
         let mut read = self.read().await?;
         Ok(find(&mut read, scope, filter).await?.erased())
     }
 
     async fn remove(&self, scope: &Scope, filter: &TurnFilter) -> Result<Erased> {
         let mut write = self.write().await?;
+        dependents::list_waiting(&mut write).await?;
         let doomed = find(&mut write, scope, filter).await?;
         let erased = doomed.erased();
         let mut is_something = doomed.is_something();
@@ -74,6 +79,7 @@ struct Doomed {
     sessions: Vec<i64>,
     emptied_sessions: Vec<SessionId>,
     undelivered: Matching,
+    dependents: DependentCounts,
     /// The filter means the whole space.
     everything: bool,
 }
@@ -99,6 +105,14 @@ impl Doomed {
         to_json(&self.turns.iter().map(|turn| turn.key).collect::<Vec<_>>())
     }
 
+    /// Every turn that goes, stored or not.
+    fn ids(&self) -> HashSet<TurnId> {
+        let undelivered = self.undelivered.all();
+        let undelivered = undelivered.flat_map(|parted| parted.gone.iter().copied());
+        let stored = self.turns.iter().map(|turn| turn.id);
+        stored.chain(undelivered).collect()
+    }
+
     fn erased(&self) -> Erased {
         Erased {
             turns: self.turns.iter().map(|turn| turn.id).collect(),
@@ -107,6 +121,7 @@ impl Doomed {
             undelivered: self.undelivered.turns(),
             unreadable: self.undelivered.unreadable(),
             versions: 0,
+            dependents: self.dependents,
             space: self.removes_space(),
         }
     }
@@ -132,7 +147,9 @@ async fn find(
     };
     let undelivered = undelivered::find(connection, scope, &filter, Unreadable::All).await?;
     let everything = filter.is_everything();
-    doom(connection, space, turns, undelivered, everything).await
+    let mut doomed = doom(connection, space, turns, undelivered, everything).await?;
+    doomed.dependents = dependents::count(connection, scope, &doomed).await?;
+    Ok(doomed)
 }
 
 /// These turns of a space, with what hangs on them.
@@ -149,6 +166,7 @@ async fn doom(
         sessions: Vec::new(),
         emptied_sessions: Vec::new(),
         undelivered,
+        dependents: DependentCounts::default(),
         everything,
     };
     let Some(space) = space else {

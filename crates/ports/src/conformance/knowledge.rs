@@ -7,6 +7,7 @@ mod following;
 mod forgetting;
 mod reading;
 mod rebuilding;
+mod restoring;
 
 use memfleet_domain::derivation::{
     Body, Change, ChangeKind, Conflict, Contradiction, Derivation, Origin, Status,
@@ -28,6 +29,7 @@ pub use self::following::*;
 pub use self::forgetting::*;
 pub use self::reading::*;
 pub use self::rebuilding::*;
+pub use self::restoring::*;
 
 /// Runs every case on a store.
 #[macro_export]
@@ -62,6 +64,7 @@ macro_rules! knowledge_conformance {
                 progress_from_elsewhere_is_stale,
                 what_a_forgotten_turn_stated_is_gone,
                 what_drew_on_a_forgotten_turn_in_an_earlier_version_is_withdrawn,
+                a_forget_counts_what_is_made_from_its_turns,
                 forgetting_the_newer_fact_opens_the_older_again,
                 every_fact_that_a_forget_opens_is_a_change_of_its_own,
                 forgetting_a_space_leaves_nothing_derived,
@@ -71,6 +74,9 @@ macro_rules! knowledge_conformance {
                 a_rebuild_tells_what_it_did_not_derive_again,
                 a_rebuild_that_is_begun_twice_is_one,
                 a_rebuild_forgets_what_is_forgotten,
+                what_callers_decided_is_listed_with_its_history,
+                a_history_takes_the_place_of_what_was_derived,
+                a_history_without_its_turns_or_of_another_state_is_stale,
                 earlier_versions_go_after_their_time,
                 a_fact_that_was_succeeded_goes_after_its_time,
                 what_was_withdrawn_or_ended_goes_after_its_time,

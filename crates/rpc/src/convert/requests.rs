@@ -3,7 +3,7 @@
 use memfleet_domain::Fault;
 use memfleet_domain::ids::{BatchId, IdempotencyKey, SessionId, SpaceId, TurnId};
 use memfleet_domain::turn::Turn;
-use memfleet_ports::erasure::Erased;
+use memfleet_ports::erasure::{DependentCounts, Erased};
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::ledger::Page;
 use memfleet_ports::memory::{PageRequest, RememberRequest};
@@ -192,6 +192,35 @@ impl From<ForgetReceipt> for proto::ForgetResponse {
             turns: receipt.turns,
             sessions: receipt.sessions,
             lists_cut,
+            dependents: Some(erased.dependents.into()),
+        }
+    }
+}
+
+impl From<DependentCounts> for proto::Dependents {
+    fn from(dependents: DependentCounts) -> Self {
+        Self {
+            facts: dependents.facts,
+            episodes: dependents.episodes,
+            fragments: dependents.fragments,
+            narratives: dependents.narratives,
+            identities: dependents.identities,
+            blocks: dependents.blocks,
+            exchanges: dependents.exchanges,
+        }
+    }
+}
+
+impl From<proto::Dependents> for DependentCounts {
+    fn from(dependents: proto::Dependents) -> Self {
+        Self {
+            facts: dependents.facts,
+            episodes: dependents.episodes,
+            fragments: dependents.fragments,
+            narratives: dependents.narratives,
+            identities: dependents.identities,
+            blocks: dependents.blocks,
+            exchanges: dependents.exchanges,
         }
     }
 }
@@ -216,6 +245,7 @@ impl Checked for proto::ForgetResponse {
             undelivered: self.undelivered,
             unreadable: self.unreadable,
             versions: 0,
+            dependents: self.dependents.unwrap_or_default().into(),
             space: self.space_removed,
         };
         Some(ForgetReceipt {

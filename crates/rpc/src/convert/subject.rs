@@ -146,6 +146,7 @@ impl From<SubjectTotal> for proto::SubjectTotal {
             held_spaces: total.held_spaces,
             held_turns: total.held_turns,
             dry_run: total.dry_run,
+            dependents: Some(total.dependents.into()),
         }
     }
 }
@@ -163,6 +164,7 @@ impl From<proto::SubjectTotal> for SubjectTotal {
             held_spaces: total.held_spaces,
             held_turns: total.held_turns,
             dry_run: total.dry_run,
+            dependents: total.dependents.unwrap_or_default().into(),
         }
     }
 }

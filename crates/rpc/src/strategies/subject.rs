@@ -5,7 +5,7 @@ use memfleet_ports::subject::{InSpace, Subject, SubjectForget, SubjectProgress, 
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use super::{forgotten, hold, named, space_name};
+use super::{dependents, forgotten, hold, named, space_name};
 
 pub(crate) fn subject_forget() -> impl Strategy<Value = SubjectForget> {
     let aliases = vec(named(Speaker::new), 0..3);
@@ -22,7 +22,8 @@ pub(crate) fn progress() -> impl Strategy<Value = SubjectProgress> {
         forgotten().prop_map(InSpace::Forgotten),
         (hold(), any::<u64>()).prop_map(|(hold, turns)| InSpace::Held { hold, turns }),
     ];
-    let total = (any::<[u64; 9]>(), any::<bool>()).prop_map(|(counts, dry_run)| SubjectTotal {
+    let counts = (any::<[u64; 9]>(), any::<[u64; 7]>(), any::<bool>());
+    let total = counts.prop_map(|(counts, with_them, dry_run)| SubjectTotal {
         spaces: counts[0],
         changed_spaces: counts[1],
         turns: counts[2],
@@ -33,6 +34,7 @@ pub(crate) fn progress() -> impl Strategy<Value = SubjectProgress> {
         held_spaces: counts[7],
         held_turns: counts[8],
         dry_run,
+        dependents: dependents(with_them),
     });
     prop_oneof![
         (space_name(), done).prop_map(|(space, done)| SubjectProgress::Space(space, done)),

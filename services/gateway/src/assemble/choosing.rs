@@ -112,13 +112,17 @@ impl Making {
         if !self.basis.settings.selection.excerpts {
             return Vec::new();
         }
-        let analyzer = Analyzer::new(Language::tagged(self.locale.language.as_deref()));
-        sentence_scores(&analyzer, &self.query, texts, passage)
+        sentence_scores(&self.analyzer(), &self.query, texts, passage)
+    }
+
+    /// The analyzer of the space's language.
+    fn analyzer(&self) -> Analyzer {
+        Analyzer::new(Language::tagged(self.locale.language.as_deref()))
     }
 
     /// The block of what was found.
     pub fn of_found(&self, found: &Found) -> Made {
-        let turns = eligible(&found.hits, self.threshold);
+        let turns = eligible(&found.hits, self.threshold, &self.analyzer());
         let shown: Vec<_> = turns
             .iter()
             .map(|found| Shown::of(found, &self.redactions))

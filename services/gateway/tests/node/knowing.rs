@@ -29,9 +29,14 @@ pub struct Moved {
 }
 
 pub async fn moved() -> Moved {
+    moved_after("I live in Rome.").await
+}
+
+/// The same with other words for the home in Rome.
+async fn moved_after(words: &str) -> Moved {
     let node = Node::new().await;
     let scope = acme().scope(&space("ada"));
-    let told = vec![said("I live in Rome."), said("I moved to Oslo.")];
+    let told = vec![said(words), said("I moved to Oslo.")];
     let receipt = node.told("ada", told).await;
     let ids: Vec<_> = receipt.turns.iter().map(|turn| turn.id).collect();
     let turns = node.store.turns(&scope, &ids).await.unwrap();
@@ -76,7 +81,7 @@ fn query() -> FactQuery {
     }
 }
 
-fn correction(id: DerivationId, correction: Correction) -> UpdateRequest {
+pub fn correction(id: DerivationId, correction: Correction) -> UpdateRequest {
     UpdateRequest {
         space: space("ada"),
         id,
@@ -85,7 +90,7 @@ fn correction(id: DerivationId, correction: Correction) -> UpdateRequest {
     }
 }
 
-fn says(text: &str, value: &str) -> Correction {
+pub fn says(text: &str, value: &str) -> Correction {
     Correction::Says {
         text: Some(text.to_owned()),
         value: Some(value.to_owned()),
@@ -536,6 +541,26 @@ async fn a_block_marks_what_is_no_longer_so() {
         .block;
     assert!(block.contains("(no longer so since "), "{block}");
     assert!(block.contains(": I moved to Oslo."), "{block}");
+}
+
+#[tokio::test]
+async fn a_turn_that_says_more_than_what_is_no_longer_so_has_no_mark() {
+    let moved = moved_after("I live in Rome and adopted a cat.").await;
+    let request = assemble("ada", "Where does Ada live?", 200);
+    let assembled = moved.node.gateway.assemble(&acme(), request).await;
+    let block = assembled.unwrap().block;
+    assert!(
+        block.contains(": I live in Rome and adopted a cat."),
+        "{block}"
+    );
+    assert!(!block.contains("no longer so"), "{block}");
+    let request = asking("Where does Ada live?", 10);
+    let found = moved.node.gateway.recall(&acme(), request).await.unwrap();
+    assert_eq!(
+        found.hits[1].outdated,
+        Some(moved.rome.id),
+        "the fact alone"
+    );
 }
 
 #[tokio::test]

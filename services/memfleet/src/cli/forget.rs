@@ -7,6 +7,7 @@ use futures::TryStreamExt;
 use memfleet_domain::ids::SpaceId;
 use memfleet_domain::turn::Turn;
 use memfleet_domain::{Fault, FaultKind};
+use memfleet_ports::erasure::DependentCounts;
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::memory::PageRequest;
 use memfleet_ports::refresher::{ForgetReceipt, ForgetRequest};
@@ -225,6 +226,7 @@ fn progress_json(progress: &SubjectProgress) -> Value {
             "passages": total.passages,
             "undelivered": total.undelivered,
             "unreadable": total.unreadable,
+            "dependents": dependents_json(&total.dependents),
             "held_spaces": total.held_spaces,
             "held_turn_count": total.held_turns,
         }}),
@@ -262,6 +264,10 @@ fn human_total(total: &SubjectTotal, palette: Palette) -> String {
         count(total.changed_spaces, "space"),
         total.spaces,
     );
+    let also: Vec<_> = with_them(&total.dependents).collect();
+    if !also.is_empty() {
+        line = format!("{line}, with {}", also.join(", "));
+    }
     if total.held_spaces > 0 {
         let turns = count(total.held_turns, "turn");
         let spaces = count(total.held_spaces, "space");
@@ -298,8 +304,36 @@ fn to_json(receipt: &ForgetReceipt) -> Value {
         "passages": erased.passages,
         "undelivered": erased.undelivered,
         "unreadable": erased.unreadable,
+        "dependents": dependents_json(&erased.dependents),
         "space": erased.space,
     })
+}
+
+fn dependents_json(dependents: &DependentCounts) -> Value {
+    json!({
+        "facts": dependents.facts,
+        "episodes": dependents.episodes,
+        "fragments": dependents.fragments,
+        "narratives": dependents.narratives,
+        "identities": dependents.identities,
+        "blocks": dependents.blocks,
+        "exchanges": dependents.exchanges,
+    })
+}
+
+/// A part for each kind of what goes with the turns, without those of which there is none.
+fn with_them(dependents: &DependentCounts) -> impl Iterator<Item = String> {
+    let numbers = [
+        (dependents.facts, "fact"),
+        (dependents.episodes, "episode"),
+        (dependents.fragments, "fragment"),
+        (dependents.narratives, "narrative"),
+        (dependents.identities, "naming"),
+        (dependents.blocks, "block"),
+        (dependents.exchanges, "exchange"),
+    ];
+    let some = numbers.into_iter().filter(|(number, _)| *number > 0);
+    some.map(|(number, noun)| count(number, noun))
 }
 
 fn human(receipt: &ForgetReceipt, palette: Palette) -> String {
@@ -317,6 +351,7 @@ fn human(receipt: &ForgetReceipt, palette: Palette) -> String {
         count(erased.passages, "indexed passage"),
         count(receipt.sessions, "whole session"),
     ];
+    parts.extend(with_them(&erased.dependents));
     if erased.undelivered > 0 {
         parts.push(format!(
             "{} not stored yet",
@@ -381,7 +416,7 @@ mod tests {
             });
             match memfleet_rpc::jsonl::read(&line.to_string()).unwrap() {
                 Record::Turn(turn) => *turn,
-                Record::Space(..) => panic!("it is a turn"),
+                _ => panic!("it is a turn"),
             }
         };
         let shown = [line("Roses\nare red"), line(&"x".repeat(300))];
@@ -411,9 +446,15 @@ mod tests {
     #[test]
     fn a_person_is_reported_space_by_space_and_what_stays_is_named() {
         let space = |name: &str| SpaceId::new(name).unwrap();
+        let dependents = DependentCounts {
+            facts: 3,
+            blocks: 1,
+            ..DependentCounts::default()
+        };
         let erased = Erased {
             passages: 2,
             undelivered: 1,
+            dependents,
             ..Erased::default()
         };
         let hold = LegalHold {
@@ -443,11 +484,12 @@ mod tests {
         ));
         assert_eq!(lines.len(), 3, "{lines:?}");
         assert!(lines[0].starts_with("garden: forgotten: 0 turns, 2 indexed passages"));
+        assert!(lines[0].contains("0 whole sessions, 3 facts, 1 block"));
         assert!(lines[1].starts_with("library: on legal hold since 1970-01-01"));
         assert!(lines[1].ends_with("(case 7), 3 turns of theirs stay"));
         assert_eq!(
             lines[2],
-            "forgotten: 1 turn in 1 space of 3; on legal hold: 3 turns in 1 space, kept until that is lifted"
+            "forgotten: 1 turn in 1 space of 3, with 3 facts, 1 block; on legal hold: 3 turns in 1 space, kept until that is lifted"
         );
     }
 

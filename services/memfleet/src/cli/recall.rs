@@ -165,15 +165,14 @@ fn hit_lines(hit: &Hit, rank: usize, several: bool, scorer: &str, palette: Palet
         &hit.turn,
     )];
     if let Some(fact) = hit.outdated_fact() {
-        let since = match (fact.valid.end, fact.fact()) {
+        let mark = match fact.valid.end {
             _ if fact.is_withdrawn() => "this was wrong".to_owned(),
-            (Some(end), _) => format!("no longer so since {}", time(end)),
-            (None, draft) => {
-                let text = draft.map_or("", |draft| draft.text.as_str());
-                format!("corrected: {}", printable(text))
-            }
+            Some(end) => format!("no longer so since {}", time(end)),
+            None => "corrected".to_owned(),
         };
-        lines.push(palette.warning(&format!("    {since}")));
+        // Named, since the turn may say more than what is no longer so.
+        let text = fact.fact().map_or("", |draft| draft.text.as_str());
+        lines.push(palette.warning(&format!("    {mark}: {}", printable(text))));
     }
     if !hit.neighbours.is_empty() {
         lines.push(palette.dim("    around it:"));

@@ -1,15 +1,16 @@
 //! What a filter means, ready to be removed.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use memfleet_columns::name;
 use memfleet_domain::Scope;
 use memfleet_domain::ids::{SessionId, TurnId};
-use memfleet_ports::erasure::Erased;
+use memfleet_ports::erasure::{DependentCounts, Erased};
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::undelivered::Matching;
 use sqlx::{PgConnection, QueryBuilder, Row};
 
+use super::dependents;
 use crate::failure::Outcome;
 use crate::filter::push_conditions;
 use crate::rows::{join_sessions, to_turn_id, to_u32};
@@ -21,9 +22,10 @@ pub struct Doomed {
     pub turns: Vec<DoomedTurn>,
     /// Sessions that lose all their turns, …
     pub emptied: Vec<(i64, SessionId)>,
-    /// … and those that lose some.
-    pub thinned: Vec<i64>,
+    /// … and those that lose some, with how many.
+    pub thinned: Vec<(i64, i64)>,
     pub undelivered: Matching,
+    pub dependents: DependentCounts,
     /// The filter means the whole space.
     pub everything: bool,
 }
@@ -45,6 +47,14 @@ impl Doomed {
         self.everything && self.space.is_some_and(|space| space.is_alive)
     }
 
+    /// Every turn that goes, stored or not.
+    pub fn ids(&self) -> HashSet<TurnId> {
+        let undelivered = self.undelivered.all();
+        let undelivered = undelivered.flat_map(|parted| parted.gone.iter().copied());
+        let stored = self.turns.iter().map(|turn| turn.id);
+        stored.chain(undelivered).collect()
+    }
+
     pub fn erased(&self) -> Erased {
         let emptied = self.emptied.iter().map(|(_, name)| name.clone());
         Erased {
@@ -54,6 +64,7 @@ impl Doomed {
             undelivered: self.undelivered.turns(),
             unreadable: self.undelivered.unreadable(),
             versions: 0,
+            dependents: self.dependents,
             space: self.removes_space(),
         }
     }
@@ -75,7 +86,9 @@ pub async fn find(
         None => Vec::new(),
     };
     let everything = filter.is_everything();
-    doom(connection, scope, space, found, undelivered, everything).await
+    let mut doomed = doom(connection, scope, space, found, undelivered, everything).await?;
+    doomed.dependents = dependents::count(connection, scope, &doomed).await?;
+    Ok(doomed)
 }
 
 /// These turns of a space, with what hangs on them.
@@ -93,6 +106,7 @@ pub async fn doom(
         emptied: Vec::new(),
         thinned: Vec::new(),
         undelivered,
+        dependents: DependentCounts::default(),
         everything,
     };
     let Some(space) = space else {
@@ -112,11 +126,12 @@ pub async fn doom(
     .await?;
     for row in rows {
         let session: i64 = row.try_get(0)?;
-        if lost[&session] == row.try_get::<i64, _>(2)? {
+        let gone = lost[&session];
+        if gone == row.try_get::<i64, _>(2)? {
             let name = name(SessionId::new(row.try_get::<&str, _>(1)?))?;
             doomed.emptied.push((session, name));
         } else {
-            doomed.thinned.push(session);
+            doomed.thinned.push((session, gone));
         }
     }
     Ok(doomed)

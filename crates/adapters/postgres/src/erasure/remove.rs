@@ -38,10 +38,7 @@ pub async fn remove(
     let before = space.head;
     space.head = knowledge::of_turns(connection, tenant, space, doomed).await?;
     rows::remove(connection, tenant, space.id, doomed).await?;
-    let undelivered = doomed.undelivered.all();
-    let undelivered = undelivered.flat_map(|parted| parted.gone.iter().copied());
-    let stored = doomed.turns.iter().map(|turn| turn.id);
-    let ids: HashSet<TurnId> = stored.chain(undelivered).collect();
+    let ids = doomed.ids();
     let last = last_acceptance(doomed, given_out);
     let head = bury(connection, tenant, space, last, &ids).await?;
     outbox::note(connection, scope, Kind::Forgotten, before, head).await?;

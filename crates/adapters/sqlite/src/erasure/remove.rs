@@ -33,17 +33,7 @@ pub async fn remove(
     space.head = knowledge::of_turns(connection, space, &doomed.keys()).await?;
     remove_turns(connection, space, doomed).await?;
     undelivered::remove(connection, &doomed.undelivered).await?;
-    let ids: HashSet<TurnId> = doomed
-        .turns
-        .iter()
-        .map(|turn| turn.id)
-        .chain(
-            doomed
-                .undelivered
-                .all()
-                .flat_map(|parted| parted.gone.iter().copied()),
-        )
-        .collect();
+    let ids = doomed.ids();
     prompts::of_turns(connection, scope, &id_list(&ids)).await?;
     let last = last_acceptance(connection, doomed).await?;
     let head = bury(connection, space, last, &ids).await?;
@@ -111,9 +101,12 @@ async fn remove_turns(
     .execute(&mut *connection)
     .await?;
     sqlx::query(
-        "UPDATE sessions SET (started_at, first_at, last_at) = (
-             SELECT min(recorded_at), min(coalesce(event_time, recorded_at)), max(coalesce(event_time, recorded_at))
-             FROM turns t WHERE t.session = sessions.id)
+        "UPDATE sessions SET
+             started_at = (SELECT recorded_at FROM turns t WHERE t.session = sessions.id ORDER BY recorded_at LIMIT 1),
+             first_at = (SELECT coalesce(event_time, recorded_at) FROM turns t WHERE t.session = sessions.id
+                 ORDER BY coalesce(event_time, recorded_at) LIMIT 1),
+             last_at = (SELECT coalesce(event_time, recorded_at) FROM turns t WHERE t.session = sessions.id
+                 ORDER BY coalesce(event_time, recorded_at) DESC LIMIT 1)
          WHERE id IN (SELECT value FROM json_each(?1))",
     )
     .bind(to_json(&edges))
@@ -123,7 +116,7 @@ async fn remove_turns(
 }
 
 /// Takes turns that are about to go (a list of keys) off the numbers of their sessions; the sessions that begin or end with one, whose
-/// times have to be looked for among all that is left.
+/// times have to be looked for among what is left.
 async fn count_off(connection: &mut SqliteConnection, keys: &str) -> Outcome<Vec<i64>> {
     let edges = sqlx::query_scalar(
         "SELECT s.id FROM turns t JOIN sessions s ON s.id = t.session WHERE t.key IN (SELECT value FROM json_each(?))

@@ -73,7 +73,8 @@ pub async fn a_forgotten_turn_takes_the_state_that_names_it(store: &impl Forgetf
         turns: vec![gone.id],
         ..TurnFilter::default()
     };
-    store.plan(&home(), &one).await.expect("plan");
+    let planned = store.plan(&home(), &one).await.expect("plan");
+    assert_eq!(planned.dependents.exchanges, 1);
     assert_eq!(get(store, "both").await.exchange, both);
     forget(store, &gone).await;
     let kept = get(store, "both").await;

@@ -69,9 +69,11 @@ pub async fn a_forgotten_turn_takes_the_blocks_that_name_it(store: &impl Store) 
         turns: vec![turns[0].id],
         ..TurnFilter::default()
     };
-    store.plan(&home(), &filter).await.expect("plan");
+    let planned = store.plan(&home(), &filter).await.expect("plan");
     assert_eq!(get(store, 1).await, all[0]);
-    store.erase(&home(), &filter).await.expect("erase");
+    let erased = store.erase(&home(), &filter).await.expect("erase");
+    assert_eq!(erased, planned);
+    assert_eq!(erased.dependents.blocks, 2);
     for (number, injection) in (1..).zip(&all) {
         let expected = match number {
             1 | 4 => injection.clone().tombstone(),

@@ -5,7 +5,7 @@ use memfleet_domain::ids::{ChangeId, TurnId};
 
 use super::{all, change, closing, conflict, deriving, fact, home, make, moved, store};
 use crate::conformance::samples::{instant, turn};
-use crate::erasure::Erasure;
+use crate::erasure::{DependentCounts, Erasure};
 use crate::feed::{Change, IndexFeed};
 use crate::filter::TurnFilter;
 use crate::knowledge::{
@@ -35,6 +35,27 @@ pub async fn what_a_forgotten_turn_stated_is_gone<S: Ledger + Knowledge + Erasur
         .await
         .expect("an answer");
     assert_eq!(changes.items.len(), 1);
+}
+
+/// The same in a plan and in the deed.
+pub async fn a_forget_counts_what_is_made_from_its_turns<S: Ledger + Knowledge + Erasure>(
+    store: &S,
+) {
+    let (rome, ..) = moved(store).await;
+    let one = TurnFilter {
+        turns: vec![rome.id],
+        ..TurnFilter::default()
+    };
+    for (filter, facts) in [(one, 1), (TurnFilter::default(), 1)] {
+        let planned = store.plan(&home(), &filter).await.expect("a plan");
+        let expected = DependentCounts {
+            facts,
+            ..DependentCounts::default()
+        };
+        assert_eq!(planned.dependents, expected);
+        let erased = store.erase(&home(), &filter).await.expect("an answer");
+        assert_eq!(erased, planned);
+    }
 }
 
 /// Who follows has seen the turns of the last version alone.

@@ -74,7 +74,8 @@ async fn remove_turns(
     Ok(())
 }
 
-/// Sessions that are empty now; the others are counted anew.
+/// Sessions that are empty now go; the others lose their turns, and their times are looked for
+/// among what is left.
 async fn remove_sessions(
     connection: &mut PgConnection,
     tenant: &str,
@@ -88,18 +89,21 @@ async fn remove_sessions(
         .bind(emptied.collect::<Vec<_>>())
         .execute(&mut *connection)
         .await?;
+    let (thinned, gone): (Vec<i64>, Vec<i64>) = doomed.thinned.iter().copied().unzip();
     sqlx::query(
-        "UPDATE sessions s
-         SET turns = l.turns, started_at = l.started_at, first_at = l.first_at, last_at = l.last_at
-         FROM (SELECT session, count(*), min(recorded_at), min(coalesce(event_time, recorded_at)),
-                   max(coalesce(event_time, recorded_at))
-               FROM turns WHERE tenant = $1 AND space = $2 AND session = ANY ($3) GROUP BY session)
-             AS l(session, turns, started_at, first_at, last_at)
-         WHERE s.tenant = $1 AND s.space = $2 AND s.id = ANY ($3) AND s.id = l.session",
+        "UPDATE sessions s SET turns = s.turns - thinned.gone,
+             started_at = (SELECT min(recorded_at) FROM turns t WHERE t.tenant = $1 AND t.space = $2 AND t.session = s.id),
+             first_at = (SELECT min(coalesce(event_time, recorded_at)) FROM turns t
+                 WHERE t.tenant = $1 AND t.space = $2 AND t.session = s.id),
+             last_at = (SELECT max(coalesce(event_time, recorded_at)) FROM turns t
+                 WHERE t.tenant = $1 AND t.space = $2 AND t.session = s.id)
+         FROM unnest($3::bigint[], $4::bigint[]) AS thinned(id, gone)
+         WHERE s.tenant = $1 AND s.space = $2 AND s.id = thinned.id",
     )
     .bind(tenant)
     .bind(space)
-    .bind(&doomed.thinned)
+    .bind(thinned)
+    .bind(gone)
     .execute(connection)
     .await?;
     Ok(())
