@@ -3,12 +3,12 @@
 
 mod answer;
 mod call;
-mod entrance;
+pub(crate) mod entrance;
 mod incoming;
 mod layer;
 mod methods;
 mod options;
-mod places;
+pub(crate) mod places;
 mod stream;
 
 use std::io;

@@ -195,7 +195,7 @@ impl Drop for Hold {
 }
 
 /// Name of an address among the owners of places. Whoever has one IPv6 address has the 64 bits after the prefix.
-pub(super) fn address(peer: Option<IpAddr>) -> String {
+pub(crate) fn address(peer: Option<IpAddr>) -> String {
     match peer.map(|peer| peer.to_canonical()) {
         Some(IpAddr::V4(address)) => address.to_string(),
         Some(IpAddr::V6(address)) => {

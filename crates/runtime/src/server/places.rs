@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A limited number of places.
 #[derive(Debug, Clone)]
-pub(super) struct Places(Arc<Hall>);
+pub(crate) struct Places(Arc<Hall>);
 
 #[derive(Debug)]
 struct Hall {
@@ -31,7 +31,7 @@ struct Owned {
 
 /// Who has no place left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Full {
+pub(crate) enum Full {
     /// Anyone: all are taken.
     All,
     /// The owner: it holds its share.
@@ -42,7 +42,7 @@ pub(super) enum Full {
 
 /// Places that are free again once this is dropped.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(crate) struct Place {
     hall: Arc<Hall>,
     owner: String,
     member: Option<String>,
@@ -51,12 +51,12 @@ pub(super) struct Place {
 
 impl Places {
     /// `limit` places.
-    pub(super) fn new(limit: usize) -> Self {
+    pub(crate) fn new(limit: usize) -> Self {
         Self::of_each(limit, limit)
     }
 
     /// `limit` places, of which an owner never has more than `most`.
-    pub(super) fn of_each(limit: usize, most: usize) -> Self {
+    pub(crate) fn of_each(limit: usize, most: usize) -> Self {
         Self(Arc::new(Hall {
             limit,
             most,
@@ -65,19 +65,19 @@ impl Places {
     }
 
     /// How many there are.
-    pub(super) fn limit(&self) -> usize {
+    pub(crate) fn limit(&self) -> usize {
         self.0.limit
     }
 
     /// A place for this member of this owner.
-    pub(super) fn take(&self, owner: &str, member: Option<&str>) -> Result<Place, Full> {
+    pub(crate) fn take(&self, owner: &str, member: Option<&str>) -> Result<Place, Full> {
         let mut place = self.none(owner, member);
         place.grow(1)?;
         Ok(place)
     }
 
     /// What may grow into places of this member of this owner.
-    pub(super) fn none(&self, owner: &str, member: Option<&str>) -> Place {
+    pub(crate) fn none(&self, owner: &str, member: Option<&str>) -> Place {
         Place {
             hall: self.0.clone(),
             owner: owner.to_owned(),
@@ -89,12 +89,12 @@ impl Places {
 
 impl Place {
     /// How many places it is.
-    pub(super) fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.count
     }
 
     /// Takes so many places more, or none.
-    pub(super) fn grow(&mut self, more: usize) -> Result<(), Full> {
+    pub(crate) fn grow(&mut self, more: usize) -> Result<(), Full> {
         let (limit, most) = (self.hall.limit, self.hall.most);
         let member = self.member.as_deref();
         let mut held = self.hall.held();
@@ -123,7 +123,7 @@ impl Place {
     }
 
     /// Gives all of its places back.
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         let count = std::mem::take(&mut self.count);
         if count == 0 {
             return;

@@ -11,12 +11,17 @@ use axum::Router;
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::routing::get;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use super::Error;
+use crate::server::entrance::address;
+use crate::server::places::Places;
 
 /// Upper bounds of the latency histograms, in seconds: 1 ms to 30 s, finest where recall answers.
 const LATENCY_BUCKETS: [f64; 14] = [
@@ -25,6 +30,19 @@ const LATENCY_BUCKETS: [f64; 14] = [
 
 /// How often samples that were recorded but not scraped are folded together.
 const UPKEEP: Duration = Duration::from_secs(5);
+
+/// Connections at once, and of them those of one address. More would take file descriptors from callers.
+const MAX_CONNECTIONS: usize = 64;
+const MAX_CONNECTIONS_PER_ADDRESS: usize = 32;
+
+/// Time in which the head of a request must arrive.
+const HEAD_TIME: Duration = Duration::from_secs(5);
+
+/// Time after which a connection is closed, whatever it is at.
+const CONNECTION_TIME: Duration = Duration::from_secs(30);
+
+/// Pause after a connection that could not be accepted.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// Where metrics are served: an address, or nowhere (`off`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -204,12 +222,40 @@ impl MetricsEndpoint {
             .route("/metrics", get(render))
             .route("/livez", get(async || "alive"))
             .route("/readyz", get(ready));
-        let served = axum::serve(self.listener, routes);
         // A scrape that is cut off is repeated: nothing here is worth waiting for.
         tokio::select! {
-            result = served => result,
+            () = answer(self.listener, routes) => Ok(()),
             _ = upkeep => Ok(()),
         }
+    }
+}
+
+/// Answers one request a connection, within bounds of connections and time.
+async fn answer(listener: TcpListener, routes: Router) {
+    let places = Places::of_each(MAX_CONNECTIONS, MAX_CONNECTIONS_PER_ADDRESS);
+    loop {
+        let (stream, peer) = match listener.accept().await {
+            Ok(accepted) => accepted,
+            Err(error) => {
+                tracing::debug!(%error, "no connection for metrics");
+                tokio::time::sleep(ACCEPT_PAUSE).await;
+                continue;
+            }
+        };
+        let Ok(place) = places.take(&address(Some(peer.ip())), None) else {
+            continue;
+        };
+        let service = TowerToHyperService::new(routes.clone());
+        tokio::spawn(async move {
+            let served = http1::Builder::new()
+                .timer(TokioTimer::new())
+                .header_read_timeout(HEAD_TIME)
+                .keep_alive(false)
+                .serve_connection(TokioIo::new(stream), service);
+            // Its other end sees whether the answer came.
+            let _ended = tokio::time::timeout(CONNECTION_TIME, served).await;
+            drop(place);
+        });
     }
 }
 
@@ -279,6 +325,35 @@ mod tests {
             [status("/livez").await, status("/readyz").await],
             ["200", "503"]
         );
+        stop.cancel();
+        serving.await.unwrap().unwrap();
+    }
+
+    #[tokio::test]
+    async fn silent_connections_take_a_bounded_number_of_places() {
+        let recorder = install_recorder().unwrap();
+        let endpoint = MetricsEndpoint::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))
+            .await
+            .unwrap();
+        let address = endpoint.address();
+        let stop = CancellationToken::new();
+        let readiness = Readiness::until(stop.clone());
+        let serving = tokio::spawn(endpoint.serve(recorder, readiness, stop.clone()));
+        let mut silent = Vec::new();
+        for _ in 0..MAX_CONNECTIONS_PER_ADDRESS {
+            silent.push(TcpStream::connect(address).await.unwrap());
+        }
+        let mut one_more = TcpStream::connect(address).await.unwrap();
+        let closed = one_more.read(&mut [0; 1]).await;
+        assert!(matches!(closed, Ok(0) | Err(_)), "{closed:?}");
+        // Silent ones are closed, and their places free again.
+        let mut first = silent.swap_remove(0);
+        let wait = Duration::from_secs(20);
+        let read = tokio::time::timeout(wait, first.read(&mut [0; 512])).await;
+        assert!(read.is_ok(), "a silent connection is closed");
+        drop(silent);
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        assert_eq!(get(address, "/livez").await[9..12], *"200");
         stop.cancel();
         serving.await.unwrap().unwrap();
     }
