@@ -81,7 +81,6 @@ pub struct Access {
     quotas: Known<TenantId, Quota>,
     stored: Known<TenantId, Counted<u64>>,
     usages: Known<TenantId, Counted<Usage>>,
-    spaces: Known<TenantId, u64>,
     any: Known<(), bool>,
     /// Whether a key was ever seen: there is no way back.
     is_closed: AtomicBool,
@@ -101,7 +100,6 @@ impl Access {
             quotas: Known::of(&outage),
             stored: Known::of(&outage),
             usages: Known::of(&outage).waiting(USAGE_PATIENCE),
-            spaces: Known::of(&outage),
             any: Known::of(&outage),
             is_closed: AtomicBool::new(is_closed),
             rates: Rates::default(),
@@ -171,9 +169,7 @@ impl Access {
 
     /// Spaces that a tenant has, seconds ago.
     pub(crate) async fn spaces(&self, tenant: &TenantId) -> Result<u64, Fault> {
-        let read = async { Ok(Some(self.sources.tenants.spaces(tenant).await?)) };
-        let spaces = self.spaces.get(tenant, FRESH, read).await?;
-        Ok(spaces.unwrap_or_default())
+        Ok(self.sources.tenants.spaces(tenant).await?)
     }
 
     /// Nothing that was read counts any more: something was changed here.

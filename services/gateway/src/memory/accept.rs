@@ -16,6 +16,9 @@ use uuid::Uuid;
 use crate::Gateway;
 use crate::capture::Reach;
 
+/// Spaces with waiting batches that are looked at where a tenant may have a limited number of spaces.
+const MAX_WAITING_SPACES: usize = 1_000;
+
 impl Gateway {
     pub(crate) async fn accept(
         &self,
@@ -95,14 +98,32 @@ impl Gateway {
         Err(fault.with("limit_turns", limit.to_string()))
     }
 
-    /// Refuses a space that is not there yet, where its tenant has as many as it may: as counted some seconds ago.
+    /// Refuses a space that is not there yet, where its tenant has as many as it may, those that wait in
+    /// the queue counted. First writes at the same instant may pass together.
     pub(crate) async fn refuse_another_space(&self, scope: &Scope) -> Result<(), Fault> {
         let tenant = &scope.tenant;
         let Some(limit) = self.access.quota(tenant).await?.spaces else {
             return Ok(());
         };
-        let spaces = self.access.spaces(tenant).await?;
-        if spaces < limit || self.spaces.get(scope).await?.is_some() {
+        if self.spaces.get(scope).await?.is_some() {
+            return Ok(());
+        }
+        let waiting = self
+            .queue
+            .waiting_spaces(tenant, MAX_WAITING_SPACES)
+            .await?;
+        if waiting.contains(&scope.space) {
+            return Ok(());
+        }
+        let mut spaces = self.access.spaces(tenant).await?;
+        for space in waiting {
+            let scope = Scope {
+                tenant: tenant.clone(),
+                space,
+            };
+            spaces += u64::from(self.spaces.get(&scope).await?.is_none());
+        }
+        if spaces < limit {
             return Ok(());
         }
         let message = format!(

@@ -109,6 +109,7 @@ impl Gateway {
     async fn settle_space(&self, scope: &Scope, settings: &SpaceSettings) -> Result<(), Fault> {
         check_settings(settings)?;
         if self.spaces.get(scope).await?.is_none() {
+            self.refuse_another_space(scope).await?;
             self.spaces.put(scope, settings, self.clock.now()).await?;
         }
         Ok(())

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::Days;
+use futures::StreamExt;
 use memfleet_domain::access::{Grant, Quota, Right, Rights, SpacePattern};
 use memfleet_domain::ids::{ExternalId, KeyId, SpaceId, TenantId};
 use memfleet_domain::space::SpaceSettings;
@@ -14,7 +15,7 @@ use memfleet_ports::admin::{Admin, Issued, NewKey, Rotation};
 use memfleet_ports::audit::AuditFilter;
 use memfleet_ports::conformance::samples::instant;
 use memfleet_ports::context::Context;
-use memfleet_ports::memory::{Memory, PageRequest};
+use memfleet_ports::memory::{Memory, PageRequest, Record};
 use memfleet_ports::usage::{Amount, Limits, Reservation, UsageLedger};
 
 use crate::roles::{Node, call_of, keyed, request, said};
@@ -309,9 +310,11 @@ async fn another_space_than_a_tenant_may_have_is_refused_and_those_it_has_go_on(
     let remember =
         |space: &str, text: &str| gateway.remember(&acme, request(space, vec![said(text)]));
     remember("ada", "one").await.unwrap();
+    // One that waits in the queue counts.
+    let fault = remember("bob", "two").await.unwrap_err();
+    assert_eq!(fault.reason, "STORAGE_QUOTA");
+    remember("ada", "one more").await.unwrap();
     node.settle().await;
-    // Counted two seconds ago at most.
-    tokio::time::sleep(std::time::Duration::from_secs(3)).await;
     let fault = remember("bob", "two").await.unwrap_err();
     assert_eq!(
         (fault.kind, fault.reason.as_ref()),
@@ -321,6 +324,10 @@ async fn another_space_than_a_tenant_may_have_is_refused_and_those_it_has_go_on(
     let other = SpaceId::new("eve").unwrap();
     let put = gateway.put_space(&acme, &other, SpaceSettings::default());
     assert_eq!(put.await.unwrap_err().reason, "STORAGE_QUOTA");
+    let record = Record::Space(SpaceId::new("file").unwrap(), SpaceSettings::default());
+    let records = futures::stream::iter([Ok(record)]).boxed();
+    let imported = gateway.import(&acme, &other, records).await;
+    assert_eq!(imported.unwrap_err().reason, "STORAGE_QUOTA");
     remember("ada", "three").await.unwrap();
 }
 
