@@ -101,8 +101,8 @@ pub fn judge(one: &Derivation, other: &Derivation) -> Option<Verdict> {
     ))
 }
 
-/// Whether two clauses of one claim state the same. Verbs of states do where their claims agree ("live
-/// in", "reside in"); an event stays true after its outcome is over ("moved to Rome").
+/// True where two clauses of one claim state the same. Verbs of states do where their claims agree
+/// ("live in", "reside in"); an event stays true after its outcome is over ("moved to Rome").
 fn is_one_statement(before: &Draft, after: &Draft) -> bool {
     before.clause.predicate == after.clause.predicate || is_of_state(before) && is_of_state(after)
 }

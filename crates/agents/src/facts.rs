@@ -7,8 +7,8 @@
 //!
 //! `own_words` masks quoted and pasted text, `words` tokenises, `clauses` and `stated` cut and filter,
 //! `parse` finds the parts, `people` resolves references, `claims` makes keys that compare; `support`
-//! and `telling` check facts that a model found against the words of their turn, `coverage` whether a
-//! fact is all that its turn says.
+//! and `telling` check facts that a model found against the words of their turn, `coverage` whether
+//! a fact is all that its turn says.
 
 mod claims;
 mod clauses;

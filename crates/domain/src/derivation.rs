@@ -2,6 +2,8 @@
 //! only, each written by a change that can be listed and undone, so that any past state can be read on both time axes (when it
 //! was true, when we knew it).
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 use crate::episode::Episode;
@@ -206,6 +208,13 @@ pub struct Change {
     pub reverts: Option<ChangeId>,
 }
 
+impl ChangeKind {
+    /// True for a decision of somebody, which no derivation from the turns brings back.
+    pub fn is_decided(self) -> bool {
+        matches!(self, Self::Corrected | Self::Reverted)
+    }
+}
+
 /// Why two facts cannot both hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -253,4 +262,78 @@ pub struct Conflict {
     pub status: Status,
     /// Who judged (`rules-1`, or a model and the version of its prompt).
     pub judge: String,
+}
+
+/// A version of a derivation with the change that wrote it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct WrittenVersion {
+    /// The version.
+    pub derivation: Derivation,
+    /// The change.
+    pub change: Change,
+}
+
+/// A fact or a naming that callers decided about, with its whole history: what an export carries of
+/// it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DecidedMemory {
+    /// Every version that is kept, oldest first.
+    pub versions: Vec<WrittenVersion>,
+    /// Conflicts that it is in, by id, without those that wait for the refresher.
+    pub conflicts: Vec<Conflict>,
+}
+
+/// Most versions of one derivation in an export.
+const MAX_VERSIONS: usize = 10_000;
+
+impl DecidedMemory {
+    /// The id of the derivation. Absent where there is no version.
+    pub fn id(&self) -> Option<DerivationId> {
+        self.versions.first().map(|first| first.derivation.id)
+    }
+
+    /// Every turn that a version draws on.
+    pub fn turns(&self) -> BTreeSet<TurnId> {
+        let versions = self.versions.iter();
+        let turns = versions.flat_map(|version| version.derivation.turns.iter().copied());
+        turns.collect()
+    }
+
+    /// The changes by which somebody decided.
+    pub fn decisions(&self) -> BTreeSet<ChangeId> {
+        let changes = self.versions.iter().map(|version| &version.change);
+        let decided = changes.filter(|change| change.kind.is_decided());
+        decided.map(|change| change.id).collect()
+    }
+
+    /// The reason why this cannot be the history of a fact or a naming, if there is one.
+    pub fn problem(&self) -> Option<&'static str> {
+        let Some(id) = self.id() else {
+            return Some("has no version");
+        };
+        if self.versions.len() > MAX_VERSIONS {
+            return Some("has too many versions");
+        }
+        let is_sound = |version: &WrittenVersion| {
+            let WrittenVersion { derivation, change } = version;
+            derivation.id == id
+                && matches!(derivation.kind(), Kind::Fact | Kind::Identity)
+                && !derivation.turns.is_empty()
+                && derivation.change == change.id
+                && derivation.known.start == Some(change.at)
+        };
+        let mut pairs = self.versions.windows(2);
+        let follows = |pair: &[WrittenVersion]| {
+            let [one, next] = [&pair[0].derivation, &pair[1].derivation];
+            one.version.checked_add(1) == Some(next.version) && one.kind() == next.kind()
+        };
+        let names_it = |conflict: &Conflict| conflict.older == id || conflict.newer == id;
+        if !self.versions.iter().all(is_sound) {
+            return Some("has a version of something else, or one that its change did not write");
+        }
+        if !pairs.all(follows) || self.versions[0].derivation.version == 0 {
+            return Some("has versions out of their order");
+        }
+        (!self.conflicts.iter().all(names_it)).then_some("has a conflict of something else")
+    }
 }

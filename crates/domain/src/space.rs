@@ -24,7 +24,7 @@ pub struct SpaceSettings {
 }
 
 /// A legal hold: while a space is on one nothing of it is destroyed.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LegalHold {
     /// Since when.
     pub since: Timestamp,

@@ -16,14 +16,15 @@ use crate::store::Result;
 
 /// Counts of what is made from turns and goes with them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Dependents {
+pub struct DependentCounts {
     /// Facts with all their versions.
     pub facts: u64,
     /// Episodes. The turns of theirs that stay are summed up again.
     pub episodes: u64,
     /// Fragments of narratives. The turns of theirs that stay are read again.
     pub fragments: u64,
-    /// Narratives whose headlines hold words of the turns. They are told again from the fragments that stay.
+    /// Narratives whose headlines hold words of the turns. They are told again from the fragments
+    /// that stay.
     pub narratives: u64,
     /// Statements of callers about names in the turns.
     pub identities: u64,
@@ -33,7 +34,7 @@ pub struct Dependents {
     pub exchanges: u64,
 }
 
-impl Dependents {
+impl DependentCounts {
     /// The counts of derivations, from numbers by kind.
     pub fn of_kinds(numbers: impl IntoIterator<Item = (Kind, u64)>) -> Self {
         let mut dependents = Self::default();
@@ -50,7 +51,7 @@ impl Dependents {
     }
 }
 
-impl AddAssign for Dependents {
+impl AddAssign for DependentCounts {
     fn add_assign(&mut self, other: Self) {
         self.facts += other.facts;
         self.episodes += other.episodes;
@@ -77,8 +78,8 @@ pub struct Erased {
     pub unreadable: u64,
     /// Versions of facts and episodes that held no longer; those that go with their turns are not counted.
     pub versions: u64,
-    /// What goes with the turns. Retention does not count it.
-    pub dependents: Dependents,
+    /// Counts of derived memory and blocks that go with the turns. Retention leaves them at zero.
+    pub dependents: DependentCounts,
     /// Whether the space itself is gone.
     pub space: bool,
 }

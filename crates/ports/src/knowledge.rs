@@ -2,9 +2,13 @@
 //! far each agent has come in each space. Everything that changes it is one call, [`Knowledge::apply`]: idempotent, and refused
 //! where it rests on a state that is gone.
 
+use std::collections::HashMap;
+
 use async_trait::async_trait;
 use memfleet_domain::Scope;
-use memfleet_domain::derivation::{Change, Conflict, Derivation, Kind, Status};
+use memfleet_domain::derivation::{
+    Change, Conflict, DecidedMemory, Derivation, Kind, Status, WrittenVersion,
+};
 use memfleet_domain::ids::{ChangeId, ConflictId, DerivationId, TurnId};
 use memfleet_domain::time::{AsOf, TimeRange, Timestamp};
 
@@ -195,6 +199,18 @@ pub enum Applied {
     Stale,
 }
 
+/// A history that takes the place of what is known of its derivation.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RestoredHistory {
+    /// The history; it has no [problem](DecidedMemory::problem).
+    pub memory: DecidedMemory,
+    /// For each version what it is found by; absent where that stays as it was before. Present for
+    /// the first.
+    pub passages: Vec<Option<Passage>>,
+    /// The version that it takes the place of; 0: there is none.
+    pub instead_of: u32,
+}
+
 /// Which derivations. An empty list and an absent value do not restrict.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Question {
@@ -265,6 +281,20 @@ const PAGE: u32 = 1_000;
 pub trait Knowledge: Send + Sync {
     /// Does all of the work in one transaction, or nothing. A space or a turn that was forgotten makes it stale.
     async fn apply(&self, scope: &Scope, work: Work) -> Result<Applied>;
+
+    /// Replaces all that is known of a derivation by a history, with its conflicts, in one
+    /// transaction; its turns are read again. Stale where one of its turns is not stored, or where
+    /// it takes the place of another version than it says.
+    async fn restore(&self, scope: &Scope, restoration: RestoredHistory) -> Result<Applied>;
+
+    /// Up to `limit` facts and namings behind `after` of which a decision wrote a version
+    /// (`ChangeKind::is_decided`), by id.
+    async fn decided(
+        &self,
+        scope: &Scope,
+        limit: u32,
+        after: Option<DerivationId>,
+    ) -> Result<Vec<DerivationId>>;
 
     /// Up to `limit` spaces of any tenant with changes that the stage has not worked through; the second of a tenant after the first of each.
     async fn pending(&self, stage: Stage, limit: u32) -> Result<Vec<Scope>>;
@@ -337,6 +367,39 @@ pub trait Knowledge: Send + Sync {
 
     /// Every version of a derivation, oldest first.
     async fn versions(&self, scope: &Scope, id: DerivationId) -> Result<Vec<Derivation>>;
+
+    /// The history of a derivation with its conflicts, as an export carries it.
+    async fn decided_memory(&self, scope: &Scope, id: DerivationId) -> Result<DecidedMemory> {
+        let mut changes = HashMap::new();
+        let (filter, mut after) = (
+            ChangeFilter {
+                derivation: Some(id),
+                ..ChangeFilter::default()
+            },
+            None,
+        );
+        loop {
+            let page = self.changes(scope, &filter, PAGE, after.as_ref()).await?;
+            let recorded = page.items.into_iter();
+            changes.extend(recorded.map(|recorded| (recorded.change.id, recorded.change)));
+            after = page.next;
+            if after.is_none() {
+                break;
+            }
+        }
+        let versions = self.versions(scope, id).await?.into_iter();
+        let versions = versions.filter_map(|derivation| {
+            let change = changes.get(&derivation.change)?.clone();
+            Some(WrittenVersion { derivation, change })
+        });
+        let decided = [Status::Settled, Status::Open, Status::Dismissed];
+        let mut conflicts = self.conflicts_of(scope, &[id], &decided).await?;
+        conflicts.sort_by_key(|conflict| conflict.id);
+        Ok(DecidedMemory {
+            versions: versions.collect(),
+            conflicts,
+        })
+    }
 
     /// What changed, newest first.
     async fn changes(

@@ -5,11 +5,13 @@ use std::pin::Pin;
 use async_trait::async_trait;
 use futures::Stream;
 use memfleet_domain::Fault;
+use memfleet_domain::derivation::DecidedMemory;
 use memfleet_domain::ids::{
     BatchId, ExternalId, IdempotencyKey, SessionId, SpaceId, Speaker, TurnId,
 };
 use memfleet_domain::ingestion::{Receipt, TurnReceipt};
-use memfleet_domain::space::{Session, Space, SpaceSettings};
+use memfleet_domain::policy::Policy;
+use memfleet_domain::space::{LegalHold, Session, Space, SpaceSettings};
 use memfleet_domain::time::Timestamp;
 use memfleet_domain::turn::{Content, Metadata, Role, Trust, Turn};
 
@@ -161,8 +163,21 @@ pub struct AnswerEnd {
 pub enum Record {
     /// Comes before its turns.
     Space(SpaceId, SpaceSettings),
+    /// Comes right behind its space, where there is something to say.
+    Rules(Box<SpaceRules>),
     /// The turns, in the order of acceptance.
     Turn(Box<Turn>),
+    /// Decisions of callers about a fact or a naming; behind the turns, by id.
+    Decided(Box<DecidedMemory>),
+}
+
+/// Rules of a space besides its settings.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct SpaceRules {
+    /// The legal hold that it is on.
+    pub hold: Option<LegalHold>,
+    /// Its own policy.
+    pub policy: Option<Policy>,
 }
 
 /// What an import did.
@@ -174,6 +189,11 @@ pub struct Imported {
     pub duplicates: u64,
     /// Turns that were forgotten here, and are left out.
     pub forgotten: u64,
+    /// Facts and namings that took on what callers had decided about them.
+    pub decided: u64,
+    /// Parts of the records that were left out for another reason than that they are there or were
+    /// forgotten, and why.
+    pub left_out: Vec<String>,
     /// The batches of the turns accepted and of those on their way, in order; as text they are consistency tokens.
     pub batches: Vec<BatchId>,
 }

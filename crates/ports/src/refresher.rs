@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use memfleet_domain::Fault;
-use memfleet_domain::derivation::Derivation;
+use memfleet_domain::derivation::{DecidedMemory, Derivation};
 use memfleet_domain::graph::Identity;
 use memfleet_domain::ids::{ChangeId, SpaceId, TurnId};
 
@@ -94,6 +94,16 @@ pub trait Refresher: Send + Sync {
         space: &SpaceId,
         namings: &[Naming],
     ) -> Result<ChangeId, Fault>;
+
+    /// Puts back what callers decided about a fact or a naming, with its history, in place of what
+    /// agents derived of it here; false where callers decided something about it here that the
+    /// history does not have, or all that it has. Its turns must be stored.
+    async fn restore(
+        &self,
+        context: &Context,
+        space: &SpaceId,
+        memory: &DecidedMemory,
+    ) -> Result<bool, Fault>;
 
     /// Undoes a change; the change that does so. `FAILED_PRECONDITION` where a later change stands on it.
     async fn revert(

@@ -3,7 +3,7 @@
 use memfleet_domain::ids::{SpaceId, Speaker};
 use memfleet_domain::space::LegalHold;
 
-use crate::erasure::Dependents;
+use crate::erasure::DependentCounts;
 use crate::filter::TurnFilter;
 use crate::refresher::ForgetReceipt;
 
@@ -69,8 +69,8 @@ pub struct SubjectTotal {
     pub undelivered: u64,
     /// Dead letters that could not be read.
     pub unreadable: u64,
-    /// What went with the turns.
-    pub dependents: Dependents,
+    /// Counts of derived memory and blocks that went with the turns.
+    pub dependents: DependentCounts,
     /// Spaces on legal hold.
     pub held_spaces: u64,
     /// Turns of the person that stay in them.

@@ -1,21 +1,29 @@
 //! The file form of an export: one JSON object a line, and back without a loss.
 //!
-//! The first line is the space, every other one a turn in the order of acceptance; an export of one
-//! person goes on with the next space and its turns. Times are RFC 3339 in UTC with up to six decimals; ids are UUIDs; roles are `user`, `assistant`, `system`, `tool`, trust labels `user`, `assistant`, `tool`,
+//! The first line is the space, the next one its legal hold and policy where it has one of them;
+//! then come its turns in the order of acceptance, then what callers decided about facts and names,
+//! by id. An export of one person goes on with the next space.
+//!
+//! Times are RFC 3339 in UTC with up to six decimals; ids are UUIDs; roles are `user`, `assistant`,
+//! `system`, `tool`, trust labels `user`, `assistant`, `tool`,
 //! `web`. What is absent is `null` or left out; `metadata` and `media` are always there; unknown keys are skipped.
 //!
 //! ```json
 //! {"record":"space","name":"ada","settings":{"language":null,"time_zone":"Europe/Zurich","retention_days":null,"retention_turns":null,"retention_superseded_days":null}}
+//! {"record":"rules","hold":{"since":"…","reason":"case 7"},"policy":{…}}
 //! {"record":"turn","id":"…","session":"s1","external_id":null,"speaker":"Ada","role":"user","content":{"text":"Hi","media":[{"uri":"…","mime_type":"image/jpeg","caption":"a dog"}]},"event_time":"2023-05-08T13:56:00Z","recorded_at":"2026-01-02T03:04:05.678901Z","metadata":{},"trust":"user","replaces":null,"position":0,"replaced":{"by":"…","at":"…"}}
+//! {"record":"decided","versions":[{"derivation":{…},"change":{…}},…],"conflicts":[…]}
 //! ```
 
 use std::borrow::Cow;
 
+use memfleet_domain::derivation::DecidedMemory;
 use memfleet_domain::ids::SpaceId;
-use memfleet_domain::space::SpaceSettings;
+use memfleet_domain::policy::Policy;
+use memfleet_domain::space::{LegalHold, SpaceSettings};
 use memfleet_domain::turn::Turn;
 use memfleet_domain::{Fault, FaultKind};
-use memfleet_ports::memory::Record;
+use memfleet_ports::memory::{Record, SpaceRules};
 use serde::{Deserialize, Serialize};
 
 use crate::convert::accept;
@@ -28,7 +36,14 @@ enum Line<'a> {
         name: Cow<'a, SpaceId>,
         settings: Cow<'a, SpaceSettings>,
     },
+    Rules {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        hold: Option<Cow<'a, LegalHold>>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        policy: Option<Cow<'a, Policy>>,
+    },
     Turn(Cow<'a, Turn>),
+    Decided(Cow<'a, DecidedMemory>),
 }
 
 /// The record as one line, without its line end.
@@ -38,7 +53,12 @@ pub fn write(record: &Record) -> String {
             name: Cow::Borrowed(name),
             settings: Cow::Borrowed(settings),
         },
+        Record::Rules(rules) => Line::Rules {
+            hold: rules.hold.as_ref().map(Cow::Borrowed),
+            policy: rules.policy.as_ref().map(Cow::Borrowed),
+        },
         Record::Turn(turn) => Line::Turn(Cow::Borrowed(turn)),
+        Record::Decided(memory) => Line::Decided(Cow::Borrowed(memory)),
     };
     serde_json::to_string(&line)
         .expect("records have string keys only and cannot fail to serialise")
@@ -50,7 +70,12 @@ pub fn read(line: &str) -> Result<Record, Fault> {
         Ok(Line::Space { name, settings }) => {
             Record::Space(name.into_owned(), settings.into_owned())
         }
+        Ok(Line::Rules { hold, policy }) => Record::Rules(Box::new(SpaceRules {
+            hold: hold.map(Cow::into_owned),
+            policy: policy.map(Cow::into_owned),
+        })),
         Ok(Line::Turn(turn)) => Record::Turn(Box::new(turn.into_owned())),
+        Ok(Line::Decided(memory)) => Record::Decided(Box::new(memory.into_owned())),
         Err(error) => {
             let message = format!("the line is not a record of an export: {error}");
             return Err(Fault::new(

@@ -92,3 +92,6 @@ pub const CANDIDATES: usize = 5_000;
 pub const CANDIDATE_NAME: usize = 256;
 /// Bytes of a nonce.
 pub const NONCE: usize = 64;
+
+/// Bytes of what callers decided about one fact or naming, in a record of an export.
+pub const DECIDED_BYTES: usize = 16 << 20;

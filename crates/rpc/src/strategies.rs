@@ -18,7 +18,7 @@ use memfleet_domain::turn::{
     AcceptedTurn, Content, Echo, Media, Metadata, Replacement, Role, Trust, Turn,
 };
 use memfleet_domain::{Fault, Scope};
-use memfleet_ports::erasure::{Dependents, Erased};
+use memfleet_ports::erasure::{DependentCounts, Erased};
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::ledger::{Page, PageToken};
 use memfleet_ports::maintenance::{Part, Status};
@@ -35,8 +35,8 @@ use proptest::prelude::*;
 
 pub(crate) use assembly::{assemble, assembled, gate, gated, render};
 pub(crate) use records::{
-    document, injection_filter, key, listing, new_document, new_policy, past_injection,
-    policy_in_force,
+    decided, document, injection_filter, key, listing, new_document, new_policy, past_injection,
+    policy_in_force, rules,
 };
 pub(crate) use subject::{progress, subject_forget};
 pub(crate) use tools::{
@@ -325,7 +325,7 @@ pub(crate) fn forget() -> impl Strategy<Value = ForgetRequest> {
     })
 }
 
-pub(crate) fn dependents(numbers: [u64; 7]) -> Dependents {
+pub(crate) fn dependents(numbers: [u64; 7]) -> DependentCounts {
     let [
         facts,
         episodes,
@@ -335,7 +335,7 @@ pub(crate) fn dependents(numbers: [u64; 7]) -> Dependents {
         blocks,
         exchanges,
     ] = numbers;
-    Dependents {
+    DependentCounts {
         facts,
         episodes,
         fragments,
@@ -502,6 +502,8 @@ pub(crate) fn record() -> impl Strategy<Value = Record> {
     prop_oneof![
         (space_name(), settings()).prop_map(|(name, settings)| Record::Space(name, settings)),
         turn().prop_map(|turn| Record::Turn(Box::new(turn))),
+        rules().prop_map(|rules| Record::Rules(Box::new(rules))),
+        decided().prop_map(|memory| Record::Decided(Box::new(memory))),
     ]
 }
 

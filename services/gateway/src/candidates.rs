@@ -33,8 +33,8 @@ pub struct Eligible<'a> {
     pub outdated: Option<Outdated<'a>>,
 }
 
-/// Mark of a hit: the fate of its fact that the query asks for. None where the turn says more than the
-/// fact, unless a caller corrected it: a reader takes the mark for one of the whole turn.
+/// Mark of a hit: the fate of its fact that the query asks for. None where the turn says more than
+/// the fact, unless a caller corrected it: a reader takes the mark for one of the whole turn.
 fn outdated<'h>(hit: &'h Hit, analyzer: &Analyzer) -> Option<Outdated<'h>> {
     let fact = hit.outdated_fact()?;
     let is_all_said = |draft| {

@@ -1,6 +1,7 @@
 //! The `Memory` service: one file a use-case, put together here.
 
 mod accept;
+mod decided;
 mod echoes;
 mod recall;
 mod subject;

@@ -132,6 +132,16 @@ impl Gateway {
         self.settings.now(&context.tenant).await
     }
 
+    /// The policy of a space itself; none where none is set.
+    pub(crate) async fn policy_of(
+        &self,
+        context: &Context,
+        space: &SpaceId,
+    ) -> Result<Option<Policy>, Fault> {
+        let stored = self.stored_policy(context, Some(space.clone())).await?;
+        Ok(Some(stored.value).filter(|policy| *policy != Policy::default()))
+    }
+
     /// The latest version of a policy. One that cannot be read says nothing, as in [`TenantSettings`].
     async fn stored_policy(
         &self,

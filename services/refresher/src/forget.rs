@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use memfleet_domain::derivation::Derivation;
+use memfleet_domain::derivation::{DecidedMemory, Derivation};
 use memfleet_domain::ids::{ChangeId, SpaceId};
 use memfleet_domain::{Fault, Scope};
 use memfleet_ports::context::Context;
@@ -74,6 +74,18 @@ impl Refresher for LocalRefresher {
                 "what is said of names",
                 self.identify_names(&scope, namings),
             )
+            .await
+    }
+
+    async fn restore(
+        &self,
+        context: &Context,
+        space: &SpaceId,
+        memory: &DecidedMemory,
+    ) -> Result<bool, Fault> {
+        let scope = context.scope(space);
+        context
+            .within("what callers decided", self.restore_memory(&scope, memory))
             .await
     }
 

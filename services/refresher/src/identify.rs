@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use memfleet_domain::derivation::{Body, Change, ChangeKind, Derivation, Origin};
+use memfleet_domain::graph::Identity;
 use memfleet_domain::ids::{ChangeId, DerivationId};
 use memfleet_domain::time::{TimeRange, Timestamp};
 use memfleet_domain::{Fault, FaultKind, Scope};
@@ -96,7 +97,10 @@ impl LocalRefresher {
             reverts: None,
         };
         let language = self.indexer.language(scope).await?;
-        let texts = namings.iter().map(|naming| found_by(naming)).collect();
+        let texts = namings
+            .iter()
+            .map(|naming| found_by(&naming.identity))
+            .collect();
         let passages = self.indexer.passages(texts, language).await?;
         let revisions = namings.iter().zip(versions).zip(passages);
         let revisions = revisions.map(|((naming, version), passage)| Revision {
@@ -120,8 +124,8 @@ fn says(before: &Derivation, naming: &Naming) -> bool {
     !before.is_withdrawn() && said == Some(naming.identity.same)
 }
 
-fn found_by(naming: &Naming) -> String {
-    let identity = &naming.identity;
+/// Text that a caller's word on two names is found by.
+pub(crate) fn found_by(identity: &Identity) -> String {
     format!("{}, {}", identity.entity.name, identity.other.name)
 }
 

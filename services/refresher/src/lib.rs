@@ -13,6 +13,7 @@ pub mod forget;
 mod identify;
 mod pause;
 mod reopen;
+mod restore;
 pub mod retention;
 mod revert;
 mod review;

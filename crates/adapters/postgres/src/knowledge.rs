@@ -7,6 +7,7 @@ mod leftover;
 mod progress;
 mod read;
 mod rebuild;
+mod restore;
 
 use async_trait::async_trait;
 use memfleet_domain::Scope;
@@ -14,8 +15,8 @@ use memfleet_domain::derivation::{Conflict, Derivation, Status};
 use memfleet_domain::ids::DerivationId;
 use memfleet_domain::time::Timestamp;
 use memfleet_ports::knowledge::{
-    Applied, ChangeFilter, Chronicle, Knowledge, Position, Question, Rebuilding, Recorded, Stage,
-    Work,
+    Applied, ChangeFilter, Chronicle, Knowledge, Position, Question, Rebuilding, Recorded,
+    RestoredHistory, Stage, Work,
 };
 use memfleet_ports::ledger::{Page, PageToken};
 use memfleet_ports::store::Result;
@@ -34,6 +35,31 @@ impl Knowledge for PostgresStore {
             Ok(applied)
         };
         self.ask("apply", twice(attempt)).await
+    }
+
+    async fn restore(&self, scope: &Scope, restoration: RestoredHistory) -> Result<Applied> {
+        let attempt = || async {
+            let mut write = self.write(&scope.tenant).await?;
+            let applied = restore::restore(&mut write, scope, &restoration).await?;
+            if applied != Applied::Stale {
+                write.commit().await?;
+            }
+            Ok(applied)
+        };
+        self.ask("restore", twice(attempt)).await
+    }
+
+    async fn decided(
+        &self,
+        scope: &Scope,
+        limit: u32,
+        after: Option<DerivationId>,
+    ) -> Result<Vec<DerivationId>> {
+        let decided = async {
+            let mut read = self.read(&scope.tenant).await?;
+            restore::decided(&mut read, scope, limit, after).await
+        };
+        self.ask("decided", decided).await
     }
 
     async fn pending(&self, stage: Stage, limit: u32) -> Result<Vec<Scope>> {

@@ -52,7 +52,8 @@ async fn main() {
     }
 }
 
-/// Forgets the first turn, the last one and one between them of a session of so many turns, 20 times each.
+/// Forgets the first turn, the last one and one between them of a session of so many turns, 20
+/// times each.
 async fn forgetting_in_a_session(store: &SqliteStore, length: usize) {
     let place = scope("acme", &format!("long {length}"));
     let said = |number: usize| AcceptedTurn {

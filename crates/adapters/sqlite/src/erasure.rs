@@ -13,7 +13,7 @@ use memfleet_columns::{name, to_json, to_turn_id};
 use memfleet_domain::Scope;
 use memfleet_domain::ids::{SessionId, TurnId};
 use memfleet_domain::time::Timestamp;
-use memfleet_ports::erasure::{Dependents, Erased, Erasure};
+use memfleet_ports::erasure::{DependentCounts, Erased, Erasure};
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::store::Result;
 use memfleet_ports::undelivered::{Matching, Unreadable};
@@ -79,7 +79,7 @@ struct Doomed {
     sessions: Vec<i64>,
     emptied_sessions: Vec<SessionId>,
     undelivered: Matching,
-    dependents: Dependents,
+    dependents: DependentCounts,
     /// The filter means the whole space.
     everything: bool,
 }
@@ -166,7 +166,7 @@ async fn doom(
         sessions: Vec::new(),
         emptied_sessions: Vec::new(),
         undelivered,
-        dependents: Dependents::default(),
+        dependents: DependentCounts::default(),
         everything,
     };
     let Some(space) = space else {

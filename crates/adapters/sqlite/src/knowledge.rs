@@ -6,6 +6,7 @@ pub(crate) mod forget;
 mod progress;
 mod read;
 mod rebuild;
+mod restore;
 
 use async_trait::async_trait;
 use memfleet_domain::Scope;
@@ -13,8 +14,8 @@ use memfleet_domain::derivation::{Conflict, Derivation, Status};
 use memfleet_domain::ids::DerivationId;
 use memfleet_domain::time::Timestamp;
 use memfleet_ports::knowledge::{
-    Applied, ChangeFilter, Chronicle, Knowledge, Position, Question, Rebuilding, Recorded, Stage,
-    Work,
+    Applied, ChangeFilter, Chronicle, Knowledge, Position, Question, Rebuilding, Recorded,
+    RestoredHistory, Stage, Work,
 };
 use memfleet_ports::ledger::{Page, PageToken};
 use memfleet_ports::store::Result;
@@ -30,6 +31,24 @@ impl Knowledge for SqliteStore {
             write.commit().await?;
         }
         Ok(applied)
+    }
+
+    async fn restore(&self, scope: &Scope, restoration: RestoredHistory) -> Result<Applied> {
+        let mut write = self.write().await?;
+        let applied = restore::restore(&mut write, scope, &restoration).await?;
+        if applied != Applied::Stale {
+            write.commit().await?;
+        }
+        Ok(applied)
+    }
+
+    async fn decided(
+        &self,
+        scope: &Scope,
+        limit: u32,
+        after: Option<DerivationId>,
+    ) -> Result<Vec<DerivationId>> {
+        Ok(restore::decided(&mut *self.read().await?, scope, limit, after).await?)
     }
 
     async fn pending(&self, stage: Stage, limit: u32) -> Result<Vec<Scope>> {

@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use memfleet_domain::fact::Draft;
 use memfleet_language::Analyzer;
 
-/// Whether the fact says all that the text of its turn says: each content word of the text is one of the
-/// fact's sentence.
+/// True where the fact says all that the text of its turn says: each content word of the text is
+/// one of the fact's sentence.
 pub fn covers(fact: &Draft, text: &str, analyzer: &Analyzer) -> bool {
     let told: HashSet<String> = analyzer.terms(&fact.text).into_iter().collect();
     let mut terms = analyzer.query_terms(text).into_iter();
@@ -24,7 +24,7 @@ mod tests {
     use super::*;
     use crate::facts::{Utterance, facts};
 
-    /// Whether the first fact of a turn covers it.
+    /// True where the first fact of a turn covers it.
     fn is_covered(text: &str) -> bool {
         let turn = Utterance {
             id: TurnId::from_bytes([1; 16]),

@@ -7,6 +7,7 @@ mod following;
 mod forgetting;
 mod reading;
 mod rebuilding;
+mod restoring;
 
 use memfleet_domain::derivation::{
     Body, Change, ChangeKind, Conflict, Contradiction, Derivation, Origin, Status,
@@ -28,6 +29,7 @@ pub use self::following::*;
 pub use self::forgetting::*;
 pub use self::reading::*;
 pub use self::rebuilding::*;
+pub use self::restoring::*;
 
 /// Runs every case on a store.
 #[macro_export]
@@ -72,6 +74,9 @@ macro_rules! knowledge_conformance {
                 a_rebuild_tells_what_it_did_not_derive_again,
                 a_rebuild_that_is_begun_twice_is_one,
                 a_rebuild_forgets_what_is_forgotten,
+                what_callers_decided_is_listed_with_its_history,
+                a_history_takes_the_place_of_what_was_derived,
+                a_history_without_its_turns_or_of_another_state_is_stale,
                 earlier_versions_go_after_their_time,
                 a_fact_that_was_succeeded_goes_after_its_time,
                 what_was_withdrawn_or_ended_goes_after_its_time,

@@ -1,12 +1,13 @@
 //! Records of an export, and what an import did with them.
 
+use memfleet_domain::derivation::DecidedMemory;
 use memfleet_domain::ids::SpaceId;
 use memfleet_domain::space::SpaceSettings;
-use memfleet_ports::memory::{Imported, Record};
+use memfleet_ports::memory::{Imported, Record, SpaceRules};
 
 use super::{Checked, Fields};
-use crate::proto;
 use crate::proto::record::Kind;
+use crate::{limits, proto};
 
 impl From<Record> for proto::Record {
     fn from(record: Record) -> Self {
@@ -16,6 +17,11 @@ impl From<Record> for proto::Record {
                 settings: Some(settings.into()),
             }),
             Record::Turn(turn) => Kind::Turn((*turn).into()),
+            Record::Rules(rules) => Kind::Rules(proto::RulesRecord {
+                hold: rules.hold.map(Into::into),
+                policy: rules.policy.map(Into::into),
+            }),
+            Record::Decided(memory) => Kind::Decided((*memory).into()),
         };
         Self { kind: Some(kind) }
     }
@@ -31,6 +37,72 @@ impl Checked for proto::SpaceRecord {
     }
 }
 
+impl Checked for proto::RulesRecord {
+    type Value = SpaceRules;
+
+    fn check(self, fields: &mut Fields) -> Option<SpaceRules> {
+        let hold = self.hold.map(|hold| fields.message("hold", Some(hold)));
+        let policy = self
+            .policy
+            .map(|policy| fields.message("policy", Some(policy)));
+        Some(SpaceRules {
+            hold: hold.map_or(Some(None), |hold| hold.map(Some))?,
+            policy: policy.map_or(Some(None), |policy| policy.map(Some))?,
+        })
+    }
+}
+
+impl From<DecidedMemory> for proto::DecidedRecord {
+    fn from(memory: DecidedMemory) -> Self {
+        Self {
+            document: serde_json::to_string(&memory)
+                .expect("derived memory has string keys only and cannot fail to serialise"),
+        }
+    }
+}
+
+impl Checked for proto::DecidedRecord {
+    type Value = DecidedMemory;
+
+    fn check(self, fields: &mut Fields) -> Option<DecidedMemory> {
+        if self.document.len() > limits::DECIDED_BYTES {
+            let problem = format!("must be at most {} bytes", limits::DECIDED_BYTES);
+            return fields.refuse("document", problem);
+        }
+        match serde_json::from_str::<DecidedMemory>(&self.document) {
+            Ok(memory) => match memory.problem() {
+                None => Some(memory),
+                Some(problem) => fields.refuse("document", problem),
+            },
+            Err(error) => fields.refuse("document", format!("is no derived memory: {error}")),
+        }
+    }
+}
+
+impl Checked for proto::internal::RestoreRequest {
+    type Value = (SpaceId, DecidedMemory);
+
+    fn check(self, fields: &mut Fields) -> Option<Self::Value> {
+        let space = fields.name("space", self.space, SpaceId::new);
+        let memory = fields.message("memory", self.memory);
+        Some((space?, memory?))
+    }
+}
+
+impl From<bool> for proto::internal::RestoreResponse {
+    fn from(taken: bool) -> Self {
+        Self { taken }
+    }
+}
+
+impl Checked for proto::internal::RestoreResponse {
+    type Value = bool;
+
+    fn check(self, _: &mut Fields) -> Option<bool> {
+        Some(self.taken)
+    }
+}
+
 impl Checked for proto::Record {
     type Value = Record;
 
@@ -42,7 +114,13 @@ impl Checked for proto::Record {
             Some(Kind::Turn(turn)) => fields
                 .message("turn", Some(turn))
                 .map(|turn| Record::Turn(Box::new(turn))),
-            None => fields.refuse("", "must be a `space` or a `turn`"),
+            Some(Kind::Rules(rules)) => fields
+                .message("rules", Some(rules))
+                .map(|rules| Record::Rules(Box::new(rules))),
+            Some(Kind::Decided(memory)) => fields
+                .message("decided", Some(memory))
+                .map(|memory| Record::Decided(Box::new(memory))),
+            None => fields.refuse("", "must be a `space`, `rules`, a `turn` or `decided`"),
         }
     }
 }
@@ -121,6 +199,8 @@ impl From<Imported> for proto::ImportResponse {
             duplicates: imported.duplicates,
             forgotten: imported.forgotten,
             tokens: imported.batches.iter().map(ToString::to_string).collect(),
+            decided: imported.decided,
+            left_out: imported.left_out,
         }
     }
 }
@@ -136,6 +216,8 @@ impl Checked for proto::ImportResponse {
             accepted: self.accepted,
             duplicates: self.duplicates,
             forgotten: self.forgotten,
+            decided: self.decided,
+            left_out: self.left_out,
             batches: batches?,
         })
     }

@@ -3,7 +3,7 @@
 use memfleet_domain::Fault;
 use memfleet_domain::ids::{BatchId, IdempotencyKey, SessionId, SpaceId, TurnId};
 use memfleet_domain::turn::Turn;
-use memfleet_ports::erasure::{Dependents, Erased};
+use memfleet_ports::erasure::{DependentCounts, Erased};
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::ledger::Page;
 use memfleet_ports::memory::{PageRequest, RememberRequest};
@@ -197,8 +197,8 @@ impl From<ForgetReceipt> for proto::ForgetResponse {
     }
 }
 
-impl From<Dependents> for proto::Dependents {
-    fn from(dependents: Dependents) -> Self {
+impl From<DependentCounts> for proto::Dependents {
+    fn from(dependents: DependentCounts) -> Self {
         Self {
             facts: dependents.facts,
             episodes: dependents.episodes,
@@ -211,7 +211,7 @@ impl From<Dependents> for proto::Dependents {
     }
 }
 
-impl From<proto::Dependents> for Dependents {
+impl From<proto::Dependents> for DependentCounts {
     fn from(dependents: proto::Dependents) -> Self {
         Self {
             facts: dependents.facts,

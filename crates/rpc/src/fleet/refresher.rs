@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use futures::FutureExt;
 use memfleet_domain::Fault;
-use memfleet_domain::derivation::Derivation;
+use memfleet_domain::derivation::{DecidedMemory, Derivation};
 use memfleet_domain::ids::{ChangeId, SpaceId};
 use memfleet_ports::context::Context;
 use memfleet_ports::knowledge::Recorded;
@@ -91,6 +91,26 @@ impl Refresher for RemoteRefresher {
             self.terms(context, Repeat::Freely),
             message,
             |channel, request| async move { client(channel).identify(request).await }.boxed(),
+        );
+        understand(answer.await?)
+    }
+
+    /// As often as it takes: what is in place already is not put there again.
+    async fn restore(
+        &self,
+        context: &Context,
+        space: &SpaceId,
+        memory: &DecidedMemory,
+    ) -> Result<bool, Fault> {
+        let message = proto::internal::RestoreRequest {
+            space: space.to_string(),
+            memory: Some(memory.clone().into()),
+        };
+        let answer = call(
+            self.peers.least_busy()?,
+            self.terms(context, Repeat::Freely),
+            message,
+            |channel, request| async move { client(channel).restore(request).await }.boxed(),
         );
         understand(answer.await?)
     }

@@ -160,6 +160,16 @@ impl refresher_server::Refresher for Refreshing {
             .answer(context.within("what is said of names", identified).await)
     }
 
+    async fn restore(
+        &self,
+        request: Request<proto::internal::RestoreRequest>,
+    ) -> Result<Response<proto::internal::RestoreResponse>, Status> {
+        let (context, (space, memory)) = self.calls.relayed(request)?;
+        let restored = self.refresher.restore(&context, &space, &memory);
+        self.calls
+            .answer(context.within("what callers decided", restored).await)
+    }
+
     async fn revert(
         &self,
         request: Request<proto::RevertRequest>,

@@ -6,9 +6,12 @@ use crate::strategies;
 const SPACE: &str = r#"{"record":"space","name":"ada","settings":{"language":null,"time_zone":"Europe/Zurich","retention_days":30,"retention_turns":null,"retention_superseded_days":null}}"#;
 const TURN: &str = r#"{"record":"turn","id":"6ba7b810-9dad-81d1-80b4-00c04fd430c8","session":"s1","external_id":"m-1","speaker":"Ada","role":"user","content":{"text":"Hi\n","media":[{"uri":"file:a","mime_type":"","caption":"a dog"}]},"event_time":"2023-05-08T13:56:00Z","recorded_at":"2026-01-02T03:04:05.678901Z","metadata":{"a":"b"},"trust":"web","replaces":null,"position":7,"replaced":null}"#;
 
+const RULES: &str =
+    r#"{"record":"rules","hold":{"since":"2026-01-02T03:04:05Z","reason":"case 7"}}"#;
+
 #[test]
 fn the_documented_shape_is_the_written_one() {
-    for line in [SPACE, TURN] {
+    for line in [SPACE, RULES, TURN] {
         assert_eq!(write(&read(line).unwrap()), line);
     }
 }

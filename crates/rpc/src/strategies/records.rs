@@ -1,10 +1,17 @@
 //! Random policies, documents and past injections.
 
-use memfleet_domain::ids::{ExchangeName, InjectionId, SessionId, SettingName, SpaceId};
+use memfleet_domain::derivation::{
+    Body, Change, ChangeKind, DecidedMemory, Derivation, Origin, WrittenVersion,
+};
+use memfleet_domain::graph::{Entity, Identity};
+use memfleet_domain::ids::{
+    ChangeId, DerivationId, ExchangeName, InjectionId, SessionId, SettingName, SpaceId,
+};
 use memfleet_domain::policy::Policy;
 use memfleet_domain::time::TimeRange;
 use memfleet_ports::injections::InjectionFilter;
 use memfleet_ports::injections_api::PastInjection;
+use memfleet_ports::memory::SpaceRules;
 use memfleet_ports::policies::{Listing, NewDocument, PolicyInForce};
 use memfleet_ports::settings::{Setting, SettingKey, SettingKind};
 use proptest::collection::vec;
@@ -13,7 +20,61 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 use super::assembly::{assembled, policy};
-use super::{instant, named, space_name, turn_id, words};
+use super::{hold, instant, named, space_name, turn_id, words};
+
+pub(crate) fn rules() -> impl Strategy<Value = SpaceRules> {
+    (option::of(hold()), option::of(policy()))
+        .prop_map(|(hold, policy)| SpaceRules { hold, policy })
+}
+
+/// A naming in two versions.
+pub(crate) fn decided() -> impl Strategy<Value = DecidedMemory> {
+    let names = ("[a-z]{1,9}", words(), "[a-z]{1,9}", words());
+    (names, vec(turn_id(), 1..3), instant(), any::<[u8; 16]>()).prop_map(
+        |((key, name, other, other_name), turns, at, change)| {
+            let entity = Entity::new(&key, &name);
+            let other = Entity::new(&other, &other_name);
+            let id = DerivationId::of_identity(entity.id, other.id);
+            let version = |version: u32, same: bool| {
+                let change =
+                    ChangeId::from_bytes(change.map(|byte| byte.wrapping_add(version as u8)));
+                let identity = Identity {
+                    entity: entity.clone(),
+                    other: other.clone(),
+                    same,
+                };
+                WrittenVersion {
+                    derivation: Derivation {
+                        id,
+                        version,
+                        body: Body::Identity(Box::new(identity)),
+                        turns: turns.clone(),
+                        valid: TimeRange::default(),
+                        known: TimeRange {
+                            start: Some(at),
+                            end: (version == 1).then_some(at),
+                        },
+                        origin: Origin::Corrected,
+                        change,
+                        succeeded_by: None,
+                    },
+                    change: Change {
+                        id: change,
+                        kind: ChangeKind::Corrected,
+                        at,
+                        reason: "said".into(),
+                        conflict: None,
+                        reverts: None,
+                    },
+                }
+            };
+            DecidedMemory {
+                versions: vec![version(1, true), version(2, false)],
+                conflicts: Vec::new(),
+            }
+        },
+    )
+}
 
 pub(crate) fn new_policy() -> impl Strategy<Value = (Option<SpaceId>, Policy, Option<u32>)> {
     (option::of(space_name()), policy(), option::of(any::<u32>()))

@@ -6,7 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures::{StreamExt, stream};
 use memfleet_domain::assembly::{Gate, GateOutcome, Reason};
-use memfleet_domain::derivation::Derivation;
+use memfleet_domain::derivation::{DecidedMemory, Derivation};
 use memfleet_domain::embedding::EmbeddingSpace;
 use memfleet_domain::ids::{BatchId, ChangeId, SessionId, SpaceId, Speaker, TurnId};
 use memfleet_domain::ingestion::{Batch, Receipt, TurnReceipt, TurnState};
@@ -735,6 +735,16 @@ impl Refresher for Node {
         let change = ChangeId::from_bytes([8; 16]);
         self.asked(context, space, format!("{namings:?}")).await?;
         Ok(change)
+    }
+
+    async fn restore(
+        &self,
+        context: &Context,
+        space: &SpaceId,
+        memory: &DecidedMemory,
+    ) -> Result<bool, Fault> {
+        self.asked(context, space, format!("{memory:?}")).await?;
+        Ok(true)
     }
 
     async fn revert(

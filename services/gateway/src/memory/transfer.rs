@@ -27,16 +27,23 @@ impl Gateway {
         space: &SpaceId,
         filter: TurnFilter,
     ) -> Result<Answers<Record>, Fault> {
+        let whole = filter.is_everything();
         // Without the turns that were replaced an import could not take those that replaced them.
         let filter = TurnFilter {
-            include_replaced: filter.include_replaced || filter.is_everything(),
+            include_replaced: filter.include_replaced || whole,
             ..filter
         };
         let scope = self.awaited(context, space).await?;
         let Some(found) = self.spaces.get(&scope).await? else {
             return Err(Fault::not_found(format_args!("space `{space}`")));
         };
-        let first = futures::stream::iter([Ok(Record::Space(found.id, found.settings))]);
+        let rules = match whole {
+            true => self.rules(context, &found).await?,
+            false => None,
+        };
+        let decided = self.decided(scope.clone(), filter.clone());
+        let first = [Some(Record::Space(found.id, found.settings)), rules];
+        let first = futures::stream::iter(first.into_iter().flatten().map(Ok));
         // The pages are read when the call that asked for them has long returned.
         let span = Span::current();
         let pages = futures::stream::try_unfold(Some(None::<PageToken>), {
@@ -58,7 +65,7 @@ impl Gateway {
                 .instrument(span.clone())
             }
         });
-        Ok(first.chain(pages.try_flatten()).boxed())
+        Ok(first.chain(pages.try_flatten()).chain(decided).boxed())
     }
 
     pub(super) async fn import_records(
@@ -73,10 +80,20 @@ impl Gateway {
         while let Some(record) = records.try_next().await? {
             match record {
                 Record::Space(_, settings) => self.settle_space(&scope, &settings).await?,
+                Record::Rules(rules) => {
+                    self.settle_rules(context, &scope, *rules, &mut imported)
+                        .await?;
+                }
                 Record::Turn(turn) => chunk.push(AcceptedTurn {
                     place: Some(turn.position),
                     ..turn.accepted
                 }),
+                Record::Decided(memory) => {
+                    self.import_chunk(&scope, std::mem::take(&mut chunk), &mut imported)
+                        .await?;
+                    self.import_decided(context, &scope, &memory, &mut imported)
+                        .await?;
+                }
             }
             if chunk.len() == CHUNK {
                 self.import_chunk(&scope, std::mem::take(&mut chunk), &mut imported)
@@ -105,6 +122,9 @@ impl Gateway {
         turns: Vec<AcceptedTurn>,
         imported: &mut Imported,
     ) -> Result<(), Fault> {
+        if turns.is_empty() {
+            return Ok(());
+        }
         loop {
             match self.try_chunk(scope, turns.clone()).await {
                 Err(fault) if fault.reason == "QUEUE_FULL" => {

@@ -108,6 +108,24 @@ impl Gateway {
             .await
     }
 
+    /// Returns when all turns of a space that were accepted before are stored.
+    pub(super) async fn stored(&self, context: &Context, scope: &Scope) -> Result<(), Fault> {
+        let mut events = self.events.listen();
+        let stored = async {
+            let Some((_, youngest)) = self.queue.waiting_span(scope).await? else {
+                return Ok(());
+            };
+            let waits =
+                |span: Option<(u64, u64)>| span.is_some_and(|(oldest, _)| oldest <= youngest);
+            while waits(self.queue.waiting_span(scope).await?) {
+                let is_of_space = |event: &Event| matches!(event, Event::Settled { scope: of, .. } if of == scope);
+                next_event(&mut events, is_of_space).await;
+            }
+            Ok(())
+        };
+        context.within("the turns of the space", stored).await
+    }
+
     async fn settled(&self, scopes: &[Scope], batch: BatchId) -> Result<(), Fault> {
         let mut events = self.events.listen();
         loop {

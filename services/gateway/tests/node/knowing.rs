@@ -81,7 +81,7 @@ fn query() -> FactQuery {
     }
 }
 
-fn correction(id: DerivationId, correction: Correction) -> UpdateRequest {
+pub fn correction(id: DerivationId, correction: Correction) -> UpdateRequest {
     UpdateRequest {
         space: space("ada"),
         id,
@@ -90,7 +90,7 @@ fn correction(id: DerivationId, correction: Correction) -> UpdateRequest {
     }
 }
 
-fn says(text: &str, value: &str) -> Correction {
+pub fn says(text: &str, value: &str) -> Correction {
     Correction::Says {
         text: Some(text.to_owned()),
         value: Some(value.to_owned()),
@@ -556,7 +556,11 @@ async fn a_turn_that_says_more_than_what_is_no_longer_so_has_no_mark() {
     assert!(!block.contains("no longer so"), "{block}");
     let request = asking("Where does Ada live?", 10);
     let found = moved.node.gateway.recall(&acme(), request).await.unwrap();
-    assert_eq!(found.hits[1].outdated, Some(moved.rome.id), "the fact alone");
+    assert_eq!(
+        found.hits[1].outdated,
+        Some(moved.rome.id),
+        "the fact alone"
+    );
 }
 
 #[tokio::test]

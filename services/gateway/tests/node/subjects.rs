@@ -84,7 +84,7 @@ async fn left(node: &Node, name: &str) -> Vec<String> {
     let records = export(node, name, &TurnFilter::default()).await;
     let texts = records.into_iter().filter_map(|record| match record {
         Record::Turn(turn) => Some(turn.accepted.content.text),
-        Record::Space(..) => None,
+        _ => None,
     });
     texts.collect()
 }
@@ -223,6 +223,7 @@ async fn an_export_of_a_person_has_the_spaces_in_which_they_spoke_and_can_be_imp
     let lines = records.iter().map(|record| match record {
         Record::Space(name, _) => format!("{name}:"),
         Record::Turn(turn) => turn.accepted.content.text.clone(),
+        other => panic!("{other:?} was not expected"),
     });
     let expected = [
         "garden:", "Roses", "kitchen:", "Soup", "Broth", "library:", "Books",

@@ -1,14 +1,26 @@
 //! Export and import: a space comes back equal in everything, with the gaps of what was forgotten.
 
+use std::sync::Arc;
+
 use futures::TryStreamExt;
+use memfleet_domain::access::{Grant, Right, Rights};
+use memfleet_domain::graph::{Entity, Identity};
 use memfleet_domain::ids::TurnId;
+use memfleet_domain::policy::Policy;
 use memfleet_domain::space::SpaceSettings;
 use memfleet_domain::turn::{Media, Role};
+use memfleet_ports::access::{Caller, Proof};
 use memfleet_ports::conformance::samples::{instant, session, speaker};
+use memfleet_ports::context::Context;
 use memfleet_ports::filter::TurnFilter;
+use memfleet_ports::knowledge::{ChangeFilter, Knowledge};
+use memfleet_ports::knowledge_api::KnowledgeService;
 use memfleet_ports::memory::{Answers, Imported, Memory, NewTurn, Record};
-use memfleet_ports::refresher::ForgetRequest;
+use memfleet_ports::policies::Policies;
+use memfleet_ports::refresher::{ForgetRequest, Naming, Refresher};
+use tokio_util::sync::DropGuard;
 
+use crate::knowing::{Moved, correction, moved, says};
 use crate::roles::{Node, acme, named, said, space};
 
 pub async fn export(node: &Node, name: &str, filter: &TurnFilter) -> Vec<Record> {
@@ -168,7 +180,7 @@ async fn an_import_into_a_space_with_turns_of_its_own_keeps_the_order_of_both() 
     let records = export(&there, "bob", &TurnFilter::default()).await;
     let places = records.iter().filter_map(|record| match record {
         Record::Turn(turn) => Some((turn.accepted.content.text.as_str(), turn.position)),
-        Record::Space(..) => None,
+        _ => None,
     });
     assert!(places.eq([("A", 0), ("B", 1), ("C", 2), ("One", 3), ("Two", 4)]));
 }
@@ -351,4 +363,220 @@ async fn a_space_that_was_forgotten_as_a_whole_can_be_imported_anew() {
     let gone = forget(&node, camera).await as u64;
     let imported = imported(&node, "ada", records).await;
     assert_eq!((imported.accepted, imported.forgotten), (0, gone));
+}
+
+#[tokio::test]
+async fn an_export_carries_what_callers_decided_and_comes_back_byte_equal() {
+    let Moved {
+        node: here,
+        rome,
+        oslo,
+        settling,
+    } = moved().await;
+    // The update is undone, one fact is corrected twice and once undone, names are one and then are
+    // not.
+    here.clock.set(1_001);
+    let space_of = || space("ada");
+    here.gateway
+        .revert(&acme(), &space_of(), settling)
+        .await
+        .unwrap();
+    for (second, city) in [(1_002, "Bergen"), (1_003, "Narvik")] {
+        here.clock.set(second);
+        here.gateway
+            .update(
+                &acme(),
+                correction(oslo.id, says(&format!("Ada lives in {city}."), city)),
+            )
+            .await
+            .unwrap();
+    }
+    let changes = ChangeFilter {
+        derivation: Some(oslo.id),
+        ..ChangeFilter::default()
+    };
+    let scope = acme().scope(&space_of());
+    let last = here.store.changes(&scope, &changes, 1, None).await.unwrap();
+    here.clock.set(1_004);
+    here.gateway
+        .revert(&acme(), &space_of(), last.items[0].change.id)
+        .await
+        .unwrap();
+    for (second, same) in [(1_005, true), (1_006, false)] {
+        here.clock.set(second);
+        let naming = Naming {
+            identity: Identity {
+                entity: Entity::new("ada", "Ada"),
+                other: Entity::new("ada lovelace", "Ada Lovelace"),
+                same,
+            },
+            turns: rome.turns.clone(),
+        };
+        let namings = [naming];
+        here.refresher
+            .identify(&acme(), &space_of(), &namings)
+            .await
+            .unwrap();
+    }
+    let mut policy = Policy::default();
+    policy.budget.max_tokens = Some(700);
+    here.gateway
+        .put_policy(&acme(), Some(space_of()), policy, None)
+        .await
+        .unwrap();
+    here.gateway
+        .set_legal_hold(&acme(), &space_of(), true, "case 7".into())
+        .await
+        .unwrap();
+
+    let everything = TurnFilter::default();
+    let records = export(&here, "ada", &everything).await;
+    let decided = |record: &&Record| matches!(record, Record::Decided(_));
+    assert!(matches!(records[1], Record::Rules(_)));
+    assert_eq!(records.iter().filter(decided).count(), 3);
+
+    let there = Node::new().await;
+    let _working = there.start_constructor();
+    there.clock.set(5_000);
+    let imported = imported(&there, "ada", records.clone()).await;
+    assert_eq!((imported.decided, imported.left_out), (3, Vec::new()));
+    let arrived = export(&there, "ada", &everything).await;
+    assert_eq!(arrived, records);
+    // Again it is there already; the hold is one.
+    let again = self::imported(&there, "ada", records.clone()).await;
+    assert_eq!((again.accepted, again.decided), (0, 0));
+    assert_eq!(export(&there, "ada", &everything).await, records);
+    let whole = ForgetRequest {
+        space: space_of(),
+        filter: everything,
+        everything: true,
+        dry_run: false,
+    };
+    let held = there.gateway.forget(&acme(), whole).await;
+    assert_eq!(held.unwrap_err().reason, "LEGAL_HOLD");
+}
+
+#[tokio::test]
+async fn an_export_of_some_turns_has_what_was_decided_about_these_alone() {
+    let moved = moved().await;
+    moved.corrected(moved.oslo.id).await;
+    hold_and_lift(&moved.node).await;
+    let count = async |turn: TurnId| {
+        let filter = TurnFilter {
+            turns: vec![turn],
+            ..TurnFilter::default()
+        };
+        let records = export(&moved.node, "ada", &filter).await;
+        assert!(
+            !records
+                .iter()
+                .any(|record| matches!(record, Record::Rules(_)))
+        );
+        let decided = records
+            .iter()
+            .filter(|record| matches!(record, Record::Decided(_)));
+        decided.count()
+    };
+    assert_eq!(count(moved.oslo.turns[0]).await, 1);
+    assert_eq!(count(moved.rome.turns[0]).await, 0);
+}
+
+async fn hold_and_lift(node: &Node) {
+    for held in [true, false, true] {
+        node.gateway
+            .set_legal_hold(&acme(), &space("ada"), held, "case 7".into())
+            .await
+            .unwrap();
+    }
+}
+
+/// A node that has all of an export.
+async fn copy_of(records: &[Record]) -> (Node, DropGuard) {
+    let node = Node::new().await;
+    let working = node.start_constructor();
+    imported(&node, "ada", records.to_vec()).await;
+    (node, working)
+}
+
+#[tokio::test]
+async fn what_was_decided_here_stays_and_a_newer_export_brings_what_is_newer() {
+    let moved = moved().await;
+    let decide = async |node: &Node, city: &str| {
+        let says = says(&format!("Ada lives in {city}."), city);
+        let request = correction(moved.oslo.id, says);
+        node.gateway.update(&acme(), request).await.unwrap();
+        export(node, "ada", &TurnFilter::default()).await
+    };
+    let early = decide(&moved.node, "Bergen").await;
+    let (quiet, _one) = copy_of(&early).await;
+    let (busy, _other) = copy_of(&early).await;
+    moved.node.clock.set(2_000);
+    let late = decide(&moved.node, "Narvik").await;
+    assert_eq!(imported(&quiet, "ada", late.clone()).await.decided, 1);
+    assert_eq!(export(&quiet, "ada", &TurnFilter::default()).await, late);
+    // An older one brings nothing back.
+    assert_eq!(imported(&quiet, "ada", early.clone()).await.decided, 0);
+    assert_eq!(export(&quiet, "ada", &TurnFilter::default()).await, late);
+    let naming = Naming {
+        identity: Identity {
+            entity: Entity::new("ada", "Ada"),
+            other: Entity::new("ada lovelace", "Ada Lovelace"),
+            same: true,
+        },
+        turns: moved.rome.turns.clone(),
+    };
+    let namings = [naming];
+    busy.refresher
+        .identify(&acme(), &space("ada"), &namings)
+        .await
+        .unwrap();
+    let before = export(&busy, "ada", &TurnFilter::default()).await;
+    assert_eq!(imported(&busy, "ada", early).await.decided, 0);
+    assert_eq!(export(&busy, "ada", &TurnFilter::default()).await, before);
+}
+
+#[tokio::test]
+async fn what_draws_on_a_turn_that_is_not_there_is_left_out_and_named() {
+    let moved = moved().await;
+    moved.corrected(moved.oslo.id).await;
+    let mut records = export(&moved.node, "ada", &TurnFilter::default()).await;
+    records.retain(|record| !matches!(record, Record::Turn(_)));
+    let there = Node::new().await;
+    let said = imported(&there, "ada", records).await;
+    assert_eq!((said.decided, said.left_out.len()), (0, 1));
+    assert!(said.left_out[0].contains(&moved.oslo.id.to_string()));
+}
+
+#[tokio::test]
+async fn a_writer_without_the_right_to_manage_brings_no_hold_and_no_policy() {
+    let here = Node::new().await;
+    here.told("ada", vec![named("1", "One")]).await;
+    hold_and_lift(&here).await;
+    let records = export(&here, "ada", &TurnFilter::default()).await;
+    let there = Node::new().await;
+    let records: Answers<Record> = Box::pin(futures::stream::iter(records.into_iter().map(Ok)));
+    let writer = Caller {
+        tenant: acme().tenant,
+        name: "writer".into(),
+        grant: Grant {
+            rights: Rights::from_iter([Right::Read, Right::Write]),
+            spaces: Vec::new(),
+        },
+        is_operator: false,
+        calls_per_minute: None,
+        proof: Proof::Open,
+    };
+    let writer = Context {
+        caller: Some(Arc::new(writer)),
+        ..acme()
+    };
+    let said = there.gateway.import(&writer, &space("ada"), records).await;
+    there.settle().await;
+    assert_eq!(said.unwrap().left_out.len(), 1);
+    let records = export(&there, "ada", &TurnFilter::default()).await;
+    assert!(
+        !records
+            .iter()
+            .any(|record| matches!(record, Record::Rules(_)))
+    );
 }

@@ -7,7 +7,7 @@ use futures::TryStreamExt;
 use memfleet_domain::ids::SpaceId;
 use memfleet_domain::turn::Turn;
 use memfleet_domain::{Fault, FaultKind};
-use memfleet_ports::erasure::Dependents;
+use memfleet_ports::erasure::DependentCounts;
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::memory::PageRequest;
 use memfleet_ports::refresher::{ForgetReceipt, ForgetRequest};
@@ -309,7 +309,7 @@ fn to_json(receipt: &ForgetReceipt) -> Value {
     })
 }
 
-fn dependents_json(dependents: &Dependents) -> Value {
+fn dependents_json(dependents: &DependentCounts) -> Value {
     json!({
         "facts": dependents.facts,
         "episodes": dependents.episodes,
@@ -322,7 +322,7 @@ fn dependents_json(dependents: &Dependents) -> Value {
 }
 
 /// A part for each kind of what goes with the turns, without those of which there is none.
-fn with_them(dependents: &Dependents) -> impl Iterator<Item = String> {
+fn with_them(dependents: &DependentCounts) -> impl Iterator<Item = String> {
     let numbers = [
         (dependents.facts, "fact"),
         (dependents.episodes, "episode"),
@@ -416,7 +416,7 @@ mod tests {
             });
             match memfleet_rpc::jsonl::read(&line.to_string()).unwrap() {
                 Record::Turn(turn) => *turn,
-                Record::Space(..) => panic!("it is a turn"),
+                _ => panic!("it is a turn"),
             }
         };
         let shown = [line("Roses\nare red"), line(&"x".repeat(300))];
@@ -446,10 +446,10 @@ mod tests {
     #[test]
     fn a_person_is_reported_space_by_space_and_what_stays_is_named() {
         let space = |name: &str| SpaceId::new(name).unwrap();
-        let dependents = Dependents {
+        let dependents = DependentCounts {
             facts: 3,
             blocks: 1,
-            ..Dependents::default()
+            ..DependentCounts::default()
         };
         let erased = Erased {
             passages: 2,

@@ -234,6 +234,7 @@ impl Report<'_> {
             accepted,
             skipped,
             forgotten,
+            decided,
             left_out,
             dead_letters,
         } = &self.tally;
@@ -251,6 +252,7 @@ impl Report<'_> {
             "accepted": accepted,
             "skipped": skipped,
             "forgotten": forgotten,
+            "decided": decided,
             "left_out": left_out.collect::<Vec<_>>(),
             "dead_letters": dead_letters.collect::<Vec<_>>(),
         })
@@ -262,6 +264,7 @@ impl Report<'_> {
             accepted,
             skipped,
             forgotten,
+            decided,
             left_out,
             dead_letters,
         } = &self.tally;
@@ -270,6 +273,7 @@ impl Report<'_> {
             (*accepted, "turn", "accepted"),
             (*skipped, "turn", "there already"),
             (*forgotten, "turn", "forgotten before and not brought back"),
+            (*decided, "fact", "as callers had decided"),
             (left_out.len() as u64, "message", "left out"),
         ];
         let parts = numbers.iter().filter(|(number, ..)| *number > 0);

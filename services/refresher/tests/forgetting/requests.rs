@@ -5,7 +5,7 @@ use memfleet_domain::ids::SpaceId;
 use memfleet_domain::space::SpaceSettings;
 use memfleet_domain::time::TimeRange;
 use memfleet_ports::conformance::samples::{instant, scope, session, speaker};
-use memfleet_ports::erasure::{Dependents, Erased};
+use memfleet_ports::erasure::{DependentCounts, Erased};
 use memfleet_ports::events::Event;
 use memfleet_ports::feed::IndexFeed;
 use memfleet_ports::filter::TurnFilter;
@@ -69,7 +69,7 @@ async fn a_dry_run_says_what_goes_and_the_deed_does_just_that() {
             passages: gone.len() as u64 * 2,
             undelivered: 0,
             unreadable: 0,
-            dependents: Dependents::default(),
+            dependents: DependentCounts::default(),
             space,
         };
         let dry = ForgetRequest {

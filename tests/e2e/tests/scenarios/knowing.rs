@@ -22,7 +22,7 @@ use crate::system::fresh;
 const WHERE: &str = "Where does Noor live?";
 
 /// Noor lives in Rome on the 8th of May, takes that back on the 20th, and lives in Oslo on the 21st; the token of the last write.
-async fn moved(client: &Client) -> Result<BatchId> {
+pub async fn moved(client: &Client) -> Result<BatchId> {
     let home = vec![said("monday", "Noor", 8, "I live in Rome.")];
     let told = remember(client, "noor", home).await?;
     // A fleet stores writes in any order: who waits for the last one has not waited for those before it.
@@ -35,7 +35,7 @@ async fn moved(client: &Client) -> Result<BatchId> {
 }
 
 /// Where Noor lives, or lived; a read waits for what the agents make of the write.
-async fn residences(client: &Client, token: BatchId, ended: bool) -> Result<Vec<Derivation>> {
+pub async fn residences(client: &Client, token: BatchId, ended: bool) -> Result<Vec<Derivation>> {
     let mut facts = statements(client, token, ended).await?;
     facts.retain(|fact| !is_negated(fact));
     Ok(facts)

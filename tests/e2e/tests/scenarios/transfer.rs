@@ -1,16 +1,27 @@
 //! Export and import with the command line: the lines that come back are those that went.
 
-use anyhow::Result;
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use memfleet_domain::FaultKind;
+use memfleet_domain::derivation::{ChangeKind, Derivation};
 use memfleet_domain::ids::SessionId;
+use memfleet_domain::policy::Policy;
 use memfleet_domain::space::SpaceSettings;
+use memfleet_domain::time::AsOf;
 use memfleet_domain::turn::Media;
 use memfleet_e2e::{Tenant, call};
 use memfleet_ports::filter::TurnFilter;
-use memfleet_ports::memory::Memory;
+use memfleet_ports::knowledge_api::{
+    Correction, FactQuery, KnowledgeService, MergeRequest, UpdateRequest,
+};
+use memfleet_ports::memory::{Memory, PageRequest};
+use memfleet_ports::policies::Policies;
 use memfleet_ports::refresher::ForgetRequest;
 use memfleet_rpc::Client;
 
 use crate::conversation::{recall, remember, said, space, turns};
+use crate::knowing::{moved, residences};
 use crate::system::fresh;
 
 /// The conversation in a space with settings, with a picture, an edit, and more turns than an import takes at once.
@@ -76,6 +87,91 @@ async fn a_space_arrives_elsewhere_line_by_line() -> Result<()> {
         "{}",
         difference(&lines, &arrived)
     );
+    Ok(())
+}
+
+/// An update is undone, a fact corrected, two names are one, and the space has a policy and a hold.
+async fn decide(client: &Client) -> Result<()> {
+    let token = moved(client).await?;
+    let facts = residences(client, token, true).await?;
+    let changes = client
+        .changes(&call(), &space("noor"), None, PageRequest::default())
+        .await?;
+    let mut changes = changes.items.iter();
+    let update = changes.find(|recorded| recorded.change.kind == ChangeKind::Updated);
+    client
+        .revert(&call(), &space("noor"), update.unwrap().change.id)
+        .await?;
+    let merge = MergeRequest {
+        space: space("noor"),
+        entity: "Rome".into(),
+        other: "Oslo".into(),
+    };
+    // Both names stand in the graph once it has the facts.
+    while let Err(fault) = client.merge(&call(), &merge).await {
+        ensure!(fault.kind == FaultKind::NotFound, "{fault}");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    let is_oslo = |fact: &&Derivation| fact.fact().is_some_and(|it| it.claim.value == "oslo");
+    let request = UpdateRequest {
+        space: space("noor"),
+        id: facts.iter().find(is_oslo).unwrap().id,
+        version: None,
+        correction: Correction::Says {
+            text: Some("Noor lives in Bergen.".into()),
+            value: Some("Bergen".into()),
+            valid: None,
+        },
+    };
+    client.update(&call(), request).await?;
+    let mut policy = Policy::default();
+    policy.budget.max_tokens = Some(700);
+    client
+        .put_policy(&call(), Some(space("noor")), policy, None)
+        .await?;
+    client
+        .set_legal_hold(&call(), &space("noor"), true, "case 7".into())
+        .await?;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_callers_decided_arrives_line_by_line_and_stays() -> Result<()> {
+    let (here, there) = (fresh().await?, fresh().await?);
+    decide(&here.client).await?;
+    let directory = tempfile::tempdir()?;
+    let file = directory.path().join("noor.jsonl");
+    let file = file.to_str().unwrap();
+    let lines = here.printed(&["export", "noor"])?;
+    std::fs::write(file, &lines)?;
+    let count = |record: &str| lines.matches(&format!("{{\"record\":\"{record}\"")).count();
+    assert_eq!((count("rules"), count("turn"), count("decided")), (1, 3, 3));
+    let report = there.printed(&["import", file, "--json"])?;
+    assert!(
+        report.replace(' ', "").contains("\"decided\":3"),
+        "{report}"
+    );
+    let arrived = there.printed(&["export", "noor"])?;
+    assert_eq!(arrived, lines);
+    // Agents have read the turns by then, and find nothing to change.
+    let query = FactQuery {
+        space: space("noor"),
+        about: None,
+        attribute: None,
+        turns: Vec::new(),
+        as_of: AsOf::default(),
+        ended: true,
+        wait_for: Vec::new(),
+    };
+    for _ in 0..100 {
+        let facts = there.client.facts(&call(), &query, PageRequest::default());
+        if facts.await?.items.len() == 3 {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    assert_eq!(there.printed(&["export", "noor"])?, lines);
     Ok(())
 }
 

@@ -3,7 +3,7 @@
 use memfleet_columns::from_kind;
 use memfleet_domain::Scope;
 use memfleet_domain::derivation::Kind;
-use memfleet_ports::erasure::Dependents;
+use memfleet_ports::erasure::DependentCounts;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
@@ -26,10 +26,10 @@ pub async fn count(
     connection: &mut PgConnection,
     scope: &Scope,
     doomed: &Doomed,
-) -> Outcome<Dependents> {
+) -> Outcome<DependentCounts> {
     let ids = doomed.ids();
     if ids.is_empty() && !doomed.everything {
-        return Ok(Dependents::default());
+        return Ok(DependentCounts::default());
     }
     let ids = (!doomed.everything).then(|| id_list(&ids));
     let mut numbers = [0; 2];
@@ -43,7 +43,7 @@ pub async fn count(
         *number = counted.unsigned_abs();
     }
     let [blocks, exchanges] = numbers;
-    Ok(Dependents {
+    Ok(DependentCounts {
         blocks,
         exchanges,
         ..derived(connection, scope, doomed).await?
@@ -55,9 +55,9 @@ async fn derived(
     connection: &mut PgConnection,
     scope: &Scope,
     doomed: &Doomed,
-) -> Outcome<Dependents> {
+) -> Outcome<DependentCounts> {
     let Some(space) = doomed.space else {
-        return Ok(Dependents::default());
+        return Ok(DependentCounts::default());
     };
     let turns: Vec<Uuid> = id_list(doomed.turns.iter().map(|turn| &turn.id));
     let rows: Vec<(i16, i64)> = sqlx::query_as(
@@ -75,5 +75,5 @@ async fn derived(
         let kinds = Kind::ALL.into_iter().filter(is_it);
         kinds.map(move |known| (known, number.unsigned_abs()))
     });
-    Ok(Dependents::of_kinds(counted))
+    Ok(DependentCounts::of_kinds(counted))
 }

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use memfleet_columns::name;
 use memfleet_domain::Scope;
 use memfleet_domain::ids::{SessionId, TurnId};
-use memfleet_ports::erasure::{Dependents, Erased};
+use memfleet_ports::erasure::{DependentCounts, Erased};
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::undelivered::Matching;
 use sqlx::{PgConnection, QueryBuilder, Row};
@@ -25,7 +25,7 @@ pub struct Doomed {
     /// … and those that lose some, with how many.
     pub thinned: Vec<(i64, i64)>,
     pub undelivered: Matching,
-    pub dependents: Dependents,
+    pub dependents: DependentCounts,
     /// The filter means the whole space.
     pub everything: bool,
 }
@@ -106,7 +106,7 @@ pub async fn doom(
         emptied: Vec::new(),
         thinned: Vec::new(),
         undelivered,
-        dependents: Dependents::default(),
+        dependents: DependentCounts::default(),
         everything,
     };
     let Some(space) = space else {

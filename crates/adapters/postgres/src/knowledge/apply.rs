@@ -4,7 +4,8 @@
 mod plan;
 mod write;
 
-pub(super) use self::write::lineage;
+pub(super) use self::plan::Plan;
+pub(super) use self::write::{lineage, write};
 
 use std::collections::{HashMap, HashSet};
 
@@ -14,7 +15,7 @@ use memfleet_ports::knowledge::{Applied, Revision, Rewrite, Work};
 use memfleet_ports::outbox::Kind;
 use sqlx::{PgConnection, Row};
 
-use self::plan::{Current, Plan};
+use self::plan::Current;
 use super::{progress, rebuild};
 use crate::failure::Outcome;
 use crate::outbox;
@@ -55,14 +56,14 @@ pub async fn apply(connection: &mut PgConnection, scope: &Scope, work: &Work) ->
         published = rebuild::end(applying.connection, tenant, space.id, change.id).await?;
         plan.publish(change, &published);
     }
-    write::write(applying.connection, tenant, space.id, &plan).await?;
+    write(applying.connection, tenant, space.id, &plan).await?;
     applying.finish(work, &plan, space).await
 }
 
-struct Applying<'c> {
-    connection: &'c mut PgConnection,
-    scope: &'c Scope,
-    space: SpaceRow,
+pub(super) struct Applying<'c> {
+    pub connection: &'c mut PgConnection,
+    pub scope: &'c Scope,
+    pub space: SpaceRow,
 }
 
 impl Applying<'_> {
@@ -153,7 +154,7 @@ impl Applying<'_> {
 
     /// Conflicts, the space's counters, and what is to be told. The head moves with each thing that is told, so that no two have the
     /// same number.
-    async fn finish(self, work: &Work, plan: &Plan<'_>, before: SpaceRow) -> Outcome<Applied> {
+    pub async fn finish(self, work: &Work, plan: &Plan<'_>, before: SpaceRow) -> Outcome<Applied> {
         let (tenant, space) = (self.scope.tenant.as_str(), self.space.id);
         let found = write::find(self.connection, tenant, space, &work.found).await?;
         let settled = write::settle(self.connection, tenant, space, &work.settled).await?;

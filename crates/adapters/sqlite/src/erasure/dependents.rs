@@ -3,7 +3,7 @@
 use memfleet_columns::from_kind;
 use memfleet_domain::Scope;
 use memfleet_domain::derivation::Kind;
-use memfleet_ports::erasure::Dependents;
+use memfleet_ports::erasure::DependentCounts;
 use sqlx::SqliteConnection;
 
 use super::Doomed;
@@ -49,10 +49,10 @@ pub async fn count(
     connection: &mut SqliteConnection,
     scope: &Scope,
     doomed: &Doomed,
-) -> Outcome<Dependents> {
+) -> Outcome<DependentCounts> {
     let ids = doomed.ids();
     if ids.is_empty() && !doomed.everything {
-        return Ok(Dependents::default());
+        return Ok(DependentCounts::default());
     }
     let ids = (!doomed.everything).then(|| id_list(&ids));
     let mut numbers = [0; 2];
@@ -66,7 +66,7 @@ pub async fn count(
         *number = counted.unsigned_abs();
     }
     let [blocks, exchanges] = numbers;
-    Ok(Dependents {
+    Ok(DependentCounts {
         blocks,
         exchanges,
         ..derived(connection, doomed).await?
@@ -74,9 +74,9 @@ pub async fn count(
 }
 
 /// Derivations that draw on the turns in any version.
-async fn derived(connection: &mut SqliteConnection, doomed: &Doomed) -> Outcome<Dependents> {
+async fn derived(connection: &mut SqliteConnection, doomed: &Doomed) -> Outcome<DependentCounts> {
     let Some(space) = doomed.space else {
-        return Ok(Dependents::default());
+        return Ok(DependentCounts::default());
     };
     let rows: Vec<(i64, i64)> = sqlx::query_as(
         "SELECT kind, count(DISTINCT id) FROM derivations WHERE space = ?1 AND id IN (
@@ -93,5 +93,5 @@ async fn derived(connection: &mut SqliteConnection, doomed: &Doomed) -> Outcome<
         let kinds = Kind::ALL.into_iter().filter(is_it);
         kinds.map(move |known| (known, number.unsigned_abs()))
     });
-    Ok(Dependents::of_kinds(counted))
+    Ok(DependentCounts::of_kinds(counted))
 }

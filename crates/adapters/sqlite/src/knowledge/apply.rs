@@ -85,6 +85,14 @@ impl Applying<'_> {
         }
         let change = &rewrite.change;
         self.record(change).await?;
+        for revision in &rewrite.revisions {
+            self.write(revision, change.at).await?;
+        }
+        Ok(true)
+    }
+
+    /// Lists a change, and on the one that it undoes that it is undone.
+    pub(super) async fn record(&mut self, change: &Change) -> Outcome<()> {
         if let Some(reverted) = change.reverts {
             sqlx::query("UPDATE changes SET reverted_by = ? WHERE space = ? AND id = ?")
                 .bind(change.id.as_bytes().as_slice())
@@ -93,13 +101,6 @@ impl Applying<'_> {
                 .execute(&mut *self.connection)
                 .await?;
         }
-        for revision in &rewrite.revisions {
-            self.write(revision, change.at).await?;
-        }
-        Ok(true)
-    }
-
-    pub(super) async fn record(&mut self, change: &Change) -> Outcome<()> {
         sqlx::query("INSERT INTO changes (space, id, document) VALUES (?, ?, ?)")
             .bind(self.space.id)
             .bind(change.id.as_bytes().as_slice())
@@ -147,7 +148,7 @@ impl Applying<'_> {
         Ok(there == turns.len() as i64)
     }
 
-    async fn write(&mut self, revision: &Revision, at: Timestamp) -> Outcome<()> {
+    pub(super) async fn write(&mut self, revision: &Revision, at: Timestamp) -> Outcome<()> {
         let derivation = &revision.derivation;
         let (first, before) = self.end_current(derivation, at).await?.unzip();
         let passage = match &revision.passage {
@@ -232,7 +233,7 @@ impl Applying<'_> {
         Ok(())
     }
 
-    async fn find(&mut self, conflict: &Conflict) -> Outcome<()> {
+    pub(super) async fn find(&mut self, conflict: &Conflict) -> Outcome<()> {
         let found = sqlx::query(
             "INSERT INTO conflicts (space, id, older, newer, status, document) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
              ON CONFLICT (space, id) DO UPDATE SET older = ?3, newer = ?4, status = ?5, document = ?6 WHERE status = ?7",
@@ -260,7 +261,7 @@ impl Applying<'_> {
         Ok(())
     }
 
-    async fn finish(self) -> Outcome<Applied> {
+    pub(super) async fn finish(self) -> Outcome<Applied> {
         sqlx::query("UPDATE spaces SET head = ?, next_passage = ? WHERE id = ?")
             .bind(self.space.head)
             .bind(self.space.next_passage)

@@ -5,7 +5,7 @@ use memfleet_domain::ids::{ChangeId, TurnId};
 
 use super::{all, change, closing, conflict, deriving, fact, home, make, moved, store};
 use crate::conformance::samples::{instant, turn};
-use crate::erasure::{Dependents, Erasure};
+use crate::erasure::{DependentCounts, Erasure};
 use crate::feed::{Change, IndexFeed};
 use crate::filter::TurnFilter;
 use crate::knowledge::{
@@ -48,9 +48,9 @@ pub async fn a_forget_counts_what_is_made_from_its_turns<S: Ledger + Knowledge +
     };
     for (filter, facts) in [(one, 1), (TurnFilter::default(), 1)] {
         let planned = store.plan(&home(), &filter).await.expect("a plan");
-        let expected = Dependents {
+        let expected = DependentCounts {
             facts,
-            ..Dependents::default()
+            ..DependentCounts::default()
         };
         assert_eq!(planned.dependents, expected);
         let erased = store.erase(&home(), &filter).await.expect("an answer");

@@ -10,7 +10,7 @@ use memfleet_rpc::jsonl;
 
 use super::source::Source;
 use super::upload::Tally;
-use super::{ImportArgs, name_of, wrong};
+use super::{ImportArgs, Located, name_of, wrong};
 use crate::cli::exit::Error;
 use crate::cli::{Handle, watch};
 use crate::output::Progress;
@@ -60,7 +60,9 @@ fn parts(records: Vec<Record>) -> Vec<Vec<Record>> {
     let mut parts: Vec<Vec<Record>> = Vec::new();
     for record in records {
         match (&record, parts.last_mut()) {
-            (Record::Turn(_), Some(part)) => part.push(record),
+            (Record::Rules(_) | Record::Turn(_) | Record::Decided(_), Some(part)) => {
+                part.push(record);
+            }
             _ => parts.push(vec![record]),
         }
     }
@@ -99,6 +101,11 @@ async fn send(
         .memory
         .import(&handle.long_call(), space, records)
         .await?;
+    tally.decided += said.decided;
+    let left_out = said.left_out.iter().cloned();
+    tally
+        .left_out
+        .extend(left_out.map(|reason| Located::new("a record", reason)));
     if !wait || said.batches.is_empty() {
         tally.accepted += said.accepted;
         tally.skipped += said.duplicates;

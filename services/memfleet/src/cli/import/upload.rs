@@ -32,7 +32,9 @@ pub struct Tally {
     pub skipped: u64,
     /// Were forgotten, and stay so: an import that is run again must not bring them back.
     pub forgotten: u64,
-    /// Messages of the file that no turn could be made of, and why.
+    /// Facts and namings that took on what callers had decided about them.
+    pub decided: u64,
+    /// Messages and records of the file that were left out, and why.
     pub left_out: Vec<Located<String>>,
     /// Refused for good.
     pub dead_letters: Vec<DeadLetter>,
@@ -353,7 +355,7 @@ mod tests {
             accepted: 2,
             duplicates: 3,
             forgotten: 4,
-            batches: vec![],
+            ..Imported::default()
         };
         let mut tally = Tally::default();
         tally.add_import(&said, states.map(turn).to_vec());

@@ -74,7 +74,8 @@ async fn remove_turns(
     Ok(())
 }
 
-/// Sessions that are empty now go; the others lose their turns, and their times are looked for among what is left.
+/// Sessions that are empty now go; the others lose their turns, and their times are looked for
+/// among what is left.
 async fn remove_sessions(
     connection: &mut PgConnection,
     tenant: &str,

@@ -96,6 +96,16 @@ impl<'w> Plan<'w> {
         }
     }
 
+    /// Adds a history that nothing is known of: each version with its change.
+    pub fn restore(&mut self, history: &'w [(&'w Change, Revision)]) {
+        for (change, revision) in history {
+            if self.made.insert(change.id) {
+                self.changes.push(change);
+            }
+            self.revise(revision, change.at.timestamp_micros());
+        }
+    }
+
     fn revise(&mut self, revision: &'w Revision, at: i64) {
         let derivation = &revision.derivation;
         self.head += 1;

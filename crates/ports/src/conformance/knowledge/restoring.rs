@@ -1,0 +1,189 @@
+//! Decisions of callers, as an export carries them and an import puts them back.
+
+use memfleet_domain::Scope;
+use memfleet_domain::derivation::{ChangeKind, DecidedMemory, Derivation, Origin, Status};
+use memfleet_domain::ids::ChangeId;
+
+use super::{all, change, closing, conflict, deriving, fact, home, make, moved};
+use crate::conformance::samples::{batch_in, indexed, instant, passages, scope, turn};
+use crate::feed::{Change, IndexFeed};
+use crate::knowledge::{
+    Applied, ChangeFilter, Knowledge, Question, RestoredHistory, Revision, Rewrite, Work,
+};
+use crate::ledger::Ledger;
+
+/// Another space, in which the same turns are.
+fn there() -> Scope {
+    scope("acme", "copy")
+}
+
+/// A caller's correction of a fact as it is now.
+fn correcting(fact: &Derivation, seconds: i64) -> Rewrite {
+    let id = ChangeId::of(
+        "corrected",
+        &[fact.id.as_bytes(), &fact.version.to_be_bytes()],
+    );
+    let mut corrected = fact.next(id);
+    corrected.origin = Origin::Corrected;
+    corrected.known.start = Some(instant(seconds));
+    Rewrite {
+        change: change(id, ChangeKind::Corrected, seconds),
+        revisions: vec![Revision {
+            derivation: corrected,
+            passage: passages("was corrected").pop(),
+        }],
+    }
+}
+
+/// A caller's undoing of a correction.
+fn undoing(corrected: &Rewrite, before: &Derivation, seconds: i64) -> Rewrite {
+    let id = ChangeId::of("reverted", &[corrected.change.id.as_bytes()]);
+    let mut undone = before.clone();
+    undone.version = corrected.revisions[0].derivation.version + 1;
+    undone.change = id;
+    undone.known.start = Some(instant(seconds));
+    let mut change = change(id, ChangeKind::Reverted, seconds);
+    change.reverts = Some(corrected.change.id);
+    Rewrite {
+        change,
+        revisions: vec![Revision {
+            derivation: undone,
+            passage: passages("lives there").pop(),
+        }],
+    }
+}
+
+/// Two facts: one was closed, and the closing was dismissed by a correction that was undone; the
+/// other one was never touched.
+async fn decided<S: Ledger + Knowledge>(store: &S) -> (Derivation, Derivation) {
+    let (_, _, first, second) = moved(store).await;
+    let found = conflict(&first, &second);
+    let work = Work {
+        found: vec![found.clone()],
+        settled: vec![(found.id, Status::Dismissed)],
+        ..Work::default()
+    };
+    store.apply(&home(), work).await.expect("an answer");
+    let correction = correcting(&first, 30);
+    make(store, correction.clone()).await;
+    make(store, undoing(&correction, &first, 40)).await;
+    (first, second)
+}
+
+async fn history(store: &impl Knowledge, scope: &Scope, fact: &Derivation) -> DecidedMemory {
+    store
+        .decided_memory(scope, fact.id)
+        .await
+        .expect("a history")
+}
+
+/// For a history whose versions are all found by other words.
+fn restoration(memory: DecidedMemory, instead_of: u32) -> RestoredHistory {
+    let found_by = memory
+        .versions
+        .iter()
+        .map(|_| passages("lives there").pop());
+    RestoredHistory {
+        passages: found_by.collect(),
+        memory,
+        instead_of,
+    }
+}
+
+/// With its conflicts, and nothing that agents wrote alone.
+pub async fn what_callers_decided_is_listed_with_its_history<S: Ledger + Knowledge>(store: &S) {
+    let (first, _) = decided(store).await;
+    let ids = store.decided(&home(), 9, None).await.expect("an answer");
+    assert_eq!(ids, [first.id], "what agents wrote alone is not listed");
+    let behind = store.decided(&home(), 9, Some(first.id)).await;
+    assert_eq!(behind.expect("an answer"), []);
+    let memory = history(store, &home(), &first).await;
+    assert_eq!(memory.problem(), None);
+    let versions: Vec<_> = memory
+        .versions
+        .iter()
+        .map(|version| (version.derivation.version, version.change.kind))
+        .collect();
+    let expected = [
+        (1, ChangeKind::Derived),
+        (2, ChangeKind::Corrected),
+        (3, ChangeKind::Reverted),
+    ];
+    assert_eq!(versions, expected);
+    let statuses: Vec<_> = memory.conflicts.iter().map(|it| it.status).collect();
+    assert_eq!(statuses, [Status::Dismissed]);
+}
+
+/// Agents derived both facts before the history came, at other times, and closed the first one.
+pub async fn a_history_takes_the_place_of_what_was_derived<S: Ledger + Knowledge + IndexFeed>(
+    store: &S,
+) {
+    let (first, second) = decided(store).await;
+    let memory = history(store, &home(), &first).await;
+    let turns = vec![turn("1", "I live in Rome."), turn("2", "I moved to Oslo.")];
+    let copied = indexed(batch_in(&there(), "c", turns), 2);
+    store.commit(vec![copied]).await.expect("an answer");
+    let mut late = deriving(&[&first]);
+    late.change.at = instant(60);
+    late.revisions[0].derivation.known.start = Some(instant(60));
+    let found = conflict(&first, &second);
+    let work = Work {
+        rewrites: vec![late, deriving(&[&second]), closing(&first, &second, 70)],
+        found: vec![found.clone()],
+        settled: vec![(found.id, Status::Settled)],
+        ..Work::default()
+    };
+    store.apply(&there(), work).await.expect("an answer");
+    let before = store.head(&there()).await.expect("an answer");
+    let restored = store
+        .restore(&there(), restoration(memory.clone(), 2))
+        .await;
+    assert_ne!(restored.expect("an answer"), Applied::Stale);
+    assert_eq!(history(store, &there(), &first).await, memory);
+    assert_eq!(
+        store.decided(&there(), 9, None).await.expect("an answer"),
+        [first.id]
+    );
+    // The other fact stays as it was.
+    let untouched = history(store, &there(), &second).await;
+    assert_eq!(untouched.versions.len(), 1);
+    // Who undid what is listed, and followers hear of the turn and of each version.
+    let filter = ChangeFilter::default();
+    let listed = store.changes(&there(), &filter, 9, None).await;
+    let listed = listed.expect("an answer").items;
+    let undone = listed.iter().find(|it| it.reverted_by.is_some());
+    let correction = &memory.versions[1].change;
+    assert_eq!(undone.map(|it| it.change.id), Some(correction.id));
+    let after = store.changes_after(&there(), before, 99).await;
+    let after = after.expect("an answer");
+    let heard = |is_it: fn(&Change) -> bool| after.changes.iter().filter(|it| is_it(it)).count();
+    assert_eq!(heard(|change| matches!(change, Change::Stored(_))), 1);
+    assert_eq!(heard(|change| matches!(change, Change::Derived(..))), 1);
+    assert_eq!(
+        after.reached,
+        store.head(&there()).await.expect("an answer")
+    );
+    let found = all(store, &Question::default()).await;
+    assert_eq!(found.len(), 2, "the space that it comes from is as it was");
+}
+
+/// Then nothing changes.
+pub async fn a_history_without_its_turns_or_of_another_state_is_stale<S: Ledger + Knowledge>(
+    store: &S,
+) {
+    let (first, _) = decided(store).await;
+    let memory = history(store, &home(), &first).await;
+    let other = vec![turn("2", "I moved to Oslo.")];
+    let copied = indexed(batch_in(&there(), "c", other), 2);
+    store.commit(vec![copied]).await.expect("an answer");
+    for (scope, instead_of) in [(there(), 0), (home(), 2), (scope("acme", "none"), 0)] {
+        let restored = store
+            .restore(&scope, restoration(memory.clone(), instead_of))
+            .await;
+        assert_eq!(restored.expect("an answer"), Applied::Stale);
+    }
+    assert_eq!(history(store, &home(), &first).await, memory);
+    let fresh = fact(&turn("2", "I moved to Oslo."), "Ada", "Oslo", instant(20));
+    let nothing = store.decided_memory(&there(), fresh.id).await;
+    assert_eq!(nothing.expect("an answer").id(), None);
+}

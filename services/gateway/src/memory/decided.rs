@@ -1,0 +1,175 @@
+//! Decisions of callers in a space, as records of an export and back: its legal hold, its policy,
+//! corrections, undone changes, merges and splits.
+
+use std::collections::VecDeque;
+
+use futures::{Stream, TryStreamExt};
+use memfleet_domain::access::Right;
+use memfleet_domain::derivation::DecidedMemory;
+use memfleet_domain::ids::{DerivationId, TurnId};
+use memfleet_domain::space::Space;
+use memfleet_domain::{Fault, Scope};
+use memfleet_ports::audit::AuditKind;
+use memfleet_ports::context::Context;
+use memfleet_ports::filter::TurnFilter;
+use memfleet_ports::memory::{Imported, Record, SpaceRules};
+use memfleet_ports::policies::Policies;
+use tracing::{Instrument, Span};
+
+use crate::Gateway;
+
+/// Ids that are read at a time.
+const IDS: u32 = 256;
+
+/// Most reasons in the answer to an import.
+const MAX_REASONS: usize = 100;
+
+/// A walk through what callers decided about facts and names.
+struct Walk {
+    ids: VecDeque<DerivationId>,
+    after: Option<DerivationId>,
+    is_last: bool,
+}
+
+impl Gateway {
+    /// The record of what holds for a space besides its settings; none where nothing does.
+    pub(super) async fn rules(
+        &self,
+        context: &Context,
+        space: &Space,
+    ) -> Result<Option<Record>, Fault> {
+        let rules = SpaceRules {
+            hold: space.hold.clone(),
+            policy: self.policy_of(context, &space.id).await?,
+        };
+        Ok((rules != SpaceRules::default()).then(|| Record::Rules(Box::new(rules))))
+    }
+
+    /// Records of decisions about facts and names that draw on matching turns alone, by id.
+    pub(super) fn decided(
+        &self,
+        scope: Scope,
+        filter: TurnFilter,
+    ) -> impl Stream<Item = Result<Record, Fault>> + Send + use<> {
+        let walk = Walk {
+            ids: VecDeque::new(),
+            after: None,
+            is_last: false,
+        };
+        let (gateway, span) = (self.clone(), Span::current());
+        let records = futures::stream::try_unfold(walk, move |mut walk| {
+            let (gateway, scope, filter) = (gateway.clone(), scope.clone(), filter.clone());
+            let next = async move {
+                let Some(id) = gateway.next_decided(&scope, &mut walk).await? else {
+                    return Ok(None);
+                };
+                let memory = gateway.knowledge.decided_memory(&scope, id).await?;
+                let is_whole = gateway.draws_on(&scope, &memory, &filter).await?;
+                let record = is_whole.then(|| Record::Decided(Box::new(memory)));
+                Ok::<_, Fault>(Some((record, walk)))
+            };
+            next.instrument(span.clone())
+        });
+        records.try_filter_map(|record| async { Ok(record) })
+    }
+
+    async fn next_decided(
+        &self,
+        scope: &Scope,
+        walk: &mut Walk,
+    ) -> Result<Option<DerivationId>, Fault> {
+        if walk.ids.is_empty() && !walk.is_last {
+            walk.ids = self.knowledge.decided(scope, IDS, walk.after).await?.into();
+            walk.is_last = walk.ids.len() < IDS as usize;
+            walk.after = walk.ids.back().copied();
+        }
+        Ok(walk.ids.pop_front())
+    }
+
+    /// True where a history draws on stored turns that match, and on no others. One that is gone by
+    /// now does not.
+    async fn draws_on(
+        &self,
+        scope: &Scope,
+        memory: &DecidedMemory,
+        filter: &TurnFilter,
+    ) -> Result<bool, Fault> {
+        let ids: Vec<TurnId> = memory.turns().into_iter().collect();
+        if ids.is_empty() {
+            return Ok(false);
+        }
+        let turns = self.ledger.turns(scope, &ids).await?;
+        let matching = turns.iter().filter(|turn| {
+            filter.passes(&turn.accepted) && (filter.include_replaced || turn.replaced.is_none())
+        });
+        Ok(matching.count() == ids.len())
+    }
+
+    /// Puts a space without turns on the hold of the records and under their policy, where it has
+    /// none of its own.
+    pub(super) async fn settle_rules(
+        &self,
+        context: &Context,
+        scope: &Scope,
+        rules: SpaceRules,
+        imported: &mut Imported,
+    ) -> Result<(), Fault> {
+        let found = self.spaces.get(scope).await?;
+        let Some(found) = found.filter(|space| space.turns == 0) else {
+            return Ok(());
+        };
+        if !manages(context) {
+            let reason = "the legal hold and the policy: this credential has no right `admin`";
+            imported.left_out.push(reason.to_owned());
+            return Ok(());
+        }
+        if let Some(policy) = rules.policy
+            && self.policy_of(context, &scope.space).await?.is_none()
+        {
+            self.put_policy(context, Some(scope.space.clone()), policy, None)
+                .await?;
+        }
+        if let (Some(hold), None) = (rules.hold, found.hold) {
+            let detail = [("reason", hold.reason.clone())];
+            self.note_in_space(context, AuditKind::HoldSet, &scope.space, detail)
+                .await?;
+            self.spaces.hold(scope, Some(&hold)).await?;
+        }
+        Ok(())
+    }
+
+    /// Puts back what callers decided about a fact or a naming, once the turns before it are
+    /// stored.
+    pub(super) async fn import_decided(
+        &self,
+        context: &Context,
+        scope: &Scope,
+        memory: &DecidedMemory,
+        imported: &mut Imported,
+    ) -> Result<(), Fault> {
+        self.stored(context, scope).await?;
+        let ids: Vec<TurnId> = memory.turns().into_iter().collect();
+        if self.ledger.turns(scope, &ids).await?.len() == ids.len() {
+            let taken = self.refresher.restore(context, &scope.space, memory);
+            imported.decided += u64::from(taken.await?);
+            return Ok(());
+        }
+        let known = self.ledger.known(scope, &ids).await?;
+        let is_forgotten = ids.iter().any(|id| known.forgotten.contains(id));
+        if let (false, Some(id)) = (is_forgotten, memory.id())
+            && imported.left_out.len() < MAX_REASONS
+        {
+            let reason = format!("memory {id}: a turn that it draws on is not in the space");
+            imported.left_out.push(reason);
+        }
+        Ok(())
+    }
+}
+
+/// True where the caller may put a space on hold and set its policy.
+fn manages(context: &Context) -> bool {
+    let caller = context.caller.as_ref();
+    caller.is_none_or(|caller| {
+        caller.grant.rights.contains(Right::Admin) && caller.grant.is_everywhere()
+    })
+}
