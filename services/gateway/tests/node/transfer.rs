@@ -18,6 +18,7 @@ use memfleet_ports::knowledge_api::KnowledgeService;
 use memfleet_ports::memory::{Answers, Imported, Memory, NewTurn, Record};
 use memfleet_ports::policies::Policies;
 use memfleet_ports::refresher::{ForgetRequest, Naming, Refresher};
+use tokio_util::sync::DropGuard;
 
 use crate::knowing::{Moved, correction, moved, says};
 use crate::roles::{Node, acme, named, said, space};
@@ -489,28 +490,49 @@ async fn hold_and_lift(node: &Node) {
     }
 }
 
+/// A node that has all of an export.
+async fn copy_of(records: &[Record]) -> (Node, DropGuard) {
+    let node = Node::new().await;
+    let working = node.start_constructor();
+    imported(&node, "ada", records.to_vec()).await;
+    (node, working)
+}
+
 #[tokio::test]
-async fn what_was_decided_here_stays_when_an_import_says_otherwise() {
-    let (here, there) = (moved().await, moved().await);
-    here.corrected(here.oslo.id).await;
-    there
-        .node
-        .gateway
-        .update(
-            &acme(),
-            correction(there.rome.id, says("Ada lives in Turin.", "Turin")),
-        )
+async fn what_was_decided_here_stays_and_a_newer_export_brings_what_is_newer() {
+    let moved = moved().await;
+    let decide = async |node: &Node, city: &str| {
+        let says = says(&format!("Ada lives in {city}."), city);
+        let request = correction(moved.oslo.id, says);
+        node.gateway.update(&acme(), request).await.unwrap();
+        export(node, "ada", &TurnFilter::default()).await
+    };
+    let early = decide(&moved.node, "Bergen").await;
+    let (quiet, _one) = copy_of(&early).await;
+    let (busy, _other) = copy_of(&early).await;
+    moved.node.clock.set(2_000);
+    let late = decide(&moved.node, "Narvik").await;
+    assert_eq!(imported(&quiet, "ada", late.clone()).await.decided, 1);
+    assert_eq!(export(&quiet, "ada", &TurnFilter::default()).await, late);
+    // An older one brings nothing back.
+    assert_eq!(imported(&quiet, "ada", early.clone()).await.decided, 0);
+    assert_eq!(export(&quiet, "ada", &TurnFilter::default()).await, late);
+    let naming = Naming {
+        identity: Identity {
+            entity: Entity::new("ada", "Ada"),
+            other: Entity::new("ada lovelace", "Ada Lovelace"),
+            same: true,
+        },
+        turns: moved.rome.turns.clone(),
+    };
+    let namings = [naming];
+    busy.refresher
+        .identify(&acme(), &space("ada"), &namings)
         .await
         .unwrap();
-    let before = export(&there.node, "ada", &TurnFilter::default()).await;
-    let records = export(&here.node, "ada", &TurnFilter::default()).await;
-    let said = imported(&there.node, "ada", records).await;
-    // Nothing was decided here about the one fact, and something else about the other one.
-    assert_eq!(said.decided, 1);
-    let after = export(&there.node, "ada", &TurnFilter::default()).await;
-    assert!(before.iter().all(|record| after.contains(record)));
-    let turin = |record: &Record| format!("{record:?}").contains("Turin");
-    assert!(after.iter().any(turin));
+    let before = export(&busy, "ada", &TurnFilter::default()).await;
+    assert_eq!(imported(&busy, "ada", early).await.decided, 0);
+    assert_eq!(export(&busy, "ada", &TurnFilter::default()).await, before);
 }
 
 #[tokio::test]

@@ -6,8 +6,8 @@ use memfleet_domain::derivation::{Conflict, Derivation, Status};
 use memfleet_domain::ids::DerivationId;
 use memfleet_domain::time::Timestamp;
 use memfleet_ports::knowledge::{
-    Applied, ChangeFilter, Chronicle, Knowledge, Position, Question, Rebuilding, Recorded, Stage,
-    Work,
+    Applied, ChangeFilter, Chronicle, Knowledge, Position, Question, Rebuilding, Recorded,
+    RestoredHistory, Stage, Work,
 };
 use memfleet_ports::ledger::{Page, PageToken};
 use memfleet_ports::store::Result;
@@ -19,6 +19,19 @@ use super::whole::Whole;
 impl<Q: Undelivered> Knowledge for Whole<Q> {
     async fn apply(&self, scope: &Scope, work: Work) -> Result<Applied> {
         self.store.apply(scope, work).await
+    }
+
+    async fn restore(&self, scope: &Scope, history: RestoredHistory) -> Result<Applied> {
+        self.store.restore(scope, history).await
+    }
+
+    async fn decided(
+        &self,
+        scope: &Scope,
+        limit: u32,
+        after: Option<DerivationId>,
+    ) -> Result<Vec<DerivationId>> {
+        self.store.decided(scope, limit, after).await
     }
 
     async fn pending(&self, stage: Stage, limit: u32) -> Result<Vec<Scope>> {
