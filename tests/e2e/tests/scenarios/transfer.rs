@@ -164,7 +164,8 @@ async fn what_callers_decided_arrives_line_by_line_and_stays() -> Result<()> {
         wait_for: Vec::new(),
     };
     for _ in 0..100 {
-        let facts = there.client.facts(&call(), &query, PageRequest::default());
+        let call = call();
+        let facts = there.client.facts(&call, &query, PageRequest::default());
         if facts.await?.items.len() == 3 {
             break;
         }

@@ -90,10 +90,7 @@ fn restoration(memory: DecidedMemory, instead_of: u32) -> RestoredHistory {
     }
 }
 
-<<<<<<< HEAD
-=======
 /// With its conflicts, and nothing that agents wrote alone.
->>>>>>> h-f
 pub async fn what_callers_decided_is_listed_with_its_history<S: Ledger + Knowledge>(store: &S) {
     let (first, _) = decided(store).await;
     let ids = store.decided(&home(), 9, None).await.expect("an answer");
@@ -170,10 +167,7 @@ pub async fn a_history_takes_the_place_of_what_was_derived<S: Ledger + Knowledge
     assert_eq!(found.len(), 2, "the space that it comes from is as it was");
 }
 
-<<<<<<< HEAD
-=======
 /// Then nothing changes.
->>>>>>> h-f
 pub async fn a_history_without_its_turns_or_of_another_state_is_stale<S: Ledger + Knowledge>(
     store: &S,
 ) {
