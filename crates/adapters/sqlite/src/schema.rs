@@ -41,6 +41,7 @@ const MIGRATIONS: &[(&str, &str)] = migrations![
     "0021_unscrubbed",
     "0022_secrets",
     "0023_shares",
+    "0026_spaces_in_turn",
 ];
 
 /// Versions of the schema, from the first on.
