@@ -255,11 +255,33 @@ async fn bury(
 
 #[cfg(test)]
 mod tests {
-    use memfleet_ports::conformance::samples::{batch, home, instant, turn};
+    use memfleet_ports::conformance::samples::{
+        batch, batch_in, home, instant, scope, turn, turn_in,
+    };
     use memfleet_ports::queue::{Bounds, IngestQueue};
 
     use super::*;
     use crate::store::{Options, SqliteStore};
+
+    #[tokio::test]
+    async fn a_space_waits_one_round_for_another_of_its_tenant_whose_batches_fill_a_round() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("memfleet.db");
+        let store = SqliteStore::open(&path, Options::default()).await.unwrap();
+        let other = scope(home().tenant.as_str(), "another");
+        for key in ["a", "b", "c"] {
+            let turns = (0..50).map(|number| turn(&format!("{key} {number}"), "x"));
+            let long = batch(key, turns.collect());
+            let published = store.publish(&long, instant(0), Bounds::NONE).await;
+            published.unwrap();
+        }
+        let short = batch_in(&other, "k", vec![turn_in(&other, "s", "k", "x")]);
+        let published = store.publish(&short, instant(0), Bounds::NONE).await;
+        let short = published.unwrap().acceptance;
+        let mut taken = store.take(10).await.unwrap();
+        taken.extend(store.take(10).await.unwrap());
+        assert!(taken.iter().any(|one| one.acceptance == short), "{taken:?}");
+    }
 
     #[tokio::test]
     async fn a_batch_that_ends_the_process_is_tried_alone_and_then_buried_and_its_neighbours_are_not()
