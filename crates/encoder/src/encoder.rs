@@ -38,12 +38,22 @@ pub struct Spec {
     pub pooling: Pooling,
 }
 
+/// Who waits for vectors. Each has threads of its own, so that a caller's priority may differ from that of the background.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Urgency {
+    /// A caller.
+    Call,
+    /// Nobody for now.
+    Background,
+}
+
 /// A loaded model. Shared by reference: calls from several threads are safe.
 pub struct Encoder {
     network: Network,
     tokenizer: Tokenizer,
     spec: Spec,
     lanes: Lanes,
+    background: Lanes,
 }
 
 /// What computes hidden states.
@@ -64,6 +74,7 @@ impl Encoder {
             tokenizer,
             spec,
             lanes: Lanes::new(threads),
+            background: Lanes::new(threads),
         })
     }
 
@@ -88,10 +99,19 @@ impl Encoder {
         ))
     }
 
-    /// Computes the vectors of a batch; the order is kept. A text's vectors do not depend on the others'.
+    /// [`Self::encode_for`] a call.
     pub fn encode(&self, batch: &[Tokens]) -> Result<Vec<Encoding>, Error> {
+        self.encode_for(Urgency::Call, batch)
+    }
+
+    /// Computes the vectors of a batch; the order is kept. A text's vectors do not depend on the others'.
+    pub fn encode_for(&self, urgency: Urgency, batch: &[Tokens]) -> Result<Vec<Encoding>, Error> {
+        let lanes = match urgency {
+            Urgency::Call => &self.lanes,
+            Urgency::Background => &self.background,
+        };
         let lengths: Vec<usize> = batch.iter().map(Tokens::len).collect();
-        let groups = batch::groups(&lengths, self.lanes.width());
+        let groups = batch::groups(&lengths, lanes.width());
         let results: Mutex<Vec<Option<Encoding>>> = Mutex::new(vec![None; batch.len()]);
         let next = AtomicUsize::new(0);
         let work = |lane: &Arc<ThreadPool>| -> Result<(), Error> {
@@ -105,7 +125,7 @@ impl Encoder {
             }
             Ok(())
         };
-        self.lanes.run(groups.len(), work)?;
+        lanes.run(groups.len(), work)?;
         let results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
         Ok(results
             .into_iter()

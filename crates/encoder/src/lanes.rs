@@ -3,18 +3,18 @@
 //! has all threads.
 
 use std::num::NonZeroUsize;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
 
 use rten::ThreadPool;
 
 use crate::error::Error;
 
-/// A store of pools that are not in use.
+/// A store of pools that are not in use. A pool starts when it is first needed, with the priority of the thread that needs it.
 pub(crate) struct Lanes {
     width: usize,
     free: Mutex<Vec<Arc<ThreadPool>>>,
-    wide: Arc<ThreadPool>,
+    wide: OnceLock<Arc<ThreadPool>>,
 }
 
 /// A pool on loan.
@@ -29,7 +29,7 @@ impl Lanes {
         Self {
             width: width.get(),
             free: Mutex::default(),
-            wide: Arc::new(ThreadPool::with_num_threads(width.get())),
+            wide: OnceLock::new(),
         }
     }
 
@@ -46,7 +46,10 @@ impl Lanes {
         let on_a_lane = || work(&self.lane().pool);
         match (groups, self.width) {
             (0, _) => Ok(()),
-            (1, _) => work(&self.wide),
+            (1, width) => work(
+                self.wide
+                    .get_or_init(|| Arc::new(ThreadPool::with_num_threads(width))),
+            ),
             (_, 1) => on_a_lane(),
             (groups, width) => thread::scope(|scope| {
                 let others = 1..width.min(groups);

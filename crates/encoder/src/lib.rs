@@ -17,7 +17,7 @@ mod tokens;
 mod vectors;
 
 pub use bert::BertLayout;
-pub use encoder::{Encoder, ModelFiles, Spec};
+pub use encoder::{Encoder, ModelFiles, Spec, Urgency};
 pub use error::Error;
 pub use pooling::Pooling;
 pub use tokens::Tokens;

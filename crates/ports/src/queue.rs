@@ -177,8 +177,8 @@ pub trait IngestQueue: Send + Sync {
     async fn publish(&self, batch: &Batch, now: Timestamp, bounds: Bounds) -> Result<Published>;
 
     /// Batches that nobody holds, up to about `turns` turns, or as many KiB of them where that is less, and at least one batch;
-    /// empty when there is none. Tenants come in turn, each with its oldest batch, so that nobody waits behind another's
-    /// backlog; the answer is in the order of acceptance. What is taken and not acknowledged is handed out again after a
+    /// empty when there is none. Tenants come in turn, and the spaces of a tenant, each with its oldest batch, so that nobody
+    /// waits behind another's backlog; the answer is in the order of acceptance. What is taken and not acknowledged is handed out again after a
     /// restart, alone where that happened [`TOGETHER`] times, and after [`TRIES`] tries it is a dead letter ([`process_died`]). A
     /// batch that cannot be read back becomes a dead letter without turns, and those behind it come.
     async fn take(&self, turns: u32) -> Result<Vec<Delivery>>;

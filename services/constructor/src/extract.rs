@@ -70,9 +70,8 @@ impl Extractor for Rules {
             });
             drafts.collect()
         };
-        tokio::task::spawn_blocking(read)
-            .await
-            .map_err(|error| Fault::internal(format!("reading turns stopped: {error}")))
+        let drafts = memfleet_background::compute(read).await;
+        drafts.ok_or_else(|| Fault::internal("reading turns stopped: see the log for the panic"))
     }
 }
 

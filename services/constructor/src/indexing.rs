@@ -10,6 +10,10 @@ use crate::Constructor;
 use crate::passages::{Prepared, prepare};
 use crate::task::Task;
 
+/// Bytes of a batch's texts that are embedded before it is stored, some seconds of work; the vectors of its other turns follow
+/// ([`crate::backfill`]). The embedder would keep the batches of all other tenants waiting for minutes.
+const EMBEDDED_BYTES: usize = 256 << 10;
+
 /// Vectors, one a passage, and where they live.
 type Embedded = (EmbeddingSpace, Vec<PassageVectors>);
 
@@ -24,7 +28,7 @@ impl Constructor {
         let prepared = prepare(tasks.to_vec(), tags.clone()).await?;
         let texts = prepared
             .iter()
-            .flatten()
+            .flat_map(|turns| &turns[..embedded_first(turns)])
             .flatten()
             .map(|document| document.text.clone())
             .collect::<Vec<_>>();
@@ -45,6 +49,19 @@ impl Constructor {
     }
 }
 
+/// Turns at the beginning of a batch whose vectors are stored with it.
+fn embedded_first(turns: &[Vec<Document>]) -> usize {
+    let mut bytes = 0;
+    let fits = |turn: &&Vec<Document>| {
+        bytes += turn
+            .iter()
+            .map(|document| document.text.len())
+            .sum::<usize>();
+        bytes <= EMBEDDED_BYTES
+    };
+    turns.iter().take_while(fits).count()
+}
+
 fn assemble(
     tasks: &[Task],
     languages: Vec<Option<String>>,
@@ -53,23 +70,32 @@ fn assemble(
 ) -> Vec<IndexedBatch> {
     let (space, vectors) = embedded.unzip();
     let mut vectors = vectors.map(Vec::into_iter);
-    let mut passage = |document: Document| Passage {
-        vectors: vectors.as_mut().and_then(Iterator::next),
+    let mut passage = |document: Document, is_embedded: bool| Passage {
+        vectors: vectors
+            .as_mut()
+            .filter(|_| is_embedded)
+            .and_then(Iterator::next),
         ..document.passage
     };
     let batches = tasks
         .iter()
         .zip(languages)
         .zip(prepared)
-        .map(|((task, language), turns)| IndexedBatch {
-            batch: task.batch.clone(),
-            acceptance: task.acceptance,
-            embedding_space: space.clone(),
-            language,
-            passages: turns
-                .into_iter()
-                .map(|turn| turn.into_iter().map(&mut passage).collect())
-                .collect(),
+        .map(|((task, language), turns)| {
+            let first = embedded_first(&turns);
+            let turns = turns.into_iter().enumerate().map(|(place, turn)| {
+                let passages = turn.into_iter();
+                passages
+                    .map(|document| passage(document, place < first))
+                    .collect()
+            });
+            IndexedBatch {
+                batch: task.batch.clone(),
+                acceptance: task.acceptance,
+                embedding_space: space.clone(),
+                language,
+                passages: turns.collect(),
+            }
         });
     batches.collect()
 }

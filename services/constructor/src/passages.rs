@@ -16,9 +16,10 @@ pub async fn prepare(tasks: Vec<Task>, languages: Vec<Option<String>>) -> Result
             .map(|(task, language)| prepare_batch(task, language.as_deref()))
             .collect()
     };
-    tokio::task::spawn_blocking(batches)
-        .await
-        .map_err(|error| StoreError::Unexpected(format!("preparing turns stopped: {error}")))
+    let prepared = memfleet_background::compute(batches).await;
+    prepared.ok_or_else(|| {
+        StoreError::Unexpected("preparing turns stopped: see the log for the panic".into())
+    })
 }
 
 fn prepare_batch(task: &Task, language: Option<&str>) -> Prepared {

@@ -2,7 +2,7 @@
 
 use memfleet_domain::embedding::{PassageVectors, TokenVectors};
 use memfleet_encoder::projection::Projection;
-use memfleet_encoder::{Encoder, Encoding, Error, Tokens, quantise};
+use memfleet_encoder::{Encoder, Encoding, Error, Tokens, Urgency, quantise};
 
 /// A model with all that makes vectors of its output. Called from several threads at once.
 pub trait Model: Send + Sync {
@@ -10,7 +10,7 @@ pub trait Model: Send + Sync {
     fn tokenize(&self, texts: &[&str]) -> Result<Vec<Tokens>, Error>;
 
     /// One answer a text, in order.
-    fn encode(&self, batch: &[Tokens]) -> Result<Vec<PassageVectors>, Error>;
+    fn encode(&self, urgency: Urgency, batch: &[Tokens]) -> Result<Vec<PassageVectors>, Error>;
 }
 
 /// A sentence encoder whose token vectors are projected.
@@ -40,8 +40,8 @@ impl Model for SentenceModel {
         self.encoder.tokenize(texts)
     }
 
-    fn encode(&self, batch: &[Tokens]) -> Result<Vec<PassageVectors>, Error> {
-        let encodings = self.encoder.encode(batch)?;
+    fn encode(&self, urgency: Urgency, batch: &[Tokens]) -> Result<Vec<PassageVectors>, Error> {
+        let encodings = self.encoder.encode_for(urgency, batch)?;
         encodings
             .iter()
             .map(|encoding| self.vectors(encoding))

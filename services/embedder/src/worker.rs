@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use memfleet_domain::embedding::PassageVectors;
 use memfleet_domain::{Fault, FaultKind};
-use memfleet_encoder::Tokens;
+use memfleet_encoder::{Tokens, Urgency};
 
 use crate::batches::batches;
 use crate::model::Model;
@@ -15,8 +15,11 @@ use crate::queue::{Lane, Queue, Request};
 /// Word pieces of a batch, padding included.
 const BATCH_TOKENS: usize = 1024;
 
-/// Serves requests until the queue is closed.
+/// Serves requests until the queue is closed; passages behind all that callers wait for.
 pub(crate) fn run(queue: &Queue, lane: Lane, model: &dyn Model) {
+    if lane == Lane::Passage {
+        memfleet_background::yield_to_callers();
+    }
     while let Some(requests) = queue.take(lane) {
         serve(requests, lane, model);
     }
@@ -76,6 +79,10 @@ fn compute(
     let tokens = model.tokenize(&texts).map_err(|error| error.to_string())?;
     let lengths: Vec<usize> = tokens.iter().map(Tokens::len).collect();
     let mut vectors = vec![PassageVectors::default(); texts.len()];
+    let urgency = match lane {
+        Lane::Query => Urgency::Call,
+        Lane::Passage => Urgency::Background,
+    };
     for batch in batches(&lengths, BATCH_TOKENS) {
         let batch: Vec<usize> = batch
             .into_iter()
@@ -86,7 +93,9 @@ fn compute(
         }
         let members: Vec<Tokens> = batch.iter().map(|&index| tokens[index].clone()).collect();
         let started = Instant::now();
-        let answers = model.encode(&members).map_err(|error| error.to_string())?;
+        let answers = model
+            .encode(urgency, &members)
+            .map_err(|error| error.to_string())?;
         metrics::histogram!(names::INFERENCE_SECONDS, "lane" => lane.label())
             .record(started.elapsed());
         metrics::counter!(names::TEXTS, "lane" => lane.label()).increment(batch.len() as u64);

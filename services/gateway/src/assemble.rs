@@ -129,7 +129,11 @@ impl Assembly for Gateway {
                     .collect(),
             })
         };
-        apart(count).await?
+        let computing = async {
+            let _place = self.shares.take(&context.tenant).await;
+            apart(count).await?
+        };
+        context.within("a count of tokens", computing).await
     }
 
     #[instrument(skip_all, fields(tenant = %context.tenant))]

@@ -27,6 +27,7 @@ mod memory;
 pub mod node_policy;
 mod policies;
 pub mod settings;
+pub mod shares;
 mod tools;
 mod understanding;
 
@@ -55,6 +56,7 @@ pub use assemble::Routing;
 pub use digests::Keys;
 use node_policy::NodePolicy;
 use settings::SettingsCache;
+use shares::TenantShares;
 pub use tools::ToolRejections;
 
 /// What the gateway works with.
@@ -100,6 +102,8 @@ pub struct Gateway {
     pub routing: Arc<Routing>,
     /// Models that took no tools lately.
     pub rejections: Arc<ToolRejections>,
+    /// Calls that compute.
+    pub shares: Arc<TenantShares>,
     /// Who may call, how much, and what is written down of it.
     pub access: Arc<Access>,
     /// Recorded time.

@@ -19,6 +19,7 @@ use memfleet_gateway::Gateway;
 use memfleet_gateway::access::{Access, Sources};
 use memfleet_gateway::node_policy::NodePolicy;
 use memfleet_gateway::settings::SettingsCache;
+use memfleet_gateway::shares::TenantShares;
 use memfleet_judge::{Comparer, LocalJudge};
 use memfleet_models::ModelDirectory;
 use memfleet_openai::OpenAi;
@@ -207,6 +208,11 @@ impl Process {
 
     fn new_gateway(&mut self, config: &Config, access: Arc<Access>) -> Result<Gateway, BoxError> {
         let credential = config.internal.credential();
+        // Retrievers elsewhere have processors of their own.
+        let shares = match elsewhere(&config.peers.retriever) {
+            Some(_) => TenantShares::unbounded(),
+            None => TenantShares::default(),
+        };
         let retriever: Arc<dyn Retriever> = match elsewhere(&config.peers.retriever) {
             Some(url) => Arc::new(RemoteRetriever {
                 peers: self.peers(url)?,
@@ -242,6 +248,7 @@ impl Process {
             routing: Arc::default(),
             keys: Arc::default(),
             rejections: Arc::default(),
+            shares: Arc::new(shares),
             embedder,
             events: self.events.clone(),
             health: self.health.clone(),

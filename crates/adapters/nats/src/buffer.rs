@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use async_nats::Subject;
+use memfleet_domain::ids::SpaceId;
 use memfleet_domain::ingestion::Batch;
 use memfleet_domain::time::Timestamp;
 use memfleet_ports::queue::Delivery;
@@ -67,6 +68,8 @@ pub struct Buffer {
     /// Positions of held messages that no worker has, with the instant when they are free again.
     postponed: BTreeMap<u64, Instant>,
     last_tenant: String,
+    /// By tenant of the last round, its space whose turn it was last.
+    last_spaces: HashMap<String, SpaceId>,
 }
 
 impl Buffer {
@@ -124,8 +127,8 @@ impl Buffer {
         replies.collect()
     }
 
-    /// About `turns` turns, one batch at least: the oldest of each tenant, then the next of each, and so on, beginning behind the
-    /// tenant that was last; in the order of acceptance. A worker holds them from now on.
+    /// About `turns` turns, one batch at least: the first of each tenant, whose spaces come in turn, then the next of each, and so
+    /// on, beginning behind the tenant that was last; in the order of acceptance. A worker holds them from now on.
     pub fn take(&mut self, turns: u32) -> Vec<Delivery> {
         let mut chosen = self.choose(turns);
         chosen.sort_unstable();
@@ -154,9 +157,12 @@ impl Buffer {
         let is_next = |(tenant, _): &(&String, _)| **tenant > self.last_tenant;
         let (behind, before): (Vec<_>, Vec<_>) = self.free.iter().partition(is_next);
         let lines = behind.into_iter().chain(before);
-        let mut lines: Vec<_> = lines.map(|(tenant, keys)| (tenant, keys.iter())).collect();
+        let mut lines: Vec<_> = lines
+            .map(|(tenant, keys)| (tenant, self.spaces_in_turn(tenant, keys).into_iter()))
+            .collect();
         let (mut chosen, mut positions, mut sum) = (Vec::new(), BTreeSet::new(), 0);
         let (mut last, mut is_full) = (None, false);
+        let mut last_spaces = HashMap::new();
         while !lines.is_empty() && !is_full && sum < u64::from(turns.max(1)) {
             lines.retain_mut(|(tenant, keys)| {
                 if is_full || sum >= u64::from(turns.max(1)) {
@@ -169,22 +175,46 @@ impl Buffer {
                 let Some(key) = free else {
                     return false;
                 };
-                let entry = self.entries.get(key);
+                let entry = self.entries.get(&key);
                 let is_suspect = entry.is_some_and(|entry| entry.is_suspect);
                 if is_suspect && !chosen.is_empty() {
                     is_full = true;
                     return false;
                 }
                 is_full = is_suspect;
-                chosen.push(*key);
+                chosen.push(key);
                 positions.insert(key.0);
                 last = Some((*tenant).clone());
+                if let Some(entry) = entry {
+                    let space = entry.batch.scope.space.clone();
+                    last_spaces.insert((*tenant).clone(), space);
+                }
                 sum += entry.map_or(1, |entry| entry.size);
                 true
             });
         }
+        self.last_spaces = last_spaces;
         self.last_tenant = last.unwrap_or_else(|| std::mem::take(&mut self.last_tenant));
         chosen
+    }
+
+    /// Batches of a tenant with the oldest of each space first, beginning behind the space that was last, then the next of each,
+    /// and so on.
+    fn spaces_in_turn(&self, tenant: &str, keys: &BTreeSet<Key>) -> Vec<Key> {
+        let last = self.last_spaces.get(tenant);
+        let mut of_space: HashMap<&SpaceId, usize> = HashMap::new();
+        let mut placed = Vec::with_capacity(keys.len());
+        for key in keys {
+            let Some(entry) = self.entries.get(key) else {
+                continue;
+            };
+            let space = &entry.batch.scope.space;
+            let place = of_space.entry(space).or_default();
+            *place += 1;
+            placed.push((*place, last >= Some(space), space, *key));
+        }
+        placed.sort_unstable();
+        placed.into_iter().map(|(.., key)| key).collect()
     }
 
     fn unfree(&mut self, tenant: &str, key: Key) {

@@ -34,7 +34,7 @@ impl Erasure for SqliteStore {
     }
 
     async fn remove(&self, scope: &Scope, filter: &TurnFilter) -> Result<Erased> {
-        let mut write = self.write().await?;
+        let mut write = self.write_as_worker().await?;
         dependents::list_waiting(&mut write).await?;
         let doomed = find(&mut write, scope, filter).await?;
         let erased = doomed.erased();
@@ -53,7 +53,7 @@ impl Erasure for SqliteStore {
     }
 
     async fn expire(&self, scope: &Scope, now: Timestamp, most: u32) -> Result<Erased> {
-        let mut write = self.write().await?;
+        let mut write = self.write_as_worker().await?;
         let erased = expire::expire(&mut write, scope, now, most).await?;
         if erased != Erased::default() {
             scrub::due(&mut write).await?;

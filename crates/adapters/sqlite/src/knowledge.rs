@@ -25,7 +25,7 @@ use crate::store::SqliteStore;
 #[async_trait]
 impl Knowledge for SqliteStore {
     async fn apply(&self, scope: &Scope, work: Work) -> Result<Applied> {
-        let mut write = self.write().await?;
+        let mut write = self.write_as_worker().await?;
         let applied = apply::apply(&mut write, scope, &work).await?;
         if applied != Applied::Stale {
             write.commit().await?;
@@ -62,14 +62,14 @@ impl Knowledge for SqliteStore {
         now: Timestamp,
         until: Timestamp,
     ) -> Result<Option<u64>> {
-        let mut write = self.write().await?;
+        let mut write = self.write_briefly_as_worker().await?;
         let reached = progress::claim(&mut write, scope, stage, now, until).await?;
         write.commit().await?;
         Ok(reached)
     }
 
     async fn release(&self, scope: &Scope, stage: Stage, until: Timestamp) -> Result<()> {
-        let mut write = self.write().await?;
+        let mut write = self.write_briefly_as_worker().await?;
         progress::release(&mut write, scope, stage, until).await?;
         Ok(write.commit().await?)
     }
@@ -84,7 +84,7 @@ impl Knowledge for SqliteStore {
     }
 
     async fn begin_rebuild(&self, scope: &Scope) -> Result<Option<Rebuilding>> {
-        let mut write = self.write().await?;
+        let mut write = self.write_as_worker().await?;
         let begun = rebuild::begin(&mut write, scope).await?;
         write.commit().await?;
         Ok(begun)

@@ -25,7 +25,7 @@ use crate::store::SqliteStore;
 #[async_trait]
 impl Ledger for SqliteStore {
     async fn commit(&self, batches: Vec<IndexedBatch>) -> Result<Vec<Committed>> {
-        let mut write = self.write().await?;
+        let mut write = self.write_as_worker().await?;
         let mut committed = Vec::with_capacity(batches.len());
         for batch in &batches {
             committed.push(commit::commit(&mut write, batch).await?);
@@ -94,7 +94,7 @@ impl Ledger for SqliteStore {
         space: &EmbeddingSpace,
         vectors: Vec<PassageVectors>,
     ) -> Result<()> {
-        let mut write = self.write().await?;
+        let mut write = self.write_as_worker().await?;
         vectors::attach(&mut write, scope, turn, space, &vectors).await?;
         Ok(write.commit().await?)
     }

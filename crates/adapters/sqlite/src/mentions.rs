@@ -66,7 +66,7 @@ impl SqliteStore {
 
     /// Lists all that wait.
     pub(crate) async fn list(&self, mentions: &Mentions) -> Outcome<()> {
-        let mut write = self.shared.writers.begin_relaxed().await?;
+        let mut write = self.write_briefly_as_worker().await?;
         mentions.list_all(&mut write).await?;
         write.commit().await
     }

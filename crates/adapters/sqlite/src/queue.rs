@@ -41,19 +41,19 @@ impl IngestQueue for SqliteStore {
             if chosen.acceptances.is_empty() {
                 return Ok(Vec::new());
             }
-            let mut write = self.shared.writers.begin_relaxed().await?;
+            let mut write = self.write_briefly_as_worker().await?;
             let deliveries = taking::deliver(&mut write, &to_json(&chosen.acceptances)).await?;
             write.commit().await?;
             // None is left when all were unreadable and are buried now: there may be others behind them.
             if !deliveries.is_empty() {
-                held.note(&deliveries, chosen.last_tenant);
+                held.note(&deliveries, chosen);
                 return Ok(deliveries);
             }
         }
     }
 
     async fn acknowledge(&self, acceptances: &[u64]) -> Result<()> {
-        let mut write = self.shared.writers.begin_relaxed().await?;
+        let mut write = self.write_briefly_as_worker().await?;
         remove(&mut write, acceptances).await?;
         write.commit().await?;
         self.let_go(acceptances).await;
@@ -151,7 +151,7 @@ impl IngestQueue for SqliteStore {
 impl SqliteStore {
     /// Takes back the attempt that [`IngestQueue::take`] counted.
     async fn discount(&self, acceptances: &[u64]) -> Outcome<()> {
-        let mut write = self.shared.writers.begin_relaxed().await?;
+        let mut write = self.write_briefly_as_worker().await?;
         taking::discount(&mut write, &to_json(&acceptances)).await?;
         write.commit().await
     }

@@ -42,6 +42,7 @@ const MIGRATIONS: &[(&str, &str)] = migrations![
     "0022_secrets",
     "0023_shares",
     "0024_sessions",
+    "0026_spaces_in_turn",
 ];
 
 /// Versions of the schema, from the first on.

@@ -73,7 +73,7 @@ async fn scrub(store: &SqliteStore) -> Outcome<()> {
     }
     empty_wal(store, &mut connection).await?;
     connection.close().await?;
-    let mut write = store.write().await?;
+    let mut write = store.write_as_worker().await?;
     sqlx::query("DELETE FROM unscrubbed WHERE id <= ?")
         .bind(last)
         .execute(&mut *write)
@@ -104,7 +104,7 @@ async fn unclean(connection: &mut SqliteConnection) -> Outcome<Vec<u32>> {
 
 /// Zeroes what is not in use of these pages, in one transaction.
 async fn clean(store: &SqliteStore, pages: &[u32]) -> Outcome<()> {
-    let mut write = store.write().await?;
+    let mut write = store.write_as_worker().await?;
     for &number in pages {
         let page: Option<Vec<u8>> =
             sqlx::query_scalar("SELECT data FROM sqlite_dbpage WHERE pgno = ?")

@@ -96,6 +96,7 @@ impl SqliteStore {
         prepare(&durable, &path).await?;
         let writers = Writers {
             turn: Arc::default(),
+            workers: Arc::default(),
             durable,
             relaxed: pool(1).connect_lazy_with(relaxed),
         };
@@ -141,6 +142,18 @@ impl SqliteStore {
         self.shared.writers.begin_durable().await
     }
 
+    /// The same for a worker, see [`Writers::workers`].
+    pub(crate) async fn write_as_worker(&self) -> Outcome<Write> {
+        let writers = &self.shared.writers;
+        writers.begin_as_worker(&writers.durable).await
+    }
+
+    /// The same where the next look makes up for a transaction that was lost with the machine.
+    pub(crate) async fn write_briefly_as_worker(&self) -> Outcome<Write> {
+        let writers = &self.shared.writers;
+        writers.begin_as_worker(&writers.relaxed).await
+    }
+
     /// How to open one more connection, for what must not disturb the others.
     pub(crate) fn connection(&self) -> SqliteConnectOptions {
         let shared = &self.shared;
@@ -153,6 +166,9 @@ impl SqliteStore {
 pub(crate) struct Writers {
     /// Whose turn it is. SQLite's own lock would do, but waiting for it polls.
     pub(crate) turn: Arc<Mutex<()>>,
+    /// Line of the workers (ingestion, agents, removals, scrubs), the first of whom waits for the turn: a caller waits for
+    /// two of their transactions at most, however many workers there are.
+    workers: Arc<Mutex<()>>,
     durable: SqlitePool,
     /// Survives the death of the process, may lose its last commits when the machine dies: for what a redelivery mends.
     relaxed: SqlitePool,
@@ -167,12 +183,20 @@ impl Writers {
         self.begin(&self.relaxed).await
     }
 
+    async fn begin_as_worker(&self, pool: &SqlitePool) -> Outcome<Write> {
+        let first = Arc::clone(&self.workers).lock_owned().await;
+        let mut write = self.begin(pool).await?;
+        write._first = Some(first);
+        Ok(write)
+    }
+
     async fn begin(&self, pool: &SqlitePool) -> Outcome<Write> {
         let turn = Arc::clone(&self.turn).lock_owned().await;
         let transaction = pool.begin_with("BEGIN IMMEDIATE").await?;
         Ok(Write {
             transaction,
             _turn: turn,
+            _first: None,
         })
     }
 }
@@ -182,6 +206,7 @@ impl Writers {
 pub(crate) struct Write {
     transaction: Transaction<'static, Sqlite>,
     _turn: OwnedMutexGuard<()>,
+    _first: Option<OwnedMutexGuard<()>>,
 }
 
 impl Write {
@@ -278,5 +303,43 @@ fn named(error: StoreError, path: &Path) -> StoreError {
         StoreError::Foreign(cause) => StoreError::Foreign(format!("{path}: {cause}")),
         StoreError::Unexpected(cause) => StoreError::Unexpected(format!("{path}: {cause}")),
         newer => newer,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_caller_waits_for_two_transactions_of_workers_at_most() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("memfleet.db");
+        let store = SqliteStore::open(path, Options::default()).await.unwrap();
+        let first = store.write_as_worker().await.unwrap();
+        let done = Arc::new(AtomicUsize::new(0));
+        let mut line = Vec::new();
+        for _ in 0..8 {
+            let (store, done) = (store.clone(), done.clone());
+            line.push(tokio::spawn(async move {
+                let write = store.write_briefly_as_worker().await.unwrap();
+                done.fetch_add(1, Ordering::SeqCst);
+                write.commit().await.unwrap();
+            }));
+        }
+        // All of them stand in line.
+        tokio::task::yield_now().await;
+        let caller = tokio::spawn(async move {
+            let write = store.write().await.unwrap();
+            write.commit().await.unwrap();
+            done.load(Ordering::SeqCst)
+        });
+        tokio::task::yield_now().await;
+        first.commit().await.unwrap();
+        assert!(caller.await.unwrap() <= 2);
+        for worker in line {
+            worker.await.unwrap();
+        }
     }
 }

@@ -31,6 +31,7 @@ macro_rules! queue_conformance {
                 long_turns_count_by_their_size,
                 tenants_are_served_in_turn,
                 a_large_batch_of_one_tenant_holds_up_another_for_one_round_only,
+                a_backlog_of_one_space_holds_up_another_of_its_tenant_for_one_round_only,
                 what_is_held_is_not_handed_out_again,
                 what_is_given_back_comes_again_first,
                 what_is_given_back_untried_counts_no_attempt,

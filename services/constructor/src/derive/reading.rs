@@ -104,8 +104,7 @@ impl Deriver {
                 .map(|(window, drafts)| traced_to_turns(window, drafts))
                 .collect()
         };
-        tokio::task::spawn_blocking(traced)
-            .await
-            .map_err(|error| Fault::internal(format!("tracing facts stopped: {error}")))
+        let traced = memfleet_background::compute(traced).await;
+        traced.ok_or_else(|| Fault::internal("tracing facts stopped: see the log for the panic"))
     }
 }

@@ -62,6 +62,23 @@ async fn a_delivery_that_comes_twice_is_applied_once() {
 }
 
 #[tokio::test]
+async fn a_large_batch_is_stored_with_the_vectors_of_its_first_turns_and_the_others_follow() {
+    let bench = bench().await;
+    let mut batch = batch(&["1", "2", "3", "4", "5", "6"]);
+    for turn in &mut batch.turns {
+        turn.content.text = "We walked along the river for an hour. ".repeat(1_500);
+    }
+    bench.publish(&batch).await;
+    bench.constructor.round().await.unwrap();
+    let stored = [true, true, true, true, false, false];
+    assert_eq!(bench.vectors_in_feed().await, stored);
+    let mut postponed = Postponed::default();
+    let backfilled = bench.constructor.backfill_once(&mut postponed).await;
+    assert_eq!(backfilled.unwrap(), 2);
+    assert_eq!(bench.vectors_in_feed().await, [true; 6]);
+}
+
+#[tokio::test]
 async fn an_embedder_that_is_down_delays_vectors_and_never_turns() {
     let bench = bench().await;
     bench.embedder.set_down(true);

@@ -71,7 +71,7 @@ impl Gateway {
             text: understood.clone().unwrap_or_else(|| query.text.clone()),
             ..query.clone()
         };
-        let search = || context.within("the search", self.retriever.search(context, query));
+        let search = || context.within("the search", self.found(context, query));
         let found = match search().await {
             Err(fault) if fault.kind == FaultKind::NotFound => {
                 for space in &query.spaces {
@@ -81,11 +81,17 @@ impl Gateway {
             }
             found => found,
         }?;
-        let found = self.with_facts(context, query, found).await;
         Ok(Found {
             understood,
             ..found
         })
+    }
+
+    /// What the retriever finds, with its facts, in the tenant's share of what may compute.
+    async fn found(&self, context: &Context, query: &Query) -> Result<Found, Fault> {
+        let _place = self.shares.take(&context.tenant).await;
+        let found = self.retriever.search(context, query).await?;
+        Ok(self.with_facts(context, query, found).await)
     }
 
     /// [`Self::existing`], where the first write of the space may still wait.

@@ -121,6 +121,7 @@ impl Node {
             routing: Arc::default(),
             keys: Arc::default(),
             rejections: Arc::default(),
+            shares: Arc::default(),
             embedder: embedder.clone(),
             events,
             health: Health::default(),

@@ -14,6 +14,7 @@ use memfleet_domain::time::{Clock, SystemClock};
 use memfleet_ports::memory::{RecallRequest, RememberRequest};
 use memfleet_runtime::BoxError;
 use memfleet_runtime::config::{HumanDuration, Secret};
+use tokio::runtime::Runtime;
 
 use super::query;
 use super::synthetic::Conversation;
@@ -96,7 +97,11 @@ pub async fn measure(args: &NeighboursArgs, global: &Global) -> Result<Report, B
         turns: args.turns,
         many: args.many,
     };
-    let neighbour = Neighbour::connect(&theirs, args.neighbour_api_key.clone(), run, sizes).await?;
+    let elsewhere = elsewhere()?;
+    let key = args.neighbour_api_key.clone();
+    let connecting =
+        elsewhere.spawn(async move { Neighbour::connect(&theirs, key, run, sizes).await });
+    let neighbour = connecting.await??;
     let ways: &[Way] = match args.ways.as_slice() {
         [] => &WAYS,
         some => some,
@@ -109,7 +114,7 @@ pub async fn measure(args: &NeighboursArgs, global: &Global) -> Result<Report, B
         let mut pairs = Vec::new();
         for _ in 0..args.pairs {
             let without = tenant.call_for(length).await;
-            let behaving = tokio::spawn(neighbour.clone().behave(*way));
+            let behaving = elsewhere.spawn(neighbour.clone().behave(*way));
             tokio::time::sleep(BEFORE).await;
             let with = tenant.call_for(length).await;
             behaving.abort();
@@ -121,6 +126,17 @@ pub async fn measure(args: &NeighboursArgs, global: &Global) -> Result<Report, B
         report.add(*way, &pairs);
     }
     Ok(report)
+}
+
+/// Threads of the neighbour's client. They stand behind those of the calls that are measured and those of a node on this
+/// machine, as if the neighbour called from a machine of its own.
+fn elsewhere() -> Result<tokio::runtime::Handle, BoxError> {
+    let mut threads = tokio::runtime::Builder::new_multi_thread();
+    threads.enable_all();
+    threads.on_thread_start(memfleet_background::yield_to_callers);
+    // They end with the command.
+    let runtime: &Runtime = Box::leak(Box::new(threads.build()?));
+    Ok(runtime.handle().clone())
 }
 
 /// The tenant that is measured: one caller that remembers a turn and recalls, in turns.

@@ -1,6 +1,6 @@
 //! Handing out: which rows, tenant by tenant, and what becomes of a row that cannot be read.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use memfleet_columns::{time, to_json};
 use memfleet_domain::ingestion::Batch;
@@ -20,15 +20,18 @@ pub(crate) struct Held {
     /// Deliveries among these that were postponed, with the instant when they are handed out again.
     postponed: BTreeMap<i64, Instant>,
     last_tenant: String,
+    /// By tenant of the last round, the key of its space whose turn it was last.
+    last_spaces: HashMap<String, Vec<u8>>,
 }
 
 impl Held {
-    /// The next rows, and the tenant that the last of them is of.
-    pub fn note(&mut self, deliveries: &[Delivery], last_tenant: String) {
+    /// The next rows, and whose turn it was last.
+    pub fn note(&mut self, deliveries: &[Delivery], chosen: Chosen) {
         let taken = deliveries.iter();
         self.acceptances
             .extend(taken.map(|delivery| delivery.acceptance as i64));
-        self.last_tenant = last_tenant;
+        self.last_tenant = chosen.last_tenant;
+        self.last_spaces = chosen.last_spaces;
     }
 
     /// Keeps deliveries back until an instant.
@@ -59,29 +62,36 @@ impl Held {
     }
 }
 
+/// Rows of a tenant that a round chooses from, the oldest ones: a look at all of a long backlog would cost more than the round.
+const LOOKED_AT: u32 = 4_096;
+
 /// Rows to hand out.
 #[derive(Default)]
 pub struct Chosen {
     /// By position of acceptance.
     pub acceptances: Vec<i64>,
-    /// Whose the last one is: the next round begins behind it.
+    /// Whose the last one is: the next round begins behind it …
     pub last_tenant: String,
+    /// … and in each tenant behind the space of its last row.
+    pub last_spaces: HashMap<String, Vec<u8>>,
 }
 
-/// About `turns` turns of free rows, one row at least: the oldest of each tenant, then the next of each, and so on. Long turns
+/// About `turns` turns of free rows, one row at least: the first of each tenant, then the next of each, and so on. Long turns
 /// count by their size: a round of many would hold up all others for minutes. What may have ended processes is alone.
 pub async fn choose(connection: &mut SqliteConnection, held: &Held, turns: u32) -> Outcome<Chosen> {
     let taken = to_json(&held.acceptances);
     let mut lines = Vec::new();
     for tenant in tenants_in_turn(connection, &held.last_tenant, &taken, turns).await? {
-        let rows = oldest(connection, &tenant, &taken, turns).await?;
+        let last = held.last_spaces.get(&tenant);
+        let last = last.map_or(&[][..], Vec::as_slice);
+        let rows = spaces_in_turn(connection, &tenant, last, &taken, turns).await?;
         lines.push((tenant, rows.into_iter()));
     }
     let (mut chosen, mut sum) = (Chosen::default(), 0);
     while !lines.is_empty() {
         let mut waiting = Vec::with_capacity(lines.len());
         for (tenant, mut rows) in lines {
-            let Some((acceptance, size, attempts)) = rows.next() else {
+            let Some((acceptance, size, attempts, space)) = rows.next() else {
                 continue;
             };
             let is_suspect = attempts >= i64::from(TOGETHER);
@@ -90,6 +100,7 @@ pub async fn choose(connection: &mut SqliteConnection, held: &Held, turns: u32) 
             }
             chosen.acceptances.push(acceptance);
             chosen.last_tenant.clone_from(&tenant);
+            chosen.last_spaces.insert(tenant.clone(), space);
             sum += size.max(1);
             if is_suspect || sum >= i64::from(turns) {
                 return Ok(chosen);
@@ -127,20 +138,27 @@ async fn tenants_in_turn(
     .await?)
 }
 
-/// The tenant's oldest free rows, with their numbers of turns or of KiB, whichever is higher, and of attempts.
-async fn oldest(
+/// The tenant's free rows, the oldest of each space first, beginning behind the space that was last, then the next of each, and
+/// so on, with their numbers of turns or of KiB, whichever is higher, and of attempts, and their spaces.
+async fn spaces_in_turn(
     connection: &mut SqliteConnection,
     tenant: &str,
+    last: &[u8],
     taken: &str,
     turns: u32,
-) -> Outcome<Vec<(i64, i64, i64)>> {
+) -> Outcome<Vec<(i64, i64, i64, Vec<u8>)>> {
     Ok(sqlx::query_as(
-        "SELECT acceptance, max(turns, bytes / 1024), attempts FROM queue
-         WHERE tenant = ? AND acceptance NOT IN (SELECT value FROM json_each(?))
-         ORDER BY acceptance LIMIT max(?, 1)",
+        "SELECT acceptance, max(q.turns, q.bytes / 1024), q.attempts, q.space_key FROM (
+             SELECT acceptance, row_number() OVER (PARTITION BY space_key ORDER BY acceptance) AS place FROM (
+                 SELECT acceptance, space_key FROM queue
+                 WHERE tenant = ? AND acceptance NOT IN (SELECT value FROM json_each(?))
+                 ORDER BY acceptance LIMIT ?))
+         JOIN queue q USING (acceptance) ORDER BY place, q.space_key <= ?, q.space_key LIMIT max(?, 1)",
     )
     .bind(tenant)
     .bind(taken)
+    .bind(LOOKED_AT)
+    .bind(last)
     .bind(turns)
     .fetch_all(connection)
     .await?)
@@ -237,11 +255,33 @@ async fn bury(
 
 #[cfg(test)]
 mod tests {
-    use memfleet_ports::conformance::samples::{batch, home, instant, turn};
+    use memfleet_ports::conformance::samples::{
+        batch, batch_in, home, instant, scope, turn, turn_in,
+    };
     use memfleet_ports::queue::{Bounds, IngestQueue};
 
     use super::*;
     use crate::store::{Options, SqliteStore};
+
+    #[tokio::test]
+    async fn a_space_waits_one_round_for_another_of_its_tenant_whose_batches_fill_a_round() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("memfleet.db");
+        let store = SqliteStore::open(&path, Options::default()).await.unwrap();
+        let other = scope(home().tenant.as_str(), "another");
+        for key in ["a", "b", "c"] {
+            let turns = (0..50).map(|number| turn(&format!("{key} {number}"), "x"));
+            let long = batch(key, turns.collect());
+            let published = store.publish(&long, instant(0), Bounds::NONE).await;
+            published.unwrap();
+        }
+        let short = batch_in(&other, "k", vec![turn_in(&other, "s", "k", "x")]);
+        let published = store.publish(&short, instant(0), Bounds::NONE).await;
+        let short = published.unwrap().acceptance;
+        let mut taken = store.take(10).await.unwrap();
+        taken.extend(store.take(10).await.unwrap());
+        assert!(taken.iter().any(|one| one.acceptance == short), "{taken:?}");
+    }
 
     #[tokio::test]
     async fn a_batch_that_ends_the_process_is_tried_alone_and_then_buried_and_its_neighbours_are_not()

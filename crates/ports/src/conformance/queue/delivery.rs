@@ -113,6 +113,25 @@ pub async fn a_large_batch_of_one_tenant_holds_up_another_for_one_round_only(
     assert_eq!(take(queue, 10).await, [backlog[1], theirs.acceptance]);
 }
 
+/// The turn of a space comes even though another of the same tenant has a backlog.
+pub async fn a_backlog_of_one_space_holds_up_another_of_its_tenant_for_one_round_only(
+    queue: &impl IngestQueue,
+) {
+    let mut backlog = Vec::new();
+    for key in ["k1", "k2", "k3", "k4", "k5", "k6"] {
+        backlog.push(publish(queue, key, 2).await);
+    }
+    let other = scope(home().tenant.as_str(), "another");
+    let batch = batch_in(&other, "k", vec![turn_in(&other, "s", "k", "x")]);
+    let published = queue.publish(&batch, instant(0), Bounds::NONE).await;
+    let short = published.expect("publish").acceptance;
+    let mut taken = take(queue, 2).await;
+    taken.extend(take(queue, 2).await);
+    assert!(taken.contains(&short), "{taken:?} without {short}");
+    taken.retain(|position| *position != short);
+    assert_eq!(taken, backlog[..taken.len()]);
+}
+
 /// About as many turns as asked for.
 pub async fn taking_stops_at_the_bound_and_brings_one_batch_at_least(queue: &impl IngestQueue) {
     let mut accepted = Vec::new();

@@ -1,0 +1,75 @@
+//! Computation that no caller waits for (analysis of turns before they are stored, facts by rules, vectors of passages), on
+//! threads that the system runs behind those of calls. A call that needs the processor takes it at once; what is left over is
+//! the workers', who have a tenth of a busy processor at least.
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::OnceLock;
+
+use rayon::{ThreadPool, ThreadPoolBuilder};
+use tokio::sync::oneshot;
+
+/// Niceness of background threads: the scheduler weighs them 110 to the 1,024 of a thread of usual priority.
+#[cfg(target_os = "linux")]
+const NICENESS: i32 = 10;
+
+/// Lowers the priority of the calling thread and of all that it starts from now on. Where the system has no priority of
+/// single threads it changes nothing.
+pub fn yield_to_callers() {
+    #[cfg(target_os = "linux")]
+    if let Err(error) = rustix::process::setpriority_process(None, NICENESS) {
+        tracing::warn!(%error, "background threads compete with those of calls");
+    }
+}
+
+/// Runs work on a background thread, in the order of arrival, as many at a time as the machine has processors; absent where
+/// the work panicked.
+pub async fn compute<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+    let (answer, answered) = oneshot::channel();
+    let work = move || {
+        if let Ok(done) = catch_unwind(AssertUnwindSafe(work)) {
+            // A caller that left needs no answer.
+            let _gone = answer.send(done);
+        }
+    };
+    match threads() {
+        Some(threads) => threads.spawn(work),
+        None => drop(tokio::task::spawn_blocking(work)),
+    }
+    answered.await.ok()
+}
+
+/// Threads of [`compute`]; absent where the system gave none.
+fn threads() -> Option<&'static ThreadPool> {
+    static THREADS: OnceLock<Option<ThreadPool>> = OnceLock::new();
+    let started = THREADS.get_or_init(|| {
+        ThreadPoolBuilder::new()
+            .thread_name(|number| format!("background-{number}"))
+            .start_handler(|_| yield_to_callers())
+            .build()
+            .inspect_err(|error| tracing::warn!(%error, "there are no background threads"))
+            .ok()
+    });
+    started.as_ref()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn work_that_panics_has_no_answer_and_other_work_goes_on() {
+        assert_eq!(compute(|| panic!("on purpose")).await, None::<()>);
+        assert_eq!(compute(|| 7).await, Some(7));
+    }
+
+    #[cfg(target_os = "linux")]
+    #[tokio::test]
+    async fn background_threads_stand_behind_those_of_calls() {
+        let niceness = || rustix::process::getpriority_process(None).unwrap();
+        assert_eq!(compute(niceness).await, Some(NICENESS));
+        let inherited = compute(move || std::thread::spawn(niceness).join().unwrap());
+        assert_eq!(inherited.await, Some(NICENESS));
+        assert_eq!(niceness(), 0);
+    }
+}
