@@ -1,15 +1,17 @@
 //! Everything that a fleet is made of is killed, paused and started again while tenants write and read. Afterwards: nothing that
 //! was acknowledged is lost, nothing is doubled, the order holds, what is stored is found, the semantic graph says what the facts say, and no
 //! read saw another tenant. Beside that: servers that come back as they were some time ago (`put_back`), a disk that is full (`full`), a
-//! clock that steps (`clock`).
+//! clock that steps (`clock`), a batch that ends each process that works on it (`deadly`).
 //!
 //! `cargo xtask chaos` runs this for minutes; among the tests it harms every part once. `CHAOS_SEED` repeats a run's harm.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod clock;
+mod deadly;
 mod full;
 mod harm;
 mod put_back;
+mod shim;
 mod traffic;
 mod verdict;
 
