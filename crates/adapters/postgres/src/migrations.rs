@@ -47,6 +47,7 @@ const MIGRATIONS: &[(&str, &str)] = migrations![
     "0022_indexes",
     "0023_waiting",
     "0024_ending",
+    "0026_expiry",
 ];
 
 /// Checksums (SHA-384) that databases of before the first release have of migrations that were
