@@ -4,6 +4,9 @@ use anyhow::{Context, Result, bail};
 
 const MINUTES: &str = "10";
 
+/// Enough for 300 kills on two cores.
+const NIGHTLY_MINUTES: &str = "40";
+
 /// The test, as arguments of `cargo test`.
 pub const TEST: [&str; 4] = ["--test", "chaos", "--", "--nocapture"];
 
@@ -15,6 +18,14 @@ pub struct Chaos {
 }
 
 impl Chaos {
+    /// The run of each night.
+    pub fn nightly() -> Self {
+        Self {
+            minutes: NIGHTLY_MINUTES.to_owned(),
+            seed: None,
+        }
+    }
+
     /// From the words of the command line.
     pub fn read(words: &[String]) -> Result<Self> {
         let mut chaos = Self {
