@@ -1,8 +1,8 @@
 //! `cargo xtask speed`: table of what the program takes beside the program of the last commit.
 //!
 //! The speed of a shared machine changes by a factor of two from hour to hour, so no figure of an
-//! earlier run is of use. Both programs are built and measured here, in turn, and the ratios of such
-//! pairs of runs are compared.
+//! earlier run is of use. Both programs are built and measured here, in turn, and the ratios of
+//! such pairs of runs are compared.
 
 use std::env;
 use std::fs;

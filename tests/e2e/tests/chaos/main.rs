@@ -1,9 +1,11 @@
 //! Everything that a fleet is made of is killed, paused and started again while tenants write and read. Afterwards: nothing that
 //! was acknowledged is lost, nothing is doubled, the order holds, what is stored is found, the semantic graph says what the facts say, and no
-//! read saw another tenant. Beside that: servers that come back as they were some time ago (`put_back`), a disk that is full (`full`), a
-//! clock that steps (`clock`), a batch that ends each process that works on it (`deadly`).
+//! read saw another tenant. Beside that: servers that come back as they were some time ago
+//! (`put_back`), a disk that is full (`full`), a clock that steps (`clock`), a batch that ends each
+//! process that works on it (`deadly`).
 //!
-//! `cargo xtask chaos` runs this for minutes; among the tests it harms every part once. `CHAOS_SEED` repeats a run's harm.
+//! `cargo xtask chaos` runs this for minutes, and until so many processes were killed; among the
+//! tests it harms every part once. `CHAOS_SEED` repeats a run's harm.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod clock;
@@ -40,14 +42,14 @@ fn given<T: std::str::FromStr>(name: &str) -> Result<Option<T>> {
     })?))
 }
 
-/// Each part is harmed at least once; after that it goes on until the time is over.
-fn hurt(fleet: &mut Fleet, random: &mut StdRng, length: Duration) -> Result<Done> {
+/// Harms each part at least once, and goes on until the time is over and enough was killed.
+fn hurt(fleet: &mut Fleet, random: &mut StdRng, length: Duration, kills: usize) -> Result<Done> {
     let begun = Instant::now();
     let mut done = Done::default();
     for harm in Harm::to_everything(fleet, random) {
         done.to(fleet, &harm, random)?;
     }
-    while begun.elapsed() < length {
+    while begun.elapsed() < length || done.kills < kills {
         let harm = Harm::any(fleet, random);
         done.to(fleet, &harm, random)?;
     }
@@ -60,6 +62,7 @@ async fn a_fleet_that_is_hurt_loses_doubles_and_leaks_nothing() -> Result<()> {
     let now = SystemClock.now().timestamp_micros() as u64;
     let seed = given("CHAOS_SEED")?.unwrap_or(now);
     let minutes = given("CHAOS_MINUTES")?.unwrap_or(0.0);
+    let kills = given("CHAOS_KILLS")?.unwrap_or(0);
     println!("to do the same harm again: CHAOS_SEED={seed}");
     let mut random = StdRng::seed_from_u64(seed);
     let mut fleet = tokio::task::spawn_blocking(Fleet::start_with_graph).await??;
@@ -67,7 +70,7 @@ async fn a_fleet_that_is_hurt_loses_doubles_and_leaks_nothing() -> Result<()> {
     let traffic = Traffic::begin(&fleet.url(), TENANTS, &stopped).await?;
     let harmed = tokio::task::spawn_blocking(move || {
         let length = Duration::from_secs_f64(60.0 * minutes);
-        let done = hurt(&mut fleet, &mut random, length);
+        let done = hurt(&mut fleet, &mut random, length, kills);
         done.map(|done| (fleet, done))
     });
     let harmed = harmed.await?;
