@@ -4,7 +4,7 @@ use anyhow::{Result, ensure};
 use memfleet_e2e::{Journal, Node, call};
 use memfleet_ports::memory::Memory;
 
-use crate::shim::Shim;
+use crate::shim::PreloadShim;
 use crate::traffic::{among, space};
 
 /// Adds the shim's number of seconds to the time of day.
@@ -23,7 +23,7 @@ const STEPS: [i64; 4] = [3600, 0, -3600, 0];
 #[tokio::test(flavor = "multi_thread")]
 async fn a_clock_that_steps_loses_and_reorders_nothing() -> Result<()> {
     let folder = tempfile::tempdir()?;
-    let shim = Shim::compile(folder.path(), SOURCE)?;
+    let shim = PreloadShim::compile(folder.path(), SOURCE)?;
     let environment = shim.environment();
     let environment = environment
         .each_ref()

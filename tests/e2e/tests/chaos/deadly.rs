@@ -11,7 +11,7 @@ use memfleet_ports::maintenance::Maintenance;
 use memfleet_ports::memory::{Memory, PageRequest, RememberRequest};
 use memfleet_ports::queue::{DeadLetter, TRIES};
 
-use crate::shim::Shim;
+use crate::shim::PreloadShim;
 use crate::traffic::space;
 
 /// Ends a process that sends the words to the server at the shim's port.
@@ -82,7 +82,7 @@ async fn letters(tenant: &Tenant) -> Result<Vec<DeadLetter>> {
 }
 
 /// A fleet that dies of the words, which its roles learn from the shim.
-fn mortal(shim: &Shim) -> Result<Fleet> {
+fn mortal(shim: &PreloadShim) -> Result<Fleet> {
     let mut settings = shim.environment().to_vec();
     settings.push(("DEADLY_WORDS", WORDS.to_owned()));
     let mut fleet = Fleet::start_with_settings(&settings)?;
@@ -121,7 +121,7 @@ async fn buried(
 #[tokio::test(flavor = "multi_thread")]
 async fn a_batch_that_ends_constructors_is_buried_and_its_neighbours_are_stored() -> Result<()> {
     let folder = tempfile::tempdir()?;
-    let shim = Shim::compile(folder.path(), SOURCE)?;
+    let shim = PreloadShim::compile(folder.path(), SOURCE)?;
     let mut fleet = tokio::task::block_in_place(|| mortal(&shim))?;
     let tenants = [
         Tenant::connect(&fleet.url(), 0).await?,

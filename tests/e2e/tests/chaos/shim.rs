@@ -25,12 +25,12 @@ __attribute__((constructor)) static void begin(void) {
 "#;
 
 /// Compiled library and the file with its number.
-pub struct Shim {
+pub struct PreloadShim {
     library: PathBuf,
     cell: PathBuf,
 }
 
-impl Shim {
+impl PreloadShim {
     /// Compiles `source` in the folder; the number is 0.
     pub fn compile(folder: &Path, source: &str) -> Result<Self> {
         let (library, cell) = (folder.join("shim.so"), folder.join("cell"));
