@@ -6,6 +6,7 @@ mod chaos;
 mod fuzz;
 mod proto;
 mod servers;
+mod speed;
 mod steps;
 mod style;
 
@@ -20,14 +21,18 @@ const USAGE: &str = "\
 usage: cargo xtask <command>
 
   test [ARGS]        fetch the model and the servers if they are missing, start the servers, run all tests; ARGS go to `cargo test`
-  chaos [--minutes N] [--seed N]
-                     kill, pause and restart every part of a fleet that is written to and read from, for minutes (default 10);
-                     then show that nothing was lost, doubled or leaked
+  chaos [--minutes N] [--kills N] [--seed N]
+                     kill, pause and restart every part of a fleet that is written to and read from, for minutes (default 10)
+                     and until so many processes were killed; then show that nothing was lost, doubled or leaked
   fuzz [TARGET]... [--seconds N]
                      libFuzzer on what reads the bytes of others: each target, or those named, for seconds (default 60);
                      needs a nightly compiler and cargo-fuzz
-  nightly            tests that take too long for every change: PostgreSQL 16, and the longest stall of a writer while a million
-                     turns are migrated
+  nightly            tests that take too long for every change: earlier versions of PostgreSQL, the longest stall of a writer
+                     while a million turns are migrated, property tests on more cases, 40 minutes and 300 kills of chaos, and these two:
+    neighbours       `memfleet bench neighbours` in full, on an optimised build
+    speed            what searches, assemblies and imports take beside the last commit, built and measured in turn with
+                     this one; fails at 20 % more
+  speed [COMMIT]     the same beside a commit
   servers [--durable]
                      start the servers that tests need, print the variables that name them, and wait for Ctrl-C;
                      durable: as in production, every write waits for the disk
@@ -67,6 +72,8 @@ fn main() -> ExitCode {
         (Some("proto"), Some("--release")) => vec![Step::ReleaseProto],
         (Some("amp"), None) => vec![Step::WriteAmp],
         (Some("nightly"), None) => Step::nightly(),
+        (Some("neighbours"), None) => vec![Step::Neighbours],
+        (Some("speed"), commit) => vec![Step::Speed(commit.map(str::to_owned))],
         (Some("verify"), None) => [Step::checks(), vec![Step::Test(Vec::new())]].concat(),
         (Some("check"), None) => Step::checks(),
         (Some(name), None) if let Some(step) = Step::named(name) => vec![step],

@@ -7,13 +7,14 @@ use std::process::{Command, ExitCode};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use memfleet_servers::{Durability, Environment, Postgres};
 
 use crate::amp;
 use crate::chaos::{self, Chaos};
 use crate::fuzz::Fuzz;
 use crate::proto::{self, Compared};
+use crate::speed;
 use crate::style;
 
 /// One step.
@@ -43,10 +44,16 @@ pub enum Step {
     Chaos(Chaos),
     /// Made-up bytes.
     Fuzz(Fuzz),
-    /// The tests of PostgreSQL on an earlier version of the server.
+    /// Tests of PostgreSQL on the earlier versions of the server that are here.
     EarlierPostgres,
     /// How long writers stand still while a million turns are migrated.
     Stalls,
+    /// Property tests on more cases than for every change.
+    Properties,
+    /// One tenant beside another that behaves badly, with narrow bounds.
+    Neighbours,
+    /// Speed beside that of the last commit, or of a commit.
+    Speed(Option<String>),
 }
 
 /// How a step ended.
@@ -72,7 +79,14 @@ impl Step {
 
     /// Tests that take too long for every change.
     pub fn nightly() -> Vec<Self> {
-        vec![Self::EarlierPostgres, Self::Stalls]
+        vec![
+            Self::EarlierPostgres,
+            Self::Stalls,
+            Self::Properties,
+            Self::Chaos(Chaos::nightly()),
+            Self::Neighbours,
+            Self::Speed(None),
+        ]
     }
 
     /// The check of this name.
@@ -94,6 +108,9 @@ impl Step {
             Self::Fuzz(_) => "fuzz",
             Self::EarlierPostgres => "earlier-postgres",
             Self::Stalls => "stalls",
+            Self::Properties => "properties",
+            Self::Neighbours => "neighbours",
+            Self::Speed(_) => "speed",
         }
     }
 
@@ -144,6 +161,12 @@ impl Step {
             Self::Fuzz(fuzz) => fuzz.run(root)?,
             Self::EarlierPostgres => earlier_postgres(root)?,
             Self::Stalls => test(root, &STALLS.map(str::to_owned), &[])?,
+            Self::Properties => {
+                let cases = [("PROPTEST_CASES", CASES.to_owned())];
+                test(root, &["--lib".to_owned()], &cases)?;
+            }
+            Self::Neighbours => neighbours(root)?,
+            Self::Speed(commit) => speed::check(root, commit.as_deref())?,
         }
         Ok(Ending::Passed)
     }
@@ -200,13 +223,53 @@ const STALLS: [&str; 7] = [
     "--nocapture",
 ];
 
-/// Runs the adapter's tests on a server of the earlier version.
+/// Generated cases of each property test, 16 times proptest's default.
+const CASES: &str = "4096";
+
+/// The test of neighbours, as arguments of `cargo test`.
+const NEIGHBOURS: [&str; 7] = [
+    "-p",
+    "memfleet-e2e",
+    "--test",
+    "node",
+    "--",
+    "whatever_one_tenant_does",
+    "--nocapture",
+];
+
+/// Folders with programs of further versions, as in `PATH`.
+const MORE_POSTGRES: &str = "MEMFLEET_EARLIER_POSTGRES";
+
+/// Runs the benchmark of neighbours in full, on an optimised program.
+fn neighbours(root: &Path) -> Result<()> {
+    let program = speed::program(root)?.display().to_string();
+    let variables = [
+        ("MEMFLEET_TEST_PROGRAM", program),
+        ("NEIGHBOURS", "full".to_owned()),
+    ];
+    test(root, &NEIGHBOURS.map(str::to_owned), &variables)
+}
+
+/// Runs the adapter's tests on a server of each earlier version.
 fn earlier_postgres(root: &Path) -> Result<()> {
+    let mut all = vec![memfleet_servers::fetch::earlier_postgres()?];
+    let more = env::var_os(MORE_POSTGRES).unwrap_or_default();
+    all.extend(env::split_paths(&more).filter(|path| !path.as_os_str().is_empty()));
+    let failures = all.iter().filter_map(|binaries| {
+        eprintln!("PostgreSQL of {}", binaries.display());
+        let failure = on_postgres(root, binaries).err()?;
+        Some(format!("{}: {failure:#}", binaries.display()))
+    });
+    let failures: Vec<_> = failures.collect();
+    ensure!(failures.is_empty(), "{}", failures.join("; "));
+    Ok(())
+}
+
+fn on_postgres(root: &Path, binaries: &Path) -> Result<()> {
     let folder = tempfile::tempdir()?;
-    let binaries = memfleet_servers::fetch::earlier_postgres()?;
-    let server = Postgres::start_from(&binaries, folder.path(), Durability::Process)?;
+    let server = Postgres::start_from(binaries, folder.path(), Durability::Process)?;
     let mut command = cargo_command(root, ["test", "-p", "memfleet-postgres"]);
-    command.env(memfleet_servers::POSTGRES_BIN, &binaries);
+    command.env(memfleet_servers::POSTGRES_BIN, binaries);
     run_command(command.env(memfleet_servers::POSTGRES_URL, server.url()))
 }
 
@@ -281,7 +344,8 @@ fn cargo<const N: usize>(root: &Path, arguments: [&str; N]) -> Result<()> {
     run_command(&mut cargo_command(root, arguments))
 }
 
-fn cargo_command<const N: usize>(root: &Path, arguments: [&str; N]) -> Command {
+/// Cargo in a folder, without the variables that it sets for this program.
+pub fn cargo_command<const N: usize>(root: &Path, arguments: [&str; N]) -> Command {
     let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.args(arguments).current_dir(root);
     for (name, _) in env::vars_os().filter(|(name, _)| is_of_this_package(name)) {
@@ -303,7 +367,8 @@ fn is_of_this_package(variable: &OsStr) -> bool {
     begins.iter().any(|begin| variable.starts_with(begin))
 }
 
-fn run_command(command: &mut Command) -> Result<()> {
+/// Runs a command, and names it in the error.
+pub fn run_command(command: &mut Command) -> Result<()> {
     let words: Vec<_> = [command.get_program()]
         .into_iter()
         .chain(command.get_args())

@@ -54,7 +54,8 @@ pub fn check(root: &Path) -> Result<StyleOutcome> {
     Ok(StyleOutcome::WithBase)
 }
 
-fn base(root: &Path) -> Option<String> {
+/// Commit that a branch began at, or else the one before this.
+pub fn base(root: &Path) -> Option<String> {
     let upstream = ["@{upstream}", "origin/main", "main"];
     let merged = |name: &&str| git(root, &["merge-base", "HEAD", name]);
     let head = git(root, &["rev-parse", "HEAD"])?;

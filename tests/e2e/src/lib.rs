@@ -162,8 +162,12 @@ pub fn in_files(store: &Path, words: &str) -> Result<bool> {
     Ok(false)
 }
 
-/// The binary under test: `cargo xtask test` builds it, with the profile of these tests, before it runs them.
+/// The binary under test: `cargo xtask test` builds it, with the profile of these tests, before it
+/// runs them. `MEMFLEET_TEST_PROGRAM` names another one, as for measurements.
 pub fn binary() -> Result<PathBuf> {
+    if let Some(program) = std::env::var_os("MEMFLEET_TEST_PROGRAM") {
+        return Ok(program.into());
+    }
     let tests = std::env::current_exe()?;
     let profile = tests
         .parent()

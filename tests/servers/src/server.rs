@@ -41,11 +41,14 @@ impl Server {
         let mut running = Supervised::start(&self.home, &self.recipe)?;
         until(&format!("{name} does not answer"), || {
             if running.ended()? {
-                bail!("{name} ended:\n{}", self.home.last_words());
+                bail!("{name} ended");
             }
             Ok(ready(&self.home, running.id()))
         })
-        .with_context(|| format!("cannot start {}", self.recipe.program.display()))?;
+        .with_context(|| {
+            let program = self.recipe.program.display();
+            format!("cannot start {program}:\n{}", self.home.last_words())
+        })?;
         self.running = Some(running);
         Ok(())
     }

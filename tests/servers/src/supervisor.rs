@@ -20,7 +20,7 @@ const SCRIPT: &str = include_str!("supervise.sh");
 const GLANCE: Duration = Duration::from_millis(10);
 
 /// How long a process may take to do what it was told, on a machine that is busy with builds.
-const OBEDIENCE: Duration = Duration::from_mins(1);
+const OBEDIENCE: Duration = Duration::from_mins(3);
 
 /// What to run.
 #[derive(Debug, Clone)]

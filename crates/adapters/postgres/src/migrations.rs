@@ -48,6 +48,7 @@ const MIGRATIONS: &[(&str, &str)] = migrations![
     "0023_waiting",
     "0024_ending",
     "0025_sessions",
+    "0026_expiry",
 ];
 
 /// Checksums (SHA-384) that databases of before the first release have of migrations that were

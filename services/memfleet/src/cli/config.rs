@@ -12,7 +12,7 @@ use crate::config::{Config, Store};
 use crate::output::{Output, exact};
 
 /// Variables that begin like a configuration key and mean something else; the last ones are those of the project's own tests.
-const RESERVED: [&str; 15] = [
+const RESERVED: [&str; 18] = [
     "MEMFLEET_SERVER",
     "MEMFLEET_API_KEY",
     "MEMFLEET_CA",
@@ -24,8 +24,11 @@ const RESERVED: [&str; 15] = [
     "MEMFLEET_TEST_NATS_SERVER",
     "MEMFLEET_TEST_NEO4J_URL",
     "MEMFLEET_TEST_NEO4J_LIB",
+    "MEMFLEET_TEST_PROGRAM",
     "MEMFLEET_POSTGRES_BIN",
+    "MEMFLEET_EARLIER_POSTGRES",
     "MEMFLEET_NATS_SERVER",
+    "MEMFLEET_GRPCURL",
     "MEMFLEET_NEO4J_LIB",
     "MEMFLEET_SERVERS_CACHE",
 ];

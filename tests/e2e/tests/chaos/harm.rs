@@ -89,7 +89,8 @@ fn parts(fleet: &Fleet) -> impl Iterator<Item = Part> + use<> {
 /// What was done so far.
 #[derive(Debug, Default)]
 pub struct Done {
-    kills: usize,
+    /// Processes that were killed.
+    pub kills: usize,
     stops: usize,
     pauses: usize,
     /// How long it took.

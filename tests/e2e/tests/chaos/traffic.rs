@@ -61,6 +61,7 @@ pub struct Traffic {
     writers: Vec<JoinHandle<Result<(Journal, Counts)>>>,
     readers: Vec<JoinHandle<Result<Counts>>>,
     tenants: Vec<Arc<Tenant>>,
+    failed: watch::Receiver<bool>,
 }
 
 /// Tenants, what they were told, and how calls went.
@@ -90,24 +91,32 @@ impl Traffic {
             all.push((tenant, journal));
         }
         let (mut writers, mut readers) = (Vec::new(), Vec::new());
+        let (fail, failed) = watch::channel(false);
         for (number, (tenant, journal)) in all.iter().enumerate() {
             let foreign = all[(number + 1) % tenants].1.acknowledged()[0].clone();
             let (tell, told) = watch::channel(journal.acknowledged()[0].clone());
             let writer = write(tenant.clone(), journal.clone(), tell, stopped.clone());
-            writers.push(tokio::spawn(writer));
+            writers.push(tokio::spawn(noted(writer, fail.clone())));
             let reader = Reader {
                 name: name(number),
                 tenant: tenant.clone(),
                 foreign,
                 told,
             };
-            readers.push(tokio::spawn(reader.read(stopped.clone())));
+            let reader = reader.read(stopped.clone());
+            readers.push(tokio::spawn(noted(reader, fail.clone())));
         }
         Ok(Self {
             writers,
             readers,
             tenants: all.into_iter().map(|(tenant, _)| tenant).collect(),
+            failed,
         })
+    }
+
+    /// True from the moment at which a tenant saw a defect.
+    pub fn failed(&self) -> watch::Receiver<bool> {
+        self.failed.clone()
     }
 
     /// What they saw.
@@ -127,6 +136,15 @@ impl Traffic {
         }
         Ok(seen)
     }
+}
+
+/// Outcome of a tenant's work; a defect is told at once.
+async fn noted<T>(work: impl Future<Output = Result<T>>, fail: watch::Sender<bool>) -> Result<T> {
+    let outcome = work.await;
+    if outcome.is_err() {
+        fail.send_replace(true);
+    }
+    outcome
 }
 
 /// Tells the tenants' texts apart.
