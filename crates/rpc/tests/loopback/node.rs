@@ -486,6 +486,8 @@ impl Memory for Node {
             accepted,
             duplicates: 1,
             forgotten: 3,
+            decided: 4,
+            left_out: vec!["a part".into()],
             batches: imported_batches(),
         })
     }

@@ -141,6 +141,8 @@ async fn an_export_can_be_imported() {
             accepted: 2,
             duplicates: 1,
             forgotten: 3,
+            decided: 4,
+            left_out: vec!["a part".into()],
             batches: node::imported_batches(),
         })
     );
