@@ -113,6 +113,13 @@ fn speaks_no_grpc(status: &Status) -> bool {
         )
 }
 
+/// Tells the status that the transport makes where the connection breaks inside an answer: the
+/// server was killed, and has said nothing.
+fn is_cut_off(status: &Status) -> bool {
+    let is_made = status.message().starts_with("h2 protocol error: ");
+    is_made && matches!(status.code(), Code::Unknown | Code::Internal)
+}
+
 /// What a status says; where the connection broke with the cause of that, such as a certificate that was refused.
 fn message(status: &Status) -> String {
     let said = status.message();
@@ -134,7 +141,7 @@ fn origin(status: &Status) -> (FaultKind, &'static str) {
     {
         return (FaultKind::Unavailable, "CONNECTION_FAILED");
     }
-    if speaks_no_grpc(status) {
+    if speaks_no_grpc(status) || is_cut_off(status) {
         return (FaultKind::Unavailable, "CONNECTION_FAILED");
     }
     match status.code() {

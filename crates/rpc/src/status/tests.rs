@@ -64,6 +64,20 @@ fn a_server_of_something_else_is_no_node() {
 }
 
 #[test]
+fn answer_that_is_cut_off_may_be_asked_for_again() {
+    for code in [Code::Unknown, Code::Internal] {
+        let said = "h2 protocol error: error reading a body from connection";
+        let fault = to_fault(&Status::new(code, said));
+        assert_eq!(
+            (fault.kind, fault.reason.as_ref()),
+            (FaultKind::Unavailable, "CONNECTION_FAILED")
+        );
+    }
+    let fault = to_fault(&Status::unknown("a proxy does not know"));
+    assert_eq!(fault.kind, FaultKind::Internal);
+}
+
+#[test]
 fn the_details_of_another_domain_are_not_ours() {
     let details = ErrorDetails::with_error_info("RATE_LIMITED", "proxy.example", []);
     let status = Status::with_error_details(Code::ResourceExhausted, "slow down", details);

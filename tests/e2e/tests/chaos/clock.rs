@@ -8,14 +8,14 @@ use crate::shim::PreloadShim;
 use crate::traffic::{among, space};
 
 /// Adds the shim's number of seconds to the time of day.
-const SOURCE: &str = r#"
+const SOURCE: &str = r"
 #include <time.h>
 int clock_gettime(clockid_t id, struct timespec *now) {
     int failed = syscall(SYS_clock_gettime, id, now);
     if (!failed && id == CLOCK_REALTIME && cell) now->tv_sec += *cell;
     return failed;
 }
-"#;
+";
 
 /// In seconds.
 const STEPS: [i64; 4] = [3600, 0, -3600, 0];

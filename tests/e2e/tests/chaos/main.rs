@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use memfleet_domain::time::{Clock, SystemClock};
-use memfleet_e2e::Fleet;
+use memfleet_e2e::{Fleet, Role};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 use tokio::sync::watch;
@@ -70,13 +70,14 @@ fn hurt(fleet: &mut Fleet, random: &mut StdRng, bounds: &Bounds) -> Result<Done>
 /// Errors that the roles logged since each was started last.
 fn errors(fleet: &Fleet) -> String {
     let is_error = |line: &&str| line.contains("ERROR") || line.contains("INTERNAL");
-    let mut errors = String::new();
-    for role in &fleet.roles {
-        for line in role.program.log().lines().filter(is_error) {
-            errors += &format!("{}: {line}\n", role.name);
-        }
-    }
-    errors
+    let logged = |role: &Role| {
+        let log = role.program.log();
+        let lines = log.lines().filter(is_error);
+        lines
+            .map(|line| format!("{}: {line}\n", role.name))
+            .collect::<String>()
+    };
+    fleet.roles.iter().map(logged).collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]
