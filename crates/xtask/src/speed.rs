@@ -270,7 +270,12 @@ mod tests {
         let now = script(folder.path(), "now", 10.0);
         let pairs = pairs(&before, &now, folder.path()).unwrap();
         let compared = Comparison::of(&pairs);
-        assert!(compared.0.iter().all(|line| (line.ratio - 1.25).abs() < 0.001));
+        assert!(
+            compared
+                .0
+                .iter()
+                .all(|line| (line.ratio - 1.25).abs() < 0.001)
+        );
         assert!(compared.verdict().is_err());
         let calls = fs::read_to_string(folder.path().join("calls")).unwrap();
         let first: Vec<_> = calls.lines().step_by(BENCHES.len()).collect();

@@ -48,6 +48,8 @@ impl From<sqlx::Error> for Failure {
             sqlx::Error::PoolClosed | sqlx::Error::WorkerCrashed => unavailable("it is closed"),
             sqlx::Error::Io(cause) => unavailable(&cause.to_string()),
             sqlx::Error::Tls(cause) => unavailable(&format!("TLS: {cause}")),
+            // An answer that a server cut off as it went down.
+            sqlx::Error::Protocol(cause) => unavailable(&format!("protocol: {cause}")),
             sqlx::Error::ColumnDecode { .. } | sqlx::Error::Decode(_) => {
                 StoreError::Damaged(error.to_string())
             }
@@ -69,7 +71,8 @@ impl From<sqlx::migrate::MigrateError> for Failure {
 /// Whether the connection is gone, and another one may do.
 pub fn is_lost(error: &sqlx::Error) -> bool {
     let begins = |code: String| code.starts_with("08") || code.starts_with("57P");
-    matches!(error, sqlx::Error::Io(_)) || code(error).is_some_and(begins)
+    matches!(error, sqlx::Error::Io(_) | sqlx::Error::Protocol(_))
+        || code(error).is_some_and(begins)
 }
 
 /// The server's code of an error.
@@ -106,6 +109,14 @@ fn of_code(code: &str, message: &str) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn answer_that_is_cut_off_is_worth_another_try() {
+        let cut = || sqlx::Error::Protocol("a message of 5 bytes ended after 3".into());
+        assert!(is_lost(&cut()));
+        let error = StoreError::from(Failure::from(cut()));
+        assert!(matches!(error, StoreError::Unavailable(_)), "{error}");
+    }
 
     #[test]
     fn codes_say_what_the_caller_can_do() {
