@@ -3,12 +3,13 @@
 //! did after all: an agent may be killed between any two lines.
 
 use std::collections::HashSet;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use chrono::TimeDelta;
-use futures::StreamExt;
+use futures::{FutureExt, StreamExt};
 use memfleet_domain::{Clock, Fault, Scope};
 use memfleet_ports::events::{Event, Events};
 use memfleet_ports::knowledge::{Knowledge, Stage};
@@ -219,7 +220,10 @@ impl Follower {
             let Some(reached) = claimed.await? else {
                 return Ok(None);
             };
-            let outcome = round.agent.work(scope, reached).await;
+            // A panic is a failure of this space alone, whose claim is given back.
+            let work = AssertUnwindSafe(round.agent.work(scope, reached)).catch_unwind();
+            let panicked = |_| Err(Fault::internal("the work on the space panicked"));
+            let outcome = work.await.unwrap_or_else(panicked);
             let released = self.knowledge.release(scope, self.stage, until);
             released.await?;
             if outcome? == Outcome::Done {

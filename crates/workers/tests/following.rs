@@ -33,6 +33,7 @@ impl Agent for Visitor {
         if scope.space.as_str().starts_with("bad") {
             return Err(Fault::internal("a sample"));
         }
+        assert!(scope.space.as_str() != "panics", "a sample of a panic");
         let progress = Some(Progress {
             stage: Stage::Judge,
             from: reached,
@@ -147,6 +148,24 @@ async fn one_that_fails_keeps_nobody_from_the_others() {
     assert_eq!(bench.visits().len(), names.len() + 1);
     let behind = bench.store.pending(Stage::Judge, 100).await.unwrap();
     assert_eq!(behind, [scope("acme", "bad")]);
+}
+
+#[tokio::test]
+async fn panic_of_one_space_keeps_nobody_from_the_others_and_gives_its_claim_back() {
+    let bench = Bench::new().await;
+    for space in ["panics", "one", "two"] {
+        bench.store(space).await;
+    }
+    bench.follower.sweep(&*bench.visitor).await;
+    assert_eq!(bench.visits().len(), 3);
+    let behind = bench.store.pending(Stage::Judge, 100).await.unwrap();
+    assert_eq!(behind, [scope("acme", "panics")]);
+    let (now, until) = (instant(0), instant(10));
+    let claim = bench
+        .store
+        .claim(&behind[0], Stage::Judge, now, until)
+        .await;
+    assert!(claim.unwrap().is_some(), "the claim is free");
 }
 
 #[tokio::test]
