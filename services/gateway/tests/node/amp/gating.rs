@@ -205,16 +205,17 @@ async fn gates_alone_say_what_they_would_say_before_a_search() {
     let messages = vec![message(Role::Assistant, "It broke."), user("and my dog?")];
     let asked = gate("", Prompt::Messages(messages), None).await;
     assert!(asked.pass, "{asked:?}");
-    let after = |reply| {
+    let after = |reply, answer| {
         let told = [
             user("mend it"),
             message(Role::Assistant, reply),
-            user("lgtm"),
+            user(answer),
         ];
         gate("", Prompt::Messages(told.to_vec()), None)
     };
-    assert!(after("The handle is on. Shall I paint it?").await.pass);
-    assert!(!after("The handle is on.").await.pass);
+    assert!(after("Shall I paint it?", "thanks").await.pass);
+    assert!(after("I can paint it.", "lgtm").await.pass);
+    assert!(!after("The handle is on.", "thanks").await.pass);
     let never = gate("where is it?", Prompt::Unknown, Some(GateMode::Never)).await;
     assert_eq!((never.pass, never.reason), (false, Reason::GateNever));
     let nothing = gate("", Prompt::Messages(vec![message(Role::System, "x")]), None).await;
