@@ -176,27 +176,25 @@ pub(crate) struct Writers {
 
 impl Writers {
     pub(crate) async fn begin_durable(&self) -> Outcome<Write> {
-        self.begin(&self.durable).await
+        self.begin(&self.durable, None).await
     }
 
     pub(crate) async fn begin_relaxed(&self) -> Outcome<Write> {
-        self.begin(&self.relaxed).await
+        self.begin(&self.relaxed, None).await
     }
 
     async fn begin_as_worker(&self, pool: &SqlitePool) -> Outcome<Write> {
         let first = Arc::clone(&self.workers).lock_owned().await;
-        let mut write = self.begin(pool).await?;
-        write._first = Some(first);
-        Ok(write)
+        self.begin(pool, Some(first)).await
     }
 
-    async fn begin(&self, pool: &SqlitePool) -> Outcome<Write> {
+    async fn begin(&self, pool: &SqlitePool, first: Option<OwnedMutexGuard<()>>) -> Outcome<Write> {
         let turn = Arc::clone(&self.turn).lock_owned().await;
         let transaction = pool.begin_with("BEGIN IMMEDIATE").await?;
         Ok(Write {
             transaction,
             _turn: turn,
-            _first: None,
+            _first: first,
         })
     }
 }
