@@ -59,7 +59,7 @@ impl Gateway {
             },
             turns,
         };
-        let change = self.say(context, &scope, vec![naming]).await?;
+        let change = self.say(context, &scope, "merged", vec![naming]).await?;
         let names = self.names(&*graph, &scope, one.id).await?;
         Ok(Merged {
             entity: names.resolved(&*graph, &scope, one.id).await?,
@@ -95,7 +95,7 @@ impl Gateway {
         }
         let change = match namings.is_empty() {
             true => None,
-            false => Some(self.say(context, &scope, namings).await?),
+            false => Some(self.say(context, &scope, "split", namings).await?),
         };
         Ok(Split {
             entity,
@@ -104,17 +104,17 @@ impl Gateway {
         })
     }
 
-    /// Has it noted, and returns when the graph knows.
+    /// Has it noted, and returns when the graph knows. `done` is all that the log has of it: an
+    /// entity's id tells its name to who guesses it.
     async fn say(
         &self,
         context: &Context,
         scope: &Scope,
+        done: &str,
         namings: Vec<Naming>,
     ) -> Result<ChangeId, Fault> {
         let space: &SpaceId = &scope.space;
-        let named = |it: &Naming| format!("{} {}", it.identity.entity.id, it.identity.other.id);
-        let names: Vec<String> = namings.iter().map(named).collect();
-        let detail = [("entities", names.join(", "))];
+        let detail = [("names", done.to_owned())];
         self.note_in_space(context, AuditKind::CorrectionBegun, space, detail)
             .await?;
         let change = self.refresher.identify(context, space, &namings).await?;

@@ -16,7 +16,7 @@ use crate::administering::{administrator, with_operator};
 use crate::roles::{Node, recall, request, said, space};
 
 /// The whole log, the oldest first, once everything is written.
-async fn log(node: &Node, context: &Context) -> Vec<AuditRecord> {
+pub async fn log(node: &Node, context: &Context) -> Vec<AuditRecord> {
     let stop = CancellationToken::new();
     stop.cancel();
     node.gateway.access.run(stop).await;

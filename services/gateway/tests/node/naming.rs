@@ -1,6 +1,6 @@
 //! Which names are of one entity.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::future::pending;
 use std::sync::Arc;
 
@@ -11,6 +11,7 @@ use memfleet_domain::graph::{Entity, Triplet};
 use memfleet_domain::ids::EntityId;
 use memfleet_domain::time::AsOf;
 use memfleet_domain::{FaultKind, Scope};
+use memfleet_ports::audit::AuditKind;
 use memfleet_ports::conformance::samples::instant;
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::graph::{Graph, GraphWrite, TripletQuery};
@@ -26,6 +27,7 @@ use memfleet_ports::store::Result;
 use memfleet_sqlite::SqliteStore;
 use memfleet_workers::Agent;
 
+use crate::auditing::log;
 use crate::relating::{asked, relate, stating, told};
 use crate::roles::{Node, acme, call_of, space};
 
@@ -246,6 +248,20 @@ async fn a_name_that_is_split_off_stands_alone_whatever_a_fact_tells() {
         _ => panic!("an identity"),
     });
     assert_eq!(said.collect::<Vec<_>>(), [false, true]);
+}
+
+/// An entity's id is a digest of its name: whoever guesses that finds it again.
+#[tokio::test]
+async fn the_log_of_a_merge_and_a_split_has_nothing_of_the_names() {
+    let town = Town::of(&STATED).await;
+    town.merge("Bob", "Rob").await;
+    town.split("Bob").await;
+    let records = log(&town.node, &acme()).await;
+    let begun = records.iter();
+    let begun = begun.filter(|record| record.kind == AuditKind::CorrectionBegun);
+    let details: Vec<_> = begun.map(|record| &record.detail).collect();
+    let of = |names: &str| BTreeMap::from([("names".to_owned(), names.to_owned())]);
+    assert_eq!(details, [&of("merged"), &of("split")]);
 }
 
 /// A graph that tells of an entity as often as it is asked for.
