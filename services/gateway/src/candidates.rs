@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use memfleet_agents::facts::covers;
 use memfleet_assembly::Outdated;
 use memfleet_domain::derivation::Origin;
-use memfleet_domain::ids::SpaceId;
+use memfleet_domain::ids::{SpaceId, TurnId};
 use memfleet_domain::turn::Turn;
 use memfleet_language::Analyzer;
 use memfleet_ports::retriever::{Hit, SignalScore};
@@ -31,6 +31,8 @@ pub struct Eligible<'a> {
     pub passage: (u32, u32),
     /// What became of what it says.
     pub outdated: Option<Outdated<'a>>,
+    /// The turns that the correction comes from, where that is what became of it.
+    pub corrected_from: &'a [TurnId],
 }
 
 /// Mark of a hit: the fate of its fact that the query asks for. None where the turn says more than
@@ -53,18 +55,30 @@ fn outdated<'h>(hit: &'h Hit, analyzer: &Analyzer) -> Option<Outdated<'h>> {
     }
 }
 
+/// The turns of the fact whose correction a mark shows.
+fn corrected_from<'h>(hit: &'h Hit, mark: Option<Outdated<'_>>) -> &'h [TurnId] {
+    match (mark, hit.outdated_fact()) {
+        (Some(Outdated::Corrected(_)), Some(fact)) => &fact.turns,
+        _ => &[],
+    }
+}
+
 /// The hits, best first, then the neighbours of those that are relevant enough; each turn once.
 pub fn eligible<'h>(hits: &'h [Hit], threshold: f32, analyzer: &Analyzer) -> Vec<Eligible<'h>> {
     let mut all = hits
         .iter()
-        .map(|hit| Eligible {
-            space: &hit.space,
-            turn: &hit.turn,
-            score: hit.score,
-            relevance: hit.relevance,
-            signals: &hit.signals,
-            passage: hit.passage,
-            outdated: outdated(hit, analyzer),
+        .map(|hit| {
+            let outdated = outdated(hit, analyzer);
+            Eligible {
+                space: &hit.space,
+                turn: &hit.turn,
+                score: hit.score,
+                relevance: hit.relevance,
+                signals: &hit.signals,
+                passage: hit.passage,
+                outdated,
+                corrected_from: corrected_from(hit, outdated),
+            }
         })
         .collect::<Vec<_>>();
     let mut known = all
@@ -89,6 +103,7 @@ pub fn eligible<'h>(hits: &'h [Hit], threshold: f32, analyzer: &Analyzer) -> Vec
                     signals: &[],
                     passage: (0, 0),
                     outdated: None,
+                    corrected_from: &[],
                 });
             }
         }

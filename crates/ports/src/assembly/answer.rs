@@ -66,12 +66,23 @@ pub struct AssembledItem {
     pub content_hash: String,
     /// Why it was found, when asked for.
     pub signals: Vec<SignalScore>,
+    /// The turns that the correction which the block shows with it comes from. They are kept with
+    /// it, and no message has them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub corrected_from: Vec<TurnId>,
 }
 
 impl AssembledItem {
     /// The turn, where it is one of memory.
     pub fn turn(&self) -> Option<TurnId> {
         self.space.as_ref().and_then(|_| self.id.parse().ok())
+    }
+
+    /// The turns of memory whose words the block shows for it. One may come twice.
+    pub fn shown_turns(&self) -> impl Iterator<Item = (SpaceId, TurnId)> {
+        let turns = self.turn().into_iter();
+        let turns = turns.chain(self.corrected_from.iter().copied());
+        turns.filter_map(|turn| Some((self.space.clone()?, turn)))
     }
 }
 

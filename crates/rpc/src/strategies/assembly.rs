@@ -254,6 +254,7 @@ pub(super) fn item() -> impl Strategy<Value = AssembledItem> {
         mixed_lineage: what.4,
         content_hash: who.1,
         signals: Vec::new(),
+        corrected_from: Vec::new(),
     })
 }
 

@@ -193,6 +193,7 @@ impl Making {
             mixed_lineage: false,
             content_hash: blake3::hash(shown.text.as_bytes()).to_string(),
             signals: found.signals.to_vec(),
+            corrected_from: found.corrected_from.to_vec(),
         }
     }
 }

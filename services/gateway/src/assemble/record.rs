@@ -41,7 +41,7 @@ impl Gateway {
             block: (has_block && audit.mode == AuditMode::Full).then(|| answer.block.clone()),
             block_hash: has_block.then(|| *blake3::hash(answer.block.as_bytes()).as_bytes()),
             record: without_words(answer)?,
-            turns: turns(answer),
+            turns: turns(&answer.items),
             expires_at: Some(at + TimeDelta::days(audit.retention_days.into())),
             forgotten: false,
         }))

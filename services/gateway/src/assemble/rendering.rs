@@ -223,6 +223,7 @@ impl Making {
             mixed_lineage: brought.is_mixed(it),
             content_hash: blake3::hash(texts[item.candidate].as_bytes()).to_string(),
             signals: Vec::new(),
+            corrected_from: Vec::new(),
         }
     }
 }

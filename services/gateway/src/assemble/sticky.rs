@@ -105,8 +105,7 @@ impl State {
     /// The turns whose words it holds.
     fn turns(&self) -> Vec<(SpaceId, TurnId)> {
         let tools = self.tools.iter().flat_map(Retrieval::items);
-        let turns: BTreeSet<_> = self.items().chain(tools).filter_map(turn).collect();
-        turns.into_iter().collect()
+        turns(self.items().chain(tools))
     }
 }
 
@@ -191,13 +190,11 @@ impl Held {
     }
 }
 
-/// The turns whose words an answer holds.
-pub fn turns(answer: &Assembled) -> Vec<(SpaceId, TurnId)> {
-    answer.items.iter().filter_map(turn).collect()
-}
-
-fn turn(item: &AssembledItem) -> Option<(SpaceId, TurnId)> {
-    Some((item.space.clone()?, item.turn()?))
+/// The turns whose words these items hold, each once.
+pub fn turns<'i>(items: impl IntoIterator<Item = &'i AssembledItem>) -> Vec<(SpaceId, TurnId)> {
+    let items = items.into_iter();
+    let turns: BTreeSet<_> = items.flat_map(AssembledItem::shown_turns).collect();
+    turns.into_iter().collect()
 }
 
 impl Gateway {

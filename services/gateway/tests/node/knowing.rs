@@ -1,12 +1,16 @@
 //! What is derived, read on both time axes, corrected and undone. Facts are written as the agents write them.
 
 use memfleet_domain::derivation::{Derivation, Status};
-use memfleet_domain::ids::{ChangeId, ConflictId, DerivationId};
+use memfleet_domain::ids::{ChangeId, ConflictId, DerivationId, ExchangeName};
 use memfleet_domain::time::{AsOf, TimeRange};
 use memfleet_domain::{Fault, FaultKind};
 use memfleet_ports::assembly::Assembly;
 use memfleet_ports::conformance::knowledge::{closing, conflict, deriving, fact};
-use memfleet_ports::conformance::samples::instant;
+use memfleet_ports::conformance::samples::{instant, session};
+use memfleet_ports::exchanges::Exchanges;
+use memfleet_ports::filter::TurnFilter;
+use memfleet_ports::injections::InjectionFilter;
+use memfleet_ports::injections_api::Audit;
 use memfleet_ports::knowledge::{Applied, Knowledge, Work};
 use memfleet_ports::knowledge_api::{
     Correction, FactQuery, KnowledgeService, ProfileLine, ProfileQuery, TimelineOf, TimelineQuery,
@@ -15,10 +19,13 @@ use memfleet_ports::knowledge_api::{
 use memfleet_ports::ledger::Ledger;
 use memfleet_ports::maintenance::Maintenance;
 use memfleet_ports::memory::{Memory, PageRequest, RecallRequest};
+use memfleet_ports::refresher::ForgetRequest;
 use memfleet_ports::retriever::Query;
+use memfleet_ports::tools::Tools;
 
 use crate::assembling::assemble;
 use crate::roles::{Node, acme, brief, recall, said, space};
+use crate::tools::search;
 
 /// Ada lived in Rome from second 10 on and in Oslo from second 20 on; the conflict was settled at second 30, and it is second 1,000.
 pub struct Moved {
@@ -584,6 +591,73 @@ async fn a_block_says_what_a_caller_corrected() {
         wrong.contains("(this was wrong): I moved to Oslo."),
         "{wrong}"
     );
+}
+
+#[tokio::test]
+async fn a_correction_that_was_shown_goes_with_any_turn_of_its_fact() {
+    let node = Node::new().await;
+    let scope = acme().scope(&space("ada"));
+    let told = [
+        "My sister Zebulonia moved to Lisbon.",
+        "Her house is in Porto.",
+    ];
+    let receipt = node.told("ada", told.map(said).to_vec()).await;
+    let ids: Vec<_> = receipt.turns.iter().map(|turn| turn.id).collect();
+    let turns = node.store.turns(&scope, &ids).await.unwrap();
+    let mut home = fact(&turns[1].accepted, "Zebulonia", "Porto", instant(10));
+    home.turns.push(ids[0]);
+    let work = Work {
+        rewrites: vec![deriving(&[&home])],
+        ..Work::default()
+    };
+    assert_ne!(
+        node.store.apply(&scope, work).await.unwrap(),
+        Applied::Stale
+    );
+    let correction = correction(home.id, says("Zebulonia lives in Faro.", "Faro"));
+    node.gateway.update(&acme(), correction).await.unwrap();
+
+    let only = |id| TurnFilter {
+        turns: vec![id],
+        ..TurnFilter::default()
+    };
+    let asked = "Where does Zebulonia live?";
+    let mut request = assemble("ada", asked, 400);
+    request.query.filter = only(ids[1]);
+    request.query.session = Some(session("later"));
+    request.exchange = ExchangeName::new("e1").ok();
+    let given = node.gateway.assemble(&acme(), request).await.unwrap();
+    let mut call = search("c1", asked);
+    (call.session, call.filter) = (session("later"), only(ids[1]));
+    call.exchange = ExchangeName::new("e2").unwrap();
+    let result = node.gateway.execute_tool(&acme(), call).await.unwrap();
+    for shown in [&given.block, &result.text] {
+        let correction = "(corrected: Zebulonia lives in Faro.)";
+        assert!(shown.contains(correction), "{shown}");
+    }
+    let forget = ForgetRequest {
+        space: space("ada"),
+        filter: only(ids[0]),
+        everything: false,
+        dry_run: false,
+    };
+    node.gateway.forget(&acme(), forget).await.unwrap();
+
+    let (tenant, later) = (acme().tenant, session("later"));
+    for name in ["e1", "e2"] {
+        let name = ExchangeName::new(name).unwrap();
+        let kept = Exchanges::get(&*node.store, &tenant, &later, &name, instant(0));
+        let kept = kept.await.unwrap().unwrap();
+        assert!(kept.forgotten, "{name}: {}", kept.exchange.state);
+    }
+    let (filter, page) = (InjectionFilter::default(), PageRequest::default());
+    let listed = node
+        .gateway
+        .injections(&acme(), filter, page)
+        .await
+        .unwrap();
+    let forgotten: Vec<_> = listed.items.iter().map(|it| it.forgotten).collect();
+    assert_eq!(forgotten, [true, true]);
 }
 
 #[tokio::test]

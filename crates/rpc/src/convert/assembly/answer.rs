@@ -76,6 +76,7 @@ impl Checked for proto::AssembledItem {
             mixed_lineage: self.mixed_lineage,
             content_hash: self.content_hash,
             signals: signals?,
+            corrected_from: Vec::new(),
         })
     }
 }
