@@ -104,7 +104,8 @@ impl Gateway {
         })
     }
 
-    /// Has it noted, and returns when the graph knows. `done` is all that the log has of it: an entity's id tells its name to who guesses it.
+    /// Has it noted, and returns when the graph knows. `done` is all that the log has of it: an
+    /// entity's id tells its name to who guesses it.
     async fn say(
         &self,
         context: &Context,

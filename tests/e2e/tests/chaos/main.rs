@@ -67,17 +67,17 @@ fn hurt(fleet: &mut Fleet, random: &mut StdRng, bounds: &Bounds) -> Result<Done>
     Ok(done)
 }
 
-/// Errors that the roles logged since each was started last.
+/// Errors that the roles logged since each was started last, a line each.
 fn errors(fleet: &Fleet) -> String {
     let is_error = |line: &&str| line.contains("ERROR") || line.contains("INTERNAL");
     let logged = |role: &Role| {
         let log = role.program.log();
         let lines = log.lines().filter(is_error);
-        lines
-            .map(|line| format!("{}: {line}\n", role.name))
-            .collect::<String>()
+        let lines = lines.map(|line| format!("{}: {line}", role.name));
+        lines.collect::<Vec<_>>()
     };
-    fleet.roles.iter().map(logged).collect()
+    let logged: Vec<String> = fleet.roles.iter().flat_map(logged).collect();
+    logged.join("\n")
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -101,15 +101,12 @@ async fn forget_receipts(
     space: i64,
     ids: &HashSet<TurnId>,
 ) -> Outcome<Vec<Settled>> {
-    let mut all = batches::all(connection, tenant, space).await?;
-    all.retain_mut(|(_, status)| {
-        let is_touched = forget(&mut status.turns, |id| ids.contains(id));
-        if is_touched {
-            status.payload_hash = None;
-        }
-        is_touched
-    });
-    Ok(all)
+    let mut touched = batches::holding(connection, tenant, space, ids).await?;
+    for (_, status) in &mut touched {
+        forget(&mut status.turns, |id| ids.contains(id));
+        status.payload_hash = None;
+    }
+    Ok(touched)
 }
 
 /// A batch with what is known of it.

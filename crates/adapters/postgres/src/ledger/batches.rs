@@ -1,17 +1,22 @@
 //! What the ledger remembers of a batch: when it became visible, what it held, and what became of each turn.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
+use futures::TryStreamExt;
 use memfleet_columns::{from_receipts, space_key, to_hash, to_receipts};
 use memfleet_domain::Scope;
-use memfleet_domain::ids::BatchId;
+use memfleet_domain::ids::{BatchId, TurnId};
 use memfleet_ports::ledger::BatchStatus;
 use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row};
 
 use crate::failure::Outcome;
-use crate::rows::{from_batch_id, to_batch_id};
+use crate::rows::{from_batch_id, id_list, to_batch_id};
 use crate::scope::space_id;
+
+/// Turns that the server looks for in receipts. Of more, it is faster to read all receipts here, a
+/// row at a time.
+const FEW: usize = 16;
 
 /// What became of a batch.
 pub async fn status(
@@ -54,20 +59,32 @@ pub async fn of(
     rows.iter().map(read).collect()
 }
 
-/// What became of every batch of the space.
-pub async fn all(
+/// The batches that hold these turns, with what became of them.
+pub async fn holding(
     connection: &mut PgConnection,
     tenant: &str,
     space: i64,
+    turns: &HashSet<TurnId>,
 ) -> Outcome<Vec<(BatchId, BatchStatus)>> {
-    let rows = sqlx::query(
-        "SELECT id, change, payload_hash, receipts FROM batches WHERE tenant = $1 AND space = $2",
+    let are_many = turns.len() > FEW;
+    let looked_for = turns.iter().filter(|_| !are_many);
+    let mut rows = sqlx::query(
+        "SELECT id, change, payload_hash, receipts FROM batches
+         WHERE tenant = $1 AND space = $2 AND ($3 OR EXISTS (
+             SELECT FROM unnest($4::uuid[]) AS turn(id) WHERE position(uuid_send(turn.id) IN receipts) > 0))",
     )
     .bind(tenant)
     .bind(space)
-    .fetch_all(connection)
-    .await?;
-    rows.iter().map(read).collect()
+    .bind(are_many)
+    .bind(id_list(looked_for))
+    .fetch(connection);
+    let mut holding = Vec::new();
+    while let Some(row) = rows.try_next().await? {
+        let (batch, status) = read(&row)?;
+        let holds = status.turns.iter().any(|it| turns.contains(&it.id));
+        holding.extend(holds.then_some((batch, status)));
+    }
+    Ok(holding)
 }
 
 fn read(row: &PgRow) -> Outcome<(BatchId, BatchStatus)> {

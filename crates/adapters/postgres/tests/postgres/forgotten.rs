@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use memfleet_domain::ids::{ChangeId, ExchangeName, InjectionId};
+use memfleet_domain::ids::{ChangeId, ExchangeName, InjectionId, TurnId};
+use memfleet_domain::ingestion::TurnState;
 use memfleet_domain::turn::{AcceptedTurn, Media};
 use memfleet_ports::conformance::knowledge::{closing, conflict, deriving, fact, fragment};
 use memfleet_ports::conformance::samples::{
@@ -205,5 +206,70 @@ async fn no_word_of_a_forgotten_turn_is_left_in_any_table() {
         gone.push(marked);
         let gone: Vec<_> = gone.iter().collect();
         assert_eq!(left(&mut connection, &gone).await, BTreeSet::new());
+    }
+}
+
+/// A space whose batches hold three turns each, and all of its turns.
+async fn batches_of_three(store: &PostgresStore) -> Vec<Vec<AcceptedTurn>> {
+    let told = (0..10).map(|number| {
+        let name = |part| format!("{number}.{part}");
+        let turns = (0..3).map(|part| turn(&name(part), &name(part)));
+        turns.collect::<Vec<_>>()
+    });
+    let told: Vec<_> = told.collect();
+    for (at, turns) in told.iter().enumerate() {
+        let batch = indexed(batch(&at.to_string(), turns.clone()), at as u64 + 1);
+        store.commit(vec![batch]).await.expect("commit");
+    }
+    told
+}
+
+async fn forget(store: &PostgresStore, turns: Vec<TurnId>) {
+    let erasure = PostgresErasure::new(store.clone(), Arc::new(NothingWaits));
+    let filter = TurnFilter {
+        turns,
+        ..TurnFilter::default()
+    };
+    erasure.remove(&home(), &filter).await.expect("remove");
+}
+
+/// For each turn of a batch, whether it is forgotten.
+async fn are_forgotten(store: &PostgresStore, name: &str) -> Vec<bool> {
+    let status = store.batch(&home(), batch(name, vec![]).id).await;
+    let receipts = status.expect("batch").expect("known").turns;
+    let states = receipts.iter().map(|receipt| receipt.state);
+    states.map(|state| state == TurnState::Forgotten).collect()
+}
+
+#[tokio::test]
+async fn a_forget_of_few_turns_reads_the_receipts_of_their_batches_alone() {
+    let database = Database::migrated().await;
+    let store = database.store().await;
+    let told = batches_of_three(&store).await;
+    let damaged = batch("7", vec![]).id;
+    sqlx::query("UPDATE memfleet.batches SET receipts = 'damaged' WHERE id = $1")
+        .bind(uuid::Uuid::from_bytes(*damaged.as_bytes()))
+        .execute(&mut database.connect().await)
+        .await
+        .expect("damage");
+    forget(&store, vec![told[2][1].id, told[4][0].id]).await;
+    assert_eq!(are_forgotten(&store, "2").await, [false, true, false]);
+    assert_eq!(are_forgotten(&store, "4").await, [true, false, false]);
+    assert_eq!(are_forgotten(&store, "5").await, [false; 3]);
+}
+
+#[tokio::test]
+async fn a_forget_of_many_turns_is_told_by_each_of_their_batches() {
+    let database = Database::migrated().await;
+    let store = database.store().await;
+    let told = batches_of_three(&store).await;
+    let gone = told[1..]
+        .iter()
+        .flat_map(|turns| [turns[0].id, turns[2].id]);
+    forget(&store, gone.collect()).await;
+    assert_eq!(are_forgotten(&store, "0").await, [false; 3]);
+    for number in 1..10 {
+        let name = number.to_string();
+        assert_eq!(are_forgotten(&store, &name).await, [true, false, true]);
     }
 }
