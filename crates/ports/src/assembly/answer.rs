@@ -66,12 +66,8 @@ pub struct AssembledItem {
     pub content_hash: String,
     /// Why it was found, when asked for.
     pub signals: Vec<SignalScore>,
-<<<<<<< HEAD
-    /// The turns that the correction which the block shows with it comes from. They are kept with it, and no message has them.
-=======
     /// The turns that the correction which the block shows with it comes from. They are kept with
     /// it, and no message has them.
->>>>>>> h-m
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub corrected_from: Vec<TurnId>,
 }
