@@ -52,6 +52,9 @@ async fn main() {
     }
 }
 
+/// Number of the turn that a run forgets, in a session of some length.
+type TurnOfRun = fn(run: usize, length: usize) -> usize;
+
 /// Forgets the first turn, the last one and one between them of a session of so many turns, 20
 /// times each.
 async fn forgetting_in_a_session(store: &SqliteStore, length: usize) {
@@ -66,7 +69,7 @@ async fn forgetting_in_a_session(store: &SqliteStore, length: usize) {
         let told = bare(batch, first as u64 + 1);
         store.commit(vec![told]).await.expect("commit");
     }
-    let ways: [(&str, fn(usize, usize) -> usize); 3] = [
+    let ways: [(&str, TurnOfRun); 3] = [
         ("first", |run, _| run),
         ("last", |run, length| length - 1 - run),
         ("middle", |run, length| length / 2 + run),
