@@ -86,7 +86,7 @@ impl SpaceIndex {
     }
 
     /// The latest event time of the turns that pass, else their latest recorded time: what "last week" is relative to
-    /// unless the request says. An event time later than [`AHEAD`] after its turn was recorded is an appointment or a wrong clock,
+    /// unless the request says. An event time later than a day after its turn was recorded is an appointment or a wrong clock,
     /// and counts only where all are such.
     pub fn last_time(&self, eligible: &Eligible) -> Option<Timestamp> {
         let passing = || self.turns_passing(eligible);
