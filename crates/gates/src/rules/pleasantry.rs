@@ -8,6 +8,9 @@ use super::{Before, Hit, Utterance};
 /// The most tokens of a pleasantry.
 const MOST_TOKENS: usize = 60;
 
+/// Emoji that may accept an offer.
+const ASSENTS: [char; 8] = ['👍', '👌', '✅', '✔', '☑', '🆗', '🙆', '🤝'];
+
 /// What a way to cover an utterance up to some token has met that is more than filler. The later one counts for more.
 #[derive(Debug, Clone, Copy)]
 enum Met<'a> {
@@ -59,7 +62,10 @@ pub fn find(lexicon: &Lexicon, utterance: Utterance<'_>) -> Option<Hit> {
     match cover(lexicon, &reading.tokens)? {
         Met::Nothing => None,
         // A pet and a cake with a question mark are a question.
-        Met::Emoji => (!reading.asks && !may_accept).then(|| hit("emoji", "")),
+        Met::Emoji => {
+            let accepts = may_accept && utterance.text.contains(ASSENTS);
+            (!reading.asks && !accepts).then(|| hit("emoji", ""))
+        }
         Met::Assent(phrase) => {
             let is_closing = phrase.kind == Kind::Acknowledgement && !may_accept;
             is_closing.then(|| hit_of(phrase))

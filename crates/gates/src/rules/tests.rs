@@ -128,7 +128,7 @@ fn assent_after_a_turn_of_the_assistant_is_not_skipped() {
             let outcome = judge_after(assent, Before::reply(offer)).outcome;
             assert_eq!(outcome, Pass, "{offer} / {assent}");
         }
-        for closing in ["thanks!", "ok thanks", "haha", "good night"] {
+        for closing in ["thanks!", "ok thanks", "haha", "good night", "🎉"] {
             let outcome = judge_after(closing, Before::reply(offer)).outcome;
             assert_eq!(outcome, Skip, "{offer} / {closing}");
         }
