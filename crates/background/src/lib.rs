@@ -9,9 +9,10 @@ use std::sync::OnceLock;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use tokio::sync::oneshot;
 
-/// Niceness of background threads: the scheduler weighs them 110 to the 1,024 of a thread of usual priority.
+/// Niceness of background threads: the scheduler weighs them 335 to the 1,024 of a thread of usual priority, be it
+/// of this process or of another: more than 5 would starve ingestion on a machine that is shared.
 #[cfg(target_os = "linux")]
-const NICENESS: i32 = 10;
+const NICENESS: i32 = 5;
 
 /// Lowers the priority of the calling thread and of all that it starts from now on. Where the system has no priority of
 /// single threads it changes nothing.

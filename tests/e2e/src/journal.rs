@@ -72,6 +72,12 @@ impl Journal {
         Ok(())
     }
 
+    /// Waits until all that was acknowledged has left the queue.
+    pub async fn settled(&self, client: &Client) -> Result<(), Fault> {
+        let batches = self.acknowledged.iter().map(|sent| sent.batch);
+        settled(client, &self.space, &batches.collect::<Vec<_>>()).await
+    }
+
     /// What was answered, the oldest first.
     pub fn acknowledged(&self) -> &[Acknowledged] {
         &self.acknowledged
@@ -80,8 +86,7 @@ impl Journal {
     /// Waits until all that was acknowledged has left the queue, and holds it against what the system has: its turns that were not
     /// replaced.
     pub async fn verify(&self, client: &Client) -> Result<Vec<Turn>> {
-        let batches = self.acknowledged.iter().map(|sent| sent.batch);
-        settled(client, &self.space, &batches.collect::<Vec<_>>()).await?;
+        self.settled(client).await?;
         let own = TurnFilter {
             sessions: vec![self.session()],
             include_replaced: true,
