@@ -77,7 +77,7 @@ impl http_body::Body for Inbound {
             this.arrived(arrived);
             let bytes = arrived.and_then(Frame::data_ref).map_or(0, Bytes::len);
             return Poll::Ready(match this.entrance.weigh(bytes) {
-                Ok(()) => frame,
+                Ok(()) => frame.map(|frame| frame.map_err(|_| cut_off())),
                 Err(refusal) => Some(Err(refusal)),
             });
         }
@@ -96,6 +96,11 @@ impl http_body::Body for Inbound {
     fn is_end_stream(&self) -> bool {
         self.body.is_end_stream()
     }
+}
+
+/// The end of a request that its caller, or the connection, broke off: no fault of the server.
+fn cut_off() -> Status {
+    Status::cancelled("the call ended before all of its request had arrived")
 }
 
 /// Messages on their way out, with the stream's place among the others. Both are dropped when the peer takes nothing for `idle`:

@@ -435,6 +435,37 @@ async fn a_stream_may_bring_more_than_the_memory_of_requests_has() {
     assert_eq!(status(&answer).code(), Code::Ok);
 }
 
+#[tokio::test]
+async fn request_that_is_broken_off_is_cancelled_and_no_fault_of_the_server() {
+    let (shell, _stop) = shell(&Options::default());
+    let service = shelled(&shell, async |request| {
+        let mut body = request.into_body();
+        match next(&mut body).await {
+            Some(Err(error)) => error.into_http(),
+            _ => Status::ok("").into_http(),
+        }
+    });
+    let mut request = call("Watch", &[]);
+    *request.body_mut() = Body::new(Broken);
+    let answer = service.oneshot(request).await.unwrap();
+    assert_eq!(status(&answer).code(), Code::Cancelled);
+}
+
+/// A body whose connection is reset.
+struct Broken;
+
+impl http_body::Body for Broken {
+    type Data = Bytes;
+    type Error = Status;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        _context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
+        Poll::Ready(Some(Err(Status::internal("h2 protocol error: reset"))))
+    }
+}
+
 /// A body of so many frames of so many bytes, one a second.
 struct Paced {
     frames: u32,
