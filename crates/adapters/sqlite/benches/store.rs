@@ -307,15 +307,7 @@ async fn erasing(store: &SqliteStore, directory: &Path) {
         ..TurnFilter::default()
     };
     let start = Instant::now();
-    assert_eq!(
-        store
-            .erase(&home(), &filter)
-            .await
-            .expect("erase")
-            .turns
-            .len(),
-        1
-    );
+    store.erase(&home(), &filter).await.expect("erase");
     println!("erase of one turn: {:?}", start.elapsed());
     let start = Instant::now();
     store
