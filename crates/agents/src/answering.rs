@@ -20,7 +20,7 @@ use memfleet_domain::turn::Turn;
 use memfleet_language::Language;
 
 use crate::asking::Asking;
-pub use statement_form::states_answer;
+pub use statement_form::PresentQuestion;
 use wanted::Wanted;
 
 /// A question.

@@ -6,7 +6,7 @@ mod order;
 
 use std::collections::{HashMap, HashSet};
 
-use memfleet_agents::answering::states_answer;
+use memfleet_agents::answering::PresentQuestion;
 use memfleet_agents::asking::Asking;
 use memfleet_agents::facts::may_mark;
 use memfleet_domain::derivation::{Derivation, Kind, Origin};
@@ -20,7 +20,7 @@ use memfleet_ports::knowledge::Question;
 use memfleet_ports::retriever::{Found, Hit, Query};
 
 use crate::Gateway;
-use order::{in_order, missing, put_statement_first};
+use order::{in_order, missing, put_first, statement_behind_first};
 
 /// Facts read at a time.
 const PAGE: u32 = 1_000;
@@ -48,14 +48,26 @@ impl Gateway {
                 found.degraded.push(format!("facts: {fault}"));
             }
         }
-        let locale = self.locale(context, &query.spaces).await;
-        let locale = locale.unwrap_or_default();
-        let language = Language::tagged(locale.language.as_deref());
-        put_statement_first(&mut found.hits, |turn| {
-            states_answer(&query.text, language, turn)
-        });
+        self.put_statement_first(context, query, &mut found.hits)
+            .await;
         found.hits.truncate(query.k as usize);
         found
+    }
+
+    /// Puts the best close hit that states the answer first. Only English has statement forms; the
+    /// language is read where a hit would move.
+    async fn put_statement_first(&self, context: &Context, query: &Query, hits: &mut [Hit]) {
+        let Some(question) = PresentQuestion::of(&query.text, Language::English) else {
+            return;
+        };
+        let Some(at) = statement_behind_first(hits, |turn| question.is_answered_by(turn)) else {
+            return;
+        };
+        let locale = self.locale(context, &query.spaces).await;
+        let locale = locale.unwrap_or_default();
+        if Language::tagged(locale.language.as_deref()) == Language::English {
+            put_first(hits, at);
+        }
     }
 
     async fn know(

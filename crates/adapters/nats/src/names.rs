@@ -62,7 +62,7 @@ impl Names {
         format!("{}.ingest.*.{lane}.>", self.prefix)
     }
 
-    /// What waits of a tenant.
+    /// Subjects of all batches of a tenant that wait.
     pub fn waiting_of_tenant(&self, tenant: &TenantId) -> String {
         format!("{}.ingest.{}.>", self.prefix, tenant_token(tenant))
     }

@@ -112,7 +112,8 @@ pub async fn prepare(
     Ok(prepared)
 }
 
-/// What is not as this build makes it, streams and consumers that are missing being a failure.
+/// Settings of streams and consumers that differ from those of this build. One that is missing is
+/// a failure.
 pub async fn differences(
     link: &Link,
     names: &Names,

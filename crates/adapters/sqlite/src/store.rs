@@ -142,13 +142,14 @@ impl SqliteStore {
         self.shared.writers.begin_durable().await
     }
 
-    /// The same for a worker, see [`Writers::workers`].
+    /// Write transaction of a worker, on disk when it is committed, see [`Writers::workers`].
     pub(crate) async fn write_as_worker(&self) -> Outcome<Write> {
         let writers = &self.shared.writers;
         writers.begin_as_worker(&writers.durable).await
     }
 
-    /// The same where the next look makes up for a transaction that was lost with the machine.
+    /// Write transaction of a worker that may be lost with the machine: the next look makes up for
+    /// it.
     pub(crate) async fn write_briefly_as_worker(&self) -> Outcome<Write> {
         let writers = &self.shared.writers;
         writers.begin_as_worker(&writers.relaxed).await

@@ -61,7 +61,7 @@ pub struct Statement {
     pub start: usize,
     /// Whether it names what is asked for, as far as that can be seen: a place for "where".
     pub is_specific: bool,
-    /// Whether it answers the question in other words.
+    /// True for an answer in other words than the question's.
     pub is_paraphrase: bool,
 }
 
@@ -186,8 +186,8 @@ impl StatementForm {
         Some(at)
     }
 
-    /// Whether a word between two words of the opening is passed over. "I'm using …" tells of a while and
-    /// is not "I use …"; the verb of a thing is passed over ("My dog is called …").
+    /// True for a word that is passed over between two words of the opening. "I'm using …" tells
+    /// of a while and is not "I use …"; the verb of a thing is passed over ("My dog is called …").
     fn may_pass(&self, word: &str, wanted: &str) -> bool {
         let is_verb = !self.is_of_speaker && BE.contains(&word);
         let is_passed = BETWEEN.contains(&word) || is_verb || word == "have";
@@ -200,42 +200,70 @@ impl StatementForm {
     }
 }
 
-/// Whether a turn states the answer to a question about the present in so many words: in the question's
-/// statement form, with the kind of value that it asks for, and meant.
-pub fn states_answer(question: &str, language: Language, turn: &Turn) -> bool {
-    let asking = Asking::of(question, language);
-    let accepted = &turn.accepted;
-    let text = accepted.content.searchable_text();
-    if asking.is_of_the_past() || turn.replaced.is_some() {
-        return false;
-    }
-    let speaker = accepted.speaker.to_string();
-    let asked = match asking.is_first_person() {
-        true if accepted.role != Role::User || accepted.trust != Trust::User => return false,
-        true => None,
-        false => {
-            let speakers = [speaker.clone()];
-            if mentions(question, &speakers, language).mentions.is_empty() {
-                return false;
-            }
-            Some(speaker.as_str())
-        }
-    };
-    let Some(form) = StatementForm::of(question, asked, language) else {
-        return false;
-    };
-    let Some(own) = own_words(&text) else {
-        return false;
-    };
-    sentences(&own).into_iter().any(|sentence| {
-        let said = &own[sentence];
-        let stated = form.find(said).filter(|_| !states_nothing(said));
-        stated.is_some_and(|stated| stated.is_specific && !stated.is_paraphrase)
-    })
+/// Question about the present that turns may answer in so many words.
+pub struct PresentQuestion<'q> {
+    text: &'q str,
+    language: Language,
+    is_first_person: bool,
+    /// The statement form of a question in the first person; of others it depends on the speaker.
+    own_form: Option<StatementForm>,
 }
 
-/// Whether a sentence states nothing: a question has the words of its answer and is none, and a tone
-/// tag says that its sentence is not meant.
+impl<'q> PresentQuestion<'q> {
+    /// Reads a question. Absent where it is about the past, or no turn can be in its statement
+    /// form.
+    pub fn of(text: &'q str, language: Language) -> Option<Self> {
+        let asking = Asking::of(text, language);
+        let is_first_person = asking.is_first_person();
+        let own_form = is_first_person
+            .then(|| StatementForm::of(text, None, language))
+            .flatten();
+        let has_form = !is_first_person || own_form.is_some();
+        (!asking.is_of_the_past() && has_form).then_some(Self {
+            text,
+            language,
+            is_first_person,
+            own_form,
+        })
+    }
+
+    /// True for a turn that states the answer: in the question's statement form, with the kind of
+    /// value that it asks for, and meant.
+    pub fn is_answered_by(&self, turn: &Turn) -> bool {
+        let of_speaker = match self.is_first_person {
+            true => None,
+            false => self.form_of_speaker(turn),
+        };
+        let Some(form) = self.own_form.as_ref().or(of_speaker.as_ref()) else {
+            return false;
+        };
+        let accepted = &turn.accepted;
+        let is_own = accepted.role == Role::User && accepted.trust == Trust::User;
+        if turn.replaced.is_some() || self.is_first_person && !is_own {
+            return false;
+        }
+        let Some(own) = own_words(&accepted.content.searchable_text()) else {
+            return false;
+        };
+        sentences(&own).into_iter().any(|sentence| {
+            let said = &own[sentence];
+            let stated = form.find(said).filter(|_| !states_nothing(said));
+            stated.is_some_and(|stated| stated.is_specific && !stated.is_paraphrase)
+        })
+    }
+
+    /// The form in which the speaker of a turn would answer; absent where the question names
+    /// another.
+    fn form_of_speaker(&self, turn: &Turn) -> Option<StatementForm> {
+        let speakers = [turn.accepted.speaker.to_string()];
+        let named = mentions(self.text, &speakers, self.language).mentions;
+        let is_named = !named.is_empty();
+        is_named.then(|| StatementForm::of(self.text, Some(&speakers[0]), self.language))?
+    }
+}
+
+/// True for a sentence that states nothing: a question has the words of its answer and is none,
+/// and a tone tag says that its sentence is not meant.
 pub(super) fn states_nothing(sentence: &str) -> bool {
     if sentence.trim_end().ends_with(" /s") {
         return true;

@@ -31,7 +31,8 @@ pub struct Transcript {
     digests: Vec<Digest>,
     /// Whether the message is the assistant's; its words are what two equal greetings rarely share.
     answers: Vec<bool>,
-    /// Whether the digests are keyed with a secret, so that nobody without it can guess at the words.
+    /// True for digests that are keyed with a secret, so that nobody without it can guess at the
+    /// words.
     is_keyed: bool,
 }
 

@@ -15,8 +15,8 @@ pub(super) struct Method {
     pub name: Arc<str>,
     /// Whether either side sends several messages: such a call lives as long as its caller likes.
     pub streaming: bool,
-    /// Whether it is a stream of health or reflection: nobody authenticates it, and it lives as long as its
-    /// caller likes.
+    /// True for a stream of health or reflection: nobody authenticates it, and it lives as long as
+    /// its caller likes.
     pub is_watch: bool,
 }
 

@@ -71,21 +71,24 @@ pub(super) fn in_order(
 /// Most by which the score of a hit may stay behind the first and still be put before it, in the unit of scores.
 const MAX_SCORE_GAP: f32 = 1.5;
 
-/// Puts the best of the hits close to the first that states the answer in so many words before all
-/// others. Scores of sentences that share a question's words ("I live in Porto.", "He thinks I live in
-/// Ghent.") differ by chance.
-pub(super) fn put_statement_first(hits: &mut [Hit], states_answer: impl Fn(&Turn) -> bool) {
-    let Some(first) = hits.first() else {
-        return;
-    };
-    let best = first.score;
+/// Place of the best hit close to the first that states the answer in so many words; absent where
+/// that is the first, or none. Scores of sentences that share a question's words ("I live in
+/// Porto.", "He thinks I live in Ghent.") differ by chance.
+pub(super) fn statement_behind_first(
+    hits: &[Hit],
+    states_answer: impl Fn(&Turn) -> bool,
+) -> Option<usize> {
+    let best = hits.first()?.score;
     let mut close = hits
         .iter()
         .take_while(|hit| best - hit.score <= MAX_SCORE_GAP);
     let stated = close.position(|hit| hit.outdated.is_none() && states_answer(&hit.turn));
-    let Some(at) = stated.filter(|&at| at > 0) else {
-        return;
-    };
+    stated.filter(|&at| at > 0)
+}
+
+/// Puts a hit before all others, with the score of the first.
+pub(super) fn put_first(hits: &mut [Hit], at: usize) {
+    let best = hits[0].score;
     let hit = &mut hits[at];
     // Signals are there where an explanation is asked for.
     if !hit.signals.is_empty() {

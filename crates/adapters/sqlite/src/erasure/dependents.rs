@@ -36,7 +36,7 @@ impl SqliteStore {
     }
 }
 
-/// The same in the transaction of a forget.
+/// Lists all mentions that wait, in the transaction of a forget.
 pub async fn list_waiting(connection: &mut SqliteConnection) -> Outcome<()> {
     for mentions in [&EXCHANGES, &INJECTIONS] {
         mentions.list_all(connection).await?;

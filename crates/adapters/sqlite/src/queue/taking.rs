@@ -70,7 +70,7 @@ const LOOKED_AT: u32 = 4_096;
 pub struct Chosen {
     /// By position of acceptance.
     pub acceptances: Vec<i64>,
-    /// Whose the last one is: the next round begins behind it …
+    /// Tenant of the last row: the next round begins behind it …
     pub last_tenant: String,
     /// … and in each tenant behind the space of its last row.
     pub last_spaces: HashMap<String, Vec<u8>>,
