@@ -184,7 +184,8 @@ pub struct Work {
     /// Conflicts that were found. One that is open or dismissed stays as it is; one that was settled and is found again is to be settled again; that
     /// and another one is a change of the space.
     pub found: Vec<Conflict>,
-    /// Conflicts whose status changes.
+    /// Conflicts whose status changes. The work is stale where one that was dismissed would be
+    /// settled or opened.
     pub settled: Vec<(ConflictId, Status)>,
     /// How far the worker is with it.
     pub progress: Option<Progress>,
@@ -195,11 +196,13 @@ pub struct Work {
 pub enum Applied {
     /// It is done; the space's change sequence after it.
     Done(u64),
-    /// Nothing was done: a version, a turn or the progress that it rests on has changed, or the space is gone. Read again and decide anew.
+    /// Nothing was done: a version, a turn, a conflict or the progress that it rests on has
+    /// changed, or the space is gone. Read again and decide anew.
     Stale,
 }
 
-/// A history that takes the place of what is known of its derivation.
+/// A history that takes the place of what is known of its derivation, its changes and its
+/// conflicts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RestoredHistory {
     /// The history; it has no [problem](DecidedMemory::problem).

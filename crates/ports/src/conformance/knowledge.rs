@@ -76,6 +76,7 @@ macro_rules! knowledge_conformance {
                 a_rebuild_forgets_what_is_forgotten,
                 what_callers_decided_is_listed_with_its_history,
                 a_history_takes_the_place_of_what_was_derived,
+                a_history_takes_the_place_of_a_conflict_that_was_found,
                 a_history_without_its_turns_or_of_another_state_is_stale,
                 earlier_versions_go_after_their_time,
                 a_fact_that_was_succeeded_goes_after_its_time,

@@ -152,7 +152,11 @@ async fn what_callers_decided_arrives_line_by_line_and_stays() -> Result<()> {
         "{report}"
     );
     let arrived = there.printed(&["export", "noor"])?;
-    assert_eq!(arrived, lines);
+    assert!(
+        lines.lines().eq(arrived.lines()),
+        "{}",
+        difference(&lines, &arrived)
+    );
     // Agents have read the turns by then, and find nothing to change.
     let query = FactQuery {
         space: space("noor"),
@@ -172,7 +176,12 @@ async fn what_callers_decided_arrives_line_by_line_and_stays() -> Result<()> {
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
     tokio::time::sleep(Duration::from_secs(2)).await;
-    assert_eq!(there.printed(&["export", "noor"])?, lines);
+    let later = there.printed(&["export", "noor"])?;
+    assert!(
+        lines.lines().eq(later.lines()),
+        "{}",
+        difference(&lines, &later)
+    );
     Ok(())
 }
 

@@ -48,6 +48,9 @@ pub async fn apply(connection: &mut PgConnection, scope: &Scope, work: &Work) ->
         &work.staging,
     )
     .await?;
+    if write::are_dismissed(applying.connection, tenant, space.id, &work.settled).await? {
+        return Ok(Applied::Stale);
+    }
     let Some(mut plan) = applying.plan(&work.rewrites).await? else {
         return Ok(Applied::Stale);
     };

@@ -52,7 +52,9 @@ pub async fn apply(
         applying.find(conflict).await?;
     }
     for (conflict, status) in &work.settled {
-        applying.settle(*conflict, *status).await?;
+        if !applying.settle(*conflict, *status).await? {
+            return Ok(Applied::Stale);
+        }
     }
     applying.finish().await
 }
@@ -251,14 +253,24 @@ impl Applying<'_> {
         Ok(())
     }
 
-    async fn settle(&mut self, conflict: ConflictId, status: Status) -> Outcome<()> {
+    /// Notes what became of a conflict; false where it was dismissed meanwhile.
+    async fn settle(&mut self, conflict: ConflictId, status: Status) -> Outcome<bool> {
+        let before: Option<i64> =
+            sqlx::query_scalar("SELECT status FROM conflicts WHERE space = ? AND id = ?")
+                .bind(self.space.id)
+                .bind(conflict.as_bytes().as_slice())
+                .fetch_optional(&mut *self.connection)
+                .await?;
+        if status != Status::Dismissed && before == Some(from_status(Status::Dismissed)) {
+            return Ok(false);
+        }
         sqlx::query("UPDATE conflicts SET status = ? WHERE space = ? AND id = ?")
             .bind(from_status(status))
             .bind(self.space.id)
             .bind(conflict.as_bytes().as_slice())
             .execute(&mut *self.connection)
             .await?;
-        Ok(())
+        Ok(true)
     }
 
     pub(super) async fn finish(self) -> Outcome<Applied> {

@@ -258,8 +258,17 @@ pub async fn conflicts_keep_what_became_of_them<S: Ledger + Knowledge>(store: &S
         ..Work::default()
     };
     store.apply(&home(), settled).await.expect("an answer");
-    // Found again it stays what it is.
+    // Found again it stays what it is, and who read it before that cannot settle it.
     store.apply(&home(), found).await.expect("an answer");
+    let late = Work {
+        rewrites: vec![closing(&first, &second, 30)],
+        settled: vec![(conflict.id, Status::Settled)],
+        ..Work::default()
+    };
+    let late = store.apply(&home(), late).await;
+    assert_eq!(late.expect("an answer"), Applied::Stale);
+    let now = all(store, &Question::default()).await;
+    assert!(now.iter().all(|fact| fact.version == 1));
     let open = store
         .conflicts(&home(), &[Status::Found, Status::Open], 9, None)
         .await

@@ -167,6 +167,28 @@ pub async fn a_history_takes_the_place_of_what_was_derived<S: Ledger + Knowledge
     assert_eq!(found.len(), 2, "the space that it comes from is as it was");
 }
 
+/// The judge found the conflict here, and nobody has settled it yet.
+pub async fn a_history_takes_the_place_of_a_conflict_that_was_found<S: Ledger + Knowledge>(
+    store: &S,
+) {
+    let (first, second) = decided(store).await;
+    let memory = history(store, &home(), &first).await;
+    let turns = vec![turn("1", "I live in Rome."), turn("2", "I moved to Oslo.")];
+    let copied = indexed(batch_in(&there(), "c", turns), 2);
+    store.commit(vec![copied]).await.expect("an answer");
+    let work = Work {
+        rewrites: vec![deriving(&[&first]), deriving(&[&second])],
+        found: vec![conflict(&first, &second)],
+        ..Work::default()
+    };
+    store.apply(&there(), work).await.expect("an answer");
+    let restored = store
+        .restore(&there(), restoration(memory.clone(), 1))
+        .await;
+    assert_ne!(restored.expect("an answer"), Applied::Stale);
+    assert_eq!(history(store, &there(), &first).await, memory);
+}
+
 /// Then nothing changes.
 pub async fn a_history_without_its_turns_or_of_another_state_is_stale<S: Ledger + Knowledge>(
     store: &S,

@@ -203,6 +203,33 @@ pub async fn find(
     Ok(noted.rows_affected() > 0)
 }
 
+/// True where one of the conflicts that are to be settled or opened was dismissed meanwhile.
+pub async fn are_dismissed(
+    connection: &mut PgConnection,
+    tenant: &str,
+    space: i64,
+    settled: &[(ConflictId, Status)],
+) -> Outcome<bool> {
+    let settled = settled.iter();
+    let ids: Vec<_> = settled
+        .filter(|(_, status)| *status != Status::Dismissed)
+        .map(|(id, _)| from_conflict_id(*id))
+        .collect();
+    if ids.is_empty() {
+        return Ok(false);
+    }
+    let are_dismissed = sqlx::query_scalar(
+        "SELECT EXISTS (SELECT FROM conflicts WHERE tenant = $1 AND space = $2 AND id = ANY ($3) AND status = $4)",
+    )
+    .bind(tenant)
+    .bind(space)
+    .bind(ids)
+    .bind(from_status(Status::Dismissed) as i16)
+    .fetch_one(connection)
+    .await?;
+    Ok(are_dismissed)
+}
+
 /// Notes what became of conflicts; whether that is news.
 pub async fn settle(
     connection: &mut PgConnection,
