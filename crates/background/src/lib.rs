@@ -1,6 +1,7 @@
-//! Computation that no caller waits for (analysis of turns before they are stored, facts by rules, vectors of passages), on
-//! threads that the system runs behind those of calls. A call that needs the processor takes it at once; what is left over is
-//! the workers', who have a tenth of a busy processor at least.
+//! Threads of lower priority: for computation that no caller waits for (analysis of turns before
+//! they are stored, facts by rules, vectors of passages), and for calls of tenants that ask for more
+//! than their share of the processors. A call that needs the processor takes it at once; what is
+//! left over is theirs, a tenth of a busy processor at least.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -23,32 +24,58 @@ pub fn yield_to_callers() {
     }
 }
 
-/// Runs work on a background thread, in the order of arrival, as many at a time as the machine has processors; absent where
-/// the work panicked.
+/// Who computes. Each has threads of its own, as many as the machine has processors: a call of a
+/// crowding tenant does not wait for a worker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lane {
+    /// Workers: no caller waits.
+    Workers,
+    /// Calls of tenants that ask for more than their share.
+    Calls,
+}
+
+/// Runs work of a worker on a background thread, in the order of arrival; absent where the work
+/// panicked.
 pub async fn compute<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+    compute_in(Lane::Workers, work).await
+}
+
+/// Runs work on a background thread of a lane, in the order of arrival; absent where the work
+/// panicked. Its parallel parts run there too.
+pub async fn compute_in<T: Send + 'static>(
+    lane: Lane,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Option<T> {
     let (answer, answered) = oneshot::channel();
     let work = move || {
-        if let Ok(done) = catch_unwind(AssertUnwindSafe(work)) {
-            // A caller that left needs no answer.
+        // A caller that left needs no answer.
+        if !answer.is_closed()
+            && let Ok(done) = catch_unwind(AssertUnwindSafe(work))
+        {
             let _gone = answer.send(done);
         }
     };
-    match threads() {
+    match threads(lane) {
         Some(threads) => threads.spawn(work),
         None => drop(tokio::task::spawn_blocking(work)),
     }
     answered.await.ok()
 }
 
-/// Threads of [`compute`]; absent where the system gave none.
-fn threads() -> Option<&'static ThreadPool> {
-    static THREADS: OnceLock<Option<ThreadPool>> = OnceLock::new();
-    let started = THREADS.get_or_init(|| {
+/// Threads of a lane; absent where the system gave none.
+fn threads(lane: Lane) -> Option<&'static ThreadPool> {
+    static WORKERS: OnceLock<Option<ThreadPool>> = OnceLock::new();
+    static CALLS: OnceLock<Option<ThreadPool>> = OnceLock::new();
+    let (threads, name) = match lane {
+        Lane::Workers => (&WORKERS, "background"),
+        Lane::Calls => (&CALLS, "crowded"),
+    };
+    let started = threads.get_or_init(|| {
         ThreadPoolBuilder::new()
-            .thread_name(|number| format!("background-{number}"))
+            .thread_name(move |number| format!("{name}-{number}"))
             .start_handler(|_| yield_to_callers())
             .build()
-            .inspect_err(|error| tracing::warn!(%error, "there are no background threads"))
+            .inspect_err(|error| tracing::warn!(%error, "there are no {name} threads"))
             .ok()
     });
     started.as_ref()
@@ -69,6 +96,10 @@ mod tests {
     async fn background_threads_stand_behind_those_of_calls() {
         let niceness = || rustix::process::getpriority_process(None).unwrap();
         assert_eq!(compute(niceness).await, Some(NICENESS));
+        let apart = |lane| compute_in(lane, || std::thread::current().name().map(str::to_owned));
+        let (worker, call) = tokio::join!(apart(Lane::Workers), apart(Lane::Calls));
+        assert_ne!(worker, call);
+        assert_eq!(compute_in(Lane::Calls, niceness).await, Some(NICENESS));
         let inherited = compute(move || std::thread::spawn(niceness).join().unwrap());
         assert_eq!(inherited.await, Some(NICENESS));
         assert_eq!(niceness(), 0);

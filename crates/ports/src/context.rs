@@ -22,6 +22,18 @@ pub struct Context {
     pub caller: Option<Arc<Caller>>,
     /// What the call is named in logs; may be empty.
     pub request_id: Arc<str>,
+    /// How what it computes stands to other calls. It holds within the process.
+    pub priority: Priority,
+}
+
+/// Rank of a call among those that compute at the same time.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Priority {
+    /// Beside other calls.
+    #[default]
+    Normal,
+    /// Behind them: its tenant asks for more than its share of the processors.
+    Low,
 }
 
 impl Context {
@@ -32,6 +44,7 @@ impl Context {
             deadline: Instant::now() + budget,
             caller: None,
             request_id: Arc::default(),
+            priority: Priority::default(),
         }
     }
 
@@ -45,6 +58,15 @@ impl Context {
         Scope {
             tenant: self.tenant.clone(),
             space: space.clone(),
+        }
+    }
+
+    /// The same call with this priority.
+    #[must_use]
+    pub fn with_priority(&self, priority: Priority) -> Self {
+        Self {
+            priority,
+            ..self.clone()
         }
     }
 

@@ -29,6 +29,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use memfleet_assembly::Tokenizer;
+use memfleet_background::Lane;
 use memfleet_domain::Fault;
 use memfleet_domain::assembly::{Decision, FailurePolicy, Reason};
 use memfleet_domain::ids::SpaceId;
@@ -39,7 +40,7 @@ use memfleet_gates::rules::Before;
 use memfleet_ports::assembly::{
     AssembleRequest, Assembled, Assembly, Counted, GateRequest, Gated, RenderRequest, TokenizerInfo,
 };
-use memfleet_ports::context::Context;
+use memfleet_ports::context::{Context, Priority};
 use memfleet_ports::store::StoreError;
 use tokio::time::Instant;
 use tracing::field::Empty;
@@ -130,8 +131,11 @@ impl Assembly for Gateway {
             })
         };
         let computing = async {
-            let _place = self.shares.take(&context.tenant).await;
-            apart(count).await?
+            let place = self.shares.take(&context.tenant).await;
+            match place.priority() {
+                Priority::Normal => apart(count).await?,
+                Priority::Low => apart_from_calls(count).await?,
+            }
         };
         context.within("a count of tokens", computing).await
     }
@@ -233,6 +237,14 @@ fn tell(answer: &Assembled) {
 /// When counting for a call stops: a moment after its deadline, when its answer is surely given up.
 pub(crate) fn too_late(context: &Context) -> std::time::Instant {
     (context.deadline + Duration::from_millis(100)).into_std()
+}
+
+/// Work that stands behind that of other calls.
+async fn apart_from_calls<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Fault> {
+    let done = memfleet_background::compute_in(Lane::Calls, work).await;
+    done.ok_or_else(|| Fault::internal("assembling stopped"))
 }
 
 /// Work that would hold up the threads that answer calls.

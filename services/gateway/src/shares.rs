@@ -1,6 +1,7 @@
 //! Calls that compute (searches with their facts, counts of tokens), in shares of tenants. A tenant that is alone computes as
-//! much at once as it likes; where several do, each has its share of the processors, one call at least, and what is more
-//! waits in the tenant's own line.
+//! much at once as it likes; where several do, each has its share of the processors, one call at
+//! least, and what is more waits in the tenant's own line. A tenant that has such a line computes
+//! with low priority.
 
 use std::collections::{HashMap, VecDeque};
 use std::num::NonZeroUsize;
@@ -8,10 +9,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use memfleet_domain::ids::TenantId;
+use memfleet_ports::context::Priority;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-/// How long after its last call a tenant still counts among those who compute.
+/// How long after its last call a tenant still counts among those who compute, and after its last
+/// waiting call among those who crowd.
 const LATELY: Duration = Duration::from_secs(1);
 
 /// Calls of a process that compute, and those that wait to.
@@ -27,6 +30,8 @@ struct Line {
     working: usize,
     waiting: VecDeque<oneshot::Sender<ComputingPlace>>,
     seen: Instant,
+    /// When a call last had to wait.
+    crowded: Option<Instant>,
 }
 
 /// A call that computes; the next one of its tenant begins once this is dropped.
@@ -34,6 +39,14 @@ struct Line {
 pub(crate) struct ComputingPlace {
     shares: Arc<TenantShares>,
     tenant: TenantId,
+    priority: Priority,
+}
+
+impl ComputingPlace {
+    /// Priority of what is computed in it.
+    pub(crate) fn priority(&self) -> Priority {
+        self.priority
+    }
 }
 
 impl TenantShares {
@@ -68,6 +81,7 @@ impl TenantShares {
             working: 0,
             waiting: VecDeque::new(),
             seen: now,
+            crowded: None,
         });
         line.seen = now;
         change(line);
@@ -75,7 +89,14 @@ impl TenantShares {
             1 => usize::MAX,
             tenants => (self.processors / tenants).max(1),
         };
+        let mut priority = Priority::Normal;
         if let Some(line) = lines.get_mut(tenant) {
+            if line.working + line.waiting.len() > share {
+                line.crowded = Some(now);
+            }
+            if share < usize::MAX && line.crowded.is_some_and(|at| at + LATELY > now) {
+                priority = Priority::Low;
+            }
             while line.working < share
                 && let Some(sender) = line.waiting.pop_front()
             {
@@ -91,6 +112,7 @@ impl TenantShares {
             let place = ComputingPlace {
                 shares: self.clone(),
                 tenant: tenant.clone(),
+                priority,
             };
             // The place of a caller that left comes back here, and goes on to the next one.
             let _left = sender.send(place);
@@ -142,11 +164,19 @@ mod tests {
         let mut third = Box::pin(shares.take(&acme));
         assert!((&mut third).now_or_never().is_none());
         let other = shares.take(&beta).await;
+        assert_eq!(other.priority(), Priority::Normal);
         drop(held);
-        drop(third.await);
+        let third = third.await;
+        assert_eq!(third.priority(), Priority::Low);
+        drop(third);
         drop(other);
         tokio::time::advance(LATELY).await;
-        futures::future::join_all((0..10).map(|_| shares.take(&acme))).await;
+        let alone = futures::future::join_all((0..10).map(|_| shares.take(&acme))).await;
+        assert!(
+            alone
+                .iter()
+                .all(|place| place.priority() == Priority::Normal)
+        );
         assert_eq!(shares.lines().len(), 1);
     }
 

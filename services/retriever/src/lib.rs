@@ -14,18 +14,19 @@ mod tokens;
 
 use std::sync::Arc;
 
+use memfleet_ports::context::Priority;
 use memfleet_ports::embedder::Embedder;
 use memfleet_ports::events::{Event, Events};
 use memfleet_ports::feed::IndexFeed;
 use memfleet_ports::ledger::Ledger;
 use memfleet_ports::spaces::SpaceCatalog;
 use memfleet_retrieval::{Relevance, Weights};
-use tokio::sync::Semaphore;
 use tokio::sync::broadcast::error::RecvError;
 use tokio_util::sync::CancellationToken;
 
 use cache::IndexCache;
 pub use cache::Remote;
+use stages::SearchThreads;
 use tokens::TokenReader;
 
 /// Bounds of the retriever's memory and work.
@@ -45,6 +46,7 @@ pub struct Options {
 pub const MAX_ANSWER_BYTES: usize = 128 << 20;
 
 /// The retriever in this process.
+#[derive(Clone)]
 pub struct LocalRetriever {
     indexes: Arc<IndexCache>,
     tokens: Arc<TokenReader>,
@@ -55,8 +57,7 @@ pub struct LocalRetriever {
     weights: Arc<Weights>,
     relevance: Relevance,
     answer_bytes: usize,
-    /// Searches that compute at once.
-    computing: Arc<Semaphore>,
+    computing: SearchThreads,
 }
 
 impl LocalRetriever {
@@ -74,7 +75,7 @@ impl LocalRetriever {
         Self {
             indexes: Arc::new(indexes),
             tokens,
-            computing: Arc::new(Semaphore::new(rayon::current_num_threads())),
+            computing: SearchThreads::new(),
             feed,
             ledger,
             spaces,
@@ -82,6 +83,14 @@ impl LocalRetriever {
             weights: Arc::new(options.weights),
             relevance: Relevance::shipped(),
             answer_bytes: options.answer_bytes,
+        }
+    }
+
+    /// The same retriever, whose searches compute with this priority.
+    fn with_priority(&self, priority: Priority) -> Self {
+        Self {
+            computing: self.computing.with_priority(priority),
+            ..self.clone()
         }
     }
 

@@ -17,7 +17,8 @@ use crate::stages::Stage;
 #[async_trait]
 impl Retriever for LocalRetriever {
     async fn search(&self, context: &Context, query: &Query) -> Result<Found, Fault> {
-        let targets = self.targets(context, query).await?;
+        let this = self.with_priority(context.priority);
+        let targets = this.targets(context, query).await?;
         let scopes = targets
             .iter()
             .map(|target| &target.scope)
@@ -25,21 +26,21 @@ impl Retriever for LocalRetriever {
         let locale = locale(query, &targets);
         // Words are looked up while the model computes.
         let words = async {
-            let readings = self.indexes.current(&scopes).await?;
-            let understood = self.understand(query, &targets, &locale, readings).await?;
+            let readings = this.indexes.current(&scopes).await?;
+            let understood = this.understand(query, &targets, &locale, readings).await?;
             Ok::<_, Fault>(understood.wait())
         };
-        let (words, vectors) = tokio::join!(words, self.vectors(query, &locale));
+        let (words, vectors) = tokio::join!(words, this.vectors(query, &locale));
         let mut degraded = Vec::new();
         let vectors = vectors
             .inspect_err(|fault| degraded.push(format!("embedder: {fault}")))
             .ok();
-        let understood = self.resume(query, &targets, &locale, words?).await?;
-        let stage = self.first_stage(&targets, understood, vectors).await?;
+        let understood = this.resume(query, &targets, &locale, words?).await?;
+        let stage = this.first_stage(&targets, understood, vectors).await?;
         degraded.extend(stage.missing_vectors());
-        let stage = self.token_vectors(&targets, stage).await?;
-        let (stage, ranked) = self.second_stage(stage, query.k as usize).await?;
-        let hits = self.hits(query, &targets, &stage, ranked).await?;
+        let stage = this.token_vectors(&targets, stage).await?;
+        let (stage, ranked) = this.second_stage(stage, query.k as usize).await?;
+        let hits = this.hits(query, &targets, &stage, ranked).await?;
         let searched = stage
             .eligible
             .iter()
@@ -49,7 +50,7 @@ impl Retriever for LocalRetriever {
             hits,
             degraded,
             searched,
-            scorer: self.scorer(&stage),
+            scorer: this.scorer(&stage),
             understood: None,
         })
     }

@@ -3,16 +3,18 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+use memfleet_background::Lane;
 use memfleet_domain::Fault;
 use memfleet_domain::embedding::{QueryVectors, TokenVectors};
 use memfleet_domain::space::Locale;
 use memfleet_language::{Analyzer, Language};
+use memfleet_ports::context::Priority;
 use memfleet_ports::retriever::Query;
 use memfleet_retrieval::{
     Candidates, Eligible, Excerpt, Lexical, Plan, Ranked, Searched, Weights, candidates, lexical,
     rank,
 };
-use tokio::sync::oneshot;
+use tokio::sync::{Semaphore, oneshot};
 
 use crate::LocalRetriever;
 use crate::cache::{Paused, Reading};
@@ -220,15 +222,60 @@ impl LocalRetriever {
         .await
     }
 
-    /// Work on the threads that its parallel parts run on: from elsewhere each part would have to wake them and wait. No more at
-    /// once than there are threads: one that waits for its own parts takes up whatever else is there.
     async fn compute<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, Fault> {
+        self.computing.run(work).await
+    }
+}
+
+/// Threads that searches compute on, by priority. No more of a priority compute at once than there
+/// are processors: a thread that waits for parallel parts takes up whatever else is there.
+#[derive(Debug, Clone)]
+pub(crate) struct SearchThreads {
+    normal: Arc<Semaphore>,
+    low: Arc<Semaphore>,
+    priority: Priority,
+}
+
+impl SearchThreads {
+    /// Threads of this machine, with normal priority.
+    pub(crate) fn new() -> Self {
+        let places = || Arc::new(Semaphore::new(rayon::current_num_threads()));
+        Self {
+            normal: places(),
+            low: places(),
+            priority: Priority::Normal,
+        }
+    }
+
+    /// The same with this priority.
+    pub(crate) fn with_priority(&self, priority: Priority) -> Self {
+        Self {
+            priority,
+            ..self.clone()
+        }
+    }
+
+    /// Runs work on the threads that its parallel parts run on: from elsewhere each part would have
+    /// to wake them and wait.
+    async fn run<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, Fault> {
         let stopped = || Fault::internal("a search stopped");
-        let permit = self.computing.clone().acquire_owned().await;
+        let places = match self.priority {
+            Priority::Normal => &self.normal,
+            Priority::Low => &self.low,
+        };
+        let permit = places.clone().acquire_owned().await;
         let permit = permit.map_err(|_| stopped())?;
+        if self.priority == Priority::Low {
+            let work = move || (work(), permit);
+            let done = memfleet_background::compute_in(Lane::Calls, work).await;
+            return done.map(|(done, _permit)| done).ok_or_else(stopped);
+        }
         let (answer, answered) = oneshot::channel();
         rayon::spawn(move || {
             // The caller may have left; then there is nobody to work for.

@@ -49,6 +49,9 @@ impl Default for Options {
 /// Larger than SQLite's default so that rows of 3 KiB (token vectors) leave little of a page unused.
 const PAGE_SIZE: u32 = 16 << 10;
 
+/// Rows that a connection reads ahead of who takes them.
+const ROW_BUFFER: usize = 512;
+
 /// Pages of a database, 512 GiB. A [`crate::scrub`] tells the kind of a page by its first byte, which beyond may be that of a
 /// page number.
 pub(crate) const MAX_PAGES: u32 = (2 << 24) - 1;
@@ -266,6 +269,8 @@ fn connection(path: &Path, options: &Options, cache: u64) -> SqliteConnectOption
         .synchronous(SqliteSynchronous::Full)
         .foreign_keys(true)
         .busy_timeout(options.busy_timeout)
+        // Rows come over from a thread, which is woken once for so many of them.
+        .row_buffer_size(ROW_BUFFER)
         .pragma("secure_delete", "ON")
         .pragma("temp_store", "MEMORY")
         .pragma("journal_size_limit", "16777216")

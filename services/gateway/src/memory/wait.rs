@@ -89,7 +89,8 @@ impl Gateway {
 
     /// What the retriever finds, with its facts, in the tenant's share of what may compute.
     async fn found(&self, context: &Context, query: &Query) -> Result<Found, Fault> {
-        let _place = self.shares.take(&context.tenant).await;
+        let place = self.shares.take(&context.tenant).await;
+        let context = &context.with_priority(place.priority());
         let found = self.retriever.search(context, query).await?;
         Ok(self.with_facts(context, query, found).await)
     }

@@ -1,5 +1,8 @@
-//! Group commit: callers that publish at the same time share one transaction, and so one flush to disk.
+//! Group commit: callers that publish at the same time share one transaction, and so one flush to
+//! disk. A large batch has a transaction of its own, and small ones of other tenants go before it
+//! once.
 
+use std::collections::{HashSet, VecDeque};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
@@ -19,6 +22,9 @@ use crate::store::{Write, Writers};
 
 /// Batches that share a flush at most.
 const GROUP: usize = 256;
+
+/// Bytes that share a flush at most; a larger batch goes alone.
+const GROUP_BYTES: usize = 1 << 20;
 
 /// The way to the task that writes. The task ends when the store is dropped.
 #[derive(Debug)]
@@ -96,11 +102,12 @@ impl Publisher {
 
 /// Goes on after a panic: whoever published then is told, and all the others are served.
 async fn run(mut requests: mpsc::Receiver<Request>, writers: Writers, ready: Arc<Notify>) {
-    let mut group = Vec::with_capacity(GROUP);
-    while requests.recv_many(&mut group, GROUP).await > 0 {
+    let mut line = Line::default();
+    while line.fill(&mut requests).await {
+        let group = line.next_group();
         let outcomes = guarded(write(&writers, &group)).await;
         ready.notify_one();
-        for (place, request) in group.drain(..).enumerate() {
+        for (place, request) in group.into_iter().enumerate() {
             let answer = match &outcomes {
                 Ok(outcomes) => outcomes[place].clone(),
                 Err(Failure(error)) => Err(error.clone()),
@@ -108,6 +115,61 @@ async fn run(mut requests: mpsc::Receiver<Request>, writers: Writers, ready: Arc
             // The caller may have left: its batch is durable all the same.
             let _gone = request.answer.send(answer);
         }
+    }
+}
+
+/// Requests in the order of arrival.
+#[derive(Default)]
+struct Line {
+    waiting: VecDeque<Request>,
+    /// Whether others went before the first one, which is large.
+    is_first_passed: bool,
+}
+
+impl Line {
+    /// Takes in what has arrived, and waits where nothing has; false where nothing will.
+    async fn fill(&mut self, requests: &mut mpsc::Receiver<Request>) -> bool {
+        let mut arrived = Vec::new();
+        if self.waiting.is_empty() {
+            requests.recv_many(&mut arrived, GROUP).await;
+        }
+        self.waiting.extend(arrived);
+        while self.waiting.len() < GROUP
+            && let Ok(request) = requests.try_recv()
+        {
+            self.waiting.push_back(request);
+        }
+        !self.waiting.is_empty()
+    }
+
+    /// What shares the next transaction. The batches of a tenant keep their order.
+    fn next_group(&mut self) -> Vec<Request> {
+        let is_large = |request: &Request| request.entry.payload.len() > GROUP_BYTES;
+        let is_due = self.is_first_passed || self.waiting.len() == 1;
+        if is_due && self.waiting.front().is_some_and(is_large) {
+            self.is_first_passed = false;
+            return self.waiting.pop_front().into_iter().collect();
+        }
+        let (mut group, mut bytes) = (Vec::new(), 0);
+        let (mut passed, mut behind) = (VecDeque::new(), HashSet::new());
+        for request in self.waiting.drain(..) {
+            let more = request.entry.payload.len();
+            let is_behind = behind.contains(&request.entry.tenant);
+            if !is_behind && bytes + more <= GROUP_BYTES {
+                bytes += more;
+                group.push(request);
+            } else {
+                behind.insert(request.entry.tenant.clone());
+                passed.push_back(request);
+            }
+        }
+        self.waiting = passed;
+        if group.is_empty() {
+            group.extend(self.waiting.pop_front());
+        } else {
+            self.is_first_passed = self.waiting.front().is_some_and(is_large);
+        }
+        group
     }
 }
 
@@ -226,12 +288,69 @@ mod tests {
     use memfleet_ports::conformance::samples::{batch, instant, turn};
     use memfleet_ports::queue::{Bounds, IngestQueue};
     use memfleet_ports::store::StoreError;
+    use tokio::sync::oneshot;
     use tracing::Instrument;
     use tracing_subscriber::layer::SubscriberExt;
 
-    use super::guarded;
+    use super::{Entry, GROUP_BYTES, Line, Request, guarded};
     use crate::failure::{Failure, Outcome};
     use crate::store::{Options, SqliteStore};
+
+    /// A request of a tenant, of so many bytes.
+    fn request(tenant: &str, bytes: usize) -> Request {
+        Request {
+            entry: Entry {
+                tenant: tenant.to_owned(),
+                space_key: Vec::new(),
+                batch: [0; 16],
+                turns: 1,
+                accepted_at: 0,
+                payload_hash: [0; 32],
+                payload: "x".repeat(bytes),
+                traceparent: None,
+                request_id: None,
+            },
+            bounds: Bounds::NONE,
+            answer: oneshot::channel().0,
+        }
+    }
+
+    #[test]
+    fn large_batches_go_alone_and_let_small_ones_of_others_go_first_once() {
+        let large = GROUP_BYTES + 1;
+        let mut line = Line::default();
+        let sizes = [
+            ("acme", large),
+            ("acme", 1),
+            ("acme", large),
+            ("beta", 2),
+            ("beta", 3),
+        ];
+        line.waiting
+            .extend(sizes.map(|(tenant, bytes)| request(tenant, bytes)));
+        let mut groups = Vec::new();
+        while !line.waiting.is_empty() {
+            let group = line.next_group().into_iter();
+            let group = group.map(|it| (it.entry.tenant, it.entry.payload.len()));
+            groups.push(group.collect::<Vec<_>>());
+            if groups.len() == 1 {
+                line.waiting.push_back(request("beta", 4));
+            }
+        }
+        let of = |tenant: &str, sizes: &[usize]| -> Vec<_> {
+            sizes
+                .iter()
+                .map(|size| (tenant.to_owned(), *size))
+                .collect()
+        };
+        let expected = [
+            of("beta", &[2, 3]),
+            of("acme", &[large]),
+            [of("acme", &[1]), of("beta", &[4])].concat(),
+            of("acme", &[large]),
+        ];
+        assert_eq!(groups, expected);
+    }
 
     #[tokio::test]
     async fn a_panic_undoes_the_group_and_stops_nobody_behind_it() {
