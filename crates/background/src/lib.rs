@@ -1,7 +1,7 @@
 //! Threads of lower priority: for computation that no caller waits for (analysis of turns before
-//! they are stored, facts by rules, vectors of passages), and for calls of tenants that ask for more
-//! than their share of the processors. A call that needs the processor takes it at once; what is
-//! left over is theirs, a tenth of a busy processor at least.
+//! they are stored, facts by rules, vectors of passages), and for calls of tenants that ask for
+//! more than their share of the processors. A call that needs the processor takes it at once; what
+//! is left over is theirs, a tenth of a busy processor at least.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -27,7 +27,7 @@ pub fn yield_to_callers() {
 /// Who computes. Each has threads of its own, as many as the machine has processors: a call of a
 /// crowding tenant does not wait for a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Lane {
+pub enum BackgroundLane {
     /// Workers: no caller waits.
     Workers,
     /// Calls of tenants that ask for more than their share.
@@ -37,13 +37,13 @@ pub enum Lane {
 /// Runs work of a worker on a background thread, in the order of arrival; absent where the work
 /// panicked.
 pub async fn compute<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
-    compute_in(Lane::Workers, work).await
+    compute_in(BackgroundLane::Workers, work).await
 }
 
 /// Runs work on a background thread of a lane, in the order of arrival; absent where the work
 /// panicked. Its parallel parts run there too.
 pub async fn compute_in<T: Send + 'static>(
-    lane: Lane,
+    lane: BackgroundLane,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Option<T> {
     let (answer, answered) = oneshot::channel();
@@ -63,12 +63,12 @@ pub async fn compute_in<T: Send + 'static>(
 }
 
 /// Threads of a lane; absent where the system gave none.
-fn threads(lane: Lane) -> Option<&'static ThreadPool> {
+fn threads(lane: BackgroundLane) -> Option<&'static ThreadPool> {
     static WORKERS: OnceLock<Option<ThreadPool>> = OnceLock::new();
     static CALLS: OnceLock<Option<ThreadPool>> = OnceLock::new();
     let (threads, name) = match lane {
-        Lane::Workers => (&WORKERS, "background"),
-        Lane::Calls => (&CALLS, "crowded"),
+        BackgroundLane::Workers => (&WORKERS, "background"),
+        BackgroundLane::Calls => (&CALLS, "crowded"),
     };
     let started = threads.get_or_init(|| {
         ThreadPoolBuilder::new()
@@ -97,9 +97,13 @@ mod tests {
         let niceness = || rustix::process::getpriority_process(None).unwrap();
         assert_eq!(compute(niceness).await, Some(NICENESS));
         let apart = |lane| compute_in(lane, || std::thread::current().name().map(str::to_owned));
-        let (worker, call) = tokio::join!(apart(Lane::Workers), apart(Lane::Calls));
+        let (worker, call) =
+            tokio::join!(apart(BackgroundLane::Workers), apart(BackgroundLane::Calls));
         assert_ne!(worker, call);
-        assert_eq!(compute_in(Lane::Calls, niceness).await, Some(NICENESS));
+        assert_eq!(
+            compute_in(BackgroundLane::Calls, niceness).await,
+            Some(NICENESS)
+        );
         let inherited = compute(move || std::thread::spawn(niceness).join().unwrap());
         assert_eq!(inherited.await, Some(NICENESS));
         assert_eq!(niceness(), 0);

@@ -23,12 +23,12 @@ pub struct Context {
     /// What the call is named in logs; may be empty.
     pub request_id: Arc<str>,
     /// How what it computes stands to other calls. It holds within the process.
-    pub priority: Priority,
+    pub priority: CallPriority,
 }
 
 /// Rank of a call among those that compute at the same time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Priority {
+pub enum CallPriority {
     /// Beside other calls.
     #[default]
     Normal,
@@ -44,7 +44,7 @@ impl Context {
             deadline: Instant::now() + budget,
             caller: None,
             request_id: Arc::default(),
-            priority: Priority::default(),
+            priority: CallPriority::default(),
         }
     }
 
@@ -63,7 +63,7 @@ impl Context {
 
     /// The same call with this priority.
     #[must_use]
-    pub fn with_priority(&self, priority: Priority) -> Self {
+    pub fn with_priority(&self, priority: CallPriority) -> Self {
         Self {
             priority,
             ..self.clone()

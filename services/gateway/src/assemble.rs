@@ -29,7 +29,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use memfleet_assembly::Tokenizer;
-use memfleet_background::Lane;
+use memfleet_background::BackgroundLane;
 use memfleet_domain::Fault;
 use memfleet_domain::assembly::{Decision, FailurePolicy, Reason};
 use memfleet_domain::ids::SpaceId;
@@ -40,7 +40,7 @@ use memfleet_gates::rules::Before;
 use memfleet_ports::assembly::{
     AssembleRequest, Assembled, Assembly, Counted, GateRequest, Gated, RenderRequest, TokenizerInfo,
 };
-use memfleet_ports::context::{Context, Priority};
+use memfleet_ports::context::{CallPriority, Context};
 use memfleet_ports::store::StoreError;
 use tokio::time::Instant;
 use tracing::field::Empty;
@@ -133,8 +133,8 @@ impl Assembly for Gateway {
         let computing = async {
             let place = self.shares.take(&context.tenant).await;
             match place.priority() {
-                Priority::Normal => apart(count).await?,
-                Priority::Low => apart_from_calls(count).await?,
+                CallPriority::Normal => apart(count).await?,
+                CallPriority::Low => apart_from_calls(count).await?,
             }
         };
         context.within("a count of tokens", computing).await
@@ -243,7 +243,7 @@ pub(crate) fn too_late(context: &Context) -> std::time::Instant {
 async fn apart_from_calls<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Fault> {
-    let done = memfleet_background::compute_in(Lane::Calls, work).await;
+    let done = memfleet_background::compute_in(BackgroundLane::Calls, work).await;
     done.ok_or_else(|| Fault::internal("assembling stopped"))
 }
 

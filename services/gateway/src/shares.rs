@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use memfleet_domain::ids::TenantId;
-use memfleet_ports::context::Priority;
+use memfleet_ports::context::CallPriority;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
@@ -39,12 +39,12 @@ struct Line {
 pub(crate) struct ComputingPlace {
     shares: Arc<TenantShares>,
     tenant: TenantId,
-    priority: Priority,
+    priority: CallPriority,
 }
 
 impl ComputingPlace {
-    /// Priority of what is computed in it.
-    pub(crate) fn priority(&self) -> Priority {
+    /// Rank of the computation in it.
+    pub(crate) fn priority(&self) -> CallPriority {
         self.priority
     }
 }
@@ -89,13 +89,13 @@ impl TenantShares {
             1 => usize::MAX,
             tenants => (self.processors / tenants).max(1),
         };
-        let mut priority = Priority::Normal;
+        let mut priority = CallPriority::Normal;
         if let Some(line) = lines.get_mut(tenant) {
             if line.working + line.waiting.len() > share {
                 line.crowded = Some(now);
             }
             if share < usize::MAX && line.crowded.is_some_and(|at| at + LATELY > now) {
-                priority = Priority::Low;
+                priority = CallPriority::Low;
             }
             while line.working < share
                 && let Some(sender) = line.waiting.pop_front()
@@ -164,10 +164,10 @@ mod tests {
         let mut third = Box::pin(shares.take(&acme));
         assert!((&mut third).now_or_never().is_none());
         let other = shares.take(&beta).await;
-        assert_eq!(other.priority(), Priority::Normal);
+        assert_eq!(other.priority(), CallPriority::Normal);
         drop(held);
         let third = third.await;
-        assert_eq!(third.priority(), Priority::Low);
+        assert_eq!(third.priority(), CallPriority::Low);
         drop(third);
         drop(other);
         tokio::time::advance(LATELY).await;
@@ -175,7 +175,7 @@ mod tests {
         assert!(
             alone
                 .iter()
-                .all(|place| place.priority() == Priority::Normal)
+                .all(|place| place.priority() == CallPriority::Normal)
         );
         assert_eq!(shares.lines().len(), 1);
     }

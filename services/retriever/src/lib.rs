@@ -14,7 +14,7 @@ mod tokens;
 
 use std::sync::Arc;
 
-use memfleet_ports::context::Priority;
+use memfleet_ports::context::CallPriority;
 use memfleet_ports::embedder::Embedder;
 use memfleet_ports::events::{Event, Events};
 use memfleet_ports::feed::IndexFeed;
@@ -87,7 +87,7 @@ impl LocalRetriever {
     }
 
     /// The same retriever, whose searches compute with this priority.
-    fn with_priority(&self, priority: Priority) -> Self {
+    fn with_priority(&self, priority: CallPriority) -> Self {
         Self {
             computing: self.computing.with_priority(priority),
             ..self.clone()

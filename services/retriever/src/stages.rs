@@ -3,12 +3,12 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use memfleet_background::Lane;
+use memfleet_background::BackgroundLane;
 use memfleet_domain::Fault;
 use memfleet_domain::embedding::{QueryVectors, TokenVectors};
 use memfleet_domain::space::Locale;
 use memfleet_language::{Analyzer, Language};
-use memfleet_ports::context::Priority;
+use memfleet_ports::context::CallPriority;
 use memfleet_ports::retriever::Query;
 use memfleet_retrieval::{
     Candidates, Eligible, Excerpt, Lexical, Plan, Ranked, Searched, Weights, candidates, lexical,
@@ -236,7 +236,7 @@ impl LocalRetriever {
 pub(crate) struct SearchThreads {
     normal: Arc<Semaphore>,
     low: Arc<Semaphore>,
-    priority: Priority,
+    priority: CallPriority,
 }
 
 impl SearchThreads {
@@ -246,12 +246,12 @@ impl SearchThreads {
         Self {
             normal: places(),
             low: places(),
-            priority: Priority::Normal,
+            priority: CallPriority::Normal,
         }
     }
 
     /// The same with this priority.
-    pub(crate) fn with_priority(&self, priority: Priority) -> Self {
+    pub(crate) fn with_priority(&self, priority: CallPriority) -> Self {
         Self {
             priority,
             ..self.clone()
@@ -266,14 +266,14 @@ impl SearchThreads {
     ) -> Result<T, Fault> {
         let stopped = || Fault::internal("a search stopped");
         let places = match self.priority {
-            Priority::Normal => &self.normal,
-            Priority::Low => &self.low,
+            CallPriority::Normal => &self.normal,
+            CallPriority::Low => &self.low,
         };
         let permit = places.clone().acquire_owned().await;
         let permit = permit.map_err(|_| stopped())?;
-        if self.priority == Priority::Low {
+        if self.priority == CallPriority::Low {
             let work = move || (work(), permit);
-            let done = memfleet_background::compute_in(Lane::Calls, work).await;
+            let done = memfleet_background::compute_in(BackgroundLane::Calls, work).await;
             return done.map(|(done, _permit)| done).ok_or_else(stopped);
         }
         let (answer, answered) = oneshot::channel();

@@ -122,7 +122,7 @@ async fn run(mut requests: mpsc::Receiver<Request>, writers: Writers, ready: Arc
 #[derive(Default)]
 struct Line {
     waiting: VecDeque<Request>,
-    /// Whether others went before the first one, which is large.
+    /// True where others went before the first one, which is large.
     is_first_passed: bool,
 }
 
@@ -142,7 +142,7 @@ impl Line {
         !self.waiting.is_empty()
     }
 
-    /// What shares the next transaction. The batches of a tenant keep their order.
+    /// Requests that share the next transaction. The batches of a tenant keep their order.
     fn next_group(&mut self) -> Vec<Request> {
         let is_large = |request: &Request| request.entry.payload.len() > GROUP_BYTES;
         let is_due = self.is_first_passed || self.waiting.len() == 1;
