@@ -22,7 +22,7 @@ use command::Commands;
 use lexicon::Lexicon;
 
 /// Version of the rules and their data; counts up with every change of either.
-pub const VERSION: &str = "3";
+pub const VERSION: &str = "4";
 
 /// The longest text that can be a pleasantry, in bytes.
 const LONGEST_PLEASANTRY: usize = 400;
@@ -127,7 +127,10 @@ impl Rules {
         {
             return Judgement::new(GateOutcome::Skip, Reason::Pleasantry, Some(hit));
         }
-        if let Some(kind) = code::find(text) {
+        // After a turn of the assistant, code may be what it asked for.
+        if utterance.before == Before::Nothing
+            && let Some(kind) = code::find(text)
+        {
             return skip(Reason::CodeOnly, kind, "");
         }
         self.refers(text)

@@ -155,13 +155,11 @@ impl Follower {
             // All that was announced together.
             while let Some(event) = next {
                 match event {
-                    Event::Settled { scope, .. } | Event::Derived { scope } => {
+                    // A forget too has changes: who waits for what is derived waits for these.
+                    Event::Settled { scope, .. }
+                    | Event::Derived { scope }
+                    | Event::Forgotten { scope } => {
                         changed.insert(scope);
-                    }
-                    Event::Forgotten { scope } => {
-                        // What others keep beside the store would stay there until the next look at all spaces.
-                        let follows = self.stage == Stage::Relate;
-                        changed.extend(follows.then_some(scope));
                     }
                     Event::Missed => return,
                 }

@@ -83,7 +83,9 @@ impl Gateway {
         let key = store
             .ask(self.digest_key(context, Some(&request.space)))
             .await?
-            .or_else(|| self.known_digest_key(context, Some(&request.space)));
+            .or_else(|| self.known_digest_key(context, Some(&request.space)))
+            // By other ids the ledger would not know what it has, and what it had to forget.
+            .ok_or_else(|| away("under which ids this space keeps messages"))?;
         let is_exchange = request.exchange.is_some() || heard.exchange.is_some();
         let exchange = match (request.exchange.take(), heard.exchange.take()) {
             (Some(given), _) => Some(given),

@@ -20,12 +20,15 @@ enum Met<'a> {
     Emoji,
     Laughter,
     Phrase(&'a Phrase),
+    /// An assent where something may be offered: whatever stands beside it ("yes, thank you").
+    Acceptance,
 }
 
 impl<'a> Met<'a> {
-    fn phrase(phrase: &'a Phrase) -> Self {
+    fn phrase(phrase: &'a Phrase, may_accept: bool) -> Self {
         match phrase.kind {
             Kind::Filler => Self::Nothing,
+            Kind::Answer | Kind::Acknowledgement if may_accept => Self::Acceptance,
             Kind::Answer | Kind::Acknowledgement => Self::Assent(phrase),
             _ => Self::Phrase(phrase),
         }
@@ -38,6 +41,7 @@ impl<'a> Met<'a> {
             Self::Emoji => 2,
             Self::Laughter => 3,
             Self::Phrase(_) => 4,
+            Self::Acceptance => 5,
         }
     }
 
@@ -59,24 +63,21 @@ pub fn find(lexicon: &Lexicon, utterance: Utterance<'_>) -> Option<Hit> {
     }
     // After a turn of the assistant an assent may accept what it offers, with or without a question mark.
     let may_accept = utterance.before != Before::Nothing;
-    match cover(lexicon, &reading.tokens)? {
-        Met::Nothing => None,
+    if may_accept && utterance.text.contains(ASSENTS) {
+        return None;
+    }
+    match cover(lexicon, &reading.tokens, may_accept)? {
+        Met::Nothing | Met::Acceptance => None,
         // A pet and a cake with a question mark are a question.
-        Met::Emoji => {
-            let accepts = may_accept && utterance.text.contains(ASSENTS);
-            (!reading.asks && !accepts).then(|| hit("emoji", ""))
-        }
-        Met::Assent(phrase) => {
-            let is_closing = phrase.kind == Kind::Acknowledgement && !may_accept;
-            is_closing.then(|| hit_of(phrase))
-        }
+        Met::Emoji => (!reading.asks).then(|| hit("emoji", "")),
+        Met::Assent(phrase) => (phrase.kind == Kind::Acknowledgement).then(|| hit_of(phrase)),
         Met::Laughter => Some(hit("laughter", "")),
         Met::Phrase(phrase) => Some(hit_of(phrase)),
     }
 }
 
 /// What phrases that cover all tokens come to; none if some token is left over.
-fn cover<'a>(lexicon: &'a Lexicon, tokens: &[Token]) -> Option<Met<'a>> {
+fn cover<'a>(lexicon: &'a Lexicon, tokens: &[Token], may_accept: bool) -> Option<Met<'a>> {
     let ids = tokens
         .iter()
         .map(|token| lexicon.ids(token))
@@ -87,7 +88,7 @@ fn cover<'a>(lexicon: &'a Lexicon, tokens: &[Token]) -> Option<Met<'a>> {
         let Some(before) = reached[start] else {
             continue;
         };
-        for (end, met, takes_name) in steps(lexicon, tokens, &ids, start) {
+        for (end, met, takes_name) in steps(lexicon, tokens, &ids, start, may_accept) {
             let now = before.or(met);
             let to = &mut reached[end];
             *to = Some(to.map_or(now, |other: Met<'_>| other.or(now)));
@@ -109,6 +110,7 @@ fn steps<'a>(
     tokens: &[Token],
     ids: &[Vec<u32>],
     start: usize,
+    may_accept: bool,
 ) -> Vec<(usize, Met<'a>, bool)> {
     let token = &tokens[start];
     if token.is_emoji() {
@@ -116,7 +118,10 @@ fn steps<'a>(
     }
     let phrases = lexicon.pleasantries.at(ids, start).into_iter();
     let mut steps = phrases
-        .map(|(end, phrase)| (end, Met::phrase(phrase), phrase.kind.takes_name()))
+        .map(|(end, phrase)| {
+            let met = Met::phrase(phrase, may_accept);
+            (end, met, phrase.kind.takes_name())
+        })
         .collect::<Vec<_>>();
     if lexicon.is_laughter(token) {
         steps.push((start + 1, Met::Laughter, false));

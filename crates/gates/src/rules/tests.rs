@@ -95,7 +95,8 @@ fn amp_042_an_assent_is_skipped_only_where_it_accepts_nothing() {
         assert_eq!(judge_in(text, true).outcome, Pass, "{text}");
         assert_eq!(judge_in(text, false).outcome, Pass, "{text}");
         let thanks = format!("{text}, thank you");
-        assert_eq!(judge_in(&thanks, true).reason, Reason::Pleasantry, "{text}");
+        assert_eq!(judge_in(&thanks, true).outcome, Pass, "{text}");
+        assert_eq!(judge_in(&thanks, false).reason, Reason::Pleasantry);
     }
     for text in [
         "yes, but without nuts",
@@ -124,11 +125,17 @@ fn assent_after_a_turn_of_the_assistant_is_not_skipped() {
             "👍",
             "続けて",
             "ok, do it",
+            "yes, thank you",
+            "ok thanks",
+            "sure 🙂",
+            "yes haha",
+            "thanks 👍",
+            "```\nlet x = 1;\n```",
         ] {
             let outcome = judge_after(assent, Before::reply(offer)).outcome;
             assert_eq!(outcome, Pass, "{offer} / {assent}");
         }
-        for closing in ["thanks!", "ok thanks", "haha", "good night", "🎉"] {
+        for closing in ["thanks!", "haha", "good night", "🎉"] {
             let outcome = judge_after(closing, Before::reply(offer)).outcome;
             assert_eq!(outcome, Skip, "{offer} / {closing}");
         }
@@ -340,13 +347,14 @@ fn amp_058_rules_skip_at_most_one_in_a_hundred_wrongly() {
 
 #[test]
 fn amp_058_rules_let_few_idle_utterances_pass() {
+    // Assents in a conversation and code that answers pass: most of these.
     let judged = judged(Expected::Skip);
     let idle = judged.iter().filter(|(_, it)| it.outcome != Skip);
     let idle = idle
         .map(|(line, it)| (&line.text, it.outcome))
         .collect::<Vec<_>>();
     assert!(
-        idle.len() * 5 <= judged.len(),
+        idle.len() * 10 <= judged.len() * 3,
         "{} of {}: {idle:#?}",
         idle.len(),
         judged.len()

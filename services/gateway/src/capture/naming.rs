@@ -30,8 +30,8 @@ pub struct Naming {
     /// The blocks that the exchange was given, and those of earlier ones that nothing marks.
     pub blocks: Vec<String>,
     pub request: RecordTurnRequest,
-    /// Key of ids; absent where the store was never there to say it.
-    pub key: Option<Key>,
+    /// Key of ids.
+    pub key: Key,
 }
 
 /// The conversation that messages are of.
@@ -60,7 +60,7 @@ impl Session {
     }
 }
 
-/// A turn, and the id that it has where it was recorded without a key.
+/// A turn, and the id that it has where a version before recorded it, without a key.
 pub struct NamedTurn {
     pub turn: NewTurn,
     pub plain: ExternalId,
@@ -155,10 +155,7 @@ impl Naming {
         *count += 1;
         for (at, piece) in pieces(&text).into_iter().enumerate() {
             let plain = external_id(said.role, &text, ordinal, at as u64);
-            let id = match &self.key {
-                Some(key) => captured(&key.digest(plain.as_str())),
-                None => plain.clone(),
-            };
+            let id = captured(&self.key.digest(plain.as_str()));
             let turn = self.turn(said, id, piece, labels)?;
             named.turns.push(NamedTurn { turn, plain });
         }

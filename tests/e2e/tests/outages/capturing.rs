@@ -122,6 +122,14 @@ async fn amp_122_what_is_captured_while_parts_are_away_is_there_when_they_are_ba
         assert_eq!(answer.reason, Some(Reason::RetrievalUnavailable));
         assert!(took < SOON, "{took:?}: {answer:?}");
     }
+    // The ids of a space that this gateway has not captured in are not known to it: by others,
+    // what is there would be stored twice, and what was forgotten would come back.
+    let untouched = RecordTurnRequest {
+        space: space("elsewhere"),
+        ..Chat::default().goes_on("Under which id?")
+    };
+    let refused = record(&tenant, untouched).await;
+    assert_eq!(refused.unwrap_err().kind, FaultKind::Unavailable);
     // Whose settings this gateway never saw may redact what it would let through.
     let refused = record(&stranger, Chat::default().goes_on("Who knows?")).await;
     assert_eq!(refused.unwrap_err().kind, FaultKind::Unavailable);
