@@ -239,7 +239,7 @@ fn check(block: &Block, candidates: &[Candidate<'_>], options: &Options<'_>) {
         let candidate = &candidates[item.candidate];
         let shown = item.extent.of(candidate.text);
         assert_eq!(parsed.text, sanitise::text(&shown, nonce), "{}", block.text);
-        let speaker = sanitise::name(candidate.speaker, nonce);
+        let speaker = sanitise::speaker(candidate.speaker, nonce);
         let plain = parsed.labels.is_empty() && speaker.is_empty();
         assert_eq!(parsed.speaker, if plain { "?" } else { &speaker });
         assert_eq!(parsed.key, options.template.shows_keys.then_some(item.key));

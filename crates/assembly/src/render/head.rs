@@ -1,6 +1,7 @@
 //! The head of an item: who said it, what it is where that is not plain, and what became of it.
 //!
-//! `Speaker [label, label] (mark)`. Names hold neither brackets, parentheses, colons nor commas, so a name forges no part of it.
+//! `Speaker [label, label] (mark)`. Names hold neither brackets, parentheses, colons nor commas,
+//! and a mark no parentheses, so neither forges a part of it.
 
 use super::dates::local;
 use crate::candidate::{Candidate, Granularity, Outdated, Trust, Validity};
@@ -12,7 +13,7 @@ const NOBODY: &str = "?";
 
 /// The head of an item, without its key and the colon.
 pub(crate) fn head(candidate: &Candidate<'_>, options: &Options<'_>) -> String {
-    let name = sanitise::name(candidate.speaker, options.enclosure.nonce());
+    let name = sanitise::speaker(candidate.speaker, options.enclosure.nonce());
     let labels = labels(candidate, options).join(", ");
     let mark = mark(candidate, options);
     match (name.is_empty(), labels.is_empty()) {
@@ -61,7 +62,7 @@ fn mark(candidate: &Candidate<'_>, options: &Options<'_>) -> String {
         None => String::new(),
         Some(Outdated::Wrong) => " (this was wrong)".to_owned(),
         Some(Outdated::Corrected(text)) => {
-            let text = sanitise::name(text, options.enclosure.nonce());
+            let text = sanitise::sentence(text, options.enclosure.nonce());
             format!(" (corrected: {text})")
         }
         Some(Outdated::Since(time)) => local(time, options)
