@@ -164,6 +164,8 @@ impl Step {
             Self::Properties => {
                 let cases = [("PROPTEST_CASES", CASES.to_owned())];
                 test(root, &["--lib".to_owned()], &cases)?;
+                let seeds = [("FORGET_SEEDS", FORGETS.to_owned())];
+                test(root, &NO_WORD.map(str::to_owned), &seeds)?;
             }
             Self::Neighbours => neighbours(root)?,
             Self::Speed(commit) => speed::check(root, commit.as_deref())?,
@@ -225,6 +227,20 @@ const STALLS: [&str; 7] = [
 
 /// Generated cases of each property test, 16 times proptest's default.
 const CASES: &str = "4096";
+
+/// Generated conversations of each property test of forgetting.
+const FORGETS: &str = "300";
+
+/// Property tests of forgetting, as arguments of `cargo test`.
+const NO_WORD: [&str; 7] = [
+    "-p",
+    "memfleet-consolidator",
+    "-p",
+    "memfleet-postgres",
+    "--test",
+    "*",
+    "no_word",
+];
 
 /// The test of neighbours, as arguments of `cargo test`.
 const NEIGHBOURS: [&str; 7] = [

@@ -10,7 +10,9 @@ use std::time::{Duration, Instant};
 use memfleet_domain::ids::TurnId;
 use memfleet_domain::ingestion::Batch;
 use memfleet_domain::turn::AcceptedTurn;
-use memfleet_ports::conformance::samples::{batch_in, home, instant, scope, turn_in};
+use memfleet_ports::conformance::samples::{
+    batch, batch_in, home, instant, scope, session, turn, turn_in,
+};
 use memfleet_ports::erasure::Erasure;
 use memfleet_ports::feed::IndexFeed;
 use memfleet_ports::filter::TurnFilter;
@@ -50,6 +52,36 @@ async fn main() {
     for length in [600, 100_000] {
         forgetting_in_a_session(&store, length).await;
     }
+    forgetting_a_session(&store, 100_000).await;
+}
+
+/// Forgets all that is left of such a session, while others publish.
+async fn forgetting_a_session(store: &SqliteStore, length: usize) {
+    let place = scope("acme", &format!("long {length}"));
+    let removing = tokio::spawn({
+        let store = store.clone();
+        async move {
+            let filter = TurnFilter {
+                sessions: vec![session("s1")],
+                ..TurnFilter::default()
+            };
+            let start = Instant::now();
+            let erased = store.remove(&place, &filter).await.expect("remove");
+            (start.elapsed(), erased.turns.len())
+        }
+    });
+    let mut times = Vec::new();
+    while !removing.is_finished() {
+        let name = format!("beside {}", times.len());
+        let told = batch(&name, vec![turn(&name, "It was said.")]);
+        let start = Instant::now();
+        let published = store.publish(&told, instant(0), Bounds::NONE).await;
+        published.expect("publish");
+        times.push(start.elapsed());
+    }
+    let (took, turns) = removing.await.expect("a forget");
+    println!("remove a session of {turns} turns: {took:?}");
+    spread("publish meanwhile", times);
 }
 
 /// Number of the turn that a run forgets, in a session of some length.

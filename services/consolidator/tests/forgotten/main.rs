@@ -47,10 +47,15 @@ fn filter(random: &mut StdRng, turns: &[AcceptedTurn]) -> TurnFilter {
     }
 }
 
+/// Generated conversations: 5, or as many as `FORGET_SEEDS` says.
+fn seeds() -> u64 {
+    std::env::var("FORGET_SEEDS").map_or(5, |seeds| seeds.parse().unwrap())
+}
+
 #[tokio::test]
 async fn no_word_that_only_forgotten_turns_said_is_left_anywhere() {
-    let (mut facts, mut checked) = (0, 0);
-    for seed in 0..5 {
+    let (mut facts, mut forgets, mut checked) = (0, 0, 0);
+    for seed in 0..seeds() {
         let mut random = StdRng::seed_from_u64(seed);
         let bench = Bench::new().await;
         let mut talk = Talk::new(seed);
@@ -71,6 +76,7 @@ async fn no_word_that_only_forgotten_turns_said_is_left_anywhere() {
         while turns.len() > 6 {
             let filter = filter(&mut random, &turns);
             bench.forget(&filter).await;
+            forgets += 1;
             let (forgotten, rest): (Vec<_>, Vec<_>) =
                 turns.into_iter().partition(|turn| filter.passes(turn));
             assert!(!forgotten.is_empty(), "{filter:?}");
@@ -86,5 +92,7 @@ async fn no_word_that_only_forgotten_turns_said_is_left_anywhere() {
             }
         }
     }
-    assert!(facts > 50 && checked > 50, "{facts} facts, {checked} words");
+    let tried = format!("{facts} facts, {forgets} forgets, {checked} words");
+    println!("{tried}");
+    assert!(facts > 50 && checked > 50, "{tried}");
 }

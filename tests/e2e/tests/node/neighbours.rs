@@ -12,9 +12,12 @@ use serde_json::Value;
 /// Arguments of the short form of the benchmark: every call is answered, in a time that has the
 /// noise of a busy machine and of a build without optimisation in it.
 const SHORT: [&str; 14] = [
-    "--length", "1s", "--pairs", "1", "--turns", "200", "--many", "100", "--p50", "50", "--p99",
-    "50", "--floor", "5s",
+    "--length", "1s", "--pairs", "1", "--turns", "200", "--many", "100", "--p50", "10", "--p99",
+    "20", "--floor", "1s",
 ];
+
+/// Tries of the short form, of which one has to be within its bounds: other tests run meanwhile.
+const TRIES: usize = 3;
 
 /// The benchmark in its short form, or with the narrow bounds of its own where `NEIGHBOURS` is set
 /// (`cargo xtask neighbours`).
@@ -38,7 +41,15 @@ fn whatever_one_tenant_does_the_calls_of_another_are_answered() -> Result<()> {
     ];
     let is_full = std::env::var_os("NEIGHBOURS").is_some();
     let short = if is_full { &[][..] } else { &SHORT[..] };
-    let measured = node.run(&[&arguments[..], short].concat())?;
+    let arguments = [&arguments[..], short].concat();
+    let mut measured = node.run(&arguments)?;
+    for _ in 1..if is_full { 1 } else { TRIES } {
+        if measured.status.success() {
+            break;
+        }
+        println!("{}", String::from_utf8_lossy(&measured.stdout));
+        measured = node.run(&arguments)?;
+    }
     println!("{}", String::from_utf8_lossy(&measured.stdout));
     assert_eq!(measured.status.code(), Some(0), "{measured:?}");
     let report: Value = serde_json::from_slice(&std::fs::read(&out)?)?;
