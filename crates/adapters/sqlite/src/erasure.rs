@@ -68,7 +68,7 @@ impl Erasure for SqliteStore {
 }
 
 /// Turns of a forget that one transaction removes: other writers wait for it.
-const STEP: usize = 512;
+const STEP: usize = 256;
 
 impl SqliteStore {
     /// The turns that a filter means, where they are more than a step, without the last step. An
