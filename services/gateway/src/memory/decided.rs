@@ -8,7 +8,7 @@ use memfleet_domain::access::Right;
 use memfleet_domain::derivation::DecidedMemory;
 use memfleet_domain::ids::{DerivationId, TurnId};
 use memfleet_domain::space::Space;
-use memfleet_domain::{Fault, Scope};
+use memfleet_domain::{Fault, FaultKind, Scope};
 use memfleet_ports::audit::AuditKind;
 use memfleet_ports::context::Context;
 use memfleet_ports::filter::TurnFilter;
@@ -126,8 +126,8 @@ impl Gateway {
         if let Some(policy) = rules.policy
             && self.policy_of(context, &scope.space).await?.is_none()
         {
-            self.put_policy(context, Some(scope.space.clone()), policy, None)
-                .await?;
+            let put = self.put_policy(context, Some(scope.space.clone()), policy, None);
+            taken("the policy", put.await, imported)?;
         }
         if let (Some(hold), None) = (rules.hold, found.hold) {
             let detail = [("reason", hold.reason.clone())];
@@ -139,7 +139,7 @@ impl Gateway {
     }
 
     /// Puts back what callers decided about a fact or a naming, once the turns before it are
-    /// stored.
+    /// stored. One that cannot be put back is named, and the next records are taken.
     pub(super) async fn import_decided(
         &self,
         context: &Context,
@@ -148,22 +148,56 @@ impl Gateway {
         imported: &mut Imported,
     ) -> Result<(), Fault> {
         self.stored(context, scope).await?;
+        let name = match memory.id() {
+            Some(id) => format!("memory {id}"),
+            None => "a memory".to_owned(),
+        };
+        if let Some(problem) = memory.problem() {
+            leave_out(imported, format!("{name}: {problem}"));
+            return Ok(());
+        }
         let ids: Vec<TurnId> = memory.turns().into_iter().collect();
         if self.ledger.turns(scope, &ids).await?.len() == ids.len() {
-            let taken = self.refresher.restore(context, &scope.space, memory);
-            imported.decided += u64::from(taken.await?);
+            let taken_on = self.refresher.restore(context, &scope.space, memory).await;
+            imported.decided += u64::from(taken(&name, taken_on, imported)? == Some(true));
             return Ok(());
         }
         let known = self.ledger.known(scope, &ids).await?;
-        let is_forgotten = ids.iter().any(|id| known.forgotten.contains(id));
-        if let (false, Some(id)) = (is_forgotten, memory.id())
-            && imported.left_out.len() < MAX_REASONS
-        {
-            let reason = format!("memory {id}: a turn that it draws on is not in the space");
-            imported.left_out.push(reason);
+        if !ids.iter().any(|id| known.forgotten.contains(id)) {
+            let reason = format!("{name}: a turn that it draws on is not in the space");
+            leave_out(imported, reason);
         }
         Ok(())
     }
+}
+
+/// Names a part of the records that was left out, and why.
+fn leave_out(imported: &mut Imported, reason: String) {
+    if imported.left_out.len() < MAX_REASONS {
+        imported.left_out.push(reason);
+    }
+}
+
+/// The answer to one record; none where the record is refused, which is named. Other faults would
+/// meet the next record too.
+fn taken<T>(
+    name: &str,
+    answer: Result<T, Fault>,
+    imported: &mut Imported,
+) -> Result<Option<T>, Fault> {
+    match answer {
+        Ok(value) => Ok(Some(value)),
+        Err(fault) if is_of_the_record(&fault) => {
+            leave_out(imported, format!("{name}: {fault}"));
+            Ok(None)
+        }
+        Err(fault) => Err(fault),
+    }
+}
+
+fn is_of_the_record(fault: &Fault) -> bool {
+    let reasons = ["LEGAL_HOLD", "VERSION_CHANGED"];
+    fault.kind == FaultKind::InvalidArgument || reasons.contains(&fault.reason.as_ref())
 }
 
 /// True where the caller may put a space on hold and set its policy.
