@@ -7,7 +7,7 @@ use futures::{Stream, TryStreamExt};
 use memfleet_domain::access::Right;
 use memfleet_domain::derivation::DecidedMemory;
 use memfleet_domain::ids::{DerivationId, TurnId};
-use memfleet_domain::space::Space;
+use memfleet_domain::space::{LegalHold, Space};
 use memfleet_domain::{Fault, FaultKind, Scope};
 use memfleet_ports::audit::AuditKind;
 use memfleet_ports::context::Context;
@@ -105,8 +105,9 @@ impl Gateway {
         Ok(matching.count() == ids.len())
     }
 
-    /// Puts a space without turns on the hold of the records and under their policy, where it has
-    /// none of its own.
+    /// Takes on the hold and the policy of the records, or names what stays away. A hold is set
+    /// wherever there is none, as it destroys nothing; a policy only where the space has no turns and
+    /// no policy of its own.
     pub(super) async fn settle_rules(
         &self,
         context: &Context,
@@ -114,26 +115,42 @@ impl Gateway {
         rules: SpaceRules,
         imported: &mut Imported,
     ) -> Result<(), Fault> {
-        let found = self.spaces.get(scope).await?;
-        let Some(found) = found.filter(|space| space.turns == 0) else {
+        let Some(found) = self.spaces.get(scope).await? else {
+            let reason = "the legal hold and the policy: the space does not exist yet";
+            leave_out(imported, reason.to_owned());
             return Ok(());
         };
-        if !manages(context) {
-            let reason = "the legal hold and the policy: this credential has no right `admin`";
-            imported.left_out.push(reason.to_owned());
-            return Ok(());
+        let is_empty = found.turns == 0;
+        let own = self.policy_of(context, &scope.space).await?;
+        let policy = rules.policy.filter(|policy| own.as_ref() != Some(policy));
+        let hold = rules.hold.filter(|_| found.hold.is_none());
+        let refusal = (!manages(context)).then_some("this credential has no right `admin`");
+        if let Some(policy) = policy {
+            let refusal = refusal.or((!is_empty).then_some("the space has turns already"));
+            match refusal.or(own.map(|_| "the space has another one")) {
+                Some(refusal) => leave_out(imported, format!("the policy: {refusal}")),
+                None => {
+                    let put = self.put_policy(context, Some(scope.space.clone()), policy, None);
+                    taken("the policy", put.await, imported)?;
+                }
+            }
         }
-        if let Some(policy) = rules.policy
-            && self.policy_of(context, &scope.space).await?.is_none()
-        {
-            let put = self.put_policy(context, Some(scope.space.clone()), policy, None);
-            taken("the policy", put.await, imported)?;
-        }
-        if let (Some(hold), None) = (rules.hold, found.hold) {
-            let detail = [("reason", hold.reason.clone())];
-            self.note_in_space(context, AuditKind::HoldSet, &scope.space, detail)
-                .await?;
-            self.spaces.hold(scope, Some(&hold)).await?;
+        match (hold, refusal) {
+            (None, _) => {}
+            (Some(_), Some(refusal)) => leave_out(imported, format!("the legal hold: {refusal}")),
+            (Some(hold), None) => {
+                // Turns that were here before were on no hold.
+                let since = if is_empty {
+                    hold.since
+                } else {
+                    self.clock.now()
+                };
+                let hold = LegalHold { since, ..hold };
+                let detail = [("reason", hold.reason.clone())];
+                self.note_in_space(context, AuditKind::HoldSet, &scope.space, detail)
+                    .await?;
+                self.spaces.hold(scope, Some(&hold)).await?;
+            }
         }
         Ok(())
     }

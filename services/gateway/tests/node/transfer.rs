@@ -8,7 +8,7 @@ use memfleet_domain::derivation::Derivation;
 use memfleet_domain::graph::{Entity, Identity};
 use memfleet_domain::ids::TurnId;
 use memfleet_domain::policy::Policy;
-use memfleet_domain::space::SpaceSettings;
+use memfleet_domain::space::{LegalHold, SpaceSettings};
 use memfleet_domain::turn::{Media, Role};
 use memfleet_ports::access::{Caller, Proof};
 use memfleet_ports::conformance::knowledge::{deriving, fact};
@@ -18,7 +18,7 @@ use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::knowledge::{Applied, ChangeFilter, Knowledge, Work};
 use memfleet_ports::knowledge_api::KnowledgeService;
 use memfleet_ports::ledger::Ledger;
-use memfleet_ports::memory::{Answers, Imported, Memory, NewTurn, Record, SpaceRules};
+use memfleet_ports::memory::{Answers, Imported, Memory, NewTurn, PageRequest, Record, SpaceRules};
 use memfleet_ports::policies::Policies;
 use memfleet_ports::refresher::{ForgetRequest, Naming, Refresher};
 use tokio_util::sync::DropGuard;
@@ -558,22 +558,10 @@ async fn a_writer_without_the_right_to_manage_brings_no_hold_and_no_policy() {
     let records = export(&here, "ada", &TurnFilter::default()).await;
     let there = Node::new().await;
     let records: Answers<Record> = Box::pin(futures::stream::iter(records.into_iter().map(Ok)));
-    let writer = Caller {
-        tenant: acme().tenant,
-        name: "writer".into(),
-        grant: Grant {
-            rights: Rights::from_iter([Right::Read, Right::Write]),
-            spaces: Vec::new(),
-        },
-        is_operator: false,
-        calls_per_minute: None,
-        proof: Proof::Open,
-    };
-    let writer = Context {
-        caller: Some(Arc::new(writer)),
-        ..acme()
-    };
-    let said = there.gateway.import(&writer, &space("ada"), records).await;
+    let said = there
+        .gateway
+        .import(&writer(), &space("ada"), records)
+        .await;
     there.settle().await;
     assert_eq!(said.unwrap().left_out.len(), 1);
     let records = export(&there, "ada", &TurnFilter::default()).await;
@@ -708,4 +696,83 @@ async fn a_record_that_cannot_be_taken_is_named_and_the_others_are_taken() {
     assert!(said.left_out[0].starts_with("the policy: "));
     let reason = format!("memory {broken}: has versions out of their order");
     assert_eq!(said.left_out[1], reason);
+}
+
+/// A call with a credential that may not set a hold.
+fn writer() -> Context {
+    let writer = Caller {
+        tenant: acme().tenant,
+        name: "writer".into(),
+        grant: Grant {
+            rights: Rights::from_iter([Right::Read, Right::Write]),
+            spaces: Vec::new(),
+        },
+        is_operator: false,
+        calls_per_minute: None,
+        proof: Proof::Open,
+    };
+    Context {
+        caller: Some(Arc::new(writer)),
+        ..acme()
+    }
+}
+
+async fn imported_by(call: &Context, node: &Node, records: &[Record]) -> Imported {
+    let records: Answers<Record> = Box::pin(futures::stream::iter(
+        records.iter().cloned().map(Ok).collect::<Vec<_>>(),
+    ));
+    let imported = node.gateway.import(call, &space("ada"), records).await;
+    node.settle().await;
+    imported.unwrap()
+}
+
+async fn hold_of(node: &Node) -> Option<LegalHold> {
+    let spaces = node.gateway.spaces(&acme(), PageRequest::default()).await;
+    spaces.unwrap().items.remove(0).hold
+}
+
+#[tokio::test]
+async fn a_space_with_turns_takes_the_hold_of_an_export_and_names_its_policy() {
+    let here = Node::new().await;
+    here.told("ada", vec![named("1", "One")]).await;
+    hold_and_lift(&here).await;
+    let mut policy = Policy::default();
+    policy.budget.max_tokens = Some(700);
+    here.gateway
+        .put_policy(&acme(), Some(space("ada")), policy, None)
+        .await
+        .unwrap();
+    let records = export(&here, "ada", &TurnFilter::default()).await;
+    let there = Node::new().await;
+    let said = imported_by(&writer(), &there, &records).await;
+    let right = "this credential has no right `admin`";
+    let both = [
+        format!("the policy: {right}"),
+        format!("the legal hold: {right}"),
+    ];
+    assert_eq!(said.left_out, both);
+    assert_eq!(hold_of(&there).await, None);
+    // Again by an administrator, when the turns are there: they were on no hold before.
+    let policy = ["the policy: the space has turns already"];
+    for second in [2_000, 3_000] {
+        there.clock.set(second);
+        let said = imported_by(&acme(), &there, &records).await;
+        assert_eq!(said.left_out, policy);
+        let hold = hold_of(&there).await.unwrap();
+        assert_eq!(
+            (hold.since, hold.reason.as_str()),
+            (instant(2_000), "case 7")
+        );
+    }
+    let whole = ForgetRequest {
+        space: space("ada"),
+        filter: TurnFilter::default(),
+        everything: true,
+        dry_run: false,
+    };
+    let held = there.gateway.forget(&acme(), whole).await;
+    assert_eq!(held.unwrap_err().reason, "LEGAL_HOLD");
+    // Rules that are in force already are not named, whoever brings them.
+    let said = imported_by(&writer(), &here, &records).await;
+    assert_eq!(said.left_out, Vec::<String>::new());
 }
