@@ -287,8 +287,10 @@ pub trait Knowledge: Send + Sync {
 
     /// Replaces all that is known of a derivation by a history, with its conflicts, in one
     /// transaction; its turns are read again. A change that is known and wrote other derivations too
-    /// takes on what the history says of it, unless callers decided about one of these. Stale where
-    /// one of its turns is not stored, or where it takes the place of another version than it says.
+    /// takes on what the history says of it, unless callers decided about one of these or one was
+    /// known before a legal hold began. Stale where one of its turns is not stored, or where it
+    /// takes the place of another version than it says. `Held` where it would take the place of
+    /// something that was known before a legal hold began.
     async fn restore(&self, scope: &Scope, restoration: RestoredHistory) -> Result<Applied>;
 
     /// Up to `limit` facts and namings behind `after` of which a decision wrote a version

@@ -81,6 +81,8 @@ macro_rules! knowledge_conformance {
                 a_history_that_lacks_a_version_comes_back_equal,
                 a_change_that_wrote_two_facts_comes_with_one,
                 a_change_that_callers_built_on_stays_as_it_is,
+                a_history_replaces_nothing_that_was_known_when_a_hold_began,
+                a_history_replaces_what_was_derived_since_a_hold_began,
                 earlier_versions_go_after_their_time,
                 a_fact_that_was_succeeded_goes_after_its_time,
                 what_was_withdrawn_or_ended_goes_after_its_time,

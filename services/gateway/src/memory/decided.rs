@@ -175,6 +175,11 @@ impl Gateway {
         }
         let ids: Vec<TurnId> = memory.turns().into_iter().collect();
         if self.ledger.turns(scope, &ids).await?.len() == ids.len() {
+            if !manages(context) && self.is_kept_by_hold(scope, memory).await? {
+                let reason = "the space is on legal hold, and this credential has no right `admin`";
+                leave_out(imported, format!("{name}: {reason}"));
+                return Ok(());
+            }
             let taken_on = self.refresher.restore(context, &scope.space, memory).await;
             imported.decided += u64::from(taken(&name, taken_on, imported)? == Some(true));
             return Ok(());
@@ -185,6 +190,20 @@ impl Gateway {
             leave_out(imported, reason);
         }
         Ok(())
+    }
+
+    /// True where a history would be put into a space on hold: it may take the place of what agents
+    /// derived since the hold began.
+    async fn is_kept_by_hold(&self, scope: &Scope, memory: &DecidedMemory) -> Result<bool, Fault> {
+        let Some(id) = memory.id() else {
+            return Ok(false);
+        };
+        let known = self.knowledge.decided_memory(scope, id).await?;
+        if !memory.adds_to(&known) {
+            return Ok(false);
+        }
+        let found = self.spaces.get(scope).await?;
+        Ok(found.is_some_and(|space| space.hold.is_some()))
     }
 }
 

@@ -776,3 +776,79 @@ async fn a_space_with_turns_takes_the_hold_of_an_export_and_names_its_policy() {
     let said = imported_by(&writer(), &here, &records).await;
     assert_eq!(said.left_out, Vec::<String>::new());
 }
+
+/// A node with the turns of an export, in a space on hold since a second.
+async fn held_copy(records: &[Record], seconds: i64) -> Node {
+    let node = Node::new().await;
+    imported(&node, "ada", records[..2].to_vec()).await;
+    node.clock.set(seconds);
+    hold_and_lift(&node).await;
+    node
+}
+
+#[tokio::test]
+async fn an_import_replaces_nothing_that_was_known_when_a_hold_began() {
+    let here = Node::new().await;
+    here.told("ada", vec![named("1", "I live in Rome, Bob in Oslo.")])
+        .await;
+    let facts = derive_both(&here, 1).await;
+    here.clock.set(1_000);
+    decide(&here, &facts[0], "Bergen").await;
+    let everything = TurnFilter::default();
+    let records = export(&here, "ada", &everything).await;
+    let versions = async |node: &Node| {
+        let (call, ada) = (acme(), space("ada"));
+        let versions = node.gateway.versions(&call, &ada, facts[0].id);
+        versions.await.unwrap()
+    };
+    // Whoever imports, where agents derived it before the hold; only who may set and lift the hold
+    // where they derived it since.
+    for (derived, call, reason) in [
+        (1_500, acme(), Some("legal hold since")),
+        (1_500, writer(), Some("no right `admin`")),
+        (2_500, writer(), Some("no right `admin`")),
+        (2_500, acme(), None),
+    ] {
+        let there = held_copy(&records, 2_000).await;
+        derive_both(&there, derived).await;
+        let before = versions(&there).await;
+        let _working = there.start_constructor();
+        let said = imported_by(&call, &there, &records).await;
+        assert_eq!(said.decided, u64::from(reason.is_none()));
+        match reason {
+            Some(reason) => {
+                assert_eq!(said.left_out.len(), 1);
+                assert!(said.left_out[0].contains(reason), "{:?}", said.left_out);
+                assert_eq!(versions(&there).await, before);
+            }
+            None => {
+                assert_eq!(said.left_out, Vec::<String>::new());
+                assert_eq!(versions(&there).await, versions(&here).await);
+                // What is there already is not named, whoever brings it.
+                let again = imported_by(&writer(), &there, &records).await;
+                assert_eq!((again.decided, again.left_out), (0, Vec::new()));
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_space_on_hold_arrives_whole_though_agents_were_there_first() {
+    let (here, there) = (Node::new().await, Node::new().await);
+    here.told("ada", vec![named("1", "I live in Rome, Bob in Oslo.")])
+        .await;
+    for (fact, second) in derive_both(&here, 1).await.iter().zip([1_000, 1_001]) {
+        here.clock.set(second);
+        decide(&here, fact, "Bergen").await;
+    }
+    hold_and_lift(&here).await;
+    let everything = TurnFilter::default();
+    let records = export(&here, "ada", &everything).await;
+    there.clock.set(5_000);
+    imported(&there, "ada", records[..3].to_vec()).await;
+    derive_both(&there, 5_000).await;
+    let _working = there.start_constructor();
+    let said = imported(&there, "ada", records.clone()).await;
+    assert_eq!((said.decided, said.left_out), (2, Vec::new()));
+    assert_eq!(export(&there, "ada", &everything).await, records);
+}

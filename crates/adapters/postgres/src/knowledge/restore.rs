@@ -102,16 +102,18 @@ pub async fn restore(
 }
 
 impl Forgetting<'_> {
-    /// True where the version that goes is the one that is known, and all turns are stored.
+    /// True where the version that goes is the one that is known, and all turns are stored. Refused
+    /// where it was known before a legal hold began.
     async fn rests_on(&mut self, id: DerivationId, restoration: &RestoredHistory) -> Outcome<bool> {
-        let known: Option<i32> = sqlx::query_scalar(
-            "SELECT max(version) FROM derivations WHERE tenant = $1 AND space = $2 AND id = $3",
+        let (known, known_from): (Option<i32>, Option<i64>) = sqlx::query_as(
+            "SELECT max(version), min(known_from) FROM derivations WHERE tenant = $1 AND space = $2 AND id = $3",
         )
         .bind(self.tenant)
         .bind(self.space.id)
         .bind(from_derivation_id(id))
         .fetch_one(&mut *self.connection)
         .await?;
+        self.space.refuse_hold_since(known_from)?;
         let turns = restoration.memory.turns();
         let stored: i64 = sqlx::query_scalar(
             "SELECT count(*) FROM turns WHERE tenant = $1 AND space = $2 AND id = ANY ($3)",

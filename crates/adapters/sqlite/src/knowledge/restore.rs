@@ -83,14 +83,17 @@ fn hex(id: DerivationId) -> String {
 }
 
 impl Applying<'_> {
-    /// True where the version that goes is the one that is known, and all turns are stored.
+    /// True where the version that goes is the one that is known, and all turns are stored. Refused
+    /// where it was known before a legal hold began.
     async fn rests_on(&mut self, id: DerivationId, restoration: &RestoredHistory) -> Outcome<bool> {
-        let known: Option<u32> =
-            sqlx::query_scalar("SELECT max(version) FROM derivations WHERE space = ? AND id = ?")
-                .bind(self.space.id)
-                .bind(id.as_bytes().as_slice())
-                .fetch_one(&mut *self.connection)
-                .await?;
+        let (known, known_from): (Option<u32>, Option<i64>) = sqlx::query_as(
+            "SELECT max(version), min(known_from) FROM derivations WHERE space = ? AND id = ?",
+        )
+        .bind(self.space.id)
+        .bind(id.as_bytes().as_slice())
+        .fetch_one(&mut *self.connection)
+        .await?;
+        self.space.refuse_hold_since(known_from)?;
         let turns = restoration.memory.turns();
         let stored: i64 = sqlx::query_scalar(
             "SELECT count(*) FROM turns WHERE space = ? AND id IN (SELECT unhex(value, '-') FROM json_each(?))",

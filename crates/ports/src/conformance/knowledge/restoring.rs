@@ -3,6 +3,7 @@
 use memfleet_domain::Scope;
 use memfleet_domain::derivation::{ChangeKind, DecidedMemory, Derivation, Origin, Status};
 use memfleet_domain::ids::ChangeId;
+use memfleet_domain::space::LegalHold;
 use memfleet_domain::turn::AcceptedTurn;
 
 use super::forgetting::forget;
@@ -14,6 +15,8 @@ use crate::knowledge::{
     Applied, ChangeFilter, Knowledge, Question, RestoredHistory, Revision, Rewrite, Work,
 };
 use crate::ledger::Ledger;
+use crate::spaces::SpaceCatalog;
+use crate::store::StoreError;
 
 /// Another space, in which the same turns are.
 fn there() -> Scope {
@@ -309,4 +312,56 @@ pub async fn a_change_that_callers_built_on_stays_as_it_is<S: Ledger + Knowledge
     assert_eq!(after.versions[0].change.at, instant(60));
     assert_eq!(after.versions[0].derivation.known.start, Some(instant(1)));
     assert_eq!(after.problem(), None);
+}
+
+/// A hold on the other space from a second on.
+async fn held<S: SpaceCatalog>(store: &S, seconds: i64) {
+    let hold = LegalHold {
+        since: instant(seconds),
+        reason: "case 7".into(),
+    };
+    let space = store.hold(&there(), Some(&hold)).await.expect("hold");
+    assert!(space.is_some_and(|space| space.hold.is_some()));
+}
+
+/// The versions, their change and their times stay, and so does what the change says of others.
+pub async fn a_history_replaces_nothing_that_was_known_when_a_hold_began<S>(store: &S)
+where
+    S: Ledger + Knowledge + SpaceCatalog,
+{
+    let (one, other) = shared(store).await;
+    held(store, 61).await;
+    let before = [
+        history(store, &there(), &one).await,
+        history(store, &there(), &other).await,
+    ];
+    let memory = history(store, &home(), &one).await;
+    let refused = store.restore(&there(), restoration(memory, 1)).await;
+    let since = instant(61);
+    assert_eq!(refused, Err(StoreError::Held { since }));
+    // One of which nothing is known comes in beside it, and leaves the change as it is.
+    let bergen = fact(&turn("1", ""), "Eve", "Bergen", instant(10));
+    let mut beside = history(store, &home(), &one).await;
+    for version in &mut beside.versions {
+        version.derivation.id = bergen.id;
+    }
+    put_back(store, &there(), &beside, 0).await;
+    let after = [
+        history(store, &there(), &one).await,
+        history(store, &there(), &other).await,
+    ];
+    assert_eq!(after, before);
+}
+
+/// An export of a space on hold arrives whole, though agents read its turns before its decisions
+/// came: the hold is as old as at home.
+pub async fn a_history_replaces_what_was_derived_since_a_hold_began<S>(store: &S)
+where
+    S: Ledger + Knowledge + SpaceCatalog,
+{
+    let (one, _) = shared(store).await;
+    held(store, 50).await;
+    let memory = history(store, &home(), &one).await;
+    put_back(store, &there(), &memory, 1).await;
+    assert_eq!(history(store, &there(), &one).await, memory);
 }
