@@ -66,6 +66,7 @@ macro_rules! knowledge_conformance {
                 what_drew_on_a_forgotten_turn_in_an_earlier_version_is_withdrawn,
                 a_forget_counts_what_is_made_from_its_turns,
                 forgetting_the_newer_fact_opens_the_older_again,
+                forgetting_the_newer_fact_leaves_no_time_at_which_the_older_was_unknown,
                 every_fact_that_a_forget_opens_is_a_change_of_its_own,
                 forgetting_a_space_leaves_nothing_derived,
                 turns_beside_forgotten_ones_are_pending_again,
