@@ -283,8 +283,8 @@ pub struct DecidedMemory {
     pub conflicts: Vec<Conflict>,
 }
 
-/// Most versions of one derivation in an export.
-const MAX_VERSIONS: usize = 10_000;
+/// Highest number of a version that an import takes, so that there are numbers left after it.
+const MAX_VERSION: u32 = 1 << 30;
 
 impl DecidedMemory {
     /// The id of the derivation. Absent where there is no version.
@@ -306,34 +306,46 @@ impl DecidedMemory {
         decided.map(|change| change.id).collect()
     }
 
-    /// The reason why this cannot be the history of a fact or a naming, if there is one.
+    /// True where this history has decisions that `known` lacks, and all that it has.
+    pub fn adds_to(&self, known: &Self) -> bool {
+        let (known, told) = (known.decisions(), self.decisions());
+        known.is_subset(&told) && known.len() < told.len()
+    }
+
+    /// The reason why this cannot be the history of a fact or a naming, if there is one. Versions
+    /// may be missing: a forget removes those that were made because of what is forgotten. A change
+    /// that wrote other derivations too may have been made again here at another time.
     pub fn problem(&self) -> Option<&'static str> {
         let Some(id) = self.id() else {
             return Some("has no version");
         };
-        if self.versions.len() > MAX_VERSIONS {
-            return Some("has too many versions");
-        }
         let is_sound = |version: &WrittenVersion| {
             let WrittenVersion { derivation, change } = version;
             derivation.id == id
                 && matches!(derivation.kind(), Kind::Fact | Kind::Identity)
                 && !derivation.turns.is_empty()
                 && derivation.change == change.id
-                && derivation.known.start == Some(change.at)
+                && derivation.known.start.is_some()
+                && (1..=MAX_VERSION).contains(&derivation.version)
         };
-        let mut pairs = self.versions.windows(2);
         let follows = |pair: &[WrittenVersion]| {
             let [one, next] = [&pair[0].derivation, &pair[1].derivation];
-            one.version.checked_add(1) == Some(next.version) && one.kind() == next.kind()
+            one.version < next.version && one.kind() == next.kind() && one.known.end.is_some()
         };
-        let names_it = |conflict: &Conflict| conflict.older == id || conflict.newer == id;
+        let is_its_own = |conflict: &Conflict| {
+            let Conflict { older, newer, .. } = *conflict;
+            (older == id || newer == id) && conflict.id == ConflictId::of(older, newer)
+        };
         if !self.versions.iter().all(is_sound) {
             return Some("has a version of something else, or one that its change did not write");
         }
-        if !pairs.all(follows) || self.versions[0].derivation.version == 0 {
+        let is_open = |last: &WrittenVersion| last.derivation.known.end.is_none();
+        if !self.versions.windows(2).all(follows) || !self.versions.last().is_some_and(is_open) {
             return Some("has versions out of their order");
         }
-        (!self.conflicts.iter().all(names_it)).then_some("has a conflict of something else")
+        let mut known = BTreeSet::new();
+        let mut conflicts = self.conflicts.iter();
+        let are_sound = conflicts.all(|it| is_its_own(it) && known.insert(it.id));
+        (!are_sound).then_some("has a conflict of something else, or one twice")
     }
 }

@@ -286,8 +286,11 @@ pub trait Knowledge: Send + Sync {
     async fn apply(&self, scope: &Scope, work: Work) -> Result<Applied>;
 
     /// Replaces all that is known of a derivation by a history, with its conflicts, in one
-    /// transaction; its turns are read again. Stale where one of its turns is not stored, or where
-    /// it takes the place of another version than it says.
+    /// transaction; its turns are read again. A change that is known and wrote other derivations too
+    /// takes on what the history says of it, unless callers decided about one of these or one was
+    /// known before a legal hold began. Stale where one of its turns is not stored, or where it
+    /// takes the place of another version than it says. `Held` where it would take the place of
+    /// something that was known before a legal hold began.
     async fn restore(&self, scope: &Scope, restoration: RestoredHistory) -> Result<Applied>;
 
     /// Up to `limit` facts and namings behind `after` of which a decision wrote a version
@@ -373,6 +376,8 @@ pub trait Knowledge: Send + Sync {
 
     /// The history of a derivation with its conflicts, as an export carries it.
     async fn decided_memory(&self, scope: &Scope, id: DerivationId) -> Result<DecidedMemory> {
+        // Before the changes: each version that is read has its change then.
+        let versions = self.versions(scope, id).await?.into_iter();
         let mut changes = HashMap::new();
         let (filter, mut after) = (
             ChangeFilter {
@@ -390,7 +395,6 @@ pub trait Knowledge: Send + Sync {
                 break;
             }
         }
-        let versions = self.versions(scope, id).await?.into_iter();
         let versions = versions.filter_map(|derivation| {
             let change = changes.get(&derivation.change)?.clone();
             Some(WrittenVersion { derivation, change })

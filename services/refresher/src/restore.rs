@@ -1,10 +1,7 @@
 //! Decisions of callers about a fact or a naming, put back with its history: from an export, in
 //! place of what agents derived here.
 
-use std::collections::BTreeSet;
-
 use memfleet_domain::derivation::{Body, DecidedMemory};
-use memfleet_domain::ids::ChangeId;
 use memfleet_domain::{Fault, FaultKind, Scope};
 use memfleet_ports::events::Event;
 use memfleet_ports::knowledge::{Applied, RestoredHistory};
@@ -26,7 +23,7 @@ impl LocalRefresher {
         let passages = self.passages_of(scope, memory).await?;
         for _ in 0..TRIES {
             let known = self.knowledge.decided_memory(scope, id).await?;
-            if !is_news(&known.decisions(), &memory.decisions()) {
+            if !memory.adds_to(&known) {
                 return Ok(false);
             }
             let current = known.versions.last();
@@ -71,11 +68,6 @@ impl LocalRefresher {
         });
         Ok(found_by.collect())
     }
-}
-
-/// True where a history has decisions that are not known, and all that are.
-fn is_news(known: &BTreeSet<ChangeId>, told: &BTreeSet<ChangeId>) -> bool {
-    known.is_subset(told) && known.len() < told.len()
 }
 
 fn found_by(body: &Body) -> String {

@@ -44,6 +44,15 @@ impl SpaceRow {
         }
     }
 
+    /// Refuses what would take the place of something that was known before a hold began.
+    pub fn refuse_hold_since(&self, known_from: Option<i64>) -> Outcome<()> {
+        let is_older = |since: i64| known_from.is_some_and(|at| at < since);
+        match self.held_since.is_some_and(is_older) {
+            true => self.refuse_hold(),
+            false => Ok(()),
+        }
+    }
+
     fn read(row: &PgRow) -> Outcome<Self> {
         Ok(Self {
             id: row.try_get(0)?,

@@ -70,10 +70,8 @@ impl Checked for proto::DecidedRecord {
             return fields.refuse("document", problem);
         }
         match serde_json::from_str::<DecidedMemory>(&self.document) {
-            Ok(memory) => match memory.problem() {
-                None => Some(memory),
-                Some(problem) => fields.refuse("document", problem),
-            },
+            // Its problem, if it has one, is that of a record: an import names it and goes on.
+            Ok(memory) => Some(memory),
             Err(error) => fields.refuse("document", format!("is no derived memory: {error}")),
         }
     }

@@ -7,8 +7,8 @@ use futures::{Stream, TryStreamExt};
 use memfleet_domain::access::Right;
 use memfleet_domain::derivation::DecidedMemory;
 use memfleet_domain::ids::{DerivationId, TurnId};
-use memfleet_domain::space::Space;
-use memfleet_domain::{Fault, Scope};
+use memfleet_domain::space::{LegalHold, Space};
+use memfleet_domain::{Fault, FaultKind, Scope};
 use memfleet_ports::audit::AuditKind;
 use memfleet_ports::context::Context;
 use memfleet_ports::filter::TurnFilter;
@@ -105,8 +105,9 @@ impl Gateway {
         Ok(matching.count() == ids.len())
     }
 
-    /// Puts a space without turns on the hold of the records and under their policy, where it has
-    /// none of its own.
+    /// Takes on the hold and the policy of the records, or names what stays away. A hold is set
+    /// wherever there is none, as it destroys nothing; a policy only where the space has no turns and
+    /// no policy of its own.
     pub(super) async fn settle_rules(
         &self,
         context: &Context,
@@ -114,32 +115,48 @@ impl Gateway {
         rules: SpaceRules,
         imported: &mut Imported,
     ) -> Result<(), Fault> {
-        let found = self.spaces.get(scope).await?;
-        let Some(found) = found.filter(|space| space.turns == 0) else {
+        let Some(found) = self.spaces.get(scope).await? else {
+            let reason = "the legal hold and the policy: the space does not exist yet";
+            leave_out(imported, reason.to_owned());
             return Ok(());
         };
-        if !manages(context) {
-            let reason = "the legal hold and the policy: this credential has no right `admin`";
-            imported.left_out.push(reason.to_owned());
-            return Ok(());
+        let is_empty = found.turns == 0;
+        let own = self.policy_of(context, &scope.space).await?;
+        let policy = rules.policy.filter(|policy| own.as_ref() != Some(policy));
+        let hold = rules.hold.filter(|_| found.hold.is_none());
+        let refusal = (!manages(context)).then_some("this credential has no right `admin`");
+        if let Some(policy) = policy {
+            let refusal = refusal.or((!is_empty).then_some("the space has turns already"));
+            match refusal.or(own.map(|_| "the space has another one")) {
+                Some(refusal) => leave_out(imported, format!("the policy: {refusal}")),
+                None => {
+                    let put = self.put_policy(context, Some(scope.space.clone()), policy, None);
+                    taken("the policy", put.await, imported)?;
+                }
+            }
         }
-        if let Some(policy) = rules.policy
-            && self.policy_of(context, &scope.space).await?.is_none()
-        {
-            self.put_policy(context, Some(scope.space.clone()), policy, None)
-                .await?;
-        }
-        if let (Some(hold), None) = (rules.hold, found.hold) {
-            let detail = [("reason", hold.reason.clone())];
-            self.note_in_space(context, AuditKind::HoldSet, &scope.space, detail)
-                .await?;
-            self.spaces.hold(scope, Some(&hold)).await?;
+        match (hold, refusal) {
+            (None, _) => {}
+            (Some(_), Some(refusal)) => leave_out(imported, format!("the legal hold: {refusal}")),
+            (Some(hold), None) => {
+                // Turns that were here before were on no hold.
+                let since = if is_empty {
+                    hold.since
+                } else {
+                    self.clock.now()
+                };
+                let hold = LegalHold { since, ..hold };
+                let detail = [("reason", hold.reason.clone())];
+                self.note_in_space(context, AuditKind::HoldSet, &scope.space, detail)
+                    .await?;
+                self.spaces.hold(scope, Some(&hold)).await?;
+            }
         }
         Ok(())
     }
 
     /// Puts back what callers decided about a fact or a naming, once the turns before it are
-    /// stored.
+    /// stored. One that cannot be put back is named, and the next records are taken.
     pub(super) async fn import_decided(
         &self,
         context: &Context,
@@ -148,22 +165,75 @@ impl Gateway {
         imported: &mut Imported,
     ) -> Result<(), Fault> {
         self.stored(context, scope).await?;
+        let name = match memory.id() {
+            Some(id) => format!("memory {id}"),
+            None => "a memory".to_owned(),
+        };
+        if let Some(problem) = memory.problem() {
+            leave_out(imported, format!("{name}: {problem}"));
+            return Ok(());
+        }
         let ids: Vec<TurnId> = memory.turns().into_iter().collect();
         if self.ledger.turns(scope, &ids).await?.len() == ids.len() {
-            let taken = self.refresher.restore(context, &scope.space, memory);
-            imported.decided += u64::from(taken.await?);
+            if !manages(context) && self.is_kept_by_hold(scope, memory).await? {
+                let reason = "the space is on legal hold, and this credential has no right `admin`";
+                leave_out(imported, format!("{name}: {reason}"));
+                return Ok(());
+            }
+            let taken_on = self.refresher.restore(context, &scope.space, memory).await;
+            imported.decided += u64::from(taken(&name, taken_on, imported)? == Some(true));
             return Ok(());
         }
         let known = self.ledger.known(scope, &ids).await?;
-        let is_forgotten = ids.iter().any(|id| known.forgotten.contains(id));
-        if let (false, Some(id)) = (is_forgotten, memory.id())
-            && imported.left_out.len() < MAX_REASONS
-        {
-            let reason = format!("memory {id}: a turn that it draws on is not in the space");
-            imported.left_out.push(reason);
+        if !ids.iter().any(|id| known.forgotten.contains(id)) {
+            let reason = format!("{name}: a turn that it draws on is not in the space");
+            leave_out(imported, reason);
         }
         Ok(())
     }
+
+    /// True where a history would be put into a space on hold: it may take the place of what agents
+    /// derived since the hold began.
+    async fn is_kept_by_hold(&self, scope: &Scope, memory: &DecidedMemory) -> Result<bool, Fault> {
+        let Some(id) = memory.id() else {
+            return Ok(false);
+        };
+        let known = self.knowledge.decided_memory(scope, id).await?;
+        if !memory.adds_to(&known) {
+            return Ok(false);
+        }
+        let found = self.spaces.get(scope).await?;
+        Ok(found.is_some_and(|space| space.hold.is_some()))
+    }
+}
+
+/// Names a part of the records that was left out, and why.
+fn leave_out(imported: &mut Imported, reason: String) {
+    if imported.left_out.len() < MAX_REASONS {
+        imported.left_out.push(reason);
+    }
+}
+
+/// The answer to one record; none where the record is refused, which is named. Other faults would
+/// meet the next record too.
+fn taken<T>(
+    name: &str,
+    answer: Result<T, Fault>,
+    imported: &mut Imported,
+) -> Result<Option<T>, Fault> {
+    match answer {
+        Ok(value) => Ok(Some(value)),
+        Err(fault) if is_of_the_record(&fault) => {
+            leave_out(imported, format!("{name}: {fault}"));
+            Ok(None)
+        }
+        Err(fault) => Err(fault),
+    }
+}
+
+fn is_of_the_record(fault: &Fault) -> bool {
+    let reasons = ["LEGAL_HOLD", "VERSION_CHANGED"];
+    fault.kind == FaultKind::InvalidArgument || reasons.contains(&fault.reason.as_ref())
 }
 
 /// True where the caller may put a space on hold and set its policy.

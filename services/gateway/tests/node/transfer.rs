@@ -4,18 +4,21 @@ use std::sync::Arc;
 
 use futures::TryStreamExt;
 use memfleet_domain::access::{Grant, Right, Rights};
+use memfleet_domain::derivation::Derivation;
 use memfleet_domain::graph::{Entity, Identity};
 use memfleet_domain::ids::TurnId;
 use memfleet_domain::policy::Policy;
-use memfleet_domain::space::SpaceSettings;
+use memfleet_domain::space::{LegalHold, SpaceSettings};
 use memfleet_domain::turn::{Media, Role};
 use memfleet_ports::access::{Caller, Proof};
+use memfleet_ports::conformance::knowledge::{deriving, fact};
 use memfleet_ports::conformance::samples::{instant, session, speaker};
 use memfleet_ports::context::Context;
 use memfleet_ports::filter::TurnFilter;
-use memfleet_ports::knowledge::{ChangeFilter, Knowledge};
+use memfleet_ports::knowledge::{Applied, ChangeFilter, Knowledge, Work};
 use memfleet_ports::knowledge_api::KnowledgeService;
-use memfleet_ports::memory::{Answers, Imported, Memory, NewTurn, Record};
+use memfleet_ports::ledger::Ledger;
+use memfleet_ports::memory::{Answers, Imported, Memory, NewTurn, PageRequest, Record, SpaceRules};
 use memfleet_ports::policies::Policies;
 use memfleet_ports::refresher::{ForgetRequest, Naming, Refresher};
 use tokio_util::sync::DropGuard;
@@ -555,6 +558,148 @@ async fn a_writer_without_the_right_to_manage_brings_no_hold_and_no_policy() {
     let records = export(&here, "ada", &TurnFilter::default()).await;
     let there = Node::new().await;
     let records: Answers<Record> = Box::pin(futures::stream::iter(records.into_iter().map(Ok)));
+    let said = there
+        .gateway
+        .import(&writer(), &space("ada"), records)
+        .await;
+    there.settle().await;
+    assert_eq!(said.unwrap().left_out.len(), 1);
+    let records = export(&there, "ada", &TurnFilter::default()).await;
+    assert!(
+        !records
+            .iter()
+            .any(|record| matches!(record, Record::Rules(_)))
+    );
+}
+
+/// Imports an export into an empty node on which the time is a later one; what comes out of it.
+async fn sent(records: &[Record]) -> Vec<Record> {
+    let there = Node::new().await;
+    let _working = there.start_constructor();
+    there.clock.set(9_000);
+    let imported = imported(&there, "ada", records.to_vec()).await;
+    let decided = records
+        .iter()
+        .filter(|record| matches!(record, Record::Decided(_)));
+    assert_eq!(imported.left_out, Vec::<String>::new());
+    assert_eq!(imported.decided, decided.count() as u64);
+    export(&there, "ada", &TurnFilter::default()).await
+}
+
+#[tokio::test]
+async fn a_history_that_lost_a_version_to_a_forget_comes_back_equal() {
+    let moved = moved().await;
+    let (node, ada) = (&moved.node, space("ada"));
+    node.gateway
+        .revert(&acme(), &ada, moved.settling)
+        .await
+        .unwrap();
+    let oslo = TurnFilter {
+        turns: moved.oslo.turns.clone(),
+        ..TurnFilter::default()
+    };
+    assert_eq!(forget(node, oslo).await, 1);
+    let records = export(node, "ada", &TurnFilter::default()).await;
+    let Some(Record::Decided(memory)) = records.last() else {
+        panic!("the undoing is a decision");
+    };
+    let versions: Vec<_> = memory
+        .versions
+        .iter()
+        .map(|it| it.derivation.version)
+        .collect();
+    assert_eq!(versions, [1, 3]);
+    assert_eq!(sent(&records).await, records);
+}
+
+/// Writes two facts of one turn, known from a second on.
+async fn derive_both(node: &Node, seconds: i64) -> [Derivation; 2] {
+    let scope = acme().scope(&space("ada"));
+    let page = node
+        .store
+        .list(&scope, &TurnFilter::default(), 1, None)
+        .await;
+    let turn = page.unwrap().items.remove(0).accepted;
+    let facts = [("Ada", "Rome"), ("Bob", "Oslo")].map(|(who, city)| {
+        let mut fact = fact(&turn, who, city, instant(10));
+        fact.known.start = Some(instant(seconds));
+        fact
+    });
+    let mut rewrite = deriving(&[&facts[0], &facts[1]]);
+    rewrite.change.at = instant(seconds);
+    let work = Work {
+        rewrites: vec![rewrite],
+        ..Work::default()
+    };
+    let applied = node.store.apply(&scope, work).await.unwrap();
+    assert_ne!(applied, Applied::Stale);
+    facts
+}
+
+async fn decide(node: &Node, fact: &Derivation, city: &str) {
+    let says = says(&format!("Ada lives in {city}."), city);
+    let request = correction(fact.id, says);
+    node.gateway.update(&acme(), request).await.unwrap();
+}
+
+#[tokio::test]
+async fn two_facts_of_one_change_travel_one_after_the_other() {
+    let (here, there) = (Node::new().await, Node::new().await);
+    here.told("ada", vec![named("1", "I live in Rome, Bob in Oslo.")])
+        .await;
+    let [one, other] = derive_both(&here, 1).await;
+    here.clock.set(1_000);
+    decide(&here, &one, "Bergen").await;
+    let everything = TurnFilter::default();
+    let records = export(&here, "ada", &everything).await;
+    // An agent there read the turn before the decision came.
+    imported(&there, "ada", records[..2].to_vec()).await;
+    derive_both(&there, 4_000).await;
+    let _working = there.start_constructor();
+    there.clock.set(5_000);
+    assert_eq!(imported(&there, "ada", records.clone()).await.decided, 1);
+    assert_eq!(export(&there, "ada", &everything).await, records);
+    decide(&there, &other, "Narvik").await;
+    let both = export(&there, "ada", &everything).await;
+    assert_eq!(both.len(), records.len() + 1);
+    assert_eq!(sent(&both).await, both);
+}
+
+#[tokio::test]
+async fn a_record_that_cannot_be_taken_is_named_and_the_others_are_taken() {
+    let moved = moved().await;
+    let node = &moved.node;
+    moved.corrected(moved.oslo.id).await;
+    moved.corrected(moved.rome.id).await;
+    let mut policy = Policy::default();
+    policy.format.template = Some("of-this-node".to_owned());
+    let rules = SpaceRules {
+        hold: None,
+        policy: Some(policy),
+    };
+    let mut records = export(node, "ada", &TurnFilter::default()).await;
+    records.insert(1, Record::Rules(Box::new(rules)));
+    let first = records
+        .iter_mut()
+        .find_map(|record| match record {
+            Record::Decided(memory) => Some(memory),
+            _ => None,
+        })
+        .unwrap();
+    first.versions.reverse();
+    let broken = first.id().unwrap();
+    let there = Node::new().await;
+    let _working = there.start_constructor();
+    let said = imported(&there, "ada", records).await;
+    assert_eq!((said.accepted, said.decided), (2, 1));
+    assert_eq!(said.left_out.len(), 2, "{:?}", said.left_out);
+    assert!(said.left_out[0].starts_with("the policy: "));
+    let reason = format!("memory {broken}: has versions out of their order");
+    assert_eq!(said.left_out[1], reason);
+}
+
+/// A call with a credential that may not set a hold.
+fn writer() -> Context {
     let writer = Caller {
         tenant: acme().tenant,
         name: "writer".into(),
@@ -566,17 +711,144 @@ async fn a_writer_without_the_right_to_manage_brings_no_hold_and_no_policy() {
         calls_per_minute: None,
         proof: Proof::Open,
     };
-    let writer = Context {
+    Context {
         caller: Some(Arc::new(writer)),
         ..acme()
+    }
+}
+
+async fn imported_by(call: &Context, node: &Node, records: &[Record]) -> Imported {
+    let records: Answers<Record> = Box::pin(futures::stream::iter(
+        records.iter().cloned().map(Ok).collect::<Vec<_>>(),
+    ));
+    let imported = node.gateway.import(call, &space("ada"), records).await;
+    node.settle().await;
+    imported.unwrap()
+}
+
+async fn hold_of(node: &Node) -> Option<LegalHold> {
+    let spaces = node.gateway.spaces(&acme(), PageRequest::default()).await;
+    spaces.unwrap().items.remove(0).hold
+}
+
+#[tokio::test]
+async fn a_space_with_turns_takes_the_hold_of_an_export_and_names_its_policy() {
+    let here = Node::new().await;
+    here.told("ada", vec![named("1", "One")]).await;
+    hold_and_lift(&here).await;
+    let mut policy = Policy::default();
+    policy.budget.max_tokens = Some(700);
+    here.gateway
+        .put_policy(&acme(), Some(space("ada")), policy, None)
+        .await
+        .unwrap();
+    let records = export(&here, "ada", &TurnFilter::default()).await;
+    let there = Node::new().await;
+    let said = imported_by(&writer(), &there, &records).await;
+    let right = "this credential has no right `admin`";
+    let both = [
+        format!("the policy: {right}"),
+        format!("the legal hold: {right}"),
+    ];
+    assert_eq!(said.left_out, both);
+    assert_eq!(hold_of(&there).await, None);
+    // Again by an administrator, when the turns are there: they were on no hold before.
+    let policy = ["the policy: the space has turns already"];
+    for second in [2_000, 3_000] {
+        there.clock.set(second);
+        let said = imported_by(&acme(), &there, &records).await;
+        assert_eq!(said.left_out, policy);
+        let hold = hold_of(&there).await.unwrap();
+        assert_eq!(
+            (hold.since, hold.reason.as_str()),
+            (instant(2_000), "case 7")
+        );
+    }
+    let whole = ForgetRequest {
+        space: space("ada"),
+        filter: TurnFilter::default(),
+        everything: true,
+        dry_run: false,
     };
-    let said = there.gateway.import(&writer, &space("ada"), records).await;
-    there.settle().await;
-    assert_eq!(said.unwrap().left_out.len(), 1);
-    let records = export(&there, "ada", &TurnFilter::default()).await;
-    assert!(
-        !records
-            .iter()
-            .any(|record| matches!(record, Record::Rules(_)))
-    );
+    let held = there.gateway.forget(&acme(), whole).await;
+    assert_eq!(held.unwrap_err().reason, "LEGAL_HOLD");
+    // Rules that are in force already are not named, whoever brings them.
+    let said = imported_by(&writer(), &here, &records).await;
+    assert_eq!(said.left_out, Vec::<String>::new());
+}
+
+/// A node with the turns of an export, in a space on hold since a second.
+async fn held_copy(records: &[Record], seconds: i64) -> Node {
+    let node = Node::new().await;
+    imported(&node, "ada", records[..2].to_vec()).await;
+    node.clock.set(seconds);
+    hold_and_lift(&node).await;
+    node
+}
+
+#[tokio::test]
+async fn an_import_replaces_nothing_that_was_known_when_a_hold_began() {
+    let here = Node::new().await;
+    here.told("ada", vec![named("1", "I live in Rome, Bob in Oslo.")])
+        .await;
+    let facts = derive_both(&here, 1).await;
+    here.clock.set(1_000);
+    decide(&here, &facts[0], "Bergen").await;
+    let everything = TurnFilter::default();
+    let records = export(&here, "ada", &everything).await;
+    let versions = async |node: &Node| {
+        let (call, ada) = (acme(), space("ada"));
+        let versions = node.gateway.versions(&call, &ada, facts[0].id);
+        versions.await.unwrap()
+    };
+    // Whoever imports, where agents derived it before the hold; only who may set and lift the hold
+    // where they derived it since.
+    for (derived, call, reason) in [
+        (1_500, acme(), Some("legal hold since")),
+        (1_500, writer(), Some("no right `admin`")),
+        (2_500, writer(), Some("no right `admin`")),
+        (2_500, acme(), None),
+    ] {
+        let there = held_copy(&records, 2_000).await;
+        derive_both(&there, derived).await;
+        let before = versions(&there).await;
+        let _working = there.start_constructor();
+        let said = imported_by(&call, &there, &records).await;
+        assert_eq!(said.decided, u64::from(reason.is_none()));
+        match reason {
+            Some(reason) => {
+                assert_eq!(said.left_out.len(), 1);
+                assert!(said.left_out[0].contains(reason), "{:?}", said.left_out);
+                assert_eq!(versions(&there).await, before);
+            }
+            None => {
+                assert_eq!(said.left_out, Vec::<String>::new());
+                assert_eq!(versions(&there).await, versions(&here).await);
+                // What is there already is not named, whoever brings it.
+                let again = imported_by(&writer(), &there, &records).await;
+                assert_eq!((again.decided, again.left_out), (0, Vec::new()));
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_space_on_hold_arrives_whole_though_agents_were_there_first() {
+    let (here, there) = (Node::new().await, Node::new().await);
+    here.told("ada", vec![named("1", "I live in Rome, Bob in Oslo.")])
+        .await;
+    for (fact, second) in derive_both(&here, 1).await.iter().zip([1_000, 1_001]) {
+        here.clock.set(second);
+        decide(&here, fact, "Bergen").await;
+    }
+    hold_and_lift(&here).await;
+    let everything = TurnFilter::default();
+    let records = export(&here, "ada", &everything).await;
+    there.clock.set(5_000);
+    imported(&there, "ada", records[..3].to_vec()).await;
+    derive_both(&there, 5_000).await;
+    let _working = there.start_constructor();
+    let said = imported(&there, "ada", records.clone()).await;
+    assert_eq!((said.decided, said.left_out), (2, Vec::new()));
+    assert_eq!(export(&there, "ada", &everything).await, records);
 }

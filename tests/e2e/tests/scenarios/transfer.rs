@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 use memfleet_domain::FaultKind;
 use memfleet_domain::derivation::{ChangeKind, Derivation};
-use memfleet_domain::ids::SessionId;
+use memfleet_domain::ids::{BatchId, SessionId};
 use memfleet_domain::policy::Policy;
 use memfleet_domain::space::SpaceSettings;
 use memfleet_domain::time::AsOf;
@@ -182,6 +182,117 @@ async fn what_callers_decided_arrives_line_by_line_and_stays() -> Result<()> {
         "{}",
         difference(&lines, &later)
     );
+    Ok(())
+}
+
+/// Facts about a person, ended ones too.
+async fn facts_about(client: &Client, who: &str, token: BatchId) -> Result<Vec<Derivation>> {
+    let query = FactQuery {
+        space: space("noor"),
+        about: Some(who.to_owned()),
+        attribute: None,
+        turns: Vec::new(),
+        as_of: AsOf::default(),
+        ended: true,
+        wait_for: vec![token],
+    };
+    let facts = client
+        .facts(&call(), &query, PageRequest::default())
+        .await?;
+    Ok(facts.items)
+}
+
+/// A forget took the version that a newer fact had caused, and both facts of one turn were corrected.
+async fn decide_with_gaps(client: &Client) -> Result<()> {
+    let token = moved(client).await?;
+    residences(client, token, true).await?;
+    let changes = client
+        .changes(&call(), &space("noor"), None, PageRequest::default())
+        .await?;
+    let mut changes = changes.items.iter();
+    let update = changes.find(|recorded| recorded.change.kind == ChangeKind::Updated);
+    client
+        .revert(&call(), &space("noor"), update.unwrap().change.id)
+        .await?;
+    let request = ForgetRequest {
+        space: space("noor"),
+        filter: TurnFilter {
+            sessions: vec![SessionId::new("later")?],
+            ..TurnFilter::default()
+        },
+        everything: false,
+        dry_run: false,
+    };
+    client.forget(&call(), request).await?;
+    let told = vec![said(
+        "sam",
+        "Sam",
+        22,
+        "I live in Bergen and I work at Initech.",
+    )];
+    let token = remember(client, "noor", told).await?;
+    let facts = facts_about(client, "Sam", token).await?;
+    ensure!(
+        facts.len() == 2 && facts[0].change == facts[1].change,
+        "{facts:?}"
+    );
+    for fact in facts {
+        let (text, value) = match fact.fact().unwrap().claim.attribute.as_str() {
+            "residence" => ("Sam lives in Narvik.", "Narvik"),
+            _ => ("Sam works at Globex.", "Globex"),
+        };
+        let request = UpdateRequest {
+            space: space("noor"),
+            id: fact.id,
+            version: None,
+            correction: Correction::Says {
+                text: Some(text.into()),
+                value: Some(value.into()),
+                valid: None,
+            },
+        };
+        client.update(&call(), request).await?;
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn histories_with_gaps_arrive_and_a_broken_one_ends_no_import() -> Result<()> {
+    let (here, there, third) = (fresh().await?, fresh().await?, fresh().await?);
+    decide_with_gaps(&here.client).await?;
+    let directory = tempfile::tempdir()?;
+    let file = directory.path().join("noor.jsonl");
+    let file = file.to_str().unwrap();
+    let lines = here.printed(&["export", "noor"])?;
+    assert_eq!(lines.matches("{\"record\":\"decided\"").count(), 3);
+    let has = |line: &str, number: u32| line.contains(&format!("\"version\":{number},"));
+    assert!(
+        lines.lines().any(|line| has(line, 3) && !has(line, 2)),
+        "{lines}"
+    );
+    std::fs::write(file, &lines)?;
+    there.printed(&["import", file])?;
+    let arrived = there.printed(&["export", "noor"])?;
+    assert!(
+        lines.lines().eq(arrived.lines()),
+        "{}",
+        difference(&lines, &arrived)
+    );
+    // One history says nothing that can be, and another space comes behind it.
+    let other = vec![said("monday", "Sam", 8, "How old is the dog?")];
+    let token = remember(&here.client, "sam", other).await?;
+    let asked = recall("sam", "dog", TurnFilter::default(), &[token]);
+    here.client.recall(&call(), asked).await?;
+    let (before, decided) = lines.split_once("{\"record\":\"decided\"").unwrap();
+    let decided = decided.replacen("\"version\":1,", "\"version\":0,", 1);
+    let behind = here.printed(&["export", "sam"])?;
+    let broken = format!("{before}{{\"record\":\"decided\"{decided}{behind}");
+    std::fs::write(file, broken)?;
+    let report = third.printed(&["import", file, "--json"])?;
+    let report = report.replace(' ', "");
+    assert!(report.contains("\"decided\":2"), "{report}");
+    assert_eq!(report.matches("hasaversionofsomethingelse").count(), 1);
+    assert_eq!(third.printed(&["export", "sam"])?, behind);
     Ok(())
 }
 

@@ -116,6 +116,7 @@ impl Forgetting<'_> {
         .fetch_all(&mut *self.connection)
         .await?;
         let mut removed = Removed::of(&rows)?;
+        self.lengthen(&removed.derivations).await?;
         self.reopen(&removed.derivations).await?;
         removed.passages.extend(self.remove_staged(doomed).await?);
         self.sweep(removed).await
@@ -159,6 +160,23 @@ impl Forgetting<'_> {
         .fetch_all(&mut *self.connection)
         .await?;
         Ok(staged.into_iter().flatten().map(to_u32).collect())
+    }
+
+    /// Versions of these derivations that end before the next one came were current until then.
+    async fn lengthen(&mut self, ids: &[Uuid]) -> Outcome<()> {
+        sqlx::query(
+            "UPDATE derivations d SET known_until = later.known_from FROM (
+                 SELECT id, version, lead(known_from) OVER (PARTITION BY id ORDER BY version) AS known_from
+                 FROM derivations WHERE tenant = $1 AND space = $2 AND id = ANY ($3)) AS later
+             WHERE d.tenant = $1 AND d.space = $2 AND d.id = later.id AND d.version = later.version
+                 AND d.known_until < later.known_from",
+        )
+        .bind(self.tenant)
+        .bind(self.space.id)
+        .bind(ids)
+        .execute(&mut *self.connection)
+        .await?;
+        Ok(())
     }
 
     /// The last versions that are left are current again. Each has a change number of its own, as pages of changes end between two of them.

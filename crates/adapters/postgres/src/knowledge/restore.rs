@@ -12,7 +12,7 @@ use uuid::Uuid;
 use super::apply::{Applying, Plan, write};
 use super::forget::{Forgetting, Removed};
 use crate::failure::Outcome;
-use crate::rows::{from_change_id, from_derivation_id, id_list, to_derivation_id};
+use crate::rows::{from_derivation_id, id_list, to_derivation_id};
 use crate::scope;
 
 /// Facts and namings of which a decision wrote a version, by id.
@@ -64,7 +64,7 @@ pub async fn restore(
     if !forgetting.rests_on(id, restoration).await? {
         return Ok(Applied::Stale);
     }
-    forgetting.clear(id, restoration).await?;
+    forgetting.clear(id).await?;
     forgetting.read_again(restoration).await?;
     let after = forgetting.space;
     crate::outbox::note(
@@ -102,16 +102,18 @@ pub async fn restore(
 }
 
 impl Forgetting<'_> {
-    /// True where the version that goes is the one that is known, and all turns are stored.
+    /// True where the version that goes is the one that is known, and all turns are stored. Refused
+    /// where it was known before a legal hold began.
     async fn rests_on(&mut self, id: DerivationId, restoration: &RestoredHistory) -> Outcome<bool> {
-        let known: Option<i32> = sqlx::query_scalar(
-            "SELECT max(version) FROM derivations WHERE tenant = $1 AND space = $2 AND id = $3",
+        let (known, known_from): (Option<i32>, Option<i64>) = sqlx::query_as(
+            "SELECT max(version), min(known_from) FROM derivations WHERE tenant = $1 AND space = $2 AND id = $3",
         )
         .bind(self.tenant)
         .bind(self.space.id)
         .bind(from_derivation_id(id))
         .fetch_one(&mut *self.connection)
         .await?;
+        self.space.refuse_hold_since(known_from)?;
         let turns = restoration.memory.turns();
         let stored: i64 = sqlx::query_scalar(
             "SELECT count(*) FROM turns WHERE tenant = $1 AND space = $2 AND id = ANY ($3)",
@@ -125,9 +127,8 @@ impl Forgetting<'_> {
         Ok(known == i64::from(restoration.instead_of) && stored == turns.len() as i64)
     }
 
-    /// Takes out the derivation with what belongs to it, and the changes that the history has: what
-    /// it says of them counts.
-    async fn clear(&mut self, id: DerivationId, restoration: &RestoredHistory) -> Outcome<()> {
+    /// Takes out the derivation with what belongs to it.
+    async fn clear(&mut self, id: DerivationId) -> Outcome<()> {
         let id = from_derivation_id(id);
         let rows = sqlx::query(
             "DELETE FROM derivations WHERE tenant = $1 AND space = $2 AND id = $3 RETURNING id, passage, written_by",
@@ -140,16 +141,7 @@ impl Forgetting<'_> {
         let mut removed = Removed::of(&rows)?;
         removed.passages.extend(self.remove_staged(&[id]).await?);
         self.sweep(removed).await?;
-        self.remove_relations(&[id]).await?;
-        let versions = restoration.memory.versions.iter();
-        let changes = versions.map(|version| from_change_id(version.change.id));
-        sqlx::query("DELETE FROM changes WHERE tenant = $1 AND space = $2 AND id = ANY ($3)")
-            .bind(self.tenant)
-            .bind(self.space.id)
-            .bind(changes.collect::<Vec<Uuid>>())
-            .execute(&mut *self.connection)
-            .await?;
-        Ok(())
+        self.remove_relations(&[id]).await
     }
 
     /// Has agents read its turns again: one that read them before the history came may have derived

@@ -88,12 +88,15 @@ impl Applying<'_> {
         let change = &rewrite.change;
         self.record(change).await?;
         for revision in &rewrite.revisions {
-            self.write(revision, change.at).await?;
+            self.write(revision, change.at, change.at).await?;
         }
         Ok(true)
     }
 
-    /// Lists a change, and on the one that it undoes that it is undone.
+    /// Lists a change, and on the one that it undoes that it is undone. One that is listed already
+    /// comes with a history from elsewhere and wrote other derivations too. It takes on what the
+    /// history says of it, unless callers decided about one of these, or one was known when a legal
+    /// hold began.
     pub(super) async fn record(&mut self, change: &Change) -> Outcome<()> {
         if let Some(reverted) = change.reverts {
             sqlx::query("UPDATE changes SET reverted_by = ? WHERE space = ? AND id = ?")
@@ -103,7 +106,14 @@ impl Applying<'_> {
                 .execute(&mut *self.connection)
                 .await?;
         }
-        sqlx::query("INSERT INTO changes (space, id, document) VALUES (?, ?, ?)")
+        sqlx::query(
+            "INSERT INTO changes (space, id, document) VALUES (?1, ?2, ?3)
+             ON CONFLICT (space, id) DO UPDATE SET document = ?3 WHERE NOT EXISTS (
+                 SELECT 1 FROM derivations d JOIN spaces p ON p.id = d.space
+                 WHERE d.space = ?1 AND d.written_by = ?2 AND (d.known_from < p.held_since OR EXISTS (
+                     SELECT 1 FROM derivations v JOIN changes c ON c.space = v.space AND c.id = v.written_by
+                     WHERE v.space = ?1 AND v.id = d.id AND c.document ->> 'kind' IN ('corrected', 'reverted'))))",
+        )
             .bind(self.space.id)
             .bind(change.id.as_bytes().as_slice())
             .bind(to_json(change))
@@ -150,9 +160,15 @@ impl Applying<'_> {
         Ok(there == turns.len() as i64)
     }
 
-    pub(super) async fn write(&mut self, revision: &Revision, at: Timestamp) -> Outcome<()> {
+    /// Writes a version that is known from an instant on; the one before it ends at `ended`.
+    pub(super) async fn write(
+        &mut self,
+        revision: &Revision,
+        ended: Timestamp,
+        at: Timestamp,
+    ) -> Outcome<()> {
         let derivation = &revision.derivation;
-        let (first, before) = self.end_current(derivation, at).await?.unzip();
+        let (first, before) = self.end_current(derivation, ended).await?.unzip();
         let passage = match &revision.passage {
             Some(passage) => self.put(passage).await?,
             None => before.expect("a first version has something to be found by"),

@@ -94,6 +94,7 @@ async fn reopen(connection: &mut SqliteConnection, space: SpaceRow, doomed: &str
     }
     remove_passages(connection, space.id, &passages).await?;
     remove_changes(connection, space.id, &to_json(&writers)).await?;
+    lengthen(connection, space.id, &to_json(&reopened)).await?;
     // Each has a change number of its own, as pages of changes end between two of them.
     let opened = sqlx::query(
         "UPDATE derivations SET known_until = NULL, change = ?3 + latest.number FROM (
@@ -108,6 +109,22 @@ async fn reopen(connection: &mut SqliteConnection, space: SpaceRow, doomed: &str
     .execute(&mut *connection)
     .await?;
     Ok(space.head + opened.rows_affected() as i64)
+}
+
+/// Versions of these derivations (a JSON list of ids) that end before the next one came were current
+/// until then.
+async fn lengthen(connection: &mut SqliteConnection, space: i64, ids: &str) -> Outcome<()> {
+    sqlx::query(
+        "UPDATE derivations SET known_until = later.known_from FROM (
+             SELECT d.key, lead(d.known_from) OVER (PARTITION BY d.id ORDER BY d.version) AS known_from FROM derivations d
+             WHERE d.space = ?1 AND d.id IN (SELECT unhex(value) FROM json_each(?2))) AS later
+         WHERE derivations.key = later.key AND derivations.known_until < later.known_from",
+    )
+    .bind(space)
+    .bind(ids)
+    .execute(connection)
+    .await?;
+    Ok(())
 }
 
 /// Those that no version is found by any more.

@@ -56,8 +56,8 @@ pub async fn restore(
     }
     let ids = to_json(&[hex(id)]);
     forget::remove(applying.connection, space.id, &ids).await?;
-    applying.drop_changes(restoration).await?;
     let mut recorded: HashSet<ChangeId> = HashSet::new();
+    let mut ended = None;
     for (version, passage) in memory.versions.iter().zip(&restoration.passages) {
         if recorded.insert(version.change.id) {
             applying.record(&version.change).await?;
@@ -66,7 +66,10 @@ pub async fn restore(
             derivation: version.derivation.clone(),
             passage: passage.clone(),
         };
-        applying.write(&revision, version.change.at).await?;
+        let known = version.derivation.known;
+        let at = known.start.unwrap_or(version.change.at);
+        applying.write(&revision, ended.unwrap_or(at), at).await?;
+        ended = known.end;
     }
     for conflict in &memory.conflicts {
         applying.find(conflict).await?;
@@ -80,14 +83,17 @@ fn hex(id: DerivationId) -> String {
 }
 
 impl Applying<'_> {
-    /// True where the version that goes is the one that is known, and all turns are stored.
+    /// True where the version that goes is the one that is known, and all turns are stored. Refused
+    /// where it was known before a legal hold began.
     async fn rests_on(&mut self, id: DerivationId, restoration: &RestoredHistory) -> Outcome<bool> {
-        let known: Option<u32> =
-            sqlx::query_scalar("SELECT max(version) FROM derivations WHERE space = ? AND id = ?")
-                .bind(self.space.id)
-                .bind(id.as_bytes().as_slice())
-                .fetch_one(&mut *self.connection)
-                .await?;
+        let (known, known_from): (Option<u32>, Option<i64>) = sqlx::query_as(
+            "SELECT max(version), min(known_from) FROM derivations WHERE space = ? AND id = ?",
+        )
+        .bind(self.space.id)
+        .bind(id.as_bytes().as_slice())
+        .fetch_one(&mut *self.connection)
+        .await?;
+        self.space.refuse_hold_since(known_from)?;
         let turns = restoration.memory.turns();
         let stored: i64 = sqlx::query_scalar(
             "SELECT count(*) FROM turns WHERE space = ? AND id IN (SELECT unhex(value, '-') FROM json_each(?))",
@@ -97,20 +103,6 @@ impl Applying<'_> {
         .fetch_one(&mut *self.connection)
         .await?;
         Ok(known.unwrap_or(0) == restoration.instead_of && stored == turns.len() as i64)
-    }
-
-    /// Takes out the changes that the history has: what it says of them counts.
-    async fn drop_changes(&mut self, restoration: &RestoredHistory) -> Outcome<()> {
-        let versions = restoration.memory.versions.iter();
-        let ids: Vec<ChangeId> = versions.map(|version| version.change.id).collect();
-        sqlx::query(
-            "DELETE FROM changes WHERE space = ? AND id IN (SELECT unhex(value, '-') FROM json_each(?))",
-        )
-        .bind(self.space.id)
-        .bind(to_json(&ids))
-        .execute(&mut *self.connection)
-        .await?;
-        Ok(())
     }
 
     /// Has agents read its turns again: one that read them before the history came may have derived

@@ -3,6 +3,7 @@
 use memfleet_domain::derivation::ChangeKind;
 use memfleet_domain::ids::{ChangeId, TurnId};
 
+use super::restoring::undoing;
 use super::{all, change, closing, conflict, deriving, fact, home, make, moved, store};
 use crate::conformance::samples::{instant, turn};
 use crate::erasure::{DependentCounts, Erasure};
@@ -133,6 +134,24 @@ pub async fn forgetting_the_newer_fact_opens_the_older_again<S: Ledger + Knowled
         .await
         .expect("an answer");
     assert_eq!(changes.items.len(), 1);
+}
+
+/// A caller had undone the closing before.
+pub async fn forgetting_the_newer_fact_leaves_no_time_at_which_the_older_was_unknown<S>(store: &S)
+where
+    S: Ledger + Knowledge + Erasure,
+{
+    let (_, oslo, first, second) = moved(store).await;
+    let settling = closing(&first, &second, 30);
+    make(store, settling.clone()).await;
+    make(store, undoing(&settling, &first, 40)).await;
+    forget(store, oslo.id).await;
+    let versions = store.versions(&home(), first.id).await.expect("an answer");
+    let known = versions.iter().map(|it| (it.version, it.known.end));
+    assert_eq!(
+        known.collect::<Vec<_>>(),
+        [(1, Some(instant(40))), (3, None)]
+    );
 }
 
 /// However small the pages are in which it is read.

@@ -96,13 +96,19 @@ impl<'w> Plan<'w> {
         }
     }
 
-    /// Adds a history that nothing is known of: each version with its change.
+    /// Adds a history that nothing is known of: each version with its change, known as long as the
+    /// version says.
     pub fn restore(&mut self, history: &'w [(&'w Change, Revision)]) {
         for (change, revision) in history {
             if self.made.insert(change.id) {
                 self.changes.push(change);
             }
-            self.revise(revision, change.at.timestamp_micros());
+            let at = revision.derivation.known.start.unwrap_or(change.at);
+            self.revise(revision, at.timestamp_micros());
+        }
+        for new in &mut self.versions {
+            let ended = new.derivation.known.end.map(|end| end.timestamp_micros());
+            new.known_until = ended.map(|end| end.max(new.known_from));
         }
     }
 

@@ -31,7 +31,9 @@ pub async fn write(
     lineage(connection, tenant, space, derivations).await
 }
 
-/// Numbered in the order of the work.
+/// Numbered in the order of the work. A change that is listed already comes with a history from
+/// elsewhere and wrote other derivations too. It takes on what the history says of it, unless callers
+/// decided about one of these, or one was known when a legal hold began.
 async fn put_changes(
     connection: &mut PgConnection,
     tenant: &str,
@@ -42,7 +44,13 @@ async fn put_changes(
     sqlx::query(
         "INSERT INTO changes (tenant, space, id, document)
          SELECT $1, $2, id, document FROM unnest($3::uuid[], $4::text[]) WITH ORDINALITY AS new(id, document, place)
-         ORDER BY place",
+         ORDER BY place
+         ON CONFLICT (tenant, space, id) DO UPDATE SET document = excluded.document WHERE NOT EXISTS (
+             SELECT FROM derivations d JOIN spaces p ON p.tenant = d.tenant AND p.id = d.space
+             WHERE d.tenant = $1 AND d.space = $2 AND d.written_by = changes.id AND (d.known_from < p.held_since OR EXISTS (
+                 SELECT FROM derivations v JOIN changes c ON c.tenant = v.tenant AND c.space = v.space AND c.id = v.written_by
+                 WHERE v.tenant = $1 AND v.space = $2 AND v.id = d.id
+                     AND c.document::json ->> 'kind' IN ('corrected', 'reverted'))))",
     )
     .bind(tenant)
     .bind(space)
