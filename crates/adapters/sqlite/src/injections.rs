@@ -110,6 +110,9 @@ impl Injections for SqliteStore {
         .execute(&mut *write)
         .await
         .map_err(Failure::from)?;
+        if gone.rows_affected() > 0 {
+            scrub::due(&mut write).await?;
+        }
         write.commit().await?;
         Ok(gone.rows_affected())
     }

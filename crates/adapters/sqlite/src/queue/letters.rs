@@ -90,10 +90,12 @@ pub async fn bound(connection: &mut SqliteConnection, tenant: &TenantId, most: u
     )
     .bind(tenant.as_str())
     .bind(most as i64)
-    .execute(connection)
+    .execute(&mut *connection)
     .await?
     .rows_affected();
     if removed > 0 {
+        // Their text was never stored: a later forget finds nothing of it that would make a scrub due.
+        scrub::due(connection).await?;
         tracing::warn!(%tenant, removed, "the oldest dead letters are removed: there are too many");
         metrics::counter!("memfleet_dead_letters_removed_total").increment(removed);
     }
@@ -275,7 +277,9 @@ mod tests {
         let mut write = store.write().await.unwrap();
         let others = TenantId::new("globex").unwrap();
         bound(&mut write, &others, 0).await.unwrap();
+        assert!(!scrub::is_due(&mut write).await.unwrap());
         bound(&mut write, &home().tenant, 2).await.unwrap();
+        assert!(scrub::is_due(&mut write).await.unwrap());
         let page = list(&mut write, &home().tenant, None, 10, None)
             .await
             .unwrap();
