@@ -238,6 +238,9 @@ pub trait IngestQueue: Send + Sync {
     /// How full the queue is; nothing is a tenant's own when none is named.
     async fn depth(&self, tenant: Option<&TenantId>) -> Result<Depths>;
 
+    /// Depth of what waits of a tenant. Dead letters are not counted: this is asked at every write.
+    async fn waiting_depth(&self, tenant: &TenantId) -> Result<Depth>;
+
     /// Returns when there may be something to take.
     async fn ready(&self);
 }

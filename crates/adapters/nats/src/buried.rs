@@ -81,10 +81,15 @@ impl Shared {
         Ok(())
     }
 
-    /// The dead letters of a tenant, and all of them.
+    /// How many dead letters a tenant has, and how many there are. The subjects of other tenants are not listed.
     pub async fn count_letters(&self, tenant: Option<&str>) -> Result<(u64, u64)> {
-        let places = self.letter_places(&self.names.all_letters()).await?;
-        let own = places.iter().filter(|place| tenant == Some(&place.tenant));
-        Ok((own.count() as u64, places.len() as u64))
+        let stream = &self.names.letters;
+        let own = async {
+            let Some(tenant) = tenant else { return Ok(0) };
+            let filter = self.names.letters_of_tenant(tenant);
+            Ok(self.link.subjects(stream, &filter).await?.len() as u64)
+        };
+        let (own, info) = futures::try_join!(own, self.link.stream(stream))?;
+        Ok((own, info.state.messages))
     }
 }

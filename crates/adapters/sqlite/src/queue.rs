@@ -14,7 +14,7 @@ use memfleet_domain::ingestion::Batch;
 use memfleet_domain::time::Timestamp;
 use memfleet_ports::ledger::{Page, PageToken};
 use memfleet_ports::queue::{
-    Bounds, DeadLetter, Delivery, Depths, IngestQueue, LETTERS, POSTPONED, Place, Published,
+    Bounds, DeadLetter, Delivery, Depth, Depths, IngestQueue, LETTERS, POSTPONED, Place, Published,
 };
 use memfleet_ports::store::Result;
 use sqlx::{Row, SqliteConnection};
@@ -137,6 +137,11 @@ impl IngestQueue for SqliteStore {
     async fn depth(&self, tenant: Option<&TenantId>) -> Result<Depths> {
         let waiting = Waiting::with_letters(&mut *self.read().await?).await?;
         Ok(waiting.depths(tenant.map(TenantId::as_str)))
+    }
+
+    async fn waiting_depth(&self, tenant: &TenantId) -> Result<Depth> {
+        let waiting = Waiting::queued(&mut *self.read().await?).await?;
+        Ok(waiting.depths(Some(tenant.as_str())).own)
     }
 
     async fn ready(&self) {

@@ -49,6 +49,7 @@ macro_rules! queue_conformance {
                 spaces_with_waiting_batches_are_listed_by_their_youngest,
                 the_depth_counts_batches_turns_bytes_and_the_oldest,
                 the_depth_of_a_tenant_is_its_own,
+                the_depth_of_what_waits_counts_no_dead_letters,
                 a_tenant_has_its_share_of_the_queue,
                 publishing_wakes_whoever_waits,
                 giving_back_wakes_whoever_waits,

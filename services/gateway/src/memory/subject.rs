@@ -90,7 +90,7 @@ impl Gateway {
         let drained = async {
             let mut pause = FIRST_PAUSE;
             loop {
-                let depth = self.queue.depth(Some(&context.tenant)).await?.own;
+                let depth = self.queue.waiting_depth(&context.tenant).await?;
                 if depth.oldest.is_none_or(|oldest| oldest > begun) {
                     return Ok(());
                 }

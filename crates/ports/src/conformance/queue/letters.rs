@@ -8,7 +8,7 @@ use crate::conformance::samples::{batch_in, home, instant, scope, turn_in};
 use crate::queue::{Bounds, DeadLetter, Delivery, Depth, IngestQueue, Place};
 use crate::store::StoreError;
 
-fn letter(delivery: &Delivery, failed_at: Timestamp) -> DeadLetter {
+pub(super) fn letter(delivery: &Delivery, failed_at: Timestamp) -> DeadLetter {
     DeadLetter {
         acceptance: delivery.acceptance,
         batch: delivery.batch.clone(),
