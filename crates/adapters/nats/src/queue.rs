@@ -178,6 +178,11 @@ impl IngestQueue for NatsQueue {
         self.shared.waiting_spaces(tenant, limit).await
     }
 
+    async fn buried_spaces(&self, tenant: &TenantId) -> Result<Vec<SpaceId>> {
+        self.shared.prepared().await?;
+        self.shared.buried_spaces(tenant).await
+    }
+
     async fn dead_letters(
         &self,
         tenant: &TenantId,

@@ -39,6 +39,8 @@ macro_rules! queue_conformance {
                 what_is_acknowledged_is_gone_and_its_position_is_not_given_out_again,
                 dead_letters_leave_the_queue_and_are_listed,
                 dead_letters_of_all_spaces_of_a_tenant_are_listed,
+                a_page_of_large_dead_letters_ends_before_its_limit,
+                spaces_with_dead_letters_are_named,
                 a_second_letter_of_a_delivery_loses_nothing_of_the_first,
                 dead_letters_are_replayed_at_their_old_place,
                 a_letter_whose_batch_waits_again_stays_until_it_can_be_replayed,

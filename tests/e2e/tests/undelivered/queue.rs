@@ -64,6 +64,10 @@ impl IngestQueue for Whole<NatsQueue> {
         self.queue.waiting_spaces(tenant, limit).await
     }
 
+    async fn buried_spaces(&self, tenant: &TenantId) -> Result<Vec<SpaceId>> {
+        self.queue.buried_spaces(tenant).await
+    }
+
     async fn dead_letters(
         &self,
         tenant: &TenantId,

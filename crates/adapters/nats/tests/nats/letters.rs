@@ -9,7 +9,7 @@ use memfleet_nats::{NatsQueue, Options};
 use memfleet_ports::conformance::samples::{batch, home, instant, turn};
 use memfleet_ports::queue::{Bounds, DeadLetter, IngestQueue};
 
-use crate::server::{fresh, options, replicas, url};
+use crate::server::{fresh, options, replicas, soon, url};
 
 /// Publishes a batch and makes a dead letter of it.
 async fn bury(queue: &NatsQueue, batch: &Batch) {
@@ -31,17 +31,27 @@ async fn left(queue: &NatsQueue) -> Vec<BatchId> {
 }
 
 #[tokio::test]
-async fn the_oldest_letters_of_a_tenant_go_where_there_are_too_many() {
-    let options = Options {
+async fn the_oldest_letters_of_a_tenant_go_where_there_are_too_many_or_too_large_ones() {
+    let few = Options {
         letters: 2,
         ..options()
     };
-    let ([queue], _streams) = replicas(options).await;
-    let told = ["a", "b", "c", "d"].map(|name| batch(name, vec![turn(name, "x")]));
-    for batch in &told {
-        bury(&queue, batch).await;
+    let small = Options {
+        letter_bytes: 16 << 10,
+        ..options()
+    };
+    for (options, stay) in [(few, 2), (small, 4)] {
+        let ([queue], _streams) = replicas(options).await;
+        let text = "x".repeat(4 << 10);
+        let told: Vec<_> = ["a", "b", "c", "d", "e", "f", "g"]
+            .map(|name| batch(name, vec![turn(name, &text)]))
+            .into();
+        for batch in &told {
+            bury(&queue, batch).await;
+        }
+        let youngest: Vec<_> = told[told.len() - stay..].iter().map(|it| it.id).collect();
+        assert_eq!(left(&queue).await, youngest);
     }
-    assert_eq!(left(&queue).await, [told[2].id, told[3].id]);
 }
 
 /// Listings of dead letters that the queue asked the server for meanwhile.
@@ -50,7 +60,11 @@ async fn listings(queue: &NatsQueue, meanwhile: impl Future<Output = ()>) -> Vec
     let stream = format!("{}_DEAD_LETTERS", queue.options().prefix.to_uppercase());
     let asked = format!("$JS.API.STREAM.INFO.{stream}");
     let mut asked = client.subscribe(asked).await.unwrap();
-    client.flush().await.unwrap();
+    // The server knows of the first subscription once it serves a later one.
+    let inbox = client.new_inbox();
+    let mut echo = client.subscribe(inbox.clone()).await.unwrap();
+    client.publish(inbox, "".into()).await.unwrap();
+    soon("the echo", echo.next()).await;
     meanwhile.await;
     let mut listings = Vec::new();
     while let Ok(Some(question)) =
