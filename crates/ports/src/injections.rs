@@ -52,6 +52,13 @@ pub struct Injection {
 }
 
 impl Injection {
+    /// Bytes of what may be large of it.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        let block = self.block.as_ref().map_or(0, String::len);
+        block + self.record.len() + size_of_val(&*self.turns) + size_of_val(&*self.spaces)
+    }
+
     /// Refuses what is too large to be stored.
     pub fn check(&self) -> Result<()> {
         let block = self.block.as_ref().map_or(0, String::len);
@@ -113,7 +120,7 @@ pub trait Injections: Send + Sync {
     /// One of them.
     async fn get(&self, tenant: &TenantId, id: InjectionId) -> Result<Option<Injection>>;
 
-    /// Those that match, the newest first.
+    /// Page of the injections that match, newest first; one of large ones ends before its limit.
     async fn list(
         &self,
         tenant: &TenantId,

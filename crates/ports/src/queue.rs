@@ -1,6 +1,7 @@
 //! The ingestion queue: durable before `Remember` answers, at least once, in the order of acceptance.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -24,6 +25,14 @@ pub const TRIES: u32 = 10;
 
 /// Dead letters that a tenant may have, about: of more the oldest go, for good.
 pub const LETTERS: u64 = 10_000;
+
+/// Bytes of dead letters that a tenant may have, about: of more the oldest go, for good. The
+/// youngest stays, however large it is.
+pub const LETTER_BYTES: u64 = 256 << 20;
+
+/// Bytes of dead letters after which those of a tenant are held against [`LETTER_BYTES`] again, as
+/// a share of that.
+const LETTER_SHARE: u64 = 16;
 
 /// The reason of a batch that was tried so often, and whose tries ended neither well nor in an error.
 #[must_use]
@@ -73,6 +82,41 @@ pub struct DeadLetter {
     pub failed_at: Timestamp,
     /// How often it was tried.
     pub attempts: u32,
+}
+
+/// Dead letters that a process buried of each tenant since the tenant's letters were held against
+/// their bounds. To hold them against these takes a look at each, so it is done now and then.
+#[derive(Debug)]
+pub struct LetterTally {
+    letters: u64,
+    bytes: u64,
+    buried: Mutex<HashMap<String, (u64, u64)>>,
+}
+
+impl LetterTally {
+    /// The bounds are due after so many letters, or after a sixteenth of `most_bytes`.
+    #[must_use]
+    pub fn new(letters: u64, most_bytes: u64) -> Self {
+        Self {
+            letters,
+            bytes: most_bytes / LETTER_SHARE,
+            buried: Mutex::default(),
+        }
+    }
+
+    /// Counts a letter; whether the bounds are due for its tenant. They are at its first letter:
+    /// nobody counted those of before.
+    pub fn count(&self, tenant: &str, bytes: u64) -> bool {
+        let mut tenants = self.buried.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((letters, sum)) = tenants.get_mut(tenant) {
+            (*letters, *sum) = (*letters + 1, *sum + bytes);
+            if *letters < self.letters && *sum < self.bytes {
+                return false;
+            }
+        }
+        tenants.insert(tenant.to_owned(), (0, 0));
+        true
+    }
 }
 
 /// Where a batch is that was published.
@@ -197,7 +241,7 @@ pub trait IngestQueue: Send + Sync {
 
     /// Moves `letter.batch` from the queue to the dead letters; the rest of the delivery counts as applied. A second letter
     /// of the same delivery adds its turns to the first. What was forgotten since it was taken is in no letter. Beyond [`LETTERS`]
-    /// of a tenant its oldest letters go.
+    /// or [`LETTER_BYTES`] of a tenant its oldest letters go.
     async fn dead_letter(&self, letter: &DeadLetter) -> Result<()>;
 
     /// Where this batch is, asked without reading what it holds.
@@ -215,8 +259,13 @@ pub trait IngestQueue: Send + Sync {
     /// Spaces of a tenant with batches that are waiting or being worked on, the space of the youngest batch first; at most `limit`.
     async fn waiting_spaces(&self, tenant: &TenantId, limit: usize) -> Result<Vec<SpaceId>>;
 
-    /// The dead letters of a space, or of all spaces of a tenant, oldest first. Where one that cannot be read is listed without its
-    /// space, a hash of 32 hexadecimal digits stands for the name.
+    /// Names of a tenant's spaces that have dead letters, in no order, read of one letter each. A
+    /// space whose letters cannot be read is left out.
+    async fn buried_spaces(&self, tenant: &TenantId) -> Result<Vec<SpaceId>>;
+
+    /// The dead letters of a space, or of all spaces of a tenant, oldest first. A page of large
+    /// ones ends before its limit. Where one that cannot be read is listed without its space, a
+    /// hash of 32 hexadecimal digits stands for the name.
     async fn dead_letters(
         &self,
         tenant: &TenantId,
@@ -238,6 +287,26 @@ pub trait IngestQueue: Send + Sync {
     /// How full the queue is; nothing is a tenant's own when none is named.
     async fn depth(&self, tenant: Option<&TenantId>) -> Result<Depths>;
 
+    /// Depth of what waits of a tenant. Dead letters are not counted: this is asked at every write.
+    async fn waiting_depth(&self, tenant: &TenantId) -> Result<Depth>;
+
     /// Returns when there may be something to take.
     async fn ready(&self);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bounds_are_due_at_a_first_letter_and_after_a_number_or_bytes() {
+        let tally = LetterTally::new(3, 160);
+        let due = |tenant, sizes: &[u64]| {
+            let due = sizes.iter().map(|bytes| tally.count(tenant, *bytes));
+            due.collect::<Vec<_>>()
+        };
+        assert_eq!(due("acme", &[1, 1, 1, 1]), [true, false, false, true]);
+        assert_eq!(due("acme", &[9, 1, 9, 10]), [false, true, false, true]);
+        assert_eq!(due("globex", &[1, 1]), [true, false]);
+    }
 }

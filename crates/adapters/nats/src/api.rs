@@ -2,8 +2,12 @@
 //! types and errors. Every question goes to the leader of the stream (no direct gets): an answer of a copy that lags behind
 //! would tell a writer that its own write is not there.
 
+use std::time::Duration;
+
+use async_nats::jetstream::consumer::{AckPolicy, pull};
 use async_nats::{HeaderMap, Message};
 use bytes::Bytes;
+use futures::TryStreamExt;
 use memfleet_ports::store::StoreError;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -14,6 +18,15 @@ use crate::link::Link;
 
 /// Subjects that the server gives at once at most.
 const SUBJECTS_A_PAGE: usize = 100_000;
+
+/// Messages whose sizes are asked for at once.
+const SIZES_A_PAGE: usize = 1_000;
+
+/// Header of a message that comes without its payload: how many bytes that has.
+const SIZE: &str = "Nats-Msg-Size";
+
+/// How long the server keeps a consumer that nobody uses.
+const UNUSED: Duration = Duration::from_secs(30);
 
 /// Answers that say no are short; long ones are not searched for it.
 const LONGEST_REFUSAL: usize = 16 << 10;
@@ -61,6 +74,27 @@ pub struct Stored {
 
 /// A message as it lies in a stream.
 pub type Found = async_nats::jetstream::message::StreamMessage;
+
+/// Size of a message, and where it lies.
+#[derive(Debug)]
+pub struct MessageSize {
+    pub subject: String,
+    pub sequence: u64,
+    /// Bytes of its payload.
+    pub bytes: u64,
+}
+
+impl MessageSize {
+    /// Reads what a consumer without payloads was given.
+    fn of(message: &async_nats::jetstream::Message) -> Option<Self> {
+        let size = message.headers.as_ref()?.get(SIZE)?;
+        Some(Self {
+            subject: message.subject.to_string(),
+            sequence: message.info().ok()?.stream_sequence,
+            bytes: size.as_str().parse().ok()?,
+        })
+    }
+}
 
 #[derive(Deserialize)]
 struct Done {
@@ -134,6 +168,40 @@ impl Link {
                 return Ok(subjects);
             }
         }
+    }
+
+    /// Sizes of the messages whose subjects match, told by a consumer that gets no payloads.
+    pub async fn sizes(&self, stream: &str, filter: &str) -> Result<Vec<MessageSize>, StoreError> {
+        let stream = self.jetstream().get_stream_no_info(stream).await;
+        let stream = stream.map_err(|error| self.unavailable(error))?;
+        let consumer = stream.create_consumer(pull::Config {
+            filter_subject: filter.to_owned(),
+            ack_policy: AckPolicy::None,
+            headers_only: true,
+            memory_storage: true,
+            num_replicas: 1,
+            inactive_threshold: UNUSED,
+            ..pull::Config::default()
+        });
+        let consumer = consumer.await.map_err(|error| self.unavailable(error))?;
+        let wanted = consumer.cached_info().num_pending as usize;
+        let mut sizes = Vec::with_capacity(wanted);
+        while sizes.len() < wanted {
+            let messages = consumer.fetch().max_messages(SIZES_A_PAGE).messages().await;
+            let messages = messages.map_err(|error| self.unavailable(error))?;
+            let page: Vec<_> = messages
+                .try_collect()
+                .await
+                .map_err(|error| self.unavailable(error))?;
+            if page.is_empty() {
+                break;
+            }
+            sizes.extend(page.iter().filter_map(MessageSize::of));
+        }
+        let name = &consumer.cached_info().name;
+        // Where it stays the server removes it later.
+        let _removed = stream.delete_consumer(name).await;
+        Ok(sizes)
     }
 
     /// The message at this place.

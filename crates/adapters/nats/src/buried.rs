@@ -7,9 +7,10 @@ use memfleet_ports::store::Result;
 
 use crate::admission::{Admission, MOMENT};
 use crate::shared::Shared;
+use crate::subject::Letter;
 
 /// The letters of a tenant are counted when this process has buried so many more.
-const COUNTED: u64 = 64;
+pub const COUNTED: u64 = 64;
 
 /// What is known of dead letters.
 #[derive(Debug, Default)]
@@ -47,44 +48,59 @@ impl Shared {
         Ok(is_empty)
     }
 
-    /// A tenant has one more dead letter. Now and then its oldest are removed where it has too many.
-    pub async fn note_letter(&self, tenant: &str) -> Result<()> {
-        let buried = {
+    /// A tenant has one more dead letter, of so many bytes. Now and then its oldest are removed
+    /// beyond the bounds.
+    pub async fn note_letter(&self, tenant: &str, bytes: u64) -> Result<()> {
+        {
             let mut letters = self.admission.letters();
             letters.none_at = None;
             letters.buried += 1;
-            letters.buried
-        };
-        let most = self.options.letters;
-        if !buried.is_multiple_of(most.clamp(1, COUNTED)) {
-            return Ok(());
         }
-        let places = self
-            .letter_places(&self.names.letters_of_tenant(tenant))
-            .await?;
-        let surplus = places.len().saturating_sub(most as usize);
-        if surplus > 0 {
-            tracing::warn!(
-                tenant,
-                surplus,
-                "the oldest dead letters are removed: there are too many"
-            );
-        }
-        for place in &places[..surplus] {
-            if let Some(found) = self.letter_at(place).await? {
-                self.link
-                    .delete(&self.names.letters, found.sequence)
-                    .await?;
-                metrics::counter!("memfleet_dead_letters_removed_total").increment(1);
-            }
+        if self.tally.count(tenant, bytes) {
+            self.bound_letters(tenant).await?;
         }
         Ok(())
     }
 
-    /// The dead letters of a tenant, and all of them.
+    async fn bound_letters(&self, tenant: &str) -> Result<()> {
+        let stream = &self.names.letters;
+        let filter = self.names.letters_of_tenant(tenant);
+        let letters = self.link.sizes(stream, &filter).await?.into_iter();
+        let placed = letters.filter_map(|letter| {
+            let place = Letter::parse(&self.names, &letter.subject)?;
+            Some((place, letter))
+        });
+        let mut letters: Vec<_> = placed.collect();
+        letters.sort_unstable_by(|(one, _), (other, _)| other.cmp(one));
+        let (mut number, mut bytes, mut removed) = (0, 0, 0);
+        for (_, letter) in letters {
+            if number < self.options.letters && bytes < self.options.letter_bytes {
+                (number, bytes) = (number + 1, bytes + letter.bytes);
+            } else {
+                removed += u64::from(self.link.delete(stream, letter.sequence).await?);
+            }
+        }
+        if removed > 0 {
+            tracing::warn!(
+                tenant,
+                removed,
+                "the oldest dead letters are removed: there are too many, or they are too large"
+            );
+            metrics::counter!("memfleet_dead_letters_removed_total").increment(removed);
+        }
+        Ok(())
+    }
+
+    /// How many dead letters a tenant has, and how many there are. The subjects of other tenants
+    /// are not listed.
     pub async fn count_letters(&self, tenant: Option<&str>) -> Result<(u64, u64)> {
-        let places = self.letter_places(&self.names.all_letters()).await?;
-        let own = places.iter().filter(|place| tenant == Some(&place.tenant));
-        Ok((own.count() as u64, places.len() as u64))
+        let stream = &self.names.letters;
+        let own = async {
+            let Some(tenant) = tenant else { return Ok(0) };
+            let filter = self.names.letters_of_tenant(tenant);
+            Ok(self.link.subjects(stream, &filter).await?.len() as u64)
+        };
+        let (own, info) = futures::try_join!(own, self.link.stream(stream))?;
+        Ok((own, info.state.messages))
     }
 }

@@ -3,9 +3,12 @@
 //! A letter is put before its batch leaves the queue, and a replayed batch is in the queue before its letter goes: a crash in
 //! between leaves both, and what is done again then finds that it is done.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
+use std::pin::pin;
 
 use async_nats::HeaderMap;
+use futures::{StreamExt, TryStreamExt};
+use memfleet_columns::GrowingPage;
 use memfleet_domain::Scope;
 use memfleet_domain::ids::{BatchId, SpaceId, TenantId, TurnId};
 use memfleet_domain::ingestion::Batch;
@@ -15,6 +18,7 @@ use memfleet_ports::store::{Result, StoreError};
 
 use crate::api::Found;
 use crate::failure::{Failure, code};
+use crate::lookup::AT_ONCE;
 use crate::message::{self, Circumstances, PAYLOAD_HASH, text};
 use crate::names::tenant_token;
 use crate::shared::Shared;
@@ -42,32 +46,57 @@ impl Shared {
         };
         let mut places = self.letter_places(&filter).await?;
         places.retain(|place| after.is_none_or(|after| place.position > after));
-        let is_more = places.len() > limit as usize;
-        places.truncate(limit as usize);
-        let last = places.last().map(|place| place.position.to_string());
-        let mut items = Vec::with_capacity(places.len());
-        for (found, place) in self.read_letters(places).await? {
+        let mut letters = pin!(self.read_letters(places));
+        let mut page = GrowingPage::new(limit);
+        while !page.is_over()
+            && let Some((found, place)) = letters.try_next().await?
+        {
             let scope = match space {
                 Some(space) => scope(space),
                 None => scope(&SpaceId::new(place.space.clone()).map_err(|error| {
                     StoreError::Damaged(format!("the subject of a dead letter: {error}"))
                 })?),
             };
-            items.push(message::letter(&found, &scope, place.batch, place.position)?.0);
+            let letter = message::letter(&found, &scope, place.batch, place.position)?.0;
+            let token = PageToken(place.position.to_string());
+            page.add(letter, found.payload.len(), token);
         }
-        Ok(Page {
-            items,
-            next: last.filter(|_| is_more).map(PageToken),
-        })
+        Ok(page.done())
+    }
+
+    /// Names of the spaces that a tenant has letters of, each from the youngest letter that can be
+    /// read.
+    pub async fn buried_spaces(&self, tenant: &TenantId) -> Result<Vec<SpaceId>> {
+        let filter = self.names.letters_of_tenant(&tenant_token(tenant));
+        let mut spaces: HashMap<String, Vec<Letter>> = HashMap::new();
+        for place in self.letter_places(&filter).await? {
+            spaces.entry(place.space.clone()).or_default().push(place);
+        }
+        let named = futures::stream::iter(spaces.into_values()).map(|places| async move {
+            for place in places.iter().rev() {
+                let found = self.letter_at(place).await?;
+                let batch = found.and_then(|found| serde_json::from_slice(&found.payload).ok());
+                if let Some(Batch { scope, .. }) = batch {
+                    return Ok::<_, StoreError>(Some(scope.space));
+                }
+            }
+            Ok(None)
+        });
+        let named: Vec<_> = named.buffer_unordered(AT_ONCE).try_collect().await?;
+        Ok(named.into_iter().flatten().collect())
     }
 
     /// The latest letter of a batch.
     pub async fn buried(&self, scope: &Scope, batch: BatchId) -> Result<Option<DeadLetter>> {
-        let letters = self.letters_of(scope, batch).await?;
-        let latest = letters.last().map(|(found, place)| {
-            message::letter(found, scope, batch, place.position).map(|(letter, _)| letter)
-        });
-        latest.transpose()
+        let filter = self.names.letters_of_batch(scope, batch);
+        for place in self.letter_places(&filter).await?.into_iter().rev() {
+            if let Some(found) = self.letter_at(&place).await? {
+                return Ok(Some(
+                    message::letter(&found, scope, batch, place.position)?.0,
+                ));
+            }
+        }
+        Ok(None)
     }
 
     /// Writes a letter of what was not forgotten since it was taken, and lets the queue go of it. What still waits at the
@@ -148,11 +177,9 @@ impl Shared {
                 return Ok(());
             }
             let headers = headers(letter, stored, before.as_ref())?;
-            let put = self.link.put(
-                place.subject(&self.names),
-                headers,
-                message::json(&batch).into(),
-            );
+            let payload = bytes::Bytes::from(message::json(&batch));
+            let size = payload.len() as u64;
+            let put = self.link.put(place.subject(&self.names), headers, payload);
             match put.await {
                 // Somebody else wrote this letter meanwhile.
                 Err(Failure {
@@ -161,7 +188,7 @@ impl Shared {
                 }) => {}
                 put => {
                     put?;
-                    return self.note_letter(&place.tenant).await;
+                    return self.note_letter(&place.tenant, size).await;
                 }
             }
         }
@@ -196,7 +223,7 @@ impl Shared {
                 }) => {}
                 put => {
                     put?;
-                    return self.note_letter(&place.tenant).await;
+                    return self.note_letter(&place.tenant, payload.len() as u64).await;
                 }
             }
         }

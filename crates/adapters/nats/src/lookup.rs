@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use futures::{StreamExt, TryStreamExt};
+use futures::{Stream, StreamExt, TryStreamExt};
 use memfleet_domain::Scope;
 use memfleet_domain::ids::{BatchId, SpaceId, TenantId};
 use memfleet_domain::ingestion::Batch;
@@ -13,8 +13,8 @@ use crate::api::Found;
 use crate::shared::Shared;
 use crate::subject::{Letter, Waiting};
 
-/// Messages that are asked for at once.
-pub const AT_ONCE: usize = 8;
+/// Messages that are read at once: each may be as large as a request.
+pub const AT_ONCE: usize = 4;
 
 /// The batch of a message that waits.
 fn read(found: &Found) -> Result<Batch> {
@@ -69,13 +69,6 @@ impl Shared {
         Ok(found.into_iter().collect())
     }
 
-    /// The letters of a batch, oldest first.
-    pub async fn letters_of(&self, scope: &Scope, batch: BatchId) -> Result<Vec<(Found, Letter)>> {
-        let filter = self.names.letters_of_batch(scope, batch);
-        let places = self.letter_places(&filter).await?;
-        self.read_letters(places).await
-    }
-
     /// Where letters are, oldest first.
     pub async fn letter_places(&self, filter: &str) -> Result<Vec<Letter>> {
         let subjects = self.link.subjects(&self.names.letters, filter).await?;
@@ -86,17 +79,18 @@ impl Shared {
         Ok(places)
     }
 
-    /// The letters at these places, without those that are gone meanwhile.
-    pub async fn read_letters(&self, places: Vec<Letter>) -> Result<Vec<(Found, Letter)>> {
-        let found = futures::stream::iter(places).map(|place| async move {
+    /// The letters at these places, without those that are gone meanwhile; a few are read ahead.
+    pub fn read_letters(
+        &self,
+        places: Vec<Letter>,
+    ) -> impl Stream<Item = Result<(Found, Letter)>> + Send + '_ {
+        let found = futures::stream::iter(places).map(move |place| async move {
             let found = self.letter_at(&place).await?;
             Ok::<_, StoreError>(found.map(|found| (found, place)))
         });
         found
             .buffered(AT_ONCE)
             .try_filter_map(|found| std::future::ready(Ok(found)))
-            .try_collect()
-            .await
     }
 
     /// The letter at this place.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_nats::{ConnectOptions, ServerAddr};
-use memfleet_ports::queue::{Accepted, LETTERS, TOGETHER, TRIES};
+use memfleet_ports::queue::{Accepted, LETTER_BYTES, LETTERS, TOGETHER, TRIES};
 
 /// How to reach the servers, and how the queue is kept there.
 #[derive(Debug, Clone)]
@@ -38,6 +38,9 @@ pub struct Options {
     pub tries: u32,
     /// Dead letters that a tenant may have, about. Default [`memfleet_ports::queue::LETTERS`].
     pub letters: u64,
+    /// Bytes of dead letters that a tenant may have, about. Default
+    /// [`memfleet_ports::queue::LETTER_BYTES`].
+    pub letter_bytes: u64,
     /// The ledger: a stream that is made here goes on behind what it holds, and a dead letter holds nothing that it had to forget.
     /// Default: none.
     pub accepted: Option<Arc<dyn Accepted>>,
@@ -63,6 +66,7 @@ impl Default for Options {
             together: TOGETHER,
             tries: TRIES,
             letters: LETTERS,
+            letter_bytes: LETTER_BYTES,
             accepted: None,
             compare_every: Duration::from_mins(1),
             largest_batch: 1 << 20,

@@ -6,8 +6,10 @@
 //! an id that follows from the place of that copy, so that two who do so at once are still one. What slips through all of
 //! this the ledger knows by its key.
 
+use std::pin::pin;
 use std::sync::atomic::Ordering;
 
+use futures::TryStreamExt;
 use memfleet_domain::Scope;
 use memfleet_domain::ids::BatchId;
 use memfleet_domain::ingestion::Batch;
@@ -88,7 +90,10 @@ impl Shared {
         if self.has_no_letters().await? {
             return Ok(());
         }
-        for (found, _) in self.letters_of(&batch.scope, batch.id).await? {
+        let filter = self.names.letters_of_batch(&batch.scope, batch.id);
+        let places = self.letter_places(&filter).await?;
+        let mut letters = pin!(self.read_letters(places));
+        while let Some((found, _)) = letters.try_next().await? {
             message::check_hash(&found.headers, hash)?;
         }
         Ok(())

@@ -9,7 +9,9 @@ use memfleet_domain::ids::{BatchId, SpaceId, TenantId};
 use memfleet_domain::ingestion::Batch;
 use memfleet_domain::time::Timestamp;
 use memfleet_ports::ledger::{Page, PageToken};
-use memfleet_ports::queue::{Bounds, DeadLetter, Delivery, Depths, IngestQueue, Place, Published};
+use memfleet_ports::queue::{
+    Bounds, DeadLetter, Delivery, Depth, Depths, IngestQueue, Place, Published,
+};
 use memfleet_ports::store::Result;
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
@@ -176,6 +178,11 @@ impl IngestQueue for NatsQueue {
         self.shared.waiting_spaces(tenant, limit).await
     }
 
+    async fn buried_spaces(&self, tenant: &TenantId) -> Result<Vec<SpaceId>> {
+        self.shared.prepared().await?;
+        self.shared.buried_spaces(tenant).await
+    }
+
     async fn dead_letters(
         &self,
         tenant: &TenantId,
@@ -205,6 +212,12 @@ impl IngestQueue for NatsQueue {
         depths.own.dead_letters = own;
         depths.all.dead_letters = all;
         Ok(depths)
+    }
+
+    async fn waiting_depth(&self, tenant: &TenantId) -> Result<Depth> {
+        self.shared.prepared().await?;
+        let depths = self.shared.depths(Some(&tenant_token(tenant))).await?;
+        Ok(depths.own)
     }
 
     async fn ready(&self) {

@@ -5,11 +5,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use memfleet_ports::queue::LetterTally;
 use memfleet_ports::store::{Result, StoreError};
 use tokio::sync::{Notify, watch};
 
 use crate::admission::Admission;
 use crate::buffer::Buffer;
+use crate::buried::COUNTED;
 use crate::difference::Difference;
 use crate::lanes::Lanes;
 use crate::link::Link;
@@ -45,6 +47,8 @@ pub struct Shared {
     pub options: Options,
     pub lanes: Lanes,
     pub admission: Admission,
+    /// When dead letters are to be held against their bounds.
+    pub tally: LetterTally,
     /// One round of taking at a time.
     pub taking: tokio::sync::Mutex<Taking>,
     pub lines: Vec<tokio::sync::Mutex<()>>,
@@ -74,6 +78,7 @@ impl Shared {
             names: Names::new(&options.prefix),
             lanes: Lanes::default(),
             admission: Admission::default(),
+            tally: LetterTally::new(options.letters.clamp(1, COUNTED), options.letter_bytes),
             taking: tokio::sync::Mutex::default(),
             lines: (0..LINES).map(|_| tokio::sync::Mutex::default()).collect(),
             ready: Notify::new(),

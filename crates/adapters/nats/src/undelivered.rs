@@ -14,14 +14,12 @@ use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::store::Result;
 use memfleet_ports::undelivered::{Matching, Parted, Undelivered, Unreadable};
 
+use crate::lookup::AT_ONCE;
 use crate::message;
 use crate::names::space_token;
 use crate::queue::NatsQueue;
 use crate::shared::Shared;
 use crate::subject::Waiting;
-
-/// Messages that are read at once: each may be as large as a request.
-const AT_ONCE: usize = 4;
 
 #[async_trait]
 impl Undelivered for NatsQueue {

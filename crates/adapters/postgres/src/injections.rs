@@ -3,8 +3,9 @@
 mod list;
 
 use async_trait::async_trait;
+use futures::TryStreamExt;
 use memfleet_columns::{
-    from_injection_token, json, name, page, time, to_block_hash, to_injection_token, to_json,
+    GrowingPage, from_injection_token, json, name, time, to_block_hash, to_injection_token, to_json,
 };
 use memfleet_domain::Scope;
 use memfleet_domain::ids::{ExchangeName, InjectionId, SessionId, SpaceId, TenantId, TurnId};
@@ -71,11 +72,17 @@ impl Injections for PostgresStore {
             let mut read = self.read(tenant).await?;
             let select = select_injection!();
             let mut query = list::query(select, tenant, filter, place, limit.saturating_add(1));
-            let rows = query.build().fetch_all(&mut *read).await?;
-            page(&rows, limit as usize, injection, |row| {
-                let id = to_injection_id(row.try_get(0)?);
-                Ok(to_injection_token(time(row.try_get(1)?)?, id))
-            })
+            let mut rows = query.build().fetch(&mut *read);
+            let mut page = GrowingPage::new(limit);
+            while !page.is_over()
+                && let Some(row) = rows.try_next().await?
+            {
+                let injection = injection(&row)?;
+                let token = to_injection_token(injection.at, injection.id);
+                let bytes = injection.bytes();
+                page.add(injection, bytes, token);
+            }
+            Ok(page.done())
         };
         self.ask("injections", listed).await
     }

@@ -136,6 +136,9 @@ impl Exchanges for SqliteStore {
                 .execute(&mut *write);
             gone += done.await.map_err(Failure::from)?.rows_affected();
         }
+        if gone > 0 {
+            scrub::due(&mut write).await?;
+        }
         write.commit().await?;
         Ok(gone)
     }

@@ -4,7 +4,7 @@ mod list;
 
 use async_trait::async_trait;
 use memfleet_columns::{
-    from_injection_token, json, name, page, time, to_block_hash, to_injection_id,
+    GrowingPage, from_injection_token, json, name, time, to_block_hash, to_injection_id,
     to_injection_token, to_json,
 };
 use memfleet_domain::Scope;
@@ -69,14 +69,37 @@ impl Injections for SqliteStore {
     ) -> Result<Page<Injection>> {
         self.list_turns_for(filter).await?;
         let place = from_injection_token(after)?;
-        let select = select_injection!();
-        let mut query = list::query(select, tenant, filter, place, limit.saturating_add(1));
-        let rows = query.build().fetch_all(&mut *self.read().await?).await;
-        let rows = rows.map_err(Failure::from)?;
-        Ok(page(&rows, limit as usize, injection, |row| {
-            let (at, id) = (time(row.try_get(1)?)?, to_injection_id(row.try_get(0)?)?);
-            Ok::<_, Failure>(to_injection_token(at, id))
-        })?)
+        let mut read = self.read().await?;
+        let mut query = list::query(
+            "SELECT i.key",
+            tenant,
+            filter,
+            place,
+            limit.saturating_add(1),
+        );
+        let keys = query
+            .build_query_scalar::<i64>()
+            .fetch_all(&mut *read)
+            .await;
+        let mut keys = keys.map_err(Failure::from)?.into_iter();
+        let mut page = GrowingPage::new(limit);
+        // One at a time: rows are read ahead of a stream, and each may be large.
+        while !page.is_over()
+            && let Some(key) = keys.next()
+        {
+            let row = sqlx::query(concat!(
+                select_injection!(),
+                " FROM injections i WHERE i.key = ?"
+            ));
+            let row = row.bind(key).fetch_optional(&mut *read).await;
+            if let Some(row) = row.map_err(Failure::from)? {
+                let injection = injection(&row)?;
+                let token = to_injection_token(injection.at, injection.id);
+                let bytes = injection.bytes();
+                page.add(injection, bytes, token);
+            }
+        }
+        Ok(page.done())
     }
 
     async fn turns_given(
@@ -110,6 +133,9 @@ impl Injections for SqliteStore {
         .execute(&mut *write)
         .await
         .map_err(Failure::from)?;
+        if gone.rows_affected() > 0 {
+            scrub::due(&mut write).await?;
+        }
         write.commit().await?;
         Ok(gone.rows_affected())
     }

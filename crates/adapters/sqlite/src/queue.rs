@@ -14,7 +14,7 @@ use memfleet_domain::ingestion::Batch;
 use memfleet_domain::time::Timestamp;
 use memfleet_ports::ledger::{Page, PageToken};
 use memfleet_ports::queue::{
-    Bounds, DeadLetter, Delivery, Depths, IngestQueue, LETTERS, POSTPONED, Place, Published,
+    Bounds, DeadLetter, Delivery, Depth, Depths, IngestQueue, POSTPONED, Place, Published,
 };
 use memfleet_ports::store::Result;
 use sqlx::{Row, SqliteConnection};
@@ -42,7 +42,8 @@ impl IngestQueue for SqliteStore {
                 return Ok(Vec::new());
             }
             let mut write = self.write_briefly_as_worker().await?;
-            let deliveries = taking::deliver(&mut write, &to_json(&chosen.acceptances)).await?;
+            let (ids, letters) = (to_json(&chosen.acceptances), &self.shared.letters);
+            let deliveries = taking::deliver(&mut write, &ids, letters).await?;
             write.commit().await?;
             // None is left when all were unreadable and are buried now: there may be others behind them.
             if !deliveries.is_empty() {
@@ -88,8 +89,7 @@ impl IngestQueue for SqliteStore {
 
     async fn dead_letter(&self, letter: &DeadLetter) -> Result<()> {
         let mut write = self.write().await?;
-        letters::put(&mut write, letter).await?;
-        letters::bound(&mut write, &letter.batch.scope.tenant, LETTERS).await?;
+        letters::put(&mut write, letter, &self.shared.letters).await?;
         remove(&mut write, &[letter.acceptance]).await?;
         write.commit().await?;
         self.let_go(&[letter.acceptance]).await;
@@ -116,6 +116,10 @@ impl IngestQueue for SqliteStore {
         Ok(waiting_spaces(&mut *self.read().await?, tenant, limit).await?)
     }
 
+    async fn buried_spaces(&self, tenant: &TenantId) -> Result<Vec<SpaceId>> {
+        Ok(letters::spaces(&mut *self.read().await?, tenant).await?)
+    }
+
     async fn dead_letters(
         &self,
         tenant: &TenantId,
@@ -137,6 +141,11 @@ impl IngestQueue for SqliteStore {
     async fn depth(&self, tenant: Option<&TenantId>) -> Result<Depths> {
         let waiting = Waiting::with_letters(&mut *self.read().await?).await?;
         Ok(waiting.depths(tenant.map(TenantId::as_str)))
+    }
+
+    async fn waiting_depth(&self, tenant: &TenantId) -> Result<Depth> {
+        let waiting = Waiting::queued(&mut *self.read().await?).await?;
+        Ok(waiting.depths(Some(tenant.as_str())).own)
     }
 
     async fn ready(&self) {
@@ -219,20 +228,26 @@ async fn waiting_spaces(
     tenant: &TenantId,
     limit: usize,
 ) -> Outcome<Vec<SpaceId>> {
-    let youngest: Vec<String> = sqlx::query_scalar(
-        "SELECT payload FROM queue WHERE acceptance IN \
-         (SELECT max(acceptance) FROM queue WHERE tenant = ? GROUP BY space_key ORDER BY 1 DESC LIMIT ?) \
-         ORDER BY acceptance DESC",
+    let youngest: Vec<i64> = sqlx::query_scalar(
+        "SELECT max(acceptance) FROM queue WHERE tenant = ? GROUP BY space_key ORDER BY 1 DESC LIMIT ?",
     )
     .bind(tenant.as_str())
     .bind(limit as i64)
-    .fetch_all(connection)
+    .fetch_all(&mut *connection)
     .await?;
-    // One that cannot be read becomes a dead letter.
-    let batches = youngest
-        .iter()
-        .filter_map(|payload| json::<Batch>(payload).ok());
-    Ok(batches.map(|batch| batch.scope.space).collect())
+    let mut spaces = Vec::with_capacity(youngest.len());
+    // One at a time: a payload may be as large as a request.
+    for acceptance in youngest {
+        let payload: Option<String> =
+            sqlx::query_scalar("SELECT payload FROM queue WHERE acceptance = ?")
+                .bind(acceptance)
+                .fetch_optional(&mut *connection)
+                .await?;
+        // One that cannot be read becomes a dead letter.
+        let batch = payload.and_then(|payload| json::<Batch>(&payload).ok());
+        spaces.extend(batch.map(|batch| batch.scope.space));
+    }
+    Ok(spaces)
 }
 
 async fn waiting_span(

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use memfleet_ports::queue::{LETTER_BYTES, LetterTally};
 use memfleet_ports::store::{Result, StoreError};
 use sqlx::pool::PoolOptions;
 use sqlx::sqlite::{
@@ -70,6 +71,8 @@ pub(crate) struct Shared {
     pub(crate) writers: Writers,
     pub(crate) publisher: Publisher,
     pub(crate) held: Mutex<Held>,
+    /// When bytes of dead letters are to be bounded; their number is at each letter.
+    pub(crate) letters: LetterTally,
     pub(crate) ready: Arc<Notify>,
     /// Held by the scrub that is going on.
     pub(crate) scrubbing: Arc<Mutex<()>>,
@@ -110,6 +113,7 @@ impl SqliteStore {
                 readers: pool(options.readers.max(1)).connect_lazy_with(reader),
                 writers,
                 held: Mutex::default(),
+                letters: LetterTally::new(u64::MAX, LETTER_BYTES),
                 ready,
                 scrubbing: Arc::default(),
                 path,

@@ -27,6 +27,7 @@ macro_rules! injections_conformance {
                 what_is_added_again_stays_as_it_is,
                 injections_are_added_all_or_none,
                 injections_are_listed_newest_first_in_pages,
+                a_page_of_large_injections_ends_before_its_limit,
                 a_filter_selects_what_meets_all_of_it,
                 the_turns_of_the_newest_are_told_alone,
                 injections_beyond_a_number_go_the_oldest_first,
@@ -237,6 +238,31 @@ pub async fn injections_are_listed_newest_first_in_pages(store: &impl Injections
         let refused = Injections::list(store, &acme(), &all, 2, Some(&token)).await;
         assert_eq!(refused, Err(StoreError::PageToken), "{foreign}");
     }
+}
+
+/// None is missed for it.
+pub async fn a_page_of_large_injections_ends_before_its_limit(store: &impl Injections) {
+    const LARGE: u8 = 20;
+    for number in 0..LARGE {
+        let large = Injection {
+            block: Some("x".repeat(BLOCK_LIMIT)),
+            ..injection(number)
+        };
+        append(store, &[large]).await;
+    }
+    let (mut pages, mut after) = (Vec::new(), None::<PageToken>);
+    loop {
+        let all = InjectionFilter::default();
+        let page = Injections::list(store, &acme(), &all, 1_000, after.as_ref()).await;
+        let page = page.expect("list");
+        pages.push(page.items.iter().map(|it| it.id).collect::<Vec<_>>());
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    let expected: Vec<_> = (0..LARGE).rev().map(id).collect();
+    assert_eq!((pages.len(), pages.concat()), (2, expected));
 }
 
 /// Session, space, turn and time, alone and together.

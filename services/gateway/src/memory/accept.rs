@@ -82,7 +82,7 @@ impl Gateway {
             return Ok(());
         };
         let stored = self.access.stored_turns(tenant).await?;
-        let waiting = self.queue.depth(Some(tenant)).await?.own.turns;
+        let waiting = self.queue.waiting_depth(tenant).await?.turns;
         let new = batch.turns.len() as u64;
         if stored + waiting + new <= limit {
             return Ok(());

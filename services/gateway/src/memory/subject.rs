@@ -17,7 +17,7 @@ use tracing::{Instrument, Span};
 
 use crate::Gateway;
 
-/// Spaces, dead letters or turns that are read at a time.
+/// Spaces or turns that are read at a time.
 const PAGE: u32 = 256;
 
 /// First pause between two looks at how much of the tenant waits; each is twice the one before …
@@ -38,7 +38,9 @@ impl Gateway {
         }
         self.drain_tenant(context).await?;
         let mut names = Names::new(self, context);
-        names.lettered = self.lettered(context).await?;
+        // A space may have nothing but dead letters, and is in no listing then.
+        let lettered = self.queue.buried_spaces(&context.tenant).await?;
+        names.lettered = lettered.into_iter().collect();
         let total = SubjectTotal {
             dry_run: request.dry_run,
             ..SubjectTotal::default()
@@ -90,7 +92,7 @@ impl Gateway {
         let drained = async {
             let mut pause = FIRST_PAUSE;
             loop {
-                let depth = self.queue.depth(Some(&context.tenant)).await?.own;
+                let depth = self.queue.waiting_depth(&context.tenant).await?;
                 if depth.oldest.is_none_or(|oldest| oldest > begun) {
                     return Ok(());
                 }
@@ -100,24 +102,6 @@ impl Gateway {
         };
         let what = "writes of the tenant that were accepted before";
         context.within(what, drained).await
-    }
-
-    /// The spaces of the tenant's dead letters. One may have nothing else, and is in no listing
-    /// then.
-    async fn lettered(&self, context: &Context) -> Result<BTreeSet<SpaceId>, Fault> {
-        let (mut spaces, mut after) = (BTreeSet::new(), None);
-        loop {
-            let letters = self
-                .queue
-                .dead_letters(&context.tenant, None, PAGE, after.as_ref())
-                .await?;
-            let letters_of = letters.items.into_iter();
-            spaces.extend(letters_of.map(|letter| letter.batch.scope.space));
-            after = letters.next;
-            if after.is_none() {
-                return Ok(spaces);
-            }
-        }
     }
 
     async fn count(&self, scope: &Scope, filter: &TurnFilter) -> Result<u64, Fault> {

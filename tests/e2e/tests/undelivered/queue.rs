@@ -7,7 +7,9 @@ use memfleet_domain::ingestion::Batch;
 use memfleet_domain::time::Timestamp;
 use memfleet_nats::NatsQueue;
 use memfleet_ports::ledger::{Page, PageToken};
-use memfleet_ports::queue::{Bounds, DeadLetter, Delivery, Depths, IngestQueue, Place, Published};
+use memfleet_ports::queue::{
+    Bounds, DeadLetter, Delivery, Depth, Depths, IngestQueue, Place, Published,
+};
 use memfleet_ports::store::Result;
 
 use crate::whole::Whole;
@@ -62,6 +64,10 @@ impl IngestQueue for Whole<NatsQueue> {
         self.queue.waiting_spaces(tenant, limit).await
     }
 
+    async fn buried_spaces(&self, tenant: &TenantId) -> Result<Vec<SpaceId>> {
+        self.queue.buried_spaces(tenant).await
+    }
+
     async fn dead_letters(
         &self,
         tenant: &TenantId,
@@ -78,6 +84,10 @@ impl IngestQueue for Whole<NatsQueue> {
 
     async fn depth(&self, tenant: Option<&TenantId>) -> Result<Depths> {
         self.queue.depth(tenant).await
+    }
+
+    async fn waiting_depth(&self, tenant: &TenantId) -> Result<Depth> {
+        self.queue.waiting_depth(tenant).await
     }
 
     async fn ready(&self) {

@@ -6,7 +6,7 @@ use memfleet_domain::ids::BatchId;
 use memfleet_nats::{NatsQueue, Options};
 use memfleet_ports::conformance::samples::{batch, home, instant, turn};
 use memfleet_ports::filter::TurnFilter;
-use memfleet_ports::queue::{Bounds, DeadLetter, Delivery, IngestQueue, Place};
+use memfleet_ports::queue::{Bounds, Delivery, IngestQueue, Place};
 use memfleet_ports::undelivered::{Undelivered, Unreadable};
 
 use crate::server::{connected, options, replicas, soon};
@@ -242,36 +242,6 @@ async fn a_batch_that_cannot_be_read_becomes_a_dead_letter_as_it_was_found() {
         let lettered = queue.with_letters(&[home()]).await.unwrap();
         assert_eq!(lettered.is_empty(), goes != 0);
     }
-}
-
-#[tokio::test]
-async fn the_oldest_letters_of_a_tenant_go_where_there_are_too_many() {
-    let options = Options {
-        letters: 2,
-        ..options()
-    };
-    let ([queue], _streams) = replicas(options).await;
-    let mut told = Vec::new();
-    for name in ["a", "b", "c", "d"] {
-        let batch = batch(name, vec![turn(name, "x")]);
-        let published = queue.publish(&batch, instant(0), Bounds::NONE).await;
-        let letter = DeadLetter {
-            acceptance: published.unwrap().acceptance,
-            batch: batch.clone(),
-            reason: "POISON".into(),
-            failed_at: instant(1),
-            attempts: 1,
-        };
-        queue.dead_letter(&letter).await.unwrap();
-        told.push(batch.id);
-    }
-    let letters = queue.dead_letters(&home().tenant, None, 10, None).await;
-    let left = letters
-        .unwrap()
-        .items
-        .into_iter()
-        .map(|letter| letter.batch.id);
-    assert_eq!(left.collect::<Vec<_>>(), told[2..]);
 }
 
 fn queue_prefix(queue: &NatsQueue) -> String {

@@ -7,6 +7,7 @@ mod crashes;
 mod events;
 mod forgetting;
 mod happenings;
+mod letters;
 mod outage;
 mod own;
 mod replicas;

@@ -3,14 +3,14 @@
 use std::fmt::Write as _;
 
 use memfleet_columns::{
-    cut, from_token, json, name, space_key, time, to_batch_id, to_json, to_token,
+    GrowingPage, from_token, json, name, space_key, time, to_batch_id, to_json, to_token,
 };
 use memfleet_domain::Scope;
 use memfleet_domain::ids::{BatchId, SpaceId, TenantId};
 use memfleet_domain::ingestion::Batch;
 use memfleet_domain::turn::AcceptedTurn;
 use memfleet_ports::ledger::{Page, PageToken};
-use memfleet_ports::queue::DeadLetter;
+use memfleet_ports::queue::{DeadLetter, LETTER_BYTES, LETTERS, LetterTally};
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Row, SqliteConnection};
 
@@ -18,8 +18,13 @@ use crate::failure::Outcome;
 use crate::rows::id_list;
 use crate::{scope, scrub, tombstones};
 
-/// Writes a letter of what was not forgotten meanwhile; turns of an earlier letter from the same delivery stay in it.
-pub async fn put(connection: &mut SqliteConnection, letter: &DeadLetter) -> Outcome<()> {
+/// Writes a letter of what was not forgotten meanwhile; turns of an earlier letter from the same
+/// delivery stay in it. Beyond the bounds of its tenant the oldest letters go.
+pub async fn put(
+    connection: &mut SqliteConnection,
+    letter: &DeadLetter,
+    tally: &LetterTally,
+) -> Outcome<()> {
     let before: Option<String> =
         sqlx::query_scalar("SELECT payload FROM dead_letters WHERE acceptance = ?")
             .bind(letter.acceptance as i64)
@@ -39,6 +44,7 @@ pub async fn put(connection: &mut SqliteConnection, letter: &DeadLetter) -> Outc
         turns.retain(|turn| !batch.turns.contains(turn));
         batch.turns.splice(0..0, turns);
     }
+    let payload = to_json(&batch);
     sqlx::query(
         "INSERT OR REPLACE INTO dead_letters (acceptance, space_key, batch, payload, reason, failed_at, attempts, tenant, payload_hash, accepted_at)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8,
@@ -50,14 +56,15 @@ pub async fn put(connection: &mut SqliteConnection, letter: &DeadLetter) -> Outc
     .bind(letter.acceptance as i64)
     .bind(space_key(&batch.scope))
     .bind(batch.id.as_bytes().as_slice())
-    .bind(to_json(&batch))
+    .bind(&payload)
     .bind(&letter.reason)
     .bind(letter.failed_at.timestamp_micros())
     .bind(letter.attempts)
     .bind(batch.scope.tenant.as_str())
-    .execute(connection)
+    .execute(&mut *connection)
     .await?;
-    Ok(())
+    let (tenant, bytes) = (batch.scope.tenant.as_str(), payload.len() as u64);
+    bound(connection, tenant, bytes, tally).await
 }
 
 /// Takes out what was forgotten while a worker held it.
@@ -82,25 +89,57 @@ async fn retain_unforgotten(
     Ok(())
 }
 
-/// Removes the oldest letters of a tenant beyond the `most` youngest.
-pub async fn bound(connection: &mut SqliteConnection, tenant: &TenantId, most: u64) -> Outcome<()> {
-    let removed = sqlx::query(
-        "DELETE FROM dead_letters WHERE acceptance IN (
-             SELECT acceptance FROM dead_letters WHERE tenant = ? ORDER BY acceptance DESC LIMIT -1 OFFSET ?)",
-    )
-    .bind(tenant.as_str())
-    .bind(most as i64)
-    .execute(connection)
-    .await?
-    .rows_affected();
+/// Letters of a tenant beyond the youngest ones, of which there are so many …
+const BEYOND_NUMBER: &str =
+    "DELETE FROM dead_letters WHERE acceptance IN (
+         SELECT acceptance FROM dead_letters WHERE tenant = ? ORDER BY acceptance DESC LIMIT -1 OFFSET ?)";
+
+/// … or that take so many bytes. A letter stays where those younger than it take less.
+const BEYOND_BYTES: &str = "DELETE FROM dead_letters WHERE acceptance IN (
+         SELECT acceptance FROM (
+             SELECT acceptance, sum(octet_length(payload)) OVER (
+                 ORDER BY acceptance DESC ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS younger
+             FROM dead_letters WHERE tenant = ?)
+         WHERE younger >= ?)";
+
+/// Holds the letters of a tenant, which has one of so many bytes more, against the bounds.
+pub async fn bound(
+    connection: &mut SqliteConnection,
+    tenant: &str,
+    bytes: u64,
+    tally: &LetterTally,
+) -> Outcome<()> {
+    remove_oldest(connection, BEYOND_NUMBER, tenant, LETTERS).await?;
+    if tally.count(tenant, bytes) {
+        remove_oldest(connection, BEYOND_BYTES, tenant, LETTER_BYTES).await?;
+    }
+    Ok(())
+}
+
+async fn remove_oldest(
+    connection: &mut SqliteConnection,
+    beyond: &'static str,
+    tenant: &str,
+    most: u64,
+) -> Outcome<()> {
+    let removed = sqlx::query(beyond).bind(tenant).bind(most as i64);
+    let removed = removed.execute(&mut *connection).await?.rows_affected();
     if removed > 0 {
-        tracing::warn!(%tenant, removed, "the oldest dead letters are removed: there are too many");
+        // Their text was never stored: a later forget finds nothing of it that would make a scrub
+        // due.
+        scrub::due(connection).await?;
+        tracing::warn!(
+            tenant,
+            removed,
+            "the oldest dead letters are removed: there are too many, or they are too large"
+        );
         metrics::counter!("memfleet_dead_letters_removed_total").increment(removed);
     }
     Ok(())
 }
 
-/// A page of the letters of a space, or of a tenant, oldest first.
+/// A page of the letters of a space, or of a tenant, oldest first. They are read one at a time:
+/// each may be as large as a request.
 pub async fn list(
     connection: &mut SqliteConnection,
     tenant: &TenantId,
@@ -114,32 +153,68 @@ pub async fn list(
         space: space.clone(),
     };
     let named = space.map(scope);
-    let rows = match &named {
-        Some(scope) => sqlx::query(
-            "SELECT acceptance, payload, reason, failed_at, attempts, batch, space_key FROM dead_letters
-             WHERE space_key = ? AND acceptance > ? ORDER BY acceptance LIMIT ?",
+    let places = match &named {
+        Some(scope) => sqlx::query_scalar(
+            "SELECT acceptance FROM dead_letters WHERE space_key = ? AND acceptance > ? ORDER BY acceptance LIMIT ?",
         )
         .bind(space_key(scope)),
-        None => sqlx::query(
-            "SELECT acceptance, payload, reason, failed_at, attempts, batch, space_key FROM dead_letters
-             WHERE tenant = ? AND acceptance > ? ORDER BY acceptance LIMIT ?",
+        None => sqlx::query_scalar(
+            "SELECT acceptance FROM dead_letters WHERE tenant = ? AND acceptance > ? ORDER BY acceptance LIMIT ?",
         )
         .bind(tenant.as_str()),
     };
-    let rows = rows
-        .bind(after)
-        .bind(i64::from(limit) + 1)
-        .fetch_all(connection)
-        .await?;
-    let read = |row: &SqliteRow| match &named {
-        Some(scope) => letter(row, scope),
-        None => letter(row, &scope(&hashed(row.try_get(6)?)?)),
-    };
-    let letters = rows.iter().map(read);
-    let letters = letters.collect::<Outcome<Vec<_>>>()?;
-    Ok(cut(letters, limit, |letter| {
-        to_token([letter.acceptance as i64])
-    }))
+    let places = places.bind(after).bind(i64::from(limit) + 1);
+    let places: Vec<i64> = places.fetch_all(&mut *connection).await?;
+    let mut page = GrowingPage::new(limit);
+    let mut places = places.into_iter();
+    while !page.is_over()
+        && let Some(place) = places.next()
+    {
+        let Some(row) = at(connection, place).await? else {
+            continue;
+        };
+        let letter = match &named {
+            Some(scope) => letter(&row, scope),
+            None => letter(&row, &scope(&hashed(row.try_get(6)?)?)),
+        };
+        let bytes = row.try_get::<&[u8], _>(1)?.len();
+        page.add(letter?, bytes, to_token([place]));
+    }
+    Ok(page.done())
+}
+
+/// The letter at a position.
+async fn at(connection: &mut SqliteConnection, acceptance: i64) -> Outcome<Option<SqliteRow>> {
+    let row = sqlx::query(
+        "SELECT acceptance, payload, reason, failed_at, attempts, batch, space_key, payload_hash, accepted_at
+         FROM dead_letters WHERE acceptance = ?",
+    );
+    Ok(row.bind(acceptance).fetch_optional(connection).await?)
+}
+
+/// Names of the spaces that a tenant has letters of, each from the youngest letter that can be
+/// read.
+pub async fn spaces(connection: &mut SqliteConnection, tenant: &TenantId) -> Outcome<Vec<SpaceId>> {
+    let places: Vec<(Vec<u8>, i64)> = sqlx::query_as(
+        "SELECT space_key, acceptance FROM dead_letters WHERE tenant = ? ORDER BY space_key, acceptance DESC",
+    )
+    .bind(tenant.as_str())
+    .fetch_all(&mut *connection)
+    .await?;
+    let (mut spaces, mut last) = (Vec::new(), None);
+    for (key, place) in places {
+        if last.as_ref() == Some(&key) {
+            continue;
+        }
+        let row = at(connection, place).await?;
+        let payload = row.as_ref().map(|row| row.try_get(1)).transpose()?;
+        let batch = payload.and_then(|payload| serde_json::from_slice::<Batch>(payload).ok());
+        if let Some(batch) = batch {
+            spaces.push(batch.scope.space);
+            last = Some(key);
+        }
+    }
+    Ok(spaces)
 }
 
 /// The latest letter of a batch.
@@ -194,8 +269,8 @@ pub async fn replay(
     scope: &Scope,
     acceptances: &[u64],
 ) -> Outcome<u64> {
-    let rows = sqlx::query(
-        "SELECT acceptance, payload, reason, failed_at, attempts, batch, payload_hash, accepted_at FROM dead_letters
+    let places: Vec<i64> = sqlx::query_scalar(
+        "SELECT acceptance FROM dead_letters
          WHERE space_key = ?1 AND (?2 = '[]' OR acceptance IN (SELECT value FROM json_each(?2)))
          ORDER BY acceptance",
     )
@@ -204,10 +279,12 @@ pub async fn replay(
     .fetch_all(&mut *connection)
     .await?;
     let mut replayed = 0;
-    for row in &rows {
-        if requeue(connection, scope, row).await? {
+    for place in places {
+        if let Some(row) = at(connection, place).await?
+            && requeue(connection, scope, &row).await?
+        {
             sqlx::query("DELETE FROM dead_letters WHERE acceptance = ?")
-                .bind(row.try_get::<i64, _>(0)?)
+                .bind(place)
                 .execute(&mut *connection)
                 .await?;
             replayed += 1;
@@ -225,7 +302,7 @@ async fn requeue(
     let letter = letter(row, scope)?;
     let batch = &letter.batch;
     // Letters of before it was kept have none.
-    let accepted_at: Option<i64> = row.try_get(7)?;
+    let accepted_at: Option<i64> = row.try_get(8)?;
     let accepted_at = accepted_at.unwrap_or(letter.failed_at.timestamp_micros());
     // As bytes: what could not be read is put back as it was found.
     let payload: &[u8] = row.try_get(1)?;
@@ -241,7 +318,7 @@ async fn requeue(
     .bind(payload.len() as i64)
     .bind(accepted_at)
     .bind(payload)
-    .bind(row.try_get::<Option<&[u8]>, _>(6)?)
+    .bind(row.try_get::<Option<&[u8]>, _>(7)?)
     .execute(connection)
     .await?;
     Ok(inserted.rows_affected() > 0)
@@ -255,13 +332,12 @@ mod tests {
     use super::*;
     use crate::store::{Options, SqliteStore};
 
-    #[tokio::test]
-    async fn the_oldest_letters_of_a_tenant_go_where_there_are_too_many() {
-        let directory = tempfile::tempdir().unwrap();
+    /// A store with a letter of 1 KiB for each of three names.
+    async fn lettered(directory: &tempfile::TempDir) -> SqliteStore {
         let path = directory.path().join("memfleet.db");
         let store = SqliteStore::open(path, Options::default()).await.unwrap();
         for name in ["a", "b", "c"] {
-            let told = batch(name, vec![turn(name, "x")]);
+            let told = batch(name, vec![turn(name, &"x".repeat(1 << 10))]);
             let published = store.publish(&told, instant(0), Bounds::NONE).await;
             let letter = DeadLetter {
                 acceptance: published.unwrap().acceptance,
@@ -272,15 +348,32 @@ mod tests {
             };
             store.dead_letter(&letter).await.unwrap();
         }
-        let mut write = store.write().await.unwrap();
-        let others = TenantId::new("globex").unwrap();
-        bound(&mut write, &others, 0).await.unwrap();
-        bound(&mut write, &home().tenant, 2).await.unwrap();
-        let page = list(&mut write, &home().tenant, None, 10, None)
-            .await
-            .unwrap();
-        let left = page.items.iter().map(|letter| letter.batch.id);
-        let names = ["b", "c"].map(|name| batch(name, vec![]).id);
-        assert_eq!(left.collect::<Vec<_>>(), names);
+        store
+    }
+
+    #[tokio::test]
+    async fn the_oldest_letters_of_a_tenant_go_where_there_are_too_many_or_too_large_ones() {
+        let tenant = home().tenant;
+        for (beyond, most, left) in [
+            (BEYOND_NUMBER, 2, &["b", "c"][..]),
+            (BEYOND_BYTES, 1_500, &["b", "c"]),
+            (BEYOND_BYTES, 1, &["c"]),
+        ] {
+            let directory = tempfile::tempdir().unwrap();
+            let store = lettered(&directory).await;
+            let mut write = store.write().await.unwrap();
+            let removed = remove_oldest(&mut write, beyond, "globex", 0).await;
+            removed.unwrap();
+            let removed = remove_oldest(&mut write, beyond, tenant.as_str(), 1 << 20).await;
+            removed.unwrap();
+            assert!(!scrub::is_due(&mut write).await.unwrap());
+            let removed = remove_oldest(&mut write, beyond, tenant.as_str(), most).await;
+            removed.unwrap();
+            assert!(scrub::is_due(&mut write).await.unwrap());
+            let page = list(&mut write, &tenant, None, 10, None).await.unwrap();
+            let found: Vec<_> = page.items.iter().map(|letter| letter.batch.id).collect();
+            let left: Vec<_> = left.iter().map(|name| batch(name, vec![]).id).collect();
+            assert_eq!(found, left, "{beyond} {most}");
+        }
     }
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use memfleet_columns::{time, to_json};
 use memfleet_domain::ingestion::Batch;
 use memfleet_domain::time::{Clock, SystemClock};
-use memfleet_ports::queue::{DeadLetter, Delivery, TOGETHER, TRIES, process_died};
+use memfleet_ports::queue::{DeadLetter, Delivery, LetterTally, TOGETHER, TRIES, process_died};
 use sqlx::{Row, SqliteConnection};
 use tokio::time::Instant;
 
@@ -166,7 +166,11 @@ async fn spaces_in_turn(
 
 /// Counts an attempt of the chosen rows and reads them. One that cannot be read, or that ended every process that tried it, is
 /// buried: it would stop every tenant.
-pub async fn deliver(connection: &mut SqliteConnection, chosen: &str) -> Outcome<Vec<Delivery>> {
+pub async fn deliver(
+    connection: &mut SqliteConnection,
+    chosen: &str,
+    letters: &LetterTally,
+) -> Outcome<Vec<Delivery>> {
     let rows = sqlx::query(
         "UPDATE queue SET attempts = attempts + 1 WHERE acceptance IN (SELECT value FROM json_each(?))
          RETURNING acceptance, attempts, payload, accepted_at, traceparent, request_id",
@@ -180,7 +184,7 @@ pub async fn deliver(connection: &mut SqliteConnection, chosen: &str) -> Outcome
         // As bytes: damage may have left text that is no UTF-8.
         match serde_json::from_slice::<Batch>(row.try_get(2)?) {
             Ok(batch) if row.try_get::<u32, _>(1)? > TRIES => {
-                bury_tried(connection, acceptance, batch).await?;
+                bury_tried(connection, acceptance, batch, letters).await?;
             }
             Ok(batch) => deliveries.push(Delivery {
                 acceptance: acceptance as u64,
@@ -190,7 +194,7 @@ pub async fn deliver(connection: &mut SqliteConnection, chosen: &str) -> Outcome
                 request_id: row.try_get(5)?,
                 batch,
             }),
-            Err(cause) => bury(connection, acceptance, &cause).await?,
+            Err(cause) => bury(connection, acceptance, &cause, letters).await?,
         }
     }
     deliveries.sort_by_key(|delivery| delivery.acceptance);
@@ -215,6 +219,7 @@ async fn bury_tried(
     connection: &mut SqliteConnection,
     acceptance: i64,
     batch: Batch,
+    tally: &LetterTally,
 ) -> Outcome<()> {
     let reason = process_died(TRIES);
     tracing::error!(acceptance, reason, "dead letter");
@@ -225,7 +230,7 @@ async fn bury_tried(
         failed_at: SystemClock.now(),
         attempts: TRIES,
     };
-    letters::put(connection, &letter).await?;
+    letters::put(connection, &letter, tally).await?;
     remove(connection, &[letter.acceptance]).await
 }
 
@@ -235,21 +240,24 @@ async fn bury(
     connection: &mut SqliteConnection,
     acceptance: i64,
     cause: &serde_json::Error,
+    tally: &LetterTally,
 ) -> Outcome<()> {
     let (category, column) = (cause.classify(), cause.column());
     let reason = format!(
         "PAYLOAD_UNREADABLE: the queued batch cannot be read ({category:?} at byte {column}); it is kept as it was found"
     );
     tracing::error!(acceptance, reason, "dead letter");
-    sqlx::query(
+    let (tenant, bytes): (String, i64) = sqlx::query_as(
         "INSERT OR REPLACE INTO dead_letters (acceptance, tenant, space_key, batch, payload, reason, failed_at, attempts, accepted_at)
-         SELECT acceptance, tenant, space_key, batch, payload, ?2, ?3, attempts, accepted_at FROM queue WHERE acceptance = ?1",
+         SELECT acceptance, tenant, space_key, batch, payload, ?2, ?3, attempts, accepted_at FROM queue WHERE acceptance = ?1
+         RETURNING tenant, octet_length(payload)",
     )
     .bind(acceptance)
     .bind(reason)
     .bind(SystemClock.now().timestamp_micros())
-    .execute(&mut *connection)
+    .fetch_one(&mut *connection)
     .await?;
+    letters::bound(connection, &tenant, bytes as u64, tally).await?;
     remove(connection, &[acceptance as u64]).await
 }
 

@@ -3,12 +3,12 @@
 use memfleet_domain::time::Timestamp;
 
 use super::{depth, positions, publish, some, take};
-use crate::conformance::samples::{batch_in, home, instant, scope, turn_in};
+use crate::conformance::samples::{batch, batch_in, home, instant, scope, turn, turn_in};
 
 use crate::queue::{Bounds, DeadLetter, Delivery, Depth, IngestQueue, Place};
 use crate::store::StoreError;
 
-fn letter(delivery: &Delivery, failed_at: Timestamp) -> DeadLetter {
+pub(super) fn letter(delivery: &Delivery, failed_at: Timestamp) -> DeadLetter {
     DeadLetter {
         acceptance: delivery.acceptance,
         batch: delivery.batch.clone(),
@@ -98,6 +98,66 @@ pub async fn dead_letters_of_all_spaces_of_a_tenant_are_listed(queue: &impl Inge
         }
     }
     assert_eq!(listed, [home(), scope("acme", "bob")]);
+}
+
+/// None is missed for it.
+pub async fn a_page_of_large_dead_letters_ends_before_its_limit(queue: &impl IngestQueue) {
+    const LARGE: usize = 900 << 10;
+    const LETTERS: usize = 24;
+    let mut buried = Vec::new();
+    for number in 0..LETTERS {
+        let key = format!("k{number}");
+        let told = batch(&key, vec![turn(&key, &"x".repeat(LARGE))]);
+        let published = queue.publish(&told, instant(0), Bounds::NONE).await;
+        published.expect("publish");
+        let delivery = queue.take(1).await.expect("take").remove(0);
+        let letter = letter(&delivery, instant(1));
+        queue.dead_letter(&letter).await.expect("dead letter");
+        buried.push(letter.acceptance);
+    }
+    let tenant = home().tenant;
+    for space in [None, Some(home().space)] {
+        let (mut listed, mut after, mut pages) = (Vec::new(), None, 0);
+        loop {
+            let page = queue.dead_letters(&tenant, space.as_ref(), 1_000, after.as_ref());
+            let page = page.await.expect("dead letters");
+            assert!(page.items.len() < LETTERS, "{}", page.items.len());
+            listed.extend(page.items.iter().map(|letter| letter.acceptance));
+            (after, pages) = (page.next, pages + 1);
+            if after.is_none() {
+                break;
+            }
+        }
+        assert_eq!((listed, pages), (buried.clone(), 2));
+    }
+}
+
+/// Each once.
+pub async fn spaces_with_dead_letters_are_named(queue: &impl IngestQueue) {
+    let named = async || {
+        let spaces = queue.buried_spaces(&home().tenant).await.expect("spaces");
+        let mut names: Vec<_> = spaces.iter().map(ToString::to_string).collect();
+        names.sort();
+        names
+    };
+    assert_eq!(named().await, [""; 0]);
+    let told = [
+        ("acme", "ada", "k1"),
+        ("acme", "ada", "k2"),
+        ("acme", "bob", "k1"),
+        ("globex", "eve", "k1"),
+    ];
+    for (tenant, space, key) in told {
+        let scope = scope(tenant, space);
+        let told = batch_in(&scope, key, vec![turn_in(&scope, "s", "a", "x")]);
+        let published = queue.publish(&told, instant(0), Bounds::NONE).await;
+        published.expect("publish");
+    }
+    for delivery in queue.take(100).await.expect("take") {
+        let letter = letter(&delivery, instant(1));
+        queue.dead_letter(&letter).await.expect("dead letter");
+    }
+    assert_eq!(named().await, ["ada", "bob"]);
 }
 
 /// A turn here, a turn there.

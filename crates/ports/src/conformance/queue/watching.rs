@@ -2,7 +2,7 @@
 
 use memfleet_domain::Scope;
 
-use super::{depth, of, publish, some, take};
+use super::{depth, letter, of, publish, some, take};
 use crate::conformance::samples::{batch_in, home, instant, scope, turn_in};
 
 use crate::queue::{Bounds, Depth, Depths, IngestQueue, Place};
@@ -129,6 +129,25 @@ pub async fn the_depth_of_a_tenant_is_its_own(queue: &impl IngestQueue) {
     let Depths { own, all } = depth(queue).await;
     assert_eq!((own.batches, own.turns), (1, 2));
     assert_eq!((all.batches, all.turns), (2, 7));
+}
+
+/// Nor what others wrote.
+pub async fn the_depth_of_what_waits_counts_no_dead_letters(queue: &impl IngestQueue) {
+    publish(queue, "k1", 1).await;
+    let delivery = queue.take(1).await.expect("take").remove(0);
+    let letter = letter(&delivery, instant(1));
+    queue.dead_letter(&letter).await.expect("dead letter");
+    publish(queue, "k2", 2).await;
+    let theirs = of("globex", "k", 5);
+    let published = queue.publish(&theirs, instant(0), Bounds::NONE).await;
+    published.expect("publish");
+    let Depths { own, all } = depth(queue).await;
+    assert_eq!((own.dead_letters, all.dead_letters), (1, 1));
+    let expected = Depth {
+        dead_letters: 0,
+        ..own
+    };
+    assert_eq!(queue.waiting_depth(&home().tenant).await, Ok(expected));
 }
 
 /// In turns and in what is kept of them, also of what is published at the same moment; a retry is no more than there was.
