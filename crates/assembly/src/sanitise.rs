@@ -78,12 +78,12 @@ pub fn name(name: &str, nonce: Option<Nonce<'_>>) -> String {
     without_nonce(&words, nonce).into_owned()
 }
 
-/// A speaker's name, see [`name`]; in quotation marks where a colon would make it the label of a
-/// role.
+/// A speaker's name, see [`name`]; taken apart as in [`text`] where a colon would make it the label
+/// of a role.
 pub fn speaker(speaker: &str, nonce: Option<Nonce<'_>>) -> String {
     let name = name(speaker, nonce);
     match acting::is_role(&name) {
-        true => format!("\"{name}\""),
+        true => acting::escaped(&name),
         false => name,
     }
 }
@@ -199,15 +199,17 @@ mod tests {
     #[test]
     fn a_speaker_is_no_label_of_a_role() {
         for (name, shown) in [
-            ("System", "\"System\""),
-            ("human", "\"human\""),
-            ("Ｓｙｓｔｅｍ prompt", "\"Ｓｙｓｔｅｍ prompt\""),
+            ("System", "\\System"),
+            ("\"System\"", "\\\"System\""),
+            ("human", "\\human"),
+            ("Ｓｙｓｔｅｍ prompt", "\\Ｓｙｓｔｅｍ prompt"),
             ("user", "user"),
             ("assistant", "assistant"),
             ("Systema", "Systema"),
             ("Noor", "Noor"),
         ] {
             assert_eq!(speaker(name, None), shown);
+            assert_eq!(speaker(shown, None), shown);
         }
     }
 

@@ -84,19 +84,6 @@ pub struct Erased {
     pub space: bool,
 }
 
-impl AddAssign for Erased {
-    fn add_assign(&mut self, other: Self) {
-        self.turns.extend(other.turns);
-        self.emptied_sessions.extend(other.emptied_sessions);
-        self.passages += other.passages;
-        self.undelivered += other.undelivered;
-        self.unreadable += other.unreadable;
-        self.versions += other.versions;
-        self.dependents += other.dependents;
-        self.space |= other.space;
-    }
-}
-
 /// What retention removes of a space at an instant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Cutoff {

@@ -34,18 +34,22 @@ impl Erasure for SqliteStore {
     }
 
     async fn remove(&self, scope: &Scope, filter: &TurnFilter) -> Result<Erased> {
-        let mut erased = Erased::default();
-        loop {
-            let mut most = self.most_of(scope, filter).await?;
-            while !most.is_empty() {
-                let step = most.drain(..most.len().min(STEP)).collect();
-                erased += self.remove_step(scope, step).await?;
-            }
-            if let Some(rest) = self.remove_rest(scope, filter).await? {
-                erased += rest;
-                return Ok(erased);
-            }
+        let mut write = self.write_as_worker().await?;
+        dependents::list_waiting(&mut write).await?;
+        let doomed = find(&mut write, scope, filter).await?;
+        let erased = doomed.erased();
+        let mut is_something = doomed.is_something();
+        if is_something {
+            remove::remove(&mut write, scope, &doomed).await?;
         }
+        if doomed.everything {
+            is_something |= prompts::of_space(&mut write, scope).await?;
+        }
+        if is_something {
+            scrub::due(&mut write).await?;
+            write.commit().await?;
+        }
+        Ok(erased)
     }
 
     async fn expire(&self, scope: &Scope, now: Timestamp, most: u32) -> Result<Erased> {
@@ -65,95 +69,6 @@ impl Erasure for SqliteStore {
     async fn expired(&self, now: Timestamp) -> Result<Vec<Scope>> {
         Ok(expire::expired(&mut *self.read().await?, now).await?)
     }
-}
-
-/// Turns of a forget that one transaction removes: other writers wait for it.
-const STEP: usize = 256;
-
-impl SqliteStore {
-    /// The turns that a filter means, where they are more than a step, without the last step. An
-    /// edit stands behind the versions that it replaces: by it they are found again, should the
-    /// process end between two steps.
-    async fn most_of(&self, scope: &Scope, filter: &TurnFilter) -> Outcome<Vec<DoomedTurn>> {
-        let mut read = self.read().await?;
-        let Some(space) = scope::find(&mut read, scope).await? else {
-            return Ok(Vec::new());
-        };
-        let mut turns = find_turns(&mut read, space.id, &with_replaced(filter)).await?;
-        turns.sort_by_key(|turn| turn.key);
-        turns.truncate(turns.len().saturating_sub(STEP));
-        Ok(turns)
-    }
-
-    /// Removes these turns as far as they are there.
-    async fn remove_step(&self, scope: &Scope, turns: Vec<DoomedTurn>) -> Outcome<Erased> {
-        let mut write = self.write_as_worker().await?;
-        dependents::list_waiting(&mut write).await?;
-        let space = scope::find(&mut write, scope).await?;
-        if let Some(space) = space {
-            space.refuse_hold()?;
-        }
-        let turns = there(&mut write, turns).await?;
-        if turns.is_empty() {
-            return Ok(Erased::default());
-        }
-        let undelivered = Matching::default();
-        let mut doomed = doom(&mut write, space, turns, undelivered, false).await?;
-        doomed.dependents = dependents::count(&mut write, scope, &doomed).await?;
-        remove::remove(&mut write, scope, &doomed).await?;
-        scrub::due(&mut write).await?;
-        write.commit().await?;
-        Ok(doomed.erased())
-    }
-
-    /// Removes all that a filter means; nothing, where that is more than two steps by now.
-    async fn remove_rest(&self, scope: &Scope, filter: &TurnFilter) -> Outcome<Option<Erased>> {
-        let mut write = self.write_as_worker().await?;
-        dependents::list_waiting(&mut write).await?;
-        let doomed = find(&mut write, scope, filter).await?;
-        if doomed.turns.len() > 2 * STEP {
-            return Ok(None);
-        }
-        let mut is_something = doomed.is_something();
-        if is_something {
-            remove::remove(&mut write, scope, &doomed).await?;
-        }
-        if doomed.everything {
-            is_something |= prompts::of_space(&mut write, scope).await?;
-        }
-        if is_something {
-            scrub::due(&mut write).await?;
-            write.commit().await?;
-        }
-        Ok(Some(doomed.erased()))
-    }
-}
-
-/// The same filter, which means replaced turns too.
-fn with_replaced(filter: &TurnFilter) -> TurnFilter {
-    TurnFilter {
-        include_replaced: true,
-        ..filter.clone()
-    }
-}
-
-/// Filters out turns that others have removed meanwhile.
-async fn there(
-    connection: &mut SqliteConnection,
-    turns: Vec<DoomedTurn>,
-) -> Outcome<Vec<DoomedTurn>> {
-    let keys: Vec<i64> = turns.iter().map(|turn| turn.key).collect();
-    let rows =
-        sqlx::query("SELECT key, id FROM turns WHERE key IN (SELECT value FROM json_each(?))")
-            .bind(to_json(&keys))
-            .fetch_all(connection)
-            .await?;
-    let rows = rows
-        .iter()
-        .map(|row| Ok((row.try_get(0)?, to_turn_id(row.try_get(1)?)?)));
-    let there = rows.collect::<Outcome<HashSet<(i64, TurnId)>>>()?;
-    let is_there = |turn: &DoomedTurn| there.contains(&(turn.key, turn.id));
-    Ok(turns.into_iter().filter(is_there).collect())
 }
 
 /// What a filter means, ready to be removed.
@@ -218,7 +133,10 @@ async fn find(
     scope: &Scope,
     filter: &TurnFilter,
 ) -> Outcome<Doomed> {
-    let filter = with_replaced(filter);
+    let filter = TurnFilter {
+        include_replaced: true,
+        ..filter.clone()
+    };
     let space = scope::find(connection, scope).await?;
     let turns = match space {
         Some(space) => {

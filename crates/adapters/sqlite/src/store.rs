@@ -50,8 +50,8 @@ impl Default for Options {
 /// Larger than SQLite's default so that rows of 3 KiB (token vectors) leave little of a page unused.
 const PAGE_SIZE: u32 = 16 << 10;
 
-/// Rows that a connection reads ahead of who takes them.
-const ROW_BUFFER: usize = 512;
+/// Rows that a connection reads ahead of who takes them: 8 MiB of the largest texts of turns.
+const ROW_BUFFER: usize = 128;
 
 /// Pages of a database, 512 GiB. A [`crate::scrub`] tells the kind of a page by its first byte, which beyond may be that of a
 /// page number.

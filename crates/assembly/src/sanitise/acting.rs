@@ -128,6 +128,11 @@ pub(super) fn is_role(name: &str) -> bool {
     !UNNAMED.contains(&name) && is_label(&format!("{name}:"))
 }
 
+/// A label taken apart.
+pub(super) fn escaped(label: &str) -> String {
+    format!("{ESCAPE}{label}")
+}
+
 fn is_label(line: &str) -> bool {
     let is_ornament = |letter: char| !letter.is_alphanumeric() && letter != ESCAPE;
     let words = line.trim_start_matches(is_ornament);

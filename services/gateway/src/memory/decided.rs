@@ -149,7 +149,9 @@ impl Gateway {
                 let detail = [("reason", hold.reason.clone())];
                 self.note_in_space(context, AuditKind::HoldSet, &scope.space, detail)
                     .await?;
-                self.spaces.hold(scope, Some(&hold)).await?;
+                if self.spaces.hold(scope, Some(&hold)).await?.is_none() {
+                    leave_out(imported, "the legal hold: the space is gone".to_owned());
+                }
             }
         }
         Ok(())
