@@ -125,7 +125,7 @@ fn holds(block: &Block, memories: &[Candidate<'_>], options: &Options<'_>) {
         let memory = &memories[item.candidate];
         let shown = item.extent.of(memory.text);
         assert_eq!(read.text, sanitise::text(&shown, nonce), "{}", block.text);
-        let speaker = sanitise::name(memory.speaker, nonce);
+        let speaker = sanitise::speaker(memory.speaker, nonce);
         let nobody = speaker.is_empty() && read.labels.is_empty();
         assert_eq!(read.speaker, if nobody { "?" } else { &speaker });
         assert_eq!(read.key, options.template.shows_keys.then_some(item.key));
