@@ -197,8 +197,26 @@ fn is_changed(fact: &Derivation) -> bool {
     fact.origin == Origin::Corrected || fact.succeeded_by.is_some() && may_mark(fact)
 }
 
-/// The fact of a hit that the query asks for and that is not so, or not as the turn says it, where no other fact of it says how it is now.
+/// The fact of a hit that the query asks for and that is not so, or not as the turn says it, where
+/// no other fact of it says how it is now; else one that a caller corrected, which is shown whatever
+/// the query asks for.
 fn outdated<'h>(hit: &'h Hit, asking: &Asking, now: Timestamp) -> Option<&'h Derivation> {
+    asked_for(hit, asking, now).or_else(|| corrected(hit))
+}
+
+/// A fact of a hit that a caller corrected. One that is withdrawn counts where the turn states
+/// nothing else.
+fn corrected(hit: &Hit) -> Option<&Derivation> {
+    let is_alone = hit.facts.len() == 1;
+    let is_shown =
+        |fact: &&Derivation| fact.origin == Origin::Corrected && (is_alone || !fact.is_withdrawn());
+    hit.facts
+        .iter()
+        .filter(is_shown)
+        .max_by_key(|fact| fact.known.start)
+}
+
+fn asked_for<'h>(hit: &'h Hit, asking: &Asking, now: Timestamp) -> Option<&'h Derivation> {
     if !hit.facts.iter().any(is_changed) {
         return None;
     }

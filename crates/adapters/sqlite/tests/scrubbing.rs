@@ -3,14 +3,9 @@
 use std::path::Path;
 use std::time::Duration;
 
-use memfleet_domain::ids::{ExchangeName, InjectionId};
-use memfleet_ports::conformance::samples::{
-    batch, conversation, home, indexed, instant, session, turn,
-};
+use memfleet_ports::conformance::samples::{batch, home, indexed, instant, turn};
 use memfleet_ports::erasure::Erasure;
-use memfleet_ports::exchanges::{Entry, Exchange, Exchanges};
 use memfleet_ports::filter::TurnFilter;
-use memfleet_ports::injections::{Injection, Injections};
 use memfleet_ports::ledger::Ledger;
 use memfleet_ports::queue::{Bounds, IngestQueue};
 use memfleet_sqlite::{Options, SqliteStore};
@@ -123,65 +118,4 @@ async fn forgotten_text_that_comes_in_later_makes_a_scrub_due() {
         store.acknowledge(&[acceptance]).await.expect("acknowledge");
         assert_eq!(is_due(&path).await, expected, "{turn:?}");
     }
-}
-
-fn injection() -> Injection {
-    Injection {
-        id: InjectionId::from_bytes([1; 16]),
-        at: instant(1),
-        caller: "somebody".into(),
-        request_id: "r".into(),
-        session: None,
-        exchange: None,
-        spaces: vec![home().space],
-        decision: "INJECTED".into(),
-        block: Some("a block".into()),
-        block_hash: Some([0; 32]),
-        record: "{}".into(),
-        turns: vec![],
-        expires_at: None,
-        forgotten: false,
-    }
-}
-
-fn exchange() -> Exchange {
-    Exchange {
-        session: session("s"),
-        name: ExchangeName::new("e").expect("a name"),
-        state: "a state".into(),
-        tally: String::new(),
-        tokens: 1,
-        turns: vec![],
-        updated_at: instant(1),
-        expires_at: instant(100),
-    }
-}
-
-/// A later forget finds nothing of these rows, and so notes no scrub of its own.
-#[tokio::test]
-async fn a_prompt_record_removed_by_a_number_makes_a_scrub_due() {
-    let directory = tempfile::TempDir::new().expect("a temporary directory");
-    let path = directory.path().join("memfleet.db");
-    let store = SqliteStore::open(&path, Options::default()).await;
-    let (store, tenant) = (store.expect("open"), home().tenant);
-    let (exchange, heard) = (exchange(), conversation(&home().space, "c", 1));
-    let exchanged = Entry::of(&exchange, None);
-    let overheard = Entry {
-        conversation: Some(&heard),
-        ..Entry::default()
-    };
-    for entry in [exchanged, overheard] {
-        store.keep(&tenant, entry).await.expect("keep");
-        assert_eq!(Exchanges::bound(&store, &tenant, 1).await, Ok(0));
-        assert!(!is_due(&path).await);
-        assert_eq!(Exchanges::bound(&store, &tenant, 0).await, Ok(1));
-        assert!(is_due(&path).await);
-        store.scrub().await.expect("scrub");
-    }
-    let injected = store.append(&tenant, &[injection()]).await;
-    injected.expect("append");
-    assert_eq!(Injections::bound(&store, &tenant, 1).await, Ok(0));
-    assert!(!is_due(&path).await);
-    assert_eq!(Injections::bound(&store, &tenant, 0).await, Ok(1));
-    assert!(is_due(&path).await);
 }

@@ -7,8 +7,20 @@ use super::layers::join;
 
 /// The values as a TOML document with secrets masked; options that are not set are left out.
 pub fn to_toml<T: Serialize>(config: &T) -> String {
-    toml::to_string_pretty(config)
+    toml::to_string_pretty(&without_nulls(tree(config)))
         .expect("configuration is made of tables, texts, numbers and flags")
+}
+
+/// The value without options that are not set, for which TOML has no word.
+fn without_nulls(value: Value) -> Value {
+    match value {
+        Value::Object(section) => {
+            let set = section.into_iter().filter(|(_, value)| !value.is_null());
+            set.map(|(key, value)| (key, without_nulls(value)))
+                .collect()
+        }
+        other => other,
+    }
 }
 
 /// Every key with its value as TOML would write it, in order of declaration; `none` for an option that is not set.

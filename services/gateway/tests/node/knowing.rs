@@ -594,6 +594,21 @@ async fn a_block_says_what_a_caller_corrected() {
 }
 
 #[tokio::test]
+async fn a_correction_is_shown_whatever_the_query_asks_for() {
+    let moved = moved().await;
+    moved.corrected(moved.oslo.id).await;
+    for query in ["What has Ada done?", "Tell me about Oslo.", "moved"] {
+        let request = assemble("ada", query, 400);
+        let assembled = moved.node.gateway.assemble(&acme(), request).await;
+        let block = assembled.unwrap().block;
+        assert!(
+            block.contains("(corrected: Ada lives in Bergen.): I moved to Oslo."),
+            "{query}: {block}"
+        );
+    }
+}
+
+#[tokio::test]
 async fn a_correction_that_was_shown_goes_with_any_turn_of_its_fact() {
     let node = Node::new().await;
     let scope = acme().scope(&space("ada"));

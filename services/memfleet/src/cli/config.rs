@@ -187,6 +187,16 @@ mod tests {
     }
 
     #[test]
+    fn the_configuration_that_is_shown_reads_back() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("memfleet.toml");
+        std::fs::write(&path, to_toml(&Config::default())).unwrap();
+        let loader = Loader::defaults_only().file(Some(path));
+        let read = loader.load::<Config>().unwrap().config;
+        assert_eq!(to_toml(&read), to_toml(&Config::default()));
+    }
+
+    #[test]
     fn what_a_start_would_end_on_is_told_before() {
         let mut config = Config::default();
         config.store.url = "sqlite:/nowhere/at-all/memfleet.db".into();

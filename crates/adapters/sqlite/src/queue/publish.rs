@@ -218,26 +218,29 @@ async fn enqueue(
     })
 }
 
-/// The batch where it waits already.
+/// The batch where it waits already; refused where it waits with another payload, or is a dead
+/// letter with another one: that could not be replayed beside it.
 async fn known(connection: &mut SqliteConnection, entry: &Entry) -> Outcome<Option<Published>> {
-    let waiting =
-        sqlx::query("SELECT acceptance, payload_hash FROM queue WHERE space_key = ? AND batch = ?")
-            .bind(&entry.space_key)
-            .bind(entry.batch.as_slice())
-            .fetch_optional(&mut *connection)
-            .await?;
-    if let Some(row) = waiting {
-        return match row.try_get::<Option<&[u8]>, _>(1)? {
-            Some(stored) if stored != entry.payload_hash => Err(conflict(stored, entry)?),
-            _ => Ok(Some(Published {
-                acceptance: row.try_get::<i64, _>(0)? as u64,
-                duplicate: true,
-            })),
-        };
-    }
-    match buried_otherwise(connection, entry).await? {
-        Some(stored) => Err(conflict(&stored, entry)?),
-        None => Ok(None),
+    let known = sqlx::query(
+        "SELECT acceptance, payload_hash, false AS is_buried FROM queue WHERE space_key = ?1 AND batch = ?2
+         UNION ALL SELECT acceptance, payload_hash, true FROM dead_letters
+             WHERE space_key = ?1 AND batch = ?2 AND payload_hash <> ?3
+         ORDER BY is_buried LIMIT 1",
+    )
+    .bind(&entry.space_key)
+    .bind(entry.batch.as_slice())
+    .bind(entry.payload_hash.as_slice())
+    .fetch_optional(&mut *connection)
+    .await?;
+    let Some(known) = known else {
+        return Ok(None);
+    };
+    match known.try_get::<Option<&[u8]>, _>(1)? {
+        Some(stored) if stored != entry.payload_hash => Err(conflict(stored, entry)?),
+        _ => Ok(Some(Published {
+            acceptance: known.try_get::<i64, _>(0)? as u64,
+            duplicate: true,
+        })),
     }
 }
 
@@ -257,21 +260,6 @@ async fn insert(connection: &mut SqliteConnection, entry: &Entry) -> Outcome<i64
     .bind(&entry.traceparent)
     .bind(&entry.request_id)
     .fetch_one(connection)
-    .await?)
-}
-
-/// The hash of a dead letter of this batch with another payload: it could not be replayed beside this one.
-async fn buried_otherwise(
-    connection: &mut SqliteConnection,
-    entry: &Entry,
-) -> Outcome<Option<Vec<u8>>> {
-    Ok(sqlx::query_scalar(
-        "SELECT payload_hash FROM dead_letters WHERE space_key = ? AND batch = ? AND payload_hash <> ? LIMIT 1",
-    )
-    .bind(&entry.space_key)
-    .bind(entry.batch.as_slice())
-    .bind(entry.payload_hash.as_slice())
-    .fetch_optional(connection)
     .await?)
 }
 
