@@ -6,7 +6,7 @@ use std::error::Error;
 use memfleet_domain::fault::FieldViolation;
 use memfleet_domain::{Fault, FaultKind};
 use tonic::transport::Error as TransportError;
-use tonic::{Code, Status};
+use tonic::{Code, Status, TimeoutExpired};
 use tonic_types::{ErrorDetails, StatusExt};
 
 /// Domain of the `google.rpc.ErrorInfo` of every fault.
@@ -133,8 +133,17 @@ fn message(status: &Status) -> String {
     unsaid.map_or_else(|| said.to_owned(), |cause| format!("{said}: {cause}"))
 }
 
+/// True where the caller's own time was over before an answer came.
+fn is_late(status: &Status) -> bool {
+    let mut causes = std::iter::successors(status.source(), |&cause| cause.source());
+    causes.any(<dyn Error>::is::<TimeoutExpired>)
+}
+
 /// The kind of a status, and the reason of one that names none.
 fn origin(status: &Status) -> (FaultKind, &'static str) {
+    if is_late(status) {
+        return (FaultKind::DeadlineExceeded, "DEADLINE_EXCEEDED");
+    }
     if status
         .source()
         .is_some_and(<dyn Error>::is::<TransportError>)
