@@ -198,8 +198,8 @@ fn is_changed(fact: &Derivation) -> bool {
 }
 
 /// The fact of a hit that the query asks for and that is not so, or not as the turn says it, where
-/// no other fact of it says how it is now; else one that a caller corrected, which is shown whatever
-/// the query asks for.
+/// no other fact of it says how it is now; else one that a caller corrected, which is shown
+/// whatever the query asks for.
 fn outdated<'h>(hit: &'h Hit, asking: &Asking, now: Timestamp) -> Option<&'h Derivation> {
     asked_for(hit, asking, now).or_else(|| corrected(hit))
 }
