@@ -46,20 +46,36 @@ pub async fn compute_in<T: Send + 'static>(
     lane: BackgroundLane,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Option<T> {
+    let (job, answer) = job(work);
+    spawn(lane, job);
+    answer.await
+}
+
+/// Work as a job for a thread, and its answer; absent where it panicked. A job whose answer nobody
+/// waits for any more does nothing.
+pub fn job<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> (
+    impl FnOnce() + Send + 'static,
+    impl Future<Output = Option<T>> + Send,
+) {
     let (answer, answered) = oneshot::channel();
-    let work = move || {
-        // A caller that left needs no answer.
+    let job = move || {
         if !answer.is_closed()
             && let Ok(done) = catch_unwind(AssertUnwindSafe(work))
         {
             let _gone = answer.send(done);
         }
     };
+    (job, async { answered.await.ok() })
+}
+
+/// Gives a job to a background thread of a lane.
+pub fn spawn(lane: BackgroundLane, job: impl FnOnce() + Send + 'static) {
     match threads(lane) {
-        Some(threads) => threads.spawn(work),
-        None => drop(tokio::task::spawn_blocking(work)),
+        Some(threads) => threads.spawn(job),
+        None => drop(tokio::task::spawn_blocking(job)),
     }
-    answered.await.ok()
 }
 
 /// Threads of a lane; absent where the system gave none.

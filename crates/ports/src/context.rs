@@ -61,7 +61,7 @@ impl Context {
         }
     }
 
-    /// The same call with this priority.
+    /// Copy of the call with another priority.
     #[must_use]
     pub fn with_priority(&self, priority: CallPriority) -> Self {
         Self {

@@ -196,8 +196,8 @@ pub struct Work {
 pub enum Applied {
     /// It is done; the space's change sequence after it.
     Done(u64),
-    /// Nothing was done: a version, a turn, a conflict or the progress that it rests on has
-    /// changed, or the space is gone. Read again and decide anew.
+    /// The work was not done, since a version, a turn, a conflict or the progress that it rests
+    /// on has changed, or the space is gone. The caller reads again and decides anew.
     Stale,
 }
 

@@ -104,8 +104,8 @@ impl LetterTally {
         }
     }
 
-    /// Counts a letter; whether the bounds are due for its tenant. They are at its first letter:
-    /// nobody counted those of before.
+    /// Counts a letter, and returns true where the bounds are due for its tenant. They are due at
+    /// the tenant's first letter in this process, as letters of earlier processes are not counted.
     pub fn count(&self, tenant: &str, bytes: u64) -> bool {
         let mut tenants = self.buried.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((letters, sum)) = tenants.get_mut(tenant) {

@@ -55,7 +55,7 @@ pub struct LocalRetriever {
     spaces: Arc<dyn SpaceCatalog>,
     embedder: Arc<dyn Embedder>,
     weights: Arc<Weights>,
-    relevance: Relevance,
+    relevance: Arc<Relevance>,
     answer_bytes: usize,
     computing: SearchThreads,
 }
@@ -81,7 +81,7 @@ impl LocalRetriever {
             spaces,
             embedder,
             weights: Arc::new(options.weights),
-            relevance: Relevance::shipped(),
+            relevance: Arc::new(Relevance::shipped()),
             answer_bytes: options.answer_bytes,
         }
     }

@@ -1,6 +1,5 @@
 //! The stages of a search, each computed on the threads of its parallel parts, and what one hands to the next.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use memfleet_background::BackgroundLane;
@@ -14,7 +13,7 @@ use memfleet_retrieval::{
     Candidates, Eligible, Excerpt, Lexical, Plan, Ranked, Searched, Weights, candidates, lexical,
     rank,
 };
-use tokio::sync::{Semaphore, oneshot};
+use tokio::sync::Semaphore;
 
 use crate::LocalRetriever;
 use crate::cache::{Paused, Reading};
@@ -271,21 +270,17 @@ impl SearchThreads {
         };
         let permit = places.clone().acquire_owned().await;
         let permit = permit.map_err(|_| stopped())?;
-        if self.priority == CallPriority::Low {
-            let work = move || (work(), permit);
-            let done = memfleet_background::compute_in(BackgroundLane::Calls, work).await;
-            return done.map(|(done, _permit)| done).ok_or_else(stopped);
-        }
-        let (answer, answered) = oneshot::channel();
-        rayon::spawn(move || {
-            // The caller may have left; then there is nobody to work for.
-            if !answer.is_closed() {
-                // A panic fails this search, not the process.
-                let _ = answer.send(catch_unwind(AssertUnwindSafe(work)));
-            }
+        let (job, answer) = memfleet_background::job(move || {
+            let done = work();
             drop(permit);
+            done
         });
-        answered.await.ok().and_then(Result::ok).ok_or_else(stopped)
+        match self.priority {
+            CallPriority::Normal => rayon::spawn(job),
+            CallPriority::Low => memfleet_background::spawn(BackgroundLane::Calls, job),
+        }
+        // A panic fails this search, not the process.
+        answer.await.ok_or_else(stopped)
     }
 }
 

@@ -25,7 +25,7 @@ const SIZES_A_PAGE: usize = 1_000;
 /// Header of a message that comes without its payload: how many bytes that has.
 const SIZE: &str = "Nats-Msg-Size";
 
-/// How long the server keeps a consumer that nobody uses.
+/// Time after which the server removes an unused consumer.
 const UNUSED: Duration = Duration::from_secs(30);
 
 /// Answers that say no are short; long ones are not searched for it.

@@ -243,7 +243,7 @@ async fn waiting_spaces(
                 .bind(acceptance)
                 .fetch_optional(&mut *connection)
                 .await?;
-        // One that cannot be read becomes a dead letter.
+        // A batch that cannot be read is left out: it becomes a dead letter.
         let batch = payload.and_then(|payload| json::<Batch>(&payload).ok());
         spaces.extend(batch.map(|batch| batch.scope.space));
     }

@@ -52,7 +52,7 @@ const ROLES: &[&str] = &[
     "message",
 ];
 
-/// Names that turns have whose speaker nobody named.
+/// Default names of speakers, shown for turns without one.
 const UNNAMED: [&str; 3] = ["user", "assistant", "tool"];
 
 /// The name of the block's tags.

@@ -31,8 +31,7 @@ pub struct Transcript {
     digests: Vec<Digest>,
     /// Whether the message is the assistant's; its words are what two equal greetings rarely share.
     answers: Vec<bool>,
-    /// True for digests that are keyed with a secret, so that nobody without it can guess at the
-    /// words.
+    /// Marks digests that are keyed with a secret, without which their words cannot be guessed.
     is_keyed: bool,
 }
 

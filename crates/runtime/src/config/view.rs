@@ -19,6 +19,7 @@ fn without_nulls(value: Value) -> Value {
             set.map(|(key, value)| (key, without_nulls(value)))
                 .collect()
         }
+        Value::Array(items) => items.into_iter().map(without_nulls).collect(),
         other => other,
     }
 }
@@ -53,5 +54,19 @@ fn collect(prefix: &str, value: &Value, found: &mut Vec<(String, String)>) {
             }
         }
         leaf => found.push((prefix.to_owned(), literal(leaf))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn options_that_are_not_set_are_left_out_at_every_depth() {
+        let config = json!({ "a": null, "b": { "c": null, "d": 1 }, "e": [{ "f": null, "g": 2 }] });
+        let shown: Value = toml::from_str(&to_toml(&config)).unwrap();
+        assert_eq!(shown, json!({ "b": { "d": 1 }, "e": [{ "g": 2 }] }));
     }
 }

@@ -15,8 +15,8 @@ pub(super) struct Method {
     pub name: Arc<str>,
     /// Whether either side sends several messages: such a call lives as long as its caller likes.
     pub streaming: bool,
-    /// True for a stream of health or reflection: nobody authenticates it, and it lives as long as
-    /// its caller likes.
+    /// Marks streams of health and reflection, which are open to callers without a key for as long
+    /// as these like.
     pub is_watch: bool,
 }
 

@@ -772,7 +772,7 @@ async fn a_space_with_turns_takes_the_hold_of_an_export_and_names_its_policy() {
     };
     let held = there.gateway.forget(&acme(), whole).await;
     assert_eq!(held.unwrap_err().reason, "LEGAL_HOLD");
-    // Rules that are in force already are not named, whoever brings them.
+    // No mention of rules that are in force already, whoever brings them.
     let said = imported_by(&writer(), &here, &records).await;
     assert_eq!(said.left_out, Vec::<String>::new());
 }

@@ -129,11 +129,9 @@ struct Line {
 impl Line {
     /// Takes in what has arrived, and waits where nothing has; false where nothing will.
     async fn fill(&mut self, requests: &mut mpsc::Receiver<Request>) -> bool {
-        let mut arrived = Vec::new();
         if self.waiting.is_empty() {
-            requests.recv_many(&mut arrived, GROUP).await;
+            self.waiting.extend(requests.recv().await);
         }
-        self.waiting.extend(arrived);
         while self.waiting.len() < GROUP
             && let Ok(request) = requests.try_recv()
         {

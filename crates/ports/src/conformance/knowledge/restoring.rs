@@ -134,8 +134,7 @@ pub async fn a_history_takes_the_place_of_what_was_derived<S: Ledger + Knowledge
     let (first, second) = decided(store).await;
     let memory = history(store, &home(), &first).await;
     let turns = vec![turn("1", "I live in Rome."), turn("2", "I moved to Oslo.")];
-    let copied = indexed(batch_in(&there(), "c", turns), 2);
-    store.commit(vec![copied]).await.expect("an answer");
+    copy(store, &there(), turns).await;
     let mut late = deriving(&[&first]);
     late.change.at = instant(60);
     late.revisions[0].derivation.known.start = Some(instant(60));
@@ -177,15 +176,14 @@ pub async fn a_history_takes_the_place_of_what_was_derived<S: Ledger + Knowledge
     assert_eq!(found.len(), 2, "the space that it comes from is as it was");
 }
 
-/// The judge found the conflict here, and nobody has settled it yet.
+/// Conflict of this space that the judge has found and nobody has settled yet.
 pub async fn a_history_takes_the_place_of_a_conflict_that_was_found<S: Ledger + Knowledge>(
     store: &S,
 ) {
     let (first, second) = decided(store).await;
     let memory = history(store, &home(), &first).await;
     let turns = vec![turn("1", "I live in Rome."), turn("2", "I moved to Oslo.")];
-    let copied = indexed(batch_in(&there(), "c", turns), 2);
-    store.commit(vec![copied]).await.expect("an answer");
+    copy(store, &there(), turns).await;
     let work = Work {
         rewrites: vec![deriving(&[&first]), deriving(&[&second])],
         found: vec![conflict(&first, &second)],
@@ -203,8 +201,7 @@ pub async fn a_history_without_its_turns_or_of_another_state_is_stale<S: Ledger 
     let (first, _) = decided(store).await;
     let memory = history(store, &home(), &first).await;
     let other = vec![turn("2", "I moved to Oslo.")];
-    let copied = indexed(batch_in(&there(), "c", other), 2);
-    store.commit(vec![copied]).await.expect("an answer");
+    copy(store, &there(), other).await;
     for (scope, instead_of) in [(there(), 0), (home(), 2), (scope("acme", "none"), 0)] {
         let restored = store
             .restore(&scope, restoration(memory.clone(), instead_of))
