@@ -10,16 +10,32 @@ use std::sync::OnceLock;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use tokio::sync::oneshot;
 
-/// Niceness of background threads: the scheduler weighs them 335 to the 1,024 of a thread of usual priority, be it
-/// of this process or of another: more than 5 would starve ingestion on a machine that is shared.
+/// Niceness of threads of workers: the scheduler weighs them 335 to the 1,024 of a thread of usual
+/// priority, be it of this process or of another: more than 5 would starve ingestion on a machine
+/// that is shared.
 #[cfg(target_os = "linux")]
-const NICENESS: i32 = 5;
+const OF_WORKERS: i32 = 5;
 
-/// Lowers the priority of the calling thread and of all that it starts from now on. Where the system has no priority of
-/// single threads it changes nothing.
+/// Niceness of threads of crowding calls, which weigh 110. Several of them and of the workers
+/// compete with one call of another tenant.
+#[cfg(target_os = "linux")]
+const OF_CALLS: i32 = 10;
+
+/// Lowers the priority of the calling thread, and of all that it starts from now on, to that of
+/// workers. Where the system has no priority of single threads it changes nothing.
 pub fn yield_to_callers() {
+    yield_to(BackgroundLane::Workers);
+}
+
+#[cfg_attr(not(target_os = "linux"), allow(unused_variables))]
+fn yield_to(lane: BackgroundLane) {
     #[cfg(target_os = "linux")]
-    if let Err(error) = rustix::process::setpriority_process(None, NICENESS) {
+    let niceness = match lane {
+        BackgroundLane::Workers => OF_WORKERS,
+        BackgroundLane::Calls => OF_CALLS,
+    };
+    #[cfg(target_os = "linux")]
+    if let Err(error) = rustix::process::setpriority_process(None, niceness) {
         tracing::warn!(%error, "background threads compete with those of calls");
     }
 }
@@ -89,7 +105,7 @@ fn threads(lane: BackgroundLane) -> Option<&'static ThreadPool> {
     let started = threads.get_or_init(|| {
         ThreadPoolBuilder::new()
             .thread_name(move |number| format!("{name}-{number}"))
-            .start_handler(|_| yield_to_callers())
+            .start_handler(move |_| yield_to(lane))
             .build()
             .inspect_err(|error| tracing::warn!(%error, "there are no {name} threads"))
             .ok()
@@ -111,17 +127,17 @@ mod tests {
     #[tokio::test]
     async fn background_threads_stand_behind_those_of_calls() {
         let niceness = || rustix::process::getpriority_process(None).unwrap();
-        assert_eq!(compute(niceness).await, Some(NICENESS));
+        assert_eq!(compute(niceness).await, Some(OF_WORKERS));
         let apart = |lane| compute_in(lane, || std::thread::current().name().map(str::to_owned));
         let (worker, call) =
             tokio::join!(apart(BackgroundLane::Workers), apart(BackgroundLane::Calls));
         assert_ne!(worker, call);
         assert_eq!(
             compute_in(BackgroundLane::Calls, niceness).await,
-            Some(NICENESS)
+            Some(OF_CALLS)
         );
         let inherited = compute(move || std::thread::spawn(niceness).join().unwrap());
-        assert_eq!(inherited.await, Some(NICENESS));
+        assert_eq!(inherited.await, Some(OF_WORKERS));
         assert_eq!(niceness(), 0);
     }
 }

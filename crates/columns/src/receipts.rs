@@ -45,7 +45,7 @@ pub fn to_receipts(bytes: &[u8]) -> Result<Vec<TurnReceipt>> {
 
 /// The receipts of a batch while its turns are judged one after the other. A replay may bring only some of the turns, and a
 /// batch may name a turn twice.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Receipts {
     all: Vec<TurnReceipt>,
     /// How many of them are of an earlier delivery.
@@ -87,6 +87,13 @@ impl Receipts {
         match self.all.get_mut(ordinal) {
             Some(known) => *known = receipt,
             None => self.all.push(receipt),
+        }
+    }
+
+    /// Marks the receipts of these turns.
+    pub fn forget(&mut self, is_gone: impl Fn(&TurnId) -> bool) {
+        for receipts in [&mut self.all, &mut self.given] {
+            forget(receipts, &is_gone);
         }
     }
 

@@ -104,12 +104,14 @@ pub struct Unembedded {
 /// The turns of every space.
 #[async_trait]
 pub trait Ledger: Send + Sync {
-    /// Stores each batch in one transaction, in the order given. A batch that is already there changes nothing and gives
-    /// the answer of the first time; only its dead-lettered turns are tried again. A turn that is already there with the
-    /// same content is left alone; one that was forgotten stays forgotten, whatever batch brings it again, unless its whole space was
-    /// forgotten before this acceptance. A batch whose whole space was forgotten after this acceptance leaves nothing at all, no receipt
-    /// either. The first language that a
-    /// batch names stays the space's.
+    /// Stores each batch in the order given, in one transaction, or a large one part by part: its
+    /// first turns are found before the last ones are stored, and it is settled with these. A batch
+    /// that is already there changes nothing and gives the answer of the first time; only its
+    /// dead-lettered turns are tried again. A turn that is already there with the same content is
+    /// left alone; one that was forgotten stays forgotten, whatever batch brings it again, unless
+    /// its whole space was forgotten before this acceptance. A batch whose whole space was
+    /// forgotten after this acceptance leaves nothing at all, no receipt either. The first language
+    /// that a batch names stays the space's.
     ///
     /// Dead-lettered are a turn whose id is taken by other content (`EXTERNAL_ID_CONFLICT`, with both hashes) and one that
     /// replaces a turn that the space never held (`REPLACED_TURN_UNKNOWN`).

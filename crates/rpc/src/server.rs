@@ -11,11 +11,11 @@ mod injections;
 mod knowledge;
 mod maintenance;
 mod memory;
-mod oversize;
 mod policies;
 mod sessions;
 mod spaces;
 mod tools;
+mod unreadable;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -36,7 +36,7 @@ use tonic::Status;
 use tonic::service::{LayerExt, Routes};
 use tower::util::MapResponseLayer;
 
-use oversize::Limit;
+use unreadable::Limit;
 
 use crate::auth::{AuthLayer, Public};
 use crate::proto::admin_server::AdminServer;
@@ -160,7 +160,7 @@ pub fn routes(
     let of_all = Limit::of_requests(bounds);
     let of_prompts = Limit::of_prompts(bounds);
     let layers = |limit: Limit| {
-        let explain = MapResponseLayer::new(move |answer| oversize::explain(answer, limit));
+        let explain = MapResponseLayer::new(move |answer| unreadable::explain(answer, limit));
         (AuthLayer(Public(authority.clone()), host.enter), explain)
     };
     let Services {

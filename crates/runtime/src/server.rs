@@ -9,6 +9,7 @@ mod layer;
 mod methods;
 mod options;
 pub(crate) mod places;
+mod refusals;
 mod stream;
 
 use std::io;

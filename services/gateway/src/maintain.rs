@@ -5,6 +5,7 @@ use memfleet_domain::ids::SpaceId;
 use memfleet_domain::{Fault, FaultKind};
 use memfleet_ports::audit::AuditKind;
 use memfleet_ports::context::Context;
+use memfleet_ports::events::Event;
 use memfleet_ports::knowledge::Rebuilding;
 use memfleet_ports::ledger::{Page, PageToken};
 use memfleet_ports::maintenance::{GraphCheck, Maintenance, Status};
@@ -88,7 +89,10 @@ impl Maintenance for Gateway {
     async fn rebuild(&self, context: &Context, space: &SpaceId) -> Result<Rebuilding, Fault> {
         self.note_in_space(context, AuditKind::RebuildBegun, space, [])
             .await?;
-        let begun = self.knowledge.begin_rebuild(&context.scope(space)).await?;
+        let scope = context.scope(space);
+        let begun = self.knowledge.begin_rebuild(&scope).await?;
+        // Wakes the agent that rebuilds.
+        self.events.announce(Event::Derived { scope });
         begun.ok_or_else(|| Fault::not_found(format_args!("space `{space}`")))
     }
 

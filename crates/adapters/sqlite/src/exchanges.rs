@@ -28,7 +28,7 @@ impl Exchanges for SqliteStore {
         name: &ExchangeName,
         now: Timestamp,
     ) -> Result<Option<Kept>> {
-        let kept = find(&mut *self.read().await?, tenant, session, name).await?;
+        let kept = find(&mut *self.look_up().await?, tenant, session, name).await?;
         Ok(kept.filter(|kept| kept.exchange.expires_at > now))
     }
 
@@ -69,7 +69,7 @@ impl Exchanges for SqliteStore {
     }
 
     async fn secret(&self, tenant: &TenantId, space: Option<&SpaceId>) -> Result<Secret> {
-        let known = secrets::find(&mut *self.read().await?, tenant, space).await?;
+        let known = secrets::find(&mut *self.look_up().await?, tenant, space).await?;
         if let Some(known) = known {
             return Ok(known);
         }

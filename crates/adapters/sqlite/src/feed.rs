@@ -12,14 +12,13 @@ use memfleet_domain::ids::TurnId;
 use memfleet_ports::feed::{Changes, IndexFeed, IndexedTurn};
 use memfleet_ports::store::Result;
 
-use crate::failure::Failure;
 use crate::scope;
 use crate::store::SqliteStore;
 
 #[async_trait]
 impl IndexFeed for SqliteStore {
     async fn head(&self, scope: &Scope) -> Result<u64> {
-        let mut read = self.shared.readers.acquire().await.map_err(Failure::from)?;
+        let mut read = self.look_up().await?;
         let space = scope::find(&mut read, scope).await?;
         Ok(space.map_or(0, |space| space.head as u64))
     }

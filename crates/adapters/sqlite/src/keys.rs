@@ -37,7 +37,7 @@ impl KeyRing for SqliteStore {
     }
 
     async fn find(&self, hash: &KeyHash) -> Result<Option<Key>> {
-        let mut read = self.shared.readers.acquire().await.map_err(Failure::from)?;
+        let mut read = self.look_up().await?;
         let row = sqlx::query(concat!(select_keys!(), " WHERE hash = ?"))
             .bind(hash.as_bytes().as_slice())
             .fetch_optional(&mut *read)
@@ -47,13 +47,13 @@ impl KeyRing for SqliteStore {
     }
 
     async fn has_any(&self) -> Result<bool> {
-        let mut read = self.shared.readers.acquire().await.map_err(Failure::from)?;
+        let mut read = self.look_up().await?;
         let any = sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM keys)");
         Ok(any.fetch_one(&mut *read).await.map_err(Failure::from)?)
     }
 
     async fn get(&self, tenant: &TenantId, id: KeyId) -> Result<Option<Key>> {
-        Ok(find(&mut *self.read().await?, tenant, id).await?)
+        Ok(find(&mut *self.look_up().await?, tenant, id).await?)
     }
 
     async fn list(

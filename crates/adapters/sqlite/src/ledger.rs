@@ -17,29 +17,44 @@ use memfleet_ports::ledger::{
     BatchStatus, Committed, IndexedBatch, Known, Ledger, Page, PageToken, Unembedded,
 };
 use memfleet_ports::store::Result;
+use tokio::time::Instant;
 
-pub(crate) use self::commit::put_passage;
+use self::commit::BatchCommit;
 use crate::scrub;
-use crate::store::SqliteStore;
+use crate::store::{SqliteStore, pause_after};
 
 #[async_trait]
 impl Ledger for SqliteStore {
     async fn commit(&self, batches: Vec<IndexedBatch>) -> Result<Vec<Committed>> {
-        let mut write = self.write_as_worker().await?;
         let mut committed = Vec::with_capacity(batches.len());
+        let mut write = self.write_as_worker().await?;
         for batch in &batches {
-            committed.push(commit::commit(&mut write, batch).await?);
-        }
-        if committed.iter().any(brought_forgotten_text) {
-            // It is still in the queue, and leaves it as an ordinary row.
-            scrub::due(&mut write).await?;
+            let mut commit = BatchCommit::new(batch)?;
+            if commit.is_large() {
+                write.commit().await?;
+                write = self.write_as_worker().await?;
+            }
+            let outcome = loop {
+                let begun = Instant::now();
+                if let Some(outcome) = commit.store_part(&mut write).await? {
+                    break outcome;
+                }
+                write.commit().await?;
+                tokio::time::sleep(pause_after(begun.elapsed())).await;
+                write = self.write_as_worker().await?;
+            };
+            if brought_forgotten_text(&outcome) {
+                // It is still in the queue, and leaves it as an ordinary row.
+                scrub::due(&mut write).await?;
+            }
+            committed.push(outcome);
         }
         write.commit().await?;
         Ok(committed)
     }
 
     async fn batch(&self, scope: &Scope, batch: BatchId) -> Result<Option<BatchStatus>> {
-        Ok(batches::status(&mut *self.read().await?, scope, batch).await?)
+        Ok(batches::status(&mut *self.look_up().await?, scope, batch).await?)
     }
 
     async fn turns(&self, scope: &Scope, ids: &[TurnId]) -> Result<Vec<Turn>> {

@@ -41,10 +41,17 @@ impl IngestQueue for SqliteStore {
             if chosen.acceptances.is_empty() {
                 return Ok(Vec::new());
             }
+            let ids = to_json(&chosen.acceptances);
             let mut write = self.write_briefly_as_worker().await?;
-            let (ids, letters) = (to_json(&chosen.acceptances), &self.shared.letters);
-            let deliveries = taking::deliver(&mut write, &ids, letters).await?;
+            taking::count_attempts(&mut write, &ids).await?;
             write.commit().await?;
+            let taken = taking::read(&mut *self.read_once().await?, &ids).await?;
+            let (deliveries, spoiled) = taking::parsed(taken).await?;
+            if !spoiled.is_empty() {
+                let mut write = self.write_briefly_as_worker().await?;
+                taking::bury(&mut write, spoiled, &self.shared.letters).await?;
+                write.commit().await?;
+            }
             // None is left when all were unreadable and are buried now: there may be others behind them.
             if !deliveries.is_empty() {
                 held.note(&deliveries, chosen);
@@ -97,7 +104,7 @@ impl IngestQueue for SqliteStore {
     }
 
     async fn place(&self, scope: &Scope, batch: BatchId) -> Result<Option<Place>> {
-        Ok(place(&mut *self.read().await?, scope, batch).await?)
+        Ok(place(&mut *self.look_up().await?, scope, batch).await?)
     }
 
     async fn waiting(&self, scope: &Scope, batch: BatchId) -> Result<Option<Batch>> {
@@ -109,7 +116,7 @@ impl IngestQueue for SqliteStore {
     }
 
     async fn waiting_span(&self, scope: &Scope) -> Result<Option<(u64, u64)>> {
-        Ok(waiting_span(&mut *self.read().await?, scope).await?)
+        Ok(waiting_span(&mut *self.look_up().await?, scope).await?)
     }
 
     async fn waiting_spaces(&self, tenant: &TenantId, limit: usize) -> Result<Vec<SpaceId>> {
@@ -144,7 +151,7 @@ impl IngestQueue for SqliteStore {
     }
 
     async fn waiting_depth(&self, tenant: &TenantId) -> Result<Depth> {
-        let waiting = Waiting::queued(&mut *self.read().await?).await?;
+        let waiting = Waiting::queued(&mut *self.read_once().await?).await?;
         Ok(waiting.depths(Some(tenant.as_str())).own)
     }
 
@@ -215,7 +222,7 @@ async fn waiting(
     batch: BatchId,
 ) -> Outcome<Option<Batch>> {
     let payload: Option<String> =
-        sqlx::query_scalar("SELECT payload FROM queue WHERE space_key = ? AND batch = ?")
+        sqlx::query_scalar("SELECT payload FROM queued WHERE space_key = ? AND batch = ?")
             .bind(space_key(scope))
             .bind(batch.as_bytes().as_slice())
             .fetch_optional(connection)
@@ -239,7 +246,7 @@ async fn waiting_spaces(
     // One at a time: a payload may be as large as a request.
     for acceptance in youngest {
         let payload: Option<String> =
-            sqlx::query_scalar("SELECT payload FROM queue WHERE acceptance = ?")
+            sqlx::query_scalar("SELECT payload FROM queued WHERE acceptance = ?")
                 .bind(acceptance)
                 .fetch_optional(&mut *connection)
                 .await?;

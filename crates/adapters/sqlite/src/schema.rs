@@ -43,6 +43,7 @@ const MIGRATIONS: &[(&str, &str)] = migrations![
     "0023_shares",
     "0024_sessions",
     "0026_spaces_in_turn",
+    "0027_large_batches",
 ];
 
 /// Versions of the schema, from the first on.

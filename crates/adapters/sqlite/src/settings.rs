@@ -46,7 +46,7 @@ impl Settings for SqliteStore {
              ORDER BY kind, space, name"
         ))
         .bind(tenant.as_str())
-        .fetch_all(&mut *self.read().await?)
+        .fetch_all(&mut *self.read_once().await?)
         .await
         .map_err(Failure::from)?;
         Ok(rows.iter().map(setting).collect::<Outcome<_>>()?)
@@ -67,7 +67,7 @@ impl Settings for SqliteStore {
         .bind(setting_space(key))
         .bind(key.name.as_str())
         .bind(version)
-        .fetch_optional(&mut *self.read().await?)
+        .fetch_optional(&mut *self.look_up().await?)
         .await
         .map_err(Failure::from)?;
         Ok(row.as_ref().map(setting).transpose()?)
@@ -91,7 +91,7 @@ impl Settings for SqliteStore {
         .bind(key.name.as_str())
         .bind(before)
         .bind(i64::from(limit) + 1)
-        .fetch_all(&mut *self.read().await?)
+        .fetch_all(&mut *self.read_once().await?)
         .await
         .map_err(Failure::from)?;
         Ok(page(&rows, limit as usize, setting, |row| {
@@ -103,7 +103,7 @@ impl Settings for SqliteStore {
         let revision: Option<i64> =
             sqlx::query_scalar("SELECT revision FROM setting_revisions WHERE tenant = ?")
                 .bind(tenant.as_str())
-                .fetch_optional(&mut *self.read().await?)
+                .fetch_optional(&mut *self.look_up().await?)
                 .await
                 .map_err(Failure::from)?;
         Ok(revision.unwrap_or(0).cast_unsigned())

@@ -59,11 +59,11 @@ impl SpaceCatalog for SqliteStore {
     }
 
     async fn get(&self, scope: &Scope) -> Result<Option<Space>> {
-        Ok(find(&mut *self.read().await?, scope).await?)
+        Ok(find(&mut *self.read_once().await?, scope).await?)
     }
 
     async fn locale(&self, scope: &Scope) -> Result<Option<Locale>> {
-        let mut read = self.shared.readers.acquire().await.map_err(Failure::from)?;
+        let mut read = self.look_up().await?;
         Ok(locale(&mut read, scope).await?)
     }
 

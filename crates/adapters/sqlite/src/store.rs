@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use memfleet_ports::queue::{LETTER_BYTES, LetterTally};
 use memfleet_ports::store::{Result, StoreError};
-use sqlx::pool::PoolOptions;
+use sqlx::pool::{PoolConnection, PoolOptions};
 use sqlx::sqlite::{
     SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
 };
@@ -16,7 +16,7 @@ use tokio::sync::{Mutex, Notify, OwnedMutexGuard};
 
 use crate::failure::{Failure, Outcome};
 use crate::lock::Lock;
-use crate::queue::publish::Publisher;
+use crate::queue::publish::{self, Publisher};
 use crate::queue::taking::Held;
 use crate::{private, schema, scrub};
 
@@ -50,6 +50,9 @@ impl Default for Options {
 /// Larger than SQLite's default so that rows of 3 KiB (token vectors) leave little of a page unused.
 const PAGE_SIZE: u32 = 16 << 10;
 
+/// Connections for [`SqliteStore::look_up`].
+const LOOKUPS: u32 = 2;
+
 /// Rows that a connection reads ahead of who takes them: 8 MiB of the largest texts of turns.
 const ROW_BUFFER: usize = 128;
 
@@ -67,7 +70,8 @@ pub struct SqliteStore {
 pub(crate) struct Shared {
     pub(crate) path: PathBuf,
     options: Options,
-    pub(crate) readers: SqlitePool,
+    readers: SqlitePool,
+    lookups: SqlitePool,
     pub(crate) writers: Writers,
     pub(crate) publisher: Publisher,
     pub(crate) held: Mutex<Held>,
@@ -110,7 +114,8 @@ impl SqliteStore {
         Ok(Self {
             shared: Arc::new(Shared {
                 publisher: Publisher::start(writers.clone(), Arc::clone(&ready)),
-                readers: pool(options.readers.max(1)).connect_lazy_with(reader),
+                readers: pool(options.readers.max(1)).connect_lazy_with(reader.clone()),
+                lookups: pool(LOOKUPS).connect_lazy_with(reader),
                 writers,
                 held: Mutex::default(),
                 letters: LetterTally::new(u64::MAX, LETTER_BYTES),
@@ -128,6 +133,7 @@ impl SqliteStore {
     pub async fn close(&self) -> Result<()> {
         let shared = &self.shared;
         shared.readers.close().await;
+        shared.lookups.close().await;
         let turn = shared.writers.turn.lock().await;
         shared.writers.relaxed.close().await;
         let emptied = sqlx::query("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -142,6 +148,18 @@ impl SqliteStore {
     /// A snapshot to read from.
     pub(crate) async fn read(&self) -> Outcome<Transaction<'static, Sqlite>> {
         Ok(self.shared.readers.begin().await?)
+    }
+
+    /// A connection for a single statement that reads a few rows by an index. It has a pool of its
+    /// own, so that a lookup does not wait for those who read thousands, and no transaction: each
+    /// step of one is a round trip to the thread of its connection.
+    pub(crate) async fn look_up(&self) -> Outcome<PoolConnection<Sqlite>> {
+        Ok(self.shared.lookups.acquire().await?)
+    }
+
+    /// A connection for a single statement that reads many rows.
+    pub(crate) async fn read_once(&self) -> Outcome<PoolConnection<Sqlite>> {
+        Ok(self.shared.readers.acquire().await?)
     }
 
     /// The one write transaction; on disk when its `commit` returns.
@@ -167,6 +185,12 @@ impl SqliteStore {
         let shared = &self.shared;
         connection(&shared.path, &shared.options, shared.options.writer_cache)
     }
+}
+
+/// Pause after a part of a large batch that took so long: others find the writer free three
+/// quarters of the time.
+pub(crate) fn pause_after(part: Duration) -> Duration {
+    part * 3
 }
 
 /// The connections that write, one after the other.
@@ -240,7 +264,8 @@ async fn prepare(durable: &SqlitePool, path: &Path) -> Outcome<()> {
     let mut connection = durable.acquire().await?;
     require_pages(&mut connection).await?;
     schema::migrate(&mut connection).await?;
-    // Whoever held them is gone: the file has one process at a time.
+    // Whoever wrote or held them is gone: the file has one process at a time.
+    publish::remove_orphans(&mut connection).await?;
     sqlx::query("UPDATE progress SET leased_until = NULL WHERE leased_until IS NOT NULL")
         .execute(&mut *connection)
         .await?;
@@ -296,8 +321,11 @@ fn pool(connections: u32) -> PoolOptions<Sqlite> {
 /// Whether a connection that comes back has left its transaction. SQLite ends one by itself when the disk is full, the
 /// driver then fails to roll it back and counts it for ever: such a connection is closed, and the pool opens another.
 async fn is_idle(connection: &mut SqliteConnection) -> sqlx::Result<bool> {
-    // A dropped transaction is rolled back in the background: the answer to a ping comes after it.
-    connection.ping().await?;
+    if connection.is_in_transaction() {
+        // One that was dropped is rolled back in the background: the answer to a ping comes after
+        // it.
+        connection.ping().await?;
+    }
     Ok(!connection.is_in_transaction())
 }
 

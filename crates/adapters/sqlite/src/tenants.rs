@@ -17,7 +17,7 @@ use crate::store::SqliteStore;
 #[async_trait]
 impl TenantCatalog for SqliteStore {
     async fn quota(&self, tenant: &TenantId) -> Result<Quota> {
-        let mut read = self.shared.readers.acquire().await.map_err(Failure::from)?;
+        let mut read = self.look_up().await?;
         let row =
             sqlx::query("SELECT calls_per_minute, turns, spaces FROM quotas WHERE tenant = ?")
                 .bind(tenant.as_str())
@@ -58,7 +58,7 @@ impl TenantCatalog for SqliteStore {
     }
 
     async fn stored_turns(&self, tenant: &TenantId) -> Result<u64> {
-        let mut read = self.shared.readers.acquire().await.map_err(Failure::from)?;
+        let mut read = self.read_once().await?;
         let sum: i64 = sqlx::query_scalar(
             "SELECT coalesce(sum(s.turns), 0) FROM spaces p JOIN sessions s ON s.space = p.id WHERE p.tenant = ?",
         )
@@ -70,7 +70,7 @@ impl TenantCatalog for SqliteStore {
     }
 
     async fn spaces(&self, tenant: &TenantId) -> Result<u64> {
-        let mut read = self.shared.readers.acquire().await.map_err(Failure::from)?;
+        let mut read = self.read_once().await?;
         let spaces: i64 =
             sqlx::query_scalar("SELECT count(*) FROM spaces WHERE tenant = ? AND name IS NOT NULL")
                 .bind(tenant.as_str())

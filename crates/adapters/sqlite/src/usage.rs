@@ -47,7 +47,7 @@ impl UsageLedger for SqliteStore {
     }
 
     async fn used(&self, tenant: &TenantId, day: NaiveDate) -> Result<Amount> {
-        Ok(used(&mut *self.read().await?, tenant, day).await?)
+        Ok(used(&mut *self.look_up().await?, tenant, day).await?)
     }
 
     async fn used_between(

@@ -16,9 +16,11 @@ use memfleet_rpc::Client;
 use memfleet_rpc::server::Bounds;
 use memfleet_runtime::config::HumanDuration;
 use memfleet_runtime::server::Options;
+use tonic::Code;
 use tonic::transport::Endpoint;
 use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_client::HealthClient;
+use tonic_types::StatusExt;
 
 use crate::calls::{recall, remember};
 use crate::node::{self, space};
@@ -126,6 +128,25 @@ async fn a_message_over_the_bound_is_refused() {
     );
     assert_eq!(fault.metadata["limit_bytes"], "1024");
     assert!(fault.message.contains("server.max_request_size"), "{fault}");
+}
+
+#[tokio::test]
+async fn bytes_that_are_no_message_of_the_method_are_the_callers_mistake() {
+    let client = bounded(Bounds::default()).await;
+    let mut grpc = tonic::client::Grpc::new(client.channel());
+    grpc.ready().await.unwrap();
+    // Field 1 is the name of a space, and so has to be text.
+    let request = tonic::Request::new(vec![0xff_u8; 8]);
+    let codec = tonic_prost::ProstCodec::<Vec<u8>, ()>::default();
+    let path = http::uri::PathAndQuery::from_static("/memfleet.v1.Memory/Remember");
+    let status = grpc.unary(request, path, codec).await.unwrap_err();
+    assert_eq!(status.code(), Code::InvalidArgument);
+    let info = status.get_details_error_info().unwrap();
+    assert_eq!(info.reason, "REQUEST_MALFORMED");
+    assert!(
+        status.message().contains("no message of this method"),
+        "{status}"
+    );
 }
 
 /// A chat with a picture of so many bytes.

@@ -75,7 +75,7 @@ impl Rooms {
             largest: self.largest,
             held: Arc::new(Mutex::new(Some(Held {
                 weight: self.bytes.none("", None),
-                _place: place,
+                place,
             }))),
         })
     }
@@ -95,7 +95,17 @@ pub struct Entrance {
 #[derive(Debug)]
 pub(super) struct Held {
     weight: Place,
-    _place: Place,
+    place: Place,
+}
+
+impl Held {
+    /// Name of the caller, who is known by an address or by tenant and credential.
+    pub(super) fn caller(&self) -> String {
+        match self.place.holder() {
+            (owner, Some(member)) => format!("{owner}\n{member}"),
+            (owner, None) => owner.to_owned(),
+        }
+    }
 }
 
 impl Entrance {
@@ -134,7 +144,7 @@ impl Entrance {
         if let Some(held) = &mut *self.held() {
             *held = Held {
                 weight: self.bytes.none(tenant, credential),
-                _place: place,
+                place,
             };
         }
         Ok(())

@@ -9,6 +9,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use http::{HeaderValue, Request, Response};
 use memfleet_trace::{REQUEST_ID, TRACEPARENT};
+use metrics::counter;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tonic::body::Body;
@@ -20,10 +21,12 @@ use tracing::Instrument;
 use super::Options;
 use super::answer::{Answer, Meter};
 use super::call::{Deadline, RequestId, allowance};
-use super::entrance::{Hold, Rooms};
+use super::entrance::{Hold, Rooms, address};
 use super::incoming::Peer;
 use super::methods::{Method, Methods};
+use super::refusals::{self, RefusalPace};
 use super::stream::{Inbound, Outbound, Patience};
+use crate::telemetry::names;
 
 /// Domain of the `google.rpc.ErrorInfo` that the shell's own refusals carry.
 pub(super) const ERROR_DOMAIN: &str = "memfleet";
@@ -40,6 +43,7 @@ struct Shared {
     options: Options,
     methods: Methods,
     rooms: Rooms,
+    refusals: RefusalPace,
     stop: CancellationToken,
 }
 
@@ -50,6 +54,7 @@ impl Shell {
             options: options.clone(),
             methods,
             rooms: Rooms::new(options),
+            refusals: RefusalPace::new(options.max_refusals_per_second),
             stop,
         }))
     }
@@ -101,8 +106,13 @@ where
         let entrance = match shared.rooms.open(peer, &method) {
             Ok(entrance) => entrance,
             Err(refusal) => {
-                let answer = finish(refusal.into_http(), meter, &id, None);
-                return async move { Ok(answer) }.boxed();
+                let answer = refusal.into_http();
+                return async move {
+                    shared.hold_back(address(peer)).await;
+                    Ok(finish(answer, meter, &id, None))
+                }
+                .instrument(span)
+                .boxed();
             }
         };
         let due = allowance(request.headers(), method.streaming, &shared.options)
@@ -130,6 +140,11 @@ where
                 answer = handled => answer.unwrap_or_else(|_| Ok(panicked().into_http()))?,
                 status = shared.interruption(due, &method) => status.into_http(),
             };
+            if refusals::is_refusal(answer.headers())
+                && let Some(caller) = hold.take().map(|held| held.caller())
+            {
+                shared.hold_back(caller).await;
+            }
             // The place of a single call is free again once its answer begins, that of a stream when it ends.
             if let Some(idle) = idle {
                 answer = answer.map(|body| Body::new(Outbound::new(body, hold.take(), idle)));
@@ -145,6 +160,14 @@ where
 }
 
 impl Shared {
+    /// Waits until a refusal of this caller may go out.
+    async fn hold_back(&self, caller: String) {
+        if let Some(time) = self.refusals.next(caller) {
+            counter!(names::REFUSALS_HELD).increment(1);
+            tokio::time::sleep(time).await;
+        }
+    }
+
     /// Resolves when the call must end before it is done: its deadline passed, or the server has been stopping for as long as a call,
     /// or a stream, may go on then.
     async fn interruption(&self, due: Option<Instant>, method: &Method) -> Status {

@@ -39,6 +39,10 @@ pub struct Options {
     /// Streams of health and reflection have a quarter as many places of their own. An address may have half
     /// of what the others leave. Default 1024.
     pub max_unauthenticated_calls: usize,
+    /// Refusals that a credential (without one an address) gets a second before they are held back,
+    /// each by a quarter of a second at most; twice as many may come at once. 0 holds none back.
+    /// Default 200.
+    pub max_refusals_per_second: u32,
     /// Bytes of requests in progress, counted as they arrive, given out to tenants and credentials as calls are; four
     /// times the largest request where that is more, so that it has room in a credential's share. Default 512 MiB.
     pub max_request_memory: ByteSize,
@@ -84,6 +88,7 @@ impl Default for Options {
             max_concurrent_calls: 512,
             max_concurrent_streams: 512,
             max_unauthenticated_calls: 1024,
+            max_refusals_per_second: 200,
             max_request_memory: ByteSize::mebibytes(512),
             request_timeout: HumanDuration::seconds(10),
             default_deadline: HumanDuration::seconds(30),

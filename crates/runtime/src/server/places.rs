@@ -88,6 +88,11 @@ impl Places {
 }
 
 impl Place {
+    /// Holder of the places: the owner, and its member.
+    pub(crate) fn holder(&self) -> (&str, Option<&str>) {
+        (&self.owner, self.member.as_deref())
+    }
+
     /// How many places it is.
     pub(crate) fn count(&self) -> usize {
         self.count

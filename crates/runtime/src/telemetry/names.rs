@@ -7,6 +7,8 @@ pub const GRPC_CALLS: &str = "memfleet_grpc_calls_total";
 pub const GRPC_SECONDS: &str = "memfleet_grpc_call_duration_seconds";
 /// Calls being worked on, by `method` (gauge).
 pub const GRPC_IN_FLIGHT: &str = "memfleet_grpc_calls_in_flight";
+/// Refusals that were held back, as their caller collects them too fast (counter).
+pub const REFUSALS_HELD: &str = "memfleet_refusals_held_back_total";
 /// Tasks that ended with an error or a panic, by `task`; those that must go on were started again (counter).
 pub const TASK_FAILURES: &str = "memfleet_task_failures_total";
 /// Connections that are open (gauge).

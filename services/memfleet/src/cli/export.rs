@@ -2,8 +2,8 @@
 //! reads back.
 
 use std::fs::File;
-use std::io::{BufWriter, Write};
-use std::path::PathBuf;
+use std::io::{BufWriter, ErrorKind, Write};
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use futures::TryStreamExt;
@@ -24,9 +24,12 @@ pub struct ExportArgs {
     space: Option<SpaceId>,
     #[arg(hide = true, value_name = "SPACE", value_parser = values::space, conflicts_with_all = ["space", "subject"])]
     first: Option<SpaceId>,
-    /// File to write; standard output when it is left out
+    /// File to write, which must not exist; standard output when it is left out
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
+    /// Write over a file that exists
+    #[arg(long, requires = "output")]
+    overwrite: bool,
     #[command(flatten)]
     whose: WhoseTurns,
     #[command(flatten)]
@@ -54,12 +57,27 @@ pub async fn run(args: ExportArgs, handle: &Handle, output: &mut Output) -> Resu
         return Ok(Exit::Done);
     };
     let failed = || Error::file(&path);
-    let mut file = BufWriter::new(File::create(&path).map_err(failed())?);
+    let mut file = BufWriter::new(created(&path, args.overwrite)?);
     while let Some(record) = records.try_next().await? {
         writeln!(file, "{}", jsonl::write(&record)).map_err(failed())?;
     }
     file.flush().map_err(failed())?;
     Ok(Exit::Done)
+}
+
+/// A file to write to.
+fn created(path: &Path, overwrite: bool) -> Result<File, Error> {
+    let file = match overwrite {
+        true => File::create(path),
+        false => File::create_new(path),
+    };
+    file.map_err(|error| match error.kind() {
+        ErrorKind::AlreadyExists => Error::Refused(format!(
+            "{} exists: name another file, or give --overwrite",
+            path.display()
+        )),
+        _ => Error::file(path)(error),
+    })
 }
 
 #[cfg(test)]
@@ -72,6 +90,17 @@ mod tests {
     struct Line {
         #[command(flatten)]
         export: ExportArgs,
+    }
+
+    #[test]
+    fn a_file_that_exists_is_written_over_only_where_it_is_said() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("ada.jsonl");
+        created(&path, false).unwrap();
+        let error = created(&path, false).unwrap_err();
+        assert_eq!(error.exit(), Exit::Refused);
+        assert!(error.to_string().contains("--overwrite"), "{error}");
+        created(&path, true).unwrap();
     }
 
     #[test]

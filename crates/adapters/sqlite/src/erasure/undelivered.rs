@@ -22,8 +22,8 @@ struct Table {
 
 const QUEUE: Table = Table {
     list: "SELECT acceptance FROM queue WHERE space_key = ? ORDER BY acceptance",
-    read: "SELECT payload, batch, accepted_at FROM queue WHERE acceptance = ?",
-    rewrite: "UPDATE queue SET payload = ?2, payload_hash = NULL, turns = json_array_length(?2, '$.turns'),
+    read: "SELECT payload, batch, accepted_at FROM queued WHERE acceptance = ?",
+    rewrite: "UPDATE queue SET payload = ?2, parts = NULL, payload_hash = NULL, turns = json_array_length(?2, '$.turns'),
                   bytes = length(CAST(?2 AS BLOB))
               WHERE acceptance = ?1",
     delete: "DELETE FROM queue WHERE acceptance = ?",

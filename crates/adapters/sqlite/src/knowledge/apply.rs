@@ -15,7 +15,7 @@ use sqlx::{Row, SqliteConnection};
 
 use super::progress;
 use crate::failure::Outcome;
-use crate::ledger::put_passage;
+use crate::passages::{self, first_key};
 use crate::rows::id_list;
 use crate::scope::{self, SpaceRow};
 
@@ -180,7 +180,8 @@ impl Applying<'_> {
     pub(super) async fn put(&mut self, passage: &Passage) -> Outcome<i64> {
         let number = self.space.next_passage;
         self.space.next_passage += 1;
-        put_passage(self.connection, self.space.id, number, passage).await?;
+        let key = first_key(self.space.id) | i64::from(number);
+        passages::put(self.connection, &[(key, passage)]).await?;
         Ok(i64::from(number))
     }
 

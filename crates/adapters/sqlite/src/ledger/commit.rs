@@ -7,76 +7,176 @@ use std::collections::HashMap;
 
 use memfleet_columns::{Before, Receipts, Verdict, forgotten, stored, to_hash, to_turn_id};
 use memfleet_domain::ids::SessionId;
-use memfleet_domain::ingestion::TurnReceipt;
+use memfleet_domain::ingestion::{Batch, TurnReceipt};
 use memfleet_domain::time::Timestamp;
 use memfleet_domain::turn::AcceptedTurn;
-use memfleet_ports::ledger::{BatchStatus, Committed, IndexedBatch};
+use memfleet_ports::ledger::{BatchStatus, Committed, IndexedBatch, Passage};
 use memfleet_ports::store::StoreError;
 use sqlx::{Row, SqliteConnection};
 
 use self::session::OpenSession;
-pub(crate) use self::turn::put_passage;
 use super::{batches, vectors};
 use crate::failure::{Failure, Outcome};
 use crate::rows::id_list;
 use crate::scope::{self, SpaceRow};
 use crate::tombstones;
 
-/// Stores what is new of a batch and answers for each of its turns.
-pub async fn commit(connection: &mut SqliteConnection, batch: &IndexedBatch) -> Outcome<Committed> {
-    if batch.passages.len() != batch.batch.turns.len() {
-        return Err(Failure(StoreError::Unexpected(
-            "a batch has not as many lists of passages as turns".into(),
-        )));
+/// Bytes of turns that are stored by one transaction, one turn at least: whoever else writes waits
+/// for no more than that.
+pub(crate) const PART: usize = 128 << 10;
+
+/// A batch that is stored part by part, each in a transaction of its own; all but the largest
+/// batches have one part. It is settled, and has an answer, once the last one is committed. A
+/// delivery that was cut off between two of them is made again, and finds the turns of the first
+/// parts stored.
+pub struct BatchCommit<'b> {
+    batch: &'b IndexedBatch,
+    /// Turns that earlier parts stored.
+    done: usize,
+    /// True once a part changed the space.
+    is_changed: bool,
+    receipts: Receipts,
+}
+
+impl<'b> BatchCommit<'b> {
+    /// The commit of this batch, of which no part is stored yet.
+    pub fn new(batch: &'b IndexedBatch) -> Outcome<Self> {
+        if batch.passages.len() != batch.batch.turns.len() {
+            return Err(Failure(StoreError::Unexpected(
+                "a batch has not as many lists of passages as turns".into(),
+            )));
+        }
+        Ok(Self {
+            batch,
+            done: 0,
+            is_changed: false,
+            receipts: Receipts::default(),
+        })
     }
-    let turns = &batch.batch.turns;
-    if let Some(space) = scope::find(connection, &batch.batch.scope).await?
-        && space.is_erased_since(batch.acceptance as i64)
-    {
-        return Ok(of_gone_space(space, turns));
+
+    /// True where this is more than one transaction should store.
+    pub fn is_large(&self) -> bool {
+        self.next_part() < self.batch.batch.turns.len()
     }
-    let now = turns
-        .first()
-        .map_or(Timestamp::UNIX_EPOCH, |turn| turn.recorded_at);
-    let space = scope::ensure(connection, &batch.batch.scope, now).await?;
-    let known = batches::find(connection, space.id, batch.batch.id).await?;
-    let mut committing = Committing {
-        before: load(connection, space, turns).await?,
-        embedding: match &batch.embedding_space {
+
+    /// Stores the next part; the answer once there is nothing more.
+    pub async fn store_part(
+        &mut self,
+        connection: &mut SqliteConnection,
+    ) -> Outcome<Option<Committed>> {
+        let Batch { scope, turns, .. } = &self.batch.batch;
+        if let Some(space) = scope::find(connection, scope).await?
+            && space.is_erased_since(self.batch.acceptance as i64)
+        {
+            return Ok(Some(of_gone_space(space, turns)));
+        }
+        let now = turns
+            .first()
+            .map_or(Timestamp::UNIX_EPOCH, |turn| turn.recorded_at);
+        let before = scope::ensure(connection, scope, now).await?;
+        let known = batches::find(connection, before.id, self.batch.batch.id).await?;
+        if self.done == 0 {
+            let known = known.iter().flat_map(|status| status.turns.clone());
+            self.receipts = Receipts::of(known.collect());
+        }
+        let (begin, end) = (self.done, self.next_part());
+        let space = self.place(connection, before, end).await?;
+        self.done = end;
+        self.is_changed |= space.head != before.head;
+        if end < turns.len() {
+            return Ok(None);
+        }
+        if begin > 0 {
+            self.note_forgotten(connection, space).await?;
+        }
+        self.settle(connection, space, known).await.map(Some)
+    }
+
+    /// Where the next part ends.
+    fn next_part(&self) -> usize {
+        let rest = &self.batch.batch.turns[self.done..];
+        let mut bytes = 0;
+        let fits = |turn: &&AcceptedTurn| {
+            bytes += turn.bytes();
+            bytes <= PART
+        };
+        let count = rest.iter().take_while(fits).count();
+        self.done + count.max(1).min(rest.len())
+    }
+
+    /// Stores the turns of a part.
+    async fn place(
+        &mut self,
+        connection: &mut SqliteConnection,
+        space: SpaceRow,
+        end: usize,
+    ) -> Outcome<SpaceRow> {
+        let part = self.done..end;
+        let turns = &self.batch.batch.turns[part.clone()];
+        let embedding = match &self.batch.embedding_space {
             Some(space) => Some(vectors::embedding_space(connection, space).await?),
             None => None,
-        },
-        acceptance: batch.acceptance as i64,
-        language: batch.language.as_deref(),
-        sessions: HashMap::new(),
-        space,
-        connection,
-    };
-    let mut status = known.clone().unwrap_or_else(|| BatchStatus {
-        change: space.head as u64,
-        payload_hash: Some(batch.batch.payload_hash().0),
-        turns: Vec::with_capacity(turns.len()),
-    });
-    let mut receipts = Receipts::of(std::mem::take(&mut status.turns));
-    for (turn, passages) in turns.iter().zip(&batch.passages) {
-        let (ordinal, settled) = receipts.open(turn.id);
-        let receipt = match settled {
-            Some(settled) => settled,
-            None => committing.place(turn, passages, ordinal as u32).await?,
         };
-        receipts.give(ordinal, receipt);
+        let mut committing = Committing {
+            before: load(connection, space, turns).await?,
+            embedding,
+            acceptance: self.batch.acceptance as i64,
+            language: self.batch.language.as_deref(),
+            sessions: HashMap::new(),
+            passages: Vec::new(),
+            space,
+            connection,
+        };
+        for (turn, passages) in turns.iter().zip(&self.batch.passages[part]) {
+            let (ordinal, settled) = self.receipts.open(turn.id);
+            let receipt = match settled {
+                Some(settled) => settled,
+                None => committing.place(turn, passages, ordinal as u32).await?,
+            };
+            self.receipts.give(ordinal, receipt);
+        }
+        committing.finish().await
     }
-    let (all, given) = receipts.close();
-    status.turns = all;
-    let space_after = committing.finish().await?;
-    if known.is_none() || space_after.head != space.head {
-        status.change = space_after.head as u64;
+
+    /// Marks the receipts of what earlier parts stored and was forgotten since.
+    async fn note_forgotten(
+        &mut self,
+        connection: &mut SqliteConnection,
+        space: SpaceRow,
+    ) -> Outcome<()> {
+        let ids = id_list(self.batch.batch.turns.iter().map(|turn| &turn.id));
+        let forgotten = tombstones::of(connection, space, &ids).await?;
+        self.receipts.forget(|turn| {
+            let tombstone = forgotten.get(turn);
+            tombstone.is_some_and(|it| it.covers(self.batch.acceptance as i64))
+        });
+        Ok(())
     }
-    batches::put(connection, space.id, batch.batch.id, &status).await?;
-    Ok(Committed {
-        change: status.change,
-        turns: given,
-    })
+
+    /// Writes the row of the batch, by which it is known from now on.
+    async fn settle(
+        &mut self,
+        connection: &mut SqliteConnection,
+        space: SpaceRow,
+        known: Option<BatchStatus>,
+    ) -> Outcome<Committed> {
+        let batch = &self.batch.batch;
+        let (all, given) = std::mem::take(&mut self.receipts).close();
+        let mut status = known.clone().unwrap_or_else(|| BatchStatus {
+            change: space.head as u64,
+            payload_hash: Some(batch.payload_hash().0),
+            turns: Vec::new(),
+        });
+        status.turns = all;
+        if known.is_none() || self.is_changed {
+            status.change = space.head as u64;
+        }
+        batches::put(connection, space.id, batch.id, &status).await?;
+        Ok(Committed {
+            change: status.change,
+            turns: given,
+        })
+    }
 }
 
 /// What becomes of a batch whose space was forgotten as a whole while it was on its way: no row tells of it, so that the space
@@ -120,14 +220,16 @@ struct Committing<'c> {
     acceptance: i64,
     before: Before,
     sessions: HashMap<SessionId, OpenSession>,
+    /// Passages that are numbered and not written yet, by key.
+    passages: Vec<(i64, &'c Passage)>,
 }
 
-impl Committing<'_> {
+impl<'c> Committing<'c> {
     /// Decides about one turn and stores it if it is new.
     async fn place(
         &mut self,
         turn: &AcceptedTurn,
-        passages: &[memfleet_ports::ledger::Passage],
+        passages: &'c [Passage],
         ordinal: u32,
     ) -> Outcome<TurnReceipt> {
         match self.before.judge(turn, self.acceptance) {
@@ -146,7 +248,8 @@ impl Committing<'_> {
     }
 
     /// Writes what the batch changed of its sessions and its space.
-    async fn finish(self) -> Outcome<SpaceRow> {
+    async fn finish(mut self) -> Outcome<SpaceRow> {
+        self.write_passages().await?;
         for session in self.sessions.values() {
             session.save(self.connection).await?;
         }
@@ -162,3 +265,6 @@ impl Committing<'_> {
         Ok(self.space)
     }
 }
+
+#[cfg(test)]
+mod tests;

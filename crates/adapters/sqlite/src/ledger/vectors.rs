@@ -1,6 +1,6 @@
 //! Vectors of passages, and turns that wait for theirs.
 
-use memfleet_columns::{from_components, from_set, from_token_vectors, name, to_json};
+use memfleet_columns::{name, to_json};
 use memfleet_domain::Scope;
 use memfleet_domain::embedding::{EmbeddingSpace, PassageVectors};
 use memfleet_domain::ids::{SpaceId, TenantId, TurnId};
@@ -9,7 +9,7 @@ use memfleet_ports::store::StoreError;
 use sqlx::{Row, SqliteConnection};
 
 use crate::failure::{Failure, Outcome};
-use crate::passages::first_key;
+use crate::passages::{self, first_key};
 use crate::rows::{self, BEHIND_TURN, turn_columns};
 use crate::scope;
 
@@ -36,26 +36,6 @@ async fn find_embedding_space(
         .bind(to_json(space))
         .fetch_optional(connection)
         .await?)
-}
-
-/// Writes the vectors of one passage over what was there.
-pub async fn put(
-    connection: &mut SqliteConnection,
-    key: i64,
-    vectors: &PassageVectors,
-) -> Outcome<()> {
-    sqlx::query("UPDATE passages SET sentence = ?, pieces = ? WHERE key = ?")
-        .bind(from_components(&vectors.sentence))
-        .bind(from_set(&vectors.tokens.pieces))
-        .bind(key)
-        .execute(&mut *connection)
-        .await?;
-    sqlx::query("INSERT OR REPLACE INTO token_vectors (key, vectors) VALUES (?, ?)")
-        .bind(key)
-        .bind(from_token_vectors(&vectors.tokens))
-        .execute(connection)
-        .await?;
-    Ok(())
 }
 
 /// Turns without vectors in `space`, of any tenant.
@@ -142,14 +122,10 @@ pub async fn attach(
             vectors.len()
         ))));
     }
-    for (passage, vectors) in (first..).zip(vectors) {
-        put(
-            connection,
-            first_key(space.id) | i64::from(passage),
-            vectors,
-        )
-        .await?;
-    }
+    let numbered = (first..).zip(vectors);
+    let keyed =
+        numbered.map(|(number, vectors)| (first_key(space.id) | i64::from(number), vectors));
+    passages::put_vectors(connection, &keyed.collect::<Vec<_>>()).await?;
     let embedding = embedding_space(connection, embedding).await?;
     sqlx::query("UPDATE turns SET embedding = ?, change = ? WHERE key = ?")
         .bind(embedding)

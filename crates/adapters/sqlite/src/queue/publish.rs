@@ -1,6 +1,6 @@
 //! Group commit: callers that publish at the same time share one transaction, and so one flush to
-//! disk. A large batch has a transaction of its own, and small ones of other tenants go before it
-//! once.
+//! disk. A large batch is written part by part, each in a transaction of its own, and small ones of
+//! other tenants go between the parts.
 
 use std::collections::{HashSet, VecDeque};
 use std::panic::AssertUnwindSafe;
@@ -15,16 +15,20 @@ use memfleet_ports::queue::{Bounds, Depth, Published};
 use memfleet_ports::store::{Result, StoreError};
 use sqlx::{Row, SqliteConnection};
 use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::time::{Instant, timeout_at};
 
 use super::depth::Waiting;
 use crate::failure::{Failure, Outcome};
-use crate::store::{Write, Writers};
+use crate::store::{Write, Writers, pause_after};
 
 /// Batches that share a flush at most.
 const GROUP: usize = 256;
 
-/// Bytes that share a flush at most; a larger batch goes alone.
+/// Bytes that share a flush at most; a larger batch goes in parts.
 const GROUP_BYTES: usize = 1 << 20;
+
+/// Bytes of a part, of up to three more: whoever else writes waits for no more than that.
+const PART_BYTES: usize = 128 << 10;
 
 /// The way to the task that writes. The task ends when the store is dropped.
 #[derive(Debug)]
@@ -103,53 +107,93 @@ impl Publisher {
 /// Goes on after a panic: whoever published then is told, and all the others are served.
 async fn run(mut requests: mpsc::Receiver<Request>, writers: Writers, ready: Arc<Notify>) {
     let mut line = Line::default();
-    while line.fill(&mut requests).await {
-        let group = line.next_group();
-        let outcomes = guarded(write(&writers, &group)).await;
-        ready.notify_one();
-        for (place, request) in group.into_iter().enumerate() {
-            let answer = match &outcomes {
-                Ok(outcomes) => outcomes[place].clone(),
-                Err(Failure(error)) => Err(error.clone()),
+    loop {
+        line.take_in(&mut requests);
+        let (group, upload) = (line.next_group(), line.next_upload());
+        if group.is_empty() && upload.is_none() && !line.wait(&mut requests).await {
+            return;
+        }
+        if !group.is_empty() {
+            let outcomes = guarded(write(&writers, &group)).await;
+            ready.notify_one();
+            for (place, request) in group.into_iter().enumerate() {
+                request.answer(match &outcomes {
+                    Ok(outcomes) => outcomes[place].clone(),
+                    Err(Failure(error)) => Err(error.clone()),
+                });
+            }
+        }
+        if let Some(mut upload) = upload {
+            let outcome = match guarded(upload.write_part(&writers)).await {
+                Ok(None) => {
+                    line.upload = Some(upload);
+                    continue;
+                }
+                Ok(Some(outcome)) => outcome,
+                Err(Failure(error)) => {
+                    upload.remove_parts(&writers).await;
+                    Err(error)
+                }
             };
-            // The caller may have left: its batch is durable all the same.
-            let _gone = request.answer.send(answer);
+            ready.notify_one();
+            upload.request.answer(outcome);
         }
     }
 }
 
-/// Requests in the order of arrival.
+impl Request {
+    /// The caller may have left: its batch is durable all the same.
+    fn answer(self, outcome: Result<Published>) {
+        let _gone = self.answer.send(outcome);
+    }
+
+    fn is_large(&self) -> bool {
+        self.entry.payload.len() > GROUP_BYTES
+    }
+}
+
+/// Requests in the order of arrival. The batches of a tenant keep their order.
 #[derive(Default)]
 struct Line {
     waiting: VecDeque<Request>,
-    /// True where others went before the first one, which is large.
-    is_first_passed: bool,
+    /// The large one of which some parts are written.
+    upload: Option<Upload>,
 }
 
 impl Line {
-    /// Takes in what has arrived, and waits where nothing has; false where nothing will.
-    async fn fill(&mut self, requests: &mut mpsc::Receiver<Request>) -> bool {
-        if self.waiting.is_empty() {
-            self.waiting.extend(requests.recv().await);
-        }
+    /// Takes in what has arrived.
+    fn take_in(&mut self, requests: &mut mpsc::Receiver<Request>) {
         while self.waiting.len() < GROUP
             && let Ok(request) = requests.try_recv()
         {
             self.waiting.push_back(request);
         }
-        !self.waiting.is_empty()
     }
 
-    /// Requests that share the next transaction. The batches of a tenant keep their order.
-    fn next_group(&mut self) -> Vec<Request> {
-        let is_large = |request: &Request| request.entry.payload.len() > GROUP_BYTES;
-        let is_due = self.is_first_passed || self.waiting.len() == 1;
-        if is_due && self.waiting.front().is_some_and(is_large) {
-            self.is_first_passed = false;
-            return self.waiting.pop_front().into_iter().collect();
+    /// Waits until a request arrives or the next part is due; false where nothing will come.
+    async fn wait(&mut self, requests: &mut mpsc::Receiver<Request>) -> bool {
+        let arrived = match &self.upload {
+            Some(upload) => match timeout_at(upload.due, requests.recv()).await {
+                Ok(arrived) => arrived,
+                Err(_due) => return true,
+            },
+            None => requests.recv().await,
+        };
+        match (arrived, &mut self.upload) {
+            (Some(request), _) => self.waiting.push_back(request),
+            (None, Some(upload)) => upload.due = Instant::now(),
+            (None, None) => return false,
         }
+        true
+    }
+
+    /// Small requests that share the next transaction, of tenants that have no large one before
+    /// them.
+    fn next_group(&mut self) -> Vec<Request> {
         let (mut group, mut bytes) = (Vec::new(), 0);
-        let (mut passed, mut behind) = (VecDeque::new(), HashSet::new());
+        let mut passed = VecDeque::new();
+        let uploading = self.upload.iter().map(|it| &it.request.entry.tenant);
+        let mut behind: HashSet<String> = uploading.cloned().collect();
         for request in self.waiting.drain(..) {
             let more = request.entry.payload.len();
             let is_behind = behind.contains(&request.entry.tenant);
@@ -162,13 +206,136 @@ impl Line {
             }
         }
         self.waiting = passed;
-        if group.is_empty() {
-            group.extend(self.waiting.pop_front());
-        } else {
-            self.is_first_passed = self.waiting.front().is_some_and(is_large);
-        }
         group
     }
+
+    /// The large request whose next part is due: the one that has begun, or the first that none of
+    /// its tenant is before.
+    fn next_upload(&mut self) -> Option<Upload> {
+        if self.upload.is_some() {
+            return self.upload.take_if(|begun| begun.due <= Instant::now());
+        }
+        let mut before = HashSet::new();
+        let next = self
+            .waiting
+            .iter()
+            .position(|request| before.insert(request.entry.tenant.as_str()) && request.is_large());
+        self.waiting.remove(next?).map(Upload::of)
+    }
+}
+
+/// A large batch while its payload is written.
+struct Upload {
+    request: Request,
+    /// Bytes of the payload that are written.
+    written: usize,
+    /// Number of the payload, once a part is there.
+    payload: Option<i64>,
+    /// When the next part is written, see [`pause_after`].
+    due: Instant,
+}
+
+impl Upload {
+    fn of(request: Request) -> Self {
+        Self {
+            request,
+            written: 0,
+            payload: None,
+            due: Instant::now(),
+        }
+    }
+
+    /// Writes the next part, with the last one the row that makes it a batch of the queue; the
+    /// outcome where there is one.
+    async fn write_part(&mut self, writers: &Writers) -> Outcome<Option<Result<Published>>> {
+        let (entry, end) = (&self.request.entry, self.part_end());
+        let is_last = end == entry.payload.len();
+        // A flush writes out all that was committed before it.
+        let mut write: Write = match is_last {
+            true => writers.begin_durable().await?,
+            false => writers.begin_relaxed().await?,
+        };
+        let begun = Instant::now();
+        let mut waiting = Waiting::queued(&mut write).await?;
+        if self.payload.is_none() {
+            let refused = refused_or_known(&mut write, &self.request, &waiting).await;
+            if let Some(outcome) = answerable(refused)?.transpose() {
+                return Ok(Some(outcome));
+            }
+        }
+        let payload = put_part(&mut write, self.payload, &entry.payload[self.written..end]).await?;
+        (self.payload, self.written) = (Some(payload), end);
+        if !is_last {
+            write.commit().await?;
+            self.due = Instant::now() + pause_after(begun.elapsed());
+            return Ok(None);
+        }
+        let enqueued = enqueue(&mut write, &self.request, Some(payload), &mut waiting).await;
+        let outcome = answerable(enqueued)?;
+        if !matches!(
+            outcome,
+            Ok(Published {
+                duplicate: false,
+                ..
+            })
+        ) {
+            remove_parts(&mut write, payload).await?;
+        }
+        write.commit().await?;
+        Ok(Some(outcome))
+    }
+
+    fn part_end(&self) -> usize {
+        let payload = &self.request.entry.payload;
+        payload.ceil_char_boundary(self.written + PART_BYTES)
+    }
+
+    /// Removes what was written of a batch that failed; where that fails too, the next start does.
+    async fn remove_parts(&self, writers: &Writers) {
+        let Some(payload) = self.payload else { return };
+        let removal = async {
+            let mut write = writers.begin_relaxed().await?;
+            remove_parts(&mut write, payload).await?;
+            write.commit().await
+        };
+        if let Err(Failure(error)) = removal.await {
+            tracing::warn!(%error, "parts of a batch that failed are removed at the next start");
+        }
+    }
+}
+
+/// Writes a part of a payload, the first one under a new number; the number.
+async fn put_part(
+    connection: &mut SqliteConnection,
+    payload: Option<i64>,
+    text: &str,
+) -> Outcome<i64> {
+    Ok(sqlx::query_scalar(
+        "INSERT INTO queue_parts (payload, text)
+         VALUES (coalesce(?1, (SELECT coalesce(max(payload), 0) + 1 FROM queue_parts)), ?2) RETURNING payload",
+    )
+    .bind(payload)
+    .bind(text)
+    .fetch_one(connection)
+    .await?)
+}
+
+async fn remove_parts(connection: &mut SqliteConnection, payload: i64) -> Outcome<()> {
+    sqlx::query("DELETE FROM queue_parts WHERE payload = ?")
+        .bind(payload)
+        .execute(connection)
+        .await?;
+    Ok(())
+}
+
+/// Removes parts of batches that never came into the queue: the process ended in between.
+pub(crate) async fn remove_orphans(connection: &mut SqliteConnection) -> Outcome<()> {
+    sqlx::query(
+        "DELETE FROM queue_parts WHERE payload NOT IN (SELECT parts FROM queue WHERE parts IS NOT NULL)",
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
 }
 
 /// A panic as an error. The transaction is rolled back when it is dropped on the way.
@@ -186,34 +353,61 @@ async fn write(writers: &Writers, group: &[Request]) -> Outcome<Vec<Result<Publi
     let mut waiting = Waiting::queued(&mut write).await?;
     let mut outcomes = Vec::with_capacity(group.len());
     for request in group {
-        outcomes.push(match enqueue(&mut write, request, &mut waiting).await {
-            Err(Failure(
-                refusal @ (StoreError::Conflict { .. } | StoreError::QueueFull { .. }),
-            )) => Err(refusal),
-            other => Ok(other?),
-        });
+        let enqueued = enqueue(&mut write, request, None, &mut waiting).await;
+        outcomes.push(answerable(enqueued)?);
     }
     write.commit().await?;
     Ok(outcomes)
 }
 
+/// Separates a refusal, which concerns the caller of one batch alone, from a failure of all.
+fn answerable<T>(outcome: Outcome<T>) -> Outcome<Result<T>> {
+    match outcome {
+        Err(Failure(refusal @ (StoreError::Conflict { .. } | StoreError::QueueFull { .. }))) => {
+            Ok(Err(refusal))
+        }
+        other => Ok(Ok(other?)),
+    }
+}
+
+/// Puts a batch into the queue, its payload in the row or in parts that are there.
 async fn enqueue(
     connection: &mut SqliteConnection,
-    Request { entry, bounds, .. }: &Request,
+    request: &Request,
+    parts: Option<i64>,
     waiting: &mut Waiting,
 ) -> Outcome<Published> {
-    if let Some(known) = known(connection, entry).await? {
-        return Ok(known);
-    }
+    let Request { entry, bounds, .. } = request;
     let more = entry.depth();
     let depths = waiting.depths(Some(&entry.tenant));
-    bounds.check(&depths, more.turns, more.bytes)?;
-    let acceptance = insert(connection, entry).await?;
-    waiting.add(&entry.tenant, more);
-    Ok(Published {
-        acceptance: acceptance as u64,
-        duplicate: false,
+    if bounds.check(&depths, more.turns, more.bytes).is_ok()
+        && let Some(acceptance) = insert(connection, entry, parts).await?
+    {
+        waiting.add(&entry.tenant, more);
+        return Ok(Published {
+            acceptance: acceptance as u64,
+            duplicate: false,
+        });
+    }
+    let known = refused_or_known(connection, request, waiting).await?;
+    known.ok_or_else(|| {
+        let cause = "a batch is neither in the queue nor could it be put there";
+        Failure(StoreError::Unexpected(cause.into()))
     })
+}
+
+/// The batch where it waits already; refused where the queue has no room for it.
+async fn refused_or_known(
+    connection: &mut SqliteConnection,
+    Request { entry, bounds, .. }: &Request,
+    waiting: &Waiting,
+) -> Outcome<Option<Published>> {
+    let known = known(connection, entry).await?;
+    if known.is_none() {
+        let (more, depths) = (entry.depth(), waiting.depths(Some(&entry.tenant)));
+        bounds.check(&depths, more.turns, more.bytes)?;
+    }
+    Ok(known)
 }
 
 /// The batch where it waits already; refused where it waits with another payload, or is a dead
@@ -242,10 +436,17 @@ async fn known(connection: &mut SqliteConnection, entry: &Entry) -> Outcome<Opti
     }
 }
 
-async fn insert(connection: &mut SqliteConnection, entry: &Entry) -> Outcome<i64> {
+/// Its position, unless [`known`] has something to say of it.
+async fn insert(
+    connection: &mut SqliteConnection,
+    entry: &Entry,
+    parts: Option<i64>,
+) -> Outcome<Option<i64>> {
     Ok(sqlx::query_scalar(
-        "INSERT INTO queue (tenant, space_key, batch, turns, bytes, accepted_at, payload_hash, payload, traceparent, request_id)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING acceptance",
+        "INSERT INTO queue (tenant, space_key, batch, turns, bytes, accepted_at, payload_hash, payload, traceparent, request_id, parts)
+         SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11 WHERE NOT EXISTS (
+             SELECT 1 FROM dead_letters WHERE space_key = ?2 AND batch = ?3 AND payload_hash <> ?7)
+         ON CONFLICT (space_key, batch) DO NOTHING RETURNING acceptance",
     )
     .bind(&entry.tenant)
     .bind(&entry.space_key)
@@ -254,10 +455,11 @@ async fn insert(connection: &mut SqliteConnection, entry: &Entry) -> Outcome<i64
     .bind(entry.payload.len() as i64)
     .bind(entry.accepted_at)
     .bind(entry.payload_hash.as_slice())
-    .bind(&entry.payload)
+    .bind(parts.map_or(entry.payload.as_str(), |_| ""))
     .bind(&entry.traceparent)
     .bind(&entry.request_id)
-    .fetch_one(connection)
+    .bind(parts)
+    .fetch_optional(connection)
     .await?)
 }
 
@@ -271,14 +473,17 @@ fn conflict(stored: &[u8], entry: &Entry) -> Outcome<Failure> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use memfleet_ports::conformance::samples::{batch, instant, turn};
     use memfleet_ports::queue::{Bounds, IngestQueue};
     use memfleet_ports::store::StoreError;
     use tokio::sync::oneshot;
+    use tokio::time::Instant;
     use tracing::Instrument;
     use tracing_subscriber::layer::SubscriberExt;
 
-    use super::{Entry, GROUP_BYTES, Line, Request, guarded};
+    use super::{Entry, GROUP_BYTES, Line, Request, Upload, guarded};
     use crate::failure::{Failure, Outcome};
     use crate::store::{Options, SqliteStore};
 
@@ -302,40 +507,56 @@ mod tests {
     }
 
     #[test]
-    fn large_batches_go_alone_and_let_small_ones_of_others_go_first_once() {
+    fn large_batches_go_in_parts_and_small_ones_of_others_between_these() {
         let large = GROUP_BYTES + 1;
         let mut line = Line::default();
         let sizes = [
+            ("acme", 5),
             ("acme", large),
             ("acme", 1),
-            ("acme", large),
+            ("gamma", large),
             ("beta", 2),
             ("beta", 3),
         ];
         line.waiting
             .extend(sizes.map(|(tenant, bytes)| request(tenant, bytes)));
-        let mut groups = Vec::new();
-        while !line.waiting.is_empty() {
-            let group = line.next_group().into_iter();
-            let group = group.map(|it| (it.entry.tenant, it.entry.payload.len()));
-            groups.push(group.collect::<Vec<_>>());
-            if groups.len() == 1 {
-                line.waiting.push_back(request("beta", 4));
-            }
-        }
-        let of = |tenant: &str, sizes: &[usize]| -> Vec<_> {
-            sizes
-                .iter()
-                .map(|size| (tenant.to_owned(), *size))
-                .collect()
-        };
-        let expected = [
-            of("beta", &[2, 3]),
-            of("acme", &[large]),
-            [of("acme", &[1]), of("beta", &[4])].concat(),
-            of("acme", &[large]),
-        ];
-        assert_eq!(groups, expected);
+        let name = |it: &Request| (it.entry.tenant.clone(), it.entry.payload.len());
+        let group = |line: &mut Line| line.next_group().iter().map(name).collect::<Vec<_>>();
+        let of = |tenant: &str, size: usize| (tenant.to_owned(), size);
+        assert_eq!(
+            group(&mut line),
+            [of("acme", 5), of("beta", 2), of("beta", 3)]
+        );
+        let begun = line.next_upload().unwrap();
+        assert_eq!(name(&begun.request), of("acme", large));
+        line.upload = Some(Upload {
+            due: Instant::now() + Duration::from_mins(1),
+            ..begun
+        });
+        assert!(line.next_upload().is_none(), "it is not due yet");
+        line.waiting.push_back(request("delta", 4));
+        assert_eq!(group(&mut line), [of("delta", 4)], "acme's order is kept");
+        line.upload.as_mut().unwrap().due = Instant::now();
+        assert_eq!(
+            name(&line.next_upload().unwrap().request),
+            of("acme", large)
+        );
+        assert_eq!(group(&mut line), [of("acme", 1)]);
+        let next = line.next_upload().unwrap();
+        assert_eq!(name(&next.request), of("gamma", large));
+        assert!(line.next_upload().is_none() && line.waiting.is_empty());
+    }
+
+    #[test]
+    fn a_group_has_no_more_bytes_than_share_a_flush() {
+        let mut line = Line::default();
+        let half = GROUP_BYTES / 2 + 1;
+        line.waiting.extend(
+            [("acme", half), ("acme", half), ("beta", 1)].map(|(it, size)| request(it, size)),
+        );
+        assert_eq!(line.next_group().len(), 2, "acme's first and beta's");
+        assert!(line.next_upload().is_none());
+        assert_eq!(line.next_group().len(), 1);
     }
 
     #[tokio::test]

@@ -4,13 +4,15 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use memfleet_columns::{time, to_json};
 use memfleet_domain::ingestion::Batch;
-use memfleet_domain::time::{Clock, SystemClock};
+use memfleet_domain::time::{Clock, SystemClock, Timestamp};
 use memfleet_ports::queue::{DeadLetter, Delivery, LetterTally, TOGETHER, TRIES, process_died};
+use memfleet_ports::store::StoreError;
+use sqlx::sqlite::SqliteRow;
 use sqlx::{Row, SqliteConnection};
 use tokio::time::Instant;
 
 use super::{letters, remove};
-use crate::failure::Outcome;
+use crate::failure::{Failure, Outcome};
 
 /// What workers hold, and whose turn it was last.
 #[derive(Debug, Default)]
@@ -64,6 +66,9 @@ impl Held {
 
 /// Rows of a tenant that a round chooses from, the oldest ones: a look at all of a long backlog would cost more than the round.
 const LOOKED_AT: u32 = 4_096;
+
+/// Bytes of payloads from which on they are read on a thread of their own.
+const LARGE: usize = 256 << 10;
 
 /// Rows to hand out.
 #[derive(Default)]
@@ -148,12 +153,13 @@ async fn spaces_in_turn(
     turns: u32,
 ) -> Outcome<Vec<(i64, i64, i64, Vec<u8>)>> {
     Ok(sqlx::query_as(
-        "SELECT acceptance, max(q.turns, q.bytes / 1024), q.attempts, q.space_key FROM (
+        "SELECT acceptance, max(q.turns, q.bytes / 1024), coalesce(a.attempts, 0), q.space_key FROM (
              SELECT acceptance, row_number() OVER (PARTITION BY space_key ORDER BY acceptance) AS place FROM (
                  SELECT acceptance, space_key FROM queue
                  WHERE tenant = ? AND acceptance NOT IN (SELECT value FROM json_each(?))
                  ORDER BY acceptance LIMIT ?))
-         JOIN queue q USING (acceptance) ORDER BY place, q.space_key <= ?, q.space_key LIMIT max(?, 1)",
+         JOIN queue q USING (acceptance) LEFT JOIN queue_attempts a USING (acceptance)
+         ORDER BY place, q.space_key <= ?, q.space_key LIMIT max(?, 1)",
     )
     .bind(tenant)
     .bind(taken)
@@ -164,47 +170,115 @@ async fn spaces_in_turn(
     .await?)
 }
 
-/// Counts an attempt of the chosen rows and reads them. One that cannot be read, or that ended every process that tried it, is
-/// buried: it would stop every tenant.
-pub async fn deliver(
-    connection: &mut SqliteConnection,
-    chosen: &str,
-    letters: &LetterTally,
-) -> Outcome<Vec<Delivery>> {
-    let rows = sqlx::query(
-        "UPDATE queue SET attempts = attempts + 1 WHERE acceptance IN (SELECT value FROM json_each(?))
-         RETURNING acceptance, attempts, payload, accepted_at, traceparent, request_id",
+/// Counts an attempt of each of the chosen rows.
+pub async fn count_attempts(connection: &mut SqliteConnection, chosen: &str) -> Outcome<()> {
+    sqlx::query(
+        "INSERT INTO queue_attempts (acceptance, attempts)
+         SELECT acceptance, 1 FROM queue WHERE acceptance IN (SELECT value FROM json_each(?))
+         ON CONFLICT (acceptance) DO UPDATE SET attempts = attempts + 1",
     )
     .bind(chosen)
-    .fetch_all(&mut *connection)
+    .execute(connection)
     .await?;
-    let mut deliveries = Vec::with_capacity(rows.len());
-    for row in &rows {
-        let acceptance: i64 = row.try_get(0)?;
-        // As bytes: damage may have left text that is no UTF-8.
-        match serde_json::from_slice::<Batch>(row.try_get(2)?) {
-            Ok(batch) if row.try_get::<u32, _>(1)? > TRIES => {
-                bury_tried(connection, acceptance, batch, letters).await?;
+    Ok(())
+}
+
+/// A chosen row.
+pub struct TakenRow {
+    acceptance: i64,
+    attempt: u32,
+    /// As bytes: damage may have left text that is no UTF-8.
+    payload: Vec<u8>,
+    accepted_at: Timestamp,
+    traceparent: Option<String>,
+    request_id: Option<String>,
+}
+
+/// The chosen rows, but those that are gone meanwhile.
+pub async fn read(connection: &mut SqliteConnection, chosen: &str) -> Outcome<Vec<TakenRow>> {
+    let rows = sqlx::query(
+        "SELECT acceptance, attempts, CAST(payload AS BLOB), accepted_at, traceparent, request_id
+         FROM queued JOIN queue_attempts USING (acceptance)
+         WHERE acceptance IN (SELECT value FROM json_each(?)) ORDER BY acceptance",
+    )
+    .bind(chosen)
+    .fetch_all(connection)
+    .await?;
+    let taken = |row: &SqliteRow| {
+        Ok(TakenRow {
+            acceptance: row.try_get(0)?,
+            attempt: row.try_get(1)?,
+            payload: row.try_get(2)?,
+            accepted_at: time(row.try_get(3)?)?,
+            traceparent: row.try_get(4)?,
+            request_id: row.try_get(5)?,
+        })
+    };
+    rows.iter().map(taken).collect()
+}
+
+/// A row that is delivered no more, and would stop every tenant.
+pub enum SpoiledRow {
+    /// It cannot be read.
+    Unreadable(i64, serde_json::Error),
+    /// It ended every process that tried it.
+    Tried(i64, Batch),
+}
+
+/// The rows as deliveries, and those that are none. Large ones are read on a thread of their own:
+/// they would keep calls waiting.
+pub async fn parsed(taken: Vec<TakenRow>) -> Outcome<(Vec<Delivery>, Vec<SpoiledRow>)> {
+    if taken.iter().map(|row| row.payload.len()).sum::<usize>() < LARGE {
+        return Ok(parse(taken));
+    }
+    let parsing = tokio::task::spawn_blocking(|| parse(taken)).await;
+    parsing.map_err(|_| Failure(StoreError::Unexpected("a queued batch was not read".into())))
+}
+
+fn parse(taken: Vec<TakenRow>) -> (Vec<Delivery>, Vec<SpoiledRow>) {
+    let (mut deliveries, mut spoiled) = (Vec::with_capacity(taken.len()), Vec::new());
+    for row in taken {
+        match serde_json::from_slice::<Batch>(&row.payload) {
+            Ok(batch) if row.attempt > TRIES => {
+                spoiled.push(SpoiledRow::Tried(row.acceptance, batch));
             }
             Ok(batch) => deliveries.push(Delivery {
-                acceptance: acceptance as u64,
-                attempt: row.try_get(1)?,
-                accepted_at: time(row.try_get(3)?)?,
-                traceparent: row.try_get(4)?,
-                request_id: row.try_get(5)?,
+                acceptance: row.acceptance as u64,
+                attempt: row.attempt,
+                accepted_at: row.accepted_at,
+                traceparent: row.traceparent,
+                request_id: row.request_id,
                 batch,
             }),
-            Err(cause) => bury(connection, acceptance, &cause, letters).await?,
+            Err(cause) => spoiled.push(SpoiledRow::Unreadable(row.acceptance, cause)),
         }
     }
-    deliveries.sort_by_key(|delivery| delivery.acceptance);
-    Ok(deliveries)
+    (deliveries, spoiled)
+}
+
+/// Makes dead letters of rows that are delivered no more.
+pub async fn bury(
+    connection: &mut SqliteConnection,
+    spoiled: Vec<SpoiledRow>,
+    letters: &LetterTally,
+) -> Outcome<()> {
+    for row in spoiled {
+        match row {
+            SpoiledRow::Unreadable(acceptance, cause) => {
+                bury_unreadable(connection, acceptance, &cause, letters).await?;
+            }
+            SpoiledRow::Tried(acceptance, batch) => {
+                bury_tried(connection, acceptance, batch, letters).await?;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Takes an attempt back.
 pub async fn discount(connection: &mut SqliteConnection, acceptances: &str) -> Outcome<()> {
     sqlx::query(
-        "UPDATE queue SET attempts = max(attempts - 1, 0)
+        "UPDATE queue_attempts SET attempts = max(attempts - 1, 0)
          WHERE acceptance IN (SELECT value FROM json_each(?))",
     )
     .bind(acceptances)
@@ -236,7 +310,7 @@ async fn bury_tried(
 
 /// The payload moves as it is, for a version or a person that can read it. The reason names the place of the damage and
 /// not the cause's own words, which may quote what a tenant wrote.
-async fn bury(
+async fn bury_unreadable(
     connection: &mut SqliteConnection,
     acceptance: i64,
     cause: &serde_json::Error,
@@ -247,16 +321,21 @@ async fn bury(
         "PAYLOAD_UNREADABLE: the queued batch cannot be read ({category:?} at byte {column}); it is kept as it was found"
     );
     tracing::error!(acceptance, reason, "dead letter");
-    let (tenant, bytes): (String, i64) = sqlx::query_as(
+    let buried: Option<(String, i64)> = sqlx::query_as(
         "INSERT OR REPLACE INTO dead_letters (acceptance, tenant, space_key, batch, payload, reason, failed_at, attempts, accepted_at)
-         SELECT acceptance, tenant, space_key, batch, payload, ?2, ?3, attempts, accepted_at FROM queue WHERE acceptance = ?1
+         SELECT acceptance, tenant, space_key, batch, payload, ?2, ?3, attempts, accepted_at
+         FROM queued JOIN queue_attempts USING (acceptance) WHERE acceptance = ?1
          RETURNING tenant, octet_length(payload)",
     )
     .bind(acceptance)
     .bind(reason)
     .bind(SystemClock.now().timestamp_micros())
-    .fetch_one(&mut *connection)
+    .fetch_optional(&mut *connection)
     .await?;
+    let Some((tenant, bytes)) = buried else {
+        // It was forgotten meanwhile.
+        return Ok(());
+    };
     letters::bound(connection, &tenant, bytes as u64, tally).await?;
     remove(connection, &[acceptance as u64]).await
 }

@@ -278,6 +278,43 @@ async fn a_caller_that_sends_nothing_more_is_waited_for_no_longer_than_the_bound
 }
 
 #[tokio::test(start_paused = true)]
+async fn refusals_in_a_loop_come_at_their_pace_and_hold_no_place_meanwhile() {
+    let (shell, _stop) = shell(&Options {
+        max_refusals_per_second: 100,
+        max_concurrent_calls: 1,
+        ..Options::default()
+    });
+    let service = shelled(&shell, async |request: Request<Body>| {
+        match authenticated(&request) {
+            Ok(()) => Status::not_found("no space").into_http(),
+            Err(refusal) => refusal.into_http(),
+        }
+    });
+    let refused = |tenant: &'static str| {
+        let service = service.clone();
+        async move {
+            let answer = service.oneshot(call("Recall", &[("tenant", tenant)])).await;
+            assert_eq!(status(&answer.unwrap()).code(), Code::NotFound);
+        }
+    };
+    let begun = Instant::now();
+    for _ in 0..200 {
+        refused("acme").await;
+    }
+    assert_eq!(begun.elapsed(), Duration::ZERO);
+    for _ in 0..100 {
+        refused("acme").await;
+    }
+    let passed = begun.elapsed();
+    assert!(passed >= Duration::from_secs(1), "{passed:?}");
+    let mut held = std::pin::pin!(refused("acme"));
+    assert!(futures::poll!(&mut held).is_pending());
+    // The one place is free, and another caller is at once refused.
+    refused("beta").await;
+    assert_eq!(begun.elapsed(), passed);
+}
+
+#[tokio::test(start_paused = true)]
 async fn calls_of_one_credential_leave_places_to_others_of_its_tenant_and_to_other_tenants() {
     let (shell, _stop) = shell(&Options {
         max_concurrent_calls: 16,

@@ -1,24 +1,26 @@
 //! Writing one turn: its row, its labels, its passages with their vectors, and the end of what it replaces.
 
-use memfleet_columns::{from_floats, from_role, from_terms, from_trust, label, some_json};
+use memfleet_columns::{from_role, from_trust, label, some_json};
 use memfleet_domain::ids::TurnId;
 use memfleet_domain::turn::{AcceptedTurn, ContentHash};
 use memfleet_ports::ledger::Passage;
-use sqlx::{Row, SqliteConnection};
+use sqlx::Row;
 
 use super::Committing;
 use super::session::OpenSession;
 use crate::failure::Outcome;
-use crate::ledger::vectors;
-use crate::passages::first_key;
+use crate::passages::{self, first_key};
 
-impl Committing<'_> {
+/// Passages that are written together.
+const PASSAGES: usize = 256;
+
+impl<'c> Committing<'c> {
     /// Stores a turn that is new.
     pub(super) async fn store(
         &mut self,
         turn: &AcceptedTurn,
         replaces: Option<TurnId>,
-        passages: &[Passage],
+        passages: &'c [Passage],
         ordinal: u32,
         hash: ContentHash,
     ) -> Outcome<()> {
@@ -136,13 +138,24 @@ impl Committing<'_> {
         Ok(())
     }
 
-    async fn store_passages(&mut self, passages: &[Passage]) -> Outcome<()> {
+    /// Numbers passages, and writes them once there are enough for a statement.
+    async fn store_passages(&mut self, passages: &'c [Passage]) -> Outcome<()> {
         for passage in passages {
             let number = self.space.next_passage;
             self.space.next_passage += 1;
-            put_passage(self.connection, self.space.id, number, passage).await?;
+            let key = first_key(self.space.id) | i64::from(number);
+            self.passages.push((key, passage));
+        }
+        if self.passages.len() >= PASSAGES {
+            self.write_passages().await?;
         }
         Ok(())
+    }
+
+    /// Writes the passages that were numbered.
+    pub(super) async fn write_passages(&mut self) -> Outcome<()> {
+        let passages = std::mem::take(&mut self.passages);
+        passages::put(self.connection, &passages).await
     }
 
     /// A turn that was forgotten with its whole space and is sent again is a turn like any other.
@@ -155,29 +168,5 @@ impl Committing<'_> {
                 .await?;
         }
         Ok(())
-    }
-}
-
-/// Stores a passage under its number in the space.
-pub(crate) async fn put_passage(
-    connection: &mut SqliteConnection,
-    space: i64,
-    number: u32,
-    passage: &Passage,
-) -> Outcome<()> {
-    let key = first_key(space) | i64::from(number);
-    sqlx::query(
-        "INSERT INTO passages (key, start, length, terms, features, pieces) VALUES (?, ?, ?, ?, ?, x'')",
-    )
-    .bind(key)
-    .bind(passage.start)
-    .bind(passage.end - passage.start)
-    .bind(from_terms(&passage.terms))
-    .bind(from_floats(&passage.features))
-    .execute(&mut *connection)
-    .await?;
-    match &passage.vectors {
-        Some(vectors) => vectors::put(connection, key, vectors).await,
-        None => Ok(()),
     }
 }

@@ -1,4 +1,5 @@
-//! Requests over the limit. tonic refuses them before a service sees them, with a code and a sentence only.
+//! Requests that tonic refuses before a service sees them, with a code and a sentence only: over
+//! the limit, or no message of their method.
 
 use http::Response;
 use memfleet_domain::{Fault, FaultKind};
@@ -45,7 +46,7 @@ impl Limit {
 }
 
 impl Calls {
-    /// The status of a stream's broken request; says what to do about one that is too large.
+    /// The status of a stream's broken request; says what to do about one that cannot be read.
     pub(super) fn broken(self, status: Status) -> Status {
         explained(&status, Limit::of_requests(self.bounds)).unwrap_or(status)
     }
@@ -60,18 +61,37 @@ pub(super) fn explain(answer: Response<Body>, limit: Limit) -> Response<Body> {
     }
 }
 
-/// No service of ours answers with this code: without details it is tonic's.
+/// The status for one of tonic's, which has no details; every status of ours has some.
 fn explained(status: &Status, limit: Limit) -> Option<Status> {
-    let is_refusal = status.code() == Code::OutOfRange && status.details().is_empty();
-    is_refusal.then(|| {
-        let Limit {
-            bytes,
-            key,
-            remedy,
-            kind,
-        } = limit;
-        let message = format!("the message is larger than `{key}`, {bytes} bytes: {remedy}");
-        let fault = Fault::new(kind, "REQUEST_TOO_LARGE", message);
-        status::from_fault(&fault.with("limit_bytes", bytes.to_string()))
-    })
+    if !status.details().is_empty() {
+        return None;
+    }
+    match status.code() {
+        Code::OutOfRange => Some(too_large(limit)),
+        Code::Internal => Some(malformed(status.message())),
+        _ => None,
+    }
+}
+
+fn too_large(limit: Limit) -> Status {
+    let Limit {
+        bytes,
+        key,
+        remedy,
+        kind,
+    } = limit;
+    let message = format!("the message is larger than `{key}`, {bytes} bytes: {remedy}");
+    let fault = Fault::new(kind, "REQUEST_TOO_LARGE", message);
+    status::from_fault(&fault.with("limit_bytes", bytes.to_string()))
+}
+
+fn malformed(cause: &str) -> Status {
+    let message = format!(
+        "the request is no message of this method ({cause}): generate the client from the protos of this version"
+    );
+    status::from_fault(&Fault::new(
+        FaultKind::InvalidArgument,
+        "REQUEST_MALFORMED",
+        message,
+    ))
 }
