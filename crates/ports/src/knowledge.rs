@@ -5,6 +5,7 @@
 use std::collections::HashMap;
 
 use async_trait::async_trait;
+use chrono::TimeDelta;
 use memfleet_domain::Scope;
 use memfleet_domain::derivation::{
     Change, Conflict, DecidedMemory, Derivation, Kind, Status, WrittenVersion,
@@ -115,6 +116,24 @@ pub struct Progress {
     pub from: u64,
     /// … and where it stands now.
     pub to: u64,
+}
+
+/// Lost claims of a space after which it is left alone for a while: whoever had it never gave it
+/// back, as its process ended, and the work itself may be the cause.
+pub const LOST_CLAIMS: u32 = 3;
+
+/// Pause after [`LOST_CLAIMS`]; twice as long after each further one.
+pub const LOST_PAUSE: TimeDelta = TimeDelta::minutes(1);
+
+/// The longest pause after lost claims.
+pub const LONGEST_LOST_PAUSE: TimeDelta = TimeDelta::hours(6);
+
+/// Says in the log that a space was claimed whose last claims, this many, were lost.
+pub fn note_lost_claims(scope: &Scope, stage: Stage, lost: i64) {
+    if lost >= i64::from(LOST_CLAIMS) {
+        let stage = stage.name();
+        tracing::error!(%scope, stage, lost, "work on a space ended its process each time: what it stumbles over is among the newest turns; it is tried ever less often");
+    }
 }
 
 /// Where a stage stands in a space.
@@ -311,6 +330,8 @@ pub trait Knowledge: Send + Sync {
     /// Takes the space's next work for one worker until an instant, unless another has it. The answer is the change sequence
     /// that the stage has reached; absent where it is taken, or where there is no such space, unless it [is left
     /// over](Knowledge::is_left_over). [`Knowledge::apply`] with progress keeps it, [`Knowledge::release`] or the instant ends it.
+    /// Where the last [`LOST_CLAIMS`] were ended by their instants alone, the space counts as taken
+    /// for [`LOST_PAUSE`] and longer, so that what ends processes leaves time to the other spaces.
     async fn claim(
         &self,
         scope: &Scope,

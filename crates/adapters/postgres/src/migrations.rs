@@ -49,6 +49,7 @@ const MIGRATIONS: &[(&str, &str)] = migrations![
     "0024_ending",
     "0025_sessions",
     "0026_expiry",
+    "0027_lost_claims",
 ];
 
 /// Checksums (SHA-384) that databases of before the first release have of migrations that were

@@ -44,6 +44,7 @@ const MIGRATIONS: &[(&str, &str)] = migrations![
     "0024_sessions",
     "0026_spaces_in_turn",
     "0027_large_batches",
+    "0028_lost_claims",
 ];
 
 /// Versions of the schema, from the first on.

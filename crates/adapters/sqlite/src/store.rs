@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use memfleet_ports::knowledge::LOST_CLAIMS;
 use memfleet_ports::queue::{LETTER_BYTES, LetterTally};
 use memfleet_ports::store::{Result, StoreError};
 use sqlx::pool::{PoolConnection, PoolOptions};
@@ -266,9 +267,13 @@ async fn prepare(durable: &SqlitePool, path: &Path) -> Outcome<()> {
     schema::migrate(&mut connection).await?;
     // Whoever wrote or held them is gone: the file has one process at a time.
     publish::remove_orphans(&mut connection).await?;
-    sqlx::query("UPDATE progress SET leased_until = NULL WHERE leased_until IS NOT NULL")
-        .execute(&mut *connection)
-        .await?;
+    // Spaces whose work may be what ended the process stay with nobody for a while.
+    sqlx::query(
+        "UPDATE progress SET leased_until = NULL WHERE leased_until IS NOT NULL AND claims < ?",
+    )
+    .bind(LOST_CLAIMS)
+    .execute(&mut *connection)
+    .await?;
     if scrub::is_due(&mut connection).await? {
         tracing::warn!(path = %path.display(), "text of forgotten turns may still be in the file: a scrub is due");
     }

@@ -162,6 +162,26 @@ async fn reopened(path: &Path) -> SqliteStore {
 }
 
 #[tokio::test]
+async fn a_space_that_three_processes_had_claimed_when_they_ended_is_left_alone_for_a_while() {
+    let (_directory, path) = place();
+    let store = open(&path).await;
+    store.commit(told("k", 1, 1)).await.expect("commit");
+    drop(store);
+    for is_free in [true, true, true, false] {
+        let store = reopened(&path).await;
+        let claimed = store
+            .claim(&home(), Stage::Derive, instant(0), instant(60))
+            .await;
+        assert_eq!(claimed.expect("an answer").is_some(), is_free);
+    }
+    let store = reopened(&path).await;
+    let later = store
+        .claim(&home(), Stage::Derive, instant(120), instant(180))
+        .await;
+    assert!(later.expect("an answer").is_some(), "after a pause");
+}
+
+#[tokio::test]
 async fn what_a_process_had_claimed_is_free_when_the_file_is_opened_again() {
     let (_directory, path) = place();
     let store = open(&path).await;

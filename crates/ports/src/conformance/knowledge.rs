@@ -61,6 +61,7 @@ macro_rules! knowledge_conformance {
                 work_is_pending_until_the_stage_has_reached_the_head,
                 spaces_of_a_tenant_are_pending_behind_the_first_of_each_other,
                 one_worker_at_a_time_has_a_space,
+                a_space_whose_claims_are_lost_is_left_alone_for_longer_each_time,
                 progress_from_elsewhere_is_stale,
                 what_a_forgotten_turn_stated_is_gone,
                 what_drew_on_a_forgotten_turn_in_an_earlier_version_is_withdrawn,

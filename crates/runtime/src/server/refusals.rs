@@ -52,7 +52,7 @@ impl RefusalPace {
     }
 }
 
-/// Whether an answer refuses a call for a reason that lies with its caller.
+/// Answers that refuse a call for a reason that lies with its caller.
 pub(super) fn is_refusal(headers: &HeaderMap) -> bool {
     let code = headers.get("grpc-status");
     code.is_some_and(|code| {

@@ -5,7 +5,9 @@ use memfleet_columns::name;
 use memfleet_domain::Scope;
 use memfleet_domain::ids::{SpaceId, TenantId};
 use memfleet_domain::time::Timestamp;
-use memfleet_ports::knowledge::{Position, Progress, Stage};
+use memfleet_ports::knowledge::{
+    LONGEST_LOST_PAUSE, LOST_CLAIMS, LOST_PAUSE, Position, Progress, Stage, note_lost_claims,
+};
 use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row};
 
@@ -102,24 +104,32 @@ pub async fn claim(
     }
     // A rebuild is there or not; what follows every space begins by itself.
     let claim = if stage == Stage::Rebuild {
-        "UPDATE progress SET leased_until = $5 WHERE tenant = $1 AND space = $2 AND stage = $3
-             AND (leased_until IS NULL OR leased_until <= $4)
-         RETURNING reached"
+        "UPDATE progress SET leased_until = $5, claims = claims + 1
+         WHERE tenant = $1 AND space = $2 AND stage = $3 AND (leased_until IS NULL OR $4 >= leased_until
+             + CASE WHEN claims < $6 THEN 0 ELSE least($7 << least(claims - $6, 20)::int, $8) END)
+         RETURNING reached, claims"
     } else {
-        "INSERT INTO progress AS p (tenant, space, stage, leased_until) VALUES ($1, $2, $3, $5)
-         ON CONFLICT (tenant, space, stage) DO UPDATE SET leased_until = excluded.leased_until
-             WHERE p.leased_until IS NULL OR p.leased_until <= $4
-         RETURNING reached"
+        "INSERT INTO progress AS p (tenant, space, stage, leased_until, claims) VALUES ($1, $2, $3, $5, 1)
+         ON CONFLICT (tenant, space, stage) DO UPDATE SET leased_until = excluded.leased_until, claims = p.claims + 1
+             WHERE p.leased_until IS NULL OR $4 >= p.leased_until
+                 + CASE WHEN p.claims < $6 THEN 0 ELSE least($7 << least(p.claims - $6, 20)::int, $8) END
+         RETURNING reached, claims"
     };
-    let reached: Option<i64> = sqlx::query_scalar(claim)
+    let claimed: Option<(i64, i64)> = sqlx::query_as(claim)
         .bind(scope.tenant.as_str())
         .bind(space.id)
         .bind(stage.name())
         .bind(now.timestamp_micros())
         .bind(until.timestamp_micros())
+        .bind(i64::from(LOST_CLAIMS))
+        .bind(LOST_PAUSE.num_microseconds())
+        .bind(LONGEST_LOST_PAUSE.num_microseconds())
         .fetch_optional(connection)
         .await?;
-    Ok(reached.map(i64::cast_unsigned))
+    Ok(claimed.map(|(reached, claims)| {
+        note_lost_claims(scope, stage, claims - 1);
+        reached.cast_unsigned()
+    }))
 }
 
 /// Gives it back. A forget must see that somebody had it, whatever became of what that one did: the instant stays, and is over.
@@ -134,7 +144,7 @@ pub async fn release(
     };
     let tenant = scope.tenant.as_str();
     sqlx::query(
-        "UPDATE progress SET leased_until = 0 WHERE tenant = $1 AND space = $2 AND stage = $3 AND leased_until = $4",
+        "UPDATE progress SET leased_until = 0, claims = 0 WHERE tenant = $1 AND space = $2 AND stage = $3 AND leased_until = $4",
     )
     .bind(tenant)
     .bind(space.id)

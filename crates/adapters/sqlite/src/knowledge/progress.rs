@@ -4,7 +4,9 @@ use memfleet_columns::name;
 use memfleet_domain::Scope;
 use memfleet_domain::ids::{SpaceId, TenantId};
 use memfleet_domain::time::Timestamp;
-use memfleet_ports::knowledge::{Position, Progress, Stage};
+use memfleet_ports::knowledge::{
+    LONGEST_LOST_PAUSE, LOST_CLAIMS, LOST_PAUSE, Position, Progress, Stage, note_lost_claims,
+};
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Row, SqliteConnection};
 
@@ -90,19 +92,26 @@ pub async fn claim(
     if stage == Stage::Rebuild && rebuild::find(connection, space.id).await?.is_none() {
         return Ok(None);
     }
-    let reached: Option<i64> = sqlx::query_scalar(
-        "INSERT INTO progress (space, stage, reached, leased_until) VALUES (?1, ?2, 0, ?4)
-         ON CONFLICT (space, stage) DO UPDATE SET leased_until = excluded.leased_until
-             WHERE leased_until IS NULL OR leased_until <= ?3
-         RETURNING reached",
+    let claimed: Option<(i64, i64)> = sqlx::query_as(
+        "INSERT INTO progress (space, stage, reached, leased_until, claims) VALUES (?1, ?2, 0, ?4, 1)
+         ON CONFLICT (space, stage) DO UPDATE SET leased_until = excluded.leased_until, claims = claims + 1
+             WHERE leased_until IS NULL OR ?3 >= leased_until
+                 + iif(claims < ?5, 0, min(?6 << min(claims - ?5, 20), ?7))
+         RETURNING reached, claims",
     )
     .bind(space.id)
     .bind(stage.name())
     .bind(now.timestamp_micros())
     .bind(until.timestamp_micros())
+    .bind(LOST_CLAIMS)
+    .bind(LOST_PAUSE.num_microseconds())
+    .bind(LONGEST_LOST_PAUSE.num_microseconds())
     .fetch_optional(connection)
     .await?;
-    Ok(reached.map(i64::cast_unsigned))
+    Ok(claimed.map(|(reached, claims)| {
+        note_lost_claims(scope, stage, claims - 1);
+        reached.cast_unsigned()
+    }))
 }
 
 /// Gives it back.
@@ -116,7 +125,7 @@ pub async fn release(
         return Ok(());
     };
     sqlx::query(
-        "UPDATE progress SET leased_until = NULL WHERE space = ? AND stage = ? AND leased_until = ?",
+        "UPDATE progress SET leased_until = NULL, claims = 0 WHERE space = ? AND stage = ? AND leased_until = ?",
     )
     .bind(space.id)
     .bind(stage.name())

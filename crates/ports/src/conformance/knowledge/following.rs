@@ -3,7 +3,9 @@
 use super::{home, moved, store};
 use crate::conformance::samples::{batch_in, indexed, instant, scope, turn, turn_in};
 use crate::feed::IndexFeed;
-use crate::knowledge::{Applied, Knowledge, Position, Progress, Stage, Work};
+use crate::knowledge::{
+    Applied, Knowledge, LONGEST_LOST_PAUSE, LOST_PAUSE, Position, Progress, Stage, Work,
+};
 use crate::ledger::Ledger;
 
 fn to(from: u64, to: u64) -> Work {
@@ -99,6 +101,45 @@ pub async fn one_worker_at_a_time_has_a_space<S: Ledger + Knowledge>(store: &S) 
         .claim(&nowhere, Stage::Derive, instant(0), instant(1))
         .await;
     assert_eq!(claimed.expect("an answer"), None);
+}
+
+/// Lost claims are those that only their instants ended.
+pub async fn a_space_whose_claims_are_lost_is_left_alone_for_longer_each_time<
+    S: Ledger + Knowledge,
+>(
+    store: &S,
+) {
+    moved(store).await;
+    let claim = |now: i64| async move {
+        let claimed = store
+            .claim(&home(), Stage::Derive, instant(now), instant(now + 10))
+            .await;
+        claimed.expect("an answer").is_some()
+    };
+    let release = |until: i64| async move {
+        let released = store.release(&home(), Stage::Derive, instant(until)).await;
+        released.expect("an answer");
+    };
+    for now in [0, 10, 20] {
+        assert!(claim(now).await, "{now}");
+    }
+    let pause = LOST_PAUSE.num_seconds();
+    let longest = LONGEST_LOST_PAUSE.num_seconds();
+    let mut end = 30;
+    for pause in [pause, 2 * pause, 4 * pause] {
+        assert!(!claim(end + pause - 1).await, "{pause}");
+        assert!(claim(end + pause).await, "{pause}");
+        end += pause + 10;
+    }
+    for _ in 0..40 {
+        end += longest + 10;
+        assert!(claim(end - 10).await);
+    }
+    assert!(!claim(end + longest - 1).await);
+    // Work that came to its end forgets what was lost before.
+    assert!(claim(end + longest).await);
+    release(end + longest + 10).await;
+    assert!(claim(end + longest).await);
 }
 
 /// Another worker was faster.

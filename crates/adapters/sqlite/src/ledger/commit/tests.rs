@@ -1,4 +1,5 @@
-//! Large batches, which are stored part by part: a delivery that is cut off between two parts, and a forget that comes there.
+//! Large batches, which are stored part by part: a delivery that is cut off between two parts, and
+//! a forget that comes there.
 
 use memfleet_domain::ingestion::TurnState;
 use memfleet_ports::conformance::samples::{batch, edit, home, indexed, instant, turn};
