@@ -132,7 +132,7 @@ pub const LONGEST_LOST_PAUSE: TimeDelta = TimeDelta::hours(6);
 pub fn note_lost_claims(scope: &Scope, stage: Stage, lost: i64) {
     if lost >= i64::from(LOST_CLAIMS) {
         let stage = stage.name();
-        tracing::error!(%scope, stage, lost, "work on a space ended its process each time: what it stumbles over is among the newest turns; it is tried ever less often");
+        tracing::error!(%scope, stage, lost, "who worked on a space never gave it back, as if the work ended the process: the cause may be among its newest turns; it is tried ever less often");
     }
 }
 

@@ -8,6 +8,7 @@ use memfleet_domain::Scope;
 use memfleet_domain::ids::{BatchId, TurnId};
 use memfleet_domain::ingestion::Batch;
 use memfleet_domain::time::Timestamp;
+use memfleet_domain::turn::AcceptedTurn;
 
 use crate::filter::TurnFilter;
 use crate::store::Result;
@@ -47,7 +48,16 @@ pub struct Parted {
 impl Parted {
     /// The turns of a batch that match; nothing where none does.
     pub fn of(batch: &Batch, acceptance: u64, filter: &TurnFilter) -> Option<Self> {
-        let going = batch.turns.iter().filter(|turn| filter.passes(turn));
+        Self::where_goes(batch, acceptance, |turn| filter.passes(turn))
+    }
+
+    /// The turns of a batch that go; nothing where none does.
+    pub fn where_goes(
+        batch: &Batch,
+        acceptance: u64,
+        goes: impl Fn(&AcceptedTurn) -> bool,
+    ) -> Option<Self> {
+        let going = batch.turns.iter().filter(|turn| goes(turn));
         let gone: Vec<_> = going.map(|turn| turn.id).collect();
         (!gone.is_empty()).then(|| Self {
             acceptance,

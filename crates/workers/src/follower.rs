@@ -4,12 +4,13 @@
 
 use std::collections::HashSet;
 use std::panic::AssertUnwindSafe;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use chrono::TimeDelta;
 use futures::{FutureExt, StreamExt};
+use memfleet_domain::time::Timestamp;
 use memfleet_domain::{Clock, Fault, Scope};
 use memfleet_ports::events::{Event, Events};
 use memfleet_ports::knowledge::{Knowledge, Stage};
@@ -39,6 +40,9 @@ const LEASE: TimeDelta = TimeDelta::minutes(1);
 
 /// … one that waits for a language model takes minutes.
 const LEASE_OF_MODEL: TimeDelta = TimeDelta::minutes(5);
+
+/// How long giving back claims may keep a process that stops.
+const GIVING_BACK: Duration = Duration::from_secs(2);
 
 /// Rounds of one space after which the others have their turn.
 const ROUNDS: u32 = 32;
@@ -82,13 +86,9 @@ pub struct Follower {
 impl Follower {
     /// Works until `shutdown`, which cuts off what is not written yet: it is done again.
     pub async fn run(&self, agent: &dyn Agent, shutdown: CancellationToken) {
+        let round = Round::of(agent);
         let working = async {
             let mut events = self.events.listen();
-            let round = Round {
-                agent,
-                waiting: Waiting::default(),
-                aside: Aside::default(),
-            };
             loop {
                 let more = self.look(&round).await;
                 let pause = if more { Duration::ZERO } else { SWEEP };
@@ -97,17 +97,27 @@ impl Follower {
             }
         };
         shutdown.run_until_cancelled(working).await;
+        self.give_back(&round).await;
+    }
+
+    /// Gives back what was claimed when the work was cut off: it is no lost claim.
+    async fn give_back(&self, round: &Round<'_>) {
+        let claimed = std::mem::take(&mut *round.claimed());
+        let releases = claimed
+            .iter()
+            .map(|(scope, until)| self.knowledge.release(scope, self.stage, *until));
+        let released = futures::future::join_all(releases);
+        // A store that is away keeps no process from its end: leases end by themselves.
+        if let Ok(outcomes) = tokio::time::timeout(GIVING_BACK, released).await {
+            for error in outcomes.into_iter().filter_map(Result::err) {
+                tracing::debug!(%error, "a claim ends with its lease");
+            }
+        }
     }
 
     /// Works through every space that is behind, once; whether there may be more.
     pub async fn sweep(&self, agent: &dyn Agent) -> bool {
-        let (waiting, aside) = (Waiting::default(), Aside::default());
-        self.look(&Round {
-            agent,
-            waiting,
-            aside,
-        })
-        .await
+        self.look(&Round::of(agent)).await
     }
 
     async fn look(&self, round: &Round<'_>) -> bool {
@@ -218,12 +228,15 @@ impl Follower {
             let Some(reached) = claimed.await? else {
                 return Ok(None);
             };
+            let claim = (scope.clone(), until);
+            round.claimed().push(claim.clone());
             // A panic is a failure of this space alone, whose claim is given back.
             let work = AssertUnwindSafe(round.agent.work(scope, reached)).catch_unwind();
             let panicked = |_| Err(Fault::internal("the work on the space panicked"));
             let outcome = work.await.unwrap_or_else(panicked);
             let released = self.knowledge.release(scope, self.stage, until);
             released.await?;
+            round.claimed().retain(|one| *one != claim);
             if outcome? == Outcome::Done {
                 round.waiting.done(scope);
                 return Ok(Some(Outcome::Done));
@@ -238,4 +251,21 @@ struct Round<'a> {
     agent: &'a dyn Agent,
     waiting: Waiting,
     aside: Aside,
+    /// Spaces that are worked on, with the ends of their leases.
+    claimed: Mutex<Vec<(Scope, Timestamp)>>,
+}
+
+impl<'a> Round<'a> {
+    fn of(agent: &'a dyn Agent) -> Self {
+        Self {
+            agent,
+            waiting: Waiting::default(),
+            aside: Aside::default(),
+            claimed: Mutex::default(),
+        }
+    }
+
+    fn claimed(&self) -> MutexGuard<'_, Vec<(Scope, Timestamp)>> {
+        self.claimed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }

@@ -18,7 +18,7 @@ use memfleet_workers::{Agent, Follower, Outcome};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-/// Notes where it was, and that it was there; fails in the space `bad`.
+/// Notes where it was, and that it was there; fails in the space `bad`, and never ends in `endless`.
 struct Visitor {
     store: Arc<SqliteStore>,
     visits: watch::Sender<BTreeMap<String, u32>>,
@@ -34,6 +34,9 @@ impl Agent for Visitor {
             return Err(Fault::internal("a sample"));
         }
         assert!(scope.space.as_str() != "panics", "a sample of a panic");
+        if scope.space.as_str() == "endless" {
+            std::future::pending::<()>().await;
+        }
         let progress = Some(Progress {
             stage: Stage::Judge,
             from: reached,
@@ -166,6 +169,25 @@ async fn panic_of_one_space_keeps_nobody_from_the_others_and_gives_its_claim_bac
         .claim(&behind[0], Stage::Judge, now, until)
         .await;
     assert!(claim.unwrap().is_some(), "the claim is free");
+}
+
+#[tokio::test]
+async fn work_that_is_cut_off_by_a_stop_gives_its_claim_back() {
+    let bench = Bench::new().await;
+    let endless = bench.store("endless").await;
+    let claim = || {
+        let (now, until) = (instant(0), instant(10));
+        bench.store.claim(&endless, Stage::Judge, now, until)
+    };
+    let stop = CancellationToken::new();
+    let working = bench.follower.run(&*bench.visitor, stop.clone());
+    let stopping = async {
+        bench.until("endless", 1).await;
+        assert_eq!(claim().await.unwrap(), None);
+        stop.cancel();
+    };
+    tokio::join!(working, stopping);
+    assert!(claim().await.unwrap().is_some(), "the claim is free");
 }
 
 #[tokio::test]

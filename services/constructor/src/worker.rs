@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use memfleet_domain::ingestion::{Batch, TurnState};
 use memfleet_domain::time::Timestamp;
+use memfleet_domain::turn::AcceptedTurn;
 use memfleet_ports::events::Event;
 use memfleet_ports::ledger::Committed;
 use memfleet_ports::queue::DeadLetter;
@@ -27,6 +28,9 @@ const PAUSES: [Duration; 4] = [
     Duration::from_secs(2),
     Duration::from_secs(10),
 ];
+
+/// Bytes of a batch from which on it is applied alone.
+const LARGE_BYTES: usize = 1 << 20;
 
 impl Constructor {
     /// Works until `shutdown`; what is in hand is finished first.
@@ -64,7 +68,10 @@ impl Constructor {
             return Ok(true);
         }
         let round = task::round(&tasks);
-        self.apply(&tasks).instrument(round).await.map(|()| true)
+        self.apply_in_turn(&tasks)
+            .instrument(round)
+            .await
+            .map(|()| true)
     }
 
     /// Without the edits that are to wait for their originals.
@@ -87,6 +94,29 @@ impl Constructor {
             return Err(error);
         }
         Ok(tasks)
+    }
+
+    /// Applies the batches before a large one, which takes long and is the last of its round, and
+    /// then that: who waits for the others does not wait for it.
+    async fn apply_in_turn(&self, tasks: &[Task]) -> Result<()> {
+        let bytes = |task: &Task| {
+            task.batch
+                .turns
+                .iter()
+                .map(AcceptedTurn::bytes)
+                .sum::<usize>()
+        };
+        let Some((last, others)) = tasks.split_last() else {
+            return Ok(());
+        };
+        if others.is_empty() || bytes(last) < LARGE_BYTES {
+            return self.apply(tasks).await;
+        }
+        if let Err(error) = self.apply(others).await {
+            self.queue.release_untried(&[last.acceptance]).await?;
+            return Err(error);
+        }
+        self.apply(slice::from_ref(last)).await
     }
 
     /// Applies what is in hand; what could not be applied is given back to the queue when it returns.

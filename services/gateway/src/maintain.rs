@@ -91,8 +91,10 @@ impl Maintenance for Gateway {
             .await?;
         let scope = context.scope(space);
         let begun = self.knowledge.begin_rebuild(&scope).await?;
-        // Wakes the agent that rebuilds.
-        self.events.announce(Event::Derived { scope });
+        if begun.is_some() {
+            // Wakes the agent that rebuilds.
+            self.events.announce(Event::Derived { scope });
+        }
         begun.ok_or_else(|| Fault::not_found(format_args!("space `{space}`")))
     }
 

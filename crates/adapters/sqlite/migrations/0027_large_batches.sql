@@ -25,6 +25,6 @@ END;
 -- The queue with whole payloads.
 CREATE VIEW queued AS
 SELECT acceptance, tenant, space_key, batch, accepted_at, traceparent, request_id,
-    CASE WHEN parts IS NULL THEN payload ELSE (
-        SELECT group_concat(p.text, '' ORDER BY p.part) FROM queue_parts p WHERE p.payload = parts) END AS payload
+    CASE WHEN parts IS NULL THEN payload ELSE coalesce((
+        SELECT group_concat(p.text, '' ORDER BY p.part) FROM queue_parts p WHERE p.payload = parts), '') END AS payload
 FROM queue;

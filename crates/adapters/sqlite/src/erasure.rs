@@ -113,12 +113,20 @@ impl Doomed {
         stored.chain(undelivered).collect()
     }
 
+    /// Turns that go and were not stored yet.
+    fn undelivered_alone(&self) -> u64 {
+        let stored: HashSet<TurnId> = self.turns.iter().map(|turn| turn.id).collect();
+        let undelivered = self.undelivered.all();
+        let undelivered = undelivered.flat_map(|parted| &parted.gone);
+        undelivered.filter(|turn| !stored.contains(turn)).count() as u64
+    }
+
     fn erased(&self) -> Erased {
         Erased {
             turns: self.turns.iter().map(|turn| turn.id).collect(),
             emptied_sessions: self.emptied_sessions.clone(),
             passages: self.turns.iter().map(|turn| u64::from(turn.passages)).sum(),
-            undelivered: self.undelivered.turns(),
+            undelivered: self.undelivered_alone(),
             unreadable: self.undelivered.unreadable(),
             versions: 0,
             dependents: self.dependents,
@@ -145,7 +153,9 @@ async fn find(
         }
         None => Vec::new(),
     };
-    let undelivered = undelivered::find(connection, scope, &filter, Unreadable::All).await?;
+    let stored = turns.iter().map(|turn| turn.id).collect();
+    let undelivered =
+        undelivered::find(connection, scope, Some(&filter), &stored, Unreadable::All).await?;
     let everything = filter.is_everything();
     let mut doomed = doom(connection, space, turns, undelivered, everything).await?;
     doomed.dependents = dependents::count(connection, scope, &doomed).await?;

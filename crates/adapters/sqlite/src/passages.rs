@@ -11,7 +11,7 @@ use crate::failure::Outcome;
 
 /// Rows that a statement writes, the largest number first: few, so that each statement is prepared
 /// once.
-const ROWS: [usize; 4] = [64, 16, 4, 1];
+const STATEMENT_ROWS: [usize; 4] = [64, 16, 4, 1];
 
 /// The key of passage 0 of a space.
 pub fn first_key(space: i64) -> i64 {
@@ -79,10 +79,12 @@ async fn put_token_vectors(
     Ok(())
 }
 
-/// The rows of each statement, see [`ROWS`].
+/// The rows of each statement, see [`STATEMENT_ROWS`].
 fn by_statement<T>(mut rows: &[T]) -> impl Iterator<Item = &[T]> {
     std::iter::from_fn(move || {
-        let count = ROWS.into_iter().find(|count| *count <= rows.len())?;
+        let count = STATEMENT_ROWS
+            .into_iter()
+            .find(|count| *count <= rows.len())?;
         let (next, rest) = rows.split_at(count);
         rows = rest;
         Some(next)

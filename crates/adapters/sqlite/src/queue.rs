@@ -45,13 +45,15 @@ impl IngestQueue for SqliteStore {
             let mut write = self.write_briefly_as_worker().await?;
             taking::count_attempts(&mut write, &ids).await?;
             write.commit().await?;
-            let taken = taking::read(&mut *self.read_once().await?, &ids).await?;
-            let (deliveries, spoiled) = taking::parsed(taken).await?;
-            if !spoiled.is_empty() {
-                let mut write = self.write_briefly_as_worker().await?;
-                taking::bury(&mut write, spoiled, &self.shared.letters).await?;
-                write.commit().await?;
-            }
+            let deliveries = match self.deliver(&ids).await {
+                Ok(deliveries) => deliveries,
+                Err(error) => {
+                    // Nobody tried them.
+                    let acceptances = chosen.acceptances.iter().map(|it| *it as u64);
+                    self.discount(&acceptances.collect::<Vec<_>>()).await?;
+                    return Err(error.into());
+                }
+            };
             // None is left when all were unreadable and are buried now: there may be others behind them.
             if !deliveries.is_empty() {
                 held.note(&deliveries, chosen);
@@ -165,6 +167,18 @@ impl IngestQueue for SqliteStore {
 }
 
 impl SqliteStore {
+    /// The chosen rows as deliveries. Those that are none become dead letters.
+    async fn deliver(&self, chosen: &str) -> Outcome<Vec<Delivery>> {
+        let taken = taking::read(&mut *self.read_once().await?, chosen).await?;
+        let (deliveries, spoiled) = taking::parsed(taken).await?;
+        if !spoiled.is_empty() {
+            let mut write = self.write_briefly_as_worker().await?;
+            taking::bury(&mut write, spoiled, &self.shared.letters).await?;
+            write.commit().await?;
+        }
+        Ok(deliveries)
+    }
+
     /// Takes back the attempt that [`IngestQueue::take`] counted.
     async fn discount(&self, acceptances: &[u64]) -> Outcome<()> {
         let mut write = self.write_briefly_as_worker().await?;

@@ -81,7 +81,7 @@ pub(crate) struct Shared {
     pub(crate) ready: Arc<Notify>,
     /// Held by the scrub that is going on.
     pub(crate) scrubbing: Arc<Mutex<()>>,
-    _lock: Lock,
+    _lock: Arc<Lock>,
 }
 
 impl SqliteStore {
@@ -90,7 +90,7 @@ impl SqliteStore {
     /// Pages are not all read here (that would take long on a large file): damage is reported by the call that meets it.
     pub async fn open(path: impl AsRef<Path>, options: Options) -> Result<Self> {
         let path = path.as_ref().to_owned();
-        let lock = Lock::take(&path)?;
+        let lock = Arc::new(Lock::take(&path)?);
         let refused = schema::refuse_foreign(&path).await;
         refused.map_err(|Failure(error)| named(error, &path))?;
         private::make(&path)
@@ -99,7 +99,7 @@ impl SqliteStore {
         opened.map_err(|Failure(error)| named(error, &path))
     }
 
-    async fn connect(path: PathBuf, options: Options, lock: Lock) -> Outcome<Self> {
+    async fn connect(path: PathBuf, options: Options, lock: Arc<Lock>) -> Outcome<Self> {
         let durable = connection(&path, &options, options.writer_cache);
         let relaxed = durable.clone().synchronous(SqliteSynchronous::Normal);
         let reader = connection(&path, &options, options.reader_cache).pragma("query_only", "ON");
@@ -114,7 +114,11 @@ impl SqliteStore {
         let ready = Arc::new(Notify::new());
         Ok(Self {
             shared: Arc::new(Shared {
-                publisher: Publisher::start(writers.clone(), Arc::clone(&ready)),
+                publisher: Publisher::start(
+                    writers.clone(),
+                    Arc::clone(&ready),
+                    Arc::downgrade(&lock),
+                ),
                 readers: pool(options.readers.max(1)).connect_lazy_with(reader.clone()),
                 lookups: pool(LOOKUPS).connect_lazy_with(reader),
                 writers,
@@ -188,10 +192,13 @@ impl SqliteStore {
     }
 }
 
+/// Longest pause after a part of a large batch.
+const LONGEST_PAUSE: Duration = Duration::from_millis(25);
+
 /// Pause after a part of a large batch that took so long: others find the writer free three
 /// quarters of the time.
 pub(crate) fn pause_after(part: Duration) -> Duration {
-    part * 3
+    (part * 3).min(LONGEST_PAUSE)
 }
 
 /// The connections that write, one after the other.
@@ -326,11 +333,8 @@ fn pool(connections: u32) -> PoolOptions<Sqlite> {
 /// Whether a connection that comes back has left its transaction. SQLite ends one by itself when the disk is full, the
 /// driver then fails to roll it back and counts it for ever: such a connection is closed, and the pool opens another.
 async fn is_idle(connection: &mut SqliteConnection) -> sqlx::Result<bool> {
-    if connection.is_in_transaction() {
-        // One that was dropped is rolled back in the background: the answer to a ping comes after
-        // it.
-        connection.ping().await?;
-    }
+    // Work that was dropped ends in the background: the answer to a ping comes after it.
+    connection.ping().await?;
     Ok(!connection.is_in_transaction())
 }
 

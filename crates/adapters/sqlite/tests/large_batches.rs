@@ -170,3 +170,43 @@ async fn a_large_batch_with_a_damaged_part_is_buried() {
     assert!(reason.starts_with("PAYLOAD_UNREADABLE"), "{reason}");
     assert_eq!(parts(&path).await, 0);
 }
+
+#[tokio::test]
+async fn a_large_batch_whose_caller_leaves_before_it_is_accepted_never_is() {
+    let (_directory, path, store) = opened().await;
+    let told = large("k");
+    {
+        let mut publishing = std::pin::pin!(store.publish(&told, instant(0), Bounds::NONE));
+        while parts(&path).await == 0 {
+            assert!(futures::poll!(&mut publishing).is_pending());
+        }
+    }
+    while parts(&path).await > 0 {
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+    assert!(store.take(1).await.expect("take").is_empty());
+    publish(&store, &told).await;
+    assert_eq!(store.take(1).await.expect("take").remove(0).batch, told);
+}
+
+#[tokio::test]
+async fn a_batch_that_lost_all_of_its_parts_is_buried_and_others_come() {
+    let (_directory, path, store) = opened().await;
+    let told = large("k");
+    publish(&store, &told).await;
+    publish(&store, &batch("sound", vec![turn("c", "y")])).await;
+    sqlx::query("DELETE FROM queue_parts")
+        .execute(&mut raw(&path).await)
+        .await
+        .expect("damage");
+    let mut taken = store.take(1).await.expect("take");
+    taken.extend(store.take(1).await.expect("take"));
+    assert_eq!(taken.len(), 1);
+    assert!(
+        store
+            .buried(&home(), told.id)
+            .await
+            .expect("a look")
+            .is_some()
+    );
+}

@@ -1,14 +1,14 @@
 //! `memfleet export`: a space, or one person in all spaces, as JSON lines, which `memfleet import`
 //! reads back.
 
-use std::fs::File;
-use std::io::{BufWriter, ErrorKind, Write};
+use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use futures::TryStreamExt;
 use memfleet_domain::ids::SpaceId;
 use memfleet_rpc::jsonl;
+use tempfile::NamedTempFile;
 
 use super::exit::{Error, Exit};
 use super::filter::{Selection, View};
@@ -56,28 +56,66 @@ pub async fn run(args: ExportArgs, handle: &Handle, output: &mut Output) -> Resu
         }
         return Ok(Exit::Done);
     };
-    let failed = || Error::file(&path);
-    let mut file = BufWriter::new(created(&path, args.overwrite)?);
+    let mut file = Target::create(path, args.overwrite)?;
     while let Some(record) = records.try_next().await? {
-        writeln!(file, "{}", jsonl::write(&record)).map_err(failed())?;
+        file.line(&jsonl::write(&record))?;
     }
-    file.flush().map_err(failed())?;
+    file.finish()?;
     Ok(Exit::Done)
 }
 
-/// A file to write to.
-fn created(path: &Path, overwrite: bool) -> Result<File, Error> {
-    let file = match overwrite {
-        true => File::create(path),
-        false => File::create_new(path),
-    };
-    file.map_err(|error| match error.kind() {
-        ErrorKind::AlreadyExists => Error::Refused(format!(
-            "{} exists: name another file, or give --overwrite",
-            path.display()
-        )),
-        _ => Error::file(path)(error),
-    })
+/// A file that is there once all of it is written.
+struct Target {
+    path: PathBuf,
+    overwrite: bool,
+    file: BufWriter<NamedTempFile>,
+}
+
+impl Target {
+    fn create(path: PathBuf, overwrite: bool) -> Result<Self, Error> {
+        if path.exists() && !(overwrite && path.is_file()) {
+            return Err(exists(&path));
+        }
+        let beside = path.parent().filter(|it| !it.as_os_str().is_empty());
+        let file = NamedTempFile::new_in(beside.unwrap_or(Path::new(".")));
+        Ok(Self {
+            file: BufWriter::new(file.map_err(Error::file(&path))?),
+            path,
+            overwrite,
+        })
+    }
+
+    fn line(&mut self, line: &str) -> Result<(), Error> {
+        let written = writeln!(self.file, "{line}");
+        written.map_err(Error::file(&self.path))
+    }
+
+    fn finish(self) -> Result<(), Error> {
+        let failed = || Error::file(&self.path);
+        let file = self.file.into_inner();
+        let file = file
+            .map_err(io::IntoInnerError::into_error)
+            .map_err(failed())?;
+        file.as_file().sync_all().map_err(failed())?;
+        let placed = match self.overwrite {
+            true => file.persist(&self.path),
+            false => file.persist_noclobber(&self.path),
+        };
+        match placed {
+            Ok(_) => Ok(()),
+            Err(refused) if refused.error.kind() == ErrorKind::AlreadyExists => {
+                Err(exists(&self.path))
+            }
+            Err(refused) => Err(failed()(refused.error)),
+        }
+    }
+}
+
+fn exists(path: &Path) -> Error {
+    Error::Refused(format!(
+        "{} exists: name another file, or give --overwrite",
+        path.display()
+    ))
 }
 
 #[cfg(test)]
@@ -93,14 +131,25 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_exists_is_written_over_only_where_it_is_said() {
+    fn a_file_is_there_once_it_is_whole_and_written_over_only_where_it_is_said() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("ada.jsonl");
-        created(&path, false).unwrap();
-        let error = created(&path, false).unwrap_err();
+        let mut cut_off = Target::create(path.clone(), false).unwrap();
+        cut_off.line("{}").unwrap();
+        drop(cut_off);
+        assert_eq!(directory.path().read_dir().unwrap().count(), 0);
+        let write = |line: &str, overwrite| {
+            let mut target = Target::create(path.clone(), overwrite)?;
+            target.line(line)?;
+            target.finish()
+        };
+        write("first", false).unwrap();
+        let error = write("second", false).unwrap_err();
         assert_eq!(error.exit(), Exit::Refused);
         assert!(error.to_string().contains("--overwrite"), "{error}");
-        created(&path, true).unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "first\n");
+        write("second", true).unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "second\n");
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Retention: what the settings of a space mean at an instant, a step at a time.
 
+use std::collections::HashSet;
+
 use memfleet_columns::{json, name, to_turn_id};
 use memfleet_domain::Scope;
 use memfleet_domain::ids::{SpaceId, TenantId, TurnId};
@@ -60,20 +62,6 @@ async fn find(
     cutoff: &Cutoff,
     most: u32,
 ) -> Outcome<Doomed> {
-    let undelivered = match cutoff.turns_before {
-        Some(before) => {
-            let filter = TurnFilter {
-                time: TimeRange {
-                    start: None,
-                    end: Some(before),
-                },
-                include_replaced: true,
-                ..TurnFilter::default()
-            };
-            undelivered::find(connection, scope, &filter, Unreadable::Before(before)).await?
-        }
-        None => Matching::default(),
-    };
     let oldest = match cutoff.has_turns() {
         true => oldest(connection, space.id, cutoff, most).await?,
         false => Vec::new(),
@@ -89,7 +77,32 @@ async fn find(
             find_turns(connection, space.id, &filter).await?
         }
     };
+    let stored = turns.iter().map(|turn| turn.id).collect();
+    let undelivered = undelivered_before(connection, scope, cutoff, &stored).await?;
     doom(connection, Some(space), turns, undelivered, false).await
+}
+
+/// What is undelivered from before the period, or of the turns that go.
+async fn undelivered_before(
+    connection: &mut SqliteConnection,
+    scope: &Scope,
+    cutoff: &Cutoff,
+    stored: &HashSet<TurnId>,
+) -> Outcome<Matching> {
+    let Some(before) = cutoff.turns_before else {
+        let none = Unreadable::Before(Timestamp::MIN_UTC);
+        return undelivered::find(connection, scope, None, stored, none).await;
+    };
+    let filter = TurnFilter {
+        time: TimeRange {
+            start: None,
+            end: Some(before),
+        },
+        include_replaced: true,
+        ..TurnFilter::default()
+    };
+    let unreadable = Unreadable::Before(before);
+    undelivered::find(connection, scope, Some(&filter), stored, unreadable).await
 }
 
 /// Both conditions mean the first turns by time, the one or the other more of them.

@@ -1,8 +1,12 @@
 //! Turns that match while they wait in the queue or lie among the dead letters.
 
+use std::collections::HashSet;
+
 use memfleet_columns::{json, space_key, time, to_batch_id, to_json};
 use memfleet_domain::Scope;
+use memfleet_domain::ids::TurnId;
 use memfleet_domain::ingestion::Batch;
+use memfleet_domain::turn::AcceptedTurn;
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::undelivered::{Matching, Parted, Unreadable};
 use sqlx::sqlite::SqliteRow;
@@ -36,15 +40,21 @@ const LETTERS: Table = Table {
     delete: "DELETE FROM dead_letters WHERE acceptance = ?",
 };
 
+/// The turns that match, or go anyway as they are stored: a batch of which a part is stored is in
+/// the queue until its last part is.
 pub async fn find(
     connection: &mut SqliteConnection,
     scope: &Scope,
-    filter: &TurnFilter,
+    filter: Option<&TurnFilter>,
+    stored: &HashSet<TurnId>,
     unreadable: Unreadable,
 ) -> Outcome<Matching> {
+    let goes = |turn: &AcceptedTurn| {
+        filter.is_some_and(|filter| filter.passes(turn)) || stored.contains(&turn.id)
+    };
     Ok(Matching {
-        queued: QUEUE.part(connection, scope, filter, unreadable).await?,
-        letters: LETTERS.part(connection, scope, filter, unreadable).await?,
+        queued: QUEUE.part(connection, scope, &goes, unreadable).await?,
+        letters: LETTERS.part(connection, scope, &goes, unreadable).await?,
     })
 }
 
@@ -64,7 +74,7 @@ impl Table {
         &self,
         connection: &mut SqliteConnection,
         scope: &Scope,
-        filter: &TurnFilter,
+        goes: &(impl Fn(&AcceptedTurn) -> bool + Sync),
         unreadable: Unreadable,
     ) -> Outcome<Vec<Parted>> {
         let acceptances: Vec<i64> = sqlx::query_scalar(self.list)
@@ -74,7 +84,7 @@ impl Table {
         let mut parted = Vec::new();
         for acceptance in acceptances {
             let row = self.read(connection, acceptance).await?;
-            parted.extend(part(&row, acceptance, filter, unreadable)?);
+            parted.extend(part(&row, acceptance, goes, unreadable)?);
         }
         Ok(parted)
     }
@@ -110,13 +120,13 @@ impl Table {
 fn part(
     row: &SqliteRow,
     acceptance: i64,
-    filter: &TurnFilter,
+    goes: impl Fn(&AcceptedTurn) -> bool,
     unreadable: Unreadable,
 ) -> Outcome<Option<Parted>> {
     if let Ok(batch) = serde_json::from_slice::<Batch>(row.try_get(0)?) {
-        return Ok(Parted::of(&batch, acceptance as u64, filter));
+        return Ok(Parted::where_goes(&batch, acceptance as u64, goes));
     }
-    let goes = unreadable.goes(time(row.try_get(2)?)?);
+    let is_gone = unreadable.goes(time(row.try_get(2)?)?);
     let batch = to_batch_id(row.try_get(1)?)?;
-    Ok(goes.then(|| Parted::unreadable(batch, acceptance as u64)))
+    Ok(is_gone.then(|| Parted::unreadable(batch, acceptance as u64)))
 }

@@ -23,7 +23,7 @@ use crate::tombstones;
 
 /// Bytes of turns that are stored by one transaction, one turn at least: whoever else writes waits
 /// for no more than that.
-pub(crate) const PART: usize = 128 << 10;
+const PART_BYTES: usize = 128 << 10;
 
 /// A batch that is stored part by part, each in a transaction of its own; all but the largest
 /// batches have one part. It is settled, and has an answer, once the last one is committed. A
@@ -98,7 +98,7 @@ impl<'b> BatchCommit<'b> {
         let mut bytes = 0;
         let fits = |turn: &&AcceptedTurn| {
             bytes += turn.bytes();
-            bytes <= PART
+            bytes <= PART_BYTES
         };
         let count = rest.iter().take_while(fits).count();
         self.done + count.max(1).min(rest.len())
@@ -162,15 +162,19 @@ impl<'b> BatchCommit<'b> {
     ) -> Outcome<Committed> {
         let batch = &self.batch.batch;
         let (all, given) = std::mem::take(&mut self.receipts).close();
-        let mut status = known.clone().unwrap_or_else(|| BatchStatus {
-            change: space.head as u64,
-            payload_hash: Some(batch.payload_hash().0),
-            turns: Vec::new(),
-        });
-        status.turns = all;
-        if known.is_none() || self.is_changed {
-            status.change = space.head as u64;
-        }
+        let head = space.head as u64;
+        let status = match known {
+            Some(known) => BatchStatus {
+                change: if self.is_changed { head } else { known.change },
+                turns: all,
+                ..known
+            },
+            None => BatchStatus {
+                change: head,
+                payload_hash: Some(batch.payload_hash().0),
+                turns: all,
+            },
+        };
         batches::put(connection, space.id, batch.id, &status).await?;
         Ok(Committed {
             change: status.change,

@@ -1,5 +1,6 @@
 //! Dead letters: what could not be applied, kept until it is replayed or forgotten.
 
+use std::collections::HashSet;
 use std::fmt::Write as _;
 
 use memfleet_columns::{
@@ -7,14 +8,15 @@ use memfleet_columns::{
 };
 use memfleet_domain::Scope;
 use memfleet_domain::ids::{BatchId, SpaceId, TenantId};
-use memfleet_domain::ingestion::Batch;
+use memfleet_domain::ingestion::{Batch, TurnReceipt, TurnState};
 use memfleet_domain::turn::AcceptedTurn;
-use memfleet_ports::ledger::{Page, PageToken};
+use memfleet_ports::ledger::{BatchStatus, Page, PageToken};
 use memfleet_ports::queue::{DeadLetter, LETTER_BYTES, LETTERS, LetterTally};
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Row, SqliteConnection};
 
 use crate::failure::Outcome;
+use crate::ledger::batches;
 use crate::rows::id_list;
 use crate::{scope, scrub, tombstones};
 
@@ -36,6 +38,7 @@ pub async fn put(
         // Their text goes with the delivery, as an ordinary row of the queue.
         scrub::due(connection).await?;
     }
+    settle_stored(connection, &mut batch, letter).await?;
     if batch.turns.is_empty() && !letter.batch.turns.is_empty() {
         return Ok(());
     }
@@ -86,6 +89,55 @@ async fn retain_unforgotten(
         tombstone.is_some_and(|tombstone| tombstone.covers(acceptance))
     };
     batch.turns.retain(|turn| !is_covered(turn));
+    Ok(())
+}
+
+/// Takes out the turns of a large batch that were stored before a later part failed, and settles
+/// the receipt, which tells them from the others.
+async fn settle_stored(
+    connection: &mut SqliteConnection,
+    batch: &mut Batch,
+    letter: &DeadLetter,
+) -> Outcome<()> {
+    let Some(space) = scope::find(connection, &batch.scope).await? else {
+        return Ok(());
+    };
+    if batches::find(connection, space.id, batch.id)
+        .await?
+        .is_some()
+    {
+        return Ok(());
+    }
+    let stored: Vec<Vec<u8>> =
+        sqlx::query_scalar("SELECT id FROM turns WHERE space = ? AND acceptance = ? AND id IN (SELECT unhex(value, '-') FROM json_each(?))")
+            .bind(space.id)
+            .bind(letter.acceptance as i64)
+            .bind(id_list(batch.turns.iter().map(|turn| &turn.id)))
+            .fetch_all(&mut *connection)
+            .await?;
+    if stored.is_empty() {
+        return Ok(());
+    }
+    let stored: HashSet<Vec<u8>> = stored.into_iter().collect();
+    let is_stored = |turn: &AcceptedTurn| stored.contains(turn.id.as_bytes().as_slice());
+    let receipt = |turn: &AcceptedTurn| {
+        let state = match is_stored(turn) {
+            true => TurnState::Stored,
+            false => TurnState::DeadLettered,
+        };
+        TurnReceipt {
+            id: turn.id,
+            state,
+            reason: (state == TurnState::DeadLettered).then(|| letter.reason.clone()),
+        }
+    };
+    let status = BatchStatus {
+        change: space.head as u64,
+        payload_hash: Some(letter.batch.payload_hash().0),
+        turns: batch.turns.iter().map(receipt).collect(),
+    };
+    batches::put(connection, space.id, batch.id, &status).await?;
+    batch.turns.retain(|turn| !is_stored(turn));
     Ok(())
 }
 

@@ -4,7 +4,7 @@
 
 use std::collections::{HashSet, VecDeque};
 use std::panic::AssertUnwindSafe;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use futures::FutureExt;
 use memfleet_columns::{space_key, to_hash, to_json};
@@ -19,6 +19,8 @@ use tokio::time::{Instant, timeout_at};
 
 use super::depth::Waiting;
 use crate::failure::{Failure, Outcome};
+use crate::lock::Lock;
+use crate::scrub;
 use crate::store::{Write, Writers, pause_after};
 
 /// Batches that share a flush at most.
@@ -69,9 +71,11 @@ impl Entry {
 }
 
 impl Publisher {
-    pub(crate) fn start(writers: Writers, ready: Arc<Notify>) -> Self {
+    /// Begins. The task ends once nobody else holds the lock of the file, which another store may
+    /// open then.
+    pub(crate) fn start(writers: Writers, ready: Arc<Notify>, lock: Weak<Lock>) -> Self {
         let (requests, receiver) = mpsc::channel(GROUP);
-        tokio::spawn(run(receiver, writers, ready));
+        tokio::spawn(run(receiver, writers, ready, lock));
         Self { requests }
     }
 
@@ -105,14 +109,23 @@ impl Publisher {
 }
 
 /// Goes on after a panic: whoever published then is told, and all the others are served.
-async fn run(mut requests: mpsc::Receiver<Request>, writers: Writers, ready: Arc<Notify>) {
+async fn run(
+    mut requests: mpsc::Receiver<Request>,
+    writers: Writers,
+    ready: Arc<Notify>,
+    lock: Weak<Lock>,
+) {
     let mut line = Line::default();
     loop {
         line.take_in(&mut requests);
         let (group, upload) = (line.next_group(), line.next_upload());
-        if group.is_empty() && upload.is_none() && !line.wait(&mut requests).await {
+        if group.is_empty() && upload.is_none() {
+            if line.wait(&mut requests).await {
+                continue;
+            }
             return;
         }
+        let Some(_held) = lock.upgrade() else { return };
         if !group.is_empty() {
             let outcomes = guarded(write(&writers, &group)).await;
             ready.notify_one();
@@ -124,27 +137,33 @@ async fn run(mut requests: mpsc::Receiver<Request>, writers: Writers, ready: Arc
             }
         }
         if let Some(mut upload) = upload {
-            let outcome = match guarded(upload.write_part(&writers)).await {
-                Ok(None) => {
-                    line.upload = Some(upload);
-                    continue;
+            match guarded(upload.write_part(&writers)).await {
+                Ok(Step::Written) => line.upload = Some(upload),
+                Ok(Step::Settled(outcome)) => {
+                    ready.notify_one();
+                    upload.request.answer(outcome);
                 }
-                Ok(Some(outcome)) => outcome,
+                Ok(Step::Abandoned) => line.orphans.extend(upload.payload),
                 Err(Failure(error)) => {
-                    upload.remove_parts(&writers).await;
-                    Err(error)
+                    line.orphans.extend(upload.payload);
+                    upload.request.answer(Err(error));
                 }
-            };
-            ready.notify_one();
-            upload.request.answer(outcome);
+            }
         }
+        line.remove_orphans(&writers).await;
     }
 }
 
 impl Request {
-    /// The caller may have left: its batch is durable all the same.
+    /// The caller may have left meanwhile: its batch is durable all the same.
     fn answer(self, outcome: Result<Published>) {
         let _gone = self.answer.send(outcome);
+    }
+
+    /// True once nobody waits for the answer: what was not accepted until then never is, since its
+    /// caller may have forgotten the space.
+    fn is_abandoned(&self) -> bool {
+        self.answer.is_closed()
     }
 
     fn is_large(&self) -> bool {
@@ -158,11 +177,16 @@ struct Line {
     waiting: VecDeque<Request>,
     /// The large one of which some parts are written.
     upload: Option<Upload>,
+    /// The tenant of the last one: one of another comes next.
+    last_tenant: String,
+    /// Payloads of batches that failed, whose parts are to be removed.
+    orphans: Vec<i64>,
 }
 
 impl Line {
-    /// Takes in what has arrived.
+    /// Takes in what has arrived, and lets go of what nobody waits for.
     fn take_in(&mut self, requests: &mut mpsc::Receiver<Request>) {
+        self.waiting.retain(|request| !request.is_abandoned());
         while self.waiting.len() < GROUP
             && let Ok(request) = requests.try_recv()
         {
@@ -216,12 +240,48 @@ impl Line {
             return self.upload.take_if(|begun| begun.due <= Instant::now());
         }
         let mut before = HashSet::new();
-        let next = self
-            .waiting
-            .iter()
-            .position(|request| before.insert(request.entry.tenant.as_str()) && request.is_large());
-        self.waiting.remove(next?).map(Upload::of)
+        let mut next = None;
+        for (place, request) in self.waiting.iter().enumerate() {
+            let tenant = request.entry.tenant.as_str();
+            let is_first_of_tenant = before.insert(tenant);
+            if is_first_of_tenant && request.is_large() {
+                next = next.or(Some(place));
+                if tenant != self.last_tenant {
+                    next = Some(place);
+                    break;
+                }
+            }
+        }
+        let next = self.waiting.remove(next?)?;
+        self.last_tenant.clone_from(&next.entry.tenant);
+        Some(Upload::of(next))
     }
+
+    /// Removes parts of batches that failed; those that cannot be removed now are tried again.
+    async fn remove_orphans(&mut self, writers: &Writers) {
+        while let Some(payload) = self.orphans.last().copied() {
+            let removal = async {
+                let mut write = writers.begin_relaxed().await?;
+                remove_parts(&mut write, payload).await?;
+                write.commit().await
+            };
+            if let Err(Failure(error)) = guarded(removal).await {
+                tracing::warn!(%error, "parts of a batch that failed are removed later");
+                return;
+            }
+            self.orphans.pop();
+        }
+    }
+}
+
+/// Outcome of writing a part of a large batch.
+enum Step {
+    /// There are more parts.
+    Written,
+    /// The batch is in the queue, or refused.
+    Settled(Result<Published>),
+    /// Its caller left before it was accepted.
+    Abandoned,
 }
 
 /// A large batch while its payload is written.
@@ -245,9 +305,8 @@ impl Upload {
         }
     }
 
-    /// Writes the next part, with the last one the row that makes it a batch of the queue; the
-    /// outcome where there is one.
-    async fn write_part(&mut self, writers: &Writers) -> Outcome<Option<Result<Published>>> {
+    /// Writes the next part, with the last one the row that makes it a batch of the queue.
+    async fn write_part(&mut self, writers: &Writers) -> Outcome<Step> {
         let (entry, end) = (&self.request.entry, self.part_end());
         let is_last = end == entry.payload.len();
         // A flush writes out all that was committed before it.
@@ -255,52 +314,41 @@ impl Upload {
             true => writers.begin_durable().await?,
             false => writers.begin_relaxed().await?,
         };
+        if self.request.is_abandoned() {
+            return Ok(Step::Abandoned);
+        }
         let begun = Instant::now();
-        let mut waiting = Waiting::queued(&mut write).await?;
         if self.payload.is_none() {
+            let waiting = Waiting::queued(&mut write).await?;
             let refused = refused_or_known(&mut write, &self.request, &waiting).await;
             if let Some(outcome) = answerable(refused)?.transpose() {
-                return Ok(Some(outcome));
+                return Ok(Step::Settled(outcome));
             }
         }
-        let payload = put_part(&mut write, self.payload, &entry.payload[self.written..end]).await?;
+        let text = &entry.payload[self.written..end];
+        let payload = put_part(&mut write, self.payload, text).await?;
         (self.payload, self.written) = (Some(payload), end);
         if !is_last {
             write.commit().await?;
             self.due = Instant::now() + pause_after(begun.elapsed());
-            return Ok(None);
+            return Ok(Step::Written);
         }
+        let mut waiting = Waiting::queued(&mut write).await?;
         let enqueued = enqueue(&mut write, &self.request, Some(payload), &mut waiting).await;
         let outcome = answerable(enqueued)?;
-        if !matches!(
-            outcome,
-            Ok(Published {
-                duplicate: false,
-                ..
-            })
-        ) {
+        if outcome
+            .as_ref()
+            .map_or(true, |published| published.duplicate)
+        {
             remove_parts(&mut write, payload).await?;
         }
         write.commit().await?;
-        Ok(Some(outcome))
+        Ok(Step::Settled(outcome))
     }
 
     fn part_end(&self) -> usize {
         let payload = &self.request.entry.payload;
         payload.ceil_char_boundary(self.written + PART_BYTES)
-    }
-
-    /// Removes what was written of a batch that failed; where that fails too, the next start does.
-    async fn remove_parts(&self, writers: &Writers) {
-        let Some(payload) = self.payload else { return };
-        let removal = async {
-            let mut write = writers.begin_relaxed().await?;
-            remove_parts(&mut write, payload).await?;
-            write.commit().await
-        };
-        if let Err(Failure(error)) = removal.await {
-            tracing::warn!(%error, "parts of a batch that failed are removed at the next start");
-        }
     }
 }
 
@@ -320,22 +368,26 @@ async fn put_part(
     .await?)
 }
 
+/// Removes the parts of a payload, whose text may be left in unused bytes of the file.
 async fn remove_parts(connection: &mut SqliteConnection, payload: i64) -> Outcome<()> {
     sqlx::query("DELETE FROM queue_parts WHERE payload = ?")
         .bind(payload)
-        .execute(connection)
+        .execute(&mut *connection)
         .await?;
-    Ok(())
+    scrub::due(connection).await
 }
 
 /// Removes parts of batches that never came into the queue: the process ended in between.
 pub(crate) async fn remove_orphans(connection: &mut SqliteConnection) -> Outcome<()> {
-    sqlx::query(
+    let removed = sqlx::query(
         "DELETE FROM queue_parts WHERE payload NOT IN (SELECT parts FROM queue WHERE parts IS NOT NULL)",
     )
-    .execute(connection)
+    .execute(&mut *connection)
     .await?;
-    Ok(())
+    match removed.rows_affected() {
+        0 => Ok(()),
+        _ => scrub::due(connection).await,
+    }
 }
 
 /// A panic as an error. The transaction is rolled back when it is dropped on the way.

@@ -68,7 +68,7 @@ impl Held {
 const LOOKED_AT: u32 = 4_096;
 
 /// Bytes of payloads from which on they are read on a thread of their own.
-const LARGE: usize = 256 << 10;
+const LARGE_BYTES: usize = 256 << 10;
 
 /// Rows to hand out.
 #[derive(Default)]
@@ -228,7 +228,7 @@ pub enum SpoiledRow {
 /// The rows as deliveries, and those that are none. Large ones are read on a thread of their own:
 /// they would keep calls waiting.
 pub async fn parsed(taken: Vec<TakenRow>) -> Outcome<(Vec<Delivery>, Vec<SpoiledRow>)> {
-    if taken.iter().map(|row| row.payload.len()).sum::<usize>() < LARGE {
+    if taken.iter().map(|row| row.payload.len()).sum::<usize>() < LARGE_BYTES {
         return Ok(parse(taken));
     }
     let parsing = tokio::task::spawn_blocking(|| parse(taken)).await;

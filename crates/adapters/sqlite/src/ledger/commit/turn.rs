@@ -12,7 +12,7 @@ use crate::failure::Outcome;
 use crate::passages::{self, first_key};
 
 /// Passages that are written together.
-const PASSAGES: usize = 256;
+const PASSAGES_TOGETHER: usize = 256;
 
 impl<'c> Committing<'c> {
     /// Stores a turn that is new.
@@ -146,7 +146,7 @@ impl<'c> Committing<'c> {
             let key = first_key(self.space.id) | i64::from(number);
             self.passages.push((key, passage));
         }
-        if self.passages.len() >= PASSAGES {
+        if self.passages.len() >= PASSAGES_TOGETHER {
             self.write_passages().await?;
         }
         Ok(())
