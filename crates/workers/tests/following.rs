@@ -18,7 +18,8 @@ use memfleet_workers::{Agent, Follower, Outcome};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-/// Notes where it was, and that it was there; fails in the space `bad`, and never ends in `endless`.
+/// Notes where it was, and that it was there; fails in the space `bad`, and never ends in
+/// `endless`.
 struct Visitor {
     store: Arc<SqliteStore>,
     visits: watch::Sender<BTreeMap<String, u32>>,
