@@ -173,6 +173,34 @@ async fn panic_of_one_space_keeps_nobody_from_the_others_and_gives_its_claim_bac
 }
 
 #[tokio::test]
+async fn a_rebuild_begins_when_it_is_announced_also_right_behind_other_news() {
+    let mut bench = Bench::new().await;
+    bench.follower.stage = Stage::Rebuild;
+    let scope = bench.store("ada").await;
+    let stop = CancellationToken::new();
+    let (follower, visitor, stopping) =
+        (bench.follower.clone(), bench.visitor.clone(), stop.clone());
+    let running = tokio::spawn(async move { follower.run(&*visitor, stopping).await });
+    let announce = || {
+        let scope = scope.clone();
+        bench.events.announce(Event::Derived { scope });
+    };
+    announce();
+    tokio::time::sleep(std::time::Duration::from_millis(200)).await;
+    assert!(bench.visits().is_empty(), "there is nothing to rebuild");
+    bench.store.begin_rebuild(&scope).await.unwrap();
+    announce();
+    let visited = bench.until("ada", 1);
+    let in_time = tokio::time::timeout(std::time::Duration::from_secs(4), visited).await;
+    assert!(
+        in_time.is_ok(),
+        "it is not left for the next look at all spaces"
+    );
+    stop.cancel();
+    running.await.unwrap();
+}
+
+#[tokio::test]
 async fn work_that_is_cut_off_by_a_stop_gives_its_claim_back() {
     let bench = Bench::new().await;
     let endless = bench.store("endless").await;
