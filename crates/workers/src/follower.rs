@@ -191,7 +191,7 @@ impl Follower {
             let outcome = self.visit_one(round, &scope).await;
             match &outcome {
                 Ok(Some(_)) => round.aside.worked(&scope),
-                // Mostly there is nothing to rebuild, and what is announced next may be that there is.
+                // Mostly there is nothing to rebuild, and the next event may say that there is.
                 Ok(None) if self.stage == Stage::Rebuild => {}
                 Ok(None) => round.aside.taken(&scope),
                 Err(fault) => {
