@@ -88,6 +88,20 @@ impl Encoder {
         texts.iter().map(|text| self.tokenize_one(text)).collect()
     }
 
+    /// [`Self::tokenize`] with what a model wants before each text; it is computed on, and no piece
+    /// of it is one of the text.
+    pub fn tokenize_behind(&self, prefix: &str, texts: &[&str]) -> Result<Vec<Tokens>, Error> {
+        if prefix.is_empty() {
+            return self.tokenize(texts);
+        }
+        let count = self.tokenize_one(prefix.trim_end())?.pieces().len();
+        let with_prefix = |text: &&str| {
+            let tokens = self.tokenize_one(&format!("{prefix}{text}"))?;
+            Ok(tokens.behind(count))
+        };
+        texts.iter().map(with_prefix).collect()
+    }
+
     fn tokenize_one(&self, text: &str) -> Result<Tokens, Error> {
         let encoding = self
             .tokenizer

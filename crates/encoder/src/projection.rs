@@ -31,10 +31,17 @@ pub struct QuantisedTokens {
 }
 
 impl Projection {
-    /// The projection of all-MiniLM-L6-v2's token vectors to 64 dimensions that ships with this crate.
-    pub fn shipped() -> Self {
-        Self::from_bytes(include_bytes!("../data/all-minilm-l6-v2-64.bin"))
-            .expect("the shipped file was written by this crate and is tested")
+    /// The projection of a model's token vectors to 64 dimensions that ships with this crate.
+    pub fn shipped(model: &str) -> Option<Self> {
+        let bytes: &[u8] = match model {
+            "all-MiniLM-L6-v2" => include_bytes!("../data/all-minilm-l6-v2-64.bin"),
+            "multilingual-e5-small" => include_bytes!("../data/multilingual-e5-small-64.bin"),
+            _ => return None,
+        };
+        Some(
+            Self::from_bytes(bytes)
+                .expect("the shipped files were written by this crate and are tested"),
+        )
     }
 
     /// Components of a vector that goes in.

@@ -23,6 +23,16 @@ impl Tokens {
         }
     }
 
+    /// The same with the first pieces of the text, so many, computed on and no content.
+    pub(crate) fn behind(self, count: usize) -> Self {
+        let Range { start, end } = self.content;
+        let start = start.saturating_add(count).min(end);
+        Self {
+            content: start..end,
+            ..self
+        }
+    }
+
     /// Pieces without special ones around them, for models that add none.
     pub fn of_ids(ids: Vec<u32>) -> Self {
         let content = 0..ids.len();
@@ -64,6 +74,14 @@ mod tests {
         let tokens = Tokens::new(vec![101, 7, 8, 102], &[1, 0, 0, 1]);
         assert_eq!(tokens.len(), 4);
         assert_eq!(tokens.pieces(), [7, 8]);
+    }
+
+    #[test]
+    fn pieces_before_a_text_are_computed_on_but_are_not_content() {
+        let tokens = Tokens::new(vec![101, 7, 8, 102], &[1, 0, 0, 1]);
+        let behind = tokens.clone().behind(1);
+        assert_eq!((behind.len(), behind.pieces()), (4, &[8][..]));
+        assert!(tokens.behind(9).pieces().is_empty());
     }
 
     #[test]

@@ -14,7 +14,12 @@ use crate::export::{Exporter, Precision};
 use crate::hash;
 use crate::manifest::{MODEL, Manifest, Normalisation, REFERENCE, TOKENIZER};
 use crate::reference::Reference;
-use crate::registry::{KnownModel, SourceFile};
+use crate::registry::KnownModel;
+
+/// File name of a checkpoint.
+pub(crate) const WEIGHTS: &str = "model.safetensors";
+/// File name of its architecture.
+pub(crate) const CONFIGURATION: &str = "config.json";
 
 /// Names what the exporter computes; changed whenever its vectors change.
 pub(crate) const RECIPE: &str = "int8-3";
@@ -25,11 +30,10 @@ pub(crate) fn build(
     source: &Path,
     target: &Path,
 ) -> Result<ModelDirectory, Error> {
-    let at = |file: &SourceFile| source.join(&file.name);
     let tokenizer = target.join(TOKENIZER);
-    fs::copy(at(&model.tokenizer), &tokenizer).map_err(Error::file(&tokenizer))?;
+    fs::copy(source.join(TOKENIZER), &tokenizer).map_err(Error::file(&tokenizer))?;
     let full = target.join("full-precision.onnx");
-    let exporter = Exporter::open(&at(&model.weights), &at(&model.configuration))?;
+    let exporter = Exporter::open(&source.join(WEIGHTS), &source.join(CONFIGURATION))?;
     exporter.write(&full, Precision::Float)?;
     let ranges = {
         let files = ModelFiles {
@@ -68,8 +72,8 @@ fn manifest(model: &KnownModel, files: BTreeMap<String, String>) -> Manifest {
         pooling: model.pooling,
         normalisation: Normalisation::Unit,
         max_tokens: model.max_tokens,
-        query_prefix: String::new(),
-        passage_prefix: String::new(),
+        query_prefix: model.query_prefix.clone(),
+        passage_prefix: model.passage_prefix.clone(),
         licence: model.licence.clone(),
         files,
     }

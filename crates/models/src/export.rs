@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 
 use bert::Architecture;
 use weights::Weights;
+pub(crate) use weights::half;
 
 /// Largest magnitude of every component that enters a product, by the name of the product.
 pub type Ranges = BTreeMap<String, Vec<f32>>;

@@ -11,6 +11,7 @@ mod error;
 pub mod export;
 mod hash;
 mod manifest;
+mod packed;
 mod pull;
 mod reference;
 mod registry;
@@ -23,7 +24,8 @@ pub use error::Error;
 pub use manifest::{Manifest, Normalisation, Pooling};
 pub use pull::{Event, Progress, Sources, pull};
 pub use registry::{
-    DEFAULT_MODEL, HubSource, KnownModel, PackageSource, SourceFile, known, known_models,
+    DEFAULT_MODEL, HubSource, KnownModel, PackageSource, SourceFile, SourceFiles, known,
+    known_models,
 };
 pub use root::default_root;
 pub use verify::{LEAST_COSINE, Verification, verify};

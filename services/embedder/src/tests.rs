@@ -15,7 +15,7 @@ struct Gated {
 }
 
 impl Model for Gated {
-    fn tokenize(&self, texts: &[&str]) -> Result<Vec<Tokens>, Error> {
+    fn tokenize(&self, _: TextKind, texts: &[&str]) -> Result<Vec<Tokens>, Error> {
         Ok(texts
             .iter()
             .map(|text| Tokens::of_ids(text.bytes().map(u32::from).collect()))

@@ -8,7 +8,7 @@ use memfleet_domain::{Fault, FaultKind};
 use memfleet_encoder::{Tokens, Urgency};
 
 use crate::batches::batches;
-use crate::model::Model;
+use crate::model::{Model, TextKind};
 use crate::names;
 use crate::queue::{Lane, Queue, Request};
 
@@ -76,13 +76,14 @@ fn compute(
         .iter()
         .flat_map(|request| request.texts.iter().map(move |_| request))
         .collect();
-    let tokens = model.tokenize(&texts).map_err(|error| error.to_string())?;
+    let (kind, urgency) = match lane {
+        Lane::Query => (TextKind::Query, Urgency::Call),
+        Lane::Passage => (TextKind::Passage, Urgency::Background),
+    };
+    let tokens = model.tokenize(kind, &texts);
+    let tokens = tokens.map_err(|error| error.to_string())?;
     let lengths: Vec<usize> = tokens.iter().map(Tokens::len).collect();
     let mut vectors = vec![PassageVectors::default(); texts.len()];
-    let urgency = match lane {
-        Lane::Query => Urgency::Call,
-        Lane::Passage => Urgency::Background,
-    };
     for batch in batches(&lengths, BATCH_TOKENS) {
         let batch: Vec<usize> = batch
             .into_iter()

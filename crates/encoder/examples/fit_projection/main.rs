@@ -1,5 +1,6 @@
-//! Fits the projection that ships with this crate: `fit_projection MODEL_DIRECTORY OUT [DIMENSIONS]`. The texts
-//! are our own: pieces of the model's vocabulary in carrier sentences.
+//! Fits the projection of a model that ships with this crate: `fit_projection MODEL_DIRECTORY OUT
+//! [DIMENSIONS [TEXTS [PREFIX]]]`. The texts are our own: pieces of the model's vocabulary in
+//! carrier sentences, or the lines of a file, behind what the model wants before a passage.
 
 mod corpus;
 
@@ -23,6 +24,8 @@ fn main() -> Result<()> {
         .next()
         .context("usage: fit_projection MODEL_DIRECTORY OUT [DIMENSIONS]")?;
     let dimensions = arguments.next().map_or(Ok(64), |number| number.parse())?;
+    let lines = arguments.next().map(fs::read_to_string).transpose()?;
+    let prefix = arguments.next().unwrap_or_default();
     let directory = Path::new(&directory);
     let files = ModelFiles {
         model: directory.join("model.onnx"),
@@ -37,11 +40,14 @@ fn main() -> Result<()> {
     let encoder = Encoder::open(&files, spec, threads)?;
     let tokenizer = Tokenizer::from_file(&files.tokenizer).map_err(anyhow::Error::msg)?;
 
-    let texts = corpus::texts(&tokenizer);
+    let texts = match lines {
+        Some(lines) => lines.lines().map(str::to_owned).collect(),
+        None => corpus::texts(&tokenizer),
+    };
     let mut vectors = Vec::new();
     for batch in texts.chunks(BATCH) {
         let batch: Vec<&str> = batch.iter().map(String::as_str).collect();
-        for encoding in encoder.encode(&encoder.tokenize(&batch)?)? {
+        for encoding in encoder.encode(&encoder.tokenize_behind(&prefix, &batch)?)? {
             vectors.extend(encoding.tokens.values);
         }
     }

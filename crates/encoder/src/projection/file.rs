@@ -87,12 +87,13 @@ mod tests {
     }
 
     #[test]
-    fn shipped_projection_is_intact() {
-        let shipped = Projection::shipped();
-        assert_eq!(
-            (shipped.input_dimensions(), shipped.dimensions()),
-            (384, 64)
-        );
+    fn shipped_projections_are_intact() {
+        for model in ["all-MiniLM-L6-v2", "multilingual-e5-small"] {
+            let shipped = Projection::shipped(model).unwrap();
+            let sizes = (shipped.input_dimensions(), shipped.dimensions());
+            assert_eq!(sizes, (384, 64), "{model}");
+        }
+        assert!(Projection::shipped("another").is_none());
     }
 
     #[test]

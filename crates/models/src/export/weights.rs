@@ -161,7 +161,7 @@ fn floats(dtype: Dtype, bytes: &[u8]) -> Option<Vec<f32>> {
 }
 
 /// A 16-bit float of IEEE 754.
-fn half(bits: u16) -> f32 {
+pub(crate) fn half(bits: u16) -> f32 {
     let sign = if bits & 0x8000 == 0 { 1.0 } else { -1.0 };
     let exponent = i32::from((bits >> 10) & 0x1f);
     let fraction = f32::from(bits & 0x3ff) / 1024.0;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::{Event, Progress, download};
 use crate::error::Error;
-use crate::registry::KnownModel;
+use crate::registry::{HubSource, KnownModel};
 
 /// Where downloads lie until the model is built.
 pub(super) const FOLDER: &str = "hub";
@@ -13,6 +13,7 @@ pub(super) const FOLDER: &str = "hub";
 /// Downloads what is missing; gives the folder.
 pub(super) fn fetch(
     model: &KnownModel,
+    source: &HubSource,
     hub: &str,
     work: &Path,
     progress: &mut dyn Progress,
@@ -23,7 +24,7 @@ pub(super) fn fetch(
     for file in model.sources() {
         let url = format!(
             "{hub}/{}/resolve/{}/{}",
-            model.hub.repository, model.revision, file.name
+            source.repository, model.revision, file.name
         );
         let mut received = |bytes| {
             progress.event(Event::Received {

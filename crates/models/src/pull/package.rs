@@ -43,6 +43,7 @@ fn download(
     let installer = installers.iter().find(|installer| runs(installer));
     let installer = installer.ok_or_else(|| Error::Package("not installed".to_owned()))?;
     let requirement = format!("{}=={}", package.name, package.version);
+    let platform = package.platform.as_deref();
     let output = command(installer)
         .args([
             "download",
@@ -54,6 +55,7 @@ fn download(
             "--dest",
         ])
         .arg(folder)
+        .args(platform.into_iter().flat_map(|name| ["--platform", name]))
         .arg(&requirement)
         .stdin(Stdio::null())
         .output()

@@ -14,8 +14,14 @@ use crate::config::Model;
 pub fn embedder(config: &Model, model: &ModelDirectory) -> Result<LocalEmbedder, BoxError> {
     let threads =
         NonZeroUsize::new(config.threads).map_or_else(std::thread::available_parallelism, Ok)?;
-    let projection = Projection::shipped();
     let manifest = model.manifest();
+    let projection = Projection::shipped(&manifest.name).ok_or_else(|| {
+        format!("model.name `{}`: no projection of its token vectors is known; `memfleet model list` names the models that have one", manifest.name)
+    })?;
+    let (query_prefix, passage_prefix) = (
+        manifest.query_prefix.clone(),
+        manifest.passage_prefix.clone(),
+    );
     let space = EmbeddingSpace {
         model: manifest.name.clone(),
         revision: manifest.revision.clone(),
@@ -25,6 +31,8 @@ pub fn embedder(config: &Model, model: &ModelDirectory) -> Result<LocalEmbedder,
     let model = SentenceModel {
         encoder: model.load(threads)?,
         projection,
+        query_prefix,
+        passage_prefix,
     };
     Ok(LocalEmbedder::start(space, model, config.queue)?)
 }

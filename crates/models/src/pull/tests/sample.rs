@@ -13,7 +13,7 @@ use zip::write::SimpleFileOptions;
 
 use crate::hash;
 use crate::manifest::Pooling;
-use crate::registry::{HubSource, KnownModel, PackageSource, SourceFile};
+use crate::registry::{HubSource, KnownModel, PackageSource, SourceFile, SourceFiles};
 
 const HIDDEN: usize = 16;
 const INNER: usize = 32;
@@ -44,17 +44,22 @@ pub fn sample() -> (KnownModel, BTreeMap<String, Vec<u8>>) {
         dimensions: HIDDEN,
         pooling: Pooling::Mean,
         max_tokens: POSITIONS,
-        weights: file("model.safetensors"),
-        tokenizer: file("tokenizer.json"),
-        configuration: file("config.json"),
-        hub: HubSource {
-            repository: "owner/tiny".to_owned(),
+        files: SourceFiles::Checkpoint {
+            weights: file("model.safetensors"),
+            tokenizer: file("tokenizer.json"),
+            configuration: file("config.json"),
         },
+        query_prefix: String::new(),
+        passage_prefix: String::new(),
+        hub: Some(HubSource {
+            repository: "owner/tiny".to_owned(),
+        }),
         package: Some(PackageSource {
             name: "tiny-model".to_owned(),
             version: "1.0".to_owned(),
             sha256: sha256(&wheel),
             folder: "tiny_model/files".to_owned(),
+            platform: None,
         }),
     };
     (model, files)
