@@ -236,9 +236,9 @@ impl Follower {
             let work = AssertUnwindSafe(round.agent.work(scope, reached)).catch_unwind();
             let panicked = |_| Err(Fault::internal("the work on the space panicked"));
             let outcome = work.await.unwrap_or_else(panicked);
-            let released = self.knowledge.release(scope, self.stage, until);
-            released.await?;
+            let released = self.knowledge.release(scope, self.stage, until).await;
             round.claimed().retain(|one| *one != claim);
+            released?;
             if outcome? == Outcome::Done {
                 round.waiting.done(scope);
                 return Ok(Some(Outcome::Done));

@@ -16,6 +16,7 @@ use memfleet_ports::ledger::Ledger;
 use memfleet_sqlite::SqliteStore;
 use memfleet_workers::{Agent, Follower, Outcome};
 use tokio::sync::watch;
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 /// Notes where it was, and that it was there; fails in the space `bad`, and never ends in
@@ -59,6 +60,19 @@ struct Bench {
     visitor: Arc<Visitor>,
     acceptances: Mutex<u64>,
     _directory: tempfile::TempDir,
+}
+
+/// A follower at work, until it is told to stop.
+struct Running {
+    stop: CancellationToken,
+    task: JoinHandle<()>,
+}
+
+impl Running {
+    async fn stop(self) {
+        self.stop.cancel();
+        self.task.await.unwrap();
+    }
 }
 
 impl Bench {
@@ -107,6 +121,15 @@ impl Bench {
             .await
             .unwrap();
         scope
+    }
+
+    /// The follower at work.
+    fn run(&self) -> Running {
+        let stop = CancellationToken::new();
+        let (follower, visitor, stopping) =
+            (self.follower.clone(), self.visitor.clone(), stop.clone());
+        let task = tokio::spawn(async move { follower.run(&*visitor, stopping).await });
+        Running { stop, task }
     }
 
     fn visits(&self) -> BTreeMap<String, u32> {
@@ -177,10 +200,7 @@ async fn a_rebuild_begins_when_it_is_announced_also_right_behind_other_news() {
     let mut bench = Bench::new().await;
     bench.follower.stage = Stage::Rebuild;
     let scope = bench.store("ada").await;
-    let stop = CancellationToken::new();
-    let (follower, visitor, stopping) =
-        (bench.follower.clone(), bench.visitor.clone(), stop.clone());
-    let running = tokio::spawn(async move { follower.run(&*visitor, stopping).await });
+    let running = bench.run();
     let announce = || {
         let scope = scope.clone();
         bench.events.announce(Event::Derived { scope });
@@ -196,8 +216,7 @@ async fn a_rebuild_begins_when_it_is_announced_also_right_behind_other_news() {
         in_time.is_ok(),
         "it is not left for the next look at all spaces"
     );
-    stop.cancel();
-    running.await.unwrap();
+    running.stop().await;
 }
 
 #[tokio::test]
@@ -222,11 +241,8 @@ async fn work_that_is_cut_off_by_a_stop_gives_its_claim_back() {
 #[tokio::test]
 async fn what_is_announced_is_visited_at_once_and_what_was_missed_is_looked_for() {
     let bench = Bench::new().await;
-    let stop = CancellationToken::new();
     bench.store("first").await;
-    let (follower, visitor, stopping) =
-        (bench.follower.clone(), bench.visitor.clone(), stop.clone());
-    let running = tokio::spawn(async move { follower.run(&*visitor, stopping).await });
+    let running = bench.run();
     bench.until("first", 1).await;
     let scope = bench.store("second").await;
     bench.events.announce(Event::Settled {
@@ -237,25 +253,20 @@ async fn what_is_announced_is_visited_at_once_and_what_was_missed_is_looked_for(
     bench.store("third").await;
     bench.events.announce(Event::Missed);
     bench.until("third", 1).await;
-    stop.cancel();
-    running.await.unwrap();
+    running.stop().await;
 }
 
 #[tokio::test]
 async fn a_graph_hears_at_once_of_what_is_forgotten() {
     let mut bench = Bench::new().await;
     bench.follower.stage = Stage::Relate;
-    let stop = CancellationToken::new();
     bench.store("first").await;
-    let (follower, visitor, stopping) =
-        (bench.follower.clone(), bench.visitor.clone(), stop.clone());
-    let running = tokio::spawn(async move { follower.run(&*visitor, stopping).await });
+    let running = bench.run();
     bench.until("first", 1).await;
     let scope = bench.store("second").await;
     bench.events.announce(Event::Forgotten { scope });
     bench.until("second", 1).await;
-    stop.cancel();
-    running.await.unwrap();
+    running.stop().await;
 }
 
 #[tokio::test]
@@ -313,10 +324,7 @@ async fn spaces_that_fail_starve_none_however_many_they_are() {
     }
     bench.store("good").await;
     bench.store_of("beta", "theirs").await;
-    let stop = CancellationToken::new();
-    let (follower, visitor, stopping) =
-        (bench.follower.clone(), bench.visitor.clone(), stop.clone());
-    let running = tokio::spawn(async move { follower.run(&*visitor, stopping).await });
+    let running = bench.run();
     bench.until("theirs", 1).await;
     let before = bench.visits();
     let failed = before.keys().filter(|name| name.starts_with("bad"));
@@ -334,6 +342,5 @@ async fn spaces_that_fail_starve_none_however_many_they_are() {
         visits = bench.visits();
     }
     assert!(visits["bad-0"] <= 3, "{}", visits["bad-0"]);
-    stop.cancel();
-    running.await.unwrap();
+    running.stop().await;
 }

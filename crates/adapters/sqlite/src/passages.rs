@@ -18,6 +18,11 @@ pub fn first_key(space: i64) -> i64 {
     space << 32
 }
 
+/// The key of a passage of a space.
+pub fn key(space: i64, number: u32) -> i64 {
+    first_key(space) | i64::from(number)
+}
+
 /// Writes passages with their keys, and the vectors of those that have some.
 pub async fn put(connection: &mut SqliteConnection, passages: &[(i64, &Passage)]) -> Outcome<()> {
     for rows in by_statement(passages) {

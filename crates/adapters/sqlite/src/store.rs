@@ -274,7 +274,7 @@ async fn prepare(durable: &SqlitePool, path: &Path) -> Outcome<()> {
     schema::migrate(&mut connection).await?;
     // Whoever wrote or held them is gone: the file has one process at a time.
     publish::remove_orphans(&mut connection).await?;
-    // Spaces whose work may be what ended the process stay with nobody for a while.
+    // Leases of spaces with lost claims stay: their work may be what ended the process.
     sqlx::query(
         "UPDATE progress SET leased_until = NULL WHERE leased_until IS NOT NULL AND claims < ?",
     )

@@ -82,7 +82,7 @@ async fn find(
     doom(connection, Some(space), turns, undelivered, false).await
 }
 
-/// What is undelivered from before the period, or of the turns that go.
+/// Undelivered turns from before the period, and copies of the stored turns that go.
 async fn undelivered_before(
     connection: &mut SqliteConnection,
     scope: &Scope,
@@ -90,6 +90,9 @@ async fn undelivered_before(
     stored: &HashSet<TurnId>,
 ) -> Outcome<Matching> {
     let Some(before) = cutoff.turns_before else {
+        if stored.is_empty() {
+            return Ok(Matching::default());
+        }
         let none = Unreadable::Before(Timestamp::MIN_UTC);
         return undelivered::find(connection, scope, None, stored, none).await;
     };

@@ -15,7 +15,7 @@ use sqlx::{Row, SqliteConnection};
 
 use super::progress;
 use crate::failure::Outcome;
-use crate::passages::{self, first_key};
+use crate::passages;
 use crate::rows::id_list;
 use crate::scope::{self, SpaceRow};
 
@@ -180,7 +180,7 @@ impl Applying<'_> {
     pub(super) async fn put(&mut self, passage: &Passage) -> Outcome<i64> {
         let number = self.space.next_passage;
         self.space.next_passage += 1;
-        let key = first_key(self.space.id) | i64::from(number);
+        let key = passages::key(self.space.id, number);
         passages::put(self.connection, &[(key, passage)]).await?;
         Ok(i64::from(number))
     }

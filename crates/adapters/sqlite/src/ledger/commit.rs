@@ -21,8 +21,8 @@ use crate::rows::id_list;
 use crate::scope::{self, SpaceRow};
 use crate::tombstones;
 
-/// Bytes of turns that are stored by one transaction, one turn at least: whoever else writes waits
-/// for no more than that.
+/// Size of a part: the turns that one transaction stores, one turn at least. Another writer waits
+/// for one part at most.
 const PART_BYTES: usize = 128 << 10;
 
 /// A batch that is stored part by part, each in a transaction of its own; all but the largest

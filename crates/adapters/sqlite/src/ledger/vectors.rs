@@ -9,7 +9,7 @@ use memfleet_ports::store::StoreError;
 use sqlx::{Row, SqliteConnection};
 
 use crate::failure::{Failure, Outcome};
-use crate::passages::{self, first_key};
+use crate::passages;
 use crate::rows::{self, BEHIND_TURN, turn_columns};
 use crate::scope;
 
@@ -82,7 +82,7 @@ async fn ranges(
     first: u32,
     count: u32,
 ) -> Outcome<Vec<(u32, u32)>> {
-    let first = first_key(space) | i64::from(first);
+    let first = passages::key(space, first);
     let rows =
         sqlx::query("SELECT start, length FROM passages WHERE key >= ? AND key < ? ORDER BY key")
             .bind(first)
@@ -123,8 +123,7 @@ pub async fn attach(
         ))));
     }
     let numbered = (first..).zip(vectors);
-    let keyed =
-        numbered.map(|(number, vectors)| (first_key(space.id) | i64::from(number), vectors));
+    let keyed = numbered.map(|(number, vectors)| (passages::key(space.id, number), vectors));
     passages::put_vectors(connection, &keyed.collect::<Vec<_>>()).await?;
     let embedding = embedding_space(connection, embedding).await?;
     sqlx::query("UPDATE turns SET embedding = ?, change = ? WHERE key = ?")

@@ -29,7 +29,7 @@ const GROUP: usize = 256;
 /// Bytes that share a flush at most; a larger batch goes in parts.
 const GROUP_BYTES: usize = 1 << 20;
 
-/// Bytes of a part, of up to three more: whoever else writes waits for no more than that.
+/// Size of a part, up to three bytes more: the most that another writer waits for.
 const PART_BYTES: usize = 128 << 10;
 
 /// The way to the task that writes. The task ends when the store is dropped.
@@ -71,8 +71,8 @@ impl Entry {
 }
 
 impl Publisher {
-    /// Begins. The task ends once nobody else holds the lock of the file, which another store may
-    /// open then.
+    /// Starts the task that writes. It ends once nobody else holds the lock of the file, since
+    /// another store may open the file from then on.
     pub(crate) fn start(writers: Writers, ready: Arc<Notify>, lock: Weak<Lock>) -> Self {
         let (requests, receiver) = mpsc::channel(GROUP);
         tokio::spawn(run(receiver, writers, ready, lock));
@@ -160,8 +160,8 @@ impl Request {
         let _gone = self.answer.send(outcome);
     }
 
-    /// True once nobody waits for the answer: what was not accepted until then never is, since its
-    /// caller may have forgotten the space.
+    /// True once the caller has left. A batch that was not accepted by then is dropped: the caller
+    /// may have forgotten the space since.
     fn is_abandoned(&self) -> bool {
         self.answer.is_closed()
     }
@@ -184,7 +184,7 @@ struct Line {
 }
 
 impl Line {
-    /// Takes in what has arrived, and lets go of what nobody waits for.
+    /// Adds the requests that have arrived to the line, and drops those whose callers left.
     fn take_in(&mut self, requests: &mut mpsc::Receiver<Request>) {
         self.waiting.retain(|request| !request.is_abandoned());
         while self.waiting.len() < GROUP

@@ -9,7 +9,7 @@ use sqlx::Row;
 use super::Committing;
 use super::session::OpenSession;
 use crate::failure::Outcome;
-use crate::passages::{self, first_key};
+use crate::passages;
 
 /// Passages that are written together.
 const PASSAGES_TOGETHER: usize = 256;
@@ -143,7 +143,7 @@ impl<'c> Committing<'c> {
         for passage in passages {
             let number = self.space.next_passage;
             self.space.next_passage += 1;
-            let key = first_key(self.space.id) | i64::from(number);
+            let key = passages::key(self.space.id, number);
             self.passages.push((key, passage));
         }
         if self.passages.len() >= PASSAGES_TOGETHER {
