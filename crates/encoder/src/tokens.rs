@@ -23,8 +23,8 @@ impl Tokens {
         }
     }
 
-    /// Tokens whose first `count` pieces of text are a prefix: the model computes on them, and they are
-    /// not content.
+    /// Tokens whose first `count` pieces of text are a prefix: the model computes on them, and they
+    /// are not content.
     pub(crate) fn behind(self, count: usize) -> Self {
         let Range { start, end } = self.content;
         let start = start.saturating_add(count).min(end);

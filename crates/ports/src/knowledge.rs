@@ -118,8 +118,8 @@ pub struct Progress {
     pub to: u64,
 }
 
-/// Number of lost claims after which a space is left alone for a while. A claim is lost if its lease
-/// ends and nobody gave it back: the process ended, and the work may be the cause.
+/// Number of lost claims after which a space is left alone for a while. A claim is lost if its
+/// lease ends and nobody gave it back: the process ended, and the work may be the cause.
 pub const LOST_CLAIMS: u32 = 3;
 
 /// Pause after [`LOST_CLAIMS`]; twice as long after each further one.
