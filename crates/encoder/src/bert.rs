@@ -1,7 +1,8 @@
-//! A BERT encoder in bytes, for the ONNX files that `memfleet-models` writes: the file's own weights, run by a loop
-//! that keeps a batch in the processor's cache instead of by a graph of operators that writes every
-//! intermediate to memory. Texts lie behind each other without padding. It computes what the graph computes; other
-//! ONNX files are run as graphs.
+//! A BERT encoder in bytes, for the ONNX files that `memfleet-models` writes: the file's own
+//! weights, run by a loop that keeps a batch in the processor's cache instead of by a graph of
+//! operators that writes every intermediate to memory. Texts lie behind each other without padding.
+//! It computes what the graph computes; other ONNX files are run as graphs. `product` multiplies by
+//! weights of bytes, `rows` has the steps between the products.
 
 #![allow(
     clippy::inline_always,
@@ -14,12 +15,11 @@ mod embedding;
 mod layer;
 mod layout;
 mod linear;
+mod product;
 mod rows;
 
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-
-use rten_gemm::GemmExecutor;
 
 use crate::error::Error;
 use crate::tokens::Tokens;
@@ -27,6 +27,7 @@ use constants::Constants;
 use embedding::Embedding;
 use layer::{Layer, Workspace};
 pub use layout::BertLayout;
+pub use product::{instructions, product_rate};
 
 /// A loaded model.
 pub(crate) struct Bert {
@@ -44,11 +45,10 @@ impl Bert {
             return Ok(None);
         };
         let layout = constants.layout;
-        let gemm = GemmExecutor::default();
         let embedding = Embedding::take(&mut constants)?;
         let hidden = embedding.width();
         let layers: Vec<Layer> = (0..layout.layers)
-            .map(|index| Layer::take(&mut constants, &gemm, index, hidden))
+            .map(|index| Layer::take(&mut constants, index, hidden))
             .collect::<Result<_, _>>()?;
         if !layers
             .iter()
@@ -69,6 +69,11 @@ impl Bert {
         self.embedding.width()
     }
 
+    /// Multiplications with weights that a word piece takes.
+    pub(crate) fn multiplications(&self) -> usize {
+        self.layers.iter().map(Layer::multiplications).sum()
+    }
+
     /// The last hidden states of all texts, one row a word piece, the texts behind each other.
     pub(crate) fn run(&self, texts: &[&Tokens]) -> Result<Vec<f32>, Error> {
         let mut states = self.embedding.rows(texts)?;
@@ -76,9 +81,8 @@ impl Bert {
         let mut work = self.rooms().pop().unwrap_or_default();
         let inner = self.layers.iter().map(Layer::inner).max().unwrap_or(0);
         work.fit(lengths.iter().sum(), self.dimensions(), inner);
-        let gemm = GemmExecutor::default();
         for layer in &self.layers {
-            layer.run(&gemm, self.heads, &lengths, &mut states, &mut work)?;
+            layer.run(self.heads, &lengths, &mut states, &mut work);
         }
         self.rooms().push(work);
         Ok(states)

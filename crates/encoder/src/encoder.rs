@@ -3,16 +3,15 @@
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
 
-use rten::ThreadPool;
 use tokenizers::{Tokenizer, TruncationParams};
 
 use crate::batch;
 use crate::bert::Bert;
 use crate::error::Error;
 use crate::graph::Graph;
-use crate::lanes::Lanes;
 use crate::pooling::Pooling;
 use crate::tokens::Tokens;
 use crate::vectors::Encoding;
@@ -38,22 +37,12 @@ pub struct Spec {
     pub pooling: Pooling,
 }
 
-/// Who waits for vectors. Each has threads of its own, so that a caller's priority may differ from that of the background.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Urgency {
-    /// A caller.
-    Call,
-    /// Nobody for now.
-    Background,
-}
-
 /// A loaded model. Shared by reference: calls from several threads are safe.
 pub struct Encoder {
     network: Network,
     tokenizer: Tokenizer,
     spec: Spec,
-    lanes: Lanes,
-    background: Lanes,
+    threads: NonZeroUsize,
 }
 
 /// What computes hidden states.
@@ -73,8 +62,7 @@ impl Encoder {
             network,
             tokenizer,
             spec,
-            lanes: Lanes::new(threads),
-            background: Lanes::new(threads),
+            threads,
         })
     }
 
@@ -113,25 +101,18 @@ impl Encoder {
         ))
     }
 
-    /// [`Self::encode_for`] a call.
+    /// Computes the vectors of a batch; the order is kept. A text's vectors do not depend on the
+    /// others'. Groups of texts run side by side on threads with the priority of the calling one,
+    /// which works, too.
     pub fn encode(&self, batch: &[Tokens]) -> Result<Vec<Encoding>, Error> {
-        self.encode_for(Urgency::Call, batch)
-    }
-
-    /// Computes the vectors of a batch; the order is kept. A text's vectors do not depend on the others'.
-    pub fn encode_for(&self, urgency: Urgency, batch: &[Tokens]) -> Result<Vec<Encoding>, Error> {
-        let lanes = match urgency {
-            Urgency::Call => &self.lanes,
-            Urgency::Background => &self.background,
-        };
         let lengths: Vec<usize> = batch.iter().map(Tokens::len).collect();
-        let groups = batch::groups(&lengths, lanes.width());
+        let groups = batch::groups(&lengths, self.threads.get());
         let results: Mutex<Vec<Option<Encoding>>> = Mutex::new(vec![None; batch.len()]);
         let next = AtomicUsize::new(0);
-        let work = |lane: &Arc<ThreadPool>| -> Result<(), Error> {
+        let work = || -> Result<(), Error> {
             while let Some(group) = groups.get(next.fetch_add(1, Ordering::Relaxed)) {
                 let members: Vec<&Tokens> = group.iter().map(|&index| &batch[index]).collect();
-                let encodings = self.run(&members, lane)?;
+                let encodings = self.run(&members)?;
                 let mut results = results.lock().unwrap_or_else(PoisonError::into_inner);
                 for (&index, encoding) in group.iter().zip(encodings) {
                     results[index] = Some(encoding);
@@ -139,12 +120,27 @@ impl Encoder {
             }
             Ok(())
         };
-        lanes.run(groups.len(), work)?;
+        thread::scope(|scope| {
+            let others = 1..self.threads.get().min(groups.len());
+            let others: Vec<_> = others.map(|_| scope.spawn(work)).collect();
+            others.into_iter().fold(work(), |result, other| {
+                let outcome = other.join();
+                result.and(outcome.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            })
+        })?;
         let results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
         Ok(results
             .into_iter()
             .map(|encoding| encoding.expect("every index is in one group"))
             .collect())
+    }
+
+    /// Multiplications with weights that a word piece takes; only of models in bytes.
+    pub fn multiplications(&self) -> Option<usize> {
+        match &self.network {
+            Network::Bert(bert) => Some(bert.multiplications()),
+            Network::Graph(_) => None,
+        }
     }
 
     /// Further float outputs of the graph for one text, by name, flattened; only of models that run as graphs.
@@ -156,11 +152,11 @@ impl Encoder {
     }
 
     /// One run of the network, and what is made of its hidden states.
-    fn run(&self, members: &[&Tokens], lane: &Arc<ThreadPool>) -> Result<Vec<Encoding>, Error> {
+    fn run(&self, members: &[&Tokens]) -> Result<Vec<Encoding>, Error> {
         let dimensions = self.spec.dimensions;
         let hidden = match &self.network {
-            Network::Bert(bert) => lane.run(|| bert.run(members))?,
-            Network::Graph(graph) => graph.run(members, dimensions, lane)?,
+            Network::Bert(bert) => bert.run(members)?,
+            Network::Graph(graph) => graph.run(members, dimensions)?,
         };
         let mut rest = &*hidden;
         let encodings = members.iter().map(|tokens| {

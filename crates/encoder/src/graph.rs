@@ -44,13 +44,10 @@ impl Graph {
     }
 
     /// The hidden states of all texts, one row of `dimensions` a word piece, the texts behind each other.
-    pub(crate) fn run(
-        &self,
-        texts: &[&Tokens],
-        dimensions: usize,
-        threads: &Arc<ThreadPool>,
-    ) -> Result<Vec<f32>, Error> {
-        let options = RunOptions::default().with_thread_pool(Some(Arc::clone(threads)));
+    pub(crate) fn run(&self, texts: &[&Tokens], dimensions: usize) -> Result<Vec<f32>, Error> {
+        // A pool of its own costs little beside a run, and has the priority of the calling thread.
+        let pool = Arc::new(ThreadPool::with_num_threads(1));
+        let options = RunOptions::default().with_thread_pool(Some(pool));
         let [hidden] = self
             .model
             .run_n(self.feed(texts), [self.hidden], Some(options))

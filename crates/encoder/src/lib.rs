@@ -9,15 +9,14 @@ mod bert;
 mod encoder;
 mod error;
 mod graph;
-mod lanes;
 mod pooling;
 pub mod projection;
 pub mod quantise;
 mod tokens;
 mod vectors;
 
-pub use bert::BertLayout;
-pub use encoder::{Encoder, ModelFiles, Spec, Urgency};
+pub use bert::{BertLayout, instructions, product_rate};
+pub use encoder::{Encoder, ModelFiles, Spec};
 pub use error::Error;
 pub use pooling::Pooling;
 pub use tokens::Tokens;

@@ -53,11 +53,13 @@ pub struct Tally {
     pub recall: Shares,
     /// Whether all evidence is among the first k turns.
     pub coverage: Shares,
+    /// Sum of the reciprocal rank of the first turn that is evidence; none is found: 0.
+    reciprocal_ranks: f64,
 }
 
 impl Tally {
     /// The depths that are reported.
-    pub const DEPTHS: [usize; 5] = [5, 10, 20, 50, 100];
+    pub const DEPTHS: [usize; 7] = [1, 3, 5, 10, 20, 50, 100];
 
     /// Adds one question; `found` are places of turns, best first.
     pub fn add(&mut self, question: &Question, found: &[usize]) {
@@ -70,16 +72,24 @@ impl Tally {
                 .count();
             hits as f64 / question.evidence.len() as f64
         };
+        let first = found.iter().position(|it| question.evidence.contains(it));
+        self.reciprocal_ranks += first.map_or(0.0, |place| 1.0 / (place + 1) as f64);
         self.recall
             .add(Self::DEPTHS.map(|depth| (depth, share(depth))));
         self.coverage
             .add(Self::DEPTHS.map(|depth| (depth, f64::from(share(depth) >= 1.0))));
     }
 
+    /// Mean of the reciprocal ranks (MRR), in percent.
+    pub fn mean_reciprocal_rank(&self) -> f64 {
+        100.0 * self.reciprocal_ranks / self.recall.questions().max(1) as f64
+    }
+
     /// Adds the questions of another tally.
     pub fn merge(&mut self, other: &Self) {
         self.recall.merge(&other.recall);
         self.coverage.merge(&other.coverage);
+        self.reciprocal_ranks += other.reciprocal_ranks;
     }
 }
 
@@ -105,6 +115,7 @@ mod tests {
         assert_eq!(tally.coverage.means()[&10], 0.0);
         assert_eq!(tally.coverage.means()[&20], 50.0);
         assert_eq!(tally.recall.questions(), 2);
+        assert_eq!(tally.mean_reciprocal_rank(), 50.0);
     }
 
     #[test]

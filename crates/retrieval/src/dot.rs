@@ -1,5 +1,6 @@
-//! Products of vectors of signed bytes, the one place with `unsafe`: AVX-512 VNNI or AVX2 where the processor has them, else
-//! plain loops (which the compiler turns into NEON on aarch64). Every form gives exactly the same integers.
+//! Products of vectors of signed bytes, the one place of this crate with `unsafe`: AVX-512 VNNI or
+//! AVX2 where the processor has them, else plain loops (which the compiler turns into NEON on
+//! aarch64). Every form gives exactly the same integers.
 //!
 //! [`Query`] compares one vector with many rows, by all bytes or by their signs alone; [`Tiles`] compares the rows of one text
 //! with all tokens of a query and keeps the highest product of each token.

@@ -28,7 +28,8 @@ usage: cargo xtask <command>
                      libFuzzer on what reads the bytes of others: each target, or those named, for seconds (default 60);
                      needs a nightly compiler and cargo-fuzz
   nightly            tests that take too long for every change: earlier versions of PostgreSQL, the longest stall of a writer
-                     while a million turns are migrated, property tests on more cases, 40 minutes and 300 kills of chaos, and these two:
+                     while a million turns are migrated, property tests on more cases, 40 minutes and 300 kills of chaos, and these three:
+    aarch64          tests of the code with instructions of its own for aarch64, under qemu-aarch64
     neighbours       `memfleet bench neighbours` in full, on an optimised build
     speed            what searches, assemblies and imports take beside the last commit, built and measured in turn with
                      this one; fails at 20 % more
@@ -72,6 +73,7 @@ fn main() -> ExitCode {
         (Some("proto"), Some("--release")) => vec![Step::ReleaseProto],
         (Some("amp"), None) => vec![Step::WriteAmp],
         (Some("nightly"), None) => Step::nightly(),
+        (Some("aarch64"), None) => vec![Step::Aarch64],
         (Some("neighbours"), None) => vec![Step::Neighbours],
         (Some("speed"), commit) => vec![Step::Speed(commit.map(str::to_owned))],
         (Some("verify"), None) => [Step::checks(), vec![Step::Test(Vec::new())]].concat(),

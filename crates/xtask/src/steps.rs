@@ -52,6 +52,8 @@ pub enum Step {
     Properties,
     /// One tenant beside another that behaves badly, with narrow bounds.
     Neighbours,
+    /// Tests of the code with instructions of its own on an emulated aarch64.
+    Aarch64,
     /// Speed beside that of the last commit, or of a commit.
     Speed(Option<String>),
 }
@@ -83,6 +85,7 @@ impl Step {
             Self::EarlierPostgres,
             Self::Stalls,
             Self::Properties,
+            Self::Aarch64,
             Self::Chaos(Chaos::nightly()),
             Self::Neighbours,
             Self::Speed(None),
@@ -110,6 +113,7 @@ impl Step {
             Self::Stalls => "stalls",
             Self::Properties => "properties",
             Self::Neighbours => "neighbours",
+            Self::Aarch64 => "aarch64",
             Self::Speed(_) => "speed",
         }
     }
@@ -168,6 +172,7 @@ impl Step {
                 test(root, &NO_WORD.map(str::to_owned), &seeds)?;
             }
             Self::Neighbours => neighbours(root)?,
+            Self::Aarch64 => aarch64(root)?,
             Self::Speed(commit) => speed::check(root, commit.as_deref())?,
         }
         Ok(Ending::Passed)
@@ -287,6 +292,26 @@ fn on_postgres(root: &Path, binaries: &Path) -> Result<()> {
     let mut command = cargo_command(root, ["test", "-p", "memfleet-postgres"]);
     command.env(memfleet_servers::POSTGRES_BIN, binaries);
     run_command(command.env(memfleet_servers::POSTGRES_URL, server.url()))
+}
+
+/// Runs the tests of the crates that have instructions of their own for aarch64, under emulation.
+/// Needs the target of the toolchain, a linker and `qemu-aarch64`, or what the variables of cargo
+/// for the target name.
+fn aarch64(root: &Path) -> Result<()> {
+    let target = ["--target", "aarch64-unknown-linux-gnu"];
+    let crates = ["-p", "memfleet-encoder", "-p", "memfleet-retrieval"];
+    let mut command = cargo_command(root, ["test", "--release", "--lib"]);
+    command.args(target).args(crates);
+    for (name, value) in [
+        ("LINKER", "aarch64-linux-gnu-gcc"),
+        ("RUNNER", "qemu-aarch64 -L /usr/aarch64-linux-gnu"),
+    ] {
+        let name = format!("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_{name}");
+        if env::var_os(&name).is_none() {
+            command.env(name, value);
+        }
+    }
+    run_command(&mut command)
 }
 
 /// Runs the tests with the model and the servers in place. The servers start while everything is built.

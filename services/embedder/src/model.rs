@@ -2,7 +2,7 @@
 
 use memfleet_domain::embedding::{PassageVectors, TokenVectors};
 use memfleet_encoder::projection::Projection;
-use memfleet_encoder::{Encoder, Encoding, Error, Tokens, Urgency, quantise};
+use memfleet_encoder::{Encoder, Encoding, Error, Tokens, quantise};
 
 /// Part of a text in a search, for models that embed each in its own way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub trait Model: Send + Sync {
     fn tokenize(&self, kind: TextKind, texts: &[&str]) -> Result<Vec<Tokens>, Error>;
 
     /// One answer a text, in order.
-    fn encode(&self, urgency: Urgency, batch: &[Tokens]) -> Result<Vec<PassageVectors>, Error>;
+    fn encode(&self, batch: &[Tokens]) -> Result<Vec<PassageVectors>, Error>;
 }
 
 /// A sentence encoder whose token vectors are projected.
@@ -57,8 +57,8 @@ impl Model for SentenceModel {
         self.encoder.tokenize_behind(prefix, texts)
     }
 
-    fn encode(&self, urgency: Urgency, batch: &[Tokens]) -> Result<Vec<PassageVectors>, Error> {
-        let encodings = self.encoder.encode_for(urgency, batch)?;
+    fn encode(&self, batch: &[Tokens]) -> Result<Vec<PassageVectors>, Error> {
+        let encodings = self.encoder.encode(batch)?;
         encodings
             .iter()
             .map(|encoding| self.vectors(encoding))

@@ -4,7 +4,7 @@ use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use memfleet_domain::embedding::TokenVectors;
-use memfleet_encoder::{Error, Tokens, Urgency};
+use memfleet_encoder::{Error, Tokens};
 
 use super::*;
 
@@ -22,7 +22,7 @@ impl Model for Gated {
             .collect())
     }
 
-    fn encode(&self, _: Urgency, batch: &[Tokens]) -> Result<Vec<PassageVectors>, Error> {
+    fn encode(&self, batch: &[Tokens]) -> Result<Vec<PassageVectors>, Error> {
         self.seen.send(batch.len()).unwrap();
         self.permits
             .lock()

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use memfleet_domain::embedding::PassageVectors;
 use memfleet_domain::{Fault, FaultKind};
-use memfleet_encoder::{Tokens, Urgency};
+use memfleet_encoder::Tokens;
 
 use crate::batches::batches;
 use crate::model::{Model, TextKind};
@@ -76,9 +76,9 @@ fn compute(
         .iter()
         .flat_map(|request| request.texts.iter().map(move |_| request))
         .collect();
-    let (kind, urgency) = match lane {
-        Lane::Query => (TextKind::Query, Urgency::Call),
-        Lane::Passage => (TextKind::Passage, Urgency::Background),
+    let kind = match lane {
+        Lane::Query => TextKind::Query,
+        Lane::Passage => TextKind::Passage,
     };
     let tokens = model.tokenize(kind, &texts);
     let tokens = tokens.map_err(|error| error.to_string())?;
@@ -94,9 +94,7 @@ fn compute(
         }
         let members: Vec<Tokens> = batch.iter().map(|&index| tokens[index].clone()).collect();
         let started = Instant::now();
-        let answers = model
-            .encode(urgency, &members)
-            .map_err(|error| error.to_string())?;
+        let answers = model.encode(&members).map_err(|error| error.to_string())?;
         metrics::histogram!(names::INFERENCE_SECONDS, "lane" => lane.label())
             .record(started.elapsed());
         metrics::counter!(names::TEXTS, "lane" => lane.label()).increment(batch.len() as u64);

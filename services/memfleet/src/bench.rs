@@ -6,6 +6,7 @@ mod assemble;
 mod connections;
 mod consolidation;
 mod constraints;
+mod encoder;
 mod fit;
 mod gates;
 mod ingest;
@@ -57,6 +58,8 @@ enum What {
     Relevance(relevance::RelevanceArgs),
     /// Turns a second, time to searchable, disk and memory a turn
     Ingest(ingest::IngestArgs),
+    /// Word pieces a second of the embedding model beside the machine's limit and ONNX Runtime
+    Encoder(encoder::EncoderArgs),
     /// Search latency and memory as a space grows
     Scale(scale::ScaleArgs),
     /// Latency of an assembly by stage as a space grows, and what gates cost of the evidence
@@ -102,6 +105,10 @@ pub async fn run(
         }
         What::Ingest(args) => {
             let report = ingest::measure(&args, &model()?).await?;
+            deliver(&report, args.out, output, || report.table())
+        }
+        What::Encoder(args) => {
+            let report = encoder::measure(&args, &model()?)?;
             deliver(&report, args.out, output, || report.table())
         }
         What::Scale(args) => {

@@ -1,8 +1,10 @@
 //! Attention inside each text. Texts are short, so a head's scores lie in the first cache.
 
+use std::array;
+
 use rten_simd::ops::{BitOps, NumOps};
-use rten_simd::{Isa, SimdOp};
-use rten_vecmath::Softmax;
+use rten_simd::{Isa, SimdOp, SimdUnaryOp};
+use rten_vecmath::Exp;
 
 use super::layout::LANES;
 
@@ -22,13 +24,14 @@ pub(super) struct Attention<'a> {
 /// Room for one head.
 #[derive(Default)]
 struct Head {
-    /// Components × pieces, already divided by the square root of the components. What stands behind the pieces
-    /// is arbitrary: the scores it gives are never read.
+    /// Components × pieces.
     keys: Vec<f32>,
     /// Pieces × components.
     values: Vec<f32>,
     /// Pieces × pieces.
     scores: Vec<f32>,
+    /// By piece, the reciprocal of the sum of its scores.
+    totals: Vec<f32>,
 }
 
 /// A row-major matrix whose rows lie `stride` apart.
@@ -38,6 +41,12 @@ struct Rows<'a> {
     stride: usize,
     count: usize,
     depth: usize,
+}
+
+/// Rows that a product is written to, `stride` apart.
+struct Output<'a> {
+    values: &'a mut [f32],
+    stride: usize,
 }
 
 impl<'a> Attention<'a> {
@@ -76,7 +85,11 @@ impl SimdOp for Attention<'_> {
                     count: length,
                     depth: size,
                 };
-                room.attend(isa, head, &mut out[first..], hidden);
+                let context = Output {
+                    values: &mut out[first..],
+                    stride: hidden,
+                };
+                room.attend(isa, head, context);
             }
             (parts, context) = (others, rest);
         }
@@ -86,14 +99,22 @@ impl SimdOp for Attention<'_> {
 impl Head {
     /// `queries` are those of the head, each followed by its key and its value.
     #[inline(always)]
-    fn attend<I: Isa>(&mut self, isa: I, queries: Rows<'_>, context: &mut [f32], stride: usize) {
+    fn attend<I: Isa>(&mut self, isa: I, queries: Rows<'_>, context: Output<'_>) {
         let (length, size) = (queries.count, queries.depth);
         let width = length.next_multiple_of(LANES);
         self.read(queries, width);
-        self.scores.resize(length * width, 0.0);
-        product(isa, queries, &self.keys, width, &mut self.scores, width);
-        for row in self.scores.chunks_exact_mut(width) {
-            Softmax::new_mut(&mut row[..length]).eval(isa);
+        self.scores
+            .resize(length.next_multiple_of(ROWS) * width, 0.0);
+        let scores = Output {
+            values: &mut self.scores,
+            stride: width,
+        };
+        let scale = (size as f32).sqrt().recip();
+        product(isa, queries, &self.keys, width, |_| scale, scores);
+        self.totals.clear();
+        for block in self.scores.chunks_exact_mut(ROWS * width) {
+            let sums = exponentials(isa, block, width, length);
+            self.totals.extend(sums.map(f32::recip));
         }
         let scores = Rows {
             values: &self.scores,
@@ -101,19 +122,21 @@ impl Head {
             count: length,
             depth: length,
         };
-        product(isa, scores, &self.values, size, context, stride);
+        let totals = &self.totals;
+        product(isa, scores, &self.values, size, |row| totals[row], context);
     }
 
-    /// Keys as columns, values as rows, each behind the other.
+    /// Keys as columns, values as rows, each behind the other. Behind the pieces the last key
+    /// stands again: the scores it gives are never read.
     #[inline(always)]
     fn read(&mut self, head: Rows<'_>, width: usize) {
         let size = head.depth;
-        let scale = (size as f32).sqrt().recip();
         self.keys.resize(size * width, 0.0);
-        for (component, keys) in self.keys.chunks_exact_mut(width).enumerate() {
-            let of_pieces = head.values[size + component..].iter().step_by(head.stride);
-            for (key, x) in keys[..head.count].iter_mut().zip(of_pieces) {
-                *key = x * scale;
+        for first in (0..width).step_by(ROWS) {
+            let [a, b, c, d] = head.block(first).map(|row| &row[size..2 * size]);
+            let quads = a.iter().zip(b).zip(c.iter().zip(d));
+            for (column, ((&a, &b), (&c, &d))) in self.keys.chunks_exact_mut(width).zip(quads) {
+                column[first..first + ROWS].copy_from_slice(&[a, b, c, d]);
             }
         }
         self.values.clear();
@@ -123,35 +146,137 @@ impl Head {
     }
 }
 
-/// `left · right` for a right side of `depth × width`, into rows that lie `stride` apart.
+impl<'a> Rows<'a> {
+    /// Some adjacent rows from `first` on; the last row again for those that are missing.
+    #[inline(always)]
+    fn block(&self, first: usize) -> [&'a [f32]; ROWS] {
+        array::from_fn(|row| &self.values[(first + row).min(self.count - 1) * self.stride..])
+    }
+}
+
+/// The largest lane.
+#[inline(always)]
+fn highest<I: Isa>(isa: I, lanes: I::F32) -> f32 {
+    let mut values = [f32::MIN; LANES];
+    isa.f32().store(lanes, &mut values);
+    let mut count = LANES;
+    while count > 1 {
+        count /= 2;
+        let (low, high) = values.split_at_mut(count);
+        for (low, &mut high) in low.iter_mut().zip(high) {
+            // Plain comparison: one instruction, which `f32::max` with its care for NaN is not.
+            *low = if *low > high { *low } else { high };
+        }
+    }
+    values[0]
+}
+
+/// Turns the first `length` scores of each row into exponentials of their distance from the row's
+/// highest; gives their sums. The rest of a row, which fills its last vector, becomes zero.
+#[inline(always)]
+fn exponentials<I: Isa>(isa: I, block: &mut [f32], width: usize, length: usize) -> [f32; ROWS] {
+    let ops = isa.f32();
+    for row in block.chunks_exact_mut(width) {
+        row[length..].fill(f32::MIN);
+    }
+    let mut most = [ops.splat(f32::MIN); ROWS];
+    for (most, row) in most.iter_mut().zip(block.chunks_exact(width)) {
+        for scores in row.chunks_exact(ops.len()) {
+            *most = ops.max(*most, ops.load(scores));
+        }
+    }
+    // Loops, since a closure given to a function of the library is not compiled for the chosen
+    // instructions.
+    for most in &mut most {
+        *most = ops.splat(highest(isa, *most));
+    }
+    let mut sums = [ops.zero(); ROWS];
+    for column in (0..width).step_by(ops.len()) {
+        let rows = block.chunks_exact_mut(width).zip(&mut sums);
+        for ((row, sum), &most) in rows.zip(&most) {
+            let scores = &mut row[column..];
+            let x = Exp {}.eval(isa, ops.sub(ops.load(scores), most));
+            *sum = ops.add(*sum, x);
+            ops.store(x, scores);
+        }
+    }
+    let mut totals = [0.0; ROWS];
+    for (total, sum) in totals.iter_mut().zip(sums) {
+        *total = ops.sum(sum);
+    }
+    totals
+}
+
+/// `left · right` for a right side of `depth × width`, every row times its factor.
 #[inline(always)]
 fn product<I: Isa>(
     isa: I,
     left: Rows<'_>,
     right: &[f32],
     width: usize,
-    out: &mut [f32],
-    stride: usize,
+    factor: impl Fn(usize) -> f32,
+    mut out: Output<'_>,
 ) {
-    let (ops, left_rows) = (isa.f32(), left.count);
-    for first in (0..left_rows).step_by(ROWS) {
-        // The last rows are computed again where fewer than a block are left.
-        let rows: [&[f32]; ROWS] = std::array::from_fn(|row| {
-            let row = (first + row).min(left_rows - 1);
-            &left.values[row * left.stride..][..left.depth]
-        });
-        for column in (0..width).step_by(ops.len()) {
-            let mut sums = [ops.zero(); ROWS];
-            let [a, b, c, d] = rows;
-            let left = a.iter().zip(b).zip(c.iter().zip(d));
-            for (right, ((&a, &b), (&c, &d))) in right.chunks_exact(width).zip(left) {
-                let right = ops.load(&right[column..]);
-                for (sum, x) in sums.iter_mut().zip([a, b, c, d]) {
-                    *sum = ops.mul_add(ops.splat(x), right, *sum);
-                }
+    let lanes = isa.f32().len();
+    let pairs = width - width % (2 * lanes);
+    for first in (0..left.count).step_by(ROWS) {
+        // The last row is computed again where fewer than a block are left.
+        let numbers: [usize; ROWS] = array::from_fn(|row| (first + row).min(left.count - 1));
+        let rows = left.block(first).map(|row| &row[..left.depth]);
+        let factors = numbers.map(&factor);
+        for column in (0..pairs).step_by(2 * lanes) {
+            let sums = tile::<I, 2>(isa, rows, right, width, column);
+            out.store(isa, numbers, column, factors, sums);
+        }
+        if pairs < width {
+            let sums = tile::<I, 1>(isa, rows, right, width, pairs);
+            out.store(isa, numbers, pairs, factors, sums);
+        }
+    }
+}
+
+/// Products of some rows with adjacent columns, in registers.
+#[inline(always)]
+fn tile<I: Isa, const VECTORS: usize>(
+    isa: I,
+    rows: [&[f32]; ROWS],
+    right: &[f32],
+    width: usize,
+    column: usize,
+) -> [[I::F32; VECTORS]; ROWS] {
+    let ops = isa.f32();
+    let mut sums = [[ops.zero(); VECTORS]; ROWS];
+    let [first, second, third, fourth] = rows;
+    let left = first.iter().zip(second).zip(third.iter().zip(fourth));
+    for (right, ((&a, &b), (&c, &d))) in right.chunks_exact(width).zip(left) {
+        let right = &right[column..];
+        let right: [I::F32; VECTORS] = array::from_fn(|at| ops.load(&right[at * ops.len()..]));
+        for (sums, x) in sums.iter_mut().zip([a, b, c, d]) {
+            let x = ops.splat(x);
+            for (sum, right) in sums.iter_mut().zip(right) {
+                *sum = ops.mul_add(x, right, *sum);
             }
-            for (row, sum) in sums.into_iter().enumerate().take(left_rows - first) {
-                ops.store(sum, &mut out[(first + row) * stride + column..]);
+        }
+    }
+    sums
+}
+
+impl Output<'_> {
+    #[inline(always)]
+    fn store<I: Isa, const VECTORS: usize>(
+        &mut self,
+        isa: I,
+        rows: [usize; ROWS],
+        column: usize,
+        factors: [f32; ROWS],
+        sums: [[I::F32; VECTORS]; ROWS],
+    ) {
+        let ops = isa.f32();
+        for ((row, sums), factor) in rows.into_iter().zip(sums).zip(factors) {
+            let factor = ops.splat(factor);
+            let out = &mut self.values[row * self.stride + column..];
+            for (at, sum) in sums.into_iter().enumerate() {
+                ops.store(ops.mul(sum, factor), &mut out[at * ops.len()..]);
             }
         }
     }

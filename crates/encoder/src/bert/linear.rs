@@ -1,19 +1,14 @@
 //! A product with a weight in bytes.
 
-use rten_gemm::{GemmExecutor, GemmInputA, GemmInputB, GemmOptions, PackedBMatrix, QuantParams};
-use rten_tensor::NdTensorView;
-
 use super::constants::Constants;
+use super::product::{COLUMNS, PackedWeight};
 use super::rows::Bytes;
 use crate::error::Error;
 
-/// The byte of an activation that stands for zero.
-pub(super) const ZERO_POINT: u8 = 128;
-
-/// A weight of `inputs × outputs`, its columns' scales, and what its input is multiplied by before it is
-/// quantised.
+/// A weight of `inputs × outputs`, its columns' scales, and the factors of its inputs before they
+/// are quantised.
 pub(super) struct Linear {
-    weight: PackedBMatrix<i8>,
+    weight: PackedWeight,
     pub(super) scales: Vec<f32>,
     pub(super) bias: Vec<f32>,
     pub(super) smoothing: Vec<f32>,
@@ -21,56 +16,46 @@ pub(super) struct Linear {
 
 impl Linear {
     /// Takes the constants whose names begin with the product's.
-    pub(super) fn take(
-        constants: &mut Constants,
-        gemm: &GemmExecutor<u8, i8, i32>,
-        name: &str,
-    ) -> Result<Self, Error> {
+    pub(super) fn take(constants: &mut Constants, name: &str) -> Result<Self, Error> {
         let (values, shape) = constants.matrix(&format!("{name}.weight"))?;
-        let linear = Self {
-            weight: gemm.prepack_b(NdTensorView::from_data(shape, values.as_slice())),
-            scales: constants.floats(&format!("{name}.scales"))?,
-            bias: constants.floats(&format!("{name}.bias"))?,
-            smoothing: constants.floats(&format!("{name}.smoothing"))?,
-        };
-        let sizes = [linear.smoothing.len(), linear.scales.len()];
-        if sizes != shape || linear.bias.len() != linear.scales.len() {
-            return Err(constants.unfit(&format!("sizes of {name}")));
+        let scales = constants.floats(&format!("{name}.scales"))?;
+        let bias = constants.floats(&format!("{name}.bias"))?;
+        let smoothing = constants.floats(&format!("{name}.smoothing"))?;
+        let fits = [smoothing.len(), scales.len()] == shape
+            && bias.len() == scales.len()
+            && shape.iter().all(|side| side.is_multiple_of(COLUMNS))
+            && !values.contains(&i8::MIN);
+        if !fits {
+            return Err(constants.unfit(&format!("the weight of {name}")));
         }
-        Ok(linear)
+        Ok(Self {
+            weight: PackedWeight::pack(&values, shape),
+            scales,
+            bias,
+            smoothing,
+        })
     }
 
     /// True for a weight of this shape.
     pub(super) fn is(&self, inputs: usize, outputs: usize) -> bool {
-        self.smoothing.len() == inputs && self.outputs() == outputs
+        self.weight.inputs() == inputs && self.outputs() == outputs
     }
 
     /// Columns of the weight.
     pub(super) fn outputs(&self) -> usize {
-        self.scales.len()
+        self.weight.outputs()
+    }
+
+    /// Multiplications that a row takes.
+    pub(super) fn multiplications(&self) -> usize {
+        self.weight.inputs() * self.outputs()
     }
 
     /// `input · weight` in integers, in the front of `sums`.
-    pub(super) fn product<'s>(
-        &self,
-        gemm: &GemmExecutor<u8, i8, i32>,
-        rows: usize,
-        input: &Bytes,
-        sums: &'s mut [i32],
-    ) -> Result<&'s [i32], Error> {
-        let width = self.smoothing.len();
+    pub(super) fn product<'s>(&self, rows: usize, input: &Bytes, sums: &'s mut [i32]) -> &'s [i32] {
         let sums = &mut sums[..rows * self.outputs()];
-        let left = NdTensorView::from_data([rows, width], &input.values[..rows * width]);
-        let zero_point = vec![ZERO_POINT; rows];
-        let options = GemmOptions {
-            a_quant: Some(QuantParams {
-                zero_point: &zero_point,
-            }),
-            ..GemmOptions::default()
-        };
-        let (left, right) = (GemmInputA::Unpacked(left), GemmInputB::Packed(&self.weight));
-        gemm.gemm(sums, left, right, options)
-            .map_err(|error| Error::Inference(error.to_string()))?;
-        Ok(sums)
+        let input = &input.values[..rows * self.weight.inputs()];
+        self.weight.multiply(input, sums);
+        sums
     }
 }

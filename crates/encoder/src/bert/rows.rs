@@ -6,7 +6,8 @@ use rten_simd::{Isa, SimdOp, SimdUnaryOp};
 
 use super::constants::Constants;
 use super::layout::LANES;
-use super::linear::{Linear, ZERO_POINT};
+use super::linear::Linear;
+use super::product::ZERO_POINT;
 use crate::error::Error;
 
 /// Largest distance of an activation's byte from the zero point.

@@ -66,6 +66,8 @@ pub struct CategoryFigures {
 pub struct Measures {
     /// Mean share of a question's evidence among the first k turns.
     pub recall: Means,
+    /// Mean of the reciprocal rank of the first turn that is evidence.
+    pub mrr: f64,
     /// Share of questions with all of their evidence among the first k turns: the memory coverage of Amory section 4.3.
     pub coverage: Means,
     /// Mean share of the space's text that is not among the first k turns: the context compression of Amory section 4.3.
@@ -94,6 +96,7 @@ impl Sums {
     pub fn measures(&self) -> Measures {
         Measures {
             recall: self.ranked.recall.means(),
+            mrr: self.ranked.mean_reciprocal_rank(),
             coverage: self.ranked.coverage.means(),
             compression: self.unused.means(),
             coverage_tokens: self.whole.means(),
@@ -121,8 +124,18 @@ impl FileReport {
                 self.file, self.conversations, self.turns, self.figures.questions
             ),
             format!(
-                "{:<28}{:>6}{:>8}{:>8}{:>8}{:>8}{:>9}{:>9}{:>9}",
-                "", "n", "r@10", "r@100", "cov@10", "comp@10", "cov@300t", "cov@1kt", "+excerpt"
+                "{:<28}{:>6}{:>8}{:>8}{:>8}{:>8}{:>8}{:>8}{:>9}{:>9}{:>9}",
+                "",
+                "n",
+                "r@1",
+                "r@3",
+                "r@10",
+                "r@100",
+                "cov@10",
+                "comp@10",
+                "cov@300t",
+                "cov@1kt",
+                "+excerpt"
             ),
         ];
         lines.extend(self.figures.lines(""));
@@ -163,7 +176,9 @@ impl Measures {
     fn line(&self, name: &str, questions: usize) -> String {
         let at = |means: &Means, depth: usize| means.get(&depth).copied().unwrap_or(0.0);
         format!(
-            "{name:<28}{questions:>6}{:>8.1}{:>8.1}{:>8.1}{:>8.1}{:>9.1}{:>9.1}{:>9.1}",
+            "{name:<28}{questions:>6}{:>8.1}{:>8.1}{:>8.1}{:>8.1}{:>8.1}{:>8.1}{:>9.1}{:>9.1}{:>9.1}",
+            at(&self.recall, 1),
+            at(&self.recall, 3),
             at(&self.recall, 10),
             at(&self.recall, 100),
             at(&self.coverage, 10),
