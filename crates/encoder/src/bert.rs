@@ -15,6 +15,7 @@ mod layer;
 mod layout;
 mod linear;
 mod rows;
+mod table;
 
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -13,6 +13,7 @@ mod lanes;
 mod pooling;
 pub mod projection;
 pub mod quantise;
+mod tokenizer;
 mod tokens;
 mod vectors;
 
@@ -20,5 +21,6 @@ pub use bert::BertLayout;
 pub use encoder::{Encoder, ModelFiles, Spec, Urgency};
 pub use error::Error;
 pub use pooling::Pooling;
+pub use tokenizer::compact_tokenizer;
 pub use tokens::Tokens;
 pub use vectors::{Encoding, TokenVectors};
