@@ -20,10 +20,11 @@ use crate::vectors::Encoding;
 /// Where a model lies.
 #[derive(Debug, Clone)]
 pub struct ModelFiles {
-    /// ONNX graph with weights inside or in files beside it; inputs `input_ids` and `attention_mask`, optionally `token_type_ids`;
-    /// output `last_hidden_state`, or else the first one, batch × tokens × dimensions.
+    /// ONNX graph with weights inside or in files beside it; inputs `input_ids` and
+    /// `attention_mask`, optionally `token_type_ids`; output `last_hidden_state`, or else the first
+    /// one, batch × tokens × dimensions.
     pub model: PathBuf,
-    /// Tokenizer in the Hugging Face JSON format, or what [`crate::compact_tokenizer`] makes of one.
+    /// Tokenizer in the Hugging Face JSON format, or its form by [`crate::compact_tokenizer`].
     pub tokenizer: PathBuf,
 }
 

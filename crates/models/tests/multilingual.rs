@@ -1,4 +1,4 @@
-//! The compact tokenizer of multilingual-e5-small beside `tokenizers`, on chats in nineteen languages.
+//! The compact tokenizer of multilingual-e5-small beside `tokenizers`, on chats in 19 languages.
 
 use std::fs;
 use std::num::NonZeroUsize;

@@ -61,7 +61,7 @@ impl Constants {
         table.ok_or_else(|| self.unfit(&format!("size of {name}")))
     }
 
-    /// What a constant's description of another file names: one in the model's folder.
+    /// The part of a file in the model's folder that a constant's description names.
     fn beside(&self, tensor: &TensorProto) -> Result<FilePart, Error> {
         let value = |key: &str| {
             let mut entries = tensor.external_data.iter();

@@ -78,7 +78,7 @@ impl Unigram {
         Tokens::between(self.special.begin, ids, self.special.end)
     }
 
-    /// What lies before the first string that is cut out, that string's piece, and what lies behind.
+    /// Splits a text at the first verbatim string: before it, its piece, behind it.
     fn next_verbatim<'t>(&self, text: &'t str) -> (&'t str, Option<u32>, &'t str) {
         for (at, _) in text.char_indices() {
             let rest = &text[at..];
