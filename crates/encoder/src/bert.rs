@@ -17,6 +17,7 @@ mod layout;
 mod linear;
 mod product;
 mod rows;
+mod table;
 
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};

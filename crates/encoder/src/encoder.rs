@@ -6,23 +6,23 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-use tokenizers::{Tokenizer, TruncationParams};
-
 use crate::batch;
 use crate::bert::Bert;
 use crate::error::Error;
 use crate::graph::Graph;
 use crate::pooling::Pooling;
+use crate::tokenizer::Tokenizer;
 use crate::tokens::Tokens;
 use crate::vectors::Encoding;
 
 /// Where a model lies.
 #[derive(Debug, Clone)]
 pub struct ModelFiles {
-    /// ONNX graph with weights inside; inputs `input_ids` and `attention_mask`, optionally `token_type_ids`;
-    /// output `last_hidden_state`, or else the first one, batch × tokens × dimensions.
+    /// ONNX graph with weights inside or in files beside it; inputs `input_ids` and
+    /// `attention_mask`, optionally `token_type_ids`; output `last_hidden_state`, or else the first
+    /// one, batch × tokens × dimensions.
     pub model: PathBuf,
-    /// Tokenizer in the Hugging Face JSON format.
+    /// Tokenizer in the Hugging Face JSON format, or its form by [`crate::compact_tokenizer`].
     pub tokenizer: PathBuf,
 }
 
@@ -57,7 +57,7 @@ impl Encoder {
     /// Loads the model. One call of [`Encoder::encode`] uses up to `threads` threads.
     pub fn open(files: &ModelFiles, spec: Spec, threads: NonZeroUsize) -> Result<Self, Error> {
         let network = Network::open(&files.model, spec.dimensions)?;
-        let tokenizer = open_tokenizer(&files.tokenizer, spec.max_tokens)?;
+        let tokenizer = Tokenizer::open(&files.tokenizer, spec.max_tokens)?;
         Ok(Self {
             network,
             tokenizer,
@@ -73,7 +73,10 @@ impl Encoder {
 
     /// Cuts texts into word pieces; the order is kept.
     pub fn tokenize(&self, texts: &[&str]) -> Result<Vec<Tokens>, Error> {
-        texts.iter().map(|text| self.tokenize_one(text)).collect()
+        texts
+            .iter()
+            .map(|text| self.tokenizer.tokenize(text))
+            .collect()
     }
 
     /// [`Self::tokenize`] with what a model wants before each text; it is computed on, and no piece
@@ -82,23 +85,12 @@ impl Encoder {
         if prefix.is_empty() {
             return self.tokenize(texts);
         }
-        let count = self.tokenize_one(prefix.trim_end())?.pieces().len();
+        let count = self.tokenizer.tokenize(prefix.trim_end())?.pieces().len();
         let with_prefix = |text: &&str| {
-            let tokens = self.tokenize_one(&format!("{prefix}{text}"))?;
+            let tokens = self.tokenizer.tokenize(&format!("{prefix}{text}"))?;
             Ok(tokens.behind(count))
         };
         texts.iter().map(with_prefix).collect()
-    }
-
-    fn tokenize_one(&self, text: &str) -> Result<Tokens, Error> {
-        let encoding = self
-            .tokenizer
-            .encode_fast(text, true)
-            .map_err(|error| Error::Tokenise(error.to_string()))?;
-        Ok(Tokens::new(
-            encoding.get_ids().to_vec(),
-            encoding.get_special_tokens_mask(),
-        ))
     }
 
     /// Computes the vectors of a batch; the order is kept. A text's vectors do not depend on the
@@ -180,21 +172,4 @@ impl Network {
         }
         Ok(Self::Bert(Box::new(bert)))
     }
-}
-
-fn open_tokenizer(path: &Path, max_tokens: usize) -> Result<Tokenizer, Error> {
-    let failed = |error: tokenizers::Error| Error::Tokenizer {
-        path: path.to_owned(),
-        reason: error.to_string(),
-    };
-    let mut tokenizer = Tokenizer::from_file(path).map_err(failed)?;
-    let truncation = TruncationParams {
-        max_length: max_tokens,
-        ..TruncationParams::default()
-    };
-    tokenizer
-        .with_padding(None)
-        .with_truncation(Some(truncation))
-        .map_err(failed)?;
-    Ok(tokenizer)
 }

@@ -23,6 +23,17 @@ impl Tokens {
         }
     }
 
+    /// The pieces of a text between one special piece and another.
+    pub(crate) fn between(begin: u32, mut pieces: Vec<u32>, end: u32) -> Self {
+        pieces.insert(0, begin);
+        pieces.push(end);
+        let content = 1..pieces.len() - 1;
+        Self {
+            ids: pieces,
+            content,
+        }
+    }
+
     /// Tokens whose first `count` pieces of text are a prefix: the model computes on them, and they
     /// are not content.
     pub(crate) fn behind(self, count: usize) -> Self {

@@ -3,16 +3,18 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::num::NonZeroUsize;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use memfleet_encoder::{Encoder, ModelFiles, Spec};
+use memfleet_encoder::{Encoder, ModelFiles, Spec, compact_tokenizer};
 
 use crate::calibration;
 use crate::directory::ModelDirectory;
 use crate::error::Error;
 use crate::export::{Exporter, Precision};
 use crate::hash;
-use crate::manifest::{MODEL, Manifest, Normalisation, REFERENCE, TOKENIZER};
+use crate::manifest::{
+    COMPACT_TOKENIZER, MODEL, MODEL_DATA, Manifest, Normalisation, REFERENCE, TOKENIZER,
+};
 use crate::reference::Reference;
 use crate::registry::KnownModel;
 
@@ -30,8 +32,7 @@ pub(crate) fn build(
     source: &Path,
     target: &Path,
 ) -> Result<ModelDirectory, Error> {
-    let tokenizer = target.join(TOKENIZER);
-    fs::copy(source.join(TOKENIZER), &tokenizer).map_err(Error::file(&tokenizer))?;
+    let tokenizer = tokenizers(source, target)?;
     let full = target.join("full-precision.onnx");
     let exporter = Exporter::open(&source.join(WEIGHTS), &source.join(CONFIGURATION))?;
     exporter.write(&full, Precision::Float)?;
@@ -47,11 +48,27 @@ pub(crate) fn build(
     fs::remove_file(&full).map_err(Error::file(&full))?;
     exporter.write(&target.join(MODEL), Precision::Integer(&ranges))?;
     let mut files = BTreeMap::new();
-    for name in [MODEL, TOKENIZER, REFERENCE] {
-        files.insert(name.to_owned(), hash::file(&target.join(name))?);
+    for name in [MODEL, MODEL_DATA, TOKENIZER, COMPACT_TOKENIZER, REFERENCE] {
+        let path = target.join(name);
+        if path.exists() {
+            files.insert(name.to_owned(), hash::file(&path)?);
+        }
     }
     manifest(model, files).write(target)?;
     ModelDirectory::open(target)
+}
+
+/// Puts the tokenizer and its compact form, if it has one, into the directory; gives the path of
+/// the one that is to be used.
+fn tokenizers(source: &Path, target: &Path) -> Result<PathBuf, Error> {
+    let tokenizer = target.join(TOKENIZER);
+    fs::copy(source.join(TOKENIZER), &tokenizer).map_err(Error::file(&tokenizer))?;
+    let Some(bytes) = compact_tokenizer(&tokenizer)? else {
+        return Ok(tokenizer);
+    };
+    let compact = target.join(COMPACT_TOKENIZER);
+    fs::write(&compact, bytes).map_err(Error::file(&compact))?;
+    Ok(compact)
 }
 
 fn spec(model: &KnownModel) -> Spec {

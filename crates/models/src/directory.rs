@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use memfleet_encoder::{Encoder, ModelFiles, Spec};
 
 use crate::error::Error;
-use crate::manifest::{MODEL, Manifest, TOKENIZER};
+use crate::manifest::{COMPACT_TOKENIZER, MODEL, Manifest, TOKENIZER};
 
 /// A directory with a model and its manifest.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,9 +37,15 @@ impl ModelDirectory {
 
     /// The files that the encoder opens.
     pub fn files(&self) -> ModelFiles {
+        let has_compact = self.manifest.files.contains_key(COMPACT_TOKENIZER);
+        let tokenizer = if has_compact {
+            COMPACT_TOKENIZER
+        } else {
+            TOKENIZER
+        };
         ModelFiles {
             model: self.path.join(MODEL),
-            tokenizer: self.path.join(TOKENIZER),
+            tokenizer: self.path.join(tokenizer),
         }
     }
 

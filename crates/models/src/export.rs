@@ -82,7 +82,8 @@ impl Exporter {
         self.architecture.products()
     }
 
-    /// Writes an ONNX file.
+    /// Writes an ONNX file. In bytes, the table of word vectors goes into a file of its own, named
+    /// `target` with `.data` behind it, so that who runs the model need not hold it in memory.
     pub fn write(&self, target: &Path, precision: Precision<'_>) -> Result<(), Error> {
         let weights = Weights::new(&self.checkpoint)?;
         bert::build(&self.architecture, &weights, precision)?.write(target)

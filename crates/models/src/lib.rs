@@ -1,6 +1,8 @@
-//! Models on disk: which ones are known, where they come from, how their files are checked, and how a checkpoint
-//! becomes the ONNX file that the encoder runs. A model is a directory of `model.onnx`, `tokenizer.json`,
-//! `reference.json` and `manifest.toml`. No Python at run time; pip is one way to fetch, where it is installed.
+//! Models on disk: which ones are known, where they come from, how their files are checked, and
+//! how a checkpoint becomes the ONNX file that the encoder runs. A model is a directory of
+//! `model.onnx` with `model.onnx.data`, `tokenizer.json`, perhaps its compact form,
+//! `reference.json` and `manifest.toml`. No Python at run time; pip is one way to fetch, where it
+//! is installed.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 

@@ -10,8 +10,12 @@ use crate::error::Error;
 
 /// File name of the ONNX graph.
 pub(crate) const MODEL: &str = "model.onnx";
+/// File name of the ONNX graph's table of word vectors.
+pub(crate) const MODEL_DATA: &str = "model.onnx.data";
 /// File name of the tokenizer.
 pub(crate) const TOKENIZER: &str = "tokenizer.json";
+/// File name of the tokenizer's compact form, which tokenizers of one kind have.
+pub(crate) const COMPACT_TOKENIZER: &str = "tokenizer.bin";
 /// File name of the reference vectors.
 pub(crate) const REFERENCE: &str = "reference.json";
 /// File name of the manifest itself.

@@ -1,6 +1,6 @@
 //! The default model as it lies on disk: what it computes, on its own and in batches.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::num::NonZeroUsize;
 use std::path::Path;
 use std::thread;
@@ -115,6 +115,10 @@ fn as_graph(folder: &Path) -> Result<Encoder> {
     proto.metadata_props.clear();
     let path = folder.join("graph.onnx");
     proto.write_file(File::create(&path)?)?;
+    let data = model.path().join("model.onnx.data");
+    if data.exists() {
+        fs::copy(&data, folder.join("model.onnx.data"))?;
+    }
     let files = ModelFiles {
         model: path,
         tokenizer: model.path().join("tokenizer.json"),

@@ -4,9 +4,10 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use rten_onnx::onnx::{DataType, ModelProto, TensorProto};
+use rten_onnx::onnx::{DataLocation, DataType, ModelProto, TensorProto};
 
 use super::layout::BertLayout;
+use super::table::{FilePart, Table};
 use crate::error::Error;
 
 /// The layout and the constants of a file that describes itself.
@@ -49,10 +50,36 @@ impl Constants {
         Ok(floats.iter().map(|&x| f32::from_le_bytes(x)).collect())
     }
 
-    /// A constant of signed bytes.
-    pub(super) fn bytes(&mut self, name: &str) -> Result<Vec<i8>, Error> {
-        let (bytes, _) = self.take(name, DataType::INT8)?;
-        Ok(bytes.into_iter().map(u8::cast_signed).collect())
+    /// A constant of signed bytes in rows of this width, which may lie in a file beside the model.
+    pub(super) fn table(&mut self, name: &str, width: usize) -> Result<Table, Error> {
+        let tensor = self.tensor(name, DataType::INT8)?;
+        let table = if tensor.data_location == Some(DataLocation::EXTERNAL) {
+            Table::of_file(self.beside(&tensor)?, width)
+        } else {
+            Table::of_bytes(raw(tensor), width)
+        };
+        table.ok_or_else(|| self.unfit(&format!("size of {name}")))
+    }
+
+    /// The part of a file in the model's folder that a constant's description names.
+    fn beside(&self, tensor: &TensorProto) -> Result<FilePart, Error> {
+        let value = |key: &str| {
+            let mut entries = tensor.external_data.iter();
+            let entry = entries.find(|entry| entry.key.as_deref() == Some(key))?;
+            entry.value.as_deref()
+        };
+        let name = value("location").map(Path::new);
+        let name = name.filter(|name| name.file_name() == Some(name.as_os_str()));
+        let number = |key: &str| value(key)?.parse::<u64>().ok();
+        let (Some(name), Some(offset), Some(length)) = (name, number("offset"), number("length"))
+        else {
+            return Err(self.unfit("the place of a constant"));
+        };
+        let part = FilePart::open(&self.path.with_file_name(name), offset, length);
+        part.map_err(|reason| Error::Model {
+            path: self.path.clone(),
+            reason: format!("{reason}; pull the model again"),
+        })
     }
 
     /// A matrix of signed bytes and its shape.
@@ -65,18 +92,26 @@ impl Constants {
     }
 
     fn take(&mut self, name: &str, kind: DataType) -> Result<(Vec<u8>, Vec<usize>), Error> {
+        let tensor = self.tensor(name, kind)?;
+        let dims = tensor.dims.iter().map(|&size| size as usize).collect();
+        Ok((raw(tensor), dims))
+    }
+
+    fn tensor(&mut self, name: &str, kind: DataType) -> Result<TensorProto, Error> {
         let tensor = self.tensors.remove(name);
         let tensor = tensor.filter(|tensor| tensor.data_type == Some(kind));
-        let tensor = tensor.ok_or_else(|| self.unfit(&format!("constant {name}")))?;
-        let dims = tensor.dims.iter().map(|&size| size as usize).collect();
-        let bytes = tensor.raw_data.map(std::cell::RefCell::into_inner);
-        Ok((bytes.unwrap_or_default(), dims))
+        tensor.ok_or_else(|| self.unfit(&format!("constant {name}")))
     }
 
     /// The error that says what is missing or of another size.
     pub(super) fn unfit(&self, what: &str) -> Error {
         unfit(&self.path, what)
     }
+}
+
+fn raw(tensor: TensorProto) -> Vec<u8> {
+    let bytes = tensor.raw_data.map(std::cell::RefCell::into_inner);
+    bytes.unwrap_or_default()
 }
 
 fn unfit(path: &Path, what: &str) -> Error {

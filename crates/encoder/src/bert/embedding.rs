@@ -2,12 +2,13 @@
 
 use super::constants::Constants;
 use super::rows::Norm;
+use super::table::Table;
 use crate::error::Error;
 use crate::tokens::Tokens;
 
 /// Vectors of words and positions, the first segment's among the latter.
 pub(super) struct Embedding {
-    words: Vec<i8>,
+    words: Table,
     scales: Vec<f32>,
     positions: Vec<f32>,
     norm: Norm,
@@ -16,12 +17,10 @@ pub(super) struct Embedding {
 impl Embedding {
     pub(super) fn take(constants: &mut Constants) -> Result<Self, Error> {
         let norm = Norm::take(constants, "embeddings.LayerNorm")?;
-        let words = constants.bytes("embeddings.words")?;
+        let words = constants.table("embeddings.words", norm.width())?;
         let scales = constants.floats("embeddings.words.scales")?;
         let positions = constants.floats("embeddings.positions")?;
-        if words.len() != scales.len() * norm.width()
-            || !positions.len().is_multiple_of(norm.width())
-        {
+        if words.rows() != scales.len() || !positions.len().is_multiple_of(norm.width()) {
             return Err(constants.unfit("tables of words and positions"));
         }
         Ok(Self {
@@ -42,6 +41,7 @@ impl Embedding {
         let width = self.norm.width();
         let count: usize = texts.iter().map(|tokens| tokens.len()).sum();
         let mut rows = Vec::with_capacity(count * width);
+        let mut room = Vec::new();
         for tokens in texts {
             let positions = self.positions.chunks_exact(width);
             if tokens.len() > positions.len() {
@@ -49,15 +49,12 @@ impl Embedding {
                 return Err(Error::Shape(format!("{found} pieces, at most {most}")));
             }
             for (&id, position) in tokens.ids().iter().zip(positions) {
-                let id = id as usize;
-                let scale = self.scales.get(id);
-                let &scale =
-                    scale.ok_or_else(|| Error::Shape(format!("no vector for word piece {id}")))?;
-                let word = &self.words[id * width..][..width];
+                let word = self.words.row(id as usize, &mut room)?;
+                let scale = self.scales[id as usize];
                 let sum = word
                     .iter()
                     .zip(position)
-                    .map(|(&byte, x)| f32::from(byte) * scale + x);
+                    .map(|(&byte, x)| f32::from(byte.cast_signed()) * scale + x);
                 rows.extend(sum);
             }
         }

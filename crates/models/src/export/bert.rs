@@ -190,7 +190,7 @@ impl Embedding<'_, '_> {
         }
         let quantised = quantise::rows(&table, hidden);
         let (name, shape) = ("embeddings.words", [words, hidden]);
-        let table = self.graph.named_bytes(name, &shape, &quantised.values);
+        let table = self.graph.bytes_beside(name, &shape, &quantised.values);
         let scales = format!("{name}.scales");
         let scales = self
             .graph

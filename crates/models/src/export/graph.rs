@@ -1,13 +1,13 @@
 //! A small builder of ONNX graphs: nodes are added in order, each gives the name of its output.
 
 use std::cell::RefCell;
-use std::fs::File;
-use std::path::Path;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
 
 use rten_onnx::onnx::{
-    AttributeProto, AttributeType, DataType, Dimension, GraphProto, ModelProto, NodeProto,
-    OperatorSetIdProto, StringStringEntryProto, TensorProto, TensorShapeProto, TypeProto,
-    TypeProtoTensor, ValueInfoProto,
+    AttributeProto, AttributeType, DataLocation, DataType, Dimension, GraphProto, ModelProto,
+    NodeProto, OperatorSetIdProto, StringStringEntryProto, TensorProto, TensorShapeProto,
+    TypeProto, TypeProtoTensor, ValueInfoProto,
 };
 
 use super::Error;
@@ -23,6 +23,8 @@ const EXTENSIONS: &str = "com.microsoft";
 pub(super) struct Graph {
     proto: GraphProto,
     properties: Vec<StringStringEntryProto>,
+    /// Constants that go into a file beside the model, and their bytes.
+    beside: Vec<(String, Vec<u8>)>,
     count: usize,
 }
 
@@ -108,6 +110,13 @@ impl Graph {
         self.constant(name, DataType::INT8, dims, bytes)
     }
 
+    /// Adds a constant of signed bytes that lies in a file beside the model, see [`data_file`].
+    pub(super) fn bytes_beside(&mut self, name: &str, dims: &[usize], values: &[i8]) -> String {
+        let bytes = values.iter().map(|x| x.cast_unsigned()).collect();
+        self.beside.push((name.to_owned(), bytes));
+        self.constant(name, DataType::INT8, dims, Vec::new())
+    }
+
     /// Adds a constant scalar of a signed byte.
     pub(super) fn signed_byte(&mut self, value: i8) -> String {
         let name = self.name("constant");
@@ -146,10 +155,7 @@ impl Graph {
 
     /// Says something about the model, for readers that look at more than the graph.
     pub(super) fn describe(&mut self, name: &str, value: String) {
-        self.properties.push(StringStringEntryProto {
-            key: Some(name.to_owned()),
-            value: Some(value),
-        });
+        self.properties.push(entry(name, value));
     }
 
     fn name(&mut self, stem: &str) -> String {
@@ -175,8 +181,13 @@ impl Graph {
         });
     }
 
-    /// Writes the model file.
-    pub(super) fn write(self, path: &Path) -> Result<(), Error> {
+    /// Writes the model file, and the one beside it if a constant lies there.
+    pub(super) fn write(mut self, path: &Path) -> Result<(), Error> {
+        self.write_beside(path)?;
+        let failed = |reason: String| Error::Write {
+            path: path.to_owned(),
+            reason,
+        };
         let model = ModelProto {
             ir_version: Some(IR_VERSION),
             producer_name: Some("memfleet".to_owned()),
@@ -185,14 +196,51 @@ impl Graph {
             opset_import: vec![operator_set("", OPERATOR_SET), operator_set(EXTENSIONS, 1)],
             ..ModelProto::default()
         };
-        let failed = |reason: String| Error::Write {
-            path: path.to_owned(),
-            reason,
-        };
         let file = File::create(path).map_err(|error| failed(error.to_string()))?;
         model
             .write_file(file)
             .map_err(|error| failed(error.to_string()))
+    }
+
+    /// Writes the constants that lie beside the model, one after the other, and notes where.
+    fn write_beside(&mut self, path: &Path) -> Result<(), Error> {
+        let path = data_file(path);
+        let location = path.file_name().unwrap_or_default().to_string_lossy();
+        let mut all = Vec::new();
+        for (name, bytes) in std::mem::take(&mut self.beside) {
+            let mut constants = self.proto.initializer.iter_mut();
+            let constant = constants.find(|constant| constant.name.as_ref() == Some(&name));
+            let constant = constant.expect("it was added with its bytes");
+            constant.raw_data = None;
+            constant.data_location = Some(DataLocation::EXTERNAL);
+            constant.external_data = vec![
+                entry("location", location.to_string()),
+                entry("offset", all.len().to_string()),
+                entry("length", bytes.len().to_string()),
+            ];
+            all.extend(bytes);
+        }
+        if all.is_empty() {
+            return Ok(());
+        }
+        fs::write(&path, all).map_err(|error| Error::Write {
+            path,
+            reason: error.to_string(),
+        })
+    }
+}
+
+/// The file with the constants that lie beside a model, named as other exporters name it.
+fn data_file(model: &Path) -> PathBuf {
+    let mut path = model.as_os_str().to_owned();
+    path.push(".data");
+    path.into()
+}
+
+fn entry(key: &str, value: String) -> StringStringEntryProto {
+    StringStringEntryProto {
+        key: Some(key.to_owned()),
+        value: Some(value),
     }
 }
 

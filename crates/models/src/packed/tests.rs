@@ -5,6 +5,7 @@ use std::num::NonZeroUsize;
 use sha2::{Digest, Sha256};
 
 use super::*;
+use crate::directory::ModelDirectory;
 use crate::hash;
 use crate::pull::{Event, Sources, pull};
 use crate::registry::{KnownModel, SourceFile, SourceFiles};
@@ -123,8 +124,8 @@ fn half_bytes_become_weights_the_low_ones_first() {
     assert_eq!((weights[16], weights[31]), (7.0, -8.0));
 }
 
-#[test]
-fn a_packed_model_is_built_and_reads_its_own_pieces() {
+/// The tiny model, built in the folder.
+fn built(root: &Path) -> ModelDirectory {
     let bytes = sample();
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("tiny.bin"), &bytes).unwrap();
@@ -145,14 +146,19 @@ fn a_packed_model_is_built_and_reads_its_own_pieces() {
         hub: None,
         package: None,
     };
-    let root = tempfile::tempdir().unwrap();
     let sources = Sources {
-        root: root.path().to_owned(),
+        root: root.to_owned(),
         hub: String::new(),
         installers: Vec::new(),
         folder: Some(folder.path().to_owned()),
     };
-    let pulled = pull(&model, &sources, &mut |_: Event<'_>| {}).unwrap();
+    pull(&model, &sources, &mut |_: Event<'_>| {}).unwrap()
+}
+
+#[test]
+fn a_packed_model_is_built_and_reads_its_own_pieces() {
+    let root = tempfile::tempdir().unwrap();
+    let pulled = built(root.path());
     assert!(verify(&pulled).unwrap().least_cosine > LEAST_COSINE);
     assert_eq!(pulled.manifest().query_prefix, "query: ");
     let encoder = pulled.load(NonZeroUsize::MIN).unwrap();
@@ -165,6 +171,25 @@ fn a_packed_model_is_built_and_reads_its_own_pieces() {
         expected,
         "the prefix is no part of the text"
     );
+}
+
+#[test]
+fn the_table_and_the_compact_tokenizer_lie_beside_the_model_and_are_pinned() {
+    let root = tempfile::tempdir().unwrap();
+    let built = built(root.path());
+    for name in ["model.onnx.data", "tokenizer.bin"] {
+        assert!(built.manifest().files.contains_key(name), "{name}");
+    }
+    let table = built.path().join("model.onnx.data");
+    let bytes = fs::read(&table).unwrap();
+    assert_eq!(bytes.len(), pieces().len() * HIDDEN);
+    fs::write(&table, &bytes[1..]).unwrap();
+    assert!(matches!(verify(&built), Err(Error::WrongHash { .. })));
+    let error = built.load(NonZeroUsize::MIN).err().unwrap().to_string();
+    assert!(error.contains("model.onnx.data has 2047 bytes"), "{error}");
+    fs::remove_file(&table).unwrap();
+    let error = built.load(NonZeroUsize::MIN).err().unwrap().to_string();
+    assert!(error.contains("model.onnx.data: "), "{error}");
 }
 
 #[test]
