@@ -55,5 +55,6 @@ pub struct PassageVectors {
     pub tokens: TokenVectors,
 }
 
-/// What a query is compared with; the same shapes as [`PassageVectors`].
+/// What a query is compared with; the same shapes as [`PassageVectors`]. Both parts are empty for a query that the model's
+/// vocabulary lacks for the most part.
 pub type QueryVectors = PassageVectors;

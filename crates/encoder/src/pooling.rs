@@ -20,10 +20,12 @@ impl Pooling {
             Self::First => hidden[..dimensions].to_vec(),
         };
         normalise(&mut sentence);
-        let content = tokens.content();
-        let mut values = hidden[content.start * dimensions..content.end * dimensions].to_vec();
+        let (mut pieces, mut values) = (Vec::new(), Vec::new());
+        for (place, piece) in tokens.known() {
+            pieces.push(piece);
+            values.extend_from_slice(&hidden[place * dimensions..][..dimensions]);
+        }
         values.chunks_exact_mut(dimensions).for_each(normalise);
-        let pieces = tokens.pieces().to_vec();
         Encoding {
             sentence,
             tokens: TokenVectors {

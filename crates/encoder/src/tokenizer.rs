@@ -12,10 +12,15 @@ use crate::error::Error;
 use crate::tokens::Tokens;
 use unigram::Unigram;
 
+/// How vocabularies write the piece that stands for what they lack.
+const UNKNOWN: [&str; 2] = ["[UNK]", "<unk>"];
+
 /// A loaded tokenizer.
 pub(crate) struct Tokenizer {
     kind: Kind,
     max_tokens: usize,
+    /// Piece that stands for what the vocabulary lacks.
+    unknown: Option<u32>,
 }
 
 enum Kind {
@@ -37,22 +42,34 @@ impl Tokenizer {
             let read = from_json(&bytes, max_tokens);
             Kind::Json(Box::new(read.map_err(|error| failed(error.to_string()))?))
         };
-        Ok(Self { kind, max_tokens })
+        let unknown = match &kind {
+            Kind::Compact(unigram) => Some(unigram.unknown()),
+            Kind::Json(tokenizer) => UNKNOWN.iter().find_map(|it| tokenizer.token_to_id(it)),
+        };
+        Ok(Self {
+            kind,
+            max_tokens,
+            unknown,
+        })
     }
 
     /// The pieces of a text.
     pub(crate) fn tokenize(&self, text: &str) -> Result<Tokens, Error> {
         let tokenizer = match &self.kind {
-            Kind::Compact(unigram) => return Ok(unigram.tokenize(text, self.max_tokens)),
+            Kind::Compact(unigram) => {
+                let tokens = unigram.tokenize(text, self.max_tokens);
+                return Ok(tokens.with_unknown(self.unknown));
+            }
             Kind::Json(tokenizer) => tokenizer,
         };
         let encoding = tokenizer
             .encode_fast(text, true)
             .map_err(|error| Error::Tokenise(error.to_string()))?;
-        Ok(Tokens::new(
+        let tokens = Tokens::new(
             encoding.get_ids().to_vec(),
             encoding.get_special_tokens_mask(),
-        ))
+        );
+        Ok(tokens.with_unknown(self.unknown))
     }
 }
 

@@ -7,6 +7,8 @@ use std::ops::Range;
 pub struct Tokens {
     ids: Vec<u32>,
     content: Range<usize>,
+    /// Piece that stands for whatever the vocabulary lacks; absent where a model has none.
+    unknown: Option<u32>,
 }
 
 impl Tokens {
@@ -20,7 +22,13 @@ impl Tokens {
         Self {
             ids,
             content: start..end,
+            unknown: None,
         }
+    }
+
+    /// The same for a vocabulary with such a piece.
+    pub(crate) fn with_unknown(self, unknown: Option<u32>) -> Self {
+        Self { unknown, ..self }
     }
 
     /// The pieces of a text between one special piece and another.
@@ -31,6 +39,7 @@ impl Tokens {
         Self {
             ids: pieces,
             content,
+            unknown: None,
         }
     }
 
@@ -48,7 +57,11 @@ impl Tokens {
     /// Pieces without special ones around them, for models that add none.
     pub fn of_ids(ids: Vec<u32>) -> Self {
         let content = 0..ids.len();
-        Self { ids, content }
+        Self {
+            ids,
+            content,
+            unknown: None,
+        }
     }
 
     /// All vocabulary ids, special pieces included: what the model computes on.
@@ -61,9 +74,16 @@ impl Tokens {
         &self.ids[self.content.clone()]
     }
 
-    /// Where the text's own pieces lie in `ids`.
-    pub(crate) fn content(&self) -> Range<usize> {
-        self.content.clone()
+    /// Places in `ids` and ids of the text's pieces that the vocabulary has. Pieces that stand for
+    /// what it lacks are left out: two of them say nothing of each other.
+    pub(crate) fn known(&self) -> impl Iterator<Item = (usize, u32)> {
+        let pieces = self.content.clone().map(|place| (place, self.ids[place]));
+        pieces.filter(|&(_, piece)| Some(piece) != self.unknown)
+    }
+
+    /// True for a text whose pieces are unknown by more than half: its vectors say nothing.
+    pub fn are_mostly_unknown(&self) -> bool {
+        2 * self.known().count() < self.pieces().len()
     }
 
     /// Number of pieces the model computes on; the unit of a batch's token budget.
@@ -94,6 +114,17 @@ mod tests {
         let behind = tokens.clone().behind(1);
         assert_eq!((behind.len(), behind.pieces()), (4, &[8][..]));
         assert!(tokens.behind(9).pieces().is_empty());
+    }
+
+    #[test]
+    fn unknown_pieces_are_left_out_and_by_more_than_half_make_a_text_unknown() {
+        let tokens = |ids: &[u32]| Tokens::of_ids(ids.to_vec()).with_unknown(Some(100));
+        let known: Vec<_> = tokens(&[7, 100, 8]).known().collect();
+        assert_eq!(known, [(0, 7), (2, 8)]);
+        assert!(!tokens(&[7, 100]).are_mostly_unknown());
+        assert!(tokens(&[7, 100, 100]).are_mostly_unknown());
+        assert!(!tokens(&[]).are_mostly_unknown());
+        assert!(!Tokens::of_ids(vec![100]).are_mostly_unknown());
     }
 
     #[test]

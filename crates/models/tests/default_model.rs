@@ -144,3 +144,19 @@ fn the_fused_loop_computes_what_the_graph_computes() -> Result<()> {
     }
     Ok(())
 }
+
+#[test]
+fn a_text_in_a_script_that_the_vocabulary_lacks_is_mostly_unknown() -> Result<()> {
+    let encoder = encoder(1)?;
+    let tokens = encoder.tokenize(&[
+        "密码藏在保险柜后面。",
+        "The code is behind the safe.",
+        "🎉 ok",
+    ])?;
+    let are_unknown: Vec<bool> = tokens.iter().map(|it| it.are_mostly_unknown()).collect();
+    assert_eq!(are_unknown, [true, false, false]);
+    let encodings = encoder.encode(&tokens)?;
+    let unknown = encoder.tokenize(&["码"])?[0].pieces()[0];
+    assert!(!encodings[0].tokens.pieces.contains(&unknown));
+    Ok(())
+}

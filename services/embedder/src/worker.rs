@@ -88,6 +88,8 @@ fn compute(
         let batch: Vec<usize> = batch
             .into_iter()
             .filter(|&index| !owners[index].is_abandoned())
+            // A query in a script that the model does not know has no vectors: words decide.
+            .filter(|&index| lane == Lane::Passage || !tokens[index].are_mostly_unknown())
             .collect();
         if batch.is_empty() {
             continue;

@@ -143,6 +143,7 @@ impl LocalRetriever {
         mut understood: Understood,
         vectors: Option<QueryVectors>,
     ) -> Result<Stage, Fault> {
+        let vectors = vectors.filter(|vectors| !vectors.sentence.is_empty());
         if let Some(vectors) = &vectors {
             understood = self.near(targets, understood, &vectors.sentence).await?;
         }

@@ -62,6 +62,11 @@ impl Unigram {
         }
     }
 
+    /// The piece for characters that no piece has.
+    pub(super) fn unknown(&self) -> u32 {
+        self.special.unknown
+    }
+
     /// The pieces of a text with those around it, at most `max_tokens`. What lies beyond is not
     /// looked at.
     pub(super) fn tokenize(&self, text: &str, max_tokens: usize) -> Tokens {
