@@ -76,7 +76,7 @@ impl Tokens {
 
     /// Places in `ids` and ids of the text's pieces that the vocabulary has. Pieces that stand for
     /// what it lacks are left out: two of them say nothing of each other.
-    pub(crate) fn known(&self) -> impl Iterator<Item = (usize, u32)> {
+    pub fn known(&self) -> impl Iterator<Item = (usize, u32)> {
         let pieces = self.content.clone().map(|place| (place, self.ids[place]));
         pieces.filter(|&(_, piece)| Some(piece) != self.unknown)
     }

@@ -8,6 +8,7 @@
 
 mod build;
 mod calibration;
+mod coverage;
 mod directory;
 mod error;
 pub mod export;
@@ -21,6 +22,7 @@ mod root;
 pub mod testing;
 mod verify;
 
+pub use coverage::{LanguageCoverage, coverage};
 pub use directory::{ModelDirectory, list};
 pub use error::Error;
 pub use manifest::{Manifest, Normalisation, Pooling};

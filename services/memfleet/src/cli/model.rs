@@ -3,11 +3,13 @@
 mod fetch;
 
 use std::collections::BTreeSet;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use memfleet_models::{
-    DEFAULT_MODEL, ModelDirectory, Verification, default_root, known, known_models, list, verify,
+    DEFAULT_MODEL, LanguageCoverage, ModelDirectory, Verification, coverage, default_root, known,
+    known_models, list, verify,
 };
 use memfleet_runtime::BoxError;
 use serde_json::{Value, json};
@@ -17,7 +19,7 @@ use crate::output::{Align, Output, Palette, count, table};
 
 pub use fetch::{fetch, unknown_model};
 
-/// Fetch, list or check models
+/// Fetch, list, describe or check models
 #[derive(Debug, Args)]
 pub struct ModelArgs {
     #[command(subcommand)]
@@ -40,6 +42,12 @@ enum ModelCommand {
     },
     /// List the models that are known and those that are here
     List,
+    /// Describe a model, with the languages whose words it knows
+    Show {
+        /// Name of the model
+        #[arg(default_value = DEFAULT_MODEL)]
+        name: String,
+    },
     /// Check a model's files, and its vectors against the full-precision model
     Verify {
         /// Name of the model; all that are here when it is left out
@@ -67,6 +75,7 @@ pub fn run(
             )?;
         }
         ModelCommand::List => print_list(&root, output)?,
+        ModelCommand::Show { name } => show(&root, &name, output)?,
         ModelCommand::Verify { name } => print_verified(&root, name, output)?,
     }
     Ok(Exit::Done)
@@ -107,6 +116,71 @@ fn print_verified(root: &Path, name: Option<String>, output: &mut Output) -> Res
         )?;
     }
     Ok(())
+}
+
+fn show(root: &Path, name: &str, output: &mut Output) -> Result<(), Error> {
+    let here = list(root).map_err(BoxError::from)?;
+    let model = here.into_iter().find(|it| it.manifest().name == name);
+    let model =
+        model.ok_or_else(|| missing(&format!("model {name} is not in {}", root.display())))?;
+    let encoder = model.load(NonZeroUsize::MIN).map_err(BoxError::from)?;
+    let languages = coverage(&encoder).map_err(BoxError::from)?;
+    Ok(output.answer(
+        || shown_to_json(&model, &languages),
+        |palette| shown(&model, &languages, palette),
+    )?)
+}
+
+fn shown_to_json(model: &ModelDirectory, languages: &[LanguageCoverage]) -> Value {
+    let manifest = model.manifest();
+    let language = |it: &LanguageCoverage| {
+        json!({
+            "language": it.language,
+            "covered": it.is_covered(),
+            "unknown_words_percent": 100.0 * it.unknown,
+            "pieces_per_word": it.pieces,
+        })
+    };
+    json!({
+        "name": manifest.name,
+        "revision": manifest.revision,
+        "recipe": manifest.recipe,
+        "dimensions": manifest.dimensions,
+        "max_tokens": manifest.max_tokens,
+        "query_prefix": manifest.query_prefix,
+        "passage_prefix": manifest.passage_prefix,
+        "licence": manifest.licence,
+        "path": model.path(),
+        "languages": languages.iter().map(language).collect::<Vec<_>>(),
+    })
+}
+
+fn shown(model: &ModelDirectory, languages: &[LanguageCoverage], palette: Palette) -> String {
+    let manifest = model.manifest();
+    let names = |covered: bool| {
+        let names = languages.iter().filter(|it| it.is_covered() == covered);
+        let names: Vec<&str> = names.map(|it| it.language.as_str()).collect();
+        format!(
+            "{} of {}: {}",
+            names.len(),
+            languages.len(),
+            names.join(" ")
+        )
+    };
+    [
+        palette.strong(&manifest.name),
+        format!("revision     {}", manifest.revision),
+        format!("recipe       {}", manifest.recipe),
+        format!("licence      {}", manifest.licence),
+        format!("dimensions   {}", manifest.dimensions),
+        format!("reads        {} word pieces of a text", manifest.max_tokens),
+        format!("covered      {}", names(true)),
+        format!("not covered  {}", names(false)),
+        "A covered language has at most 2 % unknown words and 2.5 word pieces a word; in others,"
+            .to_owned(),
+        "words that the model does not know are found by their letters alone.".to_owned(),
+    ]
+    .join("\n")
 }
 
 fn missing(what: &str) -> Error {
