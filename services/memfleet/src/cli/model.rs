@@ -1,6 +1,7 @@
 //! `memfleet model`: the models of this machine.
 
 mod fetch;
+mod switch;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -16,6 +17,7 @@ use super::exit::{Error, Exit};
 use crate::output::{Align, Output, Palette, count, table};
 
 pub use fetch::{fetch, unknown_model};
+pub use switch::run as run_switch;
 
 /// Fetch, list or check models
 #[derive(Debug, Args)]
@@ -40,11 +42,23 @@ enum ModelCommand {
     },
     /// List the models that are known and those that are here
     List,
+    /// Change the embedding model of a node or fleet that runs, without stopping it; takes an operator's key
+    Switch(switch::SwitchArgs),
     /// Check a model's files, and its vectors against the full-precision model
     Verify {
         /// Name of the model; all that are here when it is left out
         name: Option<String>,
     },
+}
+
+impl ModelArgs {
+    /// What it says of a change of the model of a running node, where it is about one.
+    pub fn into_switch(self) -> Result<switch::SwitchArgs, Self> {
+        match self.command {
+            ModelCommand::Switch(args) => Ok(args),
+            command => Err(Self { command, ..self }),
+        }
+    }
 }
 
 /// Runs the command; `configured` is the folder that the configuration names.
@@ -66,6 +80,7 @@ pub fn run(
                 |palette| format!("{} is in {}", palette.strong(&name), model.path().display()),
             )?;
         }
+        ModelCommand::Switch(_) => unreachable!("it talks to a node"),
         ModelCommand::List => print_list(&root, output)?,
         ModelCommand::Verify { name } => print_verified(&root, name, output)?,
     }

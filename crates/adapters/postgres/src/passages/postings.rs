@@ -25,7 +25,7 @@ pub async fn append(
 ) -> Outcome<()> {
     // In the order of the index; two terms of one hash count as one.
     let mut counts: BTreeMap<(i64, u32), u16> = BTreeMap::new();
-    for (number, passage) in new {
+    for (number, passage, _) in new {
         for (term, count) in &passage.terms {
             let sum = counts.entry((term_key(term), *number)).or_default();
             *sum = sum.saturating_add(*count);

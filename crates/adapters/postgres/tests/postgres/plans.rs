@@ -110,7 +110,7 @@ async fn call(store: &PostgresStore, name: &str, round: usize) {
         ..TurnFilter::default()
     };
     match name {
-        "extent" => drop(store.extent(&here).await.expect(name)),
+        "extent" => drop(store.extent(&here, None).await.expect(name)),
         "outline_after" => drop(store.outline_after(&here, 100, 50).await.expect(name)),
         "postings" => {
             let terms = ["turn", "number", "77"].map(str::to_owned);
@@ -120,17 +120,27 @@ async fn call(store: &PostgresStore, name: &str, round: usize) {
             let query = vectors("turn number").sentence;
             // Of more, where a space fills a partition of short rows, to read all of that is right.
             let among = (0..10).collect();
-            drop(store.nearest(&here, &query, &among, 20).await.expect(name));
+            drop(
+                store
+                    .nearest(&here, None, &query, &among, 20)
+                    .await
+                    .expect(name),
+            );
         }
         "passages" => {
             let numbers: Vec<u32> = (0..64).map(|n| n * 29).collect();
-            drop(store.passages(&here, &numbers).await.expect(name));
+            drop(store.passages(&here, None, &numbers).await.expect(name));
         }
         "head" => drop(store.head(&here).await.expect(name)),
         "changes_after" => drop(store.changes_after(&here, 100, 50).await.expect(name)),
         "token_vectors" => {
             let passages: Vec<u32> = (0..64).map(|n| n * 29).collect();
-            drop(store.token_vectors(&here, &passages).await.expect(name));
+            drop(
+                store
+                    .token_vectors(&here, None, &passages)
+                    .await
+                    .expect(name),
+            );
         }
         "with_metadata" => {
             let labels = [("n".to_owned(), "3".to_owned())];

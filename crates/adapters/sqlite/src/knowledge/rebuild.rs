@@ -130,6 +130,8 @@ impl Applying<'_> {
         .fetch_all(&mut *self.connection)
         .await?;
         if !rows.is_empty() {
+            // What was put aside may have been before a place for vectors was taken.
+            self.unembedded.note(self.space.slots, None);
             self.record(change).await?;
         }
         for row in rows {
