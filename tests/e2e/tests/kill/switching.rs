@@ -108,8 +108,12 @@ impl System<'_> {
 type Answer = Vec<(TurnId, u32)>;
 
 async fn answers(client: &Client) -> Result<Vec<Answer>> {
+    answers_to(client, &QUERIES).await
+}
+
+async fn answers_to(client: &Client, texts: &[&str]) -> Result<Vec<Answer>> {
     let mut answers = Vec::new();
-    for text in QUERIES {
+    for &text in texts {
         let query = Query {
             text: text.to_owned(),
             spaces: vec![space()],
@@ -135,7 +139,7 @@ async fn answers(client: &Client) -> Result<Vec<Answer>> {
     Ok(answers)
 }
 
-fn turns() -> Vec<NewTurn> {
+fn turns_of(count: usize) -> Vec<NewTurn> {
     let who = ["Ben", "Ada", "the neighbour", "a friend of Mia's"];
     let what = [
         "the key of the garden door",
@@ -149,7 +153,7 @@ fn turns() -> Vec<NewTurn> {
         session: SessionId::new(format!("s{}", number / 30)).unwrap(),
         speaker: Speaker::new(who[number % 4]).unwrap(),
         role: Role::User,
-        trust: Trust::default(),
+        trust: Trust::of_role(Role::User),
         content: Content {
             text: format!(
                 "On day {number} {} looked after {}.",
@@ -162,7 +166,7 @@ fn turns() -> Vec<NewTurn> {
         event_time: None,
         replaces: None,
     };
-    (0..TURNS).map(turn).collect()
+    (0..count).map(turn).collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -175,7 +179,7 @@ async fn a_change_of_the_model_survives_kills_and_no_answer_mixes_two_models() -
         kills: 0,
     };
     let (node, client) = system.start().await?;
-    told(&client, turns()).await?;
+    told(&client, turns_of(TURNS)).await?;
     // The graph and facts of the turns change scores: they are there when nothing comes any more.
     let mut old = answers(&client).await?;
     for _ in 0..100 {
@@ -221,6 +225,74 @@ async fn a_change_of_the_model_survives_kills_and_no_answer_mixes_two_models() -
         "{} kills, {} answers",
         system.kills,
         seen.len() * QUERIES.len()
+    );
+    stopped(node)
+}
+
+/// Turns of the space that changes its model under load.
+const LOADED_TURNS: &str = "SWITCH_TURNS";
+
+/// Latencies of searches, one after the other, until `until`; the mean wait between two is that of a caller who reads.
+async fn latencies(client: &Client, until: impl AsyncFn() -> Result<bool>) -> Result<Vec<f64>> {
+    let mut latencies = Vec::new();
+    loop {
+        for text in 0..QUERIES.len() {
+            let begun = std::time::Instant::now();
+            answers_to(client, &QUERIES[text..=text]).await?;
+            latencies.push(begun.elapsed().as_secs_f64() * 1_000.0);
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        if latencies.len() % 30 == 0 && until().await? {
+            return Ok(latencies);
+        }
+    }
+}
+
+fn percentile(latencies: &mut [f64], share: f64) -> f64 {
+    latencies.sort_by(f64::total_cmp);
+    latencies[((latencies.len() - 1) as f64 * share) as usize]
+}
+
+/// Prints what searches take before and during a change, and that each was answered by one model; `SWITCH_TURNS` turns (default 1,000).
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "a measurement: minutes on a build with optimisation"]
+async fn searches_while_the_model_changes() -> Result<()> {
+    let count = std::env::var(LOADED_TURNS).map_or(Ok(1_000), |count| count.parse())?;
+    let directory = tempfile::tempdir()?;
+    models(&directory.path().join("models"))?;
+    let system = System {
+        folder: directory.path(),
+        random: chance(),
+        kills: 0,
+    };
+    let (node, client) = system.start().await?;
+    let mut left = turns_of(count);
+    while !left.is_empty() {
+        let rest = left.split_off(left.len().min(500));
+        told(&client, left).await?;
+        left = rest;
+    }
+    tokio::time::sleep(Duration::from_secs(20)).await;
+    let begun = std::time::Instant::now();
+    let quiet = async || Ok(begun.elapsed() > Duration::from_secs(20));
+    let mut before = latencies(&client, quiet).await?;
+    let begun = std::time::Instant::now();
+    let change = ModelChange::Serve(Some(OTHER.to_owned()));
+    client.switch_model(&call(), Some(change)).await?;
+    let done = async || {
+        let status = client.switch_model(&call(), None).await?;
+        Ok(status.is_some_and(|status| status.progress.serving == 1))
+    };
+    let mut during = latencies(&client, done).await?;
+    println!(
+        "{count} turns in {:.0} s; ms p50 / p99 before {:.1} / {:.1} ({}), during {:.1} / {:.1} ({})",
+        begun.elapsed().as_secs_f64(),
+        percentile(&mut before, 0.5),
+        percentile(&mut before, 0.99),
+        before.len(),
+        percentile(&mut during, 0.5),
+        percentile(&mut during, 0.99),
+        during.len(),
     );
     stopped(node)
 }
