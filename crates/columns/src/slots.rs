@@ -12,9 +12,9 @@ pub enum VectorSlot {
 /// The embedding spaces of a memory space, by their numbers in the database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct VectorSlots {
-    /// Of the first place; absent where it is free.
+    /// The one of the first place; absent where that is free.
     pub first: Option<i64>,
-    /// Of the second place; absent where it is free.
+    /// The one of the second place; absent where that is free.
     pub second: Option<i64>,
     /// True where searches use the second.
     pub serves_second: bool,
@@ -60,13 +60,13 @@ impl VectorSlots {
         taken.map(|_| slot)
     }
 
-    /// Whether indexes have vectors of a place: not while it is filled for the first time.
+    /// True where indexes have vectors of a place: not while it is filled for the first time.
     pub fn is_read(&self, slot: VectorSlot) -> bool {
         self.served() == Some(slot) || self.is_other_whole || self.other() != Some(slot)
     }
 
-    /// Where new vectors of an embedding space go: nowhere where the places are those of others. A memory space without vectors
-    /// takes it as its first.
+    /// Where new vectors of an embedding space go: nowhere where the places are those of others. A
+    /// memory space without vectors takes it as its first.
     pub fn place(&mut self, embedding: i64) -> Option<VectorSlot> {
         if self.first.is_none() && self.second.is_none() {
             self.first = Some(embedding);
@@ -74,8 +74,8 @@ impl VectorSlots {
         self.of(embedding)
     }
 
-    /// Whether a place is to be filled and was not, when vectors went to `given`. A memory space without vectors waits for those of
-    /// its first place.
+    /// True where a place is to be filled and was not, when vectors went to `given`. A memory space
+    /// without vectors waits for those of its first place.
     pub fn lacks(&self, slot: VectorSlot, given: Option<VectorSlot>) -> bool {
         let is_free = self.first.is_none() && self.second.is_none();
         let is_held = self.get(slot).is_some() || (is_free && slot == VectorSlot::First);

@@ -46,7 +46,7 @@ pub struct OtherEmbedding {
 }
 
 impl HeldEmbeddings {
-    /// Those that a search may use, the served one first.
+    /// Embedding spaces that a search may use, the served one first.
     pub fn whole(&self) -> impl Iterator<Item = &EmbeddingSpace> {
         let other = self.other.as_ref().filter(|other| other.is_whole);
         self.served.iter().chain(other.map(|other| &other.space))

@@ -133,7 +133,8 @@ pub trait Admin: Send + Sync {
         page: PageRequest,
     ) -> Result<Page<AuditRecord>, Fault>;
 
-    /// Changes the embedding model, or tells how far a change is; nothing where none was ever asked for.
+    /// Changes the embedding model, or tells how far a change is; nothing where none was ever asked
+    /// for.
     async fn switch_model(
         &self,
         context: &Context,
@@ -141,7 +142,8 @@ pub trait Admin: Send + Sync {
     ) -> Result<Option<ModelChangeStatus>, Fault>;
 }
 
-/// What to do about a change of the embedding model. A model that is not named is that of the change under way.
+/// A step of a change of the embedding model that an operator asks for. A model that is not named
+/// is that of the change under way.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ModelChange {
     /// Make its vectors beside the others and compare them.
@@ -157,7 +159,7 @@ pub enum ModelChange {
 /// How far a change of the embedding model is.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelChangeStatus {
-    /// What is wanted.
+    /// The operator's order.
     pub order: SwitchOrder,
     /// How far it is.
     pub progress: SwitchProgress,

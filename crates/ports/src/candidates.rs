@@ -75,8 +75,8 @@ pub type Near = (u32, f32);
 /// In which passages a term is, ascending, and how often in each.
 pub type TermPassages = Vec<(u32, u16)>;
 
-/// Searches of a space inside the store. Vectors are those of the embedding space that is asked for, or of the served one where none
-/// is, and of no other.
+/// Searches of a space inside the store. Vectors are those of the embedding space that is asked
+/// for, or of the served one where none is, and of no other.
 #[async_trait]
 pub trait Candidates: Send + Sync {
     /// How large the space is; nothing where it was never written to.

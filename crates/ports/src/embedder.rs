@@ -7,17 +7,19 @@ use memfleet_domain::{Fault, FaultKind};
 /// The embedder role.
 #[async_trait]
 pub trait Embedder: Send + Sync {
-    /// Where the vectors of its default model live; the same at every call. Fails only where that is not known yet, as the role was never reached.
+    /// Where the vectors of its default model live; the same at every call. Fails only where that
+    /// is not known yet, as the role was never reached.
     async fn space(&self) -> Result<EmbeddingSpace, Fault>;
 
-    /// The vectors of [`Self::space`], one answer a text, in order. `RESOURCE_EXHAUSTED` when the queue is full.
+    /// The vectors of [`Self::space`], one answer a text, in order. `RESOURCE_EXHAUSTED` when the
+    /// queue is full.
     async fn embed_passages(&self, texts: Vec<String>) -> Result<Vec<PassageVectors>, Fault>;
 
     /// The vectors of a query in [`Self::space`]. Served before passages.
     async fn embed_query(&self, text: String) -> Result<QueryVectors, Fault>;
 
-    /// Like [`Self::embed_passages`], by the model whose embedding space this is and by no other. `FAILED_PRECONDITION` where that
-    /// model is not here.
+    /// Like [`Self::embed_passages`], by the model whose embedding space this is and by no other.
+    /// `FAILED_PRECONDITION` where that model is not here.
     async fn embed_passages_in(
         &self,
         space: &EmbeddingSpace,
@@ -29,8 +31,8 @@ pub trait Embedder: Send + Sync {
         self.embed_passages(texts).await
     }
 
-    /// Like [`Self::embed_query`], by the model whose embedding space this is and by no other. `FAILED_PRECONDITION` where that
-    /// model is not here.
+    /// Like [`Self::embed_query`], by the model whose embedding space this is and by no other.
+    /// `FAILED_PRECONDITION` where that model is not here.
     async fn embed_query_in(
         &self,
         space: &EmbeddingSpace,

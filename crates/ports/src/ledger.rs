@@ -31,8 +31,8 @@ pub struct Passage {
     pub features: Vec<f32>,
     /// Absent when the embedder was down; [`Ledger::attach_vectors`] brings them later.
     pub vectors: Option<PassageVectors>,
-    /// Of a passage that is derived: where its vectors live. Absent: in the embedding space that its batch names, else in the served
-    /// one.
+    /// The embedding space of a derived passage's vectors. Absent: in the embedding space that
+    /// its batch names, else in the served one.
     pub embedding_space: Option<Arc<EmbeddingSpace>>,
 }
 
@@ -45,8 +45,8 @@ pub struct IndexedBatch {
     pub acceptance: u64,
     /// Passages of each turn, in the order of `batch.turns`; never empty.
     pub passages: Vec<Vec<Passage>>,
-    /// Where the vectors live; absent where there are none and nobody could say. Vectors are left out where the space has vectors of
-    /// others, and not of this one.
+    /// Where the vectors live; absent where there are none and nobody could say. Vectors are left
+    /// out where the space has vectors of others, and not of this one.
     pub embedding_space: Option<EmbeddingSpace>,
     /// Code of the language that the terms are in; absent while it cannot be told.
     pub language: Option<String>,
@@ -175,7 +175,8 @@ pub trait Ledger: Send + Sync {
     /// The embedding spaces that the store has, or had, vectors of.
     async fn embedding_spaces(&self) -> Result<Vec<EmbeddingSpace>>;
 
-    /// Up to `limit` turns without vectors in `space`, of the spaces that have vectors in it or none at all.
+    /// Up to `limit` turns without vectors in `space`, of the spaces that have vectors in it or
+    /// none at all.
     async fn without_vectors(&self, space: &EmbeddingSpace, limit: u32) -> Result<Vec<Unembedded>>;
 
     /// Like [`Self::without_vectors`], of what is derived.
@@ -185,7 +186,8 @@ pub trait Ledger: Send + Sync {
         limit: u32,
     ) -> Result<Vec<UnembeddedDerivation>>;
 
-    /// Like [`Self::attach_vectors`], of this version of a derivation, unless another one took its place.
+    /// Like [`Self::attach_vectors`], of this version of a derivation, unless another one took its
+    /// place.
     async fn attach_derived_vectors(
         &self,
         scope: &Scope,
@@ -194,8 +196,8 @@ pub trait Ledger: Send + Sync {
         vectors: PassageVectors,
     ) -> Result<()>;
 
-    /// Adds the vectors of a turn's passages. A turn that is gone by now is left alone, and so is one of a space that has vectors of
-    /// other embedding spaces alone.
+    /// Adds the vectors of a turn's passages. A turn that is gone by now is left alone, and so is
+    /// one of a space that has vectors of other embedding spaces alone.
     async fn attach_vectors(
         &self,
         scope: &Scope,

@@ -1,7 +1,8 @@
 //! Changing the embedding model: what the operator wants, and how far each space is.
 //!
-//! A space gets vectors of the target beside those that it serves (*build*), the two are compared on its own texts (*compare*), and
-//! then searches use the target's (*serve*). Until the vectors that are not served are dropped the way back is one row a space.
+//! A space gets vectors of the target beside those that it serves (*build*), the two are compared
+//! on its own texts (*compare*), and then searches use the target's (*serve*). Until the vectors
+//! that are not served are dropped the way back is one row a space.
 
 use async_trait::async_trait;
 use memfleet_domain::Scope;
@@ -16,13 +17,14 @@ use crate::store::Result;
 pub enum SwitchGoal {
     /// Vectors of the target are made beside the others and compared with them.
     Compare,
-    /// Searches use them, in each space from its comparison on; they are the ones that new spaces get.
+    /// Searches use them, in each space from its comparison on; they are the ones that new spaces
+    /// get.
     Serve,
     /// Searches use the vectors of before.
     RollBack,
 }
 
-/// What the operator wants.
+/// The operator's order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SwitchOrder {
     /// The embedding space to change to.
@@ -34,7 +36,7 @@ pub struct SwitchOrder {
     pub drops: bool,
 }
 
-/// What is to be done in a space next.
+/// The next thing to be done in a space.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SwitchStep {
     /// It takes vectors of the target from now on; the backfill makes those of what is there.
@@ -56,7 +58,8 @@ pub struct SpaceComparison {
     pub queries: u32,
     /// The share of the ten nearest passages that both name, 0 to 1, mean over the queries.
     pub overlap: f64,
-    /// Spearman's rank correlation of the nearness of sampled passages, −1 to 1, mean over the queries.
+    /// Spearman's rank correlation of the nearness of sampled passages, −1 to 1, mean over the
+    /// queries.
     pub correlation: f64,
 }
 
@@ -65,17 +68,17 @@ pub struct SpaceComparison {
 pub struct SwitchProgress {
     /// Spaces that have anything stored.
     pub spaces: u64,
-    /// Those of them that take vectors of the target, and have not all of them yet.
+    /// Spaces that take vectors of the target, and have not all of them yet.
     pub building: u64,
-    /// Those that have all of them and serve others.
+    /// Spaces that have all of them and serve others.
     pub compared: u64,
-    /// Those that serve them.
+    /// Spaces that serve them.
     pub serving: u64,
-    /// Those that have vectors of a second embedding space beside the served one.
+    /// Spaces that have vectors of a second embedding space beside the served one.
     pub beside: u64,
     /// Turns of all spaces.
     pub turns: u64,
-    /// Those of them that have vectors of the target.
+    /// Turns that have vectors of the target.
     pub done: u64,
     /// The comparisons that are known, summed up: means over all their queries.
     pub comparison: SpaceComparison,
@@ -84,7 +87,7 @@ pub struct SwitchProgress {
 /// The store's part in a change of the model.
 #[async_trait]
 pub trait ModelSwitches: Send + Sync {
-    /// What the operator wants; nothing where no change was ever asked for.
+    /// The operator's order; nothing where no change was ever asked for.
     async fn order(&self) -> Result<Option<SwitchOrder>>;
 
     /// Takes down what the operator wants, in place of what was wanted before.
@@ -93,8 +96,9 @@ pub trait ModelSwitches: Send + Sync {
     /// Up to `limit` spaces where something is to be done next, and what.
     async fn steps(&self, order: &SwitchOrder, limit: u32) -> Result<Vec<(Scope, SwitchStep)>>;
 
-    /// Takes one step in a space, as one transaction. [`SwitchStep::Drop`] removes some of the vectors, [`SwitchStep::Compare`] notes
-    /// the comparison; a step that is not the space's next one any more changes nothing.
+    /// Takes one step in a space, as one transaction. [`SwitchStep::Drop`] removes some of the
+    /// vectors, [`SwitchStep::Compare`] notes the comparison; a step that is not the space's next
+    /// one any more changes nothing.
     async fn take(
         &self,
         scope: &Scope,

@@ -29,7 +29,8 @@ pub trait SpaceCatalog: Send + Sync {
     /// The embedding spaces that the space has vectors in; none where it was never written to.
     async fn embeddings(&self, scope: &Scope) -> Result<HeldEmbeddings>;
 
-    /// Tells the store an embedding space whose model is here: it may have vectors of it by a hash alone.
+    /// Tells the store an embedding space whose model is here: it may have vectors of it by a hash
+    /// alone.
     async fn name_embedding(&self, _: &EmbeddingSpace) -> Result<()> {
         Ok(())
     }

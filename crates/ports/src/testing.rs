@@ -23,8 +23,9 @@ const DIMENSIONS: usize = 16;
 /// The first word piece of the second model's vocabulary.
 pub const SECOND_PIECES: u32 = 30_000;
 
-/// An embedder without a model: equal words have equal vectors. It may have a second one, whose vectors have the same length, tell
-/// other words near, and have word pieces from [`SECOND_PIECES`] on.
+/// An embedder without a model: equal words have equal vectors. It may have a second one, whose
+/// vectors have the same length, tell other words near, and have word pieces from [`SECOND_PIECES`]
+/// on.
 #[derive(Debug)]
 pub struct WordEmbedder {
     space: EmbeddingSpace,
@@ -37,7 +38,8 @@ pub struct WordEmbedder {
 
 impl Default for WordEmbedder {
     fn default() -> Self {
-        // That of the samples of the conformance suites, whose turns are searched and derived from beside its own.
+        // The embedding space of the samples of the conformance suites, whose turns are searched
+        // and derived from beside its own.
         let space = EmbeddingSpace {
             model: "sample".to_owned(),
             revision: "1".to_owned(),

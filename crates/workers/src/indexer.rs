@@ -26,8 +26,8 @@ impl Indexer {
         Ok(Language::tagged(locale.language.as_deref()))
     }
 
-    /// One passage a text, with vectors of the space's served embedding space: what cannot be embedded now is derived later, as nobody
-    /// waits for it.
+    /// One passage a text, with vectors of the space's served embedding space: what cannot be
+    /// embedded now is derived later, as nobody waits for it.
     pub async fn passages(
         &self,
         scope: &Scope,
@@ -52,7 +52,8 @@ impl Indexer {
     }
 }
 
-/// The embedding space that new vectors of a space are made in: the served one, or that of the embedder where it has none.
+/// The embedding space that new vectors of a space are made in: the served one, or that of the
+/// embedder where it has none.
 pub async fn served_embedding(
     spaces: &dyn SpaceCatalog,
     embedder: &dyn Embedder,

@@ -123,8 +123,8 @@ impl Constructor {
         was_away
     }
 
-    /// Embeds some of the turns that have no vectors and are not postponed, by the model of each embedding space that the store has;
-    /// how many. Fails when it tried and none could be.
+    /// Embeds some of the turns that have no vectors and are not postponed, by the model of each
+    /// embedding space that the store has; how many. Fails when it tried and none could be.
     pub async fn backfill_once(&self, postponed: &mut Postponed) -> Result<usize, Fault> {
         let default = self.embedder.space().await?;
         let mut spaces = self.ledger.embedding_spaces().await?;

@@ -20,7 +20,8 @@ const EMBEDDED_BYTES: usize = 256 << 10;
 type Embedded = HashMap<EmbeddingSpace, std::vec::IntoIter<PassageVectors>>;
 
 impl Constructor {
-    /// Passages, terms and vectors of every turn in hand. Those of one embedding space are embedded together.
+    /// Passages, terms and vectors of every turn in hand. Those of one embedding space are embedded
+    /// together.
     pub(crate) async fn index(&self, tasks: &[Task]) -> Result<Vec<IndexedBatch>> {
         let languages = self.languages(tasks).await?;
         let tags = tasks
@@ -42,7 +43,8 @@ impl Constructor {
         Ok(assemble(tasks, read, prepared, embedded))
     }
 
-    /// The embedding space that each batch's vectors are made in: the one its space serves. None where nobody can say.
+    /// The embedding space that each batch's vectors are made in: the one its space serves. None
+    /// where nobody can say.
     async fn embeddings(&self, tasks: &[Task]) -> Result<Vec<Option<EmbeddingSpace>>> {
         let mut known: HashMap<&Scope, Option<EmbeddingSpace>> = HashMap::new();
         for task in tasks {
@@ -60,7 +62,8 @@ impl Constructor {
         Ok(scopes.map(|scope| known[scope].clone()).collect())
     }
 
-    /// The vectors, without those of embedders that are down: [`crate::backfill`] brings them later.
+    /// The vectors, without those of embedders that are down: [`crate::backfill`] brings them
+    /// later.
     async fn vectors(&self, texts: HashMap<EmbeddingSpace, Vec<String>>) -> Embedded {
         let mut embedded = Embedded::new();
         for (space, texts) in texts {
@@ -104,7 +107,7 @@ fn assemble(
                 vectors: vectors
                     .as_mut()
                     .filter(|_| is_embedded)
-                    .and_then(|vectors| vectors.next()),
+                    .and_then(std::iter::Iterator::next),
                 ..document.passage
             };
             let first = embedded_first(&turns);

@@ -1,5 +1,6 @@
-//! A change of the embedding model, carried on from wherever it is: the store says which step comes next in which space, so that a
-//! process that ends in the middle leaves nothing undone. The vectors themselves are made by [`crate::backfill`].
+//! A change of the embedding model, carried on from wherever it is: the store says which step comes
+//! next in which space, so that a process that ends in the middle leaves nothing undone. The
+//! vectors themselves are made by [`crate::backfill`].
 
 mod comparing;
 
@@ -24,7 +25,7 @@ const SPACES: u32 = 64;
 
 /// Carries a change of the model on.
 #[derive(Clone)]
-pub struct Switcher {
+pub struct ModelSwitcher {
     /// Where the steps are.
     pub switches: Arc<dyn ModelSwitches>,
     /// The vectors to compare.
@@ -37,7 +38,7 @@ pub struct Switcher {
     pub embedder: Arc<dyn Embedder>,
 }
 
-impl Switcher {
+impl ModelSwitcher {
     /// Takes steps until `shutdown`.
     pub async fn run(&self, shutdown: CancellationToken) {
         while !shutdown.is_cancelled() {

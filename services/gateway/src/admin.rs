@@ -237,7 +237,7 @@ impl Admin for Gateway {
 }
 
 impl Gateway {
-    /// What a change of the model is to be from now on.
+    /// The order that a change of the model is under from now on.
     async fn switch_order(
         &self,
         known: Option<SwitchOrder>,

@@ -74,8 +74,9 @@ impl IndexCache {
         }
     }
 
-    /// The first of these embedding spaces, in which all spaces have vectors, whose indexes are here: a search does not wait for others
-    /// to be built. Where none are here, the first. Where it is not the first, the indexes of that one are built behind the search.
+    /// The first of these embedding spaces, in which all spaces have vectors, whose indexes are
+    /// here: a search does not wait for others to be built. Where none are here, the first. Where
+    /// it is not the first, the indexes of that one are built behind the search.
     pub fn choose(
         self: &Arc<Self>,
         scopes: &[&Scope],
@@ -119,9 +120,9 @@ impl IndexCache {
         self.warming.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The indexes of spaces with vectors of one embedding space, or without any, each at least as new as the store was when this was
-    /// called. `scopes` are sorted and distinct: two searches that lock the same spaces in the same order cannot wait for each other in
-    /// a circle.
+    /// The indexes of spaces with vectors of one embedding space, or without any, each at least as
+    /// new as the store was when this was called. `scopes` are sorted and distinct: two searches
+    /// that lock the same spaces in the same order cannot wait for each other in a circle.
     pub async fn current(
         self: &Arc<Self>,
         scopes: &[&Scope],
@@ -240,7 +241,7 @@ impl IndexCache {
         }
     }
 
-    /// Whose vectors an index has.
+    /// The embedding space of an index's vectors.
     fn embedding_of<'k>(&'k self, key: &'k IndexKey) -> &'k EmbeddingSpace {
         key.embedding.as_ref().unwrap_or(&self.no_embedding)
     }

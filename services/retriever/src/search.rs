@@ -84,8 +84,8 @@ impl LocalRetriever {
         }
     }
 
-    /// The embedding space that a search compares vectors in: one that all of its spaces have vectors in, that of most of them if they
-    /// share two. Fails where they share none.
+    /// The embedding space that a search compares vectors in: one that all of its spaces have
+    /// vectors in, that of most of them if they share two. Fails where they share none.
     async fn embedding(
         &self,
         targets: &[Target],
@@ -116,7 +116,8 @@ impl LocalRetriever {
         })
     }
 
-    /// The vectors of the query: those that it brings, where they are of this text and of this embedding space, else the model's.
+    /// The vectors of the query: those that it brings, where they are of this text and of this
+    /// embedding space, else the model's.
     async fn vectors(
         &self,
         query: &Query,
@@ -134,7 +135,8 @@ impl LocalRetriever {
             .await
     }
 
-    /// The embedding spaces that a space has vectors in. The store hears first which one the model here has.
+    /// The embedding spaces that a space has vectors in. The store hears first which one the model
+    /// here has.
     async fn held(&self, scope: &Scope) -> Result<HeldEmbeddings, Fault> {
         if !self.is_named.load(Ordering::Relaxed)
             && let Ok(space) = self.embedder.space().await

@@ -1,4 +1,5 @@
-//! Changes of the embedding model: what the operator wants, and the steps of each space, tenant by tenant.
+//! Changes of the embedding model: what the operator wants, and the steps of each space, tenant by
+//! tenant.
 
 use async_trait::async_trait;
 use memfleet_columns::{VectorSlot, embedding_key, json, name, to_json};
@@ -53,7 +54,7 @@ impl ModelSwitches for PostgresStore {
     }
 }
 
-/// What the operator wants.
+/// The operator's order.
 pub async fn order(connection: &mut PgConnection) -> Outcome<Option<SwitchOrder>> {
     let document: Option<String> = sqlx::query_scalar("SELECT document FROM model_switch")
         .fetch_optional(connection)

@@ -12,14 +12,14 @@ use crate::ledger::{Numbered, from_sentence, put_second, put_tokens};
 use crate::rows::{from_u32, to_u32};
 
 /// A passage with its number, and the place of its vectors; to none, they are left out.
-pub type New<'p> = (u32, &'p Passage, Option<VectorSlot>);
+pub type NewPassage<'p> = (u32, &'p Passage, Option<VectorSlot>);
 
 /// Stores passages; the space is locked, and their numbers are the next ones.
 pub async fn put(
     connection: &mut PgConnection,
     tenant: &str,
     space: i64,
-    new: &[New<'_>],
+    new: &[NewPassage<'_>],
 ) -> Outcome<()> {
     if new.is_empty() {
         return Ok(());
@@ -40,15 +40,14 @@ async fn put_rows(
     connection: &mut PgConnection,
     tenant: &str,
     space: i64,
-    new: &[New<'_>],
+    new: &[NewPassage<'_>],
 ) -> Outcome<()> {
     let passages = || new.iter().map(|(_, passage, _)| *passage);
     let vectors = || {
-        let vectors = new.iter().map(|(_, passage, slot)| {
+        new.iter().map(|(_, passage, slot)| {
             let vectors = passage.vectors.as_ref();
             vectors.filter(|_| *slot == Some(VectorSlot::First))
-        });
-        vectors
+        })
     };
     let pieces = vectors().map(|vectors| match vectors {
         Some(vectors) => from_set(&vectors.tokens.pieces),

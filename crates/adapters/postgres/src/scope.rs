@@ -89,8 +89,9 @@ macro_rules! select_row {
     };
 }
 
-/// With the embedding space of its vectors, where builds of before did not name it: that of its newest turn. Not part of the statement
-/// that locks the row, which servers may look at again while others write.
+/// With the embedding space of its vectors, where builds of before did not name it: that of its
+/// newest turn. Not part of the statement that locks the row, which servers may look at again while
+/// others write.
 async fn named(
     connection: &mut PgConnection,
     tenant: &str,

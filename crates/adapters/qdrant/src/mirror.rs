@@ -92,8 +92,8 @@ impl Mirror {
         self.collections.client()
     }
 
-    /// How many changes of the space are not in the mirror of this embedding space. Nothing is known to be there of a space that was
-    /// never followed, or was for another one.
+    /// How many changes of the space are not in the mirror of this embedding space. Nothing is
+    /// known to be there of a space that was never followed, or was for another one.
     pub async fn behind(&self, scope: &Scope, embedding: &EmbeddingSpace) -> Result<u64> {
         let place = self.place(scope).await;
         let mut place = place.lock().await;

@@ -52,7 +52,7 @@ impl ModelSwitches for SqliteStore {
     }
 }
 
-/// What the operator wants.
+/// The operator's order.
 pub async fn order(connection: &mut SqliteConnection) -> Outcome<Option<SwitchOrder>> {
     let document: Option<String> = sqlx::query_scalar("SELECT document FROM model_switch")
         .fetch_optional(connection)
@@ -69,8 +69,8 @@ async fn set_order(connection: &mut SqliteConnection, order: &SwitchOrder) -> Ou
     Ok(())
 }
 
-/// The next step of each space: `?1` is the target, `?2` whether it is to be built, `?3` to be served, `?4` whether what is not served
-/// is to be dropped.
+/// The next step of each space: `?1` is the target, `?2` whether it is to be built, `?3` to be
+/// served, `?4` whether what is not served is to be dropped.
 const STEP: &str = "CASE
     WHEN p.emptying IS NOT NULL THEN 4
     WHEN ?3 AND p.is_other_whole AND iif(p.serves_second, p.embedding, p.second_embedding) = ?1 THEN 2
@@ -119,7 +119,7 @@ async fn steps(
     steps.collect()
 }
 
-/// Whether this is the next step of the space, now that nobody else writes.
+/// True where this is the next step of the space, now that nobody else writes.
 async fn is_next(
     connection: &mut SqliteConnection,
     space: i64,

@@ -25,7 +25,8 @@ pub fn key(space: i64, number: u32) -> i64 {
     first_key(space) | i64::from(number)
 }
 
-/// Writes passages with their keys, and the vectors of those that have some to this place; to none, they are left out.
+/// Writes passages with their keys, and the vectors of those that have some to this place; to none,
+/// they are left out.
 pub async fn put(
     connection: &mut SqliteConnection,
     passages: &[(i64, &Passage)],

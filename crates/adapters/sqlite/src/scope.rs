@@ -72,7 +72,7 @@ impl SpaceRow {
     }
 }
 
-/// What [`SpaceRow`] is read from.
+/// The columns of a [`SpaceRow`].
 macro_rules! columns {
     () => {
         "id, head, next_passage, erased_acceptance, held_since, embedding, second_embedding, serves_second, is_other_whole"

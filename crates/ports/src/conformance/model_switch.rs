@@ -1,4 +1,5 @@
-//! A change of the embedding model, in every store: there, back, and the vectors that searches do not use dropped.
+//! A change of the embedding model, in every store: there, back, and the vectors that searches do
+//! not use dropped.
 
 use memfleet_domain::embedding::{EmbeddingSpace, PassageVectors};
 
@@ -8,10 +9,10 @@ use crate::ledger::Ledger;
 use crate::model_switch::{ModelSwitches, SpaceComparison, SwitchGoal, SwitchOrder, SwitchStep};
 use crate::spaces::SpaceCatalog;
 
-/// What is asked of a store.
-pub trait Store: Ledger + IndexFeed + SpaceCatalog + ModelSwitches {}
+/// A store with all that a change of the model takes.
+pub trait SwitchingStore: Ledger + IndexFeed + SpaceCatalog + ModelSwitches {}
 
-impl<S: Ledger + IndexFeed + SpaceCatalog + ModelSwitches> Store for S {}
+impl<S: Ledger + IndexFeed + SpaceCatalog + ModelSwitches> SwitchingStore for S {}
 
 fn new_model() -> EmbeddingSpace {
     embedding_space("2")
@@ -37,8 +38,9 @@ fn of_new(text: &str) -> PassageVectors {
     vectors
 }
 
-/// How many turns the feed has, how many of them with vectors of an embedding space; none of them of another one.
-async fn embedded(store: &impl Store, space: &EmbeddingSpace) -> (usize, usize) {
+/// How many turns the feed has, how many of them with vectors of an embedding space; none of them
+/// of another one.
+async fn embedded(store: &impl SwitchingStore, space: &EmbeddingSpace) -> (usize, usize) {
     let changes = store.changes_in(&home(), Some(space), 0, 1_000).await;
     let (mut turns, mut with) = (0, 0);
     for change in changes.expect("changes").changes {
@@ -62,7 +64,7 @@ async fn embedded(store: &impl Store, space: &EmbeddingSpace) -> (usize, usize) 
 }
 
 /// Brings what an embedding space lacks.
-async fn fill(store: &impl Store, space: &EmbeddingSpace) -> usize {
+async fn fill(store: &impl SwitchingStore, space: &EmbeddingSpace) -> usize {
     let waiting = store.without_vectors(space, 100).await.expect("waiting");
     for turn in &waiting {
         let text = &turn.turn.accepted.content.text;
@@ -84,7 +86,7 @@ async fn fill(store: &impl Store, space: &EmbeddingSpace) -> usize {
     waiting.len()
 }
 
-async fn step(store: &impl Store, order: &SwitchOrder, expected: SwitchStep) {
+async fn step(store: &impl SwitchingStore, order: &SwitchOrder, expected: SwitchStep) {
     let steps = store.steps(order, 10).await.expect("steps");
     assert_eq!(steps, [(home(), expected)]);
     let comparison = SpaceComparison {
@@ -96,12 +98,12 @@ async fn step(store: &impl Store, order: &SwitchOrder, expected: SwitchStep) {
     taken.expect("take");
 }
 
-async fn serves(store: &impl Store) -> (Option<EmbeddingSpace>, Option<EmbeddingSpace>) {
+async fn serves(store: &impl SwitchingStore) -> (Option<EmbeddingSpace>, Option<EmbeddingSpace>) {
     let held = store.embeddings(&home()).await.expect("embeddings");
     (held.served, held.other.map(|other| other.space))
 }
 
-async fn tell(store: &impl Store, number: u64) {
+async fn tell(store: &impl SwitchingStore, number: u64) {
     let id = number.to_string();
     let told = indexed(
         batch(&id, vec![turn(&id, "a text of more than twenty bytes")]),
@@ -111,7 +113,7 @@ async fn tell(store: &impl Store, number: u64) {
 }
 
 /// At each step the feed of an embedding space has vectors of that one alone.
-pub async fn a_change_of_the_model_goes_there_and_back(store: &impl Store) {
+pub async fn a_change_of_the_model_goes_there_and_back(store: &impl SwitchingStore) {
     let (old, new) = (embedding_space("1"), new_model());
     for number in 1..=3 {
         tell(store, number).await;
@@ -167,7 +169,7 @@ pub async fn a_change_of_the_model_goes_there_and_back(store: &impl Store) {
 }
 
 /// The place that a dropped model left is the next one's.
-pub async fn a_third_model_takes_the_place_of_the_first(store: &impl Store) {
+pub async fn a_third_model_takes_the_place_of_the_first(store: &impl SwitchingStore) {
     a_change_of_the_model_goes_there_and_back(store).await;
     let third = SwitchOrder {
         target: embedding_space("1"),
@@ -191,7 +193,7 @@ pub async fn a_third_model_takes_the_place_of_the_first(store: &impl Store) {
 }
 
 /// A turn that waits for its vectors waits in both.
-pub async fn a_turn_without_vectors_gets_those_of_both_models(store: &impl Store) {
+pub async fn a_turn_without_vectors_gets_those_of_both_models(store: &impl SwitchingStore) {
     tell(store, 1).await;
     let serve = order(SwitchGoal::Serve, false);
     store.set_order(&serve).await.expect("order");

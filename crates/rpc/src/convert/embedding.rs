@@ -10,7 +10,7 @@ use super::{Checked, Fields};
 use crate::proto::internal::{EmbedRequest, EmbedResponse, EmbeddedRequest, Purpose, Vectors};
 use crate::{limits, proto};
 
-/// What an embedder is asked.
+/// A question to an embedder.
 pub struct EmbedQuestion {
     /// The texts.
     pub texts: Vec<String>,

@@ -27,10 +27,6 @@ impl From<Option<ModelChange>> for proto::SwitchModelRequest {
 }
 
 impl Checked for proto::SwitchModelRequest {
-    #[expect(
-        clippy::option_option,
-        reason = "the outer one says whether the fields were right"
-    )]
     type Value = Option<ModelChange>;
 
     fn check(self, fields: &mut Fields) -> Option<Option<ModelChange>> {
@@ -76,10 +72,6 @@ impl From<Option<ModelChangeStatus>> for proto::SwitchModelResponse {
 }
 
 impl Checked for proto::SwitchModelResponse {
-    #[expect(
-        clippy::option_option,
-        reason = "the outer one says whether the fields were right"
-    )]
     type Value = Option<ModelChangeStatus>;
 
     fn check(self, fields: &mut Fields) -> Option<Option<ModelChangeStatus>> {

@@ -65,7 +65,8 @@ impl RemoteEmbedder {
         complete(vectors, asked)
     }
 
-    /// Like [`Self::embed`], in this embedding space. An embedder of a version before answers in its own.
+    /// Like [`Self::embed`], in this embedding space. An embedder of a version before answers in
+    /// its own.
     async fn embed_in(
         &self,
         space: &EmbeddingSpace,

@@ -1,5 +1,6 @@
-//! How alike two embedding spaces are, told by a space's own texts: for some of them as queries, which passages are the nearest in the
-//! one and in the other, and how the nearness of sampled passages ranks.
+//! How alike two embedding spaces are, told by a space's own texts: for some of them as queries,
+//! which passages are the nearest in the one and in the other, and how the nearness of sampled
+//! passages ranks.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -9,7 +10,7 @@ use memfleet_ports::feed::Change;
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::model_switch::{SpaceComparison, SwitchOrder};
 
-use super::Switcher;
+use super::ModelSwitcher;
 
 /// Texts that serve as queries …
 const QUERIES: usize = 20;
@@ -28,11 +29,11 @@ const QUERY_BYTES: usize = 512;
 struct Nearness {
     /// By query, the nearest passages first.
     nearest: Vec<Vec<(f32, u32)>>,
-    /// Of sampled passages, by their hash and number, the nearness to each query.
+    /// The nearness of sampled passages to each query, by their hash and number.
     sample: BTreeMap<(u32, u32), Vec<f32>>,
 }
 
-impl Switcher {
+impl ModelSwitcher {
     /// Compares the vectors of the target with those that the space serves.
     pub(super) async fn compare(
         &self,
@@ -188,7 +189,9 @@ fn ranks(values: &[f32]) -> Vec<f64> {
     let mut begin = 0;
     while begin < order.len() {
         let value = values[order[begin]];
-        let tied = order[begin..].iter().take_while(|&&it| values[it] == value);
+        let tied = order[begin..]
+            .iter()
+            .take_while(|&&it| values[it].total_cmp(&value).is_eq());
         let end = begin + tied.count();
         for &place in &order[begin..end] {
             ranks[place] = (begin + end - 1) as f64 / 2.0;

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use memfleet_assembly::Tokenizers;
-use memfleet_constructor::{Constructor, Postponed, Switcher};
+use memfleet_constructor::{Constructor, ModelSwitcher, Postponed};
 use memfleet_domain::ids::{
     BatchId, ExternalId, IdempotencyKey, SessionId, SpaceId, Speaker, TenantId,
 };
@@ -157,8 +157,8 @@ impl Node {
     }
 
     /// Who carries a change of the model on, as a process that just began.
-    pub fn switcher(&self) -> Switcher {
-        Switcher {
+    pub fn switcher(&self) -> ModelSwitcher {
+        ModelSwitcher {
             switches: self.store.clone(),
             feed: self.store.clone(),
             ledger: self.store.clone(),

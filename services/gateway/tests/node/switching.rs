@@ -29,7 +29,7 @@ fn operator() -> Context {
     call_by(caller)
 }
 
-/// What a search answers, to the last bit of each score.
+/// The hits of a search, to the last bit of each score.
 type Answer = Vec<(TurnId, u32)>;
 
 async fn answer(node: &Node, query: &str) -> Answer {

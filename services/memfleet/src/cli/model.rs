@@ -42,7 +42,8 @@ enum ModelCommand {
     },
     /// List the models that are known and those that are here
     List,
-    /// Change the embedding model of a node or fleet that runs, without stopping it; takes an operator's key
+    /// Change the embedding model of a node or fleet that runs, without stopping it; takes an
+    /// operator's key
     Switch(switch::SwitchArgs),
     /// Check a model's files, and its vectors against the full-precision model
     Verify {
@@ -52,7 +53,7 @@ enum ModelCommand {
 }
 
 impl ModelArgs {
-    /// What it says of a change of the model of a running node, where it is about one.
+    /// The arguments of `switch`, which talks to a node; else all arguments again.
     pub fn into_switch(self) -> Result<switch::SwitchArgs, Self> {
         match self.command {
             ModelCommand::Switch(args) => Ok(args),

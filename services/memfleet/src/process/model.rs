@@ -1,4 +1,5 @@
-//! The embedder role: the configured model, and others that are pulled, which are loaded when their vectors are asked for.
+//! The embedder role: the configured model, and others that are pulled, which are loaded when their
+//! vectors are asked for.
 
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
@@ -72,7 +73,8 @@ fn space(model: &ModelDirectory, projection: &Projection) -> EmbeddingSpace {
 /// A model beside the configured one; it is loaded once.
 type LoadedModel = Arc<OnceCell<LocalEmbedder>>;
 
-/// The models of a folder: the configured one, and others from the first time on that their vectors are asked for.
+/// The models of a folder: the configured one, and others from the first time on that their vectors
+/// are asked for.
 pub struct ModelSet {
     space: EmbeddingSpace,
     default: LocalEmbedder,

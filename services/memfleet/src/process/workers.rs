@@ -1,7 +1,7 @@
 //! What the roles of a process do besides answering calls.
 
 use chrono::SecondsFormat;
-use memfleet_constructor::{Relay, Switcher};
+use memfleet_constructor::{ModelSwitcher, Relay};
 use memfleet_domain::Fault;
 use memfleet_domain::time::SystemClock;
 use memfleet_ports::health::Health;
@@ -49,7 +49,7 @@ impl Process {
             async move { worker.run_backfill(stop).await }
         });
         if let Some(storage) = &self.storage {
-            let switcher = Switcher {
+            let switcher = ModelSwitcher {
                 switches: storage.switches.clone(),
                 feed: storage.feed.clone(),
                 ledger: storage.ledger.clone(),

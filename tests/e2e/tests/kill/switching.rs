@@ -1,4 +1,5 @@
-//! The embedding model of a node changes, goes back and changes again while its process is killed: every answer is wholly of one model.
+//! The embedding model of a node changes, goes back and changes again while its process is killed:
+//! every answer is wholly of one model.
 
 use std::fs;
 use std::path::Path;
@@ -68,7 +69,8 @@ impl System<'_> {
         Ok((node, client))
     }
 
-    /// Asks for a change and has processes work on it, each until it is killed, as long as it is not done; all that they answered.
+    /// Asks for a change and has processes work on it, each until it is killed, as long as it is
+    /// not done; all that they answered.
     async fn change(
         &mut self,
         change: ModelChange,
@@ -104,7 +106,7 @@ impl System<'_> {
     }
 }
 
-/// What a search answers, to the last bit of each score.
+/// The hits of a search, to the last bit of each score.
 type Answer = Vec<(TurnId, u32)>;
 
 async fn answers(client: &Client) -> Result<Vec<Answer>> {
@@ -232,7 +234,8 @@ async fn a_change_of_the_model_survives_kills_and_no_answer_mixes_two_models() -
 /// Turns of the space that changes its model under load.
 const LOADED_TURNS: &str = "SWITCH_TURNS";
 
-/// Latencies of searches, one after the other, until `until`; the mean wait between two is that of a caller who reads.
+/// Latencies of searches, one after the other, until `until`; the mean wait between two is that of
+/// a caller who reads.
 async fn latencies(client: &Client, until: impl AsyncFn() -> Result<bool>) -> Result<Vec<f64>> {
     let mut latencies = Vec::new();
     loop {
@@ -253,7 +256,8 @@ fn percentile(latencies: &mut [f64], share: f64) -> f64 {
     latencies[((latencies.len() - 1) as f64 * share) as usize]
 }
 
-/// Prints what searches take before and during a change, and that each was answered by one model; `SWITCH_TURNS` turns (default 1,000).
+/// Prints what searches take before and during a change, and that each was answered by one model;
+/// `SWITCH_TURNS` turns (default 1,000).
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "a measurement: minutes on a build with optimisation"]
 async fn searches_while_the_model_changes() -> Result<()> {

@@ -36,7 +36,8 @@ pub enum Depth {
     Outline,
 }
 
-/// The changes of a space after `after`, with vectors of this embedding space (absent: the served one).
+/// The changes of a space after `after`, with vectors of this embedding space (absent: the served
+/// one).
 pub async fn after(
     connection: &mut PgConnection,
     scope: &Scope,
@@ -82,7 +83,7 @@ pub async fn after(
 struct Page<'t> {
     tenant: &'t str,
     space: i64,
-    /// Whose vectors.
+    /// The place of the vectors.
     slot: Option<VectorSlot>,
     after: i64,
     reached: i64,

@@ -106,7 +106,8 @@ pub async fn held(connection: &mut PgConnection, scope: &Scope) -> Outcome<HeldE
     })
 }
 
-/// An embedding space of which builds of before left nothing but the hash: no model is its own until one that has it says so.
+/// An embedding space of which builds of before left nothing but the hash: no model is its own
+/// until one that has it says so.
 fn unnamed(key: i64) -> EmbeddingSpace {
     EmbeddingSpace {
         model: "unknown".to_owned(),
@@ -118,13 +119,13 @@ fn unnamed(key: i64) -> EmbeddingSpace {
 
 /// For each place since which change something lacks vectors in it, as one transaction finds out.
 #[derive(Debug, Clone, Copy)]
-pub struct Lacking {
+pub struct LackingVectors {
     since: i64,
     pub first: Option<i64>,
     pub second: Option<i64>,
 }
 
-impl Lacking {
+impl LackingVectors {
     /// Nothing lacks vectors yet in what comes after this change.
     pub fn since(head: i64) -> Self {
         Self {
@@ -146,7 +147,7 @@ impl Lacking {
 }
 
 /// A space with turns that lack vectors in a place, as far as is known.
-struct Watched {
+struct WatchedPlace {
     scope: Scope,
     /// Nothing lacks any up to this change.
     after: i64,
@@ -187,13 +188,13 @@ pub async fn missing(
 }
 
 /// The spaces that may lack vectors in an embedding space. One without any takes those of every.
-async fn watched(store: &PostgresStore, space: &EmbeddingSpace) -> Outcome<Vec<Watched>> {
+async fn watched(store: &PostgresStore, space: &EmbeddingSpace) -> Outcome<Vec<WatchedPlace>> {
     let rows = sqlx::query("SELECT tenant, name, after, is_second FROM spaces_unembedded($1)")
         .bind(embedding_key(space))
         .fetch_all(&mut *store.sweep().await?)
         .await?;
     let watched = rows.iter().map(|row| {
-        Ok(Watched {
+        Ok(WatchedPlace {
             scope: Scope {
                 tenant: name(TenantId::new(row.try_get::<&str, _>(0)?))?,
                 space: name(SpaceId::new(row.try_get::<&str, _>(1)?))?,
@@ -217,7 +218,7 @@ macro_rules! without_first {
     };
 }
 
-/// Those that have none in the second place.
+/// Turns like those of `without_first`, of the second place.
 macro_rules! without_second {
     () => {
         " FROM turns t WHERE t.tenant = $1 AND t.space = $2 AND t.change > $3 AND NOT EXISTS (
@@ -226,7 +227,7 @@ macro_rules! without_second {
     };
 }
 
-/// What is derived in the space `$2` after the change `$3` and has none in the first place.
+/// Derivations in the space `$2` after the change `$3` without vectors in the first place.
 macro_rules! derived_without_first {
     () => {
         " FROM derivations d CROSS JOIN LATERAL (
@@ -236,7 +237,7 @@ macro_rules! derived_without_first {
     };
 }
 
-/// What has none in the second place.
+/// Derivations without vectors in the second place.
 macro_rules! derived_without_second {
     () => {
         " FROM derivations d WHERE d.tenant = $1 AND d.space = $2 AND d.change > $3 AND d.known_until IS NULL AND NOT EXISTS (
@@ -245,7 +246,7 @@ macro_rules! derived_without_second {
     };
 }
 
-/// What is derived and lacks vectors in `space`, of any tenant.
+/// Derivations that lack vectors in `space`, of any tenant.
 pub async fn missing_derivations(
     store: &PostgresStore,
     space: &EmbeddingSpace,
@@ -288,7 +289,7 @@ pub async fn missing_derivations(
 /// The turns, and the change of the first of them.
 async fn of_space(
     connection: &mut PgConnection,
-    watched: &Watched,
+    watched: &WatchedPlace,
     embedding: &EmbeddingSpace,
     limit: u32,
 ) -> Outcome<(Option<i64>, Vec<Unembedded>)> {
@@ -315,15 +316,15 @@ async fn of_space(
     Ok((next, turns))
 }
 
-/// Whether vectors of an embedding space go to the place that is watched.
-fn takes(mut space: SpaceRow, watched: &Watched, embedding: &EmbeddingSpace) -> bool {
+/// True where vectors of an embedding space go to the place that is watched.
+fn takes(mut space: SpaceRow, watched: &WatchedPlace, embedding: &EmbeddingSpace) -> bool {
     space.slots.place(embedding_key(embedding)) == Some(watched.slot)
 }
 
 /// Moves the note of what a space lacks to the first turn that lacks something, or takes it off.
 async fn advance(
     connection: &mut PgConnection,
-    watched: &Watched,
+    watched: &WatchedPlace,
     embedding: &EmbeddingSpace,
 ) -> Outcome<()> {
     let tenant = watched.scope.tenant.as_str();

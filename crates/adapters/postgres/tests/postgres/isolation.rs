@@ -35,7 +35,8 @@ use crate::database::Database;
 /// The book of migrations holds nothing of a tenant.
 const BOOK: &str = "_sqlx_migrations";
 
-/// Every table and partition that holds what tenants have, as the catalogue of the server has it. Names of models are of no tenant.
+/// Every table and partition that holds what tenants have, as the catalogue of the server has it.
+/// Names of models are of no tenant.
 async fn tables(connection: &mut PgConnection) -> Vec<String> {
     let names =
         "SELECT tablename::text FROM pg_tables WHERE schemaname = 'memfleet' AND tablename <> $1

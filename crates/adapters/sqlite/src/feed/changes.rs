@@ -29,7 +29,8 @@ macro_rules! columns {
     };
 }
 
-/// The changes of a space after `after`, with vectors of this embedding space (absent: the served one).
+/// The changes of a space after `after`, with vectors of this embedding space (absent: the served
+/// one).
 pub async fn after(
     connection: &mut SqliteConnection,
     scope: &Scope,
@@ -70,7 +71,7 @@ pub async fn after(
 #[derive(Debug, Clone, Copy)]
 struct Page {
     space: i64,
-    /// Whose vectors.
+    /// The place of the vectors.
     slot: Option<VectorSlot>,
     after: i64,
     reached: i64,

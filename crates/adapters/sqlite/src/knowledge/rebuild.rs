@@ -130,7 +130,7 @@ impl Applying<'_> {
         .fetch_all(&mut *self.connection)
         .await?;
         if !rows.is_empty() {
-            // What was put aside may have been before a place for vectors was taken.
+            // A staged fact may be older than the place that is filled now.
             self.unembedded.note(self.space.slots, None);
             self.record(change).await?;
         }

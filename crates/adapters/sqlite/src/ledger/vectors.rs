@@ -133,7 +133,7 @@ impl LackingVectors {
 
 /// A space with turns that lack vectors in a place, as far as is known.
 #[derive(Debug, Clone)]
-pub struct Watched {
+pub struct WatchedPlace {
     space: i64,
     slot: VectorSlot,
     /// Nothing lacks any up to this change.
@@ -142,10 +142,10 @@ pub struct Watched {
 
 /// Turns that lack vectors, and where nothing lacks any though it may have.
 #[derive(Debug, Default)]
-pub struct Missing {
+pub struct MissingVectors {
     pub turns: Vec<Unembedded>,
     /// Spaces whose note of what they lack is out of date.
-    pub done: Vec<Watched>,
+    pub done: Vec<WatchedPlace>,
 }
 
 /// Turns of a space that have none in the first place.
@@ -170,14 +170,14 @@ const WITHOUT_SECOND: &str = concat!(
      ORDER BY t.change LIMIT ?3"
 );
 
-/// What is derived in a space and has none in the first place.
+/// Derivations of a space without vectors in the first place.
 const DERIVED_WITHOUT_FIRST: &str = "SELECT d.change, d.document, p.tenant, p.name
      FROM derivations d JOIN spaces p ON p.id = d.space
      WHERE d.space = ?1 AND d.change > ?2 AND d.known_until IS NULL AND EXISTS (
          SELECT 1 FROM passages g WHERE g.key = (d.space << 32) + d.passage AND g.sentence IS NULL)
      ORDER BY d.change LIMIT ?3";
 
-/// What is derived in a space and has none in the second place.
+/// Derivations of a space without vectors in the second place.
 const DERIVED_WITHOUT_SECOND: &str = "SELECT d.change, d.document, p.tenant, p.name
      FROM derivations d JOIN spaces p ON p.id = d.space
      WHERE d.space = ?1 AND d.change > ?2 AND d.known_until IS NULL AND NOT EXISTS (
@@ -192,9 +192,9 @@ pub async fn missing(
     connection: &mut SqliteConnection,
     space: &EmbeddingSpace,
     limit: u32,
-) -> Outcome<Missing> {
+) -> Outcome<MissingVectors> {
     let embedding = find_embedding_space(connection, space).await?.unwrap_or(0);
-    let mut missing = Missing::default();
+    let mut missing = MissingVectors::default();
     for watched in watched(connection, embedding).await? {
         let left = limit.saturating_sub(missing.turns.len() as u32);
         if left == 0 {
@@ -227,7 +227,7 @@ pub async fn missing(
 }
 
 /// The spaces that may lack vectors in an embedding space. One without any takes those of every.
-async fn watched(connection: &mut SqliteConnection, embedding: i64) -> Outcome<Vec<Watched>> {
+async fn watched(connection: &mut SqliteConnection, embedding: i64) -> Outcome<Vec<WatchedPlace>> {
     let rows = sqlx::query(
         "SELECT id, embedded, 0 FROM spaces WHERE embedded IS NOT NULL AND embedding = ?1
          UNION ALL SELECT id, embedded, 0 FROM spaces
@@ -242,7 +242,7 @@ async fn watched(connection: &mut SqliteConnection, embedding: i64) -> Outcome<V
             true => VectorSlot::Second,
             false => VectorSlot::First,
         };
-        Ok(Watched {
+        Ok(WatchedPlace {
             space: row.try_get(0)?,
             after: row.try_get(1)?,
             slot,
@@ -269,7 +269,7 @@ async fn unembedded(
     })
 }
 
-/// What is derived and lacks vectors in `space`, of any tenant.
+/// Derivations that lack vectors in `space`, of any tenant.
 pub async fn missing_derivations(
     connection: &mut SqliteConnection,
     space: &EmbeddingSpace,
@@ -306,7 +306,7 @@ pub async fn missing_derivations(
 }
 
 /// Moves the notes of what spaces lack to the first thing that lacks something, or takes them off.
-pub async fn advance(connection: &mut SqliteConnection, spaces: &[Watched]) -> Outcome<()> {
+pub async fn advance(connection: &mut SqliteConnection, spaces: &[WatchedPlace]) -> Outcome<()> {
     for watched in spaces {
         let (turns, derived, update) = match watched.slot {
             VectorSlot::First => (

@@ -11,6 +11,10 @@ use crate::output::Output;
 
 /// Which model, or what to do about the change under way.
 #[derive(Debug, Args)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "flags, of which one is given"
+)]
 pub struct SwitchArgs {
     /// The model to change to, which was pulled where texts are embedded
     #[arg(required_unless_present_any = ["status", "cut_over", "roll_back", "drop"])]

@@ -8,8 +8,8 @@ use memfleet_domain::ids::{ChangeId, DerivationId};
 use memfleet_ports::knowledge::{Revision, Rewrite};
 use memfleet_ports::ledger::Passage;
 
-use crate::ledger::Lacking;
-use crate::passages::New;
+use crate::ledger::LackingVectors;
+use crate::passages::NewPassage;
 use crate::scope::SpaceRow;
 
 /// The version of a derivation that a new one would follow.
@@ -42,10 +42,10 @@ pub struct Plan<'w> {
     pub next_passage: u32,
     pub changes: Vec<&'w Change>,
     pub versions: Vec<NewVersion<'w>>,
-    pub passages: Vec<New<'w>>,
+    pub passages: Vec<NewPassage<'w>>,
     slots: VectorSlots,
     /// Places that new passages have no vectors in.
-    pub lacking: Lacking,
+    pub lacking: LackingVectors,
     /// Derivations whose version in the database ends, and when.
     pub ended: BTreeMap<DerivationId, i64>,
     current: HashMap<DerivationId, Current>,
@@ -61,7 +61,7 @@ impl<'w> Plan<'w> {
             versions: Vec::new(),
             passages: Vec::new(),
             slots: space.slots,
-            lacking: Lacking::since(space.head),
+            lacking: LackingVectors::since(space.head),
             ended: BTreeMap::new(),
             current,
             made: HashSet::new(),
@@ -89,7 +89,7 @@ impl<'w> Plan<'w> {
     pub fn publish(&mut self, change: &'w Change, staged: &'w [(Derivation, u32)]) {
         if !staged.is_empty() {
             self.changes.push(change);
-            // What was put aside may have been before a place was taken.
+            // A staged fact may be older than the place that is filled now.
             self.lacking.note(self.slots, None);
         }
         for (derivation, passage) in staged {

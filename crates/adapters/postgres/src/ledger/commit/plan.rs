@@ -10,7 +10,7 @@ use memfleet_domain::turn::{AcceptedTurn, ContentHash, Replacement};
 use memfleet_ports::ledger::{BatchStatus, Committed, IndexedBatch, Passage};
 
 use super::session::OpenSession;
-use crate::ledger::Lacking;
+use crate::ledger::LackingVectors;
 use crate::scope::SpaceRow;
 
 /// The space, and what is to be written to it.
@@ -39,7 +39,7 @@ pub struct Plan<'b> {
     /// Where the new turns are.
     indices: HashMap<TurnId, usize>,
     /// Places that new turns have no vectors in.
-    pub lacking: Lacking,
+    pub lacking: LackingVectors,
 }
 
 /// A turn among the versions of what was said.
@@ -93,7 +93,7 @@ impl<'b> Plan<'b> {
             before,
             versions,
             indices: HashMap::new(),
-            lacking: Lacking::since(space.head),
+            lacking: LackingVectors::since(space.head),
         }
     }
 
