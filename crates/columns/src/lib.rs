@@ -14,6 +14,7 @@ mod postings;
 mod reader;
 mod receipts;
 mod settings;
+mod slots;
 mod token_vectors;
 mod turns;
 mod verdict;
@@ -41,6 +42,7 @@ pub use passages::{
 pub use postings::{block, put_posting, to_postings, without};
 pub use receipts::{Receipts, forget, forgotten, from_receipts, settle, stored, to_receipts};
 pub use settings::{setting_key, setting_space};
+pub use slots::{VectorSlot, VectorSlots};
 pub use token_vectors::{from_token_vectors, to_token_vectors};
 pub use turns::{
     day, from_role, from_trust, json, name, some_json, time, to_json, to_role, to_trust,

@@ -29,6 +29,21 @@ pub enum Body {
     Identity(Box<Identity>),
 }
 
+impl Body {
+    /// The text that it is found by.
+    pub fn found_by(&self) -> String {
+        match self {
+            Self::Fact(fact) => fact.text.clone(),
+            Self::Episode(episode) => episode.title.clone(),
+            Self::Fragment(fragment) => fragment.headline.clone(),
+            Self::Narrative(narrative) => narrative.headline.clone(),
+            Self::Identity(identity) => {
+                format!("{}, {}", identity.entity.name, identity.other.name)
+            }
+        }
+    }
+}
+
 /// The kinds of derivations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

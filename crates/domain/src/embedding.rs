@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 /// What must be equal for two vectors to be comparable.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 pub struct EmbeddingSpace {
     /// Name of the model, for example `all-MiniLM-L6-v2`.
     pub model: String,
@@ -24,6 +24,32 @@ impl fmt::Display for EmbeddingSpace {
             "{}@{}/{}/{}",
             self.model, self.revision, self.recipe, self.projection
         )
+    }
+}
+
+/// The embedding spaces that a memory space has vectors in: never more than two.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct HeldEmbeddings {
+    /// The one that searches use. Absent where nothing was embedded yet.
+    pub served: Option<EmbeddingSpace>,
+    /// The one that is built beside it, or that it took the place of.
+    pub other: Option<OtherEmbedding>,
+}
+
+/// An embedding space of a memory space that searches do not use.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OtherEmbedding {
+    /// The embedding space.
+    pub space: EmbeddingSpace,
+    /// True once every turn had vectors in it; what is stored later follows within seconds.
+    pub is_whole: bool,
+}
+
+impl HeldEmbeddings {
+    /// Embedding spaces that a search may use, the served one first.
+    pub fn whole(&self) -> impl Iterator<Item = &EmbeddingSpace> {
+        let other = self.other.as_ref().filter(|other| other.is_whole);
+        self.served.iter().chain(other.map(|other| &other.space))
     }
 }
 

@@ -12,6 +12,7 @@ use crate::context::Context;
 use crate::keys::Key;
 use crate::ledger::Page;
 use crate::memory::PageRequest;
+use crate::model_switch::{SwitchOrder, SwitchProgress};
 use crate::usage::Amount;
 
 /// A key to make.
@@ -131,4 +132,35 @@ pub trait Admin: Send + Sync {
         filter: AuditFilter,
         page: PageRequest,
     ) -> Result<Page<AuditRecord>, Fault>;
+
+    /// Changes the embedding model, or tells how far a change is; nothing where none was ever asked
+    /// for.
+    async fn switch_model(
+        &self,
+        context: &Context,
+        change: Option<ModelChange>,
+    ) -> Result<Option<ModelChangeStatus>, Fault>;
+}
+
+/// A step of a change of the embedding model that an operator asks for. A model that is not named
+/// is that of the change under way.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ModelChange {
+    /// Make its vectors beside the others and compare them.
+    Compare(Option<String>),
+    /// The same, and have searches use them.
+    Serve(Option<String>),
+    /// Have searches use the vectors of before.
+    RollBack,
+    /// Remove the vectors that searches do not use.
+    Drop,
+}
+
+/// How far a change of the embedding model is.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ModelChangeStatus {
+    /// The operator's order.
+    pub order: SwitchOrder,
+    /// How far it is.
+    pub progress: SwitchProgress,
 }

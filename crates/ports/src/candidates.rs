@@ -4,6 +4,7 @@
 
 use async_trait::async_trait;
 use memfleet_domain::Scope;
+use memfleet_domain::embedding::EmbeddingSpace;
 
 use crate::feed::{Changes, IndexedPassage};
 use crate::store::Result;
@@ -13,7 +14,7 @@ use crate::store::Result;
 pub struct Extent {
     /// Passages that were ever numbered; some may be gone.
     pub passages: u32,
-    /// Turns with a passage that has no vectors yet.
+    /// Turns with a passage that has no vectors yet in the embedding space asked for.
     pub without_vectors: u64,
 }
 
@@ -74,11 +75,12 @@ pub type Near = (u32, f32);
 /// In which passages a term is, ascending, and how often in each.
 pub type TermPassages = Vec<(u32, u16)>;
 
-/// Searches of a space inside the store.
+/// Searches of a space inside the store. Vectors are those of the embedding space that is asked
+/// for, or of the served one where none is, and of no other.
 #[async_trait]
 pub trait Candidates: Send + Sync {
     /// How large the space is; nothing where it was never written to.
-    async fn extent(&self, scope: &Scope) -> Result<Extent>;
+    async fn extent(&self, scope: &Scope, embedding: Option<&EmbeddingSpace>) -> Result<Extent>;
 
     /// The changes of [`crate::feed::IndexFeed::changes_after`], where passages have their lengths alone.
     async fn outline_after(&self, scope: &Scope, after: u64, limit: u32) -> Result<Changes>;
@@ -91,14 +93,19 @@ pub trait Candidates: Send + Sync {
     async fn nearest(
         &self,
         scope: &Scope,
+        embedding: Option<&EmbeddingSpace>,
         vector: &[i8],
         among: &Among,
         limit: u32,
     ) -> Result<Vec<Near>>;
 
     /// Passages by their numbers, in the order asked; `None` for those that are gone.
-    async fn passages(&self, scope: &Scope, numbers: &[u32])
-    -> Result<Vec<Option<IndexedPassage>>>;
+    async fn passages(
+        &self,
+        scope: &Scope,
+        embedding: Option<&EmbeddingSpace>,
+        numbers: &[u32],
+    ) -> Result<Vec<Option<IndexedPassage>>>;
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ pub mod injections;
 pub mod keys;
 pub mod knowledge;
 pub mod ledger;
+pub mod model_switch;
 pub mod queue;
 pub mod samples;
 pub mod settings;

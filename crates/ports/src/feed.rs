@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use memfleet_domain::Scope;
 use memfleet_domain::derivation::Kind;
-use memfleet_domain::embedding::TokenVectors;
+use memfleet_domain::embedding::{EmbeddingSpace, TokenVectors};
 use memfleet_domain::ids::{DerivationId, SessionId, Speaker, TurnId};
 use memfleet_domain::time::Timestamp;
 use memfleet_domain::turn::Role;
@@ -112,16 +112,32 @@ pub trait IndexFeed: Send + Sync {
     /// as a whole goes on counting, and its tombstones empty an index that followed it.
     async fn head(&self, scope: &Scope) -> Result<u64>;
 
-    /// Changes after `after`, oldest first, about `limit` of them. What changed twice comes once, in its last state.
-    async fn changes_after(&self, scope: &Scope, after: u64, limit: u32) -> Result<Changes>;
+    /// Changes after `after`, oldest first, about `limit` of them, with the vectors of the space's
+    /// served embedding space. What changed twice comes once, in its last state.
+    async fn changes_after(&self, scope: &Scope, after: u64, limit: u32) -> Result<Changes> {
+        self.changes_in(scope, None, after, limit).await
+    }
 
-    /// These turns in their present state, in any order; unknown ids are left out.
+    /// Like [`Self::changes_after`], with vectors of this embedding space and of no other (absent:
+    /// the served one). A passage that has none there has none at all.
+    async fn changes_in(
+        &self,
+        scope: &Scope,
+        embedding: Option<&EmbeddingSpace>,
+        after: u64,
+        limit: u32,
+    ) -> Result<Changes>;
+
+    /// These turns in their present state, in any order, with vectors of the served embedding
+    /// space; unknown ids are left out.
     async fn indexed(&self, scope: &Scope, ids: &[TurnId]) -> Result<Vec<IndexedTurn>>;
 
-    /// Token vectors of passages by their numbers, in the order asked; `None` where there are none.
+    /// Token vectors of passages by their numbers, in the order asked, of this embedding space and
+    /// of no other (absent: the served one); `None` where there are none.
     async fn token_vectors(
         &self,
         scope: &Scope,
+        embedding: Option<&EmbeddingSpace>,
         passages: &[u32],
     ) -> Result<Vec<Option<Arc<TokenVectors>>>>;
 

@@ -1,11 +1,13 @@
 //! The ledger: turns, verbatim and append-only, with what makes them findable. One call is one transaction.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use memfleet_domain::Scope;
+use memfleet_domain::derivation::Derivation;
 use memfleet_domain::embedding::{EmbeddingSpace, PassageVectors};
-use memfleet_domain::ids::{BatchId, SessionId, TurnId};
+use memfleet_domain::ids::{BatchId, DerivationId, SessionId, TurnId};
 use memfleet_domain::ingestion::{Batch, TurnReceipt};
 use memfleet_domain::turn::Turn;
 
@@ -29,6 +31,9 @@ pub struct Passage {
     pub features: Vec<f32>,
     /// Absent when the embedder was down; [`Ledger::attach_vectors`] brings them later.
     pub vectors: Option<PassageVectors>,
+    /// The embedding space of a derived passage's vectors. Absent: in the embedding space that
+    /// its batch names, else in the served one.
+    pub embedding_space: Option<Arc<EmbeddingSpace>>,
 }
 
 /// A batch with what the constructor made of each turn.
@@ -40,7 +45,8 @@ pub struct IndexedBatch {
     pub acceptance: u64,
     /// Passages of each turn, in the order of `batch.turns`; never empty.
     pub passages: Vec<Vec<Passage>>,
-    /// Where the vectors live; absent where there are none and nobody could say.
+    /// Where the vectors live; absent where there are none and nobody could say. Vectors are left
+    /// out where the space has vectors of others, and not of this one.
     pub embedding_space: Option<EmbeddingSpace>,
     /// Code of the language that the terms are in; absent while it cannot be told.
     pub language: Option<String>,
@@ -101,6 +107,15 @@ pub struct Unembedded {
     pub ranges: Vec<(u32, u32)>,
 }
 
+/// The current version of a derivation that is found by a passage without vectors.
+#[derive(Debug, Clone, PartialEq)]
+pub struct UnembeddedDerivation {
+    /// Where it is.
+    pub scope: Scope,
+    /// The derivation.
+    pub derivation: Derivation,
+}
+
 /// The turns of every space.
 #[async_trait]
 pub trait Ledger: Send + Sync {
@@ -157,10 +172,32 @@ pub trait Ledger: Send + Sync {
     /// Up to `limit` turns that a session ends with, oldest first; replaced ones are left out.
     async fn latest(&self, scope: &Scope, session: &SessionId, limit: u32) -> Result<Vec<Turn>>;
 
-    /// Up to `limit` turns of any space that have no vectors in `space`.
+    /// The embedding spaces that the store has, or had, vectors of.
+    async fn embedding_spaces(&self) -> Result<Vec<EmbeddingSpace>>;
+
+    /// Up to `limit` turns without vectors in `space`, of the spaces that have vectors in it or
+    /// none at all.
     async fn without_vectors(&self, space: &EmbeddingSpace, limit: u32) -> Result<Vec<Unembedded>>;
 
-    /// Adds the vectors of a turn's passages; a turn that is gone by now is left alone.
+    /// Like [`Self::without_vectors`], of what is derived.
+    async fn derivations_without_vectors(
+        &self,
+        space: &EmbeddingSpace,
+        limit: u32,
+    ) -> Result<Vec<UnembeddedDerivation>>;
+
+    /// Like [`Self::attach_vectors`], of this version of a derivation, unless another one took its
+    /// place.
+    async fn attach_derived_vectors(
+        &self,
+        scope: &Scope,
+        derivation: (DerivationId, u32),
+        space: &EmbeddingSpace,
+        vectors: PassageVectors,
+    ) -> Result<()>;
+
+    /// Adds the vectors of a turn's passages. A turn that is gone by now is left alone, and so is
+    /// one of a space that has vectors of other embedding spaces alone.
     async fn attach_vectors(
         &self,
         scope: &Scope,

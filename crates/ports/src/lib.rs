@@ -33,6 +33,7 @@ pub mod language_model;
 pub mod ledger;
 pub mod maintenance;
 pub mod memory;
+pub mod model_switch;
 pub mod outbox;
 pub mod policies;
 pub mod queue;

@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 use memfleet_domain::Scope;
+use memfleet_domain::embedding::{EmbeddingSpace, HeldEmbeddings};
 use memfleet_domain::ids::TenantId;
 use memfleet_domain::space::{LegalHold, Locale, Session, Space, SpaceSettings};
 use memfleet_domain::time::Timestamp;
@@ -24,6 +25,15 @@ pub trait SpaceCatalog: Send + Sync {
 
     /// How the space's text is read, if it exists: a look that every search takes, without the totals that [`Self::get`] adds up.
     async fn locale(&self, scope: &Scope) -> Result<Option<Locale>>;
+
+    /// The embedding spaces that the space has vectors in; none where it was never written to.
+    async fn embeddings(&self, scope: &Scope) -> Result<HeldEmbeddings>;
+
+    /// Tells the store an embedding space whose model is here: it may have vectors of it by a hash
+    /// alone.
+    async fn name_embedding(&self, _: &EmbeddingSpace) -> Result<()> {
+        Ok(())
+    }
 
     /// The spaces of a tenant by name.
     async fn list(

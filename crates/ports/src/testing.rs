@@ -12,7 +12,7 @@ use memfleet_domain::ids::TenantId;
 use memfleet_domain::{Fault, FaultKind, Scope};
 
 use crate::access::{Authority, Caller, DEFAULT_TENANT, Proof};
-use crate::embedder::Embedder;
+use crate::embedder::{Embedder, missing_model, no_model};
 use crate::filter::TurnFilter;
 use crate::store;
 use crate::undelivered::{Matching, Undelivered, Unreadable};
@@ -20,23 +20,39 @@ use crate::undelivered::{Matching, Undelivered, Unreadable};
 /// Components of its vectors.
 const DIMENSIONS: usize = 16;
 
-/// An embedder without a model: equal words have equal vectors.
+/// The first word piece of the second model's vocabulary.
+pub const SECOND_PIECES: u32 = 30_000;
+
+/// An embedder without a model: equal words have equal vectors. It may have a second one, whose
+/// vectors have the same length, tell other words near, and have word pieces from [`SECOND_PIECES`]
+/// on.
 #[derive(Debug)]
 pub struct WordEmbedder {
     space: EmbeddingSpace,
+    second: EmbeddingSpace,
+    has_first: AtomicBool,
+    has_second: AtomicBool,
     down: AtomicBool,
     texts: AtomicU32,
 }
 
 impl Default for WordEmbedder {
     fn default() -> Self {
+        // The embedding space of the samples of the conformance suites, whose turns are searched
+        // and derived from beside its own.
         let space = EmbeddingSpace {
-            model: "words".to_owned(),
+            model: "sample".to_owned(),
             revision: "1".to_owned(),
-            recipe: "hash".to_owned(),
-            projection: "none".to_owned(),
+            recipe: "int8-1".to_owned(),
+            projection: "pca4-1".to_owned(),
         };
         Self {
+            second: EmbeddingSpace {
+                model: "second sample".to_owned(),
+                ..space.clone()
+            },
+            has_first: AtomicBool::new(true),
+            has_second: AtomicBool::new(false),
             space,
             down: AtomicBool::new(false),
             texts: AtomicU32::new(0),
@@ -53,6 +69,47 @@ impl WordEmbedder {
     /// Texts embedded so far.
     pub fn texts(&self) -> u32 {
         self.texts.load(Ordering::SeqCst)
+    }
+
+    /// From now on the second model is here.
+    pub fn pull_second(&self) {
+        self.has_second.store(true, Ordering::SeqCst);
+    }
+
+    /// An embedder that has the second model alone.
+    pub fn of_second() -> Self {
+        let it = Self::default();
+        it.pull_second();
+        it.has_first.store(false, Ordering::SeqCst);
+        it
+    }
+
+    /// The embedding space of the second model.
+    pub fn second(&self) -> &EmbeddingSpace {
+        &self.second
+    }
+
+    fn embed_in(&self, space: &EmbeddingSpace, text: &str) -> Result<PassageVectors, Fault> {
+        let vectors = self.embed(text)?;
+        if *space == self.space && self.has_first.load(Ordering::SeqCst) {
+            return Ok(vectors);
+        }
+        if *space != self.second || !self.has_second.load(Ordering::SeqCst) {
+            return Err(no_model(space));
+        }
+        let mut second = PassageVectors {
+            sentence: vec![0; DIMENSIONS],
+            ..vectors
+        };
+        for piece in &mut second.tokens.pieces {
+            let place = (*piece as usize / DIMENSIONS) % DIMENSIONS;
+            second.sentence[place] = second.sentence[place].saturating_sub(20);
+            *piece += SECOND_PIECES;
+        }
+        for row in second.tokens.values.chunks_mut(DIMENSIONS) {
+            row.rotate_right(5);
+        }
+        Ok(second)
     }
 
     fn embed(&self, text: &str) -> Result<PassageVectors, Fault> {
@@ -106,6 +163,33 @@ impl Embedder for WordEmbedder {
 
     async fn embed_query(&self, text: String) -> Result<QueryVectors, Fault> {
         self.embed(&text)
+    }
+
+    async fn embed_passages_in(
+        &self,
+        space: &EmbeddingSpace,
+        texts: Vec<String>,
+    ) -> Result<Vec<PassageVectors>, Fault> {
+        texts
+            .iter()
+            .map(|text| self.embed_in(space, text))
+            .collect()
+    }
+
+    async fn embed_query_in(
+        &self,
+        space: &EmbeddingSpace,
+        text: String,
+    ) -> Result<QueryVectors, Fault> {
+        self.embed_in(space, &text)
+    }
+
+    async fn space_of(&self, model: &str) -> Result<EmbeddingSpace, Fault> {
+        let has_second = self.has_second.load(Ordering::SeqCst);
+        let spaces = [Some(&self.space), Some(&self.second).filter(|_| has_second)];
+        let mut spaces = spaces.into_iter().flatten();
+        let found = spaces.find(|space| space.model == model);
+        found.cloned().ok_or_else(|| missing_model(model))
     }
 }
 

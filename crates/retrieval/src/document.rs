@@ -33,6 +33,7 @@ pub fn documents(speaker: &str, text: &str, analyzer: &Analyzer) -> Vec<Document
             terms: counted(&labelled, analyzer),
             features: features(words, analyzer),
             vectors: None,
+            embedding_space: None,
         };
         Document {
             passage,
@@ -51,6 +52,7 @@ pub fn derived(text: &str, analyzer: &Analyzer) -> Passage {
         terms: counted(text, analyzer),
         features: features(text, analyzer),
         vectors: None,
+        embedding_space: None,
     }
 }
 

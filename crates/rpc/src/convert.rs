@@ -30,6 +30,7 @@ mod requests;
 mod role;
 mod space;
 mod subject;
+mod switching;
 mod time;
 mod tools;
 mod turn;

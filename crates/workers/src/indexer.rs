@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use memfleet_domain::embedding::EmbeddingSpace;
 use memfleet_domain::{Fault, Scope};
 use memfleet_language::{Analyzer, Language};
 use memfleet_ports::embedder::Embedder;
@@ -25,9 +26,11 @@ impl Indexer {
         Ok(Language::tagged(locale.language.as_deref()))
     }
 
-    /// One passage a text, with vectors: what cannot be embedded now is derived later, as nobody waits for it.
+    /// One passage a text, with vectors of the space's served embedding space: what cannot be
+    /// embedded now is derived later, as nobody waits for it.
     pub async fn passages(
         &self,
+        scope: &Scope,
         texts: Vec<String>,
         language: Language,
     ) -> Result<Vec<Passage>, Fault> {
@@ -36,12 +39,28 @@ impl Indexer {
         }
         let analyzer = Analyzer::new(language);
         let passages: Vec<_> = texts.iter().map(|text| derived(text, &analyzer)).collect();
-        let vectors = self.embedder.embed_passages(texts).await?;
+        let embedding = served_embedding(&*self.spaces, &*self.embedder, scope).await?;
+        let vectors = self.embedder.embed_passages_in(&embedding, texts).await?;
+        let embedding = Arc::new(embedding);
         let pairs = passages.into_iter().zip(vectors);
         let passages = pairs.map(|(passage, vectors)| Passage {
             vectors: Some(vectors),
+            embedding_space: Some(embedding.clone()),
             ..passage
         });
         Ok(passages.collect())
+    }
+}
+
+/// The embedding space that new vectors of a space are made in: the served one, or that of the
+/// embedder where it has none.
+pub async fn served_embedding(
+    spaces: &dyn SpaceCatalog,
+    embedder: &dyn Embedder,
+    scope: &Scope,
+) -> Result<EmbeddingSpace, Fault> {
+    match spaces.embeddings(scope).await?.served {
+        Some(served) => Ok(served),
+        None => embedder.space().await,
     }
 }

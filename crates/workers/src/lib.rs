@@ -12,6 +12,6 @@ mod witness;
 
 pub use follower::{Agent, Follower, Outcome};
 pub use heard::Heard;
-pub use indexer::Indexer;
+pub use indexer::{Indexer, served_embedding};
 pub use rounds::{before, reverted};
 pub use witness::is_witnessed;

@@ -154,7 +154,7 @@ impl LocalConsolidator {
         let headlines = written.iter().filter_map(|(_, headline)| headline.clone());
         let headlines: Vec<String> = headlines.collect();
         let language = self.indexer.language(scope).await?;
-        let passages = self.indexer.passages(headlines, language).await?;
+        let passages = self.indexer.passages(scope, headlines, language).await?;
         let mut passages = passages.into_iter();
         let known = since(Some(now));
         let mut revisions: Vec<Revision> = Vec::with_capacity(written.len() + withdrawn.len());

@@ -32,13 +32,24 @@ const WAITING: u32 = 256;
 /// Failures one after the other that end a round.
 const IN_A_ROW: u32 = 3;
 
-/// Turns that could not be embedded, and when they are tried again.
+/// Turns that could not be embedded, by embedding space, and when they are tried again.
 #[derive(Debug, Default)]
 pub struct Postponed {
-    turns: HashMap<TurnId, (u32, Instant)>,
+    spaces: HashMap<EmbeddingSpace, PostponedTurns>,
 }
 
 impl Postponed {
+    fn of(&mut self, space: &EmbeddingSpace) -> &mut PostponedTurns {
+        self.spaces.entry(space.clone()).or_default()
+    }
+}
+
+#[derive(Debug, Default)]
+struct PostponedTurns {
+    turns: HashMap<TurnId, (u32, Instant)>,
+}
+
+impl PostponedTurns {
     /// How many are known.
     fn len(&self) -> u32 {
         u32::try_from(self.turns.len()).unwrap_or(u32::MAX)
@@ -112,12 +123,35 @@ impl Constructor {
         was_away
     }
 
-    /// Embeds some of the turns that have no vectors and are not postponed; how many. Fails when it tried and none could be.
+    /// Embeds some of the turns that have no vectors and are not postponed, by the model of each
+    /// embedding space that the store has; how many. Fails when it tried and none could be.
     pub async fn backfill_once(&self, postponed: &mut Postponed) -> Result<usize, Fault> {
-        let space = self.embedder.space().await?;
+        let default = self.embedder.space().await?;
+        let mut spaces = self.ledger.embedding_spaces().await?;
+        spaces.retain(|space| *space != default);
+        spaces.insert(0, default);
+        let (mut embedded, mut failure) = (0, None);
+        for space in spaces {
+            match self.backfill_in(&space, postponed).await {
+                Ok(turns) => embedded += turns,
+                Err(fault) => failure = Some(fault),
+            }
+        }
+        match failure {
+            Some(fault) if embedded == 0 => Err(fault),
+            _ => Ok(embedded),
+        }
+    }
+
+    async fn backfill_in(
+        &self,
+        space: &EmbeddingSpace,
+        postponed: &mut Postponed,
+    ) -> Result<usize, Fault> {
+        let postponed = postponed.of(space);
         // As many more as may be postponed: these come first as long as they wait.
         let limit = WAITING.saturating_add(postponed.len());
-        let mut waiting = self.ledger.without_vectors(&space, limit).await?;
+        let mut waiting = self.ledger.without_vectors(space, limit).await?;
         postponed.keep(&waiting);
         waiting.retain(|turn| postponed.is_due(turn.turn.accepted.id));
         waiting.shuffle(&mut rand::rng());
@@ -127,7 +161,7 @@ impl Constructor {
             if in_a_row == IN_A_ROW {
                 break;
             }
-            match self.backfill_turn(turn, &space).await {
+            match self.backfill_turn(turn, space).await {
                 Ok(()) => {
                     (embedded, in_a_row) = (embedded + 1, 0);
                 }
@@ -139,10 +173,31 @@ impl Constructor {
                 }
             }
         }
+        if failure.is_none() {
+            embedded += self.backfill_derivations(space).await?;
+        }
         match failure {
             Some(fault) if embedded == 0 => Err(fault),
             _ => Ok(embedded),
         }
+    }
+
+    /// The same for what is derived.
+    async fn backfill_derivations(&self, space: &EmbeddingSpace) -> Result<usize, Fault> {
+        let waiting = self.ledger.derivations_without_vectors(space, TURNS as u32);
+        let waiting = waiting.await?;
+        if waiting.is_empty() {
+            return Ok(0);
+        }
+        let texts = waiting.iter().map(|it| it.derivation.body.found_by());
+        let vectors = self.embedder.embed_passages_in(space, texts.collect());
+        for (waiting, vectors) in waiting.iter().zip(vectors.await?) {
+            let derivation = (waiting.derivation.id, waiting.derivation.version);
+            self.ledger
+                .attach_derived_vectors(&waiting.scope, derivation, space, vectors)
+                .await?;
+        }
+        Ok(waiting.len())
     }
 
     async fn backfill_turn(
@@ -150,7 +205,10 @@ impl Constructor {
         waiting: &Unembedded,
         space: &EmbeddingSpace,
     ) -> Result<(), Fault> {
-        let vectors = self.embedder.embed_passages(texts(waiting)?).await?;
+        let vectors = self
+            .embedder
+            .embed_passages_in(space, texts(waiting)?)
+            .await?;
         let turn = waiting.turn.accepted.id;
         self.ledger
             .attach_vectors(&waiting.scope, turn, space, vectors)

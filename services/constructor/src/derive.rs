@@ -137,7 +137,10 @@ impl Deriver {
         let stated = new.iter().flat_map(|(_, stated)| stated);
         let texts = stated.map(|new| new.draft.text.clone());
         let language = self.indexer.language(scope).await?;
-        let passages = self.indexer.passages(texts.collect(), language).await?;
+        let passages = self
+            .indexer
+            .passages(scope, texts.collect(), language)
+            .await?;
         let mut passages = passages.into_iter();
         let rewrites = new
             .into_iter()

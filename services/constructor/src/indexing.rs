@@ -1,6 +1,8 @@
 //! From what is in hand to what the ledger stores: passages, terms and vectors.
 
-use memfleet_domain::Fault;
+use std::collections::HashMap;
+
+use memfleet_domain::Scope;
 use memfleet_domain::embedding::{EmbeddingSpace, PassageVectors};
 use memfleet_ports::ledger::{IndexedBatch, Passage};
 use memfleet_ports::store::Result;
@@ -14,38 +16,65 @@ use crate::task::Task;
 /// ([`crate::backfill`]). The embedder would keep the batches of all other tenants waiting for minutes.
 const EMBEDDED_BYTES: usize = 256 << 10;
 
-/// Vectors, one a passage, and where they live.
-type Embedded = (EmbeddingSpace, Vec<PassageVectors>);
+/// Vectors of the passages of some batches, in their order, by embedding space.
+type Embedded = HashMap<EmbeddingSpace, std::vec::IntoIter<PassageVectors>>;
 
 impl Constructor {
-    /// Passages, terms and vectors of every turn in hand, embedded together.
+    /// Passages, terms and vectors of every turn in hand. Those of one embedding space are embedded
+    /// together.
     pub(crate) async fn index(&self, tasks: &[Task]) -> Result<Vec<IndexedBatch>> {
         let languages = self.languages(tasks).await?;
         let tags = tasks
             .iter()
             .map(|task| languages[&task.batch.scope].clone())
             .collect::<Vec<_>>();
+        let embeddings = self.embeddings(tasks).await?;
         let prepared = prepare(tasks.to_vec(), tags.clone()).await?;
-        let texts = prepared
-            .iter()
-            .flat_map(|turns| &turns[..embedded_first(turns)])
-            .flatten()
-            .map(|document| document.text.clone())
-            .collect::<Vec<_>>();
+        let mut texts: HashMap<EmbeddingSpace, Vec<String>> = HashMap::new();
+        for (embedding, turns) in embeddings.iter().zip(&prepared) {
+            if let Some(embedding) = embedding {
+                let documents = turns[..embedded_first(turns)].iter().flatten();
+                let texts = texts.entry(embedding.clone()).or_default();
+                texts.extend(documents.map(|document| document.text.clone()));
+            }
+        }
         let embedded = self.vectors(texts).await;
-        Ok(assemble(tasks, tags, prepared, embedded))
+        let read = tags.into_iter().zip(embeddings).collect();
+        Ok(assemble(tasks, read, prepared, embedded))
     }
 
-    /// The vectors and where they live, or none of them while the embedder is down: [`crate::backfill`] brings them later.
-    async fn vectors(&self, texts: Vec<String>) -> Option<Embedded> {
-        let embedded = async {
-            let vectors = self.embedder.embed_passages(texts).await?;
-            Ok::<_, Fault>((self.embedder.space().await?, vectors))
-        };
+    /// The embedding space that each batch's vectors are made in: the one its space serves. None
+    /// where nobody can say.
+    async fn embeddings(&self, tasks: &[Task]) -> Result<Vec<Option<EmbeddingSpace>>> {
+        let mut known: HashMap<&Scope, Option<EmbeddingSpace>> = HashMap::new();
+        for task in tasks {
+            let scope = &task.batch.scope;
+            if !known.contains_key(scope) {
+                let served = self.spaces.embeddings(scope).await?.served;
+                let embedding = match served {
+                    Some(served) => Some(served),
+                    None => self.embedder.space().await.ok(),
+                };
+                known.insert(scope, embedding);
+            }
+        }
+        let scopes = tasks.iter().map(|task| &task.batch.scope);
+        Ok(scopes.map(|scope| known[scope].clone()).collect())
+    }
+
+    /// The vectors, without those of embedders that are down: [`crate::backfill`] brings them
+    /// later.
+    async fn vectors(&self, texts: HashMap<EmbeddingSpace, Vec<String>>) -> Embedded {
+        let mut embedded = Embedded::new();
+        for (space, texts) in texts {
+            match self.embedder.embed_passages_in(&space, texts).await {
+                Ok(vectors) => _ = embedded.insert(space, vectors.into_iter()),
+                Err(fault) => {
+                    tracing::warn!(reason = %fault.reason, "turns are stored without vectors for now: {fault}");
+                }
+            }
+        }
         embedded
-            .await
-            .inspect_err(|fault| tracing::warn!(reason = %fault.reason, "turns are stored without vectors for now: {fault}"))
-            .ok()
     }
 }
 
@@ -64,24 +93,23 @@ fn embedded_first(turns: &[Vec<Document>]) -> usize {
 
 fn assemble(
     tasks: &[Task],
-    languages: Vec<Option<String>>,
+    read: Vec<(Option<String>, Option<EmbeddingSpace>)>,
     prepared: Vec<Prepared>,
-    embedded: Option<Embedded>,
+    mut embedded: Embedded,
 ) -> Vec<IndexedBatch> {
-    let (space, vectors) = embedded.unzip();
-    let mut vectors = vectors.map(Vec::into_iter);
-    let mut passage = |document: Document, is_embedded: bool| Passage {
-        vectors: vectors
-            .as_mut()
-            .filter(|_| is_embedded)
-            .and_then(Iterator::next),
-        ..document.passage
-    };
     let batches = tasks
         .iter()
-        .zip(languages)
+        .zip(read)
         .zip(prepared)
-        .map(|((task, language), turns)| {
+        .map(|((task, (language, space)), turns)| {
+            let mut vectors = space.as_ref().and_then(|space| embedded.get_mut(space));
+            let mut passage = |document: Document, is_embedded: bool| Passage {
+                vectors: vectors
+                    .as_mut()
+                    .filter(|_| is_embedded)
+                    .and_then(std::iter::Iterator::next),
+                ..document.passage
+            };
             let first = embedded_first(&turns);
             let turns = turns.into_iter().enumerate().map(|(place, turn)| {
                 let passages = turn.into_iter();
@@ -89,12 +117,13 @@ fn assemble(
                     .map(|document| passage(document, place < first))
                     .collect()
             });
+            let passages = turns.collect();
             IndexedBatch {
                 batch: task.batch.clone(),
                 acceptance: task.acceptance,
-                embedding_space: space.clone(),
+                embedding_space: space,
                 language,
-                passages: turns.collect(),
+                passages,
             }
         });
     batches.collect()

@@ -3,10 +3,12 @@
 //!
 //! Then, while nobody waits, facts and episodes are derived from it: `derive` is the work, `extract` who finds facts in turns.
 //!
-//! `worker` owns the loop and what happens when something fails, `early` which edits wait for their originals, `task` the spans of the work; `indexing` makes of turns what the ledger stores:
-//! `language` is what a space's turns are analysed in, `passages` is what they become; `backfill` brings the vectors that
-//! were missing while the embedder was down; `gauges` tells how full the queue is, `relay` what
-//! happened.
+//! `worker` owns the loop and what happens when something fails, `early` which edits wait for their
+//! originals, `task` the spans of the work; `indexing` makes of turns what the ledger stores:
+//! `language` is what a space's turns are analysed in, `passages` is what they become; `backfill`
+//! brings the vectors that were missing while the embedder was down, or that a change of the model
+//! wants, and `switching` carries such a change on; `gauges` tells how full the queue is, `relay`
+//! what happened.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod backfill;
@@ -18,6 +20,7 @@ mod indexing;
 mod language;
 mod passages;
 mod relay;
+mod switching;
 mod task;
 mod worker;
 
@@ -34,6 +37,7 @@ pub use self::backfill::Postponed;
 pub use self::derive::{Deriver, Rebuilder, Refiner, Reteller, Semanticizer, Summariser};
 pub use self::extract::{Extractor, ModelExtractor, Rules, Utterances};
 pub use self::relay::Relay;
+pub use self::switching::ModelSwitcher;
 
 /// What the constructor works with.
 #[derive(Clone)]

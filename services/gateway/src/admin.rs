@@ -11,12 +11,15 @@ use memfleet_domain::ids::{KeyId, TenantId};
 use memfleet_domain::time::{TimeRange, Timestamp};
 use memfleet_domain::{Fault, FaultKind};
 use memfleet_ports::access::{Authority, Proof, default_tenant};
-use memfleet_ports::admin::{Account, Admin, Issued, ModelUse, NewKey, Rotation};
+use memfleet_ports::admin::{
+    Account, Admin, Issued, ModelChange, ModelChangeStatus, ModelUse, NewKey, Rotation,
+};
 use memfleet_ports::audit::{AuditFilter, AuditKind, AuditRecord};
 use memfleet_ports::context::Context;
 use memfleet_ports::keys::{Key, KeyRing};
 use memfleet_ports::ledger::Page;
 use memfleet_ports::memory::PageRequest;
+use memfleet_ports::model_switch::{SwitchGoal, SwitchOrder};
 use tracing::instrument;
 
 use crate::Gateway;
@@ -207,9 +210,93 @@ impl Admin for Gateway {
         let records = log.list(&tenant, &filter, page.limit, page.after.as_ref());
         Ok(records.await?)
     }
+
+    #[instrument(skip_all, fields(tenant = %context.tenant))]
+    async fn switch_model(
+        &self,
+        context: &Context,
+        change: Option<ModelChange>,
+    ) -> Result<Option<ModelChangeStatus>, Fault> {
+        self.operator(context, "Admin.SwitchModel")?;
+        let known = self.switches.order().await?;
+        let order = match change {
+            None => known,
+            Some(change) => {
+                let order = self.switch_order(known, change).await?;
+                self.switches.set_order(&order).await?;
+                tracing::info!(target = %order.target, goal = ?order.goal, drops = order.drops, "the embedding model is to change");
+                Some(order)
+            }
+        };
+        let Some(order) = order else {
+            return Ok(None);
+        };
+        let progress = self.switches.progress(&order).await?;
+        Ok(Some(ModelChangeStatus { order, progress }))
+    }
 }
 
 impl Gateway {
+    /// The order that a change of the model is under from now on.
+    async fn switch_order(
+        &self,
+        known: Option<SwitchOrder>,
+        change: ModelChange,
+    ) -> Result<SwitchOrder, Fault> {
+        let (model, goal) = match change {
+            ModelChange::Compare(model) => (model, SwitchGoal::Compare),
+            ModelChange::Serve(model) => (model, SwitchGoal::Serve),
+            ModelChange::RollBack => (None, SwitchGoal::RollBack),
+            ModelChange::Drop => {
+                let known = known.ok_or_else(no_change)?;
+                return self.drop_order(known).await;
+            }
+        };
+        let known_target = known.map(|order| order.target);
+        let target = match model {
+            Some(model) => self.embedder.space_of(&model).await?,
+            None => known_target.clone().ok_or_else(no_change)?,
+        };
+        let order = SwitchOrder {
+            target,
+            goal,
+            drops: false,
+        };
+        if known_target.is_some_and(|known| known != order.target) {
+            let beside = self.switches.progress(&order).await?.beside;
+            if beside > 0 {
+                let message = format!(
+                    "{beside} spaces still have the vectors of two models: drop those that searches do not use first (`memfleet model switch --drop`)"
+                );
+                return Err(precondition("MODEL_CHANGE_UNDER_WAY", message));
+            }
+        }
+        Ok(order)
+    }
+
+    /// The same change, which removes what searches do not use. Refused while it is not through.
+    async fn drop_order(&self, known: SwitchOrder) -> Result<SwitchOrder, Fault> {
+        let progress = self.switches.progress(&known).await?;
+        let waiting = match known.goal {
+            SwitchGoal::Serve => progress.spaces - progress.serving.min(progress.spaces),
+            SwitchGoal::RollBack => progress.serving,
+            SwitchGoal::Compare => {
+                let message =
+                    "searches use neither model for good yet: cut over or roll back first";
+                return Err(precondition("MODEL_CHANGE_UNDER_WAY", message.to_owned()));
+            }
+        };
+        if waiting > 0 {
+            let message =
+                format!("{waiting} spaces are not there yet: see `memfleet model switch --status`");
+            return Err(precondition("MODEL_CHANGE_UNDER_WAY", message));
+        }
+        Ok(SwitchOrder {
+            drops: true,
+            ..known
+        })
+    }
+
     fn keyring(&self) -> &dyn KeyRing {
         &*self.access.sources.keys
     }
@@ -324,4 +411,13 @@ fn check(new: &NewKey, tenant: &TenantId, now: Timestamp) -> Result<(), Fault> {
 
 fn no_key(id: KeyId, tenant: &TenantId) -> Fault {
     Fault::not_found(format_args!("key {id} of the tenant `{tenant}`"))
+}
+
+fn no_change() -> Fault {
+    let message = "no change of the model was asked for: name one";
+    precondition("NO_MODEL_CHANGE", message.to_owned())
+}
+
+fn precondition(reason: &'static str, message: String) -> Fault {
+    Fault::new(FaultKind::FailedPrecondition, reason, message)
 }

@@ -44,6 +44,7 @@ use memfleet_ports::health::Health;
 use memfleet_ports::injections::Injections;
 use memfleet_ports::knowledge::Knowledge;
 use memfleet_ports::ledger::Ledger;
+use memfleet_ports::model_switch::ModelSwitches;
 use memfleet_ports::queue::IngestQueue;
 use memfleet_ports::refresher::Refresher;
 use memfleet_ports::retriever::Retriever;
@@ -80,6 +81,8 @@ pub struct Gateway {
     pub author: Option<Adviser>,
     /// Named in the node's status.
     pub embedder: Arc<dyn Embedder>,
+    /// Changes of the embedding model.
+    pub switches: Arc<dyn ModelSwitches>,
     /// Wakes readers that wait for a write.
     pub events: Events,
     /// How the parts are that may fail while the rest goes on.

@@ -291,6 +291,17 @@ fn local(command: Local, global: &Global, output: &mut Output) -> Result<Exit, E
             in_runtime(migrate::run(&store, output))
         }
         Local::Model(args) => {
+            let args = match args.into_switch() {
+                Ok(args) => {
+                    return in_runtime(async {
+                        let handle = Handle::connect(global).await?;
+                        let done = model::run_switch(args, &handle, output).await;
+                        warn(&handle);
+                        done
+                    });
+                }
+                Err(args) => args,
+            };
             let configured = config::load(global, &())?.config.model.directory;
             model::run(args, configured, output)
         }

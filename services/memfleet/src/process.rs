@@ -250,6 +250,7 @@ impl Process {
             rejections: Arc::default(),
             shares: Arc::new(shares),
             embedder,
+            switches: storage.switches.clone(),
             events: self.events.clone(),
             health: self.health.clone(),
             access,

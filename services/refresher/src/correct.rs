@@ -112,7 +112,10 @@ impl LocalRefresher {
                     let language = self.indexer.language(scope).await?;
                     let said = says(draft, text, value.as_deref(), language)?;
                     corrected.body = Body::Fact(Box::new(said));
-                    let passages = self.indexer.passages(vec![text.clone()], language).await?;
+                    let passages = self
+                        .indexer
+                        .passages(scope, vec![text.clone()], language)
+                        .await?;
                     passage = passages.into_iter().next();
                 }
                 let ended = current.is_withdrawn() || current.succeeded_by.is_some();

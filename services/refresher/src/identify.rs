@@ -101,7 +101,7 @@ impl LocalRefresher {
             .iter()
             .map(|naming| found_by(&naming.identity))
             .collect();
-        let passages = self.indexer.passages(texts, language).await?;
+        let passages = self.indexer.passages(scope, texts, language).await?;
         let revisions = namings.iter().zip(versions).zip(passages);
         let revisions = revisions.map(|((naming, version), passage)| Revision {
             derivation: derivation(naming, version, change.id, change.at),

@@ -61,7 +61,11 @@ impl LocalRefresher {
         let new = (0..texts.len()).filter(|place| is_new(*place));
         let new: Vec<String> = new.map(|place| texts[place].clone()).collect();
         let language = self.indexer.language(scope).await?;
-        let mut passages = self.indexer.passages(new, language).await?.into_iter();
+        let mut passages = self
+            .indexer
+            .passages(scope, new, language)
+            .await?
+            .into_iter();
         let found_by = (0..texts.len()).map(|place| match is_new(place) {
             true => passages.next(),
             false => None,

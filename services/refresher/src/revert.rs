@@ -38,7 +38,7 @@ impl LocalRefresher {
                     let language = self.indexer.language(&scope).await?;
                     let passages = self
                         .indexer
-                        .passages(vec![fact.text.clone()], language)
+                        .passages(&scope, vec![fact.text.clone()], language)
                         .await?;
                     passages.into_iter().next()
                 }

@@ -8,14 +8,17 @@ mod entry;
 mod held;
 mod outlines;
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use memfleet_domain::embedding::EmbeddingSpace;
 use memfleet_domain::{Fault, Scope};
 use memfleet_ports::candidates::Candidates;
 use memfleet_ports::feed::IndexFeed;
 
 pub use entry::{Outline, Paused, Reading};
+pub use held::IndexKey;
 
 use crate::tokens::TokenReader;
 use entry::Entry;
@@ -45,6 +48,10 @@ pub struct IndexCache {
     budget: usize,
     generations: AtomicU64,
     held: Mutex<Held>,
+    /// Indexes that are built behind searches.
+    warming: Mutex<BTreeSet<IndexKey>>,
+    /// No model's: asked for it, a store gives no vectors.
+    no_embedding: EmbeddingSpace,
 }
 
 impl IndexCache {
@@ -62,16 +69,73 @@ impl IndexCache {
             budget,
             generations: AtomicU64::new(0),
             held: Mutex::default(),
+            warming: Mutex::default(),
+            no_embedding: EmbeddingSpace::default(),
         }
     }
 
-    /// The indexes of spaces, each at least as new as the store was when this was called. `scopes` are sorted and distinct:
-    /// two searches that lock the same spaces in the same order cannot wait for each other in a circle.
-    pub async fn current(self: &Arc<Self>, scopes: &[&Scope]) -> Result<Vec<Reading>, Fault> {
+    /// The first of these embedding spaces, in which all spaces have vectors, whose indexes are
+    /// here: a search does not wait for others to be built. Where none are here, the first. Where
+    /// it is not the first, the indexes of that one are built behind the search.
+    pub fn choose(
+        self: &Arc<Self>,
+        scopes: &[&Scope],
+        shared: Vec<EmbeddingSpace>,
+    ) -> Option<EmbeddingSpace> {
+        let key = |scope: &Scope, embedding: &EmbeddingSpace| IndexKey {
+            scope: scope.clone(),
+            embedding: Some(embedding.clone()),
+        };
+        let built = {
+            let held = self.lock();
+            let all = |embedding: &EmbeddingSpace| {
+                let mut scopes = scopes.iter();
+                scopes.all(|scope| held.built(&key(scope, embedding)))
+            };
+            shared.iter().position(all)
+        };
+        if let (Some(1..), Some(first)) = (built, shared.first()) {
+            for scope in scopes {
+                self.warm(key(scope, first));
+            }
+        }
+        shared.into_iter().nth(built.unwrap_or(0))
+    }
+
+    /// Builds an index behind the searches that use another one, unless that is under way.
+    fn warm(self: &Arc<Self>, key: IndexKey) {
+        if !self.warming().insert(key.clone()) {
+            return;
+        }
+        let cache = self.clone();
+        tokio::spawn(async move {
+            if let Err(fault) = cache.refreshed(&key).await {
+                tracing::warn!(%fault, scope = %key.scope, "the index of another embedding space was not built");
+            }
+            cache.warming().remove(&key);
+        });
+    }
+
+    fn warming(&self) -> std::sync::MutexGuard<'_, BTreeSet<IndexKey>> {
+        self.warming.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The indexes of spaces with vectors of one embedding space, or without any, each at least as
+    /// new as the store was when this was called. `scopes` are sorted and distinct: two searches
+    /// that lock the same spaces in the same order cannot wait for each other in a circle.
+    pub async fn current(
+        self: &Arc<Self>,
+        scopes: &[&Scope],
+        embedding: Option<&EmbeddingSpace>,
+    ) -> Result<Vec<Reading>, Fault> {
         debug_assert!(scopes.is_sorted(), "locks are taken in order");
         let mut entries = Vec::with_capacity(scopes.len());
         for scope in scopes {
-            entries.push(self.refreshed(scope).await?);
+            let key = IndexKey {
+                scope: (*scope).clone(),
+                embedding: embedding.cloned(),
+            };
+            entries.push(self.refreshed(&key).await?);
         }
         let mut readings = Vec::with_capacity(scopes.len());
         for (entry, outline) in entries {
@@ -87,13 +151,13 @@ impl IndexCache {
     /// The entry of a space, brought up to the store's present state.
     async fn refreshed(
         self: &Arc<Self>,
-        scope: &Scope,
+        key: &IndexKey,
     ) -> Result<(Arc<Entry>, Option<Outline>), Fault> {
-        let entry = match self.known(scope) {
+        let entry = match self.known(key) {
             Some(entry) => entry,
-            None => self.begin(scope).await?,
+            None => self.begin(key).await?,
         };
-        let head = self.feed.head(scope).await?;
+        let head = self.feed.head(&key.scope).await?;
         let reached = entry.index.read().await.reached();
         let outcome = match reached {
             reached if reached >= head => "hit",
@@ -103,17 +167,18 @@ impl IndexCache {
         metrics::counter!("memfleet_index_cache_reads_total", "outcome" => outcome).increment(1);
         if reached < head {
             let _only_one = entry.catching_up.lock().await;
-            self.catch_up(scope, &entry, head).await?;
-            self.evict(scope, &entry);
+            self.catch_up(key, &entry, head).await?;
+            self.evict(key, &entry);
         }
+        entry.set_built();
         match &entry.remote {
             None if self.is_too_large(&entry).await => {
-                self.remove_entry(scope, &entry);
-                Box::pin(self.refreshed(scope)).await
+                self.remove_entry(key, &entry);
+                Box::pin(self.refreshed(key)).await
             }
             None => Ok((entry, None)),
             Some(remote) => {
-                let outline = self.outline(scope, &entry, remote).await?;
+                let outline = self.outline(key, &entry, remote).await?;
                 Ok((entry, Some(outline)))
             }
         }
@@ -121,8 +186,8 @@ impl IndexCache {
 
     /// Lets go of a space, so that nothing forgotten stays in memory.
     pub fn drop_space(&self, scope: &Scope) {
-        let gone = self.lock().remove(scope, None);
-        self.forget(gone.as_slice());
+        let gone = self.lock().remove_space(scope);
+        self.forget(&gone);
     }
 
     /// Lets go of every space.
@@ -144,15 +209,22 @@ impl IndexCache {
         metrics::gauge!("memfleet_index_cache_spaces").set(held.len() as f64);
     }
 
-    async fn catch_up(&self, scope: &Scope, entry: &Entry, head: u64) -> Result<(), Fault> {
+    async fn catch_up(&self, key: &IndexKey, entry: &Entry, head: u64) -> Result<(), Fault> {
+        let embedding = Some(self.embedding_of(key));
         loop {
             let reached = entry.index.read().await.reached();
             if reached >= head {
                 return Ok(());
             }
             let changes = match &entry.remote {
-                Some(store) => store.outline_after(scope, reached, OUTLINE_PAGE).await?,
-                None => self.feed.changes_after(scope, reached, PAGE).await?,
+                Some(store) => {
+                    let outline = store.outline_after(&key.scope, reached, OUTLINE_PAGE);
+                    outline.await?
+                }
+                None => {
+                    let changes = self.feed.changes_in(&key.scope, embedding, reached, PAGE);
+                    changes.await?
+                }
             };
             let more = changes.more;
             let mut index = entry.index.clone().write_owned().await;
@@ -169,32 +241,37 @@ impl IndexCache {
         }
     }
 
+    /// The embedding space of an index's vectors.
+    fn embedding_of<'k>(&'k self, key: &'k IndexKey) -> &'k EmbeddingSpace {
+        key.embedding.as_ref().unwrap_or(&self.no_embedding)
+    }
+
     /// The entry of a space that is here, read just now.
-    fn known(&self, scope: &Scope) -> Option<Arc<Entry>> {
-        self.lock().read(scope)
+    fn known(&self, key: &IndexKey) -> Option<Arc<Entry>> {
+        self.lock().read(key)
     }
 
     /// The entry of a space, and whether it was made here.
-    fn insert(&self, scope: &Scope, remote: Option<Arc<dyn Candidates>>) -> (Arc<Entry>, bool) {
+    fn insert(&self, key: &IndexKey, remote: Option<Arc<dyn Candidates>>) -> (Arc<Entry>, bool) {
         let mut held = self.lock();
-        if let Some(entry) = held.read(scope) {
+        if let Some(entry) = held.read(key) {
             return (entry, false);
         }
         let generation = self.generations.fetch_add(1, Ordering::Relaxed);
         self.tokens.keep(generation);
         let entry = Arc::new(Entry::new(generation, remote));
-        held.insert(scope, entry.clone());
+        held.insert(key, entry.clone());
         (entry, true)
     }
 
     /// Lets go of an entry, unless another is in its place.
-    fn remove_entry(&self, scope: &Scope, entry: &Arc<Entry>) {
-        let gone = self.lock().remove(scope, Some(entry));
+    fn remove_entry(&self, key: &IndexKey, entry: &Arc<Entry>) {
+        let gone = self.lock().remove(key, Some(entry));
         self.forget(gone.as_slice());
     }
 
     /// Drops the least recently read spaces until the rest fits; never the one that is being read, whose entry is weighed first.
-    fn evict(&self, reading: &Scope, entry: &Arc<Entry>) {
+    fn evict(&self, reading: &IndexKey, entry: &Arc<Entry>) {
         let mut held = self.lock();
         held.weigh(reading, entry);
         let mut gone = Vec::new();

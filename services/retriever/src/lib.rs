@@ -13,6 +13,7 @@ mod stages;
 mod tokens;
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use memfleet_ports::context::CallPriority;
 use memfleet_ports::embedder::Embedder;
@@ -58,6 +59,8 @@ pub struct LocalRetriever {
     relevance: Arc<Relevance>,
     answer_bytes: usize,
     computing: SearchThreads,
+    /// True once the store knows the embedding space of the model here.
+    is_named: Arc<AtomicBool>,
 }
 
 impl LocalRetriever {
@@ -83,6 +86,7 @@ impl LocalRetriever {
             weights: Arc::new(options.weights),
             relevance: Arc::new(Relevance::shipped()),
             answer_bytes: options.answer_bytes,
+            is_named: Arc::default(),
         }
     }
 

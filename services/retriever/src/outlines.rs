@@ -2,6 +2,7 @@
 //! and the passages of its candidates. Spaces that are held are not asked for.
 
 use memfleet_domain::Fault;
+use memfleet_domain::embedding::EmbeddingSpace;
 use memfleet_ports::candidates::Among;
 use memfleet_retrieval::{Candidates, Excerpt, Lexical, Plan, Searched, Weights, wanted};
 
@@ -67,7 +68,7 @@ pub(crate) async fn ask(
     readings: &[Reading],
     excerpts: &mut Excerpts,
     questions: Vec<Question>,
-    vector: &[i8],
+    (embedding, vector): (&EmbeddingSpace, &[i8]),
 ) -> Result<(), Fault> {
     for question in questions {
         let (scope, reading) = (&targets[question.space].scope, &readings[question.space]);
@@ -75,7 +76,12 @@ pub(crate) async fn ask(
         else {
             continue;
         };
-        let nearest = |among, limit| outline.store.nearest(scope, vector, among, limit);
+        let nearest = |among, limit| {
+            let embedding = Some(embedding);
+            outline
+                .store
+                .nearest(scope, embedding, vector, among, limit)
+        };
         let near = nearest(&question.among, question.limit as u32).await?;
         excerpt.add_near(&reading.index, near);
         let words = nearest(&question.best, question.best.len() as u32).await?;
@@ -89,13 +95,15 @@ pub(crate) async fn read_passages(
     targets: &[Target],
     readings: &[Reading],
     excerpts: &mut Excerpts,
+    embedding: Option<&EmbeddingSpace>,
     candidates: &Candidates,
 ) -> Result<(), Fault> {
     let spaces = targets.iter().zip(readings).zip(excerpts);
     for (((target, reading), excerpt), needed) in spaces.zip(candidates.needed()) {
         if let (Some(outline), Some(excerpt)) = (&reading.outline, excerpt) {
             let missing = excerpt.missing(needed);
-            let found = outline.store.passages(&target.scope, &missing).await?;
+            let passages = outline.store.passages(&target.scope, embedding, &missing);
+            let found = passages.await?;
             excerpt.set_passages(&reading.index, needed, found);
         }
     }

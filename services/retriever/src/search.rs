@@ -1,12 +1,13 @@
 //! A query from start to end: indexes and query vectors, first stage, token vectors, second stage, turns.
 
 use std::collections::{BTreeSet, HashSet};
+use std::sync::atomic::Ordering;
 
 use async_trait::async_trait;
-use memfleet_domain::embedding::QueryVectors;
+use memfleet_domain::embedding::{EmbeddingSpace, HeldEmbeddings, QueryVectors};
 use memfleet_domain::ids::TurnId;
 use memfleet_domain::space::Locale;
-use memfleet_domain::{Fault, Scope};
+use memfleet_domain::{Fault, FaultKind, Scope};
 use memfleet_ports::context::Context;
 use memfleet_ports::retriever::{Found, Query, Retriever};
 use memfleet_retrieval::embedded_text;
@@ -24,21 +25,30 @@ impl Retriever for LocalRetriever {
             .map(|target| &target.scope)
             .collect::<Vec<_>>();
         let locale = locale(query, &targets);
+        let embedding = this.embedding(&targets, &scopes).await;
         // Words are looked up while the model computes.
         let words = async {
-            let readings = this.indexes.current(&scopes).await?;
+            let readings = this.indexes.current(&scopes, embedding.as_ref().ok());
+            let readings = readings.await?;
             let understood = this.understand(query, &targets, &locale, readings).await?;
             Ok::<_, Fault>(understood.wait())
         };
-        let (words, vectors) = tokio::join!(words, this.vectors(query, &locale));
+        let vectors = async {
+            let embedding = embedding.as_ref().map_err(Clone::clone)?;
+            this.vectors(query, &locale, embedding).await
+        };
+        let (words, vectors) = tokio::join!(words, vectors);
         let mut degraded = Vec::new();
         let vectors = vectors
             .inspect_err(|fault| degraded.push(format!("embedder: {fault}")))
             .ok();
+        let embedding = embedding.as_ref().ok();
         let understood = this.resume(query, &targets, &locale, words?).await?;
-        let stage = this.first_stage(&targets, understood, vectors).await?;
+        let stage = this
+            .first_stage(&targets, understood, vectors, embedding)
+            .await?;
         degraded.extend(stage.missing_vectors());
-        let stage = this.token_vectors(&targets, stage).await?;
+        let stage = this.token_vectors(&targets, stage, embedding).await?;
         let (stage, ranked) = this.second_stage(stage, query.k as usize).await?;
         let hits = this.hits(query, &targets, &stage, ranked).await?;
         let searched = stage
@@ -60,6 +70,7 @@ impl Retriever for LocalRetriever {
 pub(crate) struct Target {
     pub(crate) scope: Scope,
     locale: Locale,
+    held: HeldEmbeddings,
     pub(crate) labelled: Option<HashSet<TurnId>>,
 }
 
@@ -73,15 +84,67 @@ impl LocalRetriever {
         }
     }
 
-    /// The vectors of the query: those that it brings, where they are of this text and of the embedder's own space, else the model's.
-    async fn vectors(&self, query: &Query, locale: &Locale) -> Result<QueryVectors, Fault> {
+    /// The embedding space that a search compares vectors in: one that all of its spaces have
+    /// vectors in, that of most of them if they share two. Fails where they share none.
+    async fn embedding(
+        &self,
+        targets: &[Target],
+        scopes: &[&Scope],
+    ) -> Result<EmbeddingSpace, Fault> {
+        let mut held = targets
+            .iter()
+            .map(|target| &target.held)
+            .filter(|held| held.served.is_some() || held.other.is_some());
+        let Some(first) = held.next() else {
+            return self.embedder.space().await;
+        };
+        let is_shared = |space: &&EmbeddingSpace| {
+            let mut others = held.clone();
+            others.all(|held| held.whole().any(|other| other == *space))
+        };
+        let mut shared: Vec<EmbeddingSpace> = first.whole().filter(is_shared).cloned().collect();
+        let served = |space: &EmbeddingSpace| {
+            let targets = targets
+                .iter()
+                .filter(|it| it.held.served.as_ref() == Some(space));
+            std::cmp::Reverse(targets.count())
+        };
+        shared.sort_by_key(served);
+        self.indexes.choose(scopes, shared).ok_or_else(|| {
+            let message = "the spaces have vectors of different models: search them one by one, or switch them to one model";
+            Fault::new(FaultKind::FailedPrecondition, "NO_SHARED_MODEL", message)
+        })
+    }
+
+    /// The vectors of the query: those that it brings, where they are of this text and of this
+    /// embedding space, else the model's.
+    async fn vectors(
+        &self,
+        query: &Query,
+        locale: &Locale,
+        embedding: &EmbeddingSpace,
+    ) -> Result<QueryVectors, Fault> {
         let text = embedded_text(&query.text, locale);
         if let Some(brought) = query.vectors.as_deref().filter(|it| it.text == text)
-            && self.embedder.space().await? == brought.space
+            && brought.space == *embedding
         {
             return Ok(brought.vectors.clone());
         }
-        self.embedder.embed_query(text.into_owned()).await
+        self.embedder
+            .embed_query_in(embedding, text.into_owned())
+            .await
+    }
+
+    /// The embedding spaces that a space has vectors in. The store hears first which one the model
+    /// here has.
+    async fn held(&self, scope: &Scope) -> Result<HeldEmbeddings, Fault> {
+        if !self.is_named.load(Ordering::Relaxed)
+            && let Ok(space) = self.embedder.space().await
+        {
+            self.spaces.name_embedding(&space).await?;
+            self.is_named.store(true, Ordering::Relaxed);
+        }
+        Ok(self.spaces.embeddings(scope).await?)
     }
 
     /// The spaces of the query, sorted and each once, which must exist, with what only the store knows of the filter.
@@ -92,6 +155,7 @@ impl LocalRetriever {
             let Some(locale) = self.spaces.locale(&scope).await? else {
                 return Err(Fault::not_found(format_args!("space `{space}`")));
             };
+            let held = self.held(&scope).await?;
             let labels = &query.filter.metadata;
             let labelled = if labels.is_empty() {
                 None
@@ -107,6 +171,7 @@ impl LocalRetriever {
             targets.push(Target {
                 scope,
                 locale,
+                held,
                 labelled,
             });
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use memfleet_background::BackgroundLane;
 use memfleet_domain::Fault;
-use memfleet_domain::embedding::{QueryVectors, TokenVectors};
+use memfleet_domain::embedding::{EmbeddingSpace, QueryVectors, TokenVectors};
 use memfleet_domain::space::Locale;
 use memfleet_language::{Analyzer, Language};
 use memfleet_ports::context::CallPriority;
@@ -142,10 +142,12 @@ impl LocalRetriever {
         targets: &[Target],
         mut understood: Understood,
         vectors: Option<QueryVectors>,
+        embedding: Option<&EmbeddingSpace>,
     ) -> Result<Stage, Fault> {
         let vectors = vectors.filter(|vectors| !vectors.sentence.is_empty());
-        if let Some(vectors) = &vectors {
-            understood = self.near(targets, understood, &vectors.sentence).await?;
+        if let (Some(vectors), Some(embedding)) = (&vectors, embedding) {
+            let near = self.near(targets, understood, embedding, &vectors.sentence);
+            understood = near.await?;
         }
         let Understood { readings, meaning } = understood;
         let (weights, reader) = (self.weights.clone(), self.tokens.clone());
@@ -153,7 +155,8 @@ impl LocalRetriever {
             .compute(move || chosen(readings, meaning, vectors, &weights, &reader))
             .await?;
         let (readings, excerpts) = (&stage.readings, &mut stage.excerpts);
-        outlines::read_passages(targets, readings, excerpts, &stage.candidates).await?;
+        let candidates = &stage.candidates;
+        outlines::read_passages(targets, readings, excerpts, embedding, candidates).await?;
         Ok(stage)
     }
 
@@ -162,6 +165,7 @@ impl LocalRetriever {
         &self,
         targets: &[Target],
         understood: Understood,
+        embedding: &EmbeddingSpace,
         vector: &[i8],
     ) -> Result<Understood, Fault> {
         if understood.meaning.excerpts.iter().all(Option::is_none) {
@@ -178,7 +182,8 @@ impl LocalRetriever {
             })
             .await?;
         let (readings, excerpts) = (&understood.readings, &mut understood.meaning.excerpts);
-        outlines::ask(targets, readings, excerpts, questions, vector).await?;
+        let asked = outlines::ask(targets, readings, excerpts, questions, (embedding, vector));
+        asked.await?;
         Ok(understood)
     }
 
@@ -187,13 +192,17 @@ impl LocalRetriever {
         &self,
         targets: &[Target],
         mut stage: Stage,
+        embedding: Option<&EmbeddingSpace>,
     ) -> Result<Stage, Fault> {
+        let Some(embedding) = embedding else {
+            return Ok(stage);
+        };
         let spaces = targets.iter().zip(&stage.readings).zip(&mut stage.tokens);
         for (((target, reading), found), needed) in spaces.zip(stage.candidates.needed()) {
             let generation = reading.generation;
             let read = self
                 .tokens
-                .complete(&target.scope, generation, needed, found);
+                .complete(&target.scope, embedding, generation, needed, found);
             read.await?;
         }
         Ok(stage)

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use memfleet_domain::embedding::TokenVectors;
+use memfleet_domain::embedding::{EmbeddingSpace, TokenVectors};
 use memfleet_domain::{Fault, Scope};
 use memfleet_ports::feed::IndexFeed;
 use quick_cache::Weighter;
@@ -73,6 +73,7 @@ impl TokenReader {
     pub async fn complete(
         &self,
         scope: &Scope,
+        embedding: &EmbeddingSpace,
         generation: u64,
         passages: &[u32],
         found: &mut [Option<Arc<TokenVectors>>],
@@ -87,7 +88,10 @@ impl TokenReader {
             .iter()
             .map(|&place| passages[place])
             .collect::<Vec<_>>();
-        let read = self.feed.token_vectors(scope, &numbers).await?;
+        let read = self
+            .feed
+            .token_vectors(scope, Some(embedding), &numbers)
+            .await?;
         for ((place, number), vectors) in missing.into_iter().zip(numbers).zip(read) {
             if let Some(vectors) = &vectors {
                 self.cache.insert((generation, number), vectors.clone());

@@ -97,7 +97,7 @@ async fn reading(store: &PostgresStore, turns: usize) {
             &format!("token vectors of {count} passages"),
             50,
             async || {
-                let found = store.token_vectors(&home(), &passages).await;
+                let found = store.token_vectors(&home(), None, &passages).await;
                 assert_eq!(found.expect("token vectors").len(), count);
             },
         )

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use memfleet_domain::Scope;
-use memfleet_domain::embedding::TokenVectors;
+use memfleet_domain::embedding::{EmbeddingSpace, TokenVectors};
 use memfleet_domain::ids::TurnId;
 use memfleet_ports::feed::{Changes, IndexFeed, IndexedTurn};
 use memfleet_ports::store::Result;
@@ -27,11 +27,17 @@ impl IndexFeed for PostgresStore {
         self.ask("head", head).await
     }
 
-    async fn changes_after(&self, scope: &Scope, after: u64, limit: u32) -> Result<Changes> {
+    async fn changes_in(
+        &self,
+        scope: &Scope,
+        embedding: Option<&EmbeddingSpace>,
+        after: u64,
+        limit: u32,
+    ) -> Result<Changes> {
         let changes = async {
             let mut read = self.read(&scope.tenant).await?;
             let (after, limit) = (after as i64, limit.max(1));
-            changes::after(&mut read, scope, after, limit, Depth::Whole).await
+            changes::after(&mut read, scope, embedding, after, limit, Depth::Whole).await
         };
         self.ask("changes_after", changes).await
     }
@@ -47,11 +53,12 @@ impl IndexFeed for PostgresStore {
     async fn token_vectors(
         &self,
         scope: &Scope,
+        embedding: Option<&EmbeddingSpace>,
         passages: &[u32],
     ) -> Result<Vec<Option<Arc<TokenVectors>>>> {
         let vectors = async {
             let mut read = self.read(&scope.tenant).await?;
-            lookup::token_vectors(&mut read, scope, passages).await
+            lookup::token_vectors(&mut read, scope, embedding, passages).await
         };
         self.ask("token_vectors", vectors).await
     }

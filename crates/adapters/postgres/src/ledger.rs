@@ -11,16 +11,20 @@ use std::collections::HashSet;
 use async_trait::async_trait;
 use memfleet_domain::Scope;
 use memfleet_domain::embedding::{EmbeddingSpace, PassageVectors};
-use memfleet_domain::ids::{BatchId, SessionId, TurnId};
+use memfleet_domain::ids::{BatchId, DerivationId, SessionId, TurnId};
 use memfleet_domain::turn::Turn;
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::ledger::{
     BatchStatus, Committed, IndexedBatch, Known, Ledger, Page, PageToken, Unembedded,
+    UnembeddedDerivation,
 };
 use memfleet_ports::queue::Accepted;
 use memfleet_ports::store::Result;
 
-pub(crate) use self::vectors::{Numbered, from_sentence, put_tokens, to_sentence};
+pub(crate) use self::vectors::{
+    LackingVectors, Numbered, from_sentence, held, name_embedding, put_second, put_tokens, slot,
+    to_sentence,
+};
 use crate::store::{PostgresStore, twice};
 
 #[async_trait]
@@ -122,9 +126,39 @@ impl Ledger for PostgresStore {
         self.ask("latest", turns).await
     }
 
+    async fn embedding_spaces(&self) -> Result<Vec<EmbeddingSpace>> {
+        self.ask("embedding_spaces", vectors::known_embeddings(self))
+            .await
+    }
+
     async fn without_vectors(&self, space: &EmbeddingSpace, limit: u32) -> Result<Vec<Unembedded>> {
         self.ask("without_vectors", vectors::missing(self, space, limit))
             .await
+    }
+
+    async fn derivations_without_vectors(
+        &self,
+        space: &EmbeddingSpace,
+        limit: u32,
+    ) -> Result<Vec<UnembeddedDerivation>> {
+        let missing = vectors::missing_derivations(self, space, limit);
+        self.ask("derivations_without_vectors", missing).await
+    }
+
+    async fn attach_derived_vectors(
+        &self,
+        scope: &Scope,
+        derivation: (DerivationId, u32),
+        space: &EmbeddingSpace,
+        vectors: PassageVectors,
+    ) -> Result<()> {
+        let attempt = || async {
+            self.ensure_named(space).await?;
+            let mut write = self.write(&scope.tenant).await?;
+            vectors::attach_derived(&mut write, scope, derivation, space, &vectors).await?;
+            write.commit().await
+        };
+        self.ask("attach_derived_vectors", twice(attempt)).await
     }
 
     async fn attach_vectors(
@@ -135,6 +169,7 @@ impl Ledger for PostgresStore {
         vectors: Vec<PassageVectors>,
     ) -> Result<()> {
         let attempt = || async {
+            self.ensure_named(space).await?;
             let mut write = self.write(&scope.tenant).await?;
             vectors::attach(&mut write, scope, turn, space, &vectors).await?;
             write.commit().await

@@ -29,6 +29,7 @@ mod keys;
 mod knowledge;
 mod ledger;
 mod migrations;
+mod model_switch;
 mod outbox;
 mod passages;
 mod rows;

@@ -50,6 +50,8 @@ const MIGRATIONS: &[(&str, &str)] = migrations![
     "0025_sessions",
     "0026_expiry",
     "0027_lost_claims",
+    "0028_embeddings",
+    "0029_outdated",
 ];
 
 /// Checksums (SHA-384) that databases of before the first release have of migrations that were

@@ -2,45 +2,53 @@
 
 mod postings;
 
-use memfleet_columns::{block, from_floats, from_set, from_terms, term_key, to_terms};
+use memfleet_columns::{VectorSlot, block, from_floats, from_set, from_terms, term_key, to_terms};
 use memfleet_ports::ledger::Passage;
 use sqlx::{PgConnection, Row};
 
 use self::postings::Gone;
 use crate::failure::Outcome;
-use crate::ledger::{Numbered, from_sentence, put_tokens};
+use crate::ledger::{Numbered, from_sentence, put_second, put_tokens};
 use crate::rows::{from_u32, to_u32};
 
-/// A passage with its number.
-pub type New<'p> = (u32, &'p Passage);
+/// A passage with its number, and the place of its vectors; to none, they are left out.
+pub type NewPassage<'p> = (u32, &'p Passage, Option<VectorSlot>);
 
 /// Stores passages; the space is locked, and their numbers are the next ones.
 pub async fn put(
     connection: &mut PgConnection,
     tenant: &str,
     space: i64,
-    new: &[New<'_>],
+    new: &[NewPassage<'_>],
 ) -> Outcome<()> {
     if new.is_empty() {
         return Ok(());
     }
     put_rows(connection, tenant, space, new).await?;
     postings::append(connection, tenant, space, new).await?;
-    let vectors: Vec<Numbered<'_>> = new
-        .iter()
-        .filter_map(|(number, passage)| Some((*number, passage.vectors.as_ref()?)))
-        .collect();
-    put_tokens(connection, tenant, space, &vectors).await
+    let to = |place| {
+        let there = new.iter().filter(move |(.., slot)| *slot == Some(place));
+        let vectors =
+            there.filter_map(|(number, passage, _)| Some((*number, passage.vectors.as_ref()?)));
+        vectors.collect::<Vec<Numbered<'_>>>()
+    };
+    put_tokens(connection, tenant, space, &to(VectorSlot::First)).await?;
+    put_second(connection, tenant, space, &to(VectorSlot::Second)).await
 }
 
 async fn put_rows(
     connection: &mut PgConnection,
     tenant: &str,
     space: i64,
-    new: &[New<'_>],
+    new: &[NewPassage<'_>],
 ) -> Outcome<()> {
-    let passages = || new.iter().map(|(_, passage)| *passage);
-    let vectors = || passages().map(|passage| passage.vectors.as_ref());
+    let passages = || new.iter().map(|(_, passage, _)| *passage);
+    let vectors = || {
+        new.iter().map(|(_, passage, slot)| {
+            let vectors = passage.vectors.as_ref();
+            vectors.filter(|_| *slot == Some(VectorSlot::First))
+        })
+    };
     let pieces = vectors().map(|vectors| match vectors {
         Some(vectors) => from_set(&vectors.tokens.pieces),
         None => Vec::new(),
@@ -53,7 +61,7 @@ async fn put_rows(
     )
     .bind(tenant)
     .bind(space)
-    .bind(from_u32(new.iter().map(|(number, _)| *number)))
+    .bind(from_u32(new.iter().map(|(number, ..)| *number)))
     .bind(from_u32(passages().map(|passage| passage.start)))
     .bind(from_u32(passages().map(|passage| passage.end - passage.start)))
     .bind(passages().map(|passage| from_terms(&passage.terms)).collect::<Vec<_>>())
@@ -74,16 +82,21 @@ pub async fn remove(
 ) -> Outcome<()> {
     let (firsts, pasts): (Vec<_>, Vec<_>) = runs.into_iter().unzip();
     let (firsts, pasts) = (from_u32(firsts), from_u32(pasts));
-    sqlx::query(
+    for delete in [
         "DELETE FROM token_vectors v USING unnest($3::integer[], $4::integer[]) AS run(first, past)
          WHERE v.tenant = $1 AND v.space = $2 AND v.passage >= run.first AND v.passage < run.past",
-    )
-    .bind(tenant)
-    .bind(space)
-    .bind(&firsts)
-    .bind(&pasts)
-    .execute(&mut *connection)
-    .await?;
+        "DELETE FROM second_vectors v USING unnest($3::integer[], $4::integer[]) AS run(first, past)
+         WHERE (SELECT p.second_embedding IS NOT NULL OR p.emptying FROM spaces p WHERE p.tenant = $1 AND p.id = $2)
+             AND v.tenant = $1 AND v.space = $2 AND v.passage >= run.first AND v.passage < run.past",
+    ] {
+        sqlx::query(delete)
+            .bind(tenant)
+            .bind(space)
+            .bind(&firsts)
+            .bind(&pasts)
+            .execute(&mut *connection)
+            .await?;
+    }
     let passages = sqlx::query(
         "DELETE FROM passages g USING unnest($3::integer[], $4::integer[]) AS run(first, past)
          WHERE g.tenant = $1 AND g.space = $2 AND g.passage >= run.first AND g.passage < run.past

@@ -1,6 +1,6 @@
 //! From a scope to its row.
 
-use memfleet_columns::{space_key, time, to_json};
+use memfleet_columns::{VectorSlots, space_key, time, to_json};
 use memfleet_domain::Scope;
 use memfleet_domain::space::SpaceSettings;
 use memfleet_ports::store::StoreError;
@@ -17,6 +17,8 @@ pub struct SpaceRow {
     pub head: i64,
     /// The next passage number.
     pub next_passage: u32,
+    /// Where its vectors are.
+    pub slots: VectorSlots,
     /// It has a name, and is not an erased one.
     pub is_alive: bool,
     /// The last position of acceptance that a forget of the whole space covers.
@@ -61,6 +63,12 @@ impl SpaceRow {
             is_alive: row.try_get(3)?,
             erased_acceptance: row.try_get(4)?,
             held_since: row.try_get(5)?,
+            slots: VectorSlots {
+                first: row.try_get(6)?,
+                second: row.try_get(7)?,
+                serves_second: row.try_get(8)?,
+                is_other_whole: row.try_get(9)?,
+            },
         })
     }
 }
@@ -75,8 +83,35 @@ pub(crate) use space_id;
 
 macro_rules! select_row {
     () => {
-        "SELECT id, head, next_passage, name IS NOT NULL, erased_acceptance, held_since FROM spaces WHERE tenant = $1 AND key = $2"
+        "SELECT id, head, next_passage, name IS NOT NULL, erased_acceptance, held_since, embedding, second_embedding,
+             serves_second, is_other_whole
+         FROM spaces WHERE tenant = $1 AND key = $2"
     };
+}
+
+/// With the embedding space of its vectors, where builds of before did not name it: that of its
+/// newest turn. Not part of the statement that locks the row, which servers may look at again while
+/// others write.
+async fn named(
+    connection: &mut PgConnection,
+    tenant: &str,
+    row: Option<&PgRow>,
+) -> Outcome<Option<SpaceRow>> {
+    let Some(mut space) = row.map(SpaceRow::read).transpose()? else {
+        return Ok(None);
+    };
+    let slots = &mut space.slots;
+    if slots.first.is_none() && slots.second.is_none() && space.next_passage > 0 {
+        slots.first = sqlx::query_scalar(
+            "SELECT embedding FROM turns WHERE tenant = $1 AND space = $2 AND embedding IS NOT NULL
+             ORDER BY change DESC LIMIT 1",
+        )
+        .bind(tenant)
+        .bind(space.id)
+        .fetch_optional(connection)
+        .await?;
+    }
+    Ok(Some(space))
 }
 
 /// The space's row, if it was ever written to.
@@ -84,9 +119,9 @@ pub async fn find(connection: &mut PgConnection, scope: &Scope) -> Outcome<Optio
     let row = sqlx::query(select_row!())
         .bind(scope.tenant.as_str())
         .bind(space_key(scope))
-        .fetch_optional(connection)
+        .fetch_optional(&mut *connection)
         .await?;
-    row.as_ref().map(SpaceRow::read).transpose()
+    named(connection, scope.tenant.as_str(), row.as_ref()).await
 }
 
 /// The space's row, if it is there and was not forgotten.
@@ -101,9 +136,9 @@ pub async fn lock(connection: &mut PgConnection, scope: &Scope) -> Outcome<Optio
     let row = sqlx::query(concat!(select_row!(), " FOR UPDATE"))
         .bind(scope.tenant.as_str())
         .bind(space_key(scope))
-        .fetch_optional(connection)
+        .fetch_optional(&mut *connection)
         .await?;
-    row.as_ref().map(SpaceRow::read).transpose()
+    named(connection, scope.tenant.as_str(), row.as_ref()).await
 }
 
 /// The same, with a row that is made where there is none: like that of an erased space, until somebody names it.

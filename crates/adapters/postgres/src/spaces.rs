@@ -3,6 +3,7 @@
 use async_trait::async_trait;
 use memfleet_columns::{cut, from_token, json, name, space_key, time, to_json, to_token};
 use memfleet_domain::Scope;
+use memfleet_domain::embedding::{EmbeddingSpace, HeldEmbeddings};
 use memfleet_domain::ids::{SessionId, SpaceId, TenantId};
 use memfleet_domain::space::{LegalHold, Locale, Session, Space, SpaceSettings};
 use memfleet_domain::time::Timestamp;
@@ -13,6 +14,7 @@ use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row};
 
 use crate::failure::Outcome;
+use crate::ledger::held;
 use crate::scope::{self, space_id};
 use crate::store::{PostgresStore, twice};
 
@@ -63,6 +65,19 @@ impl SpaceCatalog for PostgresStore {
             locale(&mut read, scope).await
         };
         self.ask("locale", locale).await
+    }
+
+    async fn embeddings(&self, scope: &Scope) -> Result<HeldEmbeddings> {
+        let held = async {
+            let mut read = self.read(&scope.tenant).await?;
+            held(&mut read, scope).await
+        };
+        self.ask("embeddings", held).await
+    }
+
+    async fn name_embedding(&self, space: &EmbeddingSpace) -> Result<()> {
+        let attempt = || self.ensure_named(space);
+        self.ask("name_embedding", twice(attempt)).await
     }
 
     async fn list(

@@ -1,9 +1,12 @@
 //! Connecting, and the ways in: a transaction of one tenant to read or to write, and one that looks across tenants.
 
+use std::collections::HashSet;
 use std::str::FromStr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use memfleet_columns::embedding_key;
+use memfleet_domain::embedding::EmbeddingSpace;
 use memfleet_domain::ids::TenantId;
 use memfleet_ports::store::{Result, StoreError};
 use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
@@ -12,6 +15,7 @@ use tracing::field::Empty;
 use tracing::{Instrument, Span};
 
 use crate::failure::{Failure, Outcome};
+use crate::ledger::name_embedding;
 use crate::schema;
 use crate::transaction::{Mode, Settings, Transaction};
 
@@ -48,6 +52,8 @@ struct Shared {
     settings: Settings,
     scans_on: bool,
     server: Server,
+    /// Embedding spaces whose names the database has.
+    named: Mutex<HashSet<i64>>,
 }
 
 /// How to connect, and what messages call it: host, port and database, never the password.
@@ -116,6 +122,7 @@ impl PostgresStore {
                 settings,
                 scans_on: ability.scans_on,
                 server,
+                named: Mutex::default(),
             }),
         })
     }
@@ -123,6 +130,25 @@ impl PostgresStore {
     /// Waits for the calls under way and closes every connection; later calls fail.
     pub async fn close(&self) {
         self.shared.pool.close().await;
+    }
+
+    /// Has the database know the name of an embedding space, in a transaction of its own.
+    pub(crate) async fn ensure_named(&self, embedding: &EmbeddingSpace) -> Outcome<()> {
+        let key = embedding_key(embedding);
+        let named = || {
+            self.shared
+                .named
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+        };
+        if named().contains(&key) {
+            return Ok(());
+        }
+        let mut write = self.write_across().await?;
+        name_embedding(&mut write, embedding).await?;
+        write.commit().await?;
+        named().insert(key);
+        Ok(())
     }
 
     /// A snapshot of a tenant's rows.

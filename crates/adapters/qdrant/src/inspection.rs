@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use memfleet_domain::Scope;
+use memfleet_domain::embedding::EmbeddingSpace;
 use memfleet_ports::feed::Change;
 use memfleet_ports::store::Result;
 use qdrant_client::qdrant::{PointId, ScrollPointsBuilder};
@@ -37,15 +38,18 @@ impl Mirror {
     }
 
     /// Removes the mirror of a space and makes it again; searches ask the store meanwhile.
-    pub async fn rebuild(&self, scope: &Scope) -> Result<()> {
-        self.restart(scope).await?;
-        self.follow(scope).await
+    pub async fn rebuild(&self, scope: &Scope, embedding: &EmbeddingSpace) -> Result<()> {
+        self.restart(scope, embedding).await?;
+        self.follow(scope, embedding).await
     }
 
     async fn stored(&self, scope: &Scope) -> Result<HashSet<u32>> {
         let (mut stored, mut reached) = (HashSet::new(), 0);
+        let note = self.noted_of(scope).await?;
+        let embedding = note.as_ref().map(|note| &note.embedding);
         loop {
-            let page = self.feed.changes_after(scope, reached, PAGE).await?;
+            let changes = self.feed.changes_in(scope, embedding, reached, PAGE);
+            let page = changes.await?;
             reached = page.reached;
             for change in page.changes {
                 let Change::Stored(turn) = change else {

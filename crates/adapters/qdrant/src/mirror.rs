@@ -6,7 +6,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use memfleet_columns::{json, to_json};
 use memfleet_domain::Scope;
+use memfleet_domain::embedding::EmbeddingSpace;
 use memfleet_ports::feed::{Change, IndexFeed};
 use memfleet_ports::store::Result;
 use qdrant_client::Qdrant;
@@ -23,6 +25,7 @@ use crate::points;
 /// Changes that are applied at a time.
 const PAGE: u32 = 500;
 const REACHED: &str = "reached";
+const EMBEDDING: &str = "embedding";
 
 /// Where the server is and what is asked of it.
 #[derive(Debug, Clone)]
@@ -51,8 +54,15 @@ impl Default for Options {
     }
 }
 
-/// How far a space is mirrored, as this process knows it. Held while it is followed.
-type Place = Arc<Mutex<Option<u64>>>;
+/// How far a space is mirrored, and the embedding space of its points: of one at a time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct MirrorNote {
+    reached: u64,
+    pub(crate) embedding: EmbeddingSpace,
+}
+
+/// The note of a space, as this process knows it. Held while it is followed.
+type Place = Arc<Mutex<Option<MirrorNote>>>;
 
 /// The mirror of a store.
 pub struct Mirror {
@@ -82,39 +92,42 @@ impl Mirror {
         self.collections.client()
     }
 
-    /// How many changes of the space are not in the mirror. Nothing is known to be there of a space that was never followed.
-    pub async fn behind(&self, scope: &Scope) -> Result<u64> {
-        let place = self.place(scope).await;
-        let mut reached = place.lock().await;
-        let reached = self.known(scope, &mut reached).await?;
-        let head = self.feed.head(scope).await?;
-        // A mirror that is ahead is one of a database that was there before a restore.
-        let reached = reached.filter(|reached| *reached <= head);
-        Ok(head - reached.unwrap_or(0))
-    }
-
-    /// Applies what is missing.
-    pub async fn follow(&self, scope: &Scope) -> Result<()> {
+    /// How many changes of the space are not in the mirror of this embedding space. Nothing is
+    /// known to be there of a space that was never followed, or was for another one.
+    pub async fn behind(&self, scope: &Scope, embedding: &EmbeddingSpace) -> Result<u64> {
         let place = self.place(scope).await;
         let mut place = place.lock().await;
         let known = self.known(scope, &mut place).await?;
         let head = self.feed.head(scope).await?;
-        match known {
-            Some(reached) if reached <= head => {}
-            Some(_) => self.begin_anew(scope, &mut place).await?,
-            None => self.begin(scope, &mut place).await?,
-        }
-        let mut reached = place.unwrap_or(0);
+        // A mirror that is ahead is one of a database that was there before a restore.
+        let known = known.filter(|note| note.reached <= head && note.embedding == *embedding);
+        Ok(head - known.map_or(0, |note| note.reached))
+    }
+
+    /// Applies what is missing. Points of another embedding space go first.
+    pub async fn follow(&self, scope: &Scope, embedding: &EmbeddingSpace) -> Result<()> {
+        let place = self.place(scope).await;
+        let mut place = place.lock().await;
+        let known = self.known(scope, &mut place).await?;
+        let head = self.feed.head(scope).await?;
+        let mut note = match known {
+            Some(note) if note.reached <= head && note.embedding == *embedding => note,
+            Some(_) => self.begin_anew(scope, embedding, &mut place).await?,
+            None => self.begin(scope, embedding, &mut place).await?,
+        };
         // Until a page without changes: what was forgotten while one was written has to go again.
         loop {
-            let page = self.feed.changes_after(scope, reached, PAGE).await?;
-            if page.reached == reached {
+            let changes = self
+                .feed
+                .changes_in(scope, Some(embedding), note.reached, PAGE);
+            let page = changes.await?;
+            if page.reached == note.reached {
                 return Ok(());
             }
             self.apply(scope, page.changes).await?;
-            reached = page.reached;
-            self.note(scope, reached).await?;
-            *place = Some(reached);
+            note.reached = page.reached;
+            self.note(scope, &note).await?;
+            *place = Some(note.clone());
         }
     }
 
@@ -123,29 +136,54 @@ impl Mirror {
         let place = self.place(scope).await;
         let known = self.known(scope, &mut *place.lock().await).await?;
         match known {
-            Some(_) => self.follow(scope).await,
+            Some(note) => self.follow(scope, &note.embedding).await,
             None => Ok(()),
         }
     }
 
     /// Begins again from nothing.
-    pub(crate) async fn restart(&self, scope: &Scope) -> Result<()> {
+    pub(crate) async fn restart(&self, scope: &Scope, embedding: &EmbeddingSpace) -> Result<()> {
         let place = self.place(scope).await;
         let mut place = place.lock().await;
-        self.begin_anew(scope, &mut place).await
+        self.begin_anew(scope, embedding, &mut place)
+            .await
+            .map(drop)
+    }
+
+    /// The note of a space; none where it was never followed.
+    pub(crate) async fn noted_of(&self, scope: &Scope) -> Result<Option<MirrorNote>> {
+        let place = self.place(scope).await;
+        let mut place = place.lock().await;
+        self.known(scope, &mut place).await
     }
 
     /// Noted before the first point: a forget asks whether there may be any.
-    async fn begin(&self, scope: &Scope, place: &mut Option<u64>) -> Result<()> {
+    async fn begin(
+        &self,
+        scope: &Scope,
+        embedding: &EmbeddingSpace,
+        place: &mut Option<MirrorNote>,
+    ) -> Result<MirrorNote> {
         self.collections.ensure_progress().await?;
-        self.note(scope, 0).await?;
-        *place = Some(0);
-        Ok(())
+        let note = MirrorNote {
+            reached: 0,
+            embedding: embedding.clone(),
+        };
+        self.note(scope, &note).await?;
+        *place = Some(note.clone());
+        Ok(note)
     }
 
-    async fn begin_anew(&self, scope: &Scope, place: &mut Option<u64>) -> Result<()> {
-        self.begin(scope, place).await?;
-        self.delete(points::of_space(scope)).await
+    async fn begin_anew(
+        &self,
+        scope: &Scope,
+        embedding: &EmbeddingSpace,
+        place: &mut Option<MirrorNote>,
+    ) -> Result<MirrorNote> {
+        // Until the others are gone nothing says that this is a mirror.
+        *place = None;
+        self.delete(points::of_space(scope)).await?;
+        self.begin(scope, embedding, place).await
     }
 
     /// What is known of a space is read anew the next time: the server does not have what it should.
@@ -159,7 +197,11 @@ impl Mirror {
     }
 
     /// What is noted is read once; after that this process knows.
-    async fn known(&self, scope: &Scope, place: &mut Option<u64>) -> Result<Option<u64>> {
+    async fn known(
+        &self,
+        scope: &Scope,
+        place: &mut Option<MirrorNote>,
+    ) -> Result<Option<MirrorNote>> {
         if place.is_none()
             && self
                 .collections
@@ -168,23 +210,34 @@ impl Mirror {
         {
             *place = self.noted(scope).await?;
         }
-        Ok(*place)
+        Ok(place.clone())
     }
 
-    async fn noted(&self, scope: &Scope) -> Result<Option<u64>> {
+    async fn noted(&self, scope: &Scope) -> Result<Option<MirrorNote>> {
         let id = points::progress_id(scope).to_string();
         let get = GetPointsBuilder::new(self.collections.progress(), vec![id.into()]);
         let got = self.client().get_points(get.with_payload(true)).await;
         let points = got.map_err(unavailable)?.result;
-        let reached = points.first().and_then(|point| point.payload.get(REACHED));
-        Ok(reached.and_then(|reached| match reached.kind {
-            Some(Kind::IntegerValue(reached)) => u64::try_from(reached).ok(),
+        let Some(point) = points.first() else {
+            return Ok(None);
+        };
+        let reached = match point.payload.get(REACHED).and_then(|it| it.kind.as_ref()) {
+            Some(Kind::IntegerValue(reached)) => u64::try_from(*reached).ok(),
             _ => None,
-        }))
+        };
+        let embedding = match point.payload.get(EMBEDDING).and_then(|it| it.kind.as_ref()) {
+            Some(Kind::StringValue(embedding)) => json(embedding)?,
+            // Builds of before did not say it: the mirror is made anew.
+            _ => EmbeddingSpace::default(),
+        };
+        Ok(reached.map(|reached| MirrorNote { reached, embedding }))
     }
 
-    async fn note(&self, scope: &Scope, reached: u64) -> Result<()> {
-        let payload = [(REACHED, Value::from(reached.cast_signed()))];
+    async fn note(&self, scope: &Scope, note: &MirrorNote) -> Result<()> {
+        let payload = [
+            (REACHED, Value::from(note.reached.cast_signed())),
+            (EMBEDDING, Value::from(to_json(&note.embedding))),
+        ];
         let id = points::progress_id(scope).to_string();
         let point = PointStruct::new(id, vec![1.0], payload);
         self.upsert(self.collections.progress(), vec![point]).await

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use memfleet_domain::Scope;
+use memfleet_domain::embedding::EmbeddingSpace;
 use memfleet_ports::candidates::{Among, Candidates, Extent, Near, TermPassages};
 use memfleet_ports::feed::{Changes, IndexedPassage};
 use memfleet_ports::store::Result;
@@ -41,15 +42,16 @@ impl MirroredCandidates {
     async fn in_mirror(
         &self,
         scope: &Scope,
+        embedding: &EmbeddingSpace,
         vector: &[i8],
         among: &Among,
         limit: u32,
     ) -> Result<Option<Vec<Near>>> {
-        match self.mirror.behind(scope).await? {
+        match self.mirror.behind(scope, embedding).await? {
             0 => {}
-            1..=AT_ONCE => self.mirror.follow(scope).await?,
+            1..=AT_ONCE => self.mirror.follow(scope, embedding).await?,
             _ => {
-                self.follow_behind(scope);
+                self.follow_behind(scope, embedding);
                 return Ok(None);
             }
         }
@@ -94,10 +96,10 @@ impl MirroredCandidates {
     }
 
     /// A space that is followed already waits for that.
-    fn follow_behind(&self, scope: &Scope) {
-        let (mirror, scope) = (self.mirror.clone(), scope.clone());
+    fn follow_behind(&self, scope: &Scope, embedding: &EmbeddingSpace) {
+        let (mirror, scope, embedding) = (self.mirror.clone(), scope.clone(), embedding.clone());
         tokio::spawn(async move {
-            if let Err(error) = mirror.follow(&scope).await {
+            if let Err(error) = mirror.follow(&scope, &embedding).await {
                 tracing::warn!(%error, space = %scope.space, "the vectors of a space were not mirrored");
             }
         });
@@ -106,8 +108,8 @@ impl MirroredCandidates {
 
 #[async_trait]
 impl Candidates for MirroredCandidates {
-    async fn extent(&self, scope: &Scope) -> Result<Extent> {
-        self.store.extent(scope).await
+    async fn extent(&self, scope: &Scope, embedding: Option<&EmbeddingSpace>) -> Result<Extent> {
+        self.store.extent(scope, embedding).await
     }
 
     async fn outline_after(&self, scope: &Scope, after: u64, limit: u32) -> Result<Changes> {
@@ -121,12 +123,17 @@ impl Candidates for MirroredCandidates {
     async fn nearest(
         &self,
         scope: &Scope,
+        embedding: Option<&EmbeddingSpace>,
         vector: &[i8],
         among: &Among,
         limit: u32,
     ) -> Result<Vec<Near>> {
-        if limit > 0 && among.len() > self.compared {
-            match self.in_mirror(scope, vector, among, limit).await {
+        if let Some(embedding) = embedding
+            && limit > 0
+            && among.len() > self.compared
+        {
+            let found = self.in_mirror(scope, embedding, vector, among, limit);
+            match found.await {
                 Ok(Some(found)) => return Ok(found),
                 Ok(None) => {}
                 Err(error) => {
@@ -134,14 +141,17 @@ impl Candidates for MirroredCandidates {
                 }
             }
         }
-        self.store.nearest(scope, vector, among, limit).await
+        self.store
+            .nearest(scope, embedding, vector, among, limit)
+            .await
     }
 
     async fn passages(
         &self,
         scope: &Scope,
+        embedding: Option<&EmbeddingSpace>,
         numbers: &[u32],
     ) -> Result<Vec<Option<IndexedPassage>>> {
-        self.store.passages(scope, numbers).await
+        self.store.passages(scope, embedding, numbers).await
     }
 }

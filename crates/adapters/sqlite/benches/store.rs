@@ -133,6 +133,7 @@ fn bare(batch: Batch, acceptance: u64) -> IndexedBatch {
         terms: Vec::new(),
         features: vec![0.5; 12],
         vectors: None,
+        embedding_space: None,
     };
     IndexedBatch {
         passages: batch.turns.iter().map(|turn| vec![passage(turn)]).collect(),
@@ -179,7 +180,7 @@ async fn reading(store: &SqliteStore, turns: usize) {
             50,
             async || {
                 store
-                    .token_vectors(&home(), &passages)
+                    .token_vectors(&home(), None, &passages)
                     .await
                     .expect("token vectors");
             },

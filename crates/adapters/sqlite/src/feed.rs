@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use memfleet_domain::Scope;
-use memfleet_domain::embedding::TokenVectors;
+use memfleet_domain::embedding::{EmbeddingSpace, TokenVectors};
 use memfleet_domain::ids::TurnId;
 use memfleet_ports::feed::{Changes, IndexFeed, IndexedTurn};
 use memfleet_ports::store::Result;
@@ -23,9 +23,15 @@ impl IndexFeed for SqliteStore {
         Ok(space.map_or(0, |space| space.head as u64))
     }
 
-    async fn changes_after(&self, scope: &Scope, after: u64, limit: u32) -> Result<Changes> {
+    async fn changes_in(
+        &self,
+        scope: &Scope,
+        embedding: Option<&EmbeddingSpace>,
+        after: u64,
+        limit: u32,
+    ) -> Result<Changes> {
         let mut read = self.read().await?;
-        Ok(changes::after(&mut read, scope, after as i64, limit.max(1)).await?)
+        Ok(changes::after(&mut read, scope, embedding, after as i64, limit.max(1)).await?)
     }
 
     async fn indexed(&self, scope: &Scope, ids: &[TurnId]) -> Result<Vec<IndexedTurn>> {
@@ -35,9 +41,10 @@ impl IndexFeed for SqliteStore {
     async fn token_vectors(
         &self,
         scope: &Scope,
+        embedding: Option<&EmbeddingSpace>,
         passages: &[u32],
     ) -> Result<Vec<Option<Arc<TokenVectors>>>> {
-        Ok(lookup::token_vectors(&mut *self.read().await?, scope, passages).await?)
+        Ok(lookup::token_vectors(&mut *self.read().await?, scope, embedding, passages).await?)
     }
 
     async fn with_metadata(

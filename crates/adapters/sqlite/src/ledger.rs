@@ -4,17 +4,18 @@ pub(crate) mod batches;
 mod commit;
 mod known;
 mod listing;
-mod vectors;
+pub(crate) mod vectors;
 
 use async_trait::async_trait;
 use memfleet_domain::Scope;
 use memfleet_domain::embedding::{EmbeddingSpace, PassageVectors};
-use memfleet_domain::ids::{BatchId, SessionId, TurnId};
+use memfleet_domain::ids::{BatchId, DerivationId, SessionId, TurnId};
 use memfleet_domain::ingestion::TurnState;
 use memfleet_domain::turn::Turn;
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::ledger::{
     BatchStatus, Committed, IndexedBatch, Known, Ledger, Page, PageToken, Unembedded,
+    UnembeddedDerivation,
 };
 use memfleet_ports::store::Result;
 use tokio::time::Instant;
@@ -98,8 +99,38 @@ impl Ledger for SqliteStore {
         Ok(listing::latest(&mut *self.read().await?, scope, session, limit).await?)
     }
 
+    async fn embedding_spaces(&self) -> Result<Vec<EmbeddingSpace>> {
+        Ok(vectors::known_embeddings(&mut *self.look_up().await?).await?)
+    }
+
     async fn without_vectors(&self, space: &EmbeddingSpace, limit: u32) -> Result<Vec<Unembedded>> {
-        Ok(vectors::missing(&mut *self.read().await?, space, limit).await?)
+        let missing = vectors::missing(&mut *self.read().await?, space, limit).await?;
+        if !missing.done.is_empty() {
+            let mut write = self.write_as_worker().await?;
+            vectors::advance(&mut write, &missing.done).await?;
+            write.commit().await?;
+        }
+        Ok(missing.turns)
+    }
+
+    async fn derivations_without_vectors(
+        &self,
+        space: &EmbeddingSpace,
+        limit: u32,
+    ) -> Result<Vec<UnembeddedDerivation>> {
+        Ok(vectors::missing_derivations(&mut *self.read().await?, space, limit).await?)
+    }
+
+    async fn attach_derived_vectors(
+        &self,
+        scope: &Scope,
+        derivation: (DerivationId, u32),
+        space: &EmbeddingSpace,
+        vectors: PassageVectors,
+    ) -> Result<()> {
+        let mut write = self.write_as_worker().await?;
+        vectors::attach_derived(&mut write, scope, derivation, space, &vectors).await?;
+        Ok(write.commit().await?)
     }
 
     async fn attach_vectors(

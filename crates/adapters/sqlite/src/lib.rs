@@ -19,6 +19,7 @@ mod knowledge;
 mod ledger;
 mod lock;
 mod mentions;
+mod model_switch;
 mod passages;
 mod private;
 mod queue;

@@ -2,7 +2,9 @@
 //! statement: each statement is a round trip to the thread of the connection, and a large batch has
 //! thousands of passages.
 
-use memfleet_columns::{from_components, from_floats, from_set, from_terms, from_token_vectors};
+use memfleet_columns::{
+    VectorSlot, from_components, from_floats, from_set, from_terms, from_token_vectors,
+};
 use memfleet_domain::embedding::PassageVectors;
 use memfleet_ports::ledger::Passage;
 use sqlx::{QueryBuilder, SqliteConnection};
@@ -23,14 +25,20 @@ pub fn key(space: i64, number: u32) -> i64 {
     first_key(space) | i64::from(number)
 }
 
-/// Writes passages with their keys, and the vectors of those that have some.
-pub async fn put(connection: &mut SqliteConnection, passages: &[(i64, &Passage)]) -> Outcome<()> {
+/// Writes passages with their keys, and the vectors of those that have some to this place; to none,
+/// they are left out.
+pub async fn put(
+    connection: &mut SqliteConnection,
+    passages: &[(i64, &Passage)],
+    slot: Option<VectorSlot>,
+) -> Outcome<()> {
+    let is_first = slot == Some(VectorSlot::First);
     for rows in by_statement(passages) {
         let mut insert = QueryBuilder::new(
             "INSERT INTO passages (key, start, length, terms, features, pieces, sentence) ",
         );
         insert.push_values(rows, |mut row, (key, passage)| {
-            let vectors = passage.vectors.as_ref();
+            let vectors = passage.vectors.as_ref().filter(|_| is_first);
             let pieces = vectors.map(|vectors| from_set(&vectors.tokens.pieces));
             row.push_bind(*key)
                 .push_bind(passage.start)
@@ -46,14 +54,22 @@ pub async fn put(connection: &mut SqliteConnection, passages: &[(i64, &Passage)]
     let vectors: Vec<_> = vectors
         .filter_map(|(key, passage)| Some((*key, passage.vectors.as_ref()?)))
         .collect();
-    put_token_vectors(connection, &vectors).await
+    match slot {
+        Some(VectorSlot::First) => put_token_vectors(connection, &vectors).await,
+        Some(VectorSlot::Second) => put_second(connection, &vectors).await,
+        None => Ok(()),
+    }
 }
 
-/// Writes the vectors of passages that are there, over what they had.
+/// Writes the vectors of passages that are there to a place, over what they had in it.
 pub async fn put_vectors(
     connection: &mut SqliteConnection,
     vectors: &[(i64, &PassageVectors)],
+    slot: VectorSlot,
 ) -> Outcome<()> {
+    if slot == VectorSlot::Second {
+        return put_second(connection, vectors).await;
+    }
     for rows in by_statement(vectors) {
         let mut update = QueryBuilder::new(
             "UPDATE passages SET sentence = new.column2, pieces = new.column3 FROM (",
@@ -77,6 +93,25 @@ async fn put_token_vectors(
         let mut insert = QueryBuilder::new("INSERT OR REPLACE INTO token_vectors (key, vectors) ");
         insert.push_values(rows, |mut row, (key, vectors)| {
             row.push_bind(*key)
+                .push_bind(from_token_vectors(&vectors.tokens));
+        });
+        insert.build().execute(&mut *connection).await?;
+    }
+    Ok(())
+}
+
+async fn put_second(
+    connection: &mut SqliteConnection,
+    vectors: &[(i64, &PassageVectors)],
+) -> Outcome<()> {
+    for rows in by_statement(vectors) {
+        let mut insert = QueryBuilder::new(
+            "INSERT OR REPLACE INTO second_vectors (key, pieces, sentence, vectors) ",
+        );
+        insert.push_values(rows, |mut row, (key, vectors)| {
+            row.push_bind(*key)
+                .push_bind(from_set(&vectors.tokens.pieces))
+                .push_bind(from_components(&vectors.sentence))
                 .push_bind(from_token_vectors(&vectors.tokens));
         });
         insert.build().execute(&mut *connection).await?;

@@ -45,6 +45,7 @@ const MIGRATIONS: &[(&str, &str)] = migrations![
     "0026_spaces_in_turn",
     "0027_large_batches",
     "0028_lost_claims",
+    "0029_embeddings",
 ];
 
 /// Versions of the schema, from the first on.

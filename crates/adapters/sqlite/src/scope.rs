@@ -1,6 +1,6 @@
 //! From a scope to its row.
 
-use memfleet_columns::{space_key, time, to_json};
+use memfleet_columns::{VectorSlots, space_key, time, to_json};
 use memfleet_domain::Scope;
 use memfleet_domain::space::SpaceSettings;
 use memfleet_domain::time::Timestamp;
@@ -18,6 +18,8 @@ pub struct SpaceRow {
     pub head: i64,
     /// The next passage number.
     pub next_passage: u32,
+    /// Where its vectors are.
+    pub slots: VectorSlots,
     /// The last position of acceptance that a forget of the whole space covers.
     erased_acceptance: Option<i64>,
     /// Since when it is on legal hold.
@@ -52,7 +54,7 @@ impl SpaceRow {
         }
     }
 
-    /// From the columns `id, head, next_passage, erased_acceptance, held_since`.
+    /// From [`columns`].
     fn read(row: &SqliteRow) -> Outcome<Self> {
         Ok(Self {
             id: row.try_get(0)?,
@@ -60,18 +62,29 @@ impl SpaceRow {
             next_passage: row.try_get(2)?,
             erased_acceptance: row.try_get(3)?,
             held_since: row.try_get(4)?,
+            slots: VectorSlots {
+                first: row.try_get(5)?,
+                second: row.try_get(6)?,
+                serves_second: row.try_get(7)?,
+                is_other_whole: row.try_get(8)?,
+            },
         })
     }
 }
 
+/// The columns of a [`SpaceRow`].
+macro_rules! columns {
+    () => {
+        "id, head, next_passage, erased_acceptance, held_since, embedding, second_embedding, serves_second, is_other_whole"
+    };
+}
+
 /// The space's row, if it was ever written to.
 pub async fn find(connection: &mut SqliteConnection, scope: &Scope) -> Outcome<Option<SpaceRow>> {
-    let row = sqlx::query(
-        "SELECT id, head, next_passage, erased_acceptance, held_since FROM spaces WHERE key = ?",
-    )
-    .bind(space_key(scope))
-    .fetch_optional(connection)
-    .await?;
+    let row = sqlx::query(concat!("SELECT ", columns!(), " FROM spaces WHERE key = ?"))
+        .bind(space_key(scope))
+        .fetch_optional(connection)
+        .await?;
     row.as_ref().map(SpaceRow::read).transpose()
 }
 
@@ -80,9 +93,11 @@ pub async fn find_alive(
     connection: &mut SqliteConnection,
     scope: &Scope,
 ) -> Outcome<Option<SpaceRow>> {
-    let row = sqlx::query(
-        "SELECT id, head, next_passage, erased_acceptance, held_since FROM spaces WHERE key = ? AND name IS NOT NULL",
-    )
+    let row = sqlx::query(concat!(
+        "SELECT ",
+        columns!(),
+        " FROM spaces WHERE key = ? AND name IS NOT NULL"
+    ))
     .bind(space_key(scope))
     .fetch_optional(connection)
     .await?;
@@ -95,14 +110,15 @@ pub async fn ensure(
     scope: &Scope,
     now: Timestamp,
 ) -> Outcome<SpaceRow> {
-    let row = sqlx::query(
+    let row = sqlx::query(concat!(
         "INSERT INTO spaces (key, tenant, name, settings, created_at) VALUES (?, ?, ?, ?, ?)
          ON CONFLICT (key) DO UPDATE SET
              created_at = iif(tenant IS NULL, excluded.created_at, created_at),
              tenant = excluded.tenant,
              name = excluded.name
-         RETURNING id, head, next_passage, erased_acceptance, held_since",
-    )
+         RETURNING ",
+        columns!()
+    ))
     .bind(space_key(scope))
     .bind(scope.tenant.as_str())
     .bind(scope.space.as_str())

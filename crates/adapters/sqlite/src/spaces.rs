@@ -3,6 +3,7 @@
 use async_trait::async_trait;
 use memfleet_columns::{cut, from_token, json, name, space_key, time, to_json, to_token};
 use memfleet_domain::Scope;
+use memfleet_domain::embedding::HeldEmbeddings;
 use memfleet_domain::ids::{SessionId, SpaceId, TenantId};
 use memfleet_domain::space::{LegalHold, Locale, Session, Space, SpaceSettings};
 use memfleet_domain::time::Timestamp;
@@ -13,6 +14,7 @@ use sqlx::sqlite::SqliteRow;
 use sqlx::{Row, SqliteConnection};
 
 use crate::failure::{Failure, Outcome};
+use crate::ledger::vectors;
 use crate::scope;
 use crate::store::SqliteStore;
 
@@ -65,6 +67,11 @@ impl SpaceCatalog for SqliteStore {
     async fn locale(&self, scope: &Scope) -> Result<Option<Locale>> {
         let mut read = self.look_up().await?;
         Ok(locale(&mut read, scope).await?)
+    }
+
+    async fn embeddings(&self, scope: &Scope) -> Result<HeldEmbeddings> {
+        let mut read = self.look_up().await?;
+        Ok(vectors::held(&mut read, scope).await?)
     }
 
     async fn list(

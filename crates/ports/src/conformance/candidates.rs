@@ -1,7 +1,7 @@
 //! What every store does that finds candidates itself.
 
 use super::samples::{
-    batch, batch_in, home, indexed, scope, turn, turn_in, vectors, without_vectors,
+    batch, batch_in, embedding_space, home, indexed, scope, turn, turn_in, vectors, without_vectors,
 };
 use crate::candidates::{Among, Candidates, Extent};
 use crate::erasure::Erasure;
@@ -72,11 +72,11 @@ async fn tell_some(store: &impl Store) {
 
 /// Numbers are never given out again.
 pub async fn the_extent_counts_passages_and_turns_without_vectors(store: &impl Store) {
-    assert_eq!(store.extent(&home()).await, Ok(Extent::default()));
+    assert_eq!(store.extent(&home(), None).await, Ok(Extent::default()));
     tell_some(store).await;
     let bare = indexed(batch("k2", vec![turn("bare", "word")]), 2);
     commit(store, without_vectors(bare)).await;
-    let extent = store.extent(&home()).await.expect("extent");
+    let extent = store.extent(&home(), None).await.expect("extent");
     assert_eq!(extent.without_vectors, 1);
     assert_eq!(extent.passages as usize, passages(store).await.len());
     let filter = TurnFilter {
@@ -84,7 +84,7 @@ pub async fn the_extent_counts_passages_and_turns_without_vectors(store: &impl S
         ..TurnFilter::default()
     };
     store.erase(&home(), &filter).await.expect("erase");
-    let after = store.extent(&home()).await.expect("extent");
+    let after = store.extent(&home(), None).await.expect("extent");
     assert_eq!(
         (after.passages, after.without_vectors),
         (extent.passages, 0)
@@ -175,7 +175,9 @@ pub async fn the_nearest_come_first_and_only_of_those_asked_for(store: &impl Sto
         .collect();
     expected.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
     let nearest = async |among: Among, limit| {
-        let found = store.nearest(&home(), &query, &among, limit).await;
+        let found = store
+            .nearest(&home(), Some(&embedding_space("1")), &query, &among, limit)
+            .await;
         found.expect("nearest")
     };
     assert_eq!(nearest((0..100).collect(), 100).await, expected);
@@ -184,7 +186,15 @@ pub async fn the_nearest_come_first_and_only_of_those_asked_for(store: &impl Sto
     let others = (0..100).filter(|&number| number != best).collect();
     assert_eq!(nearest(others, 100).await, rest);
     assert_eq!(nearest(Among::default(), 100).await, []);
-    let other_length = store.nearest(&home(), &[1; 7], &(0..9).collect(), 9).await;
+    let other_length = store
+        .nearest(
+            &home(),
+            Some(&embedding_space("1")),
+            &[1; 7],
+            &(0..9).collect(),
+            9,
+        )
+        .await;
     assert_eq!(other_length, Ok(vec![]));
 }
 
@@ -193,7 +203,10 @@ pub async fn passages_come_in_the_order_asked(store: &impl Store) {
     tell_some(store).await;
     let all = passages(store).await;
     let asked = [all[2].0, u32::MAX, all[0].0];
-    let found = store.passages(&home(), &asked).await.expect("passages");
+    let found = store
+        .passages(&home(), None, &asked)
+        .await
+        .expect("passages");
     assert_eq!(
         found,
         [Some(all[2].1.clone()), None, Some(all[0].1.clone())]
@@ -222,9 +235,14 @@ pub async fn nothing_is_found_of_another_space_or_tenant(store: &impl Store) {
         assert_eq!(found, Ok(vec![vec![]]), "{other:?}");
         let red = vectors("the red door").sentence;
         let among: Among = numbers.iter().copied().collect();
-        let near = store.nearest(other, &red, &among, 10).await;
+        let near = store
+            .nearest(other, Some(&embedding_space("1")), &red, &among, 10)
+            .await;
         assert!(near.expect("nearest").len() <= 1, "its own alone");
-        let found = store.passages(other, &numbers).await.expect("passages");
+        let found = store
+            .passages(other, None, &numbers)
+            .await
+            .expect("passages");
         let terms = found.into_iter().flatten().flat_map(|one| one.terms);
         assert!(terms.into_iter().all(|(term, _)| term == "blue"));
         let outline = store.outline_after(other, 0, 10).await.expect("outline");

@@ -1,13 +1,15 @@
 //! What every index feed does.
 
+use memfleet_domain::embedding::HeldEmbeddings;
 use memfleet_domain::turn::{AcceptedTurn, Role};
 
 use super::samples::{
     batch, batch_in, edit, embedding_space, home, indexed, instant, passages, scope, session,
     speaker, turn, turn_in, vectors, without_vectors,
 };
-use crate::feed::{Change, IndexFeed, IndexedTurn};
+use crate::feed::{Change, IndexFeed, IndexedPassage, IndexedTurn};
 use crate::ledger::{IndexedBatch, Ledger, Passage};
+use crate::spaces::SpaceCatalog;
 
 /// Runs every case on a store that is ledger and feed.
 #[macro_export]
@@ -27,6 +29,7 @@ macro_rules! feed_conformance {
                 passage_numbers_follow_each_other_in_a_space,
                 token_vectors_come_in_the_order_asked,
                 token_vectors_of_another_space_are_not_found,
+                vectors_come_for_their_own_embedding_space_alone,
                 metadata_finds_turns_with_all_the_labels,
             ]
         );
@@ -140,6 +143,7 @@ pub async fn counts_up_to_the_limit_of_their_type_survive(store: &(impl Ledger +
         start: 0,
         end: 65_536,
         vectors: None,
+        embedding_space: None,
     }]];
     commit(store, large).await;
     let turns = stored(store, 0).await;
@@ -310,7 +314,7 @@ pub async fn token_vectors_come_in_the_order_asked(store: &(impl Ledger + IndexF
     let [one, two, bare] = [0, 1, 2].map(|n: usize| turns[n].first_passage);
     let asked = [two, bare, one, u32::MAX, two];
     let found = store
-        .token_vectors(&home(), &asked)
+        .token_vectors(&home(), None, &asked)
         .await
         .expect("token vectors");
     let expected = [Some("three"), None, Some("one two"), None, Some("three")];
@@ -322,7 +326,7 @@ pub async fn token_vectors_come_in_the_order_asked(store: &(impl Ledger + IndexF
         found,
         expected.map(|text| text.map(|text| vectors(text).tokens))
     );
-    assert_eq!(store.token_vectors(&home(), &[]).await, Ok(vec![]));
+    assert_eq!(store.token_vectors(&home(), None, &[]).await, Ok(vec![]));
 }
 
 /// The same numbers mean other passages there.
@@ -330,7 +334,10 @@ pub async fn token_vectors_of_another_space_are_not_found(store: &(impl Ledger +
     let bob = scope("acme", "bob");
     commit(store, indexed(batch("k", vec![turn("a", "ours")]), 1)).await;
     let number = stored(store, 0).await[0].first_passage;
-    assert_eq!(store.token_vectors(&bob, &[number]).await, Ok(vec![None]));
+    assert_eq!(
+        store.token_vectors(&bob, None, &[number]).await,
+        Ok(vec![None])
+    );
     commit(
         store,
         indexed(
@@ -340,7 +347,7 @@ pub async fn token_vectors_of_another_space_are_not_found(store: &(impl Ledger +
     )
     .await;
     let found = store
-        .token_vectors(&home(), &[number])
+        .token_vectors(&home(), None, &[number])
         .await
         .expect("token vectors");
     assert_eq!(found[0].as_deref(), Some(&vectors("ours").tokens));
@@ -376,4 +383,50 @@ pub async fn metadata_finds_turns_with_all_the_labels(store: &(impl Ledger + Ind
         .with_metadata(&scope("acme", "bob"), &[pair(("k", "v"))])
         .await;
     assert_eq!(bob, Ok(vec![]));
+}
+
+/// Whatever another model made of the same turn is not there for it.
+pub async fn vectors_come_for_their_own_embedding_space_alone(
+    store: &(impl Ledger + IndexFeed + SpaceCatalog),
+) {
+    assert_eq!(
+        store.embeddings(&home()).await,
+        Ok(HeldEmbeddings::default())
+    );
+    commit(
+        store,
+        without_vectors(indexed(batch("k", vec![turn("a", "one")]), 1)),
+    )
+    .await;
+    commit(store, indexed(batch("k2", vec![turn("b", "two")]), 2)).await;
+    let (old, new) = (embedding_space("1"), embedding_space("2"));
+    let held = HeldEmbeddings {
+        served: Some(old.clone()),
+        other: None,
+    };
+    assert_eq!(store.embeddings(&home()).await, Ok(held));
+    for (embedding, expected) in [
+        (None, [false, true]),
+        (Some(&old), [false, true]),
+        (Some(&new), [false, false]),
+    ] {
+        let changes = store.changes_in(&home(), embedding, 0, 10).await;
+        let changes = changes.expect("changes").changes;
+        let turns = changes.iter().map(|change| match change {
+            Change::Stored(turn) => turn,
+            other => panic!("{other:?} was not expected"),
+        });
+        let turns: Vec<_> = turns.collect();
+        let passages = turns.iter().map(|turn| &turn.passages[0]);
+        let has_vectors = |passage: &IndexedPassage| {
+            assert_eq!(passage.sentence.is_none(), passage.pieces.is_empty());
+            passage.sentence.is_some()
+        };
+        assert_eq!(passages.map(has_vectors).collect::<Vec<_>>(), expected);
+        let numbers: Vec<_> = turns.iter().map(|turn| turn.first_passage).collect();
+        let tokens = store.token_vectors(&home(), embedding, &numbers).await;
+        let tokens = tokens.expect("token vectors");
+        let has_tokens = tokens.iter().map(Option::is_some);
+        assert_eq!(has_tokens.collect::<Vec<_>>(), expected);
+    }
 }

@@ -55,7 +55,7 @@ macro_rules! ledger_conformance {
                 pages_bring_every_turn_once_while_writes_go_on,
                 a_foreign_page_token_is_refused,
                 turns_without_vectors_are_found_and_completed,
-                vectors_of_another_embedding_space_count_as_missing,
+                vectors_of_another_embedding_space_have_no_place,
                 vectors_for_a_turn_that_is_gone_are_left_alone,
             ]
         );

@@ -167,6 +167,7 @@ fn passage(text: &str, start: usize, end: usize) -> Passage {
         terms: terms.into_iter().collect(),
         features: vec![words.len() as f32, -0.5, f32::MIN_POSITIVE],
         vectors: Some(vectors(words)),
+        embedding_space: None,
     }
 }
 

@@ -6,7 +6,9 @@ use memfleet_domain::Fault;
 use memfleet_domain::access::Quota;
 use memfleet_domain::ids::{KeyId, TenantId};
 use memfleet_domain::time::TimeRange;
-use memfleet_ports::admin::{Account, Admin, Issued, NewKey, Rotation};
+use memfleet_ports::admin::{
+    Account, Admin, Issued, ModelChange, ModelChangeStatus, NewKey, Rotation,
+};
 use memfleet_ports::audit::{AuditFilter, AuditRecord};
 use memfleet_ports::context::Context;
 use memfleet_ports::keys::Key;
@@ -123,5 +125,14 @@ impl Admin for Client {
         let request = self.request(context, request);
         let answer = message(context, self.admin().list_audit(request).boxed()).await?;
         understand(RecordsOf(whose, answer))
+    }
+
+    async fn switch_model(
+        &self,
+        context: &Context,
+        change: Option<ModelChange>,
+    ) -> Result<Option<ModelChangeStatus>, Fault> {
+        let request = self.request(context, proto::SwitchModelRequest::from(change));
+        value(context, self.admin().switch_model(request).boxed()).await
     }
 }

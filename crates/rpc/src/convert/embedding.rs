@@ -10,8 +10,20 @@ use super::{Checked, Fields};
 use crate::proto::internal::{EmbedRequest, EmbedResponse, EmbeddedRequest, Purpose, Vectors};
 use crate::{limits, proto};
 
+/// A question to an embedder.
+pub struct EmbedQuestion {
+    /// The texts.
+    pub texts: Vec<String>,
+    /// The lane.
+    pub purpose: Purpose,
+    /// Where the vectors are to live; absent: in that of the default model.
+    pub space: Option<EmbeddingSpace>,
+    /// A model whose embedding space is asked for.
+    pub model: Option<String>,
+}
+
 impl Checked for EmbedRequest {
-    type Value = (Vec<String>, Purpose);
+    type Value = EmbedQuestion;
 
     fn check(self, fields: &mut Fields) -> Option<Self::Value> {
         let purpose = match Purpose::try_from(self.purpose) {
@@ -24,9 +36,19 @@ impl Checked for EmbedRequest {
             limits::EMBEDDED_TEXTS,
             |fields, text| fields.text("", text, limits::TEXT),
         );
-        Some((texts?, purpose?))
+        let space = self.embedding_space.and_then(|space| space.check(fields));
+        let model = fields.text("model", self.model, MODEL_NAME);
+        Some(EmbedQuestion {
+            texts: texts?,
+            purpose: purpose?,
+            space,
+            model: model.filter(|model| !model.is_empty()),
+        })
     }
 }
+
+/// Bytes of a model's name.
+const MODEL_NAME: usize = 256;
 
 impl From<(EmbeddingSpace, Vec<PassageVectors>)> for EmbedResponse {
     fn from((space, vectors): (EmbeddingSpace, Vec<PassageVectors>)) -> Self {

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use futures::FutureExt;
 use memfleet_domain::embedding::{EmbeddingSpace, PassageVectors, QueryVectors};
 use memfleet_domain::{Fault, FaultKind};
-use memfleet_ports::embedder::Embedder;
+use memfleet_ports::embedder::{Embedder, missing_model, no_model};
 
 use super::call::{Repeat, Terms, call, within};
 use super::credential::Credential;
@@ -51,7 +51,7 @@ impl RemoteEmbedder {
         budget: Duration,
     ) -> Result<Vec<PassageVectors>, Fault> {
         let asked = texts.len();
-        let (space, vectors) = embed(&self.peers, &self.credential, texts, purpose, budget).await?;
+        let (space, vectors) = self.call(texts, purpose, budget, None, "").await?;
         let known = self.space.get_or_init(|| space.clone());
         if space != *known {
             return Err(Fault::new(
@@ -62,25 +62,59 @@ impl RemoteEmbedder {
                 ),
             ));
         }
-        if vectors.len() != asked {
-            let message = format!("{} vectors came for {asked} texts", vectors.len());
-            return Err(Fault::internal(message));
-        }
-        Ok(vectors)
+        complete(vectors, asked)
     }
+
+    /// Like [`Self::embed`], in this embedding space. An embedder of a version before answers in
+    /// its own.
+    async fn embed_in(
+        &self,
+        space: &EmbeddingSpace,
+        texts: Vec<String>,
+        purpose: Purpose,
+        budget: Duration,
+    ) -> Result<Vec<PassageVectors>, Fault> {
+        let asked = texts.len();
+        let answer = self.call(texts, purpose, budget, Some(space), "");
+        let (found, vectors) = answer.await?;
+        if found != *space {
+            return Err(no_model(space));
+        }
+        complete(vectors, asked)
+    }
+
+    async fn call(
+        &self,
+        texts: Vec<String>,
+        purpose: Purpose,
+        budget: Duration,
+        space: Option<&EmbeddingSpace>,
+        model: &str,
+    ) -> Result<(EmbeddingSpace, Vec<PassageVectors>), Fault> {
+        let message = EmbedRequest {
+            texts,
+            purpose: purpose.into(),
+            embedding_space: space.cloned().map(Into::into),
+            model: model.to_owned(),
+        };
+        embed(&self.peers, &self.credential, message, budget).await
+    }
+}
+
+fn complete(vectors: Vec<PassageVectors>, asked: usize) -> Result<Vec<PassageVectors>, Fault> {
+    if vectors.len() != asked {
+        let message = format!("{} vectors came for {asked} texts", vectors.len());
+        return Err(Fault::internal(message));
+    }
+    Ok(vectors)
 }
 
 async fn embed(
     peers: &Peers,
     credential: &Credential,
-    texts: Vec<String>,
-    purpose: Purpose,
+    message: EmbedRequest,
     budget: Duration,
 ) -> Result<(EmbeddingSpace, Vec<PassageVectors>), Fault> {
-    let message = EmbedRequest {
-        texts,
-        purpose: purpose.into(),
-    };
     let answer = call(
         peers.least_busy()?,
         Terms {
@@ -117,5 +151,34 @@ impl Embedder for RemoteEmbedder {
     async fn embed_query(&self, text: String) -> Result<QueryVectors, Fault> {
         let mut vectors = self.embed(vec![text], Purpose::Query, QUERY).await?;
         Ok(vectors.pop().expect("one vector came for one text"))
+    }
+
+    async fn embed_passages_in(
+        &self,
+        space: &EmbeddingSpace,
+        texts: Vec<String>,
+    ) -> Result<Vec<PassageVectors>, Fault> {
+        let parts = texts.chunks(TEXTS);
+        let parts =
+            parts.map(|part| self.embed_in(space, part.to_vec(), Purpose::Passage, PASSAGES));
+        Ok(futures::future::try_join_all(parts).await?.concat())
+    }
+
+    async fn embed_query_in(
+        &self,
+        space: &EmbeddingSpace,
+        text: String,
+    ) -> Result<QueryVectors, Fault> {
+        let vectors = self.embed_in(space, vec![text], Purpose::Query, QUERY);
+        Ok(vectors.await?.pop().expect("one vector came for one text"))
+    }
+
+    async fn space_of(&self, model: &str) -> Result<EmbeddingSpace, Fault> {
+        let answer = self.call(Vec::new(), Purpose::Query, QUERY, None, model);
+        let (space, _) = answer.await?;
+        match space.model == model {
+            true => Ok(space),
+            false => Err(missing_model(model)),
+        }
     }
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use futures::future::try_join_all;
 use memfleet_domain::Fault;
+use memfleet_domain::embedding::{EmbeddingSpace, PassageVectors};
 use memfleet_ports::embedder::Embedder;
 use memfleet_ports::memory::RecallRequest;
 use memfleet_ports::refresher::Refresher;
@@ -71,23 +72,38 @@ impl embedder_server::Embedder for Embedding {
         &self,
         request: Request<EmbedRequest>,
     ) -> Result<Response<EmbedResponse>, Status> {
-        let embedded = async {
-            let (texts, purpose) = relay(request.into_inner())?;
-            match purpose {
-                Purpose::Query => {
-                    try_join_all(
-                        texts
-                            .into_iter()
-                            .map(|text| self.embedder.embed_query(text)),
-                    )
-                    .await
-                }
-                _ => self.embedder.embed_passages(texts).await,
-            }
+        let answer = async {
+            let question = relay(request.into_inner())?;
+            let space = match (&question.model, question.space) {
+                (Some(model), _) => self.embedder.space_of(model).await?,
+                (None, Some(space)) => space,
+                (None, None) => self.embedder.space().await?,
+            };
+            let vectors = self.vectors(&space, question.texts, question.purpose);
+            let vectors = vectors.await?;
+            Ok((space, vectors))
         };
-        let answer = async { Ok((self.embedder.space().await?, embedded.await?)) }.await;
+        let answer = answer.await;
         let answer = answer.map_err(|fault: Fault| status::from_fault(&fault))?;
         Ok(Response::new(answer.into()))
+    }
+}
+
+impl Embedding {
+    async fn vectors(
+        &self,
+        space: &EmbeddingSpace,
+        texts: Vec<String>,
+        purpose: Purpose,
+    ) -> Result<Vec<PassageVectors>, Fault> {
+        match purpose {
+            _ if texts.is_empty() => Ok(Vec::new()),
+            Purpose::Query => {
+                let texts = texts.into_iter();
+                try_join_all(texts.map(|text| self.embedder.embed_query_in(space, text))).await
+            }
+            _ => self.embedder.embed_passages_in(space, texts).await,
+        }
     }
 }
 

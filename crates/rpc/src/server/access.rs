@@ -118,6 +118,7 @@ access! {
     GetUsageRequest: "Admin.GetUsage", Admin, |_request| Vec::new();
     SetQuotaRequest: "Admin.SetQuota", Admin, |_request| Vec::new();
     ListAuditRequest: "Admin.ListAudit", Admin, |_request| Vec::new();
+    SwitchModelRequest: "Admin.SwitchModel", Admin, |_request| Vec::new();
 }
 
 fn each(spaces: &[String]) -> Vec<&str> {

@@ -97,4 +97,14 @@ impl admin_server::Admin for Service {
         };
         self.calls.answer_page(page, read).await
     }
+
+    async fn switch_model(
+        &self,
+        request: Request<proto::SwitchModelRequest>,
+    ) -> Result<Response<proto::SwitchModelResponse>, Status> {
+        let (context, change) = self.calls.open(request)?;
+        let status = self.admin.switch_model(&context, change);
+        self.calls
+            .answer(context.within("the change of the model", status).await)
+    }
 }

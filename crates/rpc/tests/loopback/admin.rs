@@ -7,12 +7,15 @@ use memfleet_domain::Fault;
 use memfleet_domain::access::{Grant, KeyHash, Quota, Right, Rights, SpacePattern, Usage};
 use memfleet_domain::ids::{KeyId, SessionId, TenantId};
 use memfleet_domain::time::TimeRange;
-use memfleet_ports::admin::{Account, Admin, Issued, ModelUse, NewKey, Rotation};
+use memfleet_ports::admin::{
+    Account, Admin, Issued, ModelChange, ModelChangeStatus, ModelUse, NewKey, Rotation,
+};
 use memfleet_ports::audit::{AuditFilter, AuditKind, AuditRecord, AuditedTurn};
 use memfleet_ports::context::Context;
 use memfleet_ports::keys::Key;
 use memfleet_ports::ledger::{Page, PageToken};
 use memfleet_ports::memory::PageRequest;
+use memfleet_ports::model_switch::{SpaceComparison, SwitchGoal, SwitchOrder, SwitchProgress};
 use memfleet_ports::usage::Amount;
 
 use crate::node::{Node, instant, space, turn_id};
@@ -170,6 +173,61 @@ impl Admin for Node {
         self.note(context, format!("{tenant:?} {filter:?} {asked:?}"));
         Ok(page(record(context.tenant.clone())))
     }
+
+    async fn switch_model(
+        &self,
+        context: &Context,
+        change: Option<ModelChange>,
+    ) -> Result<Option<ModelChangeStatus>, Fault> {
+        self.note(context, format!("{change:?}"));
+        Ok(change.map(|_| model_change()))
+    }
+}
+
+fn model_change() -> ModelChangeStatus {
+    ModelChangeStatus {
+        order: SwitchOrder {
+            target: memfleet_domain::embedding::EmbeddingSpace {
+                model: "m".into(),
+                revision: "r".into(),
+                recipe: "c".into(),
+                projection: "p".into(),
+            },
+            goal: SwitchGoal::RollBack,
+            drops: true,
+        },
+        progress: SwitchProgress {
+            spaces: 1,
+            building: 2,
+            compared: 3,
+            serving: 4,
+            beside: 5,
+            turns: 6,
+            done: 7,
+            comparison: SpaceComparison {
+                queries: 8,
+                overlap: 0.5,
+                correlation: -0.25,
+            },
+        },
+    }
+}
+
+#[tokio::test]
+async fn a_change_of_the_model_travels_both_ways_as_it_is() {
+    let (node, client) = connected().await;
+    let changes = [
+        ModelChange::Compare(Some("m".into())),
+        ModelChange::Serve(None),
+        ModelChange::RollBack,
+        ModelChange::Drop,
+    ];
+    for change in changes {
+        let status = client.switch_model(&context(), Some(change.clone())).await;
+        assert_eq!(status, Ok(Some(model_change())));
+        assert_eq!(node.last().1, format!("{:?}", Some(change)));
+    }
+    assert_eq!(client.switch_model(&context(), None).await, Ok(None));
 }
 
 #[tokio::test]

@@ -8,7 +8,7 @@ use memfleet_agents::relations::told;
 use memfleet_consolidator::{LocalConsolidator, Relater};
 use memfleet_domain::Scope;
 use memfleet_domain::derivation::{Derivation, Kind};
-use memfleet_domain::embedding::TokenVectors;
+use memfleet_domain::embedding::{EmbeddingSpace, TokenVectors};
 use memfleet_domain::graph::{Entity, Triplet};
 use memfleet_domain::ids::{EntityId, TurnId};
 use memfleet_domain::time::Timestamp;
@@ -85,9 +85,15 @@ impl IndexFeed for SmallPages {
         self.feed.head(scope).await
     }
 
-    async fn changes_after(&self, scope: &Scope, after: u64, limit: u32) -> Result<Changes> {
+    async fn changes_in(
+        &self,
+        scope: &Scope,
+        embedding: Option<&EmbeddingSpace>,
+        after: u64,
+        limit: u32,
+    ) -> Result<Changes> {
         let limit = limit.min(self.limit);
-        self.feed.changes_after(scope, after, limit).await
+        self.feed.changes_in(scope, embedding, after, limit).await
     }
 
     async fn indexed(&self, scope: &Scope, ids: &[TurnId]) -> Result<Vec<IndexedTurn>> {
@@ -97,9 +103,10 @@ impl IndexFeed for SmallPages {
     async fn token_vectors(
         &self,
         scope: &Scope,
+        embedding: Option<&EmbeddingSpace>,
         passages: &[u32],
     ) -> Result<Vec<Option<Arc<TokenVectors>>>> {
-        self.feed.token_vectors(scope, passages).await
+        self.feed.token_vectors(scope, embedding, passages).await
     }
 
     async fn with_metadata(

@@ -147,7 +147,7 @@ impl Summariser {
         };
         let heads = new().map(|drafted| drafted.head.clone()).collect();
         let language = indexer.language(scope).await?;
-        let passages = indexer.passages(heads, language).await?;
+        let passages = indexer.passages(scope, heads, language).await?;
         Ok(new().map(Drafted::id).zip(passages).collect())
     }
 }

@@ -84,7 +84,7 @@ impl Rebuilder {
         }
         let texts = new.iter().map(|(_, new)| new.draft.text.clone()).collect();
         let language = deriver.indexer.language(scope).await?;
-        let passages = deriver.indexer.passages(texts, language).await?;
+        let passages = deriver.indexer.passages(scope, texts, language).await?;
         let (now, name) = (deriver.clock.now(), deriver.extractor.name());
         let revisions = new.into_iter().zip(passages).map(|((turn, new), passage)| {
             let change = ChangeId::of("staged", &[new.id.as_bytes()]);

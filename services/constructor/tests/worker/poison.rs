@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use memfleet_domain::Scope;
+use memfleet_domain::embedding::HeldEmbeddings;
 use memfleet_domain::ids::TenantId;
 use memfleet_domain::space::{LegalHold, Locale, Session, Space, SpaceSettings};
 use memfleet_domain::time::Timestamp;
@@ -41,6 +42,10 @@ impl SpaceCatalog for Failing {
             return Err(self.error.clone());
         }
         self.catalogue.locale(scope).await
+    }
+
+    async fn embeddings(&self, scope: &Scope) -> Result<HeldEmbeddings> {
+        self.catalogue.embeddings(scope).await
     }
 
     async fn list(

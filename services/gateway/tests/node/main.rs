@@ -22,6 +22,7 @@ mod relating;
 mod roles;
 mod spans;
 mod subjects;
+mod switching;
 mod tools;
 mod transfer;
 mod verifying;

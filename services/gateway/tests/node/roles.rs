@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use memfleet_assembly::Tokenizers;
-use memfleet_constructor::Constructor;
+use memfleet_constructor::{Constructor, ModelSwitcher, Postponed};
 use memfleet_domain::ids::{
     BatchId, ExternalId, IdempotencyKey, SessionId, SpaceId, Speaker, TenantId,
 };
@@ -123,6 +123,7 @@ impl Node {
             rejections: Arc::default(),
             shares: Arc::default(),
             embedder: embedder.clone(),
+            switches: store.clone(),
             events,
             health: Health::default(),
             access: Arc::new(access),
@@ -144,6 +145,26 @@ impl Node {
     /// Applies what is queued now.
     pub async fn settle(&self) {
         while self.constructor.round().await.unwrap() {}
+    }
+
+    /// Brings vectors that are missing; how many turns got some.
+    pub async fn backfill(&self) -> usize {
+        let mut postponed = Postponed::default();
+        self.constructor
+            .backfill_once(&mut postponed)
+            .await
+            .unwrap()
+    }
+
+    /// Who carries a change of the model on, as a process that just began.
+    pub fn switcher(&self) -> ModelSwitcher {
+        ModelSwitcher {
+            switches: self.store.clone(),
+            feed: self.store.clone(),
+            ledger: self.store.clone(),
+            spaces: self.store.clone(),
+            embedder: self.embedder.clone(),
+        }
     }
 
     /// Applies what one round takes.

@@ -1,6 +1,7 @@
 //! `memfleet model`: the models of this machine.
 
 mod fetch;
+mod switch;
 
 use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
@@ -18,6 +19,7 @@ use super::exit::{Error, Exit};
 use crate::output::{Align, Output, Palette, count, table};
 
 pub use fetch::{fetch, unknown_model};
+pub use switch::run as run_switch;
 
 /// Fetch, list, describe or check models
 #[derive(Debug, Args)]
@@ -48,11 +50,24 @@ enum ModelCommand {
         #[arg(default_value = DEFAULT_MODEL)]
         name: String,
     },
+    /// Change the embedding model of a node or fleet that runs, without stopping it; takes an
+    /// operator's key
+    Switch(switch::SwitchArgs),
     /// Check a model's files, and its vectors against the full-precision model
     Verify {
         /// Name of the model; all that are here when it is left out
         name: Option<String>,
     },
+}
+
+impl ModelArgs {
+    /// The arguments of `switch`, which talks to a node; else all arguments again.
+    pub fn into_switch(self) -> Result<switch::SwitchArgs, Self> {
+        match self.command {
+            ModelCommand::Switch(args) => Ok(args),
+            command => Err(Self { command, ..self }),
+        }
+    }
 }
 
 /// Runs the command; `configured` is the folder that the configuration names.
@@ -74,6 +89,7 @@ pub fn run(
                 |palette| format!("{} is in {}", palette.strong(&name), model.path().display()),
             )?;
         }
+        ModelCommand::Switch(_) => unreachable!("it talks to a node"),
         ModelCommand::List => print_list(&root, output)?,
         ModelCommand::Show { name } => show(&root, &name, output)?,
         ModelCommand::Verify { name } => print_verified(&root, name, output)?,

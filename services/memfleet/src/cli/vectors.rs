@@ -6,6 +6,7 @@ use std::sync::Arc;
 use clap::{Args, Subcommand};
 use memfleet_domain::ids::{SpaceId, TenantId};
 use memfleet_domain::{Fault, Scope};
+use memfleet_ports::spaces::SpaceCatalog;
 use memfleet_postgres::PostgresStore;
 use memfleet_qdrant::{Findings, Mirror};
 use serde_json::json;
@@ -51,7 +52,8 @@ pub async fn run(args: VectorsArgs, config: &Config, output: &mut Output) -> Res
     let url = config.store.url.expose();
     let connected = PostgresStore::connect(url, memfleet_postgres::Options::default()).await;
     let store = connected.map_err(Fault::from)?;
-    let mirror = Mirror::new(Arc::new(store), &options).map_err(Fault::from)?;
+    let store = Arc::new(store);
+    let mirror = Mirror::new(store.clone(), &options).map_err(Fault::from)?;
     let (rebuild, place) = match args.what {
         What::Verify(place) => (false, place),
         What::Rebuild(place) => (true, place),
@@ -61,7 +63,10 @@ pub async fn run(args: VectorsArgs, config: &Config, output: &mut Output) -> Res
         space: place.space,
     };
     if rebuild {
-        mirror.rebuild(&scope).await.map_err(Fault::from)?;
+        let held = store.embeddings(&scope).await.map_err(Fault::from)?;
+        if let Some(served) = held.served {
+            mirror.rebuild(&scope, &served).await.map_err(Fault::from)?;
+        }
     }
     let found = mirror.verify(&scope).await.map_err(Fault::from)?;
     let Findings {

@@ -17,6 +17,7 @@ use memfleet_ports::injections::Injections;
 use memfleet_ports::keys::KeyRing;
 use memfleet_ports::knowledge::Knowledge;
 use memfleet_ports::ledger::Ledger;
+use memfleet_ports::model_switch::ModelSwitches;
 use memfleet_ports::outbox::{Audience, Outbox};
 use memfleet_ports::queue::IngestQueue;
 use memfleet_ports::settings::Settings;
@@ -73,6 +74,8 @@ pub struct Storage {
     pub exchanges: Arc<dyn Exchanges>,
     /// What entered which prompt.
     pub injections: Arc<dyn Injections>,
+    /// Changes of the embedding model.
+    pub switches: Arc<dyn ModelSwitches>,
     engine: Engine,
 }
 
@@ -116,6 +119,7 @@ impl Storage {
             settings: store.clone(),
             exchanges: store.clone(),
             injections: store.clone(),
+            switches: store.clone(),
             engine: Engine::Sqlite(store),
         })
     }
@@ -164,7 +168,8 @@ impl Storage {
             log: store.clone(),
             settings: store.clone(),
             exchanges: store.clone(),
-            injections: store,
+            injections: store.clone(),
+            switches: store,
             engine,
         })
     }

@@ -1,7 +1,7 @@
 //! What the roles of a process do besides answering calls.
 
 use chrono::SecondsFormat;
-use memfleet_constructor::Relay;
+use memfleet_constructor::{ModelSwitcher, Relay};
 use memfleet_domain::Fault;
 use memfleet_domain::time::SystemClock;
 use memfleet_ports::health::Health;
@@ -48,6 +48,19 @@ impl Process {
             let worker = worker.clone();
             async move { worker.run_backfill(stop).await }
         });
+        if let Some(storage) = &self.storage {
+            let switcher = ModelSwitcher {
+                switches: storage.switches.clone(),
+                feed: storage.feed.clone(),
+                ledger: storage.ledger.clone(),
+                spaces: storage.spaces.clone(),
+                embedder: constructor.embedder.clone(),
+            };
+            self.supervise(process, "switching", move |stop| {
+                let switcher = switcher.clone();
+                async move { switcher.run(stop).await }
+            });
+        }
         let worker = constructor.clone();
         self.supervise(process, "gauges", move |stop| {
             let worker = worker.clone();

@@ -1,7 +1,7 @@
 //! A space in the cache, and how a search holds it.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use memfleet_ports::candidates::Candidates;
 use memfleet_retrieval::{Sample, SpaceIndex};
@@ -16,6 +16,7 @@ pub(super) struct Entry {
     pub(super) sample: AsyncMutex<Option<Arc<Sample>>>,
     /// Held while the index catches up, so that two reads do not fetch the same changes.
     pub(super) catching_up: AsyncMutex<()>,
+    is_built: AtomicBool,
     bytes: AtomicU64,
     sample_bytes: AtomicU64,
 }
@@ -28,6 +29,7 @@ impl Entry {
             remote,
             sample: AsyncMutex::default(),
             catching_up: AsyncMutex::default(),
+            is_built: AtomicBool::new(false),
             bytes: AtomicU64::new(0),
             sample_bytes: AtomicU64::new(0),
         }
@@ -36,6 +38,15 @@ impl Entry {
     /// What it takes, as last measured.
     pub(super) fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed) + self.sample_bytes.load(Ordering::Relaxed)
+    }
+
+    /// True once it had all that the store had.
+    pub(super) fn is_built(&self) -> bool {
+        self.is_built.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn set_built(&self) {
+        self.is_built.store(true, Ordering::Relaxed);
     }
 
     pub(super) fn measure(&self, bytes: usize) {

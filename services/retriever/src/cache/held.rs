@@ -1,18 +1,28 @@
 //! The spaces in memory in the order of their last reads, with what they take together: each step costs the same however many they are.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use memfleet_domain::Scope;
+use memfleet_domain::embedding::EmbeddingSpace;
 
 use super::entry::Entry;
 
-/// Entries by space.
+/// Names an index: vectors of two embedding spaces are never in one.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct IndexKey {
+    /// The memory space.
+    pub scope: Scope,
+    /// The embedding space of its vectors; absent: it has none.
+    pub embedding: Option<EmbeddingSpace>,
+}
+
+/// Entries by space and embedding space.
 #[derive(Default)]
 pub(super) struct Held {
-    slots: HashMap<Scope, Slot>,
+    slots: BTreeMap<IndexKey, Slot>,
     /// By last read.
-    order: BTreeMap<u64, Scope>,
+    order: BTreeMap<u64, IndexKey>,
     reads: u64,
     bytes: u64,
 }
@@ -25,18 +35,18 @@ struct Slot {
 
 impl Held {
     /// The entry of a space, which counts as read now.
-    pub(super) fn read(&mut self, scope: &Scope) -> Option<Arc<Entry>> {
-        let slot = self.slots.get_mut(scope)?;
+    pub(super) fn read(&mut self, key: &IndexKey) -> Option<Arc<Entry>> {
+        let slot = self.slots.get_mut(key)?;
         self.reads += 1;
         let earlier = std::mem::replace(&mut slot.read_at, self.reads);
-        if let Some(scope) = self.order.remove(&earlier) {
-            self.order.insert(self.reads, scope);
+        if let Some(key) = self.order.remove(&earlier) {
+            self.order.insert(self.reads, key);
         }
         Some(slot.entry.clone())
     }
 
     /// Puts an entry in, read now. The space must not be here.
-    pub(super) fn insert(&mut self, scope: &Scope, entry: Arc<Entry>) {
+    pub(super) fn insert(&mut self, key: &IndexKey, entry: Arc<Entry>) {
         self.reads += 1;
         let slot = Slot {
             read_at: self.reads,
@@ -44,13 +54,13 @@ impl Held {
             entry,
         };
         self.bytes += slot.bytes;
-        self.order.insert(self.reads, scope.clone());
-        self.slots.insert(scope.clone(), slot);
+        self.order.insert(self.reads, key.clone());
+        self.slots.insert(key.clone(), slot);
     }
 
     /// Counts what an entry takes by now, if it is the one of its space.
-    pub(super) fn weigh(&mut self, scope: &Scope, entry: &Arc<Entry>) {
-        if let Some(slot) = self.slots.get_mut(scope)
+    pub(super) fn weigh(&mut self, key: &IndexKey, entry: &Arc<Entry>) {
+        if let Some(slot) = self.slots.get_mut(key)
             && Arc::ptr_eq(&slot.entry, entry)
         {
             let earlier = std::mem::replace(&mut slot.bytes, entry.bytes());
@@ -59,35 +69,57 @@ impl Held {
     }
 
     /// Puts an entry in the place of another, if that is the one of its space.
-    pub(super) fn replace(&mut self, scope: &Scope, earlier: &Arc<Entry>, entry: &Arc<Entry>) {
-        if let Some(slot) = self.slots.get_mut(scope)
+    pub(super) fn replace(&mut self, key: &IndexKey, earlier: &Arc<Entry>, entry: &Arc<Entry>) {
+        if let Some(slot) = self.slots.get_mut(key)
             && Arc::ptr_eq(&slot.entry, earlier)
         {
             slot.entry = entry.clone();
-            self.weigh(scope, entry);
+            self.weigh(key, entry);
         }
     }
 
     /// Takes a space out, if `entry`, where one is named, is the one of it.
     pub(super) fn remove(
         &mut self,
-        scope: &Scope,
+        key: &IndexKey,
         entry: Option<&Arc<Entry>>,
     ) -> Option<Arc<Entry>> {
-        let slot = self.slots.get(scope)?;
+        let slot = self.slots.get(key)?;
         if entry.is_some_and(|entry| !Arc::ptr_eq(&slot.entry, entry)) {
             return None;
         }
-        let slot = self.slots.remove(scope)?;
+        let slot = self.slots.remove(key)?;
         self.order.remove(&slot.read_at);
         self.bytes -= slot.bytes;
         Some(slot.entry)
     }
 
     /// Takes out the space that was read longest ago, but never `reading`.
-    pub(super) fn remove_oldest(&mut self, reading: &Scope) -> Option<Arc<Entry>> {
-        let oldest = self.order.values().find(|scope| *scope != reading)?.clone();
+    pub(super) fn remove_oldest(&mut self, reading: &IndexKey) -> Option<Arc<Entry>> {
+        let oldest = self.order.values().find(|key| *key != reading)?.clone();
         self.remove(&oldest, None)
+    }
+
+    /// Takes out all indexes of a space.
+    pub(super) fn remove_space(&mut self, scope: &Scope) -> Vec<Arc<Entry>> {
+        let first = IndexKey {
+            scope: scope.clone(),
+            embedding: None,
+        };
+        let keys = self.slots.range(first..).map(|(key, _)| key);
+        let keys: Vec<_> = keys
+            .take_while(|key| key.scope == *scope)
+            .cloned()
+            .collect();
+        let gone = keys.iter().filter_map(|key| self.remove(key, None));
+        gone.collect()
+    }
+
+    /// The entry of an index, if it is here and was built; it does not count as read.
+    pub(super) fn built(&self, key: &IndexKey) -> bool {
+        self.slots
+            .get(key)
+            .is_some_and(|slot| slot.entry.is_built())
     }
 
     /// Takes out every space.
@@ -113,10 +145,13 @@ mod tests {
 
     use super::*;
 
-    fn space(name: &str) -> Scope {
-        Scope {
-            tenant: TenantId::new("t").unwrap(),
-            space: SpaceId::new(name).unwrap(),
+    fn space(name: &str) -> IndexKey {
+        IndexKey {
+            scope: Scope {
+                tenant: TenantId::new("t").unwrap(),
+                space: SpaceId::new(name).unwrap(),
+            },
+            embedding: None,
         }
     }
 
@@ -149,6 +184,24 @@ mod tests {
         assert!(held.remove_oldest(&a).is_none(), "it is being read");
         assert_eq!(held.remove_all().len(), 1);
         assert_eq!((held.bytes(), held.len(), held.order.len()), (0, 0, 0));
+    }
+
+    #[test]
+    fn a_space_that_is_dropped_leaves_with_the_indexes_of_all_its_models() {
+        let mut held = Held::default();
+        let of = |model: &str| IndexKey {
+            embedding: Some(EmbeddingSpace {
+                model: model.to_owned(),
+                ..EmbeddingSpace::default()
+            }),
+            ..space("b")
+        };
+        for key in [space("a"), space("b"), of("x"), of("y"), space("c")] {
+            held.insert(&key, entry(1));
+        }
+        assert_eq!(held.remove_space(&space("b").scope).len(), 3);
+        assert_eq!((held.bytes(), held.len()), (2, 2));
+        assert!(held.read(&of("x")).is_none() && held.read(&space("a")).is_some());
     }
 
     #[test]

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use memfleet_domain::{Fault, Scope};
+use memfleet_domain::Fault;
 use memfleet_ports::candidates::Candidates;
 use memfleet_retrieval::Sample;
 
 use super::IndexCache;
 use super::entry::{Entry, Outline};
+use super::held::IndexKey;
 
 impl IndexCache {
     pub(super) async fn is_too_large(&self, entry: &Entry) -> bool {
@@ -18,37 +19,37 @@ impl IndexCache {
     }
 
     /// A new entry: the whole space, or its outline.
-    pub(super) async fn begin(self: &Arc<Self>, scope: &Scope) -> Result<Arc<Entry>, Fault> {
+    pub(super) async fn begin(self: &Arc<Self>, key: &IndexKey) -> Result<Arc<Entry>, Fault> {
         let mut asked = None;
         if let Some(remote) = &self.remote {
-            let passages = remote.store.extent(scope).await?.passages;
+            let passages = remote.store.extent(&key.scope, None).await?.passages;
             if passages > remote.cold || passages > remote.held {
                 asked = Some((remote, passages <= remote.held));
             }
         }
         let store = asked.map(|(remote, _)| remote.store.clone());
-        let (entry, is_new) = self.insert(scope, store);
+        let (entry, is_new) = self.insert(key, store);
         if is_new && asked.is_some_and(|(_, is_held)| is_held) {
-            self.build_behind(scope, &entry);
+            self.build_behind(key, &entry);
         }
         Ok(entry)
     }
 
     /// Builds the index of a space that is searched by its outline meanwhile.
-    fn build_behind(self: &Arc<Self>, scope: &Scope, outline: &Arc<Entry>) {
-        let (cache, scope, outline) = (self.clone(), scope.clone(), outline.clone());
+    fn build_behind(self: &Arc<Self>, key: &IndexKey, outline: &Arc<Entry>) {
+        let (cache, key, outline) = (self.clone(), key.clone(), outline.clone());
         tokio::spawn(async move {
             let whole = Arc::new(Entry::new(outline.generation, None));
             let built = async {
-                let head = cache.feed.head(&scope).await?;
-                cache.catch_up(&scope, &whole, head).await
+                let head = cache.feed.head(&key.scope).await?;
+                cache.catch_up(&key, &whole, head).await
             };
             match built.await {
-                Ok(()) => cache.replace(&scope, &outline, &whole),
+                Ok(()) => cache.replace(&key, &outline, &whole),
                 Err(fault) => {
                     tracing::warn!(%fault, "the index of a space was not built");
                     // The next search begins anew.
-                    cache.remove_entry(&scope, &outline);
+                    cache.remove_entry(&key, &outline);
                 }
             }
         });
@@ -57,11 +58,12 @@ impl IndexCache {
     /// What an outline does not say; the sample of the space is read when it is old.
     pub(super) async fn outline(
         &self,
-        scope: &Scope,
+        key: &IndexKey,
         entry: &Arc<Entry>,
         store: &Arc<dyn Candidates>,
     ) -> Result<Outline, Fault> {
-        let without_vectors = store.extent(scope).await?.without_vectors;
+        let (scope, embedding) = (&key.scope, Some(self.embedding_of(key)));
+        let without_vectors = store.extent(scope, embedding).await?.without_vectors;
         let mut kept = entry.sample.lock().await;
         let numbers = {
             let index = entry.index.read().await;
@@ -69,13 +71,13 @@ impl IndexCache {
             (!is_new).then(|| Sample::numbers(&index))
         };
         if let Some(numbers) = numbers {
-            let found = store.passages(scope, &numbers).await?;
+            let found = store.passages(scope, embedding, &numbers).await?;
             let index = entry.index.read().await;
             let sample = Sample::new(&index, &numbers, found);
             entry.measure_sample(sample.bytes());
             *kept = Some(Arc::new(sample));
             drop(index);
-            self.evict(scope, entry);
+            self.evict(key, entry);
         }
         Ok(Outline {
             store: store.clone(),
@@ -85,8 +87,9 @@ impl IndexCache {
     }
 
     /// Puts the index in the place of its outline, unless that is gone meanwhile.
-    fn replace(&self, scope: &Scope, outline: &Arc<Entry>, whole: &Arc<Entry>) {
-        self.lock().replace(scope, outline, whole);
-        self.evict(scope, whole);
+    fn replace(&self, key: &IndexKey, outline: &Arc<Entry>, whole: &Arc<Entry>) {
+        whole.set_built();
+        self.lock().replace(key, outline, whole);
+        self.evict(key, whole);
     }
 }

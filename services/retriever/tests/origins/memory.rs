@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use memfleet_domain::embedding::TokenVectors;
+use memfleet_domain::embedding::{EmbeddingSpace, TokenVectors};
 use memfleet_domain::ids::{TenantId, TurnId};
 use memfleet_domain::turn::AcceptedTurn;
 use memfleet_domain::{Fault, Scope};
@@ -82,14 +82,20 @@ impl IndexFeed for Gate {
         self.store.head(scope).await
     }
 
-    async fn changes_after(&self, scope: &Scope, after: u64, limit: u32) -> Result<Changes> {
+    async fn changes_in(
+        &self,
+        scope: &Scope,
+        embedding: Option<&EmbeddingSpace>,
+        after: u64,
+        limit: u32,
+    ) -> Result<Changes> {
         let mut open = self.open.subscribe();
         open.wait_for(|open| *open)
             .await
             .expect("the sender is here");
         self.whole
             .fetch_add(u64::from(after == 0), Ordering::SeqCst);
-        self.store.changes_after(scope, after, limit).await
+        self.store.changes_in(scope, embedding, after, limit).await
     }
 
     async fn indexed(&self, scope: &Scope, ids: &[TurnId]) -> Result<Vec<IndexedTurn>> {
@@ -99,9 +105,10 @@ impl IndexFeed for Gate {
     async fn token_vectors(
         &self,
         scope: &Scope,
+        embedding: Option<&EmbeddingSpace>,
         passages: &[u32],
     ) -> Result<Vec<Option<Arc<TokenVectors>>>> {
-        self.store.token_vectors(scope, passages).await
+        self.store.token_vectors(scope, embedding, passages).await
     }
 
     async fn with_metadata(
@@ -115,8 +122,8 @@ impl IndexFeed for Gate {
 
 #[async_trait]
 impl Candidates for Gate {
-    async fn extent(&self, scope: &Scope) -> Result<Extent> {
-        self.store.extent(scope).await
+    async fn extent(&self, scope: &Scope, embedding: Option<&EmbeddingSpace>) -> Result<Extent> {
+        self.store.extent(scope, embedding).await
     }
 
     async fn outline_after(&self, scope: &Scope, after: u64, limit: u32) -> Result<Changes> {
@@ -133,19 +140,23 @@ impl Candidates for Gate {
     async fn nearest(
         &self,
         scope: &Scope,
+        embedding: Option<&EmbeddingSpace>,
         vector: &[i8],
         among: &Among,
         limit: u32,
     ) -> Result<Vec<Near>> {
-        self.store.nearest(scope, vector, among, limit).await
+        self.store
+            .nearest(scope, embedding, vector, among, limit)
+            .await
     }
 
     async fn passages(
         &self,
         scope: &Scope,
+        embedding: Option<&EmbeddingSpace>,
         numbers: &[u32],
     ) -> Result<Vec<Option<IndexedPassage>>> {
-        self.store.passages(scope, numbers).await
+        self.store.passages(scope, embedding, numbers).await
     }
 }
 

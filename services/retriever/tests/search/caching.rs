@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use crate::memory::{Memory, acme};
 use crate::told::query;
 
-fn turns(scope: &Scope, count: usize) -> Vec<AcceptedTurn> {
+pub fn turns(scope: &Scope, count: usize) -> Vec<AcceptedTurn> {
     let turn = |n: usize| {
         let words = format!("Letter {n} about the garden of {}", scope.space);
         turn_in(scope, &format!("s{}", n % 3), &n.to_string(), &words)

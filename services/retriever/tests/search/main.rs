@@ -4,6 +4,7 @@
 mod caching;
 mod filters;
 mod memory;
+mod models;
 mod past;
 mod relevance;
 mod scopes;

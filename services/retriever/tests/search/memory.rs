@@ -5,10 +5,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use memfleet_domain::embedding::TokenVectors;
+use memfleet_domain::embedding::{EmbeddingSpace, TokenVectors};
 use memfleet_domain::ids::{TenantId, TurnId};
 use memfleet_domain::turn::{AcceptedTurn, Turn};
 use memfleet_domain::{Fault, Scope};
+use memfleet_language::{Analyzer, Language};
 use memfleet_ports::conformance::samples::scope;
 use memfleet_ports::context::Context;
 use memfleet_ports::embedder::Embedder;
@@ -19,6 +20,7 @@ use memfleet_ports::retriever::{Found, Query, Retriever};
 use memfleet_ports::store::Result;
 use memfleet_ports::testing::WordEmbedder;
 use memfleet_retrieval::Weights;
+use memfleet_retrieval::document::documents;
 use memfleet_retriever::{LocalRetriever, MAX_ANSWER_BYTES, Options};
 use memfleet_sqlite::SqliteStore;
 
@@ -37,11 +39,17 @@ impl IndexFeed for CountingFeed {
         self.store.head(scope).await
     }
 
-    async fn changes_after(&self, scope: &Scope, after: u64, limit: u32) -> Result<Changes> {
+    async fn changes_in(
+        &self,
+        scope: &Scope,
+        embedding: Option<&EmbeddingSpace>,
+        after: u64,
+        limit: u32,
+    ) -> Result<Changes> {
         if after == 0 {
             self.builds.fetch_add(1, Ordering::SeqCst);
         }
-        self.store.changes_after(scope, after, limit).await
+        self.store.changes_in(scope, embedding, after, limit).await
     }
 
     async fn indexed(&self, scope: &Scope, ids: &[TurnId]) -> Result<Vec<IndexedTurn>> {
@@ -51,11 +59,12 @@ impl IndexFeed for CountingFeed {
     async fn token_vectors(
         &self,
         scope: &Scope,
+        embedding: Option<&EmbeddingSpace>,
         passages: &[u32],
     ) -> Result<Vec<Option<Arc<TokenVectors>>>> {
         self.passages_read
             .fetch_add(passages.len() as u64, Ordering::SeqCst);
-        self.store.token_vectors(scope, passages).await
+        self.store.token_vectors(scope, embedding, passages).await
     }
 
     async fn with_metadata(
@@ -120,6 +129,27 @@ impl Memory {
     pub async fn tell(&self, scope: &Scope, turns: &[AcceptedTurn]) {
         let number = self.batches.fetch_add(1, Ordering::SeqCst) + 1;
         let batch = indexed(&self.embedder, number, scope, turns).await;
+        self.store.commit(vec![batch]).await.unwrap();
+    }
+
+    /// Stores turns with vectors of this embedding space.
+    pub async fn tell_in(&self, space: &EmbeddingSpace, scope: &Scope, turns: &[AcceptedTurn]) {
+        let number = self.batches.fetch_add(1, Ordering::SeqCst) + 1;
+        let mut batch = indexed(&self.embedder, number, scope, turns).await;
+        for (turn, passages) in turns.iter().zip(&mut batch.passages) {
+            let text = turn.content.searchable_text();
+            let analyzer = Analyzer::new(Language::English);
+            let documents = documents(turn.speaker.as_str(), &text, &analyzer);
+            let texts = documents.into_iter().map(|document| document.text);
+            let vectors = self
+                .embedder
+                .embed_passages_in(space, texts.collect())
+                .await;
+            for (passage, vectors) in passages.iter_mut().zip(vectors.unwrap()) {
+                passage.vectors = Some(vectors);
+            }
+        }
+        batch.embedding_space = Some(space.clone());
         self.store.commit(vec![batch]).await.unwrap();
     }
 

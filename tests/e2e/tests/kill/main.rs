@@ -4,6 +4,7 @@
 mod forgets;
 mod imports;
 mod replays;
+mod switching;
 mod writes;
 
 use std::path::Path;

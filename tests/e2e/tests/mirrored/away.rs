@@ -1,7 +1,7 @@
 //! While Qdrant is away the store answers, and a forget says that it is not finished.
 
 use memfleet_ports::candidates::Candidates;
-use memfleet_ports::conformance::samples::{batch, home, indexed, turn, vectors};
+use memfleet_ports::conformance::samples::{batch, embedding_space, home, indexed, turn, vectors};
 use memfleet_ports::erasure::Erasure;
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::ledger::Ledger;
@@ -21,9 +21,17 @@ async fn the_store_answers_and_a_forget_is_to_be_repeated() {
         .unwrap();
     let query = vectors("the red door").sentence;
     let among = (0..10).collect();
-    let found = store.nearest(&home(), &query, &among, 10).await;
+    let model = embedding_space("1");
+    let found = store
+        .nearest(&home(), Some(&model), &query, &among, 10)
+        .await;
     let alone = database.store().await;
-    assert_eq!(found, alone.nearest(&home(), &query, &among, 10).await);
+    assert_eq!(
+        found,
+        alone
+            .nearest(&home(), Some(&model), &query, &among, 10)
+            .await
+    );
     assert!(!found.unwrap().is_empty());
 
     let filter = TurnFilter {

@@ -78,7 +78,7 @@ mod on_a_server {
     #[tokio::test(flavor = "multi_thread")]
     #[ignore = "needs a Qdrant at MEMFLEET_TEST_QDRANT_URL"]
     async fn what_is_forgotten_leaves_the_mirror_and_a_rebuild_makes_it_whole() {
-        use memfleet_ports::conformance::samples::{batch, home, indexed, turn};
+        use memfleet_ports::conformance::samples::{batch, embedding_space, home, indexed, turn};
         use memfleet_ports::erasure::Erasure;
         use memfleet_ports::filter::TurnFilter;
         use memfleet_ports::ledger::Ledger;
@@ -90,7 +90,7 @@ mod on_a_server {
             .commit(vec![indexed(batch("k", turns), 1)])
             .await
             .unwrap();
-        mirror.follow(&home()).await.unwrap();
+        mirror.follow(&home(), &embedding_space("1")).await.unwrap();
         let filter = TurnFilter {
             turns: vec![turn("a", "").id],
             ..TurnFilter::default()
@@ -100,7 +100,10 @@ mod on_a_server {
             let found = mirror.verify(&home()).await.unwrap();
             assert!(found.stored > 0, "{found:?}");
             assert_eq!((found.missing, found.extra), (0, 0), "{found:?}");
-            mirror.rebuild(&home()).await.unwrap();
+            mirror
+                .rebuild(&home(), &embedding_space("1"))
+                .await
+                .unwrap();
         }
     }
 }

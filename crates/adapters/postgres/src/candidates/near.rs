@@ -1,6 +1,7 @@
 //! The passages nearest to a vector. Some thousands are compared one by one; of more, only the first of a space are, and the
 //! others are found through the HNSW index, which is searched on until enough of them may be found.
 
+use memfleet_columns::VectorSlot;
 use memfleet_ports::candidates::{Among, Near};
 use pgvector::HalfVector;
 use sqlx::postgres::PgRow;
@@ -20,12 +21,21 @@ const MOST: &str = "40000";
 pub struct Search<'s> {
     pub tenant: &'s str,
     pub space: i64,
+    pub slot: VectorSlot,
     pub vector: &'s [i8],
     pub among: &'s Among,
     pub limit: u32,
 }
 
 impl Search<'_> {
+    /// The table of the vectors.
+    fn table(&self) -> &'static str {
+        match self.slot {
+            VectorSlot::First => "passages",
+            VectorSlot::Second => "second_vectors",
+        }
+    }
+
     /// `scans_on`: the extension searches an index on until it has enough, so that it may be asked.
     pub async fn run(&self, connection: &mut PgConnection, scans_on: bool) -> Outcome<Vec<Near>> {
         let Some(vector) = from_sentence(self.vector).filter(|_| self.limit > 0) else {
@@ -49,19 +59,21 @@ impl Search<'_> {
         connection: &mut PgConnection,
         vector: &HalfVector,
     ) -> Outcome<Vec<Near>> {
-        let rows = sqlx::query(
+        let table = self.table();
+        let statement = format!(
             "SELECT g.passage, -(g.sentence <#> $3) FROM unnest($4::integer[]) AS asked(passage)
-             JOIN passages g ON g.tenant = $1 AND g.space = $2 AND g.passage = asked.passage
-             WHERE vector_dims(g.sentence) = $5 ORDER BY g.sentence <#> $3, g.passage LIMIT $6",
-        )
-        .bind(self.tenant)
-        .bind(self.space)
-        .bind(vector)
-        .bind(from_u32(self.among.iter()))
-        .bind(self.vector.len() as i32)
-        .bind(i64::from(self.limit))
-        .fetch_all(connection)
-        .await?;
+             JOIN {table} g ON g.tenant = $1 AND g.space = $2 AND g.passage = asked.passage
+             WHERE vector_dims(g.sentence) = $5 ORDER BY g.sentence <#> $3, g.passage LIMIT $6"
+        );
+        let rows = sqlx::query(AssertSqlSafe(statement))
+            .bind(self.tenant)
+            .bind(self.space)
+            .bind(vector)
+            .bind(from_u32(self.among.iter()))
+            .bind(self.vector.len() as i32)
+            .bind(i64::from(self.limit))
+            .fetch_all(connection)
+            .await?;
         near(&rows)
     }
 
@@ -88,12 +100,12 @@ impl Search<'_> {
         .bind(MOST)
         .execute(&mut *connection)
         .await?;
-        let length = self.vector.len();
+        let (length, table) = (self.vector.len(), self.table());
         let distance = format!("sentence::halfvec({length}) <#> $3::halfvec({length})");
         let first = self.compared(&format!("passage < {COMPARED}"));
         let statement = format!(
             "({first} LIMIT $4) UNION ALL (
-                 SELECT passage, -({distance}) AS product FROM passages
+                 SELECT passage, -({distance}) AS product FROM {table}
                  WHERE tenant = $1 AND space = $2 AND passage >= {COMPARED} AND vector_dims(sentence) = {length} AND {AMONG}
                  ORDER BY {distance} LIMIT $4)
              ORDER BY product DESC, passage LIMIT $4"
@@ -103,9 +115,9 @@ impl Search<'_> {
 
     /// Without the cast no index is asked.
     fn compared(&self, which: &str) -> String {
-        let length = self.vector.len();
+        let (length, table) = (self.vector.len(), self.table());
         format!(
-            "SELECT passage, -(sentence <#> $3) AS product FROM passages
+            "SELECT passage, -(sentence <#> $3) AS product FROM {table}
              WHERE tenant = $1 AND space = $2 AND {which} AND vector_dims(sentence) = {length} AND {AMONG}
              ORDER BY sentence <#> $3, passage"
         )

@@ -3,10 +3,12 @@
 use std::collections::HashMap;
 
 use memfleet_columns::{
-    derived_change, json, name, runs, time, to_floats, to_lengths, to_role, to_set, to_terms,
+    VectorSlot, derived_change, json, name, runs, time, to_floats, to_lengths, to_role, to_set,
+    to_terms,
 };
 use memfleet_domain::Scope;
 use memfleet_domain::derivation::Derivation;
+use memfleet_domain::embedding::EmbeddingSpace;
 use memfleet_domain::ids::{SessionId, Speaker, TurnId};
 use memfleet_ports::feed::{Change, Changes, IndexedPassage, IndexedTurn, words};
 use pgvector::HalfVector;
@@ -14,7 +16,7 @@ use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row};
 
 use crate::failure::Outcome;
-use crate::ledger::to_sentence;
+use crate::ledger::{slot, to_sentence};
 use crate::rows::{find_session, from_u32, id_list, to_derivation_id, to_turn_id, to_u32};
 use crate::scope::{self, SpaceRow};
 
@@ -34,10 +36,12 @@ pub enum Depth {
     Outline,
 }
 
-/// The changes of a space after `after`.
+/// The changes of a space after `after`, with vectors of this embedding space (absent: the served
+/// one).
 pub async fn after(
     connection: &mut PgConnection,
     scope: &Scope,
+    embedding: Option<&EmbeddingSpace>,
     after: i64,
     limit: u32,
     depth: Depth,
@@ -52,6 +56,7 @@ pub async fn after(
     let page = Page {
         tenant: scope.tenant.as_str(),
         space: space.id,
+        slot: slot(space, embedding),
         after,
         reached: reached(connection, scope, space, after, limit, depth).await?,
     };
@@ -78,6 +83,8 @@ pub async fn after(
 struct Page<'t> {
     tenant: &'t str,
     space: i64,
+    /// The place of the vectors.
+    slot: Option<VectorSlot>,
     after: i64,
     reached: i64,
 }
@@ -157,7 +164,7 @@ async fn derived_in(connection: &mut PgConnection, page: Page<'_>) -> Outcome<Ve
     });
     let derived: Vec<(i64, u32, Derivation)> = derived.collect::<Outcome<_>>()?;
     let runs = runs(derived.iter().map(|(_, number, _)| (*number, 1)));
-    let mut passages = load_passages(connection, page.tenant, page.space, &runs).await?;
+    let mut passages = load_passages(connection, page.tenant, page.space, page.slot, &runs).await?;
     let changes = derived.into_iter().map(|(change, number, derivation)| {
         let passage = passages.remove(&number);
         (change, derived_change(derivation, number, passage))
@@ -201,7 +208,7 @@ async fn stored_in(
     .fetch_all(&mut *connection)
     .await?;
     match depth {
-        Depth::Whole => with_passages(connection, page.tenant, page.space, &rows).await,
+        Depth::Whole => with_passages(connection, page.tenant, page.space, page.slot, &rows).await,
         Depth::Outline => rows.iter().map(turn).collect(),
     }
 }
@@ -226,7 +233,7 @@ pub async fn indexed(
     .bind(id_list(ids))
     .fetch_all(&mut *connection)
     .await?;
-    let turns = with_passages(connection, tenant, space.id, &rows).await?;
+    let turns = with_passages(connection, tenant, space.id, space.slots.served(), &rows).await?;
     Ok(turns.into_iter().map(|(_, turn)| turn).collect())
 }
 
@@ -235,13 +242,14 @@ async fn with_passages(
     connection: &mut PgConnection,
     tenant: &str,
     space: i64,
+    slot: Option<VectorSlot>,
     rows: &[PgRow],
 ) -> Outcome<Vec<(i64, IndexedTurn)>> {
     let mut turns = rows.iter().map(turn).collect::<Outcome<Vec<_>>>()?;
     let ranges = turns
         .iter()
         .map(|(_, turn)| (turn.first_passage, turn.passages.len() as u32));
-    let mut passages = load_passages(connection, tenant, space, &runs(ranges)).await?;
+    let mut passages = load_passages(connection, tenant, space, slot, &runs(ranges)).await?;
     for (_, turn) in &mut turns {
         let numbers = turn.first_passage..turn.first_passage + turn.passages.len() as u32;
         turn.passages = numbers
@@ -291,16 +299,30 @@ pub async fn load_passages(
     connection: &mut PgConnection,
     tenant: &str,
     space: i64,
+    slot: Option<VectorSlot>,
     runs: &[(u32, u32)],
 ) -> Outcome<HashMap<u32, IndexedPassage>> {
     if runs.is_empty() {
         return Ok(HashMap::new());
     }
-    let rows = sqlx::query(
-        "SELECT g.passage, g.length, g.terms, g.features, g.sentence, g.pieces
-         FROM unnest($3::integer[], $4::integer[]) AS run(first, past)
-         JOIN passages g ON g.tenant = $1 AND g.space = $2 AND g.passage >= run.first AND g.passage < run.past",
-    )
+    let rows = sqlx::query(match slot {
+        Some(VectorSlot::First) => {
+            "SELECT g.passage, g.length, g.terms, g.features, g.sentence, g.pieces
+             FROM unnest($3::integer[], $4::integer[]) AS run(first, past)
+             JOIN passages g ON g.tenant = $1 AND g.space = $2 AND g.passage >= run.first AND g.passage < run.past"
+        }
+        Some(VectorSlot::Second) => {
+            "SELECT g.passage, g.length, g.terms, g.features, v.sentence, coalesce(v.pieces, '')
+             FROM unnest($3::integer[], $4::integer[]) AS run(first, past)
+             JOIN passages g ON g.tenant = $1 AND g.space = $2 AND g.passage >= run.first AND g.passage < run.past
+             LEFT JOIN second_vectors v ON v.tenant = $1 AND v.space = $2 AND v.passage = g.passage"
+        }
+        None => {
+            "SELECT g.passage, g.length, g.terms, g.features, NULL::halfvec, ''::bytea
+             FROM unnest($3::integer[], $4::integer[]) AS run(first, past)
+             JOIN passages g ON g.tenant = $1 AND g.space = $2 AND g.passage >= run.first AND g.passage < run.past"
+        }
+    })
     .bind(tenant)
     .bind(space)
     .bind(from_u32(runs.iter().map(|(first, _)| *first)))

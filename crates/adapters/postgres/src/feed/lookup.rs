@@ -3,30 +3,39 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use memfleet_columns::{label, space_key, to_token_vectors};
+use memfleet_columns::{VectorSlot, label, space_key, to_token_vectors};
 use memfleet_domain::Scope;
-use memfleet_domain::embedding::TokenVectors;
+use memfleet_domain::embedding::{EmbeddingSpace, TokenVectors};
 use memfleet_domain::ids::TurnId;
 use memfleet_ports::store::StoreError;
 use sqlx::{PgConnection, Row};
 
 use crate::failure::Outcome;
+use crate::ledger::slot;
 use crate::rows::{from_u32, to_turn_id, to_u32};
-use crate::scope::space_id;
+use crate::scope::{self, space_id};
 
-/// Token vectors of passages, in the order asked.
+/// Token vectors of passages in an embedding space (absent: the served one), in the order asked.
 pub async fn token_vectors(
     connection: &mut PgConnection,
     scope: &Scope,
+    embedding: Option<&EmbeddingSpace>,
     passages: &[u32],
 ) -> Outcome<Vec<Option<Arc<TokenVectors>>>> {
-    let rows = sqlx::query(concat!(
-        "SELECT passage, vectors FROM token_vectors WHERE tenant = $1 AND space = ",
-        space_id!(),
-        " AND passage = ANY ($3)"
-    ))
+    let space = scope::find(connection, scope).await?;
+    let Some((space, slot)) = space.and_then(|space| Some((space, slot(space, embedding)?))) else {
+        return Ok(vec![None; passages.len()]);
+    };
+    let rows = sqlx::query(match slot {
+        VectorSlot::First => {
+            "SELECT passage, vectors FROM token_vectors WHERE tenant = $1 AND space = $2 AND passage = ANY ($3)"
+        }
+        VectorSlot::Second => {
+            "SELECT passage, vectors FROM second_vectors WHERE tenant = $1 AND space = $2 AND passage = ANY ($3)"
+        }
+    })
     .bind(scope.tenant.as_str())
-    .bind(space_key(scope))
+    .bind(space.id)
     .bind(from_u32(passages.iter().copied()))
     .fetch_all(connection)
     .await?;

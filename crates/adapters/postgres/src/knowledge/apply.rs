@@ -4,7 +4,7 @@
 mod plan;
 mod write;
 
-pub(super) use self::plan::Plan;
+pub(super) use self::plan::{Plan, slot};
 pub(super) use self::write::{lineage, write};
 
 use std::collections::{HashMap, HashSet};
@@ -171,7 +171,7 @@ impl Applying<'_> {
             head += steps;
         }
         if head > before.head || plan.next_passage > before.next_passage {
-            write::save_space(self.connection, tenant, space, head, plan.next_passage).await?;
+            write::save_space(self.connection, tenant, space, head, plan).await?;
         }
         Ok(Applied::Done(head.cast_unsigned()))
     }

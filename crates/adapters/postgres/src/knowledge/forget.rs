@@ -181,6 +181,16 @@ impl Forgetting<'_> {
 
     /// The last versions that are left are current again. Each has a change number of its own, as pages of changes end between two of them.
     async fn reopen(&mut self, ids: &[Uuid]) -> Outcome<()> {
+        // An earlier version may have nothing in the place that is filled beside the served one.
+        sqlx::query(
+            "UPDATE spaces SET second_embedded = coalesce(second_embedded, $3)
+             WHERE tenant = $1 AND id = $2 AND second_embedding IS NOT NULL",
+        )
+        .bind(self.tenant)
+        .bind(self.space.id)
+        .bind(self.space.head)
+        .execute(&mut *self.connection)
+        .await?;
         let opened = sqlx::query(
             "UPDATE derivations d SET known_until = NULL, change = $4 + latest.number FROM (
                  SELECT id, max(version) AS version, row_number() OVER (ORDER BY min(first), id) AS number

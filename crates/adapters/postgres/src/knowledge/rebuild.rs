@@ -10,7 +10,7 @@ use memfleet_ports::knowledge::{Rebuilding, Revision, Stage, Staging};
 use sqlx::{PgConnection, Row};
 use uuid::Uuid;
 
-use super::apply::lineage;
+use super::apply::{lineage, slot};
 use super::read::{derivation, select};
 use crate::failure::Outcome;
 use crate::passages;
@@ -128,7 +128,7 @@ pub async fn stage(
     }
     let passages: Vec<_> = placed
         .iter()
-        .map(|(number, passage, _)| (*number, *passage))
+        .map(|(number, passage, _)| (*number, *passage, slot(space.slots, passage)))
         .collect();
     passages::put(connection, tenant, space.id, &passages).await?;
     lineage(

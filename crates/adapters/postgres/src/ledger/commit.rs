@@ -34,6 +34,12 @@ pub async fn commit(store: &PostgresStore, batches: &[IndexedBatch]) -> Outcome<
     let Some((first, _)) = scopes.first_key_value() else {
         return Ok(Vec::new());
     };
+    for embedding in batches
+        .iter()
+        .filter_map(|batch| batch.embedding_space.as_ref())
+    {
+        store.ensure_named(embedding).await?;
+    }
     let mut tenant = &first.tenant;
     let mut write = store.write(tenant).await?;
     let mut committed = Vec::with_capacity(batches.len());

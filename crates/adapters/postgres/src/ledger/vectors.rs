@@ -1,12 +1,14 @@
 //! Vectors of passages, and turns that wait for theirs.
 
-use std::collections::BTreeMap;
-
-use memfleet_columns::{embedding_key, from_set, from_token_vectors, name};
+use memfleet_columns::{
+    Damage, VectorSlot, VectorSlots, embedding_key, from_set, from_token_vectors, json, name,
+    to_json,
+};
 use memfleet_domain::Scope;
-use memfleet_domain::embedding::{EmbeddingSpace, PassageVectors};
-use memfleet_domain::ids::{SpaceId, TenantId, TurnId};
-use memfleet_ports::ledger::Unembedded;
+use memfleet_domain::embedding::{EmbeddingSpace, HeldEmbeddings, OtherEmbedding, PassageVectors};
+use memfleet_domain::ids::{DerivationId, SpaceId, TenantId, TurnId};
+use memfleet_ports::ledger::{Unembedded, UnembeddedDerivation};
+use memfleet_ports::model_switch::SwitchGoal;
 use memfleet_ports::store::StoreError;
 use pgvector::HalfVector;
 use sqlx::postgres::PgRow;
@@ -14,9 +16,12 @@ use sqlx::{PgConnection, Row};
 use uuid::Uuid;
 
 use crate::failure::Outcome;
-use crate::rows::{self, BEHIND_TURN, from_turn_id, join_sessions, to_u32, turn_columns};
-use crate::scope;
-use crate::store::PostgresStore;
+use crate::model_switch;
+use crate::rows::{
+    self, BEHIND_TURN, from_derivation_id, from_turn_id, join_sessions, to_u32, turn_columns,
+};
+use crate::scope::{self, SpaceRow};
+use crate::store::{PostgresStore, twice};
 
 /// Components as half-precision floats, which hold whole numbers up to 2,048 exactly. A vector without any has no place there.
 pub fn from_sentence(components: &[i8]) -> Option<HalfVector> {
@@ -32,8 +37,125 @@ pub fn to_sentence(vector: &HalfVector) -> Vec<i8> {
         .collect()
 }
 
-/// Space and turn of those of a tenant that wait.
-type Waiting = (Vec<i64>, Vec<Uuid>);
+/// Where the vectors of an embedding space (absent: of the served one) are.
+pub fn slot(space: SpaceRow, embedding: Option<&EmbeddingSpace>) -> Option<VectorSlot> {
+    match embedding {
+        Some(embedding) => space.slots.of(embedding_key(embedding)),
+        None => space.slots.served(),
+    }
+}
+
+/// Gives the hash of an embedding space its name.
+pub async fn name_embedding(
+    connection: &mut PgConnection,
+    embedding: &EmbeddingSpace,
+) -> Outcome<()> {
+    sqlx::query(
+        "INSERT INTO embedding_spaces (key, name) VALUES ($1, $2) ON CONFLICT (key) DO NOTHING",
+    )
+    .bind(embedding_key(embedding))
+    .bind(to_json(embedding))
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Every embedding space with a name.
+pub async fn known_embeddings(store: &PostgresStore) -> Outcome<Vec<EmbeddingSpace>> {
+    let names: Vec<String> = sqlx::query_scalar("SELECT name FROM embedding_spaces ORDER BY key")
+        .fetch_all(&mut *store.sweep().await?)
+        .await?;
+    names.iter().map(|name| Ok(json(name)?)).collect()
+}
+
+/// The embedding spaces that a space has vectors in.
+pub async fn held(connection: &mut PgConnection, scope: &Scope) -> Outcome<HeldEmbeddings> {
+    let space = scope::find(connection, scope).await?;
+    let Some(space) = space.filter(|space| space.slots.served().is_some()) else {
+        // Without vectors it takes those of the model that the operator changed to.
+        let order = model_switch::order(connection).await?;
+        let order = order.filter(|order| order.goal == SwitchGoal::Serve);
+        return Ok(HeldEmbeddings {
+            served: order.map(|order| order.target),
+            other: None,
+        });
+    };
+    let taken = |slot| space.slots.get(slot);
+    let (served, other) = (
+        space.slots.served().and_then(taken),
+        space.slots.other().and_then(taken),
+    );
+    let rows: Vec<(i64, String)> =
+        sqlx::query_as("SELECT key, name FROM embedding_spaces WHERE key = ANY ($1)")
+            .bind([served, other].into_iter().flatten().collect::<Vec<_>>())
+            .fetch_all(connection)
+            .await?;
+    let named = |key: i64| match rows.iter().find(|(found, _)| *found == key) {
+        Some((_, name)) => json(name),
+        None => Ok(unnamed(key)),
+    };
+    let other = other.map(|key| {
+        Ok::<_, Damage>(OtherEmbedding {
+            space: named(key)?,
+            is_whole: space.slots.is_other_whole,
+        })
+    });
+    Ok(HeldEmbeddings {
+        served: served.map(named).transpose()?,
+        other: other.transpose()?,
+    })
+}
+
+/// An embedding space of which builds of before left nothing but the hash: no model is its own
+/// until one that has it says so.
+fn unnamed(key: i64) -> EmbeddingSpace {
+    EmbeddingSpace {
+        model: "unknown".to_owned(),
+        revision: format!("{key:x}"),
+        recipe: String::new(),
+        projection: String::new(),
+    }
+}
+
+/// For each place since which change something lacks vectors in it, as one transaction finds out.
+#[derive(Debug, Clone, Copy)]
+pub struct LackingVectors {
+    since: i64,
+    pub first: Option<i64>,
+    pub second: Option<i64>,
+}
+
+impl LackingVectors {
+    /// Nothing lacks vectors yet in what comes after this change.
+    pub fn since(head: i64) -> Self {
+        Self {
+            since: head,
+            first: None,
+            second: None,
+        }
+    }
+
+    /// Notes where something has vectors that is written now.
+    pub fn note(&mut self, slots: VectorSlots, given: Option<VectorSlot>) {
+        if slots.lacks(VectorSlot::First, given) {
+            self.first = Some(self.since);
+        }
+        if slots.lacks(VectorSlot::Second, given) {
+            self.second = Some(self.since);
+        }
+    }
+}
+
+/// A space with turns that lack vectors in a place, as far as is known.
+struct WatchedPlace {
+    scope: Scope,
+    /// Nothing lacks any up to this change.
+    after: i64,
+    slot: VectorSlot,
+}
+
+/// Changes that are looked through again before a note of what a space lacks moves on.
+const LOOKED_THROUGH: i64 = 1_000;
 
 /// Turns without vectors in `space`, of any tenant.
 pub async fn missing(
@@ -41,46 +163,231 @@ pub async fn missing(
     space: &EmbeddingSpace,
     limit: u32,
 ) -> Outcome<Vec<Unembedded>> {
-    let mut tenants: BTreeMap<String, Waiting> = BTreeMap::new();
-    let rows = sqlx::query("SELECT tenant, space, id FROM turns_without_vectors($1, $2)")
-        .bind(embedding_key(space))
-        .bind(i64::from(limit))
-        .fetch_all(&mut *store.sweep().await?)
-        .await?;
-    for row in rows {
-        let (spaces, ids) = tenants.entry(row.try_get(0)?).or_default();
-        spaces.push(row.try_get(1)?);
-        ids.push(row.try_get(2)?);
-    }
     let mut unembedded = Vec::new();
-    for (tenant, waiting) in tenants {
-        let tenant = name(TenantId::new(tenant))?;
-        let mut read = store.read(&tenant).await?;
-        unembedded.extend(of_tenant(&mut read, &tenant, waiting).await?);
+    for watched in watched(store, space).await? {
+        let left = limit.saturating_sub(unembedded.len() as u32);
+        if left == 0 {
+            break;
+        }
+        let tenant = &watched.scope.tenant;
+        let (next, turns) = {
+            let mut read = store.read(tenant).await?;
+            of_space(&mut read, &watched, space, left).await?
+        };
+        unembedded.extend(turns);
+        if next.is_none_or(|next| next > watched.after + LOOKED_THROUGH) {
+            let attempt = || async {
+                let mut write = store.write(tenant).await?;
+                advance(&mut write, &watched, space).await?;
+                write.commit().await
+            };
+            twice(attempt).await?;
+        }
     }
     Ok(unembedded)
+}
+
+/// The spaces that may lack vectors in an embedding space. One without any takes those of every.
+async fn watched(store: &PostgresStore, space: &EmbeddingSpace) -> Outcome<Vec<WatchedPlace>> {
+    let rows = sqlx::query("SELECT tenant, name, after, is_second FROM spaces_unembedded($1)")
+        .bind(embedding_key(space))
+        .fetch_all(&mut *store.sweep().await?)
+        .await?;
+    let watched = rows.iter().map(|row| {
+        Ok(WatchedPlace {
+            scope: Scope {
+                tenant: name(TenantId::new(row.try_get::<&str, _>(0)?))?,
+                space: name(SpaceId::new(row.try_get::<&str, _>(1)?))?,
+            },
+            after: row.try_get(2)?,
+            slot: match row.try_get(3)? {
+                true => VectorSlot::Second,
+                false => VectorSlot::First,
+            },
+        })
+    });
+    watched.collect()
+}
+
+/// Turns of the space `$2` after the change `$3` that have none in the first place.
+macro_rules! without_first {
+    () => {
+        " FROM turns t CROSS JOIN LATERAL (
+              SELECT g.sentence FROM passages g WHERE g.tenant = $1 AND g.space = $2 AND g.passage = t.first_passage LIMIT 1) f
+          WHERE t.tenant = $1 AND t.space = $2 AND t.change > $3 AND f.sentence IS NULL ORDER BY t.change LIMIT $4"
+    };
+}
+
+/// Turns like those of `without_first`, of the second place.
+macro_rules! without_second {
+    () => {
+        " FROM turns t WHERE t.tenant = $1 AND t.space = $2 AND t.change > $3 AND NOT EXISTS (
+              SELECT FROM second_vectors v WHERE v.tenant = $1 AND v.space = $2 AND v.passage = t.first_passage)
+          ORDER BY t.change LIMIT $4"
+    };
+}
+
+/// Derivations in the space `$2` after the change `$3` without vectors in the first place.
+macro_rules! derived_without_first {
+    () => {
+        " FROM derivations d CROSS JOIN LATERAL (
+              SELECT g.sentence FROM passages g WHERE g.tenant = $1 AND g.space = $2 AND g.passage = d.passage LIMIT 1) f
+          WHERE d.tenant = $1 AND d.space = $2 AND d.change > $3 AND d.known_until IS NULL AND f.sentence IS NULL
+          ORDER BY d.change LIMIT $4"
+    };
+}
+
+/// Derivations without vectors in the second place.
+macro_rules! derived_without_second {
+    () => {
+        " FROM derivations d WHERE d.tenant = $1 AND d.space = $2 AND d.change > $3 AND d.known_until IS NULL AND NOT EXISTS (
+              SELECT FROM second_vectors v WHERE v.tenant = $1 AND v.space = $2 AND v.passage = d.passage)
+          ORDER BY d.change LIMIT $4"
+    };
+}
+
+/// Derivations that lack vectors in `space`, of any tenant.
+pub async fn missing_derivations(
+    store: &PostgresStore,
+    space: &EmbeddingSpace,
+    limit: u32,
+) -> Outcome<Vec<UnembeddedDerivation>> {
+    let mut missing = Vec::new();
+    for watched in watched(store, space).await? {
+        let left = limit.saturating_sub(missing.len() as u32);
+        if left == 0 {
+            break;
+        }
+        let tenant = &watched.scope.tenant;
+        let mut read = store.read(tenant).await?;
+        let Some(row) = scope::find(&mut read, &watched.scope).await? else {
+            continue;
+        };
+        if !takes(row, &watched, space) {
+            continue;
+        }
+        let documents: Vec<String> = sqlx::query_scalar(match watched.slot {
+            VectorSlot::First => concat!("SELECT d.document", derived_without_first!()),
+            VectorSlot::Second => concat!("SELECT d.document", derived_without_second!()),
+        })
+        .bind(tenant.as_str())
+        .bind(row.id)
+        .bind(watched.after)
+        .bind(i64::from(left))
+        .fetch_all(&mut *read)
+        .await?;
+        for document in documents {
+            missing.push(UnembeddedDerivation {
+                scope: watched.scope.clone(),
+                derivation: json(&document)?,
+            });
+        }
+    }
+    Ok(missing)
+}
+
+/// The turns, and the change of the first of them.
+async fn of_space(
+    connection: &mut PgConnection,
+    watched: &WatchedPlace,
+    embedding: &EmbeddingSpace,
+    limit: u32,
+) -> Outcome<(Option<i64>, Vec<Unembedded>)> {
+    let tenant = &watched.scope.tenant;
+    let Some(space) = scope::find(connection, &watched.scope).await? else {
+        return Ok((None, Vec::new()));
+    };
+    if !takes(space, watched, embedding) {
+        return Ok((None, Vec::new()));
+    }
+    let changes: Vec<(i64, Uuid)> = sqlx::query_as(match watched.slot {
+        VectorSlot::First => concat!("SELECT t.change, t.id", without_first!()),
+        VectorSlot::Second => concat!("SELECT t.change, t.id", without_second!()),
+    })
+    .bind(tenant.as_str())
+    .bind(space.id)
+    .bind(watched.after)
+    .bind(i64::from(limit))
+    .fetch_all(&mut *connection)
+    .await?;
+    let next = changes.first().map(|(change, _)| *change);
+    let ids = changes.into_iter().map(|(_, id)| id).collect::<Vec<_>>();
+    let turns = of_tenant(connection, tenant, space.id, ids).await?;
+    Ok((next, turns))
+}
+
+/// True where vectors of an embedding space go to the place that is watched.
+fn takes(mut space: SpaceRow, watched: &WatchedPlace, embedding: &EmbeddingSpace) -> bool {
+    space.slots.place(embedding_key(embedding)) == Some(watched.slot)
+}
+
+/// Moves the note of what a space lacks to the first turn that lacks something, or takes it off.
+async fn advance(
+    connection: &mut PgConnection,
+    watched: &WatchedPlace,
+    embedding: &EmbeddingSpace,
+) -> Outcome<()> {
+    let tenant = watched.scope.tenant.as_str();
+    let Some(space) = scope::lock(connection, &watched.scope).await? else {
+        return Ok(());
+    };
+    if !takes(space, watched, embedding) {
+        return Ok(());
+    }
+    let (turns, derived, update) = match watched.slot {
+        VectorSlot::First => (
+            concat!("SELECT t.change", without_first!()),
+            concat!("SELECT d.change", derived_without_first!()),
+            "UPDATE spaces SET embedded = $3 WHERE tenant = $1 AND id = $2 AND embedded IS NOT NULL",
+        ),
+        VectorSlot::Second => (
+            concat!("SELECT t.change", without_second!()),
+            concat!("SELECT d.change", derived_without_second!()),
+            "UPDATE spaces SET second_embedded = $3 WHERE tenant = $1 AND id = $2 AND second_embedded IS NOT NULL",
+        ),
+    };
+    let mut next: Option<i64> = None;
+    for query in [turns, derived] {
+        let change: Option<i64> = sqlx::query_scalar(query)
+            .bind(tenant)
+            .bind(space.id)
+            .bind(watched.after)
+            .bind(1_i64)
+            .fetch_optional(&mut *connection)
+            .await?;
+        next = [next, change].into_iter().flatten().min();
+    }
+    sqlx::query(update)
+        .bind(tenant)
+        .bind(space.id)
+        .bind(next.map(|next| next - 1))
+        .execute(connection)
+        .await?;
+    Ok(())
 }
 
 async fn of_tenant(
     connection: &mut PgConnection,
     tenant: &TenantId,
-    (spaces, ids): Waiting,
+    space: i64,
+    ids: Vec<Uuid>,
 ) -> Outcome<Vec<Unembedded>> {
     let rows = sqlx::query(concat!(
         "SELECT ",
         turn_columns!(),
         ", p.name, t.first_passage, ranges.starts, ranges.lengths
-         FROM unnest($2::bigint[], $3::uuid[]) AS waiting(space, id)
-         JOIN turns t ON t.tenant = $1 AND t.space = waiting.space AND t.id = waiting.id",
+         FROM unnest($3::uuid[]) WITH ORDINALITY AS waiting(id, place)
+         JOIN turns t ON t.tenant = $1 AND t.space = $2 AND t.id = waiting.id",
         join_sessions!(),
         "JOIN spaces p ON p.tenant = t.tenant AND p.id = t.space
          CROSS JOIN LATERAL (
              SELECT array_agg(g.start ORDER BY g.passage), array_agg(g.length ORDER BY g.passage) FROM passages g
              WHERE g.tenant = $1 AND g.space = t.space
-                 AND g.passage >= t.first_passage AND g.passage < t.first_passage + t.passages) ranges(starts, lengths)"
+                 AND g.passage >= t.first_passage AND g.passage < t.first_passage + t.passages) ranges(starts, lengths)
+         ORDER BY waiting.place"
     ))
     .bind(tenant.as_str())
-    .bind(spaces)
+    .bind(space)
     .bind(ids)
     .fetch_all(connection)
     .await?;
@@ -115,18 +422,25 @@ pub async fn attach(
     vectors: &[PassageVectors],
 ) -> Outcome<()> {
     let tenant = scope.tenant.as_str();
-    let Some(space) = scope::lock(connection, scope).await? else {
+    let Some(mut space) = scope::lock(connection, scope).await? else {
         return Ok(());
     };
+    let Some(slot) = space.slots.place(embedding_key(embedding)) else {
+        return Ok(());
+    };
+    // Nobody reads a place that is being filled: whoever reads it later reads all of it.
+    let steps = i64::from(space.slots.is_read(slot));
     let row = sqlx::query(
-        "UPDATE turns SET embedding = $4, change = $5 WHERE tenant = $1 AND space = $2 AND id = $3
-         RETURNING first_passage, passages",
+        "UPDATE turns SET embedding = CASE WHEN $7 THEN $4 ELSE embedding END, change = CASE WHEN $6 > 0 THEN $5 ELSE change END
+         WHERE tenant = $1 AND space = $2 AND id = $3 RETURNING first_passage, passages",
     )
     .bind(tenant)
     .bind(space.id)
     .bind(from_turn_id(&turn))
     .bind(embedding_key(embedding))
     .bind(space.head + 1)
+    .bind(steps)
+    .bind(space.slots.served() == Some(slot))
     .fetch_optional(&mut *connection)
     .await?;
     let Some(row) = row else { return Ok(()) };
@@ -137,11 +451,72 @@ pub async fn attach(
         return Err(StoreError::Unexpected(cause).into());
     }
     let numbered: Vec<_> = (to_u32(first)..).zip(vectors).collect();
-    put_sentences(connection, tenant, space.id, &numbered).await?;
-    put_tokens(connection, tenant, space.id, &numbered).await?;
-    sqlx::query("UPDATE spaces SET head = head + 1 WHERE tenant = $1 AND id = $2")
+    put_vectors(connection, tenant, (space, slot), &numbered).await?;
+    finish(connection, tenant, space, steps).await
+}
+
+/// Adds the vectors of a version of a derivation and lets the feed bring it again.
+pub async fn attach_derived(
+    connection: &mut PgConnection,
+    scope: &Scope,
+    (derivation, version): (DerivationId, u32),
+    embedding: &EmbeddingSpace,
+    vectors: &PassageVectors,
+) -> Outcome<()> {
+    let tenant = scope.tenant.as_str();
+    let Some(mut space) = scope::lock(connection, scope).await? else {
+        return Ok(());
+    };
+    let Some(slot) = space.slots.place(embedding_key(embedding)) else {
+        return Ok(());
+    };
+    let steps = i64::from(space.slots.is_read(slot));
+    let passage: Option<i32> = sqlx::query_scalar(
+        "UPDATE derivations SET change = CASE WHEN $5 > 0 THEN $6 ELSE change END
+         WHERE tenant = $1 AND space = $2 AND id = $3 AND version = $4 AND known_until IS NULL RETURNING passage",
+    )
+    .bind(tenant)
+    .bind(space.id)
+    .bind(from_derivation_id(derivation))
+    .bind(version as i32)
+    .bind(steps)
+    .bind(space.head + 1)
+    .fetch_optional(&mut *connection)
+    .await?;
+    let Some(passage) = passage else {
+        return Ok(());
+    };
+    let numbered = [(to_u32(passage), vectors)];
+    put_vectors(connection, tenant, (space, slot), &numbered).await?;
+    finish(connection, tenant, space, steps).await
+}
+
+async fn put_vectors(
+    connection: &mut PgConnection,
+    tenant: &str,
+    (space, slot): (SpaceRow, VectorSlot),
+    vectors: &[Numbered<'_>],
+) -> Outcome<()> {
+    match slot {
+        VectorSlot::First => {
+            put_sentences(connection, tenant, space.id, vectors).await?;
+            put_tokens(connection, tenant, space.id, vectors).await
+        }
+        VectorSlot::Second => put_second(connection, tenant, space.id, vectors).await,
+    }
+}
+
+async fn finish(
+    connection: &mut PgConnection,
+    tenant: &str,
+    space: SpaceRow,
+    steps: i64,
+) -> Outcome<()> {
+    sqlx::query("UPDATE spaces SET head = head + $4, embedding = $3 WHERE tenant = $1 AND id = $2")
         .bind(tenant)
         .bind(space.id)
+        .bind(space.slots.first)
+        .bind(steps)
         .execute(connection)
         .await?;
     Ok(())
@@ -199,6 +574,40 @@ pub async fn put_tokens(
     .bind(space)
     .bind(rows::from_u32(vectors.iter().map(|(passage, _)| *passage)))
     .bind(tokens.collect::<Vec<_>>())
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Writes vectors to the second place, over what was there.
+pub async fn put_second(
+    connection: &mut PgConnection,
+    tenant: &str,
+    space: i64,
+    vectors: &[Numbered<'_>],
+) -> Outcome<()> {
+    if vectors.is_empty() {
+        return Ok(());
+    }
+    let column = |value: fn(&PassageVectors) -> Vec<u8>| {
+        let values = vectors.iter().map(|(_, vectors)| value(vectors));
+        values.collect::<Vec<_>>()
+    };
+    let sentences = vectors
+        .iter()
+        .map(|(_, vectors)| from_sentence(&vectors.sentence));
+    sqlx::query(
+        "INSERT INTO second_vectors (tenant, space, passage, pieces, sentence, vectors)
+         SELECT $1, $2, * FROM unnest($3::integer[], $4::bytea[], $5::halfvec[], $6::bytea[])
+         ON CONFLICT (tenant, space, passage) DO UPDATE
+             SET pieces = excluded.pieces, sentence = excluded.sentence, vectors = excluded.vectors",
+    )
+    .bind(tenant)
+    .bind(space)
+    .bind(rows::from_u32(vectors.iter().map(|(passage, _)| *passage)))
+    .bind(column(|vectors| from_set(&vectors.tokens.pieces)))
+    .bind(sentences.collect::<Vec<_>>())
+    .bind(column(|vectors| from_token_vectors(&vectors.tokens)))
     .execute(connection)
     .await?;
     Ok(())

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use memfleet_columns::{block, put_posting, term_key, without};
 use sqlx::{PgConnection, Row};
 
-use super::New;
+use super::NewPassage;
 use crate::failure::Outcome;
 use crate::rows::{from_u32, to_u32};
 
@@ -21,11 +21,11 @@ pub async fn append(
     connection: &mut PgConnection,
     tenant: &str,
     space: i64,
-    new: &[New<'_>],
+    new: &[NewPassage<'_>],
 ) -> Outcome<()> {
     // In the order of the index; two terms of one hash count as one.
     let mut counts: BTreeMap<(i64, u32), u16> = BTreeMap::new();
-    for (number, passage) in new {
+    for (number, passage, _) in new {
         for (term, count) in &passage.terms {
             let sum = counts.entry((term_key(term), *number)).or_default();
             *sum = sum.saturating_add(*count);

@@ -121,7 +121,7 @@ pub async fn seen(store: &PostgresStore, scope: &Scope) -> SpaceContents {
     let query = vectors("number").sentence;
     let terms = ["number".to_owned(), "7".to_owned()];
     let numbers: Vec<u32> = (0..80).collect();
-    let tokens = store.token_vectors(scope, &numbers).await;
+    let tokens = store.token_vectors(scope, None, &numbers).await;
     SpaceContents {
         turns: Ledger::list(store, scope, &everything, 100, None)
             .await
@@ -130,7 +130,7 @@ pub async fn seen(store: &PostgresStore, scope: &Scope) -> SpaceContents {
         outline: store.outline_after(scope, 0, 100).await.expect("outline"),
         postings: format!("{:?}", store.postings(scope, &terms).await),
         near: store
-            .nearest(scope, &query, &among, 20)
+            .nearest(scope, None, &query, &among, 20)
             .await
             .expect("nearest"),
         tokens: format!("{tokens:?}"),

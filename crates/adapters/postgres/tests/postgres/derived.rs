@@ -52,7 +52,7 @@ async fn passages_of_what_is_derived_come_and_go_with_it() {
     assert_eq!(store.apply(&home(), work).await, Ok(Applied::Done(5)));
     assert_eq!(found(&store, "lives").await, [2, 3]);
     assert_eq!(found(&store, "formerly").await, [4]);
-    let vectors = store.token_vectors(&home(), &[2, 3, 4]).await;
+    let vectors = store.token_vectors(&home(), None, &[2, 3, 4]).await;
     assert!(vectors.expect("vectors").iter().all(Option::is_some));
 
     // With the newer fact goes the version that it closed; the older one is found as before.
@@ -61,8 +61,8 @@ async fn passages_of_what_is_derived_come_and_go_with_it() {
     assert_eq!(found(&store, "formerly").await, [0_u32; 0]);
     forget(&store, rome.id).await;
     assert_eq!(found(&store, "lives").await, [0_u32; 0]);
-    let left = store.passages(&home(), &[0, 1, 2, 3, 4]).await;
+    let left = store.passages(&home(), None, &[0, 1, 2, 3, 4]).await;
     assert_eq!(left, Ok(vec![None; 5]));
-    let vectors = store.token_vectors(&home(), &[2, 3, 4]).await;
+    let vectors = store.token_vectors(&home(), None, &[2, 3, 4]).await;
     assert!(vectors.expect("vectors").iter().all(Option::is_none));
 }

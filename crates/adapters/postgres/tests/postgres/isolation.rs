@@ -9,7 +9,7 @@ use memfleet_domain::turn::AcceptedTurn;
 use memfleet_ports::audit::{AuditKind, AuditRecord};
 use memfleet_ports::conformance::knowledge::{conflict, deriving, fact};
 use memfleet_ports::conformance::samples::{
-    batch_in, conversation, indexed, instant, scope, session, turn_in,
+    batch_in, conversation, embedding_space, indexed, instant, scope, session, turn_in, vectors,
 };
 use memfleet_ports::erasure::Erasure;
 use memfleet_ports::exchanges::{Entry, Exchange, Exchanges};
@@ -18,6 +18,9 @@ use memfleet_ports::injections::{Injection, Injections};
 use memfleet_ports::keys::{Key, KeyRing};
 use memfleet_ports::knowledge::{ChangeFilter, Knowledge, Question, Staging, Work};
 use memfleet_ports::ledger::Ledger;
+use memfleet_ports::model_switch::{
+    ModelSwitches, SpaceComparison, SwitchGoal, SwitchOrder, SwitchStep,
+};
 use memfleet_ports::settings::{Revised, SettingKey, SettingKind, Settings};
 use memfleet_ports::spaces::SpaceCatalog;
 use memfleet_ports::tenants::TenantCatalog;
@@ -32,9 +35,12 @@ use crate::database::Database;
 /// The book of migrations holds nothing of a tenant.
 const BOOK: &str = "_sqlx_migrations";
 
-/// Every table and partition, as the catalogue of the server has it.
+/// Every table and partition that holds what tenants have, as the catalogue of the server has it.
+/// Names of models are of no tenant.
 async fn tables(connection: &mut PgConnection) -> Vec<String> {
-    let names = "SELECT tablename::text FROM pg_tables WHERE schemaname = 'memfleet' AND tablename <> $1 ORDER BY 1";
+    let names =
+        "SELECT tablename::text FROM pg_tables WHERE schemaname = 'memfleet' AND tablename <> $1
+                     AND tablename NOT IN ('embedding_spaces', 'model_switch') ORDER BY 1";
     let tables = sqlx::query_scalar(names).bind(BOOK);
     let tables: Vec<String> = tables.fetch_all(connection).await.expect("tables");
     assert!(tables.len() > 40, "{tables:?}");
@@ -58,10 +64,31 @@ async fn fill(store: &PostgresStore) {
         let queue = std::sync::Arc::new(NothingWaits);
         let erasure = PostgresErasure::new(store.clone(), queue);
         erasure.remove(&here, &gone).await.expect("remove");
+        fill_second(store, &here).await;
         fill_access(store, &here.tenant).await;
         fill_knowledge(store, &here, &labelled("b")).await;
         fill_prompts(store, &here, &labelled("b")).await;
         expire(store, &erasure, &here, &labelled("b")).await;
+    }
+}
+
+/// Vectors of a second model.
+async fn fill_second(store: &PostgresStore, scope: &Scope) {
+    let order = SwitchOrder {
+        target: embedding_space("2"),
+        goal: SwitchGoal::Compare,
+        drops: false,
+    };
+    store.set_order(&order).await.expect("order");
+    let comparison = SpaceComparison::default();
+    let built = store.take(scope, &order, SwitchStep::Build, comparison);
+    built.await.expect("build");
+    let waiting = store.without_vectors(&order.target, 10).await;
+    for turn in waiting.expect("waiting") {
+        let made = turn.ranges.iter().map(|_| vectors("x")).collect();
+        let id = turn.turn.accepted.id;
+        let attached = store.attach_vectors(&turn.scope, id, &order.target, made);
+        attached.await.expect("attach");
     }
 }
 
@@ -230,6 +257,7 @@ async fn filled() -> (Database, PgConnection, Vec<String>) {
         "turns",
         "passages",
         "token_vectors",
+        "second_vectors",
         "postings",
         "labels",
         "batches",
@@ -434,6 +462,7 @@ async fn the_functions_across_tenants_tell_of_no_words() {
             "memfleet.outbox_waiting(bigint): TABLE(number bigint, tenant text, space text, kind text, after bigint, change bigint, happened_at bigint)",
             "memfleet.spaces_behind(text,bigint): TABLE(tenant text, name text)",
             "memfleet.spaces_to_expire(): TABLE(tenant text, name text, retention_days bigint, retention_turns bigint, retention_superseded_days bigint, oldest bigint, turns bigint)",
+            "memfleet.spaces_unembedded(bigint): TABLE(tenant text, name text, after bigint, is_second boolean)",
             "memfleet.spaces_with_retention(): TABLE(tenant text, name text, retention_days bigint, oldest bigint)",
             "memfleet.tenants_after(text,bigint): TABLE(tenant text)",
             "memfleet.turns_without_vectors(bigint,bigint): TABLE(tenant text, space bigint, id uuid)",

@@ -15,5 +15,6 @@ mod near;
 mod outbox;
 mod plans;
 mod stalls;
+mod switching;
 mod undelivered;
 mod upgrades;

@@ -137,7 +137,7 @@ impl World {
             let query = self.vectors.draw();
             let exact = self.exact(scope, among, &query).await;
             let start = Instant::now();
-            let near = self.store.nearest(scope, &query, among, LIMIT).await;
+            let near = self.store.nearest(scope, None, &query, among, LIMIT).await;
             spent += start.elapsed();
             let near = near.expect("nearest");
             assert!(near.is_sorted_by(|a, b| a.1 >= b.1));

@@ -110,7 +110,7 @@ async fn call(store: &PostgresStore, name: &str, round: usize) {
         ..TurnFilter::default()
     };
     match name {
-        "extent" => drop(store.extent(&here).await.expect(name)),
+        "extent" => drop(store.extent(&here, None).await.expect(name)),
         "outline_after" => drop(store.outline_after(&here, 100, 50).await.expect(name)),
         "postings" => {
             let terms = ["turn", "number", "77"].map(str::to_owned);
@@ -120,17 +120,19 @@ async fn call(store: &PostgresStore, name: &str, round: usize) {
             let query = vectors("turn number").sentence;
             // Of more, where a space fills a partition of short rows, to read all of that is right.
             let among = (0..10).collect();
-            drop(store.nearest(&here, &query, &among, 20).await.expect(name));
+            let near = store.nearest(&here, None, &query, &among, 20);
+            drop(near.await.expect(name));
         }
         "passages" => {
             let numbers: Vec<u32> = (0..64).map(|n| n * 29).collect();
-            drop(store.passages(&here, &numbers).await.expect(name));
+            drop(store.passages(&here, None, &numbers).await.expect(name));
         }
         "head" => drop(store.head(&here).await.expect(name)),
         "changes_after" => drop(store.changes_after(&here, 100, 50).await.expect(name)),
         "token_vectors" => {
             let passages: Vec<u32> = (0..64).map(|n| n * 29).collect();
-            drop(store.token_vectors(&here, &passages).await.expect(name));
+            let vectors = store.token_vectors(&here, None, &passages);
+            drop(vectors.await.expect(name));
         }
         "with_metadata" => {
             let labels = [("n".to_owned(), "3".to_owned())];
@@ -138,12 +140,10 @@ async fn call(store: &PostgresStore, name: &str, round: usize) {
         }
         "turns" => drop(store.turns(&here, &ids).await.expect(name)),
         "known" => drop(store.known(&here, &ids).await.expect(name)),
-        "batch" => drop(
-            store
-                .batch(&here, batch(&here, 20..40).batch.id)
-                .await
-                .expect(name),
-        ),
+        "batch" => {
+            let id = batch(&here, 20..40).batch.id;
+            drop(store.batch(&here, id).await.expect(name));
+        }
         "history" => drop(store.history(&here, ids[0]).await.expect(name)),
         "list" => {
             let first = Ledger::list(store, &here, &everything, 20, None)

@@ -40,6 +40,7 @@ pub fn told(random: &mut StdRng, number: usize) -> (AcceptedTurn, Vec<Passage>) 
                 values,
             },
         }),
+        embedding_space: None,
     };
     let session = format!("session {}", number / 25);
     (

@@ -69,6 +69,7 @@ async fn remove_turns(
         for delete in [
             "DELETE FROM passages WHERE key >= ?1 + ?2 AND key < ?1 + ?3",
             "DELETE FROM token_vectors WHERE key >= ?1 + ?2 AND key < ?1 + ?3",
+            "DELETE FROM second_vectors WHERE key >= ?1 + ?2 AND key < ?1 + ?3",
         ] {
             sqlx::query(delete)
                 .bind(first_key(space.id))
@@ -253,7 +254,8 @@ async fn remove_space(
 ) -> Outcome<()> {
     let changed = sqlx::query(
         "UPDATE spaces SET tenant = NULL, name = NULL, language = NULL, settings = '{\"time_zone\":\"UTC\"}', erased = head,
-             erased_acceptance = coalesce(?, erased_acceptance)
+             erased_acceptance = coalesce(?, erased_acceptance), embedding = NULL, second_embedding = NULL, serves_second = 0,
+             is_other_whole = 0, embedded = NULL, second_embedded = NULL, emptying = NULL, comparison = NULL
          WHERE id = ?",
     )
     .bind(last)

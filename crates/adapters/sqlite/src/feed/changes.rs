@@ -3,17 +3,19 @@
 use std::collections::HashMap;
 
 use memfleet_columns::{
-    derived_change, json, name, runs, time, to_components, to_derivation_id, to_floats, to_role,
-    to_set, to_terms, to_turn_id,
+    VectorSlot, derived_change, json, name, runs, time, to_components, to_derivation_id, to_floats,
+    to_role, to_set, to_terms, to_turn_id,
 };
 use memfleet_domain::Scope;
 use memfleet_domain::derivation::Derivation;
+use memfleet_domain::embedding::EmbeddingSpace;
 use memfleet_domain::ids::{SessionId, Speaker, TurnId};
 use memfleet_ports::feed::{Change, Changes, IndexedPassage, IndexedTurn, words};
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Row, SqliteConnection};
 
 use crate::failure::Outcome;
+use crate::ledger::vectors;
 use crate::passages::first_key;
 use crate::rows::id_list;
 use crate::scope::{self, SpaceRow};
@@ -27,10 +29,12 @@ macro_rules! columns {
     };
 }
 
-/// The changes of a space after `after`.
+/// The changes of a space after `after`, with vectors of this embedding space (absent: the served
+/// one).
 pub async fn after(
     connection: &mut SqliteConnection,
     scope: &Scope,
+    embedding: Option<&EmbeddingSpace>,
     after: i64,
     limit: u32,
 ) -> Outcome<Changes> {
@@ -43,6 +47,7 @@ pub async fn after(
     };
     let page = Page {
         space: space.id,
+        slot: vectors::slot(connection, space, embedding).await?,
         after,
         reached: reached(connection, space, after, limit).await?,
     };
@@ -66,6 +71,8 @@ pub async fn after(
 #[derive(Debug, Clone, Copy)]
 struct Page {
     space: i64,
+    /// The place of the vectors.
+    slot: Option<VectorSlot>,
     after: i64,
     reached: i64,
 }
@@ -132,7 +139,14 @@ async fn derived_in(connection: &mut SqliteConnection, page: Page) -> Outcome<Ve
     let derived: Vec<(i64, u32, Derivation)> = derived.collect::<Outcome<_>>()?;
     let mut passages = HashMap::new();
     for (first, end) in runs(derived.iter().map(|(_, number, _)| (*number, 1))) {
-        load_passages(connection, page.space, first, end, &mut passages).await?;
+        load_passages(
+            connection,
+            page.space,
+            (first, end),
+            page.slot,
+            &mut passages,
+        )
+        .await?;
     }
     let changes = derived.into_iter().map(|(change, number, derivation)| {
         let passage = passages.remove(&number);
@@ -171,7 +185,7 @@ async fn stored_in(
     .bind(page.reached)
     .fetch_all(&mut *connection)
     .await?;
-    with_passages(connection, page.space, &rows).await
+    with_passages(connection, page.space, page.slot, &rows).await
 }
 
 /// These turns of a space.
@@ -191,7 +205,7 @@ pub async fn indexed(
     .bind(id_list(ids))
     .fetch_all(&mut *connection)
     .await?;
-    let turns = with_passages(connection, space.id, &rows).await?;
+    let turns = with_passages(connection, space.id, space.slots.served(), &rows).await?;
     Ok(turns.into_iter().map(|(_, turn)| turn).collect())
 }
 
@@ -199,6 +213,7 @@ pub async fn indexed(
 async fn with_passages(
     connection: &mut SqliteConnection,
     space: i64,
+    slot: Option<VectorSlot>,
     rows: &[SqliteRow],
 ) -> Outcome<Vec<(i64, IndexedTurn)>> {
     let mut turns = rows.iter().map(turn).collect::<Outcome<Vec<_>>>()?;
@@ -209,7 +224,7 @@ async fn with_passages(
     );
     let mut passages = HashMap::new();
     for (first, end) in runs {
-        load_passages(connection, space, first, end, &mut passages).await?;
+        load_passages(connection, space, (first, end), slot, &mut passages).await?;
     }
     for (_, turn, count) in &mut turns {
         let numbers = turn.first_passage..turn.first_passage + *count;
@@ -247,15 +262,26 @@ fn turn(row: &SqliteRow) -> Outcome<(i64, IndexedTurn, u32)> {
 async fn load_passages(
     connection: &mut SqliteConnection,
     space: i64,
-    first: u32,
-    end: u32,
+    (first, end): (u32, u32),
+    slot: Option<VectorSlot>,
     passages: &mut HashMap<u32, IndexedPassage>,
 ) -> Outcome<()> {
     let base = first_key(space);
-    let rows = sqlx::query(
-        "SELECT key - ?1, length, terms, features, sentence, pieces FROM passages
-         WHERE key >= ?1 + ?2 AND key < ?1 + ?3",
-    )
+    let rows = sqlx::query(match slot {
+        Some(VectorSlot::First) => {
+            "SELECT key - ?1, length, terms, features, sentence, pieces FROM passages
+             WHERE key >= ?1 + ?2 AND key < ?1 + ?3"
+        }
+        Some(VectorSlot::Second) => {
+            "SELECT g.key - ?1, g.length, g.terms, g.features, v.sentence, coalesce(v.pieces, x'')
+             FROM passages g LEFT JOIN second_vectors v ON v.key = g.key
+             WHERE g.key >= ?1 + ?2 AND g.key < ?1 + ?3"
+        }
+        None => {
+            "SELECT key - ?1, length, terms, features, NULL, x'' FROM passages
+             WHERE key >= ?1 + ?2 AND key < ?1 + ?3"
+        }
+    })
     .bind(base)
     .bind(first)
     .bind(end)

@@ -15,6 +15,7 @@ use sqlx::{Row, SqliteConnection};
 
 use super::progress;
 use crate::failure::Outcome;
+use crate::ledger::vectors::{self, LackingVectors};
 use crate::passages;
 use crate::rows::id_list;
 use crate::scope::{self, SpaceRow};
@@ -28,7 +29,7 @@ pub async fn apply(
     let Some(space) = scope::find_alive(connection, scope).await? else {
         return Ok(Applied::Stale);
     };
-    let mut applying = Applying { connection, space };
+    let mut applying = Applying::new(connection, space);
     if let Some(progress) = work.progress
         && !progress::advance(applying.connection, space.id, progress).await?
     {
@@ -62,9 +63,18 @@ pub async fn apply(
 pub(super) struct Applying<'c> {
     pub(super) connection: &'c mut SqliteConnection,
     pub(super) space: SpaceRow,
+    pub(super) unembedded: LackingVectors,
 }
 
-impl Applying<'_> {
+impl<'c> Applying<'c> {
+    pub(super) fn new(connection: &'c mut SqliteConnection, space: SpaceRow) -> Self {
+        Self {
+            connection,
+            space,
+            unembedded: LackingVectors::since(space.head),
+        }
+    }
+
     /// Those of the changes that were made before.
     async fn made(&mut self, rewrites: &[Rewrite]) -> Outcome<HashSet<ChangeId>> {
         let ids: Vec<_> = rewrites.iter().map(|rewrite| rewrite.change.id).collect();
@@ -181,7 +191,15 @@ impl Applying<'_> {
         let number = self.space.next_passage;
         self.space.next_passage += 1;
         let key = passages::key(self.space.id, number);
-        passages::put(self.connection, &[(key, passage)]).await?;
+        let slot = match &passage.embedding_space {
+            Some(space) => {
+                let embedding = vectors::embedding_space(self.connection, space).await?;
+                self.space.slots.of(embedding)
+            }
+            None => self.space.slots.served(),
+        };
+        self.unembedded.note(self.space.slots, slot);
+        passages::put(self.connection, &[(key, passage)], slot).await?;
         Ok(i64::from(number))
     }
 
@@ -291,12 +309,17 @@ impl Applying<'_> {
     }
 
     pub(super) async fn finish(self) -> Outcome<Applied> {
-        sqlx::query("UPDATE spaces SET head = ?, next_passage = ? WHERE id = ?")
-            .bind(self.space.head)
-            .bind(self.space.next_passage)
-            .bind(self.space.id)
-            .execute(self.connection)
-            .await?;
+        sqlx::query(
+            "UPDATE spaces SET head = ?, next_passage = ?, embedded = coalesce(embedded, ?),
+                 second_embedded = coalesce(second_embedded, ?) WHERE id = ?",
+        )
+        .bind(self.space.head)
+        .bind(self.space.next_passage)
+        .bind(self.unembedded.first)
+        .bind(self.unembedded.second)
+        .bind(self.space.id)
+        .execute(self.connection)
+        .await?;
         Ok(Applied::Done(self.space.head.cast_unsigned()))
     }
 }

@@ -95,6 +95,12 @@ async fn reopen(connection: &mut SqliteConnection, space: SpaceRow, doomed: &str
     remove_passages(connection, space.id, &passages).await?;
     remove_changes(connection, space.id, &to_json(&writers)).await?;
     lengthen(connection, space.id, &to_json(&reopened)).await?;
+    // An earlier version may have nothing in the place that is filled beside the served one.
+    sqlx::query("UPDATE spaces SET second_embedded = coalesce(second_embedded, ?) WHERE id = ? AND second_embedding IS NOT NULL")
+        .bind(space.head)
+        .bind(space.id)
+        .execute(&mut *connection)
+        .await?;
     // Each has a change number of its own, as pages of changes end between two of them.
     let opened = sqlx::query(
         "UPDATE derivations SET known_until = NULL, change = ?3 + latest.number FROM (
@@ -138,6 +144,8 @@ pub(super) async fn remove_passages(
              SELECT passage FROM derivations WHERE space = ?1))",
         "DELETE FROM token_vectors WHERE key IN (SELECT ?3 + value FROM json_each(?2) WHERE value NOT IN (
              SELECT passage FROM derivations WHERE space = ?1))",
+        "DELETE FROM second_vectors WHERE key IN (SELECT ?3 + value FROM json_each(?2) WHERE value NOT IN (
+             SELECT passage FROM derivations WHERE space = ?1))",
     ] {
         sqlx::query(delete)
             .bind(space)
@@ -167,11 +175,15 @@ pub(super) async fn remove(
              SELECT ?3 + passage FROM derivations WHERE space = ?1 AND id IN (SELECT unhex(value) FROM json_each(?2)))",
         "DELETE FROM token_vectors WHERE key IN (
              SELECT ?3 + passage FROM derivations WHERE space = ?1 AND id IN (SELECT unhex(value) FROM json_each(?2)))",
+        "DELETE FROM second_vectors WHERE key IN (
+             SELECT ?3 + passage FROM derivations WHERE space = ?1 AND id IN (SELECT unhex(value) FROM json_each(?2)))",
         "DELETE FROM conflicts WHERE space = ?1 AND (
              older IN (SELECT unhex(value) FROM json_each(?2)) OR newer IN (SELECT unhex(value) FROM json_each(?2)))",
         "DELETE FROM passages WHERE key IN (
              SELECT ?3 + passage FROM staged WHERE space = ?1 AND id IN (SELECT unhex(value) FROM json_each(?2)))",
         "DELETE FROM token_vectors WHERE key IN (
+             SELECT ?3 + passage FROM staged WHERE space = ?1 AND id IN (SELECT unhex(value) FROM json_each(?2)))",
+        "DELETE FROM second_vectors WHERE key IN (
              SELECT ?3 + passage FROM staged WHERE space = ?1 AND id IN (SELECT unhex(value) FROM json_each(?2)))",
         "DELETE FROM staged WHERE space = ?1 AND id IN (SELECT unhex(value) FROM json_each(?2))",
         "DELETE FROM derivation_turns WHERE space = ?1 AND derivation IN (SELECT unhex(value) FROM json_each(?2))",

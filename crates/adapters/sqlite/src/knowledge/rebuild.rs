@@ -130,6 +130,8 @@ impl Applying<'_> {
         .fetch_all(&mut *self.connection)
         .await?;
         if !rows.is_empty() {
+            // A staged fact may be older than the place that is filled now.
+            self.unembedded.note(self.space.slots, None);
             self.record(change).await?;
         }
         for row in rows {

@@ -50,7 +50,7 @@ pub async fn restore(
     let (Some(space), Some(id)) = (scope::find_alive(connection, scope).await?, memory.id()) else {
         return Ok(Applied::Stale);
     };
-    let mut applying = Applying { connection, space };
+    let mut applying = Applying::new(connection, space);
     if !applying.rests_on(id, restoration).await? {
         return Ok(Applied::Stale);
     }

@@ -5,7 +5,9 @@ mod turn;
 
 use std::collections::HashMap;
 
-use memfleet_columns::{Before, Receipts, Verdict, forgotten, stored, to_hash, to_turn_id};
+use memfleet_columns::{
+    Before, Receipts, VectorSlot, Verdict, forgotten, stored, to_hash, to_turn_id,
+};
 use memfleet_domain::ids::SessionId;
 use memfleet_domain::ingestion::{Batch, TurnReceipt};
 use memfleet_domain::time::Timestamp;
@@ -15,6 +17,7 @@ use memfleet_ports::store::StoreError;
 use sqlx::{Row, SqliteConnection};
 
 use self::session::OpenSession;
+use super::vectors::LackingVectors;
 use super::{batches, vectors};
 use crate::failure::{Failure, Outcome};
 use crate::rows::id_list;
@@ -113,6 +116,7 @@ impl<'b> BatchCommit<'b> {
     ) -> Outcome<SpaceRow> {
         let part = self.done..end;
         let turns = &self.batch.batch.turns[part.clone()];
+        let mut space = space;
         let embedding = match &self.batch.embedding_space {
             Some(space) => Some(vectors::embedding_space(connection, space).await?),
             None => None,
@@ -120,6 +124,8 @@ impl<'b> BatchCommit<'b> {
         let mut committing = Committing {
             before: load(connection, space, turns).await?,
             embedding,
+            slot: embedding.and_then(|embedding| space.slots.place(embedding)),
+            unembedded: LackingVectors::since(space.head),
             acceptance: self.batch.acceptance as i64,
             language: self.batch.language.as_deref(),
             sessions: HashMap::new(),
@@ -220,6 +226,9 @@ struct Committing<'c> {
     connection: &'c mut SqliteConnection,
     space: SpaceRow,
     embedding: Option<i64>,
+    /// The place of its vectors.
+    slot: Option<VectorSlot>,
+    unembedded: LackingVectors,
     language: Option<&'c str>,
     acceptance: i64,
     before: Before,
@@ -258,11 +267,15 @@ impl<'c> Committing<'c> {
             session.save(self.connection).await?;
         }
         sqlx::query(
-            "UPDATE spaces SET head = ?, next_passage = ?, language = coalesce(language, ?) WHERE id = ?",
+            "UPDATE spaces SET head = ?, next_passage = ?, language = coalesce(language, ?), embedding = ?,
+                 embedded = coalesce(embedded, ?), second_embedded = coalesce(second_embedded, ?) WHERE id = ?",
         )
         .bind(self.space.head)
         .bind(self.space.next_passage)
         .bind(self.language)
+        .bind(self.space.slots.first)
+        .bind(self.unembedded.first)
+        .bind(self.unembedded.second)
         .bind(self.space.id)
         .execute(&mut *self.connection)
         .await?;

@@ -1,17 +1,20 @@
 //! Vectors of passages, and turns that wait for theirs.
 
-use memfleet_columns::{name, to_json};
+use memfleet_columns::{Damage, VectorSlot, VectorSlots, json, name, space_key, to_json};
 use memfleet_domain::Scope;
-use memfleet_domain::embedding::{EmbeddingSpace, PassageVectors};
-use memfleet_domain::ids::{SpaceId, TenantId, TurnId};
-use memfleet_ports::ledger::Unembedded;
+use memfleet_domain::embedding::{EmbeddingSpace, HeldEmbeddings, OtherEmbedding, PassageVectors};
+use memfleet_domain::ids::{DerivationId, SpaceId, TenantId, TurnId};
+use memfleet_ports::ledger::{Unembedded, UnembeddedDerivation};
+use memfleet_ports::model_switch::SwitchGoal;
 use memfleet_ports::store::StoreError;
+use sqlx::sqlite::SqliteRow;
 use sqlx::{Row, SqliteConnection};
 
 use crate::failure::{Failure, Outcome};
+use crate::model_switch;
 use crate::passages;
 use crate::rows::{self, BEHIND_TURN, turn_columns};
-use crate::scope;
+use crate::scope::{self, SpaceRow};
 
 /// The number of an embedding space in this file.
 pub async fn embedding_space(
@@ -27,7 +30,8 @@ pub async fn embedding_space(
     Ok(inserted.bind(name).fetch_one(connection).await?)
 }
 
-async fn find_embedding_space(
+/// The number of an embedding space, where anything was ever stored of it.
+pub async fn find_embedding_space(
     connection: &mut SqliteConnection,
     space: &EmbeddingSpace,
 ) -> Outcome<Option<i64>> {
@@ -38,42 +42,304 @@ async fn find_embedding_space(
         .await?)
 }
 
+/// Every embedding space of this file.
+pub async fn known_embeddings(connection: &mut SqliteConnection) -> Outcome<Vec<EmbeddingSpace>> {
+    let names: Vec<String> = sqlx::query_scalar("SELECT name FROM embedding_spaces ORDER BY id")
+        .fetch_all(connection)
+        .await?;
+    names.iter().map(|name| Ok(json(name)?)).collect()
+}
+
+/// Where the vectors of an embedding space (absent: of the served one) are.
+pub async fn slot(
+    connection: &mut SqliteConnection,
+    space: SpaceRow,
+    embedding: Option<&EmbeddingSpace>,
+) -> Outcome<Option<VectorSlot>> {
+    let Some(embedding) = embedding else {
+        return Ok(space.slots.served());
+    };
+    let embedding = find_embedding_space(connection, embedding).await?;
+    Ok(embedding.and_then(|embedding| space.slots.of(embedding)))
+}
+
+/// The embedding spaces that a space has vectors in.
+pub async fn held(connection: &mut SqliteConnection, scope: &Scope) -> Outcome<HeldEmbeddings> {
+    let row = sqlx::query(
+        "SELECT s.name, o.name, p.is_other_whole FROM spaces p
+         LEFT JOIN embedding_spaces s ON s.id = iif(p.serves_second, p.second_embedding, p.embedding)
+         LEFT JOIN embedding_spaces o ON o.id = iif(p.serves_second, p.embedding, p.second_embedding)
+         WHERE p.key = ?",
+    )
+    .bind(space_key(scope))
+    .fetch_optional(&mut *connection)
+    .await?;
+    let served: Option<String> = row
+        .as_ref()
+        .map(|row| row.try_get(0))
+        .transpose()?
+        .flatten();
+    let Some(row) = row.filter(|_| served.is_some()) else {
+        // Without vectors it takes those of the model that the operator changed to.
+        let order = model_switch::order(connection).await?;
+        let order = order.filter(|order| order.goal == SwitchGoal::Serve);
+        return Ok(HeldEmbeddings {
+            served: order.map(|order| order.target),
+            other: None,
+        });
+    };
+    let other: Option<&str> = row.try_get(1)?;
+    let is_whole = row.try_get(2)?;
+    let other = other.map(|name| {
+        Ok::<_, Damage>(OtherEmbedding {
+            space: json(name)?,
+            is_whole,
+        })
+    });
+    Ok(HeldEmbeddings {
+        served: served.as_deref().map(json).transpose()?,
+        other: other.transpose()?,
+    })
+}
+
+/// For each place since which change something lacks vectors in it, as one transaction finds out.
+#[derive(Debug, Clone, Copy)]
+pub struct LackingVectors {
+    since: i64,
+    pub first: Option<i64>,
+    pub second: Option<i64>,
+}
+
+impl LackingVectors {
+    /// Nothing lacks vectors yet in what comes after this change.
+    pub fn since(head: i64) -> Self {
+        Self {
+            since: head,
+            first: None,
+            second: None,
+        }
+    }
+
+    /// Notes where something has vectors that is written now.
+    pub fn note(&mut self, slots: VectorSlots, given: Option<VectorSlot>) {
+        if slots.lacks(VectorSlot::First, given) {
+            self.first = Some(self.since);
+        }
+        if slots.lacks(VectorSlot::Second, given) {
+            self.second = Some(self.since);
+        }
+    }
+}
+
+/// A space with turns that lack vectors in a place, as far as is known.
+#[derive(Debug, Clone)]
+pub struct WatchedPlace {
+    space: i64,
+    slot: VectorSlot,
+    /// Nothing lacks any up to this change.
+    after: i64,
+}
+
+/// Turns that lack vectors, and where nothing lacks any though it may have.
+#[derive(Debug, Default)]
+pub struct MissingVectors {
+    pub turns: Vec<Unembedded>,
+    /// Spaces whose note of what they lack is out of date.
+    pub done: Vec<WatchedPlace>,
+}
+
+/// Turns of a space that have none in the first place.
+const WITHOUT_FIRST: &str = concat!(
+    "SELECT ",
+    turn_columns!(),
+    ", p.tenant, p.name, t.first_passage, t.passages, t.change
+     FROM turns t JOIN sessions s ON s.id = t.session JOIN spaces p ON p.id = t.space
+     WHERE t.space = ?1 AND t.change > ?2 AND EXISTS (
+         SELECT 1 FROM passages g WHERE g.key = (t.space << 32) + t.first_passage AND g.sentence IS NULL)
+     ORDER BY t.change LIMIT ?3"
+);
+
+/// Turns of a space that have none in the second place.
+const WITHOUT_SECOND: &str = concat!(
+    "SELECT ",
+    turn_columns!(),
+    ", p.tenant, p.name, t.first_passage, t.passages, t.change
+     FROM turns t JOIN sessions s ON s.id = t.session JOIN spaces p ON p.id = t.space
+     WHERE t.space = ?1 AND t.change > ?2 AND NOT EXISTS (
+         SELECT 1 FROM second_vectors v WHERE v.key = (t.space << 32) + t.first_passage)
+     ORDER BY t.change LIMIT ?3"
+);
+
+/// Derivations of a space without vectors in the first place.
+const DERIVED_WITHOUT_FIRST: &str = "SELECT d.change, d.document, p.tenant, p.name
+     FROM derivations d JOIN spaces p ON p.id = d.space
+     WHERE d.space = ?1 AND d.change > ?2 AND d.known_until IS NULL AND EXISTS (
+         SELECT 1 FROM passages g WHERE g.key = (d.space << 32) + d.passage AND g.sentence IS NULL)
+     ORDER BY d.change LIMIT ?3";
+
+/// Derivations of a space without vectors in the second place.
+const DERIVED_WITHOUT_SECOND: &str = "SELECT d.change, d.document, p.tenant, p.name
+     FROM derivations d JOIN spaces p ON p.id = d.space
+     WHERE d.space = ?1 AND d.change > ?2 AND d.known_until IS NULL AND NOT EXISTS (
+         SELECT 1 FROM second_vectors v WHERE v.key = (d.space << 32) + d.passage)
+     ORDER BY d.change LIMIT ?3";
+
+/// Changes that are looked through again before a note of what a space lacks moves on.
+const LOOKED_THROUGH: i64 = 1_000;
+
 /// Turns without vectors in `space`, of any tenant.
 pub async fn missing(
     connection: &mut SqliteConnection,
     space: &EmbeddingSpace,
     limit: u32,
-) -> Outcome<Vec<Unembedded>> {
+) -> Outcome<MissingVectors> {
     let embedding = find_embedding_space(connection, space).await?.unwrap_or(0);
-    let rows = sqlx::query(concat!(
-        "SELECT ",
-        turn_columns!(),
-        ", p.tenant, p.name, p.id, t.first_passage, t.passages
-         FROM (SELECT key FROM turns WHERE embedding IS NULL
-               UNION ALL SELECT key FROM turns WHERE embedding < ?1
-               UNION ALL SELECT key FROM turns WHERE embedding > ?1 LIMIT ?2) AS waiting
-         JOIN turns t ON t.key = waiting.key
-         JOIN sessions s ON s.id = t.session
-         JOIN spaces p ON p.id = t.space"
-    ))
-    .bind(embedding)
-    .bind(limit)
-    .fetch_all(&mut *connection)
-    .await?;
-    let mut unembedded = Vec::with_capacity(rows.len());
-    for row in rows {
-        let (first, count): (u32, u32) = (row.try_get("first_passage")?, row.try_get("passages")?);
-        unembedded.push(Unembedded {
-            scope: Scope {
-                tenant: name(TenantId::new(row.try_get::<&str, _>(BEHIND_TURN)?))?,
-                space: name(SpaceId::new(row.try_get::<&str, _>(BEHIND_TURN + 1)?))?,
-            },
-            turn: rows::turn(&row)?,
-            first_passage: first,
-            ranges: ranges(connection, row.try_get(BEHIND_TURN + 2)?, first, count).await?,
-        });
+    let mut missing = MissingVectors::default();
+    for watched in watched(connection, embedding).await? {
+        let left = limit.saturating_sub(missing.turns.len() as u32);
+        if left == 0 {
+            break;
+        }
+        let query = match watched.slot {
+            VectorSlot::First => WITHOUT_FIRST,
+            VectorSlot::Second => WITHOUT_SECOND,
+        };
+        let rows = sqlx::query(query)
+            .bind(watched.space)
+            .bind(watched.after)
+            .bind(left)
+            .fetch_all(&mut *connection)
+            .await?;
+        let next = rows
+            .first()
+            .map(|row| row.try_get::<i64, _>(BEHIND_TURN + 4));
+        let next = next.transpose()?;
+        for row in &rows {
+            missing
+                .turns
+                .push(unembedded(connection, watched.space, row).await?);
+        }
+        if next.is_none_or(|next| next > watched.after + LOOKED_THROUGH) {
+            missing.done.push(watched);
+        }
     }
-    Ok(unembedded)
+    Ok(missing)
+}
+
+/// The spaces that may lack vectors in an embedding space. One without any takes those of every.
+async fn watched(connection: &mut SqliteConnection, embedding: i64) -> Outcome<Vec<WatchedPlace>> {
+    let rows = sqlx::query(
+        "SELECT id, embedded, 0 FROM spaces WHERE embedded IS NOT NULL AND embedding = ?1
+         UNION ALL SELECT id, embedded, 0 FROM spaces
+             WHERE embedded IS NOT NULL AND embedding IS NULL AND second_embedding IS NULL
+         UNION ALL SELECT id, second_embedded, 1 FROM spaces WHERE second_embedded IS NOT NULL AND second_embedding = ?1",
+    )
+    .bind(embedding)
+    .fetch_all(connection)
+    .await?;
+    let watched = rows.iter().map(|row| {
+        let slot = match row.try_get(2)? {
+            true => VectorSlot::Second,
+            false => VectorSlot::First,
+        };
+        Ok(WatchedPlace {
+            space: row.try_get(0)?,
+            after: row.try_get(1)?,
+            slot,
+        })
+    });
+    watched.collect()
+}
+
+async fn unembedded(
+    connection: &mut SqliteConnection,
+    space: i64,
+    row: &SqliteRow,
+) -> Outcome<Unembedded> {
+    let first = row.try_get(BEHIND_TURN + 2)?;
+    let count = row.try_get(BEHIND_TURN + 3)?;
+    Ok(Unembedded {
+        scope: Scope {
+            tenant: name(TenantId::new(row.try_get::<&str, _>(BEHIND_TURN)?))?,
+            space: name(SpaceId::new(row.try_get::<&str, _>(BEHIND_TURN + 1)?))?,
+        },
+        turn: rows::turn(row)?,
+        first_passage: first,
+        ranges: ranges(connection, space, first, count).await?,
+    })
+}
+
+/// Derivations that lack vectors in `space`, of any tenant.
+pub async fn missing_derivations(
+    connection: &mut SqliteConnection,
+    space: &EmbeddingSpace,
+    limit: u32,
+) -> Outcome<Vec<UnembeddedDerivation>> {
+    let embedding = find_embedding_space(connection, space).await?.unwrap_or(0);
+    let mut missing = Vec::new();
+    for watched in watched(connection, embedding).await? {
+        let left = limit.saturating_sub(missing.len() as u32);
+        if left == 0 {
+            break;
+        }
+        let query = match watched.slot {
+            VectorSlot::First => DERIVED_WITHOUT_FIRST,
+            VectorSlot::Second => DERIVED_WITHOUT_SECOND,
+        };
+        let rows = sqlx::query(query)
+            .bind(watched.space)
+            .bind(watched.after)
+            .bind(left)
+            .fetch_all(&mut *connection)
+            .await?;
+        for row in rows {
+            missing.push(UnembeddedDerivation {
+                scope: Scope {
+                    tenant: name(TenantId::new(row.try_get::<&str, _>(2)?))?,
+                    space: name(SpaceId::new(row.try_get::<&str, _>(3)?))?,
+                },
+                derivation: json(row.try_get(1)?)?,
+            });
+        }
+    }
+    Ok(missing)
+}
+
+/// Moves the notes of what spaces lack to the first thing that lacks something, or takes them off.
+pub async fn advance(connection: &mut SqliteConnection, spaces: &[WatchedPlace]) -> Outcome<()> {
+    for watched in spaces {
+        let (turns, derived, update) = match watched.slot {
+            VectorSlot::First => (
+                WITHOUT_FIRST,
+                DERIVED_WITHOUT_FIRST,
+                "UPDATE spaces SET embedded = ? WHERE id = ? AND embedded IS NOT NULL",
+            ),
+            VectorSlot::Second => (
+                WITHOUT_SECOND,
+                DERIVED_WITHOUT_SECOND,
+                "UPDATE spaces SET second_embedded = ? WHERE id = ? AND second_embedded IS NOT NULL",
+            ),
+        };
+        let mut next: Option<i64> = None;
+        for (query, column) in [(turns, BEHIND_TURN + 4), (derived, 0)] {
+            let row = sqlx::query(query)
+                .bind(watched.space)
+                .bind(watched.after)
+                .bind(1)
+                .fetch_optional(&mut *connection)
+                .await?;
+            if let Some(row) = row {
+                let change: i64 = row.try_get(column)?;
+                next = Some(next.map_or(change, |next| next.min(change)));
+            }
+        }
+        sqlx::query(update)
+            .bind(next.map(|next| next - 1))
+            .bind(watched.space)
+            .execute(&mut *connection)
+            .await?;
+    }
+    Ok(())
 }
 
 async fn ranges(
@@ -105,7 +371,11 @@ pub async fn attach(
     embedding: &EmbeddingSpace,
     vectors: &[PassageVectors],
 ) -> Outcome<()> {
-    let Some(space) = scope::find(connection, scope).await? else {
+    let Some(mut space) = scope::find(connection, scope).await? else {
+        return Ok(());
+    };
+    let embedding = embedding_space(connection, embedding).await?;
+    let Some(slot) = space.slots.place(embedding) else {
         return Ok(());
     };
     let row =
@@ -124,15 +394,58 @@ pub async fn attach(
     }
     let numbered = (first..).zip(vectors);
     let keyed = numbered.map(|(number, vectors)| (passages::key(space.id, number), vectors));
-    passages::put_vectors(connection, &keyed.collect::<Vec<_>>()).await?;
-    let embedding = embedding_space(connection, embedding).await?;
-    sqlx::query("UPDATE turns SET embedding = ?, change = ? WHERE key = ?")
+    passages::put_vectors(connection, &keyed.collect::<Vec<_>>(), slot).await?;
+    // Nobody reads a place that is being filled: whoever reads it later reads all of it.
+    let steps = i64::from(space.slots.is_read(slot));
+    sqlx::query("UPDATE turns SET embedding = ?, change = iif(?2, ?3, change) WHERE key = ?4")
         .bind(embedding)
+        .bind(steps)
         .bind(space.head + 1)
         .bind(key)
         .execute(&mut *connection)
         .await?;
-    sqlx::query("UPDATE spaces SET head = head + 1 WHERE id = ?")
+    finish(connection, space, steps).await
+}
+
+/// Adds the vectors of a version of a derivation and lets the feed bring it again.
+pub async fn attach_derived(
+    connection: &mut SqliteConnection,
+    scope: &Scope,
+    (derivation, version): (DerivationId, u32),
+    embedding: &EmbeddingSpace,
+    vectors: &PassageVectors,
+) -> Outcome<()> {
+    let Some(mut space) = scope::find(connection, scope).await? else {
+        return Ok(());
+    };
+    let embedding = embedding_space(connection, embedding).await?;
+    let Some(slot) = space.slots.place(embedding) else {
+        return Ok(());
+    };
+    let steps = i64::from(space.slots.is_read(slot));
+    let passage: Option<u32> = sqlx::query_scalar(
+        "UPDATE derivations SET change = iif(?4, ?5, change)
+         WHERE space = ?1 AND id = ?2 AND version = ?3 AND known_until IS NULL RETURNING passage",
+    )
+    .bind(space.id)
+    .bind(derivation.as_bytes().as_slice())
+    .bind(version)
+    .bind(steps)
+    .bind(space.head + 1)
+    .fetch_optional(&mut *connection)
+    .await?;
+    let Some(passage) = passage else {
+        return Ok(());
+    };
+    let key = passages::key(space.id, passage);
+    passages::put_vectors(connection, &[(key, vectors)], slot).await?;
+    finish(connection, space, steps).await
+}
+
+async fn finish(connection: &mut SqliteConnection, space: SpaceRow, steps: i64) -> Outcome<()> {
+    sqlx::query("UPDATE spaces SET head = head + ?, embedding = ? WHERE id = ?")
+        .bind(steps)
+        .bind(space.slots.first)
         .bind(space.id)
         .execute(connection)
         .await?;

@@ -46,6 +46,29 @@ macro_rules! suites {
 
 suites!();
 
+#[tokio::test]
+async fn a_change_of_the_model_goes_there_and_back() {
+    let (store, _directory) = fresh().await;
+    memfleet_ports::conformance::model_switch::a_change_of_the_model_goes_there_and_back(&store)
+        .await;
+}
+
+#[tokio::test]
+async fn a_third_model_takes_the_place_of_the_first() {
+    let (store, _directory) = fresh().await;
+    memfleet_ports::conformance::model_switch::a_third_model_takes_the_place_of_the_first(&store)
+        .await;
+}
+
+#[tokio::test]
+async fn a_turn_without_vectors_gets_those_of_both_models() {
+    let (store, _directory) = fresh().await;
+    memfleet_ports::conformance::model_switch::a_turn_without_vectors_gets_those_of_both_models(
+        &store,
+    )
+    .await;
+}
+
 /// The suites on files of every earlier version that were upgraded with memory in them.
 mod upgraded {
     use super::{Options, SqliteStore, TempDir, with_spaces};

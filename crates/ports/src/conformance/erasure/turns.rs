@@ -161,7 +161,9 @@ pub async fn what_is_forgotten_is_gone_from_every_read(store: &impl Store) {
             .await,
         Ok(vec![])
     );
-    let vectors = store.token_vectors(&home(), &[passage, passage + 1]).await;
+    let vectors = store
+        .token_vectors(&home(), None, &[passage, passage + 1])
+        .await;
     assert_eq!(vectors, Ok(vec![None, None]));
     let sessions = store
         .sessions(&home(), 10, None)

@@ -24,7 +24,7 @@ pub async fn an_index_hears_of_what_is_derived<S: Ledger + Knowledge + IndexFeed
     assert_eq!(closed.entities, ["ada", "rome"]);
     assert_eq!(closed.passage.terms, passages("lives there")[0].terms);
     assert!(closed.passage.sentence.is_some());
-    let tokens = store.token_vectors(&home(), &[closed.number]).await;
+    let tokens = store.token_vectors(&home(), None, &[closed.number]).await;
     assert!(tokens.expect("an answer")[0].is_some());
     // One at a time it is the same.
     let (mut reached, mut paged) = (0, Vec::new());

@@ -53,33 +53,27 @@ pub async fn turns_without_vectors_are_found_and_completed(store: &impl Ledger) 
     assert_eq!(left[0].turn.accepted.content.text, "two");
 }
 
-/// After a change of the model.
-pub async fn vectors_of_another_embedding_space_count_as_missing(store: &impl Ledger) {
+/// After a change of the model: what a space has is never mixed with vectors of another one.
+pub async fn vectors_of_another_embedding_space_have_no_place(store: &impl Ledger) {
     let told = turn("a", "one");
     commit(store, "k", vec![told.clone()], 1).await;
     let (old, new) = (embedding_space("1"), embedding_space("2"));
     assert_eq!(store.without_vectors(&old, 10).await, Ok(vec![]));
-    assert_eq!(
-        store
-            .without_vectors(&new, 10)
-            .await
-            .expect("without vectors")
-            .len(),
-        1
-    );
-    store
-        .attach_vectors(&home(), told.id, &new, vec![vectors("x")])
-        .await
-        .expect("attach");
     assert_eq!(store.without_vectors(&new, 10).await, Ok(vec![]));
-    assert_eq!(
-        store
-            .without_vectors(&old, 10)
-            .await
-            .expect("without vectors")
-            .len(),
-        1
-    );
+    let attached = store
+        .attach_vectors(&home(), told.id, &new, vec![vectors("x")])
+        .await;
+    assert_eq!(attached, Ok(()));
+    let mut other = indexed(batch("k2", vec![turn("b", "two")]), 2);
+    other.embedding_space = Some(new.clone());
+    store.commit(vec![other]).await.expect("commit");
+    assert_eq!(store.without_vectors(&new, 10).await, Ok(vec![]));
+    let waiting = store
+        .without_vectors(&old, 10)
+        .await
+        .expect("without vectors");
+    assert_eq!(waiting.len(), 1, "its vectors were left out");
+    assert_eq!(waiting[0].turn.accepted.content.text, "two");
 }
 
 /// It was forgotten while it was being embedded.

@@ -2,12 +2,14 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use memfleet_columns::rest_on;
+use memfleet_columns::{VectorSlot, VectorSlots, embedding_key, rest_on};
 use memfleet_domain::derivation::{Change, Derivation};
 use memfleet_domain::ids::{ChangeId, DerivationId};
 use memfleet_ports::knowledge::{Revision, Rewrite};
 use memfleet_ports::ledger::Passage;
 
+use crate::ledger::LackingVectors;
+use crate::passages::NewPassage;
 use crate::scope::SpaceRow;
 
 /// The version of a derivation that a new one would follow.
@@ -40,7 +42,10 @@ pub struct Plan<'w> {
     pub next_passage: u32,
     pub changes: Vec<&'w Change>,
     pub versions: Vec<NewVersion<'w>>,
-    pub passages: Vec<(u32, &'w Passage)>,
+    pub passages: Vec<NewPassage<'w>>,
+    slots: VectorSlots,
+    /// Places that new passages have no vectors in.
+    pub lacking: LackingVectors,
     /// Derivations whose version in the database ends, and when.
     pub ended: BTreeMap<DerivationId, i64>,
     current: HashMap<DerivationId, Current>,
@@ -55,6 +60,8 @@ impl<'w> Plan<'w> {
             changes: Vec::new(),
             versions: Vec::new(),
             passages: Vec::new(),
+            slots: space.slots,
+            lacking: LackingVectors::since(space.head),
             ended: BTreeMap::new(),
             current,
             made: HashSet::new(),
@@ -82,6 +89,8 @@ impl<'w> Plan<'w> {
     pub fn publish(&mut self, change: &'w Change, staged: &'w [(Derivation, u32)]) {
         if !staged.is_empty() {
             self.changes.push(change);
+            // A staged fact may be older than the place that is filled now.
+            self.lacking.note(self.slots, None);
         }
         for (derivation, passage) in staged {
             self.head += 1;
@@ -149,7 +158,18 @@ impl<'w> Plan<'w> {
     fn number(&mut self, passage: &'w Passage) -> u32 {
         let number = self.next_passage;
         self.next_passage += 1;
-        self.passages.push((number, passage));
+        let slot = slot(self.slots, passage);
+        self.lacking.note(self.slots, slot);
+        self.passages.push((number, passage, slot));
         number
+    }
+}
+
+/// The place of the vectors of a passage that is derived.
+pub fn slot(slots: VectorSlots, passage: &Passage) -> Option<VectorSlot> {
+    passage.vectors.as_ref()?;
+    match &passage.embedding_space {
+        Some(space) => slots.of(embedding_key(space)),
+        None => slots.served(),
     }
 }

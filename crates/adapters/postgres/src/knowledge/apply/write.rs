@@ -269,15 +269,20 @@ pub async fn save_space(
     tenant: &str,
     space: i64,
     head: i64,
-    next_passage: u32,
+    plan: &Plan<'_>,
 ) -> Outcome<()> {
-    sqlx::query("UPDATE spaces SET head = $3, next_passage = $4 WHERE tenant = $1 AND id = $2")
-        .bind(tenant)
-        .bind(space)
-        .bind(head)
-        .bind(i64::from(next_passage))
-        .execute(connection)
-        .await?;
+    sqlx::query(
+        "UPDATE spaces SET head = $3, next_passage = $4, embedded = coalesce(embedded, $5),
+             second_embedded = coalesce(second_embedded, $6) WHERE tenant = $1 AND id = $2",
+    )
+    .bind(tenant)
+    .bind(space)
+    .bind(head)
+    .bind(i64::from(plan.next_passage))
+    .bind(plan.lacking.first)
+    .bind(plan.lacking.second)
+    .execute(connection)
+    .await?;
     Ok(())
 }
 

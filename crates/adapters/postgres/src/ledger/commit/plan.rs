@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use memfleet_columns::{Before, Receipts, Verdict, embedding_key, stored};
+use memfleet_columns::{Before, Receipts, VectorSlot, Verdict, embedding_key, stored};
 use memfleet_domain::ids::{BatchId, SessionId, TurnId};
 use memfleet_domain::ingestion::TurnReceipt;
 use memfleet_domain::time::Timestamp;
@@ -10,6 +10,7 @@ use memfleet_domain::turn::{AcceptedTurn, ContentHash, Replacement};
 use memfleet_ports::ledger::{BatchStatus, Committed, IndexedBatch, Passage};
 
 use super::session::OpenSession;
+use crate::ledger::LackingVectors;
 use crate::scope::SpaceRow;
 
 /// The space, and what is to be written to it.
@@ -37,6 +38,8 @@ pub struct Plan<'b> {
     versions: HashMap<TurnId, Version>,
     /// Where the new turns are.
     indices: HashMap<TurnId, usize>,
+    /// Places that new turns have no vectors in.
+    pub lacking: LackingVectors,
 }
 
 /// A turn among the versions of what was said.
@@ -63,6 +66,8 @@ pub struct NewTurn<'b> {
     pub passages: &'b [Passage],
     /// Absent while a passage has no vectors.
     pub embedding: Option<i64>,
+    /// The place of its vectors.
+    pub slot: Option<VectorSlot>,
 }
 
 impl<'b> Plan<'b> {
@@ -88,6 +93,7 @@ impl<'b> Plan<'b> {
             before,
             versions,
             indices: HashMap::new(),
+            lacking: LackingVectors::since(space.head),
         }
     }
 
@@ -157,8 +163,11 @@ impl<'b> Plan<'b> {
         if self.before.stored(turn.id, hash) {
             self.revived.push(turn.id);
         }
-        let space = batch.embedding_space.as_ref();
+        let embedding = batch.embedding_space.as_ref().map(embedding_key);
+        let slot = embedding.and_then(|embedding| self.space.slots.place(embedding));
         let is_embedded = passages.iter().all(|passage| passage.vectors.is_some());
+        let given = slot.filter(|_| is_embedded);
+        self.lacking.note(self.space.slots, given);
         let change = self.next_change();
         self.indices.insert(turn.id, self.turns.len());
         self.turns.push(NewTurn {
@@ -171,7 +180,8 @@ impl<'b> Plan<'b> {
             change,
             first_passage: self.space.next_passage,
             passages,
-            embedding: space.filter(|_| is_embedded).map(embedding_key),
+            embedding: embedding.filter(|_| given.is_some()),
+            slot,
         });
         self.space.next_passage += passages.len() as u32;
         stored(turn.id)

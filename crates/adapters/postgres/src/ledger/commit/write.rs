@@ -33,7 +33,10 @@ pub async fn write(
         turns::store_labels(connection, target, plan).await?;
         let turns = plan.turns.iter();
         let new: Vec<_> = turns
-            .flat_map(|new| (new.first_passage..).zip(new.passages))
+            .flat_map(|new| {
+                let numbered = (new.first_passage..).zip(new.passages);
+                numbered.map(|(number, passage)| (number, passage, new.slot))
+            })
             .collect();
         passages::put(connection, target.tenant, target.space, &new).await?;
         end(connection, target, plan).await?;
@@ -174,7 +177,8 @@ async fn save_space(
     sqlx::query(
         "UPDATE spaces SET head = $3, next_passage = $4, language = coalesce(language, $5), name = $6,
              accepted = greatest(accepted, $8),
-             created_at = CASE WHEN name IS NULL THEN $7 ELSE created_at END
+             created_at = CASE WHEN name IS NULL THEN $7 ELSE created_at END,
+             embedding = $9, embedded = coalesce(embedded, $10), second_embedded = coalesce(second_embedded, $11)
          WHERE tenant = $1 AND id = $2",
     )
     .bind(scope.tenant.as_str())
@@ -185,6 +189,9 @@ async fn save_space(
     .bind(scope.space.as_str())
     .bind(plan.named_at.timestamp_micros())
     .bind(plan.accepted)
+    .bind(plan.space.slots.first)
+    .bind(plan.lacking.first)
+    .bind(plan.lacking.second)
     .execute(connection)
     .await?;
     Ok(())

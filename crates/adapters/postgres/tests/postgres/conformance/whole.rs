@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use memfleet_domain::Scope;
-use memfleet_domain::embedding::{EmbeddingSpace, PassageVectors, TokenVectors};
-use memfleet_domain::ids::{BatchId, SessionId, TenantId, TurnId};
+use memfleet_domain::embedding::{EmbeddingSpace, HeldEmbeddings, PassageVectors, TokenVectors};
+use memfleet_domain::ids::{BatchId, DerivationId, SessionId, TenantId, TurnId};
 use memfleet_domain::space::{LegalHold, Locale, Session, Space, SpaceSettings};
 use memfleet_domain::time::Timestamp;
 use memfleet_domain::turn::Turn;
@@ -15,6 +15,7 @@ use memfleet_ports::feed::{Changes, IndexFeed, IndexedPassage, IndexedTurn};
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::ledger::{
     BatchStatus, Committed, IndexedBatch, Known, Ledger, Page, PageToken, Unembedded,
+    UnembeddedDerivation,
 };
 use memfleet_ports::spaces::SpaceCatalog;
 use memfleet_ports::store::Result;
@@ -104,8 +105,30 @@ impl<Q: Undelivered> Ledger for Whole<Q> {
         self.store.latest(scope, session, limit).await
     }
 
+    async fn embedding_spaces(&self) -> Result<Vec<EmbeddingSpace>> {
+        Ledger::embedding_spaces(&self.store).await
+    }
+
     async fn without_vectors(&self, space: &EmbeddingSpace, limit: u32) -> Result<Vec<Unembedded>> {
         Ledger::without_vectors(&self.store, space, limit).await
+    }
+
+    async fn derivations_without_vectors(
+        &self,
+        space: &EmbeddingSpace,
+        limit: u32,
+    ) -> Result<Vec<UnembeddedDerivation>> {
+        Ledger::derivations_without_vectors(&self.store, space, limit).await
+    }
+
+    async fn attach_derived_vectors(
+        &self,
+        scope: &Scope,
+        derivation: (DerivationId, u32),
+        space: &EmbeddingSpace,
+        vectors: PassageVectors,
+    ) -> Result<()> {
+        Ledger::attach_derived_vectors(&self.store, scope, derivation, space, vectors).await
     }
 
     async fn attach_vectors(
@@ -125,8 +148,14 @@ impl<Q: Undelivered> IndexFeed for Whole<Q> {
         IndexFeed::head(&self.store, scope).await
     }
 
-    async fn changes_after(&self, scope: &Scope, after: u64, limit: u32) -> Result<Changes> {
-        IndexFeed::changes_after(&self.store, scope, after, limit).await
+    async fn changes_in(
+        &self,
+        scope: &Scope,
+        embedding: Option<&EmbeddingSpace>,
+        after: u64,
+        limit: u32,
+    ) -> Result<Changes> {
+        IndexFeed::changes_in(&self.store, scope, embedding, after, limit).await
     }
 
     async fn indexed(&self, scope: &Scope, ids: &[TurnId]) -> Result<Vec<IndexedTurn>> {
@@ -136,9 +165,10 @@ impl<Q: Undelivered> IndexFeed for Whole<Q> {
     async fn token_vectors(
         &self,
         scope: &Scope,
+        embedding: Option<&EmbeddingSpace>,
         passages: &[u32],
     ) -> Result<Vec<Option<Arc<TokenVectors>>>> {
-        IndexFeed::token_vectors(&self.store, scope, passages).await
+        IndexFeed::token_vectors(&self.store, scope, embedding, passages).await
     }
 
     async fn with_metadata(
@@ -152,8 +182,8 @@ impl<Q: Undelivered> IndexFeed for Whole<Q> {
 
 #[async_trait]
 impl<Q: Undelivered> Candidates for Whole<Q> {
-    async fn extent(&self, scope: &Scope) -> Result<Extent> {
-        self.candidates.extent(scope).await
+    async fn extent(&self, scope: &Scope, embedding: Option<&EmbeddingSpace>) -> Result<Extent> {
+        self.candidates.extent(scope, embedding).await
     }
 
     async fn outline_after(&self, scope: &Scope, after: u64, limit: u32) -> Result<Changes> {
@@ -167,19 +197,23 @@ impl<Q: Undelivered> Candidates for Whole<Q> {
     async fn nearest(
         &self,
         scope: &Scope,
+        embedding: Option<&EmbeddingSpace>,
         vector: &[i8],
         among: &Among,
         limit: u32,
     ) -> Result<Vec<Near>> {
-        self.candidates.nearest(scope, vector, among, limit).await
+        self.candidates
+            .nearest(scope, embedding, vector, among, limit)
+            .await
     }
 
     async fn passages(
         &self,
         scope: &Scope,
+        embedding: Option<&EmbeddingSpace>,
         numbers: &[u32],
     ) -> Result<Vec<Option<IndexedPassage>>> {
-        self.candidates.passages(scope, numbers).await
+        self.candidates.passages(scope, embedding, numbers).await
     }
 }
 
@@ -199,6 +233,10 @@ impl<Q: Undelivered> SpaceCatalog for Whole<Q> {
 
     async fn locale(&self, scope: &Scope) -> Result<Option<Locale>> {
         SpaceCatalog::locale(&self.store, scope).await
+    }
+
+    async fn embeddings(&self, scope: &Scope) -> Result<HeldEmbeddings> {
+        SpaceCatalog::embeddings(&self.store, scope).await
     }
 
     async fn list(

@@ -43,6 +43,8 @@ impl<'c> Committing<'c> {
         let session = session.id;
         let change = self.next_change();
         let embedded = passages.iter().all(|passage| passage.vectors.is_some());
+        let slots = self.space.slots;
+        self.unembedded.note(slots, self.slot.filter(|_| embedded));
         let key = sqlx::query_scalar(
             "INSERT INTO turns (space, id, session, acceptance, ordinal, position, change, external_id, speaker, role, trust,
                  text, media, metadata, event_time, recorded_at, content_hash, replaces, first_passage, passages, embedding,
@@ -155,7 +157,7 @@ impl<'c> Committing<'c> {
     /// Writes the passages that were numbered.
     pub(super) async fn write_passages(&mut self) -> Outcome<()> {
         let passages = std::mem::take(&mut self.passages);
-        passages::put(self.connection, &passages).await
+        passages::put(self.connection, &passages, self.slot).await
     }
 
     /// A turn that was forgotten with its whole space and is sent again is a turn like any other.

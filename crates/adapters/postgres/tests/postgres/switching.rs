@@ -1,0 +1,23 @@
+//! Changes of the embedding model.
+
+use memfleet_ports::conformance::model_switch as cases;
+
+use crate::database::Database;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_change_of_the_model_goes_there_and_back() {
+    let database = Database::migrated().await;
+    cases::a_change_of_the_model_goes_there_and_back(&database.store().await).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_third_model_takes_the_place_of_the_first() {
+    let database = Database::migrated().await;
+    cases::a_third_model_takes_the_place_of_the_first(&database.store().await).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_turn_without_vectors_gets_those_of_both_models() {
+    let database = Database::migrated().await;
+    cases::a_turn_without_vectors_gets_those_of_both_models(&database.store().await).await;
+}

@@ -1,0 +1,113 @@
+//! Places for the vectors of a memory space: two at most, each of one embedding space.
+
+/// One of the two places.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum VectorSlot {
+    /// Beside the passages.
+    First,
+    /// In a table of its own.
+    Second,
+}
+
+/// The embedding spaces of a memory space, by their numbers in the database.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct VectorSlots {
+    /// The one of the first place; absent where that is free.
+    pub first: Option<i64>,
+    /// The one of the second place; absent where that is free.
+    pub second: Option<i64>,
+    /// True where searches use the second.
+    pub serves_second: bool,
+    /// True once every turn had vectors in the place that searches do not use.
+    pub is_other_whole: bool,
+}
+
+impl VectorSlots {
+    /// Where the vectors of an embedding space are.
+    pub fn of(&self, embedding: i64) -> Option<VectorSlot> {
+        if self.first == Some(embedding) {
+            Some(VectorSlot::First)
+        } else if self.second == Some(embedding) {
+            Some(VectorSlot::Second)
+        } else {
+            None
+        }
+    }
+
+    /// The place that searches use.
+    pub fn served(&self) -> Option<VectorSlot> {
+        let (slot, taken) = match self.serves_second {
+            true => (VectorSlot::Second, self.second),
+            false => (VectorSlot::First, self.first),
+        };
+        taken.map(|_| slot)
+    }
+
+    /// The embedding space in a place.
+    pub fn get(&self, slot: VectorSlot) -> Option<i64> {
+        match slot {
+            VectorSlot::First => self.first,
+            VectorSlot::Second => self.second,
+        }
+    }
+
+    /// The place that searches do not use, where it is taken.
+    pub fn other(&self) -> Option<VectorSlot> {
+        let (slot, taken) = match self.serves_second {
+            true => (VectorSlot::First, self.first),
+            false => (VectorSlot::Second, self.second),
+        };
+        taken.map(|_| slot)
+    }
+
+    /// True where indexes have vectors of a place: not while it is filled for the first time.
+    pub fn is_read(&self, slot: VectorSlot) -> bool {
+        self.served() == Some(slot) || self.is_other_whole || self.other() != Some(slot)
+    }
+
+    /// Where new vectors of an embedding space go: nowhere where the places are those of others. A
+    /// memory space without vectors takes it as its first.
+    pub fn place(&mut self, embedding: i64) -> Option<VectorSlot> {
+        if self.first.is_none() && self.second.is_none() {
+            self.first = Some(embedding);
+        }
+        self.of(embedding)
+    }
+
+    /// True where a place is to be filled and was not, when vectors went to `given`. A memory space
+    /// without vectors waits for those of its first place.
+    pub fn lacks(&self, slot: VectorSlot, given: Option<VectorSlot>) -> bool {
+        let is_free = self.first.is_none() && self.second.is_none();
+        let is_held = self.get(slot).is_some() || (is_free && slot == VectorSlot::First);
+        is_held && given != Some(slot)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn vectors_of_a_third_embedding_space_have_no_place() {
+        let mut slots = VectorSlots::default();
+        assert!(slots.lacks(VectorSlot::First, None) && !slots.lacks(VectorSlot::Second, None));
+        assert_eq!(slots.place(7), Some(VectorSlot::First));
+        assert_eq!(slots.place(8), None);
+        slots.second = Some(8);
+        assert_eq!(slots.place(8), Some(VectorSlot::Second));
+        assert_eq!(slots.place(9), None);
+        assert_eq!(slots.served(), Some(VectorSlot::First));
+        assert_eq!(slots.other(), Some(VectorSlot::Second));
+        assert!(slots.lacks(VectorSlot::Second, Some(VectorSlot::First)));
+        slots = VectorSlots {
+            first: None,
+            serves_second: true,
+            ..slots
+        };
+        assert_eq!(
+            (slots.served(), slots.other()),
+            (Some(VectorSlot::Second), None)
+        );
+        assert_eq!(slots.place(7), None);
+    }
+}

@@ -1,0 +1,207 @@
+//! A change of the embedding model, in every store: there, back, and the vectors that searches do
+//! not use dropped.
+
+use memfleet_domain::embedding::{EmbeddingSpace, PassageVectors};
+
+use super::samples::{batch, embedding_space, home, indexed, turn, vectors, without_vectors};
+use crate::feed::{Change, IndexFeed};
+use crate::ledger::Ledger;
+use crate::model_switch::{ModelSwitches, SpaceComparison, SwitchGoal, SwitchOrder, SwitchStep};
+use crate::spaces::SpaceCatalog;
+
+/// A store with all that a change of the model takes.
+pub trait SwitchingStore: Ledger + IndexFeed + SpaceCatalog + ModelSwitches {}
+
+impl<S: Ledger + IndexFeed + SpaceCatalog + ModelSwitches> SwitchingStore for S {}
+
+fn new_model() -> EmbeddingSpace {
+    embedding_space("2")
+}
+
+fn order(goal: SwitchGoal, drops: bool) -> SwitchOrder {
+    SwitchOrder {
+        target: new_model(),
+        goal,
+        drops,
+    }
+}
+
+/// Vectors that no other model makes.
+fn of_new(text: &str) -> PassageVectors {
+    let mut vectors = vectors(text);
+    vectors.sentence.reverse();
+    vectors
+        .tokens
+        .pieces
+        .iter_mut()
+        .for_each(|piece| *piece += 100_000);
+    vectors
+}
+
+/// How many turns the feed has, how many of them with vectors of an embedding space; none of them
+/// of another one.
+async fn embedded(store: &impl SwitchingStore, space: &EmbeddingSpace) -> (usize, usize) {
+    let changes = store.changes_in(&home(), Some(space), 0, 1_000).await;
+    let (mut turns, mut with) = (0, 0);
+    for change in changes.expect("changes").changes {
+        let Change::Stored(turn) = change else {
+            continue;
+        };
+        turns += 1;
+        let passages = (turn.first_passage..).zip(&turn.passages);
+        let numbers: Vec<u32> = passages.clone().map(|(number, _)| number).collect();
+        let tokens = store.token_vectors(&home(), Some(space), &numbers).await;
+        let tokens = tokens.expect("token vectors");
+        with += usize::from(tokens.iter().all(Option::is_some));
+        for ((_, passage), tokens) in passages.zip(tokens) {
+            assert_eq!(passage.sentence.is_some(), tokens.is_some());
+            let pieces = tokens.iter().flat_map(|tokens| &tokens.pieces);
+            let mut pieces = pieces.chain(&passage.pieces);
+            assert!(pieces.all(|piece| (*piece >= 100_000) == (*space == new_model())));
+        }
+    }
+    (turns, with)
+}
+
+/// Brings what an embedding space lacks.
+async fn fill(store: &impl SwitchingStore, space: &EmbeddingSpace) -> usize {
+    let waiting = store.without_vectors(space, 100).await.expect("waiting");
+    for turn in &waiting {
+        let text = &turn.turn.accepted.content.text;
+        let made = turn.ranges.iter().map(|&(start, end)| {
+            let passage = &text[start as usize..end as usize];
+            match *space == new_model() {
+                true => of_new(passage),
+                false => vectors(passage),
+            }
+        });
+        let made = made.collect();
+        let id = turn.turn.accepted.id;
+        let attached = store.attach_vectors(&turn.scope, id, space, made).await;
+        attached.expect("attach");
+    }
+    // A look without anything to do takes the note off.
+    let left = store.without_vectors(space, 100).await.expect("waiting");
+    assert_eq!(left, []);
+    waiting.len()
+}
+
+async fn step(store: &impl SwitchingStore, order: &SwitchOrder, expected: SwitchStep) {
+    let steps = store.steps(order, 10).await.expect("steps");
+    assert_eq!(steps, [(home(), expected)]);
+    let comparison = SpaceComparison {
+        queries: 2,
+        overlap: 0.5,
+        correlation: 0.25,
+    };
+    let taken = store.take(&home(), order, expected, comparison).await;
+    taken.expect("take");
+}
+
+async fn serves(store: &impl SwitchingStore) -> (Option<EmbeddingSpace>, Option<EmbeddingSpace>) {
+    let held = store.embeddings(&home()).await.expect("embeddings");
+    (held.served, held.other.map(|other| other.space))
+}
+
+async fn tell(store: &impl SwitchingStore, number: u64) {
+    let id = number.to_string();
+    let told = indexed(
+        batch(&id, vec![turn(&id, "a text of more than twenty bytes")]),
+        number,
+    );
+    store.commit(vec![told]).await.expect("commit");
+}
+
+/// At each step the feed of an embedding space has vectors of that one alone.
+pub async fn a_change_of_the_model_goes_there_and_back(store: &impl SwitchingStore) {
+    let (old, new) = (embedding_space("1"), new_model());
+    for number in 1..=3 {
+        tell(store, number).await;
+    }
+    assert_eq!(store.order().await, Ok(None));
+    let serve = order(SwitchGoal::Serve, false);
+    store.set_order(&serve).await.expect("order");
+    assert_eq!(store.order().await, Ok(Some(serve.clone())));
+    step(store, &serve, SwitchStep::Build).await;
+    assert_eq!(serves(store).await, (Some(old.clone()), Some(new.clone())));
+    let head = store.head(&home()).await.expect("head");
+    // While it is built nothing is there for searches, and new turns get both.
+    assert_eq!(store.steps(&serve, 10).await, Ok(vec![]));
+    tell(store, 4).await;
+    assert_eq!(fill(store, &new).await, 4);
+    assert_eq!(
+        store.head(&home()).await,
+        Ok(head + 1),
+        "no index follows what is built"
+    );
+    assert_eq!(embedded(store, &old).await, (4, 4));
+    assert_eq!(embedded(store, &new).await, (4, 4));
+    step(store, &serve, SwitchStep::Compare).await;
+    let progress = store.progress(&serve).await.expect("progress");
+    assert_eq!(
+        (progress.turns, progress.done, progress.compared),
+        (4, 4, 1)
+    );
+    assert_eq!(
+        (progress.comparison.queries, progress.comparison.overlap),
+        (2, 0.5)
+    );
+    step(store, &serve, SwitchStep::Serve).await;
+    assert_eq!(serves(store).await, (Some(new.clone()), Some(old.clone())));
+    // Turns of before are complete in both; new ones come with the new vectors, and the old follow.
+    let mut fifth = indexed(batch("5", vec![turn("5", "five")]), 5);
+    fifth.embedding_space = Some(new.clone());
+    fifth.passages[0][0].vectors = Some(of_new("five"));
+    store.commit(vec![fifth]).await.expect("commit");
+    assert_eq!(embedded(store, &new).await, (5, 5));
+    assert_eq!(fill(store, &old).await, 1);
+    assert_eq!(embedded(store, &old).await, (5, 5));
+    let back = order(SwitchGoal::RollBack, false);
+    step(store, &back, SwitchStep::RollBack).await;
+    assert_eq!(serves(store).await, (Some(old.clone()), Some(new.clone())));
+    step(store, &serve, SwitchStep::Serve).await;
+    let drops = order(SwitchGoal::Serve, true);
+    step(store, &drops, SwitchStep::Drop).await;
+    assert_eq!(store.steps(&drops, 10).await, Ok(vec![]));
+    assert_eq!(serves(store).await, (Some(new.clone()), None));
+    assert_eq!(embedded(store, &old).await, (5, 0));
+    assert_eq!(embedded(store, &new).await, (5, 5));
+}
+
+/// The place that a dropped model left is the next one's.
+pub async fn a_third_model_takes_the_place_of_the_first(store: &impl SwitchingStore) {
+    a_change_of_the_model_goes_there_and_back(store).await;
+    let third = SwitchOrder {
+        target: embedding_space("1"),
+        goal: SwitchGoal::Serve,
+        drops: false,
+    };
+    step(store, &third, SwitchStep::Build).await;
+    assert_eq!(fill(store, &third.target).await, 5);
+    step(store, &third, SwitchStep::Compare).await;
+    step(store, &third, SwitchStep::Serve).await;
+    assert_eq!(embedded(store, &third.target).await, (5, 5));
+    assert_eq!(embedded(store, &new_model()).await, (5, 5));
+    let back = SwitchOrder {
+        goal: SwitchGoal::RollBack,
+        drops: true,
+        ..third
+    };
+    step(store, &back, SwitchStep::RollBack).await;
+    step(store, &back, SwitchStep::Drop).await;
+    assert_eq!(serves(store).await, (Some(new_model()), None));
+}
+
+/// A turn that waits for its vectors waits in both.
+pub async fn a_turn_without_vectors_gets_those_of_both_models(store: &impl SwitchingStore) {
+    tell(store, 1).await;
+    let serve = order(SwitchGoal::Serve, false);
+    store.set_order(&serve).await.expect("order");
+    step(store, &serve, SwitchStep::Build).await;
+    let bare = without_vectors(indexed(batch("2", vec![turn("2", "two")]), 2));
+    store.commit(vec![bare]).await.expect("commit");
+    assert_eq!(fill(store, &new_model()).await, 2);
+    assert_eq!(fill(store, &embedding_space("1")).await, 1);
+    assert_eq!(embedded(store, &embedding_space("1")).await, (2, 2));
+    assert_eq!(embedded(store, &new_model()).await, (2, 2));
+}

@@ -1,0 +1,112 @@
+//! Changing the embedding model: what the operator wants, and how far each space is.
+//!
+//! A space gets vectors of the target beside those that it serves (*build*), the two are compared
+//! on its own texts (*compare*), and then searches use the target's (*serve*). Until the vectors
+//! that are not served are dropped the way back is one row a space.
+
+use async_trait::async_trait;
+use memfleet_domain::Scope;
+use memfleet_domain::embedding::EmbeddingSpace;
+use serde::{Deserialize, Serialize};
+
+use crate::store::Result;
+
+/// How far a change of the model is to go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SwitchGoal {
+    /// Vectors of the target are made beside the others and compared with them.
+    Compare,
+    /// Searches use them, in each space from its comparison on; they are the ones that new spaces
+    /// get.
+    Serve,
+    /// Searches use the vectors of before.
+    RollBack,
+}
+
+/// The operator's order.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SwitchOrder {
+    /// The embedding space to change to.
+    pub target: EmbeddingSpace,
+    /// How far.
+    pub goal: SwitchGoal,
+    /// True where the vectors that searches do not use then are removed.
+    #[serde(default)]
+    pub drops: bool,
+}
+
+/// The next thing to be done in a space.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum SwitchStep {
+    /// It takes vectors of the target from now on; the backfill makes those of what is there.
+    Build,
+    /// Everything has vectors of the target: they are compared with the served ones.
+    Compare,
+    /// Searches use the vectors of the target.
+    Serve,
+    /// Searches use the vectors of before.
+    RollBack,
+    /// The vectors that searches do not use are removed.
+    Drop,
+}
+
+/// The likeness of two embedding spaces, as a space's own texts tell it.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct SpaceComparison {
+    /// Texts that served as queries.
+    pub queries: u32,
+    /// The share of the ten nearest passages that both name, 0 to 1, mean over the queries.
+    pub overlap: f64,
+    /// Spearman's rank correlation of the nearness of sampled passages, −1 to 1, mean over the
+    /// queries.
+    pub correlation: f64,
+}
+
+/// How far a change of the model is.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct SwitchProgress {
+    /// Spaces that have anything stored.
+    pub spaces: u64,
+    /// Spaces that take vectors of the target, and have not all of them yet.
+    pub building: u64,
+    /// Spaces that have all of them and serve others.
+    pub compared: u64,
+    /// Spaces that serve them.
+    pub serving: u64,
+    /// Spaces that have vectors of a second embedding space beside the served one.
+    pub beside: u64,
+    /// Turns of all spaces.
+    pub turns: u64,
+    /// Turns that have vectors of the target.
+    pub done: u64,
+    /// The comparisons that are known, summed up: means over all their queries.
+    pub comparison: SpaceComparison,
+}
+
+/// The store's part in a change of the model.
+#[async_trait]
+pub trait ModelSwitches: Send + Sync {
+    /// The operator's order; nothing where no change was ever asked for.
+    async fn order(&self) -> Result<Option<SwitchOrder>>;
+
+    /// Takes down what the operator wants, in place of what was wanted before.
+    async fn set_order(&self, order: &SwitchOrder) -> Result<()>;
+
+    /// Up to `limit` spaces where something is to be done next, and what.
+    async fn steps(&self, order: &SwitchOrder, limit: u32) -> Result<Vec<(Scope, SwitchStep)>>;
+
+    /// Takes one step in a space, as one transaction. [`SwitchStep::Drop`] removes some of the
+    /// vectors, [`SwitchStep::Compare`] notes the comparison; a step that is not the space's next
+    /// one any more changes nothing.
+    async fn take(
+        &self,
+        scope: &Scope,
+        order: &SwitchOrder,
+        step: SwitchStep,
+        comparison: SpaceComparison,
+    ) -> Result<()>;
+
+    /// How far it is.
+    async fn progress(&self, order: &SwitchOrder) -> Result<SwitchProgress>;
+}
