@@ -6,7 +6,7 @@ use std::path::Path;
 use std::thread;
 
 use anyhow::Result;
-use memfleet_encoder::{Encoder, Encoding, ModelFiles};
+use memfleet_encoder::{Encoder, Encoding, ModelFiles, Tokens};
 use memfleet_models::testing::default_model;
 use memfleet_models::verify;
 use rten_onnx::onnx::ModelProto;
@@ -153,7 +153,7 @@ fn a_text_in_a_script_that_the_vocabulary_lacks_is_mostly_unknown() -> Result<()
         "The code is behind the safe.",
         "🎉 ok",
     ])?;
-    let are_unknown: Vec<bool> = tokens.iter().map(|it| it.are_mostly_unknown()).collect();
+    let are_unknown: Vec<bool> = tokens.iter().map(Tokens::are_mostly_unknown).collect();
     assert_eq!(are_unknown, [true, false, false]);
     let encodings = encoder.encode(&tokens)?;
     let unknown = encoder.tokenize(&["码"])?[0].pieces()[0];
