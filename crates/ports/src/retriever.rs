@@ -1,12 +1,13 @@
 //! Search, as a service: a query in, ranked turns out.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use memfleet_domain::Fault;
 use memfleet_domain::derivation::Derivation;
 use memfleet_domain::embedding::{EmbeddingSpace, QueryVectors};
-use memfleet_domain::ids::{DerivationId, SessionId, SpaceId};
+use memfleet_domain::ids::{DerivationId, SessionId, SpaceId, Speaker, TurnId};
 use memfleet_domain::intent::Intent;
 use memfleet_domain::time::Timestamp;
 use memfleet_domain::turn::Turn;
@@ -35,7 +36,7 @@ pub struct Query {
     pub session: Option<SessionId>,
     /// What kind of memory it asks for; absent: as its wording tells.
     pub intent: Option<Intent>,
-    /// Whether hits carry their score breakdown.
+    /// Asks for the score breakdown of each hit, and for the candidates.
     pub explain: bool,
     /// Its words as vectors, where who asks has them already; they are used only where they are what the retriever would ask for.
     pub vectors: Option<Arc<Embedded>>,
@@ -121,6 +122,85 @@ pub struct Found {
     pub scorer: String,
     /// The query as it was searched, where its conversation made it another (AMA section 3.2, u′).
     pub understood: Option<String>,
+    /// The candidates and their ranks, when asked for.
+    pub explanation: Option<SearchExplanation>,
+}
+
+/// Candidates that are no hits which an explanation shows at most, best first.
+pub const SHOWN_BEHIND_HITS: usize = 100;
+
+/// Longest excerpt of a candidate, in bytes.
+pub const TRACE_EXCERPT_BYTES: usize = 200;
+
+/// Candidates of a search: where each came from, and its rank after every stage (docs/retrieval.md,
+/// Explanation).
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct SearchExplanation {
+    /// How many candidates there were.
+    pub candidates: u32,
+    /// True where every turn that may be found was a candidate: searches of few turns have no first
+    /// stage.
+    pub is_exhaustive: bool,
+    /// The hits, and at most [`SHOWN_BEHIND_HITS`] candidates behind them, by rank.
+    pub shown: Vec<CandidateTrace>,
+}
+
+impl SearchExplanation {
+    /// Notes which candidates are hits, and at which place. Of the others the best
+    /// [`SHOWN_BEHIND_HITS`] stay.
+    pub fn settle(&mut self, hits: &[Hit]) {
+        let places = hits.iter().zip(1..);
+        let places = places.map(|(hit, place)| ((&hit.space, hit.turn.accepted.id), place));
+        let places: HashMap<_, u32> = places.collect();
+        let mut others = 0;
+        self.shown.retain_mut(|candidate| {
+            candidate.hit = places.get(&(&candidate.space, candidate.turn)).copied();
+            others += usize::from(candidate.hit.is_none());
+            candidate.hit.is_some() || others <= SHOWN_BEHIND_HITS
+        });
+    }
+}
+
+/// A candidate, and what became of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CandidateTrace {
+    /// The space it is in.
+    pub space: SpaceId,
+    /// The turn.
+    pub turn: TurnId,
+    /// The conversation that it is part of.
+    pub session: SessionId,
+    /// Who said it.
+    pub speaker: Speaker,
+    /// How its text begins, at most [`TRACE_EXCERPT_BYTES`].
+    pub excerpt: String,
+    /// Its place by score among all candidates, from 1.
+    pub rank: u32,
+    /// The score that places it; a hit that was moved afterwards has another.
+    pub score: f32,
+    /// As that of a hit.
+    pub relevance: Option<f32>,
+    /// Its place among the hits, from 1; absent: it is none.
+    pub hit: Option<u32>,
+    /// True where it is left out because its speaker says the same in a better hit.
+    pub is_copy: bool,
+    /// The sources of the first stage that name it.
+    pub sources: Vec<StageRank>,
+    /// Its ranks among all candidates after the stages before the last.
+    pub stages: Vec<StageRank>,
+    /// The breakdown of its score.
+    pub signals: Vec<SignalScore>,
+}
+
+/// Rank of a candidate in a source of the first stage, or after a stage.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StageRank {
+    /// Name as in docs/retrieval.md, for example `words` or `late_interaction`.
+    pub stage: std::borrow::Cow<'static, str>,
+    /// From 1.
+    pub rank: u32,
+    /// The score that it ranks by; absent where the source only lists turns.
+    pub score: Option<f32>,
 }
 
 /// The retriever role.

@@ -4,8 +4,11 @@
 mod companions;
 mod dated;
 mod nearest;
+mod sources;
 
 use std::collections::BTreeSet;
+
+use memfleet_domain::ids::TurnId;
 
 use crate::lexical::Lexical;
 use crate::plan::Plan;
@@ -16,6 +19,7 @@ use crate::weights::Weights;
 use companions::companions;
 use dated::said_on_named_days;
 use nearest::{EFFORT, nearest};
+pub(crate) use sources::{SourceList, by_turn};
 
 /// Passages up to which a search may look at all: token vectors of so many are read at once.
 const EXHAUSTIVE_ROWS: usize = 4_096;
@@ -40,6 +44,10 @@ pub struct Candidates {
     pub(crate) lexical: Lexical,
     /// What the graph reaches from what the query names.
     pub(crate) walk: Walk,
+    /// True where every turn that may be found is one.
+    is_exhaustive: bool,
+    /// Lists of the first stage, by source; empty where the plan is not explained.
+    pub(crate) sources: Vec<SourceList>,
     numbers: Vec<Vec<u32>>,
 }
 
@@ -61,6 +69,11 @@ impl Candidates {
         self.turns.len()
     }
 
+    /// True where every turn that may be found is one.
+    pub fn is_exhaustive(&self) -> bool {
+        self.is_exhaustive
+    }
+
     /// Whether nothing may be found.
     pub fn is_empty(&self) -> bool {
         self.turns.is_empty()
@@ -80,25 +93,25 @@ pub fn candidates(
         0.0 => Walk::default(),
         _ => Walk::of(spaces, plan),
     };
-    let chosen: Vec<Place> = if is_exhaustive(spaces, weights) {
-        places(spaces).collect()
+    let is_exhaustive = is_exhaustive(spaces, weights);
+    let (chosen, sources): (Vec<Place>, _) = if is_exhaustive {
+        (places(spaces).collect(), Vec::new())
     } else {
         let vector = plan.vectors.as_ref().map(|vectors| &*vectors.sentence);
         let near = nearest(spaces, vector, &lexical, weights.share(), &EFFORT);
-        let mut chosen: Vec<Place> = near
-            .into_iter()
-            .chain(lexical.best.iter().copied())
-            .collect();
-        if route.coherence != 0.0 {
-            chosen.extend(companions(spaces, plan, &lexical, &chosen));
-        }
-        let reached = walk.best(REACHED).into_iter();
-        chosen.extend(reached.filter_map(|(space, turn)| {
-            let entry = spaces[space].index.turn_named(turn)?;
-            Some((space, entry.first_row))
-        }));
-        chosen.extend(said_on_named_days(spaces, plan));
-        chosen
+        let mut chosen: Vec<Place> = near.places().chain(lexical.best.iter().copied()).collect();
+        let fragments = match route.coherence {
+            0.0 => Vec::new(),
+            _ => companions(spaces, plan, &lexical, &chosen),
+        };
+        let reached = reached(spaces, &walk);
+        let days = said_on_named_days(spaces, plan);
+        chosen.extend(fragments.iter().chain(&reached).chain(&days));
+        let sources = match plan.is_explained {
+            true => sources::of(&lexical, near, &walk, spaces, [fragments, reached, days]),
+            false => Vec::new(),
+        };
+        (chosen, sources)
     };
     let needed = needed(spaces, &chosen, weights.window.len());
     let turn = |(space, row): Place| (space, spaces[space].index.passages().turn(row));
@@ -113,8 +126,19 @@ pub fn candidates(
         derived,
         lexical,
         walk,
+        is_exhaustive,
+        sources,
         numbers,
     }
+}
+
+/// First rows of the turns that most walkers reach.
+fn reached(spaces: &[Searched<'_>], walk: &Walk) -> Vec<Place> {
+    let entry = |(space, turn): (usize, TurnId)| {
+        let entry = spaces[space].index.turn_named(turn)?;
+        Some((space, entry.first_row))
+    };
+    walk.best(REACHED).into_iter().filter_map(entry).collect()
 }
 
 /// How many passages near the query's vector a store names of a space that is not in memory; none where the search looks at every

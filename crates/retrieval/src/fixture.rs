@@ -175,15 +175,25 @@ pub(crate) fn search_spaces(
 ) -> Vec<Ranked> {
     let plan = Plan::new(query, spaces, &analyzer(), None, Tz::UTC);
     let plan = plan.with_vectors(Some(vectors(query)));
-    let lexical = lexical(spaces, &plan, weights);
-    let candidates = candidates(spaces, &plan, lexical, weights);
+    search_planned(spaces, &plan, texts, weights)
+}
+
+/// Searches by a plan.
+pub(crate) fn search_planned(
+    spaces: &[Searched<'_>],
+    plan: &Plan,
+    texts: &HashMap<u32, String>,
+    weights: &Weights,
+) -> Vec<Ranked> {
+    let lexical = lexical(spaces, plan, weights);
+    let candidates = candidates(spaces, plan, lexical, weights);
     let read = |number: &u32| texts.get(number).map(|text| Arc::new(vectors(text).tokens));
     let tokens: Vec<Vec<_>> = candidates
         .needed()
         .iter()
         .map(|numbers| numbers.iter().map(read).collect())
         .collect();
-    rank(spaces, &plan, &candidates, &tokens, weights, 100)
+    rank(spaces, plan, &candidates, &tokens, weights, 100)
 }
 
 /// What each passage of the turns says.

@@ -52,6 +52,8 @@ pub struct Plan {
     pub(crate) wish: Wish,
     /// Absent before [`Self::with_vectors`], and while the embedder is down: then only lexical signals rank.
     pub(crate) vectors: Option<QueryVectors>,
+    /// True where ranks by source and stage are kept.
+    pub(crate) is_explained: bool,
 }
 
 impl Plan {
@@ -103,6 +105,7 @@ impl Plan {
             intent: intent::heard(text, analyzer.language()),
             wish: Wish::heard(text, analyzer.language()),
             vectors: None,
+            is_explained: false,
         }
     }
 
@@ -110,6 +113,15 @@ impl Plan {
     #[must_use]
     pub fn with_vectors(self, vectors: Option<QueryVectors>) -> Self {
         Self { vectors, ..self }
+    }
+
+    /// The same, whose candidates keep their ranks by source and stage, or not.
+    #[must_use]
+    pub fn explained(self, is_explained: bool) -> Self {
+        Self {
+            is_explained,
+            ..self
+        }
     }
 
     /// The vectors that it was given.

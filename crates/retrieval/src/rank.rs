@@ -1,13 +1,14 @@
 //! The second stage: every signal of every candidate, standardised over the candidates, weighted, summed.
 
 mod survey;
+mod traces;
 
 use std::cmp::Ordering;
 use std::sync::Arc;
 
 use memfleet_domain::embedding::TokenVectors;
 use memfleet_domain::ids::{DerivationId, TurnId};
-use memfleet_ports::retriever::SignalScore;
+use memfleet_ports::retriever::{SignalScore, StageRank};
 use rayon::prelude::*;
 
 use crate::again::Round;
@@ -22,6 +23,7 @@ use crate::signals::{Evidence, Place};
 use crate::standard::Standard;
 use crate::weights::Weights;
 use survey::Survey;
+use traces::Traces;
 
 /// A turn that was found.
 #[derive(Debug, Clone, PartialEq)]
@@ -42,6 +44,11 @@ pub struct Ranked {
     pub fact: Option<DerivationId>,
     /// The episode that it is part of, where episodes count.
     pub episode: Option<DerivationId>,
+    /// The sources of the first stage that name it, where the plan is explained.
+    pub sources: Vec<StageRank>,
+    /// Its ranks among all candidates after late interaction and after the first round, where the
+    /// plan is explained.
+    pub stages: Vec<StageRank>,
 }
 
 /// Ranks the candidates, best first, at most `limit`. `tokens` are the token vectors of [`Candidates::needed`], in its order.
@@ -76,19 +83,11 @@ pub fn rank(
         .into_par_iter()
         .map(|signal| Column::new(signal, weight(signal), &turns, &evidence))
         .collect();
-    let score = |at: usize| {
-        columns
-            .iter()
-            .map(|column| column.contribution(at))
-            .sum::<f32>()
-    };
-    let alone: Vec<f32> = (0..turns.len()).map(score).collect();
+    let sums = |counts: fn(Signal) -> bool| contributions(&columns, turns.len(), counts);
+    let alone = sums(|_| true);
     let places: Vec<Place<'_>> = turns.iter().map(Turn::opening).collect();
     // What a turn says by itself: a window reaches over into what was said of another story.
-    let own = columns.iter().filter(|column| column.signal.is_own());
-    let own: Vec<&Column> = own.collect();
-    let own = |at: usize| own.iter().map(|column| column.contribution(at)).sum();
-    let own: Vec<f32> = (0..turns.len()).map(own).collect();
+    let own = sums(Signal::is_own);
     let coherence = Coherence::new(&own, &places, &evidence, route.coherence);
     let first = alone.iter().enumerate();
     let first: Vec<f32> = first
@@ -102,9 +101,21 @@ pub fn rank(
         b.0.total_cmp(&a.0)
             .then_with(|| recency(b.1).cmp(&recency(a.1)))
     };
-    let mut by_first: Vec<(f32, usize)> = first.iter().copied().zip(0..).collect();
-    by_first.sort_unstable_by(best_first);
-    let by_first: Vec<usize> = by_first.into_iter().map(|(_, at)| at).collect();
+    let sorted = |scores: &[f32]| -> Vec<usize> {
+        let mut order: Vec<(f32, usize)> = scores.iter().copied().zip(0..).collect();
+        order.sort_unstable_by(best_first);
+        order.into_iter().map(|(_, at)| at).collect()
+    };
+    let by_first = sorted(&first);
+    let traces = plan.is_explained.then(|| {
+        let mut traces = Traces::new(spaces, &turns, candidates, &evidence);
+        if plan.vectors.is_some() {
+            let late = sums(Signal::is_late_interaction);
+            traces.add_stage("late_interaction", &late, &sorted(&late));
+        }
+        traces.add_stage("first_round", &first, &by_first);
+        traces
+    });
     let round = Round::new(&first, &by_first, &places, &evidence, weights);
     let again = |(at, score): (usize, &f32)| (score + round.added(at), at);
     let mut order: Vec<(f32, usize)> = first.iter().enumerate().map(again).collect();
@@ -130,9 +141,19 @@ pub fn rank(
                 .collect(),
             fact: round.fact(at),
             episode: evidence.episode(turn.space, turn.entry.id),
+            sources: traces.as_ref().map_or_else(Vec::new, |it| it.sources(at)),
+            stages: traces.as_ref().map_or_else(Vec::new, |it| it.stages(at)),
         }
     };
     order.into_iter().map(ranked).collect()
+}
+
+/// By turn, the sum of the contributions of the signals that count.
+fn contributions(columns: &[Column], turns: usize, counts: fn(Signal) -> bool) -> Vec<f32> {
+    let counted = columns.iter().filter(|column| counts(column.signal));
+    let counted: Vec<&Column> = counted.collect();
+    let sum = |at: usize| counted.iter().map(|column| column.contribution(at)).sum();
+    (0..turns).map(sum).collect()
 }
 
 /// A candidate and where its passages stand among all.

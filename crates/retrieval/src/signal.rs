@@ -152,6 +152,15 @@ impl Signal {
         matches!(self, Self::MaxsimSession | Self::Bm25Session)
     }
 
+    /// True for comparisons of word pieces, of the query with those of the turn and what stands
+    /// around it.
+    pub(crate) fn is_late_interaction(self) -> bool {
+        matches!(
+            self,
+            Self::Maxsim | Self::MaxsimWindow | Self::MaxsimSession
+        )
+    }
+
     /// Whether it compares the query with the turn, or the head of its episode, and nothing around it.
     pub(crate) fn is_own(self) -> bool {
         matches!(

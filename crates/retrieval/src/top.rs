@@ -44,9 +44,14 @@ impl<K: Copy + Ord> Top<K> {
     }
 
     /// The keys, in no order.
-    pub(crate) fn into_keys(mut self) -> impl Iterator<Item = K> {
+    pub(crate) fn into_keys(self) -> impl Iterator<Item = K> {
+        self.into_entries().map(|(_, key)| key)
+    }
+
+    /// The scores and keys, in no order.
+    pub(crate) fn into_entries(mut self) -> impl Iterator<Item = (f32, K)> {
         self.cut();
-        self.entries.into_iter().map(|(_, key)| key)
+        self.entries.into_iter()
     }
 
     fn cut(&mut self) {

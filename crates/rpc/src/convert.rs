@@ -10,6 +10,7 @@ mod changes;
 mod derivation;
 mod derived;
 mod embedding;
+mod explanation;
 mod fields;
 mod filter;
 mod graph;

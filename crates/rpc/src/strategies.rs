@@ -28,7 +28,9 @@ use memfleet_ports::memory::{
 };
 use memfleet_ports::queue::{DeadLetter, Depth};
 use memfleet_ports::refresher::{ForgetReceipt, ForgetRequest};
-use memfleet_ports::retriever::{Found, Hit, Query, SignalScore};
+use memfleet_ports::retriever::{
+    CandidateTrace, Found, Hit, Query, SearchExplanation, SignalScore, StageRank,
+};
 use proptest::collection::{btree_map, vec};
 use proptest::option;
 use proptest::prelude::*;
@@ -407,14 +409,59 @@ pub(crate) fn found() -> impl Strategy<Value = Found> {
         vec(any::<String>(), 0..2),
         any::<u64>(),
         scorer,
+        option::of(explanation()),
     )
-        .prop_map(|(hits, degraded, searched, scorer)| Found {
+        .prop_map(|(hits, degraded, searched, scorer, explanation)| Found {
             hits,
             degraded,
             searched,
             scorer,
             understood: None,
+            explanation,
         })
+}
+
+fn explanation() -> impl Strategy<Value = SearchExplanation> {
+    let ranks = || {
+        let rank = ("[a-z_]{1,9}", any::<u32>(), option::of(-9.0..9.0_f32));
+        let rank = rank.prop_map(|(stage, rank, score)| StageRank {
+            stage: stage.into(),
+            rank,
+            score,
+        });
+        vec(rank, 0..3)
+    };
+    let place = (space_name(), turn_id(), named(SessionId::new));
+    let place = (place, named(Speaker::new), words());
+    let standing = (any::<u32>(), -9.0..9.0_f32, option::of(0.0..1.0_f32));
+    let fate = (option::of(1..1_000_u32), any::<bool>());
+    let candidate = (place, standing, fate, ranks(), ranks()).prop_map(
+        |(place, (rank, score, relevance), (hit, is_copy), sources, stages)| {
+            let ((space, turn, session), speaker, excerpt) = place;
+            CandidateTrace {
+                space,
+                turn,
+                session,
+                speaker,
+                excerpt,
+                rank,
+                score,
+                relevance,
+                hit,
+                is_copy,
+                sources,
+                stages,
+                signals: Vec::new(),
+            }
+        },
+    );
+    (any::<u32>(), any::<bool>(), vec(candidate, 0..3)).prop_map(
+        |(candidates, is_exhaustive, shown)| SearchExplanation {
+            candidates,
+            is_exhaustive,
+            shown,
+        },
+    )
 }
 
 fn turn_receipt() -> impl Strategy<Value = TurnReceipt> {

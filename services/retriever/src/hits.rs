@@ -13,7 +13,7 @@ use crate::search::Target;
 use crate::stages::Stage;
 
 /// Turns that are read at once.
-const TURNS_AT_ONCE: usize = 256;
+pub(crate) const TURNS_AT_ONCE: usize = 256;
 
 impl LocalRetriever {
     /// The hits in rank order. A turn that was forgotten since it was ranked is left out.

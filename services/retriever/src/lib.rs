@@ -1,11 +1,14 @@
 //! The retriever: follows the change feed of each space into an in-memory index and ranks its turns for a query. It holds
 //! caches only; the store is the truth, and every search first reaches the store's present change sequence.
 //!
-//! `cache` keeps indexes current, `outlines` asks the store for what is not held, `tokens` reads token vectors, `search` is a query from start to end and `stages` its parts; the
+//! `cache` keeps indexes current, `outlines` asks the store for what is not held, `tokens` reads
+//! token vectors, `search` is a query from start to end, `stages` its parts and `explaining` what
+//! an explanation shows of it; the
 //! ranking itself is `memfleet-retrieval`.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod cache;
+mod explaining;
 mod hits;
 mod outlines;
 mod search;

@@ -9,7 +9,7 @@ use memfleet_domain::ids::TurnId;
 use memfleet_domain::space::Locale;
 use memfleet_domain::{Fault, FaultKind, Scope};
 use memfleet_ports::context::Context;
-use memfleet_ports::retriever::{Found, Query, Retriever};
+use memfleet_ports::retriever::{Found, Query, Retriever, SHOWN_BEHIND_HITS};
 use memfleet_retrieval::embedded_text;
 
 use crate::LocalRetriever;
@@ -49,8 +49,16 @@ impl Retriever for LocalRetriever {
             .await?;
         degraded.extend(stage.missing_vectors());
         let stage = this.token_vectors(&targets, stage, embedding).await?;
-        let (stage, ranked) = this.second_stage(stage, query.k as usize).await?;
+        let (k, behind) = (query.k as usize, SHOWN_BEHIND_HITS);
+        let depth = if query.explain { k + behind } else { k };
+        let (stage, mut ranked) = this.second_stage(stage, depth).await?;
+        let traced = query.explain.then(|| ranked.clone());
+        ranked.truncate(k);
         let hits = this.hits(query, &targets, &stage, ranked).await?;
+        let explanation = match traced {
+            Some(traced) => Some(this.explanation(&targets, &stage, &hits, traced).await?),
+            None => None,
+        };
         let searched = stage
             .eligible
             .iter()
@@ -62,6 +70,7 @@ impl Retriever for LocalRetriever {
             searched,
             scorer: this.scorer(&stage),
             understood: None,
+            explanation,
         })
     }
 }

@@ -56,7 +56,7 @@ pub(crate) struct Stage {
     pub(crate) eligible: Vec<Eligible>,
     plan: Plan,
     excerpts: Excerpts,
-    candidates: Candidates,
+    pub(crate) candidates: Candidates,
     /// By space, of the passages that the candidates need: those in memory, then those that were read.
     tokens: Vec<Vec<Option<Arc<TokenVectors>>>>,
 }
@@ -97,7 +97,8 @@ impl LocalRetriever {
                     .collect::<Vec<_>>();
                 let spaces = searched(&readings, &eligible, &[]);
                 let plan = Plan::new(&query.text, &spaces, &analyzer, query.now, zone)
-                    .with_intent(query.intent);
+                    .with_intent(query.intent)
+                    .explained(query.explain);
                 drop(spaces);
                 (readings, eligible, plan)
             })

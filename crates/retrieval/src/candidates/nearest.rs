@@ -51,14 +51,29 @@ impl Effort {
     }
 }
 
-/// The `share` best rows each by cosine and by the sum of cosine and words; some may be in both.
+/// The rows of two sources of the first stage, with the scores that they were chosen by, in no
+/// order.
+pub(super) struct NearestRows {
+    pub(super) by_cosine: Vec<(f32, Place)>,
+    pub(super) by_both: Vec<(f32, Place)>,
+}
+
+impl NearestRows {
+    /// The rows of both; some may be in both.
+    pub(super) fn places(&self) -> impl Iterator<Item = Place> {
+        let entries = self.by_cosine.iter().chain(&self.by_both);
+        entries.map(|&(_, place)| place)
+    }
+}
+
+/// The `share` best rows each by cosine and by the sum of cosine and words.
 pub(super) fn nearest(
     spaces: &[Searched<'_>],
     vector: Option<&[i8]>,
     lexical: &Lexical,
     share: usize,
     effort: &Effort,
-) -> Vec<Place> {
+) -> NearestRows {
     let search = Search::new(spaces, vector, lexical, share, effort);
     let parts = search.parts(effort.part);
     let surveys: Vec<Survey> = parts.par_iter().map(|part| search.survey(part)).collect();
@@ -75,8 +90,10 @@ pub(super) fn nearest(
         let sum = scale.sum(search.words(place), cosine);
         all.by_both.push(sum, place);
     }
-    let both = all.by_both.into_keys();
-    all.by_cosine.into_keys().chain(both).collect()
+    NearestRows {
+        by_cosine: all.by_cosine.into_entries().collect(),
+        by_both: all.by_both.into_entries().collect(),
+    }
 }
 
 struct Search<'a> {

@@ -1,5 +1,7 @@
 //! Whole searches.
 
+mod explained;
+
 use std::collections::HashMap;
 
 use memfleet_ports::filter::TurnFilter;

@@ -201,6 +201,7 @@ impl From<Found> for proto::RecallResponse {
             searched: found.searched,
             scorer: found.scorer,
             understood: found.understood.unwrap_or_default(),
+            explanation: found.explanation.map(Into::into),
         }
     }
 }
@@ -210,12 +211,17 @@ impl Checked for proto::RecallResponse {
 
     fn check(self, fields: &mut Fields) -> Option<Found> {
         let hits = fields.messages("hits", self.hits, usize::MAX)?;
+        let explanation = match self.explanation {
+            Some(explanation) => Some(fields.message("explanation", Some(explanation))?),
+            None => None,
+        };
         Some(Found {
             hits,
             degraded: self.degraded,
             searched: self.searched,
             scorer: self.scorer,
             understood: Some(self.understood).filter(|query| !query.is_empty()),
+            explanation,
         })
     }
 }

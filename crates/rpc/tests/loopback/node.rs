@@ -30,7 +30,9 @@ use memfleet_ports::memory::{
 };
 use memfleet_ports::queue::{DeadLetter, Depth};
 use memfleet_ports::refresher::{ForgetReceipt, ForgetRequest, Naming, Refresher};
-use memfleet_ports::retriever::{Found, Hit, Query, Retriever, SignalScore};
+use memfleet_ports::retriever::{
+    CandidateTrace, Found, Hit, Query, Retriever, SearchExplanation, SignalScore, StageRank,
+};
 use memfleet_ports::subject::{InSpace, Subject, SubjectForget, SubjectProgress, SubjectTotal};
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -204,7 +206,38 @@ pub fn found() -> Found {
         facts: vec![crate::knowledge::stated()],
         outdated: Some(crate::knowledge::stated().id),
     };
+    let rank = |stage: &'static str, score| StageRank {
+        stage: stage.into(),
+        rank: 3,
+        score,
+    };
+    let candidate = CandidateTrace {
+        space: space("ada"),
+        turn: turn_id(),
+        session: SessionId::new("s1").unwrap(),
+        speaker: Speaker::new("Ada").unwrap(),
+        excerpt: "found".into(),
+        rank: 2,
+        score: 1.5,
+        relevance: Some(0.25),
+        hit: Some(1),
+        is_copy: false,
+        sources: vec![rank("words", Some(7.5)), rank("day", None)],
+        stages: vec![rank("late_interaction", Some(0.5))],
+        signals: hit.signals.clone(),
+    };
+    let copy = CandidateTrace {
+        hit: None,
+        is_copy: true,
+        relevance: None,
+        ..candidate.clone()
+    };
     Found {
+        explanation: Some(SearchExplanation {
+            candidates: 7,
+            is_exhaustive: true,
+            shown: vec![candidate, copy],
+        }),
         hits: vec![hit],
         degraded: vec!["vectors: 1 turn is not embedded yet".into()],
         searched: 12,

@@ -32,6 +32,9 @@ impl Gateway {
             let copies = without_copies(&mut found);
             if is_all || copies == 0 || found.hits.len() >= query.k as usize {
                 found.hits.truncate(query.k as usize);
+                if let Some(explanation) = &mut found.explanation {
+                    explanation.settle(&found.hits);
+                }
                 return Ok(found);
             }
             wider.k = wider.k.saturating_mul(WIDER).min(most);
@@ -42,14 +45,21 @@ impl Gateway {
 /// Keeps the first of copies; how many others there were.
 fn without_copies(found: &mut Found) -> usize {
     let before = found.hits.len();
-    let mut seen = HashSet::new();
+    let (mut seen, mut copies) = (HashSet::new(), HashSet::new());
     found.hits.retain(|hit| {
         let accepted = &hit.turn.accepted;
         let text = accepted.content.searchable_text();
-        seen.insert((
-            hit.space.clone(),
-            Said::of(accepted.speaker.as_str(), &text),
-        ))
+        let said = Said::of(accepted.speaker.as_str(), &text);
+        let is_new = seen.insert((hit.space.clone(), said));
+        if !is_new {
+            copies.insert((hit.space.clone(), accepted.id));
+        }
+        is_new
     });
+    if let Some(explanation) = &mut found.explanation {
+        for candidate in &mut explanation.shown {
+            candidate.is_copy = copies.contains(&(candidate.space.clone(), candidate.turn));
+        }
+    }
     before - found.hits.len()
 }

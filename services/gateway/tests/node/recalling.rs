@@ -2,6 +2,7 @@
 
 use memfleet_domain::ids::{SessionId, Speaker};
 use memfleet_ports::memory::{Memory, NewTurn};
+use memfleet_ports::retriever::SHOWN_BEHIND_HITS;
 
 use crate::roles::{Node, acme, recall, said};
 
@@ -51,4 +52,39 @@ async fn copies_of_a_turn_do_not_take_the_places_of_others() {
         );
     }
     assert_eq!(shown(&node, 1).await.len(), 1);
+}
+
+#[tokio::test]
+async fn explanation_names_copies_and_the_places_of_the_hits() {
+    let node = Node::new().await;
+    let mut turns: Vec<NewTurn> = (0..12)
+        .map(|session| said_in(session, "Ada", "My passport is X123."))
+        .collect();
+    let other = "The passport of my brother expires in June";
+    turns.push(said_in(40, "Ada", other));
+    for n in 0..150 {
+        turns.push(said_in(50, "Ada", &format!("We talked about {n} boats")));
+    }
+    node.told("ada", turns).await;
+    let mut request = recall("ada", "passport", &[]);
+    request.query.k = 3;
+    let plain = node.gateway.recall(&acme(), request.clone()).await.unwrap();
+    assert_eq!(plain.explanation, None);
+    request.query.explain = true;
+    let found = node.gateway.recall(&acme(), request).await.unwrap();
+    let explanation = found.explanation.unwrap();
+    assert_eq!(explanation.candidates, 163);
+    for (hit, place) in found.hits.iter().zip(1..) {
+        let id = hit.turn.accepted.id;
+        let candidate = explanation.shown.iter().find(|it| it.turn == id).unwrap();
+        assert_eq!((candidate.hit, candidate.is_copy), (Some(place), false));
+    }
+    let copies = explanation.shown.iter().filter(|it| it.is_copy);
+    assert_eq!(copies.count(), 11);
+    let hits = explanation.shown.iter().filter(|it| it.hit.is_some());
+    assert_eq!(hits.count(), found.hits.len());
+    assert_eq!(
+        explanation.shown.len(),
+        found.hits.len() + SHOWN_BEHIND_HITS
+    );
 }

@@ -154,6 +154,15 @@ fn assert_same(ours: &Found, theirs: &Found, what: &str) {
         .iter()
         .map(|hit| (hit.turn.accepted.id, hit.score))
         .collect();
+    let candidates = |found: &Found| {
+        let explanation = found.explanation.as_ref()?;
+        Some((
+            explanation.candidates,
+            explanation.is_exhaustive,
+            explanation.shown.len(),
+        ))
+    };
+    assert_eq!(candidates(ours), candidates(theirs), "{what}");
     let last = theirs.hits.last().map_or(0.0, |hit| hit.score);
     for (hit, other) in ours.hits.iter().zip(&theirs.hits) {
         assert!(

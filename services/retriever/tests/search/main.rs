@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod caching;
+mod explained;
 mod filters;
 mod memory;
 mod models;

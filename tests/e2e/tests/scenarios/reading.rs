@@ -12,7 +12,7 @@ use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::memory::{
     AnswerMode, AnswerPart, AnswerRequest, Memory, NewTurn, Outcome, RecallRequest, RememberRequest,
 };
-use memfleet_ports::retriever::{Hit, Query};
+use memfleet_ports::retriever::{CandidateTrace, Hit, Query};
 
 use crate::conversation::{found, noon, recall, remember, said, space, turns};
 use crate::system::fresh;
@@ -303,6 +303,13 @@ async fn neighbours_and_explanations_come_when_asked_for() -> Result<()> {
     let hit = hits.clone().find(question).unwrap();
     assert_eq!(hit.neighbours.len(), 2);
     assert!(hits.clone().all(|hit| !hit.signals.is_empty()));
+    let explanation = found.explanation.as_ref().unwrap();
+    for (hit, place) in hits.clone().zip(1..) {
+        let is_it = |it: &&CandidateTrace| it.turn == hit.turn.accepted.id;
+        let candidate = explanation.shown.iter().find(is_it).unwrap();
+        assert_eq!(candidate.hit, Some(place));
+        assert!(!candidate.sources.is_empty() && !candidate.stages.is_empty());
+    }
     Ok(())
 }
 

@@ -66,7 +66,7 @@ fn found(spaces: &[Searched<'_>], effort: &Effort) -> BTreeSet<Place> {
     let lexical = lexical(spaces, &plan, &Weights::shipped());
     let vector = vector(QUERY);
     let found = nearest(spaces, Some(&vector), &lexical, SHARE, effort);
-    found.into_iter().collect()
+    found.places().collect()
 }
 
 /// The same by a look at every byte of every row, without any short cut.
@@ -157,7 +157,7 @@ fn without_vectors_words_alone_rank() {
     let plan = Plan::new(QUERY, &spaces, &analyzer(), None, Tz::UTC);
     let lexical = lexical(&spaces, &plan, &Weights::shipped());
     let found: BTreeSet<Place> = nearest(&spaces, None, &lexical, SHARE, &LITTLE)
-        .into_iter()
+        .places()
         .collect();
     let best: BTreeSet<Place> = lexical.best.iter().copied().collect();
     assert_eq!(found.len(), SHARE);
