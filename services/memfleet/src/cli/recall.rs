@@ -1,5 +1,7 @@
 //! `memfleet recall`: ranked turns.
 
+mod explaining;
+
 use clap::{Args, ValueEnum};
 use memfleet_domain::Timestamp;
 use memfleet_domain::ids::{BatchId, SessionId, SpaceId};
@@ -29,7 +31,8 @@ pub struct RecallArgs {
     /// Turns before and after each hit to show with it
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = range(0..=limits::NEIGHBOURS))]
     neighbours: u32,
-    /// Show what each score is made of
+    /// Show what each score is made of, and the candidates that did not become hits with their
+    /// ranks
     #[arg(long)]
     explain: bool,
 }
@@ -128,6 +131,7 @@ fn to_json(found: &Found) -> Value {
         "scorer": found.scorer,
         "degraded": found.degraded,
         "understood": found.understood,
+        "explanation": found.explanation.as_ref().map(explaining::to_json),
     })
 }
 
@@ -151,12 +155,14 @@ pub fn human(found: &Found, several: bool, palette: Palette) -> String {
         .hits
         .iter()
         .zip(1..)
-        .map(|(hit, rank)| hit_lines(hit, rank, several, &found.scorer, palette));
-    let parts = hits.chain([summary(found, palette)]);
+        .map(|(hit, rank)| hit_lines(found, hit, rank, several, palette));
+    let explanation = found.explanation.as_ref();
+    let others = explanation.and_then(|it| explaining::text(it, found.searched, palette));
+    let parts = hits.chain(others).chain([summary(found, palette)]);
     parts.collect::<Vec<_>>().join("\n\n")
 }
 
-fn hit_lines(hit: &Hit, rank: usize, several: bool, scorer: &str, palette: Palette) -> String {
+fn hit_lines(found: &Found, hit: &Hit, rank: usize, several: bool, palette: Palette) -> String {
     let mark = format!("{rank:>2}  {:>6.3}  ", hit.score);
     let mut lines = vec![turn_lines(
         palette,
@@ -179,7 +185,8 @@ fn hit_lines(hit: &Hit, rank: usize, several: bool, scorer: &str, palette: Palet
         lines.extend(hit.neighbours.iter().map(|turn| neighbour(palette, turn)));
     }
     if !hit.signals.is_empty() {
-        lines.push(palette.dim(&relevance(hit, scorer)));
+        lines.push(palette.dim(&relevance(hit, &found.scorer)));
+        lines.extend(explaining::origin(found, hit).map(|origin| palette.dim(&origin)));
         lines.push(signal_table(hit, palette));
     }
     lines.join("\n")
