@@ -15,8 +15,7 @@ use tokio::task::{self, JoinError, JoinSet};
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
-pub(crate) use signal::SystemSignals;
-pub use signal::{Signals, StopReason};
+pub use signal::{Signals, StopReason, SystemSignals};
 
 use crate::config::{HumanDuration, Problem, Validate};
 use crate::telemetry::{Readiness, names};

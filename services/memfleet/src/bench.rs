@@ -19,6 +19,7 @@ mod relevance;
 mod report;
 mod retrieval;
 mod scale;
+mod stopping;
 mod synthetic;
 mod updates;
 
@@ -36,6 +37,7 @@ use memfleet_ports::refresher::ForgetRequest;
 use memfleet_ports::retriever::Query;
 use memfleet_runtime::BoxError;
 use serde::Serialize;
+use stopping::StopRequest;
 
 use crate::cli::{Error, Exit, Global, Handle};
 use crate::node::{Background, Node, temporary};
@@ -89,11 +91,13 @@ pub async fn run(
 ) -> Result<Exit, Error> {
     match args.what {
         What::Retrieval(args) => {
+            let stop = StopRequest::listen()?;
             let report = match args.remote {
-                true => retrieval::measure_remote(&args, global).await?,
-                false => retrieval::measure_files(&args, &model()?).await?,
+                true => retrieval::measure_remote(&args, global, &stop).await?,
+                false => retrieval::measure_files(&args, &model()?, &stop).await?,
             };
-            deliver(&report, args.out, output, || report.table())
+            let done = deliver(&report, args.out, output, || report.table())?;
+            Ok(stop.exit().unwrap_or(done))
         }
         What::Fit(args) => {
             let report = fit::measure(&args, &model()?).await?;

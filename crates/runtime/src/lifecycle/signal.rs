@@ -35,7 +35,7 @@ pub trait Signals: Send {
 
 /// The operating system's signals.
 #[derive(Debug)]
-pub(crate) struct SystemSignals {
+pub struct SystemSignals {
     #[cfg(unix)]
     interrupt: tokio::signal::unix::Signal,
     #[cfg(unix)]
@@ -45,7 +45,7 @@ pub(crate) struct SystemSignals {
 impl SystemSignals {
     /// From here on signals no longer end the process by themselves.
     #[cfg(unix)]
-    pub(crate) fn listen() -> std::io::Result<Self> {
+    pub fn listen() -> std::io::Result<Self> {
         use tokio::signal::unix::{SignalKind, signal};
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,
@@ -55,7 +55,7 @@ impl SystemSignals {
 
     /// From here on signals no longer end the process by themselves.
     #[cfg(not(unix))]
-    pub(crate) fn listen() -> std::io::Result<Self> {
+    pub fn listen() -> std::io::Result<Self> {
         Ok(Self {})
     }
 }

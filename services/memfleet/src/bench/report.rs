@@ -10,6 +10,8 @@ use super::latency::Latency;
 /// All files.
 #[derive(Debug, Serialize)]
 pub struct Report {
+    /// True where it was stopped before its end.
+    pub partial: bool,
     /// In the order of the command line.
     pub files: Vec<FileReport>,
 }
@@ -21,6 +23,8 @@ pub struct FileReport {
     pub file: String,
     /// Conversations in it.
     pub conversations: usize,
+    /// Conversations whose questions were all asked, the first ones: those that the figures are of.
+    pub conversations_measured: usize,
     /// Turns in it.
     pub turns: usize,
     /// Each conversation as its own space.
@@ -108,20 +112,30 @@ impl Sums {
 impl Report {
     /// A table a file, a line a method or category.
     pub fn table(&self) -> String {
-        self.files
-            .iter()
-            .map(FileReport::table)
-            .collect::<Vec<_>>()
-            .join("\n")
+        let files = self.files.iter().map(FileReport::table);
+        let partial = self.partial.then(|| "stopped before its end".to_owned());
+        files.chain(partial).collect::<Vec<_>>().join("\n")
     }
 }
 
 impl FileReport {
+    /// How many of the conversations were measured, where some were not.
+    fn measured(&self) -> String {
+        match self.conversations_measured < self.conversations {
+            true => format!("{} of ", self.conversations_measured),
+            false => String::new(),
+        }
+    }
+
     fn table(&self) -> String {
         let mut lines = vec![
             format!(
-                "{}: {} conversations, {} turns, {} questions",
-                self.file, self.conversations, self.turns, self.figures.questions
+                "{}: {}{} conversations, {} turns, {} questions",
+                self.file,
+                self.measured(),
+                self.conversations,
+                self.turns,
+                self.figures.questions
             ),
             format!(
                 "{:<28}{:>6}{:>8}{:>8}{:>8}{:>8}{:>8}{:>8}{:>9}{:>9}{:>9}",

@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use futures::future::try_join_all;
 use indicatif::{ProgressBar, ProgressStyle};
+use memfleet_domain::FaultKind;
+use memfleet_domain::ids::SpaceId;
 use memfleet_domain::time::{Clock, SystemClock};
 use memfleet_evaluation::{Conversation, Dataset, Question, Tally};
 use memfleet_gateway::Gateway;
@@ -22,9 +24,11 @@ use super::arms::arms;
 use super::latency::Latency;
 use super::once::once;
 use super::report::{CategoryFigures, Figures, FileReport, Measures, Report, Sums};
+use super::stopping::StopRequest;
 use super::{Bench, forget, query};
 use crate::cli::{Global, Handle};
 use crate::corpus::{Corpus, call, length};
+use crate::output::Progress;
 
 /// Budgets of the block, in tokens of `TOKENIZER`.
 const BUDGETS: [u32; 5] = [300, 500, 1000, 2000, 4000];
@@ -58,122 +62,223 @@ pub struct RetrievalArgs {
 pub async fn measure_files(
     args: &RetrievalArgs,
     model: &ModelDirectory,
+    stop: &StopRequest,
 ) -> Result<Report, BoxError> {
-    each_file(args, async |layout| local(model, layout, args.arms).await).await
+    each_file(args, stop, async |job| local(model, job, args.arms).await).await
 }
 
 /// Measures every file on the system that the global options name.
-pub async fn measure_remote(args: &RetrievalArgs, global: &Global) -> Result<Report, BoxError> {
+pub async fn measure_remote(
+    args: &RetrievalArgs,
+    global: &Global,
+    stop: &StopRequest,
+) -> Result<Report, BoxError> {
     let handle = Handle::connect(global).await?;
-    each_file(args, async |layout| remote(&handle, layout).await).await
+    each_file(args, stop, async |job| remote(&handle, job).await).await
 }
 
 /// Conversations that share a space, for each space.
 type Layout<'a> = [&'a [Conversation]];
 
+/// One measurement of a file.
+struct Job<'a> {
+    /// The file.
+    name: &'a str,
+    layout: &'a Layout<'a>,
+    stop: &'a StopRequest,
+}
+
+/// Figures of the first spaces of a layout.
+struct Measured {
+    figures: Figures,
+    /// How many spaces.
+    spaces: usize,
+}
+
+/// Measures the files in order. Where it is asked to stop, the last file has the figures of the
+/// conversations that were finished.
 async fn each_file(
     args: &RetrievalArgs,
-    measure: impl AsyncFn(&Layout<'_>) -> Result<Figures, BoxError>,
+    stop: &StopRequest,
+    measure: impl AsyncFn(&Job<'_>) -> Result<Option<Measured>, BoxError>,
 ) -> Result<Report, BoxError> {
     let mut files = Vec::with_capacity(args.files.len());
     for path in &args.files {
         let dataset = Dataset::load(path)?;
+        let file = path.display().to_string();
         let singly = dataset.conversations.iter().map(std::slice::from_ref);
-        let figures = measure(&singly.collect::<Vec<_>>()).await?;
-        let pooled = match args.pooled {
-            true => Some(measure(&[&dataset.conversations]).await?),
+        let singly: Vec<&[Conversation]> = singly.collect();
+        let name = path.file_name().and_then(|it| it.to_str()).unwrap_or(&file);
+        let job = |name, layout| Job { name, layout, stop };
+        let Some(measured) = measure(&job(name, &singly)).await? else {
+            break;
+        };
+        let pooled = match args.pooled && stop.exit().is_none() {
+            true => {
+                let name = format!("{name} (pooled)");
+                measure(&job(&name, &[&dataset.conversations])).await?
+            }
             false => None,
         };
         files.push(FileReport {
-            file: path.display().to_string(),
             conversations: dataset.conversations.len(),
+            conversations_measured: measured.spaces,
             turns: dataset.turns(),
-            figures,
-            pooled,
+            figures: measured.figures,
+            pooled: pooled.map(|it| it.figures),
+            file,
         });
+        if stop.exit().is_some() {
+            break;
+        }
     }
-    Ok(Report { files })
+    let partial = stop.exit().is_some();
+    Ok(Report { partial, files })
 }
 
 /// A node in this process.
 async fn local(
     model: &ModelDirectory,
-    layout: &Layout<'_>,
+    job: &Job<'_>,
     with_arms: bool,
-) -> Result<Figures, BoxError> {
+) -> Result<Option<Measured>, BoxError> {
     let bench = Bench::start(model).await?;
+    let measured = on_node(&bench, job, with_arms).await;
+    bench.stop().await;
+    measured
+}
+
+async fn on_node(
+    bench: &Bench,
+    job: &Job<'_>,
+    with_arms: bool,
+) -> Result<Option<Measured>, BoxError> {
     let of = |gateway: &Gateway| {
         let timeout = Some(Duration::from_hours(1));
         Handle::new(Arc::new(once(gateway)), call().tenant, timeout)
     };
     let begun = Instant::now();
-    let corpora = remember(&*bench.node.gateway, "space", layout).await?;
-    bench.derived(&Stage::ALL).await?;
+    let progress = job.remembering();
+    let corpora = async {
+        let corpora = remember(&*bench.node.gateway, "space", job, &progress).await?;
+        progress.turn_to(&format!("{}: deriving", job.name));
+        bench.derived(&Stage::ALL).await?;
+        Ok::<_, BoxError>(corpora)
+    };
+    let corpora = job.stop.or_done(progress.while_waiting(corpora)).await;
+    drop(progress);
+    let Some(corpora) = corpora.transpose()? else {
+        return Ok(None);
+    };
     let seconds = begun.elapsed().as_secs_f64();
-    let ours = Method::run("memfleet", &of(&bench.node.gateway), &corpora).await?;
+    let gateway = &bench.node.gateway;
+    let ours = Method::run("memfleet", &of(gateway), &corpora, job).await?;
     let mut others = BTreeMap::new();
     if with_arms {
         for (name, gateway) in arms(&bench.node) {
-            let arm = Method::run(name, &of(&gateway), &corpora).await?;
-            others.insert(name, arm.measures());
+            let arm = Method::run(name, &of(&gateway), &corpora, job).await?;
+            if arm.spaces == corpora.len() {
+                others.insert(name, arm.measures());
+            }
         }
     }
-    bench.stop().await;
     let turns: usize = corpora.iter().map(|corpus| corpus.places.len()).sum();
-    Ok(Figures {
-        derived_turns_per_second: Some(turns as f64 / seconds),
-        ..ours.figures(others)
-    })
+    Ok(ours.measured(others, Some(turns as f64 / seconds)))
 }
 
 /// A system elsewhere, which is left as it was.
-async fn remote(handle: &Handle, layout: &Layout<'_>) -> Result<Figures, BoxError> {
+async fn remote(handle: &Handle, job: &Job<'_>) -> Result<Option<Measured>, BoxError> {
     let now = SystemClock.now().timestamp_millis();
-    let corpora = remember(&*handle.memory, &format!("bench-retrieval-{now}"), layout).await?;
-    let method = Method::run("remote", handle, &corpora).await;
-    for corpus in corpora {
-        forget(handle, corpus.space).await?;
+    let name = format!("bench-retrieval-{now}");
+    let measured = on_system(handle, &name, job).await;
+    for number in 0..job.layout.len() {
+        match forget(handle, SpaceId::new(space_name(&name, number))?).await {
+            // It was stopped before this one came to be.
+            Err(fault) if fault.kind == FaultKind::NotFound => {}
+            forgotten => forgotten?,
+        }
     }
-    Ok(method?.figures(BTreeMap::new()))
+    measured
+}
+
+async fn on_system(
+    handle: &Handle,
+    name: &str,
+    job: &Job<'_>,
+) -> Result<Option<Measured>, BoxError> {
+    let progress = job.remembering();
+    let corpora = remember(&*handle.memory, name, job, &progress);
+    let corpora = job.stop.or_done(progress.while_waiting(corpora)).await;
+    drop(progress);
+    let Some(corpora) = corpora.transpose()? else {
+        return Ok(None);
+    };
+    let method = Method::run("remote", handle, &corpora, job).await?;
+    Ok(method.measured(BTreeMap::new(), None))
+}
+
+impl Job<'_> {
+    fn remembering(&self) -> Progress {
+        let what = format!("{}: remembering", self.name);
+        Progress::conversations(self.layout.len() as u64, &what)
+    }
+}
+
+fn space_name(name: &str, number: usize) -> String {
+    format!("{name}-{number}")
 }
 
 async fn remember(
     memory: &dyn Memory,
     name: &str,
-    layout: &Layout<'_>,
+    job: &Job<'_>,
+    progress: &Progress,
 ) -> Result<Vec<Corpus>, BoxError> {
-    let mut corpora = Vec::with_capacity(layout.len());
-    let progress = progress("remembering", layout.len());
-    for (number, conversations) in layout.iter().enumerate() {
-        let name = format!("{name}-{number}");
+    let mut corpora = Vec::with_capacity(job.layout.len());
+    for (number, conversations) in job.layout.iter().enumerate() {
+        let name = space_name(name, number);
         corpora.push(Corpus::remember(memory, &name, conversations).await?);
-        progress.inc(1);
+        progress.advance(1);
     }
     Ok(corpora)
 }
 
-/// One method over all questions.
-#[derive(Default)]
+/// One method over the questions of the first spaces.
+#[derive(Default, Clone)]
 struct Method {
     by_category: BTreeMap<String, Sums>,
     all: Sums,
     durations: Vec<Duration>,
+    /// Spaces whose questions were all asked.
+    spaces: usize,
 }
 
 impl Method {
-    async fn run(name: &str, handle: &Handle, corpora: &[Corpus]) -> Result<Self, BoxError> {
-        let mut method = Self::default();
-        let progress = progress(
-            name,
-            corpora.iter().map(|corpus| corpus.questions.len()).sum(),
-        );
-        for corpus in corpora {
+    /// Asks all questions, or those of the spaces that are finished when it is asked to stop.
+    async fn run(
+        name: &str,
+        handle: &Handle,
+        corpora: &[Corpus],
+        job: &Job<'_>,
+    ) -> Result<Self, BoxError> {
+        let (mut method, mut finished) = (Self::default(), Self::default());
+        let questions: usize = corpora.iter().map(|corpus| corpus.questions.len()).sum();
+        let progress = Progress::questions(questions as u64, name);
+        for (corpus, number) in corpora.iter().zip(1..) {
+            let (file, all) = (job.name, corpora.len());
+            progress.turn_to(&format!("{file}, {name}: conversation {number} of {all}"));
             for question in &corpus.questions {
-                method.ask(handle, corpus, question).await?;
-                progress.inc(1);
+                let asked = method.ask(handle, corpus, question);
+                match job.stop.or_done(asked).await {
+                    Some(asked) => asked?,
+                    None => return Ok(finished),
+                }
+                progress.advance(1);
             }
+            method.spaces = number;
+            finished.clone_from(&method);
         }
-        Ok(method)
+        Ok(finished)
     }
 
     async fn ask(
@@ -216,23 +321,30 @@ impl Method {
         self.all.measures()
     }
 
-    fn figures(self, arms: BTreeMap<&'static str, Measures>) -> Figures {
+    /// The figures; none where no space is finished.
+    fn measured(
+        self,
+        arms: BTreeMap<&'static str, Measures>,
+        derived_turns_per_second: Option<f64>,
+    ) -> Option<Measured> {
         let category = |sums: &Sums| CategoryFigures {
             questions: sums.whole.questions(),
             measures: sums.measures(),
         };
-        Figures {
+        let by_category = self.by_category.iter();
+        let by_category = by_category.map(|(name, sums)| (name.clone(), category(sums)));
+        let figures = Figures {
             questions: self.all.whole.questions(),
             all: self.measures(),
-            by_category: self
-                .by_category
-                .iter()
-                .map(|(name, sums)| (name.clone(), category(sums)))
-                .collect(),
+            by_category: by_category.collect(),
             latency_ms: Latency::of(self.durations),
-            derived_turns_per_second: None,
+            derived_turns_per_second,
             arms,
-        }
+        };
+        (self.spaces > 0).then_some(Measured {
+            figures,
+            spaces: self.spaces,
+        })
     }
 }
 

@@ -26,6 +26,12 @@ pub enum Exit {
     Unavailable = 5,
     /// The API key is missing, unknown or does not allow this.
     Denied = 6,
+    /// Ctrl-C stopped it; what it had is written. Shells report the same of a process that the
+    /// signal ended.
+    Interrupted = 130,
+    /// SIGTERM stopped it; what it had is written. Shells report the same of a process that the
+    /// signal ended.
+    Terminated = 143,
 }
 
 impl From<Exit> for ExitCode {
@@ -233,6 +239,8 @@ mod tests {
             Exit::Refused,
             Exit::Unavailable,
             Exit::Denied,
+            Exit::Interrupted,
+            Exit::Terminated,
         ] {
             assert!(
                 documentation.contains(&format!("| {} | `{exit:?}` |", exit as u8)),

@@ -8,6 +8,8 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 const TURNS: &str = "{msg} {wide_bar} {human_pos}/{human_len} turns  {per_sec}  {eta} left";
 const CHANGES: &str = "{msg} {wide_bar} {human_pos}/{human_len} changes  {eta} left";
+const CONVERSATIONS: &str = "{msg} {wide_bar} {human_pos}/{human_len} conversations  {eta} left";
+const QUESTIONS: &str = "{msg} {wide_bar} {human_pos}/{human_len} questions  {eta} left";
 const TRIPLETS: &str = "{msg} {spinner} {human_pos} triplets";
 const BYTES: &str = "{msg} {wide_bar} {bytes}/{total_bytes}  {bytes_per_sec}  {eta} left";
 
@@ -33,6 +35,16 @@ impl Progress {
         Self::new(total, what, CHANGES)
     }
 
+    /// Counts conversations that are remembered.
+    pub fn conversations(total: u64, what: &str) -> Self {
+        Self::new(total, what, CONVERSATIONS)
+    }
+
+    /// Counts questions that are asked.
+    pub fn questions(total: u64, what: &str) -> Self {
+        Self::new(total, what, QUESTIONS)
+    }
+
     /// Counts triplets of which nobody knows how many there are.
     pub fn triplets(what: &str) -> Self {
         Self::new(0, what, TRIPLETS)
@@ -54,6 +66,23 @@ impl Progress {
         Self {
             bar,
             due: (!stderr().is_terminal()).then(due),
+        }
+    }
+
+    /// Goes on with another part of the work.
+    pub fn turn_to(&self, what: &str) {
+        self.bar.set_message(what.to_owned());
+    }
+
+    /// Waits for work that says nothing of itself.
+    pub async fn while_waiting<T>(&self, work: impl Future<Output = T>) -> T {
+        let mut every = tokio::time::interval(Duration::from_secs(1));
+        tokio::pin!(work);
+        loop {
+            tokio::select! {
+                done = &mut work => return done,
+                _ = every.tick() => self.tell(Instant::now()),
+            }
         }
     }
 
@@ -113,5 +142,16 @@ mod tests {
         assert_eq!(progress.line(now).as_deref(), Some("talk: 20 of 50"));
         assert_eq!(progress.line(now), None);
         assert!(progress.line(now + LINE_EVERY).is_some());
+    }
+
+    #[test]
+    fn line_names_the_part_that_the_work_turned_to() {
+        let now = Instant::now();
+        let mut progress = Progress::questions(50, "talk: conversation 1 of 2");
+        progress.due = Some(Mutex::new(now));
+        progress.turn_to("talk: conversation 2 of 2");
+        progress.bar.inc(30);
+        let line = progress.line(now);
+        assert_eq!(line.as_deref(), Some("talk: conversation 2 of 2: 30 of 50"));
     }
 }
