@@ -26,7 +26,8 @@ pub trait SpaceCatalog: Send + Sync {
     /// How the space's text is read, if it exists: a look that every search takes, without the totals that [`Self::get`] adds up.
     async fn locale(&self, scope: &Scope) -> Result<Option<Locale>>;
 
-    /// The embedding spaces that the space has vectors in; none where it was never written to.
+    /// The embedding spaces that the space has vectors in; none where it was never written to. One
+    /// that no process has named yet is left out.
     async fn embeddings(&self, scope: &Scope) -> Result<HeldEmbeddings>;
 
     /// Tells the store an embedding space whose model is here: it may have vectors of it by a hash

@@ -127,6 +127,7 @@ impl Constructor {
     /// embedding space that the store has; how many. Fails when it tried and none could be.
     pub async fn backfill_once(&self, postponed: &mut Postponed) -> Result<usize, Fault> {
         let default = self.embedder.space().await?;
+        self.spaces.name_embedding(&default).await?;
         let mut spaces = self.ledger.embedding_spaces().await?;
         spaces.retain(|space| *space != default);
         spaces.insert(0, default);

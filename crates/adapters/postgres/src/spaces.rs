@@ -70,7 +70,8 @@ impl SpaceCatalog for PostgresStore {
     async fn embeddings(&self, scope: &Scope) -> Result<HeldEmbeddings> {
         let held = async {
             let mut read = self.read(&scope.tenant).await?;
-            held(&mut read, scope).await
+            let space = scope::find(&mut read, scope).await?;
+            held(self, &mut read, space).await
         };
         self.ask("embeddings", held).await
     }

@@ -1,8 +1,7 @@
 //! Vectors of passages, and turns that wait for theirs.
 
 use memfleet_columns::{
-    Damage, VectorSlot, VectorSlots, embedding_key, from_set, from_token_vectors, json, name,
-    to_json,
+    VectorSlot, VectorSlots, embedding_key, from_set, from_token_vectors, json, name, to_json,
 };
 use memfleet_domain::Scope;
 use memfleet_domain::embedding::{EmbeddingSpace, HeldEmbeddings, OtherEmbedding, PassageVectors};
@@ -69,8 +68,11 @@ pub async fn known_embeddings(store: &PostgresStore) -> Outcome<Vec<EmbeddingSpa
 }
 
 /// The embedding spaces that a space has vectors in.
-pub async fn held(connection: &mut PgConnection, scope: &Scope) -> Outcome<HeldEmbeddings> {
-    let space = scope::find(connection, scope).await?;
+pub async fn held(
+    store: &PostgresStore,
+    connection: &mut PgConnection,
+    space: Option<SpaceRow>,
+) -> Outcome<HeldEmbeddings> {
     let Some(space) = space.filter(|space| space.slots.served().is_some()) else {
         // Without vectors it takes those of the model that the operator changed to.
         let order = model_switch::order(connection).await?;
@@ -85,36 +87,18 @@ pub async fn held(connection: &mut PgConnection, scope: &Scope) -> Outcome<HeldE
         space.slots.served().and_then(taken),
         space.slots.other().and_then(taken),
     );
-    let rows: Vec<(i64, String)> =
-        sqlx::query_as("SELECT key, name FROM embedding_spaces WHERE key = ANY ($1)")
-            .bind([served, other].into_iter().flatten().collect::<Vec<_>>())
-            .fetch_all(connection)
-            .await?;
-    let named = |key: i64| match rows.iter().find(|(found, _)| *found == key) {
-        Some((_, name)) => json(name),
-        None => Ok(unnamed(key)),
-    };
-    let other = other.map(|key| {
-        Ok::<_, Damage>(OtherEmbedding {
-            space: named(key)?,
-            is_whole: space.slots.is_other_whole,
-        })
-    });
+    let taken = [served, other].into_iter().flatten();
+    let names = store.names(connection, taken.collect()).await?;
+    // Builds of before left the hash alone, which no process has given a name yet: the model here
+    // compares what is its own.
+    let named = |key| names.get(&key).cloned();
     Ok(HeldEmbeddings {
-        served: served.map(named).transpose()?,
-        other: other.transpose()?,
+        served: served.and_then(named),
+        other: other.and_then(named).map(|other| OtherEmbedding {
+            space: other,
+            is_whole: space.slots.is_other_whole,
+        }),
     })
-}
-
-/// An embedding space of which builds of before left nothing but the hash: no model is its own
-/// until one that has it says so.
-fn unnamed(key: i64) -> EmbeddingSpace {
-    EmbeddingSpace {
-        model: "unknown".to_owned(),
-        revision: format!("{key:x}"),
-        recipe: String::new(),
-        projection: String::new(),
-    }
 }
 
 /// For each place since which change something lacks vectors in it, as one transaction finds out.
