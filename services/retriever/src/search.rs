@@ -139,10 +139,9 @@ impl LocalRetriever {
         let mut targets = Vec::with_capacity(query.spaces.len());
         for space in query.spaces.iter().collect::<BTreeSet<_>>() {
             let scope = context.scope(space);
-            let Some(locale) = self.spaces.locale(&scope).await? else {
+            let Some((locale, held)) = self.spaces.locale_and_embeddings(&scope).await? else {
                 return Err(Fault::not_found(format_args!("space `{space}`")));
             };
-            let held = self.spaces.embeddings(&scope).await?;
             let labels = &query.filter.metadata;
             let labelled = if labels.is_empty() {
                 None
