@@ -1,6 +1,7 @@
 //! Changes of the embedding model.
 
 use memfleet_domain::embedding::HeldEmbeddings;
+use memfleet_ports::candidates::Candidates;
 use memfleet_ports::conformance::model_switch as cases;
 use memfleet_ports::conformance::samples::{batch, embedding_space, home, indexed, turn};
 use memfleet_ports::feed::{Change, IndexFeed};
@@ -52,4 +53,20 @@ async fn an_embedding_space_without_a_name_is_left_out_until_it_is_named() {
     store.name_embedding(&space).await.expect("name");
     let held = store.embeddings(&home()).await.expect("embeddings");
     assert_eq!(held.served, Some(space));
+}
+
+/// Turns keep the embedding space of their first vectors.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_extent_counts_turns_that_lack_vectors_where_searches_look() {
+    let database = Database::migrated().await;
+    let store = database.store().await;
+    let turns = indexed(batch("k", vec![turn("a", "one"), turn("b", "two")]), 1);
+    store.commit(vec![turns]).await.expect("commit");
+    let extent = store.extent(&home(), None).await.expect("extent");
+    assert_eq!(extent.without_vectors, 0);
+    let mut connection = database.connect().await;
+    let serve = "UPDATE memfleet.spaces SET second_embedding = 5, second_embedded = 0, serves_second = true";
+    connection.execute(serve).await.expect("update");
+    let extent = store.extent(&home(), None).await.expect("extent");
+    assert_eq!(extent.without_vectors, 2);
 }
