@@ -148,8 +148,10 @@ pub async fn missing(
     limit: u32,
 ) -> Outcome<Vec<Unembedded>> {
     let mut unembedded = Vec::new();
-    for watched in watched(store, space).await? {
-        let left = limit.saturating_sub(unembedded.len() as u32);
+    let places = watched(store, space).await?;
+    let share = share(limit, places.len());
+    for watched in places {
+        let left = share.min(limit.saturating_sub(unembedded.len() as u32));
         if left == 0 {
             break;
         }
@@ -171,12 +173,24 @@ pub async fn missing(
     Ok(unembedded)
 }
 
-/// The spaces that may lack vectors in an embedding space. One without any takes those of every.
+/// How many of so many things are taken from one place at most: where there are others, half of
+/// them, so that a place where much waits leaves room for the next.
+fn share(limit: u32, places: usize) -> u32 {
+    match places {
+        0 | 1 => limit,
+        _ => limit.div_ceil(2),
+    }
+}
+
+/// The spaces that may lack vectors in an embedding space, in any order, those where searches use
+/// them first. One without any takes those of every.
 async fn watched(store: &PostgresStore, space: &EmbeddingSpace) -> Outcome<Vec<WatchedPlace>> {
-    let rows = sqlx::query("SELECT tenant, name, after, is_second FROM spaces_unembedded($1)")
-        .bind(embedding_key(space))
-        .fetch_all(&mut *store.sweep().await?)
-        .await?;
+    let rows = sqlx::query(
+        "SELECT tenant, name, after, is_second FROM spaces_unembedded($1) ORDER BY is_served DESC, random()",
+    )
+    .bind(embedding_key(space))
+    .fetch_all(&mut *store.sweep().await?)
+    .await?;
     let watched = rows.iter().map(|row| {
         Ok(WatchedPlace {
             scope: Scope {
@@ -237,8 +251,10 @@ pub async fn missing_derivations(
     limit: u32,
 ) -> Outcome<Vec<UnembeddedDerivation>> {
     let mut missing = Vec::new();
-    for watched in watched(store, space).await? {
-        let left = limit.saturating_sub(missing.len() as u32);
+    let places = watched(store, space).await?;
+    let share = share(limit, places.len());
+    for watched in places {
+        let left = share.min(limit.saturating_sub(missing.len() as u32));
         if left == 0 {
             break;
         }
