@@ -338,12 +338,12 @@ async fn advance(
         VectorSlot::First => (
             concat!("SELECT t.change", without_first!()),
             concat!("SELECT d.change", derived_without_first!()),
-            "UPDATE spaces SET embedded = $3 WHERE tenant = $1 AND id = $2 AND embedded IS NOT NULL",
+            "UPDATE spaces SET embedded = $3 WHERE tenant = $1 AND id = $2 AND embedded = $4",
         ),
         VectorSlot::Second => (
             concat!("SELECT t.change", without_second!()),
             concat!("SELECT d.change", derived_without_second!()),
-            "UPDATE spaces SET second_embedded = $3 WHERE tenant = $1 AND id = $2 AND second_embedded IS NOT NULL",
+            "UPDATE spaces SET second_embedded = $3 WHERE tenant = $1 AND id = $2 AND second_embedded = $4",
         ),
     };
     let mut next: Option<i64> = None;
@@ -361,6 +361,8 @@ async fn advance(
         .bind(tenant)
         .bind(space.id)
         .bind(next.map(|next| next - 1))
+        // A note that changed since says more than was looked at.
+        .bind(watched.after)
         .execute(connection)
         .await?;
     Ok(())

@@ -329,12 +329,12 @@ pub async fn advance(connection: &mut SqliteConnection, spaces: &[WatchedPlace])
             VectorSlot::First => (
                 WITHOUT_FIRST,
                 DERIVED_WITHOUT_FIRST,
-                "UPDATE spaces SET embedded = ? WHERE id = ? AND embedded IS NOT NULL",
+                "UPDATE spaces SET embedded = ? WHERE id = ? AND embedded = ?",
             ),
             VectorSlot::Second => (
                 WITHOUT_SECOND,
                 DERIVED_WITHOUT_SECOND,
-                "UPDATE spaces SET second_embedded = ? WHERE id = ? AND second_embedded IS NOT NULL",
+                "UPDATE spaces SET second_embedded = ? WHERE id = ? AND second_embedded = ?",
             ),
         };
         let mut next: Option<i64> = None;
@@ -353,6 +353,8 @@ pub async fn advance(connection: &mut SqliteConnection, spaces: &[WatchedPlace])
         sqlx::query(update)
             .bind(next.map(|next| next - 1))
             .bind(watched.space)
+            // A note that changed since says more than was looked at.
+            .bind(watched.after)
             .execute(&mut *connection)
             .await?;
     }
