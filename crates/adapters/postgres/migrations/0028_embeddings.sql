@@ -104,6 +104,13 @@ ALTER TABLE model_switch ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY of_no_tenant ON model_switch USING (true);
 GRANT SELECT, INSERT, UPDATE ON model_switch TO memfleet_app;
 
+-- Builds of before read the first place alone: once a change of the model is ordered they are refused, until the order is to go back
+-- and to drop the vectors of the other model.
+CREATE OR REPLACE FUNCTION compatible_since() RETURNS bigint LANGUAGE sql STABLE AS $$
+    SELECT CASE WHEN EXISTS (SELECT FROM memfleet.model_switch o
+        WHERE NOT (o.document::json ->> 'goal' = 'roll_back' AND (o.document::json ->> 'drops')::boolean)) THEN 28::bigint ELSE 1 END
+$$;
+
 -- The next step of a space in a change of the model: 0 takes vectors of the target, 1 compares them, 2 serves them, 3 goes back, 4 drops
 -- what is not served. `builds`: the target is wanted; `serves`: searches are to use it; `drops`: what they do not use is to go.
 CREATE FUNCTION switch_step(p spaces, target bigint, builds boolean, serves boolean, drops boolean)

@@ -6,6 +6,7 @@ use memfleet_ports::conformance::model_switch as cases;
 use memfleet_ports::conformance::samples::{batch, embedding_space, home, indexed, turn};
 use memfleet_ports::feed::{Change, IndexFeed};
 use memfleet_ports::ledger::Ledger;
+use memfleet_ports::model_switch::{ModelSwitches, SwitchGoal, SwitchOrder};
 use memfleet_ports::spaces::SpaceCatalog;
 use sqlx::Executor;
 
@@ -69,4 +70,28 @@ async fn the_extent_counts_turns_that_lack_vectors_where_searches_look() {
     connection.execute(serve).await.expect("update");
     let extent = store.extent(&home(), None).await.expect("extent");
     assert_eq!(extent.without_vectors, 2);
+}
+
+/// Builds of before, which know 27 migrations.
+#[tokio::test(flavor = "multi_thread")]
+async fn builds_of_before_are_refused_from_a_switch_until_it_is_rolled_back_and_dropped() {
+    let database = Database::migrated().await;
+    let store = database.store().await;
+    let mut connection = database.connect().await;
+    for (goal, drops, since) in [
+        (None, false, 1),
+        (Some(SwitchGoal::Compare), false, 28),
+        (Some(SwitchGoal::Serve), true, 28),
+        (Some(SwitchGoal::RollBack), false, 28),
+        (Some(SwitchGoal::RollBack), true, 1),
+    ] {
+        if let Some(goal) = goal {
+            let target = embedding_space("2");
+            let order = SwitchOrder { target, goal, drops };
+            store.set_order(&order).await.expect("order");
+        }
+        let compatible = sqlx::query_scalar("SELECT memfleet.compatible_since()");
+        let compatible: i64 = compatible.fetch_one(&mut connection).await.expect("since");
+        assert_eq!(compatible, since, "{goal:?} {drops}");
+    }
 }
