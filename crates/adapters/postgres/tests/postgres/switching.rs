@@ -87,7 +87,11 @@ async fn builds_of_before_are_refused_from_a_switch_until_it_is_rolled_back_and_
     ] {
         if let Some(goal) = goal {
             let target = embedding_space("2");
-            let order = SwitchOrder { target, goal, drops };
+            let order = SwitchOrder {
+                target,
+                goal,
+                drops,
+            };
             store.set_order(&order).await.expect("order");
         }
         let compatible = sqlx::query_scalar("SELECT memfleet.compatible_since()");
