@@ -181,6 +181,9 @@ impl Forgetting<'_> {
 
     /// The last versions that are left are current again. Each has a change number of its own, as pages of changes end between two of them.
     async fn reopen(&mut self, ids: &[Uuid]) -> Outcome<()> {
+        if ids.is_empty() {
+            return Ok(());
+        }
         // An earlier version may have nothing in a place that was filled while a later one was current.
         sqlx::query(
             "UPDATE spaces SET embedded = CASE WHEN embedding IS NULL THEN embedded ELSE coalesce(embedded, $3) END,

@@ -86,6 +86,9 @@ async fn reopen(connection: &mut SqliteConnection, space: SpaceRow, doomed: &str
     .bind(doomed)
     .fetch_all(&mut *connection)
     .await?;
+    if removed.is_empty() {
+        return Ok(space.head);
+    }
     let (mut reopened, mut passages, mut writers) = (Vec::new(), Vec::new(), Vec::new());
     for (id, passage, writer) in removed {
         reopened.push(id);
