@@ -66,7 +66,8 @@ REVOKE ALL ON FUNCTION index_second_vectors FROM PUBLIC;
 SELECT index_second_vectors(384);
 
 -- Spaces where something may lack vectors in an embedding space: up to which change nothing does, whether it is about the second place,
--- and whether searches use that place. Builds of before leave turns without vectors and do not say so in `spaces`: these are looked up space by space.
+-- and whether searches use that place. Builds of before leave turns without vectors and do not say so in `spaces`: these are looked up
+-- space by space.
 GRANT SELECT (change) ON turns TO memfleet_sweep;
 GRANT SELECT (embedding, second_embedding, embedded, second_embedded, serves_second) ON spaces TO memfleet_sweep;
 CREATE FUNCTION spaces_unembedded(embedding bigint)
