@@ -242,7 +242,7 @@ async fn migrate_elsewhere() {
 }
 
 /// The default model of versions before.
-fn default_model() -> EmbeddingSpace {
+pub fn default_model() -> EmbeddingSpace {
     EmbeddingSpace {
         model: "all-MiniLM-L6-v2".to_owned(),
         revision: "1110a243fdf4706b3f48f1d95db1a4f5529b4d41".to_owned(),
