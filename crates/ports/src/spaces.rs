@@ -23,11 +23,24 @@ pub trait SpaceCatalog: Send + Sync {
     /// The space, if it exists. It exists from its first turn or `put` on, until it is forgotten as a whole.
     async fn get(&self, scope: &Scope) -> Result<Option<Space>>;
 
-    /// How the space's text is read, if it exists: a look that every search takes, without the totals that [`Self::get`] adds up.
+    /// How the space's text is read, if it exists, without the totals that [`Self::get`] adds up.
     async fn locale(&self, scope: &Scope) -> Result<Option<Locale>>;
 
-    /// The embedding spaces that the space has vectors in; none where it was never written to.
+    /// The embedding spaces that the space has vectors in; none where it was never written to. One
+    /// that no process has named yet is left out.
     async fn embeddings(&self, scope: &Scope) -> Result<HeldEmbeddings>;
+
+    /// [`Self::locale`] and [`Self::embeddings`] of a space that exists, in one read: a look that
+    /// every search takes.
+    async fn locale_and_embeddings(
+        &self,
+        scope: &Scope,
+    ) -> Result<Option<(Locale, HeldEmbeddings)>> {
+        let Some(locale) = self.locale(scope).await? else {
+            return Ok(None);
+        };
+        Ok(Some((locale, self.embeddings(scope).await?)))
+    }
 
     /// Tells the store an embedding space whose model is here: it may have vectors of it by a hash
     /// alone.

@@ -16,7 +16,6 @@ mod stages;
 mod tokens;
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use memfleet_ports::context::CallPriority;
 use memfleet_ports::embedder::Embedder;
@@ -62,8 +61,6 @@ pub struct LocalRetriever {
     relevance: Arc<Relevance>,
     answer_bytes: usize,
     computing: SearchThreads,
-    /// True once the store knows the embedding space of the model here.
-    is_named: Arc<AtomicBool>,
 }
 
 impl LocalRetriever {
@@ -89,7 +86,6 @@ impl LocalRetriever {
             weights: Arc::new(options.weights),
             relevance: Arc::new(Relevance::shipped()),
             answer_bytes: options.answer_bytes,
-            is_named: Arc::default(),
         }
     }
 

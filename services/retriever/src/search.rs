@@ -1,7 +1,6 @@
 //! A query from start to end: indexes and query vectors, first stage, token vectors, second stage, turns.
 
 use std::collections::{BTreeSet, HashSet};
-use std::sync::atomic::Ordering;
 
 use async_trait::async_trait;
 use memfleet_domain::embedding::{EmbeddingSpace, HeldEmbeddings, QueryVectors};
@@ -144,27 +143,14 @@ impl LocalRetriever {
             .await
     }
 
-    /// The embedding spaces that a space has vectors in. The store hears first which one the model
-    /// here has.
-    async fn held(&self, scope: &Scope) -> Result<HeldEmbeddings, Fault> {
-        if !self.is_named.load(Ordering::Relaxed)
-            && let Ok(space) = self.embedder.space().await
-        {
-            self.spaces.name_embedding(&space).await?;
-            self.is_named.store(true, Ordering::Relaxed);
-        }
-        Ok(self.spaces.embeddings(scope).await?)
-    }
-
     /// The spaces of the query, sorted and each once, which must exist, with what only the store knows of the filter.
     async fn targets(&self, context: &Context, query: &Query) -> Result<Vec<Target>, Fault> {
         let mut targets = Vec::with_capacity(query.spaces.len());
         for space in query.spaces.iter().collect::<BTreeSet<_>>() {
             let scope = context.scope(space);
-            let Some(locale) = self.spaces.locale(&scope).await? else {
+            let Some((locale, held)) = self.spaces.locale_and_embeddings(&scope).await? else {
                 return Err(Fault::not_found(format_args!("space `{space}`")));
             };
-            let held = self.held(&scope).await?;
             let labels = &query.filter.metadata;
             let labelled = if labels.is_empty() {
                 None

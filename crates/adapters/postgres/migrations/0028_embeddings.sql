@@ -1,6 +1,6 @@
 -- Vectors of at most two embedding spaces a memory space, in two places. Those of `spaces.embedding` stand in `passages` and
--- `token_vectors`, those of `spaces.second_embedding` in `second_vectors`. Searches use one of them. A memory space whose first
--- place has no name yet is of the embedding space of its newest turn.
+-- `token_vectors`, those of `spaces.second_embedding` in `second_vectors`. Searches use one of them. A memory space that a
+-- build of before makes meanwhile has no name for its first place: it is of the embedding space of its newest turn.
 ALTER TABLE spaces
     ADD COLUMN embedding bigint,                               -- hash, as in `turns`
     ADD COLUMN second_embedding bigint,
@@ -65,22 +65,28 @@ END $$;
 REVOKE ALL ON FUNCTION index_second_vectors FROM PUBLIC;
 SELECT index_second_vectors(384);
 
--- Spaces where something may lack vectors in an embedding space: up to which change nothing does, and whether it is about the second
--- place. Builds of before leave turns without vectors and do not say so in `spaces`.
+-- Spaces where something may lack vectors in an embedding space: up to which change nothing does, whether it is about the second place,
+-- and whether searches use that place. Builds of before leave turns without vectors and do not say so in `spaces`: these are looked up
+-- space by space.
 GRANT SELECT (change) ON turns TO memfleet_sweep;
-GRANT SELECT (embedding, second_embedding, embedded, second_embedded) ON spaces TO memfleet_sweep;
+GRANT SELECT (embedding, second_embedding, embedded, second_embedded, serves_second) ON spaces TO memfleet_sweep;
 CREATE FUNCTION spaces_unembedded(embedding bigint)
-    RETURNS TABLE (tenant text, name text, after bigint, is_second boolean)
+    RETURNS TABLE (tenant text, name text, after bigint, is_second boolean, is_served boolean)
     LANGUAGE sql STABLE SECURITY DEFINER SET search_path = memfleet, pg_temp SET enable_seqscan = off
 AS $$
-    SELECT p.tenant, p.name, p.embedded, false FROM spaces p
+    WITH RECURSIVE waiting AS (
+        (SELECT t.tenant, t.space FROM turns t WHERE t.embedding IS NULL ORDER BY t.tenant, t.space LIMIT 1)
+        UNION ALL SELECT n.tenant, n.space FROM waiting w CROSS JOIN LATERAL (
+            SELECT t.tenant, t.space FROM turns t
+            WHERE t.embedding IS NULL AND (t.tenant, t.space) > (w.tenant, w.space) ORDER BY t.tenant, t.space LIMIT 1) n)
+    SELECT p.tenant, p.name, p.embedded, false, NOT p.serves_second FROM spaces p
     WHERE p.embedded IS NOT NULL AND p.name IS NOT NULL
         AND (p.embedding = $1 OR (p.embedding IS NULL AND p.second_embedding IS NULL))
-    UNION ALL SELECT p.tenant, p.name, p.second_embedded, true FROM spaces p
+    UNION ALL SELECT p.tenant, p.name, p.second_embedded, true, p.serves_second FROM spaces p
     WHERE p.second_embedded IS NOT NULL AND p.name IS NOT NULL AND p.second_embedding = $1
-    UNION ALL SELECT p.tenant, p.name, w.after, false FROM (
-        SELECT t.tenant, t.space, min(t.change) - 1 AS after FROM turns t WHERE t.embedding IS NULL GROUP BY t.tenant, t.space) w
-    JOIN spaces p ON p.tenant = w.tenant AND p.id = w.space
+    UNION ALL SELECT p.tenant, p.name, (
+        SELECT min(t.change) - 1 FROM turns t WHERE t.tenant = p.tenant AND t.space = p.id AND t.embedding IS NULL), false, NOT p.serves_second
+    FROM waiting w JOIN spaces p ON p.tenant = w.tenant AND p.id = w.space
     WHERE p.embedded IS NULL AND p.name IS NOT NULL
         AND (p.embedding = $1 OR (p.embedding IS NULL AND p.second_embedding IS NULL))
 $$;
@@ -98,6 +104,13 @@ CREATE TABLE model_switch (
 ALTER TABLE model_switch ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY of_no_tenant ON model_switch USING (true);
 GRANT SELECT, INSERT, UPDATE ON model_switch TO memfleet_app;
+
+-- Builds of before read the first place alone: once a change of the model is ordered they are refused, until the order is to go back
+-- and to drop the vectors of the other model.
+CREATE OR REPLACE FUNCTION compatible_since() RETURNS bigint LANGUAGE sql STABLE AS $$
+    SELECT CASE WHEN EXISTS (SELECT FROM memfleet.model_switch o
+        WHERE NOT (o.document::json ->> 'goal' = 'roll_back' AND (o.document::json ->> 'drops')::boolean)) THEN 28::bigint ELSE 1 END
+$$;
 
 -- The next step of a space in a change of the model: 0 takes vectors of the target, 1 compares them, 2 serves them, 3 goes back, 4 drops
 -- what is not served. `builds`: the target is wanted; `serves`: searches are to use it; `drops`: what they do not use is to go.

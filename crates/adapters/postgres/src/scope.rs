@@ -1,8 +1,8 @@
 //! From a scope to its row.
 
-use memfleet_columns::{VectorSlots, space_key, time, to_json};
+use memfleet_columns::{VectorSlots, json, space_key, time, to_json};
 use memfleet_domain::Scope;
-use memfleet_domain::space::SpaceSettings;
+use memfleet_domain::space::{Locale, SpaceSettings};
 use memfleet_ports::store::StoreError;
 use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row};
@@ -25,6 +25,8 @@ pub struct SpaceRow {
     erased_acceptance: Option<i64>,
     /// Since when it is on legal hold.
     held_since: Option<i64>,
+    /// True where only builds of before wrote passages: these name no embedding space here.
+    is_unnamed: bool,
 }
 
 impl SpaceRow {
@@ -63,6 +65,7 @@ impl SpaceRow {
             is_alive: row.try_get(3)?,
             erased_acceptance: row.try_get(4)?,
             held_since: row.try_get(5)?,
+            is_unnamed: row.try_get(10)?,
             slots: VectorSlots {
                 first: row.try_get(6)?,
                 second: row.try_get(7)?,
@@ -82,16 +85,20 @@ macro_rules! space_id {
 pub(crate) use space_id;
 
 macro_rules! select_row {
-    () => {
-        "SELECT id, head, next_passage, name IS NOT NULL, erased_acceptance, held_since, embedding, second_embedding,
-             serves_second, is_other_whole
-         FROM spaces WHERE tenant = $1 AND key = $2"
+    ($($more:literal)?) => {
+        concat!(
+            "SELECT id, head, next_passage, name IS NOT NULL, erased_acceptance, held_since, embedding, second_embedding,
+                 serves_second, is_other_whole,
+                 embedding IS NULL AND second_embedding IS NULL AND embedded IS NULL AND next_passage > 0"
+            $(, $more)?,
+            " FROM spaces WHERE tenant = $1 AND key = $2"
+        )
     };
 }
 
-/// With the embedding space of its vectors, where builds of before did not name it: that of its
-/// newest turn. Not part of the statement that locks the row, which servers may look at again while
-/// others write.
+/// With the embedding space of its vectors, where a replica of a version before made the space
+/// while the fleet was upgraded: that of its newest turn. Not part of the statement that locks the
+/// row, which servers may look at again while others write.
 async fn named(
     connection: &mut PgConnection,
     tenant: &str,
@@ -100,9 +107,8 @@ async fn named(
     let Some(mut space) = row.map(SpaceRow::read).transpose()? else {
         return Ok(None);
     };
-    let slots = &mut space.slots;
-    if slots.first.is_none() && slots.second.is_none() && space.next_passage > 0 {
-        slots.first = sqlx::query_scalar(
+    if space.is_unnamed {
+        space.slots.first = sqlx::query_scalar(
             "SELECT embedding FROM turns WHERE tenant = $1 AND space = $2 AND embedding IS NOT NULL
              ORDER BY change DESC LIMIT 1",
         )
@@ -122,6 +128,29 @@ pub async fn find(connection: &mut PgConnection, scope: &Scope) -> Outcome<Optio
         .fetch_optional(&mut *connection)
         .await?;
     named(connection, scope.tenant.as_str(), row.as_ref()).await
+}
+
+/// The space's row and how its text is read, if it is there and was not forgotten.
+pub async fn find_locale(
+    connection: &mut PgConnection,
+    scope: &Scope,
+) -> Outcome<Option<(SpaceRow, Locale)>> {
+    let row = sqlx::query(select_row!(", settings, language"))
+        .bind(scope.tenant.as_str())
+        .bind(space_key(scope))
+        .fetch_optional(&mut *connection)
+        .await?;
+    let space = named(connection, scope.tenant.as_str(), row.as_ref()).await?;
+    let (Some(row), Some(space)) = (row, space.filter(|space| space.is_alive)) else {
+        return Ok(None);
+    };
+    let settings: SpaceSettings = json(row.try_get(11)?)?;
+    let first: Option<String> = row.try_get(12)?;
+    let locale = Locale {
+        language: settings.language.or(first),
+        time_zone: settings.time_zone,
+    };
+    Ok(Some((space, locale)))
 }
 
 /// The space's row, if it is there and was not forgotten.

@@ -62,7 +62,8 @@ impl SpaceCatalog for PostgresStore {
     async fn locale(&self, scope: &Scope) -> Result<Option<Locale>> {
         let locale = async {
             let mut read = self.read(&scope.tenant).await?;
-            locale(&mut read, scope).await
+            let found = scope::find_locale(&mut read, scope).await?;
+            Ok(found.map(|(_, locale)| locale))
         };
         self.ask("locale", locale).await
     }
@@ -70,9 +71,24 @@ impl SpaceCatalog for PostgresStore {
     async fn embeddings(&self, scope: &Scope) -> Result<HeldEmbeddings> {
         let held = async {
             let mut read = self.read(&scope.tenant).await?;
-            held(&mut read, scope).await
+            let space = scope::find(&mut read, scope).await?;
+            held(self, &mut read, space).await
         };
         self.ask("embeddings", held).await
+    }
+
+    async fn locale_and_embeddings(
+        &self,
+        scope: &Scope,
+    ) -> Result<Option<(Locale, HeldEmbeddings)>> {
+        let both = async {
+            let mut read = self.read(&scope.tenant).await?;
+            let Some((space, locale)) = scope::find_locale(&mut read, scope).await? else {
+                return Ok(None);
+            };
+            Ok(Some((locale, held(self, &mut read, Some(space)).await?)))
+        };
+        self.ask("locale_and_embeddings", both).await
     }
 
     async fn name_embedding(&self, space: &EmbeddingSpace) -> Result<()> {
@@ -163,23 +179,6 @@ async fn find(connection: &mut PgConnection, scope: &Scope) -> Outcome<Option<Sp
     .fetch_optional(connection)
     .await?;
     row.as_ref().map(space).transpose()
-}
-
-async fn locale(connection: &mut PgConnection, scope: &Scope) -> Outcome<Option<Locale>> {
-    let row = sqlx::query(
-        "SELECT settings, language FROM spaces WHERE tenant = $1 AND key = $2 AND name IS NOT NULL",
-    )
-    .bind(scope.tenant.as_str())
-    .bind(space_key(scope))
-    .fetch_optional(connection)
-    .await?;
-    let Some(row) = row else { return Ok(None) };
-    let settings: SpaceSettings = json(row.try_get(0)?)?;
-    let first: Option<String> = row.try_get(1)?;
-    Ok(Some(Locale {
-        language: settings.language.or(first),
-        time_zone: settings.time_zone,
-    }))
 }
 
 async fn list(

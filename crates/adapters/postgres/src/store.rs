@@ -1,16 +1,16 @@
 //! Connecting, and the ways in: a transaction of one tenant to read or to write, and one that looks across tenants.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::str::FromStr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use memfleet_columns::embedding_key;
+use memfleet_columns::{embedding_key, json};
 use memfleet_domain::embedding::EmbeddingSpace;
 use memfleet_domain::ids::TenantId;
 use memfleet_ports::store::{Result, StoreError};
 use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
-use sqlx::{ConnectOptions, Connection};
+use sqlx::{ConnectOptions, Connection, PgConnection};
 use tracing::field::Empty;
 use tracing::{Instrument, Span};
 
@@ -52,8 +52,8 @@ struct Shared {
     settings: Settings,
     scans_on: bool,
     server: Server,
-    /// Embedding spaces whose names the database has.
-    named: Mutex<HashSet<i64>>,
+    /// Names of embedding spaces that the database has, by their hashes; they never change.
+    named: Mutex<HashMap<i64, EmbeddingSpace>>,
 }
 
 /// How to connect, and what messages call it: host, port and database, never the password.
@@ -135,20 +135,43 @@ impl PostgresStore {
     /// Has the database know the name of an embedding space, in a transaction of its own.
     pub(crate) async fn ensure_named(&self, embedding: &EmbeddingSpace) -> Outcome<()> {
         let key = embedding_key(embedding);
-        let named = || {
-            self.shared
-                .named
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-        };
-        if named().contains(&key) {
+        if self.known_names().contains_key(&key) {
             return Ok(());
         }
         let mut write = self.write_across().await?;
         name_embedding(&mut write, embedding).await?;
         write.commit().await?;
-        named().insert(key);
+        self.known_names().insert(key, embedding.clone());
         Ok(())
+    }
+
+    /// Embedding spaces by their hashes, without those that have no name in the database. Those
+    /// that this process has read before cost no statement.
+    pub(crate) async fn names(
+        &self,
+        connection: &mut PgConnection,
+        keys: Vec<i64>,
+    ) -> Outcome<HashMap<i64, EmbeddingSpace>> {
+        let is_unread = |key: &i64| !self.known_names().contains_key(key);
+        let unread: Vec<i64> = keys.iter().copied().filter(is_unread).collect();
+        if !unread.is_empty() {
+            let rows: Vec<(i64, String)> =
+                sqlx::query_as("SELECT key, name FROM embedding_spaces WHERE key = ANY ($1)")
+                    .bind(unread)
+                    .fetch_all(connection)
+                    .await?;
+            for (key, name) in rows {
+                self.known_names().insert(key, json(&name)?);
+            }
+        }
+        let known = self.known_names();
+        let named = |key| Some((key, known.get(&key)?.clone()));
+        Ok(keys.into_iter().filter_map(named).collect())
+    }
+
+    fn known_names(&self) -> MutexGuard<'_, HashMap<i64, EmbeddingSpace>> {
+        let names = self.shared.named.lock();
+        names.unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A snapshot of a tenant's rows.

@@ -22,8 +22,8 @@ CREATE TABLE second_vectors (
 ) STRICT;
 
 -- The embedding space of what is there: the newest of each memory space. Vectors of earlier ones go.
-UPDATE spaces SET embedding = made.embedding
-FROM (SELECT space, max(embedding) AS embedding FROM turns GROUP BY space) AS made WHERE made.space = spaces.id;
+UPDATE spaces SET embedding = (
+    SELECT t.embedding FROM turns t WHERE t.space = spaces.id AND t.embedding IS NOT NULL ORDER BY t.change DESC LIMIT 1);
 CREATE TEMP TABLE outdated AS
     SELECT g.key FROM turns t JOIN spaces p ON p.id = t.space
     JOIN passages g ON g.key >= (t.space << 32) + t.first_passage AND g.key < (t.space << 32) + t.first_passage + t.passages

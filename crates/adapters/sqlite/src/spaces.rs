@@ -74,6 +74,17 @@ impl SpaceCatalog for SqliteStore {
         Ok(vectors::held(&mut read, scope).await?)
     }
 
+    async fn locale_and_embeddings(
+        &self,
+        scope: &Scope,
+    ) -> Result<Option<(Locale, HeldEmbeddings)>> {
+        let mut read = self.look_up().await?;
+        let Some(locale) = locale(&mut read, scope).await? else {
+            return Ok(None);
+        };
+        Ok(Some((locale, vectors::held(&mut read, scope).await?)))
+    }
+
     async fn list(
         &self,
         tenant: &TenantId,

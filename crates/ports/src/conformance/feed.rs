@@ -1,6 +1,7 @@
 //! What every index feed does.
 
 use memfleet_domain::embedding::HeldEmbeddings;
+use memfleet_domain::space::Locale;
 use memfleet_domain::turn::{AcceptedTurn, Role};
 
 use super::samples::{
@@ -404,7 +405,9 @@ pub async fn vectors_come_for_their_own_embedding_space_alone(
         served: Some(old.clone()),
         other: None,
     };
-    assert_eq!(store.embeddings(&home()).await, Ok(held));
+    assert_eq!(store.embeddings(&home()).await, Ok(held.clone()));
+    let both = Some((Locale::default(), held));
+    assert_eq!(store.locale_and_embeddings(&home()).await, Ok(both));
     for (embedding, expected) in [
         (None, [false, true]),
         (Some(&old), [false, true]),

@@ -8,10 +8,12 @@ use memfleet_constructor::Postponed;
 use memfleet_domain::embedding::{EmbeddingSpace, PassageVectors, QueryVectors};
 use memfleet_domain::{Fault, FaultKind};
 use memfleet_ports::embedder::Embedder;
+use memfleet_ports::model_switch::{ModelSwitches, SwitchGoal, SwitchOrder};
+use memfleet_ports::spaces::SpaceCatalog;
 use memfleet_ports::testing::WordEmbedder;
 use tokio_util::sync::CancellationToken;
 
-use crate::bench::{Bench, batch, bench};
+use crate::bench::{Bench, batch, batch_in, bench, space};
 
 /// A model that fails on some texts, and says no more than one that is down.
 struct Picky(WordEmbedder);
@@ -98,4 +100,40 @@ async fn vectors_come_as_soon_as_the_embedder_is_back() {
     }
     stop.cancel();
     following.await.unwrap();
+}
+
+/// More spaces than one round embeds, in a store that knows a second model.
+#[tokio::test]
+async fn spaces_without_vectors_take_those_of_the_default_model_alone() {
+    let mut bench = bench().await;
+    let embedder = Arc::new(WordEmbedder::default());
+    embedder.pull_second();
+    bench.constructor.embedder = embedder.clone();
+    let order = SwitchOrder {
+        target: embedder.second().clone(),
+        goal: SwitchGoal::RollBack,
+        drops: false,
+    };
+    bench.store.set_order(&order).await.unwrap();
+    embedder.set_down(true);
+    let spaces: Vec<_> = (0..40).map(|n| space(&format!("space-{n}"))).collect();
+    for scope in &spaces {
+        bench.publish(&batch_in(scope, &["one"])).await;
+    }
+    bench.constructor.round().await.unwrap();
+    embedder.set_down(false);
+    let mut postponed = Postponed::default();
+    let mut brought = 0;
+    while brought < spaces.len() {
+        brought += bench
+            .constructor
+            .backfill_once(&mut postponed)
+            .await
+            .unwrap();
+    }
+    let default = embedder.space().await.unwrap();
+    for scope in &spaces {
+        let held = bench.store.embeddings(scope).await.unwrap();
+        assert_eq!(held.served.as_ref(), Some(&default), "{scope}");
+    }
 }

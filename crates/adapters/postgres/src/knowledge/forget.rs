@@ -181,10 +181,14 @@ impl Forgetting<'_> {
 
     /// The last versions that are left are current again. Each has a change number of its own, as pages of changes end between two of them.
     async fn reopen(&mut self, ids: &[Uuid]) -> Outcome<()> {
-        // An earlier version may have nothing in the place that is filled beside the served one.
+        if ids.is_empty() {
+            return Ok(());
+        }
+        // An earlier version may have nothing in a place that was filled while a later one was current.
         sqlx::query(
-            "UPDATE spaces SET second_embedded = coalesce(second_embedded, $3)
-             WHERE tenant = $1 AND id = $2 AND second_embedding IS NOT NULL",
+            "UPDATE spaces SET embedded = CASE WHEN embedding IS NULL THEN embedded ELSE coalesce(embedded, $3) END,
+                 second_embedded = CASE WHEN second_embedding IS NULL THEN NULL ELSE coalesce(second_embedded, $3) END
+             WHERE tenant = $1 AND id = $2",
         )
         .bind(self.tenant)
         .bind(self.space.id)

@@ -1,8 +1,7 @@
 //! Vectors of passages, and turns that wait for theirs.
 
 use memfleet_columns::{
-    Damage, VectorSlot, VectorSlots, embedding_key, from_set, from_token_vectors, json, name,
-    to_json,
+    VectorSlot, VectorSlots, embedding_key, from_set, from_token_vectors, json, name, to_json,
 };
 use memfleet_domain::Scope;
 use memfleet_domain::embedding::{EmbeddingSpace, HeldEmbeddings, OtherEmbedding, PassageVectors};
@@ -69,8 +68,11 @@ pub async fn known_embeddings(store: &PostgresStore) -> Outcome<Vec<EmbeddingSpa
 }
 
 /// The embedding spaces that a space has vectors in.
-pub async fn held(connection: &mut PgConnection, scope: &Scope) -> Outcome<HeldEmbeddings> {
-    let space = scope::find(connection, scope).await?;
+pub async fn held(
+    store: &PostgresStore,
+    connection: &mut PgConnection,
+    space: Option<SpaceRow>,
+) -> Outcome<HeldEmbeddings> {
     let Some(space) = space.filter(|space| space.slots.served().is_some()) else {
         // Without vectors it takes those of the model that the operator changed to.
         let order = model_switch::order(connection).await?;
@@ -85,36 +87,18 @@ pub async fn held(connection: &mut PgConnection, scope: &Scope) -> Outcome<HeldE
         space.slots.served().and_then(taken),
         space.slots.other().and_then(taken),
     );
-    let rows: Vec<(i64, String)> =
-        sqlx::query_as("SELECT key, name FROM embedding_spaces WHERE key = ANY ($1)")
-            .bind([served, other].into_iter().flatten().collect::<Vec<_>>())
-            .fetch_all(connection)
-            .await?;
-    let named = |key: i64| match rows.iter().find(|(found, _)| *found == key) {
-        Some((_, name)) => json(name),
-        None => Ok(unnamed(key)),
-    };
-    let other = other.map(|key| {
-        Ok::<_, Damage>(OtherEmbedding {
-            space: named(key)?,
-            is_whole: space.slots.is_other_whole,
-        })
-    });
+    let taken = [served, other].into_iter().flatten();
+    let names = store.names(connection, taken.collect()).await?;
+    // Builds of before left the hash alone, which no process has given a name yet: the model here
+    // compares what is its own.
+    let named = |key| names.get(&key).cloned();
     Ok(HeldEmbeddings {
-        served: served.map(named).transpose()?,
-        other: other.transpose()?,
+        served: served.and_then(named),
+        other: other.and_then(named).map(|other| OtherEmbedding {
+            space: other,
+            is_whole: space.slots.is_other_whole,
+        }),
     })
-}
-
-/// An embedding space of which builds of before left nothing but the hash: no model is its own
-/// until one that has it says so.
-fn unnamed(key: i64) -> EmbeddingSpace {
-    EmbeddingSpace {
-        model: "unknown".to_owned(),
-        revision: format!("{key:x}"),
-        recipe: String::new(),
-        projection: String::new(),
-    }
 }
 
 /// For each place since which change something lacks vectors in it, as one transaction finds out.
@@ -164,8 +148,10 @@ pub async fn missing(
     limit: u32,
 ) -> Outcome<Vec<Unembedded>> {
     let mut unembedded = Vec::new();
-    for watched in watched(store, space).await? {
-        let left = limit.saturating_sub(unembedded.len() as u32);
+    let places = watched(store, space).await?;
+    let share = share(limit, places.len());
+    for watched in places {
+        let left = share.min(limit.saturating_sub(unembedded.len() as u32));
         if left == 0 {
             break;
         }
@@ -187,12 +173,24 @@ pub async fn missing(
     Ok(unembedded)
 }
 
-/// The spaces that may lack vectors in an embedding space. One without any takes those of every.
+/// How many of so many things are taken from one place at most: where there are others, half of
+/// them, so that a place where much waits leaves room for the next.
+fn share(limit: u32, places: usize) -> u32 {
+    match places {
+        0 | 1 => limit,
+        _ => limit.div_ceil(2),
+    }
+}
+
+/// The spaces that may lack vectors in an embedding space, in any order, those where searches use
+/// them first. One without any takes those of every.
 async fn watched(store: &PostgresStore, space: &EmbeddingSpace) -> Outcome<Vec<WatchedPlace>> {
-    let rows = sqlx::query("SELECT tenant, name, after, is_second FROM spaces_unembedded($1)")
-        .bind(embedding_key(space))
-        .fetch_all(&mut *store.sweep().await?)
-        .await?;
+    let rows = sqlx::query(
+        "SELECT tenant, name, after, is_second FROM spaces_unembedded($1) ORDER BY is_served DESC, random()",
+    )
+    .bind(embedding_key(space))
+    .fetch_all(&mut *store.sweep().await?)
+    .await?;
     let watched = rows.iter().map(|row| {
         Ok(WatchedPlace {
             scope: Scope {
@@ -253,8 +251,10 @@ pub async fn missing_derivations(
     limit: u32,
 ) -> Outcome<Vec<UnembeddedDerivation>> {
     let mut missing = Vec::new();
-    for watched in watched(store, space).await? {
-        let left = limit.saturating_sub(missing.len() as u32);
+    let places = watched(store, space).await?;
+    let share = share(limit, places.len());
+    for watched in places {
+        let left = share.min(limit.saturating_sub(missing.len() as u32));
         if left == 0 {
             break;
         }
@@ -338,12 +338,12 @@ async fn advance(
         VectorSlot::First => (
             concat!("SELECT t.change", without_first!()),
             concat!("SELECT d.change", derived_without_first!()),
-            "UPDATE spaces SET embedded = $3 WHERE tenant = $1 AND id = $2 AND embedded IS NOT NULL",
+            "UPDATE spaces SET embedded = $3 WHERE tenant = $1 AND id = $2 AND embedded = $4",
         ),
         VectorSlot::Second => (
             concat!("SELECT t.change", without_second!()),
             concat!("SELECT d.change", derived_without_second!()),
-            "UPDATE spaces SET second_embedded = $3 WHERE tenant = $1 AND id = $2 AND second_embedded IS NOT NULL",
+            "UPDATE spaces SET second_embedded = $3 WHERE tenant = $1 AND id = $2 AND second_embedded = $4",
         ),
     };
     let mut next: Option<i64> = None;
@@ -361,6 +361,8 @@ async fn advance(
         .bind(tenant)
         .bind(space.id)
         .bind(next.map(|next| next - 1))
+        // A note that changed since says more than was looked at.
+        .bind(watched.after)
         .execute(connection)
         .await?;
     Ok(())

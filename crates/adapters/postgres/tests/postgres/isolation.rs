@@ -462,7 +462,7 @@ async fn the_functions_across_tenants_tell_of_no_words() {
             "memfleet.outbox_waiting(bigint): TABLE(number bigint, tenant text, space text, kind text, after bigint, change bigint, happened_at bigint)",
             "memfleet.spaces_behind(text,bigint): TABLE(tenant text, name text)",
             "memfleet.spaces_to_expire(): TABLE(tenant text, name text, retention_days bigint, retention_turns bigint, retention_superseded_days bigint, oldest bigint, turns bigint)",
-            "memfleet.spaces_unembedded(bigint): TABLE(tenant text, name text, after bigint, is_second boolean)",
+            "memfleet.spaces_unembedded(bigint): TABLE(tenant text, name text, after bigint, is_second boolean, is_served boolean)",
             "memfleet.spaces_with_retention(): TABLE(tenant text, name text, retention_days bigint, oldest bigint)",
             "memfleet.tenants_after(text,bigint): TABLE(tenant text)",
             "memfleet.turns_without_vectors(bigint,bigint): TABLE(tenant text, space bigint, id uuid)",

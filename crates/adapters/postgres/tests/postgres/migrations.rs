@@ -3,7 +3,10 @@
 use std::time::{Duration, Instant};
 
 use futures::future::join_all;
-use memfleet_ports::conformance::samples::{batch, home, indexed, turn};
+use memfleet_domain::embedding::EmbeddingSpace;
+use memfleet_ports::conformance::samples::{
+    batch, batch_in, embedding_space, home, indexed, scope, turn, turn_in,
+};
 use memfleet_ports::feed::IndexFeed;
 use memfleet_ports::ledger::Ledger;
 use memfleet_ports::store::StoreError;
@@ -236,4 +239,64 @@ const ONE_SPACE: &str = "INSERT INTO memfleet.spaces (tenant, key, name, setting
 /// So that the roles exist.
 async fn migrate_elsewhere() {
     drop(Database::migrated().await);
+}
+
+/// The default model of versions before.
+pub fn default_model() -> EmbeddingSpace {
+    EmbeddingSpace {
+        model: "all-MiniLM-L6-v2".to_owned(),
+        revision: "1110a243fdf4706b3f48f1d95db1a4f5529b4d41".to_owned(),
+        recipe: "int8-3".to_owned(),
+        projection: "6ec9698815df47f5".to_owned(),
+    }
+}
+
+/// Of these spaces one was of the default model from its first turn on, one of another model, and
+/// one changed its model.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_upgrade_names_each_place_and_removes_vectors_that_may_be_of_an_earlier_model() {
+    let database = Database::migrated().await;
+    let store = database.store().await;
+    for (space, embedding) in [
+        ("ada", default_model()),
+        ("bob", embedding_space("1")),
+        ("eve", default_model()),
+    ] {
+        let space = scope("acme", space);
+        let turns = ["a", "b", "c"].map(|text| turn_in(&space, "s", text, text));
+        let mut batch = indexed(batch_in(&space, "k", turns.into()), 1);
+        batch.embedding_space = Some(embedding);
+        store.commit(vec![batch]).await.expect("commit");
+    }
+    // A turn of an earlier model, and a derivation by the passage of the second turn.
+    for statement in [
+        "UPDATE memfleet.turns SET embedding = 5 WHERE first_passage = 0
+             AND space = (SELECT max(id) FROM memfleet.spaces)",
+        "INSERT INTO memfleet.derivations (tenant, space, id, first, change, known_from, written_by, version, passage, kind, document)
+             SELECT tenant, id, gen_random_uuid(), 1, 1, 1, gen_random_uuid(), 1, 1, 0, '{}' FROM memfleet.spaces",
+        "UPDATE memfleet.spaces SET embedding = NULL",
+        "DELETE FROM memfleet._sqlx_migrations WHERE version = 29",
+    ] {
+        run(&database, statement).await;
+    }
+    migrate(&database.url()).await.expect("migrate");
+    let mut connection = database.connect().await;
+    let seen: Vec<(bool, Option<i64>, Vec<bool>)> = sqlx::query_as(
+        "SELECT p.embedding = (SELECT t.embedding FROM memfleet.turns t WHERE t.space = p.id AND t.first_passage = 2),
+             p.embedded, (SELECT array_agg(g.sentence IS NOT NULL AND v.passage IS NOT NULL ORDER BY g.passage)
+                 FROM memfleet.passages g LEFT JOIN memfleet.token_vectors v ON v.space = g.space AND v.passage = g.passage
+                 WHERE g.space = p.id)
+         FROM memfleet.spaces p ORDER BY p.id",
+    )
+    .fetch_all(&mut connection)
+    .await
+    .expect("rows");
+    assert_eq!(
+        seen,
+        [
+            (true, None, vec![true, true, true]),
+            (true, Some(0), vec![true, false, true]),
+            (true, Some(0), vec![false, false, true]),
+        ]
+    );
 }

@@ -3,6 +3,7 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use futures::{StreamExt, stream};
+use memfleet_columns::embedding_key;
 use memfleet_domain::Scope;
 use memfleet_ports::conformance::samples::{batch_in, indexed, scope, turn_in};
 use memfleet_ports::erasure::Erasure;
@@ -17,6 +18,7 @@ use tokio::sync::OnceCell;
 
 use crate::contents::{OWNER, SpaceContents, connected, fill, prepare, seen};
 use crate::database::{Database, template};
+use crate::migrations::default_model;
 
 /// Content of a database of the newest schema, of two tenants.
 struct Memory {
@@ -94,6 +96,14 @@ async fn put_in(connection: &mut PgConnection, memory: &Memory) {
         );
         let insert = sqlx::query(AssertSqlSafe(insert)).bind(rows);
         insert.execute(&mut *connection).await.expect(table);
+    }
+    // Versions that do not name the embedding space of a place had vectors of the default model.
+    let is_unnamed = "SELECT 1::text WHERE NOT EXISTS (SELECT FROM pg_attribute
+        WHERE attrelid = 'memfleet.spaces'::regclass AND attname = 'embedding')";
+    if !strings(connection, is_unnamed).await.is_empty() {
+        let rename = "UPDATE memfleet.turns SET embedding = $1 WHERE embedding IS NOT NULL";
+        let rename = sqlx::query(rename).bind(embedding_key(&default_model()));
+        rename.execute(&mut *connection).await.expect("turns");
     }
     // Numbers go on behind those of the rows.
     let counters = "SELECT format('SELECT setval(pg_get_serial_sequence(%L, %L), max(%I))::text FROM memfleet.%I',

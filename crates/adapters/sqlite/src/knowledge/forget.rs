@@ -86,6 +86,9 @@ async fn reopen(connection: &mut SqliteConnection, space: SpaceRow, doomed: &str
     .bind(doomed)
     .fetch_all(&mut *connection)
     .await?;
+    if removed.is_empty() {
+        return Ok(space.head);
+    }
     let (mut reopened, mut passages, mut writers) = (Vec::new(), Vec::new(), Vec::new());
     for (id, passage, writer) in removed {
         reopened.push(id);
@@ -95,12 +98,15 @@ async fn reopen(connection: &mut SqliteConnection, space: SpaceRow, doomed: &str
     remove_passages(connection, space.id, &passages).await?;
     remove_changes(connection, space.id, &to_json(&writers)).await?;
     lengthen(connection, space.id, &to_json(&reopened)).await?;
-    // An earlier version may have nothing in the place that is filled beside the served one.
-    sqlx::query("UPDATE spaces SET second_embedded = coalesce(second_embedded, ?) WHERE id = ? AND second_embedding IS NOT NULL")
-        .bind(space.head)
-        .bind(space.id)
-        .execute(&mut *connection)
-        .await?;
+    // An earlier version may have nothing in a place that was filled while a later one was current.
+    sqlx::query(
+        "UPDATE spaces SET embedded = iif(embedding IS NULL, embedded, coalesce(embedded, ?1)),
+             second_embedded = iif(second_embedding IS NULL, NULL, coalesce(second_embedded, ?1)) WHERE id = ?2",
+    )
+    .bind(space.head)
+    .bind(space.id)
+    .execute(&mut *connection)
+    .await?;
     // Each has a change number of its own, as pages of changes end between two of them.
     let opened = sqlx::query(
         "UPDATE derivations SET known_until = NULL, change = ?3 + latest.number FROM (

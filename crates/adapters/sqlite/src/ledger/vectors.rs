@@ -195,8 +195,10 @@ pub async fn missing(
 ) -> Outcome<MissingVectors> {
     let embedding = find_embedding_space(connection, space).await?.unwrap_or(0);
     let mut missing = MissingVectors::default();
-    for watched in watched(connection, embedding).await? {
-        let left = limit.saturating_sub(missing.turns.len() as u32);
+    let places = watched(connection, embedding).await?;
+    let share = share(limit, places.len());
+    for watched in places {
+        let left = share.min(limit.saturating_sub(missing.turns.len() as u32));
         if left == 0 {
             break;
         }
@@ -226,13 +228,26 @@ pub async fn missing(
     Ok(missing)
 }
 
-/// The spaces that may lack vectors in an embedding space. One without any takes those of every.
+/// How many of so many things are taken from one place at most: where there are others, half of
+/// them, so that a place where much waits leaves room for the next.
+fn share(limit: u32, places: usize) -> u32 {
+    match places {
+        0 | 1 => limit,
+        _ => limit.div_ceil(2),
+    }
+}
+
+/// The spaces that may lack vectors in an embedding space, in any order, those where searches use
+/// them first. One without any takes those of every.
 async fn watched(connection: &mut SqliteConnection, embedding: i64) -> Outcome<Vec<WatchedPlace>> {
     let rows = sqlx::query(
-        "SELECT id, embedded, 0 FROM spaces WHERE embedded IS NOT NULL AND embedding = ?1
-         UNION ALL SELECT id, embedded, 0 FROM spaces
-             WHERE embedded IS NOT NULL AND embedding IS NULL AND second_embedding IS NULL
-         UNION ALL SELECT id, second_embedded, 1 FROM spaces WHERE second_embedded IS NOT NULL AND second_embedding = ?1",
+        "SELECT * FROM (
+             SELECT id, embedded, 0, NOT serves_second AS is_served FROM spaces WHERE embedded IS NOT NULL AND embedding = ?1
+             UNION ALL SELECT id, embedded, 0, true FROM spaces
+                 WHERE embedded IS NOT NULL AND embedding IS NULL AND second_embedding IS NULL
+             UNION ALL SELECT id, second_embedded, 1, serves_second FROM spaces
+                 WHERE second_embedded IS NOT NULL AND second_embedding = ?1)
+         ORDER BY is_served DESC, random()",
     )
     .bind(embedding)
     .fetch_all(connection)
@@ -277,8 +292,10 @@ pub async fn missing_derivations(
 ) -> Outcome<Vec<UnembeddedDerivation>> {
     let embedding = find_embedding_space(connection, space).await?.unwrap_or(0);
     let mut missing = Vec::new();
-    for watched in watched(connection, embedding).await? {
-        let left = limit.saturating_sub(missing.len() as u32);
+    let places = watched(connection, embedding).await?;
+    let share = share(limit, places.len());
+    for watched in places {
+        let left = share.min(limit.saturating_sub(missing.len() as u32));
         if left == 0 {
             break;
         }
@@ -312,12 +329,12 @@ pub async fn advance(connection: &mut SqliteConnection, spaces: &[WatchedPlace])
             VectorSlot::First => (
                 WITHOUT_FIRST,
                 DERIVED_WITHOUT_FIRST,
-                "UPDATE spaces SET embedded = ? WHERE id = ? AND embedded IS NOT NULL",
+                "UPDATE spaces SET embedded = ? WHERE id = ? AND embedded = ?",
             ),
             VectorSlot::Second => (
                 WITHOUT_SECOND,
                 DERIVED_WITHOUT_SECOND,
-                "UPDATE spaces SET second_embedded = ? WHERE id = ? AND second_embedded IS NOT NULL",
+                "UPDATE spaces SET second_embedded = ? WHERE id = ? AND second_embedded = ?",
             ),
         };
         let mut next: Option<i64> = None;
@@ -336,6 +353,8 @@ pub async fn advance(connection: &mut SqliteConnection, spaces: &[WatchedPlace])
         sqlx::query(update)
             .bind(next.map(|next| next - 1))
             .bind(watched.space)
+            // A note that changed since says more than was looked at.
+            .bind(watched.after)
             .execute(&mut *connection)
             .await?;
     }

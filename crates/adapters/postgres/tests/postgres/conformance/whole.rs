@@ -239,6 +239,13 @@ impl<Q: Undelivered> SpaceCatalog for Whole<Q> {
         SpaceCatalog::embeddings(&self.store, scope).await
     }
 
+    async fn locale_and_embeddings(
+        &self,
+        scope: &Scope,
+    ) -> Result<Option<(Locale, HeldEmbeddings)>> {
+        SpaceCatalog::locale_and_embeddings(&self.store, scope).await
+    }
+
     async fn list(
         &self,
         tenant: &TenantId,
