@@ -97,8 +97,8 @@ pub trait ModelSwitches: Send + Sync {
     async fn steps(&self, order: &SwitchOrder, limit: u32) -> Result<Vec<(Scope, SwitchStep)>>;
 
     /// Takes one step in a space, as one transaction. [`SwitchStep::Drop`] removes some of the
-    /// vectors, [`SwitchStep::Compare`] notes the comparison; a step that is not the space's next
-    /// one any more changes nothing.
+    /// vectors, [`SwitchStep::Compare`] notes the comparison. A step that is not the space's next
+    /// one any more, or is of another order than [`Self::order`], changes nothing.
     async fn take(
         &self,
         scope: &Scope,

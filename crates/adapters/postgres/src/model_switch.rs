@@ -161,6 +161,16 @@ async fn steps(
     Ok(found)
 }
 
+/// True where the operator wants this, until the transaction ends: a new order waits for it.
+async fn is_ordered(connection: &mut PgConnection, order: &SwitchOrder) -> Outcome<bool> {
+    let document: Option<String> =
+        sqlx::query_scalar("SELECT document FROM model_switch FOR SHARE")
+            .fetch_optional(connection)
+            .await?;
+    let known: Option<SwitchOrder> = document.as_deref().map(json).transpose()?;
+    Ok(known.as_ref() == Some(order))
+}
+
 async fn take(
     connection: &mut PgConnection,
     scope: &Scope,
@@ -168,6 +178,9 @@ async fn take(
     step: SwitchStep,
     comparison: SpaceComparison,
 ) -> Outcome<()> {
+    if !is_ordered(connection, order).await? {
+        return Ok(());
+    }
     let tenant = scope.tenant.as_str();
     let space = scope::lock(connection, scope).await?;
     let Some(space) = space.filter(|space| space.is_alive) else {

@@ -145,6 +145,9 @@ async fn take(
     step: SwitchStep,
     comparison: SpaceComparison,
 ) -> Outcome<()> {
+    if self::order(connection).await?.as_ref() != Some(order) {
+        return Ok(());
+    }
     let target = embedding_space(connection, &order.target).await?;
     let Some(space) = scope::find_alive(connection, scope).await? else {
         return Ok(());

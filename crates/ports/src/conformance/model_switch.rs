@@ -87,6 +87,7 @@ async fn fill(store: &impl SwitchingStore, space: &EmbeddingSpace) -> usize {
 }
 
 async fn step(store: &impl SwitchingStore, order: &SwitchOrder, expected: SwitchStep) {
+    store.set_order(order).await.expect("order");
     let steps = store.steps(order, 10).await.expect("steps");
     assert_eq!(steps, [(home(), expected)]);
     let comparison = SpaceComparison {
@@ -136,6 +137,15 @@ pub async fn a_change_of_the_model_goes_there_and_back(store: &impl SwitchingSto
     );
     assert_eq!(embedded(store, &old).await, (4, 4));
     assert_eq!(embedded(store, &new).await, (4, 4));
+    // A process that still has another order changes nothing.
+    let back = order(SwitchGoal::RollBack, true);
+    store.set_order(&back).await.expect("order");
+    let comparison = SpaceComparison::default();
+    let taken = store
+        .take(&home(), &serve, SwitchStep::Compare, comparison)
+        .await;
+    assert_eq!(taken, Ok(()));
+    store.set_order(&serve).await.expect("order");
     step(store, &serve, SwitchStep::Compare).await;
     let progress = store.progress(&serve).await.expect("progress");
     assert_eq!(
