@@ -34,19 +34,25 @@ struct Nearness {
 }
 
 impl ModelSwitcher {
-    /// Compares the vectors of the target with those that the space serves.
+    /// Compares the vectors of the target with those that the space serves. Nothing where another
+    /// process did by now, or the operator wants something else.
     pub(super) async fn compare(
         &self,
         scope: &Scope,
         order: &SwitchOrder,
-    ) -> Result<SpaceComparison, Fault> {
-        let Some(served) = self.spaces.embeddings(scope).await?.served else {
-            return Ok(SpaceComparison::default());
+    ) -> Result<Option<SpaceComparison>, Fault> {
+        let held = self.spaces.embeddings(scope).await?;
+        let other = held.other.filter(|it| it.space == order.target);
+        let (Some(served), false) = (held.served, other.is_none_or(|it| it.is_whole)) else {
+            return Ok(None);
         };
         let texts = self.queries(scope).await?;
-        let before = self.nearness(scope, &served, &texts).await?;
-        let after = self.nearness(scope, &order.target, &texts).await?;
-        Ok(comparison(&before, &after))
+        let nearness = |space| self.nearness(scope, order, space, &texts);
+        let Some(before) = nearness(&served).await? else {
+            return Ok(None);
+        };
+        let after = nearness(&order.target).await?;
+        Ok(after.map(|after| comparison(&before, &after)))
     }
 
     /// Texts of the space's first turns, spread over them.
@@ -62,12 +68,14 @@ impl ModelSwitcher {
         Ok(texts.filter(|text| !text.trim().is_empty()).collect())
     }
 
+    /// Nothing where the operator wants something else meanwhile.
     async fn nearness(
         &self,
         scope: &Scope,
+        order: &SwitchOrder,
         space: &EmbeddingSpace,
         texts: &[String],
-    ) -> Result<Nearness, Fault> {
+    ) -> Result<Option<Nearness>, Fault> {
         let mut queries = Vec::with_capacity(texts.len());
         for text in texts {
             let vectors = self.embedder.embed_query_in(space, text.clone()).await?;
@@ -78,7 +86,7 @@ impl ModelSwitcher {
             sample: BTreeMap::new(),
         };
         let mut reached = 0;
-        loop {
+        while self.is_ordered(order).await? {
             let changes = self.feed.changes_in(scope, Some(space), reached, PAGE);
             let page = changes.await?;
             reached = page.reached;
@@ -92,9 +100,10 @@ impl ModelSwitcher {
                 .await
                 .ok_or_else(|| Fault::internal("comparing vectors stopped"))?;
             if !more {
-                return Ok(nearness);
+                return Ok(Some(nearness));
             }
         }
+        Ok(None)
     }
 }
 

@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::collections::HashSet;
 
+use memfleet_constructor::SwitchSchedule;
 use memfleet_domain::ids::TurnId;
 use memfleet_ports::access::{Caller, Proof};
 use memfleet_ports::admin::{Admin, ModelChange, ModelChangeStatus};
@@ -70,8 +71,9 @@ async fn change(node: &Node, change: ModelChange) -> ModelChangeStatus {
 /// Takes all steps that are due, each by a process that has just begun.
 async fn carry_on(node: &Node) {
     loop {
+        let mut schedule = SwitchSchedule::default();
         let embedded = node.backfill().await;
-        let steps = node.switcher().round().await.unwrap();
+        let steps = node.switcher().round(&mut schedule).await.unwrap();
         if embedded == 0 && steps == Some(0) {
             return;
         }
