@@ -266,7 +266,7 @@ impl Gateway {
             let beside = self.switches.progress(&order).await?.beside;
             if beside > 0 {
                 let message = format!(
-                    "{beside} spaces still have the vectors of two models: drop those that searches do not use first (`memfleet model switch --drop`)"
+                    "{beside} spaces still have the vectors of two models: remove those that searches do not use (`memfleet model switch --drop`), or give up the change under way first (`memfleet model switch --roll-back`)"
                 );
                 return Err(precondition("MODEL_CHANGE_UNDER_WAY", message));
             }
@@ -281,14 +281,14 @@ impl Gateway {
             SwitchGoal::Serve => progress.spaces - progress.serving.min(progress.spaces),
             SwitchGoal::RollBack => progress.serving,
             SwitchGoal::Compare => {
-                let message =
-                    "searches use neither model for good yet: cut over or roll back first";
+                let message = "searches use neither model for good yet: `memfleet model switch --cut-over` or `--roll-back` first";
                 return Err(precondition("MODEL_CHANGE_UNDER_WAY", message.to_owned()));
             }
         };
         if waiting > 0 {
-            let message =
-                format!("{waiting} spaces are not there yet: see `memfleet model switch --status`");
+            let message = format!(
+                "{waiting} spaces are not there yet: wait for them (`memfleet model switch --status`), or give the change up first (`--roll-back`)"
+            );
             return Err(precondition("MODEL_CHANGE_UNDER_WAY", message));
         }
         Ok(SwitchOrder {

@@ -117,6 +117,18 @@ async fn tenants(store: &PostgresStore) -> Outcome<Vec<TenantId>> {
         .collect()
 }
 
+/// The next step of the space `p`, as a number of `STEPS`, under the order `$2` to `$5`: that of
+/// `switch_step`, and one more: a half-built place of a change that is rolled back is dropped.
+macro_rules! next_step {
+    () => {
+        "coalesce(switch_step(p, $2, $3, $4, $5), CASE
+             WHEN p.is_other_whole THEN NULL
+             WHEN CASE WHEN p.serves_second THEN p.embedding ELSE p.second_embedding END IS DISTINCT FROM $2 THEN NULL
+             WHEN NOT $3 THEN 4
+         END)"
+    };
+}
+
 const STEPS: [SwitchStep; 5] = [
     SwitchStep::Build,
     SwitchStep::Compare,
@@ -137,11 +149,12 @@ async fn steps(
             break;
         }
         let mut read = store.read(&tenant).await?;
-        let rows = sqlx::query(
-            "SELECT name, step FROM (
-                 SELECT p.name, switch_step(p, $2, $3, $4, $5) AS step FROM spaces p WHERE p.tenant = $1 AND p.name IS NOT NULL) s
+        let rows = sqlx::query(concat!(
+            "SELECT name, step FROM (SELECT p.name, ",
+            next_step!(),
+            " AS step FROM spaces p WHERE p.tenant = $1 AND p.name IS NOT NULL) s
              WHERE step IS NOT NULL ORDER BY step DESC LIMIT $6",
-        )
+        ))
         .bind(tenant.as_str())
         .bind(embedding_key(&order.target))
         .bind(order.goal != SwitchGoal::RollBack)
@@ -187,15 +200,17 @@ async fn take(
         return Ok(());
     };
     let target = embedding_key(&order.target);
-    let next: Option<i32> = sqlx::query_scalar(
-        "SELECT switch_step(p, $3, $4, $5, $6) FROM spaces p WHERE p.tenant = $1 AND p.id = $2",
-    )
+    let next: Option<i32> = sqlx::query_scalar(concat!(
+        "SELECT ",
+        next_step!(),
+        " FROM spaces p WHERE p.tenant = $1 AND p.id = $6",
+    ))
     .bind(tenant)
-    .bind(space.id)
     .bind(target)
     .bind(order.goal != SwitchGoal::RollBack)
     .bind(order.goal == SwitchGoal::Serve)
     .bind(order.drops)
+    .bind(space.id)
     .fetch_one(&mut *connection)
     .await?;
     if next.map(|next| STEPS[next as usize]) != Some(step) {

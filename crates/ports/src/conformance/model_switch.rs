@@ -65,7 +65,16 @@ async fn embedded(store: &impl SwitchingStore, space: &EmbeddingSpace) -> (usize
 
 /// Brings what an embedding space lacks.
 async fn fill(store: &impl SwitchingStore, space: &EmbeddingSpace) -> usize {
-    let waiting = store.without_vectors(space, 100).await.expect("waiting");
+    let filled = fill_first(store, space, 100).await;
+    // A look without anything to do takes the note off.
+    let left = store.without_vectors(space, 100).await.expect("waiting");
+    assert_eq!(left, []);
+    filled
+}
+
+/// Brings what the first turns that lack an embedding space lack.
+async fn fill_first(store: &impl SwitchingStore, space: &EmbeddingSpace, most: u32) -> usize {
+    let waiting = store.without_vectors(space, most).await.expect("waiting");
     for turn in &waiting {
         let text = &turn.turn.accepted.content.text;
         let made = turn.ranges.iter().map(|&(start, end)| {
@@ -80,9 +89,6 @@ async fn fill(store: &impl SwitchingStore, space: &EmbeddingSpace) -> usize {
         let attached = store.attach_vectors(&turn.scope, id, space, made).await;
         attached.expect("attach");
     }
-    // A look without anything to do takes the note off.
-    let left = store.without_vectors(space, 100).await.expect("waiting");
-    assert_eq!(left, []);
     waiting.len()
 }
 
@@ -214,4 +220,21 @@ pub async fn a_turn_without_vectors_gets_those_of_both_models(store: &impl Switc
     assert_eq!(fill(store, &embedding_space("1")).await, 1);
     assert_eq!(embedded(store, &embedding_space("1")).await, (2, 2));
     assert_eq!(embedded(store, &new_model()).await, (2, 2));
+}
+
+/// What a change left in the middle of its first step goes with the change.
+pub async fn a_roll_back_removes_what_is_half_built(store: &impl SwitchingStore) {
+    let old = embedding_space("1");
+    for number in 1..=3 {
+        tell(store, number).await;
+    }
+    step(store, &order(SwitchGoal::Serve, false), SwitchStep::Build).await;
+    assert_eq!(fill_first(store, &new_model(), 2).await, 2);
+    let back = order(SwitchGoal::RollBack, false);
+    step(store, &back, SwitchStep::Drop).await;
+    assert_eq!(store.steps(&back, 10).await, Ok(vec![]));
+    assert_eq!(serves(store).await, (Some(old.clone()), None));
+    assert_eq!(embedded(store, &old).await, (3, 3));
+    let left = store.without_vectors(&new_model(), 10).await;
+    assert_eq!(left, Ok(vec![]));
 }

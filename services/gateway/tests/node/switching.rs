@@ -213,3 +213,23 @@ async fn a_model_that_is_not_here_is_refused_and_nothing_changes() {
         assert_eq!(refused.unwrap_err().reason, "NO_MODEL_CHANGE");
     }
 }
+
+#[tokio::test]
+async fn another_model_is_taken_once_a_half_built_one_is_given_up() {
+    let node = filled().await;
+    let first = node.embedder.space().await.unwrap().model;
+    let second = node.embedder.second().model.clone();
+    change(&node, ModelChange::Serve(Some(second))).await;
+    let built = node.switcher().round(&mut SwitchSchedule::default()).await;
+    assert_eq!(built, Ok(Some(1)));
+    for wanted in [ModelChange::Serve(Some(first.clone())), ModelChange::Drop] {
+        let refused = node.gateway.switch_model(&operator(), Some(wanted)).await;
+        let refused = refused.unwrap_err();
+        assert_eq!(refused.reason, "MODEL_CHANGE_UNDER_WAY");
+        assert!(refused.message.contains("--roll-back"), "{refused}");
+    }
+    change(&node, ModelChange::RollBack).await;
+    carry_on(&node).await;
+    let status = change(&node, ModelChange::Serve(Some(first))).await;
+    assert_eq!((status.progress.serving, status.progress.beside), (1, 0));
+}

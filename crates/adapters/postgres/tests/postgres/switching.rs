@@ -21,3 +21,9 @@ async fn a_turn_without_vectors_gets_those_of_both_models() {
     let database = Database::migrated().await;
     cases::a_turn_without_vectors_gets_those_of_both_models(&database.store().await).await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_roll_back_removes_what_is_half_built() {
+    let database = Database::migrated().await;
+    cases::a_roll_back_removes_what_is_half_built(&database.store().await).await;
+}
