@@ -118,13 +118,16 @@ async fn tenants(store: &PostgresStore) -> Outcome<Vec<TenantId>> {
 }
 
 /// The next step of the space `p`, as a number of `STEPS`, under the order `$2` to `$5`: that of
-/// `switch_step`, and one more: a half-built place of a change that is rolled back is dropped.
+/// `switch_step`, and two more. A half-built place of a change that is rolled back is dropped. A
+/// place that lacks less than a 64th of the space's changes is compared: where turns come all the
+/// time, the newest always wait for their vectors.
 macro_rules! next_step {
     () => {
         "coalesce(switch_step(p, $2, $3, $4, $5), CASE
              WHEN p.is_other_whole THEN NULL
              WHEN CASE WHEN p.serves_second THEN p.embedding ELSE p.second_embedding END IS DISTINCT FROM $2 THEN NULL
              WHEN NOT $3 THEN 4
+             WHEN (p.head - CASE WHEN p.serves_second THEN p.embedded ELSE p.second_embedded END) * 64 <= p.head THEN 1
          END)"
     };
 }

@@ -71,13 +71,14 @@ async fn set_order(connection: &mut SqliteConnection, order: &SwitchOrder) -> Ou
 
 /// The next step of each space: `?1` is the target, `?2` whether it is to be built, `?3` to be
 /// served, `?4` whether what is not served is to be dropped. A half-built place of a change that is
-/// rolled back is dropped.
+/// rolled back is dropped. A place that lacks less than a 64th of the space's changes is compared:
+/// where turns come all the time, the newest always wait for their vectors.
 const STEP: &str = "CASE
     WHEN p.emptying IS NOT NULL THEN 4
     WHEN ?3 AND p.is_other_whole AND iif(p.serves_second, p.embedding, p.second_embedding) = ?1 THEN 2
     WHEN NOT ?2 AND p.is_other_whole AND iif(p.serves_second, p.second_embedding, p.embedding) = ?1 THEN 3
     WHEN ?2 AND NOT p.is_other_whole AND iif(p.serves_second, p.embedding, p.second_embedding) = ?1
-        AND iif(p.serves_second, p.embedded, p.second_embedded) IS NULL THEN 1
+        AND ifnull((p.head - iif(p.serves_second, p.embedded, p.second_embedded)) * 64 <= p.head, 1) THEN 1
     WHEN NOT ?2 AND NOT p.is_other_whole AND iif(p.serves_second, p.embedding, p.second_embedding) = ?1 THEN 4
     WHEN ?2 AND iif(p.serves_second, p.second_embedding, p.embedding) <> ?1
         AND iif(p.serves_second, p.embedding, p.second_embedding) IS NULL THEN 0

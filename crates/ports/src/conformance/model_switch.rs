@@ -101,7 +101,16 @@ async fn step(store: &impl SwitchingStore, order: &SwitchOrder, expected: Switch
         overlap: 0.5,
         correlation: 0.25,
     };
-    let taken = store.take(&home(), order, expected, comparison).await;
+    take(store, order, expected, comparison).await;
+}
+
+async fn take(
+    store: &impl SwitchingStore,
+    order: &SwitchOrder,
+    step: SwitchStep,
+    comparison: SpaceComparison,
+) {
+    let taken = store.take(&home(), order, step, comparison).await;
     taken.expect("take");
 }
 
@@ -147,10 +156,7 @@ pub async fn a_change_of_the_model_goes_there_and_back(store: &impl SwitchingSto
     let back = order(SwitchGoal::RollBack, true);
     store.set_order(&back).await.expect("order");
     let comparison = SpaceComparison::default();
-    let taken = store
-        .take(&home(), &serve, SwitchStep::Compare, comparison)
-        .await;
-    assert_eq!(taken, Ok(()));
+    take(store, &serve, SwitchStep::Compare, comparison).await;
     store.set_order(&serve).await.expect("order");
     step(store, &serve, SwitchStep::Compare).await;
     let progress = store.progress(&serve).await.expect("progress");
@@ -220,6 +226,25 @@ pub async fn a_turn_without_vectors_gets_those_of_both_models(store: &impl Switc
     assert_eq!(fill(store, &embedding_space("1")).await, 1);
     assert_eq!(embedded(store, &embedding_space("1")).await, (2, 2));
     assert_eq!(embedded(store, &new_model()).await, (2, 2));
+}
+
+/// Turns that wait for their vectors, few beside those that are there, do not hold a space up.
+pub async fn a_busy_space_is_compared_while_its_last_turns_wait(store: &impl SwitchingStore) {
+    for number in 1..=128 {
+        tell(store, number).await;
+    }
+    let serve = order(SwitchGoal::Serve, false);
+    step(store, &serve, SwitchStep::Build).await;
+    assert_eq!(store.steps(&serve, 10).await, Ok(vec![]));
+    assert_eq!(fill_first(store, &new_model(), 1_000).await, 128);
+    for number in 129..=130 {
+        tell(store, number).await;
+    }
+    let left = store.without_vectors(&new_model(), 1_000).await;
+    assert_eq!(left.expect("waiting").len(), 2);
+    step(store, &serve, SwitchStep::Compare).await;
+    step(store, &serve, SwitchStep::Serve).await;
+    assert_eq!(embedded(store, &new_model()).await, (130, 128));
 }
 
 /// What a change left in the middle of its first step goes with the change.

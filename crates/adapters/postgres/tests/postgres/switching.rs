@@ -23,6 +23,12 @@ async fn a_turn_without_vectors_gets_those_of_both_models() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_busy_space_is_compared_while_its_last_turns_wait() {
+    let database = Database::migrated().await;
+    cases::a_busy_space_is_compared_while_its_last_turns_wait(&database.store().await).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_roll_back_removes_what_is_half_built() {
     let database = Database::migrated().await;
     cases::a_roll_back_removes_what_is_half_built(&database.store().await).await;

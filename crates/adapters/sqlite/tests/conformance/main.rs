@@ -61,6 +61,15 @@ async fn a_third_model_takes_the_place_of_the_first() {
 }
 
 #[tokio::test]
+async fn a_busy_space_is_compared_while_its_last_turns_wait() {
+    let (store, _directory) = fresh().await;
+    memfleet_ports::conformance::model_switch::a_busy_space_is_compared_while_its_last_turns_wait(
+        &store,
+    )
+    .await;
+}
+
+#[tokio::test]
 async fn a_roll_back_removes_what_is_half_built() {
     let (store, _directory) = fresh().await;
     memfleet_ports::conformance::model_switch::a_roll_back_removes_what_is_half_built(&store).await;
