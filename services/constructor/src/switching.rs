@@ -12,7 +12,9 @@ use memfleet_domain::{Fault, Scope};
 use memfleet_ports::embedder::Embedder;
 use memfleet_ports::feed::IndexFeed;
 use memfleet_ports::ledger::Ledger;
-use memfleet_ports::model_switch::{ModelSwitches, SpaceComparison, SwitchOrder, SwitchStep};
+use memfleet_ports::model_switch::{
+    MIN_OVERLAP, ModelSwitches, SpaceComparison, SwitchOrder, SwitchStep,
+};
 use memfleet_ports::spaces::SpaceCatalog;
 use rand::seq::SliceRandom;
 use tokio::time::Instant;
@@ -184,6 +186,9 @@ impl ModelSwitcher {
             },
             _ => SpaceComparison::default(),
         };
+        if comparison.queries > 0 && comparison.overlap < MIN_OVERLAP && !order.forced {
+            tracing::warn!(%scope, overlap = comparison.overlap, "the two models name other passages: searches change with `memfleet model switch --cut-over` alone");
+        }
         self.switches.take(scope, order, step, comparison).await?;
         tracing::info!(%scope, target = %order.target, ?step, "a step of a change of the model");
         Ok(())
@@ -203,6 +208,7 @@ mod tests {
             target: embedding_space("2"),
             goal: SwitchGoal::Serve,
             drops: false,
+            forced: false,
         };
         let mut schedule = SwitchSchedule::default();
         for pause in [1, 2, 4, 8, 16, 30, 30] {

@@ -6,7 +6,8 @@ use memfleet_columns::{VectorSlot, embedding_key, json, name, to_json};
 use memfleet_domain::Scope;
 use memfleet_domain::ids::{SpaceId, TenantId};
 use memfleet_ports::model_switch::{
-    ModelSwitches, SpaceComparison, SwitchGoal, SwitchOrder, SwitchProgress, SwitchStep,
+    MIN_OVERLAP, ModelSwitches, SpaceComparison, SwitchGoal, SwitchOrder, SwitchProgress,
+    SwitchStep,
 };
 use memfleet_ports::store::Result;
 use sqlx::{PgConnection, Row};
@@ -118,18 +119,24 @@ async fn tenants(store: &PostgresStore) -> Outcome<Vec<TenantId>> {
 }
 
 /// The next step of the space `p`, as a number of `STEPS`, under the order `$2` to `$5`: that of
-/// `switch_step`, and two more. A half-built place of a change that is rolled back is dropped. A
+/// `switch_step`, and two more. Serving waits where the two models are less alike than `$7`. A half-built place of a change that is rolled back is dropped. A
 /// place that lacks less than a 64th of the space's changes is compared: where turns come all the
 /// time, the newest always wait for their vectors.
 macro_rules! next_step {
     () => {
-        "coalesce(switch_step(p, $2, $3, $4, $5), CASE
+        "coalesce(nullif(switch_step(p, $2, $3, $4, $5), CASE
+             WHEN (p.comparison::json ->> 'queries')::integer > 0 AND (p.comparison::json ->> 'overlap')::float8 < $7 THEN 2
+         END), CASE
              WHEN p.is_other_whole THEN NULL
              WHEN CASE WHEN p.serves_second THEN p.embedding ELSE p.second_embedding END IS DISTINCT FROM $2 THEN NULL
              WHEN NOT $3 THEN 4
              WHEN (p.head - CASE WHEN p.serves_second THEN p.embedded ELSE p.second_embedded END) * 64 <= p.head THEN 1
          END)"
     };
+}
+
+fn min_overlap(order: &SwitchOrder) -> f64 {
+    if order.forced { 0.0 } else { MIN_OVERLAP }
 }
 
 const STEPS: [SwitchStep; 5] = [
@@ -164,6 +171,7 @@ async fn steps(
         .bind(order.goal == SwitchGoal::Serve)
         .bind(order.drops)
         .bind(left)
+        .bind(min_overlap(order))
         .fetch_all(&mut *read)
         .await?;
         for row in rows {
@@ -214,6 +222,7 @@ async fn take(
     .bind(order.goal == SwitchGoal::Serve)
     .bind(order.drops)
     .bind(space.id)
+    .bind(min_overlap(order))
     .fetch_one(&mut *connection)
     .await?;
     if next.map(|next| STEPS[next as usize]) != Some(step) {

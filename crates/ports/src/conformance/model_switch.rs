@@ -23,6 +23,7 @@ fn order(goal: SwitchGoal, drops: bool) -> SwitchOrder {
         target: new_model(),
         goal,
         drops,
+        forced: false,
     }
 }
 
@@ -197,6 +198,7 @@ pub async fn a_third_model_takes_the_place_of_the_first(store: &impl SwitchingSt
         target: embedding_space("1"),
         goal: SwitchGoal::Serve,
         drops: false,
+        forced: false,
     };
     step(store, &third, SwitchStep::Build).await;
     assert_eq!(fill(store, &third.target).await, 5);
@@ -262,4 +264,27 @@ pub async fn a_roll_back_removes_what_is_half_built(store: &impl SwitchingStore)
     assert_eq!(embedded(store, &old).await, (3, 3));
     let left = store.without_vectors(&new_model(), 10).await;
     assert_eq!(left, Ok(vec![]));
+}
+
+/// Searches change to a model that finds nothing alike at the operator's word alone.
+pub async fn an_unlike_model_is_served_when_it_is_forced(store: &impl SwitchingStore) {
+    tell(store, 1).await;
+    let serve = order(SwitchGoal::Serve, false);
+    step(store, &serve, SwitchStep::Build).await;
+    assert_eq!(fill(store, &new_model()).await, 1);
+    let unlike = SpaceComparison {
+        queries: 2,
+        overlap: 0.09,
+        correlation: 0.0,
+    };
+    take(store, &serve, SwitchStep::Compare, unlike).await;
+    assert_eq!(store.steps(&serve, 10).await, Ok(vec![]));
+    take(store, &serve, SwitchStep::Serve, unlike).await;
+    assert_eq!(serves(store).await.0, Some(embedding_space("1")));
+    let forced = SwitchOrder {
+        forced: true,
+        ..serve
+    };
+    step(store, &forced, SwitchStep::Serve).await;
+    assert_eq!(serves(store).await.0, Some(new_model()));
 }

@@ -232,6 +232,7 @@ impl Bench {
             target: WordEmbedder::default().second().clone(),
             goal: SwitchGoal::Serve,
             drops: false,
+            forced: false,
         };
         let (store, target) = (&*self.store, &order.target);
         store.set_order(&order).await.unwrap();

@@ -7,15 +7,14 @@ use std::collections::{BTreeMap, HashSet};
 use memfleet_domain::embedding::EmbeddingSpace;
 use memfleet_domain::{Fault, Scope};
 use memfleet_ports::feed::Change;
-use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::model_switch::{SpaceComparison, SwitchOrder};
 
 use super::ModelSwitcher;
 
 /// Texts that serve as queries …
-const QUERIES: usize = 20;
-/// … of so many turns.
-const TURNS: u32 = 200;
+const QUERIES: u64 = 20;
+/// … each the first turn of so many changes.
+const LOOKED_AT: u32 = 8;
 /// The nearest passages that are held against each other.
 const NEAREST: usize = 10;
 /// Passages whose ranks are correlated.
@@ -55,12 +54,21 @@ impl ModelSwitcher {
         Ok(after.map(|after| comparison(&before, &after)))
     }
 
-    /// Texts of the space's first turns, spread over them.
+    /// Texts of turns that are spread over the space's history.
     async fn queries(&self, scope: &Scope) -> Result<Vec<String>, Fault> {
-        let filter = TurnFilter::default();
-        let turns = self.ledger.list(scope, &filter, TURNS, None).await?.items;
-        let step = turns.len().div_ceil(QUERIES).max(1);
-        let texts = turns.iter().step_by(step).map(|turn| {
+        let head = self.feed.head(scope).await?;
+        let mut ids = Vec::with_capacity(QUERIES as usize);
+        for place in 0..QUERIES {
+            let after = head * place / QUERIES;
+            let page = self.feed.changes_after(scope, after, LOOKED_AT).await?;
+            let first = page.changes.iter().find_map(|change| match change {
+                Change::Stored(turn) => Some(turn.id),
+                _ => None,
+            });
+            ids.extend(first.filter(|id| !ids.contains(id)));
+        }
+        let turns = self.ledger.turns(scope, &ids).await?;
+        let texts = turns.iter().map(|turn| {
             let mut text = turn.accepted.content.searchable_text();
             text.truncate(text.floor_char_boundary(QUERY_BYTES));
             text

@@ -59,6 +59,7 @@ async fn built() -> (Bench, ModelSwitcher, SwitchOrder) {
         target: embedder.second().clone(),
         goal: SwitchGoal::Serve,
         drops: false,
+        forced: false,
     };
     bench.constructor.embedder = Arc::new(Choosy(embedder));
     for (name, text) in [("ada", "poison"), ("bob", "one")] {

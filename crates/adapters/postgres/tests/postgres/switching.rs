@@ -33,3 +33,9 @@ async fn a_roll_back_removes_what_is_half_built() {
     let database = Database::migrated().await;
     cases::a_roll_back_removes_what_is_half_built(&database.store().await).await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_unlike_model_is_served_when_it_is_forced() {
+    let database = Database::migrated().await;
+    cases::an_unlike_model_is_served_when_it_is_forced(&database.store().await).await;
+}

@@ -76,6 +76,13 @@ async fn a_roll_back_removes_what_is_half_built() {
 }
 
 #[tokio::test]
+async fn an_unlike_model_is_served_when_it_is_forced() {
+    let (store, _directory) = fresh().await;
+    memfleet_ports::conformance::model_switch::an_unlike_model_is_served_when_it_is_forced(&store)
+        .await;
+}
+
+#[tokio::test]
 async fn a_turn_without_vectors_gets_those_of_both_models() {
     let (store, _directory) = fresh().await;
     memfleet_ports::conformance::model_switch::a_turn_without_vectors_gets_those_of_both_models(
