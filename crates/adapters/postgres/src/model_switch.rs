@@ -119,9 +119,10 @@ async fn tenants(store: &PostgresStore) -> Outcome<Vec<TenantId>> {
 }
 
 /// The next step of the space `p`, as a number of `STEPS`, under the order `$2` to `$5`: that of
-/// `switch_step`, and two more. Serving waits where the two models are less alike than `$7`. A half-built place of a change that is rolled back is dropped. A
-/// place that lacks less than a 64th of the space's changes is compared: where turns come all the
-/// time, the newest always wait for their vectors.
+/// `switch_step`, and two more. Serving waits where the two models are less alike than `$7`. A
+/// half-built place of a change that is rolled back is dropped. A place that lacks less than a 64th
+/// of a large space's changes is compared: where turns come all the time, the newest always wait
+/// for their vectors. The note of them is up to 16 changes late.
 macro_rules! next_step {
     () => {
         "coalesce(nullif(switch_step(p, $2, $3, $4, $5), CASE
@@ -130,7 +131,7 @@ macro_rules! next_step {
              WHEN p.is_other_whole THEN NULL
              WHEN CASE WHEN p.serves_second THEN p.embedding ELSE p.second_embedding END IS DISTINCT FROM $2 THEN NULL
              WHEN NOT $3 THEN 4
-             WHEN (p.head - CASE WHEN p.serves_second THEN p.embedded ELSE p.second_embedded END) * 64 <= p.head THEN 1
+             WHEN (p.head - CASE WHEN p.serves_second THEN p.embedded ELSE p.second_embedded END + 16) * 64 <= p.head THEN 1
          END)"
     };
 }

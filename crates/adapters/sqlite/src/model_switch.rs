@@ -72,15 +72,16 @@ async fn set_order(connection: &mut SqliteConnection, order: &SwitchOrder) -> Ou
 
 /// The next step of each space: `?1` is the target, `?2` whether it is to be built, `?3` to be
 /// served, `?4` whether what is not served is to be dropped. A half-built place of a change that is
-/// rolled back is dropped. Serving waits where the two models are less alike than `?6`. A place that lacks less than a 64th of the space's changes is compared:
-/// where turns come all the time, the newest always wait for their vectors.
+/// rolled back is dropped. Serving waits where the two models are less alike than `?6`. A place that
+/// lacks less than a 64th of a large space's changes is compared: where turns come all the time, the
+/// newest always wait for their vectors. The note of them is up to 16 changes late.
 const STEP: &str = "CASE
     WHEN p.emptying IS NOT NULL THEN 4
     WHEN ?3 AND p.is_other_whole AND iif(p.serves_second, p.embedding, p.second_embedding) = ?1
         AND NOT ifnull(p.comparison ->> 'queries' > 0 AND p.comparison ->> 'overlap' < ?6, 0) THEN 2
     WHEN NOT ?2 AND p.is_other_whole AND iif(p.serves_second, p.second_embedding, p.embedding) = ?1 THEN 3
     WHEN ?2 AND NOT p.is_other_whole AND iif(p.serves_second, p.embedding, p.second_embedding) = ?1
-        AND ifnull((p.head - iif(p.serves_second, p.embedded, p.second_embedded)) * 64 <= p.head, 1) THEN 1
+        AND ifnull((p.head - iif(p.serves_second, p.embedded, p.second_embedded) + 16) * 64 <= p.head, 1) THEN 1
     WHEN NOT ?2 AND NOT p.is_other_whole AND iif(p.serves_second, p.embedding, p.second_embedding) = ?1 THEN 4
     WHEN ?2 AND iif(p.serves_second, p.second_embedding, p.embedding) <> ?1
         AND iif(p.serves_second, p.embedding, p.second_embedding) IS NULL THEN 0
