@@ -117,7 +117,7 @@ impl LocalConsolidator {
         })
     }
 
-    /// What these turns make of the stories, by session.
+    /// News of these turns for the stories, by session.
     async fn all_news(
         &self,
         scope: &Scope,

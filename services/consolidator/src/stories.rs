@@ -38,7 +38,7 @@ struct Kept {
 }
 
 impl Shelf {
-    /// Those of a space, if they are of this state. They are taken: who writes puts them back.
+    /// Stories of a space, if they are of this state. They are taken: who writes puts them back.
     pub(crate) fn take(&self, scope: &Scope, state: &BindingState) -> Option<Stories> {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let at = all.iter().position(|kept| kept.scope == *scope)?;

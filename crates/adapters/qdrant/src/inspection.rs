@@ -26,7 +26,8 @@ pub struct Findings {
 }
 
 impl Mirror {
-    /// Compares passages with points of an embedding space. What is written meanwhile may be counted as missing.
+    /// Compares passages with points of an embedding space. Passages that are written meanwhile may
+    /// be counted as missing.
     pub async fn verify(&self, scope: &Scope, embedding: &EmbeddingSpace) -> Result<Findings> {
         let stored = self.stored(scope, embedding).await?;
         let mirrored = self.mirrored(scope, embedding).await?;
@@ -37,8 +38,8 @@ impl Mirror {
         })
     }
 
-    /// Removes the mirror of a space in an embedding space and makes it again; searches ask the store
-    /// meanwhile.
+    /// Removes the mirror of a space in an embedding space and makes it again; searches ask the
+    /// store meanwhile.
     pub async fn rebuild(&self, scope: &Scope, embedding: &EmbeddingSpace) -> Result<()> {
         self.restart(scope, embedding).await?;
         self.follow(scope, embedding).await?;

@@ -10,14 +10,15 @@ use uuid::Uuid;
 
 /// Payload: the space, as a hash of tenant and name; Qdrant keeps the points of one together.
 pub const SPACE: &str = "space";
-/// Payload: the embedding space, as a hash. Builds of before wrote points of one at a time, without.
+/// Payload: the embedding space, as a hash. Builds of before wrote points of one at a time, without
+/// it.
 pub const EMBEDDING: &str = "embedding";
 /// Payload: the turn.
 pub const TURN: &str = "turn";
 /// Payload: the passage's number.
 pub const PASSAGE: &str = "passage";
 
-/// Of the points of a space with vectors of an embedding space.
+/// Filter for the points of a space with vectors of an embedding space.
 pub fn of_embedding(scope: &Scope, embedding: &EmbeddingSpace) -> Filter {
     Filter::must([
         Condition::matches(SPACE, key(scope)),
@@ -25,7 +26,7 @@ pub fn of_embedding(scope: &Scope, embedding: &EmbeddingSpace) -> Filter {
     ])
 }
 
-/// Of the points of a space that builds of before wrote.
+/// Filter for the points of a space that builds of before wrote.
 pub fn unnamed(scope: &Scope) -> Filter {
     Filter::must([
         Condition::matches(SPACE, key(scope)),

@@ -72,9 +72,9 @@ async fn set_order(connection: &mut SqliteConnection, order: &SwitchOrder) -> Ou
 
 /// The next step of each space: `?1` is the target, `?2` whether it is to be built, `?3` to be
 /// served, `?4` whether what is not served is to be dropped. A half-built place of a change that is
-/// rolled back is dropped. Serving waits where the two models are less alike than `?6`. A place that
-/// lacks less than a 64th of a large space's changes is compared: where turns come all the time, the
-/// newest always wait for their vectors. The note of them is up to 16 changes late.
+/// rolled back is dropped. Serving waits where the two models are less alike than `?6`. A place
+/// that lacks less than a 64th of a large space's changes is compared: where turns come all the
+/// time, the newest always wait for their vectors. The note of them is up to 16 changes late.
 const STEP: &str = "CASE
     WHEN p.emptying IS NOT NULL THEN 4
     WHEN ?3 AND p.is_other_whole AND iif(p.serves_second, p.embedding, p.second_embedding) = ?1

@@ -251,7 +251,7 @@ pub async fn a_busy_space_is_compared_while_its_last_turns_wait(store: &impl Swi
     assert_eq!(serves(store).await.0, Some(new_model()));
 }
 
-/// What a change left in the middle of its first step goes with the change.
+/// Vectors that a change left in the middle of its first step go with the change.
 pub async fn a_roll_back_removes_what_is_half_built(store: &impl SwitchingStore) {
     let old = embedding_space("1");
     for number in 1..=3 {

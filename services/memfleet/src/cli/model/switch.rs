@@ -27,7 +27,7 @@ pub struct SwitchArgs {
     /// Tell how far the change is
     #[arg(long, conflicts_with_all = ["name", "cut_over", "roll_back", "drop"])]
     status: bool,
-    /// Have searches of each space use the new vectors once it has them, however unlike the models are
+    /// Have searches of each space use the new vectors once it has them, be the models alike or not
     #[arg(long, conflicts_with_all = ["name", "roll_back", "drop"])]
     cut_over: bool,
     /// Have searches use the vectors of before again
