@@ -48,6 +48,8 @@ words! {
         DocumentSet = "document_set",
         /// A policy or another such document is about to be taken away.
         DocumentRemoved = "document_removed",
+        /// The embedding model is about to be changed, or the change taken back.
+        ModelSwitchBegun = "model_switch_begun",
         /// A call was refused for want of the right `admin`.
         Refused = "refused",
         /// Turns entered a prompt.

@@ -17,12 +17,16 @@ use crate::store::Result;
 pub enum SwitchGoal {
     /// Vectors of the target are made beside the others and compared with them.
     Compare,
-    /// Searches use them, in each space from its comparison on; they are the ones that new spaces
-    /// get.
+    /// Searches use them, in each space from its comparison on, unless the two models are too
+    /// unlike there; they are the ones that new spaces get.
     Serve,
     /// Searches use the vectors of before.
     RollBack,
 }
+
+/// Least [`SpaceComparison::overlap`] of a space whose searches change without the operator's word:
+/// below it something is likely wrong, such as damaged weights.
+pub const MIN_OVERLAP: f64 = 0.1;
 
 /// The operator's order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -34,6 +38,10 @@ pub struct SwitchOrder {
     /// True where the vectors that searches do not use then are removed.
     #[serde(default)]
     pub drops: bool,
+    /// True where searches change in spaces too whose two models are as unlike as
+    /// [`MIN_OVERLAP`] tells.
+    #[serde(default)]
+    pub forced: bool,
 }
 
 /// The next thing to be done in a space.
@@ -97,8 +105,8 @@ pub trait ModelSwitches: Send + Sync {
     async fn steps(&self, order: &SwitchOrder, limit: u32) -> Result<Vec<(Scope, SwitchStep)>>;
 
     /// Takes one step in a space, as one transaction. [`SwitchStep::Drop`] removes some of the
-    /// vectors, [`SwitchStep::Compare`] notes the comparison; a step that is not the space's next
-    /// one any more changes nothing.
+    /// vectors, [`SwitchStep::Compare`] notes the comparison. A step that is not the space's next
+    /// one any more, or is of another order than [`Self::order`], changes nothing.
     async fn take(
         &self,
         scope: &Scope,

@@ -24,6 +24,7 @@ use tracing::instrument;
 
 use crate::LocalConsolidator;
 use crate::news::News;
+use crate::stories::BindingState;
 
 /// Changes that are looked at together.
 const ROUND: u32 = 256;
@@ -53,7 +54,11 @@ impl Agent for LocalConsolidator {
         let changes = self.feed.changes_after(scope, reached, ROUND).await?;
         let touched = self.touched(scope, &changes).await?;
         let round = (reached, changes.reached);
-        let kept = self.kept(scope, reached, &changes).await?;
+        let state = BindingState {
+            reached,
+            served: self.served(scope).await?,
+        };
+        let kept = self.kept(scope, &state, &changes).await?;
         let mut stories = match kept {
             Some(stories) => stories,
             None if touched.is_empty() && !changes.changes.iter().any(is_gone) => {
@@ -70,11 +75,11 @@ impl Agent for LocalConsolidator {
                 }
             },
         };
-        let mut news = Vec::with_capacity(touched.len());
-        for touched in touched {
-            news.push(self.session(scope, touched, &mut stories).await?);
+        let news = self.all_news(scope, touched, &mut stories).await?;
+        if self.served(scope).await? != state.served {
+            // The embedding model changed: what was compared may be of both.
+            return Ok(Outcome::More);
         }
-        news.push(self.emptied(scope, &news).await?);
         // What is withdrawn is in no story that could be kept.
         let is_kept = news.iter().all(News::withdraws_nothing);
         let mut rewrites = Vec::new();
@@ -85,7 +90,11 @@ impl Agent for LocalConsolidator {
             return Ok(Outcome::More);
         };
         if is_kept {
-            self.shelf.put(scope, changes.reached, stories);
+            let state = BindingState {
+                reached: changes.reached,
+                ..state
+            };
+            self.shelf.put(scope, state, stories);
         }
         Ok(Outcome::more_if(changes.more || written > 0))
     }
@@ -106,6 +115,21 @@ impl LocalConsolidator {
             true => Told::Whole(self.stories_of(scope, &fragments).await?),
             false => Told::Torn(adopted),
         })
+    }
+
+    /// News of these turns for the stories, by session.
+    async fn all_news(
+        &self,
+        scope: &Scope,
+        touched: Vec<HashSet<TurnId>>,
+        stories: &mut Stories,
+    ) -> Result<Vec<News>, Fault> {
+        let mut news = Vec::with_capacity(touched.len());
+        for touched in touched {
+            news.push(self.session(scope, touched, stories).await?);
+        }
+        news.push(self.emptied(scope, &news).await?);
+        Ok(news)
     }
 
     /// The turns of the episodes that changed, session by session in the order in which these were said.

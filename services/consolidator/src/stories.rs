@@ -5,6 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use memfleet_agents::narratives::{Opening, REMEMBERED, Stories, Vector};
 use memfleet_domain::derivation::{Derivation, Kind};
+use memfleet_domain::embedding::EmbeddingSpace;
 use memfleet_domain::ids::{DerivationId, TurnId};
 use memfleet_domain::{Fault, Scope};
 use memfleet_ports::feed::{Change, Changes, IndexedTurn};
@@ -21,23 +22,31 @@ const TOGETHER: usize = 256;
 #[derive(Default)]
 pub struct Shelf(Mutex<VecDeque<Kept>>);
 
-/// The stories of a space as of the change sequence that binding has reached there.
+/// How far binding is in a space, and the embedding space of the vectors it compares. A change of
+/// the embedding model does not move the change sequence.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct BindingState {
+    pub(crate) reached: u64,
+    pub(crate) served: Option<EmbeddingSpace>,
+}
+
+/// The stories of a space as of a state of its binding.
 struct Kept {
     scope: Scope,
-    reached: u64,
+    state: BindingState,
     stories: Stories,
 }
 
 impl Shelf {
-    /// Those of a space, if they are of this change sequence. They are taken: who writes puts them back.
-    pub(crate) fn take(&self, scope: &Scope, reached: u64) -> Option<Stories> {
+    /// Stories of a space, if they are of this state. They are taken: who writes puts them back.
+    pub(crate) fn take(&self, scope: &Scope, state: &BindingState) -> Option<Stories> {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let at = all.iter().position(|kept| kept.scope == *scope)?;
         let kept = all.remove(at)?;
-        (kept.reached == reached).then_some(kept.stories)
+        (kept.state == *state).then_some(kept.stories)
     }
 
-    pub(crate) fn put(&self, scope: &Scope, reached: u64, stories: Stories) {
+    pub(crate) fn put(&self, scope: &Scope, state: BindingState, stories: Stories) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.retain(|kept| kept.scope != *scope);
         if all.len() >= KEPT {
@@ -45,22 +54,22 @@ impl Shelf {
         }
         all.push_back(Kept {
             scope: scope.clone(),
-            reached,
+            state,
             stories,
         });
     }
 }
 
 impl LocalConsolidator {
-    /// The stories of a space as they were kept when binding had reached this change sequence; none where these changes bound them otherwise,
-    /// or took something of them away.
+    /// The stories of a space as they were kept in this state of its binding; none where these
+    /// changes bound them otherwise, or took something of them away.
     pub(crate) async fn kept(
         &self,
         scope: &Scope,
-        reached: u64,
+        state: &BindingState,
         changes: &Changes,
     ) -> Result<Option<Stories>, Fault> {
-        let Some(stories) = self.shelf.take(scope, reached) else {
+        let Some(stories) = self.shelf.take(scope, state) else {
             return Ok(None);
         };
         let is_gone = |change: &Change| match change {
@@ -116,6 +125,12 @@ impl LocalConsolidator {
             }
         }
         Ok(())
+    }
+
+    /// The embedding space whose vectors [`Self::indexed`] gives now. A round that compares vectors
+    /// of several reads is of one model if this is the same before and after them.
+    pub(crate) async fn served(&self, scope: &Scope) -> Result<Option<EmbeddingSpace>, Fault> {
+        Ok(self.indexer.spaces.embeddings(scope).await?.served)
     }
 
     /// These turns as the index has them.

@@ -37,7 +37,7 @@ pub use self::backfill::Postponed;
 pub use self::derive::{Deriver, Rebuilder, Refiner, Reteller, Semanticizer, Summariser};
 pub use self::extract::{Extractor, ModelExtractor, Rules, Utterances};
 pub use self::relay::Relay;
-pub use self::switching::ModelSwitcher;
+pub use self::switching::{ModelSwitcher, SwitchSchedule};
 
 /// What the constructor works with.
 #[derive(Clone)]

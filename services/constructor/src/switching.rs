@@ -4,6 +4,7 @@
 
 mod comparing;
 
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,17 +12,30 @@ use memfleet_domain::{Fault, Scope};
 use memfleet_ports::embedder::Embedder;
 use memfleet_ports::feed::IndexFeed;
 use memfleet_ports::ledger::Ledger;
-use memfleet_ports::model_switch::{ModelSwitches, SpaceComparison, SwitchOrder, SwitchStep};
+use memfleet_ports::model_switch::{
+    MIN_OVERLAP, ModelSwitches, SpaceComparison, SwitchOrder, SwitchStep,
+};
 use memfleet_ports::spaces::SpaceCatalog;
+use rand::seq::SliceRandom;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// Pause between two looks where nothing was to be done …
+/// How often the order is read …
 const PERIOD: Duration = Duration::from_secs(1);
 /// … and where no change is wanted.
 const IDLE: Duration = Duration::from_secs(2);
 
+/// Longest pause between two looks for steps, which ask every tenant.
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+/// How often the gauges are set, for which every space is asked.
+const GAUGES: Duration = Duration::from_secs(30);
+
 /// Spaces that are looked at together.
 const SPACES: u32 = 64;
+
+/// How long a space is left alone after its first failure, and at most.
+const FIRST_DELAY: Duration = Duration::from_secs(5);
+const LONGEST_DELAY: Duration = Duration::from_mins(5);
 
 /// Carries a change of the model on.
 #[derive(Clone)]
@@ -38,11 +52,66 @@ pub struct ModelSwitcher {
     pub embedder: Arc<dyn Embedder>,
 }
 
+/// Notes of one process from round to round: when it looks again, and the spaces whose step failed.
+#[derive(Debug, Default)]
+pub struct SwitchSchedule {
+    order: Option<SwitchOrder>,
+    pause: Duration,
+    next_look: Option<Instant>,
+    next_gauges: Option<Instant>,
+    /// Failures in a row, and when the space is tried again.
+    postponed: HashMap<Scope, (u32, Instant)>,
+}
+
+impl SwitchSchedule {
+    /// True where steps are looked for now: at once after a new order, and ever more seldom while
+    /// nothing is to be done.
+    fn is_due(&mut self, order: &SwitchOrder) -> bool {
+        if self.order.as_ref() != Some(order) {
+            *self = Self {
+                order: Some(order.clone()),
+                ..Self::default()
+            };
+        }
+        has_come(self.next_look)
+    }
+
+    fn note_look(&mut self, taken: usize) {
+        self.pause = match taken {
+            0 => (self.pause * 2).clamp(PERIOD, LONGEST_PAUSE),
+            _ => Duration::ZERO,
+        };
+        self.next_look = Some(Instant::now() + self.pause);
+    }
+
+    /// Takes the postponed ones out of these steps. Comparisons come last, in an order that is
+    /// another one in each process: so these seldom do the same work.
+    fn order_steps(&mut self, steps: &mut Vec<(Scope, SwitchStep)>) {
+        let listed: HashSet<&Scope> = steps.iter().map(|(scope, _)| scope).collect();
+        self.postponed.retain(|scope, _| listed.contains(scope));
+        steps.retain(|(scope, _)| has_come(self.postponed.get(scope).map(|(_, until)| *until)));
+        steps.shuffle(&mut rand::rng());
+        steps.sort_by_key(|(_, step)| *step == SwitchStep::Compare);
+    }
+
+    fn postpone(&mut self, scope: Scope) {
+        let (failures, until) = self.postponed.entry(scope).or_insert((0, Instant::now()));
+        let delay = FIRST_DELAY.saturating_mul(1 << (*failures).min(10));
+        *failures += 1;
+        *until = Instant::now() + delay.min(LONGEST_DELAY);
+    }
+}
+
+fn has_come(time: Option<Instant>) -> bool {
+    time.is_none_or(|time| time <= Instant::now())
+}
+
 impl ModelSwitcher {
     /// Takes steps until `shutdown`.
     pub async fn run(&self, shutdown: CancellationToken) {
+        let mut schedule = SwitchSchedule::default();
         while !shutdown.is_cancelled() {
-            let pause = match self.round().await {
+            let pause = match self.round(&mut schedule).await {
                 Ok(Some(0)) => PERIOD,
                 Ok(Some(_)) => continue,
                 Ok(None) => IDLE,
@@ -57,23 +126,51 @@ impl ModelSwitcher {
         }
     }
 
-    /// Takes the steps that are due in some spaces; how many, or none where no change is wanted.
-    pub async fn round(&self) -> Result<Option<usize>, Fault> {
+    /// Takes the steps that are due in some spaces; how many, or none where no change is wanted. A
+    /// space whose step fails is left alone for a while, and the others go on.
+    pub async fn round(&self, schedule: &mut SwitchSchedule) -> Result<Option<usize>, Fault> {
         let Some(order) = self.switches.order().await? else {
             return Ok(None);
         };
-        let steps = self.switches.steps(&order, SPACES).await?;
-        let count = steps.len();
+        if !schedule.is_due(&order) {
+            return Ok(Some(0));
+        }
+        // As many more as may be postponed: these are listed as long as they wait.
+        let limit = SPACES.saturating_add(schedule.postponed.len() as u32);
+        let mut steps = self.switches.steps(&order, limit).await?;
+        schedule.order_steps(&mut steps);
+        let mut taken = 0;
         for (scope, step) in steps {
-            self.take(&scope, &order, step).await?;
+            if !self.is_ordered(&order).await? {
+                return Ok(Some(taken));
+            }
+            match self.take(&scope, &order, step).await {
+                Ok(()) => taken += 1,
+                Err(fault) => {
+                    tracing::warn!(%scope, ?step, reason = %fault.reason, "a step of a change of the model waits: {fault}");
+                    schedule.postpone(scope);
+                }
+            }
         }
-        if count == 0 {
-            let progress = self.switches.progress(&order).await?;
-            metrics::gauge!("memfleet_model_switch_turns").set(progress.turns as f64);
-            metrics::gauge!("memfleet_model_switch_turns_done").set(progress.done as f64);
-            metrics::gauge!("memfleet_model_switch_spaces_serving").set(progress.serving as f64);
+        schedule.note_look(taken);
+        if taken == 0 && has_come(schedule.next_gauges) {
+            self.set_gauges(&order).await?;
+            schedule.next_gauges = Some(Instant::now() + GAUGES);
         }
-        Ok(Some(count))
+        Ok(Some(taken))
+    }
+
+    async fn set_gauges(&self, order: &SwitchOrder) -> Result<(), Fault> {
+        let progress = self.switches.progress(order).await?;
+        metrics::gauge!("memfleet_model_switch_turns").set(progress.turns as f64);
+        metrics::gauge!("memfleet_model_switch_turns_done").set(progress.done as f64);
+        metrics::gauge!("memfleet_model_switch_spaces_serving").set(progress.serving as f64);
+        Ok(())
+    }
+
+    /// True while the operator wants this and nothing else.
+    async fn is_ordered(&self, order: &SwitchOrder) -> Result<bool, Fault> {
+        Ok(self.switches.order().await?.as_ref() == Some(order))
     }
 
     async fn take(
@@ -83,11 +180,48 @@ impl ModelSwitcher {
         step: SwitchStep,
     ) -> Result<(), Fault> {
         let comparison = match step {
-            SwitchStep::Compare => self.compare(scope, order).await?,
+            SwitchStep::Compare => match self.compare(scope, order).await? {
+                Some(comparison) => comparison,
+                None => return Ok(()),
+            },
             _ => SpaceComparison::default(),
         };
+        if comparison.queries > 0 && comparison.overlap < MIN_OVERLAP && !order.forced {
+            tracing::warn!(%scope, overlap = comparison.overlap, "the two models name other passages: searches change with `memfleet model switch --cut-over` alone");
+        }
         self.switches.take(scope, order, step, comparison).await?;
         tracing::info!(%scope, target = %order.target, ?step, "a step of a change of the model");
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use memfleet_ports::conformance::samples::embedding_space;
+    use memfleet_ports::model_switch::SwitchGoal;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn looks_for_steps_grow_rare_until_something_is_to_be_done_or_ordered() {
+        let mut order = SwitchOrder {
+            target: embedding_space("2"),
+            goal: SwitchGoal::Serve,
+            drops: false,
+            forced: false,
+        };
+        let mut schedule = SwitchSchedule::default();
+        for pause in [1, 2, 4, 8, 16, 30, 30] {
+            assert!(schedule.is_due(&order));
+            schedule.note_look(0);
+            tokio::time::advance(Duration::from_secs(pause) - Duration::from_millis(1)).await;
+            assert!(!schedule.is_due(&order), "{pause}");
+            tokio::time::advance(Duration::from_millis(1)).await;
+        }
+        schedule.note_look(0);
+        order.goal = SwitchGoal::RollBack;
+        assert!(schedule.is_due(&order));
+        schedule.note_look(1);
+        assert!(schedule.is_due(&order));
     }
 }

@@ -1,6 +1,7 @@
 //! The `Admin` service: keys, quotas, usage, the audit log. The right `admin` was asked for before a call comes here; what takes an
 //! operator is decided here.
 
+use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
@@ -223,6 +224,9 @@ impl Admin for Gateway {
             None => known,
             Some(change) => {
                 let order = self.switch_order(known, change).await?;
+                let mut begun = record_of(context, AuditKind::ModelSwitchBegun, self.clock.now());
+                begun.detail = switch_detail(&order);
+                self.access.journal.before(begun).await?;
                 self.switches.set_order(&order).await?;
                 tracing::info!(target = %order.target, goal = ?order.goal, drops = order.drops, "the embedding model is to change");
                 Some(order)
@@ -252,6 +256,8 @@ impl Gateway {
                 return self.drop_order(known).await;
             }
         };
+        // Who names no model has seen what the comparison says of this one.
+        let forced = goal == SwitchGoal::Serve && model.is_none();
         let known_target = known.map(|order| order.target);
         let target = match model {
             Some(model) => self.embedder.space_of(&model).await?,
@@ -261,12 +267,13 @@ impl Gateway {
             target,
             goal,
             drops: false,
+            forced,
         };
         if known_target.is_some_and(|known| known != order.target) {
             let beside = self.switches.progress(&order).await?.beside;
             if beside > 0 {
                 let message = format!(
-                    "{beside} spaces still have the vectors of two models: drop those that searches do not use first (`memfleet model switch --drop`)"
+                    "{beside} spaces still have the vectors of two models: remove those that searches do not use (`memfleet model switch --drop`), or give up the change under way first (`memfleet model switch --roll-back`)"
                 );
                 return Err(precondition("MODEL_CHANGE_UNDER_WAY", message));
             }
@@ -281,14 +288,14 @@ impl Gateway {
             SwitchGoal::Serve => progress.spaces - progress.serving.min(progress.spaces),
             SwitchGoal::RollBack => progress.serving,
             SwitchGoal::Compare => {
-                let message =
-                    "searches use neither model for good yet: cut over or roll back first";
+                let message = "searches use neither model for good yet: `memfleet model switch --cut-over` or `--roll-back` first";
                 return Err(precondition("MODEL_CHANGE_UNDER_WAY", message.to_owned()));
             }
         };
         if waiting > 0 {
-            let message =
-                format!("{waiting} spaces are not there yet: see `memfleet model switch --status`");
+            let message = format!(
+                "{waiting} spaces are not there yet: wait for them (`memfleet model switch --status`), or give the change up first (`--roll-back`)"
+            );
             return Err(precondition("MODEL_CHANGE_UNDER_WAY", message));
         }
         Ok(SwitchOrder {
@@ -411,6 +418,22 @@ fn check(new: &NewKey, tenant: &TenantId, now: Timestamp) -> Result<(), Fault> {
 
 fn no_key(id: KeyId, tenant: &TenantId) -> Fault {
     Fault::not_found(format_args!("key {id} of the tenant `{tenant}`"))
+}
+
+/// The order as an audit record has it.
+fn switch_detail(order: &SwitchOrder) -> BTreeMap<String, String> {
+    let goal = match order.goal {
+        SwitchGoal::Compare => "compare",
+        SwitchGoal::Serve => "serve",
+        SwitchGoal::RollBack => "roll_back",
+    };
+    let detail = [
+        ("model", order.target.model.clone()),
+        ("goal", goal.to_owned()),
+        ("drops", order.drops.to_string()),
+    ];
+    let named = detail.into_iter().map(|(name, it)| (name.to_owned(), it));
+    named.collect()
 }
 
 fn no_change() -> Fault {

@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use memfleet_domain::embedding::EmbeddingSpace;
+use memfleet_domain::embedding::{EmbeddingSpace, HeldEmbeddings};
 use memfleet_domain::{Fault, Scope};
 use memfleet_ports::candidates::Candidates;
 use memfleet_ports::feed::IndexFeed;
@@ -100,6 +100,15 @@ impl IndexCache {
             }
         }
         shared.into_iter().nth(built.unwrap_or(0))
+    }
+
+    /// Lets go of the indexes of a space in embedding spaces that it does not hold: once such
+    /// vectors are made again, changes do not tell which turns had none when the index read them.
+    pub fn keep(&self, scope: &Scope, held: &HeldEmbeddings) {
+        let gone = self.lock().remove_others(scope, held);
+        if !gone.is_empty() {
+            self.forget(&gone);
+        }
     }
 
     /// Builds an index behind the searches that use another one, unless that is under way.

@@ -99,6 +99,9 @@ impl LocalRetriever {
         targets: &[Target],
         scopes: &[&Scope],
     ) -> Result<EmbeddingSpace, Fault> {
+        for target in targets.iter().filter(|it| it.held.served.is_some()) {
+            self.indexes.keep(&target.scope, &target.held);
+        }
         let mut held = targets
             .iter()
             .map(|target| &target.held)

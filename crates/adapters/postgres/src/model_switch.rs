@@ -6,7 +6,8 @@ use memfleet_columns::{VectorSlot, embedding_key, json, name, to_json};
 use memfleet_domain::Scope;
 use memfleet_domain::ids::{SpaceId, TenantId};
 use memfleet_ports::model_switch::{
-    ModelSwitches, SpaceComparison, SwitchGoal, SwitchOrder, SwitchProgress, SwitchStep,
+    MIN_OVERLAP, ModelSwitches, SpaceComparison, SwitchGoal, SwitchOrder, SwitchProgress,
+    SwitchStep,
 };
 use memfleet_ports::store::Result;
 use sqlx::{PgConnection, Row};
@@ -117,6 +118,28 @@ async fn tenants(store: &PostgresStore) -> Outcome<Vec<TenantId>> {
         .collect()
 }
 
+/// The next step of the space `p`, as a number of `STEPS`, under the order `$2` to `$5`: that of
+/// `switch_step`, and two more. Serving waits where the two models are less alike than `$7`. A
+/// half-built place of a change that is rolled back is dropped. A place that lacks less than a 64th
+/// of a large space's changes is compared: where turns come all the time, the newest always wait
+/// for their vectors. The note of them is up to 16 changes late.
+macro_rules! next_step {
+    () => {
+        "coalesce(nullif(switch_step(p, $2, $3, $4, $5), CASE
+             WHEN (p.comparison::json ->> 'queries')::integer > 0 AND (p.comparison::json ->> 'overlap')::float8 < $7 THEN 2
+         END), CASE
+             WHEN p.is_other_whole THEN NULL
+             WHEN CASE WHEN p.serves_second THEN p.embedding ELSE p.second_embedding END IS DISTINCT FROM $2 THEN NULL
+             WHEN NOT $3 THEN 4
+             WHEN (p.head - CASE WHEN p.serves_second THEN p.embedded ELSE p.second_embedded END + 16) * 64 <= p.head THEN 1
+         END)"
+    };
+}
+
+fn min_overlap(order: &SwitchOrder) -> f64 {
+    if order.forced { 0.0 } else { MIN_OVERLAP }
+}
+
 const STEPS: [SwitchStep; 5] = [
     SwitchStep::Build,
     SwitchStep::Compare,
@@ -137,17 +160,19 @@ async fn steps(
             break;
         }
         let mut read = store.read(&tenant).await?;
-        let rows = sqlx::query(
-            "SELECT name, step FROM (
-                 SELECT p.name, switch_step(p, $2, $3, $4, $5) AS step FROM spaces p WHERE p.tenant = $1 AND p.name IS NOT NULL) s
+        let rows = sqlx::query(concat!(
+            "SELECT name, step FROM (SELECT p.name, ",
+            next_step!(),
+            " AS step FROM spaces p WHERE p.tenant = $1 AND p.name IS NOT NULL) s
              WHERE step IS NOT NULL ORDER BY step DESC LIMIT $6",
-        )
+        ))
         .bind(tenant.as_str())
         .bind(embedding_key(&order.target))
         .bind(order.goal != SwitchGoal::RollBack)
         .bind(order.goal == SwitchGoal::Serve)
         .bind(order.drops)
         .bind(left)
+        .bind(min_overlap(order))
         .fetch_all(&mut *read)
         .await?;
         for row in rows {
@@ -161,6 +186,16 @@ async fn steps(
     Ok(found)
 }
 
+/// True where the operator wants this, until the transaction ends: a new order waits for it.
+async fn is_ordered(connection: &mut PgConnection, order: &SwitchOrder) -> Outcome<bool> {
+    let document: Option<String> =
+        sqlx::query_scalar("SELECT document FROM model_switch FOR SHARE")
+            .fetch_optional(connection)
+            .await?;
+    let known: Option<SwitchOrder> = document.as_deref().map(json).transpose()?;
+    Ok(known.as_ref() == Some(order))
+}
+
 async fn take(
     connection: &mut PgConnection,
     scope: &Scope,
@@ -168,21 +203,27 @@ async fn take(
     step: SwitchStep,
     comparison: SpaceComparison,
 ) -> Outcome<()> {
+    if !is_ordered(connection, order).await? {
+        return Ok(());
+    }
     let tenant = scope.tenant.as_str();
     let space = scope::lock(connection, scope).await?;
     let Some(space) = space.filter(|space| space.is_alive) else {
         return Ok(());
     };
     let target = embedding_key(&order.target);
-    let next: Option<i32> = sqlx::query_scalar(
-        "SELECT switch_step(p, $3, $4, $5, $6) FROM spaces p WHERE p.tenant = $1 AND p.id = $2",
-    )
+    let next: Option<i32> = sqlx::query_scalar(concat!(
+        "SELECT ",
+        next_step!(),
+        " FROM spaces p WHERE p.tenant = $1 AND p.id = $6",
+    ))
     .bind(tenant)
-    .bind(space.id)
     .bind(target)
     .bind(order.goal != SwitchGoal::RollBack)
     .bind(order.goal == SwitchGoal::Serve)
     .bind(order.drops)
+    .bind(space.id)
+    .bind(min_overlap(order))
     .fetch_one(&mut *connection)
     .await?;
     if next.map(|next| STEPS[next as usize]) != Some(step) {

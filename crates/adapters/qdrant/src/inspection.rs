@@ -26,10 +26,11 @@ pub struct Findings {
 }
 
 impl Mirror {
-    /// Compares passages with points. What is written meanwhile may be counted as missing.
-    pub async fn verify(&self, scope: &Scope) -> Result<Findings> {
-        let stored = self.stored(scope).await?;
-        let mirrored = self.mirrored(scope).await?;
+    /// Compares passages with points of an embedding space. Passages that are written meanwhile may
+    /// be counted as missing.
+    pub async fn verify(&self, scope: &Scope, embedding: &EmbeddingSpace) -> Result<Findings> {
+        let stored = self.stored(scope, embedding).await?;
+        let mirrored = self.mirrored(scope, embedding).await?;
         Ok(Findings {
             stored: stored.len(),
             missing: stored.difference(&mirrored).count(),
@@ -37,18 +38,18 @@ impl Mirror {
         })
     }
 
-    /// Removes the mirror of a space and makes it again; searches ask the store meanwhile.
+    /// Removes the mirror of a space in an embedding space and makes it again; searches ask the
+    /// store meanwhile.
     pub async fn rebuild(&self, scope: &Scope, embedding: &EmbeddingSpace) -> Result<()> {
         self.restart(scope, embedding).await?;
-        self.follow(scope, embedding).await
+        self.follow(scope, embedding).await?;
+        self.follow_mirrored(scope).await
     }
 
-    async fn stored(&self, scope: &Scope) -> Result<HashSet<u32>> {
+    async fn stored(&self, scope: &Scope, embedding: &EmbeddingSpace) -> Result<HashSet<u32>> {
         let (mut stored, mut reached) = (HashSet::new(), 0);
-        let note = self.noted_of(scope).await?;
-        let embedding = note.as_ref().map(|note| &note.embedding);
         loop {
-            let changes = self.feed.changes_in(scope, embedding, reached, PAGE);
+            let changes = self.feed.changes_in(scope, Some(embedding), reached, PAGE);
             let page = changes.await?;
             reached = page.reached;
             for change in page.changes {
@@ -65,13 +66,13 @@ impl Mirror {
         }
     }
 
-    async fn mirrored(&self, scope: &Scope) -> Result<HashSet<u32>> {
+    async fn mirrored(&self, scope: &Scope, embedding: &EmbeddingSpace) -> Result<HashSet<u32>> {
         let mut mirrored = HashSet::new();
         for name in self.collections.names().await? {
             let mut next: Option<PointId> = None;
             loop {
                 let scroll = ScrollPointsBuilder::new(&name)
-                    .filter(points::of_space(scope))
+                    .filter(points::of_embedding(scope, embedding))
                     .with_payload(true)
                     .limit(PAGE);
                 let scroll = match next {

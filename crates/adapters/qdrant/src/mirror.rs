@@ -10,11 +10,12 @@ use memfleet_columns::{json, to_json};
 use memfleet_domain::Scope;
 use memfleet_domain::embedding::EmbeddingSpace;
 use memfleet_ports::feed::{Change, IndexFeed};
+use memfleet_ports::spaces::SpaceCatalog;
 use memfleet_ports::store::Result;
 use qdrant_client::Qdrant;
 use qdrant_client::qdrant::{
-    DeletePointsBuilder, Filter, GetPointsBuilder, PointStruct, UpsertPointsBuilder, Value,
-    value::Kind,
+    DeletePointsBuilder, Filter, GetPointsBuilder, PointId, PointStruct, ScrollPointsBuilder,
+    UpsertPointsBuilder, Value, value::Kind,
 };
 use tokio::sync::Mutex;
 
@@ -25,7 +26,10 @@ use crate::points;
 /// Changes that are applied at a time.
 const PAGE: u32 = 500;
 const REACHED: &str = "reached";
-const EMBEDDING: &str = "embedding";
+/// Name of the embedding space in a note, as JSON.
+const NAME: &str = "embedding";
+/// Embedding spaces of a space, at most.
+const NOTES: u32 = 64;
 
 /// Where the server is and what is asked of it.
 #[derive(Debug, Clone)]
@@ -54,26 +58,31 @@ impl Default for Options {
     }
 }
 
-/// How far a space is mirrored, and the embedding space of its points: of one at a time.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct MirrorNote {
-    reached: u64,
-    pub(crate) embedding: EmbeddingSpace,
+/// How far a space is mirrored in an embedding space. Read anew each time: other processes follow,
+/// and may remove what this one wrote.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct MirrorNote {
+    /// The last change that is applied; absent while points are removed to begin again.
+    reached: Option<u64>,
 }
 
-/// The note of a space, as this process knows it. Held while it is followed.
-type Place = Arc<Mutex<Option<MirrorNote>>>;
+/// Held while a space is followed in an embedding space.
+type Place = Arc<Mutex<()>>;
 
 /// The mirror of a store.
 pub struct Mirror {
     pub(crate) collections: Collections,
     pub(crate) feed: Arc<dyn IndexFeed>,
-    places: Mutex<HashMap<Scope, Place>>,
+    spaces: Arc<dyn SpaceCatalog>,
+    places: Mutex<HashMap<(Scope, EmbeddingSpace), Place>>,
 }
 
 impl Mirror {
-    /// A mirror of what the feed tells. No call is made yet.
-    pub fn new(feed: Arc<dyn IndexFeed>, options: &Options) -> Result<Self> {
+    /// A mirror of what the store's feed tells. No call is made yet.
+    pub fn new<S>(store: Arc<S>, options: &Options) -> Result<Self>
+    where
+        S: IndexFeed + SpaceCatalog + 'static,
+    {
         let client = Qdrant::from_url(&options.url)
             .api_key(options.api_key.clone())
             .timeout(options.timeout)
@@ -83,7 +92,8 @@ impl Mirror {
             .map_err(unavailable)?;
         Ok(Self {
             collections: Collections::new(client, options.prefix.clone()),
-            feed,
+            feed: store.clone(),
+            spaces: store,
             places: Mutex::default(),
         })
     }
@@ -92,164 +102,167 @@ impl Mirror {
         self.collections.client()
     }
 
-    /// How many changes of the space are not in the mirror of this embedding space. Nothing is
-    /// known to be there of a space that was never followed, or was for another one.
+    /// How many changes of the space are not in the mirror of this embedding space.
     pub async fn behind(&self, scope: &Scope, embedding: &EmbeddingSpace) -> Result<u64> {
-        let place = self.place(scope).await;
-        let mut place = place.lock().await;
-        let known = self.known(scope, &mut place).await?;
+        let note = self.noted(scope, embedding).await?;
         let head = self.feed.head(scope).await?;
+        let reached = note.and_then(|note| note.reached);
         // A mirror that is ahead is one of a database that was there before a restore.
-        let known = known.filter(|note| note.reached <= head && note.embedding == *embedding);
-        Ok(head - known.map_or(0, |note| note.reached))
+        Ok(head - reached.filter(|reached| *reached <= head).unwrap_or(0))
     }
 
-    /// Applies what is missing. Points of another embedding space go first.
+    /// Applies what is missing of an embedding space.
     pub async fn follow(&self, scope: &Scope, embedding: &EmbeddingSpace) -> Result<()> {
-        let place = self.place(scope).await;
-        let mut place = place.lock().await;
-        let known = self.known(scope, &mut place).await?;
+        let place = self.place(scope, embedding).await;
+        let _only_one = place.lock().await;
+        let note = self.noted(scope, embedding).await?;
         let head = self.feed.head(scope).await?;
-        let mut note = match known {
-            Some(note) if note.reached <= head && note.embedding == *embedding => note,
-            Some(_) => self.begin_anew(scope, embedding, &mut place).await?,
-            None => self.begin(scope, embedding, &mut place).await?,
+        let mut reached = match note {
+            None => self.begin(scope, embedding).await?,
+            Some(MirrorNote {
+                reached: Some(reached),
+            }) if reached <= head => reached,
+            Some(_) => self.begin_anew(scope, embedding).await?,
         };
         // Until a page without changes: what was forgotten while one was written has to go again.
         loop {
-            let changes = self
-                .feed
-                .changes_in(scope, Some(embedding), note.reached, PAGE);
+            let changes = self.feed.changes_in(scope, Some(embedding), reached, PAGE);
             let page = changes.await?;
-            if page.reached == note.reached {
+            if page.reached == reached {
                 return Ok(());
             }
-            self.apply(scope, page.changes).await?;
-            note.reached = page.reached;
-            self.note(scope, &note).await?;
-            *place = Some(note.clone());
+            self.apply(scope, embedding, page.changes).await?;
+            reached = page.reached;
+            self.note(scope, embedding, Some(reached)).await?;
         }
     }
 
-    /// Applies what is missing, if the space is mirrored at all.
+    /// Applies what is missing of each embedding space that the space is mirrored in, and removes
+    /// what is of none that searches may use.
     pub async fn follow_mirrored(&self, scope: &Scope) -> Result<()> {
-        let place = self.place(scope).await;
-        let known = self.known(scope, &mut *place.lock().await).await?;
-        match known {
-            Some(note) => self.follow(scope, &note.embedding).await,
-            None => Ok(()),
+        let held = self.spaces.embeddings(scope).await?;
+        for embedding in self.mirrored_in(scope).await? {
+            if held.whole().any(|whole| *whole == embedding) {
+                self.follow(scope, &embedding).await?;
+            } else {
+                self.remove(scope, &embedding).await?;
+            }
         }
+        self.delete(points::unnamed(scope)).await
     }
 
     /// Begins again from nothing.
     pub(crate) async fn restart(&self, scope: &Scope, embedding: &EmbeddingSpace) -> Result<()> {
-        let place = self.place(scope).await;
-        let mut place = place.lock().await;
-        self.begin_anew(scope, embedding, &mut place)
-            .await
-            .map(drop)
+        let place = self.place(scope, embedding).await;
+        let _only_one = place.lock().await;
+        self.begin_anew(scope, embedding).await.map(drop)
     }
 
-    /// The note of a space; none where it was never followed.
-    pub(crate) async fn noted_of(&self, scope: &Scope) -> Result<Option<MirrorNote>> {
-        let place = self.place(scope).await;
-        let mut place = place.lock().await;
-        self.known(scope, &mut place).await
+    async fn remove(&self, scope: &Scope, embedding: &EmbeddingSpace) -> Result<()> {
+        let place = self.place(scope, embedding).await;
+        let _only_one = place.lock().await;
+        self.note(scope, embedding, None).await?;
+        self.delete(points::of_embedding(scope, embedding)).await?;
+        let id = points::progress_id(scope, embedding).to_string();
+        let delete = DeletePointsBuilder::new(self.collections.progress());
+        let delete = delete.points(vec![PointId::from(id)]).wait(true);
+        let deleted = self.client().delete_points(delete).await;
+        deleted.map(drop).map_err(unavailable)
     }
 
     /// Noted before the first point: a forget asks whether there may be any.
-    async fn begin(
-        &self,
-        scope: &Scope,
-        embedding: &EmbeddingSpace,
-        place: &mut Option<MirrorNote>,
-    ) -> Result<MirrorNote> {
+    async fn begin(&self, scope: &Scope, embedding: &EmbeddingSpace) -> Result<u64> {
         self.collections.ensure_progress().await?;
-        let note = MirrorNote {
-            reached: 0,
-            embedding: embedding.clone(),
-        };
-        self.note(scope, &note).await?;
-        *place = Some(note.clone());
-        Ok(note)
+        self.delete(points::unnamed(scope)).await?;
+        self.note(scope, embedding, Some(0)).await?;
+        Ok(0)
     }
 
-    async fn begin_anew(
+    /// A process that ends in between leaves a note of no change: the next one begins again, too.
+    async fn begin_anew(&self, scope: &Scope, embedding: &EmbeddingSpace) -> Result<u64> {
+        self.collections.ensure_progress().await?;
+        self.note(scope, embedding, None).await?;
+        self.delete(points::of_embedding(scope, embedding)).await?;
+        self.begin(scope, embedding).await
+    }
+
+    async fn place(&self, scope: &Scope, embedding: &EmbeddingSpace) -> Place {
+        let mut places = self.places.lock().await;
+        let key = (scope.clone(), embedding.clone());
+        places.entry(key).or_default().clone()
+    }
+
+    async fn noted(&self, scope: &Scope, embedding: &EmbeddingSpace) -> Result<Option<MirrorNote>> {
+        let progress = self.collections.progress();
+        let id = points::progress_id(scope, embedding).to_string();
+        let get = GetPointsBuilder::new(progress.clone(), vec![id.into()]);
+        let points = match self.client().get_points(get.with_payload(true)).await {
+            Ok(got) => got.result,
+            Err(_) if !self.collections.exists(&progress).await? => Vec::new(),
+            Err(error) => return Err(unavailable(error)),
+        };
+        Ok(points.first().map(|point| {
+            let reached = point.payload.get(REACHED).and_then(|it| it.kind.as_ref());
+            MirrorNote {
+                reached: match reached {
+                    Some(Kind::IntegerValue(reached)) => u64::try_from(*reached).ok(),
+                    _ => None,
+                },
+            }
+        }))
+    }
+
+    /// The embedding spaces that a space is mirrored in, whole or in part.
+    async fn mirrored_in(&self, scope: &Scope) -> Result<Vec<EmbeddingSpace>> {
+        let progress = self.collections.progress();
+        if !self.collections.exists(&progress).await? {
+            return Ok(Vec::new());
+        }
+        let scroll = ScrollPointsBuilder::new(progress)
+            .filter(points::of_space(scope))
+            .with_payload(true)
+            .limit(NOTES);
+        let page = self.client().scroll(scroll).await.map_err(unavailable)?;
+        let names = page.result.iter().filter_map(|point| {
+            match point.payload.get(NAME)?.kind.as_ref()? {
+                Kind::StringValue(name) => Some(json(name)),
+                _ => None,
+            }
+        });
+        Ok(names.collect::<std::result::Result<_, _>>()?)
+    }
+
+    /// Notes how far the mirror of an embedding space is.
+    async fn note(
         &self,
         scope: &Scope,
         embedding: &EmbeddingSpace,
-        place: &mut Option<MirrorNote>,
-    ) -> Result<MirrorNote> {
-        // Until the others are gone nothing says that this is a mirror.
-        *place = None;
-        self.delete(points::of_space(scope)).await?;
-        self.begin(scope, embedding, place).await
-    }
-
-    /// What is known of a space is read anew the next time: the server does not have what it should.
-    pub(crate) async fn doubt(&self, scope: &Scope) {
-        *self.place(scope).await.lock().await = None;
-    }
-
-    async fn place(&self, scope: &Scope) -> Place {
-        let mut places = self.places.lock().await;
-        places.entry(scope.clone()).or_default().clone()
-    }
-
-    /// What is noted is read once; after that this process knows.
-    async fn known(
-        &self,
-        scope: &Scope,
-        place: &mut Option<MirrorNote>,
-    ) -> Result<Option<MirrorNote>> {
-        if place.is_none()
-            && self
-                .collections
-                .exists(&self.collections.progress())
-                .await?
-        {
-            *place = self.noted(scope).await?;
+        reached: Option<u64>,
+    ) -> Result<()> {
+        let mut payload = HashMap::from([
+            (points::SPACE.to_owned(), Value::from(points::key(scope))),
+            (NAME.to_owned(), Value::from(to_json(embedding))),
+        ]);
+        if let Some(reached) = reached {
+            payload.insert(REACHED.to_owned(), Value::from(reached.cast_signed()));
         }
-        Ok(place.clone())
-    }
-
-    async fn noted(&self, scope: &Scope) -> Result<Option<MirrorNote>> {
-        let id = points::progress_id(scope).to_string();
-        let get = GetPointsBuilder::new(self.collections.progress(), vec![id.into()]);
-        let got = self.client().get_points(get.with_payload(true)).await;
-        let points = got.map_err(unavailable)?.result;
-        let Some(point) = points.first() else {
-            return Ok(None);
-        };
-        let reached = match point.payload.get(REACHED).and_then(|it| it.kind.as_ref()) {
-            Some(Kind::IntegerValue(reached)) => u64::try_from(*reached).ok(),
-            _ => None,
-        };
-        let embedding = match point.payload.get(EMBEDDING).and_then(|it| it.kind.as_ref()) {
-            Some(Kind::StringValue(embedding)) => json(embedding)?,
-            // Builds of before did not say it: the mirror is made anew.
-            _ => EmbeddingSpace::default(),
-        };
-        Ok(reached.map(|reached| MirrorNote { reached, embedding }))
-    }
-
-    async fn note(&self, scope: &Scope, note: &MirrorNote) -> Result<()> {
-        let payload = [
-            (REACHED, Value::from(note.reached.cast_signed())),
-            (EMBEDDING, Value::from(to_json(&note.embedding))),
-        ];
-        let id = points::progress_id(scope).to_string();
+        let id = points::progress_id(scope, embedding).to_string();
         let point = PointStruct::new(id, vec![1.0], payload);
         self.upsert(self.collections.progress(), vec![point]).await
     }
 
-    async fn apply(&self, scope: &Scope, changes: Vec<Change>) -> Result<()> {
+    async fn apply(
+        &self,
+        scope: &Scope,
+        embedding: &EmbeddingSpace,
+        changes: Vec<Change>,
+    ) -> Result<()> {
         let mut stored = HashMap::<usize, Vec<PointStruct>>::new();
         let mut forgotten = Vec::new();
         for change in changes {
             match change {
                 Change::Stored(turn) => {
-                    for (length, point) in points::of(scope, &turn) {
+                    for (length, point) in points::of(scope, embedding, &turn) {
                         stored.entry(length).or_default().push(point);
                     }
                 }

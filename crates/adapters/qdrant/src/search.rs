@@ -57,12 +57,11 @@ impl MirroredCandidates {
         }
         let name = self.mirror.collections.name(vector.len());
         if !self.mirror.collections.exists(&name).await? {
-            self.mirror.doubt(scope).await;
             return Ok(None);
         }
         let mut asked = u64::from(limit).max(1) * 2;
         while asked <= MOST {
-            let (found, all) = self.ask(&name, scope, vector, asked).await?;
+            let (found, all) = self.ask(&name, (scope, embedding), vector, asked).await?;
             let wanted = found.iter().filter_map(points::near);
             let wanted = wanted.filter(|(passage, _)| among.contains(*passage));
             let wanted = wanted.take(limit as usize).collect::<Vec<_>>();
@@ -74,18 +73,18 @@ impl MirroredCandidates {
         Ok(None)
     }
 
-    /// The nearest points of the space, and whether these are all there are.
+    /// The nearest points of the space in an embedding space, and whether these are all there are.
     async fn ask(
         &self,
         name: &str,
-        scope: &Scope,
+        (scope, embedding): (&Scope, &EmbeddingSpace),
         vector: &[i8],
         limit: u64,
     ) -> Result<(Vec<ScoredPoint>, bool)> {
         let vector: Vec<f32> = vector.iter().map(|&part| f32::from(part)).collect();
         let query = QueryPointsBuilder::new(name)
             .query(vector)
-            .filter(points::of_space(scope))
+            .filter(points::of_embedding(scope, embedding))
             .params(SearchParamsBuilder::default().hnsw_ef(VIEW.max(limit)))
             .with_payload(true)
             .limit(limit);

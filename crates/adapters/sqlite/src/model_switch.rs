@@ -5,7 +5,8 @@ use memfleet_columns::{VectorSlot, json, name, to_json};
 use memfleet_domain::Scope;
 use memfleet_domain::ids::{SpaceId, TenantId};
 use memfleet_ports::model_switch::{
-    ModelSwitches, SpaceComparison, SwitchGoal, SwitchOrder, SwitchProgress, SwitchStep,
+    MIN_OVERLAP, ModelSwitches, SpaceComparison, SwitchGoal, SwitchOrder, SwitchProgress,
+    SwitchStep,
 };
 use memfleet_ports::store::Result;
 use sqlx::{Row, SqliteConnection};
@@ -70,18 +71,27 @@ async fn set_order(connection: &mut SqliteConnection, order: &SwitchOrder) -> Ou
 }
 
 /// The next step of each space: `?1` is the target, `?2` whether it is to be built, `?3` to be
-/// served, `?4` whether what is not served is to be dropped.
+/// served, `?4` whether what is not served is to be dropped. A half-built place of a change that is
+/// rolled back is dropped. Serving waits where the two models are less alike than `?6`. A place
+/// that lacks less than a 64th of a large space's changes is compared: where turns come all the
+/// time, the newest always wait for their vectors. The note of them is up to 16 changes late.
 const STEP: &str = "CASE
     WHEN p.emptying IS NOT NULL THEN 4
-    WHEN ?3 AND p.is_other_whole AND iif(p.serves_second, p.embedding, p.second_embedding) = ?1 THEN 2
+    WHEN ?3 AND p.is_other_whole AND iif(p.serves_second, p.embedding, p.second_embedding) = ?1
+        AND NOT ifnull(p.comparison ->> 'queries' > 0 AND p.comparison ->> 'overlap' < ?6, 0) THEN 2
     WHEN NOT ?2 AND p.is_other_whole AND iif(p.serves_second, p.second_embedding, p.embedding) = ?1 THEN 3
     WHEN ?2 AND NOT p.is_other_whole AND iif(p.serves_second, p.embedding, p.second_embedding) = ?1
-        AND iif(p.serves_second, p.embedded, p.second_embedded) IS NULL THEN 1
+        AND ifnull((p.head - iif(p.serves_second, p.embedded, p.second_embedded) + 16) * 64 <= p.head, 1) THEN 1
+    WHEN NOT ?2 AND NOT p.is_other_whole AND iif(p.serves_second, p.embedding, p.second_embedding) = ?1 THEN 4
     WHEN ?2 AND iif(p.serves_second, p.second_embedding, p.embedding) <> ?1
         AND iif(p.serves_second, p.embedding, p.second_embedding) IS NULL THEN 0
     WHEN ?4 AND iif(p.serves_second, p.embedding, p.second_embedding) IS NOT NULL
         AND NOT (?2 AND iif(p.serves_second, p.embedding, p.second_embedding) = ?1) THEN 4
     END";
+
+fn min_overlap(order: &SwitchOrder) -> f64 {
+    if order.forced { 0.0 } else { MIN_OVERLAP }
+}
 
 const STEPS: [SwitchStep; 5] = [
     SwitchStep::Build,
@@ -107,6 +117,7 @@ async fn steps(
         .bind(order.goal == SwitchGoal::Serve)
         .bind(order.drops)
         .bind(limit)
+        .bind(min_overlap(order))
         .fetch_all(connection)
         .await?;
     let steps = rows.iter().map(|row| {
@@ -133,6 +144,7 @@ async fn is_next(
         .bind(order.goal == SwitchGoal::Serve)
         .bind(order.drops)
         .bind(space)
+        .bind(min_overlap(order))
         .fetch_one(connection)
         .await?;
     Ok(next.map(|next| STEPS[next as usize]) == Some(step))
@@ -145,6 +157,9 @@ async fn take(
     step: SwitchStep,
     comparison: SpaceComparison,
 ) -> Outcome<()> {
+    if self::order(connection).await?.as_ref() != Some(order) {
+        return Ok(());
+    }
     let target = embedding_space(connection, &order.target).await?;
     let Some(space) = scope::find_alive(connection, scope).await? else {
         return Ok(());

@@ -23,6 +23,7 @@ fn order(goal: SwitchGoal, drops: bool) -> SwitchOrder {
         target: new_model(),
         goal,
         drops,
+        forced: false,
     }
 }
 
@@ -65,7 +66,16 @@ async fn embedded(store: &impl SwitchingStore, space: &EmbeddingSpace) -> (usize
 
 /// Brings what an embedding space lacks.
 async fn fill(store: &impl SwitchingStore, space: &EmbeddingSpace) -> usize {
-    let waiting = store.without_vectors(space, 100).await.expect("waiting");
+    let filled = fill_first(store, space, 100).await;
+    // A look without anything to do takes the note off.
+    let left = store.without_vectors(space, 100).await.expect("waiting");
+    assert_eq!(left, []);
+    filled
+}
+
+/// Brings what the first turns that lack an embedding space lack.
+async fn fill_first(store: &impl SwitchingStore, space: &EmbeddingSpace, most: u32) -> usize {
+    let waiting = store.without_vectors(space, most).await.expect("waiting");
     for turn in &waiting {
         let text = &turn.turn.accepted.content.text;
         let made = turn.ranges.iter().map(|&(start, end)| {
@@ -80,13 +90,11 @@ async fn fill(store: &impl SwitchingStore, space: &EmbeddingSpace) -> usize {
         let attached = store.attach_vectors(&turn.scope, id, space, made).await;
         attached.expect("attach");
     }
-    // A look without anything to do takes the note off.
-    let left = store.without_vectors(space, 100).await.expect("waiting");
-    assert_eq!(left, []);
     waiting.len()
 }
 
 async fn step(store: &impl SwitchingStore, order: &SwitchOrder, expected: SwitchStep) {
+    store.set_order(order).await.expect("order");
     let steps = store.steps(order, 10).await.expect("steps");
     assert_eq!(steps, [(home(), expected)]);
     let comparison = SpaceComparison {
@@ -94,7 +102,16 @@ async fn step(store: &impl SwitchingStore, order: &SwitchOrder, expected: Switch
         overlap: 0.5,
         correlation: 0.25,
     };
-    let taken = store.take(&home(), order, expected, comparison).await;
+    take(store, order, expected, comparison).await;
+}
+
+async fn take(
+    store: &impl SwitchingStore,
+    order: &SwitchOrder,
+    step: SwitchStep,
+    comparison: SpaceComparison,
+) {
+    let taken = store.take(&home(), order, step, comparison).await;
     taken.expect("take");
 }
 
@@ -136,6 +153,12 @@ pub async fn a_change_of_the_model_goes_there_and_back(store: &impl SwitchingSto
     );
     assert_eq!(embedded(store, &old).await, (4, 4));
     assert_eq!(embedded(store, &new).await, (4, 4));
+    // A process that still has another order changes nothing.
+    let back = order(SwitchGoal::RollBack, true);
+    store.set_order(&back).await.expect("order");
+    let comparison = SpaceComparison::default();
+    take(store, &serve, SwitchStep::Compare, comparison).await;
+    store.set_order(&serve).await.expect("order");
     step(store, &serve, SwitchStep::Compare).await;
     let progress = store.progress(&serve).await.expect("progress");
     assert_eq!(
@@ -175,6 +198,7 @@ pub async fn a_third_model_takes_the_place_of_the_first(store: &impl SwitchingSt
         target: embedding_space("1"),
         goal: SwitchGoal::Serve,
         drops: false,
+        forced: false,
     };
     step(store, &third, SwitchStep::Build).await;
     assert_eq!(fill(store, &third.target).await, 5);
@@ -204,4 +228,65 @@ pub async fn a_turn_without_vectors_gets_those_of_both_models(store: &impl Switc
     assert_eq!(fill(store, &embedding_space("1")).await, 1);
     assert_eq!(embedded(store, &embedding_space("1")).await, (2, 2));
     assert_eq!(embedded(store, &new_model()).await, (2, 2));
+}
+
+/// Turns that wait for their vectors, few beside those that are there, do not hold a space up.
+pub async fn a_busy_space_is_compared_while_its_last_turns_wait(store: &impl SwitchingStore) {
+    for number in 1..=12 {
+        let turns = (0..100).map(|place| turn(&format!("{number} {place}"), "a text"));
+        let told = indexed(batch(&number.to_string(), turns.collect()), number);
+        store.commit(vec![told]).await.expect("commit");
+    }
+    let serve = order(SwitchGoal::Serve, false);
+    step(store, &serve, SwitchStep::Build).await;
+    assert_eq!(store.steps(&serve, 10).await, Ok(vec![]));
+    assert_eq!(fill_first(store, &new_model(), 2_000).await, 1_200);
+    for number in 13..=14 {
+        tell(store, number).await;
+    }
+    let left = store.without_vectors(&new_model(), 2_000).await;
+    assert_eq!(left.expect("waiting").len(), 2);
+    step(store, &serve, SwitchStep::Compare).await;
+    step(store, &serve, SwitchStep::Serve).await;
+    assert_eq!(serves(store).await.0, Some(new_model()));
+}
+
+/// Vectors that a change left in the middle of its first step go with the change.
+pub async fn a_roll_back_removes_what_is_half_built(store: &impl SwitchingStore) {
+    let old = embedding_space("1");
+    for number in 1..=3 {
+        tell(store, number).await;
+    }
+    step(store, &order(SwitchGoal::Serve, false), SwitchStep::Build).await;
+    assert_eq!(fill_first(store, &new_model(), 2).await, 2);
+    let back = order(SwitchGoal::RollBack, false);
+    step(store, &back, SwitchStep::Drop).await;
+    assert_eq!(store.steps(&back, 10).await, Ok(vec![]));
+    assert_eq!(serves(store).await, (Some(old.clone()), None));
+    assert_eq!(embedded(store, &old).await, (3, 3));
+    let left = store.without_vectors(&new_model(), 10).await;
+    assert_eq!(left, Ok(vec![]));
+}
+
+/// Searches change to a model that finds nothing alike at the operator's word alone.
+pub async fn an_unlike_model_is_served_when_it_is_forced(store: &impl SwitchingStore) {
+    tell(store, 1).await;
+    let serve = order(SwitchGoal::Serve, false);
+    step(store, &serve, SwitchStep::Build).await;
+    assert_eq!(fill(store, &new_model()).await, 1);
+    let unlike = SpaceComparison {
+        queries: 2,
+        overlap: 0.09,
+        correlation: 0.0,
+    };
+    take(store, &serve, SwitchStep::Compare, unlike).await;
+    assert_eq!(store.steps(&serve, 10).await, Ok(vec![]));
+    take(store, &serve, SwitchStep::Serve, unlike).await;
+    assert_eq!(serves(store).await.0, Some(embedding_space("1")));
+    let forced = SwitchOrder {
+        forced: true,
+        ..serve
+    };
+    step(store, &forced, SwitchStep::Serve).await;
+    assert_eq!(serves(store).await.0, Some(new_model()));
 }

@@ -57,6 +57,7 @@ impl From<Option<ModelChangeStatus>> for proto::SwitchModelResponse {
             target: Some(order.target.into()),
             goal: goal.into(),
             drops: order.drops,
+            forced: order.forced,
             spaces: progress.spaces,
             building: progress.building,
             compared: progress.compared,
@@ -90,6 +91,7 @@ impl Checked for proto::SwitchModelResponse {
                 target,
                 goal,
                 drops: self.drops,
+                forced: self.forced,
             },
             progress: SwitchProgress {
                 spaces: self.spaces,

@@ -195,6 +195,7 @@ fn model_change() -> ModelChangeStatus {
             },
             goal: SwitchGoal::RollBack,
             drops: true,
+            forced: true,
         },
         progress: SwitchProgress {
             spaces: 1,

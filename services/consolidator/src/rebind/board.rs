@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use memfleet_agents::narratives::Stories;
 use memfleet_domain::derivation::{Body, Derivation, Kind};
+use memfleet_domain::embedding::EmbeddingSpace;
 use memfleet_domain::ids::DerivationId;
 use memfleet_domain::{Fault, Scope};
 use memfleet_ports::knowledge::Question;
@@ -22,6 +23,8 @@ pub(super) struct Board {
     fragments: Vec<Derivation>,
     narratives: HashMap<DerivationId, Derivation>,
     stories: Stories,
+    /// The embedding space of the vectors in `stories`; absent where these may be of two.
+    served: Option<EmbeddingSpace>,
 }
 
 impl Board {
@@ -94,11 +97,14 @@ impl Rebinder {
         let all = |kind| from.of_kind(scope, kind, Question::default());
         let fragments = all(Kind::Fragment).await?;
         let narratives = all(Kind::Narrative).await?;
+        let before = from.served(scope).await?;
         let stories = from.stories_of(scope, &fragments).await?;
+        let after = from.served(scope).await?;
         Ok(Board {
             narratives: narratives.into_iter().map(|it| (it.id, it)).collect(),
             fragments,
             stories,
+            served: before.filter(|before| after.as_ref() == Some(before)),
         })
     }
 
@@ -113,13 +119,15 @@ impl Rebinder {
             .consolidator
             .indexed(scope, &fragment.turns[..1])
             .await?;
+        let served = self.consolidator.served(scope).await?;
+        let is_same = served == board.served;
         let opening = indexed.get(&fragment.turns[0]).map(opening);
         let mut ids: Vec<DerivationId> = fragment
             .fragment()
             .map(|it| it.narrative)
             .into_iter()
             .collect();
-        if let Some(opening) = opening {
+        if let Some(opening) = opening.filter(|_| is_same) {
             ids.extend(board.stories.nearest(&opening, MOST));
         }
         let mut rest: Vec<&Derivation> = board.narratives.values().collect();

@@ -7,16 +7,22 @@ use std::time::Duration;
 use memfleet_consolidator::{LocalConsolidator, Mode, Options, Plotter};
 use memfleet_constructor::{Deriver, Rules, Summariser};
 use memfleet_domain::derivation::{Derivation, Kind};
+use memfleet_domain::embedding::{EmbeddingSpace, PassageVectors};
 use memfleet_domain::ids::{DerivationId, Speaker, TurnId};
 use memfleet_domain::time::FixedClock;
 use memfleet_domain::turn::{AcceptedTurn, Role};
-use memfleet_ports::conformance::samples::{batch, home, indexed, instant, session, turn_in};
+use memfleet_ports::conformance::samples::{
+    batch, home, indexed, instant, session, turn_in, vectors,
+};
 use memfleet_ports::context::Context;
 use memfleet_ports::erasure::Erasure;
 use memfleet_ports::events::Events;
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::knowledge::{Knowledge, Question, Stage};
 use memfleet_ports::ledger::Ledger;
+use memfleet_ports::model_switch::{
+    ModelSwitches, SpaceComparison, SwitchGoal, SwitchOrder, SwitchStep,
+};
 use memfleet_ports::refresher::Refresher;
 use memfleet_ports::testing::WordEmbedder;
 use memfleet_refresher::LocalRefresher;
@@ -41,6 +47,15 @@ impl About {
             Self::Nothing => vec![1, 1, 1, 100],
         }
     }
+
+    /// The vector of another model, which has gardens where the first one has boats.
+    fn second_vector(self) -> Vec<i8> {
+        match self {
+            Self::Garden => Self::Boat.vector(),
+            Self::Boat => Self::Garden.vector(),
+            other => other.vector(),
+        }
+    }
 }
 
 /// What a user says in a session, and a reply.
@@ -53,6 +68,8 @@ pub struct Bench {
     summariser: Summariser,
     refresher: LocalRefresher,
     said: AtomicU64,
+    /// The embedding space of what is said from now on, where it is another one than at first.
+    second: Option<EmbeddingSpace>,
     _directory: tempfile::TempDir,
 }
 
@@ -62,9 +79,11 @@ impl Bench {
         let path = directory.path().join("memory.db");
         let store = SqliteStore::open(path, memfleet_sqlite::Options::default()).await;
         let store = Arc::new(store.unwrap());
+        let embedder = WordEmbedder::default();
+        embedder.pull_second();
         let indexer = Indexer {
             spaces: store.clone(),
-            embedder: Arc::new(WordEmbedder::default()),
+            embedder: Arc::new(embedder),
         };
         let (events, clock) = (Events::default(), Arc::new(FixedClock(instant(100))));
         let deriver = Deriver {
@@ -102,6 +121,7 @@ impl Bench {
             summariser: Summariser(Arc::new(deriver)),
             refresher,
             said: AtomicU64::new(0),
+            second: None,
             _directory: directory,
         }
     }
@@ -170,8 +190,14 @@ impl Bench {
         let mut indexed = indexed(batch, number);
         for passage in indexed.passages.iter_mut().flatten() {
             if let Some(vectors) = &mut passage.vectors {
-                vectors.sentence = about.vector();
+                vectors.sentence = match self.second {
+                    Some(_) => about.second_vector(),
+                    None => about.vector(),
+                };
             }
+        }
+        if let Some(second) = &self.second {
+            indexed.embedding_space = Some(second.clone());
         }
         self.store.commit(vec![indexed]).await.unwrap();
     }
@@ -198,6 +224,53 @@ impl Bench {
         };
         while follower.sweep(agent).await {}
         assert_eq!(self.store.pending(stage, 9).await.unwrap(), []);
+    }
+
+    /// Searches use another model from now on; `about` tells the subject of a text.
+    pub async fn change_model(&mut self, about: fn(&str) -> About) {
+        let order = SwitchOrder {
+            target: WordEmbedder::default().second().clone(),
+            goal: SwitchGoal::Serve,
+            drops: false,
+            forced: false,
+        };
+        let (store, target) = (&*self.store, &order.target);
+        store.set_order(&order).await.unwrap();
+        self.step(&order, SwitchStep::Build).await;
+        for turn in store.without_vectors(target, 100).await.unwrap() {
+            let accepted = &turn.turn.accepted;
+            let made = PassageVectors {
+                sentence: about(&accepted.content.text).second_vector(),
+                ..vectors(&accepted.content.text)
+            };
+            let made = vec![made; turn.ranges.len()];
+            let attached = store.attach_vectors(&turn.scope, accepted.id, target, made);
+            attached.await.unwrap();
+        }
+        for it in store
+            .derivations_without_vectors(target, 100)
+            .await
+            .unwrap()
+        {
+            let (version, made) = (it.derivation.version, vectors("derived"));
+            let version = (it.derivation.id, version);
+            let attached = store.attach_derived_vectors(&it.scope, version, target, made);
+            attached.await.unwrap();
+        }
+        // A look without anything to do takes the note off.
+        assert_eq!(store.without_vectors(target, 100).await.unwrap(), []);
+        self.step(&order, SwitchStep::Compare).await;
+        self.step(&order, SwitchStep::Serve).await;
+        self.second = Some(order.target);
+    }
+
+    async fn step(&self, order: &SwitchOrder, step: SwitchStep) {
+        let steps = self.store.steps(order, 10).await.unwrap();
+        assert_eq!(steps, [(home(), step)]);
+        let comparison = SpaceComparison::default();
+        let scope = home();
+        let taken = self.store.take(&scope, order, step, comparison);
+        taken.await.unwrap();
     }
 
     /// Derivations of a kind that hold.

@@ -49,6 +49,26 @@ async fn what_names_nothing_goes_on_with_what_was_spoken_of() {
 }
 
 #[tokio::test]
+async fn after_a_change_of_the_model_stories_are_told_apart_by_the_new_one() {
+    let mut bench = Bench::new().await;
+    let asked = bench.say(two_stories()).await;
+    bench.bind().await;
+    let about = |text: &str| match text {
+        GARDEN => About::Garden,
+        BOAT => About::Boat,
+        _ => About::Nothing,
+    };
+    bench.change_model(about).await;
+    let words = "Back to the coat of paint, which the rain has washed off again";
+    let later = bench.say([Said("s2", words, About::Boat)]).await[0];
+    let fragments = bench.bind().await;
+    assert_eq!(
+        narrative(&fragments, later),
+        narrative(&fragments, asked[2])
+    );
+}
+
+#[tokio::test]
 async fn a_story_goes_on_in_another_session() {
     let bench = Bench::new().await;
     let asked = bench.say(two_stories()).await;

@@ -7,15 +7,14 @@ use std::collections::{BTreeMap, HashSet};
 use memfleet_domain::embedding::EmbeddingSpace;
 use memfleet_domain::{Fault, Scope};
 use memfleet_ports::feed::Change;
-use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::model_switch::{SpaceComparison, SwitchOrder};
 
 use super::ModelSwitcher;
 
 /// Texts that serve as queries …
-const QUERIES: usize = 20;
-/// … of so many turns.
-const TURNS: u32 = 200;
+const QUERIES: u64 = 20;
+/// … each the first turn of so many changes.
+const LOOKED_AT: u32 = 8;
 /// The nearest passages that are held against each other.
 const NEAREST: usize = 10;
 /// Passages whose ranks are correlated.
@@ -34,27 +33,42 @@ struct Nearness {
 }
 
 impl ModelSwitcher {
-    /// Compares the vectors of the target with those that the space serves.
+    /// Compares the vectors of the target with those that the space serves. Nothing where another
+    /// process did by now, or the operator wants something else.
     pub(super) async fn compare(
         &self,
         scope: &Scope,
         order: &SwitchOrder,
-    ) -> Result<SpaceComparison, Fault> {
-        let Some(served) = self.spaces.embeddings(scope).await?.served else {
-            return Ok(SpaceComparison::default());
+    ) -> Result<Option<SpaceComparison>, Fault> {
+        let held = self.spaces.embeddings(scope).await?;
+        let other = held.other.filter(|it| it.space == order.target);
+        let (Some(served), false) = (held.served, other.is_none_or(|it| it.is_whole)) else {
+            return Ok(None);
         };
         let texts = self.queries(scope).await?;
-        let before = self.nearness(scope, &served, &texts).await?;
-        let after = self.nearness(scope, &order.target, &texts).await?;
-        Ok(comparison(&before, &after))
+        let nearness = |space| self.nearness(scope, order, space, &texts);
+        let Some(before) = nearness(&served).await? else {
+            return Ok(None);
+        };
+        let after = nearness(&order.target).await?;
+        Ok(after.map(|after| comparison(&before, &after)))
     }
 
-    /// Texts of the space's first turns, spread over them.
+    /// Texts of turns that are spread over the space's history.
     async fn queries(&self, scope: &Scope) -> Result<Vec<String>, Fault> {
-        let filter = TurnFilter::default();
-        let turns = self.ledger.list(scope, &filter, TURNS, None).await?.items;
-        let step = turns.len().div_ceil(QUERIES).max(1);
-        let texts = turns.iter().step_by(step).map(|turn| {
+        let head = self.feed.head(scope).await?;
+        let mut ids = Vec::with_capacity(QUERIES as usize);
+        for place in 0..QUERIES {
+            let after = head * place / QUERIES;
+            let page = self.feed.changes_after(scope, after, LOOKED_AT).await?;
+            let first = page.changes.iter().find_map(|change| match change {
+                Change::Stored(turn) => Some(turn.id),
+                _ => None,
+            });
+            ids.extend(first.filter(|id| !ids.contains(id)));
+        }
+        let turns = self.ledger.turns(scope, &ids).await?;
+        let texts = turns.iter().map(|turn| {
             let mut text = turn.accepted.content.searchable_text();
             text.truncate(text.floor_char_boundary(QUERY_BYTES));
             text
@@ -62,12 +76,14 @@ impl ModelSwitcher {
         Ok(texts.filter(|text| !text.trim().is_empty()).collect())
     }
 
+    /// Nothing where the operator wants something else meanwhile.
     async fn nearness(
         &self,
         scope: &Scope,
+        order: &SwitchOrder,
         space: &EmbeddingSpace,
         texts: &[String],
-    ) -> Result<Nearness, Fault> {
+    ) -> Result<Option<Nearness>, Fault> {
         let mut queries = Vec::with_capacity(texts.len());
         for text in texts {
             let vectors = self.embedder.embed_query_in(space, text.clone()).await?;
@@ -78,7 +94,7 @@ impl ModelSwitcher {
             sample: BTreeMap::new(),
         };
         let mut reached = 0;
-        loop {
+        while self.is_ordered(order).await? {
             let changes = self.feed.changes_in(scope, Some(space), reached, PAGE);
             let page = changes.await?;
             reached = page.reached;
@@ -92,9 +108,10 @@ impl ModelSwitcher {
                 .await
                 .ok_or_else(|| Fault::internal("comparing vectors stopped"))?;
             if !more {
-                return Ok(nearness);
+                return Ok(Some(nearness));
             }
         }
+        Ok(None)
     }
 }
 

@@ -6,6 +6,7 @@ mod backfill;
 mod bench;
 mod edits;
 mod poison;
+mod switching;
 
 use memfleet_constructor::Postponed;
 use memfleet_domain::ids::{BatchId, TurnId};

@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::collections::HashSet;
 
+use memfleet_constructor::SwitchSchedule;
 use memfleet_domain::ids::TurnId;
 use memfleet_ports::access::{Caller, Proof};
 use memfleet_ports::admin::{Admin, ModelChange, ModelChangeStatus};
@@ -70,8 +71,9 @@ async fn change(node: &Node, change: ModelChange) -> ModelChangeStatus {
 /// Takes all steps that are due, each by a process that has just begun.
 async fn carry_on(node: &Node) {
     loop {
+        let mut schedule = SwitchSchedule::default();
         let embedded = node.backfill().await;
-        let steps = node.switcher().round().await.unwrap();
+        let steps = node.switcher().round(&mut schedule).await.unwrap();
         if embedded == 0 && steps == Some(0) {
             return;
         }
@@ -210,4 +212,24 @@ async fn a_model_that_is_not_here_is_refused_and_nothing_changes() {
         let refused = node.gateway.switch_model(&operator(), Some(change)).await;
         assert_eq!(refused.unwrap_err().reason, "NO_MODEL_CHANGE");
     }
+}
+
+#[tokio::test]
+async fn another_model_is_taken_once_a_half_built_one_is_given_up() {
+    let node = filled().await;
+    let first = node.embedder.space().await.unwrap().model;
+    let second = node.embedder.second().model.clone();
+    change(&node, ModelChange::Serve(Some(second))).await;
+    let built = node.switcher().round(&mut SwitchSchedule::default()).await;
+    assert_eq!(built, Ok(Some(1)));
+    for wanted in [ModelChange::Serve(Some(first.clone())), ModelChange::Drop] {
+        let refused = node.gateway.switch_model(&operator(), Some(wanted)).await;
+        let refused = refused.unwrap_err();
+        assert_eq!(refused.reason, "MODEL_CHANGE_UNDER_WAY");
+        assert!(refused.message.contains("--roll-back"), "{refused}");
+    }
+    change(&node, ModelChange::RollBack).await;
+    carry_on(&node).await;
+    let status = change(&node, ModelChange::Serve(Some(first))).await;
+    assert_eq!((status.progress.serving, status.progress.beside), (1, 0));
 }

@@ -62,13 +62,13 @@ pub async fn run(args: VectorsArgs, config: &Config, output: &mut Output) -> Res
         tenant: place.tenant,
         space: place.space,
     };
+    let held = store.embeddings(&scope).await.map_err(Fault::from)?;
+    let served = held.served.unwrap_or_default();
     if rebuild {
-        let held = store.embeddings(&scope).await.map_err(Fault::from)?;
-        if let Some(served) = held.served {
-            mirror.rebuild(&scope, &served).await.map_err(Fault::from)?;
-        }
+        mirror.rebuild(&scope, &served).await.map_err(Fault::from)?;
     }
-    let found = mirror.verify(&scope).await.map_err(Fault::from)?;
+    let found = mirror.verify(&scope, &served).await;
+    let found = found.map_err(Fault::from)?;
     let Findings {
         stored,
         missing,

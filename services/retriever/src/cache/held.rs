@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use memfleet_domain::Scope;
-use memfleet_domain::embedding::EmbeddingSpace;
+use memfleet_domain::embedding::{EmbeddingSpace, HeldEmbeddings};
 
 use super::entry::Entry;
 
@@ -102,6 +102,25 @@ impl Held {
 
     /// Takes out all indexes of a space.
     pub(super) fn remove_space(&mut self, scope: &Scope) -> Vec<Arc<Entry>> {
+        self.remove_where(scope, |_| true)
+    }
+
+    /// Takes out the indexes of a space in embedding spaces other than these.
+    pub(super) fn remove_others(
+        &mut self,
+        scope: &Scope,
+        held: &HeldEmbeddings,
+    ) -> Vec<Arc<Entry>> {
+        self.remove_where(scope, |embedding| {
+            embedding.is_some_and(|embedding| held.whole().all(|whole| whole != embedding))
+        })
+    }
+
+    fn remove_where(
+        &mut self,
+        scope: &Scope,
+        is_gone: impl Fn(Option<&EmbeddingSpace>) -> bool,
+    ) -> Vec<Arc<Entry>> {
         let first = IndexKey {
             scope: scope.clone(),
             embedding: None,
@@ -109,6 +128,7 @@ impl Held {
         let keys = self.slots.range(first..).map(|(key, _)| key);
         let keys: Vec<_> = keys
             .take_while(|key| key.scope == *scope)
+            .filter(|key| is_gone(key.embedding.as_ref()))
             .cloned()
             .collect();
         let gone = keys.iter().filter_map(|key| self.remove(key, None));
@@ -199,6 +219,13 @@ mod tests {
         for key in [space("a"), space("b"), of("x"), of("y"), space("c")] {
             held.insert(&key, entry(1));
         }
+        let only_x = HeldEmbeddings {
+            served: of("x").embedding,
+            other: None,
+        };
+        assert_eq!(held.remove_others(&space("b").scope, &only_x).len(), 1);
+        assert!(held.read(&of("x")).is_some() && held.read(&of("y")).is_none());
+        held.insert(&of("y"), entry(1));
         assert_eq!(held.remove_space(&space("b").scope).len(), 3);
         assert_eq!((held.bytes(), held.len()), (2, 2));
         assert!(held.read(&of("x")).is_none() && held.read(&space("a")).is_some());

@@ -97,7 +97,7 @@ mod on_a_server {
         };
         store.erase(&home(), &filter).await.unwrap();
         for _ in 0..2 {
-            let found = mirror.verify(&home()).await.unwrap();
+            let found = mirror.verify(&home(), &embedding_space("1")).await.unwrap();
             assert!(found.stored > 0, "{found:?}");
             assert_eq!((found.missing, found.extra), (0, 0), "{found:?}");
             mirror

@@ -139,7 +139,7 @@ struct WatchedPlace {
 }
 
 /// Changes that are looked through again before a note of what a space lacks moves on.
-const LOOKED_THROUGH: i64 = 1_000;
+const LOOKED_THROUGH: i64 = 16;
 
 /// Turns without vectors in `space`, of any tenant.
 pub async fn missing(

@@ -78,6 +78,7 @@ async fn fill_second(store: &PostgresStore, scope: &Scope) {
         target: embedding_space("2"),
         goal: SwitchGoal::Compare,
         drops: false,
+        forced: false,
     };
     store.set_order(&order).await.expect("order");
     let comparison = SpaceComparison::default();

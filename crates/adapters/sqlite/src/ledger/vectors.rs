@@ -185,7 +185,7 @@ const DERIVED_WITHOUT_SECOND: &str = "SELECT d.change, d.document, p.tenant, p.n
      ORDER BY d.change LIMIT ?3";
 
 /// Changes that are looked through again before a note of what a space lacks moves on.
-const LOOKED_THROUGH: i64 = 1_000;
+const LOOKED_THROUGH: i64 = 16;
 
 /// Turns without vectors in `space`, of any tenant.
 pub async fn missing(

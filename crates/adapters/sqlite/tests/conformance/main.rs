@@ -61,6 +61,28 @@ async fn a_third_model_takes_the_place_of_the_first() {
 }
 
 #[tokio::test]
+async fn a_busy_space_is_compared_while_its_last_turns_wait() {
+    let (store, _directory) = fresh().await;
+    memfleet_ports::conformance::model_switch::a_busy_space_is_compared_while_its_last_turns_wait(
+        &store,
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_roll_back_removes_what_is_half_built() {
+    let (store, _directory) = fresh().await;
+    memfleet_ports::conformance::model_switch::a_roll_back_removes_what_is_half_built(&store).await;
+}
+
+#[tokio::test]
+async fn an_unlike_model_is_served_when_it_is_forced() {
+    let (store, _directory) = fresh().await;
+    memfleet_ports::conformance::model_switch::an_unlike_model_is_served_when_it_is_forced(&store)
+        .await;
+}
+
+#[tokio::test]
 async fn a_turn_without_vectors_gets_those_of_both_models() {
     let (store, _directory) = fresh().await;
     memfleet_ports::conformance::model_switch::a_turn_without_vectors_gets_those_of_both_models(

@@ -2,7 +2,9 @@
 
 use clap::Args;
 use memfleet_ports::admin::{ModelChange, ModelChangeStatus};
-use memfleet_ports::model_switch::{SpaceComparison, SwitchGoal, SwitchOrder, SwitchProgress};
+use memfleet_ports::model_switch::{
+    MIN_OVERLAP, SpaceComparison, SwitchGoal, SwitchOrder, SwitchProgress,
+};
 use serde_json::{Value, json};
 
 use crate::cli::Handle;
@@ -25,7 +27,7 @@ pub struct SwitchArgs {
     /// Tell how far the change is
     #[arg(long, conflicts_with_all = ["name", "cut_over", "roll_back", "drop"])]
     status: bool,
-    /// Have searches of each space use the new vectors once it has all of them
+    /// Have searches of each space use the new vectors once it has them, be the models alike or not
     #[arg(long, conflicts_with_all = ["name", "roll_back", "drop"])]
     cut_over: bool,
     /// Have searches use the vectors of before again
@@ -95,6 +97,12 @@ fn shown(ModelChangeStatus { order, progress }: &ModelChangeStatus) -> String {
             overlap * 100.0
         ));
     }
+    if *compared > 0 && order.goal == SwitchGoal::Serve && !order.forced {
+        lines.push(format!(
+            "spaces where they name less than {:.0} % alike wait: `memfleet model switch --cut-over` changes their searches too",
+            MIN_OVERLAP * 100.0
+        ));
+    }
     if *beside > 0 {
         lines.push(format!(
             "{beside} spaces have the vectors of two models; `memfleet model switch --drop` removes those that searches do not use"
@@ -120,6 +128,7 @@ fn to_json(ModelChangeStatus { order, progress }: &ModelChangeStatus) -> Value {
         "target": order.target,
         "goal": order.goal,
         "drops": order.drops,
+        "forced": order.forced,
         "spaces": progress.spaces,
         "building": progress.building,
         "compared": progress.compared,
