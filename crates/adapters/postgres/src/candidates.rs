@@ -99,11 +99,14 @@ async fn extent(
     };
     let slot = slot(space, embedding);
     let without_vectors = sqlx::query_scalar(match slot {
+        // Turns say whether they have vectors in the place that was the only one.
+        Some(VectorSlot::First) if space.slots.second.is_none() => {
+            "SELECT count(*) FROM turns t WHERE t.tenant = $1 AND t.space = $2 AND t.embedding IS NULL"
+        }
         Some(VectorSlot::First) => {
             "SELECT count(*) FROM turns t JOIN passages g ON g.tenant = $1 AND g.space = $2 AND g.passage = t.first_passage
              JOIN spaces p ON p.tenant = $1 AND p.id = $2
-             WHERE t.tenant = $1 AND t.space = $2 AND g.sentence IS NULL AND t.change > coalesce(p.embedded, (
-                 SELECT min(o.change) - 1 FROM turns o WHERE o.tenant = $1 AND o.space = $2 AND o.embedding IS NULL))"
+             WHERE t.tenant = $1 AND t.space = $2 AND t.change > p.embedded AND g.sentence IS NULL"
         }
         Some(VectorSlot::Second) => {
             "SELECT count(*) FROM turns t JOIN spaces p ON p.tenant = t.tenant AND p.id = t.space

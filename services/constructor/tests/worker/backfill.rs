@@ -7,13 +7,16 @@ use async_trait::async_trait;
 use memfleet_constructor::Postponed;
 use memfleet_domain::embedding::{EmbeddingSpace, PassageVectors, QueryVectors};
 use memfleet_domain::{Fault, FaultKind};
+use memfleet_ports::conformance::knowledge::{deriving, fact};
+use memfleet_ports::conformance::samples::instant;
 use memfleet_ports::embedder::Embedder;
+use memfleet_ports::knowledge::{Knowledge, Work};
 use memfleet_ports::model_switch::{ModelSwitches, SwitchGoal, SwitchOrder};
 use memfleet_ports::spaces::SpaceCatalog;
 use memfleet_ports::testing::WordEmbedder;
 use tokio_util::sync::CancellationToken;
 
-use crate::bench::{Bench, batch, batch_in, bench, space};
+use crate::bench::{Bench, batch, batch_in, bench, scope, space};
 
 /// A model that fails on some texts, and says no more than one that is down.
 struct Picky(WordEmbedder);
@@ -135,5 +138,32 @@ async fn spaces_without_vectors_take_those_of_the_default_model_alone() {
     for scope in &spaces {
         let held = bench.store.embeddings(scope).await.unwrap();
         assert_eq!(held.served.as_ref(), Some(&default), "{scope}");
+    }
+}
+
+#[tokio::test]
+async fn a_derivation_that_the_model_fails_on_is_left_alone_and_the_others_get_their_vectors() {
+    let mut bench = bench().await;
+    bench.constructor.embedder = Arc::new(Picky(WordEmbedder::default()));
+    let said = batch(&["Ada moved."]);
+    bench.publish(&said).await;
+    bench.constructor.round().await.unwrap();
+    let values = ["poison", "Rome", "Oslo"];
+    let facts = values.map(|value| fact(&said.turns[0], "Ada", value, instant(10)));
+    let mut rewrite = deriving(&facts.each_ref());
+    // Vectors of a model that the space has no place for are not stored.
+    let other = Arc::new(WordEmbedder::default().second().clone());
+    for revision in &mut rewrite.revisions {
+        revision.passage.as_mut().unwrap().embedding_space = Some(other.clone());
+    }
+    let work = Work {
+        rewrites: vec![rewrite],
+        ..Work::default()
+    };
+    bench.store.apply(&scope(), work).await.unwrap();
+    let mut postponed = Postponed::default();
+    for brought in [2, 0] {
+        let embedded = bench.constructor.backfill_once(&mut postponed).await;
+        assert_eq!(embedded.unwrap(), brought);
     }
 }
