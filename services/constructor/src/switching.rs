@@ -214,7 +214,7 @@ mod tests {
         for pause in [1, 2, 4, 8, 16, 30, 30] {
             assert!(schedule.is_due(&order));
             schedule.note_look(0);
-            tokio::time::advance(Duration::from_secs(pause) - Duration::from_millis(1)).await;
+            tokio::time::advance(Duration::from_millis(pause * 1_000 - 1)).await;
             assert!(!schedule.is_due(&order), "{pause}");
             tokio::time::advance(Duration::from_millis(1)).await;
         }
