@@ -116,6 +116,7 @@ async fn spaces_without_vectors_take_those_of_the_default_model_alone() {
         target: embedder.second().clone(),
         goal: SwitchGoal::RollBack,
         drops: false,
+        forced: false,
     };
     bench.store.set_order(&order).await.unwrap();
     embedder.set_down(true);
