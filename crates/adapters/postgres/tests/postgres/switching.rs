@@ -109,6 +109,7 @@ async fn builds_of_before_are_refused_from_a_switch_until_it_is_rolled_back_and_
                 target,
                 goal,
                 drops,
+                forced: false,
             };
             store.set_order(&order).await.expect("order");
         }
