@@ -54,7 +54,7 @@ impl SpaceRow {
         }
     }
 
-    /// From [`columns`].
+    /// From `columns!`.
     fn read(row: &SqliteRow) -> Outcome<Self> {
         Ok(Self {
             id: row.try_get(0)?,
