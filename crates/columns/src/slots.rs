@@ -1,5 +1,8 @@
 //! Places for the vectors of a memory space: two at most, each of one embedding space.
 
+/// Changes that are looked through again before a note of what a space lacks moves on.
+pub const LOOKED_THROUGH: i64 = 16;
+
 /// One of the two places.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum VectorSlot {
@@ -80,6 +83,46 @@ impl VectorSlots {
         let is_free = self.first.is_none() && self.second.is_none();
         let is_held = self.get(slot).is_some() || (is_free && slot == VectorSlot::First);
         is_held && given != Some(slot)
+    }
+}
+
+/// Notes of one transaction on what it writes without vectors, a place each.
+#[derive(Debug, Clone, Copy)]
+pub struct LackingVectors {
+    since: i64,
+    /// Change after which something lacks vectors in the first place.
+    pub first: Option<i64>,
+    /// The same of the second place.
+    pub second: Option<i64>,
+}
+
+impl LackingVectors {
+    /// Empty notes of a transaction whose changes come after `head`.
+    pub fn since(head: i64) -> Self {
+        Self {
+            since: head,
+            first: None,
+            second: None,
+        }
+    }
+
+    /// Notes where something has vectors that is written now.
+    pub fn note(&mut self, slots: VectorSlots, given: Option<VectorSlot>) {
+        if slots.lacks(VectorSlot::First, given) {
+            self.first = Some(self.since);
+        }
+        if slots.lacks(VectorSlot::Second, given) {
+            self.second = Some(self.since);
+        }
+    }
+}
+
+/// Most things that one round takes from one place: all of `limit` where it is alone, else half, so
+/// that a place where much waits leaves room for the next.
+pub fn share_of_place(limit: u32, places: usize) -> u32 {
+    match places {
+        0 | 1 => limit,
+        _ => limit.div_ceil(2),
     }
 }
 

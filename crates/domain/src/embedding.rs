@@ -81,6 +81,6 @@ pub struct PassageVectors {
     pub tokens: TokenVectors,
 }
 
-/// What a query is compared with; the same shapes as [`PassageVectors`]. Both parts are empty for a query that the model's
-/// vocabulary lacks for the most part.
+/// Vectors of a query, in the shapes of [`PassageVectors`]. Both parts are empty for a query whose
+/// words the model's vocabulary mostly lacks.
 pub type QueryVectors = PassageVectors;

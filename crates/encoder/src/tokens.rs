@@ -26,7 +26,7 @@ impl Tokens {
         }
     }
 
-    /// The same for a vocabulary with such a piece.
+    /// These tokens, with the piece that the vocabulary has for what it lacks.
     pub(crate) fn with_unknown(self, unknown: Option<u32>) -> Self {
         Self { unknown, ..self }
     }

@@ -44,6 +44,13 @@ pub struct SwitchOrder {
     pub forced: bool,
 }
 
+impl SwitchOrder {
+    /// Least [`SpaceComparison::overlap`] of a space whose searches change under this order.
+    pub fn min_overlap(&self) -> f64 {
+        if self.forced { 0.0 } else { MIN_OVERLAP }
+    }
+}
+
 /// The next thing to be done in a space.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SwitchStep {
@@ -57,6 +64,17 @@ pub enum SwitchStep {
     RollBack,
     /// The vectors that searches do not use are removed.
     Drop,
+}
+
+impl SwitchStep {
+    /// Every step, in the order in which the stores number them.
+    pub const ALL: [Self; 5] = [
+        Self::Build,
+        Self::Compare,
+        Self::Serve,
+        Self::RollBack,
+        Self::Drop,
+    ];
 }
 
 /// The likeness of two embedding spaces, as a space's own texts tell it.

@@ -22,8 +22,7 @@ use memfleet_ports::queue::Accepted;
 use memfleet_ports::store::Result;
 
 pub(crate) use self::vectors::{
-    LackingVectors, Numbered, from_sentence, held, name_embedding, put_second, put_tokens, slot,
-    to_sentence,
+    Numbered, from_sentence, held, name_embedding, put_second, put_tokens, slot, to_sentence,
 };
 use crate::store::{PostgresStore, twice};
 

@@ -6,8 +6,7 @@ use memfleet_columns::{VectorSlot, embedding_key, json, name, to_json};
 use memfleet_domain::Scope;
 use memfleet_domain::ids::{SpaceId, TenantId};
 use memfleet_ports::model_switch::{
-    MIN_OVERLAP, ModelSwitches, SpaceComparison, SwitchGoal, SwitchOrder, SwitchProgress,
-    SwitchStep,
+    ModelSwitches, SpaceComparison, SwitchGoal, SwitchOrder, SwitchProgress, SwitchStep,
 };
 use memfleet_ports::store::Result;
 use sqlx::{PgConnection, Row};
@@ -118,11 +117,11 @@ async fn tenants(store: &PostgresStore) -> Outcome<Vec<TenantId>> {
         .collect()
 }
 
-/// The next step of the space `p`, as a number of `STEPS`, under the order `$2` to `$5`: that of
-/// `switch_step`, and two more. Serving waits where the two models are less alike than `$7`. A
-/// half-built place of a change that is rolled back is dropped. A place that lacks less than a 64th
-/// of a large space's changes is compared: where turns come all the time, the newest always wait
-/// for their vectors. The note of them is up to 16 changes late.
+/// The next step of the space `p`, as a number of [`SwitchStep::ALL`], under the order `$2` to
+/// `$5`: that of `switch_step`, and two more. Serving waits where the two models are less alike
+/// than `$7`. A half-built place of a change that is rolled back is dropped. A place that lacks
+/// less than a 64th of a large space's changes is compared: where turns come all the time, the
+/// newest always wait for their vectors. The note of them is up to 16 changes late.
 macro_rules! next_step {
     () => {
         "coalesce(nullif(switch_step(p, $2, $3, $4, $5), CASE
@@ -135,18 +134,6 @@ macro_rules! next_step {
          END)"
     };
 }
-
-fn min_overlap(order: &SwitchOrder) -> f64 {
-    if order.forced { 0.0 } else { MIN_OVERLAP }
-}
-
-const STEPS: [SwitchStep; 5] = [
-    SwitchStep::Build,
-    SwitchStep::Compare,
-    SwitchStep::Serve,
-    SwitchStep::RollBack,
-    SwitchStep::Drop,
-];
 
 async fn steps(
     store: &PostgresStore,
@@ -172,7 +159,7 @@ async fn steps(
         .bind(order.goal == SwitchGoal::Serve)
         .bind(order.drops)
         .bind(left)
-        .bind(min_overlap(order))
+        .bind(order.min_overlap())
         .fetch_all(&mut *read)
         .await?;
         for row in rows {
@@ -180,7 +167,7 @@ async fn steps(
                 tenant: tenant.clone(),
                 space: name(SpaceId::new(row.try_get::<&str, _>(0)?))?,
             };
-            found.push((scope, STEPS[row.try_get::<i32, _>(1)? as usize]));
+            found.push((scope, SwitchStep::ALL[row.try_get::<i32, _>(1)? as usize]));
         }
     }
     Ok(found)
@@ -223,10 +210,10 @@ async fn take(
     .bind(order.goal == SwitchGoal::Serve)
     .bind(order.drops)
     .bind(space.id)
-    .bind(min_overlap(order))
+    .bind(order.min_overlap())
     .fetch_one(&mut *connection)
     .await?;
-    if next.map(|next| STEPS[next as usize]) != Some(step) {
+    if next.map(|next| SwitchStep::ALL[next as usize]) != Some(step) {
         return Ok(());
     }
     let update = match step {

@@ -5,8 +5,7 @@ use memfleet_columns::{VectorSlot, json, name, to_json};
 use memfleet_domain::Scope;
 use memfleet_domain::ids::{SpaceId, TenantId};
 use memfleet_ports::model_switch::{
-    MIN_OVERLAP, ModelSwitches, SpaceComparison, SwitchGoal, SwitchOrder, SwitchProgress,
-    SwitchStep,
+    ModelSwitches, SpaceComparison, SwitchGoal, SwitchOrder, SwitchProgress, SwitchStep,
 };
 use memfleet_ports::store::Result;
 use sqlx::{Row, SqliteConnection};
@@ -89,18 +88,6 @@ const STEP: &str = "CASE
         AND NOT (?2 AND iif(p.serves_second, p.embedding, p.second_embedding) = ?1) THEN 4
     END";
 
-fn min_overlap(order: &SwitchOrder) -> f64 {
-    if order.forced { 0.0 } else { MIN_OVERLAP }
-}
-
-const STEPS: [SwitchStep; 5] = [
-    SwitchStep::Build,
-    SwitchStep::Compare,
-    SwitchStep::Serve,
-    SwitchStep::RollBack,
-    SwitchStep::Drop,
-];
-
 async fn steps(
     connection: &mut SqliteConnection,
     order: &SwitchOrder,
@@ -117,7 +104,7 @@ async fn steps(
         .bind(order.goal == SwitchGoal::Serve)
         .bind(order.drops)
         .bind(limit)
-        .bind(min_overlap(order))
+        .bind(order.min_overlap())
         .fetch_all(connection)
         .await?;
     let steps = rows.iter().map(|row| {
@@ -125,12 +112,12 @@ async fn steps(
             tenant: name(TenantId::new(row.try_get::<&str, _>(0)?))?,
             space: name(SpaceId::new(row.try_get::<&str, _>(1)?))?,
         };
-        Ok((scope, STEPS[row.try_get::<u32, _>(2)? as usize]))
+        Ok((scope, SwitchStep::ALL[row.try_get::<u32, _>(2)? as usize]))
     });
     steps.collect()
 }
 
-/// True where this is the next step of the space, now that nobody else writes.
+/// Asks again, inside the transaction that takes it, whether a step is the next one of a space.
 async fn is_next(
     connection: &mut SqliteConnection,
     space: i64,
@@ -144,10 +131,10 @@ async fn is_next(
         .bind(order.goal == SwitchGoal::Serve)
         .bind(order.drops)
         .bind(space)
-        .bind(min_overlap(order))
+        .bind(order.min_overlap())
         .fetch_one(connection)
         .await?;
-    Ok(next.map(|next| STEPS[next as usize]) == Some(step))
+    Ok(next.map(|next| SwitchStep::ALL[next as usize]) == Some(step))
 }
 
 async fn take(

@@ -1,7 +1,8 @@
 //! Vectors of passages, and turns that wait for theirs.
 
 use memfleet_columns::{
-    VectorSlot, VectorSlots, embedding_key, from_set, from_token_vectors, json, name, to_json,
+    LOOKED_THROUGH, VectorSlot, embedding_key, from_set, from_token_vectors, json, name,
+    share_of_place, to_json,
 };
 use memfleet_domain::Scope;
 use memfleet_domain::embedding::{EmbeddingSpace, HeldEmbeddings, OtherEmbedding, PassageVectors};
@@ -101,45 +102,13 @@ pub async fn held(
     })
 }
 
-/// For each place since which change something lacks vectors in it, as one transaction finds out.
-#[derive(Debug, Clone, Copy)]
-pub struct LackingVectors {
-    since: i64,
-    pub first: Option<i64>,
-    pub second: Option<i64>,
-}
-
-impl LackingVectors {
-    /// Nothing lacks vectors yet in what comes after this change.
-    pub fn since(head: i64) -> Self {
-        Self {
-            since: head,
-            first: None,
-            second: None,
-        }
-    }
-
-    /// Notes where something has vectors that is written now.
-    pub fn note(&mut self, slots: VectorSlots, given: Option<VectorSlot>) {
-        if slots.lacks(VectorSlot::First, given) {
-            self.first = Some(self.since);
-        }
-        if slots.lacks(VectorSlot::Second, given) {
-            self.second = Some(self.since);
-        }
-    }
-}
-
 /// A space with turns that lack vectors in a place, as far as is known.
 struct WatchedPlace {
     scope: Scope,
-    /// Nothing lacks any up to this change.
+    /// Change up to which all turns have vectors in the place.
     after: i64,
     slot: VectorSlot,
 }
-
-/// Changes that are looked through again before a note of what a space lacks moves on.
-const LOOKED_THROUGH: i64 = 16;
 
 /// Turns without vectors in `space`, of any tenant.
 pub async fn missing(
@@ -149,7 +118,7 @@ pub async fn missing(
 ) -> Outcome<Vec<Unembedded>> {
     let mut unembedded = Vec::new();
     let places = watched(store, space).await?;
-    let share = share(limit, places.len());
+    let share = share_of_place(limit, places.len());
     for watched in places {
         let left = share.min(limit.saturating_sub(unembedded.len() as u32));
         if left == 0 {
@@ -171,15 +140,6 @@ pub async fn missing(
         }
     }
     Ok(unembedded)
-}
-
-/// How many of so many things are taken from one place at most: where there are others, half of
-/// them, so that a place where much waits leaves room for the next.
-fn share(limit: u32, places: usize) -> u32 {
-    match places {
-        0 | 1 => limit,
-        _ => limit.div_ceil(2),
-    }
 }
 
 /// The spaces that may lack vectors in an embedding space, in any order, those where searches use
@@ -252,7 +212,7 @@ pub async fn missing_derivations(
 ) -> Outcome<Vec<UnembeddedDerivation>> {
     let mut missing = Vec::new();
     let places = watched(store, space).await?;
-    let share = share(limit, places.len());
+    let share = share_of_place(limit, places.len());
     for watched in places {
         let left = share.min(limit.saturating_sub(missing.len() as u32));
         if left == 0 {
@@ -430,7 +390,7 @@ pub async fn attach(
     let Some(slot) = space.slots.place(embedding_key(embedding)) else {
         return Ok(());
     };
-    // Nobody reads a place that is being filled: whoever reads it later reads all of it.
+    // Indexes do not follow a place while it is filled, so its changes are not announced.
     let steps = i64::from(space.slots.is_read(slot));
     let row = sqlx::query(
         "UPDATE turns SET embedding = CASE WHEN $7 THEN $4 ELSE embedding END, change = CASE WHEN $6 > 0 THEN $5 ELSE change END

@@ -251,8 +251,7 @@ pub fn default_model() -> EmbeddingSpace {
     }
 }
 
-/// Of these spaces one was of the default model from its first turn on, one of another model, and
-/// one changed its model.
+/// Upgrade of three spaces: one always had the default model, one another, and one changed its own.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_upgrade_names_each_place_and_removes_vectors_that_may_be_of_an_earlier_model() {
     let database = Database::migrated().await;

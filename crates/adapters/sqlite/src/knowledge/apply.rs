@@ -3,7 +3,8 @@
 use std::collections::{HashMap, HashSet};
 
 use memfleet_columns::{
-    from_kind, from_status, lookup_keys, rest_on, to_change_id, to_derivation_id, to_json,
+    LackingVectors, from_kind, from_status, lookup_keys, rest_on, to_change_id, to_derivation_id,
+    to_json,
 };
 use memfleet_domain::Scope;
 use memfleet_domain::derivation::{Change, Conflict, Derivation, Status};
@@ -15,7 +16,7 @@ use sqlx::{Row, SqliteConnection};
 
 use super::progress;
 use crate::failure::Outcome;
-use crate::ledger::vectors::{self, LackingVectors};
+use crate::ledger::vectors;
 use crate::passages;
 use crate::rows::id_list;
 use crate::scope::{self, SpaceRow};

@@ -6,7 +6,7 @@ mod turn;
 use std::collections::HashMap;
 
 use memfleet_columns::{
-    Before, Receipts, VectorSlot, Verdict, forgotten, stored, to_hash, to_turn_id,
+    Before, LackingVectors, Receipts, VectorSlot, Verdict, forgotten, stored, to_hash, to_turn_id,
 };
 use memfleet_domain::ids::SessionId;
 use memfleet_domain::ingestion::{Batch, TurnReceipt};
@@ -17,7 +17,6 @@ use memfleet_ports::store::StoreError;
 use sqlx::{Row, SqliteConnection};
 
 use self::session::OpenSession;
-use super::vectors::LackingVectors;
 use super::{batches, vectors};
 use crate::failure::{Failure, Outcome};
 use crate::rows::id_list;

@@ -1,6 +1,8 @@
 //! Vectors of passages, and turns that wait for theirs.
 
-use memfleet_columns::{Damage, VectorSlot, VectorSlots, json, name, space_key, to_json};
+use memfleet_columns::{
+    Damage, LOOKED_THROUGH, VectorSlot, json, name, share_of_place, space_key, to_json,
+};
 use memfleet_domain::Scope;
 use memfleet_domain::embedding::{EmbeddingSpace, HeldEmbeddings, OtherEmbedding, PassageVectors};
 use memfleet_domain::ids::{DerivationId, SpaceId, TenantId, TurnId};
@@ -102,41 +104,12 @@ pub async fn held(connection: &mut SqliteConnection, scope: &Scope) -> Outcome<H
     })
 }
 
-/// For each place since which change something lacks vectors in it, as one transaction finds out.
-#[derive(Debug, Clone, Copy)]
-pub struct LackingVectors {
-    since: i64,
-    pub first: Option<i64>,
-    pub second: Option<i64>,
-}
-
-impl LackingVectors {
-    /// Nothing lacks vectors yet in what comes after this change.
-    pub fn since(head: i64) -> Self {
-        Self {
-            since: head,
-            first: None,
-            second: None,
-        }
-    }
-
-    /// Notes where something has vectors that is written now.
-    pub fn note(&mut self, slots: VectorSlots, given: Option<VectorSlot>) {
-        if slots.lacks(VectorSlot::First, given) {
-            self.first = Some(self.since);
-        }
-        if slots.lacks(VectorSlot::Second, given) {
-            self.second = Some(self.since);
-        }
-    }
-}
-
 /// A space with turns that lack vectors in a place, as far as is known.
 #[derive(Debug, Clone)]
 pub struct WatchedPlace {
     space: i64,
     slot: VectorSlot,
-    /// Nothing lacks any up to this change.
+    /// Change up to which all turns have vectors in the place.
     after: i64,
 }
 
@@ -184,9 +157,6 @@ const DERIVED_WITHOUT_SECOND: &str = "SELECT d.change, d.document, p.tenant, p.n
          SELECT 1 FROM second_vectors v WHERE v.key = (d.space << 32) + d.passage)
      ORDER BY d.change LIMIT ?3";
 
-/// Changes that are looked through again before a note of what a space lacks moves on.
-const LOOKED_THROUGH: i64 = 16;
-
 /// Turns without vectors in `space`, of any tenant.
 pub async fn missing(
     connection: &mut SqliteConnection,
@@ -196,7 +166,7 @@ pub async fn missing(
     let embedding = find_embedding_space(connection, space).await?.unwrap_or(0);
     let mut missing = MissingVectors::default();
     let places = watched(connection, embedding).await?;
-    let share = share(limit, places.len());
+    let share = share_of_place(limit, places.len());
     for watched in places {
         let left = share.min(limit.saturating_sub(missing.turns.len() as u32));
         if left == 0 {
@@ -226,15 +196,6 @@ pub async fn missing(
         }
     }
     Ok(missing)
-}
-
-/// How many of so many things are taken from one place at most: where there are others, half of
-/// them, so that a place where much waits leaves room for the next.
-fn share(limit: u32, places: usize) -> u32 {
-    match places {
-        0 | 1 => limit,
-        _ => limit.div_ceil(2),
-    }
 }
 
 /// The spaces that may lack vectors in an embedding space, in any order, those where searches use
@@ -293,7 +254,7 @@ pub async fn missing_derivations(
     let embedding = find_embedding_space(connection, space).await?.unwrap_or(0);
     let mut missing = Vec::new();
     let places = watched(connection, embedding).await?;
-    let share = share(limit, places.len());
+    let share = share_of_place(limit, places.len());
     for watched in places {
         let left = share.min(limit.saturating_sub(missing.len() as u32));
         if left == 0 {
@@ -414,7 +375,7 @@ pub async fn attach(
     let numbered = (first..).zip(vectors);
     let keyed = numbered.map(|(number, vectors)| (passages::key(space.id, number), vectors));
     passages::put_vectors(connection, &keyed.collect::<Vec<_>>(), slot).await?;
-    // Nobody reads a place that is being filled: whoever reads it later reads all of it.
+    // Indexes do not follow a place while it is filled, so its changes are not announced.
     let steps = i64::from(space.slots.is_read(slot));
     sqlx::query("UPDATE turns SET embedding = ?, change = iif(?2, ?3, change) WHERE key = ?4")
         .bind(embedding)

@@ -2,13 +2,12 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use memfleet_columns::{VectorSlot, VectorSlots, embedding_key, rest_on};
+use memfleet_columns::{LackingVectors, VectorSlot, VectorSlots, embedding_key, rest_on};
 use memfleet_domain::derivation::{Change, Derivation};
 use memfleet_domain::ids::{ChangeId, DerivationId};
 use memfleet_ports::knowledge::{Revision, Rewrite};
 use memfleet_ports::ledger::Passage;
 
-use crate::ledger::LackingVectors;
 use crate::passages::NewPassage;
 use crate::scope::SpaceRow;
 

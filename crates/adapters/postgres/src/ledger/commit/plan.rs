@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use memfleet_columns::{Before, Receipts, VectorSlot, Verdict, embedding_key, stored};
+use memfleet_columns::{
+    Before, LackingVectors, Receipts, VectorSlot, Verdict, embedding_key, stored,
+};
 use memfleet_domain::ids::{BatchId, SessionId, TurnId};
 use memfleet_domain::ingestion::TurnReceipt;
 use memfleet_domain::time::Timestamp;
@@ -10,7 +12,6 @@ use memfleet_domain::turn::{AcceptedTurn, ContentHash, Replacement};
 use memfleet_ports::ledger::{BatchStatus, Committed, IndexedBatch, Passage};
 
 use super::session::OpenSession;
-use crate::ledger::LackingVectors;
 use crate::scope::SpaceRow;
 
 /// The space, and what is to be written to it.
