@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use crate::batch;
@@ -40,7 +40,7 @@ pub struct Spec {
 /// A loaded model. Shared by reference: calls from several threads are safe.
 pub struct Encoder {
     network: Network,
-    tokenizer: Tokenizer,
+    tokenizer: Arc<Tokenizer>,
     spec: Spec,
     threads: NonZeroUsize,
 }
@@ -60,7 +60,7 @@ impl Encoder {
         let tokenizer = Tokenizer::open(&files.tokenizer, spec.max_tokens)?;
         Ok(Self {
             network,
-            tokenizer,
+            tokenizer: Arc::new(tokenizer),
             spec,
             threads,
         })
@@ -69,6 +69,11 @@ impl Encoder {
     /// The description the model was opened with.
     pub fn spec(&self) -> Spec {
         self.spec
+    }
+
+    /// What cuts texts into word pieces.
+    pub fn tokenizer(&self) -> &Arc<Tokenizer> {
+        &self.tokenizer
     }
 
     /// Cuts texts into word pieces; the order is kept.

@@ -16,7 +16,7 @@ use unigram::Unigram;
 const UNKNOWN: [&str; 2] = ["[UNK]", "<unk>"];
 
 /// A loaded tokenizer.
-pub(crate) struct Tokenizer {
+pub struct Tokenizer {
     kind: Kind,
     max_tokens: usize,
     /// Piece that stands for what the vocabulary lacks.
@@ -32,7 +32,7 @@ enum Kind {
 
 impl Tokenizer {
     /// Reads either form of file. Texts are cut to `max_tokens`, special pieces included.
-    pub(crate) fn open(path: &Path, max_tokens: usize) -> Result<Self, Error> {
+    pub fn open(path: &Path, max_tokens: usize) -> Result<Self, Error> {
         let failed = |reason: String| unreadable(path, reason);
         let bytes = fs::read(path).map_err(|error| failed(error.to_string()))?;
         let kind = if compact::is_compact(&bytes) {
@@ -54,7 +54,7 @@ impl Tokenizer {
     }
 
     /// The pieces of a text.
-    pub(crate) fn tokenize(&self, text: &str) -> Result<Tokens, Error> {
+    pub fn tokenize(&self, text: &str) -> Result<Tokens, Error> {
         let tokenizer = match &self.kind {
             Kind::Compact(unigram) => {
                 let tokens = unigram.tokenize(text, self.max_tokens);

@@ -4,7 +4,7 @@ use std::fs;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-use memfleet_encoder::{Encoder, ModelFiles, Spec};
+use memfleet_encoder::{Encoder, ModelFiles, Spec, Tokenizer};
 
 use crate::error::Error;
 use crate::manifest::{COMPACT_TOKENIZER, MODEL, Manifest, TOKENIZER};
@@ -62,6 +62,14 @@ impl ModelDirectory {
             dimensions,
             pooling: pooling.into(),
         }
+    }
+
+    /// Loads the tokenizer alone.
+    pub fn tokenizer(&self) -> Result<Tokenizer, Error> {
+        Ok(Tokenizer::open(
+            &self.files().tokenizer,
+            self.spec().max_tokens,
+        )?)
     }
 
     /// Loads the model to run on this many threads.

@@ -44,6 +44,12 @@ pub trait Embedder: Send + Sync {
         self.embed_query(text).await
     }
 
+    /// Where the vectors of a memory space should live that has these texts: in the embedding space
+    /// of the default model, unless another model of the embedder reads their language better.
+    async fn space_for(&self, _texts: &[String]) -> Result<EmbeddingSpace, Fault> {
+        self.space().await
+    }
+
     /// Where the vectors of a model live, by its name. `FAILED_PRECONDITION` where it is not here.
     async fn space_of(&self, model: &str) -> Result<EmbeddingSpace, Fault> {
         let space = self.space().await?;

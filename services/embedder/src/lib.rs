@@ -5,6 +5,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod batches;
+mod choice;
 mod model;
 pub mod names;
 mod queue;
@@ -19,6 +20,7 @@ use memfleet_domain::{Fault, FaultKind};
 use memfleet_ports::embedder::Embedder;
 use tokio::sync::oneshot;
 
+pub use choice::ModelChoice;
 pub use model::{Model, SentenceModel, TextKind};
 
 use queue::{Lane, Queue, Request};

@@ -30,7 +30,6 @@ use clap::{Args, Subcommand};
 use memfleet_consolidator::Mode;
 use memfleet_domain::Fault;
 use memfleet_domain::ids::SpaceId;
-use memfleet_models::ModelDirectory;
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::knowledge::Stage;
 use memfleet_ports::refresher::ForgetRequest;
@@ -40,6 +39,7 @@ use serde::Serialize;
 use stopping::StopRequest;
 
 use crate::cli::{Error, Exit, Global, Handle};
+use crate::models::ConfiguredModels;
 use crate::node::{Background, Node, temporary};
 use crate::output::Output;
 
@@ -85,7 +85,7 @@ enum What {
 /// Runs the command.
 pub async fn run(
     args: BenchArgs,
-    model: impl Fn() -> Result<ModelDirectory, Error>,
+    models: impl Fn() -> Result<ConfiguredModels, Error>,
     global: &Global,
     output: &mut Output,
 ) -> Result<Exit, Error> {
@@ -94,53 +94,53 @@ pub async fn run(
             let stop = StopRequest::listen()?;
             let report = match args.remote {
                 true => retrieval::measure_remote(&args, global, &stop).await?,
-                false => retrieval::measure_files(&args, &model()?, &stop).await?,
+                false => retrieval::measure_files(&args, &models()?, &stop).await?,
             };
             let done = deliver(&report, args.out, output, || report.table())?;
             Ok(stop.exit().unwrap_or(done))
         }
         What::Fit(args) => {
-            let report = fit::measure(&args, &model()?).await?;
+            let report = fit::measure(&args, &models()?).await?;
             deliver(&report, args.out, output, || report.table())
         }
         What::Relevance(args) => {
-            let report = relevance::measure(&args, &model()?).await?;
+            let report = relevance::measure(&args, &models()?).await?;
             deliver(&report, args.out, output, || report.table())
         }
         What::Ingest(args) => {
-            let report = ingest::measure(&args, &model()?).await?;
+            let report = ingest::measure(&args, &models()?).await?;
             deliver(&report, args.out, output, || report.table())
         }
         What::Encoder(args) => {
-            let report = encoder::measure(&args, &model()?)?;
+            let report = encoder::measure(&args, &models()?.main)?;
             deliver(&report, args.out, output, || report.table())
         }
         What::Scale(args) => {
-            let report = scale::measure(&args, &model()?).await?;
+            let report = scale::measure(&args, &models()?).await?;
             deliver(&report, args.out, output, || report.table())
         }
         What::Assemble(args) => {
-            let report = assemble::measure(&args, &model()?).await?;
+            let report = assemble::measure(&args, &models()?).await?;
             deliver(&report, args.out, output, || report.table())
         }
         What::Updates(args) => {
-            let report = updates::measure(&args, &model()?).await?;
+            let report = updates::measure(&args, &models()?).await?;
             deliver(&report, args.out, output, || report.table())
         }
         What::Constraints(args) => {
-            let report = constraints::measure(&args, &model()?).await?;
+            let report = constraints::measure(&args, &models()?).await?;
             deliver(&report, args.out, output, || report.table())
         }
         What::Connections(args) => {
-            let report = connections::measure(&args, &model()?).await?;
+            let report = connections::measure(&args, &models()?).await?;
             deliver(&report, args.out, output, || report.table())
         }
         What::Consolidation(args) => {
-            let report = consolidation::measure(&args, &model()?).await?;
+            let report = consolidation::measure(&args, &models()?).await?;
             deliver(&report, args.out, output, || report.table())
         }
         What::Gates(args) => {
-            let report = gates::measure(&args, &model()?)?;
+            let report = gates::measure(&args, &models()?.main)?;
             deliver(&report, args.out, output, || report.table())
         }
         What::Load(args) => {
@@ -166,20 +166,20 @@ struct Bench {
 }
 
 impl Bench {
-    async fn start(model: &ModelDirectory) -> Result<Self, BoxError> {
-        Self::start_with(model, &Stage::ALL, Mode::default()).await
+    async fn start(models: &ConfiguredModels) -> Result<Self, BoxError> {
+        Self::start_with(models, &Stage::ALL, Mode::default()).await
     }
 
     /// With some of the agents only, and narratives that are put together as this says.
     async fn start_with(
-        model: &ModelDirectory,
+        models: &ConfiguredModels,
         agents: &[Stage],
         consolidation: Mode,
     ) -> Result<Self, BoxError> {
         let directory = tempfile::tempdir()?;
         let mut config = temporary(directory.path());
         config.consolidator.mode = consolidation;
-        let node = Node::open(&config, model).await?;
+        let node = Node::open(&config, models).await?;
         let workers = node.run_with(agents);
         Ok(Self {
             node,

@@ -270,8 +270,8 @@ fn run(Cli { global, command }: Cli, output: &mut Output) -> Result<ExitCode, Er
         Command::Key(args) => key(args.command, &global, output)?.into(),
         Command::Local(command) => local(command, &global, output)?.into(),
         Command::Bench(args) => {
-            let model = || up::model(&config::load(&global, &())?.config.model);
-            in_runtime(bench::run(args, model, &global, output))?.into()
+            let models = || up::models(&config::load(&global, &())?.config.model);
+            in_runtime(bench::run(args, models, &global, output))?.into()
         }
     })
 }

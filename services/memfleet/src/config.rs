@@ -82,6 +82,9 @@ pub struct Config {
 pub struct Model {
     /// Name of the model, as `memfleet model list` shows it. Default `all-MiniLM-L6-v2`.
     pub name: String,
+    /// Name of the model of spaces whose language that one does not read well; empty for none.
+    /// Default `multilingual-e5-small`.
+    pub multilingual: String,
     /// Directory that holds models. Default: `memfleet/models` in the user's cache directory.
     pub directory: Option<PathBuf>,
     /// Threads of the model; 0 takes one a core. Default 0.
@@ -94,6 +97,7 @@ impl Default for Model {
     fn default() -> Self {
         Self {
             name: "all-MiniLM-L6-v2".to_owned(),
+            multilingual: "multilingual-e5-small".to_owned(),
             directory: None,
             threads: 0,
             queue: 4096,

@@ -6,6 +6,7 @@ mod cli;
 mod config;
 mod corpus;
 mod dataset;
+mod models;
 mod node;
 mod output;
 mod patience;

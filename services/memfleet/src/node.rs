@@ -4,7 +4,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 use memfleet_gateway::Gateway;
-use memfleet_models::ModelDirectory;
 use memfleet_ports::knowledge::Stage;
 use memfleet_ports::retriever::Retriever;
 use memfleet_retrieval::Weights;
@@ -15,6 +14,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::{Config, Retrieval};
+use crate::models::ConfiguredModels;
 use crate::process::Process;
 use crate::role::Role;
 
@@ -26,10 +26,10 @@ pub struct Node {
 }
 
 impl Node {
-    /// Opens the store and the model, and connects the roles. Nothing runs yet.
-    pub async fn open(config: &Config, model: &ModelDirectory) -> Result<Self, BoxError> {
+    /// Opens the store and the models, and connects the roles. Nothing runs yet.
+    pub async fn open(config: &Config, models: &ConfiguredModels) -> Result<Self, BoxError> {
         let process =
-            Process::compose(config, &Role::ALL, Some(model), &Readiness::default()).await?;
+            Process::compose(config, &Role::ALL, Some(models), &Readiness::default()).await?;
         let gateway = process.gateway.clone().expect("it is one of all roles");
         Ok(Self { gateway, process })
     }

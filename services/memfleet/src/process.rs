@@ -21,7 +21,6 @@ use memfleet_gateway::node_policy::NodePolicy;
 use memfleet_gateway::settings::SettingsCache;
 use memfleet_gateway::shares::TenantShares;
 use memfleet_judge::{Comparer, LocalJudge};
-use memfleet_models::ModelDirectory;
 use memfleet_openai::OpenAi;
 use memfleet_ports::access::Tokens;
 use memfleet_ports::audit::AuditLog;
@@ -41,7 +40,9 @@ use memfleet_runtime::telemetry::Readiness;
 use memfleet_tls::Tls;
 
 use crate::config::{Config, Jwt, Retrieval, elsewhere};
+use crate::models::ConfiguredModels;
 use crate::role::Role;
+use model::ModelSet;
 use storage::Storage;
 
 /// The roles of this process. Nothing runs before [`Process::spawn`].
@@ -92,11 +93,11 @@ pub fn needs_model(config: &Config, roles: &[Role]) -> bool {
 }
 
 impl Process {
-    /// Connects the roles with what each asks of the others; `model` as [`needs_model`] says. `readiness` hears what is waited for.
+    /// Connects the roles with what each asks of the others; `models` as [`needs_model`] says. `readiness` hears what is waited for.
     pub async fn compose(
         config: &Config,
         roles: &[Role],
-        model: Option<&ModelDirectory>,
+        models: Option<&ConfiguredModels>,
         readiness: &Readiness,
     ) -> Result<Self, BoxError> {
         let mut process = Self {
@@ -126,8 +127,8 @@ impl Process {
             events: Events::default(),
             health: Health::default(),
         };
-        if let Some(model) = model {
-            process.embedder = Some(Arc::new(model::embedder(&config.model, model)?));
+        if let Some(models) = models {
+            process.embedder = Some(Arc::new(ModelSet::open(&config.model, models)?));
         }
         if roles != [Role::Embedder] {
             let storage = process

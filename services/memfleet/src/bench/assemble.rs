@@ -11,7 +11,6 @@ use clap::Args;
 use memfleet_domain::ids::{SessionId, SpaceId};
 use memfleet_domain::turn::Role;
 use memfleet_gateway::Gateway;
-use memfleet_models::ModelDirectory;
 use memfleet_ports::assembly::{AssembleRequest, Assembly, Content, Message, Prompt};
 use memfleet_ports::knowledge::Stage;
 use memfleet_runtime::BoxError;
@@ -23,6 +22,7 @@ use super::latency::Latency;
 use super::synthetic::Conversation;
 use super::{Bench, query};
 use crate::corpus::{accept, call};
+use crate::models::ConfiguredModels;
 
 /// Candidates, as an `Assemble` has that does not say.
 const CANDIDATES: u32 = 100;
@@ -66,21 +66,21 @@ struct Size {
 }
 
 /// Measures it.
-pub async fn measure(args: &AssembleArgs, model: &ModelDirectory) -> Result<Report, BoxError> {
+pub async fn measure(args: &AssembleArgs, models: &ConfiguredModels) -> Result<Report, BoxError> {
     let policies = args.policies.iter().map(|path| Named::read(path));
     let policies = policies.collect::<Result<Vec<_>, _>>()?;
     let mut files = Vec::with_capacity(args.files.len());
     for path in &args.files {
-        files.push(quality::measure(path, &policies, model).await?);
+        files.push(quality::measure(path, &policies, models).await?);
     }
     Ok(Report {
-        sizes: sizes(args, model).await?,
+        sizes: sizes(args, models).await?,
         files,
     })
 }
 
-async fn sizes(args: &AssembleArgs, model: &ModelDirectory) -> Result<Vec<Size>, BoxError> {
-    let bench = Bench::start(model).await?;
+async fn sizes(args: &AssembleArgs, models: &ConfiguredModels) -> Result<Vec<Size>, BoxError> {
+    let bench = Bench::start(models).await?;
     let gateway = bench.node.gateway.clone();
     let space = SpaceId::new("assemble")?;
     let mut conversation = Conversation::new(1);

@@ -8,7 +8,6 @@ use clap::Args;
 use memfleet_domain::intent::Intent;
 use memfleet_evaluation::connections::chat;
 use memfleet_evaluation::{Question, Tally};
-use memfleet_models::ModelDirectory;
 use memfleet_ports::knowledge::Stage;
 use memfleet_ports::memory::{Memory, RecallRequest};
 use memfleet_runtime::BoxError;
@@ -18,6 +17,7 @@ use super::Bench;
 use super::arms::arms;
 use super::retrieval::{asked, progress};
 use crate::corpus::{Corpus, call};
+use crate::models::ConfiguredModels;
 
 /// Turns of an answer.
 const DEPTH: usize = 10;
@@ -63,9 +63,12 @@ struct Shares {
 }
 
 /// Remembers the chat, and asks for every chain.
-pub async fn measure(args: &ConnectionsArgs, model: &ModelDirectory) -> Result<Report, BoxError> {
+pub async fn measure(
+    args: &ConnectionsArgs,
+    models: &ConfiguredModels,
+) -> Result<Report, BoxError> {
     let chat = chat(args.seed);
-    let bench = Bench::start(model).await?;
+    let bench = Bench::start(models).await?;
     let conversation = std::slice::from_ref(&chat.conversation);
     let corpus = Corpus::remember(&*bench.node.gateway, "connections", conversation).await?;
     bench.derived(&Stage::ALL).await?;

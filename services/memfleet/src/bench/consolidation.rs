@@ -11,7 +11,6 @@ use memfleet_consolidator::Mode;
 use memfleet_domain::Scope;
 use memfleet_domain::derivation::{Derivation, Kind};
 use memfleet_evaluation::constraints::{chat, most_tasks};
-use memfleet_models::ModelDirectory;
 use memfleet_ports::knowledge::{Question, Stage};
 use memfleet_runtime::BoxError;
 use serde::Serialize;
@@ -21,6 +20,7 @@ use super::constraints::consolidation;
 use super::latency::Latency;
 use super::process::resident_memory;
 use crate::corpus::{Corpus, call};
+use crate::models::ConfiguredModels;
 use recalling::Recalls;
 
 /// The stages of the consolidator, in their order.
@@ -66,10 +66,13 @@ struct Pace {
 }
 
 /// Measures it.
-pub async fn measure(args: &ConsolidationArgs, model: &ModelDirectory) -> Result<Report, BoxError> {
+pub async fn measure(
+    args: &ConsolidationArgs,
+    models: &ConfiguredModels,
+) -> Result<Report, BoxError> {
     let others = Stage::ALL.into_iter().filter(|it| !STAGES.contains(it));
     let others: Vec<Stage> = others.collect();
-    let bench = Bench::start_with(model, &others, args.consolidation).await?;
+    let bench = Bench::start_with(models, &others, args.consolidation).await?;
     let chats = (1..=u64::from(args.chats)).map(|seed| chat(seed, most_tasks()).conversation);
     let chats: Vec<_> = chats.collect();
     let corpus = Corpus::remember(&*bench.node.gateway, "chats", &chats).await?;

@@ -11,7 +11,6 @@ use memfleet_domain::derivation::Kind;
 use memfleet_evaluation::Question;
 use memfleet_evaluation::clusters::{Agreement, agreement};
 use memfleet_evaluation::constraints::{Chat, Sign, chat, most_tasks};
-use memfleet_models::ModelDirectory;
 use memfleet_ports::knowledge::{Question as Fragments, Stage};
 use memfleet_ports::memory::{Memory, RecallRequest};
 use memfleet_runtime::BoxError;
@@ -21,6 +20,7 @@ use super::arms::arms;
 use super::retrieval::{asked, progress};
 use super::{Bench, percent};
 use crate::corpus::{Corpus, call};
+use crate::models::ConfiguredModels;
 
 /// Turns that an answer may have beyond the requirements.
 const MORE: usize = 5;
@@ -83,9 +83,12 @@ struct Stories {
 }
 
 /// Remembers the chat, and asks for every task.
-pub async fn measure(args: &ConstraintsArgs, model: &ModelDirectory) -> Result<Report, BoxError> {
+pub async fn measure(
+    args: &ConstraintsArgs,
+    models: &ConfiguredModels,
+) -> Result<Report, BoxError> {
     let chat = chat(args.seed, args.tasks);
-    let bench = Bench::start_with(model, &Stage::ALL, args.consolidation).await?;
+    let bench = Bench::start_with(models, &Stage::ALL, args.consolidation).await?;
     let conversation = std::slice::from_ref(&chat.conversation);
     let corpus = Corpus::remember(&*bench.node.gateway, "tasks", conversation).await?;
     bench.derived(&Stage::ALL).await?;

@@ -13,7 +13,6 @@ use memfleet_domain::ids::TurnId;
 use memfleet_evaluation::fit::{Example, ascend};
 use memfleet_evaluation::{Dataset, Question};
 use memfleet_gateway::Gateway;
-use memfleet_models::ModelDirectory;
 use memfleet_ports::memory::{Memory, RecallRequest};
 use memfleet_ports::retriever::{Hit, Query};
 use memfleet_retrieval::{Signal, Weights};
@@ -22,6 +21,7 @@ use memfleet_runtime::BoxError;
 use super::Bench;
 use super::retrieval::{asked, progress};
 use crate::corpus::{Corpus, call};
+use crate::models::ConfiguredModels;
 use report::{Report, Trial};
 
 /// Turns of a breakdown; larger spaces are fitted on their best turns.
@@ -54,7 +54,7 @@ pub struct File {
 }
 
 /// Measures, fits, and writes the weights where asked.
-pub async fn measure(args: &FitArgs, model: &ModelDirectory) -> Result<Report, BoxError> {
+pub async fn measure(args: &FitArgs, models: &ConfiguredModels) -> Result<Report, BoxError> {
     let shipped = Weights::shipped();
     let signals: Vec<Signal> = shipped.signals.keys().copied().collect();
     let start: Vec<f32> = signals.iter().map(|&signal| shipped.of(signal)).collect();
@@ -62,7 +62,7 @@ pub async fn measure(args: &FitArgs, model: &ModelDirectory) -> Result<Report, B
     for path in &args.files {
         let name = path.display().to_string();
         let dataset = Dataset::load(path)?;
-        let ask = |pooled| breakdowns(model, &dataset, &signals, &start, pooled);
+        let ask = |pooled| breakdowns(models, &dataset, &signals, &start, pooled);
         files.push(File {
             name,
             conversations: ask(false).await?,
@@ -87,13 +87,13 @@ pub async fn measure(args: &FitArgs, model: &ModelDirectory) -> Result<Report, B
 
 /// The score breakdowns of a file's questions by conversation, each conversation in its own space or all in one.
 async fn breakdowns(
-    model: &ModelDirectory,
+    models: &ConfiguredModels,
     dataset: &Dataset,
     signals: &[Signal],
     weights: &[f32],
     pooled: bool,
 ) -> Result<Vec<Vec<Example>>, BoxError> {
-    let bench = Bench::start(model).await?;
+    let bench = Bench::start(models).await?;
     let gateway = &bench.node.gateway;
     let conversations = &dataset.conversations;
     let progress = progress("asking", conversations.len());

@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use memfleet_domain::ids::SpaceId;
 use memfleet_gateway::Gateway;
-use memfleet_models::ModelDirectory;
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::memory::{Memory, RecallRequest, RememberRequest};
 use memfleet_ports::retriever::Query;
@@ -18,6 +17,7 @@ use super::process::{bytes_of_files, resident_memory};
 use super::synthetic::Conversation;
 use super::{Bench, query};
 use crate::corpus::{accept, call};
+use crate::models::ConfiguredModels;
 
 /// Arguments.
 #[derive(Debug, Args)]
@@ -46,13 +46,13 @@ pub struct Report {
 }
 
 /// Measures it.
-pub async fn measure(args: &IngestArgs, model: &ModelDirectory) -> Result<Report, BoxError> {
-    let bench = Bench::start(model).await?;
+pub async fn measure(args: &IngestArgs, models: &ConfiguredModels) -> Result<Report, BoxError> {
+    let bench = Bench::start(models).await?;
     let gateway = bench.node.gateway.clone();
     let space = SpaceId::new("ingest")?;
     let mut conversation = Conversation::new(1);
     let turns = conversation.turns(args.turns);
-    let pieces = word_pieces(model, turns.iter().map(|turn| turn.content.text.as_str()))?;
+    let pieces = word_pieces(models, turns.iter().map(|turn| turn.content.text.as_str()))?;
     let begun = Instant::now();
     accept(&*gateway, &space, turns).await?;
     let seconds = begun.elapsed().as_secs_f64();
@@ -72,10 +72,10 @@ pub async fn measure(args: &IngestArgs, model: &ModelDirectory) -> Result<Report
 }
 
 fn word_pieces<'a>(
-    model: &ModelDirectory,
+    models: &ConfiguredModels,
     texts: impl Iterator<Item = &'a str>,
 ) -> Result<usize, BoxError> {
-    let encoder = model.load(std::num::NonZeroUsize::MIN)?;
+    let encoder = models.main.load(std::num::NonZeroUsize::MIN)?;
     let texts = texts.collect::<Vec<_>>();
     let tokens = encoder.tokenize(&texts)?;
     Ok(tokens.iter().map(|tokens| tokens.pieces().len()).sum())

@@ -12,10 +12,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 use memfleet_evaluation::Dataset;
-use memfleet_models::ModelDirectory;
 use memfleet_retrieval::Relevance;
 use memfleet_runtime::BoxError;
 
+use crate::models::ConfiguredModels;
 use asking::File;
 use fitting::{fit, judge};
 use report::{Report, ViewReport};
@@ -41,11 +41,11 @@ pub struct RelevanceArgs {
 }
 
 /// Measures, fits, and writes the coefficients where asked.
-pub async fn measure(args: &RelevanceArgs, model: &ModelDirectory) -> Result<Report, BoxError> {
+pub async fn measure(args: &RelevanceArgs, models: &ConfiguredModels) -> Result<Report, BoxError> {
     let mut files = Vec::with_capacity(args.files.len() + args.unseen.len());
     for path in args.files.iter().chain(&args.unseen) {
         let name = path.display().to_string();
-        files.push(File::ask(name, model, &Dataset::load(path)?).await?);
+        files.push(File::ask(name, models, &Dataset::load(path)?).await?);
     }
     if let Some(path) = &args.clues {
         std::fs::write(path, asking::table(&files))?;

@@ -13,7 +13,6 @@ use memfleet_domain::ids::SpaceId;
 use memfleet_domain::time::{Clock, SystemClock};
 use memfleet_evaluation::{Conversation, Dataset, Question, Tally};
 use memfleet_gateway::Gateway;
-use memfleet_models::ModelDirectory;
 use memfleet_ports::assembly::AssembleRequest;
 use memfleet_ports::knowledge::Stage;
 use memfleet_ports::memory::{Memory, RecallRequest};
@@ -28,6 +27,7 @@ use super::stopping::StopRequest;
 use super::{Bench, forget, query};
 use crate::cli::{Global, Handle};
 use crate::corpus::{Corpus, call, length};
+use crate::models::ConfiguredModels;
 use crate::output::Progress;
 
 /// Budgets of the block, in tokens of `TOKENIZER`.
@@ -61,10 +61,10 @@ pub struct RetrievalArgs {
 /// Measures every file on nodes of its own.
 pub async fn measure_files(
     args: &RetrievalArgs,
-    model: &ModelDirectory,
+    models: &ConfiguredModels,
     stop: &StopRequest,
 ) -> Result<Report, BoxError> {
-    each_file(args, stop, async |job| local(model, job, args.arms).await).await
+    each_file(args, stop, async |job| local(models, job, args.arms).await).await
 }
 
 /// Measures every file on the system that the global options name.
@@ -138,11 +138,11 @@ async fn each_file(
 
 /// A node in this process.
 async fn local(
-    model: &ModelDirectory,
+    models: &ConfiguredModels,
     job: &Job<'_>,
     with_arms: bool,
 ) -> Result<Option<Measured>, BoxError> {
-    let bench = Bench::start(model).await?;
+    let bench = Bench::start(models).await?;
     let measured = on_node(&bench, job, with_arms).await;
     bench.stop().await;
     measured

@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use memfleet_domain::ids::SpaceId;
 use memfleet_gateway::Gateway;
-use memfleet_models::ModelDirectory;
 use memfleet_ports::memory::{Memory, RecallRequest};
 use memfleet_runtime::BoxError;
 use serde::Serialize;
@@ -16,6 +15,7 @@ use super::process::{bytes_of_files, resident_memory};
 use super::synthetic::Conversation;
 use super::{Bench, query};
 use crate::corpus::{accept, call};
+use crate::models::ConfiguredModels;
 
 /// Arguments.
 #[derive(Debug, Args)]
@@ -49,8 +49,8 @@ struct Size {
 }
 
 /// Measures it.
-pub async fn measure(args: &ScaleArgs, model: &ModelDirectory) -> Result<Report, BoxError> {
-    let bench = Bench::start(model).await?;
+pub async fn measure(args: &ScaleArgs, models: &ConfiguredModels) -> Result<Report, BoxError> {
+    let bench = Bench::start(models).await?;
     let gateway = bench.node.gateway.clone();
     let space = SpaceId::new("scale")?;
     let mut conversation = Conversation::new(1);

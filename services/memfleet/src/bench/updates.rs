@@ -9,7 +9,6 @@ use memfleet_consolidator::Mode;
 use memfleet_domain::derivation::{ChangeKind, Derivation};
 use memfleet_domain::time::{Clock, SystemClock, Timestamp};
 use memfleet_evaluation::updates::{Asked, Stated, Story, Wordings, stories};
-use memfleet_models::ModelDirectory;
 use memfleet_ports::knowledge::{ChangeFilter, Stage};
 use memfleet_ports::memory::{Memory, RecallRequest};
 use memfleet_ports::retriever::Hit;
@@ -19,6 +18,7 @@ use serde::Serialize;
 use super::retrieval::progress;
 use super::{Bench, percent, query};
 use crate::corpus::{Corpus, call};
+use crate::models::ConfiguredModels;
 
 /// How deep an answer is looked at.
 const DEPTH: u32 = 10;
@@ -92,14 +92,14 @@ pub struct Report {
 }
 
 /// Measures with all agents, without the refresher, and what is found alone.
-pub async fn measure(args: &UpdatesArgs, model: &ModelDirectory) -> Result<Report, BoxError> {
+pub async fn measure(args: &UpdatesArgs, models: &ConfiguredModels) -> Result<Report, BoxError> {
     let told = stories(args.seed, args.changes, args.wordings.into());
-    let with = Arm::run(&told, model, &Stage::ALL).await?.0;
+    let with = Arm::run(&told, models, &Stage::ALL).await?.0;
     let others: Vec<Stage> = Stage::ALL
         .into_iter()
         .filter(|stage| *stage != Stage::Settle)
         .collect();
-    let (judged, without) = Arm::run(&told, model, &others).await?;
+    let (judged, without) = Arm::run(&told, models, &others).await?;
     Ok(Report {
         seed: args.seed,
         wordings: args.wordings.into(),
@@ -148,10 +148,10 @@ impl Arm {
     /// What the node answers, and what its retriever finds alone.
     async fn run(
         told: &[Story],
-        model: &ModelDirectory,
+        models: &ConfiguredModels,
         stages: &[Stage],
     ) -> Result<(Self, Self), BoxError> {
-        let bench = Bench::start_with(model, stages, Mode::default()).await?;
+        let bench = Bench::start_with(models, stages, Mode::default()).await?;
         let gateway = &bench.node.gateway;
         let mut corpora = Vec::with_capacity(told.len());
         let bar = progress("remembering", told.len());

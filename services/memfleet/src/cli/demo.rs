@@ -14,7 +14,7 @@ use serde_json::json;
 
 use super::Handle;
 use super::exit::{Error, Exit};
-use super::up::model;
+use super::up::models;
 use crate::config::Model;
 use crate::corpus::Corpus;
 use crate::node::{Node, temporary};
@@ -41,17 +41,17 @@ pub async fn run(_args: DemoArgs, configured: &Model, output: &mut Output) -> Re
         "memfleet",
     )
     .map_err(BoxError::from)?;
-    let model = model(configured)?;
+    let models = models(configured)?;
     let directory = tempfile::tempdir().map_err(BoxError::from)?;
     let begun = Instant::now();
-    let node = Node::open(&temporary(directory.path()), &model).await?;
+    let node = Node::open(&temporary(directory.path()), &models).await?;
     let workers = node.run_in_background();
     step(
         output,
         "1",
         &format!(
             "a node with {} started in {}",
-            model.manifest().name,
+            models.main.manifest().name,
             milliseconds(begun)
         ),
     )?;

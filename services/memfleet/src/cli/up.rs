@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
-use memfleet_models::{ModelDirectory, default_root};
+use memfleet_domain::embedding::BESIDE;
+use memfleet_models::default_root;
 use memfleet_runtime::lifecycle::Lifecycle;
 use memfleet_runtime::server::Server;
 use memfleet_runtime::telemetry::MetricsAddress;
@@ -17,6 +18,7 @@ use serde_json::{Value, json};
 use super::exit::Error;
 use super::model::fetch;
 use crate::config::{Config, Model};
+use crate::models::ConfiguredModels;
 use crate::output::Output;
 use crate::process::{Process, needs_model};
 use crate::role::Role;
@@ -109,10 +111,11 @@ fn serve(
     if args.check_config {
         return Ok(ExitCode::SUCCESS);
     }
-    let model = needs_model(config, roles).then(|| model(&config.model));
-    let model = model.transpose()?;
-    let start =
-        async |process: &mut Lifecycle| start(config, roles, model.as_ref(), process, output).await;
+    let models = needs_model(config, roles).then(|| models(&config.model));
+    let models = models.transpose()?;
+    let start = async |process: &mut Lifecycle| {
+        start(config, roles, models.as_ref(), process, output).await
+    };
     let service = match roles {
         [role] => format!("memfleet-{role}"),
         _ => "memfleet".to_owned(),
@@ -125,26 +128,37 @@ fn serve(
     )?)
 }
 
-/// The configured model, fetched when it is missing.
-pub fn model(config: &Model) -> Result<ModelDirectory, Error> {
-    let root = config
-        .directory
-        .clone()
-        .map_or_else(default_root, Ok)
-        .map_err(BoxError::from)?;
-    fetch(&config.name, root, None)
+/// The configured models, fetched when they are missing.
+pub fn models(config: &Model) -> Result<ConfiguredModels, Error> {
+    let root = config.directory.clone().map_or_else(default_root, Ok);
+    let root = root.map_err(BoxError::from)?;
+    let get = |name: &str| fetch(name, root.clone(), None);
+    let (main, beside) = match config.name.split_once(BESIDE) {
+        Some((main, beside)) => (get(main)?, Some(get(beside)?)),
+        None => (get(&config.name)?, None),
+    };
+    let multilingual = match &*config.multilingual {
+        "" => None,
+        name if name == main.manifest().name => None,
+        name => Some(get(name)?),
+    };
+    Ok(ConfiguredModels {
+        main,
+        beside,
+        multilingual,
+    })
 }
 
 async fn start(
     config: &Config,
     roles: &[Role],
-    model: Option<&ModelDirectory>,
+    models: Option<&ConfiguredModels>,
     process: &mut Lifecycle,
     output: &mut Output,
 ) -> Result<(), BoxError> {
     // The address first: a second node on the same port must not touch the store.
     let server = Server::bind(&config.server).await?;
-    let composed = Process::compose(config, roles, model, &process.readiness()).await?;
+    let composed = Process::compose(config, roles, models, &process.readiness()).await?;
     composed.spawn(process);
     if let Err(error) = announce(server.address(), output) {
         tracing::warn!(%error, "nobody reads the address on standard output");

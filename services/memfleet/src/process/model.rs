@@ -1,15 +1,15 @@
-//! The embedder role: the configured model, and others that are pulled, which are loaded when their
-//! vectors are asked for.
+//! The embedder role: the configured models, and others that are pulled. Each is loaded when its
+//! vectors are first asked for, the default one at the start.
 
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
-use memfleet_domain::embedding::{EmbeddingSpace, PassageVectors, QueryVectors};
+use memfleet_domain::embedding::{BESIDE, EmbeddingSpace, PassageVectors, QueryVectors};
 use memfleet_domain::{Fault, FaultKind};
-use memfleet_embedder::{LocalEmbedder, SentenceModel};
+use memfleet_embedder::{LocalEmbedder, ModelChoice, SentenceModel};
 use memfleet_encoder::projection::Projection;
 use memfleet_models::ModelDirectory;
 use memfleet_ports::embedder::{Embedder, missing_model, no_model};
@@ -17,99 +17,77 @@ use memfleet_runtime::BoxError;
 use tokio::sync::OnceCell;
 
 use crate::config::Model;
+use crate::models::ConfiguredModels;
 
-/// Loads the configured model and starts its workers.
-pub fn embedder(config: &Model, model: &ModelDirectory) -> Result<ModelSet, BoxError> {
-    let (space, default) = load(config, model)?;
-    Ok(ModelSet {
-        space,
-        default,
-        folder: model.path().parent().map(PathBuf::from).unwrap_or_default(),
-        config: config.clone(),
-        others: Mutex::default(),
-    })
-}
-
-fn load(
-    config: &Model,
-    model: &ModelDirectory,
-) -> Result<(EmbeddingSpace, LocalEmbedder), BoxError> {
-    let threads =
-        NonZeroUsize::new(config.threads).map_or_else(std::thread::available_parallelism, Ok)?;
-    let manifest = model.manifest();
-    let projection = projection(model)?;
-    let (query_prefix, passage_prefix) = (
-        manifest.query_prefix.clone(),
-        manifest.passage_prefix.clone(),
-    );
-    let space = space(model, &projection);
-    let model = SentenceModel {
-        encoder: model.load(threads)?,
-        projection,
-        query_prefix,
-        passage_prefix,
-    };
-    let embedder = LocalEmbedder::start(space.clone(), model, config.queue)?;
-    Ok((space, embedder))
-}
-
-fn projection(model: &ModelDirectory) -> Result<Projection, String> {
-    let name = &model.manifest().name;
-    Projection::shipped(name).ok_or_else(|| {
-        format!("model.name `{name}`: no projection of its token vectors is known; `memfleet model list` names the models that have one")
-    })
-}
-
-fn space(model: &ModelDirectory, projection: &Projection) -> EmbeddingSpace {
-    let manifest = model.manifest();
-    EmbeddingSpace {
-        model: manifest.name.clone(),
-        revision: manifest.revision.clone(),
-        recipe: manifest.recipe.clone(),
-        projection: projection.fingerprint(),
-    }
-}
-
-/// A model beside the configured one; it is loaded once.
+/// A model that is loaded once.
 type LoadedModel = Arc<OnceCell<LocalEmbedder>>;
 
-/// The models of a folder: the configured one, and others from the first time on that their vectors
-/// are asked for.
+/// The models of a folder.
 pub struct ModelSet {
-    space: EmbeddingSpace,
-    default: LocalEmbedder,
+    default: EmbeddingSpace,
+    multilingual: Option<Multilingual>,
     folder: PathBuf,
     config: Model,
-    others: Mutex<HashMap<EmbeddingSpace, LoadedModel>>,
+    loaded: Mutex<HashMap<EmbeddingSpace, LoadedModel>>,
+}
+
+/// The model of spaces whose texts the default one does not read.
+struct Multilingual {
+    space: EmbeddingSpace,
+    choice: ModelChoice,
 }
 
 impl ModelSet {
+    /// Loads the default model and starts its workers.
+    pub fn open(config: &Model, models: &ConfiguredModels) -> Result<Self, BoxError> {
+        let mut loaded = HashMap::new();
+        let mut load_now = |model: &ModelDirectory| {
+            let (space, embedder) = load(config, model)?;
+            loaded.insert(space.clone(), Arc::new(OnceCell::new_with(Some(embedder))));
+            Ok::<_, BoxError>(space)
+        };
+        let main = load_now(&models.main)?;
+        let default = match &models.beside {
+            Some(beside) => EmbeddingSpace::pair(&main, &load_now(beside)?),
+            None => main,
+        };
+        let multilingual = models.multilingual.as_ref().map(|second| {
+            let choice = ModelChoice {
+                first: Arc::new(models.main.tokenizer()?),
+                second: Arc::new(second.tokenizer()?),
+            };
+            let space = space(second)?;
+            Ok::<_, BoxError>(Multilingual { space, choice })
+        });
+        Ok(Self {
+            default,
+            multilingual: multilingual.transpose()?,
+            folder: models.folder(),
+            config: config.clone(),
+            loaded: Mutex::new(loaded),
+        })
+    }
+
     /// The folder of a model that is pulled, and where its vectors live.
     async fn find(&self, name: &str) -> Result<(ModelDirectory, EmbeddingSpace), Fault> {
         let (folder, wanted) = (self.folder.clone(), name.to_owned());
         let found = tokio::task::spawn_blocking(move || {
             let models = memfleet_models::list(&folder).unwrap_or_default();
-            let model = models
-                .into_iter()
-                .find(|model| model.manifest().name == wanted)?;
-            let projection = projection(&model).ok()?;
-            let space = space(&model, &projection);
+            let mut models = models.into_iter();
+            let model = models.find(|model| model.manifest().name == wanted)?;
+            let space = space(&model).ok()?;
             Some((model, space))
         });
         let found = found.await.ok().flatten();
         found.ok_or_else(|| missing_model(name))
     }
 
-    fn other(&self, space: &EmbeddingSpace) -> LoadedModel {
-        self.others().entry(space.clone()).or_default().clone()
-    }
-
-    fn others(&self) -> MutexGuard<'_, HashMap<EmbeddingSpace, LoadedModel>> {
-        self.others.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Loads the model of an embedding space, unless it is here.
-    async fn load_into(&self, model: &LoadedModel, space: &EmbeddingSpace) -> Result<(), Fault> {
+    /// The model of an embedding space, loaded unless it is here.
+    async fn model(&self, space: &EmbeddingSpace) -> Result<LoadedModel, Fault> {
+        let model = {
+            let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
+            loaded.entry(space.clone()).or_default().clone()
+        };
         let loading = async || {
             let (directory, found) = self.find(&space.model).await?;
             if found != *space {
@@ -136,22 +114,39 @@ impl ModelSet {
                 Err(_) => Err(Fault::internal("loading a model stopped")),
             }
         };
-        model.get_or_try_init(loading).await.map(drop)
+        model.get_or_try_init(loading).await?;
+        Ok(model)
+    }
+
+    async fn passages(
+        &self,
+        space: &EmbeddingSpace,
+        texts: Vec<String>,
+    ) -> Result<Vec<PassageVectors>, Fault> {
+        let model = self.model(space).await?;
+        let model = model.get().expect("it is loaded");
+        model.embed_passages(texts).await
+    }
+
+    async fn query(&self, space: &EmbeddingSpace, text: String) -> Result<QueryVectors, Fault> {
+        let model = self.model(space).await?;
+        let model = model.get().expect("it is loaded");
+        model.embed_query(text).await
     }
 }
 
 #[async_trait]
 impl Embedder for ModelSet {
     async fn space(&self) -> Result<EmbeddingSpace, Fault> {
-        Ok(self.space.clone())
+        Ok(self.default.clone())
     }
 
     async fn embed_passages(&self, texts: Vec<String>) -> Result<Vec<PassageVectors>, Fault> {
-        self.default.embed_passages(texts).await
+        self.embed_passages_in(&self.default, texts).await
     }
 
     async fn embed_query(&self, text: String) -> Result<QueryVectors, Fault> {
-        self.default.embed_query(text).await
+        self.embed_query_in(&self.default, text).await
     }
 
     async fn embed_passages_in(
@@ -159,13 +154,17 @@ impl Embedder for ModelSet {
         space: &EmbeddingSpace,
         texts: Vec<String>,
     ) -> Result<Vec<PassageVectors>, Fault> {
-        if *space == self.space {
-            return self.default.embed_passages(texts).await;
-        }
-        let model = self.other(space);
-        self.load_into(&model, space).await?;
-        let model = model.get().expect("it was just loaded");
-        model.embed_passages_in(space, texts).await
+        let Some((tokens, sentence)) = space.parts() else {
+            return self.passages(space, texts).await;
+        };
+        let (tokens, sentences) = tokio::try_join!(
+            self.passages(&tokens, texts.clone()),
+            self.passages(&sentence, texts)
+        )?;
+        let pairs = tokens.into_iter().zip(sentences);
+        Ok(pairs
+            .map(|(tokens, sentence)| beside(tokens, sentence))
+            .collect())
     }
 
     async fn embed_query_in(
@@ -173,19 +172,75 @@ impl Embedder for ModelSet {
         space: &EmbeddingSpace,
         text: String,
     ) -> Result<QueryVectors, Fault> {
-        if *space == self.space {
-            return self.default.embed_query(text).await;
-        }
-        let model = self.other(space);
-        self.load_into(&model, space).await?;
-        let model = model.get().expect("it was just loaded");
-        model.embed_query_in(space, text).await
+        let Some((tokens, sentence)) = space.parts() else {
+            return self.query(space, text).await;
+        };
+        let (tokens, sentence) = tokio::try_join!(
+            self.query(&tokens, text.clone()),
+            self.query(&sentence, text)
+        )?;
+        Ok(beside(tokens, sentence))
     }
 
     async fn space_of(&self, model: &str) -> Result<EmbeddingSpace, Fault> {
-        if self.space.model == model {
-            return Ok(self.space.clone());
+        match model.split_once(BESIDE) {
+            Some((tokens, sentence)) => {
+                let (tokens, sentence) = tokio::try_join!(self.find(tokens), self.find(sentence))?;
+                Ok(EmbeddingSpace::pair(&tokens.1, &sentence.1))
+            }
+            None => Ok(self.find(model).await?.1),
         }
-        Ok(self.find(model).await?.1)
     }
+
+    async fn space_for(&self, texts: &[String]) -> Result<EmbeddingSpace, Fault> {
+        let Some(Multilingual { space, choice }) = &self.multilingual else {
+            return Ok(self.default.clone());
+        };
+        let is_second = choice.is_second(texts.iter().map(String::as_str));
+        let is_second = is_second.map_err(|error| Fault::internal(error.to_string()))?;
+        Ok(if is_second { space } else { &self.default }.clone())
+    }
+}
+
+/// Token vectors of one model with the sentence vector of another.
+fn beside(tokens: PassageVectors, sentence: PassageVectors) -> PassageVectors {
+    PassageVectors {
+        sentence: sentence.sentence,
+        tokens: tokens.tokens,
+    }
+}
+
+fn load(
+    config: &Model,
+    model: &ModelDirectory,
+) -> Result<(EmbeddingSpace, LocalEmbedder), BoxError> {
+    let threads =
+        NonZeroUsize::new(config.threads).map_or_else(std::thread::available_parallelism, Ok)?;
+    let manifest = model.manifest();
+    let space = space(model)?;
+    let model = SentenceModel {
+        encoder: model.load(threads)?,
+        projection: projection(model)?,
+        query_prefix: manifest.query_prefix.clone(),
+        passage_prefix: manifest.passage_prefix.clone(),
+    };
+    let embedder = LocalEmbedder::start(space.clone(), model, config.queue)?;
+    Ok((space, embedder))
+}
+
+fn projection(model: &ModelDirectory) -> Result<Projection, String> {
+    let name = &model.manifest().name;
+    Projection::shipped(name).ok_or_else(|| {
+        format!("model.name `{name}`: no projection of its token vectors is known; `memfleet model list` names the models that have one")
+    })
+}
+
+fn space(model: &ModelDirectory) -> Result<EmbeddingSpace, String> {
+    let manifest = model.manifest();
+    Ok(EmbeddingSpace {
+        model: manifest.name.clone(),
+        revision: manifest.revision.clone(),
+        recipe: manifest.recipe.clone(),
+        projection: projection(model)?.fingerprint(),
+    })
 }

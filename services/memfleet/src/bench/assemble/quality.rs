@@ -6,7 +6,6 @@ use std::path::Path;
 use memfleet_domain::policy::Policy;
 use memfleet_evaluation::{Dataset, Question};
 use memfleet_gateway::Gateway;
-use memfleet_models::ModelDirectory;
 use memfleet_ports::assembly::{AssembleRequest, Assembled, AssembledItem, Assembly};
 use memfleet_ports::knowledge::Stage;
 use memfleet_ports::retriever::Query;
@@ -15,6 +14,7 @@ use serde::Serialize;
 
 use super::super::{Bench, query};
 use crate::corpus::{Corpus, call};
+use crate::models::ConfiguredModels;
 
 /// Budgets in tokens.
 const BUDGETS: [u32; 2] = [1_000, 4_000];
@@ -82,10 +82,10 @@ impl Named {
 pub async fn measure(
     path: &Path,
     policies: &[Named],
-    model: &ModelDirectory,
+    models: &ConfiguredModels,
 ) -> Result<File, BoxError> {
     let dataset = Dataset::load(path)?;
-    let bench = Bench::start(model).await?;
+    let bench = Bench::start(models).await?;
     let gateway = bench.node.gateway.clone();
     let mut corpora = Vec::new();
     for (number, conversation) in dataset.conversations.iter().enumerate() {

@@ -6,7 +6,6 @@ use memfleet_assembly::Tokenizer;
 use memfleet_evaluation::relevance::{Asked, Candidate, Kind};
 use memfleet_evaluation::{Conversation, Dataset, Question};
 use memfleet_gateway::Gateway;
-use memfleet_models::ModelDirectory;
 use memfleet_ports::knowledge::Stage;
 use memfleet_ports::memory::{Memory, RecallRequest};
 use memfleet_ports::retriever::{Hit, Query};
@@ -16,6 +15,7 @@ use memfleet_runtime::BoxError;
 use super::super::retrieval::progress;
 use super::super::{Bench, query};
 use crate::corpus::{Corpus, call};
+use crate::models::ConfiguredModels;
 
 /// Turns that are looked at: more than a block holds.
 const DEPTH: u32 = 100;
@@ -43,7 +43,7 @@ impl File {
     /// Asks everything, when all agents are done.
     pub async fn ask(
         name: String,
-        model: &ModelDirectory,
+        models: &ConfiguredModels,
         dataset: &Dataset,
     ) -> Result<Self, BoxError> {
         let whole = dataset.conversations.iter().cloned().enumerate();
@@ -54,8 +54,8 @@ impl File {
         });
         let count = dataset.conversations.len();
         let views = [
-            View::ask("conversation", model, &whole.collect::<Vec<_>>(), count).await?,
-            View::ask("session", model, &sessions.collect::<Vec<_>>(), count).await?,
+            View::ask("conversation", models, &whole.collect::<Vec<_>>(), count).await?,
+            View::ask("session", models, &sessions.collect::<Vec<_>>(), count).await?,
         ];
         Ok(Self { name, views })
     }
@@ -70,11 +70,11 @@ impl View {
     /// `spaces` are told each with the conversation that it is of, one of `count`.
     async fn ask(
         name: &'static str,
-        model: &ModelDirectory,
+        models: &ConfiguredModels,
         spaces: &[(usize, Conversation)],
         count: usize,
     ) -> Result<Self, BoxError> {
-        let bench = Bench::start(model).await?;
+        let bench = Bench::start(models).await?;
         let gateway = &bench.node.gateway;
         let mut corpora = Vec::with_capacity(spaces.len());
         for (number, (_, space)) in spaces.iter().enumerate() {
