@@ -8,6 +8,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod again;
+mod calibration;
 mod candidates;
 mod coherence;
 pub mod document;
@@ -29,6 +30,7 @@ mod top;
 mod walk;
 mod weights;
 
+pub use calibration::{Calibration, Calibrations};
 pub use candidates::{Candidates, candidates, wanted};
 pub use excerpt::{Excerpt, Sample};
 pub use index::{Eligible, SpaceIndex};

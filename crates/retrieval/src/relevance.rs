@@ -1,6 +1,6 @@
 //! How likely it is that a turn bears on a query. A score only ranks within its answer; a relevance is a probability, which can be
 //! compared over answers and with a threshold (docs/retrieval.md, Relevance). It is a logistic regression over [`Clue`]s; its
-//! coefficients are data: `data/relevance.toml`, set by `memfleet bench relevance`.
+//! coefficients are data: `relevance.toml` in the folder of a model in `data`, set by `memfleet bench relevance`.
 
 use std::collections::BTreeMap;
 
@@ -106,9 +106,9 @@ pub struct Relevance {
 }
 
 impl Relevance {
-    /// The scorer that ships with memfleet, fitted to the shipped weights.
+    /// The scorer of the default model, fitted to its weights.
     pub fn shipped() -> Self {
-        toml::from_str(include_str!("../data/relevance.toml"))
+        toml::from_str(include_str!("../data/all-MiniLM-L6-v2/relevance.toml"))
             .expect("the shipped coefficients are tested")
     }
 

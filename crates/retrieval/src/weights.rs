@@ -1,4 +1,4 @@
-//! What the score is made of, as data: set by cross-validation over several data sets, shipped as `data/weights.toml`.
+//! What the score is made of, as data: set by cross-validation over several data sets, `weights.toml` in the folder of a model in `data`.
 
 use std::collections::BTreeMap;
 
@@ -129,9 +129,9 @@ pub enum WeightsError {
 }
 
 impl Weights {
-    /// The weights that ship with memfleet.
+    /// The weights of the default model.
     pub fn shipped() -> Self {
-        Self::from_toml(include_str!("../data/weights.toml"))
+        Self::from_toml(include_str!("../data/all-MiniLM-L6-v2/weights.toml"))
             .expect("the shipped weights are tested")
     }
 

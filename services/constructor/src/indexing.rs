@@ -16,6 +16,9 @@ use crate::task::Task;
 /// ([`crate::backfill`]). The embedder would keep the batches of all other tenants waiting for minutes.
 const EMBEDDED_BYTES: usize = 256 << 10;
 
+/// Texts that tell which model reads a space.
+pub(crate) const LANGUAGE_SAMPLE: usize = 50;
+
 /// Vectors of the passages of some batches, in their order, by embedding space.
 type Embedded = HashMap<EmbeddingSpace, std::vec::IntoIter<PassageVectors>>;
 
@@ -43,20 +46,23 @@ impl Constructor {
         Ok(assemble(tasks, read, prepared, embedded))
     }
 
-    /// The embedding space that each batch's vectors are made in: the one its space serves. None
-    /// where nobody can say.
+    /// The embedding space that each batch's vectors are made in: the one its space serves, or of
+    /// a space without vectors that of the model which reads its texts. None where nobody can say.
     async fn embeddings(&self, tasks: &[Task]) -> Result<Vec<Option<EmbeddingSpace>>> {
-        let mut known: HashMap<&Scope, Option<EmbeddingSpace>> = HashMap::new();
+        let mut texts: HashMap<&Scope, Vec<String>> = HashMap::new();
         for task in tasks {
-            let scope = &task.batch.scope;
-            if !known.contains_key(scope) {
-                let served = self.spaces.embeddings(scope).await?.served;
-                let embedding = match served {
-                    Some(served) => Some(served),
-                    None => self.embedder.space().await.ok(),
-                };
-                known.insert(scope, embedding);
-            }
+            let texts = texts.entry(&task.batch.scope).or_default();
+            let room = LANGUAGE_SAMPLE.saturating_sub(texts.len());
+            let turns = task.batch.turns.iter().take(room);
+            texts.extend(turns.map(|turn| turn.content.searchable_text()));
+        }
+        let mut known: HashMap<&Scope, Option<EmbeddingSpace>> = HashMap::new();
+        for (scope, texts) in texts {
+            let embedding = match self.spaces.embeddings(scope).await?.served {
+                Some(served) => Some(served),
+                None => self.embedder.space_for(&texts).await.ok(),
+            };
+            known.insert(scope, embedding);
         }
         let scopes = tasks.iter().map(|task| &task.batch.scope);
         Ok(scopes.map(|scope| known[scope].clone()).collect())

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use memfleet_gateway::Gateway;
 use memfleet_ports::knowledge::Stage;
 use memfleet_ports::retriever::Retriever;
-use memfleet_retrieval::Weights;
+use memfleet_retrieval::{Calibrations, Weights};
 use memfleet_runtime::BoxError;
 use memfleet_runtime::lifecycle::{Lifecycle, Signals, StopReason};
 use memfleet_runtime::telemetry::Readiness;
@@ -28,8 +28,14 @@ pub struct Node {
 impl Node {
     /// Opens the store and the models, and connects the roles. Nothing runs yet.
     pub async fn open(config: &Config, models: &ConfiguredModels) -> Result<Self, BoxError> {
-        let process =
-            Process::compose(config, &Role::ALL, Some(models), &Readiness::default()).await?;
+        let process = Process::compose(
+            config,
+            &Role::ALL,
+            Some(models),
+            Calibrations::for_measuring(),
+            &Readiness::default(),
+        )
+        .await?;
         let gateway = process.gateway.clone().expect("it is one of all roles");
         Ok(Self { gateway, process })
     }
@@ -37,9 +43,11 @@ impl Node {
     /// Another retriever over the same memory, for measuring other weights.
     pub fn retriever(&self, weights: Weights) -> Arc<dyn Retriever> {
         let embedder = self.gateway.embedder.clone();
-        let retriever = self
-            .process
-            .new_retriever(embedder, &Retrieval::default(), weights);
+        let retriever = self.process.new_retriever(
+            embedder,
+            &Retrieval::default(),
+            Calibrations::of_every_model(weights),
+        );
         Arc::new(retriever)
     }
 

@@ -31,7 +31,7 @@ use memfleet_ports::refresher::Refresher;
 use memfleet_ports::retriever::Retriever;
 use memfleet_prompts::Adviser;
 use memfleet_refresher::{LocalRefresher, Reviewer};
-use memfleet_retrieval::Weights;
+use memfleet_retrieval::Calibrations;
 use memfleet_retriever::{LocalRetriever, Remote};
 use memfleet_rpc::fleet::{Options as PeerOptions, Peers};
 use memfleet_rpc::fleet::{RemoteEmbedder, RemoteRefresher, RemoteRetriever};
@@ -77,6 +77,7 @@ pub struct Process {
     audit: Option<(Arc<dyn AuditLog>, Duration)>,
     events: Events,
     health: Health,
+    calibrations: Calibrations,
 }
 
 /// Whether a process with these roles computes vectors itself, and so needs the model.
@@ -98,6 +99,7 @@ impl Process {
         config: &Config,
         roles: &[Role],
         models: Option<&ConfiguredModels>,
+        calibrations: Calibrations,
         readiness: &Readiness,
     ) -> Result<Self, BoxError> {
         let mut process = Self {
@@ -126,6 +128,7 @@ impl Process {
             audit: None,
             events: Events::default(),
             health: Health::default(),
+            calibrations,
         };
         if let Some(models) = models {
             process.embedder = Some(Arc::new(ModelSet::open(&config.model, models)?));
@@ -283,11 +286,9 @@ impl Process {
             return Ok(retriever.clone());
         }
         let embedder = self.asked_embedder(config)?;
-        let weights = Weights {
-            candidates: config.retrieval.candidates,
-            ..Weights::shipped()
-        };
-        let retriever = self.new_retriever(embedder, &config.retrieval, weights);
+        let candidates = config.retrieval.candidates;
+        let calibrations = self.calibrations.clone().with_candidates(candidates);
+        let retriever = self.new_retriever(embedder, &config.retrieval, calibrations);
         Ok(self.retriever.insert(Arc::new(retriever)).clone())
     }
 
@@ -296,13 +297,13 @@ impl Process {
         &self,
         embedder: Arc<dyn Embedder>,
         config: &Retrieval,
-        weights: Weights,
+        calibrations: Calibrations,
     ) -> LocalRetriever {
         let options = memfleet_retriever::Options {
             index_cache: config.index_cache.as_usize(),
             token_cache: config.token_cache.as_usize(),
             answer_bytes: memfleet_retriever::MAX_ANSWER_BYTES,
-            weights,
+            calibrations,
         };
         let storage = self.storage();
         LocalRetriever::new(

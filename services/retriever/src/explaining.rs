@@ -46,7 +46,7 @@ impl LocalRetriever {
                 excerpt: beginning(&turn.content.searchable_text()),
                 rank,
                 score: ranked.score,
-                relevance: self.relevance.of(&ranked.clues),
+                relevance: self.calibration.relevance.of(&ranked.clues),
                 hit: None,
                 is_copy: false,
                 sources: ranked.sources,

@@ -42,7 +42,7 @@ impl LocalRetriever {
                 space: targets[hit.space].scope.space.clone(),
                 turn,
                 score: hit.score,
-                relevance: self.relevance.of(&hit.clues),
+                relevance: self.calibration.relevance.of(&hit.clues),
                 passage: hit.passage,
                 signals: if query.explain {
                     let clues = hit.clues.explain();

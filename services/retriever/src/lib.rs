@@ -10,6 +10,7 @@
 mod cache;
 mod explaining;
 mod hits;
+mod merging;
 mod outlines;
 mod search;
 mod stages;
@@ -17,13 +18,15 @@ mod tokens;
 
 use std::sync::Arc;
 
+use memfleet_domain::embedding::EmbeddingSpace;
+use memfleet_domain::{Fault, FaultKind};
 use memfleet_ports::context::CallPriority;
 use memfleet_ports::embedder::Embedder;
 use memfleet_ports::events::{Event, Events};
 use memfleet_ports::feed::IndexFeed;
 use memfleet_ports::ledger::Ledger;
 use memfleet_ports::spaces::SpaceCatalog;
-use memfleet_retrieval::{Relevance, Weights};
+use memfleet_retrieval::{Calibration, Calibrations};
 use tokio::sync::broadcast::error::RecvError;
 use tokio_util::sync::CancellationToken;
 
@@ -39,8 +42,8 @@ pub struct Options {
     pub index_cache: usize,
     /// Bytes for token vectors.
     pub token_cache: usize,
-    /// Weights of the score, and how many candidates the first stage keeps.
-    pub weights: Weights,
+    /// How the vectors of each model are scored, and how many candidates the first stage keeps.
+    pub calibrations: Calibrations,
     /// Bytes of turns that an answer may hold, neighbours counted: a larger one is refused before it is whole.
     pub answer_bytes: usize,
 }
@@ -57,8 +60,9 @@ pub struct LocalRetriever {
     ledger: Arc<dyn Ledger>,
     spaces: Arc<dyn SpaceCatalog>,
     embedder: Arc<dyn Embedder>,
-    weights: Arc<Weights>,
-    relevance: Arc<Relevance>,
+    calibrations: Arc<Calibrations>,
+    /// The one of this search.
+    calibration: Calibration,
     answer_bytes: usize,
     computing: SearchThreads,
 }
@@ -83,8 +87,8 @@ impl LocalRetriever {
             ledger,
             spaces,
             embedder,
-            weights: Arc::new(options.weights),
-            relevance: Arc::new(Relevance::shipped()),
+            calibration: options.calibrations.of_words().clone(),
+            calibrations: Arc::new(options.calibrations),
             answer_bytes: options.answer_bytes,
         }
     }
@@ -95,6 +99,23 @@ impl LocalRetriever {
             computing: self.computing.with_priority(priority),
             ..self.clone()
         }
+    }
+
+    /// The same retriever, whose searches compare vectors of this embedding space. Fails for a
+    /// model that is not calibrated.
+    fn calibrated_for(&self, embedding: &EmbeddingSpace) -> Result<Self, Fault> {
+        let calibration = self.calibrations.of(embedding).ok_or_else(|| {
+            let message = format!("this version has no calibration of {}", embedding.model);
+            Fault::new(
+                FaultKind::FailedPrecondition,
+                "MODEL_NOT_CALIBRATED",
+                message,
+            )
+        })?;
+        Ok(Self {
+            calibration: calibration.clone(),
+            ..self.clone()
+        })
     }
 
     /// Lets go of what is forgotten, until `shutdown`.

@@ -6,12 +6,13 @@ use async_trait::async_trait;
 use memfleet_domain::embedding::{EmbeddingSpace, HeldEmbeddings, QueryVectors};
 use memfleet_domain::ids::TurnId;
 use memfleet_domain::space::Locale;
-use memfleet_domain::{Fault, FaultKind, Scope};
+use memfleet_domain::{Fault, Scope};
 use memfleet_ports::context::Context;
 use memfleet_ports::retriever::{Found, Query, Retriever, SHOWN_BEHIND_HITS};
 use memfleet_retrieval::embedded_text;
 
 use crate::LocalRetriever;
+use crate::merging;
 use crate::stages::Stage;
 
 #[async_trait]
@@ -19,22 +20,53 @@ impl Retriever for LocalRetriever {
     async fn search(&self, context: &Context, query: &Query) -> Result<Found, Fault> {
         let this = self.with_priority(context.priority);
         let targets = this.targets(context, query).await?;
-        let scopes = targets
-            .iter()
-            .map(|target| &target.scope)
-            .collect::<Vec<_>>();
         let locale = locale(query, &targets);
-        let embedding = this.embedding(&targets, &scopes).await;
+        let mut answers = Vec::new();
+        for group in this.groups(targets).await {
+            answers.push(this.search_group(query, group, &locale).await?);
+        }
+        Ok(merging::merge(answers, query.k as usize))
+    }
+}
+
+/// Spaces whose vectors are compared with those of the query in one embedding space.
+struct Group {
+    targets: Vec<Target>,
+    /// Absent where nobody can say which.
+    embedding: Result<EmbeddingSpace, Fault>,
+}
+
+/// A space that the query searches.
+pub(crate) struct Target {
+    pub(crate) scope: Scope,
+    locale: Locale,
+    held: HeldEmbeddings,
+    pub(crate) labelled: Option<HashSet<TurnId>>,
+}
+
+impl LocalRetriever {
+    async fn search_group(
+        &self,
+        query: &Query,
+        Group { targets, embedding }: Group,
+        locale: &Locale,
+    ) -> Result<Found, Fault> {
+        let calibrated = embedding.and_then(|space| Ok((self.calibrated_for(&space)?, space)));
+        let (this, embedding) = match calibrated {
+            Ok((this, embedding)) => (this, Ok(embedding)),
+            Err(fault) => (self.clone(), Err(fault)),
+        };
+        let scopes: Vec<_> = targets.iter().map(|target| &target.scope).collect();
         // Words are looked up while the model computes.
         let words = async {
             let readings = this.indexes.current(&scopes, embedding.as_ref().ok());
             let readings = readings.await?;
-            let understood = this.understand(query, &targets, &locale, readings).await?;
+            let understood = this.understand(query, &targets, locale, readings).await?;
             Ok::<_, Fault>(understood.wait())
         };
         let vectors = async {
             let embedding = embedding.as_ref().map_err(Clone::clone)?;
-            this.vectors(query, &locale, embedding).await
+            this.vectors(query, locale, embedding).await
         };
         let (words, vectors) = tokio::join!(words, vectors);
         let mut degraded = Vec::new();
@@ -42,7 +74,7 @@ impl Retriever for LocalRetriever {
             .inspect_err(|fault| degraded.push(format!("embedder: {fault}")))
             .ok();
         let embedding = embedding.as_ref().ok();
-        let understood = this.resume(query, &targets, &locale, words?).await?;
+        let understood = this.resume(query, &targets, locale, words?).await?;
         let stage = this
             .first_stage(&targets, understood, vectors, embedding)
             .await?;
@@ -72,43 +104,66 @@ impl Retriever for LocalRetriever {
             explanation,
         })
     }
-}
 
-/// A space that the query searches.
-pub(crate) struct Target {
-    pub(crate) scope: Scope,
-    locale: Locale,
-    held: HeldEmbeddings,
-    pub(crate) labelled: Option<HashSet<TurnId>>,
-}
-
-impl LocalRetriever {
     /// What told the relevance of the hits.
     fn scorer(&self, stage: &Stage) -> String {
         if stage.has_vectors() {
-            self.relevance.name.clone()
+            self.calibration.relevance.name.clone()
         } else {
             String::new()
         }
     }
 
-    /// The embedding space that a search compares vectors in: one that all of its spaces have
-    /// vectors in, that of most of them if they share two. Fails where they share none.
-    async fn embedding(
-        &self,
-        targets: &[Target],
-        scopes: &[&Scope],
-    ) -> Result<EmbeddingSpace, Fault> {
+    /// The spaces by the embedding space that a search compares their vectors in: one that all of
+    /// them have, that of most of them if they share two; else each the one that it serves. Spaces
+    /// without vectors go with the first.
+    async fn groups(&self, targets: Vec<Target>) -> Vec<Group> {
         for target in targets.iter().filter(|it| it.held.served.is_some()) {
             self.indexes.keep(&target.scope, &target.held);
         }
+        if targets
+            .iter()
+            .all(|it| it.held.served.is_none() && it.held.other.is_none())
+        {
+            let embedding = self.embedder.space().await;
+            return vec![Group { targets, embedding }];
+        }
+        if let Some(embedding) = self.shared(&targets) {
+            return vec![Group {
+                targets,
+                embedding: Ok(embedding),
+            }];
+        }
+        let mut groups: Vec<(EmbeddingSpace, Vec<Target>)> = Vec::new();
+        let mut others = Vec::new();
+        for target in targets {
+            let Some(served) = target.held.served.clone() else {
+                others.push(target);
+                continue;
+            };
+            match groups.iter_mut().find(|(space, _)| *space == served) {
+                Some((_, members)) => members.push(target),
+                None => groups.push((served, vec![target])),
+            }
+        }
+        if let Some((_, members)) = groups.first_mut() {
+            members.append(&mut others);
+        }
+        let groups = groups.into_iter().map(|(embedding, targets)| Group {
+            targets,
+            embedding: Ok(embedding),
+        });
+        groups.collect()
+    }
+
+    /// The embedding space that all spaces have whole vectors in; of two, the one whose indexes are
+    /// in memory, else that which most of them serve.
+    fn shared(&self, targets: &[Target]) -> Option<EmbeddingSpace> {
         let mut held = targets
             .iter()
             .map(|target| &target.held)
             .filter(|held| held.served.is_some() || held.other.is_some());
-        let Some(first) = held.next() else {
-            return self.embedder.space().await;
-        };
+        let first = held.next()?;
         let is_shared = |space: &&EmbeddingSpace| {
             let mut others = held.clone();
             others.all(|held| held.whole().any(|other| other == *space))
@@ -121,10 +176,8 @@ impl LocalRetriever {
             std::cmp::Reverse(targets.count())
         };
         shared.sort_by_key(served);
-        self.indexes.choose(scopes, shared).ok_or_else(|| {
-            let message = "the spaces have vectors of different models: search them one by one, or switch them to one model";
-            Fault::new(FaultKind::FailedPrecondition, "NO_SHARED_MODEL", message)
-        })
+        let scopes: Vec<_> = targets.iter().map(|target| &target.scope).collect();
+        self.indexes.choose(&scopes, shared)
     }
 
     /// The vectors of the query: those that it brings, where they are of this text and of this

@@ -83,7 +83,11 @@ impl LocalRetriever {
         locale: &Locale,
         readings: Vec<Reading>,
     ) -> Result<Understood, Fault> {
-        let (weights, query, zone) = (self.weights.clone(), query.clone(), locale.time_zone.0);
+        let (weights, query, zone) = (
+            self.calibration.weights.clone(),
+            query.clone(),
+            locale.time_zone.0,
+        );
         let labelled = targets.iter().map(|target| target.labelled.clone());
         let labelled = labelled.collect::<Vec<_>>();
         let analyzer = Analyzer::new(Language::tagged(locale.language.as_deref()));
@@ -151,7 +155,7 @@ impl LocalRetriever {
             understood = near.await?;
         }
         let Understood { readings, meaning } = understood;
-        let (weights, reader) = (self.weights.clone(), self.tokens.clone());
+        let (weights, reader) = (self.calibration.weights.clone(), self.tokens.clone());
         let mut stage = self
             .compute(move || chosen(readings, meaning, vectors, &weights, &reader))
             .await?;
@@ -172,7 +176,7 @@ impl LocalRetriever {
         if understood.meaning.excerpts.iter().all(Option::is_none) {
             return Ok(understood);
         }
-        let weights = self.weights.clone();
+        let weights = self.calibration.weights.clone();
         let (mut understood, questions) = self
             .compute(move || {
                 let Understood { readings, meaning } = &understood;
@@ -215,7 +219,7 @@ impl LocalRetriever {
         stage: Stage,
         k: usize,
     ) -> Result<(Stage, Vec<Ranked>), Fault> {
-        let weights = self.weights.clone();
+        let weights = self.calibration.weights.clone();
         self.compute(move || {
             let spaces = searched(&stage.readings, &stage.eligible, &stage.excerpts);
             let ranked = rank(

@@ -173,6 +173,17 @@ impl Embedder for RemoteEmbedder {
         Ok(vectors.await?.pop().expect("one vector came for one text"))
     }
 
+    async fn space_for(&self, texts: &[String]) -> Result<EmbeddingSpace, Fault> {
+        let texts = texts.iter().take(TEXTS).cloned().collect();
+        let answer = self.call(texts, Purpose::Choice, QUERY, None, "").await;
+        match answer {
+            Ok((space, _)) => Ok(space),
+            // An embedder of a version before has one model.
+            Err(fault) if fault.kind == FaultKind::InvalidArgument => self.space().await,
+            Err(fault) => Err(fault),
+        }
+    }
+
     async fn space_of(&self, model: &str) -> Result<EmbeddingSpace, Fault> {
         let answer = self.call(Vec::new(), Purpose::Query, QUERY, None, model);
         let (space, _) = answer.await?;

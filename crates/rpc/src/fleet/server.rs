@@ -74,6 +74,10 @@ impl embedder_server::Embedder for Embedding {
     ) -> Result<Response<EmbedResponse>, Status> {
         let answer = async {
             let question = relay(request.into_inner())?;
+            if question.purpose == Purpose::Choice {
+                let space = self.embedder.space_for(&question.texts).await?;
+                return Ok((space, Vec::new()));
+            }
             let space = match (&question.model, question.space) {
                 (Some(model), _) => self.embedder.space_of(model).await?,
                 (None, Some(space)) => space,

@@ -36,7 +36,7 @@ pub struct FitArgs {
     /// Also show what the weights are worth with all conversations of a file in one space; nothing is fitted on that
     #[arg(long)]
     pooled: bool,
-    /// Write the weights fitted on all questions to this file, in the form of crates/retrieval/data/weights.toml
+    /// Write the weights fitted on all questions to this file, in the form of crates/retrieval/data/MODEL/weights.toml
     #[arg(long, value_name = "FILE")]
     weights: Option<PathBuf>,
     /// Write the report as JSON to this file
@@ -55,7 +55,7 @@ pub struct File {
 
 /// Measures, fits, and writes the weights where asked.
 pub async fn measure(args: &FitArgs, models: &ConfiguredModels) -> Result<Report, BoxError> {
-    let shipped = Weights::shipped();
+    let shipped = (*models.calibration().weights).clone();
     let signals: Vec<Signal> = shipped.signals.keys().copied().collect();
     let start: Vec<f32> = signals.iter().map(|&signal| shipped.of(signal)).collect();
     let mut files = Vec::with_capacity(args.files.len());

@@ -32,7 +32,7 @@ pub struct RelevanceArgs {
     /// Write what was found to this file, as comma-separated values: a line a turn
     #[arg(long, value_name = "OUT")]
     clues: Option<PathBuf>,
-    /// Write the fitted coefficients to this file, in the form of crates/retrieval/data/relevance.toml
+    /// Write the fitted coefficients to this file, in the form of crates/retrieval/data/MODEL/relevance.toml
     #[arg(long, value_name = "OUT")]
     coefficients: Option<PathBuf>,
     /// Write the report as JSON to this file
@@ -51,15 +51,17 @@ pub async fn measure(args: &RelevanceArgs, models: &ConfiguredModels) -> Result<
         std::fs::write(path, asking::table(&files))?;
     }
     let fitted_on = args.files.len();
-    let (fitted, views) = tokio::task::spawn_blocking(move || judged(&files, fitted_on)).await?;
+    let base = models.calibration().relevance;
+    let (fitted, views) =
+        tokio::task::spawn_blocking(move || judged(&files, fitted_on, &base)).await?;
     if let Some(path) = &args.coefficients {
         std::fs::write(path, toml::to_string(&fitted)?)?;
     }
     Ok(Report::new(&fitted, views))
 }
 
-/// The scorer fitted on the first files, and what it is worth on every file.
-fn judged(files: &[File], fitted_on: usize) -> (Relevance, Vec<ViewReport>) {
+/// The scorer fitted on the first files, under the name of `base`, and what it is worth on every file.
+fn judged(files: &[File], fitted_on: usize, base: &Relevance) -> (Relevance, Vec<ViewReport>) {
     let (seen, unseen) = files.split_at(fitted_on);
     let fitted = fit(seen, None);
     let mut views = Vec::new();
@@ -73,5 +75,5 @@ fn judged(files: &[File], fitted_on: usize) -> (Relevance, Vec<ViewReport>) {
     for file in unseen {
         views.extend(report::of(file, true, |_, asked| judge(&fitted, asked)));
     }
-    (fitting::scorer(&fitted), views)
+    (fitting::scorer(&fitted, base), views)
 }

@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use clap::Args;
 use memfleet_domain::embedding::BESIDE;
 use memfleet_models::default_root;
+use memfleet_retrieval::Calibrations;
 use memfleet_runtime::lifecycle::Lifecycle;
 use memfleet_runtime::server::Server;
 use memfleet_runtime::telemetry::MetricsAddress;
@@ -158,7 +159,14 @@ async fn start(
 ) -> Result<(), BoxError> {
     // The address first: a second node on the same port must not touch the store.
     let server = Server::bind(&config.server).await?;
-    let composed = Process::compose(config, roles, models, &process.readiness()).await?;
+    let composed = Process::compose(
+        config,
+        roles,
+        models,
+        Calibrations::shipped(),
+        &process.readiness(),
+    )
+    .await?;
     composed.spawn(process);
     if let Err(error) = announce(server.address(), output) {
         tracing::warn!(%error, "nobody reads the address on standard output");

@@ -19,8 +19,8 @@ use memfleet_ports::ledger::Ledger;
 use memfleet_ports::retriever::{Found, Query, Retriever};
 use memfleet_ports::store::Result;
 use memfleet_ports::testing::WordEmbedder;
-use memfleet_retrieval::Weights;
 use memfleet_retrieval::document::documents;
+use memfleet_retrieval::{Calibrations, Weights};
 use memfleet_retriever::{LocalRetriever, MAX_ANSWER_BYTES, Options};
 use memfleet_sqlite::SqliteStore;
 
@@ -205,7 +205,7 @@ pub fn options() -> Options {
     Options {
         index_cache: 64 << 20,
         token_cache: 1 << 20,
-        weights: Weights::shipped(),
+        calibrations: Calibrations::of_every_model(Weights::shipped()),
         answer_bytes: MAX_ANSWER_BYTES,
     }
 }

@@ -54,13 +54,13 @@ pub fn judge<'a>(model: &Logistic, asked: &'a Asked) -> Judged<'a> {
     }
 }
 
-/// The coefficients as a scorer that can be shipped, under the name and with the threshold of the one that is.
-pub fn scorer(model: &Logistic) -> Relevance {
+/// The coefficients as a scorer that can be shipped, under the name of the one before.
+pub fn scorer(model: &Logistic, base: &Relevance) -> Relevance {
     let coefficients = model.coefficients.iter().map(|&x| rounded(x));
     Relevance {
         intercept: rounded(model.intercept),
         clues: Clue::ALL.into_iter().zip(coefficients).collect(),
-        ..Relevance::shipped()
+        ..base.clone()
     }
 }
 

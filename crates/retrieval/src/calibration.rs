@@ -1,0 +1,151 @@
+//! Weights and relevance by embedding model. Scores of two models lie on other scales, so each model
+//! has its own: a folder of `data` with its name, set by `memfleet bench fit` and `memfleet bench
+//! relevance` (docs/retrieval.md). A model without one is not served.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use memfleet_domain::embedding::EmbeddingSpace;
+
+use crate::relevance::Relevance;
+use crate::weights::Weights;
+
+/// The model of [`Weights::shipped`] and [`Relevance::shipped`].
+const DEFAULT: &str = "all-MiniLM-L6-v2";
+
+/// The models with a calibration: name, weights, relevance.
+const SHIPPED: [(&str, &str, &str); 2] = [
+    (
+        DEFAULT,
+        include_str!("../data/all-MiniLM-L6-v2/weights.toml"),
+        include_str!("../data/all-MiniLM-L6-v2/relevance.toml"),
+    ),
+    (
+        "multilingual-e5-small",
+        include_str!("../data/multilingual-e5-small/weights.toml"),
+        include_str!("../data/multilingual-e5-small/relevance.toml"),
+    ),
+];
+
+/// What turns the scores of one model into a rank and a probability.
+#[derive(Debug, Clone)]
+pub struct Calibration {
+    /// How a score is made.
+    pub weights: Arc<Weights>,
+    /// How likely a turn bears on a query.
+    pub relevance: Arc<Relevance>,
+}
+
+impl Calibration {
+    /// The one that ships for a model, by its name.
+    pub fn shipped(model: &str) -> Option<Self> {
+        let (_, weights, relevance) = SHIPPED.iter().find(|(name, ..)| *name == model)?;
+        Some(Self {
+            weights: Arc::new(Weights::from_toml(weights).expect("a test reads it")),
+            relevance: Arc::new(toml::from_str(relevance).expect("a test reads it")),
+        })
+    }
+}
+
+impl Default for Calibration {
+    /// That of the default model.
+    fn default() -> Self {
+        Self {
+            weights: Arc::new(Weights::shipped()),
+            relevance: Arc::new(Relevance::shipped()),
+        }
+    }
+}
+
+/// The calibrations of a retriever.
+#[derive(Debug, Clone)]
+pub struct Calibrations {
+    by_model: BTreeMap<String, Calibration>,
+    /// That of all other models; absent: these are not served.
+    others: Option<Calibration>,
+}
+
+impl Calibrations {
+    /// Those that ship.
+    pub fn shipped() -> Self {
+        let models = SHIPPED.iter().filter_map(|(model, ..)| {
+            let calibration = Calibration::shipped(model)?;
+            Some(((*model).to_owned(), calibration))
+        });
+        Self {
+            by_model: models.collect(),
+            others: None,
+        }
+    }
+
+    /// One for whatever model there is, to measure other weights.
+    pub fn of_every_model(weights: Weights) -> Self {
+        let others = Calibration {
+            weights: Arc::new(weights),
+            ..Calibration::default()
+        };
+        Self {
+            by_model: BTreeMap::new(),
+            others: Some(others),
+        }
+    }
+
+    /// Those that ship, and that of the default model for all others: to measure models that are
+    /// not calibrated yet.
+    pub fn for_measuring() -> Self {
+        Self {
+            others: Some(Calibration::default()),
+            ..Self::shipped()
+        }
+    }
+
+    /// These with another number of candidates.
+    pub fn with_candidates(mut self, candidates: usize) -> Self {
+        for calibration in self.by_model.values_mut().chain(&mut self.others) {
+            Arc::make_mut(&mut calibration.weights).candidates = candidates;
+        }
+        self
+    }
+
+    /// The one of an embedding space.
+    pub fn of(&self, space: &EmbeddingSpace) -> Option<&Calibration> {
+        self.by_model.get(&space.model).or(self.others.as_ref())
+    }
+
+    /// The one of searches by words alone: that of the default model, whose weights of words are
+    /// the same.
+    pub fn of_words(&self) -> &Calibration {
+        let default = self.by_model.get(DEFAULT).or(self.others.as_ref());
+        default.expect("the default model is calibrated")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn space(model: &str) -> EmbeddingSpace {
+        EmbeddingSpace {
+            model: model.to_owned(),
+            ..EmbeddingSpace::default()
+        }
+    }
+
+    #[test]
+    fn every_shipped_calibration_is_read_and_has_a_scorer_of_its_own() {
+        let shipped = Calibrations::shipped();
+        let mut scorers: Vec<_> = SHIPPED
+            .iter()
+            .map(|(model, ..)| shipped.of(&space(model)).unwrap().relevance.name.clone())
+            .collect();
+        scorers.dedup();
+        assert_eq!(scorers.len(), SHIPPED.len());
+        assert_eq!(*shipped.of_words().weights, Weights::shipped());
+    }
+
+    #[test]
+    fn a_model_without_calibration_has_one_for_measuring_alone() {
+        assert!(Calibrations::shipped().of(&space("other")).is_none());
+        assert!(Calibrations::for_measuring().of(&space("other")).is_some());
+    }
+}
