@@ -100,6 +100,7 @@ impl Calibrations {
     }
 
     /// These with another number of candidates.
+    #[must_use]
     pub fn with_candidates(mut self, candidates: usize) -> Self {
         for calibration in self.by_model.values_mut().chain(&mut self.others) {
             Arc::make_mut(&mut calibration.weights).candidates = candidates;

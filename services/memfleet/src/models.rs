@@ -31,7 +31,7 @@ impl ConfiguredModels {
     /// by default: what a measurement begins with.
     pub fn calibration(&self) -> Calibration {
         let shipped = Calibration::shipped(&self.name());
-        shipped.unwrap_or_else(Calibration::default)
+        shipped.unwrap_or_default()
     }
 
     /// The folder that they lie in.
