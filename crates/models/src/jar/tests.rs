@@ -1,0 +1,1 @@
+//! A tiny jar, built and damaged.
