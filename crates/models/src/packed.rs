@@ -383,4 +383,6 @@ impl View for Tensor<'_> {
 }
 
 #[cfg(test)]
+pub(crate) mod sample;
+#[cfg(test)]
 mod tests;
