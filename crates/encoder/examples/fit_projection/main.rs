@@ -1,6 +1,7 @@
 //! Fits the projection of a model that ships with this crate: `fit_projection MODEL_DIRECTORY OUT
 //! [DIMENSIONS [TEXTS [PREFIX]]]`. The texts are our own: pieces of the model's vocabulary in
-//! carrier sentences, or the lines of a file, behind what the model wants before a passage.
+//! carrier sentences where TEXTS is left out or empty, else the lines of that file, behind what the
+//! model wants before a passage.
 
 mod corpus;
 
@@ -24,7 +25,8 @@ fn main() -> Result<()> {
         .next()
         .context("usage: fit_projection MODEL_DIRECTORY OUT [DIMENSIONS]")?;
     let dimensions = arguments.next().map_or(Ok(64), |number| number.parse())?;
-    let lines = arguments.next().map(fs::read_to_string).transpose()?;
+    let lines = arguments.next().filter(|path| !path.is_empty());
+    let lines = lines.map(fs::read_to_string).transpose()?;
     let prefix = arguments.next().unwrap_or_default();
     let directory = Path::new(&directory);
     let files = ModelFiles {

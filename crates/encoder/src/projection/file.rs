@@ -88,7 +88,12 @@ mod tests {
 
     #[test]
     fn shipped_projections_are_intact() {
-        for model in ["all-MiniLM-L6-v2", "multilingual-e5-small"] {
+        for model in [
+            "all-MiniLM-L6-v2",
+            "bge-small-en-v1.5",
+            "e5-small-v2",
+            "multilingual-e5-small",
+        ] {
             let shipped = Projection::shipped(model).unwrap();
             let sizes = (shipped.input_dimensions(), shipped.dimensions());
             assert_eq!(sizes, (384, 64), "{model}");

@@ -1,4 +1,4 @@
-//! One file over HTTP: resumed where an earlier attempt stopped, moved into place only when its hash is right.
+//! Files over HTTP: resumed where an earlier attempt stopped, moved into place only when the hash is right.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Read, Write};
@@ -9,6 +9,7 @@ use ureq::Agent;
 use ureq::http::{Response, StatusCode, header};
 use ureq::tls::{RootCerts, TlsConfig};
 
+use super::{Event, Progress};
 use crate::error::Error;
 use crate::hash;
 use crate::registry::SourceFile;
@@ -21,8 +22,29 @@ const STALL: Duration = Duration::from_secs(30);
 /// How often a transfer that broke off is taken up again.
 const ATTEMPTS: usize = 4;
 
+/// Downloads files from their addresses into `folder`, which is made if need be.
+pub(super) fn files(
+    files: &[(String, &SourceFile)],
+    folder: &Path,
+    progress: &mut dyn Progress,
+) -> Result<(), Error> {
+    fs::create_dir_all(folder).map_err(Error::file(folder))?;
+    let agent = agent();
+    for (url, source) in files {
+        let mut received = |bytes| {
+            progress.event(Event::Received {
+                file: &source.name,
+                bytes,
+                total: source.bytes,
+            });
+        };
+        file(&agent, url, folder, source, &mut received)?;
+    }
+    Ok(())
+}
+
 /// A client that trusts what the operating system trusts.
-pub(super) fn agent() -> Agent {
+fn agent() -> Agent {
     let tls = TlsConfig::builder()
         .root_certs(RootCerts::PlatformVerifier)
         .build();
@@ -38,7 +60,7 @@ pub(super) fn agent() -> Agent {
 }
 
 /// Downloads a file into `folder`; `received` is told the bytes that are there.
-pub(super) fn file(
+fn file(
     agent: &Agent,
     url: &str,
     folder: &Path,

