@@ -16,6 +16,7 @@ pub mod intent;
 pub mod model_profile;
 pub mod narrative;
 pub mod policy;
+pub mod quality;
 pub mod scope;
 pub mod space;
 pub mod time;

@@ -9,6 +9,7 @@ use memfleet_domain::derivation::Derivation;
 use memfleet_domain::embedding::{EmbeddingSpace, QueryVectors};
 use memfleet_domain::ids::{DerivationId, SessionId, SpaceId, Speaker, TurnId};
 use memfleet_domain::intent::Intent;
+use memfleet_domain::quality::SearchQuality;
 use memfleet_domain::time::Timestamp;
 use memfleet_domain::turn::Turn;
 use serde::{Deserialize, Serialize};
@@ -36,6 +37,8 @@ pub struct Query {
     pub session: Option<SessionId>,
     /// What kind of memory it asks for; absent: as its wording tells.
     pub intent: Option<Intent>,
+    /// What the search may cost; absent: as the node is configured.
+    pub quality: Option<SearchQuality>,
     /// Asks for the score breakdown of each hit, and for the candidates.
     pub explain: bool,
     /// Its words as vectors, where who asks has them already; they are used only where they are what the retriever would ask for.

@@ -11,6 +11,7 @@ pub mod dropped;
 pub mod episode;
 pub mod facts;
 pub mod handles;
+pub mod imagine;
 pub mod press;
 pub mod query;
 mod quote;

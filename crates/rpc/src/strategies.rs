@@ -12,6 +12,7 @@ use memfleet_domain::ids::{
 };
 use memfleet_domain::ingestion::{Batch, Receipt, TurnReceipt, TurnState};
 use memfleet_domain::intent::Intent;
+use memfleet_domain::quality::SearchQuality;
 use memfleet_domain::space::{LegalHold, Session, Space, SpaceSettings};
 use memfleet_domain::time::{AsOf, TimeRange};
 use memfleet_domain::turn::{
@@ -226,6 +227,13 @@ pub(crate) fn filter() -> impl Strategy<Value = TurnFilter> {
 fn query() -> impl Strategy<Value = Query> {
     let reach = prop_oneof![(1..=1_000_u32, 0..=2_u32), (1..=238_u32, 0..=10_u32)];
     let amounts = (reach, any::<bool>());
+    let qualities = [
+        None,
+        Some(SearchQuality::Fast),
+        Some(SearchQuality::Balanced),
+        Some(SearchQuality::Thorough),
+    ];
+    let amounts = (amounts, prop::sample::select(qualities.to_vec()));
     let intent = any::<[bool; 4]>().prop_map(|[fine, abstracted, event, atomic]| Intent {
         fine,
         abstracted,
@@ -241,7 +249,7 @@ fn query() -> impl Strategy<Value = Query> {
         option::of(intent),
     )
         .prop_map(
-            |(text, spaces, filter, ((k, neighbours), explain), now, intent)| Query {
+            |(text, spaces, filter, (((k, neighbours), explain), quality), now, intent)| Query {
                 text,
                 spaces,
                 filter,
@@ -251,6 +259,7 @@ fn query() -> impl Strategy<Value = Query> {
                 session: None,
                 intent,
                 explain,
+                quality,
                 vectors: None,
             },
         )

@@ -18,6 +18,7 @@ mod conversations;
 mod digests;
 mod excerpts;
 mod graph;
+mod imagining;
 mod injections;
 mod keeping;
 mod knowledge;
@@ -36,6 +37,7 @@ use std::time::Duration;
 
 use memfleet_assembly::Tokenizers;
 use memfleet_domain::Clock;
+use memfleet_domain::quality::SearchQuality;
 use memfleet_ports::embedder::Embedder;
 use memfleet_ports::events::Events;
 use memfleet_ports::exchanges::Exchanges;
@@ -127,6 +129,8 @@ pub struct Options {
     pub max_exchanges: u32,
     /// … and injections, the oldest first.
     pub max_injections: u32,
+    /// What searches may cost that do not say it.
+    pub quality: SearchQuality,
     /// How long a profile or a timeline waits for the graph to say which other names somebody has. Without an answer it is of the one name.
     pub names_within: Duration,
     /// Longest time that an answer or a block waits for the facts of the writes that it is to see,
@@ -141,6 +145,7 @@ impl Default for Options {
             max_queued_bytes: 256 << 20,
             max_exchanges: 100_000,
             max_injections: 1_000_000,
+            quality: SearchQuality::Fast,
             names_within: Duration::from_secs(5),
             facts_within: Duration::from_secs(5),
         }

@@ -226,6 +226,7 @@ fn query(space: &SpaceId, text: String, k: u32) -> Query {
         session: None,
         intent: None,
         explain: false,
+        quality: None,
         vectors: None,
     }
 }

@@ -270,7 +270,7 @@ fn run(Cli { global, command }: Cli, output: &mut Output) -> Result<ExitCode, Er
         Command::Key(args) => key(args.command, &global, output)?.into(),
         Command::Local(command) => local(command, &global, output)?.into(),
         Command::Bench(args) => {
-            let models = || up::models(&config::load(&global, &())?.config.model);
+            let models = || model::fetch_main(&config::load(&global, &())?.config.model);
             in_runtime(bench::run(args, models, &global, output))?.into()
         }
     })
@@ -302,8 +302,8 @@ fn local(command: Local, global: &Global, output: &mut Output) -> Result<Exit, E
                 }
                 Err(args) => args,
             };
-            let configured = config::load(global, &())?.config.model.directory;
-            model::run(args, configured, output)
+            let configured = config::load(global, &())?.config.model;
+            model::run(args, &configured, output)
         }
         Local::Config(args) => config::run(&args, global, output),
         Local::Completions(args) => completions::run(&args, output),

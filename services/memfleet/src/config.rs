@@ -16,6 +16,8 @@ mod vectors;
 
 use std::path::PathBuf;
 
+use memfleet_domain::embedding::BESIDE;
+use memfleet_domain::quality::SearchQuality;
 use memfleet_runtime::config::{ByteSize, Problem, Validate};
 use memfleet_runtime::{lifecycle, server, telemetry};
 use serde::{Deserialize, Serialize};
@@ -93,6 +95,20 @@ pub struct Model {
     pub queue: usize,
 }
 
+impl Model {
+    /// The names of all configured models.
+    pub fn names(&self) -> Vec<String> {
+        let main = self.name.split(BESIDE).map(str::to_owned);
+        main.chain(self.multilingual().map(str::to_owned)).collect()
+    }
+
+    /// The multilingual model, where it is another one than the default.
+    pub fn multilingual(&self) -> Option<&str> {
+        let name = &*self.multilingual;
+        (!name.is_empty() && name != self.name).then_some(name)
+    }
+}
+
 impl Default for Model {
     fn default() -> Self {
         Self {
@@ -144,6 +160,9 @@ pub struct Retrieval {
     pub token_cache: ByteSize,
     /// Passages that the first stage hands to the second. Default 600.
     pub candidates: usize,
+    /// What searches may cost that do not say it, and what vectors new spaces get: `fast`,
+    /// `balanced` or `thorough`. Default `fast`.
+    pub quality: SearchQuality,
 }
 
 impl Default for Retrieval {
@@ -154,6 +173,7 @@ impl Default for Retrieval {
             cold_passages: 20_000,
             token_cache: ByteSize::mebibytes(256),
             candidates: 600,
+            quality: SearchQuality::Fast,
         }
     }
 }

@@ -387,6 +387,7 @@ fn gateway_options(config: &Config) -> memfleet_gateway::Options {
         max_queued_bytes: config.ingestion.max_queued_size.as_u64(),
         max_exchanges: config.store.max_exchanges,
         max_injections: config.store.max_injections,
+        quality: config.retrieval.quality,
         ..memfleet_gateway::Options::default()
     }
 }

@@ -8,6 +8,7 @@ use memfleet_ports::memory::{
 use memfleet_ports::retriever::Query;
 
 use super::time::time;
+use super::words::number;
 use super::{Checked, Fields};
 use crate::{limits, proto};
 
@@ -29,6 +30,7 @@ impl TryFrom<AnswerRequest> for proto::AnswerRequest {
             now: query.now.map(time),
             session: query.session.map(Into::into).unwrap_or_default(),
             intent: query.intent.map(Into::into),
+            quality: number::<proto::SearchQuality, _>(query.quality),
             wait_for: request.wait_for.iter().map(ToString::to_string).collect(),
             mode: proto::AnswerMode::from(request.mode).into(),
         })
@@ -49,6 +51,7 @@ impl Checked for proto::AnswerRequest {
         let filter = fields.message_or_default("filter", self.filter);
         let k = fields.number("k", self.k, DEFAULT_K, 1..=limits::EVIDENCE);
         let now = fields.optional_time("now", self.now);
+        let quality = fields.optional_word("quality", self.quality);
         let session = fields.optional_name("session", self.session, SessionId::new);
         let wait_for = fields.wait_for(self.wait_for);
         let mode = match self.mode {
@@ -65,6 +68,7 @@ impl Checked for proto::AnswerRequest {
             session: session?,
             intent: self.intent.map(Into::into),
             explain: false,
+            quality: quality?,
             vectors: None,
         };
         Some(AnswerRequest {

@@ -14,6 +14,7 @@ use memfleet_ports::retriever::Query;
 
 use super::prompt::fields_of;
 use super::time::time;
+use super::words::number;
 use super::{Checked, Fields};
 use crate::{limits, proto};
 
@@ -43,6 +44,7 @@ impl TryFrom<AssembleRequest> for proto::AssembleRequest {
             now: query.now.map(time),
             session: query.session.map(Into::into).unwrap_or_default(),
             intent: query.intent.map(Into::into),
+            quality: number::<proto::SearchQuality, _>(query.quality),
             wait_for: request.wait_for.iter().map(ToString::to_string).collect(),
             neighbours: query.neighbours,
             narrative_ids: request.narratives.iter().map(ToString::to_string).collect(),
@@ -77,6 +79,7 @@ impl Checked for proto::AssembleRequest {
         let tokenizer = fields.named_tokenizer(self.tokenizer);
         let reach = fields.reach(self.k, DEFAULT_K, self.neighbours);
         let now = fields.optional_time("now", self.now);
+        let quality = fields.optional_word("quality", self.quality);
         let session = fields.optional_name("session", self.session, SessionId::new);
         let aliases = self.session_aliases;
         let aliases = fields.names("session_aliases", aliases, limits::VALUES, SessionId::new);
@@ -95,6 +98,7 @@ impl Checked for proto::AssembleRequest {
             session: session?,
             intent: self.intent.map(Into::into),
             explain: self.explain,
+            quality: quality?,
             vectors: None,
         };
         let over = Over {

@@ -8,6 +8,7 @@ use memfleet_ports::retriever::{Found, Hit, Query, SignalScore};
 
 use super::derivation::fact;
 use super::time::time;
+use super::words::number;
 use super::{Checked, Fields};
 use crate::{limits, proto};
 
@@ -58,6 +59,7 @@ impl TryFrom<RecallRequest> for proto::RecallRequest {
             now: query.now.map(time),
             session: query.session.map(Into::into).unwrap_or_default(),
             intent: query.intent.map(Into::into),
+            quality: number::<proto::SearchQuality, _>(query.quality),
             explain: query.explain,
             wait_for: request.wait_for.iter().map(ToString::to_string).collect(),
         })
@@ -73,6 +75,7 @@ impl Checked for proto::RecallRequest {
         let filter = fields.message_or_default("filter", self.filter);
         let reach = fields.reach(self.k, DEFAULT_K, self.neighbours);
         let now = fields.optional_time("now", self.now);
+        let quality = fields.optional_word("quality", self.quality);
         let session = fields.optional_name("session", self.session, SessionId::new);
         let wait_for = fields.wait_for(self.wait_for);
         let (k, neighbours) = reach?;
@@ -86,6 +89,7 @@ impl Checked for proto::RecallRequest {
             session: session?,
             intent: self.intent.map(Into::into),
             explain: self.explain,
+            quality: quality?,
             vectors: None,
         };
         Some(RecallRequest {

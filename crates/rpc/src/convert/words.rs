@@ -9,6 +9,7 @@ use memfleet_domain::derivation::{ChangeKind, Contradiction, Status};
 use memfleet_domain::episode::Trigger;
 use memfleet_domain::fact::{Pattern, Stance};
 use memfleet_domain::narrative::Momentum;
+use memfleet_domain::quality::SearchQuality;
 use memfleet_ports::assembly::EditOperation;
 use memfleet_ports::memory::{AnswerMode, Outcome};
 use memfleet_ports::settings::SettingKind;
@@ -75,6 +76,7 @@ words! {
     FailurePolicy = FailurePolicy { Open, Closed }
     Granularity = Granularity { Verbatim, Episode, Summary, Fact, Triplet, Profile }
     AuditMode = AuditMode { Full, Redacted, Off }
+    SearchQuality = SearchQuality { Fast, Balanced, Thorough }
     SettingKind = DocumentKind { Policy, Template, ModelProfile, Exemplars }
     Termination = Termination { ModelAnswered, RoundLimit, TokenBudget, RepeatedQuery, NoNewResults, Deadline, ClientToolPending, UpstreamError, ToolsRejected }
     EditOperation = EditOperation { AppendText, AppendPart, AppendSystem, AppendSystemPart, InsertSystem, AddTool }

@@ -50,6 +50,7 @@ pub fn recall(name: &str) -> RecallRequest {
         session: Some(SessionId::new("s1").unwrap()),
         intent: None,
         explain: true,
+        quality: None,
         vectors: None,
     };
     RecallRequest {

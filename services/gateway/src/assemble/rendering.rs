@@ -51,6 +51,7 @@ impl Gateway {
                 session: None,
                 intent: None,
                 explain: false,
+                quality: None,
                 vectors: None,
             },
             prompt: request.prompt,

@@ -86,6 +86,7 @@ impl Gateway {
             session: None,
             intent: None,
             explain: false,
+            quality: None,
             vectors: None,
         };
         let found = self.search(context, &query).await?;

@@ -5,6 +5,7 @@ use std::time::Duration;
 use futures::StreamExt;
 use memfleet_domain::ids::{BatchId, SpaceId};
 use memfleet_domain::ingestion::{TurnReceipt, TurnState};
+use memfleet_domain::quality::SearchQuality;
 use memfleet_domain::turn::AcceptedTurn;
 use memfleet_domain::{Fault, FaultKind, Scope};
 use memfleet_ports::context::Context;
@@ -91,7 +92,17 @@ impl Gateway {
     async fn found(&self, context: &Context, query: &Query) -> Result<Found, Fault> {
         let place = self.shares.take(&context.tenant).await;
         let context = &context.with_priority(place.priority());
-        let found = self.retriever.search(context, query).await?;
+        let quality = query.quality.unwrap_or(self.options.quality);
+        let query = &Query {
+            quality: Some(quality),
+            ..query.clone()
+        };
+        let found = match quality {
+            SearchQuality::Thorough => self.thorough(context, query).await?,
+            SearchQuality::Fast | SearchQuality::Balanced => {
+                self.retriever.search(context, query).await?
+            }
+        };
         Ok(self.with_facts(context, query, found).await)
     }
 

@@ -88,6 +88,7 @@ impl Gateway {
             session: Some(call.session.clone()),
             intent: None,
             explain: false,
+            quality: None,
             vectors: None,
         };
         let found = context

@@ -298,6 +298,7 @@ pub fn recall(name: &str, text: &str, wait_for: &[BatchId]) -> RecallRequest {
         session: None,
         intent: None,
         explain: false,
+        quality: None,
         vectors: None,
     };
     RecallRequest {

@@ -14,7 +14,7 @@ use serde_json::json;
 
 use super::Handle;
 use super::exit::{Error, Exit};
-use super::up::models;
+use super::model::fetch_main;
 use crate::config::Model;
 use crate::corpus::Corpus;
 use crate::node::{Node, temporary};
@@ -41,7 +41,7 @@ pub async fn run(_args: DemoArgs, configured: &Model, output: &mut Output) -> Re
         "memfleet",
     )
     .map_err(BoxError::from)?;
-    let models = models(configured)?;
+    let models = fetch_main(configured)?;
     let directory = tempfile::tempdir().map_err(BoxError::from)?;
     let begun = Instant::now();
     let node = Node::open(&temporary(directory.path()), &models).await?;
@@ -152,6 +152,7 @@ fn query(corpus: &Corpus, question: &Question, k: u32) -> Query {
         session: None,
         intent: None,
         explain: false,
+        quality: None,
         vectors: None,
     }
 }

@@ -16,9 +16,10 @@ use memfleet_runtime::BoxError;
 use serde_json::{Value, json};
 
 use super::exit::{Error, Exit};
+use crate::config::Model;
 use crate::output::{Align, Output, Palette, count, table};
 
-pub use fetch::{fetch, unknown_model};
+pub use fetch::{fetch, fetch_configured, fetch_main, unknown_model};
 pub use switch::run as run_switch;
 
 /// Fetch, list, describe or check models
@@ -35,11 +36,10 @@ pub struct ModelArgs {
 enum ModelCommand {
     /// Fetch a model and build its int8 form; what is there already is left alone
     Pull {
-        /// Name of the model
-        #[arg(default_value = DEFAULT_MODEL)]
-        name: String,
+        /// Name of the model; by default those that the configuration names
+        name: Option<String>,
         /// Folder with the source files, instead of the network
-        #[arg(long, value_name = "FOLDER")]
+        #[arg(long, value_name = "FOLDER", requires = "name")]
         from: Option<PathBuf>,
     },
     /// List the models that are known and those that are here
@@ -70,24 +70,23 @@ impl ModelArgs {
     }
 }
 
-/// Runs the command; `configured` is the folder that the configuration names.
-pub fn run(
-    args: ModelArgs,
-    configured: Option<PathBuf>,
-    output: &mut Output,
-) -> Result<Exit, Error> {
+/// Runs the command.
+pub fn run(args: ModelArgs, configured: &Model, output: &mut Output) -> Result<Exit, Error> {
     let root = args
         .directory
-        .or(configured)
+        .or_else(|| configured.directory.clone())
         .map_or_else(default_root, Ok)
         .map_err(BoxError::from)?;
     match args.command {
         ModelCommand::Pull { name, from } => {
-            let model = fetch(&name, root, from)?;
-            output.answer(
-                || here_to_json(&model),
-                |palette| format!("{} is in {}", palette.strong(&name), model.path().display()),
-            )?;
+            let names = name.map_or_else(|| configured.names(), |name| vec![name]);
+            for name in names {
+                let model = fetch(&name, root.clone(), from.clone())?;
+                output.answer(
+                    || here_to_json(&model),
+                    |palette| format!("{} is in {}", palette.strong(&name), model.path().display()),
+                )?;
+            }
         }
         ModelCommand::Switch(_) => unreachable!("it talks to a node"),
         ModelCommand::List => print_list(&root, output)?,

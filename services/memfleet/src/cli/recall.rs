@@ -6,6 +6,7 @@ use clap::{Args, ValueEnum};
 use memfleet_domain::Timestamp;
 use memfleet_domain::ids::{BatchId, SessionId, SpaceId};
 use memfleet_domain::intent::Intent;
+use memfleet_domain::quality::SearchQuality;
 use memfleet_ports::memory::RecallRequest;
 use memfleet_ports::retriever::{Found, Hit, Query};
 use memfleet_rpc::limits;
@@ -54,6 +55,9 @@ pub struct SearchArgs {
     /// What kind of memory the query asks for; repeatable, by default as its wording tells
     #[arg(long = "intent", value_name = "KIND", value_enum)]
     intents: Vec<Kind>,
+    /// What the search may cost; by default as the node is configured
+    #[arg(long, value_name = "QUALITY", value_enum)]
+    quality: Option<Quality>,
     /// Token of a write that the answer must see; repeatable
     #[arg(long, value_name = "TOKEN")]
     wait_for: Vec<BatchId>,
@@ -76,9 +80,31 @@ impl SearchArgs {
             session: self.asked_in,
             intent: intent(&self.intents),
             explain: false,
+            quality: self.quality.map(Into::into),
             vectors: None,
         };
         (query, self.wait_for)
+    }
+}
+
+/// Costs of a search.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Quality {
+    /// The vectors of one small model
+    Fast,
+    /// The sentence vectors of a second model beside them, in spaces that have these
+    Balanced,
+    /// The same, and answers that a language model imagines where nothing relevant is found
+    Thorough,
+}
+
+impl From<Quality> for SearchQuality {
+    fn from(quality: Quality) -> Self {
+        match quality {
+            Quality::Fast => Self::Fast,
+            Quality::Balanced => Self::Balanced,
+            Quality::Thorough => Self::Thorough,
+        }
     }
 }
 

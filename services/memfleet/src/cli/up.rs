@@ -6,8 +6,6 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
-use memfleet_domain::embedding::BESIDE;
-use memfleet_models::default_root;
 use memfleet_retrieval::Calibrations;
 use memfleet_runtime::lifecycle::Lifecycle;
 use memfleet_runtime::server::Server;
@@ -17,8 +15,8 @@ use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
 use super::exit::Error;
-use super::model::fetch;
-use crate::config::{Config, Model};
+use super::model::fetch_configured;
+use crate::config::Config;
 use crate::models::ConfiguredModels;
 use crate::output::Output;
 use crate::process::{Process, needs_model};
@@ -112,7 +110,7 @@ fn serve(
     if args.check_config {
         return Ok(ExitCode::SUCCESS);
     }
-    let models = needs_model(config, roles).then(|| models(&config.model));
+    let models = needs_model(config, roles).then(|| fetch_configured(&config.model));
     let models = models.transpose()?;
     let start = async |process: &mut Lifecycle| {
         start(config, roles, models.as_ref(), process, output).await
@@ -127,27 +125,6 @@ fn serve(
         &config.lifecycle,
         start,
     )?)
-}
-
-/// The configured models, fetched when they are missing.
-pub fn models(config: &Model) -> Result<ConfiguredModels, Error> {
-    let root = config.directory.clone().map_or_else(default_root, Ok);
-    let root = root.map_err(BoxError::from)?;
-    let get = |name: &str| fetch(name, root.clone(), None);
-    let (main, beside) = match config.name.split_once(BESIDE) {
-        Some((main, beside)) => (get(main)?, Some(get(beside)?)),
-        None => (get(&config.name)?, None),
-    };
-    let multilingual = match &*config.multilingual {
-        "" => None,
-        name if name == main.manifest().name => None,
-        name => Some(get(name)?),
-    };
-    Ok(ConfiguredModels {
-        main,
-        beside,
-        multilingual,
-    })
 }
 
 async fn start(

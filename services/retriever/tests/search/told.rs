@@ -62,6 +62,7 @@ pub fn query(text: &str, spaces: &[&str]) -> Query {
         session: None,
         intent: None,
         explain: false,
+        quality: None,
         vectors: None,
     }
 }

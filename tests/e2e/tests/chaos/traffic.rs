@@ -48,6 +48,7 @@ pub fn among(turns: &[TurnId], wait_for: &[&Acknowledged], k: u32) -> RecallRequ
         session: None,
         intent: None,
         explain: false,
+        quality: None,
         vectors: None,
     };
     RecallRequest {

@@ -126,6 +126,7 @@ async fn answers_to(client: &Client, texts: &[&str]) -> Result<Vec<Answer>> {
             session: None,
             intent: None,
             explain: false,
+            quality: None,
             vectors: None,
         };
         let request = RecallRequest {

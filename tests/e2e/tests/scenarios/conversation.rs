@@ -87,6 +87,7 @@ pub fn recall(name: &str, text: &str, filter: TurnFilter, wait_for: &[BatchId]) 
         session: None,
         intent: None,
         explain: false,
+        quality: None,
         vectors: None,
     };
     RecallRequest {

@@ -308,6 +308,7 @@ fn a_search_is_checked_in_full() {
         explain: false,
         wait_for: vec!["no".into()],
         session: String::new(),
+        quality: 0,
         intent: None,
     };
     assert_eq!(

@@ -3,10 +3,13 @@
 use std::path::PathBuf;
 
 use memfleet_domain::Fault;
-use memfleet_models::{Event, ModelDirectory, Sources, known, known_models, pull};
+use memfleet_domain::embedding::BESIDE;
+use memfleet_models::{Event, ModelDirectory, Sources, default_root, known, known_models, pull};
 use memfleet_runtime::BoxError;
 
 use crate::cli::exit::Error;
+use crate::config::Model;
+use crate::models::ConfiguredModels;
 use crate::output::Progress;
 
 /// Gives the model of this name in the folder `root`, fetched (from the folder `from`, else from the network) and built if
@@ -25,6 +28,44 @@ pub fn fetch(name: &str, root: PathBuf, from: Option<PathBuf>) -> Result<ModelDi
         file: String::new(),
     };
     Ok(pull(model, &sources, &mut |event: Event<'_>| bar.show(event)).map_err(BoxError::from)?)
+}
+
+/// The configured models, each fetched where it is missing. Without the multilingual one there is a
+/// warning: a node that cannot reach the network starts all the same.
+pub fn fetch_configured(config: &Model) -> Result<ConfiguredModels, Error> {
+    let models = fetch_main(config)?;
+    let multilingual = config.multilingual().and_then(|name| {
+        let fetched = fetch(name, models.folder(), None);
+        let warn = |error: &Error| {
+            let main = models.name();
+            eprintln!(
+                "model.multilingual `{name}` is not here and could not be fetched ({error}): spaces of all languages get vectors of {main}"
+            );
+        };
+        fetched.inspect_err(warn).ok()
+    });
+    Ok(ConfiguredModels {
+        multilingual,
+        ..models
+    })
+}
+
+/// The same, with the multilingual model only where it is here.
+pub fn fetch_main(config: &Model) -> Result<ConfiguredModels, Error> {
+    let root = config.directory.clone().map_or_else(default_root, Ok);
+    let root = root.map_err(BoxError::from)?;
+    let get = |name: &str| fetch(name, root.clone(), None);
+    let (main, beside) = match config.name.split_once(BESIDE) {
+        Some((main, beside)) => (get(main)?, Some(get(beside)?)),
+        None => (get(&config.name)?, None),
+    };
+    let multilingual = config.multilingual();
+    let multilingual = multilingual.and_then(|name| ModelDirectory::open(&root.join(name)).ok());
+    Ok(ConfiguredModels {
+        main,
+        beside,
+        multilingual,
+    })
 }
 
 /// The message of a name that no model has.

@@ -1,0 +1,141 @@
+//! Thorough searches: where nothing found is likely relevant, a language model imagines answers, and
+//! turns that are like them count too (HyDE; Gao et al., 2023).
+
+use std::collections::HashMap;
+
+use memfleet_domain::Fault;
+use memfleet_domain::ids::{SpaceId, TurnId};
+use memfleet_ports::context::Context;
+use memfleet_ports::language_model::ModelFault;
+use memfleet_ports::retriever::{Found, Hit, Query};
+use memfleet_prompts::Adviser;
+use memfleet_prompts::imagine::Imagining;
+use tokio::time::Instant;
+
+use crate::Gateway;
+
+/// Relevance of the best hit from which on nothing is imagined.
+const RELEVANT: f32 = 0.5;
+
+/// Weight of the imagined answers' mean score beside the score of the query.
+const WEIGHT: f32 = 0.5;
+
+/// Hits of each search whose scores are added.
+const DEPTH: u32 = 100;
+
+/// Share of the time that is left which the model may take.
+const TIME_SHARE: u32 = 2;
+
+/// A turn of an answer.
+type TurnKey = (SpaceId, TurnId);
+
+impl Gateway {
+    /// The search of a query, and where its best hit is hardly relevant those of imagined answers.
+    /// Without a language model it is the search of the query alone, and `degraded` says so.
+    pub(crate) async fn thorough(&self, context: &Context, query: &Query) -> Result<Found, Fault> {
+        let deep = Query {
+            k: query.k.max(DEPTH / (1 + 2 * query.neighbours)),
+            ..query.clone()
+        };
+        let mut found = self.retriever.search(context, &deep).await?;
+        if !is_relevant(&found) {
+            match &self.author {
+                None => found
+                    .degraded
+                    .push("quality: no language model is configured that imagines answers".into()),
+                Some(author) => match self.imagined(context, author, query).await {
+                    Ok(passages) => self.add(context, &deep, &mut found, passages).await,
+                    Err(fault) => found.degraded.push(format!(
+                        "language model: {fault}; searched without imagined answers"
+                    )),
+                },
+            }
+        }
+        found.hits.truncate(query.k as usize);
+        if let Some(explanation) = &mut found.explanation {
+            explanation.settle(&found.hits);
+        }
+        Ok(found)
+    }
+
+    async fn imagined(
+        &self,
+        context: &Context,
+        author: &Adviser,
+        query: &Query,
+    ) -> Result<Vec<String>, ModelFault> {
+        let prompt = Imagining {
+            query: &query.text,
+            now: query.now.unwrap_or_else(|| self.clock.now()),
+        };
+        let now = Instant::now();
+        let left = context.deadline.saturating_duration_since(now);
+        let asked = author.ask_by(&context.tenant, &prompt, now + left / TIME_SHARE);
+        Ok(asked.await?.meant)
+    }
+
+    /// Adds the scores of the searches of passages. One that fails is left out.
+    async fn add(
+        &self,
+        context: &Context,
+        query: &Query,
+        found: &mut Found,
+        passages: Vec<String>,
+    ) {
+        let mut answers = Vec::with_capacity(passages.len());
+        for text in passages {
+            let query = Query {
+                text,
+                explain: false,
+                vectors: None,
+                ..query.clone()
+            };
+            match self.retriever.search(context, &query).await {
+                Ok(answer) => answers.push(answer.hits),
+                Err(fault) => found.degraded.push(format!("imagined answer: {fault}")),
+            }
+        }
+        if !answers.is_empty() {
+            found.hits = fused(std::mem::take(&mut found.hits), answers);
+        }
+    }
+}
+
+fn is_relevant(found: &Found) -> bool {
+    let best = found.hits.iter().filter_map(|hit| hit.relevance);
+    best.fold(0.0, f32::max) >= RELEVANT
+}
+
+/// Hits by the sum of their score and half of the mean score in the other answers. Where an answer
+/// lacks a turn, its last score stands. A turn that the query alone did not find has no relevance.
+fn fused(hits: Vec<Hit>, others: Vec<Vec<Hit>>) -> Vec<Hit> {
+    let floor = |hits: &[Hit]| hits.last().map_or(0.0, |hit| hit.score);
+    let weight = WEIGHT / others.len() as f32;
+    let base: f32 = others.iter().map(|hits| weight * floor(hits)).sum();
+    let query_floor = floor(&hits);
+    let mut fused: HashMap<TurnKey, Hit> = HashMap::new();
+    for mut hit in hits {
+        hit.score += base;
+        fused.insert(key(&hit), hit);
+    }
+    for hits in others {
+        let floor = floor(&hits);
+        for mut hit in hits {
+            let gain = weight * (hit.score - floor);
+            hit.relevance = None;
+            hit.score = query_floor + base;
+            fused.entry(key(&hit)).or_insert(hit).score += gain;
+        }
+    }
+    let mut hits: Vec<Hit> = fused.into_values().collect();
+    hits.sort_by(|a, b| {
+        b.score
+            .total_cmp(&a.score)
+            .then_with(|| key(a).cmp(&key(b)))
+    });
+    hits
+}
+
+fn key(hit: &Hit) -> TurnKey {
+    (hit.space.clone(), hit.turn.accepted.id)
+}
