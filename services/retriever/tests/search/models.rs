@@ -9,7 +9,7 @@ use memfleet_domain::embedding::{EmbeddingSpace, PassageVectors, QueryVectors};
 use memfleet_domain::ids::TenantId;
 use memfleet_ports::context::Context;
 use memfleet_ports::embedder::Embedder;
-use memfleet_ports::retriever::{Found, Query, Retriever};
+use memfleet_ports::retriever::{Found, Hit, Query, Retriever};
 use memfleet_ports::testing::WordEmbedder;
 use memfleet_retriever::LocalRetriever;
 
@@ -105,8 +105,8 @@ async fn a_space_whose_model_is_not_here_is_found_by_its_words() {
     );
 }
 
-#[tokio::test]
-async fn spaces_of_different_models_are_searched_by_words_alone() {
+/// A space with vectors of each of two models.
+async fn of_two_models() -> Memory {
     let memory = Memory::new().await;
     memory.embedder.pull_second();
     memory.tell(&acme("a"), &turns(&acme("a"), 20)).await;
@@ -114,18 +114,56 @@ async fn spaces_of_different_models_are_searched_by_words_alone() {
     memory
         .tell_in(&second, &acme("b"), &turns(&acme("b"), 20))
         .await;
+    memory
+}
+
+#[tokio::test]
+async fn spaces_of_different_models_are_ranked_together_by_relevance() {
+    let memory = of_two_models().await;
     let retriever = changed(&memory);
+    let mut alone = Vec::new();
     for space in ["a", "b"] {
         let found = search(&retriever, &query("garden", &[space])).await;
         assert_eq!(found.degraded, Vec::<String>::new(), "{space}");
-        assert!(found.hits.iter().all(|hit| hit.relevance.is_some()));
+        alone.extend(found.hits);
     }
-    let found = search(&retriever, &query("garden", &["a", "b"])).await;
+    let asked = Query {
+        k: 30,
+        explain: true,
+        ..query("garden", &["a", "b"])
+    };
+    let found = search(&retriever, &asked).await;
+    assert_eq!(found.degraded, Vec::<String>::new());
+    assert_eq!((found.hits.len(), found.searched), (30, 40));
+    let relevance = |hit: &Hit| hit.relevance.unwrap();
+    assert!(found.hits.is_sorted_by(|a, b| relevance(a) >= relevance(b)));
+    for hit in &found.hits {
+        assert!(hit.score.to_bits() == relevance(hit).to_bits());
+        let same = |other: &&Hit| {
+            other.turn.accepted.id == hit.turn.accepted.id && other.space == hit.space
+        };
+        let alone = alone.iter().find(same).unwrap();
+        assert_eq!(hit.relevance, alone.relevance);
+    }
+    let explanation = found.explanation.unwrap();
+    assert_eq!((explanation.candidates, explanation.shown.len()), (40, 40));
+    let ranks: Vec<u32> = explanation.shown.iter().map(|it| it.rank).collect();
+    assert_eq!(ranks, (1..=40).collect::<Vec<_>>());
+    let hits = explanation.shown.iter().filter(|it| it.hit.is_some());
+    assert_eq!(hits.count(), 30);
+}
+
+#[tokio::test]
+async fn spaces_whose_models_are_not_all_here_take_turns() {
+    let mut memory = of_two_models().await;
+    memory.embedder = Arc::new(WordEmbedder::of_second());
+    let found = search(&changed(&memory), &query("garden", &["a", "b"])).await;
     assert_eq!(found.hits.len(), 40);
-    assert!(found.hits.iter().all(|hit| hit.relevance.is_none()));
+    let spaces: Vec<&str> = found.hits.iter().map(|hit| hit.space.as_str()).collect();
     assert!(
-        found.degraded[0].contains("different models"),
-        "{:?}",
-        found.degraded
+        spaces.chunks(2).all(|pair| pair[0] != pair[1]),
+        "{spaces:?}"
     );
+    assert!(found.hits.is_sorted_by(|a, b| a.score >= b.score));
+    assert_eq!((found.degraded.len(), &*found.scorer), (1, ""));
 }
