@@ -6,17 +6,17 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use memfleet_encoder::{Encoder, ModelFiles, Spec, compact_tokenizer};
+use safetensors::{View, serialize_to_file};
 
-use crate::calibration;
 use crate::directory::ModelDirectory;
 use crate::error::Error;
 use crate::export::{Exporter, Precision};
-use crate::hash;
 use crate::manifest::{
     COMPACT_TOKENIZER, MODEL, MODEL_DATA, Manifest, Normalisation, REFERENCE, TOKENIZER,
 };
 use crate::reference::Reference;
 use crate::registry::KnownModel;
+use crate::{calibration, export, hash};
 
 /// File name of a checkpoint.
 pub(crate) const WEIGHTS: &str = "model.safetensors";
@@ -56,6 +56,19 @@ pub(crate) fn build(
     }
     manifest(model, files).write(target)?;
     ModelDirectory::open(target)
+}
+
+/// Writes tensors as the checkpoint of a folder.
+pub(crate) fn write_checkpoint(
+    tensors: impl IntoIterator<Item = (String, impl View)>,
+    folder: &Path,
+) -> Result<(), Error> {
+    let path = folder.join(WEIGHTS);
+    let written = serialize_to_file(tensors, None, &path);
+    written.map_err(|error| {
+        let reason = error.to_string();
+        Error::Export(export::Error::Write { path, reason })
+    })
 }
 
 /// Puts the tokenizer and its compact form, if it has one, into the directory; gives the path of

@@ -64,7 +64,7 @@ pub enum Error {
     Damaged {
         /// The file.
         file: PathBuf,
-        /// What is wrong with it.
+        /// The fault in it.
         reason: String,
     },
     /// A folder that was named holds the files of no source.

@@ -5,6 +5,7 @@
 //! the names of the checkpoint, except for those of linear layers, which are turned and nameless:
 //! the bias that is added to such a product names its layer.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -12,11 +13,10 @@ use std::io::Read;
 use std::path::Path;
 
 use rten_onnx::onnx::{DataType, GraphProto, ModelProto, TensorProto};
-use safetensors::tensor::TensorView;
-use safetensors::{Dtype, serialize_to_file};
+use safetensors::{Dtype, View};
 use zip::ZipArchive;
 
-use crate::build::{CONFIGURATION, WEIGHTS};
+use crate::build::{CONFIGURATION, write_checkpoint};
 use crate::error::Error;
 use crate::manifest::TOKENIZER;
 use crate::registry::MavenSource;
@@ -33,11 +33,12 @@ pub(crate) fn unpack(source: &MavenSource, path: &Path, folder: &Path) -> Result
     };
     write(CONFIGURATION, source.configuration.as_bytes())?;
     write(TOKENIZER, &member(path, &source.tokenizer)?)?;
-    let graph = member(path, &source.graph)?;
-    convert(&graph, &folder.join(WEIGHTS)).map_err(|reason| Error::Damaged {
+    let weights = weights(member(path, &source.graph)?);
+    let weights = weights.map_err(|reason| Error::Damaged {
         file: path.to_owned(),
         reason: format!("{}: {reason}", source.graph),
-    })
+    })?;
+    write_checkpoint(weights, folder)
 }
 
 /// A file in the jar. It is asked for by name, so no path of the archive is followed.
@@ -56,21 +57,16 @@ fn member(jar: &Path, name: &str) -> Result<Vec<u8>, Error> {
     Ok(bytes)
 }
 
-/// Writes the constants of an ONNX graph as a checkpoint.
-fn convert(graph: &[u8], checkpoint: &Path) -> Result<(), String> {
-    let model = ModelProto::parse_buf(graph).map_err(|error| error.to_string())?;
+/// The weights of an ONNX file, by name.
+fn weights(graph: Vec<u8>) -> Result<Vec<(String, Weight)>, String> {
+    let model = ModelProto::parse_buf(&graph).map_err(|error| error.to_string())?;
+    // The parsed model has a copy of every weight.
+    drop(graph);
     let graph = model.graph.ok_or("it has no graph")?;
     let names = linear_weights(&graph);
     let floats = graph.initializer.iter();
     let floats = floats.filter(|it| it.data_type == Some(DataType::FLOAT));
-    let weights = floats.map(|constant| Weight::read(constant, &names));
-    let weights = weights.collect::<Result<Vec<_>, _>>()?;
-    let views = weights.iter().map(|weight| {
-        let view = TensorView::new(Dtype::F32, weight.shape.clone(), &weight.bytes);
-        Ok((&weight.name, view.map_err(|error| error.to_string())?))
-    });
-    let views = views.collect::<Result<Vec<_>, String>>()?;
-    serialize_to_file(views, None, checkpoint).map_err(|error| error.to_string())
+    floats.map(|constant| weight(constant, &names)).collect()
 }
 
 /// Names of the weights of linear layers, by the constants that hold them.
@@ -94,36 +90,48 @@ fn linear_weights(graph: &GraphProto) -> HashMap<&str, String> {
     names
 }
 
-/// A weight as a checkpoint holds it.
+/// A constant of floats under its name in checkpoints; those of `linear`, by their names here, are
+/// turned.
+fn weight(
+    constant: &TensorProto,
+    linear: &HashMap<&str, String>,
+) -> Result<(String, Weight), String> {
+    let name = constant.name.as_deref().unwrap_or_default();
+    let bytes = constant.raw_data.as_ref().map(RefCell::take);
+    let bytes = bytes.unwrap_or_default();
+    let shape = shape(&constant.dims, bytes.len()).ok_or_else(|| {
+        let (dims, bytes) = (&constant.dims, bytes.len());
+        format!("{name} of {dims:?} floats has {bytes} bytes")
+    })?;
+    if let (Some(name), &[inputs, outputs]) = (linear.get(name), &*shape) {
+        let shape = vec![outputs, inputs];
+        let bytes = turned(&bytes, outputs);
+        return Ok((name.clone(), Weight { shape, bytes }));
+    }
+    Ok((name.to_owned(), Weight { shape, bytes }))
+}
+
+/// A weight as a checkpoint holds it: little-endian floats, row-major.
 struct Weight {
-    name: String,
     shape: Vec<usize>,
     bytes: Vec<u8>,
 }
 
-impl Weight {
-    /// Reads a constant of floats; those of `linear`, by their names there, are turned.
-    fn read(constant: &TensorProto, linear: &HashMap<&str, String>) -> Result<Self, String> {
-        let name = constant.name.as_deref().unwrap_or_default();
-        let bytes = constant.raw_data.as_ref().map(RefCell::take);
-        let bytes = bytes.unwrap_or_default();
-        let shape = shape(&constant.dims, bytes.len());
-        let shape = shape.ok_or_else(|| {
-            let (dims, bytes) = (&constant.dims, bytes.len());
-            format!("{name} of {dims:?} floats has {bytes} bytes")
-        })?;
-        match (linear.get(name), &*shape) {
-            (Some(name), &[inputs, outputs]) => Ok(Self {
-                name: name.clone(),
-                shape: vec![outputs, inputs],
-                bytes: turned(&bytes, outputs),
-            }),
-            _ => Ok(Self {
-                name: name.to_owned(),
-                shape,
-                bytes,
-            }),
-        }
+impl View for Weight {
+    fn dtype(&self) -> Dtype {
+        Dtype::F32
+    }
+
+    fn shape(&self) -> &[usize] {
+        &self.shape
+    }
+
+    fn data(&self) -> Cow<'_, [u8]> {
+        Cow::Borrowed(&self.bytes)
+    }
+
+    fn data_len(&self) -> usize {
+        self.bytes.len()
     }
 }
 

