@@ -6,6 +6,7 @@
 
 mod batches;
 mod choice;
+mod legibility;
 mod model;
 pub mod names;
 mod queue;

@@ -8,6 +8,7 @@ use memfleet_domain::{Fault, FaultKind};
 use memfleet_encoder::Tokens;
 
 use crate::batches::batches;
+use crate::legibility::is_illegible;
 use crate::model::{Model, TextKind};
 use crate::names;
 use crate::queue::{Lane, Queue, Request};
@@ -89,7 +90,7 @@ fn compute(
             .into_iter()
             .filter(|&index| !owners[index].is_abandoned())
             // A query in a script that the model does not know has no vectors: words decide.
-            .filter(|&index| lane == Lane::Passage || !tokens[index].are_mostly_unknown())
+            .filter(|&index| lane == Lane::Passage || !is_illegible(texts[index], &tokens[index]))
             .collect();
         if batch.is_empty() {
             continue;
