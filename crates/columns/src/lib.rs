@@ -3,6 +3,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod access;
+mod attaching;
 mod damage;
 mod derivations;
 mod ids;
@@ -23,6 +24,7 @@ pub use access::{
     audit_kind, bounds, from_key_token, grant, optional_json, patterns, tenants, to_key_id,
     to_key_token,
 };
+pub use attaching::{AttachedVectors, StoredTexts, vector_parts};
 pub use damage::{Damage, Result};
 pub use derivations::{
     asked_keys, derived_change, from_kind, from_status, lookup_keys, rest_on, status_numbers,

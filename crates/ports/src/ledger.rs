@@ -1,6 +1,7 @@
 //! The ledger: turns, verbatim and append-only, with what makes them findable. One call is one transaction.
 
 use std::collections::HashSet;
+use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -116,6 +117,43 @@ pub struct UnembeddedDerivation {
     pub derivation: Derivation,
 }
 
+/// A stored text that is found by passages of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum TextOwner {
+    /// A turn.
+    Turn(TurnId),
+    /// A version of a derivation.
+    Derivation(DerivationId, u32),
+}
+
+impl fmt::Display for TextOwner {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Turn(turn) => write!(formatter, "turn {turn}"),
+            Self::Derivation(id, version) => write!(formatter, "derivation {id} v{version}"),
+        }
+    }
+}
+
+/// Vectors of a text that was stored without any.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TextVectors {
+    /// The text.
+    pub owner: TextOwner,
+    /// One a passage, in the order of the passages.
+    pub vectors: Vec<PassageVectors>,
+}
+
+impl TextVectors {
+    /// Vectors of the passages of a turn.
+    pub fn of_turn(turn: TurnId, vectors: Vec<PassageVectors>) -> Self {
+        Self {
+            owner: TextOwner::Turn(turn),
+            vectors,
+        }
+    }
+}
+
 /// The turns of every space.
 #[async_trait]
 pub trait Ledger: Send + Sync {
@@ -186,23 +224,15 @@ pub trait Ledger: Send + Sync {
         limit: u32,
     ) -> Result<Vec<UnembeddedDerivation>>;
 
-    /// Like [`Self::attach_vectors`], of this version of a derivation, unless another one took its
-    /// place.
-    async fn attach_derived_vectors(
-        &self,
-        scope: &Scope,
-        derivation: (DerivationId, u32),
-        space: &EmbeddingSpace,
-        vectors: PassageVectors,
-    ) -> Result<()>;
-
-    /// Adds the vectors of a turn's passages. A turn that is gone by now is left alone, and so is
-    /// one of a space that has vectors of other embedding spaces alone.
+    /// Adds the vectors of texts of one space, in the order given: many texts in one transaction,
+    /// and more of them part by part, so that a caller who writes waits for one part at most. A
+    /// text has all of its vectors or none. Left alone are texts that are gone by now, versions of
+    /// a derivation that another one took the place of, and all texts of a space that has vectors
+    /// of other embedding spaces alone. An error leaves the texts of the parts before it stored.
     async fn attach_vectors(
         &self,
         scope: &Scope,
-        turn: TurnId,
         space: &EmbeddingSpace,
-        vectors: Vec<PassageVectors>,
+        texts: &[TextVectors],
     ) -> Result<()>;
 }

@@ -7,9 +7,8 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use memfleet_domain::embedding::EmbeddingSpace;
-use memfleet_domain::ids::{DerivationId, TurnId};
 use memfleet_domain::{Fault, FaultKind, Scope};
-use memfleet_ports::ledger::{Unembedded, UnembeddedDerivation};
+use memfleet_ports::ledger::{TextOwner, TextVectors, Unembedded};
 use memfleet_retrieval::document::labelled;
 use rand::seq::SliceRandom;
 use tokio::time::Instant;
@@ -24,9 +23,12 @@ const PERIOD: Duration = Duration::from_secs(1);
 const FIRST: Duration = Duration::from_secs(5);
 const LONGEST: Duration = Duration::from_mins(5);
 
-/// Turns embedded together …
-const TURNS: usize = 32;
-/// … of so many that wait: processes that each take other ones of them seldom do the same work.
+/// Texts of a round …
+const TEXTS: usize = 32;
+/// … and bytes of those that are embedded together, some 4,000 pieces: what is remembered meanwhile
+/// waits behind them.
+const PART_BYTES: usize = 16 << 10;
+/// Turns of which a round takes some: processes that each take other ones seldom do the same work.
 const WAITING: u32 = 256;
 
 /// Failures one after the other that end a round.
@@ -45,20 +47,42 @@ impl Postponed {
     }
 }
 
-/// A turn, or a version of a derivation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum TextOwner {
-    Turn(TurnId),
-    Derivation(DerivationId, u32),
+/// A text without vectors.
+struct WaitingText {
+    scope: Scope,
+    owner: TextOwner,
+    /// As the model reads them.
+    passages: Vec<String>,
 }
 
-impl TextOwner {
-    fn of_turn(waiting: &Unembedded) -> Self {
-        Self::Turn(waiting.turn.accepted.id)
+impl WaitingText {
+    fn bytes(&self) -> usize {
+        self.passages.iter().map(String::len).sum()
+    }
+}
+
+/// Texts of a round, in parts that are embedded together.
+#[derive(Default)]
+struct RoundTexts {
+    parts: Vec<Vec<WaitingText>>,
+}
+
+impl RoundTexts {
+    fn is_full(&self) -> bool {
+        self.parts.iter().map(Vec::len).sum::<usize>() == TEXTS
     }
 
-    fn of_derivation(waiting: &UnembeddedDerivation) -> Self {
-        Self::Derivation(waiting.derivation.id, waiting.derivation.version)
+    fn push(&mut self, scope: &Scope, owner: TextOwner, passages: Vec<String>) {
+        let text = WaitingText {
+            scope: scope.clone(),
+            owner,
+            passages,
+        };
+        let bytes = |part: &[WaitingText]| part.iter().map(WaitingText::bytes).sum::<usize>();
+        match self.parts.last_mut() {
+            Some(part) if bytes(part) + text.bytes() <= PART_BYTES => part.push(text),
+            _ => self.parts.push(vec![text]),
+        }
     }
 }
 
@@ -80,7 +104,8 @@ impl PostponedTexts {
             .is_none_or(|(_, until)| *until <= Instant::now())
     }
 
-    fn postpone(&mut self, owner: TextOwner) {
+    fn postpone(&mut self, scope: &Scope, owner: TextOwner, fault: &Fault) {
+        tracing::warn!(%scope, %owner, reason = %fault.reason, "no vectors yet: {fault}");
         let (failures, until) = self.texts.entry(owner).or_insert((0, Instant::now()));
         let pause = FIRST.saturating_mul(1 << (*failures).min(10)).min(LONGEST);
         *failures += 1;
@@ -197,11 +222,16 @@ impl Constructor {
         };
         let postponed = postponed.of(space);
         postponed.let_go();
-        let (mut embedded, mut failure) = self.backfill_turns(&mut taking, postponed).await?;
+        let turns = self.waiting_turns(&mut taking, postponed).await?;
+        let (mut embedded, mut failure) = self.embed_round(&turns, space, postponed).await;
         if failure.is_none() {
-            let derived = self.backfill_derivations(&mut taking, postponed).await;
-            let (derived, fault) = derived.unwrap_or_else(|fault| (0, Some(fault)));
-            (embedded, failure) = (embedded + derived, fault);
+            match self.waiting_derivations(&mut taking, postponed).await {
+                Ok(derived) => {
+                    let (derived, fault) = self.embed_round(&derived, space, postponed).await;
+                    (embedded, failure) = (embedded + derived, fault);
+                }
+                Err(fault) => failure = Some(fault),
+            }
         }
         match failure {
             Some(fault) if embedded == 0 => Err(fault),
@@ -209,124 +239,106 @@ impl Constructor {
         }
     }
 
-    /// How many turns got vectors, and the last failure of the model.
-    async fn backfill_turns(
+    /// Some of the turns that may be embedded now.
+    async fn waiting_turns(
         &self,
         taking: &mut TakingSpaces<'_>,
         postponed: &mut PostponedTexts,
-    ) -> Result<(usize, Option<Fault>), Fault> {
+    ) -> Result<RoundTexts, Fault> {
         let limit = WAITING.saturating_add(postponed.room());
         let mut waiting = self.ledger.without_vectors(taking.space, limit).await?;
-        waiting.retain(|turn| postponed.is_due(TextOwner::of_turn(turn)));
         waiting.shuffle(&mut rand::rng());
-        let (mut embedded, mut in_a_row, mut failure) = (0, 0, None);
-        let mut tried = 0;
+        let mut round = RoundTexts::default();
         for turn in &waiting {
-            let accepted = &turn.turn.accepted;
-            if in_a_row == IN_A_ROW || tried == TURNS {
+            let owner = TextOwner::Turn(turn.turn.accepted.id);
+            if round.is_full() {
                 break;
             }
-            if !taking.has(&turn.scope).await? {
+            if !postponed.is_due(owner) || !taking.has(&turn.scope).await? {
                 continue;
             }
-            tried += 1;
-            match self.backfill_turn(turn, taking.space).await {
-                Ok(()) => {
-                    (embedded, in_a_row) = (embedded + 1, 0);
-                }
-                Err(fault) => {
-                    tracing::warn!(scope = %turn.scope, turn = %accepted.id, reason = %fault.reason, "no vectors yet: {fault}");
-                    postponed.postpone(TextOwner::of_turn(turn));
-                    in_a_row += 1;
-                    failure = Some(fault);
-                }
+            match passages(turn) {
+                Ok(passages) => round.push(&turn.scope, owner, passages),
+                Err(fault) => postponed.postpone(&turn.scope, owner, &fault),
             }
         }
-        Ok((embedded, failure))
+        Ok(round)
     }
 
-    /// The same for what is derived: together, and one by one where the model fails on some.
-    async fn backfill_derivations(
+    /// Some of the derivations that may be embedded now.
+    async fn waiting_derivations(
         &self,
         taking: &mut TakingSpaces<'_>,
-        postponed: &mut PostponedTexts,
-    ) -> Result<(usize, Option<Fault>), Fault> {
-        let (space, limit) = (
-            taking.space,
-            (2 * TURNS as u32).saturating_add(postponed.room()),
-        );
-        let waiting = self.ledger.derivations_without_vectors(space, limit);
-        let mut due = Vec::new();
+        postponed: &PostponedTexts,
+    ) -> Result<RoundTexts, Fault> {
+        let limit = (2 * TEXTS as u32).saturating_add(postponed.room());
+        let waiting = self.ledger.derivations_without_vectors(taking.space, limit);
+        let mut round = RoundTexts::default();
         for waiting in waiting.await? {
-            if due.len() < TURNS
-                && postponed.is_due(TextOwner::of_derivation(&waiting))
-                && taking.has(&waiting.scope).await?
-            {
-                due.push(waiting);
-            }
-        }
-        if self.embed_derivations(&due, space).await.is_ok() {
-            return Ok((due.len(), None));
-        }
-        let (mut embedded, mut in_a_row, mut failure) = (0, 0, None);
-        for waiting in &due {
-            if in_a_row == IN_A_ROW {
+            let derivation = &waiting.derivation;
+            let owner = TextOwner::Derivation(derivation.id, derivation.version);
+            if round.is_full() {
                 break;
             }
-            match self
-                .embed_derivations(std::slice::from_ref(waiting), space)
-                .await
-            {
-                Ok(()) => (embedded, in_a_row) = (embedded + 1, 0),
-                Err(fault) => {
-                    let derivation = waiting.derivation.id;
-                    tracing::warn!(scope = %waiting.scope, %derivation, reason = %fault.reason, "no vectors yet: {fault}");
-                    postponed.postpone(TextOwner::of_derivation(waiting));
-                    in_a_row += 1;
-                    failure = Some(fault);
+            if postponed.is_due(owner) && taking.has(&waiting.scope).await? {
+                round.push(&waiting.scope, owner, vec![derivation.body.found_by()]);
+            }
+        }
+        Ok(round)
+    }
+
+    /// Embeds texts together, and one by one where the model fails on some; how many got vectors,
+    /// and the last failure.
+    async fn embed_round(
+        &self,
+        RoundTexts { parts }: &RoundTexts,
+        space: &EmbeddingSpace,
+        postponed: &mut PostponedTexts,
+    ) -> (usize, Option<Fault>) {
+        let (mut embedded, mut in_a_row, mut failure) = (0, 0, None);
+        for part in parts {
+            if self.embed(part, space).await.is_ok() {
+                (embedded, in_a_row) = (embedded + part.len(), 0);
+                continue;
+            }
+            for text in part {
+                match self.embed(std::slice::from_ref(text), space).await {
+                    Ok(()) => (embedded, in_a_row) = (embedded + 1, 0),
+                    Err(fault) => {
+                        postponed.postpone(&text.scope, text.owner, &fault);
+                        in_a_row += 1;
+                        failure = Some(fault);
+                    }
+                }
+                if in_a_row == IN_A_ROW {
+                    return (embedded, failure);
                 }
             }
         }
-        Ok((embedded, failure))
+        (embedded, failure)
     }
 
-    async fn embed_derivations(
-        &self,
-        waiting: &[UnembeddedDerivation],
-        space: &EmbeddingSpace,
-    ) -> Result<(), Fault> {
-        if waiting.is_empty() {
-            return Ok(());
+    /// Embeds texts, and stores the vectors of each space together.
+    async fn embed(&self, texts: &[WaitingText], space: &EmbeddingSpace) -> Result<(), Fault> {
+        let passages = texts.iter().flat_map(|text| text.passages.iter().cloned());
+        let vectors = self.embedder.embed_passages_in(space, passages.collect());
+        let mut vectors = vectors.await?.into_iter();
+        let mut made: HashMap<&Scope, Vec<TextVectors>> = HashMap::new();
+        for text in texts {
+            made.entry(&text.scope).or_default().push(TextVectors {
+                owner: text.owner,
+                vectors: vectors.by_ref().take(text.passages.len()).collect(),
+            });
         }
-        let texts = waiting.iter().map(|it| it.derivation.body.found_by());
-        let vectors = self.embedder.embed_passages_in(space, texts.collect());
-        for (waiting, vectors) in waiting.iter().zip(vectors.await?) {
-            let derivation = (waiting.derivation.id, waiting.derivation.version);
-            self.ledger
-                .attach_derived_vectors(&waiting.scope, derivation, space, vectors)
-                .await?;
+        for (scope, made) in made {
+            self.ledger.attach_vectors(scope, space, &made).await?;
         }
-        Ok(())
-    }
-
-    async fn backfill_turn(
-        &self,
-        waiting: &Unembedded,
-        space: &EmbeddingSpace,
-    ) -> Result<(), Fault> {
-        let vectors = self
-            .embedder
-            .embed_passages_in(space, texts(waiting)?)
-            .await?;
-        let turn = waiting.turn.accepted.id;
-        self.ledger
-            .attach_vectors(&waiting.scope, turn, space, vectors)
-            .await?;
         Ok(())
     }
 }
 
-fn texts(waiting: &Unembedded) -> Result<Vec<String>, Fault> {
+/// The passages of a turn, as the model reads them.
+fn passages(waiting: &Unembedded) -> Result<Vec<String>, Fault> {
     let text = waiting.turn.accepted.content.searchable_text();
     let speaker = waiting.turn.accepted.speaker.as_str();
     let passage = |&(start, end): &(u32, u32)| {

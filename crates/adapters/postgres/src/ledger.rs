@@ -9,13 +9,14 @@ mod vectors;
 use std::collections::HashSet;
 
 use async_trait::async_trait;
+use memfleet_columns::vector_parts;
 use memfleet_domain::Scope;
-use memfleet_domain::embedding::{EmbeddingSpace, PassageVectors};
-use memfleet_domain::ids::{BatchId, DerivationId, SessionId, TurnId};
+use memfleet_domain::embedding::EmbeddingSpace;
+use memfleet_domain::ids::{BatchId, SessionId, TurnId};
 use memfleet_domain::turn::Turn;
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::ledger::{
-    BatchStatus, Committed, IndexedBatch, Known, Ledger, Page, PageToken, Unembedded,
+    BatchStatus, Committed, IndexedBatch, Known, Ledger, Page, PageToken, TextVectors, Unembedded,
     UnembeddedDerivation,
 };
 use memfleet_ports::queue::Accepted;
@@ -144,35 +145,21 @@ impl Ledger for PostgresStore {
         self.ask("derivations_without_vectors", missing).await
     }
 
-    async fn attach_derived_vectors(
-        &self,
-        scope: &Scope,
-        derivation: (DerivationId, u32),
-        space: &EmbeddingSpace,
-        vectors: PassageVectors,
-    ) -> Result<()> {
-        let attempt = || async {
-            self.ensure_named(space).await?;
-            let mut write = self.write(&scope.tenant).await?;
-            vectors::attach_derived(&mut write, scope, derivation, space, &vectors).await?;
-            write.commit().await
-        };
-        self.ask("attach_derived_vectors", twice(attempt)).await
-    }
-
     async fn attach_vectors(
         &self,
         scope: &Scope,
-        turn: TurnId,
         space: &EmbeddingSpace,
-        vectors: Vec<PassageVectors>,
+        texts: &[TextVectors],
     ) -> Result<()> {
-        let attempt = || async {
-            self.ensure_named(space).await?;
-            let mut write = self.write(&scope.tenant).await?;
-            vectors::attach(&mut write, scope, turn, space, &vectors).await?;
-            write.commit().await
-        };
-        self.ask("attach_vectors", twice(attempt)).await
+        for part in vector_parts(texts) {
+            let attempt = || async {
+                self.ensure_named(space).await?;
+                let mut write = self.write(&scope.tenant).await?;
+                vectors::attach(&mut write, scope, space, part).await?;
+                write.commit().await
+            };
+            self.ask("attach_vectors", twice(attempt)).await?;
+        }
+        Ok(())
     }
 }

@@ -6,15 +6,18 @@ mod known;
 mod listing;
 pub(crate) mod vectors;
 
+use std::time::Duration;
+
 use async_trait::async_trait;
+use memfleet_columns::vector_parts;
 use memfleet_domain::Scope;
-use memfleet_domain::embedding::{EmbeddingSpace, PassageVectors};
-use memfleet_domain::ids::{BatchId, DerivationId, SessionId, TurnId};
+use memfleet_domain::embedding::EmbeddingSpace;
+use memfleet_domain::ids::{BatchId, SessionId, TurnId};
 use memfleet_domain::ingestion::TurnState;
 use memfleet_domain::turn::Turn;
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::ledger::{
-    BatchStatus, Committed, IndexedBatch, Known, Ledger, Page, PageToken, Unembedded,
+    BatchStatus, Committed, IndexedBatch, Known, Ledger, Page, PageToken, TextVectors, Unembedded,
     UnembeddedDerivation,
 };
 use memfleet_ports::store::Result;
@@ -121,28 +124,22 @@ impl Ledger for SqliteStore {
         Ok(vectors::missing_derivations(&mut *self.read().await?, space, limit).await?)
     }
 
-    async fn attach_derived_vectors(
-        &self,
-        scope: &Scope,
-        derivation: (DerivationId, u32),
-        space: &EmbeddingSpace,
-        vectors: PassageVectors,
-    ) -> Result<()> {
-        let mut write = self.write_as_worker().await?;
-        vectors::attach_derived(&mut write, scope, derivation, space, &vectors).await?;
-        Ok(write.commit().await?)
-    }
-
     async fn attach_vectors(
         &self,
         scope: &Scope,
-        turn: TurnId,
         space: &EmbeddingSpace,
-        vectors: Vec<PassageVectors>,
+        texts: &[TextVectors],
     ) -> Result<()> {
-        let mut write = self.write_as_worker().await?;
-        vectors::attach(&mut write, scope, turn, space, &vectors).await?;
-        Ok(write.commit().await?)
+        let mut pause = Duration::ZERO;
+        for part in vector_parts(texts) {
+            tokio::time::sleep(pause).await;
+            let mut write = self.write_as_worker().await?;
+            let begun = Instant::now();
+            vectors::attach(&mut write, scope, space, part).await?;
+            write.commit().await?;
+            pause = pause_after(begun.elapsed());
+        }
+        Ok(())
     }
 }
 

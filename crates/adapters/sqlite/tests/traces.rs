@@ -17,7 +17,7 @@ use memfleet_ports::exchanges::{Entry, Exchange, Exchanges};
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::graph::Graph;
 use memfleet_ports::injections::{Injection, Injections};
-use memfleet_ports::ledger::Ledger;
+use memfleet_ports::ledger::{Ledger, TextVectors};
 use memfleet_ports::queue::{Bounds, DeadLetter, IngestQueue};
 use memfleet_sqlite::{Options, SqliteStore};
 use rand::rngs::StdRng;
@@ -138,10 +138,9 @@ async fn fill(store: &SqliteStore, marks: &mut Marks, scopes: &[Scope]) -> Vec<V
             .filter_map(|passage| passage.vectors)
             .collect();
         let id = waiting.turn.accepted.id;
-        store
-            .attach_vectors(&waiting.scope, id, &space, vectors)
-            .await
-            .expect("attach");
+        let made = [TextVectors::of_turn(id, vectors)];
+        let attached = store.attach_vectors(&waiting.scope, &space, &made);
+        attached.await.expect("attach");
     }
     told
 }
@@ -297,7 +296,8 @@ async fn churn(store: &SqliteStore, marks: &mut Marks, home: &Scope) -> Vec<Mark
         let accepted = turn.turn.accepted;
         let passages = passages(&accepted.content.text).into_iter();
         let vectors = passages.filter_map(|passage| passage.vectors).collect();
-        let attached = store.attach_vectors(home, accepted.id, &space, vectors);
+        let made = [TextVectors::of_turn(accepted.id, vectors)];
+        let attached = store.attach_vectors(home, &space, &made);
         attached.await.expect("attach");
     }
     told

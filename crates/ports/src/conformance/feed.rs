@@ -9,7 +9,7 @@ use super::samples::{
     speaker, turn, turn_in, vectors, without_vectors,
 };
 use crate::feed::{Change, IndexFeed, IndexedPassage, IndexedTurn};
-use crate::ledger::{IndexedBatch, Ledger, Passage};
+use crate::ledger::{IndexedBatch, Ledger, Passage, TextVectors};
 use crate::spaces::SpaceCatalog;
 
 /// Runs every case on a store that is ledger and feed.
@@ -220,9 +220,8 @@ pub async fn a_turn_that_changed_twice_comes_once_in_its_last_state(
     store
         .attach_vectors(
             &home(),
-            told.id,
             &embedding_space("1"),
-            vec![vectors("one")],
+            &[TextVectors::of_turn(told.id, vec![vectors("one")])],
         )
         .await
         .expect("attach");

@@ -58,6 +58,7 @@ macro_rules! knowledge_conformance {
                 a_conflict_that_is_found_after_it_was_settled_is_found,
                 an_index_hears_of_what_is_derived,
                 an_index_hears_of_what_is_withdrawn,
+                vectors_of_a_version_that_another_followed_are_left_alone,
                 work_is_pending_until_the_stage_has_reached_the_head,
                 spaces_of_a_tenant_are_pending_behind_the_first_of_each_other,
                 one_worker_at_a_time_has_a_space,

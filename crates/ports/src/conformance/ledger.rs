@@ -57,6 +57,8 @@ macro_rules! ledger_conformance {
                 turns_without_vectors_are_found_and_completed,
                 vectors_of_another_embedding_space_have_no_place,
                 vectors_for_a_turn_that_is_gone_are_left_alone,
+                vectors_of_many_turns_come_at_once,
+                vectors_for_other_passages_are_refused,
             ]
         );
     };

@@ -5,7 +5,7 @@ use memfleet_domain::embedding::{EmbeddingSpace, PassageVectors};
 
 use super::samples::{batch, embedding_space, home, indexed, turn, vectors, without_vectors};
 use crate::feed::{Change, IndexFeed};
-use crate::ledger::Ledger;
+use crate::ledger::{Ledger, TextVectors};
 use crate::model_switch::{ModelSwitches, SpaceComparison, SwitchGoal, SwitchOrder, SwitchStep};
 use crate::spaces::SpaceCatalog;
 
@@ -76,7 +76,7 @@ async fn fill(store: &impl SwitchingStore, space: &EmbeddingSpace) -> usize {
 /// Brings what the first turns that lack an embedding space lack.
 async fn fill_first(store: &impl SwitchingStore, space: &EmbeddingSpace, most: u32) -> usize {
     let waiting = store.without_vectors(space, most).await.expect("waiting");
-    for turn in &waiting {
+    let made = waiting.iter().map(|turn| {
         let text = &turn.turn.accepted.content.text;
         let made = turn.ranges.iter().map(|&(start, end)| {
             let passage = &text[start as usize..end as usize];
@@ -85,11 +85,11 @@ async fn fill_first(store: &impl SwitchingStore, space: &EmbeddingSpace, most: u
                 false => vectors(passage),
             }
         });
-        let made = made.collect();
-        let id = turn.turn.accepted.id;
-        let attached = store.attach_vectors(&turn.scope, id, space, made).await;
-        attached.expect("attach");
-    }
+        TextVectors::of_turn(turn.turn.accepted.id, made.collect())
+    });
+    let made: Vec<_> = made.collect();
+    let attached = store.attach_vectors(&home(), space, &made).await;
+    attached.expect("attach");
     waiting.len()
 }
 

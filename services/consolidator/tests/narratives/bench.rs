@@ -19,7 +19,7 @@ use memfleet_ports::erasure::Erasure;
 use memfleet_ports::events::Events;
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::knowledge::{Knowledge, Question, Stage};
-use memfleet_ports::ledger::Ledger;
+use memfleet_ports::ledger::{Ledger, TextOwner, TextVectors};
 use memfleet_ports::model_switch::{
     ModelSwitches, SpaceComparison, SwitchGoal, SwitchOrder, SwitchStep,
 };
@@ -244,7 +244,8 @@ impl Bench {
                 ..vectors(&accepted.content.text)
             };
             let made = vec![made; turn.ranges.len()];
-            let attached = store.attach_vectors(&turn.scope, accepted.id, target, made);
+            let made = [TextVectors::of_turn(accepted.id, made)];
+            let attached = store.attach_vectors(&turn.scope, target, &made);
             attached.await.unwrap();
         }
         for it in store
@@ -252,9 +253,11 @@ impl Bench {
             .await
             .unwrap()
         {
-            let (version, made) = (it.derivation.version, vectors("derived"));
-            let version = (it.derivation.id, version);
-            let attached = store.attach_derived_vectors(&it.scope, version, target, made);
+            let made = [TextVectors {
+                owner: TextOwner::Derivation(it.derivation.id, it.derivation.version),
+                vectors: vec![vectors("derived")],
+            }];
+            let attached = store.attach_vectors(&it.scope, target, &made);
             attached.await.unwrap();
         }
         // A look without anything to do takes the note off.

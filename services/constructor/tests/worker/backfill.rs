@@ -1,6 +1,7 @@
 //! Vectors that were missing are brought later, whatever a single turn does to the model.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
@@ -18,8 +19,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::bench::{Bench, batch, batch_in, bench, scope, space};
 
-/// A model that fails on some texts, and says no more than one that is down.
-struct Picky(WordEmbedder);
+/// A model that fails on some texts, and says no more than one that is down; counts its calls.
+#[derive(Default)]
+struct Picky(WordEmbedder, AtomicU32);
 
 #[async_trait]
 impl Embedder for Picky {
@@ -28,6 +30,7 @@ impl Embedder for Picky {
     }
 
     async fn embed_passages(&self, texts: Vec<String>) -> Result<Vec<PassageVectors>, Fault> {
+        self.1.fetch_add(1, Ordering::SeqCst);
         if texts.iter().any(|text| text.contains("poison")) {
             let message = "the embedding model failed";
             return Err(Fault::new(
@@ -47,7 +50,7 @@ impl Embedder for Picky {
 /// These turns are stored without vectors, as one of them spoils the round.
 async fn without_vectors(texts: &[String]) -> Bench {
     let mut bench = bench().await;
-    bench.constructor.embedder = Arc::new(Picky(WordEmbedder::default()));
+    bench.constructor.embedder = Arc::new(Picky::default());
     let texts = texts.iter().map(String::as_str).collect::<Vec<_>>();
     bench.publish(&batch(&texts)).await;
     bench.constructor.round().await.unwrap();
@@ -67,6 +70,23 @@ async fn a_turn_that_the_model_fails_on_is_left_alone_and_the_others_get_their_v
     // Nothing is tried before its time, so nothing fails.
     let brought = bench.constructor.backfill_once(&mut postponed).await;
     assert_eq!(brought.unwrap(), 0);
+}
+
+#[tokio::test]
+async fn turns_that_wait_are_embedded_together() {
+    let texts: Vec<_> = (0..30).map(|n| format!("number {n}")).collect();
+    let mut bench = bench().await;
+    bench.embedder.set_down(true);
+    let texts = texts.iter().map(String::as_str).collect::<Vec<_>>();
+    bench.publish(&batch(&texts)).await;
+    bench.constructor.round().await.unwrap();
+    let embedder = Arc::new(Picky::default());
+    bench.constructor.embedder = embedder.clone();
+    let mut postponed = Postponed::default();
+    let brought = bench.constructor.backfill_once(&mut postponed).await;
+    assert_eq!(brought.unwrap(), 30);
+    assert_eq!(embedder.1.load(Ordering::SeqCst), 1);
+    assert!(!bench.vectors_in_feed().await.contains(&false));
 }
 
 #[tokio::test]
@@ -145,7 +165,7 @@ async fn spaces_without_vectors_take_those_of_the_default_model_alone() {
 #[tokio::test]
 async fn a_derivation_that_the_model_fails_on_is_left_alone_and_the_others_get_their_vectors() {
     let mut bench = bench().await;
-    bench.constructor.embedder = Arc::new(Picky(WordEmbedder::default()));
+    bench.constructor.embedder = Arc::new(Picky::default());
     let said = batch(&["Ada moved."]);
     bench.publish(&said).await;
     bench.constructor.round().await.unwrap();

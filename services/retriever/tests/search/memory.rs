@@ -15,7 +15,7 @@ use memfleet_ports::context::Context;
 use memfleet_ports::embedder::Embedder;
 use memfleet_ports::events::Events;
 use memfleet_ports::feed::{Changes, IndexFeed, IndexedTurn};
-use memfleet_ports::ledger::Ledger;
+use memfleet_ports::ledger::{Ledger, TextVectors};
 use memfleet_ports::retriever::{Found, Query, Retriever};
 use memfleet_ports::store::Result;
 use memfleet_ports::testing::WordEmbedder;
@@ -160,9 +160,8 @@ impl Memory {
             let passages = passages(&self.embedder, &waiting.turn.accepted).await;
             let vectors = passages.into_iter().filter_map(|passage| passage.vectors);
             let turn = waiting.turn.accepted.id;
-            let attached =
-                self.store
-                    .attach_vectors(&waiting.scope, turn, &space, vectors.collect());
+            let made = [TextVectors::of_turn(turn, vectors.collect())];
+            let attached = self.store.attach_vectors(&waiting.scope, &space, &made);
             attached.await.unwrap();
         }
     }

@@ -1,15 +1,14 @@
 //! Vectors of passages, and turns that wait for theirs.
 
 use memfleet_columns::{
-    LOOKED_THROUGH, VectorSlot, embedding_key, from_set, from_token_vectors, json, name,
-    share_of_place, to_json,
+    AttachedVectors, LOOKED_THROUGH, StoredTexts, VectorSlot, embedding_key, from_set,
+    from_token_vectors, json, name, share_of_place, to_json,
 };
 use memfleet_domain::Scope;
 use memfleet_domain::embedding::{EmbeddingSpace, HeldEmbeddings, OtherEmbedding, PassageVectors};
-use memfleet_domain::ids::{DerivationId, SpaceId, TenantId, TurnId};
-use memfleet_ports::ledger::{Unembedded, UnembeddedDerivation};
+use memfleet_domain::ids::{SpaceId, TenantId};
+use memfleet_ports::ledger::{TextOwner, TextVectors, Unembedded, UnembeddedDerivation};
 use memfleet_ports::model_switch::SwitchGoal;
-use memfleet_ports::store::StoreError;
 use pgvector::HalfVector;
 use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row};
@@ -18,7 +17,8 @@ use uuid::Uuid;
 use crate::failure::Outcome;
 use crate::model_switch;
 use crate::rows::{
-    self, BEHIND_TURN, from_derivation_id, from_turn_id, join_sessions, to_u32, turn_columns,
+    self, BEHIND_TURN, from_derivation_id, from_turn_id, join_sessions, to_derivation_id,
+    to_turn_id, to_u32, turn_columns,
 };
 use crate::scope::{self, SpaceRow};
 use crate::store::{PostgresStore, twice};
@@ -375,82 +375,116 @@ fn unembedded(row: &PgRow, tenant: &TenantId) -> Outcome<Unembedded> {
     })
 }
 
-/// Adds the vectors of a turn and lets the feed bring it again.
+/// Adds the vectors of texts and lets the feed bring them again.
 pub async fn attach(
     connection: &mut PgConnection,
     scope: &Scope,
-    turn: TurnId,
     embedding: &EmbeddingSpace,
-    vectors: &[PassageVectors],
+    texts: &[TextVectors],
 ) -> Outcome<()> {
     let tenant = scope.tenant.as_str();
     let Some(mut space) = scope::lock(connection, scope).await? else {
         return Ok(());
     };
-    let Some(slot) = space.slots.place(embedding_key(embedding)) else {
+    let embedding = embedding_key(embedding);
+    let Some(slot) = space.slots.place(embedding) else {
         return Ok(());
     };
-    // Indexes do not follow a place while it is filled, so its changes are not announced.
-    let steps = i64::from(space.slots.is_read(slot));
-    let row = sqlx::query(
-        "UPDATE turns SET embedding = CASE WHEN $7 THEN $4 ELSE embedding END, change = CASE WHEN $6 > 0 THEN $5 ELSE change END
-         WHERE tenant = $1 AND space = $2 AND id = $3 RETURNING first_passage, passages",
-    )
-    .bind(tenant)
-    .bind(space.id)
-    .bind(from_turn_id(&turn))
-    .bind(embedding_key(embedding))
-    .bind(space.head + 1)
-    .bind(steps)
-    .bind(space.slots.served() == Some(slot))
-    .fetch_optional(&mut *connection)
-    .await?;
-    let Some(row) = row else { return Ok(()) };
-    let (first, count) = (row.try_get(0)?, row.try_get::<i32, _>(1)?);
-    if to_u32(count) as usize != vectors.len() {
-        let given = vectors.len();
-        let cause = format!("{given} vectors were given for {count} passages");
-        return Err(StoreError::Unexpected(cause).into());
+    let stored = stored(connection, tenant, space.id, texts).await?;
+    let attached = AttachedVectors::new(texts, stored, space.head)?;
+    if attached.head == space.head {
+        return Ok(());
     }
-    let numbered: Vec<_> = (to_u32(first)..).zip(vectors).collect();
-    put_vectors(connection, tenant, (space, slot), &numbered).await?;
-    finish(connection, tenant, space, steps).await
+    put_vectors(connection, tenant, (space, slot), &attached.vectors).await?;
+    // Indexes do not follow a place while it is filled, so its changes are not announced.
+    if space.slots.is_read(slot) {
+        let named = Some(embedding).filter(|_| space.slots.served() == Some(slot));
+        announce(connection, tenant, (space.id, named), &attached).await?;
+        space.head = attached.head;
+    }
+    sqlx::query("UPDATE spaces SET head = $3, embedding = $4 WHERE tenant = $1 AND id = $2")
+        .bind(tenant)
+        .bind(space.id)
+        .bind(space.head)
+        .bind(space.slots.first)
+        .execute(connection)
+        .await?;
+    Ok(())
 }
 
-/// Adds the vectors of a version of a derivation and lets the feed bring it again.
-pub async fn attach_derived(
+/// The passages of those turns that are there, and of the current versions of the derivations.
+async fn stored(
     connection: &mut PgConnection,
-    scope: &Scope,
-    (derivation, version): (DerivationId, u32),
-    embedding: &EmbeddingSpace,
-    vectors: &PassageVectors,
-) -> Outcome<()> {
-    let tenant = scope.tenant.as_str();
-    let Some(mut space) = scope::lock(connection, scope).await? else {
-        return Ok(());
-    };
-    let Some(slot) = space.slots.place(embedding_key(embedding)) else {
-        return Ok(());
-    };
-    let steps = i64::from(space.slots.is_read(slot));
-    let passage: Option<i32> = sqlx::query_scalar(
-        "UPDATE derivations SET change = CASE WHEN $5 > 0 THEN $6 ELSE change END
-         WHERE tenant = $1 AND space = $2 AND id = $3 AND version = $4 AND known_until IS NULL RETURNING passage",
+    tenant: &str,
+    space: i64,
+    texts: &[TextVectors],
+) -> Outcome<StoredTexts> {
+    let (mut turns, mut derivations) = (Vec::new(), Vec::new());
+    for text in texts {
+        match text.owner {
+            TextOwner::Turn(turn) => turns.push(from_turn_id(&turn)),
+            TextOwner::Derivation(id, _) => derivations.push(from_derivation_id(id)),
+        }
+    }
+    let rows: Vec<(Uuid, Option<i32>, i32, i32)> = sqlx::query_as(
+        "SELECT id, NULL, first_passage, passages FROM turns WHERE tenant = $1 AND space = $2 AND id = ANY ($3)
+         UNION ALL SELECT id, version, passage, 1 FROM derivations
+             WHERE tenant = $1 AND space = $2 AND id = ANY ($4) AND known_until IS NULL",
     )
     .bind(tenant)
-    .bind(space.id)
-    .bind(from_derivation_id(derivation))
-    .bind(version as i32)
-    .bind(steps)
-    .bind(space.head + 1)
-    .fetch_optional(&mut *connection)
+    .bind(space)
+    .bind(turns)
+    .bind(derivations)
+    .fetch_all(connection)
     .await?;
-    let Some(passage) = passage else {
-        return Ok(());
-    };
-    let numbered = [(to_u32(passage), vectors)];
-    put_vectors(connection, tenant, (space, slot), &numbered).await?;
-    finish(connection, tenant, space, steps).await
+    let stored = rows.into_iter().map(|(id, version, first, count)| {
+        let owner = match version {
+            None => TextOwner::Turn(to_turn_id(id)),
+            Some(version) => TextOwner::Derivation(to_derivation_id(id), version as u32),
+        };
+        (owner, to_u32(first)..to_u32(first) + to_u32(count))
+    });
+    Ok(stored.collect())
+}
+
+/// Moves texts to the end of the feed; turns name the embedding space that searches use.
+async fn announce(
+    connection: &mut PgConnection,
+    tenant: &str,
+    (space, named): (i64, Option<i64>),
+    attached: &AttachedVectors<'_>,
+) -> Outcome<()> {
+    let turns = attached.turns.iter();
+    let (ids, changes): (Vec<_>, Vec<_>) = turns
+        .map(|(turn, change)| (from_turn_id(turn), *change))
+        .unzip();
+    sqlx::query(
+        "UPDATE turns t SET embedding = coalesce($3, t.embedding), change = new.change
+         FROM unnest($4::uuid[], $5::bigint[]) AS new(id, change)
+         WHERE t.tenant = $1 AND t.space = $2 AND t.id = new.id",
+    )
+    .bind(tenant)
+    .bind(space)
+    .bind(named)
+    .bind(ids)
+    .bind(changes)
+    .execute(&mut *connection)
+    .await?;
+    let derivations = attached.derivations.iter();
+    let (ids, changes): (Vec<_>, Vec<_>) = derivations
+        .map(|(id, change)| (from_derivation_id(*id), *change))
+        .unzip();
+    sqlx::query(
+        "UPDATE derivations d SET change = new.change FROM unnest($3::uuid[], $4::bigint[]) AS new(id, change)
+         WHERE d.tenant = $1 AND d.space = $2 AND d.id = new.id AND d.known_until IS NULL",
+    )
+    .bind(tenant)
+    .bind(space)
+    .bind(ids)
+    .bind(changes)
+    .execute(connection)
+    .await?;
+    Ok(())
 }
 
 async fn put_vectors(
@@ -466,22 +500,6 @@ async fn put_vectors(
         }
         VectorSlot::Second => put_second(connection, tenant, space.id, vectors).await,
     }
-}
-
-async fn finish(
-    connection: &mut PgConnection,
-    tenant: &str,
-    space: SpaceRow,
-    steps: i64,
-) -> Outcome<()> {
-    sqlx::query("UPDATE spaces SET head = head + $4, embedding = $3 WHERE tenant = $1 AND id = $2")
-        .bind(tenant)
-        .bind(space.id)
-        .bind(space.slots.first)
-        .bind(steps)
-        .execute(connection)
-        .await?;
-    Ok(())
 }
 
 /// Vectors with the number of their passage.

@@ -16,7 +16,7 @@ use memfleet_ports::erasure::Erasure;
 use memfleet_ports::feed::{Change, IndexFeed};
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::knowledge::{Applied, Knowledge, Progress, Stage, Work};
-use memfleet_ports::ledger::{Committed, IndexedBatch, Ledger};
+use memfleet_ports::ledger::{Committed, IndexedBatch, Ledger, TextVectors};
 use memfleet_ports::spaces::SpaceCatalog;
 use memfleet_ports::store::StoreError;
 use memfleet_ports::testing::NothingWaits;
@@ -159,12 +159,13 @@ async fn an_index_that_follows_the_feed_ends_with_what_is_there() {
     let embedding = async {
         for _ in 0..10 {
             let waiting = one.without_vectors(&model, 20).await.expect("waiting");
-            for turn in waiting {
+            let made = waiting.iter().map(|turn| {
                 let vectors = turn.ranges.iter().map(|_| vectors("x")).collect();
-                let attached =
-                    one.attach_vectors(&turn.scope, turn.turn.accepted.id, &model, vectors);
-                attached.await.expect("attach");
-            }
+                TextVectors::of_turn(turn.turn.accepted.id, vectors)
+            });
+            let made: Vec<_> = made.collect();
+            let attached = one.attach_vectors(&home(), &model, &made).await;
+            attached.expect("attach");
         }
     };
     let forgetting = async {

@@ -17,7 +17,7 @@ use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::injections::{Injection, Injections};
 use memfleet_ports::keys::{Key, KeyRing};
 use memfleet_ports::knowledge::{ChangeFilter, Knowledge, Question, Staging, Work};
-use memfleet_ports::ledger::Ledger;
+use memfleet_ports::ledger::{Ledger, TextVectors};
 use memfleet_ports::model_switch::{
     ModelSwitches, SpaceComparison, SwitchGoal, SwitchOrder, SwitchStep,
 };
@@ -88,7 +88,8 @@ async fn fill_second(store: &PostgresStore, scope: &Scope) {
     for turn in waiting.expect("waiting") {
         let made = turn.ranges.iter().map(|_| vectors("x")).collect();
         let id = turn.turn.accepted.id;
-        let attached = store.attach_vectors(&turn.scope, id, &order.target, made);
+        let made = [TextVectors::of_turn(id, made)];
+        let attached = store.attach_vectors(&turn.scope, &order.target, &made);
         attached.await.expect("attach");
     }
 }

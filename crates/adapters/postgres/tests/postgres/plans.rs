@@ -16,7 +16,7 @@ use memfleet_ports::conformance::samples::{
 use memfleet_ports::erasure::Erasure;
 use memfleet_ports::feed::IndexFeed;
 use memfleet_ports::filter::TurnFilter;
-use memfleet_ports::ledger::{IndexedBatch, Ledger};
+use memfleet_ports::ledger::{IndexedBatch, Ledger, TextVectors};
 use memfleet_ports::spaces::SpaceCatalog;
 use memfleet_ports::testing::NothingWaits;
 use memfleet_postgres::{PostgresErasure, PostgresStore};
@@ -174,8 +174,8 @@ async fn call(store: &PostgresStore, name: &str, round: usize) {
                 return;
             };
             let vectors = turn.ranges.iter().map(|_| vectors("x")).collect();
-            let attached =
-                store.attach_vectors(&turn.scope, turn.turn.accepted.id, &model, vectors);
+            let made = [TextVectors::of_turn(turn.turn.accepted.id, vectors)];
+            let attached = store.attach_vectors(&turn.scope, &model, &made);
             attached.await.expect(name);
         }
         "locale and sessions" => {

@@ -199,7 +199,8 @@ impl<'c> Applying<'c> {
             }
             None => self.space.slots.served(),
         };
-        self.unembedded.note(self.space.slots, slot);
+        let given = slot.filter(|_| passage.vectors.is_some());
+        self.unembedded.note(self.space.slots, given);
         passages::put(self.connection, &[(key, passage)], slot).await?;
         Ok(i64::from(number))
     }

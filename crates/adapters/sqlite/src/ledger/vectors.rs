@@ -1,18 +1,18 @@
 //! Vectors of passages, and turns that wait for theirs.
 
 use memfleet_columns::{
-    Damage, LOOKED_THROUGH, VectorSlot, json, name, share_of_place, space_key, to_json,
+    AttachedVectors, Damage, LOOKED_THROUGH, StoredTexts, VectorSlot, json, name, share_of_place,
+    space_key, to_derivation_id, to_json, to_turn_id,
 };
 use memfleet_domain::Scope;
-use memfleet_domain::embedding::{EmbeddingSpace, HeldEmbeddings, OtherEmbedding, PassageVectors};
-use memfleet_domain::ids::{DerivationId, SpaceId, TenantId, TurnId};
-use memfleet_ports::ledger::{Unembedded, UnembeddedDerivation};
+use memfleet_domain::embedding::{EmbeddingSpace, HeldEmbeddings, OtherEmbedding};
+use memfleet_domain::ids::{SpaceId, TenantId};
+use memfleet_ports::ledger::{TextOwner, TextVectors, Unembedded, UnembeddedDerivation};
 use memfleet_ports::model_switch::SwitchGoal;
-use memfleet_ports::store::StoreError;
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Row, SqliteConnection};
 
-use crate::failure::{Failure, Outcome};
+use crate::failure::Outcome;
 use crate::model_switch;
 use crate::passages;
 use crate::rows::{self, BEHIND_TURN, turn_columns};
@@ -343,13 +343,12 @@ async fn ranges(
         .collect()
 }
 
-/// Adds the vectors of a turn and lets the feed bring it again.
+/// Adds the vectors of texts and lets the feed bring them again.
 pub async fn attach(
     connection: &mut SqliteConnection,
     scope: &Scope,
-    turn: TurnId,
     embedding: &EmbeddingSpace,
-    vectors: &[PassageVectors],
+    texts: &[TextVectors],
 ) -> Outcome<()> {
     let Some(mut space) = scope::find(connection, scope).await? else {
         return Ok(());
@@ -358,76 +357,94 @@ pub async fn attach(
     let Some(slot) = space.slots.place(embedding) else {
         return Ok(());
     };
-    let row =
-        sqlx::query("SELECT key, first_passage, passages FROM turns WHERE space = ? AND id = ?")
-            .bind(space.id)
-            .bind(turn.as_bytes().as_slice())
-            .fetch_optional(&mut *connection)
-            .await?;
-    let Some(row) = row else { return Ok(()) };
-    let (key, first, count): (i64, u32, i64) = (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?);
-    if count != vectors.len() as i64 {
-        return Err(Failure(StoreError::Unexpected(format!(
-            "{} vectors were given for {count} passages",
-            vectors.len()
-        ))));
+    let stored = stored(connection, space.id, texts).await?;
+    let mut attached = AttachedVectors::new(texts, stored, space.head)?;
+    if attached.head == space.head {
+        return Ok(());
     }
-    let numbered = (first..).zip(vectors);
+    let numbered = attached.vectors.drain(..);
     let keyed = numbered.map(|(number, vectors)| (passages::key(space.id, number), vectors));
     passages::put_vectors(connection, &keyed.collect::<Vec<_>>(), slot).await?;
     // Indexes do not follow a place while it is filled, so its changes are not announced.
-    let steps = i64::from(space.slots.is_read(slot));
-    sqlx::query("UPDATE turns SET embedding = ?, change = iif(?2, ?3, change) WHERE key = ?4")
-        .bind(embedding)
-        .bind(steps)
-        .bind(space.head + 1)
-        .bind(key)
-        .execute(&mut *connection)
-        .await?;
-    finish(connection, space, steps).await
-}
-
-/// Adds the vectors of a version of a derivation and lets the feed bring it again.
-pub async fn attach_derived(
-    connection: &mut SqliteConnection,
-    scope: &Scope,
-    (derivation, version): (DerivationId, u32),
-    embedding: &EmbeddingSpace,
-    vectors: &PassageVectors,
-) -> Outcome<()> {
-    let Some(mut space) = scope::find(connection, scope).await? else {
-        return Ok(());
-    };
-    let embedding = embedding_space(connection, embedding).await?;
-    let Some(slot) = space.slots.place(embedding) else {
-        return Ok(());
-    };
-    let steps = i64::from(space.slots.is_read(slot));
-    let passage: Option<u32> = sqlx::query_scalar(
-        "UPDATE derivations SET change = iif(?4, ?5, change)
-         WHERE space = ?1 AND id = ?2 AND version = ?3 AND known_until IS NULL RETURNING passage",
-    )
-    .bind(space.id)
-    .bind(derivation.as_bytes().as_slice())
-    .bind(version)
-    .bind(steps)
-    .bind(space.head + 1)
-    .fetch_optional(&mut *connection)
-    .await?;
-    let Some(passage) = passage else {
-        return Ok(());
-    };
-    let key = passages::key(space.id, passage);
-    passages::put_vectors(connection, &[(key, vectors)], slot).await?;
-    finish(connection, space, steps).await
-}
-
-async fn finish(connection: &mut SqliteConnection, space: SpaceRow, steps: i64) -> Outcome<()> {
-    sqlx::query("UPDATE spaces SET head = head + ?, embedding = ? WHERE id = ?")
-        .bind(steps)
+    if space.slots.is_read(slot) {
+        let named = Some(embedding).filter(|_| space.slots.served() == Some(slot));
+        announce(connection, space.id, named, &attached).await?;
+        space.head = attached.head;
+    }
+    sqlx::query("UPDATE spaces SET head = ?, embedding = ? WHERE id = ?")
+        .bind(space.head)
         .bind(space.slots.first)
         .bind(space.id)
         .execute(connection)
         .await?;
+    Ok(())
+}
+
+/// The passages of those turns that are there, and of the current versions of the derivations.
+async fn stored(
+    connection: &mut SqliteConnection,
+    space: i64,
+    texts: &[TextVectors],
+) -> Outcome<StoredTexts> {
+    let (mut turns, mut derivations) = (Vec::new(), Vec::new());
+    for text in texts {
+        match &text.owner {
+            TextOwner::Turn(turn) => turns.push(turn),
+            TextOwner::Derivation(id, _) => derivations.push(id),
+        }
+    }
+    let rows = sqlx::query(
+        "SELECT id, first_passage, passages FROM turns
+         WHERE space = ? AND id IN (SELECT unhex(value, '-') FROM json_each(?))",
+    )
+    .bind(space)
+    .bind(to_json(&turns))
+    .fetch_all(&mut *connection)
+    .await?;
+    let turns = rows.iter().map(|row| {
+        let first: u32 = row.try_get(1)?;
+        let passages = first..first + row.try_get::<u32, _>(2)?;
+        Ok((TextOwner::Turn(to_turn_id(row.try_get(0)?)?), passages))
+    });
+    let rows = sqlx::query(
+        "SELECT id, version, passage FROM derivations
+         WHERE space = ? AND id IN (SELECT unhex(value, '-') FROM json_each(?)) AND known_until IS NULL",
+    )
+    .bind(space)
+    .bind(to_json(&derivations))
+    .fetch_all(connection)
+    .await?;
+    let derivations = rows.iter().map(|row| {
+        let (id, version) = (to_derivation_id(row.try_get(0)?)?, row.try_get(1)?);
+        let passage: u32 = row.try_get(2)?;
+        Ok((TextOwner::Derivation(id, version), passage..passage + 1))
+    });
+    turns.chain(derivations).collect()
+}
+
+/// Moves texts to the end of the feed; turns name the embedding space that searches use.
+async fn announce(
+    connection: &mut SqliteConnection,
+    space: i64,
+    named: Option<i64>,
+    attached: &AttachedVectors<'_>,
+) -> Outcome<()> {
+    sqlx::query(
+        "UPDATE turns SET embedding = coalesce(?3, embedding), change = new.value ->> 1 FROM json_each(?2) new
+         WHERE space = ?1 AND turns.id = unhex(new.value ->> 0, '-')",
+    )
+    .bind(space)
+    .bind(to_json(&attached.turns))
+    .bind(named)
+    .execute(&mut *connection)
+    .await?;
+    sqlx::query(
+        "UPDATE derivations SET change = new.value ->> 1 FROM json_each(?2) new
+         WHERE space = ?1 AND derivations.id = unhex(new.value ->> 0, '-') AND known_until IS NULL",
+    )
+    .bind(space)
+    .bind(to_json(&attached.derivations))
+    .execute(connection)
+    .await?;
     Ok(())
 }

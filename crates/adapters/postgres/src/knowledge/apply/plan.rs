@@ -158,7 +158,8 @@ impl<'w> Plan<'w> {
         let number = self.next_passage;
         self.next_passage += 1;
         let slot = slot(self.slots, passage);
-        self.lacking.note(self.slots, slot);
+        let given = slot.filter(|_| passage.vectors.is_some());
+        self.lacking.note(self.slots, given);
         self.passages.push((number, passage, slot));
         number
     }

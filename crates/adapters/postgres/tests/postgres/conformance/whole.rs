@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use memfleet_domain::Scope;
-use memfleet_domain::embedding::{EmbeddingSpace, HeldEmbeddings, PassageVectors, TokenVectors};
-use memfleet_domain::ids::{BatchId, DerivationId, SessionId, TenantId, TurnId};
+use memfleet_domain::embedding::{EmbeddingSpace, HeldEmbeddings, TokenVectors};
+use memfleet_domain::ids::{BatchId, SessionId, TenantId, TurnId};
 use memfleet_domain::space::{LegalHold, Locale, Session, Space, SpaceSettings};
 use memfleet_domain::time::Timestamp;
 use memfleet_domain::turn::Turn;
@@ -14,7 +14,7 @@ use memfleet_ports::erasure::{Erased, Erasure};
 use memfleet_ports::feed::{Changes, IndexFeed, IndexedPassage, IndexedTurn};
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::ledger::{
-    BatchStatus, Committed, IndexedBatch, Known, Ledger, Page, PageToken, Unembedded,
+    BatchStatus, Committed, IndexedBatch, Known, Ledger, Page, PageToken, TextVectors, Unembedded,
     UnembeddedDerivation,
 };
 use memfleet_ports::spaces::SpaceCatalog;
@@ -121,24 +121,13 @@ impl<Q: Undelivered> Ledger for Whole<Q> {
         Ledger::derivations_without_vectors(&self.store, space, limit).await
     }
 
-    async fn attach_derived_vectors(
-        &self,
-        scope: &Scope,
-        derivation: (DerivationId, u32),
-        space: &EmbeddingSpace,
-        vectors: PassageVectors,
-    ) -> Result<()> {
-        Ledger::attach_derived_vectors(&self.store, scope, derivation, space, vectors).await
-    }
-
     async fn attach_vectors(
         &self,
         scope: &Scope,
-        turn: TurnId,
         space: &EmbeddingSpace,
-        vectors: Vec<PassageVectors>,
+        texts: &[TextVectors],
     ) -> Result<()> {
-        Ledger::attach_vectors(&self.store, scope, turn, space, vectors).await
+        Ledger::attach_vectors(&self.store, scope, space, texts).await
     }
 }
 
