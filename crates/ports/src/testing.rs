@@ -25,7 +25,7 @@ pub const SECOND_PIECES: u32 = 30_000;
 
 /// An embedder without a model: equal words have equal vectors. It may have a second one, whose
 /// vectors have the same length, tell other words near, and have word pieces from [`SECOND_PIECES`]
-/// on.
+/// on; it reads texts that are not ASCII.
 #[derive(Debug)]
 pub struct WordEmbedder {
     space: EmbeddingSpace,
@@ -182,6 +182,17 @@ impl Embedder for WordEmbedder {
         text: String,
     ) -> Result<QueryVectors, Fault> {
         self.embed_in(space, &text)
+    }
+
+    /// The second model, where it is here, reads texts with letters beyond ASCII.
+    async fn space_for(&self, texts: &[String]) -> Result<EmbeddingSpace, Fault> {
+        self.embed("")?;
+        let has_second = self.has_second.load(Ordering::SeqCst);
+        let others = texts.iter().filter(|text| !text.is_ascii()).count();
+        Ok(match has_second && 5 * others >= texts.len().max(1) {
+            true => self.second.clone(),
+            false => self.space.clone(),
+        })
     }
 
     async fn space_of(&self, model: &str) -> Result<EmbeddingSpace, Fault> {

@@ -119,26 +119,44 @@ impl PostponedTexts {
     }
 }
 
+/// Embedding spaces of memory spaces without vectors, each by the language of its texts.
+type FirstChoices = HashMap<Scope, EmbeddingSpace>;
+
 /// Whether spaces take vectors of an embedding space, asked once a space.
 struct TakingSpaces<'a> {
     constructor: &'a Constructor,
     space: &'a EmbeddingSpace,
-    default: &'a EmbeddingSpace,
+    choices: &'a mut FirstChoices,
     known: HashMap<Scope, bool>,
 }
 
 impl TakingSpaces<'_> {
-    /// True where a space has vectors of the embedding space; of spaces without any, where new
-    /// ones are made in it.
-    async fn has(&mut self, scope: &Scope) -> Result<bool, Fault> {
+    /// True where a space has vectors of the embedding space; of spaces without any, where `text`,
+    /// which is one of theirs, is best embedded in it.
+    async fn has(&mut self, scope: &Scope, text: &str) -> Result<bool, Fault> {
         if let Some(known) = self.known.get(scope) {
             return Ok(*known);
         }
         let held = self.constructor.spaces.embeddings(scope).await?;
-        let takes = held.served.as_ref().unwrap_or(self.default) == self.space
-            || held.other.is_some_and(|other| other.space == *self.space);
+        let space = self.space;
+        let takes = match (held.served, held.other) {
+            (None, None) => self.choice(scope, text).await? == space,
+            (served, other) => {
+                served.is_some_and(|served| served == *space)
+                    || other.is_some_and(|other| other.space == *space)
+            }
+        };
         self.known.insert(scope.clone(), takes);
         Ok(takes)
+    }
+
+    async fn choice(&mut self, scope: &Scope, text: &str) -> Result<&EmbeddingSpace, Fault> {
+        if !self.choices.contains_key(scope) {
+            let embedder = &self.constructor.embedder;
+            let choice = embedder.space_for(&[text.to_owned()]).await?;
+            self.choices.insert(scope.clone(), choice);
+        }
+        Ok(&self.choices[scope])
     }
 }
 
@@ -194,12 +212,19 @@ impl Constructor {
         self.spaces.name_embedding(&default).await?;
         let mut spaces = self.ledger.embedding_spaces().await?;
         spaces.retain(|space| *space != default);
-        spaces.insert(0, default.clone());
+        spaces.insert(0, default);
         let (mut embedded, mut failure) = (0, None);
-        for space in spaces {
-            match self.backfill_in(&space, &default, postponed).await {
+        let (mut choices, mut done) = (FirstChoices::new(), 0);
+        while let Some(space) = spaces.get(done).cloned() {
+            match self.backfill_in(&space, &mut choices, postponed).await {
                 Ok(turns) => embedded += turns,
                 Err(fault) => failure = Some(fault),
+            }
+            done += 1;
+            for choice in choices.values() {
+                if !spaces.contains(choice) {
+                    spaces.push(choice.clone());
+                }
             }
         }
         match failure {
@@ -211,13 +236,13 @@ impl Constructor {
     async fn backfill_in(
         &self,
         space: &EmbeddingSpace,
-        default: &EmbeddingSpace,
+        choices: &mut FirstChoices,
         postponed: &mut Postponed,
     ) -> Result<usize, Fault> {
         let mut taking = TakingSpaces {
             constructor: self,
             space,
-            default,
+            choices,
             known: HashMap::new(),
         };
         let postponed = postponed.of(space);
@@ -254,7 +279,8 @@ impl Constructor {
             if round.is_full() {
                 break;
             }
-            if !postponed.is_due(owner) || !taking.has(&turn.scope).await? {
+            let text = turn.turn.accepted.content.searchable_text();
+            if !postponed.is_due(owner) || !taking.has(&turn.scope, &text).await? {
                 continue;
             }
             match passages(turn) {
@@ -280,8 +306,9 @@ impl Constructor {
             if round.is_full() {
                 break;
             }
-            if postponed.is_due(owner) && taking.has(&waiting.scope).await? {
-                round.push(&waiting.scope, owner, vec![derivation.body.found_by()]);
+            let text = derivation.body.found_by();
+            if postponed.is_due(owner) && taking.has(&waiting.scope, &text).await? {
+                round.push(&waiting.scope, owner, vec![text]);
             }
         }
         Ok(round)

@@ -127,7 +127,7 @@ async fn vectors_come_as_soon_as_the_embedder_is_back() {
 
 /// More spaces than one round embeds, in a store that knows a second model.
 #[tokio::test]
-async fn spaces_without_vectors_take_those_of_the_default_model_alone() {
+async fn spaces_without_vectors_take_those_of_the_model_that_reads_them() {
     let mut bench = bench().await;
     let embedder = Arc::new(WordEmbedder::default());
     embedder.pull_second();
@@ -141,8 +141,9 @@ async fn spaces_without_vectors_take_those_of_the_default_model_alone() {
     bench.store.set_order(&order).await.unwrap();
     embedder.set_down(true);
     let spaces: Vec<_> = (0..40).map(|n| space(&format!("space-{n}"))).collect();
-    for scope in &spaces {
-        bench.publish(&batch_in(scope, &["one"])).await;
+    let text = |n: usize| if n % 2 == 0 { "one" } else { "один" };
+    for (n, scope) in spaces.iter().enumerate() {
+        bench.publish(&batch_in(scope, &[text(n)])).await;
     }
     bench.constructor.round().await.unwrap();
     embedder.set_down(false);
@@ -155,10 +156,10 @@ async fn spaces_without_vectors_take_those_of_the_default_model_alone() {
             .await
             .unwrap();
     }
-    let default = embedder.space().await.unwrap();
-    for scope in &spaces {
+    let models = [&embedder.space().await.unwrap(), embedder.second()];
+    for (n, scope) in spaces.iter().enumerate() {
         let held = bench.store.embeddings(scope).await.unwrap();
-        assert_eq!(held.served.as_ref(), Some(&default), "{scope}");
+        assert_eq!(held.served.as_ref(), Some(models[n % 2]), "{scope}");
     }
 }
 

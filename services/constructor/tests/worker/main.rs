@@ -8,16 +8,20 @@ mod edits;
 mod poison;
 mod switching;
 
+use std::sync::Arc;
+
 use memfleet_constructor::Postponed;
 use memfleet_domain::ids::{BatchId, TurnId};
 use memfleet_domain::ingestion::TurnState;
+use memfleet_ports::embedder::Embedder;
 use memfleet_ports::events::Event;
 use memfleet_ports::feed::{Change, IndexFeed};
 use memfleet_ports::ledger::Ledger;
 use memfleet_ports::queue::IngestQueue;
 use memfleet_ports::spaces::SpaceCatalog;
+use memfleet_ports::testing::WordEmbedder;
 
-use crate::bench::{Bench, batch, bench, scope};
+use crate::bench::{Bench, batch, batch_in, bench, scope, space};
 
 #[tokio::test]
 async fn what_is_queued_is_stored_with_vectors_announced_and_acknowledged() {
@@ -48,6 +52,30 @@ async fn what_is_queued_is_stored_with_vectors_announced_and_acknowledged() {
     );
     assert_eq!(bench.depth().await.batches, 0);
     assert!(!bench.constructor.round().await.unwrap());
+}
+
+#[tokio::test]
+async fn a_space_begins_with_vectors_of_the_model_that_reads_its_texts() {
+    let mut bench = bench().await;
+    let embedder = Arc::new(WordEmbedder::default());
+    embedder.pull_second();
+    bench.constructor.embedder = embedder.clone();
+    let (english, other) = (space("ada"), space("боб"));
+    bench.publish(&batch_in(&english, &["one"])).await;
+    bench.publish(&batch_in(&other, &["один"])).await;
+    bench.publish(&batch_in(&other, &["two"])).await;
+    bench.constructor.round().await.unwrap();
+    bench.publish(&batch_in(&other, &["three"])).await;
+    bench.constructor.round().await.unwrap();
+    for (scope, model) in [
+        (&english, &embedder.space().await.unwrap()),
+        (&other, embedder.second()),
+    ] {
+        let held = bench.store.embeddings(scope).await.unwrap();
+        assert_eq!((held.served.as_ref(), held.other), (Some(model), None));
+        let left = bench.store.without_vectors(model, 10).await.unwrap();
+        assert!(left.iter().all(|turn| turn.scope != *scope));
+    }
 }
 
 #[tokio::test]
