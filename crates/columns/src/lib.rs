@@ -16,6 +16,7 @@ mod reader;
 mod receipts;
 mod settings;
 mod slots;
+mod switching;
 mod token_vectors;
 mod turns;
 mod verdict;
@@ -44,7 +45,8 @@ pub use passages::{
 pub use postings::{block, put_posting, to_postings, without};
 pub use receipts::{Receipts, forget, forgotten, from_receipts, settle, stored, to_receipts};
 pub use settings::{setting_key, setting_space};
-pub use slots::{LOOKED_THROUGH, LackingVectors, VectorSlot, VectorSlots, share_of_place};
+pub use slots::{LackingVectors, PlaceRound, VectorSlot, VectorSlots, is_outdated};
+pub use switching::{FirstSteps, SwitchState};
 pub use token_vectors::{from_token_vectors, to_token_vectors};
 pub use turns::{
     day, from_role, from_trust, json, name, some_json, time, to_json, to_role, to_trust,

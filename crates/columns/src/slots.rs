@@ -1,7 +1,7 @@
 //! Places for the vectors of a memory space: two at most, each of one embedding space.
 
 /// Changes that are looked through again before a note of what a space lacks moves on.
-pub const LOOKED_THROUGH: i64 = 16;
+pub(crate) const LOOKED_THROUGH: i64 = 16;
 
 /// One of the two places.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -10,6 +10,21 @@ pub enum VectorSlot {
     First,
     /// In a table of its own.
     Second,
+}
+
+impl VectorSlot {
+    /// From a column that is true for the second place.
+    pub fn from_flag(is_second: bool) -> Self {
+        match is_second {
+            true => Self::Second,
+            false => Self::First,
+        }
+    }
+
+    /// True for the second place.
+    pub fn is_second(self) -> bool {
+        self == Self::Second
+    }
 }
 
 /// The embedding spaces of a memory space, by their numbers in the database.
@@ -117,18 +132,63 @@ impl LackingVectors {
     }
 }
 
-/// Most things that one round takes from one place: all of `limit` where it is alone, else half, so
-/// that a place where much waits leaves room for the next.
-pub fn share_of_place(limit: u32, places: usize) -> u32 {
-    match places {
-        0 | 1 => limit,
-        _ => limit.div_ceil(2),
+/// True where a note that nothing lacks vectors up to a change is to move on, as the first thing
+/// that lacks some is of the change `next`, or nothing does.
+pub fn is_outdated(noted: i64, next: Option<i64>) -> bool {
+    next.is_none_or(|next| next > noted + LOOKED_THROUGH)
+}
+
+/// Places that a round takes up to `limit` things from: all of them from one that is alone, else a
+/// half of them from each, so that a place where much waits leaves room for the next.
+#[derive(Debug)]
+pub struct PlaceRound<P> {
+    places: std::vec::IntoIter<P>,
+    share: u32,
+    left: u32,
+}
+
+impl<P> PlaceRound<P> {
+    /// A round through these places in order.
+    pub fn new(limit: u32, places: Vec<P>) -> Self {
+        let share = match places.len() {
+            0 | 1 => limit,
+            _ => limit.div_ceil(2),
+        };
+        Self {
+            places: places.into_iter(),
+            share,
+            left: limit,
+        }
+    }
+
+    /// The next place, and how many things it gives at most; absent once the round is full.
+    pub fn next_place(&mut self) -> Option<(P, u32)> {
+        let most = self.share.min(self.left);
+        let place = self.places.next().filter(|_| most > 0)?;
+        Some((place, most))
+    }
+
+    /// Counts what a place gave.
+    pub fn count(&mut self, things: usize) {
+        self.left = self.left.saturating_sub(things as u32);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_place_where_much_waits_leaves_room_for_the_next() {
+        let mut alone = PlaceRound::new(5, vec!["a"]);
+        assert_eq!(alone.next_place(), Some(("a", 5)));
+        let mut round = PlaceRound::new(5, vec!["a", "b", "c", "d"]);
+        for (place, most, given) in [("a", 3, 3), ("b", 2, 1), ("c", 1, 1)] {
+            assert_eq!(round.next_place(), Some((place, most)));
+            round.count(given);
+        }
+        assert_eq!(round.next_place(), None);
+    }
 
     #[test]
     fn vectors_of_a_third_embedding_space_have_no_place() {

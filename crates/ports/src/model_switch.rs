@@ -66,17 +66,6 @@ pub enum SwitchStep {
     Drop,
 }
 
-impl SwitchStep {
-    /// Every step, in the order in which the stores number them.
-    pub const ALL: [Self; 5] = [
-        Self::Build,
-        Self::Compare,
-        Self::Serve,
-        Self::RollBack,
-        Self::Drop,
-    ];
-}
-
 /// The likeness of two embedding spaces, as a space's own texts tell it.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct SpaceComparison {

@@ -431,6 +431,7 @@ fn switch_detail(order: &SwitchOrder) -> BTreeMap<String, String> {
         ("model", order.target.model.clone()),
         ("goal", goal.to_owned()),
         ("drops", order.drops.to_string()),
+        ("forced", order.forced.to_string()),
     ];
     let named = detail.into_iter().map(|(name, it)| (name.to_owned(), it));
     named.collect()

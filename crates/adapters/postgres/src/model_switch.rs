@@ -2,17 +2,21 @@
 //! tenant.
 
 use async_trait::async_trait;
-use memfleet_columns::{VectorSlot, embedding_key, json, name, to_json};
+use futures::TryStreamExt;
+use memfleet_columns::{
+    FirstSteps, SwitchState, VectorSlot, VectorSlots, embedding_key, json, name, to_json,
+};
 use memfleet_domain::Scope;
 use memfleet_domain::ids::{SpaceId, TenantId};
 use memfleet_ports::model_switch::{
-    ModelSwitches, SpaceComparison, SwitchGoal, SwitchOrder, SwitchProgress, SwitchStep,
+    ModelSwitches, SpaceComparison, SwitchOrder, SwitchProgress, SwitchStep,
 };
 use memfleet_ports::store::Result;
+use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row};
 
 use crate::failure::Outcome;
-use crate::scope::{self, SpaceRow};
+use crate::scope;
 use crate::store::{PostgresStore, twice};
 
 /// Passages whose vectors one transaction removes.
@@ -117,22 +121,29 @@ async fn tenants(store: &PostgresStore) -> Outcome<Vec<TenantId>> {
         .collect()
 }
 
-/// The next step of the space `p`, as a number of [`SwitchStep::ALL`], under the order `$2` to
-/// `$5`: that of `switch_step`, and two more. Serving waits where the two models are less alike
-/// than `$7`. A half-built place of a change that is rolled back is dropped. A place that lacks
-/// less than a 64th of a large space's changes is compared: where turns come all the time, the
-/// newest always wait for their vectors. The note of them is up to 16 changes late.
-macro_rules! next_step {
+/// The columns that [`state`] reads.
+macro_rules! state_columns {
     () => {
-        "coalesce(nullif(switch_step(p, $2, $3, $4, $5), CASE
-             WHEN (p.comparison::json ->> 'queries')::integer > 0 AND (p.comparison::json ->> 'overlap')::float8 < $7 THEN 2
-         END), CASE
-             WHEN p.is_other_whole THEN NULL
-             WHEN CASE WHEN p.serves_second THEN p.embedding ELSE p.second_embedding END IS DISTINCT FROM $2 THEN NULL
-             WHEN NOT $3 THEN 4
-             WHEN (p.head - CASE WHEN p.serves_second THEN p.embedded ELSE p.second_embedded END + 16) * 64 <= p.head THEN 1
-         END)"
+        "head, embedding, second_embedding, serves_second, is_other_whole, embedded, second_embedded, emptying, comparison"
     };
+}
+
+fn state(row: &PgRow) -> Outcome<SwitchState> {
+    let emptying: Option<bool> = row.try_get(7)?;
+    let comparison: Option<&str> = row.try_get(8)?;
+    Ok(SwitchState {
+        head: row.try_get(0)?,
+        slots: VectorSlots {
+            first: row.try_get(1)?,
+            second: row.try_get(2)?,
+            serves_second: row.try_get(3)?,
+            is_other_whole: row.try_get(4)?,
+        },
+        first_embedded: row.try_get(5)?,
+        second_embedded: row.try_get(6)?,
+        emptying: emptying.map(VectorSlot::from_flag),
+        comparison: comparison.map(json).transpose()?,
+    })
 }
 
 async fn steps(
@@ -140,35 +151,35 @@ async fn steps(
     order: &SwitchOrder,
     limit: u32,
 ) -> Outcome<Vec<(Scope, SwitchStep)>> {
+    let target = embedding_key(&order.target);
     let mut found = Vec::new();
     for tenant in tenants(store).await? {
-        let left = i64::from(limit) - found.len() as i64;
-        if left <= 0 {
+        let left = limit.saturating_sub(found.len() as u32);
+        if left == 0 {
             break;
         }
         let mut read = store.read(&tenant).await?;
-        let rows = sqlx::query(concat!(
-            "SELECT name, step FROM (SELECT p.name, ",
-            next_step!(),
-            " AS step FROM spaces p WHERE p.tenant = $1 AND p.name IS NOT NULL) s
-             WHERE step IS NOT NULL ORDER BY step DESC LIMIT $6",
+        // Nothing is to be done in a space that has vectors of the target alone.
+        let mut rows = sqlx::query(concat!(
+            "SELECT ",
+            state_columns!(),
+            ", name FROM spaces WHERE tenant = $1 AND name IS NOT NULL AND (emptying IS NOT NULL
+                 OR coalesce(embedding, $2) <> $2 OR coalesce(second_embedding, $2) <> $2) ORDER BY id",
         ))
         .bind(tenant.as_str())
-        .bind(embedding_key(&order.target))
-        .bind(order.goal != SwitchGoal::RollBack)
-        .bind(order.goal == SwitchGoal::Serve)
-        .bind(order.drops)
-        .bind(left)
-        .bind(order.min_overlap())
-        .fetch_all(&mut *read)
-        .await?;
-        for row in rows {
-            let scope = Scope {
-                tenant: tenant.clone(),
-                space: name(SpaceId::new(row.try_get::<&str, _>(0)?))?,
-            };
-            found.push((scope, SwitchStep::ALL[row.try_get::<i32, _>(1)? as usize]));
+        .bind(target)
+        .fetch(&mut *read);
+        let mut first = FirstSteps::new(left);
+        while let Some(row) = rows.try_next().await? {
+            if let Some(step) = state(&row)?.next_step(target, order) {
+                let scope = Scope {
+                    tenant: tenant.clone(),
+                    space: name(SpaceId::new(row.try_get::<&str, _>(9)?))?,
+                };
+                first.push(scope, step);
+            }
         }
+        found.extend(first.into_steps());
     }
     Ok(found)
 }
@@ -199,85 +210,61 @@ async fn take(
         return Ok(());
     };
     let target = embedding_key(&order.target);
-    let next: Option<i32> = sqlx::query_scalar(concat!(
+    let row = sqlx::query(concat!(
         "SELECT ",
-        next_step!(),
-        " FROM spaces p WHERE p.tenant = $1 AND p.id = $6",
+        state_columns!(),
+        " FROM spaces WHERE tenant = $1 AND id = $2",
     ))
     .bind(tenant)
-    .bind(target)
-    .bind(order.goal != SwitchGoal::RollBack)
-    .bind(order.goal == SwitchGoal::Serve)
-    .bind(order.drops)
     .bind(space.id)
-    .bind(order.min_overlap())
     .fetch_one(&mut *connection)
     .await?;
-    if next.map(|next| SwitchStep::ALL[next as usize]) != Some(step) {
+    let mut state = state(&row)?;
+    if state.next_step(target, order) != Some(step) {
         return Ok(());
     }
-    let update = match step {
-        SwitchStep::Build if space.slots.serves_second => {
-            "UPDATE spaces SET embedding = $3, embedded = 0, is_other_whole = false, comparison = NULL
-             WHERE tenant = $1 AND id = $2 AND $4::text IS NOT NULL"
-        }
-        SwitchStep::Build => {
-            "UPDATE spaces SET second_embedding = $3, second_embedded = 0, is_other_whole = false, comparison = NULL
-             WHERE tenant = $1 AND id = $2 AND $4::text IS NOT NULL"
-        }
-        SwitchStep::Compare => {
-            "UPDATE spaces SET is_other_whole = true, comparison = $4
-             WHERE tenant = $1 AND id = $2 AND $3::bigint IS NOT NULL"
-        }
-        SwitchStep::Serve | SwitchStep::RollBack => {
-            "UPDATE spaces SET serves_second = NOT serves_second
-             WHERE tenant = $1 AND id = $2 AND $3::bigint IS NOT NULL AND $4::text IS NOT NULL"
-        }
-        SwitchStep::Drop => return drop_some(connection, tenant, space).await,
-    };
-    sqlx::query(update)
-        .bind(tenant)
-        .bind(space.id)
-        .bind(target)
-        .bind(to_json(&comparison))
-        .execute(connection)
-        .await?;
+    state.take(step, target, comparison);
+    if let Some(slot) = state.emptying
+        && remove_some(connection, tenant, space.id, slot).await? < DROPPED_TOGETHER
+    {
+        state.emptying = None;
+    }
+    save(connection, tenant, space.id, &state).await
+}
+
+async fn save(
+    connection: &mut PgConnection,
+    tenant: &str,
+    space: i64,
+    state: &SwitchState,
+) -> Outcome<()> {
+    sqlx::query(
+        "UPDATE spaces SET embedding = $3, second_embedding = $4, serves_second = $5, is_other_whole = $6, embedded = $7,
+             second_embedded = $8, emptying = $9, comparison = $10 WHERE tenant = $1 AND id = $2",
+    )
+    .bind(tenant)
+    .bind(space)
+    .bind(state.slots.first)
+    .bind(state.slots.second)
+    .bind(state.slots.serves_second)
+    .bind(state.slots.is_other_whole)
+    .bind(state.first_embedded)
+    .bind(state.second_embedded)
+    .bind(state.emptying.map(VectorSlot::is_second))
+    .bind(state.comparison.as_ref().map(to_json))
+    .execute(connection)
+    .await?;
     Ok(())
 }
 
-/// Takes the name off the place that searches do not use, and removes some of its vectors.
-async fn drop_some(connection: &mut PgConnection, tenant: &str, space: SpaceRow) -> Outcome<()> {
-    let emptying: Option<bool> =
-        sqlx::query_scalar("SELECT emptying FROM spaces WHERE tenant = $1 AND id = $2")
-            .bind(tenant)
-            .bind(space.id)
-            .fetch_one(&mut *connection)
-            .await?;
-    let slot = match emptying {
-        Some(true) => VectorSlot::Second,
-        Some(false) => VectorSlot::First,
-        None => {
-            let Some(slot) = space.slots.other() else {
-                return Ok(());
-            };
-            sqlx::query(match slot {
-                VectorSlot::First => {
-                    "UPDATE spaces SET embedding = NULL, embedded = NULL, is_other_whole = false, emptying = false
-                     WHERE tenant = $1 AND id = $2"
-                }
-                VectorSlot::Second => {
-                    "UPDATE spaces SET second_embedding = NULL, second_embedded = NULL, is_other_whole = false, emptying = true
-                     WHERE tenant = $1 AND id = $2"
-                }
-            })
-            .bind(tenant)
-            .bind(space.id)
-            .execute(&mut *connection)
-            .await?;
-            slot
-        }
-    };
-    let removed: i64 = sqlx::query_scalar(match slot {
+/// Removes some of the vectors of a place; how many.
+async fn remove_some(
+    connection: &mut PgConnection,
+    tenant: &str,
+    space: i64,
+    slot: VectorSlot,
+) -> Outcome<i64> {
+    let removed = sqlx::query_scalar(match slot {
         VectorSlot::First => {
             "WITH part AS (SELECT passage FROM token_vectors WHERE tenant = $1 AND space = $2 ORDER BY passage LIMIT $3),
                  gone AS (DELETE FROM token_vectors v USING part
@@ -292,20 +279,13 @@ async fn drop_some(connection: &mut PgConnection, tenant: &str, space: SpaceRow)
                      WHERE v.tenant = $1 AND v.space = $2 AND v.passage = part.passage RETURNING v.passage)
              SELECT count(*) FROM gone"
         }
-    })
-    .bind(tenant)
-    .bind(space.id)
-    .bind(DROPPED_TOGETHER)
-    .fetch_one(&mut *connection)
-    .await?;
-    if removed < DROPPED_TOGETHER {
-        sqlx::query("UPDATE spaces SET emptying = NULL WHERE tenant = $1 AND id = $2")
-            .bind(tenant)
-            .bind(space.id)
-            .execute(connection)
-            .await?;
-    }
-    Ok(())
+    });
+    Ok(removed
+        .bind(tenant)
+        .bind(space)
+        .bind(DROPPED_TOGETHER)
+        .fetch_one(connection)
+        .await?)
 }
 
 async fn progress(store: &PostgresStore, order: &SwitchOrder) -> Outcome<SwitchProgress> {

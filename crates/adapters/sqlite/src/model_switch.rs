@@ -1,19 +1,21 @@
 //! Changes of the embedding model: what the operator wants, and the steps of each space.
 
 use async_trait::async_trait;
-use memfleet_columns::{VectorSlot, json, name, to_json};
+use futures::TryStreamExt;
+use memfleet_columns::{FirstSteps, SwitchState, VectorSlot, VectorSlots, json, name, to_json};
 use memfleet_domain::Scope;
 use memfleet_domain::ids::{SpaceId, TenantId};
 use memfleet_ports::model_switch::{
-    ModelSwitches, SpaceComparison, SwitchGoal, SwitchOrder, SwitchProgress, SwitchStep,
+    ModelSwitches, SpaceComparison, SwitchOrder, SwitchProgress, SwitchStep,
 };
 use memfleet_ports::store::Result;
+use sqlx::sqlite::SqliteRow;
 use sqlx::{Row, SqliteConnection};
 
 use crate::failure::Outcome;
 use crate::ledger::vectors::{embedding_space, find_embedding_space};
 use crate::passages::first_key;
-use crate::scope::{self, SpaceRow};
+use crate::scope;
 use crate::store::SqliteStore;
 
 /// Passages whose vectors one transaction removes.
@@ -69,24 +71,30 @@ async fn set_order(connection: &mut SqliteConnection, order: &SwitchOrder) -> Ou
     Ok(())
 }
 
-/// The next step of each space: `?1` is the target, `?2` whether it is to be built, `?3` to be
-/// served, `?4` whether what is not served is to be dropped. A half-built place of a change that is
-/// rolled back is dropped. Serving waits where the two models are less alike than `?6`. A place
-/// that lacks less than a 64th of a large space's changes is compared: where turns come all the
-/// time, the newest always wait for their vectors. The note of them is up to 16 changes late.
-const STEP: &str = "CASE
-    WHEN p.emptying IS NOT NULL THEN 4
-    WHEN ?3 AND p.is_other_whole AND iif(p.serves_second, p.embedding, p.second_embedding) = ?1
-        AND NOT ifnull(p.comparison ->> 'queries' > 0 AND p.comparison ->> 'overlap' < ?6, 0) THEN 2
-    WHEN NOT ?2 AND p.is_other_whole AND iif(p.serves_second, p.second_embedding, p.embedding) = ?1 THEN 3
-    WHEN ?2 AND NOT p.is_other_whole AND iif(p.serves_second, p.embedding, p.second_embedding) = ?1
-        AND ifnull((p.head - iif(p.serves_second, p.embedded, p.second_embedded) + 16) * 64 <= p.head, 1) THEN 1
-    WHEN NOT ?2 AND NOT p.is_other_whole AND iif(p.serves_second, p.embedding, p.second_embedding) = ?1 THEN 4
-    WHEN ?2 AND iif(p.serves_second, p.second_embedding, p.embedding) <> ?1
-        AND iif(p.serves_second, p.embedding, p.second_embedding) IS NULL THEN 0
-    WHEN ?4 AND iif(p.serves_second, p.embedding, p.second_embedding) IS NOT NULL
-        AND NOT (?2 AND iif(p.serves_second, p.embedding, p.second_embedding) = ?1) THEN 4
-    END";
+/// The columns that [`state`] reads.
+macro_rules! state_columns {
+    () => {
+        "head, embedding, second_embedding, serves_second, is_other_whole, embedded, second_embedded, emptying, comparison"
+    };
+}
+
+fn state(row: &SqliteRow) -> Outcome<SwitchState> {
+    let emptying: Option<bool> = row.try_get(7)?;
+    let comparison: Option<&str> = row.try_get(8)?;
+    Ok(SwitchState {
+        head: row.try_get(0)?,
+        slots: VectorSlots {
+            first: row.try_get(1)?,
+            second: row.try_get(2)?,
+            serves_second: row.try_get(3)?,
+            is_other_whole: row.try_get(4)?,
+        },
+        first_embedded: row.try_get(5)?,
+        second_embedded: row.try_get(6)?,
+        emptying: emptying.map(VectorSlot::from_flag),
+        comparison: comparison.map(json).transpose()?,
+    })
+}
 
 async fn steps(
     connection: &mut SqliteConnection,
@@ -94,47 +102,27 @@ async fn steps(
     limit: u32,
 ) -> Outcome<Vec<(Scope, SwitchStep)>> {
     let target = find_embedding_space(connection, &order.target).await?;
-    let query = format!(
-        "SELECT p.tenant, p.name, {STEP} AS step FROM spaces p WHERE p.name IS NOT NULL AND step IS NOT NULL
-         ORDER BY step DESC, p.id LIMIT ?5"
-    );
-    let rows = sqlx::query(sqlx::AssertSqlSafe(query))
-        .bind(target.unwrap_or(0))
-        .bind(order.goal != SwitchGoal::RollBack)
-        .bind(order.goal == SwitchGoal::Serve)
-        .bind(order.drops)
-        .bind(limit)
-        .bind(order.min_overlap())
-        .fetch_all(connection)
-        .await?;
-    let steps = rows.iter().map(|row| {
-        let scope = Scope {
-            tenant: name(TenantId::new(row.try_get::<&str, _>(0)?))?,
-            space: name(SpaceId::new(row.try_get::<&str, _>(1)?))?,
-        };
-        Ok((scope, SwitchStep::ALL[row.try_get::<u32, _>(2)? as usize]))
-    });
-    steps.collect()
-}
-
-/// Asks again, inside the transaction that takes it, whether a step is the next one of a space.
-async fn is_next(
-    connection: &mut SqliteConnection,
-    space: i64,
-    (target, order): (i64, &SwitchOrder),
-    step: SwitchStep,
-) -> Outcome<bool> {
-    let query = format!("SELECT {STEP} FROM spaces p WHERE p.id = ?5");
-    let next: Option<u32> = sqlx::query_scalar(sqlx::AssertSqlSafe(query))
-        .bind(target)
-        .bind(order.goal != SwitchGoal::RollBack)
-        .bind(order.goal == SwitchGoal::Serve)
-        .bind(order.drops)
-        .bind(space)
-        .bind(order.min_overlap())
-        .fetch_one(connection)
-        .await?;
-    Ok(next.map(|next| SwitchStep::ALL[next as usize]) == Some(step))
+    let target = target.unwrap_or(0);
+    // Nothing is to be done in a space that has vectors of the target alone.
+    let mut rows = sqlx::query(concat!(
+        "SELECT ",
+        state_columns!(),
+        ", tenant, name FROM spaces WHERE name IS NOT NULL AND (emptying IS NOT NULL
+             OR coalesce(embedding, ?1) <> ?1 OR coalesce(second_embedding, ?1) <> ?1) ORDER BY id",
+    ))
+    .bind(target)
+    .fetch(connection);
+    let mut first = FirstSteps::new(limit);
+    while let Some(row) = rows.try_next().await? {
+        if let Some(step) = state(&row)?.next_step(target, order) {
+            let scope = Scope {
+                tenant: name(TenantId::new(row.try_get::<&str, _>(9)?))?,
+                space: name(SpaceId::new(row.try_get::<&str, _>(10)?))?,
+            };
+            first.push(scope, step);
+        }
+    }
+    Ok(first.into_steps())
 }
 
 async fn take(
@@ -151,94 +139,63 @@ async fn take(
     let Some(space) = scope::find_alive(connection, scope).await? else {
         return Ok(());
     };
-    if !is_next(connection, space.id, (target, order), step).await? {
+    let row = sqlx::query(concat!(
+        "SELECT ",
+        state_columns!(),
+        " FROM spaces WHERE id = ?"
+    ))
+    .bind(space.id)
+    .fetch_one(&mut *connection)
+    .await?;
+    let mut state = state(&row)?;
+    if state.next_step(target, order) != Some(step) {
         return Ok(());
     }
-    let update = match step {
-        SwitchStep::Build if space.slots.serves_second => {
-            "UPDATE spaces SET embedding = ?2, embedded = 0, is_other_whole = 0, comparison = NULL WHERE id = ?1"
-        }
-        SwitchStep::Build => {
-            "UPDATE spaces SET second_embedding = ?2, second_embedded = 0, is_other_whole = 0, comparison = NULL WHERE id = ?1"
-        }
-        SwitchStep::Compare => {
-            "UPDATE spaces SET is_other_whole = 1, comparison = ?3 WHERE id = ?1"
-        }
-        SwitchStep::Serve | SwitchStep::RollBack => {
-            "UPDATE spaces SET serves_second = NOT serves_second WHERE id = ?1"
-        }
-        SwitchStep::Drop => return drop_some(connection, space).await,
-    };
-    sqlx::query(update)
-        .bind(space.id)
-        .bind(target)
-        .bind(to_json(&comparison))
-        .execute(connection)
-        .await?;
+    state.take(step, target, comparison);
+    if let Some(slot) = state.emptying
+        && remove_some(connection, space.id, slot).await? < u64::from(DROPPED_TOGETHER)
+    {
+        state.emptying = None;
+    }
+    save(connection, space.id, &state).await
+}
+
+async fn save(connection: &mut SqliteConnection, space: i64, state: &SwitchState) -> Outcome<()> {
+    sqlx::query(
+        "UPDATE spaces SET embedding = ?, second_embedding = ?, serves_second = ?, is_other_whole = ?, embedded = ?,
+             second_embedded = ?, emptying = ?, comparison = ? WHERE id = ?",
+    )
+    .bind(state.slots.first)
+    .bind(state.slots.second)
+    .bind(state.slots.serves_second)
+    .bind(state.slots.is_other_whole)
+    .bind(state.first_embedded)
+    .bind(state.second_embedded)
+    .bind(state.emptying.map(VectorSlot::is_second))
+    .bind(state.comparison.as_ref().map(to_json))
+    .bind(space)
+    .execute(connection)
+    .await?;
     Ok(())
 }
 
-/// Takes the name off the place that searches do not use, and removes some of its vectors.
-async fn drop_some(connection: &mut SqliteConnection, space: SpaceRow) -> Outcome<()> {
-    let emptying: Option<bool> = sqlx::query_scalar("SELECT emptying FROM spaces WHERE id = ?")
-        .bind(space.id)
-        .fetch_one(&mut *connection)
-        .await?;
-    let slot = match emptying {
-        Some(true) => VectorSlot::Second,
-        Some(false) => VectorSlot::First,
-        None => {
-            let Some(slot) = space.slots.other() else {
-                return Ok(());
-            };
-            sqlx::query(match slot {
-                VectorSlot::First => {
-                    "UPDATE spaces SET embedding = NULL, embedded = NULL, is_other_whole = 0, emptying = 0 WHERE id = ?"
-                }
-                VectorSlot::Second => {
-                    "UPDATE spaces SET second_embedding = NULL, second_embedded = NULL, is_other_whole = 0, emptying = 1 WHERE id = ?"
-                }
-            })
-            .bind(space.id)
-            .execute(&mut *connection)
-            .await?;
-            slot
-        }
-    };
-    let removed = match slot {
-        VectorSlot::First => {
-            remove(
-                connection,
-                space.id,
-                "UPDATE passages SET sentence = NULL, pieces = x'' WHERE key IN (
-                     SELECT key FROM token_vectors WHERE key >= ?1 AND key < ?2 ORDER BY key LIMIT ?3)",
-            )
-            .await?;
-            remove(
-                connection,
-                space.id,
-                "DELETE FROM token_vectors WHERE key IN (
-                     SELECT key FROM token_vectors WHERE key >= ?1 AND key < ?2 ORDER BY key LIMIT ?3)",
-            )
-            .await?
-        }
-        VectorSlot::Second => {
-            remove(
-                connection,
-                space.id,
-                "DELETE FROM second_vectors WHERE key IN (
-                     SELECT key FROM second_vectors WHERE key >= ?1 AND key < ?2 ORDER BY key LIMIT ?3)",
-            )
-            .await?
-        }
-    };
-    if removed < u64::from(DROPPED_TOGETHER) {
-        sqlx::query("UPDATE spaces SET emptying = NULL WHERE id = ?")
-            .bind(space.id)
-            .execute(connection)
-            .await?;
+/// Removes some of the vectors of a place; how many.
+async fn remove_some(
+    connection: &mut SqliteConnection,
+    space: i64,
+    slot: VectorSlot,
+) -> Outcome<u64> {
+    if slot == VectorSlot::Second {
+        let statement = "DELETE FROM second_vectors WHERE key IN (
+             SELECT key FROM second_vectors WHERE key >= ?1 AND key < ?2 ORDER BY key LIMIT ?3)";
+        return remove(connection, space, statement).await;
     }
-    Ok(())
+    let statement = "UPDATE passages SET sentence = NULL, pieces = x'' WHERE key IN (
+         SELECT key FROM token_vectors WHERE key >= ?1 AND key < ?2 ORDER BY key LIMIT ?3)";
+    remove(connection, space, statement).await?;
+    let statement = "DELETE FROM token_vectors WHERE key IN (
+         SELECT key FROM token_vectors WHERE key >= ?1 AND key < ?2 ORDER BY key LIMIT ?3)";
+    remove(connection, space, statement).await
 }
 
 async fn remove(

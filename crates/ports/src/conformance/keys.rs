@@ -28,6 +28,7 @@ macro_rules! keys_conformance {
                 another_tenant_reaches_no_key,
                 acts_come_with_their_records,
                 records_are_listed_newest_first_and_filtered,
+                records_of_every_kind_read_back,
                 records_expire_and_others_stay,
                 quotas_and_usage_are_a_tenants_own,
                 tenants_are_those_with_a_key_a_quota_or_a_space,
@@ -249,6 +250,21 @@ pub async fn acts_come_with_their_records(store: &(impl KeyRing + TenantCatalog 
     putting.await.expect("put");
     assert_eq!(audited(store, "acme").await, [set, created]);
     assert_eq!(audited(store, "globex").await, []);
+}
+
+/// As they were given, each kind by its own filter.
+pub async fn records_of_every_kind_read_back(store: &impl AuditLog) {
+    let kinds = AuditKind::ALL.iter();
+    let records: Vec<_> = kinds.map(|kind| record("acme", *kind, 1)).collect();
+    store.append(&records).await.expect("append");
+    for record in records {
+        let filter = AuditFilter {
+            kinds: vec![record.kind],
+            ..AuditFilter::default()
+        };
+        let page = AuditLog::list(store, &record.tenant, &filter, 9, None).await;
+        assert_eq!(page.expect("list").items, [record]);
+    }
 }
 
 /// Page by page.

@@ -9,6 +9,25 @@ use crate::ledger::{Ledger, TextVectors};
 use crate::model_switch::{ModelSwitches, SpaceComparison, SwitchGoal, SwitchOrder, SwitchStep};
 use crate::spaces::SpaceCatalog;
 
+/// Runs every case on a store, but for those that look into it.
+#[macro_export]
+macro_rules! model_switch_conformance {
+    ($fresh:ident) => {
+        $crate::conformance_cases!(
+            $fresh,
+            model_switch,
+            [
+                a_change_of_the_model_goes_there_and_back,
+                a_third_model_takes_the_place_of_the_first,
+                a_turn_without_vectors_gets_those_of_both_models,
+                a_busy_space_is_compared_while_its_last_turns_wait,
+                a_roll_back_removes_what_is_half_built,
+                an_unlike_model_is_served_when_it_is_forced,
+            ]
+        );
+    };
+}
+
 /// A store with all that a change of the model takes.
 pub trait SwitchingStore: Ledger + IndexFeed + SpaceCatalog + ModelSwitches {}
 
@@ -228,6 +247,25 @@ pub async fn a_turn_without_vectors_gets_those_of_both_models(store: &impl Switc
     assert_eq!(fill(store, &embedding_space("1")).await, 1);
     assert_eq!(embedded(store, &embedding_space("1")).await, (2, 2));
     assert_eq!(embedded(store, &new_model()).await, (2, 2));
+}
+
+/// `named` counts the turns whose row names an embedding space: versions before take such a turn for
+/// one that has vectors in the only place that they know.
+pub async fn turns_name_an_embedding_space_that_searches_use<S: SwitchingStore>(
+    store: &S,
+    named: impl AsyncFn() -> i64,
+) {
+    let bare = without_vectors(indexed(batch("1", vec![turn("1", "one")]), 1));
+    store.commit(vec![bare]).await.expect("commit");
+    assert_eq!(fill(store, &embedding_space("1")).await, 1);
+    assert_eq!(named().await, 1);
+    step(store, &order(SwitchGoal::Serve, false), SwitchStep::Build).await;
+    let bare = without_vectors(indexed(batch("2", vec![turn("2", "two")]), 2));
+    store.commit(vec![bare]).await.expect("commit");
+    assert_eq!(fill(store, &new_model()).await, 2);
+    assert_eq!(named().await, 1, "no search uses these vectors");
+    assert_eq!(fill(store, &embedding_space("1")).await, 1);
+    assert_eq!(named().await, 2);
 }
 
 /// Turns that wait for their vectors, few beside those that are there, do not hold a space up.

@@ -7,13 +7,15 @@ use memfleet_constructor::SwitchSchedule;
 use memfleet_domain::ids::TurnId;
 use memfleet_ports::access::{Caller, Proof};
 use memfleet_ports::admin::{Admin, ModelChange, ModelChangeStatus};
+use memfleet_ports::audit::AuditKind;
 use memfleet_ports::context::Context;
 use memfleet_ports::embedder::Embedder;
 use memfleet_ports::memory::Memory;
 use memfleet_ports::model_switch::SwitchGoal;
 use memfleet_ports::testing::caller;
 
-use crate::administering::call_by;
+use crate::administering::{administrator, call_by, with_operator};
+use crate::auditing::log;
 use crate::roles::{Node, acme, recall, said};
 
 const TURNS: usize = 60;
@@ -232,4 +234,45 @@ async fn another_model_is_taken_once_a_half_built_one_is_given_up() {
     carry_on(&node).await;
     let status = change(&node, ModelChange::Serve(Some(first))).await;
     assert_eq!((status.progress.serving, status.progress.beside), (1, 0));
+}
+
+/// And no record of those who only look.
+#[tokio::test]
+async fn an_order_is_in_the_audit_log_with_who_gave_it() {
+    let (node, _, operator) = with_operator().await;
+    let acme = administrator(&node, &operator, "acme").await;
+    node.embedder.pull_second();
+    let second = node.embedder.second().model.clone();
+    let serve = Some(ModelChange::Serve(Some(second.clone())));
+    let refused = node.gateway.switch_model(&acme, serve.clone()).await;
+    assert_eq!(refused.unwrap_err().reason, "RIGHT_OPERATOR_MISSING");
+    let back = Some(ModelChange::RollBack);
+    for change in [serve, None, Some(ModelChange::Serve(None)), back] {
+        let ordered = node.gateway.switch_model(&operator, change).await;
+        ordered.unwrap();
+    }
+    let mut records = log(&node, &operator).await;
+    records.retain(|record| record.kind == AuditKind::ModelSwitchBegun);
+    let orders = [
+        ("serve", "false"),
+        ("serve", "true"),
+        ("roll_back", "false"),
+    ];
+    assert_eq!(records.len(), orders.len());
+    for (record, (goal, forced)) in records.iter().zip(orders) {
+        assert_eq!(record.caller, operator.caller.as_ref().unwrap().name);
+        let detail = [
+            ("model", second.as_str()),
+            ("goal", goal),
+            ("drops", "false"),
+            ("forced", forced),
+        ];
+        let detail = detail.map(|(name, it)| (name.to_owned(), it.to_owned()));
+        assert_eq!(record.detail, detail.into());
+    }
+    let refused = log(&node, &acme).await;
+    assert_eq!(
+        refused.last().unwrap().detail["method"],
+        "Admin.SwitchModel"
+    );
 }

@@ -1,6 +1,7 @@
 //! `kill -9` at random moments: while turns are written, forgotten, replayed and imported. `KILL_SEED=<number>` repeats a run.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+mod fleet_switching;
 mod forgets;
 mod imports;
 mod replays;

@@ -21,17 +21,17 @@ use rand::rngs::StdRng;
 use crate::{chance, space, stopped, told};
 
 /// A model whose projection ships with the program; here it has the weights of the default one.
-const OTHER: &str = "multilingual-e5-small";
+pub const OTHER: &str = "multilingual-e5-small";
 
 const TURNS: usize = 150;
-const QUERIES: [&str; 3] = [
+pub const QUERIES: [&str; 3] = [
     "Where is the key of the garden door?",
     "Who repaired the blue bicycle?",
     "letters from the harbour",
 ];
 
 /// A folder with the default model, and with the same weights under another name.
-fn models(folder: &Path) -> Result<()> {
+pub fn models(folder: &Path) -> Result<()> {
     let default = default_root()?.join(DEFAULT_MODEL);
     for name in [DEFAULT_MODEL, OTHER] {
         let target = folder.join(name);
@@ -107,9 +107,9 @@ impl System<'_> {
 }
 
 /// The hits of a search, to the last bit of each score.
-type Answer = Vec<(TurnId, u32)>;
+pub type Answer = Vec<(TurnId, u32)>;
 
-async fn answers(client: &Client) -> Result<Vec<Answer>> {
+pub async fn answers(client: &Client) -> Result<Vec<Answer>> {
     answers_to(client, &QUERIES).await
 }
 
@@ -142,7 +142,7 @@ async fn answers_to(client: &Client, texts: &[&str]) -> Result<Vec<Answer>> {
     Ok(answers)
 }
 
-fn turns_of(count: usize) -> Vec<NewTurn> {
+pub fn turns_of(count: usize) -> Vec<NewTurn> {
     let who = ["Ben", "Ada", "the neighbour", "a friend of Mia's"];
     let what = [
         "the key of the garden door",

@@ -1,8 +1,8 @@
 //! Vectors of passages, and turns that wait for theirs.
 
 use memfleet_columns::{
-    AttachedVectors, LOOKED_THROUGH, StoredTexts, VectorSlot, embedding_key, from_set,
-    from_token_vectors, json, name, share_of_place, to_json,
+    AttachedVectors, PlaceRound, StoredTexts, VectorSlot, embedding_key, from_set,
+    from_token_vectors, is_outdated, json, name, to_json,
 };
 use memfleet_domain::Scope;
 use memfleet_domain::embedding::{EmbeddingSpace, HeldEmbeddings, OtherEmbedding, PassageVectors};
@@ -117,20 +117,16 @@ pub async fn missing(
     limit: u32,
 ) -> Outcome<Vec<Unembedded>> {
     let mut unembedded = Vec::new();
-    let places = watched(store, space).await?;
-    let share = share_of_place(limit, places.len());
-    for watched in places {
-        let left = share.min(limit.saturating_sub(unembedded.len() as u32));
-        if left == 0 {
-            break;
-        }
+    let mut round = PlaceRound::new(limit, watched(store, space).await?);
+    while let Some((watched, most)) = round.next_place() {
         let tenant = &watched.scope.tenant;
         let (next, turns) = {
             let mut read = store.read(tenant).await?;
-            of_space(&mut read, &watched, space, left).await?
+            of_space(&mut read, &watched, space, most).await?
         };
+        round.count(turns.len());
         unembedded.extend(turns);
-        if next.is_none_or(|next| next > watched.after + LOOKED_THROUGH) {
+        if is_outdated(watched.after, next) {
             let attempt = || async {
                 let mut write = store.write(tenant).await?;
                 advance(&mut write, &watched, space).await?;
@@ -158,10 +154,7 @@ async fn watched(store: &PostgresStore, space: &EmbeddingSpace) -> Outcome<Vec<W
                 space: name(SpaceId::new(row.try_get::<&str, _>(1)?))?,
             },
             after: row.try_get(2)?,
-            slot: match row.try_get(3)? {
-                true => VectorSlot::Second,
-                false => VectorSlot::First,
-            },
+            slot: VectorSlot::from_flag(row.try_get(3)?),
         })
     });
     watched.collect()
@@ -211,13 +204,8 @@ pub async fn missing_derivations(
     limit: u32,
 ) -> Outcome<Vec<UnembeddedDerivation>> {
     let mut missing = Vec::new();
-    let places = watched(store, space).await?;
-    let share = share_of_place(limit, places.len());
-    for watched in places {
-        let left = share.min(limit.saturating_sub(missing.len() as u32));
-        if left == 0 {
-            break;
-        }
+    let mut round = PlaceRound::new(limit, watched(store, space).await?);
+    while let Some((watched, most)) = round.next_place() {
         let tenant = &watched.scope.tenant;
         let mut read = store.read(tenant).await?;
         let Some(row) = scope::find(&mut read, &watched.scope).await? else {
@@ -233,9 +221,10 @@ pub async fn missing_derivations(
         .bind(tenant.as_str())
         .bind(row.id)
         .bind(watched.after)
-        .bind(i64::from(left))
+        .bind(i64::from(most))
         .fetch_all(&mut *read)
         .await?;
+        round.count(documents.len());
         for document in documents {
             missing.push(UnembeddedDerivation {
                 scope: watched.scope.clone(),

@@ -8,44 +8,27 @@ use memfleet_ports::feed::{Change, IndexFeed};
 use memfleet_ports::ledger::Ledger;
 use memfleet_ports::model_switch::{ModelSwitches, SwitchGoal, SwitchOrder};
 use memfleet_ports::spaces::SpaceCatalog;
+use memfleet_postgres::PostgresStore;
 use sqlx::Executor;
 
 use crate::database::Database;
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_change_of_the_model_goes_there_and_back() {
+async fn fresh() -> (PostgresStore, Database) {
     let database = Database::migrated().await;
-    cases::a_change_of_the_model_goes_there_and_back(&database.store().await).await;
+    (database.store().await, database)
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_third_model_takes_the_place_of_the_first() {
-    let database = Database::migrated().await;
-    cases::a_third_model_takes_the_place_of_the_first(&database.store().await).await;
-}
+memfleet_ports::model_switch_conformance!(fresh);
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_busy_space_is_compared_while_its_last_turns_wait() {
-    let database = Database::migrated().await;
-    cases::a_busy_space_is_compared_while_its_last_turns_wait(&database.store().await).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_roll_back_removes_what_is_half_built() {
-    let database = Database::migrated().await;
-    cases::a_roll_back_removes_what_is_half_built(&database.store().await).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn an_unlike_model_is_served_when_it_is_forced() {
-    let database = Database::migrated().await;
-    cases::an_unlike_model_is_served_when_it_is_forced(&database.store().await).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_turn_without_vectors_gets_those_of_both_models() {
-    let database = Database::migrated().await;
-    cases::a_turn_without_vectors_gets_those_of_both_models(&database.store().await).await;
+async fn turns_name_an_embedding_space_that_searches_use() {
+    let (store, database) = fresh().await;
+    let named = async || {
+        let mut connection = database.connect().await;
+        let named = sqlx::query_scalar("SELECT count(embedding) FROM memfleet.turns");
+        named.fetch_one(&mut connection).await.expect("a count")
+    };
+    cases::turns_name_an_embedding_space_that_searches_use(&store, named).await;
 }
 
 /// Builds of before stored the hash alone.

@@ -1,7 +1,7 @@
 //! Vectors of passages, and turns that wait for theirs.
 
 use memfleet_columns::{
-    AttachedVectors, Damage, LOOKED_THROUGH, StoredTexts, VectorSlot, json, name, share_of_place,
+    AttachedVectors, Damage, PlaceRound, StoredTexts, VectorSlot, is_outdated, json, name,
     space_key, to_derivation_id, to_json, to_turn_id,
 };
 use memfleet_domain::Scope;
@@ -163,39 +163,47 @@ pub async fn missing(
     space: &EmbeddingSpace,
     limit: u32,
 ) -> Outcome<MissingVectors> {
-    let embedding = find_embedding_space(connection, space).await?.unwrap_or(0);
     let mut missing = MissingVectors::default();
-    let places = watched(connection, embedding).await?;
-    let share = share_of_place(limit, places.len());
-    for watched in places {
-        let left = share.min(limit.saturating_sub(missing.turns.len() as u32));
-        if left == 0 {
-            break;
-        }
-        let query = match watched.slot {
-            VectorSlot::First => WITHOUT_FIRST,
-            VectorSlot::Second => WITHOUT_SECOND,
-        };
-        let rows = sqlx::query(query)
-            .bind(watched.space)
-            .bind(watched.after)
-            .bind(left)
-            .fetch_all(&mut *connection)
-            .await?;
-        let next = rows
-            .first()
-            .map(|row| row.try_get::<i64, _>(BEHIND_TURN + 4));
-        let next = next.transpose()?;
+    let queries = [WITHOUT_FIRST, WITHOUT_SECOND];
+    for (watched, rows) in rows_without(connection, space, limit, queries).await? {
+        let next = rows.first().map(|row| row.try_get(BEHIND_TURN + 4));
         for row in &rows {
             missing
                 .turns
                 .push(unembedded(connection, watched.space, row).await?);
         }
-        if next.is_none_or(|next| next > watched.after + LOOKED_THROUGH) {
+        if is_outdated(watched.after, next.transpose()?) {
             missing.done.push(watched);
         }
     }
     Ok(missing)
+}
+
+/// Up to `limit` rows of the places of an embedding space, each by the query of its slot.
+async fn rows_without(
+    connection: &mut SqliteConnection,
+    space: &EmbeddingSpace,
+    limit: u32,
+    [first, second]: [&'static str; 2],
+) -> Outcome<Vec<(WatchedPlace, Vec<SqliteRow>)>> {
+    let embedding = find_embedding_space(connection, space).await?.unwrap_or(0);
+    let mut round = PlaceRound::new(limit, watched(connection, embedding).await?);
+    let mut found = Vec::new();
+    while let Some((watched, most)) = round.next_place() {
+        let query = match watched.slot {
+            VectorSlot::First => first,
+            VectorSlot::Second => second,
+        };
+        let rows = sqlx::query(query)
+            .bind(watched.space)
+            .bind(watched.after)
+            .bind(most)
+            .fetch_all(&mut *connection)
+            .await?;
+        round.count(rows.len());
+        found.push((watched, rows));
+    }
+    Ok(found)
 }
 
 /// The spaces that may lack vectors in an embedding space, in any order, those where searches use
@@ -214,14 +222,10 @@ async fn watched(connection: &mut SqliteConnection, embedding: i64) -> Outcome<V
     .fetch_all(connection)
     .await?;
     let watched = rows.iter().map(|row| {
-        let slot = match row.try_get(2)? {
-            true => VectorSlot::Second,
-            false => VectorSlot::First,
-        };
         Ok(WatchedPlace {
             space: row.try_get(0)?,
             after: row.try_get(1)?,
-            slot,
+            slot: VectorSlot::from_flag(row.try_get(2)?),
         })
     });
     watched.collect()
@@ -251,36 +255,19 @@ pub async fn missing_derivations(
     space: &EmbeddingSpace,
     limit: u32,
 ) -> Outcome<Vec<UnembeddedDerivation>> {
-    let embedding = find_embedding_space(connection, space).await?.unwrap_or(0);
-    let mut missing = Vec::new();
-    let places = watched(connection, embedding).await?;
-    let share = share_of_place(limit, places.len());
-    for watched in places {
-        let left = share.min(limit.saturating_sub(missing.len() as u32));
-        if left == 0 {
-            break;
-        }
-        let query = match watched.slot {
-            VectorSlot::First => DERIVED_WITHOUT_FIRST,
-            VectorSlot::Second => DERIVED_WITHOUT_SECOND,
-        };
-        let rows = sqlx::query(query)
-            .bind(watched.space)
-            .bind(watched.after)
-            .bind(left)
-            .fetch_all(&mut *connection)
-            .await?;
-        for row in rows {
-            missing.push(UnembeddedDerivation {
-                scope: Scope {
-                    tenant: name(TenantId::new(row.try_get::<&str, _>(2)?))?,
-                    space: name(SpaceId::new(row.try_get::<&str, _>(3)?))?,
-                },
-                derivation: json(row.try_get(1)?)?,
-            });
-        }
-    }
-    Ok(missing)
+    let queries = [DERIVED_WITHOUT_FIRST, DERIVED_WITHOUT_SECOND];
+    let found = rows_without(connection, space, limit, queries).await?;
+    let rows = found.iter().flat_map(|(_, rows)| rows);
+    let derivations = rows.map(|row| {
+        Ok(UnembeddedDerivation {
+            scope: Scope {
+                tenant: name(TenantId::new(row.try_get::<&str, _>(2)?))?,
+                space: name(SpaceId::new(row.try_get::<&str, _>(3)?))?,
+            },
+            derivation: json(row.try_get(1)?)?,
+        })
+    });
+    derivations.collect()
 }
 
 /// Moves the notes of what spaces lack to the first thing that lacks something, or takes them off.

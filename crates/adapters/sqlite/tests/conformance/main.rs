@@ -3,7 +3,10 @@
 mod upgrades;
 
 use memfleet_ports::conformance::graph::{said_something, spaces};
+use memfleet_ports::conformance::model_switch as model_switch_cases;
 use memfleet_sqlite::{Options, SqliteStore};
+use sqlx::ConnectOptions;
+use sqlx::sqlite::SqliteConnectOptions;
 use tempfile::TempDir;
 
 async fn fresh() -> (SqliteStore, TempDir) {
@@ -41,54 +44,23 @@ macro_rules! suites {
         memfleet_ports::settings_conformance!(fresh);
         memfleet_ports::exchanges_conformance!(fresh);
         memfleet_ports::injections_conformance!(fresh);
+        memfleet_ports::model_switch_conformance!(fresh);
     };
 }
 
 suites!();
 
 #[tokio::test]
-async fn a_change_of_the_model_goes_there_and_back() {
-    let (store, _directory) = fresh().await;
-    memfleet_ports::conformance::model_switch::a_change_of_the_model_goes_there_and_back(&store)
-        .await;
-}
-
-#[tokio::test]
-async fn a_third_model_takes_the_place_of_the_first() {
-    let (store, _directory) = fresh().await;
-    memfleet_ports::conformance::model_switch::a_third_model_takes_the_place_of_the_first(&store)
-        .await;
-}
-
-#[tokio::test]
-async fn a_busy_space_is_compared_while_its_last_turns_wait() {
-    let (store, _directory) = fresh().await;
-    memfleet_ports::conformance::model_switch::a_busy_space_is_compared_while_its_last_turns_wait(
-        &store,
-    )
-    .await;
-}
-
-#[tokio::test]
-async fn a_roll_back_removes_what_is_half_built() {
-    let (store, _directory) = fresh().await;
-    memfleet_ports::conformance::model_switch::a_roll_back_removes_what_is_half_built(&store).await;
-}
-
-#[tokio::test]
-async fn an_unlike_model_is_served_when_it_is_forced() {
-    let (store, _directory) = fresh().await;
-    memfleet_ports::conformance::model_switch::an_unlike_model_is_served_when_it_is_forced(&store)
-        .await;
-}
-
-#[tokio::test]
-async fn a_turn_without_vectors_gets_those_of_both_models() {
-    let (store, _directory) = fresh().await;
-    memfleet_ports::conformance::model_switch::a_turn_without_vectors_gets_those_of_both_models(
-        &store,
-    )
-    .await;
+async fn turns_name_an_embedding_space_that_searches_use() {
+    let (store, directory) = fresh().await;
+    let path = directory.path().join("memfleet.db");
+    let named = async || {
+        let options = SqliteConnectOptions::new().filename(&path).read_only(true);
+        let mut connection = options.connect().await.expect("a connection");
+        let named = sqlx::query_scalar("SELECT count(embedding) FROM turns");
+        named.fetch_one(&mut connection).await.expect("a count")
+    };
+    model_switch_cases::turns_name_an_embedding_space_that_searches_use(&store, named).await;
 }
 
 /// The suites on files of every earlier version that were upgraded with memory in them.
