@@ -3,8 +3,9 @@
 
 use std::cmp::Reverse;
 
-use memfleet_domain::Scope;
-use memfleet_ports::model_switch::{SpaceComparison, SwitchGoal, SwitchOrder, SwitchStep};
+use memfleet_ports::model_switch::{
+    NextStep, SpaceComparison, SwitchGoal, SwitchOrder, SwitchStep,
+};
 
 use crate::slots::{LOOKED_THROUGH, VectorSlot, VectorSlots};
 
@@ -27,9 +28,24 @@ pub struct SwitchState {
     pub emptying: Option<VectorSlot>,
     /// The likeness of the two places' models, from the step [`SwitchStep::Compare`] on.
     pub comparison: Option<SpaceComparison>,
+    /// The embedding space that its language moves it to.
+    pub language: Option<i64>,
 }
 
 impl SwitchState {
+    /// True where the space's language moves it, and not this order of the operator.
+    pub fn follows_language(&self, order: Option<&SwitchOrder>) -> bool {
+        self.language.is_some() && order.is_none_or(|order| !order.every_language)
+    }
+
+    /// True where a step is still the space's next one.
+    pub fn is_next(&self, next: &NextStep, target: i64, operator: Option<&SwitchOrder>) -> bool {
+        let is_for_language = self.follows_language(operator);
+        is_for_language == next.is_for_language
+            && (!is_for_language || self.language == Some(target))
+            && self.next_step(target, &next.order) == Some(next.step)
+    }
+
     /// The next step under an order, whose target has this number; absent where nothing is to be
     /// done, or something has to come first.
     pub fn next_step(&self, target: i64, order: &SwitchOrder) -> Option<SwitchStep> {
@@ -84,6 +100,7 @@ impl SwitchState {
                 };
                 self.name(free, Some(target));
                 self.comparison = None;
+                self.language = self.language.filter(|&language| language == target);
             }
             SwitchStep::Compare => {
                 self.slots.is_other_whole = true;
@@ -119,7 +136,7 @@ impl SwitchState {
 #[derive(Debug)]
 pub struct FirstSteps {
     limit: usize,
-    steps: Vec<(Scope, SwitchStep)>,
+    steps: Vec<NextStep>,
 }
 
 impl FirstSteps {
@@ -132,21 +149,21 @@ impl FirstSteps {
     }
 
     /// Notes the next step of a space.
-    pub fn push(&mut self, scope: Scope, step: SwitchStep) {
-        self.steps.push((scope, step));
+    pub fn push(&mut self, step: NextStep) {
+        self.steps.push(step);
         if self.steps.len() >= 2 * self.limit {
             self.cut();
         }
     }
 
     /// The steps in order.
-    pub fn into_steps(mut self) -> Vec<(Scope, SwitchStep)> {
+    pub fn into_steps(mut self) -> Vec<NextStep> {
         self.cut();
         self.steps
     }
 
     fn cut(&mut self) {
-        self.steps.sort_by_key(|(_, step)| Reverse(*step));
+        self.steps.sort_by_key(|next| Reverse(next.step));
         self.steps.truncate(self.limit);
     }
 }
@@ -166,6 +183,7 @@ mod tests {
             goal,
             drops,
             forced: false,
+            every_language: false,
         }
     }
 
@@ -285,6 +303,31 @@ mod tests {
     }
 
     #[test]
+    fn a_space_that_follows_its_language_is_moved_by_nothing_else() {
+        let operator = order(SwitchGoal::Serve, false);
+        let mut state = before();
+        assert!(!state.follows_language(Some(&operator)) && !state.follows_language(None));
+        state.language = Some(TARGET);
+        assert!(state.follows_language(Some(&operator)) && state.follows_language(None));
+        let language = SwitchOrder::for_language(embedding_space("2"));
+        state = stepped(state, &language, SwitchStep::Build);
+        state.second_embedded = None;
+        state = stepped(state, &language, SwitchStep::Compare);
+        state = stepped(state, &language, SwitchStep::Serve);
+        state = stepped(state, &language, SwitchStep::Drop);
+        state.emptying = None;
+        assert_eq!(state.next_step(TARGET, &language), None);
+        // The operator may still want one model for all.
+        let every = SwitchOrder {
+            every_language: true,
+            ..operator
+        };
+        assert!(!state.follows_language(Some(&every)));
+        state.take(SwitchStep::Build, OLD, SpaceComparison::default());
+        assert_eq!(state.language, None);
+    }
+
+    #[test]
     fn steps_that_end_a_change_come_first() {
         let mut steps = FirstSteps::new(2);
         for (name, step) in [
@@ -294,10 +337,17 @@ mod tests {
             ("d", SwitchStep::Build),
             ("e", SwitchStep::Serve),
         ] {
-            steps.push(scope("acme", name), step);
+            steps.push(NextStep {
+                scope: scope("acme", name),
+                order: order(SwitchGoal::Serve, false),
+                is_for_language: false,
+                step,
+            });
         }
+        let steps = steps.into_steps().into_iter();
+        let steps: Vec<_> = steps.map(|next| (next.scope, next.step)).collect();
         let expected = [("c", SwitchStep::Drop), ("e", SwitchStep::Serve)];
         let expected = expected.map(|(name, step)| (scope("acme", name), step));
-        assert_eq!(steps.into_steps(), expected);
+        assert_eq!(steps, expected);
     }
 }

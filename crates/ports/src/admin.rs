@@ -150,6 +150,8 @@ pub enum ModelChange {
     Compare(Option<String>),
     /// The same, and have searches use them.
     Serve(Option<String>),
+    /// The same, in spaces too that follow their language.
+    ServeEverywhere(Option<String>),
     /// Have searches use the vectors of before.
     RollBack,
     /// Remove the vectors that searches do not use.

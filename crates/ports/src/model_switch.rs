@@ -42,9 +42,25 @@ pub struct SwitchOrder {
     /// [`MIN_OVERLAP`] tells.
     #[serde(default)]
     pub forced: bool,
+    /// True where it is for spaces too that follow their language
+    /// ([`ModelSwitches::follow_language`]).
+    #[serde(default)]
+    pub every_language: bool,
 }
 
 impl SwitchOrder {
+    /// What moves a space to the model that reads its language: the vectors of before say little of
+    /// its texts, so they are not compared, and they are dropped.
+    pub fn for_language(target: EmbeddingSpace) -> Self {
+        Self {
+            target,
+            goal: SwitchGoal::Serve,
+            drops: true,
+            forced: true,
+            every_language: false,
+        }
+    }
+
     /// Least [`SpaceComparison::overlap`] of a space whose searches change under this order.
     pub fn min_overlap(&self) -> f64 {
         if self.forced { 0.0 } else { MIN_OVERLAP }
@@ -64,6 +80,19 @@ pub enum SwitchStep {
     RollBack,
     /// The vectors that searches do not use are removed.
     Drop,
+}
+
+/// The next step of a space.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NextStep {
+    /// The space.
+    pub scope: Scope,
+    /// What moves it: the operator's order, or one by [`SwitchOrder::for_language`].
+    pub order: SwitchOrder,
+    /// True for the latter.
+    pub is_for_language: bool,
+    /// What is to be done.
+    pub step: SwitchStep,
 }
 
 /// The likeness of two embedding spaces, as a space's own texts tell it.
@@ -108,19 +137,19 @@ pub trait ModelSwitches: Send + Sync {
     /// Takes down what the operator wants, in place of what was wanted before.
     async fn set_order(&self, order: &SwitchOrder) -> Result<()>;
 
-    /// Up to `limit` spaces where something is to be done next, and what.
-    async fn steps(&self, order: &SwitchOrder, limit: u32) -> Result<Vec<(Scope, SwitchStep)>>;
+    /// From now on the space moves to this embedding space, whose model reads its language,
+    /// whatever the operator orders for others. Nothing where it does so already.
+    async fn follow_language(&self, scope: &Scope, target: &EmbeddingSpace) -> Result<()>;
+
+    /// Up to `limit` spaces where something is to be done next, under the operator's order or for
+    /// their language, and what.
+    async fn steps(&self, order: Option<&SwitchOrder>, limit: u32) -> Result<Vec<NextStep>>;
 
     /// Takes one step in a space, as one transaction. [`SwitchStep::Drop`] removes some of the
     /// vectors, [`SwitchStep::Compare`] notes the comparison. A step that is not the space's next
-    /// one any more, or is of another order than [`Self::order`], changes nothing.
-    async fn take(
-        &self,
-        scope: &Scope,
-        order: &SwitchOrder,
-        step: SwitchStep,
-        comparison: SpaceComparison,
-    ) -> Result<()>;
+    /// one any more, or is of another order than [`Self::order`] or the space's language, changes
+    /// nothing.
+    async fn take(&self, step: &NextStep, comparison: SpaceComparison) -> Result<()>;
 
     /// How far it is.
     async fn progress(&self, order: &SwitchOrder) -> Result<SwitchProgress>;

@@ -9,15 +9,13 @@ use memfleet_ports::store::Result;
 use memfleet_retrieval::document::Document;
 
 use crate::Constructor;
+use crate::following_language::SAMPLE;
 use crate::passages::{Prepared, prepare};
 use crate::task::Task;
 
 /// Bytes of a batch's texts that are embedded before it is stored, some seconds of work; the vectors of its other turns follow
 /// ([`crate::backfill`]). The embedder would keep the batches of all other tenants waiting for minutes.
 const EMBEDDED_BYTES: usize = 256 << 10;
-
-/// Texts that tell which model reads a space.
-pub(crate) const LANGUAGE_SAMPLE: usize = 50;
 
 /// Vectors of the passages of some batches, in their order, by embedding space.
 type Embedded = HashMap<EmbeddingSpace, std::vec::IntoIter<PassageVectors>>;
@@ -52,13 +50,19 @@ impl Constructor {
         let mut texts: HashMap<&Scope, Vec<String>> = HashMap::new();
         for task in tasks {
             let texts = texts.entry(&task.batch.scope).or_default();
-            let room = LANGUAGE_SAMPLE.saturating_sub(texts.len());
+            let room = SAMPLE.saturating_sub(texts.len());
             let turns = task.batch.turns.iter().take(room);
             texts.extend(turns.map(|turn| turn.content.searchable_text()));
         }
         let mut known: HashMap<&Scope, Option<EmbeddingSpace>> = HashMap::new();
         for (scope, texts) in texts {
-            let embedding = match self.spaces.embeddings(scope).await?.served {
+            let held = self.spaces.embeddings(scope).await?;
+            if held.served.is_some()
+                && let Err(fault) = self.follow_language(scope, &held, &texts).await
+            {
+                tracing::debug!(%scope, reason = %fault.reason, "the space's language is not followed: {fault}");
+            }
+            let embedding = match held.served {
                 Some(served) => Some(served),
                 None => self.embedder.space_for(&texts).await.ok(),
             };

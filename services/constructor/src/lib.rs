@@ -15,6 +15,7 @@ mod backfill;
 mod derive;
 mod early;
 mod extract;
+mod following_language;
 mod gauges;
 mod indexing;
 mod language;
@@ -29,7 +30,9 @@ use std::sync::Arc;
 use memfleet_domain::Clock;
 use memfleet_ports::embedder::Embedder;
 use memfleet_ports::events::Events;
+use memfleet_ports::feed::IndexFeed;
 use memfleet_ports::ledger::Ledger;
+use memfleet_ports::model_switch::ModelSwitches;
 use memfleet_ports::queue::IngestQueue;
 use memfleet_ports::spaces::SpaceCatalog;
 
@@ -50,6 +53,10 @@ pub struct Constructor {
     pub spaces: Arc<dyn SpaceCatalog>,
     /// Text to vectors.
     pub embedder: Arc<dyn Embedder>,
+    /// Which turns came last.
+    pub feed: Arc<dyn IndexFeed>,
+    /// Where a space is noted whose language another model reads.
+    pub switches: Arc<dyn ModelSwitches>,
     /// Tells waiting readers what became visible.
     pub events: Events,
     /// Stamps dead letters.

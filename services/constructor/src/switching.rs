@@ -13,17 +13,17 @@ use memfleet_ports::embedder::Embedder;
 use memfleet_ports::feed::IndexFeed;
 use memfleet_ports::ledger::Ledger;
 use memfleet_ports::model_switch::{
-    MIN_OVERLAP, ModelSwitches, SpaceComparison, SwitchOrder, SwitchStep,
+    MIN_OVERLAP, ModelSwitches, NextStep, SpaceComparison, SwitchOrder, SwitchStep,
 };
 use memfleet_ports::spaces::SpaceCatalog;
 use rand::seq::SliceRandom;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// How often the order is read …
+use crate::following_language::latest;
+
+/// How often the order is read.
 const PERIOD: Duration = Duration::from_secs(1);
-/// … and where no change is wanted.
-const IDLE: Duration = Duration::from_secs(2);
 
 /// Longest pause between two looks for steps, which ask every tenant.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
@@ -66,10 +66,10 @@ pub struct SwitchSchedule {
 impl SwitchSchedule {
     /// True where steps are looked for now: at once after a new order, and ever more seldom while
     /// nothing is to be done.
-    fn is_due(&mut self, order: &SwitchOrder) -> bool {
-        if self.order.as_ref() != Some(order) {
+    fn is_due(&mut self, order: Option<&SwitchOrder>) -> bool {
+        if self.order.as_ref() != order {
             *self = Self {
-                order: Some(order.clone()),
+                order: order.cloned(),
                 ..Self::default()
             };
         }
@@ -86,12 +86,13 @@ impl SwitchSchedule {
 
     /// Takes the postponed ones out of these steps. Comparisons come last, in an order that is
     /// another one in each process: so these seldom do the same work.
-    fn order_steps(&mut self, steps: &mut Vec<(Scope, SwitchStep)>) {
-        let listed: HashSet<&Scope> = steps.iter().map(|(scope, _)| scope).collect();
+    fn order_steps(&mut self, steps: &mut Vec<NextStep>) {
+        let listed: HashSet<&Scope> = steps.iter().map(|next| &next.scope).collect();
         self.postponed.retain(|scope, _| listed.contains(scope));
-        steps.retain(|(scope, _)| has_come(self.postponed.get(scope).map(|(_, until)| *until)));
+        let until = |scope: &Scope| self.postponed.get(scope).map(|(_, until)| *until);
+        steps.retain(|next| has_come(until(&next.scope)));
         steps.shuffle(&mut rand::rng());
-        steps.sort_by_key(|(_, step)| *step == SwitchStep::Compare);
+        steps.sort_by_key(|next| next.step == SwitchStep::Compare);
     }
 
     fn postpone(&mut self, scope: Scope) {
@@ -112,9 +113,8 @@ impl ModelSwitcher {
         let mut schedule = SwitchSchedule::default();
         while !shutdown.is_cancelled() {
             let pause = match self.round(&mut schedule).await {
-                Ok(Some(0)) => PERIOD,
-                Ok(Some(_)) => continue,
-                Ok(None) => IDLE,
+                Ok(0) => PERIOD,
+                Ok(_) => continue,
                 Err(fault) => {
                     tracing::warn!(reason = %fault.reason, "the change of the model waits: {fault}");
                     PERIOD
@@ -126,38 +126,39 @@ impl ModelSwitcher {
         }
     }
 
-    /// Takes the steps that are due in some spaces; how many, or none where no change is wanted. A
-    /// space whose step fails is left alone for a while, and the others go on.
-    pub async fn round(&self, schedule: &mut SwitchSchedule) -> Result<Option<usize>, Fault> {
-        let Some(order) = self.switches.order().await? else {
-            return Ok(None);
-        };
-        if !schedule.is_due(&order) {
-            return Ok(Some(0));
+    /// Takes the steps that are due in some spaces; how many. A space whose step fails is left
+    /// alone for a while, and the others go on.
+    pub async fn round(&self, schedule: &mut SwitchSchedule) -> Result<usize, Fault> {
+        let order = self.switches.order().await?;
+        if !schedule.is_due(order.as_ref()) {
+            return Ok(0);
         }
         // As many more as may be postponed: these are listed as long as they wait.
         let limit = SPACES.saturating_add(schedule.postponed.len() as u32);
-        let mut steps = self.switches.steps(&order, limit).await?;
+        let mut steps = self.switches.steps(order.as_ref(), limit).await?;
         schedule.order_steps(&mut steps);
         let mut taken = 0;
-        for (scope, step) in steps {
-            if !self.is_ordered(&order).await? {
-                return Ok(Some(taken));
+        for next in steps {
+            if !self.is_wanted(&next).await? {
+                return Ok(taken);
             }
-            match self.take(&scope, &order, step).await {
+            match self.take(&next).await {
                 Ok(()) => taken += 1,
                 Err(fault) => {
-                    tracing::warn!(%scope, ?step, reason = %fault.reason, "a step of a change of the model waits: {fault}");
-                    schedule.postpone(scope);
+                    tracing::warn!(scope = %next.scope, step = ?next.step, reason = %fault.reason, "a step of a change of the model waits: {fault}");
+                    schedule.postpone(next.scope);
                 }
             }
         }
         schedule.note_look(taken);
-        if taken == 0 && has_come(schedule.next_gauges) {
+        if let Some(order) = order
+            && taken == 0
+            && has_come(schedule.next_gauges)
+        {
             self.set_gauges(&order).await?;
             schedule.next_gauges = Some(Instant::now() + GAUGES);
         }
-        Ok(Some(taken))
+        Ok(taken)
     }
 
     async fn set_gauges(&self, order: &SwitchOrder) -> Result<(), Fault> {
@@ -168,19 +169,37 @@ impl ModelSwitcher {
         Ok(())
     }
 
-    /// True while the operator wants this and nothing else.
-    async fn is_ordered(&self, order: &SwitchOrder) -> Result<bool, Fault> {
-        Ok(self.switches.order().await?.as_ref() == Some(order))
+    /// True while the operator wants this and nothing else; always of a step for a space's language.
+    async fn is_wanted(&self, next: &NextStep) -> Result<bool, Fault> {
+        Ok(next.is_for_language || self.switches.order().await?.as_ref() == Some(&next.order))
     }
 
-    async fn take(
-        &self,
-        scope: &Scope,
-        order: &SwitchOrder,
-        step: SwitchStep,
-    ) -> Result<(), Fault> {
+    /// True for a space that keeps the multilingual model, as that reads its language; the store is
+    /// told.
+    async fn stays(&self, next: &NextStep) -> Result<bool, Fault> {
+        if next.is_for_language || next.order.every_language {
+            return Ok(false);
+        }
+        let served = self.spaces.embeddings(&next.scope).await?.served;
+        let latest = latest(&*self.feed, &*self.ledger, &next.scope).await?;
+        let read_by = self.embedder.space_for(&latest).await?;
+        if served.as_ref() != Some(&read_by) || read_by == self.embedder.space().await? {
+            return Ok(false);
+        }
+        self.switches.follow_language(&next.scope, &read_by).await?;
+        tracing::info!(scope = %next.scope, model = %read_by, "the space keeps the model that reads its language");
+        Ok(true)
+    }
+
+    async fn take(&self, next: &NextStep) -> Result<(), Fault> {
+        let NextStep {
+            scope, order, step, ..
+        } = next;
+        if *step == SwitchStep::Build && self.stays(next).await? {
+            return Ok(());
+        }
         let comparison = match step {
-            SwitchStep::Compare => match self.compare(scope, order).await? {
+            SwitchStep::Compare if !next.is_for_language => match self.compare(next).await? {
                 Some(comparison) => comparison,
                 None => return Ok(()),
             },
@@ -189,7 +208,7 @@ impl ModelSwitcher {
         if comparison.queries > 0 && comparison.overlap < MIN_OVERLAP && !order.forced {
             tracing::warn!(%scope, overlap = comparison.overlap, "the two models name other passages: searches change with `memfleet model switch --cut-over` alone");
         }
-        self.switches.take(scope, order, step, comparison).await?;
+        self.switches.take(next, comparison).await?;
         tracing::info!(%scope, target = %order.target, ?step, "a step of a change of the model");
         Ok(())
     }
@@ -209,19 +228,20 @@ mod tests {
             goal: SwitchGoal::Serve,
             drops: false,
             forced: false,
+            every_language: false,
         };
         let mut schedule = SwitchSchedule::default();
         for pause in [1, 2, 4, 8, 16, 30, 30] {
-            assert!(schedule.is_due(&order));
+            assert!(schedule.is_due(Some(&order)));
             schedule.note_look(0);
             tokio::time::advance(Duration::from_millis(pause * 1_000 - 1)).await;
-            assert!(!schedule.is_due(&order), "{pause}");
+            assert!(!schedule.is_due(Some(&order)), "{pause}");
             tokio::time::advance(Duration::from_millis(1)).await;
         }
         schedule.note_look(0);
         order.goal = SwitchGoal::RollBack;
-        assert!(schedule.is_due(&order));
+        assert!(schedule.is_due(Some(&order)));
         schedule.note_look(1);
-        assert!(schedule.is_due(&order));
+        assert!(schedule.is_due(Some(&order)));
     }
 }

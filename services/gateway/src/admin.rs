@@ -247,9 +247,12 @@ impl Gateway {
         known: Option<SwitchOrder>,
         change: ModelChange,
     ) -> Result<SwitchOrder, Fault> {
+        let is_everywhere = matches!(change, ModelChange::ServeEverywhere(_));
         let (model, goal) = match change {
             ModelChange::Compare(model) => (model, SwitchGoal::Compare),
-            ModelChange::Serve(model) => (model, SwitchGoal::Serve),
+            ModelChange::Serve(model) | ModelChange::ServeEverywhere(model) => {
+                (model, SwitchGoal::Serve)
+            }
             ModelChange::RollBack => (None, SwitchGoal::RollBack),
             ModelChange::Drop => {
                 let known = known.ok_or_else(no_change)?;
@@ -258,6 +261,8 @@ impl Gateway {
         };
         // Who names no model has seen what the comparison says of this one.
         let forced = goal == SwitchGoal::Serve && model.is_none();
+        // A change that goes on, or back, is for the same spaces.
+        let goes_on = model.is_none() && known.as_ref().is_some_and(|it| it.every_language);
         let known_target = known.map(|order| order.target);
         let target = match model {
             Some(model) => self.embedder.space_of(&model).await?,
@@ -268,6 +273,7 @@ impl Gateway {
             goal,
             drops: false,
             forced,
+            every_language: is_everywhere || goes_on,
         };
         if known_target.is_some_and(|known| known != order.target) {
             let beside = self.switches.progress(&order).await?.beside;
@@ -432,6 +438,7 @@ fn switch_detail(order: &SwitchOrder) -> BTreeMap<String, String> {
         ("goal", goal.to_owned()),
         ("drops", order.drops.to_string()),
         ("forced", order.forced.to_string()),
+        ("every_language", order.every_language.to_string()),
     ];
     let named = detail.into_iter().map(|(name, it)| (name.to_owned(), it));
     named.collect()

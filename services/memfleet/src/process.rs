@@ -271,6 +271,8 @@ impl Process {
             ledger: storage.ledger.clone(),
             spaces: storage.spaces.clone(),
             embedder,
+            feed: storage.feed.clone(),
+            switches: storage.switches.clone(),
             events: self.events.clone(),
             clock: clock(),
             options: memfleet_constructor::Options {

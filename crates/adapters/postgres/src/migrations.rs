@@ -52,6 +52,7 @@ const MIGRATIONS: &[(&str, &str)] = migrations![
     "0027_lost_claims",
     "0028_embeddings",
     "0029_outdated",
+    "0030_language",
 ];
 
 /// Checksums (SHA-384) that databases of before the first release have of migrations that were

@@ -2,14 +2,14 @@
 //! tenant.
 
 use async_trait::async_trait;
-use futures::TryStreamExt;
 use memfleet_columns::{
     FirstSteps, SwitchState, VectorSlot, VectorSlots, embedding_key, json, name, to_json,
 };
 use memfleet_domain::Scope;
+use memfleet_domain::embedding::EmbeddingSpace;
 use memfleet_domain::ids::{SpaceId, TenantId};
 use memfleet_ports::model_switch::{
-    ModelSwitches, SpaceComparison, SwitchOrder, SwitchProgress, SwitchStep,
+    ModelSwitches, NextStep, SpaceComparison, SwitchOrder, SwitchProgress,
 };
 use memfleet_ports::store::Result;
 use sqlx::postgres::PgRow;
@@ -34,20 +34,19 @@ impl ModelSwitches for PostgresStore {
         self.ask("set_switch_order", twice(attempt)).await
     }
 
-    async fn steps(&self, order: &SwitchOrder, limit: u32) -> Result<Vec<(Scope, SwitchStep)>> {
+    async fn follow_language(&self, scope: &Scope, target: &EmbeddingSpace) -> Result<()> {
+        let attempt = || follow_language(self, scope, target);
+        self.ask("follow_language", twice(attempt)).await
+    }
+
+    async fn steps(&self, order: Option<&SwitchOrder>, limit: u32) -> Result<Vec<NextStep>> {
         self.ask("switch_steps", steps(self, order, limit)).await
     }
 
-    async fn take(
-        &self,
-        scope: &Scope,
-        order: &SwitchOrder,
-        step: SwitchStep,
-        comparison: SpaceComparison,
-    ) -> Result<()> {
+    async fn take(&self, step: &NextStep, comparison: SpaceComparison) -> Result<()> {
         let attempt = || async {
-            let mut write = self.write(&scope.tenant).await?;
-            take(&mut write, scope, order, step, comparison).await?;
+            let mut write = self.write(&step.scope.tenant).await?;
+            take(&mut write, step, comparison).await?;
             write.commit().await
         };
         self.ask("take_switch_step", twice(attempt)).await
@@ -124,7 +123,7 @@ async fn tenants(store: &PostgresStore) -> Outcome<Vec<TenantId>> {
 /// The columns that [`state`] reads.
 macro_rules! state_columns {
     () => {
-        "head, embedding, second_embedding, serves_second, is_other_whole, embedded, second_embedded, emptying, comparison"
+        "head, embedding, second_embedding, serves_second, is_other_whole, embedded, second_embedded, emptying, comparison, language_embedding"
     };
 }
 
@@ -143,73 +142,124 @@ fn state(row: &PgRow) -> Outcome<SwitchState> {
         second_embedded: row.try_get(6)?,
         emptying: emptying.map(VectorSlot::from_flag),
         comparison: comparison.map(json).transpose()?,
+        language: row.try_get(9)?,
     })
+}
+
+async fn follow_language(
+    store: &PostgresStore,
+    scope: &Scope,
+    target: &EmbeddingSpace,
+) -> Outcome<()> {
+    store.ensure_named(target).await?;
+    // Builds of before do not say which embedding space a space's vectors are of.
+    name_place(store, scope).await?;
+    let mut write = store.write(&scope.tenant).await?;
+    if let Some(space) = scope::lock(&mut write, scope).await? {
+        sqlx::query("UPDATE spaces SET language_embedding = $3 WHERE tenant = $1 AND id = $2")
+            .bind(scope.tenant.as_str())
+            .bind(space.id)
+            .bind(embedding_key(target))
+            .execute(&mut *write)
+            .await?;
+    }
+    write.commit().await
 }
 
 async fn steps(
     store: &PostgresStore,
-    order: &SwitchOrder,
+    order: Option<&SwitchOrder>,
     limit: u32,
-) -> Outcome<Vec<(Scope, SwitchStep)>> {
-    let target = embedding_key(&order.target);
+) -> Outcome<Vec<NextStep>> {
     let mut found = Vec::new();
     for tenant in tenants(store).await? {
         let left = limit.saturating_sub(found.len() as u32);
         if left == 0 {
             break;
         }
-        let mut read = store.read(&tenant).await?;
-        // Nothing is to be done in a space that has vectors of the target alone.
-        let mut rows = sqlx::query(concat!(
-            "SELECT ",
-            state_columns!(),
-            ", name FROM spaces WHERE tenant = $1 AND name IS NOT NULL AND (emptying IS NOT NULL
-                 OR coalesce(embedding, $2) <> $2 OR coalesce(second_embedding, $2) <> $2) ORDER BY id",
-        ))
-        .bind(tenant.as_str())
-        .bind(target)
-        .fetch(&mut *read);
-        let mut first = FirstSteps::new(left);
-        while let Some(row) = rows.try_next().await? {
-            if let Some(step) = state(&row)?.next_step(target, order) {
-                let scope = Scope {
-                    tenant: tenant.clone(),
-                    space: name(SpaceId::new(row.try_get::<&str, _>(9)?))?,
-                };
-                first.push(scope, step);
-            }
-        }
-        found.extend(first.into_steps());
+        found.extend(steps_of(store, &tenant, order, left).await?);
     }
     Ok(found)
 }
 
-/// True where the operator wants this, until the transaction ends: a new order waits for it.
-async fn is_ordered(connection: &mut PgConnection, order: &SwitchOrder) -> Outcome<bool> {
+async fn steps_of(
+    store: &PostgresStore,
+    tenant: &TenantId,
+    order: Option<&SwitchOrder>,
+    limit: u32,
+) -> Outcome<Vec<NextStep>> {
+    let mut read = store.read(tenant).await?;
+    // Nothing is to be done in a space that has vectors of its target alone.
+    let rows = sqlx::query(concat!(
+        "SELECT ",
+        state_columns!(),
+        ", name, target FROM (
+             SELECT *, coalesce(CASE WHEN NOT $3 THEN language_embedding END, $2) AS target FROM spaces
+             WHERE tenant = $1 AND name IS NOT NULL) AS p
+         WHERE emptying IS NOT NULL
+             OR coalesce(embedding, target) <> target OR coalesce(second_embedding, target) <> target ORDER BY id",
+    ))
+    .bind(tenant.as_str())
+    .bind(order.map(|order| embedding_key(&order.target)))
+    .bind(order.is_some_and(|order| order.every_language))
+    .fetch_all(&mut *read)
+    .await?;
+    let states = rows.iter().map(state).collect::<Outcome<Vec<_>>>()?;
+    let languages = states.iter().filter_map(|state| state.language).collect();
+    let languages = store.names(&mut read, languages).await?;
+    let mut first = FirstSteps::new(limit);
+    for (row, state) in rows.iter().zip(states) {
+        let Some(target) = row.try_get::<Option<i64>, _>(11)? else {
+            continue;
+        };
+        let is_for_language = state.follows_language(order);
+        let order = match is_for_language {
+            true => languages
+                .get(&target)
+                .cloned()
+                .map(SwitchOrder::for_language),
+            false => order.cloned(),
+        };
+        let Some(order) = order else { continue };
+        if let Some(step) = state.next_step(target, &order) {
+            first.push(NextStep {
+                scope: Scope {
+                    tenant: tenant.clone(),
+                    space: name(SpaceId::new(row.try_get::<&str, _>(10)?))?,
+                },
+                order,
+                is_for_language,
+                step,
+            });
+        }
+    }
+    Ok(first.into_steps())
+}
+
+/// The operator's order, which stays until the transaction ends: a new one waits for it.
+async fn locked_order(connection: &mut PgConnection) -> Outcome<Option<SwitchOrder>> {
     let document: Option<String> =
         sqlx::query_scalar("SELECT document FROM model_switch FOR SHARE")
             .fetch_optional(connection)
             .await?;
-    let known: Option<SwitchOrder> = document.as_deref().map(json).transpose()?;
-    Ok(known.as_ref() == Some(order))
+    Ok(document.as_deref().map(json).transpose()?)
 }
 
 async fn take(
     connection: &mut PgConnection,
-    scope: &Scope,
-    order: &SwitchOrder,
-    step: SwitchStep,
+    next: &NextStep,
     comparison: SpaceComparison,
 ) -> Outcome<()> {
-    if !is_ordered(connection, order).await? {
+    let ordered = locked_order(connection).await?;
+    if !next.is_for_language && ordered.as_ref() != Some(&next.order) {
         return Ok(());
     }
-    let tenant = scope.tenant.as_str();
-    let space = scope::lock(connection, scope).await?;
+    let tenant = next.scope.tenant.as_str();
+    let space = scope::lock(connection, &next.scope).await?;
     let Some(space) = space.filter(|space| space.is_alive) else {
         return Ok(());
     };
-    let target = embedding_key(&order.target);
+    let target = embedding_key(&next.order.target);
     let row = sqlx::query(concat!(
         "SELECT ",
         state_columns!(),
@@ -220,10 +270,10 @@ async fn take(
     .fetch_one(&mut *connection)
     .await?;
     let mut state = state(&row)?;
-    if state.next_step(target, order) != Some(step) {
+    if !state.is_next(next, target, ordered.as_ref()) {
         return Ok(());
     }
-    state.take(step, target, comparison);
+    state.take(next.step, target, comparison);
     if let Some(slot) = state.emptying
         && remove_some(connection, tenant, space.id, slot).await? < DROPPED_TOGETHER
     {
@@ -240,7 +290,7 @@ async fn save(
 ) -> Outcome<()> {
     sqlx::query(
         "UPDATE spaces SET embedding = $3, second_embedding = $4, serves_second = $5, is_other_whole = $6, embedded = $7,
-             second_embedded = $8, emptying = $9, comparison = $10 WHERE tenant = $1 AND id = $2",
+             second_embedded = $8, emptying = $9, comparison = $10, language_embedding = $11 WHERE tenant = $1 AND id = $2",
     )
     .bind(tenant)
     .bind(space)
@@ -252,6 +302,7 @@ async fn save(
     .bind(state.second_embedded)
     .bind(state.emptying.map(VectorSlot::is_second))
     .bind(state.comparison.as_ref().map(to_json))
+    .bind(state.language)
     .execute(connection)
     .await?;
     Ok(())
@@ -310,10 +361,11 @@ async fn progress(store: &PostgresStore, order: &SwitchOrder) -> Outcome<SwitchP
                        CASE WHEN embedding = $2 THEN embedded ELSE second_embedded END AS reached,
                        CASE WHEN embedding = $2 OR second_embedding = $2 THEN comparison::json END AS comparison,
                        (SELECT coalesce(sum(s.turns), 0) FROM sessions s WHERE s.tenant = $1 AND s.space = o.id) AS turns
-                   FROM spaces o WHERE o.tenant = $1 AND o.name IS NOT NULL) p",
+                   FROM spaces o WHERE o.tenant = $1 AND o.name IS NOT NULL AND ($3 OR o.language_embedding IS NULL)) p",
         )
         .bind(tenant.as_str())
         .bind(embedding_key(&order.target))
+        .bind(order.every_language)
         .fetch_one(&mut *read)
         .await?;
         let number = |index| row.try_get::<i64, _>(index).map(|number| number as u64);

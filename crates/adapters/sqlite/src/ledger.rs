@@ -103,7 +103,8 @@ impl Ledger for SqliteStore {
     }
 
     async fn embedding_spaces(&self) -> Result<Vec<EmbeddingSpace>> {
-        Ok(vectors::known_embeddings(&mut *self.look_up().await?).await?)
+        let embeddings = vectors::numbered_embeddings(&mut *self.look_up().await?).await?;
+        Ok(embeddings.into_values().collect())
     }
 
     async fn without_vectors(&self, space: &EmbeddingSpace, limit: u32) -> Result<Vec<Unembedded>> {

@@ -4,16 +4,17 @@ use async_trait::async_trait;
 use futures::TryStreamExt;
 use memfleet_columns::{FirstSteps, SwitchState, VectorSlot, VectorSlots, json, name, to_json};
 use memfleet_domain::Scope;
+use memfleet_domain::embedding::EmbeddingSpace;
 use memfleet_domain::ids::{SpaceId, TenantId};
 use memfleet_ports::model_switch::{
-    ModelSwitches, SpaceComparison, SwitchOrder, SwitchProgress, SwitchStep,
+    ModelSwitches, NextStep, SpaceComparison, SwitchOrder, SwitchProgress,
 };
 use memfleet_ports::store::Result;
 use sqlx::sqlite::SqliteRow;
 use sqlx::{Row, SqliteConnection};
 
 use crate::failure::Outcome;
-use crate::ledger::vectors::{embedding_space, find_embedding_space};
+use crate::ledger::vectors::{embedding_space, find_embedding_space, numbered_embeddings};
 use crate::passages::first_key;
 use crate::scope;
 use crate::store::SqliteStore;
@@ -33,19 +34,19 @@ impl ModelSwitches for SqliteStore {
         Ok(write.commit().await?)
     }
 
-    async fn steps(&self, order: &SwitchOrder, limit: u32) -> Result<Vec<(Scope, SwitchStep)>> {
+    async fn follow_language(&self, scope: &Scope, target: &EmbeddingSpace) -> Result<()> {
+        let mut write = self.write_as_worker().await?;
+        follow_language(&mut write, scope, target).await?;
+        Ok(write.commit().await?)
+    }
+
+    async fn steps(&self, order: Option<&SwitchOrder>, limit: u32) -> Result<Vec<NextStep>> {
         Ok(steps(&mut *self.read().await?, order, limit).await?)
     }
 
-    async fn take(
-        &self,
-        scope: &Scope,
-        order: &SwitchOrder,
-        step: SwitchStep,
-        comparison: SpaceComparison,
-    ) -> Result<()> {
+    async fn take(&self, step: &NextStep, comparison: SpaceComparison) -> Result<()> {
         let mut write = self.write_as_worker().await?;
-        take(&mut write, scope, order, step, comparison).await?;
+        take(&mut write, step, comparison).await?;
         Ok(write.commit().await?)
     }
 
@@ -74,7 +75,7 @@ async fn set_order(connection: &mut SqliteConnection, order: &SwitchOrder) -> Ou
 /// The columns that [`state`] reads.
 macro_rules! state_columns {
     () => {
-        "head, embedding, second_embedding, serves_second, is_other_whole, embedded, second_embedded, emptying, comparison"
+        "head, embedding, second_embedding, serves_second, is_other_whole, embedded, second_embedded, emptying, comparison, language_embedding"
     };
 }
 
@@ -93,33 +94,74 @@ fn state(row: &SqliteRow) -> Outcome<SwitchState> {
         second_embedded: row.try_get(6)?,
         emptying: emptying.map(VectorSlot::from_flag),
         comparison: comparison.map(json).transpose()?,
+        language: row.try_get(9)?,
     })
+}
+
+async fn follow_language(
+    connection: &mut SqliteConnection,
+    scope: &Scope,
+    target: &EmbeddingSpace,
+) -> Outcome<()> {
+    let target = embedding_space(connection, target).await?;
+    if let Some(space) = scope::find_alive(connection, scope).await? {
+        sqlx::query("UPDATE spaces SET language_embedding = ? WHERE id = ?")
+            .bind(target)
+            .bind(space.id)
+            .execute(connection)
+            .await?;
+    }
+    Ok(())
 }
 
 async fn steps(
     connection: &mut SqliteConnection,
-    order: &SwitchOrder,
+    order: Option<&SwitchOrder>,
     limit: u32,
-) -> Outcome<Vec<(Scope, SwitchStep)>> {
-    let target = find_embedding_space(connection, &order.target).await?;
-    let target = target.unwrap_or(0);
-    // Nothing is to be done in a space that has vectors of the target alone.
+) -> Outcome<Vec<NextStep>> {
+    let embeddings = numbered_embeddings(connection).await?;
+    let number = |space: &EmbeddingSpace| {
+        let mut embeddings = embeddings.iter();
+        embeddings
+            .find_map(|(number, other)| (other == space).then_some(*number))
+            .unwrap_or(0)
+    };
+    // Nothing is to be done in a space that has vectors of its target alone.
     let mut rows = sqlx::query(concat!(
         "SELECT ",
         state_columns!(),
-        ", tenant, name FROM spaces WHERE name IS NOT NULL AND (emptying IS NOT NULL
-             OR coalesce(embedding, ?1) <> ?1 OR coalesce(second_embedding, ?1) <> ?1) ORDER BY id",
+        ", tenant, name, coalesce(iif(?2, NULL, language_embedding), ?1) AS target FROM spaces
+         WHERE name IS NOT NULL AND (emptying IS NOT NULL
+             OR coalesce(embedding, target) <> target OR coalesce(second_embedding, target) <> target) ORDER BY id",
     ))
-    .bind(target)
+    .bind(order.map(|order| number(&order.target)))
+    .bind(order.is_some_and(|order| order.every_language))
     .fetch(connection);
     let mut first = FirstSteps::new(limit);
     while let Some(row) = rows.try_next().await? {
-        if let Some(step) = state(&row)?.next_step(target, order) {
-            let scope = Scope {
-                tenant: name(TenantId::new(row.try_get::<&str, _>(9)?))?,
-                space: name(SpaceId::new(row.try_get::<&str, _>(10)?))?,
-            };
-            first.push(scope, step);
+        let state = state(&row)?;
+        let Some(target) = row.try_get::<Option<i64>, _>(12)? else {
+            continue;
+        };
+        let is_for_language = state.follows_language(order);
+        let order = match is_for_language {
+            true => embeddings
+                .get(&target)
+                .cloned()
+                .map(SwitchOrder::for_language),
+            false => order.cloned(),
+        };
+        let Some(order) = order else { continue };
+        if let Some(step) = state.next_step(target, &order) {
+            first.push(NextStep {
+                scope: Scope {
+                    tenant: name(TenantId::new(row.try_get::<&str, _>(10)?))?,
+                    space: name(SpaceId::new(row.try_get::<&str, _>(11)?))?,
+                },
+                order,
+                is_for_language,
+                step,
+            });
         }
     }
     Ok(first.into_steps())
@@ -127,16 +169,15 @@ async fn steps(
 
 async fn take(
     connection: &mut SqliteConnection,
-    scope: &Scope,
-    order: &SwitchOrder,
-    step: SwitchStep,
+    next: &NextStep,
     comparison: SpaceComparison,
 ) -> Outcome<()> {
-    if self::order(connection).await?.as_ref() != Some(order) {
+    let ordered = order(connection).await?;
+    if !next.is_for_language && ordered.as_ref() != Some(&next.order) {
         return Ok(());
     }
-    let target = embedding_space(connection, &order.target).await?;
-    let Some(space) = scope::find_alive(connection, scope).await? else {
+    let target = embedding_space(connection, &next.order.target).await?;
+    let Some(space) = scope::find_alive(connection, &next.scope).await? else {
         return Ok(());
     };
     let row = sqlx::query(concat!(
@@ -148,10 +189,10 @@ async fn take(
     .fetch_one(&mut *connection)
     .await?;
     let mut state = state(&row)?;
-    if state.next_step(target, order) != Some(step) {
+    if !state.is_next(next, target, ordered.as_ref()) {
         return Ok(());
     }
-    state.take(step, target, comparison);
+    state.take(next.step, target, comparison);
     if let Some(slot) = state.emptying
         && remove_some(connection, space.id, slot).await? < u64::from(DROPPED_TOGETHER)
     {
@@ -163,7 +204,7 @@ async fn take(
 async fn save(connection: &mut SqliteConnection, space: i64, state: &SwitchState) -> Outcome<()> {
     sqlx::query(
         "UPDATE spaces SET embedding = ?, second_embedding = ?, serves_second = ?, is_other_whole = ?, embedded = ?,
-             second_embedded = ?, emptying = ?, comparison = ? WHERE id = ?",
+             second_embedded = ?, emptying = ?, comparison = ?, language_embedding = ? WHERE id = ?",
     )
     .bind(state.slots.first)
     .bind(state.slots.second)
@@ -173,6 +214,7 @@ async fn save(connection: &mut SqliteConnection, space: i64, state: &SwitchState
     .bind(state.second_embedded)
     .bind(state.emptying.map(VectorSlot::is_second))
     .bind(state.comparison.as_ref().map(to_json))
+    .bind(state.language)
     .bind(space)
     .execute(connection)
     .await?;
@@ -233,9 +275,10 @@ async fn progress(
                    iif(embedding = ?1, embedded, second_embedded) AS reached,
                    iif(embedding = ?1 OR second_embedding = ?1, comparison, NULL) AS comparison,
                    (SELECT coalesce(sum(s.turns), 0) FROM sessions s WHERE s.space = spaces.id) AS turns
-               FROM spaces WHERE name IS NOT NULL) AS p",
+               FROM spaces WHERE name IS NOT NULL AND (?2 OR language_embedding IS NULL)) AS p",
     )
     .bind(target.unwrap_or(0))
+    .bind(order.every_language)
     .fetch_one(connection)
     .await?;
     let number = |index| row.try_get::<i64, _>(index).map(|number| number as u64);

@@ -46,6 +46,7 @@ const MIGRATIONS: &[(&str, &str)] = migrations![
     "0027_large_batches",
     "0028_lost_claims",
     "0029_embeddings",
+    "0030_language",
 ];
 
 /// Versions of the schema, from the first on.

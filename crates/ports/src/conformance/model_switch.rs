@@ -6,7 +6,9 @@ use memfleet_domain::embedding::{EmbeddingSpace, PassageVectors};
 use super::samples::{batch, embedding_space, home, indexed, turn, vectors, without_vectors};
 use crate::feed::{Change, IndexFeed};
 use crate::ledger::{Ledger, TextVectors};
-use crate::model_switch::{ModelSwitches, SpaceComparison, SwitchGoal, SwitchOrder, SwitchStep};
+use crate::model_switch::{
+    ModelSwitches, NextStep, SpaceComparison, SwitchGoal, SwitchOrder, SwitchStep,
+};
 use crate::spaces::SpaceCatalog;
 
 /// Runs every case on a store, but for those that look into it.
@@ -23,6 +25,7 @@ macro_rules! model_switch_conformance {
                 a_busy_space_is_compared_while_its_last_turns_wait,
                 a_roll_back_removes_what_is_half_built,
                 an_unlike_model_is_served_when_it_is_forced,
+                a_space_follows_its_language_whatever_is_ordered,
             ]
         );
     };
@@ -43,6 +46,7 @@ fn order(goal: SwitchGoal, drops: bool) -> SwitchOrder {
         goal,
         drops,
         forced: false,
+        every_language: false,
     }
 }
 
@@ -114,8 +118,9 @@ async fn fill_first(store: &impl SwitchingStore, space: &EmbeddingSpace, most: u
 
 async fn step(store: &impl SwitchingStore, order: &SwitchOrder, expected: SwitchStep) {
     store.set_order(order).await.expect("order");
-    let steps = store.steps(order, 10).await.expect("steps");
-    assert_eq!(steps, [(home(), expected)]);
+    let steps = store.steps(Some(order), 10).await.expect("steps");
+    let steps: Vec<_> = steps.iter().map(|next| (&next.scope, next.step)).collect();
+    assert_eq!(steps, [(&home(), expected)]);
     let comparison = SpaceComparison {
         queries: 2,
         overlap: 0.5,
@@ -130,8 +135,13 @@ async fn take(
     step: SwitchStep,
     comparison: SpaceComparison,
 ) {
-    let taken = store.take(&home(), order, step, comparison).await;
-    taken.expect("take");
+    let next = NextStep {
+        scope: home(),
+        order: order.clone(),
+        is_for_language: false,
+        step,
+    };
+    store.take(&next, comparison).await.expect("take");
 }
 
 async fn serves(store: &impl SwitchingStore) -> (Option<EmbeddingSpace>, Option<EmbeddingSpace>) {
@@ -162,7 +172,7 @@ pub async fn a_change_of_the_model_goes_there_and_back(store: &impl SwitchingSto
     assert_eq!(serves(store).await, (Some(old.clone()), Some(new.clone())));
     let head = store.head(&home()).await.expect("head");
     // While it is built nothing is there for searches, and new turns get both.
-    assert_eq!(store.steps(&serve, 10).await, Ok(vec![]));
+    assert_eq!(store.steps(Some(&serve), 10).await, Ok(vec![]));
     tell(store, 4).await;
     assert_eq!(fill(store, &new).await, 4);
     assert_eq!(
@@ -204,7 +214,7 @@ pub async fn a_change_of_the_model_goes_there_and_back(store: &impl SwitchingSto
     step(store, &serve, SwitchStep::Serve).await;
     let drops = order(SwitchGoal::Serve, true);
     step(store, &drops, SwitchStep::Drop).await;
-    assert_eq!(store.steps(&drops, 10).await, Ok(vec![]));
+    assert_eq!(store.steps(Some(&drops), 10).await, Ok(vec![]));
     assert_eq!(serves(store).await, (Some(new.clone()), None));
     assert_eq!(embedded(store, &old).await, (5, 0));
     assert_eq!(embedded(store, &new).await, (5, 5));
@@ -218,6 +228,7 @@ pub async fn a_third_model_takes_the_place_of_the_first(store: &impl SwitchingSt
         goal: SwitchGoal::Serve,
         drops: false,
         forced: false,
+        every_language: false,
     };
     step(store, &third, SwitchStep::Build).await;
     assert_eq!(fill(store, &third.target).await, 5);
@@ -277,7 +288,7 @@ pub async fn a_busy_space_is_compared_while_its_last_turns_wait(store: &impl Swi
     }
     let serve = order(SwitchGoal::Serve, false);
     step(store, &serve, SwitchStep::Build).await;
-    assert_eq!(store.steps(&serve, 10).await, Ok(vec![]));
+    assert_eq!(store.steps(Some(&serve), 10).await, Ok(vec![]));
     assert_eq!(fill_first(store, &new_model(), 2_000).await, 1_200);
     for number in 13..=14 {
         tell(store, number).await;
@@ -299,7 +310,7 @@ pub async fn a_roll_back_removes_what_is_half_built(store: &impl SwitchingStore)
     assert_eq!(fill_first(store, &new_model(), 2).await, 2);
     let back = order(SwitchGoal::RollBack, false);
     step(store, &back, SwitchStep::Drop).await;
-    assert_eq!(store.steps(&back, 10).await, Ok(vec![]));
+    assert_eq!(store.steps(Some(&back), 10).await, Ok(vec![]));
     assert_eq!(serves(store).await, (Some(old.clone()), None));
     assert_eq!(embedded(store, &old).await, (3, 3));
     let left = store.without_vectors(&new_model(), 10).await;
@@ -318,7 +329,7 @@ pub async fn an_unlike_model_is_served_when_it_is_forced(store: &impl SwitchingS
         correlation: 0.0,
     };
     take(store, &serve, SwitchStep::Compare, unlike).await;
-    assert_eq!(store.steps(&serve, 10).await, Ok(vec![]));
+    assert_eq!(store.steps(Some(&serve), 10).await, Ok(vec![]));
     take(store, &serve, SwitchStep::Serve, unlike).await;
     assert_eq!(serves(store).await.0, Some(embedding_space("1")));
     let forced = SwitchOrder {
@@ -327,4 +338,66 @@ pub async fn an_unlike_model_is_served_when_it_is_forced(store: &impl SwitchingS
     };
     step(store, &forced, SwitchStep::Serve).await;
     assert_eq!(serves(store).await.0, Some(new_model()));
+}
+
+/// No operator's order moves it then, but one for every language.
+pub async fn a_space_follows_its_language_whatever_is_ordered(store: &impl SwitchingStore) {
+    let old = embedding_space("1");
+    let comparison = SpaceComparison::default();
+    for number in 1..=2 {
+        tell(store, number).await;
+    }
+    // The operator wants the model that is there.
+    let operator = SwitchOrder {
+        target: old.clone(),
+        ..order(SwitchGoal::Serve, false)
+    };
+    store.set_order(&operator).await.expect("order");
+    assert_eq!(store.steps(None, 10).await, Ok(vec![]));
+    for _ in 0..2 {
+        let noted = store.follow_language(&home(), &new_model()).await;
+        noted.expect("follow");
+    }
+    for (orders, expected) in [
+        (Some(&operator), SwitchStep::Build),
+        (None, SwitchStep::Compare),
+        (Some(&operator), SwitchStep::Serve),
+        (None, SwitchStep::Drop),
+    ] {
+        let steps = store.steps(orders, 10).await.expect("steps");
+        let [next] = &steps[..] else {
+            panic!("{expected:?}: {steps:?}");
+        };
+        assert_eq!((&next.scope, next.step), (&home(), expected));
+        assert_eq!(next.order, SwitchOrder::for_language(new_model()));
+        assert!(next.is_for_language);
+        // The same step under the operator's order is none of this space.
+        let other = NextStep {
+            order: operator.clone(),
+            is_for_language: false,
+            ..next.clone()
+        };
+        store.take(&other, comparison).await.expect("take");
+        assert_eq!(store.steps(orders, 10).await.as_ref(), Ok(&steps));
+        store.take(next, comparison).await.expect("take");
+        if expected == SwitchStep::Build {
+            assert_eq!(fill(store, &new_model()).await, 2);
+        }
+    }
+    assert_eq!(serves(store).await, (Some(new_model()), None));
+    assert_eq!(embedded(store, &new_model()).await, (2, 2));
+    assert_eq!(store.steps(Some(&operator), 10).await, Ok(vec![]));
+    let progress = store.progress(&operator).await.expect("progress");
+    assert_eq!((progress.spaces, progress.serving), (0, 0));
+    // An order for every language is for this space, too.
+    let every = SwitchOrder {
+        every_language: true,
+        ..operator
+    };
+    step(store, &every, SwitchStep::Build).await;
+    assert_eq!(fill(store, &old).await, 2);
+    step(store, &every, SwitchStep::Compare).await;
+    step(store, &every, SwitchStep::Serve).await;
+    assert_eq!(serves(store).await.0, Some(old));
+    assert_eq!(store.steps(None, 10).await, Ok(vec![]));
 }

@@ -16,6 +16,7 @@ impl From<Option<ModelChange>> for proto::SwitchModelRequest {
             None => (SwitchAction::Unspecified, None),
             Some(ModelChange::Compare(model)) => (SwitchAction::Compare, model),
             Some(ModelChange::Serve(model)) => (SwitchAction::Serve, model),
+            Some(ModelChange::ServeEverywhere(model)) => (SwitchAction::ServeEverywhere, model),
             Some(ModelChange::RollBack) => (SwitchAction::RollBack, None),
             Some(ModelChange::Drop) => (SwitchAction::Drop, None),
         };
@@ -36,6 +37,7 @@ impl Checked for proto::SwitchModelRequest {
             Ok(SwitchAction::Unspecified) => Some(None),
             Ok(SwitchAction::Compare) => Some(Some(ModelChange::Compare(model))),
             Ok(SwitchAction::Serve) => Some(Some(ModelChange::Serve(model))),
+            Ok(SwitchAction::ServeEverywhere) => Some(Some(ModelChange::ServeEverywhere(model))),
             Ok(SwitchAction::RollBack) => Some(Some(ModelChange::RollBack)),
             Ok(SwitchAction::Drop) => Some(Some(ModelChange::Drop)),
             Err(_) => fields.refuse("action", "is not known; see the enum SwitchAction"),
@@ -50,6 +52,7 @@ impl From<Option<ModelChangeStatus>> for proto::SwitchModelResponse {
         };
         let goal = match order.goal {
             SwitchGoal::Compare => SwitchAction::Compare,
+            SwitchGoal::Serve if order.every_language => SwitchAction::ServeEverywhere,
             SwitchGoal::Serve => SwitchAction::Serve,
             SwitchGoal::RollBack => SwitchAction::RollBack,
         };
@@ -82,7 +85,7 @@ impl Checked for proto::SwitchModelResponse {
         let target = target.check(fields)?;
         let goal = match SwitchAction::try_from(self.goal) {
             Ok(SwitchAction::Compare) => SwitchGoal::Compare,
-            Ok(SwitchAction::Serve) => SwitchGoal::Serve,
+            Ok(SwitchAction::Serve | SwitchAction::ServeEverywhere) => SwitchGoal::Serve,
             Ok(SwitchAction::RollBack) => SwitchGoal::RollBack,
             _ => return fields.refuse("goal", "is not known"),
         };
@@ -92,6 +95,7 @@ impl Checked for proto::SwitchModelResponse {
                 goal,
                 drops: self.drops,
                 forced: self.forced,
+                every_language: self.goal == SwitchAction::ServeEverywhere as i32,
             },
             progress: SwitchProgress {
                 spaces: self.spaces,

@@ -196,6 +196,7 @@ fn model_change() -> ModelChangeStatus {
             goal: SwitchGoal::RollBack,
             drops: true,
             forced: true,
+            every_language: false,
         },
         progress: SwitchProgress {
             spaces: 1,

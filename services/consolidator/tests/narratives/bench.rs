@@ -233,6 +233,7 @@ impl Bench {
             goal: SwitchGoal::Serve,
             drops: false,
             forced: false,
+            every_language: false,
         };
         let (store, target) = (&*self.store, &order.target);
         store.set_order(&order).await.unwrap();
@@ -268,11 +269,12 @@ impl Bench {
     }
 
     async fn step(&self, order: &SwitchOrder, step: SwitchStep) {
-        let steps = self.store.steps(order, 10).await.unwrap();
-        assert_eq!(steps, [(home(), step)]);
-        let comparison = SpaceComparison::default();
-        let scope = home();
-        let taken = self.store.take(&scope, order, step, comparison);
+        let steps = self.store.steps(Some(order), 10).await.unwrap();
+        let [next] = &steps[..] else {
+            panic!("{step:?}: {steps:?}");
+        };
+        assert_eq!((&next.scope, next.step), (&home(), step));
+        let taken = self.store.take(next, SpaceComparison::default());
         taken.await.unwrap();
     }
 

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashSet};
 use memfleet_domain::embedding::EmbeddingSpace;
 use memfleet_domain::{Fault, Scope};
 use memfleet_ports::feed::Change;
-use memfleet_ports::model_switch::{SpaceComparison, SwitchOrder};
+use memfleet_ports::model_switch::{NextStep, SpaceComparison};
 
 use super::ModelSwitcher;
 
@@ -35,18 +35,15 @@ struct Nearness {
 impl ModelSwitcher {
     /// Compares the vectors of the target with those that the space serves. Nothing where another
     /// process did by now, or the operator wants something else.
-    pub(super) async fn compare(
-        &self,
-        scope: &Scope,
-        order: &SwitchOrder,
-    ) -> Result<Option<SpaceComparison>, Fault> {
+    pub(super) async fn compare(&self, next: &NextStep) -> Result<Option<SpaceComparison>, Fault> {
+        let NextStep { scope, order, .. } = next;
         let held = self.spaces.embeddings(scope).await?;
         let other = held.other.filter(|it| it.space == order.target);
         let (Some(served), false) = (held.served, other.is_none_or(|it| it.is_whole)) else {
             return Ok(None);
         };
         let texts = self.queries(scope).await?;
-        let nearness = |space| self.nearness(scope, order, space, &texts);
+        let nearness = |space| self.nearness(next, space, &texts);
         let Some(before) = nearness(&served).await? else {
             return Ok(None);
         };
@@ -79,8 +76,7 @@ impl ModelSwitcher {
     /// Nothing where the operator wants something else meanwhile.
     async fn nearness(
         &self,
-        scope: &Scope,
-        order: &SwitchOrder,
+        next: &NextStep,
         space: &EmbeddingSpace,
         texts: &[String],
     ) -> Result<Option<Nearness>, Fault> {
@@ -94,8 +90,10 @@ impl ModelSwitcher {
             sample: BTreeMap::new(),
         };
         let mut reached = 0;
-        while self.is_ordered(order).await? {
-            let changes = self.feed.changes_in(scope, Some(space), reached, PAGE);
+        while self.is_wanted(next).await? {
+            let changes = self
+                .feed
+                .changes_in(&next.scope, Some(space), reached, PAGE);
             let page = changes.await?;
             reached = page.reached;
             let more = page.more;

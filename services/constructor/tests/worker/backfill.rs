@@ -137,6 +137,7 @@ async fn spaces_without_vectors_take_those_of_the_model_that_reads_them() {
         goal: SwitchGoal::RollBack,
         drops: false,
         forced: false,
+        every_language: false,
     };
     bench.store.set_order(&order).await.unwrap();
     embedder.set_down(true);

@@ -35,6 +35,8 @@ pub async fn bench() -> Bench {
         ledger: store.clone(),
         spaces: store.clone(),
         embedder: embedder.clone(),
+        feed: store.clone(),
+        switches: store.clone(),
         events: Events::default(),
         clock: Arc::new(SystemClock),
         options: Options::default(),

@@ -8,6 +8,7 @@ use memfleet_domain::embedding::{EmbeddingSpace, PassageVectors, QueryVectors};
 use memfleet_domain::{Fault, FaultKind};
 use memfleet_ports::embedder::Embedder;
 use memfleet_ports::model_switch::{ModelSwitches, SwitchGoal, SwitchOrder, SwitchStep};
+use memfleet_ports::spaces::SpaceCatalog;
 use memfleet_ports::testing::WordEmbedder;
 
 use crate::bench::{Bench, batch_in, bench, space};
@@ -50,6 +51,16 @@ impl Embedder for Choosy {
     }
 }
 
+fn switcher(bench: &Bench) -> ModelSwitcher {
+    ModelSwitcher {
+        switches: bench.store.clone(),
+        feed: bench.store.clone(),
+        ledger: bench.store.clone(),
+        spaces: bench.store.clone(),
+        embedder: bench.constructor.embedder.clone(),
+    }
+}
+
 /// Two spaces, of which one has a text that the models fail on; all wait for their comparison.
 async fn built() -> (Bench, ModelSwitcher, SwitchOrder) {
     let mut bench = bench().await;
@@ -60,6 +71,7 @@ async fn built() -> (Bench, ModelSwitcher, SwitchOrder) {
         goal: SwitchGoal::Serve,
         drops: false,
         forced: false,
+        every_language: false,
     };
     bench.constructor.embedder = Arc::new(Choosy(embedder));
     for (name, text) in [("ada", "poison"), ("bob", "one")] {
@@ -67,15 +79,9 @@ async fn built() -> (Bench, ModelSwitcher, SwitchOrder) {
         bench.constructor.round().await.unwrap();
     }
     bench.store.set_order(&order).await.unwrap();
-    let switcher = ModelSwitcher {
-        switches: bench.store.clone(),
-        feed: bench.store.clone(),
-        ledger: bench.store.clone(),
-        spaces: bench.store.clone(),
-        embedder: bench.constructor.embedder.clone(),
-    };
+    let switcher = switcher(&bench);
     let built = switcher.round(&mut SwitchSchedule::default()).await;
-    assert_eq!(built, Ok(Some(2)));
+    assert_eq!(built, Ok(2));
     let mut postponed = Postponed::default();
     while bench.constructor.backfill_once(&mut postponed).await != Ok(0) {}
     (bench, switcher, order)
@@ -87,10 +93,85 @@ async fn a_space_whose_comparison_fails_waits_and_the_others_are_served() {
     let mut schedule = SwitchSchedule::default();
     // Compared, served, and nothing more.
     for taken in [1, 1, 0] {
-        assert_eq!(switcher.round(&mut schedule).await, Ok(Some(taken)));
+        assert_eq!(switcher.round(&mut schedule).await, Ok(taken));
     }
     let progress = bench.store.progress(&order).await.unwrap();
     assert_eq!((progress.serving, progress.building), (1, 1));
-    let left = bench.store.steps(&order, 10).await.unwrap();
+    let left = bench.store.steps(Some(&order), 10).await.unwrap();
+    let left: Vec<_> = left.into_iter().map(|it| (it.scope, it.step)).collect();
     assert_eq!(left, [(space("ada"), SwitchStep::Compare)]);
+}
+
+/// A space that begins in one language and goes on in another moves to the model that reads it, and
+/// no order of the operator brings it back.
+#[tokio::test]
+async fn a_space_moves_to_the_model_that_reads_its_new_language() {
+    let mut bench = bench().await;
+    let embedder = WordEmbedder::default();
+    embedder.pull_second();
+    let (default, second) = (embedder.space().await.unwrap(), embedder.second().clone());
+    bench.constructor.embedder = Arc::new(embedder);
+    let (ada, bob) = (space("ada"), space("bob"));
+    for scope in [&ada, &bob] {
+        bench
+            .publish(&batch_in(scope, &["one", "two", "three"]))
+            .await;
+    }
+    bench.publish(&batch_in(&ada, &["четыре"])).await;
+    bench.constructor.round().await.unwrap();
+    // One text of another language among many of the first moves nothing.
+    let english: Vec<String> = (0..20).map(|n| format!("word {n}")).collect();
+    let english: Vec<&str> = english.iter().map(String::as_str).collect();
+    bench.publish(&batch_in(&bob, &english)).await;
+    bench.constructor.round().await.unwrap();
+    bench.publish(&batch_in(&bob, &["пять"])).await;
+    bench.publish(&batch_in(&ada, &["шесть"])).await;
+    bench.constructor.round().await.unwrap();
+    let order = SwitchOrder {
+        target: default.clone(),
+        goal: SwitchGoal::Serve,
+        drops: false,
+        forced: true,
+        every_language: false,
+    };
+    bench.store.set_order(&order).await.unwrap();
+    let switcher = switcher(&bench);
+    let mut postponed = Postponed::default();
+    for _ in 0..8 {
+        while bench.constructor.backfill_once(&mut postponed).await != Ok(0) {}
+        let mut schedule = SwitchSchedule::default();
+        switcher.round(&mut schedule).await.unwrap();
+    }
+    for (scope, model) in [(&ada, &second), (&bob, &default)] {
+        let held = bench.store.embeddings(scope).await.unwrap();
+        assert_eq!((held.served.as_ref(), held.other), (Some(model), None));
+    }
+}
+
+/// A space that began with the multilingual model keeps it when the operator wants another one.
+#[tokio::test]
+async fn an_order_leaves_spaces_alone_whose_language_another_model_reads() {
+    let mut bench = bench().await;
+    let embedder = WordEmbedder::default();
+    embedder.pull_second();
+    let (default, second) = (embedder.space().await.unwrap(), embedder.second().clone());
+    bench.constructor.embedder = Arc::new(embedder);
+    let ada = space("ada");
+    bench.publish(&batch_in(&ada, &["один"])).await;
+    bench.constructor.round().await.unwrap();
+    let order = SwitchOrder {
+        target: default.clone(),
+        goal: SwitchGoal::Serve,
+        drops: false,
+        forced: true,
+        every_language: false,
+    };
+    bench.store.set_order(&order).await.unwrap();
+    let switcher = switcher(&bench);
+    for _ in 0..3 {
+        let mut schedule = SwitchSchedule::default();
+        switcher.round(&mut schedule).await.unwrap();
+    }
+    let held = bench.store.embeddings(&ada).await.unwrap();
+    assert_eq!((held.served, held.other), (Some(second), None));
 }

@@ -78,6 +78,8 @@ impl Node {
             ledger: store.clone(),
             spaces: store.clone(),
             embedder: embedder.clone(),
+            feed: store.clone(),
+            switches: store.clone(),
             events: events.clone(),
             clock: clock.clone(),
             options: memfleet_constructor::Options::default(),

@@ -79,6 +79,7 @@ async fn fill_second(store: &PostgresStore, scope: &Scope) {
         goal: SwitchGoal::Compare,
         drops: false,
         forced: false,
+        every_language: false,
     };
     store.set_order(&order).await.expect("order");
     let comparison = SpaceComparison::default();

@@ -24,6 +24,9 @@ pub struct SwitchArgs {
     /// Make its vectors and compare them, and leave searches as they are
     #[arg(long, requires = "name")]
     compare_only: bool,
+    /// Change spaces too that have vectors of the multilingual model for their language
+    #[arg(long, requires = "name", conflicts_with = "compare_only")]
+    every_language: bool,
     /// Tell how far the change is
     #[arg(long, conflicts_with_all = ["name", "cut_over", "roll_back", "drop"])]
     status: bool,
@@ -42,6 +45,7 @@ impl SwitchArgs {
     fn change(self) -> Option<ModelChange> {
         match self.name {
             Some(name) if self.compare_only => Some(ModelChange::Compare(Some(name))),
+            Some(name) if self.every_language => Some(ModelChange::ServeEverywhere(Some(name))),
             Some(name) => Some(ModelChange::Serve(Some(name))),
             None if self.cut_over => Some(ModelChange::Serve(None)),
             None if self.roll_back => Some(ModelChange::RollBack),
@@ -129,6 +133,7 @@ fn to_json(ModelChangeStatus { order, progress }: &ModelChangeStatus) -> Value {
         "goal": order.goal,
         "drops": order.drops,
         "forced": order.forced,
+        "every_language": order.every_language,
         "spaces": progress.spaces,
         "building": progress.building,
         "compared": progress.compared,

@@ -1,0 +1,3 @@
+-- The embedding space that a memory space moves to because its model reads the language of the space; absent where the operator's
+-- order alone moves it.
+ALTER TABLE spaces ADD COLUMN language_embedding INTEGER;
