@@ -27,46 +27,6 @@ impl fmt::Display for EmbeddingSpace {
     }
 }
 
-/// Between the names of two models whose vectors are used together, and all else that an
-/// [`EmbeddingSpace`] says of them.
-pub const BESIDE: char = '+';
-
-impl EmbeddingSpace {
-    /// The embedding space of texts whose token vectors are those of one model and whose sentence
-    /// vectors are those of another.
-    pub fn pair(tokens: &Self, sentence: &Self) -> Self {
-        let both = |of: fn(&Self) -> &String| format!("{}{BESIDE}{}", of(tokens), of(sentence));
-        Self {
-            model: both(|it| &it.model),
-            revision: both(|it| &it.revision),
-            recipe: both(|it| &it.recipe),
-            projection: both(|it| &it.projection),
-        }
-    }
-
-    /// The embedding spaces of token vectors and of sentence vectors, where these are two.
-    pub fn parts(&self) -> Option<(Self, Self)> {
-        let (model, revision) = (
-            self.model.split_once(BESIDE)?,
-            self.revision.split_once(BESIDE)?,
-        );
-        let (recipe, projection) = (
-            self.recipe.split_once(BESIDE)?,
-            self.projection.split_once(BESIDE)?,
-        );
-        let part = |model: &str, revision: &str, recipe: &str, projection: &str| Self {
-            model: model.to_owned(),
-            revision: revision.to_owned(),
-            recipe: recipe.to_owned(),
-            projection: projection.to_owned(),
-        };
-        Some((
-            part(model.0, revision.0, recipe.0, projection.0),
-            part(model.1, revision.1, recipe.1, projection.1),
-        ))
-    }
-}
-
 /// The embedding spaces that a memory space has vectors in: never more than two.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct HeldEmbeddings {

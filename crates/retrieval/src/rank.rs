@@ -61,12 +61,8 @@ pub fn rank(
     weights: &Weights,
     limit: usize,
 ) -> Vec<Ranked> {
-    let other_weights = match &plan.vectors {
-        None => Some(weights.of_words()),
-        Some(vectors) if vectors.tokens.pieces.is_empty() => Some(weights.of_sentences()),
-        Some(_) => None,
-    };
-    let weights = other_weights.as_ref().unwrap_or(weights);
+    let of_words = plan.vectors.is_none().then(|| weights.of_words());
+    let weights = of_words.as_ref().unwrap_or(weights);
     let evidence = Evidence::new(spaces, plan, weights, candidates, tokens);
     let turns: Vec<Turn<'_>> = Turn::all(spaces, candidates);
     let used = Signal::ALL

@@ -219,30 +219,15 @@ impl Weights {
     pub(crate) fn of_words(&self) -> Self {
         let of_passages = [Signal::Maxsim, Signal::MaxsimWindow, Signal::Cosine];
         let of_episodes = [Signal::EpisodeMaxsim, Signal::EpisodeCosine];
-        self.moved(&[
-            (Signal::Bm25Window, &of_passages),
+        let mut signals = self.signals.clone();
+        for (to, from) in [
+            (Signal::Bm25Window, &of_passages[..]),
             (Signal::Bm25Session, &[Signal::MaxsimSession]),
             (Signal::EpisodeBm25, &of_episodes),
-        ])
-    }
-
-    /// The weights of a search whose query has a sentence vector and no token vectors, as the model
-    /// of these lacks its words: the cosine takes over the weight of late interaction.
-    pub(crate) fn of_sentences(&self) -> Self {
-        let of_passages = [Signal::Maxsim, Signal::MaxsimWindow, Signal::MaxsimSession];
-        self.moved(&[
-            (Signal::Cosine, &of_passages),
-            (Signal::EpisodeCosine, &[Signal::EpisodeMaxsim]),
-        ])
-    }
-
-    /// These weights with those of some signals given to another.
-    fn moved(&self, moves: &[(Signal, &[Signal])]) -> Self {
-        let mut signals = self.signals.clone();
-        for (to, from) in moves {
+        ] {
             let moved = from.iter().filter_map(|signal| signals.remove(signal));
             let moved: f32 = moved.sum();
-            *signals.entry(*to).or_default() += moved;
+            *signals.entry(to).or_default() += moved;
         }
         Self {
             signals,
@@ -277,13 +262,6 @@ mod tests {
         assert!(words.of(Signal::Bm25Window) > shipped.of(Signal::MaxsimWindow));
         let sum = |weights: &Weights| weights.signals.values().sum::<f32>();
         assert!((sum(&words) - sum(&shipped)).abs() < 1e-5);
-    }
-
-    #[test]
-    fn without_token_vectors_the_cosine_weighs_as_much_as_late_interaction() {
-        let (shipped, sentences) = (Weights::shipped(), Weights::shipped().of_sentences());
-        assert!(!sentences.use_any(&[Signal::Maxsim, Signal::MaxsimWindow]));
-        assert!(sentences.of(Signal::Cosine) > shipped.of(Signal::MaxsimWindow));
     }
 
     #[test]

@@ -16,7 +16,6 @@ mod vectors;
 
 use std::path::PathBuf;
 
-use memfleet_domain::embedding::BESIDE;
 use memfleet_domain::quality::SearchQuality;
 use memfleet_runtime::config::{ByteSize, Problem, Validate};
 use memfleet_runtime::{lifecycle, server, telemetry};
@@ -98,8 +97,8 @@ pub struct Model {
 impl Model {
     /// The names of all configured models.
     pub fn names(&self) -> Vec<String> {
-        let main = self.name.split(BESIDE).map(str::to_owned);
-        main.chain(self.multilingual().map(str::to_owned)).collect()
+        let names = [Some(&*self.name), self.multilingual()];
+        names.into_iter().flatten().map(str::to_owned).collect()
     }
 
     /// The multilingual model, where it is another one than the default.

@@ -7,12 +7,13 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
-use memfleet_domain::embedding::{BESIDE, EmbeddingSpace, PassageVectors, QueryVectors};
+use memfleet_domain::embedding::{EmbeddingSpace, PassageVectors, QueryVectors};
 use memfleet_domain::{Fault, FaultKind};
 use memfleet_embedder::{LocalEmbedder, ModelChoice, SentenceModel};
 use memfleet_encoder::projection::Projection;
 use memfleet_models::ModelDirectory;
 use memfleet_ports::embedder::{Embedder, missing_model, no_model};
+use memfleet_retrieval::Calibration;
 use memfleet_runtime::BoxError;
 use tokio::sync::OnceCell;
 
@@ -40,17 +41,8 @@ struct Multilingual {
 impl ModelSet {
     /// Loads the default model and starts its workers.
     pub fn open(config: &Model, models: &ConfiguredModels) -> Result<Self, BoxError> {
-        let mut loaded = HashMap::new();
-        let mut load_now = |model: &ModelDirectory| {
-            let (space, embedder) = load(config, model)?;
-            loaded.insert(space.clone(), Arc::new(OnceCell::new_with(Some(embedder))));
-            Ok::<_, BoxError>(space)
-        };
-        let main = load_now(&models.main)?;
-        let default = match &models.beside {
-            Some(beside) => EmbeddingSpace::pair(&main, &load_now(beside)?),
-            None => main,
-        };
+        let (default, embedder) = load(config, &models.main)?;
+        let loaded = Arc::new(OnceCell::new_with(Some(embedder)));
         let multilingual = models.multilingual.as_ref().map(|second| {
             let choice = ModelChoice {
                 first: Arc::new(models.main.tokenizer()?),
@@ -60,11 +52,11 @@ impl ModelSet {
             Ok::<_, BoxError>(Multilingual { space, choice })
         });
         Ok(Self {
-            default,
             multilingual: multilingual.transpose()?,
             folder: models.folder(),
             config: config.clone(),
-            loaded: Mutex::new(loaded),
+            loaded: Mutex::new([(default.clone(), loaded)].into()),
+            default,
         })
     }
 
@@ -117,22 +109,6 @@ impl ModelSet {
         model.get_or_try_init(loading).await?;
         Ok(model)
     }
-
-    async fn passages(
-        &self,
-        space: &EmbeddingSpace,
-        texts: Vec<String>,
-    ) -> Result<Vec<PassageVectors>, Fault> {
-        let model = self.model(space).await?;
-        let model = model.get().expect("it is loaded");
-        model.embed_passages(texts).await
-    }
-
-    async fn query(&self, space: &EmbeddingSpace, text: String) -> Result<QueryVectors, Fault> {
-        let model = self.model(space).await?;
-        let model = model.get().expect("it is loaded");
-        model.embed_query(text).await
-    }
 }
 
 #[async_trait]
@@ -154,17 +130,9 @@ impl Embedder for ModelSet {
         space: &EmbeddingSpace,
         texts: Vec<String>,
     ) -> Result<Vec<PassageVectors>, Fault> {
-        let Some((tokens, sentence)) = space.parts() else {
-            return self.passages(space, texts).await;
-        };
-        let (tokens, sentences) = tokio::try_join!(
-            self.passages(&tokens, texts.clone()),
-            self.passages(&sentence, texts)
-        )?;
-        let pairs = tokens.into_iter().zip(sentences);
-        Ok(pairs
-            .map(|(tokens, sentence)| beside(tokens, sentence))
-            .collect())
+        let model = self.model(space).await?;
+        let model = model.get().expect("it is loaded");
+        model.embed_passages(texts).await
     }
 
     async fn embed_query_in(
@@ -172,24 +140,23 @@ impl Embedder for ModelSet {
         space: &EmbeddingSpace,
         text: String,
     ) -> Result<QueryVectors, Fault> {
-        let Some((tokens, sentence)) = space.parts() else {
-            return self.query(space, text).await;
-        };
-        let (tokens, sentence) = tokio::try_join!(
-            self.query(&tokens, text.clone()),
-            self.query(&sentence, text)
-        )?;
-        Ok(beside(tokens, sentence))
+        let model = self.model(space).await?;
+        let model = model.get().expect("it is loaded");
+        model.embed_query(text).await
     }
 
     async fn space_of(&self, model: &str) -> Result<EmbeddingSpace, Fault> {
-        match model.split_once(BESIDE) {
-            Some((tokens, sentence)) => {
-                let (tokens, sentence) = tokio::try_join!(self.find(tokens), self.find(sentence))?;
-                Ok(EmbeddingSpace::pair(&tokens.1, &sentence.1))
-            }
-            None => Ok(self.find(model).await?.1),
+        let (_, space) = self.find(model).await?;
+        if Calibration::shipped(model).is_none() {
+            let message =
+                format!("model `{model}` has no calibration in this version, so no search uses it");
+            return Err(Fault::new(
+                FaultKind::FailedPrecondition,
+                "MODEL_NOT_CALIBRATED",
+                message,
+            ));
         }
+        Ok(space)
     }
 
     async fn space_for(&self, texts: &[String]) -> Result<EmbeddingSpace, Fault> {
@@ -199,14 +166,6 @@ impl Embedder for ModelSet {
         let is_second = choice.is_second(texts.iter().map(String::as_str));
         let is_second = is_second.map_err(|error| Fault::internal(error.to_string()))?;
         Ok(if is_second { space } else { &self.default }.clone())
-    }
-}
-
-/// Token vectors of one model with the sentence vector of another.
-fn beside(tokens: PassageVectors, sentence: PassageVectors) -> PassageVectors {
-    PassageVectors {
-        sentence: sentence.sentence,
-        tokens: tokens.tokens,
     }
 }
 

@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use memfleet_domain::Fault;
-use memfleet_domain::embedding::BESIDE;
 use memfleet_models::{Event, ModelDirectory, Sources, default_root, known, known_models, pull};
 use memfleet_runtime::BoxError;
 
@@ -54,18 +53,10 @@ pub fn fetch_configured(config: &Model) -> Result<ConfiguredModels, Error> {
 pub fn fetch_main(config: &Model) -> Result<ConfiguredModels, Error> {
     let root = config.directory.clone().map_or_else(default_root, Ok);
     let root = root.map_err(BoxError::from)?;
-    let get = |name: &str| fetch(name, root.clone(), None);
-    let (main, beside) = match config.name.split_once(BESIDE) {
-        Some((main, beside)) => (get(main)?, Some(get(beside)?)),
-        None => (get(&config.name)?, None),
-    };
+    let main = fetch(&config.name, root.clone(), None)?;
     let multilingual = config.multilingual();
     let multilingual = multilingual.and_then(|name| ModelDirectory::open(&root.join(name)).ok());
-    Ok(ConfiguredModels {
-        main,
-        beside,
-        multilingual,
-    })
+    Ok(ConfiguredModels { main, multilingual })
 }
 
 /// The message of a name that no model has.
