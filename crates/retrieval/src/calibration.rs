@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use memfleet_domain::embedding::EmbeddingSpace;
+use memfleet_domain::quality::SearchQuality;
 
 use crate::relevance::Relevance;
 use crate::weights::Weights;
@@ -13,15 +14,23 @@ use crate::weights::Weights;
 /// The model of [`Weights::shipped`] and [`Relevance::shipped`].
 const DEFAULT: &str = "all-MiniLM-L6-v2";
 
-/// The models with a calibration: name, weights, relevance.
-const SHIPPED: [(&str, &str, &str); 2] = [
+/// The models with a calibration: name, quality, weights, relevance.
+const SHIPPED: [(&str, SearchQuality, &str, &str); 3] = [
     (
         DEFAULT,
+        SearchQuality::Fast,
         include_str!("../data/all-MiniLM-L6-v2/weights.toml"),
         include_str!("../data/all-MiniLM-L6-v2/relevance.toml"),
     ),
     (
+        "e5-small-v2",
+        SearchQuality::Balanced,
+        include_str!("../data/e5-small-v2/weights.toml"),
+        include_str!("../data/e5-small-v2/relevance.toml"),
+    ),
+    (
         "multilingual-e5-small",
+        SearchQuality::Balanced,
         include_str!("../data/multilingual-e5-small/weights.toml"),
         include_str!("../data/multilingual-e5-small/relevance.toml"),
     ),
@@ -30,6 +39,8 @@ const SHIPPED: [(&str, &str, &str); 2] = [
 /// What turns the scores of one model into a rank and a probability.
 #[derive(Debug, Clone)]
 pub struct Calibration {
+    /// The best quality that searches with the model have.
+    pub quality: SearchQuality,
     /// How a score is made.
     pub weights: Arc<Weights>,
     /// How likely a turn bears on a query.
@@ -39,8 +50,9 @@ pub struct Calibration {
 impl Calibration {
     /// The one that ships for a model, by its name.
     pub fn shipped(model: &str) -> Option<Self> {
-        let (_, weights, relevance) = SHIPPED.iter().find(|(name, ..)| *name == model)?;
+        let (_, quality, weights, relevance) = SHIPPED.iter().find(|(name, ..)| *name == model)?;
         Some(Self {
+            quality: *quality,
             weights: Arc::new(Weights::from_toml(weights).expect("a test reads it")),
             relevance: Arc::new(toml::from_str(relevance).expect("a test reads it")),
         })
@@ -51,6 +63,7 @@ impl Default for Calibration {
     /// That of the default model.
     fn default() -> Self {
         Self {
+            quality: SearchQuality::Fast,
             weights: Arc::new(Weights::shipped()),
             relevance: Arc::new(Relevance::shipped()),
         }

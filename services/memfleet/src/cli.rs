@@ -263,14 +263,14 @@ fn run(Cli { global, command }: Cli, output: &mut Output) -> Result<ExitCode, Er
         Command::Up(args) => up::up(&args, &config::load(&global, &args)?.config, output)?,
         Command::Run(args) => up::run(&args, &config::load(&global, &args)?.config, output)?,
         Command::Demo(args) => {
-            let model = config::load(&global, &())?.config.model;
-            in_runtime(demo::run(args, &model, output))?.into()
+            let config = config::load(&global, &())?.config;
+            in_runtime(demo::run(args, &config, output))?.into()
         }
         Command::Remote(command) => in_runtime(remote(*command, &global, output))?.into(),
         Command::Key(args) => key(args.command, &global, output)?.into(),
         Command::Local(command) => local(command, &global, output)?.into(),
         Command::Bench(args) => {
-            let models = || model::fetch_main(&config::load(&global, &())?.config.model);
+            let models = || model::fetch_main(&config::load(&global, &())?.config);
             in_runtime(bench::run(args, models, &global, output))?.into()
         }
     })
@@ -302,7 +302,7 @@ fn local(command: Local, global: &Global, output: &mut Output) -> Result<Exit, E
                 }
                 Err(args) => args,
             };
-            let configured = config::load(global, &())?.config.model;
+            let configured = config::load(global, &())?.config;
             model::run(args, &configured, output)
         }
         Local::Config(args) => config::run(&args, global, output),

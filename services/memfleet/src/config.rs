@@ -17,6 +17,7 @@ mod vectors;
 use std::path::PathBuf;
 
 use memfleet_domain::quality::SearchQuality;
+use memfleet_models::{BALANCED_MODEL, DEFAULT_MODEL, MULTILINGUAL_MODEL};
 use memfleet_runtime::config::{ByteSize, Problem, Validate};
 use memfleet_runtime::{lifecycle, server, telemetry};
 use serde::{Deserialize, Serialize};
@@ -81,8 +82,9 @@ pub struct Config {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Model {
-    /// Name of the model, as `memfleet model list` shows it. Default `all-MiniLM-L6-v2`.
-    pub name: String,
+    /// Name of the model, as `memfleet model list` shows it. Default: by `retrieval.quality`,
+    /// `all-MiniLM-L6-v2` for `fast`, else `e5-small-v2`.
+    pub name: Option<String>,
     /// Name of the model of spaces whose language that one does not read well; empty for none.
     /// Default `multilingual-e5-small`.
     pub multilingual: String,
@@ -94,25 +96,11 @@ pub struct Model {
     pub queue: usize,
 }
 
-impl Model {
-    /// The names of all configured models.
-    pub fn names(&self) -> Vec<String> {
-        let names = [Some(&*self.name), self.multilingual()];
-        names.into_iter().flatten().map(str::to_owned).collect()
-    }
-
-    /// The multilingual model, where it is another one than the default.
-    pub fn multilingual(&self) -> Option<&str> {
-        let name = &*self.multilingual;
-        (!name.is_empty() && name != self.name).then_some(name)
-    }
-}
-
 impl Default for Model {
     fn default() -> Self {
         Self {
-            name: "all-MiniLM-L6-v2".to_owned(),
-            multilingual: "multilingual-e5-small".to_owned(),
+            name: None,
+            multilingual: MULTILINGUAL_MODEL.to_owned(),
             directory: None,
             threads: 0,
             queue: 4096,
@@ -178,6 +166,27 @@ impl Default for Retrieval {
 }
 
 impl Config {
+    /// Name of the model of all spaces but those whose texts the multilingual one reads better.
+    pub fn main_model(&self) -> &str {
+        let by_quality = match self.retrieval.quality {
+            SearchQuality::Fast => DEFAULT_MODEL,
+            SearchQuality::Balanced | SearchQuality::Thorough => BALANCED_MODEL,
+        };
+        self.model.name.as_deref().unwrap_or(by_quality)
+    }
+
+    /// Name of the multilingual model, where it is another one.
+    pub fn multilingual_model(&self) -> Option<&str> {
+        let name = &*self.model.multilingual;
+        (!name.is_empty() && name != self.main_model()).then_some(name)
+    }
+
+    /// The names of all configured models.
+    pub fn model_names(&self) -> Vec<&str> {
+        let names = [Some(self.main_model()), self.multilingual_model()];
+        names.into_iter().flatten().collect()
+    }
+
     /// The problem of a process with these roles that strangers can reach: nobody has to say who calls, or others may listen. A
     /// certificate of this process alone keeps nobody out; asking callers for theirs does, between roles.
     pub fn exposed(&self, roles: &[Role]) -> Option<Problem> {

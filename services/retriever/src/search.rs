@@ -5,6 +5,7 @@ use std::collections::{BTreeSet, HashSet};
 use async_trait::async_trait;
 use memfleet_domain::embedding::{EmbeddingSpace, HeldEmbeddings, QueryVectors};
 use memfleet_domain::ids::TurnId;
+use memfleet_domain::quality::SearchQuality;
 use memfleet_domain::space::Locale;
 use memfleet_domain::{Fault, Scope};
 use memfleet_ports::context::Context;
@@ -69,7 +70,7 @@ impl LocalRetriever {
             this.vectors(query, locale, embedding).await
         };
         let (words, vectors) = tokio::join!(words, vectors);
-        let mut degraded = Vec::new();
+        let mut degraded: Vec<String> = this.missed_quality(query).into_iter().collect();
         let vectors = vectors
             .inspect_err(|fault| degraded.push(format!("embedder: {fault}")))
             .ok();
@@ -102,6 +103,16 @@ impl LocalRetriever {
             scorer: this.scorer(&stage),
             understood: None,
             explanation,
+        })
+    }
+
+    /// The quality that the query asks for and the vectors of its spaces do not have.
+    fn missed_quality(&self, query: &Query) -> Option<String> {
+        let wanted = query.quality.unwrap_or_default();
+        let is_missed =
+            wanted > SearchQuality::Fast && self.calibration.quality < SearchQuality::Balanced;
+        is_missed.then(|| {
+            "quality: the vectors of these spaces are those of a fast search; `memfleet model switch` makes others (docs/retrieval.md, Quality)".to_owned()
         })
     }
 

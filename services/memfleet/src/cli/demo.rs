@@ -15,7 +15,7 @@ use serde_json::json;
 use super::Handle;
 use super::exit::{Error, Exit};
 use super::model::fetch_main;
-use crate::config::Model;
+use crate::config::Config;
 use crate::corpus::Corpus;
 use crate::node::{Node, temporary};
 use crate::output::{Output, Palette, exact, printable, time, turn_json};
@@ -32,7 +32,7 @@ const BUDGET: u32 = 300;
 pub struct DemoArgs {}
 
 /// Runs the demo.
-pub async fn run(_args: DemoArgs, configured: &Model, output: &mut Output) -> Result<Exit, Error> {
+pub async fn run(_args: DemoArgs, configured: &Config, output: &mut Output) -> Result<Exit, Error> {
     telemetry::init(
         &telemetry::Options {
             level: "warn".to_owned(),

@@ -16,10 +16,10 @@ use memfleet_runtime::BoxError;
 use serde_json::{Value, json};
 
 use super::exit::{Error, Exit};
-use crate::config::Model;
+use crate::config::Config;
 use crate::output::{Align, Output, Palette, count, table};
 
-pub use fetch::{fetch, fetch_configured, fetch_main, unknown_model};
+pub use fetch::{fetch, fetch_configured, fetch_main, unusable_model};
 pub use switch::run as run_switch;
 
 /// Fetch, list, describe or check models
@@ -71,20 +71,23 @@ impl ModelArgs {
 }
 
 /// Runs the command.
-pub fn run(args: ModelArgs, configured: &Model, output: &mut Output) -> Result<Exit, Error> {
+pub fn run(args: ModelArgs, configured: &Config, output: &mut Output) -> Result<Exit, Error> {
     let root = args
         .directory
-        .or_else(|| configured.directory.clone())
+        .or_else(|| configured.model.directory.clone())
         .map_or_else(default_root, Ok)
         .map_err(BoxError::from)?;
     match args.command {
         ModelCommand::Pull { name, from } => {
-            let names = name.map_or_else(|| configured.names(), |name| vec![name]);
+            let names = match &name {
+                Some(name) => vec![&**name],
+                None => configured.model_names(),
+            };
             for name in names {
-                let model = fetch(&name, root.clone(), from.clone())?;
+                let model = fetch(name, root.clone(), from.clone())?;
                 output.answer(
                     || here_to_json(&model),
-                    |palette| format!("{} is in {}", palette.strong(&name), model.path().display()),
+                    |palette| format!("{} is in {}", palette.strong(name), model.path().display()),
                 )?;
             }
         }

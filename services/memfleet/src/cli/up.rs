@@ -15,7 +15,7 @@ use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
 use super::exit::Error;
-use super::model::fetch_configured;
+use super::model::{fetch_configured, unusable_model};
 use crate::config::Config;
 use crate::models::ConfiguredModels;
 use crate::output::Output;
@@ -110,7 +110,10 @@ fn serve(
     if args.check_config {
         return Ok(ExitCode::SUCCESS);
     }
-    let models = needs_model(config, roles).then(|| fetch_configured(&config.model));
+    if let Some(problem) = unusable_model(config.main_model()) {
+        return Err(Error::Usage(format!("model.name: {problem}")));
+    }
+    let models = needs_model(config, roles).then(|| fetch_configured(config));
     let models = models.transpose()?;
     let start = async |process: &mut Lifecycle| {
         start(config, roles, models.as_ref(), process, output).await

@@ -19,7 +19,7 @@ use memfleet_ports::keys::{Key, KeyRing};
 use memfleet_ports::knowledge::{ChangeFilter, Knowledge, Question, Staging, Work};
 use memfleet_ports::ledger::{Ledger, TextVectors};
 use memfleet_ports::model_switch::{
-    ModelSwitches, SpaceComparison, SwitchGoal, SwitchOrder, SwitchStep,
+    ModelSwitches, NextStep, SpaceComparison, SwitchGoal, SwitchOrder, SwitchStep,
 };
 use memfleet_ports::settings::{Revised, SettingKey, SettingKind, Settings};
 use memfleet_ports::spaces::SpaceCatalog;
@@ -82,8 +82,13 @@ async fn fill_second(store: &PostgresStore, scope: &Scope) {
         every_language: false,
     };
     store.set_order(&order).await.expect("order");
-    let comparison = SpaceComparison::default();
-    let built = store.take(scope, &order, SwitchStep::Build, comparison);
+    let build = NextStep {
+        scope: scope.clone(),
+        order: order.clone(),
+        is_for_language: false,
+        step: SwitchStep::Build,
+    };
+    let built = store.take(&build, SpaceComparison::default());
     built.await.expect("build");
     let waiting = store.without_vectors(&order.target, 10).await;
     for turn in waiting.expect("waiting") {

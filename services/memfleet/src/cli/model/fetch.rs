@@ -4,10 +4,11 @@ use std::path::PathBuf;
 
 use memfleet_domain::Fault;
 use memfleet_models::{Event, ModelDirectory, Sources, default_root, known, known_models, pull};
+use memfleet_retrieval::Calibration;
 use memfleet_runtime::BoxError;
 
 use crate::cli::exit::Error;
-use crate::config::Model;
+use crate::config::Config;
 use crate::models::ConfiguredModels;
 use crate::output::Progress;
 
@@ -31,9 +32,9 @@ pub fn fetch(name: &str, root: PathBuf, from: Option<PathBuf>) -> Result<ModelDi
 
 /// The configured models, each fetched where it is missing. Without the multilingual one there is a
 /// warning: a node that cannot reach the network starts all the same.
-pub fn fetch_configured(config: &Model) -> Result<ConfiguredModels, Error> {
+pub fn fetch_configured(config: &Config) -> Result<ConfiguredModels, Error> {
     let models = fetch_main(config)?;
-    let multilingual = config.multilingual().and_then(|name| {
+    let multilingual = config.multilingual_model().and_then(|name| {
         let fetched = fetch(name, models.folder(), None);
         let warn = |error: &Error| {
             let main = models.name();
@@ -50,17 +51,24 @@ pub fn fetch_configured(config: &Model) -> Result<ConfiguredModels, Error> {
 }
 
 /// The same, with the multilingual model only where it is here.
-pub fn fetch_main(config: &Model) -> Result<ConfiguredModels, Error> {
-    let root = config.directory.clone().map_or_else(default_root, Ok);
+pub fn fetch_main(config: &Config) -> Result<ConfiguredModels, Error> {
+    let root = config.model.directory.clone().map_or_else(default_root, Ok);
     let root = root.map_err(BoxError::from)?;
-    let main = fetch(&config.name, root.clone(), None)?;
-    let multilingual = config.multilingual();
+    let main = fetch(config.main_model(), root.clone(), None)?;
+    let multilingual = config.multilingual_model();
     let multilingual = multilingual.and_then(|name| ModelDirectory::open(&root.join(name)).ok());
     Ok(ConfiguredModels { main, multilingual })
 }
 
+/// What is wrong with a model that a node is to serve, if anything is.
+pub fn unusable_model(name: &str) -> Option<String> {
+    let message =
+        || format!("`{name}` has no calibration in this version, so no search can use it");
+    unknown_model(name).or_else(|| Calibration::shipped(name).is_none().then(message))
+}
+
 /// The message of a name that no model has.
-pub fn unknown_model(name: &str) -> Option<String> {
+fn unknown_model(name: &str) -> Option<String> {
     let names = known_models().iter().map(|model| model.name.as_str());
     let names = names.collect::<Vec<_>>().join(", ");
     let message = format!("`{name}` is not a model that can be fetched; known: {names}");
