@@ -15,7 +15,7 @@ use rand::Rng;
 use rand::rngs::StdRng;
 use rand::seq::{IndexedRandom, SliceRandom};
 
-use crate::switching::{Answer, OTHER, QUERIES, answers, models, turns_of};
+use crate::switching::{OTHER, QUERIES, RecallAnswer, answers, models, turns_of};
 use crate::{chance, told};
 
 const TURNS: usize = 200;
@@ -87,7 +87,7 @@ impl FleetSwitch {
 }
 
 /// Every answer that comes, whatever is killed meanwhile, until `is_over`.
-async fn search(client: Client, is_over: Arc<AtomicBool>) -> Vec<Vec<Answer>> {
+async fn search(client: Client, is_over: Arc<AtomicBool>) -> Vec<Vec<RecallAnswer>> {
     let mut seen = Vec::new();
     while !is_over.load(Ordering::SeqCst) {
         match tokio::time::timeout(Duration::from_secs(5), answers(&client)).await {
@@ -99,7 +99,10 @@ async fn search(client: Client, is_over: Arc<AtomicBool>) -> Vec<Vec<Answer>> {
 }
 
 /// The answers that stay the same for a while, once they are as wanted.
-async fn settled(client: &Client, is_wanted: impl Fn(&[Answer]) -> bool) -> Result<Vec<Answer>> {
+async fn settled(
+    client: &Client,
+    is_wanted: impl Fn(&[RecallAnswer]) -> bool,
+) -> Result<Vec<RecallAnswer>> {
     let begun = Instant::now();
     let mut last = Vec::new();
     while begun.elapsed() < PATIENCE {
@@ -114,8 +117,8 @@ async fn settled(client: &Client, is_wanted: impl Fn(&[Answer]) -> bool) -> Resu
     anyhow::bail!("answers change and change, or are not as wanted")
 }
 
-/// The orders of the audit log, the oldest first: how far, and whether to drop. One whose answer was
-/// lost was given again.
+/// The orders of the audit log, the oldest first: how far, and whether to drop. One whose answer
+/// was lost was given again.
 async fn ordered(operator: &Client) -> Result<Vec<(String, String)>> {
     let filter = AuditFilter {
         kinds: vec![AuditKind::ModelSwitchBegun],
@@ -168,7 +171,7 @@ async fn a_fleet_changes_its_model_under_kills_and_no_answer_mixes_two() -> Resu
     let compare = ModelChange::Compare(Some(OTHER.to_owned()));
     system.change(compare, compared).await?;
     system.change(ModelChange::Serve(None), serves).await?;
-    let is_new = |found: &[Answer]| found.iter().zip(&old).all(|(new, old)| new != old);
+    let is_new = |found: &[RecallAnswer]| found.iter().zip(&old).all(|(new, old)| new != old);
     let new = settled(&client, is_new).await?;
     system.change(ModelChange::RollBack, back).await?;
     system.change(ModelChange::Serve(None), serves).await?;

@@ -75,7 +75,7 @@ impl System<'_> {
         &mut self,
         change: ModelChange,
         is_done: impl Fn(&ModelChangeStatus) -> bool,
-    ) -> Result<Vec<Vec<Answer>>> {
+    ) -> Result<Vec<Vec<RecallAnswer>>> {
         let mut seen = Vec::new();
         let mut wanted = Some(change);
         loop {
@@ -107,13 +107,13 @@ impl System<'_> {
 }
 
 /// The hits of a search, to the last bit of each score.
-pub type Answer = Vec<(TurnId, u32)>;
+pub type RecallAnswer = Vec<(TurnId, u32)>;
 
-pub async fn answers(client: &Client) -> Result<Vec<Answer>> {
+pub async fn answers(client: &Client) -> Result<Vec<RecallAnswer>> {
     answers_to(client, &QUERIES).await
 }
 
-async fn answers_to(client: &Client, texts: &[&str]) -> Result<Vec<Answer>> {
+async fn answers_to(client: &Client, texts: &[&str]) -> Result<Vec<RecallAnswer>> {
     let mut answers = Vec::new();
     for &text in texts {
         let query = Query {
