@@ -58,7 +58,6 @@ impl SwitchState {
             None if builds && served.is_some_and(|served| served != target) => {
                 Some(SwitchStep::Build)
             }
-            None => None,
             Some(other) if builds && other == target => {
                 let is_served = order.goal == SwitchGoal::Serve && !self.is_unlike(order);
                 match is_whole {
@@ -69,7 +68,7 @@ impl SwitchState {
             Some(_) if !builds && is_whole && served == Some(target) => Some(SwitchStep::RollBack),
             // A change that is rolled back leaves nothing half-built.
             Some(other) if order.drops || (other == target && !is_whole) => Some(SwitchStep::Drop),
-            Some(_) => None,
+            _ => None,
         }
     }
 

@@ -260,8 +260,8 @@ pub async fn a_turn_without_vectors_gets_those_of_both_models(store: &impl Switc
     assert_eq!(embedded(store, &new_model()).await, (2, 2));
 }
 
-/// `named` counts the turns whose row names an embedding space: versions before take such a turn for
-/// one that has vectors in the only place that they know.
+/// `named` counts the turns whose row names an embedding space: versions before take such a turn
+/// for one that has vectors in the only place that they know.
 pub async fn turns_name_an_embedding_space_that_searches_use<S: SwitchingStore>(
     store: &S,
     named: impl AsyncFn() -> i64,

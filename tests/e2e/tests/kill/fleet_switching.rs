@@ -1,6 +1,7 @@
 //! The embedding model of a fleet changes, goes back and changes again while its processes are
 //! killed one after the other: every answer is wholly of one model.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -15,7 +16,7 @@ use rand::Rng;
 use rand::rngs::StdRng;
 use rand::seq::{IndexedRandom, SliceRandom};
 
-use crate::switching::{Answer, OTHER, QUERIES, answers, models, turns_of};
+use crate::switching::{OTHER, QUERIES, RecallAnswer, answers, models, turns_of};
 use crate::{chance, told};
 
 const TURNS: usize = 200;
@@ -87,7 +88,7 @@ impl FleetSwitch {
 }
 
 /// Every answer that comes, whatever is killed meanwhile, until `is_over`.
-async fn search(client: Client, is_over: Arc<AtomicBool>) -> Vec<Vec<Answer>> {
+async fn search(client: Client, is_over: Arc<AtomicBool>) -> Vec<Vec<RecallAnswer>> {
     let mut seen = Vec::new();
     while !is_over.load(Ordering::SeqCst) {
         match tokio::time::timeout(Duration::from_secs(5), answers(&client)).await {
@@ -99,7 +100,10 @@ async fn search(client: Client, is_over: Arc<AtomicBool>) -> Vec<Vec<Answer>> {
 }
 
 /// The answers that stay the same for a while, once they are as wanted.
-async fn settled(client: &Client, is_wanted: impl Fn(&[Answer]) -> bool) -> Result<Vec<Answer>> {
+async fn settled(
+    client: &Client,
+    is_wanted: impl Fn(&[RecallAnswer]) -> bool,
+) -> Result<Vec<RecallAnswer>> {
     let begun = Instant::now();
     let mut last = Vec::new();
     while begun.elapsed() < PATIENCE {
@@ -114,8 +118,8 @@ async fn settled(client: &Client, is_wanted: impl Fn(&[Answer]) -> bool) -> Resu
     anyhow::bail!("answers change and change, or are not as wanted")
 }
 
-/// The orders of the audit log, the oldest first: how far, and whether to drop. One whose answer was
-/// lost was given again.
+/// The orders of the audit log, the oldest first: how far, and whether to drop. One whose answer
+/// was lost was given again.
 async fn ordered(operator: &Client) -> Result<Vec<(String, String)>> {
     let filter = AuditFilter {
         kinds: vec![AuditKind::ModelSwitchBegun],
@@ -136,12 +140,9 @@ async fn ordered(operator: &Client) -> Result<Vec<(String, String)>> {
     Ok(orders)
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_fleet_changes_its_model_under_kills_and_no_answer_mixes_two() -> Result<()> {
-    let directory = tempfile::tempdir()?;
-    let folder = directory.path().join("models");
-    models(&folder)?;
-    let settings = [("MEMFLEET_MODEL__DIRECTORY", folder.display().to_string())];
+/// A fleet whose space has turns and all that is derived from them, and a client of its tenant.
+async fn filled(models: &Path) -> Result<(FleetSwitch, Client)> {
+    let settings = [("MEMFLEET_MODEL__DIRECTORY", models.display().to_string())];
     let start = move || Fleet::start_with_settings(&settings);
     let fleet = tokio::task::spawn_blocking(start).await??;
     let url = fleet.url();
@@ -157,6 +158,33 @@ async fn a_fleet_changes_its_model_under_kills_and_no_answer_mixes_two() -> Resu
     for role in DERIVING {
         tokio::task::block_in_place(|| system.fleet.role(role).kill())?;
     }
+    Ok((system, client))
+}
+
+/// Fails where an answer is of neither model, or too few are of one of them.
+fn check(seen: &[Vec<RecallAnswer>], models: [&Vec<RecallAnswer>; 2]) -> Result<()> {
+    for answers in seen {
+        for (place, answer) in answers.iter().enumerate() {
+            ensure!(
+                models.iter().any(|model| model[place] == *answer),
+                "an answer to {:?} is of neither model",
+                QUERIES[place]
+            );
+        }
+    }
+    for model in models {
+        let count = seen.iter().filter(|answers| *answers == model).count();
+        ensure!(count > 10, "{count} answers of a model: too few were seen");
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_fleet_changes_its_model_under_kills_and_no_answer_mixes_two() -> Result<()> {
+    let directory = tempfile::tempdir()?;
+    let folder = directory.path().join("models");
+    models(&folder)?;
+    let (mut system, client) = filled(&folder).await?;
     let old = settled(&client, |_| true).await?;
     let is_over = Arc::new(AtomicBool::new(false));
     let searching = tokio::spawn(search(client.clone(), is_over.clone()));
@@ -168,7 +196,7 @@ async fn a_fleet_changes_its_model_under_kills_and_no_answer_mixes_two() -> Resu
     let compare = ModelChange::Compare(Some(OTHER.to_owned()));
     system.change(compare, compared).await?;
     system.change(ModelChange::Serve(None), serves).await?;
-    let is_new = |found: &[Answer]| found.iter().zip(&old).all(|(new, old)| new != old);
+    let is_new = |found: &[RecallAnswer]| found.iter().zip(&old).all(|(new, old)| new != old);
     let new = settled(&client, is_new).await?;
     system.change(ModelChange::RollBack, back).await?;
     system.change(ModelChange::Serve(None), serves).await?;
@@ -187,19 +215,7 @@ async fn a_fleet_changes_its_model_under_kills_and_no_answer_mixes_two() -> Resu
 
     is_over.store(true, Ordering::SeqCst);
     let seen = searching.await?;
-    for answers in &seen {
-        for (place, answer) in answers.iter().enumerate() {
-            ensure!(
-                *answer == old[place] || *answer == new[place],
-                "an answer to {:?} is of neither model",
-                QUERIES[place]
-            );
-        }
-    }
-    for of_model in [&old, &new] {
-        let count = seen.iter().filter(|answers| *answers == of_model).count();
-        ensure!(count > 10, "{count} answers of a model: too few were seen");
-    }
+    check(&seen, [&old, &new])?;
     let answers = seen.len() * QUERIES.len();
     println!("{} kills, {answers} answers", system.kills);
     Ok(())

@@ -75,7 +75,7 @@ impl System<'_> {
         &mut self,
         change: ModelChange,
         is_done: impl Fn(&ModelChangeStatus) -> bool,
-    ) -> Result<Vec<Vec<Answer>>> {
+    ) -> Result<Vec<Vec<RecallAnswer>>> {
         let mut seen = Vec::new();
         let mut wanted = Some(change);
         loop {
@@ -107,13 +107,13 @@ impl System<'_> {
 }
 
 /// The hits of a search, to the last bit of each score.
-pub type Answer = Vec<(TurnId, u32)>;
+pub type RecallAnswer = Vec<(TurnId, u32)>;
 
-pub async fn answers(client: &Client) -> Result<Vec<Answer>> {
+pub async fn answers(client: &Client) -> Result<Vec<RecallAnswer>> {
     answers_to(client, &QUERIES).await
 }
 
-async fn answers_to(client: &Client, texts: &[&str]) -> Result<Vec<Answer>> {
+async fn answers_to(client: &Client, texts: &[&str]) -> Result<Vec<RecallAnswer>> {
     let mut answers = Vec::new();
     for &text in texts {
         let query = Query {
@@ -282,22 +282,33 @@ async fn searches_while_the_model_changes() -> Result<()> {
     let quiet = async || Ok(begun.elapsed() > Duration::from_secs(20));
     let mut before = latencies(&client, quiet).await?;
     let begun = std::time::Instant::now();
-    let change = ModelChange::Serve(Some(OTHER.to_owned()));
-    client.switch_model(&call(), Some(change)).await?;
-    let done = async || {
-        let status = client.switch_model(&call(), None).await?;
-        Ok(status.is_some_and(|status| status.progress.serving == 1))
+    let ordered = async |change, is_done: fn(&ModelChangeStatus) -> bool| {
+        client.switch_model(&call(), Some(change)).await?;
+        let done = async || {
+            let status = client.switch_model(&call(), None).await?;
+            Ok(status.is_some_and(|status| is_done(&status)))
+        };
+        latencies(&client, done).await
     };
-    let mut during = latencies(&client, done).await?;
-    println!(
-        "{count} turns in {:.0} s; ms p50 / p99 before {:.1} / {:.1} ({}), during {:.1} / {:.1} ({})",
-        begun.elapsed().as_secs_f64(),
-        percentile(&mut before, 0.5),
-        percentile(&mut before, 0.99),
-        before.len(),
-        percentile(&mut during, 0.5),
-        percentile(&mut during, 0.99),
-        during.len(),
-    );
+    let compare = ModelChange::Compare(Some(OTHER.to_owned()));
+    let mut building = ordered(compare, |status| status.progress.compared == 1).await?;
+    let seconds = begun.elapsed().as_secs_f64();
+    let serve = ModelChange::Serve(None);
+    let mut serving = ordered(serve, |status| status.progress.serving == 1).await?;
+    serving.extend(latencies(&client, async || Ok(true)).await?);
+    println!("{count} turns in {seconds:.0} s; searches, ms p50 / p99 / longest");
+    for (name, latencies) in [
+        ("before", &mut before),
+        ("while it is built", &mut building),
+        ("while it is served", &mut serving),
+    ] {
+        println!(
+            "{name}: {:.1} / {:.1} / {:.1} of {}",
+            percentile(latencies, 0.5),
+            percentile(latencies, 0.99),
+            percentile(latencies, 1.0),
+            latencies.len(),
+        );
+    }
     stopped(node)
 }

@@ -102,8 +102,8 @@ pub async fn vectors_for_a_turn_that_is_gone_are_left_alone(store: &impl Ledger)
     assert_eq!(attached, Ok(()));
 }
 
-/// More of them than one transaction takes, one of them forgotten meanwhile: the others have theirs,
-/// and the feed brings them in the order given.
+/// More of them than one transaction takes, one of them forgotten meanwhile: the others have
+/// theirs, and the feed brings them in the order given.
 pub async fn vectors_of_many_turns_come_at_once(store: &(impl Ledger + IndexFeed)) {
     let turns: Vec<_> = (0..150)
         .map(|number| turn(&number.to_string(), "a text"))
