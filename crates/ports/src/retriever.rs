@@ -37,7 +37,7 @@ pub struct Query {
     pub session: Option<SessionId>,
     /// What kind of memory it asks for; absent: as its wording tells.
     pub intent: Option<Intent>,
-    /// What the search may cost; absent: as the node is configured.
+    /// Cost that the search may have; absent: as the node is configured.
     pub quality: Option<SearchQuality>,
     /// Asks for the score breakdown of each hit, and for the candidates.
     pub explain: bool,

@@ -1,5 +1,5 @@
-//! Imagined answers to a query (HyDE; Gao et al., 2023): passages that look like the turns which would answer it. They are
-//! searched with and never shown.
+//! Imagined answers to a query (hypothetical document embeddings; Gao et al., 2023): passages that
+//! look like the turns which would answer it. They are searched with and never shown.
 
 use memfleet_domain::Timestamp;
 use memfleet_ports::language_model::{Agent, PromptId};
@@ -18,14 +18,14 @@ const MOST: usize = 3;
 
 /// A query whose answers are imagined.
 #[derive(Serialize)]
-pub struct Imagining<'a> {
+pub struct ImaginingQuery<'a> {
     /// Its words.
     pub query: &'a str,
     /// When it is asked.
     pub now: Timestamp,
 }
 
-impl Template for Imagining<'_> {
+impl Template for ImaginingQuery<'_> {
     const ID: PromptId = PromptId {
         name: "imagine",
         version: 1,
@@ -33,18 +33,18 @@ impl Template for Imagining<'_> {
     const SOURCE: &'static str = include_str!("../data/imagine.v1.j2");
 }
 
-/// The reply.
+/// Reply of the model.
 #[derive(Debug, Deserialize, JsonSchema)]
-pub struct Said {
+pub struct ImaginedPassages {
     passages: Vec<String>,
 }
 
-impl Prompt for Imagining<'_> {
+impl Prompt for ImaginingQuery<'_> {
     const AGENT: Agent = Agent::Retriever;
-    type Said = Said;
+    type Said = ImaginedPassages;
     type Meant = Vec<String>;
 
-    fn check(&self, said: Said) -> Result<Vec<String>, Misread> {
+    fn check(&self, said: ImaginedPassages) -> Result<Vec<String>, Misread> {
         let lines = said.passages.iter();
         let lines = lines.filter_map(|passage| words::line(passage, LONGEST).ok());
         let passages: Vec<String> = lines.take(MOST).collect();

@@ -1,6 +1,6 @@
-//! Weights and relevance by embedding model. Scores of two models lie on other scales, so each model
-//! has its own: a folder of `data` with its name, set by `memfleet bench fit` and `memfleet bench
-//! relevance` (docs/retrieval.md). A model without one is not served.
+//! Weights and relevance by embedding model. Scores of two models lie on other scales, so each
+//! model has its own: a folder of `data` with its name, set by `memfleet bench fit` and `memfleet
+//! bench relevance` (docs/retrieval.md). A model without one is not served.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -36,9 +36,9 @@ const SHIPPED: [(&str, SearchQuality, &str, &str); 3] = [
     ),
 ];
 
-/// What turns the scores of one model into a rank and a probability.
+/// Parameters that turn the scores of one model into a rank and a probability.
 #[derive(Debug, Clone)]
-pub struct Calibration {
+pub struct ModelCalibration {
     /// The best quality that searches with the model have.
     pub quality: SearchQuality,
     /// How a score is made.
@@ -47,7 +47,7 @@ pub struct Calibration {
     pub relevance: Arc<Relevance>,
 }
 
-impl Calibration {
+impl ModelCalibration {
     /// The one that ships for a model, by its name.
     pub fn shipped(model: &str) -> Option<Self> {
         let (_, quality, weights, relevance) = SHIPPED.iter().find(|(name, ..)| *name == model)?;
@@ -59,8 +59,8 @@ impl Calibration {
     }
 }
 
-impl Default for Calibration {
-    /// That of the default model.
+impl Default for ModelCalibration {
+    /// The calibration of the default model.
     fn default() -> Self {
         Self {
             quality: SearchQuality::Fast,
@@ -72,17 +72,17 @@ impl Default for Calibration {
 
 /// The calibrations of a retriever.
 #[derive(Debug, Clone)]
-pub struct Calibrations {
-    by_model: BTreeMap<String, Calibration>,
-    /// That of all other models; absent: these are not served.
-    others: Option<Calibration>,
+pub struct ModelCalibrations {
+    by_model: BTreeMap<String, ModelCalibration>,
+    /// ModelCalibration of all other models; absent: these are not served.
+    others: Option<ModelCalibration>,
 }
 
-impl Calibrations {
-    /// Those that ship.
+impl ModelCalibrations {
+    /// All that ship.
     pub fn shipped() -> Self {
         let models = SHIPPED.iter().filter_map(|(model, ..)| {
-            let calibration = Calibration::shipped(model)?;
+            let calibration = ModelCalibration::shipped(model)?;
             Some(((*model).to_owned(), calibration))
         });
         Self {
@@ -93,9 +93,9 @@ impl Calibrations {
 
     /// One for whatever model there is, to measure other weights.
     pub fn of_every_model(weights: Weights) -> Self {
-        let others = Calibration {
+        let others = ModelCalibration {
             weights: Arc::new(weights),
-            ..Calibration::default()
+            ..ModelCalibration::default()
         };
         Self {
             by_model: BTreeMap::new(),
@@ -103,11 +103,11 @@ impl Calibrations {
         }
     }
 
-    /// Those that ship, and that of the default model for all others: to measure models that are
+    /// All that ship, and the default one for all other models: to measure models that are
     /// not calibrated yet.
     pub fn for_measuring() -> Self {
         Self {
-            others: Some(Calibration::default()),
+            others: Some(ModelCalibration::default()),
             ..Self::shipped()
         }
     }
@@ -122,13 +122,13 @@ impl Calibrations {
     }
 
     /// The one of an embedding space.
-    pub fn of(&self, space: &EmbeddingSpace) -> Option<&Calibration> {
+    pub fn of(&self, space: &EmbeddingSpace) -> Option<&ModelCalibration> {
         self.by_model.get(&space.model).or(self.others.as_ref())
     }
 
     /// The one of searches by words alone: that of the default model, whose weights of words are
     /// the same.
-    pub fn of_words(&self) -> &Calibration {
+    pub fn of_words(&self) -> &ModelCalibration {
         let default = self.by_model.get(DEFAULT).or(self.others.as_ref());
         default.expect("the default model is calibrated")
     }
@@ -147,7 +147,7 @@ mod tests {
 
     #[test]
     fn every_shipped_calibration_is_read_and_has_a_scorer_of_its_own() {
-        let shipped = Calibrations::shipped();
+        let shipped = ModelCalibrations::shipped();
         let mut scorers: Vec<_> = SHIPPED
             .iter()
             .map(|(model, ..)| shipped.of(&space(model)).unwrap().relevance.name.clone())
@@ -159,7 +159,11 @@ mod tests {
 
     #[test]
     fn a_model_without_calibration_has_one_for_measuring_alone() {
-        assert!(Calibrations::shipped().of(&space("other")).is_none());
-        assert!(Calibrations::for_measuring().of(&space("other")).is_some());
+        assert!(ModelCalibrations::shipped().of(&space("other")).is_none());
+        assert!(
+            ModelCalibrations::for_measuring()
+                .of(&space("other"))
+                .is_some()
+        );
     }
 }

@@ -30,7 +30,7 @@ mod top;
 mod walk;
 mod weights;
 
-pub use calibration::{Calibration, Calibrations};
+pub use calibration::{ModelCalibration, ModelCalibrations};
 pub use candidates::{Candidates, candidates, wanted};
 pub use excerpt::{Excerpt, Sample};
 pub use index::{Eligible, SpaceIndex};

@@ -1,6 +1,7 @@
-//! How likely it is that a turn bears on a query. A score only ranks within its answer; a relevance is a probability, which can be
-//! compared over answers and with a threshold (docs/retrieval.md, Relevance). It is a logistic regression over [`Clue`]s; its
-//! coefficients are data: `relevance.toml` in the folder of a model in `data`, set by `memfleet bench relevance`.
+//! How likely it is that a turn bears on a query. A score only ranks within its answer; a relevance
+//! is a probability, which can be compared over answers and with a threshold (docs/retrieval.md,
+//! Relevance). It is a logistic regression over [`Clue`]s; its coefficients are data:
+//! `relevance.toml` in the folder of a model in `data`, set by `memfleet bench relevance`.
 
 use std::collections::BTreeMap;
 

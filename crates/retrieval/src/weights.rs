@@ -1,4 +1,5 @@
-//! What the score is made of, as data: set by cross-validation over several data sets, `weights.toml` in the folder of a model in `data`.
+//! Weights of the score, as data: set by cross-validation over several data sets, `weights.toml` in
+//! the folder of a model in `data`.
 
 use std::collections::BTreeMap;
 

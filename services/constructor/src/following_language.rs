@@ -1,5 +1,5 @@
-//! Spaces whose language changes: once turns come that another model reads better than the one whose
-//! vectors the space has, the space moves to that model ([`crate::ModelSwitcher`]).
+//! Spaces whose language changes: once turns come that another model reads better than the one
+//! whose vectors the space has, the space moves to that model ([`crate::ModelSwitcher`]).
 
 use memfleet_domain::embedding::HeldEmbeddings;
 use memfleet_domain::{Fault, Scope};

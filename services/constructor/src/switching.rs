@@ -169,7 +169,7 @@ impl ModelSwitcher {
         Ok(())
     }
 
-    /// True while the operator wants this and nothing else; always of a step for a space's language.
+    /// True while the operator wants this and nothing else, and for steps of a space's language.
     async fn is_wanted(&self, next: &NextStep) -> Result<bool, Fault> {
         Ok(next.is_for_language || self.switches.order().await?.as_ref() == Some(&next.order))
     }

@@ -15,9 +15,9 @@ const SHARE: f64 = 0.2;
 
 /// Vocabularies of two models.
 pub struct ModelChoice {
-    /// That of the model that is taken where nothing speaks for the other.
+    /// Vocabulary of the model that is taken where nothing speaks for the other.
     pub first: Arc<Tokenizer>,
-    /// That of the other.
+    /// Vocabulary of the other.
     pub second: Arc<Tokenizer>,
 }
 

@@ -1,5 +1,5 @@
-//! Thorough searches: where nothing found is likely relevant, a language model imagines answers, and
-//! turns that are like them count too (HyDE; Gao et al., 2023).
+//! Thorough searches: where nothing found is likely relevant, a language model imagines answers,
+//! and turns that are like them count too (hypothetical document embeddings; Gao et al., 2023).
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use memfleet_ports::context::Context;
 use memfleet_ports::language_model::ModelFault;
 use memfleet_ports::retriever::{Found, Hit, Query};
 use memfleet_prompts::Adviser;
-use memfleet_prompts::imagine::Imagining;
+use memfleet_prompts::imagine::ImaginingQuery;
 use tokio::time::Instant;
 
 use crate::Gateway;
@@ -64,7 +64,7 @@ impl Gateway {
         author: &Adviser,
         query: &Query,
     ) -> Result<Vec<String>, ModelFault> {
-        let prompt = Imagining {
+        let prompt = ImaginingQuery {
             query: &query.text,
             now: query.now.unwrap_or_else(|| self.clock.now()),
         };

@@ -129,7 +129,7 @@ pub struct Options {
     pub max_exchanges: u32,
     /// … and injections, the oldest first.
     pub max_injections: u32,
-    /// What searches may cost that do not say it.
+    /// Quality of searches that do not name one.
     pub quality: SearchQuality,
     /// How long a profile or a timeline waits for the graph to say which other names somebody has. Without an answer it is of the one name.
     pub names_within: Duration,

@@ -147,7 +147,7 @@ pub struct Retrieval {
     pub token_cache: ByteSize,
     /// Passages that the first stage hands to the second. Default 600.
     pub candidates: usize,
-    /// What searches may cost that do not say it, and what vectors new spaces get: `fast`,
+    /// Quality of searches that do not name one, and of the vectors that new spaces get: `fast`,
     /// `balanced` or `thorough`. Default `fast`.
     pub quality: SearchQuality,
 }

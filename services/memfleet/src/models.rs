@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use memfleet_models::ModelDirectory;
-use memfleet_retrieval::Calibration;
+use memfleet_retrieval::ModelCalibration;
 
 /// The pulled models of a configuration.
 #[derive(Debug, Clone)]
@@ -22,8 +22,8 @@ impl ConfiguredModels {
 
     /// The calibration of the main model, or where it has none the default one: what a measurement
     /// begins with.
-    pub fn calibration(&self) -> Calibration {
-        let shipped = Calibration::shipped(self.name());
+    pub fn calibration(&self) -> ModelCalibration {
+        let shipped = ModelCalibration::shipped(self.name());
         shipped.unwrap_or_default()
     }
 

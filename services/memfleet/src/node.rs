@@ -6,7 +6,7 @@ use std::sync::Arc;
 use memfleet_gateway::Gateway;
 use memfleet_ports::knowledge::Stage;
 use memfleet_ports::retriever::Retriever;
-use memfleet_retrieval::{Calibrations, Weights};
+use memfleet_retrieval::{ModelCalibrations, Weights};
 use memfleet_runtime::BoxError;
 use memfleet_runtime::lifecycle::{Lifecycle, Signals, StopReason};
 use memfleet_runtime::telemetry::Readiness;
@@ -32,7 +32,7 @@ impl Node {
             config,
             &Role::ALL,
             Some(models),
-            Calibrations::for_measuring(),
+            ModelCalibrations::for_measuring(),
             &Readiness::default(),
         )
         .await?;
@@ -46,7 +46,7 @@ impl Node {
         let retriever = self.process.new_retriever(
             embedder,
             &Retrieval::default(),
-            Calibrations::of_every_model(weights),
+            ModelCalibrations::of_every_model(weights),
         );
         Arc::new(retriever)
     }

@@ -31,7 +31,7 @@ use memfleet_ports::refresher::Refresher;
 use memfleet_ports::retriever::Retriever;
 use memfleet_prompts::Adviser;
 use memfleet_refresher::{LocalRefresher, Reviewer};
-use memfleet_retrieval::Calibrations;
+use memfleet_retrieval::ModelCalibrations;
 use memfleet_retriever::{LocalRetriever, Remote};
 use memfleet_rpc::fleet::{Options as PeerOptions, Peers};
 use memfleet_rpc::fleet::{RemoteEmbedder, RemoteRefresher, RemoteRetriever};
@@ -77,7 +77,7 @@ pub struct Process {
     audit: Option<(Arc<dyn AuditLog>, Duration)>,
     events: Events,
     health: Health,
-    calibrations: Calibrations,
+    calibrations: ModelCalibrations,
 }
 
 /// Whether a process with these roles computes vectors itself, and so needs the model.
@@ -94,12 +94,13 @@ pub fn needs_model(config: &Config, roles: &[Role]) -> bool {
 }
 
 impl Process {
-    /// Connects the roles with what each asks of the others; `models` as [`needs_model`] says. `readiness` hears what is waited for.
+    /// Connects the roles with what each asks of the others; `models` as [`needs_model`] says.
+    /// `readiness` hears what is waited for.
     pub async fn compose(
         config: &Config,
         roles: &[Role],
         models: Option<&ConfiguredModels>,
-        calibrations: Calibrations,
+        calibrations: ModelCalibrations,
         readiness: &Readiness,
     ) -> Result<Self, BoxError> {
         let mut process = Self {
@@ -299,7 +300,7 @@ impl Process {
         &self,
         embedder: Arc<dyn Embedder>,
         config: &Retrieval,
-        calibrations: Calibrations,
+        calibrations: ModelCalibrations,
     ) -> LocalRetriever {
         let options = memfleet_retriever::Options {
             index_cache: config.index_cache.as_usize(),

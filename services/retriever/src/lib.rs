@@ -26,7 +26,7 @@ use memfleet_ports::events::{Event, Events};
 use memfleet_ports::feed::IndexFeed;
 use memfleet_ports::ledger::Ledger;
 use memfleet_ports::spaces::SpaceCatalog;
-use memfleet_retrieval::{Calibration, Calibrations};
+use memfleet_retrieval::{ModelCalibration, ModelCalibrations};
 use tokio::sync::broadcast::error::RecvError;
 use tokio_util::sync::CancellationToken;
 
@@ -43,7 +43,7 @@ pub struct Options {
     /// Bytes for token vectors.
     pub token_cache: usize,
     /// How the vectors of each model are scored, and how many candidates the first stage keeps.
-    pub calibrations: Calibrations,
+    pub calibrations: ModelCalibrations,
     /// Bytes of turns that an answer may hold, neighbours counted: a larger one is refused before it is whole.
     pub answer_bytes: usize,
 }
@@ -60,9 +60,9 @@ pub struct LocalRetriever {
     ledger: Arc<dyn Ledger>,
     spaces: Arc<dyn SpaceCatalog>,
     embedder: Arc<dyn Embedder>,
-    calibrations: Arc<Calibrations>,
+    calibrations: Arc<ModelCalibrations>,
     /// The one of this search.
-    calibration: Calibration,
+    calibration: ModelCalibration,
     answer_bytes: usize,
     computing: SearchThreads,
 }

@@ -142,7 +142,13 @@ async fn spaces_without_vectors_take_those_of_the_model_that_reads_them() {
     bench.store.set_order(&order).await.unwrap();
     embedder.set_down(true);
     let spaces: Vec<_> = (0..40).map(|n| space(&format!("space-{n}"))).collect();
-    let text = |n: usize| if n % 2 == 0 { "one" } else { "один" };
+    let text = |n: usize| {
+        if n.is_multiple_of(2) {
+            "one"
+        } else {
+            "один"
+        }
+    };
     for (n, scope) in spaces.iter().enumerate() {
         bench.publish(&batch_in(scope, &[text(n)])).await;
     }

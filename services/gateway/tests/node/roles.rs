@@ -24,7 +24,7 @@ use memfleet_ports::memory::{Memory, NewTurn, RecallRequest, RememberRequest};
 use memfleet_ports::retriever::Query;
 use memfleet_ports::testing::WordEmbedder;
 use memfleet_refresher::LocalRefresher;
-use memfleet_retrieval::{Calibrations, Weights};
+use memfleet_retrieval::{ModelCalibrations, Weights};
 use memfleet_retriever::LocalRetriever;
 use memfleet_sqlite::SqliteStore;
 use memfleet_workers::Indexer;
@@ -213,7 +213,7 @@ fn retriever(store: &Arc<SqliteStore>, embedder: &Arc<WordEmbedder>) -> LocalRet
         index_cache: 64 << 20,
         token_cache: 16 << 20,
         answer_bytes: memfleet_retriever::MAX_ANSWER_BYTES,
-        calibrations: Calibrations::of_every_model(Weights::shipped()),
+        calibrations: ModelCalibrations::of_every_model(Weights::shipped()),
     };
     LocalRetriever::new(
         store.clone(),

@@ -36,7 +36,8 @@ pub struct FitArgs {
     /// Also show what the weights are worth with all conversations of a file in one space; nothing is fitted on that
     #[arg(long)]
     pooled: bool,
-    /// Write the weights fitted on all questions to this file, in the form of crates/retrieval/data/MODEL/weights.toml
+    /// Write the weights fitted on all questions to this file, in the form of `weights.toml` of a
+    /// model in crates/retrieval/data
     #[arg(long, value_name = "FILE")]
     weights: Option<PathBuf>,
     /// Write the report as JSON to this file

@@ -32,7 +32,8 @@ pub struct RelevanceArgs {
     /// Write what was found to this file, as comma-separated values: a line a turn
     #[arg(long, value_name = "OUT")]
     clues: Option<PathBuf>,
-    /// Write the fitted coefficients to this file, in the form of crates/retrieval/data/MODEL/relevance.toml
+    /// Write the fitted coefficients to this file, in the form of `relevance.toml` of a model in
+    /// crates/retrieval/data
     #[arg(long, value_name = "OUT")]
     coefficients: Option<PathBuf>,
     /// Write the report as JSON to this file
@@ -60,7 +61,8 @@ pub async fn measure(args: &RelevanceArgs, models: &ConfiguredModels) -> Result<
     Ok(Report::new(&fitted, views))
 }
 
-/// The scorer fitted on the first files, under the name of `base`, and what it is worth on every file.
+/// The scorer fitted on the first files, under the name of `base`, and what it is worth on every
+/// file.
 fn judged(files: &[File], fitted_on: usize, base: &Relevance) -> (Relevance, Vec<ViewReport>) {
     let (seen, unseen) = files.split_at(fitted_on);
     let fitted = fit(seen, None);

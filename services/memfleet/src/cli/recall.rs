@@ -55,7 +55,7 @@ pub struct SearchArgs {
     /// What kind of memory the query asks for; repeatable, by default as its wording tells
     #[arg(long = "intent", value_name = "KIND", value_enum)]
     intents: Vec<Kind>,
-    /// What the search may cost; by default as the node is configured
+    /// Cost that the search may have; by default as the node is configured
     #[arg(long, value_name = "QUALITY", value_enum)]
     quality: Option<Quality>,
     /// Token of a write that the answer must see; repeatable

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
-use memfleet_retrieval::Calibrations;
+use memfleet_retrieval::ModelCalibrations;
 use memfleet_runtime::lifecycle::Lifecycle;
 use memfleet_runtime::server::Server;
 use memfleet_runtime::telemetry::MetricsAddress;
@@ -143,7 +143,7 @@ async fn start(
         config,
         roles,
         models,
-        Calibrations::shipped(),
+        ModelCalibrations::shipped(),
         &process.readiness(),
     )
     .await?;

@@ -13,7 +13,7 @@ use memfleet_embedder::{LocalEmbedder, ModelChoice, SentenceModel};
 use memfleet_encoder::projection::Projection;
 use memfleet_models::ModelDirectory;
 use memfleet_ports::embedder::{Embedder, missing_model, no_model};
-use memfleet_retrieval::Calibration;
+use memfleet_retrieval::ModelCalibration;
 use memfleet_runtime::BoxError;
 use tokio::sync::OnceCell;
 
@@ -147,7 +147,7 @@ impl Embedder for ModelSet {
 
     async fn space_of(&self, model: &str) -> Result<EmbeddingSpace, Fault> {
         let (_, space) = self.find(model).await?;
-        if Calibration::shipped(model).is_none() {
+        if ModelCalibration::shipped(model).is_none() {
             let message =
                 format!("model `{model}` has no calibration in this version, so no search uses it");
             return Err(Fault::new(

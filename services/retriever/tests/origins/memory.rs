@@ -19,7 +19,7 @@ use memfleet_ports::retriever::{Found, Query, Retriever};
 use memfleet_ports::store::Result;
 use memfleet_ports::testing::{NothingWaits, WordEmbedder};
 use memfleet_postgres::{PostgresErasure, PostgresStore};
-use memfleet_retrieval::{Calibrations, Weights};
+use memfleet_retrieval::{ModelCalibrations, Weights};
 use memfleet_retriever::{LocalRetriever, Options, Remote};
 use tokio::sync::watch;
 
@@ -203,7 +203,7 @@ impl Memory {
             index_cache: 64 << 20,
             token_cache: 64 << 20,
             answer_bytes: memfleet_retriever::MAX_ANSWER_BYTES,
-            calibrations: Calibrations::of_every_model(Weights::shipped()),
+            calibrations: ModelCalibrations::of_every_model(Weights::shipped()),
         };
         let store = Arc::new(self.store.clone());
         let embedder = self.embedder.clone();

@@ -3,7 +3,7 @@
 use memfleet_domain::turn::AcceptedTurn;
 use memfleet_ports::conformance::samples::turn_in;
 use memfleet_ports::retriever::{Found, Hit, Query, SHOWN_BEHIND_HITS};
-use memfleet_retrieval::{Calibrations, Weights};
+use memfleet_retrieval::{ModelCalibrations, Weights};
 use memfleet_retriever::Options;
 
 use crate::memory::{Memory, acme, options};
@@ -72,7 +72,7 @@ async fn explanation_shows_the_hits_and_a_hundred_candidates_behind_them() {
 async fn explanation_of_a_first_stage_names_the_sources_of_each_candidate() {
     let mut memory = notes(130).await;
     memory.set_options(Options {
-        calibrations: Calibrations::of_every_model(Weights {
+        calibrations: ModelCalibrations::of_every_model(Weights {
             exhaustive: 20,
             candidates: 30,
             ..Weights::shipped()

@@ -20,7 +20,7 @@ use memfleet_ports::retriever::{Found, Query, Retriever};
 use memfleet_ports::store::Result;
 use memfleet_ports::testing::WordEmbedder;
 use memfleet_retrieval::document::documents;
-use memfleet_retrieval::{Calibrations, Weights};
+use memfleet_retrieval::{ModelCalibrations, Weights};
 use memfleet_retriever::{LocalRetriever, MAX_ANSWER_BYTES, Options};
 use memfleet_sqlite::SqliteStore;
 
@@ -204,7 +204,7 @@ pub fn options() -> Options {
     Options {
         index_cache: 64 << 20,
         token_cache: 1 << 20,
-        calibrations: Calibrations::of_every_model(Weights::shipped()),
+        calibrations: ModelCalibrations::of_every_model(Weights::shipped()),
         answer_bytes: MAX_ANSWER_BYTES,
     }
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use memfleet_domain::Fault;
 use memfleet_models::{Event, ModelDirectory, Sources, default_root, known, known_models, pull};
-use memfleet_retrieval::Calibration;
+use memfleet_retrieval::ModelCalibration;
 use memfleet_runtime::BoxError;
 
 use crate::cli::exit::Error;
@@ -60,11 +60,11 @@ pub fn fetch_main(config: &Config) -> Result<ConfiguredModels, Error> {
     Ok(ConfiguredModels { main, multilingual })
 }
 
-/// What is wrong with a model that a node is to serve, if anything is.
+/// Problem of a model that a node is to serve; absent: there is none.
 pub fn unusable_model(name: &str) -> Option<String> {
     let message =
         || format!("`{name}` has no calibration in this version, so no search can use it");
-    unknown_model(name).or_else(|| Calibration::shipped(name).is_none().then(message))
+    unknown_model(name).or_else(|| ModelCalibration::shipped(name).is_none().then(message))
 }
 
 /// The message of a name that no model has.
