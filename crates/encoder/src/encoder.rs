@@ -11,7 +11,7 @@ use crate::bert::Bert;
 use crate::error::Error;
 use crate::graph::Graph;
 use crate::pooling::Pooling;
-use crate::tokenizer::Tokenizer;
+use crate::tokenizer::ModelTokenizer;
 use crate::tokens::Tokens;
 use crate::vectors::Encoding;
 
@@ -40,7 +40,7 @@ pub struct Spec {
 /// A loaded model. Shared by reference: calls from several threads are safe.
 pub struct Encoder {
     network: Network,
-    tokenizer: Arc<Tokenizer>,
+    tokenizer: Arc<ModelTokenizer>,
     spec: Spec,
     threads: NonZeroUsize,
 }
@@ -57,7 +57,7 @@ impl Encoder {
     /// Loads the model. One call of [`Encoder::encode`] uses up to `threads` threads.
     pub fn open(files: &ModelFiles, spec: Spec, threads: NonZeroUsize) -> Result<Self, Error> {
         let network = Network::open(&files.model, spec.dimensions)?;
-        let tokenizer = Tokenizer::open(&files.tokenizer, spec.max_tokens)?;
+        let tokenizer = ModelTokenizer::open(&files.tokenizer, spec.max_tokens)?;
         Ok(Self {
             network,
             tokenizer: Arc::new(tokenizer),
@@ -71,8 +71,8 @@ impl Encoder {
         self.spec
     }
 
-    /// What cuts texts into word pieces.
-    pub fn tokenizer(&self) -> &Arc<Tokenizer> {
+    /// Tokenizer of the model.
+    pub fn tokenizer(&self) -> &Arc<ModelTokenizer> {
         &self.tokenizer
     }
 

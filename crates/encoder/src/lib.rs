@@ -20,6 +20,6 @@ pub use bert::{BertLayout, instructions, product_rate};
 pub use encoder::{Encoder, ModelFiles, Spec};
 pub use error::Error;
 pub use pooling::Pooling;
-pub use tokenizer::{Tokenizer, compact_tokenizer};
+pub use tokenizer::{ModelTokenizer, compact_tokenizer};
 pub use tokens::Tokens;
 pub use vectors::{Encoding, TokenVectors};

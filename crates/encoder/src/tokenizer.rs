@@ -16,7 +16,7 @@ use unigram::Unigram;
 const UNKNOWN: [&str; 2] = ["[UNK]", "<unk>"];
 
 /// A loaded tokenizer.
-pub struct Tokenizer {
+pub struct ModelTokenizer {
     kind: Kind,
     max_tokens: usize,
     /// Piece that stands for what the vocabulary lacks.
@@ -30,7 +30,7 @@ enum Kind {
     Json(Box<tokenizers::Tokenizer>),
 }
 
-impl Tokenizer {
+impl ModelTokenizer {
     /// Reads either form of file. Texts are cut to `max_tokens`, special pieces included.
     pub fn open(path: &Path, max_tokens: usize) -> Result<Self, Error> {
         let failed = |reason: String| unreadable(path, reason);

@@ -4,7 +4,7 @@ use std::fs;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-use memfleet_encoder::{Encoder, ModelFiles, Spec, Tokenizer};
+use memfleet_encoder::{Encoder, ModelFiles, ModelTokenizer, Spec};
 
 use crate::error::Error;
 use crate::manifest::{COMPACT_TOKENIZER, MODEL, Manifest, TOKENIZER};
@@ -65,8 +65,8 @@ impl ModelDirectory {
     }
 
     /// Loads the tokenizer alone.
-    pub fn tokenizer(&self) -> Result<Tokenizer, Error> {
-        Ok(Tokenizer::open(
+    pub fn tokenizer(&self) -> Result<ModelTokenizer, Error> {
+        Ok(ModelTokenizer::open(
             &self.files().tokenizer,
             self.spec().max_tokens,
         )?)

@@ -49,8 +49,8 @@ pub struct SwitchOrder {
 }
 
 impl SwitchOrder {
-    /// What moves a space to the model that reads its language: the vectors of before say little of
-    /// its texts, so they are not compared, and they are dropped.
+    /// Order that moves a space to the model that reads its language: the vectors of before say
+    /// little of its texts, so they are not compared, and they are dropped.
     pub fn for_language(target: EmbeddingSpace) -> Self {
         Self {
             target,
@@ -87,11 +87,11 @@ pub enum SwitchStep {
 pub struct NextStep {
     /// The space.
     pub scope: Scope,
-    /// What moves it: the operator's order, or one by [`SwitchOrder::for_language`].
+    /// Order that moves it: the operator's order, or one by [`SwitchOrder::for_language`].
     pub order: SwitchOrder,
     /// True for the latter.
     pub is_for_language: bool,
-    /// What is to be done.
+    /// Step to be taken.
     pub step: SwitchStep,
 }
 

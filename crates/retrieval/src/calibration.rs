@@ -74,7 +74,7 @@ impl Default for ModelCalibration {
 #[derive(Debug, Clone)]
 pub struct ModelCalibrations {
     by_model: BTreeMap<String, ModelCalibration>,
-    /// ModelCalibration of all other models; absent: these are not served.
+    /// Calibration of all other models; absent: these are not served.
     others: Option<ModelCalibration>,
 }
 

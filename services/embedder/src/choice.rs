@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use memfleet_encoder::{Error, Tokenizer};
+use memfleet_encoder::{Error, ModelTokenizer};
 use unicode_normalization::char::is_combining_mark;
 
 /// Characters of a text that are looked at: no more than the pieces that any model reads.
@@ -16,9 +16,9 @@ const SHARE: f64 = 0.2;
 /// Vocabularies of two models.
 pub struct ModelChoice {
     /// Vocabulary of the model that is taken where nothing speaks for the other.
-    pub first: Arc<Tokenizer>,
+    pub first: Arc<ModelTokenizer>,
     /// Vocabulary of the other.
-    pub second: Arc<Tokenizer>,
+    pub second: Arc<ModelTokenizer>,
 }
 
 impl ModelChoice {

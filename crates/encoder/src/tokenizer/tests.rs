@@ -90,16 +90,16 @@ fn description() -> Value {
 }
 
 /// Both forms of a tokenizer, read back from files.
-fn both(description: &Value, max_tokens: usize) -> (Tokenizer, Tokenizer) {
+fn both(description: &Value, max_tokens: usize) -> (ModelTokenizer, ModelTokenizer) {
     let folder = TempDir::new().unwrap();
     let (json, compact) = (folder.path().join("json"), folder.path().join("compact"));
     fs::write(&json, description.to_string()).unwrap();
     fs::write(&compact, compact_tokenizer(&json).unwrap().unwrap()).unwrap();
-    let open = |path| Tokenizer::open(path, max_tokens).unwrap();
+    let open = |path| ModelTokenizer::open(path, max_tokens).unwrap();
     (open(&compact), open(&json))
 }
 
-fn assert_same((compact, json): &(Tokenizer, Tokenizer), text: &str) {
+fn assert_same((compact, json): &(ModelTokenizer, ModelTokenizer), text: &str) {
     let (ours, theirs) = (
         compact.tokenize(text).unwrap(),
         json.tokenize(text).unwrap(),
@@ -191,7 +191,7 @@ proptest! {
         max_tokens in prop::sample::select(vec![4_usize, 9, 512]),
     ) {
         thread_local! {
-            static TOKENIZERS: [(usize, (Tokenizer, Tokenizer)); 3] =
+            static TOKENIZERS: [(usize, (ModelTokenizer, ModelTokenizer)); 3] =
                 [4, 9, 512].map(|most| (most, both(&description(), most)));
         }
         let text = fragments.concat();
@@ -232,7 +232,7 @@ fn a_compact_file_that_is_cut_off_or_damaged_is_refused() {
     let whole = compact_tokenizer(&json).unwrap().unwrap();
     let refused = |bytes: &[u8]| {
         fs::write(&compact, bytes).unwrap();
-        Tokenizer::open(&compact, 8).err().unwrap().to_string()
+        ModelTokenizer::open(&compact, 8).err().unwrap().to_string()
     };
     for length in 0..whole.len() {
         let reason = refused(&whole[..length]);
