@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use crate::Gateway;
 
 /// Relevance of the best hit from which on nothing is imagined.
-const RELEVANT: f32 = 0.5;
+const RELEVANT: f32 = 0.3;
 
 /// Weight of the imagined answers' mean score beside the score of the query.
 const WEIGHT: f32 = 0.5;
@@ -138,4 +138,58 @@ fn fused(hits: Vec<Hit>, others: Vec<Vec<Hit>>) -> Vec<Hit> {
 
 fn key(hit: &Hit) -> TurnKey {
     (hit.space.clone(), hit.turn.accepted.id)
+}
+
+#[cfg(test)]
+mod tests {
+    use memfleet_domain::turn::Turn;
+    use memfleet_ports::conformance::samples;
+
+    use super::*;
+
+    fn hit(number: u32, score: f32, relevance: Option<f32>) -> Hit {
+        let accepted = samples::turn(&number.to_string(), "x");
+        Hit {
+            space: samples::home().space,
+            turn: Turn {
+                accepted,
+                position: number,
+                replaced: None,
+            },
+            score,
+            relevance,
+            passage: (0, 1),
+            signals: Vec::new(),
+            neighbours: Vec::new(),
+            facts: Vec::new(),
+            outdated: None,
+        }
+    }
+
+    #[test]
+    fn scores_of_imagined_answers_count_half_and_a_missing_turn_has_the_last_score() {
+        let query = vec![hit(1, 4.0, Some(0.1)), hit(2, 3.0, Some(0.05))];
+        let imagined = vec![
+            vec![hit(3, 9.0, Some(0.9)), hit(2, 3.0, Some(0.2))],
+            vec![hit(3, 7.0, Some(0.9)), hit(1, 1.0, None)],
+        ];
+        let fused = fused(query, imagined);
+        let scores: Vec<_> = fused
+            .iter()
+            .map(|hit| (hit.turn.position, hit.score, hit.relevance))
+            .collect();
+        // 3 + (9 + 7) / 4, 4 + (3 + 1) / 4, 3 + (3 + 1) / 4.
+        let expected = [(3, 7.0, None), (1, 5.0, Some(0.1)), (2, 4.0, Some(0.05))];
+        assert_eq!(scores, expected);
+    }
+
+    #[test]
+    fn a_hit_that_is_likely_relevant_leaves_nothing_to_imagine() {
+        let of = |relevance| Found {
+            hits: vec![hit(1, 1.0, Some(0.01)), hit(2, 0.5, relevance)],
+            ..Found::default()
+        };
+        assert!(is_relevant(&of(Some(0.3))));
+        assert!(!is_relevant(&of(Some(0.29))) && !is_relevant(&of(None)));
+    }
 }

@@ -9,6 +9,7 @@ mod auditing;
 mod capturing;
 mod echoes;
 mod holding;
+mod imagining;
 mod injections;
 mod inquiring;
 mod isolation;
