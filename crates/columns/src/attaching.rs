@@ -14,8 +14,8 @@ const PART_BYTES: usize = 128 << 10;
 /// Texts whose vectors one transaction writes.
 const PART_TEXTS: usize = 64;
 
-/// The texts of each transaction, in order: one at least, however large, and else up to
-/// [`PART_BYTES`] and [`PART_TEXTS`].
+/// The texts of each transaction, in order: one at least, however large, and else up to 128 KiB of
+/// vectors and 64 texts.
 pub fn vector_parts(mut texts: &[TextVectors]) -> impl Iterator<Item = &[TextVectors]> {
     std::iter::from_fn(move || {
         let mut bytes = 0;

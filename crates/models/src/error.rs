@@ -56,9 +56,6 @@ pub enum Error {
         /// What the client said.
         reason: String,
     },
-    /// The package installer is missing or failed.
-    #[error("pip: {0}")]
-    Package(String),
     /// A file whose hash is right cannot be read as what it should be.
     #[error("{file} is damaged: {reason}")]
     Damaged {

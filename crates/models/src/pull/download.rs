@@ -44,6 +44,17 @@ pub(super) fn files(
     Ok(())
 }
 
+/// A page of text.
+pub(super) fn text(url: &str) -> Result<String, Error> {
+    let failed = |error: ureq::Error| network(url, &error.to_string());
+    let mut response = agent().get(url).call().map_err(failed)?;
+    if response.status() != StatusCode::OK {
+        let reason = format!("the server answered {}", response.status());
+        return Err(network(url, &reason));
+    }
+    response.body_mut().read_to_string().map_err(failed)
+}
+
 /// A client that trusts what the operating system trusts.
 fn agent() -> Agent {
     let tls = TlsConfig::builder()

