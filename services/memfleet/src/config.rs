@@ -181,12 +181,6 @@ impl Config {
         (!name.is_empty() && name != self.main_model()).then_some(name)
     }
 
-    /// The names of all configured models.
-    pub fn model_names(&self) -> Vec<&str> {
-        let names = [Some(self.main_model()), self.multilingual_model()];
-        names.into_iter().flatten().collect()
-    }
-
     /// The problem of a process with these roles that strangers can reach: nobody has to say who calls, or others may listen. A
     /// certificate of this process alone keeps nobody out; asking callers for theirs does, between roles.
     pub fn exposed(&self, roles: &[Role]) -> Option<Problem> {

@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 
 use super::exit::{Error, Exit};
 use crate::config::Config;
+use crate::models::ConfiguredModels;
 use crate::output::{Align, Output, Palette, count, table};
 
 pub use fetch::{fetch, fetch_configured, fetch_main, unusable_model};
@@ -79,12 +80,17 @@ pub fn run(args: ModelArgs, configured: &Config, output: &mut Output) -> Result<
         .map_err(BoxError::from)?;
     match args.command {
         ModelCommand::Pull { name, from } => {
-            let names = match &name {
-                Some(name) => vec![&**name],
-                None => configured.model_names(),
+            let models = match &name {
+                Some(name) => vec![fetch(name, root, from)?],
+                None => {
+                    let mut config = configured.clone();
+                    config.model.directory = Some(root);
+                    let ConfiguredModels { main, multilingual } = fetch_configured(&config)?;
+                    [Some(main), multilingual].into_iter().flatten().collect()
+                }
             };
-            for name in names {
-                let model = fetch(name, root.clone(), from.clone())?;
+            for model in models {
+                let name = &model.manifest().name;
                 output.answer(
                     || here_to_json(&model),
                     |palette| format!("{} is in {}", palette.strong(name), model.path().display()),
