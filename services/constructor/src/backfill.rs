@@ -25,9 +25,9 @@ const LONGEST: Duration = Duration::from_mins(5);
 
 /// Texts of a round …
 const TEXTS: usize = 32;
-/// … and bytes of those that are embedded together, some 4,000 pieces: what is remembered meanwhile
-/// waits behind them.
-const PART_BYTES: usize = 16 << 10;
+/// … and bytes of those that are embedded together, some 130 pieces. More at once are not faster,
+/// and searches meanwhile have a longer tail (docs/benchmarks.md).
+const PART_BYTES: usize = 512;
 /// Turns of which a round takes some: processes that each take other ones seldom do the same work.
 const WAITING: u32 = 256;
 
@@ -314,23 +314,27 @@ impl Constructor {
         Ok(round)
     }
 
-    /// Embeds texts together, and one by one where the model fails on some; how many got vectors,
-    /// and the last failure.
+    /// Embeds texts part by part, and one by one where the model fails on some; how many got
+    /// vectors, and the last failure.
     async fn embed_round(
         &self,
         RoundTexts { parts }: &RoundTexts,
         space: &EmbeddingSpace,
         postponed: &mut PostponedTexts,
     ) -> (usize, Option<Fault>) {
-        let (mut embedded, mut in_a_row, mut failure) = (0, 0, None);
-        for part in parts {
-            if self.embed(part, space).await.is_ok() {
-                (embedded, in_a_row) = (embedded + part.len(), 0);
+        let (mut made, mut in_a_row, mut failure) = (Vec::new(), 0, None);
+        'round: for part in parts {
+            if let Ok(vectors) = self.embed(part, space).await {
+                made.extend(vectors);
+                in_a_row = 0;
                 continue;
             }
             for text in part {
                 match self.embed(std::slice::from_ref(text), space).await {
-                    Ok(()) => (embedded, in_a_row) = (embedded + 1, 0),
+                    Ok(vectors) => {
+                        made.extend(vectors);
+                        in_a_row = 0;
+                    }
                     Err(fault) => {
                         postponed.postpone(&text.scope, text.owner, &fault);
                         in_a_row += 1;
@@ -338,29 +342,68 @@ impl Constructor {
                     }
                 }
                 if in_a_row == IN_A_ROW {
-                    return (embedded, failure);
+                    break 'round;
                 }
             }
         }
-        (embedded, failure)
+        let (embedded, refusal) = self.attach(made, space, postponed).await;
+        (embedded, refusal.or(failure))
     }
 
-    /// Embeds texts, and stores the vectors of each space together.
-    async fn embed(&self, texts: &[WaitingText], space: &EmbeddingSpace) -> Result<(), Fault> {
+    async fn embed<'t>(
+        &self,
+        texts: &'t [WaitingText],
+        space: &EmbeddingSpace,
+    ) -> Result<Vec<(&'t Scope, TextVectors)>, Fault> {
         let passages = texts.iter().flat_map(|text| text.passages.iter().cloned());
         let vectors = self.embedder.embed_passages_in(space, passages.collect());
         let mut vectors = vectors.await?.into_iter();
-        let mut made: HashMap<&Scope, Vec<TextVectors>> = HashMap::new();
-        for text in texts {
-            made.entry(&text.scope).or_default().push(TextVectors {
+        let made = texts.iter().map(|text| {
+            let made = TextVectors {
                 owner: text.owner,
                 vectors: vectors.by_ref().take(text.passages.len()).collect(),
-            });
+            };
+            (&text.scope, made)
+        });
+        Ok(made.collect())
+    }
+
+    /// Stores the vectors of each space together, and one by one where the store refuses some; how
+    /// many, and the last refusal.
+    async fn attach(
+        &self,
+        made: Vec<(&Scope, TextVectors)>,
+        space: &EmbeddingSpace,
+        postponed: &mut PostponedTexts,
+    ) -> (usize, Option<Fault>) {
+        let mut by_space: HashMap<&Scope, Vec<TextVectors>> = HashMap::new();
+        for (scope, text) in made {
+            by_space.entry(scope).or_default().push(text);
         }
-        for (scope, made) in made {
-            self.ledger.attach_vectors(scope, space, &made).await?;
+        let (mut attached, mut in_a_row, mut refusal) = (0, 0, None);
+        for (scope, texts) in by_space {
+            let together = self.ledger.attach_vectors(scope, space, &texts).await;
+            if together.is_ok() {
+                attached += texts.len();
+                continue;
+            }
+            for text in &texts {
+                let alone = std::slice::from_ref(text);
+                match self.ledger.attach_vectors(scope, space, alone).await {
+                    Ok(()) => (attached, in_a_row) = (attached + 1, 0),
+                    Err(error) => {
+                        let fault = Fault::from(error);
+                        postponed.postpone(scope, text.owner, &fault);
+                        in_a_row += 1;
+                        refusal = Some(fault);
+                    }
+                }
+                if in_a_row == IN_A_ROW {
+                    return (attached, refusal);
+                }
+            }
         }
-        Ok(())
+        (attached, refusal)
     }
 }
 

@@ -85,7 +85,8 @@ async fn turns_that_wait_are_embedded_together() {
     let mut postponed = Postponed::default();
     let brought = bench.constructor.backfill_once(&mut postponed).await;
     assert_eq!(brought.unwrap(), 30);
-    assert_eq!(embedder.1.load(Ordering::SeqCst), 1);
+    let calls = embedder.1.load(Ordering::SeqCst);
+    assert_eq!(calls, 1);
     assert!(!bench.vectors_in_feed().await.contains(&false));
 }
 
