@@ -1,10 +1,11 @@
 //! Spaces whose language changes: once turns come that another model reads better than the one
 //! whose vectors the space has, the space moves to that model ([`crate::ModelSwitcher`]).
 
-use memfleet_domain::embedding::HeldEmbeddings;
+use memfleet_domain::embedding::{EmbeddingSpace, HeldEmbeddings};
 use memfleet_domain::{Fault, Scope};
 use memfleet_ports::feed::{Change, IndexFeed};
 use memfleet_ports::ledger::Ledger;
+use memfleet_ports::store::Result;
 
 use crate::Constructor;
 
@@ -12,20 +13,43 @@ use crate::Constructor;
 pub(crate) const SAMPLE: usize = 50;
 
 impl Constructor {
-    /// Notes where a space is to move, if another model than the default reads `texts`, which came
-    /// just now, and a fifth of the last turns or more. Nothing moves to the default model: the
-    /// other one reads its language, too.
-    pub(crate) async fn follow_language(
+    /// The embedding space of vectors for texts that came just now: the served one, or in a space
+    /// without turns that of the model which reads them. None where nobody can say.
+    pub(crate) async fn embedding_for(
+        &self,
+        scope: &Scope,
+        texts: &[String],
+    ) -> Result<Option<EmbeddingSpace>> {
+        let held = self.spaces.embeddings(scope).await?;
+        let Some(served) = &held.served else {
+            return Ok(self.embedder.space_for(texts).await.ok());
+        };
+        let first = self.follow_language(scope, &held, texts).await;
+        let first = first.unwrap_or_else(|fault| {
+            tracing::debug!(%scope, reason = %fault.reason, "the space's language is not followed: {fault}");
+            None
+        });
+        Ok(first.or_else(|| Some(served.clone())))
+    }
+
+    /// Notes where a space is to move, if another model than the default reads the texts, and a
+    /// fifth of the last turns or more; gives the model's embedding space where the space has no
+    /// turns yet, whatever the operator ordered. Nothing moves to the default model: the other one
+    /// reads its language, too.
+    async fn follow_language(
         &self,
         scope: &Scope,
         held: &HeldEmbeddings,
         texts: &[String],
-    ) -> Result<(), Fault> {
+    ) -> std::result::Result<Option<EmbeddingSpace>, Fault> {
         let read_by = self.embedder.space_for(texts).await?;
         let other = held.other.as_ref().map(|other| &other.space);
         let is_held = held.served.as_ref() == Some(&read_by) || other == Some(&read_by);
         if is_held || read_by == self.embedder.space().await? {
-            return Ok(());
+            return Ok(None);
+        }
+        if self.feed.head(scope).await? == 0 {
+            return Ok(Some(read_by));
         }
         let mut latest = latest(&*self.feed, &*self.ledger, scope).await?;
         latest.extend_from_slice(texts);
@@ -33,7 +57,7 @@ impl Constructor {
             tracing::info!(%scope, to = %read_by, "the space moves to the model that reads its language");
             self.switches.follow_language(scope, &read_by).await?;
         }
-        Ok(())
+        Ok(None)
     }
 }
 
@@ -42,7 +66,7 @@ pub(crate) async fn latest(
     feed: &dyn IndexFeed,
     ledger: &dyn Ledger,
     scope: &Scope,
-) -> Result<Vec<String>, Fault> {
+) -> std::result::Result<Vec<String>, Fault> {
     let head = feed.head(scope).await?;
     let after = head.saturating_sub(SAMPLE as u64);
     let page = feed.changes_after(scope, after, SAMPLE as u32).await?;

@@ -56,17 +56,7 @@ impl Constructor {
         }
         let mut known: HashMap<&Scope, Option<EmbeddingSpace>> = HashMap::new();
         for (scope, texts) in texts {
-            let held = self.spaces.embeddings(scope).await?;
-            if held.served.is_some()
-                && let Err(fault) = self.follow_language(scope, &held, &texts).await
-            {
-                tracing::debug!(%scope, reason = %fault.reason, "the space's language is not followed: {fault}");
-            }
-            let embedding = match held.served {
-                Some(served) => Some(served),
-                None => self.embedder.space_for(&texts).await.ok(),
-            };
-            known.insert(scope, embedding);
+            known.insert(scope, self.embedding_for(scope, &texts).await?);
         }
         let scopes = tasks.iter().map(|task| &task.batch.scope);
         Ok(scopes.map(|scope| known[scope].clone()).collect())

@@ -172,6 +172,12 @@ async fn an_order_leaves_spaces_alone_whose_language_another_model_reads() {
         let mut schedule = SwitchSchedule::default();
         switcher.round(&mut schedule).await.unwrap();
     }
-    let held = bench.store.embeddings(&ada).await.unwrap();
-    assert_eq!((held.served, held.other), (Some(second), None));
+    // Nor does one that begins now take the ordered model first.
+    let bob = space("bob");
+    bench.publish(&batch_in(&bob, &["два"])).await;
+    bench.constructor.round().await.unwrap();
+    for scope in [&ada, &bob] {
+        let held = bench.store.embeddings(scope).await.unwrap();
+        assert_eq!((held.served.as_ref(), held.other), (Some(&second), None));
+    }
 }
