@@ -1,8 +1,11 @@
 //! What the service drives: something that reads texts and computes the vectors of a batch.
 
+use std::borrow::Cow;
+
 use memfleet_domain::embedding::{PassageVectors, TokenVectors};
 use memfleet_encoder::projection::Projection;
 use memfleet_encoder::{Encoder, Encoding, Error, Tokens, quantise};
+use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfkc_quick};
 
 /// Part of a text in a search, for models that embed each in its own way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,13 +51,24 @@ impl SentenceModel {
     }
 }
 
+/// A text with compatible characters in their usual form (NFKC), such as full-width letters, which
+/// many vocabularies lack.
+fn compatible(text: &str) -> Cow<'_, str> {
+    match is_nfkc_quick(text.chars()) {
+        IsNormalized::Yes => Cow::Borrowed(text),
+        IsNormalized::No | IsNormalized::Maybe => Cow::Owned(text.nfkc().collect()),
+    }
+}
+
 impl Model for SentenceModel {
     fn tokenize(&self, kind: TextKind, texts: &[&str]) -> Result<Vec<Tokens>, Error> {
         let prefix = match kind {
             TextKind::Query => &self.query_prefix,
             TextKind::Passage => &self.passage_prefix,
         };
-        self.encoder.tokenize_behind(prefix, texts)
+        let texts: Vec<_> = texts.iter().map(|text| compatible(text)).collect();
+        let texts: Vec<&str> = texts.iter().map(|text| &**text).collect();
+        self.encoder.tokenize_behind(prefix, &texts)
     }
 
     fn encode(&self, batch: &[Tokens]) -> Result<Vec<PassageVectors>, Error> {
@@ -63,5 +77,16 @@ impl Model for SentenceModel {
             .iter()
             .map(|encoding| self.vectors(encoding))
             .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn full_width_letters_are_read_as_letters() {
+        assert_eq!(compatible("ＰＲＯＪＥＣＴ　ﬁve ²"), "PROJECT five 2");
+        assert!(matches!(compatible("Ada: schön, 我的猫"), Cow::Borrowed(_)));
     }
 }
