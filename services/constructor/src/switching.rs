@@ -30,6 +30,10 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 /// How often the gauges are set, for which every space is asked.
 const GAUGES: Duration = Duration::from_secs(30);
 
+/// How long the vectors of before stay once a space serves the model of its language: searches that
+/// began with them end, and indexes of the others are built.
+const LEAVING: Duration = Duration::from_mins(2);
+
 /// Spaces that are looked at together.
 const SPACES: u32 = 64;
 
@@ -61,6 +65,9 @@ pub struct SwitchSchedule {
     next_gauges: Option<Instant>,
     /// Failures in a row, and when the space is tried again.
     postponed: HashMap<Scope, (u32, Instant)>,
+    /// Spaces that serve the model of their language, and since when the vectors of before wait to
+    /// be dropped.
+    leaving: HashMap<Scope, Instant>,
 }
 
 impl SwitchSchedule {
@@ -89,6 +96,14 @@ impl SwitchSchedule {
     fn order_steps(&mut self, steps: &mut Vec<NextStep>) {
         let listed: HashSet<&Scope> = steps.iter().map(|next| &next.scope).collect();
         self.postponed.retain(|scope, _| listed.contains(scope));
+        let drops = |next: &NextStep| next.is_for_language && next.step == SwitchStep::Drop;
+        self.leaving.retain(|scope, _| listed.contains(scope));
+        let now = Instant::now();
+        for next in steps.iter().filter(|next| drops(next)) {
+            self.leaving.entry(next.scope.clone()).or_insert(now);
+        }
+        let waits = |next: &NextStep| drops(next) && self.leaving[&next.scope] + LEAVING > now;
+        steps.retain(|next| !waits(next));
         let until = |scope: &Scope| self.postponed.get(scope).map(|(_, until)| *until);
         steps.retain(|next| has_come(until(&next.scope)));
         steps.shuffle(&mut rand::rng());
@@ -182,6 +197,9 @@ impl ModelSwitcher {
         }
         let served = self.spaces.embeddings(&next.scope).await?.served;
         let latest = latest(&*self.feed, &*self.ledger, &next.scope).await?;
+        if latest.is_empty() {
+            return Ok(false);
+        }
         let read_by = self.embedder.space_for(&latest).await?;
         if served.as_ref() != Some(&read_by) || read_by == self.embedder.space().await? {
             return Ok(false);

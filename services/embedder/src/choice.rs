@@ -52,7 +52,7 @@ impl ModelChoice {
 
 /// The beginning of a text without digits, punctuation and pictures, which say nothing of its
 /// language.
-fn letters(text: &str) -> String {
+pub(crate) fn letters(text: &str) -> String {
     let is_letter = |c: char| c.is_alphabetic() || is_combining_mark(c);
     let beginning = text.chars().take(CHARACTERS);
     let letters: String = beginning

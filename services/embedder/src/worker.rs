@@ -8,6 +8,7 @@ use memfleet_domain::{Fault, FaultKind};
 use memfleet_encoder::Tokens;
 
 use crate::batches::batches;
+use crate::choice::letters;
 use crate::legibility::is_illegible;
 use crate::model::{Model, TextKind};
 use crate::names;
@@ -83,14 +84,17 @@ fn compute(
     };
     let tokens = model.tokenize(kind, &texts);
     let tokens = tokens.map_err(|error| error.to_string())?;
+    let illegible = match lane {
+        Lane::Passage => vec![false; texts.len()],
+        Lane::Query => illegible(model, &texts)?,
+    };
     let lengths: Vec<usize> = tokens.iter().map(Tokens::len).collect();
     let mut vectors = vec![PassageVectors::default(); texts.len()];
     for batch in batches(&lengths, BATCH_TOKENS) {
         let batch: Vec<usize> = batch
             .into_iter()
             .filter(|&index| !owners[index].is_abandoned())
-            // A query in a script that the model does not know has no vectors: words decide.
-            .filter(|&index| lane == Lane::Passage || !is_illegible(texts[index], &tokens[index]))
+            .filter(|&index| !illegible[index])
             .collect();
         if batch.is_empty() {
             continue;
@@ -108,4 +112,16 @@ fn compute(
         }
     }
     Ok(vectors)
+}
+
+/// Queries that the model cannot read: they have no vectors, and words decide.
+fn illegible(model: &dyn Model, texts: &[&str]) -> Result<Vec<bool>, String> {
+    let letters: Vec<String> = texts.iter().map(|text| letters(text)).collect();
+    let borrowed: Vec<&str> = letters.iter().map(String::as_str).collect();
+    let tokens = model.tokenize(TextKind::Query, &borrowed);
+    let tokens = tokens.map_err(|error| error.to_string())?;
+    let pairs = letters.iter().zip(&tokens);
+    Ok(pairs
+        .map(|(letters, tokens)| is_illegible(letters, tokens))
+        .collect())
 }

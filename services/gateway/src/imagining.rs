@@ -37,8 +37,8 @@ impl Gateway {
             k: query.k.max(DEPTH / (1 + 2 * query.neighbours)),
             ..query.clone()
         };
-        let mut found = self.retriever.search(context, &deep).await?;
-        if !is_relevant(&found) {
+        let mut found = self.search_in_share(context, &deep).await?;
+        if needs_imagination(&found) {
             match &self.author {
                 None => found
                     .degraded
@@ -90,8 +90,10 @@ impl Gateway {
                 vectors: None,
                 ..query.clone()
             };
-            match self.retriever.search(context, &query).await {
-                Ok(answer) => answers.push(answer.hits),
+            match self.search_in_share(context, &query).await {
+                // Scores of another scorer lie on another scale.
+                Ok(answer) if answer.scorer == found.scorer => answers.push(answer.hits),
+                Ok(answer) => found.degraded.extend(answer.degraded),
                 Err(fault) => found.degraded.push(format!("imagined answer: {fault}")),
             }
         }
@@ -101,18 +103,24 @@ impl Gateway {
     }
 }
 
-fn is_relevant(found: &Found) -> bool {
-    let best = found.hits.iter().filter_map(|hit| hit.relevance);
-    best.fold(0.0, f32::max) >= RELEVANT
+/// True where something was found and nothing of it is likely relevant. Where relevance is not
+/// known nothing is imagined.
+fn needs_imagination(found: &Found) -> bool {
+    let mut hits = found.hits.iter();
+    let is_low = |hit: &Hit| hit.relevance.is_some_and(|relevance| relevance < RELEVANT);
+    !found.hits.is_empty() && hits.all(is_low)
 }
 
 /// Hits by the sum of their score and half of the mean score in the other answers. Where an answer
-/// lacks a turn, its last score stands. A turn that the query alone did not find has no relevance.
+/// lacks a turn, its last score stands. A turn that the query alone did not find has the lowest
+/// relevance of those that it found, behind which it ranks.
 fn fused(hits: Vec<Hit>, others: Vec<Vec<Hit>>) -> Vec<Hit> {
     let floor = |hits: &[Hit]| hits.last().map_or(0.0, |hit| hit.score);
     let weight = WEIGHT / others.len() as f32;
     let base: f32 = others.iter().map(|hits| weight * floor(hits)).sum();
     let query_floor = floor(&hits);
+    let lowest = hits.iter().filter_map(|hit| hit.relevance);
+    let lowest = lowest.reduce(f32::min);
     let mut fused: HashMap<TurnKey, Hit> = HashMap::new();
     for mut hit in hits {
         hit.score += base;
@@ -122,7 +130,7 @@ fn fused(hits: Vec<Hit>, others: Vec<Vec<Hit>>) -> Vec<Hit> {
         let floor = floor(&hits);
         for mut hit in hits {
             let gain = weight * (hit.score - floor);
-            hit.relevance = None;
+            hit.relevance = lowest;
             hit.score = query_floor + base;
             fused.entry(key(&hit)).or_insert(hit).score += gain;
         }
@@ -179,17 +187,22 @@ mod tests {
             .map(|hit| (hit.turn.position, hit.score, hit.relevance))
             .collect();
         // 3 + (9 + 7) / 4, 4 + (3 + 1) / 4, 3 + (3 + 1) / 4.
-        let expected = [(3, 7.0, None), (1, 5.0, Some(0.1)), (2, 4.0, Some(0.05))];
+        let expected = [
+            (3, 7.0, Some(0.05)),
+            (1, 5.0, Some(0.1)),
+            (2, 4.0, Some(0.05)),
+        ];
         assert_eq!(scores, expected);
     }
 
     #[test]
-    fn a_hit_that_is_likely_relevant_leaves_nothing_to_imagine() {
+    fn nothing_is_imagined_where_a_hit_is_likely_relevant_or_relevance_is_unknown() {
         let of = |relevance| Found {
             hits: vec![hit(1, 1.0, Some(0.01)), hit(2, 0.5, relevance)],
             ..Found::default()
         };
-        assert!(is_relevant(&of(Some(0.3))));
-        assert!(!is_relevant(&of(Some(0.29))) && !is_relevant(&of(None)));
+        assert!(needs_imagination(&of(Some(0.29))));
+        assert!(!needs_imagination(&of(Some(0.3))) && !needs_imagination(&of(None)));
+        assert!(!needs_imagination(&Found::default()));
     }
 }

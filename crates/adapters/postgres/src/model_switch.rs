@@ -34,7 +34,7 @@ impl ModelSwitches for PostgresStore {
         self.ask("set_switch_order", twice(attempt)).await
     }
 
-    async fn follow_language(&self, scope: &Scope, target: &EmbeddingSpace) -> Result<()> {
+    async fn follow_language(&self, scope: &Scope, target: &EmbeddingSpace) -> Result<bool> {
         let attempt = || follow_language(self, scope, target);
         self.ask("follow_language", twice(attempt)).await
     }
@@ -150,20 +150,26 @@ async fn follow_language(
     store: &PostgresStore,
     scope: &Scope,
     target: &EmbeddingSpace,
-) -> Outcome<()> {
+) -> Outcome<bool> {
     store.ensure_named(target).await?;
     // Builds of before do not say which embedding space a space's vectors are of.
     name_place(store, scope).await?;
     let mut write = store.write(&scope.tenant).await?;
-    if let Some(space) = scope::lock(&mut write, scope).await? {
-        sqlx::query("UPDATE spaces SET language_embedding = $3 WHERE tenant = $1 AND id = $2")
-            .bind(scope.tenant.as_str())
-            .bind(space.id)
-            .bind(embedding_key(target))
-            .execute(&mut *write)
-            .await?;
-    }
-    write.commit().await
+    let space = scope::lock(&mut write, scope).await?;
+    let Some(space) = space.filter(|space| space.is_alive) else {
+        return Ok(false);
+    };
+    let noted = sqlx::query(
+        "UPDATE spaces SET language_embedding = $3
+         WHERE tenant = $1 AND id = $2 AND language_embedding IS DISTINCT FROM $3",
+    )
+    .bind(scope.tenant.as_str())
+    .bind(space.id)
+    .bind(embedding_key(target))
+    .execute(&mut *write)
+    .await?;
+    write.commit().await?;
+    Ok(noted.rows_affected() > 0)
 }
 
 async fn steps(

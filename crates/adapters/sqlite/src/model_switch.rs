@@ -34,10 +34,11 @@ impl ModelSwitches for SqliteStore {
         Ok(write.commit().await?)
     }
 
-    async fn follow_language(&self, scope: &Scope, target: &EmbeddingSpace) -> Result<()> {
+    async fn follow_language(&self, scope: &Scope, target: &EmbeddingSpace) -> Result<bool> {
         let mut write = self.write_as_worker().await?;
-        follow_language(&mut write, scope, target).await?;
-        Ok(write.commit().await?)
+        let is_new = follow_language(&mut write, scope, target).await?;
+        write.commit().await?;
+        Ok(is_new)
     }
 
     async fn steps(&self, order: Option<&SwitchOrder>, limit: u32) -> Result<Vec<NextStep>> {
@@ -102,16 +103,19 @@ async fn follow_language(
     connection: &mut SqliteConnection,
     scope: &Scope,
     target: &EmbeddingSpace,
-) -> Outcome<()> {
+) -> Outcome<bool> {
     let target = embedding_space(connection, target).await?;
-    if let Some(space) = scope::find_alive(connection, scope).await? {
-        sqlx::query("UPDATE spaces SET language_embedding = ? WHERE id = ?")
-            .bind(target)
-            .bind(space.id)
-            .execute(connection)
-            .await?;
-    }
-    Ok(())
+    let Some(space) = scope::find_alive(connection, scope).await? else {
+        return Ok(false);
+    };
+    let noted = sqlx::query(
+        "UPDATE spaces SET language_embedding = ?1 WHERE id = ?2 AND language_embedding IS NOT ?1",
+    )
+    .bind(target)
+    .bind(space.id)
+    .execute(connection)
+    .await?;
+    Ok(noted.rows_affected() > 0)
 }
 
 async fn steps(

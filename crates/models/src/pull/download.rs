@@ -9,6 +9,7 @@ use std::time::Duration;
 use ureq::Agent;
 use ureq::http::{Response, StatusCode, header};
 use ureq::tls::{RootCerts, TlsConfig};
+use url::Url;
 
 use super::{Event, Progress};
 use crate::error::Error;
@@ -109,7 +110,7 @@ fn complete(
         }
     }
     Err(Error::Truncated {
-        url: url.to_owned(),
+        url: shown(url),
         received: present,
         expected: size,
     })
@@ -192,9 +193,37 @@ fn copy(
     Ok(present)
 }
 
+/// An address without the name and password in it.
+pub(super) fn shown(address: &str) -> String {
+    let Ok(mut url) = Url::parse(address) else {
+        return address.to_owned();
+    };
+    if url.username().is_empty() && url.password().is_none() {
+        return address.to_owned();
+    }
+    let _cannot_have_any = url.set_username("").and_then(|()| url.set_password(None));
+    url.to_string()
+}
+
 fn network(url: &str, reason: &str) -> Error {
     Error::Network {
-        url: url.to_owned(),
+        url: shown(url),
         reason: reason.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_shown_without_passwords() {
+        let index = shown("https://ada:secret@index.test/simple/tiny/");
+        assert_eq!(index, "https://index.test/simple/tiny/");
+        assert_eq!(
+            shown("https://index.test/simple"),
+            "https://index.test/simple"
+        );
+        assert_eq!(shown("no address"), "no address");
     }
 }

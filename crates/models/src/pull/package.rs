@@ -25,7 +25,7 @@ pub(super) fn fetch(
     let page = format!("{index}/{}/", package.name);
     let listed = download::text(&page)?;
     let address = address(&page, &listed, &package.wheel.name).ok_or_else(|| Error::Network {
-        url: page.clone(),
+        url: download::shown(&page),
         reason: format!("it does not list {}", package.wheel.name),
     })?;
     download::files(&[(address, &package.wheel)], folder, progress)?;

@@ -354,9 +354,9 @@ pub async fn a_space_follows_its_language_whatever_is_ordered(store: &impl Switc
     };
     store.set_order(&operator).await.expect("order");
     assert_eq!(store.steps(None, 10).await, Ok(vec![]));
-    for _ in 0..2 {
+    for is_new in [true, false] {
         let noted = store.follow_language(&home(), &new_model()).await;
-        noted.expect("follow");
+        assert_eq!(noted, Ok(is_new));
     }
     for (orders, expected) in [
         (Some(&operator), SwitchStep::Build),

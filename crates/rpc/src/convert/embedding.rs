@@ -55,6 +55,7 @@ impl From<(EmbeddingSpace, Vec<PassageVectors>)> for EmbedResponse {
         Self {
             embedding_space: Some(space.into()),
             vectors: vectors.into_iter().map(Into::into).collect(),
+            is_default: false,
         }
     }
 }

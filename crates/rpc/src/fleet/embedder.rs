@@ -14,7 +14,7 @@ use super::credential::Credential;
 use super::{MAX_MESSAGE_BYTES, Peers};
 use crate::convert::understand;
 use crate::proto::internal::embedder_client::EmbedderClient;
-use crate::proto::internal::{EmbedRequest, Purpose};
+use crate::proto::internal::{EmbedRequest, EmbedResponse, Purpose};
 
 /// Texts of one call: small enough that replicas share the passages of an import.
 const TEXTS: usize = 128;
@@ -115,6 +115,15 @@ async fn embed(
     message: EmbedRequest,
     budget: Duration,
 ) -> Result<(EmbeddingSpace, Vec<PassageVectors>), Fault> {
+    understand(ask(peers, credential, message, budget).await?)
+}
+
+async fn ask(
+    peers: &Peers,
+    credential: &Credential,
+    message: EmbedRequest,
+    budget: Duration,
+) -> Result<EmbedResponse, Fault> {
     let answer = call(
         peers.least_busy()?,
         Terms {
@@ -130,7 +139,7 @@ async fn embed(
             async move { client.embed(request).await }.boxed()
         },
     );
-    understand(answer.await?)
+    answer.await
 }
 
 #[async_trait]
@@ -175,9 +184,16 @@ impl Embedder for RemoteEmbedder {
 
     async fn space_for(&self, texts: &[String]) -> Result<EmbeddingSpace, Fault> {
         let texts = texts.iter().take(TEXTS).cloned().collect();
-        let answer = self.call(texts, Purpose::Choice, QUERY, None, "").await;
-        match answer {
-            Ok((space, _)) => Ok(space),
+        let message = EmbedRequest {
+            texts,
+            purpose: Purpose::Choice.into(),
+            embedding_space: None,
+            model: String::new(),
+        };
+        match ask(&self.peers, &self.credential, message, QUERY).await {
+            // The default model of a replica that was restarted may be another one than is known here.
+            Ok(answer) if answer.is_default => self.space().await,
+            Ok(answer) => Ok(understand::<EmbedResponse>(answer)?.0),
             // An embedder of a version before has one model.
             Err(fault) if fault.kind == FaultKind::InvalidArgument => self.space().await,
             Err(fault) => Err(fault),

@@ -76,7 +76,11 @@ impl embedder_server::Embedder for Embedding {
             let question = relay(request.into_inner())?;
             if question.purpose == Purpose::Choice {
                 let space = self.embedder.space_for(&question.texts).await?;
-                return Ok((space, Vec::new()));
+                let is_default = space == self.embedder.space().await?;
+                return Ok(EmbedResponse {
+                    is_default,
+                    ..(space, Vec::new()).into()
+                });
             }
             let space = match (&question.model, question.space) {
                 (Some(model), _) => self.embedder.space_of(model).await?,
@@ -85,11 +89,11 @@ impl embedder_server::Embedder for Embedding {
             };
             let vectors = self.vectors(&space, question.texts, question.purpose);
             let vectors = vectors.await?;
-            Ok((space, vectors))
+            Ok(EmbedResponse::from((space, vectors)))
         };
         let answer = answer.await;
         let answer = answer.map_err(|fault: Fault| status::from_fault(&fault))?;
-        Ok(Response::new(answer.into()))
+        Ok(Response::new(answer))
     }
 }
 

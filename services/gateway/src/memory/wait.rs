@@ -90,8 +90,6 @@ impl Gateway {
 
     /// What the retriever finds, with its facts, in the tenant's share of what may compute.
     async fn found(&self, context: &Context, query: &Query) -> Result<Found, Fault> {
-        let place = self.shares.take(&context.tenant).await;
-        let context = &context.with_priority(place.priority());
         let quality = query.quality.unwrap_or(self.options.quality);
         let query = &Query {
             quality: Some(quality),
@@ -100,10 +98,23 @@ impl Gateway {
         let found = match quality {
             SearchQuality::Thorough => self.thorough(context, query).await?,
             SearchQuality::Fast | SearchQuality::Balanced => {
-                self.retriever.search(context, query).await?
+                self.search_in_share(context, query).await?
             }
         };
+        let place = self.shares.take(&context.tenant).await;
+        let context = &context.with_priority(place.priority());
         Ok(self.with_facts(context, query, found).await)
+    }
+
+    /// One search of the retriever, in the tenant's share of what may compute.
+    pub(crate) async fn search_in_share(
+        &self,
+        context: &Context,
+        query: &Query,
+    ) -> Result<Found, Fault> {
+        let place = self.shares.take(&context.tenant).await;
+        let context = &context.with_priority(place.priority());
+        self.retriever.search(context, query).await
     }
 
     /// [`Self::existing`], where the first write of the space may still wait.

@@ -155,7 +155,7 @@ async fn remove_space(
         "UPDATE spaces SET name = NULL, language = NULL, settings = $3, retention_days = NULL, retention_turns = NULL,
              retention_superseded_days = NULL, erased = head,
              erased_acceptance = $4, embedding = NULL, second_embedding = NULL, serves_second = false, is_other_whole = false,
-             embedded = NULL, second_embedded = NULL, emptying = NULL, comparison = NULL
+             embedded = NULL, second_embedded = NULL, emptying = NULL, comparison = NULL, language_embedding = NULL
          WHERE tenant = $1 AND id = $2",
     )
     .bind(tenant)

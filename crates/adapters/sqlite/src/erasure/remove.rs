@@ -255,7 +255,8 @@ async fn remove_space(
     let changed = sqlx::query(
         "UPDATE spaces SET tenant = NULL, name = NULL, language = NULL, settings = '{\"time_zone\":\"UTC\"}', erased = head,
              erased_acceptance = coalesce(?, erased_acceptance), embedding = NULL, second_embedding = NULL, serves_second = 0,
-             is_other_whole = 0, embedded = NULL, second_embedded = NULL, emptying = NULL, comparison = NULL
+             is_other_whole = 0, embedded = NULL, second_embedded = NULL, emptying = NULL, comparison = NULL,
+             language_embedding = NULL
          WHERE id = ?",
     )
     .bind(last)
