@@ -7,8 +7,8 @@ const LETTERS: usize = 3;
 
 /// True for letters whose pieces are unknown by more than half, or that are spelled one by one:
 /// less than 1.2 letters a piece. Of texts in languages that a model was trained on none is, of
-/// others in a script of their own nearly all are (docs/benchmarks.md, Languages). Scripts with words of one
-/// character do not count.
+/// others in a script of their own nearly all are (docs/benchmarks.md, Languages). Scripts with
+/// words of one character do not count.
 pub(crate) fn is_illegible(letters: &str, tokens: &Tokens) -> bool {
     let (mut count, mut short) = (0, 0);
     for character in letters.chars().filter(|c| c.is_alphabetic()) {

@@ -191,7 +191,7 @@ impl Embedder for RemoteEmbedder {
             model: String::new(),
         };
         match ask(&self.peers, &self.credential, message, QUERY).await {
-            // The default model of a replica that was restarted may be another one than is known here.
+            // The default model of a replica that was restarted may be another than is known.
             Ok(answer) if answer.is_default => self.space().await,
             Ok(answer) => Ok(understand::<EmbedResponse>(answer)?.0),
             // An embedder of a version before has one model.
