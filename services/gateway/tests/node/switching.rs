@@ -266,6 +266,7 @@ async fn an_order_is_in_the_audit_log_with_who_gave_it() {
             ("goal", goal),
             ("drops", "false"),
             ("forced", forced),
+            ("every_language", "false"),
         ];
         let detail = detail.map(|(name, it)| (name.to_owned(), it.to_owned()));
         assert_eq!(record.detail, detail.into());
