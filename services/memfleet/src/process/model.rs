@@ -10,6 +10,7 @@ use async_trait::async_trait;
 use memfleet_domain::embedding::{EmbeddingSpace, PassageVectors, QueryVectors};
 use memfleet_domain::{Fault, FaultKind};
 use memfleet_embedder::{LocalEmbedder, ModelChoice, SentenceModel};
+use memfleet_encoder::Encoder;
 use memfleet_encoder::projection::Projection;
 use memfleet_models::ModelDirectory;
 use memfleet_ports::embedder::{Embedder, missing_model, no_model};
@@ -41,11 +42,13 @@ struct Multilingual {
 impl ModelSet {
     /// Loads the default model and starts its workers.
     pub fn open(config: &Model, models: &ConfiguredModels) -> Result<Self, BoxError> {
-        let (default, embedder) = load(config, &models.main)?;
+        let encoder = encoder(config, &models.main)?;
+        let first = encoder.tokenizer().clone();
+        let (default, embedder) = start(config, &models.main, encoder)?;
         let loaded = Arc::new(OnceCell::new_with(Some(embedder)));
         let multilingual = models.multilingual.as_ref().map(|second| {
             let choice = ModelChoice {
-                first: Arc::new(models.main.tokenizer()?),
+                first,
                 second: Arc::new(second.tokenizer()?),
             };
             let space = space(second)?;
@@ -87,7 +90,9 @@ impl ModelSet {
             }
             let config = self.config.clone();
             let loaded = tokio::task::spawn_blocking(move || {
-                load(&config, &directory).map_err(|error| error.to_string())
+                let loaded = encoder(&config, &directory);
+                let started = loaded.and_then(|encoder| start(&config, &directory, encoder));
+                started.map_err(|error| error.to_string())
             });
             match loaded.await {
                 Ok(Ok((_, embedder))) => {
@@ -169,16 +174,23 @@ impl Embedder for ModelSet {
     }
 }
 
-fn load(
-    config: &Model,
-    model: &ModelDirectory,
-) -> Result<(EmbeddingSpace, LocalEmbedder), BoxError> {
+/// Reads a model's files.
+fn encoder(config: &Model, model: &ModelDirectory) -> Result<Encoder, BoxError> {
     let threads =
         NonZeroUsize::new(config.threads).map_or_else(std::thread::available_parallelism, Ok)?;
+    Ok(model.load(threads)?)
+}
+
+/// Starts the workers of a model.
+fn start(
+    config: &Model,
+    model: &ModelDirectory,
+    encoder: Encoder,
+) -> Result<(EmbeddingSpace, LocalEmbedder), BoxError> {
     let manifest = model.manifest();
     let space = space(model)?;
     let model = SentenceModel {
-        encoder: model.load(threads)?,
+        encoder,
         projection: projection(model)?,
         query_prefix: manifest.query_prefix.clone(),
         passage_prefix: manifest.passage_prefix.clone(),
