@@ -107,7 +107,7 @@ pub struct LackingVectors {
     since: i64,
     /// Change after which something lacks vectors in the first place.
     pub first: Option<i64>,
-    /// The same of the second place.
+    /// Change after which something lacks vectors in the second place.
     pub second: Option<i64>,
 }
 

@@ -3,6 +3,8 @@
 
 use std::cmp::Reverse;
 
+use memfleet_domain::Scope;
+use memfleet_domain::embedding::EmbeddingSpace;
 use memfleet_ports::model_switch::{
     NextStep, SpaceComparison, SwitchGoal, SwitchOrder, SwitchStep,
 };
@@ -22,7 +24,8 @@ pub struct SwitchState {
     pub slots: VectorSlots,
     /// Change up to which nothing lacks vectors in the first place; absent where nothing lacks any.
     pub first_embedded: Option<i64>,
-    /// The same of the second place.
+    /// Change up to which nothing lacks vectors in the second place; absent where nothing lacks
+    /// any.
     pub second_embedded: Option<i64>,
     /// The place whose vectors are being removed.
     pub emptying: Option<VectorSlot>,
@@ -36,6 +39,29 @@ impl SwitchState {
     /// True where the space's language moves it, and not this order of the operator.
     pub fn follows_language(&self, order: Option<&SwitchOrder>) -> bool {
         self.language.is_some() && order.is_none_or(|order| !order.every_language)
+    }
+
+    /// The next step of a space whose target has this number, under the operator's order or that of
+    /// the space's language, whose embedding space is given. Absent where nothing is to be done.
+    pub fn next(
+        &self,
+        scope: Scope,
+        target: i64,
+        operator: Option<&SwitchOrder>,
+        language: Option<EmbeddingSpace>,
+    ) -> Option<NextStep> {
+        let is_for_language = self.follows_language(operator);
+        let order = match is_for_language {
+            true => language.map(SwitchOrder::for_language)?,
+            false => operator.cloned()?,
+        };
+        let step = self.next_step(target, &order)?;
+        Some(NextStep {
+            scope,
+            order,
+            is_for_language,
+            step,
+        })
     }
 
     /// True where a step is still the space's next one.

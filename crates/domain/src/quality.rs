@@ -13,6 +13,7 @@ pub enum SearchQuality {
     Fast,
     /// The sentence vectors of a second model beside them.
     Balanced,
-    /// The same, and answers that a language model imagines where nothing relevant is found.
+    /// Vectors as for balanced, and answers that a language model imagines where nothing relevant
+    /// is found.
     Thorough,
 }

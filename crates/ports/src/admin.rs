@@ -150,7 +150,7 @@ pub enum ModelChange {
     Compare(Option<String>),
     /// The same, and have searches use them.
     Serve(Option<String>),
-    /// The same, in spaces too that follow their language.
+    /// Serve it in every space, those included that follow their language.
     ServeEverywhere(Option<String>),
     /// Have searches use the vectors of before.
     RollBack,

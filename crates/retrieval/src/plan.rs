@@ -115,7 +115,7 @@ impl Plan {
         Self { vectors, ..self }
     }
 
-    /// The same, whose candidates keep their ranks by source and stage, or not.
+    /// This plan, whose candidates keep their ranks by source and stage, or not.
     #[must_use]
     pub fn explained(self, is_explained: bool) -> Self {
         Self {

@@ -2,6 +2,7 @@
 //! tenant.
 
 use async_trait::async_trait;
+use futures::TryStreamExt;
 use memfleet_columns::{
     FirstSteps, SwitchState, VectorSlot, VectorSlots, embedding_key, json, name, to_json,
 };
@@ -183,63 +184,35 @@ async fn steps(
         if left == 0 {
             break;
         }
-        found.extend(steps_of(store, &tenant, order, left).await?);
+        let mut read = store.read(&tenant).await?;
+        // Spaces with vectors of their target alone are left out: they have no next step.
+        let mut rows = sqlx::query(concat!(
+            "SELECT ",
+            state_columns!(),
+            ", name, target, (SELECT e.name FROM embedding_spaces e WHERE e.key = language_embedding) FROM (
+                 SELECT *, coalesce(CASE WHEN NOT $3 THEN language_embedding END, $2) AS target FROM spaces
+                 WHERE tenant = $1 AND name IS NOT NULL) AS p
+             WHERE target IS NOT NULL AND (emptying IS NOT NULL
+                 OR coalesce(embedding, target) <> target OR coalesce(second_embedding, target) <> target) ORDER BY id",
+        ))
+        .bind(tenant.as_str())
+        .bind(order.map(|order| embedding_key(&order.target)))
+        .bind(order.is_some_and(|order| order.every_language))
+        .fetch(&mut *read);
+        let mut first = FirstSteps::new(left);
+        while let Some(row) = rows.try_next().await? {
+            let scope = Scope {
+                tenant: tenant.clone(),
+                space: name(SpaceId::new(row.try_get::<&str, _>(10)?))?,
+            };
+            let language: Option<&str> = row.try_get(12)?;
+            let language = language.map(json).transpose()?;
+            let next = state(&row)?.next(scope, row.try_get(11)?, order, language);
+            next.into_iter().for_each(|next| first.push(next));
+        }
+        found.extend(first.into_steps());
     }
     Ok(found)
-}
-
-async fn steps_of(
-    store: &PostgresStore,
-    tenant: &TenantId,
-    order: Option<&SwitchOrder>,
-    limit: u32,
-) -> Outcome<Vec<NextStep>> {
-    let mut read = store.read(tenant).await?;
-    // Nothing is to be done in a space that has vectors of its target alone.
-    let rows = sqlx::query(concat!(
-        "SELECT ",
-        state_columns!(),
-        ", name, target FROM (
-             SELECT *, coalesce(CASE WHEN NOT $3 THEN language_embedding END, $2) AS target FROM spaces
-             WHERE tenant = $1 AND name IS NOT NULL) AS p
-         WHERE emptying IS NOT NULL
-             OR coalesce(embedding, target) <> target OR coalesce(second_embedding, target) <> target ORDER BY id",
-    ))
-    .bind(tenant.as_str())
-    .bind(order.map(|order| embedding_key(&order.target)))
-    .bind(order.is_some_and(|order| order.every_language))
-    .fetch_all(&mut *read)
-    .await?;
-    let states = rows.iter().map(state).collect::<Outcome<Vec<_>>>()?;
-    let languages = states.iter().filter_map(|state| state.language).collect();
-    let languages = store.names(&mut read, languages).await?;
-    let mut first = FirstSteps::new(limit);
-    for (row, state) in rows.iter().zip(states) {
-        let Some(target) = row.try_get::<Option<i64>, _>(11)? else {
-            continue;
-        };
-        let is_for_language = state.follows_language(order);
-        let order = match is_for_language {
-            true => languages
-                .get(&target)
-                .cloned()
-                .map(SwitchOrder::for_language),
-            false => order.cloned(),
-        };
-        let Some(order) = order else { continue };
-        if let Some(step) = state.next_step(target, &order) {
-            first.push(NextStep {
-                scope: Scope {
-                    tenant: tenant.clone(),
-                    space: name(SpaceId::new(row.try_get::<&str, _>(10)?))?,
-                },
-                order,
-                is_for_language,
-                step,
-            });
-        }
-    }
-    Ok(first.into_steps())
 }
 
 /// The operator's order, which stays until the transaction ends: a new one waits for it.

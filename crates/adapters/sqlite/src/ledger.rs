@@ -103,8 +103,7 @@ impl Ledger for SqliteStore {
     }
 
     async fn embedding_spaces(&self) -> Result<Vec<EmbeddingSpace>> {
-        let embeddings = vectors::numbered_embeddings(&mut *self.look_up().await?).await?;
-        Ok(embeddings.into_values().collect())
+        Ok(vectors::known_embeddings(&mut *self.look_up().await?).await?)
     }
 
     async fn without_vectors(&self, space: &EmbeddingSpace, limit: u32) -> Result<Vec<Unembedded>> {

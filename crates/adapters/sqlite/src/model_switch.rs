@@ -14,7 +14,7 @@ use sqlx::sqlite::SqliteRow;
 use sqlx::{Row, SqliteConnection};
 
 use crate::failure::Outcome;
-use crate::ledger::vectors::{embedding_space, find_embedding_space, numbered_embeddings};
+use crate::ledger::vectors::{embedding_space, find_embedding_space};
 use crate::passages::first_key;
 use crate::scope;
 use crate::store::SqliteStore;
@@ -123,50 +123,36 @@ async fn steps(
     order: Option<&SwitchOrder>,
     limit: u32,
 ) -> Outcome<Vec<NextStep>> {
-    let embeddings = numbered_embeddings(connection).await?;
-    let number = |space: &EmbeddingSpace| {
-        let mut embeddings = embeddings.iter();
-        embeddings
-            .find_map(|(number, other)| (other == space).then_some(*number))
-            .unwrap_or(0)
+    let target = match order {
+        Some(order) => Some(
+            find_embedding_space(connection, &order.target)
+                .await?
+                .unwrap_or(0),
+        ),
+        None => None,
     };
-    // Nothing is to be done in a space that has vectors of its target alone.
+    // Spaces with vectors of their target alone are left out: they have no next step.
     let mut rows = sqlx::query(concat!(
         "SELECT ",
         state_columns!(),
-        ", tenant, name, coalesce(iif(?2, NULL, language_embedding), ?1) AS target FROM spaces
-         WHERE name IS NOT NULL AND (emptying IS NOT NULL
+        ", tenant, name, coalesce(iif(?2, NULL, language_embedding), ?1) AS target,
+             (SELECT e.name FROM embedding_spaces e WHERE e.id = language_embedding) FROM spaces
+         WHERE name IS NOT NULL AND target IS NOT NULL AND (emptying IS NOT NULL
              OR coalesce(embedding, target) <> target OR coalesce(second_embedding, target) <> target) ORDER BY id",
     ))
-    .bind(order.map(|order| number(&order.target)))
+    .bind(target)
     .bind(order.is_some_and(|order| order.every_language))
     .fetch(connection);
     let mut first = FirstSteps::new(limit);
     while let Some(row) = rows.try_next().await? {
-        let state = state(&row)?;
-        let Some(target) = row.try_get::<Option<i64>, _>(12)? else {
-            continue;
+        let scope = Scope {
+            tenant: name(TenantId::new(row.try_get::<&str, _>(10)?))?,
+            space: name(SpaceId::new(row.try_get::<&str, _>(11)?))?,
         };
-        let is_for_language = state.follows_language(order);
-        let order = match is_for_language {
-            true => embeddings
-                .get(&target)
-                .cloned()
-                .map(SwitchOrder::for_language),
-            false => order.cloned(),
-        };
-        let Some(order) = order else { continue };
-        if let Some(step) = state.next_step(target, &order) {
-            first.push(NextStep {
-                scope: Scope {
-                    tenant: name(TenantId::new(row.try_get::<&str, _>(10)?))?,
-                    space: name(SpaceId::new(row.try_get::<&str, _>(11)?))?,
-                },
-                order,
-                is_for_language,
-                step,
-            });
-        }
+        let language: Option<&str> = row.try_get(13)?;
+        let language = language.map(json).transpose()?;
+        let next = state(&row)?.next(scope, row.try_get(12)?, order, language);
+        next.into_iter().for_each(|next| first.push(next));
     }
     Ok(first.into_steps())
 }

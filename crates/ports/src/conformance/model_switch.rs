@@ -371,7 +371,7 @@ pub async fn a_space_follows_its_language_whatever_is_ordered(store: &impl Switc
         assert_eq!((&next.scope, next.step), (&home(), expected));
         assert_eq!(next.order, SwitchOrder::for_language(new_model()));
         assert!(next.is_for_language);
-        // The same step under the operator's order is none of this space.
+        // A step under the operator's order changes nothing here.
         let other = NextStep {
             order: operator.clone(),
             is_for_language: false,

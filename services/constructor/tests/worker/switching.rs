@@ -102,6 +102,18 @@ async fn a_space_whose_comparison_fails_waits_and_the_others_are_served() {
     assert_eq!(left, [(space("ada"), SwitchStep::Compare)]);
 }
 
+/// An operator's order that holds no space back.
+async fn order_by_force(bench: &Bench, target: &EmbeddingSpace) {
+    let order = SwitchOrder {
+        target: target.clone(),
+        goal: SwitchGoal::Serve,
+        drops: false,
+        forced: true,
+        every_language: false,
+    };
+    bench.store.set_order(&order).await.unwrap();
+}
+
 /// A space that begins in one language and goes on in another moves to the model that reads it, and
 /// no order of the operator brings it back.
 #[tokio::test]
@@ -132,14 +144,7 @@ async fn a_space_moves_to_the_model_that_reads_its_new_language() {
     bench.publish(&batch_in(&bob, &["пять"])).await;
     bench.publish(&batch_in(&ada, &["шесть"])).await;
     bench.constructor.round().await.unwrap();
-    let order = SwitchOrder {
-        target: default.clone(),
-        goal: SwitchGoal::Serve,
-        drops: false,
-        forced: true,
-        every_language: false,
-    };
-    bench.store.set_order(&order).await.unwrap();
+    order_by_force(&bench, &default).await;
     let switcher = switcher(&bench);
     let mut postponed = Postponed::default();
     for _ in 0..8 {
@@ -169,14 +174,7 @@ async fn an_order_leaves_spaces_alone_whose_language_another_model_reads() {
     let ada = space("ada");
     bench.publish(&batch_in(&ada, &["один"])).await;
     bench.constructor.round().await.unwrap();
-    let order = SwitchOrder {
-        target: default.clone(),
-        goal: SwitchGoal::Serve,
-        drops: false,
-        forced: true,
-        every_language: false,
-    };
-    bench.store.set_order(&order).await.unwrap();
+    order_by_force(&bench, &default).await;
     let switcher = switcher(&bench);
     for _ in 0..3 {
         let mut schedule = SwitchSchedule::default();

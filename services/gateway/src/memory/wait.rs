@@ -95,14 +95,17 @@ impl Gateway {
             quality: Some(quality),
             ..query.clone()
         };
-        let found = match quality {
-            SearchQuality::Thorough => self.thorough(context, query).await?,
-            SearchQuality::Fast | SearchQuality::Balanced => {
-                self.search_in_share(context, query).await?
-            }
+        // A language model writes for seconds: the place is for what computes here.
+        let imagined = match quality {
+            SearchQuality::Thorough => Some(self.thorough(context, query).await?),
+            SearchQuality::Fast | SearchQuality::Balanced => None,
         };
         let place = self.shares.take(&context.tenant).await;
         let context = &context.with_priority(place.priority());
+        let found = match imagined {
+            Some(found) => found,
+            None => self.retriever.search(context, query).await?,
+        };
         Ok(self.with_facts(context, query, found).await)
     }
 

@@ -94,7 +94,8 @@ enum Quality {
     Fast,
     /// The sentence vectors of a second model beside them, in spaces that have these
     Balanced,
-    /// The same, and answers that a language model imagines where nothing relevant is found
+    /// Vectors as for balanced, and answers that a language model imagines where no hit is
+    /// relevant
     Thorough,
 }
 

@@ -1,7 +1,5 @@
 //! Vectors of passages, and turns that wait for theirs.
 
-use std::collections::BTreeMap;
-
 use memfleet_columns::{
     AttachedVectors, Damage, PlaceRound, StoredTexts, VectorSlot, is_outdated, json, name,
     space_key, to_derivation_id, to_json, to_turn_id,
@@ -46,16 +44,12 @@ pub async fn find_embedding_space(
         .await?)
 }
 
-/// Every embedding space of this file, by number.
-pub async fn numbered_embeddings(
-    connection: &mut SqliteConnection,
-) -> Outcome<BTreeMap<i64, EmbeddingSpace>> {
-    let rows: Vec<(i64, String)> = sqlx::query_as("SELECT id, name FROM embedding_spaces")
+/// Every embedding space of this file.
+pub async fn known_embeddings(connection: &mut SqliteConnection) -> Outcome<Vec<EmbeddingSpace>> {
+    let names: Vec<String> = sqlx::query_scalar("SELECT name FROM embedding_spaces ORDER BY id")
         .fetch_all(connection)
         .await?;
-    rows.iter()
-        .map(|(number, name)| Ok((*number, json(name)?)))
-        .collect()
+    names.iter().map(|name| Ok(json(name)?)).collect()
 }
 
 /// Where the vectors of an embedding space (absent: of the served one) are.
