@@ -29,8 +29,8 @@ pub use error::Error;
 pub use manifest::{Manifest, Normalisation, Pooling};
 pub use pull::{Event, Progress, Sources, pull};
 pub use registry::{
-    BALANCED_MODEL, DEFAULT_MODEL, HubSource, KnownModel, MULTILINGUAL_MODEL, MavenSource,
-    ModelSource, PackageSource, SourceFile, known, known_models,
+    DEFAULT_MODEL, HubSource, KnownModel, MULTILINGUAL_MODEL, MavenSource, ModelSource,
+    PackageSource, SourceFile, known, known_models,
 };
 pub use root::default_root;
 pub use verify::{LEAST_COSINE, Verification, verify};

@@ -9,9 +9,6 @@ use crate::manifest::Pooling;
 /// The model that `up` and `demo` use.
 pub const DEFAULT_MODEL: &str = "all-MiniLM-L6-v2";
 
-/// The English model of better searches at twice the work.
-pub const BALANCED_MODEL: &str = "e5-small-v2";
-
 /// The model of languages that the others do not read.
 pub const MULTILINGUAL_MODEL: &str = "multilingual-e5-small";
 

@@ -61,6 +61,17 @@ impl SwitchOrder {
         }
     }
 
+    /// Order that gives all spaces vectors of the target beside those that they serve.
+    pub fn beside(target: EmbeddingSpace) -> Self {
+        Self {
+            target,
+            goal: SwitchGoal::Compare,
+            drops: false,
+            forced: false,
+            every_language: false,
+        }
+    }
+
     /// Least [`SpaceComparison::overlap`] of a space whose searches change under this order.
     pub fn min_overlap(&self) -> f64 {
         if self.forced { 0.0 } else { MIN_OVERLAP }

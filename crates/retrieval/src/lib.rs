@@ -16,6 +16,7 @@ mod dot;
 mod excerpt;
 #[cfg(test)]
 mod fixture;
+mod fusion;
 mod index;
 mod late_interaction;
 mod lexical;
@@ -33,6 +34,7 @@ mod weights;
 pub use calibration::{ModelCalibration, ModelCalibrations};
 pub use candidates::{Candidates, candidates, wanted};
 pub use excerpt::{Excerpt, Sample};
+pub use fusion::{ScoredTurn, fuse};
 pub use index::{Eligible, SpaceIndex};
 pub use lexical::{Lexical, lexical};
 pub use plan::{Plan, embedded_text};

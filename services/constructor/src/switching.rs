@@ -54,6 +54,9 @@ pub struct ModelSwitcher {
     pub spaces: Arc<dyn SpaceCatalog>,
     /// Text to vectors.
     pub embedder: Arc<dyn Embedder>,
+    /// Name of the model whose vectors all spaces are to have beside those that they serve, for
+    /// balanced searches; an operator's order goes before.
+    pub second_model: Option<String>,
 }
 
 /// Notes of one process from round to round: when it looks again, and the spaces whose step failed.
@@ -144,9 +147,12 @@ impl ModelSwitcher {
     /// Takes the steps that are due in some spaces; how many. A space whose step fails is left
     /// alone for a while, and the others go on.
     pub async fn round(&self, schedule: &mut SwitchSchedule) -> Result<usize, Fault> {
-        let order = self.switches.order().await?;
+        let mut order = self.switches.order().await?;
         if !schedule.is_due(order.as_ref()) {
             return Ok(0);
+        }
+        if order.is_none() {
+            order = self.order_second_model().await;
         }
         // As many more as may be postponed: these are listed as long as they wait.
         let limit = SPACES.saturating_add(schedule.postponed.len() as u32);
@@ -174,6 +180,29 @@ impl ModelSwitcher {
             schedule.next_gauges = Some(Instant::now() + GAUGES);
         }
         Ok(taken)
+    }
+
+    /// Orders vectors of the second model, where one is configured and can be had.
+    async fn order_second_model(&self) -> Option<SwitchOrder> {
+        let model = self.second_model.as_deref()?;
+        let ordered = async {
+            let order = SwitchOrder::beside(self.embedder.space_of(model).await?);
+            self.switches.set_order(&order).await?;
+            Ok::<_, Fault>(order)
+        };
+        match ordered.await {
+            Ok(order) => {
+                tracing::info!(
+                    model,
+                    "all spaces get vectors of a second model, for balanced searches"
+                );
+                Some(order)
+            }
+            Err(fault) => {
+                tracing::warn!(model, reason = %fault.reason, "balanced searches wait for a second model: {fault}");
+                None
+            }
+        }
     }
 
     async fn set_gauges(&self, order: &SwitchOrder) -> Result<(), Fault> {

@@ -292,7 +292,8 @@ impl Gateway {
         let progress = self.switches.progress(&known).await?;
         let waiting = match known.goal {
             SwitchGoal::Serve => progress.spaces - progress.serving.min(progress.spaces),
-            SwitchGoal::RollBack => progress.serving,
+            // Each space goes back before its other vectors are removed.
+            SwitchGoal::RollBack => 0,
             SwitchGoal::Compare => {
                 let message = "searches use neither model for good yet: `memfleet model switch --cut-over` or `--roll-back` first";
                 return Err(precondition("MODEL_CHANGE_UNDER_WAY", message.to_owned()));

@@ -30,6 +30,7 @@ use clap::{Args, Subcommand};
 use memfleet_consolidator::Mode;
 use memfleet_domain::Fault;
 use memfleet_domain::ids::SpaceId;
+use memfleet_domain::quality::SearchQuality;
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::knowledge::Stage;
 use memfleet_ports::refresher::ForgetRequest;
@@ -39,6 +40,7 @@ use serde::Serialize;
 use stopping::StopRequest;
 
 use crate::cli::{Error, Exit, Global, Handle};
+use crate::config::Config;
 use crate::models::ConfiguredModels;
 use crate::node::{Background, Node, temporary};
 use crate::output::Output;
@@ -176,9 +178,27 @@ impl Bench {
         agents: &[Stage],
         consolidation: Mode,
     ) -> Result<Self, BoxError> {
+        let configure = |config: &mut Config| config.consolidator.mode = consolidation;
+        Self::start_configured(models, agents, configure).await
+    }
+
+    /// With what searches of this quality need.
+    async fn start_searching(
+        models: &ConfiguredModels,
+        quality: SearchQuality,
+    ) -> Result<Self, BoxError> {
+        let configure = |config: &mut Config| config.retrieval.quality = quality;
+        Self::start_configured(models, &Stage::ALL, configure).await
+    }
+
+    async fn start_configured(
+        models: &ConfiguredModels,
+        agents: &[Stage],
+        configure: impl FnOnce(&mut Config),
+    ) -> Result<Self, BoxError> {
         let directory = tempfile::tempdir()?;
         let mut config = temporary(directory.path());
-        config.consolidator.mode = consolidation;
+        configure(&mut config);
         let node = Node::open(&config, models).await?;
         let workers = node.run_with(agents);
         Ok(Self {
@@ -207,6 +227,20 @@ impl Bench {
             }
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
+    }
+
+    /// Waits until all spaces have the vectors of a second model, where one is ordered.
+    async fn embedded_twice(&self) -> Result<(), BoxError> {
+        let switches = &self.node.gateway.switches;
+        while let Some(order) = switches.order().await? {
+            let progress = switches.progress(&order).await?;
+            let is_whole = progress.compared + progress.serving == progress.spaces;
+            if is_whole && progress.done == progress.turns {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        Ok(())
     }
 
     async fn stop(self) {

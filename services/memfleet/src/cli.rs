@@ -61,6 +61,7 @@ use crate::output::Output;
 pub use exit::{Error, Exit};
 pub use handle::Handle;
 pub use policy::read as read_policy;
+pub use recall::QualityFlag;
 
 /// Long-term memory for LLM agents
 #[derive(Debug, Parser)]

@@ -17,7 +17,7 @@ mod vectors;
 use std::path::PathBuf;
 
 use memfleet_domain::quality::SearchQuality;
-use memfleet_models::{BALANCED_MODEL, DEFAULT_MODEL, MULTILINGUAL_MODEL};
+use memfleet_models::{DEFAULT_MODEL, MULTILINGUAL_MODEL};
 use memfleet_runtime::config::{ByteSize, Problem, Validate};
 use memfleet_runtime::{lifecycle, server, telemetry};
 use serde::{Deserialize, Serialize};
@@ -82,9 +82,8 @@ pub struct Config {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Model {
-    /// Name of the model, as `memfleet model list` shows it. Default: by `retrieval.quality`,
-    /// `all-MiniLM-L6-v2` for `fast`, else `e5-small-v2`.
-    pub name: Option<String>,
+    /// Name of the model, as `memfleet model list` shows it. Default `all-MiniLM-L6-v2`.
+    pub name: String,
     /// Name of the model of spaces whose language that one does not read well; empty for none.
     /// Default `multilingual-e5-small`.
     pub multilingual: String,
@@ -99,7 +98,7 @@ pub struct Model {
 impl Default for Model {
     fn default() -> Self {
         Self {
-            name: None,
+            name: DEFAULT_MODEL.to_owned(),
             multilingual: MULTILINGUAL_MODEL.to_owned(),
             directory: None,
             threads: 0,
@@ -147,8 +146,8 @@ pub struct Retrieval {
     pub token_cache: ByteSize,
     /// Passages that the first stage hands to the second. Default 600.
     pub candidates: usize,
-    /// Quality of searches that do not name one, and of the vectors that new spaces get: `fast`,
-    /// `balanced` or `thorough`. Default `fast`.
+    /// Quality of searches that do not name one: `fast`, `balanced` or `thorough`. Where it is not
+    /// `fast`, every space gets vectors of both models. Default `fast`.
     pub quality: SearchQuality,
 }
 
@@ -166,19 +165,17 @@ impl Default for Retrieval {
 }
 
 impl Config {
-    /// Name of the model of all spaces but those whose texts the multilingual one reads better.
-    pub fn main_model(&self) -> &str {
-        let by_quality = match self.retrieval.quality {
-            SearchQuality::Fast => DEFAULT_MODEL,
-            SearchQuality::Balanced | SearchQuality::Thorough => BALANCED_MODEL,
-        };
-        self.model.name.as_deref().unwrap_or(by_quality)
-    }
-
     /// Name of the multilingual model, where it is another one.
     pub fn multilingual_model(&self) -> Option<&str> {
         let name = &*self.model.multilingual;
-        (!name.is_empty() && name != self.main_model()).then_some(name)
+        (!name.is_empty() && name != self.model.name).then_some(name)
+    }
+
+    /// Name of the model whose vectors all spaces have beside those that they serve, where searches
+    /// are balanced.
+    pub fn second_model(&self) -> Option<&str> {
+        let is_balanced = self.retrieval.quality >= SearchQuality::Balanced;
+        self.multilingual_model().filter(|_| is_balanced)
     }
 
     /// The problem of a process with these roles that strangers can reach: nobody has to say who calls, or others may listen. A

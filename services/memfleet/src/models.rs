@@ -33,3 +33,19 @@ impl ConfiguredModels {
         folder.map(PathBuf::from).unwrap_or_default()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use memfleet_models::known_models;
+
+    use super::*;
+
+    #[test]
+    fn calibrations_are_of_the_revisions_that_a_pull_fetches() {
+        for model in known_models() {
+            let shipped = ModelCalibration::shipped(&model.name);
+            let is_fitted = shipped.is_none_or(|calibration| calibration.is_of(&model.revision));
+            assert!(is_fitted, "{}: fit weights and relevance anew", model.name);
+        }
+    }
+}

@@ -78,6 +78,8 @@ pub struct Process {
     events: Events,
     health: Health,
     calibrations: ModelCalibrations,
+    /// As [`Config::second_model`] says.
+    second_model: Option<String>,
 }
 
 /// Whether a process with these roles computes vectors itself, and so needs the model.
@@ -130,6 +132,7 @@ impl Process {
             events: Events::default(),
             health: Health::default(),
             calibrations,
+            second_model: config.second_model().map(str::to_owned),
         };
         if let Some(models) = models {
             process.embedder = Some(Arc::new(ModelSet::open(&config.model, models)?));

@@ -7,7 +7,8 @@ use memfleet_domain::Fault;
 use memfleet_domain::ids::TurnId;
 use memfleet_domain::turn::{AcceptedTurn, Turn};
 use memfleet_ports::retriever::{CandidateTrace, Hit, SearchExplanation, TRACE_EXCERPT_BYTES};
-use memfleet_retrieval::Ranked;
+
+use memfleet_retrieval::ScoredTurn;
 
 use crate::LocalRetriever;
 use crate::hits::TURNS_AT_ONCE;
@@ -18,21 +19,22 @@ use crate::stages::Stage;
 type OtherTurns = HashMap<(usize, TurnId), Turn>;
 
 impl LocalRetriever {
-    /// The explanation of an answer. `ranked` are the hits and what it shows behind them; a turn
+    /// The explanation of an answer. `scored` are the hits and what it shows behind them; a turn
     /// that was forgotten since is left out.
     pub(crate) async fn explanation(
         &self,
         targets: &[Target],
         stage: &Stage,
         hits: &[Hit],
-        ranked: Vec<Ranked>,
+        scored: Vec<ScoredTurn>,
     ) -> Result<SearchExplanation, Fault> {
-        let others = self.others(targets, &ranked[hits.len().min(ranked.len())..]);
+        let others = self.others(targets, &scored[hits.len().min(scored.len())..]);
         let others = others.await?;
         let found = hits.iter();
         let found = found.map(|hit| ((&hit.space, hit.turn.accepted.id), &hit.turn.accepted));
         let found: HashMap<_, &AcceptedTurn> = found.collect();
-        let shown = ranked.into_iter().zip(1..).filter_map(|(ranked, rank)| {
+        let shown = scored.into_iter().zip(1..).filter_map(|(scored, rank)| {
+            let ScoredTurn { ranked, relevance } = scored;
             let space = &targets[ranked.space].scope.space;
             let other = others.get(&(ranked.space, ranked.turn));
             let hit = found.get(&(space, ranked.turn)).copied();
@@ -46,7 +48,7 @@ impl LocalRetriever {
                 excerpt: beginning(&turn.content.searchable_text()),
                 rank,
                 score: ranked.score,
-                relevance: self.calibration.relevance.of(&ranked.clues),
+                relevance,
                 hit: None,
                 is_copy: false,
                 sources: ranked.sources,
@@ -63,10 +65,13 @@ impl LocalRetriever {
         Ok(explanation)
     }
 
-    async fn others(&self, targets: &[Target], ranked: &[Ranked]) -> Result<OtherTurns, Fault> {
+    async fn others(&self, targets: &[Target], scored: &[ScoredTurn]) -> Result<OtherTurns, Fault> {
         let mut turns = HashMap::new();
         for (space, target) in targets.iter().enumerate() {
-            let here = ranked.iter().filter(|it| it.space == space);
+            let here = scored
+                .iter()
+                .map(|it| &it.ranked)
+                .filter(|it| it.space == space);
             let ids: Vec<TurnId> = here.map(|it| it.turn).collect();
             for ids in ids.chunks(TURNS_AT_ONCE) {
                 let read = self.ledger.turns(&target.scope, ids).await?;

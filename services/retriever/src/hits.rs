@@ -6,7 +6,7 @@ use memfleet_domain::ids::TurnId;
 use memfleet_domain::turn::Turn;
 use memfleet_domain::{Fault, Scope};
 use memfleet_ports::retriever::{Hit, Query};
-use memfleet_retrieval::Ranked;
+use memfleet_retrieval::{Ranked, ScoredTurn};
 
 use crate::LocalRetriever;
 use crate::search::Target;
@@ -22,7 +22,7 @@ impl LocalRetriever {
         query: &Query,
         targets: &[Target],
         stage: &Stage,
-        ranked: Vec<Ranked>,
+        scored: Vec<ScoredTurn>,
     ) -> Result<Vec<Hit>, Fault> {
         let reach = query.neighbours as usize;
         let neighbours = |hit: &Ranked| {
@@ -30,32 +30,40 @@ impl LocalRetriever {
                 .index
                 .neighbours(hit.turn, reach, &stage.eligible[hit.space])
         };
-        let around = ranked.iter().map(neighbours).collect::<Vec<_>>();
-        let turns = self.turns(targets, &ranked, &around).await?;
-        let hits = ranked.into_iter().zip(around).filter_map(|(hit, around)| {
-            let turn = turns[hit.space].get(&hit.turn)?.clone();
-            let neighbours = around
-                .iter()
-                .filter_map(|id| turns[hit.space].get(id).cloned())
-                .collect();
-            Some(Hit {
-                space: targets[hit.space].scope.space.clone(),
-                turn,
-                score: hit.score,
-                relevance: self.calibration.relevance.of(&hit.clues),
-                passage: hit.passage,
-                signals: if query.explain {
-                    let clues = hit.clues.explain();
-                    hit.signals.into_iter().chain(clues).collect()
-                } else {
-                    Vec::new()
-                },
-                neighbours,
-                // The gateway knows them.
-                facts: Vec::new(),
-                outdated: None,
-            })
-        });
+        let around = scored.iter().map(|scored| neighbours(&scored.ranked));
+        let around = around.collect::<Vec<_>>();
+        let turns = self.turns(targets, &scored, &around).await?;
+        let hits = scored
+            .into_iter()
+            .zip(around)
+            .filter_map(|(scored, around)| {
+                let ScoredTurn {
+                    ranked: hit,
+                    relevance,
+                } = scored;
+                let turn = turns[hit.space].get(&hit.turn)?.clone();
+                let neighbours = around
+                    .iter()
+                    .filter_map(|id| turns[hit.space].get(id).cloned())
+                    .collect();
+                Some(Hit {
+                    space: targets[hit.space].scope.space.clone(),
+                    turn,
+                    score: hit.score,
+                    relevance,
+                    passage: hit.passage,
+                    signals: if query.explain {
+                        let clues = hit.clues.explain();
+                        hit.signals.into_iter().chain(clues).collect()
+                    } else {
+                        Vec::new()
+                    },
+                    neighbours,
+                    // The gateway knows them.
+                    facts: Vec::new(),
+                    outdated: None,
+                })
+            });
         Ok(hits.collect())
     }
 
@@ -63,11 +71,11 @@ impl LocalRetriever {
     async fn turns(
         &self,
         targets: &[Target],
-        ranked: &[Ranked],
+        scored: &[ScoredTurn],
         around: &[Vec<TurnId>],
     ) -> Result<Vec<HashMap<TurnId, Turn>>, Fault> {
         let mut wanted = vec![Vec::new(); targets.len()];
-        for (hit, around) in ranked.iter().zip(around) {
+        for (ScoredTurn { ranked: hit, .. }, around) in scored.iter().zip(around) {
             wanted[hit.space].push(hit.turn);
             wanted[hit.space].extend(around);
         }

@@ -105,7 +105,10 @@ impl LocalRetriever {
     /// model that is not calibrated.
     fn calibrated_for(&self, embedding: &EmbeddingSpace) -> Result<Self, Fault> {
         let calibration = self.calibrations.of(embedding).ok_or_else(|| {
-            let message = format!("this version has no calibration of {}", embedding.model);
+            let EmbeddingSpace {
+                model, revision, ..
+            } = embedding;
+            let message = format!("this version has no calibration of {model} at {revision}");
             Fault::new(
                 FaultKind::FailedPrecondition,
                 "MODEL_NOT_CALIBRATED",

@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, HashSet};
 
 use async_trait::async_trait;
+use futures::future::try_join_all;
 use memfleet_domain::embedding::{EmbeddingSpace, HeldEmbeddings, QueryVectors};
 use memfleet_domain::ids::TurnId;
 use memfleet_domain::quality::SearchQuality;
@@ -10,11 +11,14 @@ use memfleet_domain::space::Locale;
 use memfleet_domain::{Fault, Scope};
 use memfleet_ports::context::Context;
 use memfleet_ports::retriever::{Found, Query, Retriever, SHOWN_BEHIND_HITS};
-use memfleet_retrieval::embedded_text;
+use memfleet_retrieval::{ScoredTurn, embedded_text, fuse};
 
 use crate::LocalRetriever;
 use crate::merging;
 use crate::stages::Stage;
+
+/// Turns of each ranking that a balanced search fuses.
+const FUSED_TURNS: usize = 100;
 
 #[async_trait]
 impl Retriever for LocalRetriever {
@@ -22,19 +26,29 @@ impl Retriever for LocalRetriever {
         let this = self.with_priority(context.priority);
         let targets = this.targets(context, query).await?;
         let locale = locale(query, &targets);
-        let mut answers = Vec::new();
-        for group in this.groups(targets).await {
-            answers.push(this.search_group(query, group, &locale).await?);
-        }
+        let groups = this.groups(query, targets).await.into_iter();
+        let searches = groups.map(|group| this.search_group(query, group, &locale));
+        let answers = try_join_all(searches).await?;
         Ok(merging::merge(answers, query.k as usize))
     }
 }
 
-/// Spaces whose vectors are compared with those of the query in one embedding space.
+/// Spaces whose vectors are compared with those of the query in one embedding space, or in a
+/// balanced search in two.
 struct Group {
     targets: Vec<Target>,
     /// Absent where nobody can say which.
     embedding: Result<EmbeddingSpace, Fault>,
+    second: Option<EmbeddingSpace>,
+}
+
+/// Turns of a group ranked by the vectors of one embedding space, or by words alone.
+struct Ranking {
+    /// The retriever that ranked them, with the calibration of the model.
+    by: LocalRetriever,
+    stage: Stage,
+    turns: Vec<ScoredTurn>,
+    degraded: Vec<String>,
 }
 
 /// A space that the query searches.
@@ -49,9 +63,65 @@ impl LocalRetriever {
     async fn search_group(
         &self,
         query: &Query,
-        Group { targets, embedding }: Group,
+        group: Group,
         locale: &Locale,
     ) -> Result<Found, Fault> {
+        let Group {
+            targets,
+            embedding,
+            second,
+        } = group;
+        let k = query.k as usize;
+        let mut depth = if query.explain {
+            k + SHOWN_BEHIND_HITS
+        } else {
+            k
+        };
+        if second.is_some() {
+            depth = depth.max(FUSED_TURNS);
+        }
+        let ranking = self.ranking(query, &targets, embedding, locale, depth);
+        let mut found = Found::default();
+        let Ranking {
+            by,
+            stage,
+            mut turns,
+            degraded,
+        } = if let Some(second) = second {
+            let other = self.ranking(query, &targets, Ok(second), locale, depth);
+            let (ranking, other) = tokio::join!(ranking, other);
+            by_two_models(ranking?, other, &mut found)
+        } else {
+            let ranking = ranking.await?;
+            found.scorer = ranking.scorer();
+            found
+                .degraded
+                .extend(ranking.by.missed_quality(query, &targets));
+            ranking
+        };
+        found.degraded.extend(degraded);
+        let traced = query.explain.then(|| turns.clone());
+        turns.truncate(k);
+        found.hits = by.hits(query, &targets, &stage, turns).await?;
+        if let Some(traced) = traced {
+            let explanation = by.explanation(&targets, &stage, &found.hits, traced);
+            found.explanation = Some(explanation.await?);
+        }
+        let searched = stage.eligible.iter();
+        found.searched = searched.map(|eligible| eligible.turns() as u64).sum();
+        Ok(found)
+    }
+
+    /// The best `depth` turns by the vectors of an embedding space, or by words where these are
+    /// missing.
+    async fn ranking(
+        &self,
+        query: &Query,
+        targets: &[Target],
+        embedding: Result<EmbeddingSpace, Fault>,
+        locale: &Locale,
+        depth: usize,
+    ) -> Result<Ranking, Fault> {
         let calibrated = embedding.and_then(|space| Ok((self.calibrated_for(&space)?, space)));
         let (this, embedding) = match calibrated {
             Ok((this, embedding)) => (this, Ok(embedding)),
@@ -62,7 +132,7 @@ impl LocalRetriever {
         let words = async {
             let readings = this.indexes.current(&scopes, embedding.as_ref().ok());
             let readings = readings.await?;
-            let understood = this.understand(query, &targets, locale, readings).await?;
+            let understood = this.understand(query, targets, locale, readings).await?;
             Ok::<_, Fault>(understood.wait())
         };
         let vectors = async {
@@ -70,65 +140,62 @@ impl LocalRetriever {
             this.vectors(query, locale, embedding).await
         };
         let (words, vectors) = tokio::join!(words, vectors);
-        let mut degraded: Vec<String> = this.missed_quality(query).into_iter().collect();
+        let mut degraded = Vec::new();
         let vectors = vectors
             .inspect_err(|fault| degraded.push(format!("embedder: {fault}")))
             .ok();
         let embedding = embedding.as_ref().ok();
-        let understood = this.resume(query, &targets, locale, words?).await?;
+        let understood = this.resume(query, targets, locale, words?).await?;
         let stage = this
-            .first_stage(&targets, understood, vectors, embedding)
+            .first_stage(targets, understood, vectors, embedding)
             .await?;
         degraded.extend(stage.missing_vectors());
-        let stage = this.token_vectors(&targets, stage, embedding).await?;
-        let (k, behind) = (query.k as usize, SHOWN_BEHIND_HITS);
-        let depth = if query.explain { k + behind } else { k };
-        let (stage, mut ranked) = this.second_stage(stage, depth).await?;
-        let traced = query.explain.then(|| ranked.clone());
-        ranked.truncate(k);
-        let hits = this.hits(query, &targets, &stage, ranked).await?;
-        let explanation = match traced {
-            Some(traced) => Some(this.explanation(&targets, &stage, &hits, traced).await?),
-            None => None,
-        };
-        let searched = stage
-            .eligible
-            .iter()
-            .map(|eligible| eligible.turns() as u64)
-            .sum();
-        Ok(Found {
-            hits,
+        let stage = this.token_vectors(targets, stage, embedding).await?;
+        let (stage, ranked) = this.second_stage(stage, depth).await?;
+        let relevance = this.calibration.relevance.clone();
+        let turns = ranked.into_iter().map(|ranked| ScoredTurn {
+            relevance: relevance.of(&ranked.clues),
+            ranked,
+        });
+        Ok(Ranking {
+            turns: turns.collect(),
+            by: this,
+            stage,
             degraded,
-            searched,
-            scorer: this.scorer(&stage),
-            understood: None,
-            explanation,
         })
     }
 
-    /// The quality that the query asks for and the vectors of its spaces do not have.
-    fn missed_quality(&self, query: &Query) -> Option<String> {
-        let wanted = query.quality.unwrap_or_default();
-        let is_missed =
-            wanted > SearchQuality::Fast && self.calibration.quality < SearchQuality::Balanced;
-        is_missed.then(|| {
-            "quality: the vectors of these spaces are those of a fast search; `memfleet model switch` makes others (docs/retrieval.md, Quality)".to_owned()
-        })
-    }
-
-    /// What told the relevance of the hits.
-    fn scorer(&self, stage: &Stage) -> String {
-        if stage.has_vectors() {
-            self.calibration.relevance.name.clone()
-        } else {
-            String::new()
-        }
+    /// The quality that the query asks for and a search in one embedding space does not have.
+    fn missed_quality(&self, query: &Query, targets: &[Target]) -> Option<String> {
+        let is_missed = is_balanced(query) && self.calibration.quality < SearchQuality::Balanced;
+        let is_built = targets.iter().any(|target| target.held.other.is_some());
+        is_missed.then(|| match is_built {
+            true => "quality: not all of these spaces have the vectors of a second model yet",
+            false => "quality: these spaces have the vectors of one model; `retrieval.quality` gives them those of a second one (docs/retrieval.md, Quality)",
+        }.to_owned())
     }
 
     /// The spaces by the embedding space that a search compares their vectors in: one that all of
     /// them have, that of most of them if they share two; else each the one that it serves. Spaces
-    /// without vectors go with the first.
-    async fn groups(&self, targets: Vec<Target>) -> Vec<Group> {
+    /// without vectors go with the first. A balanced search compares in a second one, too, where
+    /// all of a group have it.
+    async fn groups(&self, query: &Query, targets: Vec<Target>) -> Vec<Group> {
+        let mut groups = self.served_groups(targets).await;
+        for group in groups.iter_mut().filter(|_| is_balanced(query)) {
+            group.second = self.second(group);
+        }
+        groups
+    }
+
+    /// The embedding space beside that of a group which all of its spaces have whole vectors in.
+    fn second(&self, group: &Group) -> Option<EmbeddingSpace> {
+        let first = group.embedding.as_ref().ok()?;
+        let mut shared = shared(&group.targets);
+        shared.retain(|space| space != first && self.calibrations.of(space).is_some());
+        shared.into_iter().next()
+    }
+
+    async fn served_groups(&self, targets: Vec<Target>) -> Vec<Group> {
         for target in targets.iter().filter(|it| it.held.served.is_some()) {
             self.indexes.keep(&target.scope, &target.held);
         }
@@ -137,13 +204,10 @@ impl LocalRetriever {
             .all(|it| it.held.served.is_none() && it.held.other.is_none())
         {
             let embedding = self.embedder.space().await;
-            return vec![Group { targets, embedding }];
+            return vec![Group::new(targets, embedding)];
         }
-        if let Some(embedding) = self.shared(&targets) {
-            return vec![Group {
-                targets,
-                embedding: Ok(embedding),
-            }];
+        if let Some(embedding) = self.chosen(&targets) {
+            return vec![Group::new(targets, Ok(embedding))];
         }
         let mut groups: Vec<(EmbeddingSpace, Vec<Target>)> = Vec::new();
         let mut others = Vec::new();
@@ -160,26 +224,15 @@ impl LocalRetriever {
         if let Some((_, members)) = groups.first_mut() {
             members.append(&mut others);
         }
-        let groups = groups.into_iter().map(|(embedding, targets)| Group {
-            targets,
-            embedding: Ok(embedding),
-        });
+        let groups = groups.into_iter();
+        let groups = groups.map(|(embedding, targets)| Group::new(targets, Ok(embedding)));
         groups.collect()
     }
 
     /// The embedding space that all spaces have whole vectors in; of two, the one whose indexes are
     /// in memory, else that which most of them serve.
-    fn shared(&self, targets: &[Target]) -> Option<EmbeddingSpace> {
-        let mut held = targets
-            .iter()
-            .map(|target| &target.held)
-            .filter(|held| held.served.is_some() || held.other.is_some());
-        let first = held.next()?;
-        let is_shared = |space: &&EmbeddingSpace| {
-            let mut others = held.clone();
-            others.all(|held| held.whole().any(|other| other == *space))
-        };
-        let mut shared: Vec<EmbeddingSpace> = first.whole().filter(is_shared).cloned().collect();
+    fn chosen(&self, targets: &[Target]) -> Option<EmbeddingSpace> {
+        let mut shared = shared(targets);
         let served = |space: &EmbeddingSpace| {
             let targets = targets
                 .iter()
@@ -239,6 +292,71 @@ impl LocalRetriever {
         }
         Ok(targets)
     }
+}
+
+impl Group {
+    fn new(targets: Vec<Target>, embedding: Result<EmbeddingSpace, Fault>) -> Self {
+        Self {
+            targets,
+            embedding,
+            second: None,
+        }
+    }
+}
+
+impl Ranking {
+    /// Name of what told the relevance of the turns.
+    fn scorer(&self) -> String {
+        if self.stage.has_vectors() {
+            self.by.calibration.relevance.name.clone()
+        } else {
+            String::new()
+        }
+    }
+}
+
+/// One ranking of two: of both where both have vectors of the query, else of the one that has.
+fn by_two_models(first: Ranking, second: Result<Ranking, Fault>, found: &mut Found) -> Ranking {
+    let missed = |reason: &str| format!("quality: the second model: {reason}");
+    let ranking = match second {
+        Err(fault) => {
+            found.degraded.push(missed(&fault.to_string()));
+            first
+        }
+        Ok(second) if !second.stage.has_vectors() => {
+            let reasons = second.degraded.iter();
+            found.degraded.extend(reasons.map(|reason| missed(reason)));
+            first
+        }
+        Ok(second) if !first.stage.has_vectors() => second,
+        Ok(second) => {
+            found.scorer = format!("{}+{}", first.scorer(), second.scorer());
+            let turns = fuse(first.turns, second.turns);
+            return Ranking { turns, ..first };
+        }
+    };
+    found.scorer = ranking.scorer();
+    ranking
+}
+
+fn is_balanced(query: &Query) -> bool {
+    query.quality.unwrap_or_default() >= SearchQuality::Balanced
+}
+
+/// Embedding spaces that all spaces with vectors have whole vectors in.
+fn shared(targets: &[Target]) -> Vec<EmbeddingSpace> {
+    let mut held = targets
+        .iter()
+        .map(|target| &target.held)
+        .filter(|held| held.served.is_some() || held.other.is_some());
+    let Some(first) = held.next() else {
+        return Vec::new();
+    };
+    let is_shared = |space: &&EmbeddingSpace| {
+        let mut others = held.clone();
+        others.all(|held| held.whole().any(|other| other == *space))
+    };
+    first.whole().filter(is_shared).cloned().collect()
 }
 
 /// That of the space that the query names first: its language and zone are those that the query is read in.

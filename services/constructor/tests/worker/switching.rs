@@ -58,6 +58,7 @@ fn switcher(bench: &Bench) -> ModelSwitcher {
         ledger: bench.store.clone(),
         spaces: bench.store.clone(),
         embedder: bench.constructor.embedder.clone(),
+        second_model: None,
     }
 }
 
@@ -188,4 +189,34 @@ async fn an_order_leaves_spaces_alone_whose_language_another_model_reads() {
         let held = bench.store.embeddings(scope).await.unwrap();
         assert_eq!((held.served.as_ref(), held.other), (Some(&second), None));
     }
+}
+
+/// A configured second model is ordered once, unless the operator ordered something.
+#[tokio::test]
+async fn a_second_model_is_ordered_where_no_operator_ordered_anything() {
+    let mut bench = bench().await;
+    let embedder = WordEmbedder::default();
+    embedder.pull_second();
+    let second = embedder.second().clone();
+    bench.constructor.embedder = Arc::new(embedder);
+    bench.publish(&batch_in(&space("ada"), &["one"])).await;
+    bench.constructor.round().await.unwrap();
+    let mut switcher = switcher(&bench);
+    switcher.second_model = Some("unknown".to_owned());
+    let mut schedule = SwitchSchedule::default();
+    assert_eq!(switcher.round(&mut schedule).await, Ok(0));
+    assert_eq!(bench.store.order().await.unwrap(), None);
+    switcher.second_model = Some(second.model.clone());
+    let beside = SwitchOrder::beside(second.clone());
+    assert_eq!(switcher.round(&mut SwitchSchedule::default()).await, Ok(1));
+    assert_eq!(bench.store.order().await.unwrap(), Some(beside));
+    let held = bench.store.embeddings(&space("ada")).await.unwrap();
+    assert_eq!(held.other.map(|it| it.space), Some(second.clone()));
+    order_by_force(&bench, &second).await;
+    let ordered = bench.store.order().await.unwrap();
+    switcher
+        .round(&mut SwitchSchedule::default())
+        .await
+        .unwrap();
+    assert_eq!(bench.store.order().await.unwrap(), ordered);
 }

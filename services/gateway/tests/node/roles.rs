@@ -166,6 +166,7 @@ impl Node {
             ledger: self.store.clone(),
             spaces: self.store.clone(),
             embedder: self.embedder.clone(),
+            second_model: None,
         }
     }
 

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 
 use memfleet_constructor::SwitchSchedule;
 use memfleet_domain::ids::TurnId;
+use memfleet_domain::quality::SearchQuality;
 use memfleet_ports::access::{Caller, Proof};
 use memfleet_ports::admin::{Admin, ModelChange, ModelChangeStatus};
 use memfleet_ports::audit::AuditKind;
@@ -234,6 +235,30 @@ async fn another_model_is_taken_once_a_half_built_one_is_given_up() {
     carry_on(&node).await;
     let status = change(&node, ModelChange::Serve(Some(first))).await;
     assert_eq!((status.progress.serving, status.progress.beside), (1, 0));
+}
+
+/// A space that served the second model from its first turn on has nothing to go back to.
+#[tokio::test]
+async fn vectors_for_balanced_searches_are_given_up_where_some_spaces_serve_the_second_model() {
+    let node = filled().await;
+    let second = node.embedder.second().clone();
+    node.told("b", vec![said("Привет"), said("мир")]).await;
+    node.settle().await;
+    let status = change(&node, ModelChange::Compare(Some(second.model.clone()))).await;
+    assert_eq!(status.progress.serving, 1);
+    carry_on(&node).await;
+    let mut asked = recall("a", QUERIES[0], &[]);
+    asked.query.quality = Some(SearchQuality::Balanced);
+    let found = node.gateway.recall(&acme(), asked).await.unwrap();
+    assert_eq!(found.degraded, Vec::<String>::new());
+    assert!(found.scorer.contains('+'), "{}", found.scorer);
+    change(&node, ModelChange::RollBack).await;
+    carry_on(&node).await;
+    let status = change(&node, ModelChange::Drop).await;
+    assert_eq!((status.progress.beside, status.progress.serving), (1, 1));
+    carry_on(&node).await;
+    let status = node.gateway.switch_model(&operator(), None).await;
+    assert_eq!(status.unwrap().unwrap().progress.beside, 0);
 }
 
 /// And no record of those who only look.

@@ -10,6 +10,7 @@ use futures::future::try_join_all;
 use indicatif::{ProgressBar, ProgressStyle};
 use memfleet_domain::FaultKind;
 use memfleet_domain::ids::SpaceId;
+use memfleet_domain::quality::SearchQuality;
 use memfleet_domain::time::{Clock, SystemClock};
 use memfleet_evaluation::{Conversation, Dataset, Question, Tally};
 use memfleet_gateway::Gateway;
@@ -25,7 +26,7 @@ use super::once::once;
 use super::report::{CategoryFigures, Figures, FileReport, Measures, Report, Sums};
 use super::stopping::StopRequest;
 use super::{Bench, forget, query};
-use crate::cli::{Global, Handle};
+use crate::cli::{Global, Handle, QualityFlag};
 use crate::corpus::{Corpus, call, length};
 use crate::models::ConfiguredModels;
 use crate::output::Progress;
@@ -53,6 +54,10 @@ pub struct RetrievalArgs {
     /// Measure the node or fleet that `--server` names, in spaces that are forgotten afterwards, instead of one in this process
     #[arg(long)]
     pub remote: bool,
+    /// Cost that searches may have: the node in this process gets the vectors for it; another one
+    /// has to have them
+    #[arg(long, value_name = "QUALITY", value_enum)]
+    quality: Option<QualityFlag>,
     /// Write the report as JSON to this file
     #[arg(id = "json", long = "json", value_name = "OUT")]
     pub out: Option<PathBuf>,
@@ -85,6 +90,7 @@ struct Job<'a> {
     /// The file.
     name: &'a str,
     layout: &'a Layout<'a>,
+    quality: Option<SearchQuality>,
     stop: &'a StopRequest,
 }
 
@@ -109,7 +115,13 @@ async fn each_file(
         let singly = dataset.conversations.iter().map(std::slice::from_ref);
         let singly: Vec<&[Conversation]> = singly.collect();
         let name = path.file_name().and_then(|it| it.to_str()).unwrap_or(&file);
-        let job = |name, layout| Job { name, layout, stop };
+        let quality = args.quality.map(Into::into);
+        let job = |name, layout| Job {
+            name,
+            layout,
+            quality,
+            stop,
+        };
         let Some(measured) = measure(&job(name, &singly)).await? else {
             break;
         };
@@ -142,7 +154,8 @@ async fn local(
     job: &Job<'_>,
     with_arms: bool,
 ) -> Result<Option<Measured>, BoxError> {
-    let bench = Bench::start(models).await?;
+    let quality = job.quality.unwrap_or_default();
+    let bench = Bench::start_searching(models, quality).await?;
     let measured = on_node(&bench, job, with_arms).await;
     bench.stop().await;
     measured
@@ -163,6 +176,7 @@ async fn on_node(
         let corpora = remember(&*bench.node.gateway, "space", job, &progress).await?;
         progress.turn_to(&format!("{}: deriving", job.name));
         bench.derived(&Stage::ALL).await?;
+        bench.embedded_twice().await?;
         Ok::<_, BoxError>(corpora)
     };
     let corpora = job.stop.or_done(progress.while_waiting(corpora)).await;
@@ -268,7 +282,7 @@ impl Method {
             let (file, all) = (job.name, corpora.len());
             progress.turn_to(&format!("{file}, {name}: conversation {number} of {all}"));
             for question in &corpus.questions {
-                let asked = method.ask(handle, corpus, question);
+                let asked = method.ask(handle, corpus, question, job.quality);
                 match job.stop.or_done(asked).await {
                     Some(asked) => asked?,
                     None => return Ok(finished),
@@ -286,9 +300,14 @@ impl Method {
         handle: &Handle,
         corpus: &Corpus,
         question: &Question,
+        quality: Option<SearchQuality>,
     ) -> Result<(), BoxError> {
+        let query = Query {
+            quality,
+            ..asked(corpus, question, DEPTH)
+        };
         let request = RecallRequest {
-            query: asked(corpus, question, DEPTH),
+            query,
             wait_for: Vec::new(),
         };
         let begun = Instant::now();
@@ -304,8 +323,8 @@ impl Method {
             .map(|hit| length(&hit.turn.accepted.content));
         let unused = unused(&lengths.collect::<Vec<_>>(), corpus.characters);
         let (whole, excerpts) = tokio::try_join!(
-            shares(handle, corpus, question, false),
-            shares(handle, corpus, question, true)
+            shares(handle, corpus, question, quality, false),
+            shares(handle, corpus, question, quality, true)
         )?;
         let category = self.by_category.entry(question.category.clone());
         for sums in [&mut self.all, category.or_default()] {
@@ -361,10 +380,15 @@ async fn shares(
     handle: &Handle,
     corpus: &Corpus,
     question: &Question,
+    quality: Option<SearchQuality>,
     excerpts: bool,
 ) -> Result<[(usize, f64); BUDGETS.len()], BoxError> {
     let mut shares = BUDGETS.map(|budget| (budget as usize, 0.0));
-    let requests = BUDGETS.map(|budget| request(corpus, question, budget, excerpts));
+    let requests = BUDGETS.map(|budget| {
+        let mut request = request(corpus, question, budget, excerpts);
+        request.query.quality = quality;
+        request
+    });
     let blocks = requests.map(|request| async {
         let assembly = &handle.assembly;
         assembly.assemble(&handle.call(), request).await

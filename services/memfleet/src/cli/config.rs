@@ -94,7 +94,7 @@ impl Validate for WithFiles {
         problems.extend(of_files.map(|problem| problem.under("assembly")));
         let folder = config.store.problem_of_folder();
         problems.extend(folder.map(|problem| problem.under("store")));
-        let model = unusable_model(config.main_model());
+        let model = unusable_model(&config.model.name);
         problems.extend(model.map(|message| Problem::new("model.name", message)));
         let multilingual = config.multilingual_model().and_then(unusable_model);
         problems.extend(multilingual.map(|message| Problem::new("model.multilingual", message)));
@@ -202,7 +202,7 @@ mod tests {
     fn what_a_start_would_end_on_is_told_before() {
         let mut config = Config::default();
         config.store.url = "sqlite:/nowhere/at-all/memfleet.db".into();
-        config.model.name = Some("all-MiniLM".to_owned());
+        "all-MiniLM".clone_into(&mut config.model.name);
         config.telemetry.level = "inof".to_owned();
         let problems = WithFiles(config).problems();
         let keys: Vec<_> = problems.iter().map(|it| it.key.as_str()).collect();

@@ -57,7 +57,7 @@ pub struct SearchArgs {
     intents: Vec<Kind>,
     /// Cost that the search may have; by default as the node is configured
     #[arg(long, value_name = "QUALITY", value_enum)]
-    quality: Option<Quality>,
+    quality: Option<QualityFlag>,
     /// Token of a write that the answer must see; repeatable
     #[arg(long, value_name = "TOKEN")]
     wait_for: Vec<BatchId>,
@@ -89,22 +89,21 @@ impl SearchArgs {
 
 /// Costs of a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Quality {
-    /// The vectors of one small model
+pub enum QualityFlag {
+    /// By the vectors of one model
     Fast,
-    /// The sentence vectors of a second model beside them, in spaces that have these
+    /// By those of two models, in spaces that have both
     Balanced,
-    /// Vectors as for balanced, and answers that a language model imagines where no hit is
-    /// relevant
+    /// As balanced, and by answers that a language model imagines where no hit is relevant
     Thorough,
 }
 
-impl From<Quality> for SearchQuality {
-    fn from(quality: Quality) -> Self {
+impl From<QualityFlag> for SearchQuality {
+    fn from(quality: QualityFlag) -> Self {
         match quality {
-            Quality::Fast => Self::Fast,
-            Quality::Balanced => Self::Balanced,
-            Quality::Thorough => Self::Thorough,
+            QualityFlag::Fast => Self::Fast,
+            QualityFlag::Balanced => Self::Balanced,
+            QualityFlag::Thorough => Self::Thorough,
         }
     }
 }

@@ -110,7 +110,7 @@ fn serve(
     if args.check_config {
         return Ok(ExitCode::SUCCESS);
     }
-    if let Some(problem) = unusable_model(config.main_model()) {
+    if let Some(problem) = unusable_model(&config.model.name) {
         return Err(Error::Usage(format!("model.name: {problem}")));
     }
     let models = needs_model(config, roles).then(|| fetch_configured(config));

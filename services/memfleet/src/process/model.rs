@@ -83,36 +83,47 @@ impl ModelSet {
             let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
             loaded.entry(space.clone()).or_default().clone()
         };
-        let loading = async || {
-            let (directory, found) = self.find(&space.model).await?;
-            if found != *space {
-                return Err(no_model(space));
-            }
-            let config = self.config.clone();
-            let loaded = tokio::task::spawn_blocking(move || {
-                let loaded = encoder(&config, &directory);
-                let started = loaded.and_then(|encoder| start(&config, &directory, encoder));
-                started.map_err(|error| error.to_string())
-            });
-            match loaded.await {
-                Ok(Ok((_, embedder))) => {
-                    tracing::info!(%space, "loaded another model");
-                    Ok(embedder)
-                }
-                Ok(Err(error)) => {
-                    tracing::error!(%space, error, "a model could not be loaded");
-                    let message = "a model could not be loaded: the log says why";
-                    Err(Fault::new(
-                        FaultKind::Unavailable,
-                        "EMBEDDER_UNAVAILABLE",
-                        message,
-                    ))
-                }
-                Err(_) => Err(Fault::internal("loading a model stopped")),
-            }
-        };
-        model.get_or_try_init(loading).await?;
+        if model.initialized() {
+            return Ok(model);
+        }
+        let (directory, found) = self.find(&space.model).await?;
+        if found != *space {
+            return Err(no_model(space));
+        }
+        let (cell, config) = (model.clone(), self.config.clone());
+        // A task of its own: a caller who hangs up does not stop what others wait for.
+        let loading = tokio::spawn(async move {
+            let loaded = cell.get_or_try_init(|| load(config, directory)).await;
+            loaded.map(|_| ())
+        });
+        let stopped = |_| Fault::internal("loading a model stopped");
+        loading.await.map_err(stopped)??;
         Ok(model)
+    }
+}
+
+/// Loads a model and starts its workers, on a thread of its own.
+async fn load(config: Model, directory: ModelDirectory) -> Result<LocalEmbedder, Fault> {
+    let loaded = tokio::task::spawn_blocking(move || {
+        let loaded = encoder(&config, &directory);
+        let started = loaded.and_then(|encoder| start(&config, &directory, encoder));
+        started.map_err(|error| error.to_string())
+    });
+    match loaded.await {
+        Ok(Ok((space, embedder))) => {
+            tracing::info!(%space, "loaded another model");
+            Ok(embedder)
+        }
+        Ok(Err(error)) => {
+            tracing::error!(error, "a model could not be loaded");
+            let message = "a model could not be loaded: the log says why";
+            Err(Fault::new(
+                FaultKind::Unavailable,
+                "EMBEDDER_UNAVAILABLE",
+                message,
+            ))
+        }
+        Err(_) => Err(Fault::internal("loading a model stopped")),
     }
 }
 
@@ -152,7 +163,8 @@ impl Embedder for ModelSet {
 
     async fn space_of(&self, model: &str) -> Result<EmbeddingSpace, Fault> {
         let (_, space) = self.find(model).await?;
-        if ModelCalibration::shipped(model).is_none() {
+        let calibration = ModelCalibration::shipped(model);
+        if calibration.is_none_or(|calibration| !calibration.is_of(&space.revision)) {
             let message =
                 format!("model `{model}` has no calibration in this version, so no search uses it");
             return Err(Fault::new(

@@ -55,6 +55,7 @@ impl Process {
                 ledger: storage.ledger.clone(),
                 spaces: storage.spaces.clone(),
                 embedder: constructor.embedder.clone(),
+                second_model: self.second_model.clone(),
             };
             self.supervise(process, "switching", move |stop| {
                 let switcher = switcher.clone();

@@ -125,6 +125,12 @@ impl Memory {
         self.retriever = retriever(&self.store, &self.feed, &self.embedder, options);
     }
 
+    /// Begins with an empty cache and another embedder.
+    pub fn replace_embedder(&mut self, embedder: WordEmbedder) {
+        self.embedder = Arc::new(embedder);
+        self.set_options(options());
+    }
+
     /// Stores turns as the constructor does, with vectors unless the embedder is down.
     pub async fn tell(&self, scope: &Scope, turns: &[AcceptedTurn]) {
         let number = self.batches.fetch_add(1, Ordering::SeqCst) + 1;
@@ -155,13 +161,18 @@ impl Memory {
 
     /// Brings the vectors that were missing.
     pub async fn bring_vectors(&self) {
-        let space = self.embedder.space().await.unwrap();
-        for waiting in self.store.without_vectors(&space, 100).await.unwrap() {
+        self.bring_vectors_in(&self.embedder.space().await.unwrap())
+            .await;
+    }
+
+    /// Brings the vectors of an embedding space that were missing.
+    pub async fn bring_vectors_in(&self, space: &EmbeddingSpace) {
+        for waiting in self.store.without_vectors(space, 100).await.unwrap() {
             let passages = passages(&self.embedder, &waiting.turn.accepted).await;
             let vectors = passages.into_iter().filter_map(|passage| passage.vectors);
             let turn = waiting.turn.accepted.id;
             let made = [TextVectors::of_turn(turn, vectors.collect())];
-            let attached = self.store.attach_vectors(&waiting.scope, &space, &made);
+            let attached = self.store.attach_vectors(&waiting.scope, space, &made);
             attached.await.unwrap();
         }
     }

@@ -1,5 +1,6 @@
 //! Spaces whose vectors are of another model than the configured one, or of two.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -7,8 +8,11 @@ use async_trait::async_trait;
 use memfleet_domain::Fault;
 use memfleet_domain::embedding::{EmbeddingSpace, PassageVectors, QueryVectors};
 use memfleet_domain::ids::TenantId;
+use memfleet_domain::quality::SearchQuality;
 use memfleet_ports::context::Context;
 use memfleet_ports::embedder::Embedder;
+use memfleet_ports::ledger::Ledger;
+use memfleet_ports::model_switch::{ModelSwitches, SpaceComparison, SwitchOrder, SwitchStep};
 use memfleet_ports::retriever::{Found, Hit, Query, Retriever};
 use memfleet_ports::testing::WordEmbedder;
 use memfleet_retriever::LocalRetriever;
@@ -166,4 +170,110 @@ async fn spaces_whose_models_are_not_all_here_take_turns() {
     );
     assert!(found.hits.is_sorted_by(|a, b| a.score >= b.score));
     assert_eq!((found.degraded.len(), &*found.scorer), (1, ""));
+}
+
+/// A space whose turns have vectors of two models, but for the last one, which lacks those of the
+/// second.
+async fn embedded_twice() -> Memory {
+    let memory = Memory::new().await;
+    memory.embedder.pull_second();
+    let (scope, store) = (acme("a"), &memory.store);
+    let mut turns = turns(&scope, 21);
+    let last = turns.pop().unwrap();
+    memory.tell(&scope, &turns).await;
+    let second = memory.embedder.second().clone();
+    let order = SwitchOrder::beside(second.clone());
+    store.set_order(&order).await.unwrap();
+    for step in [SwitchStep::Build, SwitchStep::Compare] {
+        let steps = store.steps(Some(&order), 10).await.unwrap();
+        assert_eq!(steps.iter().map(|it| it.step).collect::<Vec<_>>(), [step]);
+        store
+            .take(&steps[0], SpaceComparison::default())
+            .await
+            .unwrap();
+        if step == SwitchStep::Build {
+            memory.bring_vectors_in(&second).await;
+            // The store notes that nothing lacks any when it is asked again.
+            assert!(store.without_vectors(&second, 1).await.unwrap().is_empty());
+        }
+    }
+    memory.tell(&scope, &[last]).await;
+    memory
+}
+
+fn balanced() -> Query {
+    Query {
+        quality: Some(SearchQuality::Balanced),
+        explain: true,
+        ..query("garden", &["a"])
+    }
+}
+
+#[tokio::test]
+async fn a_balanced_search_adds_a_third_of_the_second_models_score() {
+    let memory = embedded_twice().await;
+    let fast = Query {
+        quality: None,
+        ..balanced()
+    };
+    let alone = memory.search(&fast).await.unwrap();
+    let found = memory.search(&balanced()).await.unwrap();
+    assert_eq!(found.degraded, Vec::<String>::new());
+    assert_eq!(found.scorer, format!("{0}+{0}", alone.scorer));
+    assert_eq!((found.hits.len(), found.searched), (21, 21));
+    assert!(found.hits.is_sorted_by(|a, b| a.score >= b.score));
+    let mut without = 0;
+    for hit in &found.hits {
+        let same = |other: &&Hit| other.turn.accepted.id == hit.turn.accepted.id;
+        let own = alone.hits.iter().find(same).unwrap();
+        let told = hit.signals.iter().find(|it| it.signal == "second_model");
+        let second = told.unwrap().value;
+        let mean = (2.0 * own.score + second) / 3.0;
+        if (hit.score - mean).abs() > 1e-4 {
+            without += 1;
+            assert_eq!((hit.score, hit.relevance), (own.score, own.relevance));
+        }
+        let sum: f32 = hit.signals.iter().map(|it| it.contribution).sum();
+        assert!((sum - hit.score).abs() < 1e-4, "{:?}", hit.signals);
+    }
+    assert!(without <= 1, "{without}");
+    let shown = found.explanation.unwrap().shown;
+    let ranks = shown.iter().flat_map(|it| &it.stages);
+    let ranks = ranks
+        .filter(|it| it.stage == "second_model")
+        .map(|it| it.rank);
+    assert_eq!(ranks.collect::<BTreeSet<_>>().len(), 21);
+}
+
+#[tokio::test]
+async fn a_balanced_search_says_where_it_has_one_model_alone() {
+    let memory = Memory::new().await;
+    memory.tell(&acme("a"), &turns(&acme("a"), 3)).await;
+    let found = memory.search(&balanced()).await.unwrap();
+    assert_eq!(found.hits.len(), 3);
+    let [degraded] = &found.degraded[..] else {
+        panic!("{:?}", found.degraded);
+    };
+    assert!(
+        degraded.starts_with("quality: these spaces have the vectors of one model"),
+        "{degraded}"
+    );
+}
+
+#[tokio::test]
+async fn a_balanced_search_goes_on_without_the_second_model() {
+    let mut memory = embedded_twice().await;
+    memory.replace_embedder(WordEmbedder::default());
+    let found = memory.search(&balanced()).await.unwrap();
+    assert_eq!(found.hits.len(), 21);
+    let said = |part: &str| found.degraded.iter().any(|it| it.contains(part));
+    assert!(said("quality: the second model: "), "{:?}", found.degraded);
+    assert!(
+        found
+            .hits
+            .iter()
+            .filter(|hit| hit.relevance.is_some())
+            .count()
+            >= 20
+    );
 }

@@ -54,7 +54,7 @@ pub fn fetch_configured(config: &Config) -> Result<ConfiguredModels, Error> {
 pub fn fetch_main(config: &Config) -> Result<ConfiguredModels, Error> {
     let root = config.model.directory.clone().map_or_else(default_root, Ok);
     let root = root.map_err(BoxError::from)?;
-    let main = fetch(config.main_model(), root.clone(), None)?;
+    let main = fetch(&config.model.name, root.clone(), None)?;
     let multilingual = config.multilingual_model();
     let multilingual = multilingual.and_then(|name| ModelDirectory::open(&root.join(name)).ok());
     Ok(ConfiguredModels { main, multilingual })
