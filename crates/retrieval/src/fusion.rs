@@ -25,10 +25,10 @@ pub struct ScoredTurn {
     pub relevance: Option<f32>,
 }
 
-/// Turns by the mean of their scores in two rankings, of which the first counts twice. A turn that one of them lacks has the last
-/// score there; one that is not embedded yet by one of the models, and so has no relevance there,
-/// has the score and relevance of the other alone. Signals are those of the first ranking that
-/// names the turn.
+/// Turns by the mean of their scores in two rankings, of which the first counts twice. A turn that
+/// one of them lacks has the last score there; one that is not embedded yet by one of the models,
+/// and so has no relevance there, has the score and relevance of the other alone. Signals are those
+/// of the first ranking that names the turn.
 pub fn fuse(first: Vec<ScoredTurn>, second: Vec<ScoredTurn>) -> Vec<ScoredTurn> {
     let (first_floor, second_floor) = (Floor::of(&first), Floor::of(&second));
     let mut others: HashMap<(usize, TurnId), (u32, ScoredTurn)> = HashMap::new();

@@ -4,9 +4,11 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use clap::Args;
+use memfleet_consolidator::Mode;
 use memfleet_domain::ids::SpaceId;
 use memfleet_gateway::Gateway;
 use memfleet_ports::filter::TurnFilter;
+use memfleet_ports::knowledge::Stage;
 use memfleet_ports::memory::{Memory, RecallRequest, RememberRequest};
 use memfleet_ports::retriever::Query;
 use memfleet_runtime::BoxError;
@@ -28,6 +30,9 @@ pub struct IngestArgs {
     /// Single turns whose way to the first search is timed
     #[arg(long, default_value_t = 200)]
     singles: usize,
+    /// Derive nothing meanwhile: the agents take their share of the processors and of the model
+    #[arg(long)]
+    turns_alone: bool,
     /// Write the report as JSON to this file
     #[arg(id = "json", long = "json", value_name = "OUT")]
     pub out: Option<PathBuf>,
@@ -47,7 +52,12 @@ pub struct Report {
 
 /// Measures it.
 pub async fn measure(args: &IngestArgs, models: &ConfiguredModels) -> Result<Report, BoxError> {
-    let bench = Bench::start(models).await?;
+    let agents = if args.turns_alone {
+        &[]
+    } else {
+        &Stage::ALL[..]
+    };
+    let bench = Bench::start_with(models, agents, Mode::default()).await?;
     let gateway = bench.node.gateway.clone();
     let space = SpaceId::new("ingest")?;
     let mut conversation = Conversation::new(1);
