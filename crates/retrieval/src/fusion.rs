@@ -1,20 +1,31 @@
-//! One ranking of two: a balanced search compares vectors of two models and takes a weighted mean
-//! of their scores.
+//! Rankings of two models as one: a balanced search compares vectors of two models, each in a
+//! ranking of its own, and takes a weighted mean of their scores (docs/retrieval.md, Quality).
 
-use std::cmp::Reverse;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use memfleet_domain::ids::TurnId;
 use memfleet_ports::retriever::{SignalScore, StageRank};
 
 use crate::rank::Ranked;
+use crate::relevance::Clues;
 
-/// The second model's part of the mean. A half is worth less: the served model is the one that
+/// The best turns of each ranking, whose scores are compared: a turn behind them has the score of
+/// the last of them. It is the same for every number of hits, so that these are the same.
+pub const FUSED_TURNS: usize = 100;
+
+/// The second model's part of the mean. A half is worth less: the first model is the one that
 /// reads the space best (docs/benchmarks.md, Languages).
 const SECOND_PART: f32 = 1.0 / 3.0;
 
 /// Name of the signal and of the stage that show the score by the second model.
 const SECOND_MODEL: &str = "second_model";
+
+/// Name and version of the fusion, as a part of a scorer's name. It changes with
+/// [`FUSED_TURNS`] and [`SECOND_PART`].
+pub const FUSION: &str = "fused-1";
+
+/// A turn: which of the searched spaces it is in, and its id.
+type TurnKey = (usize, TurnId);
 
 /// A ranked turn with its relevance, where that is known.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,153 +36,141 @@ pub struct ScoredTurn {
     pub relevance: Option<f32>,
 }
 
-/// Turns by the mean of their scores in two rankings, of which the first counts twice. A turn that
-/// one of them lacks has the last score there; one that is not embedded yet by one of the models,
-/// and so has no relevance there, has the score and relevance of the other alone. Signals are those
-/// of the first ranking that names the turn.
-pub fn fuse(first: Vec<ScoredTurn>, second: Vec<ScoredTurn>) -> Vec<ScoredTurn> {
-    let (first_floor, second_floor) = (Floor::of(&first), Floor::of(&second));
-    let mut others: HashMap<(usize, TurnId), (u32, ScoredTurn)> = HashMap::new();
-    for (rank, turn) in (1..).zip(second) {
-        others.insert((turn.ranked.space, turn.ranked.turn), (rank, turn));
+impl ScoredTurn {
+    fn key(&self) -> TurnKey {
+        (self.ranked.space, self.ranked.turn)
     }
-    let mut fused = Vec::with_capacity(first.len() + others.len());
-    for turn in first {
-        let place = (turn.ranked.space, turn.ranked.turn);
-        fused.push(match others.remove(&place) {
-            Some((rank, other)) => mean(turn, other.ranked.score, other.relevance, Some(rank)),
-            None => mean(turn, second_floor.score, second_floor.relevance, None),
-        });
+
+    fn judgement(&self) -> Judgement {
+        Judgement {
+            score: self.ranked.score,
+            relevance: self.relevance,
+        }
     }
-    for (rank, mut turn) in others.into_values() {
-        let second = (turn.ranked.score, turn.relevance);
-        // Its own signals are those of the second model, whose sum is shown as one.
-        turn.ranked.signals.clear();
-        turn.ranked.score = first_floor.score;
-        turn.relevance = first_floor.relevance;
-        fused.push(mean(turn, second.0, second.1, Some(rank)));
-    }
-    fused.sort_by(|one, other| {
-        let (one, other) = (&one.ranked, &other.ranked);
-        let by_score = other.score.total_cmp(&one.score);
-        by_score
-            .then_with(|| (one.space, Reverse(one.turn)).cmp(&(other.space, Reverse(other.turn))))
-    });
-    fused
 }
 
-fn weighted(first: f32, second: f32) -> f32 {
-    first + SECOND_PART * (second - first)
+/// Turns ranked by the vectors of one model, best first.
+#[derive(Debug, Clone, Default)]
+pub struct ModelRanking {
+    /// The turns.
+    pub turns: Vec<ScoredTurn>,
+    /// Turns of the searched spaces that have no vectors of the model yet.
+    pub unembedded: HashSet<TurnKey>,
 }
 
-/// The last score and the lowest relevance of a ranking.
-struct Floor {
+impl ModelRanking {
+    /// The judgement of turns that are not among the best.
+    fn floor(&self) -> Judgement {
+        let best = &self.turns[..self.turns.len().min(FUSED_TURNS)];
+        let relevance = best.iter().filter_map(|turn| turn.relevance);
+        Judgement {
+            score: best.last().map_or(0.0, |turn| turn.ranked.score),
+            relevance: relevance.reduce(f32::min),
+        }
+    }
+
+    /// The judgement of a turn, by its place in the ranking where it has one; absent where the turn
+    /// has no vectors of the model.
+    fn judgement(&self, turn: TurnKey, known: Judgement) -> Option<Judgement> {
+        (!self.unembedded.contains(&turn)).then_some(known)
+    }
+}
+
+/// Score and relevance of a turn by one model.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Judgement {
     score: f32,
     relevance: Option<f32>,
 }
 
-impl Floor {
-    fn of(turns: &[ScoredTurn]) -> Self {
-        let relevance = turns.iter().filter_map(|turn| turn.relevance);
+impl Judgement {
+    /// The weighted mean of two judgements.
+    fn mean(first: Self, second: Self) -> Self {
+        let mean = |first: f32, second: f32| first + SECOND_PART * (second - first);
+        let relevance = first.relevance.zip(second.relevance);
         Self {
-            score: turns.last().map_or(0.0, |turn| turn.ranked.score),
-            relevance: relevance.reduce(f32::min),
+            score: mean(first.score, second.score),
+            relevance: relevance
+                .map_or(first.relevance, |(first, second)| Some(mean(first, second))),
         }
     }
 }
 
-/// A turn with the mean of its score and relevance and those by the second model.
-fn mean(mut turn: ScoredTurn, score: f32, relevance: Option<f32>, rank: Option<u32>) -> ScoredTurn {
-    let own = turn.ranked.score;
-    (turn.ranked.score, turn.relevance) = match (turn.relevance, relevance) {
-        (Some(one), Some(other)) => (weighted(own, score), Some(weighted(one, other))),
-        (None, Some(other)) => (score, Some(other)),
-        (one, None) => (own, one),
+/// The turns of two rankings by the mean of their scores, of which the first counts twice; equal
+/// ones in the order of the first ranking, then of the second. A turn without vectors of one of the
+/// models has the score of the other alone. Signals and sources are those of the first model, and
+/// absent where it does not rank the turn.
+pub fn fuse(mut first: ModelRanking, mut second: ModelRanking) -> Vec<ScoredTurn> {
+    let (first_floor, second_floor) = (first.floor(), second.floor());
+    let ranked = std::mem::take(&mut first.turns);
+    let mut others = std::mem::take(&mut second.turns);
+    others.truncate(FUSED_TURNS);
+    let places = others.iter().zip(1..);
+    let mut places: HashMap<TurnKey, (u32, Judgement)> = places
+        .map(|(turn, rank)| (turn.key(), (rank, turn.judgement())))
+        .collect();
+    let mut fused = Vec::with_capacity(ranked.len() + others.len());
+    for (place, turn) in ranked.into_iter().enumerate() {
+        let (key, own) = (turn.key(), turn.judgement());
+        let other = places.remove(&key);
+        let own = if other.is_some() && place >= FUSED_TURNS {
+            first_floor
+        } else {
+            own
+        };
+        let told = other.map_or(second_floor, |(_, judgement)| judgement);
+        let judgements = (first.judgement(key, own), second.judgement(key, told));
+        let rank = other.map(|(rank, _)| rank);
+        let place = (place.min(FUSED_TURNS), rank.unwrap_or(u32::MAX));
+        fused.push((place, judged(turn, judgements, rank)));
+    }
+    for mut turn in others {
+        let Some((rank, told)) = places.remove(&turn.key()) else {
+            continue;
+        };
+        let own = first.judgement(turn.key(), first_floor);
+        turn.ranked.signals.clear();
+        turn.ranked.sources.clear();
+        turn.ranked.stages.clear();
+        turn.ranked.clues = Clues::unknown();
+        let turn = judged(turn, (own, Some(told)), Some(rank));
+        fused.push(((FUSED_TURNS, rank), turn));
+    }
+    fused.sort_by(|(place, turn), (other_place, other)| {
+        let by_score = other.ranked.score.total_cmp(&turn.ranked.score);
+        by_score.then_with(|| place.cmp(other_place))
+    });
+    fused.into_iter().map(|(_, turn)| turn).collect()
+}
+
+/// A turn with the mean of its judgements, or the one that there is.
+fn judged(
+    mut turn: ScoredTurn,
+    judgements: (Option<Judgement>, Option<Judgement>),
+    rank: Option<u32>,
+) -> ScoredTurn {
+    let judgement = match judgements {
+        (Some(first), Some(second)) => Judgement::mean(first, second),
+        (Some(one), None) | (None, Some(one)) => one,
+        (None, None) => turn.judgement(),
     };
     let explained: f32 = turn.ranked.signals.iter().map(|it| it.contribution).sum();
-    turn.ranked.signals.push(SignalScore {
-        signal: SECOND_MODEL.into(),
-        value: score,
-        contribution: turn.ranked.score - explained,
-    });
+    if let (_, Some(second)) = judgements {
+        turn.ranked.signals.push(SignalScore {
+            signal: SECOND_MODEL.into(),
+            value: second.score,
+            contribution: judgement.score - explained,
+        });
+    }
     turn.ranked.stages.extend(rank.map(|rank| StageRank {
         stage: SECOND_MODEL.into(),
         rank,
-        score: Some(score),
+        score: judgements.1.map(|second| second.score),
     }));
+    turn.ranked.score = judgement.score;
+    turn.relevance = judgement.relevance;
     turn
 }
 
 #[cfg(test)]
-mod tests {
-    use memfleet_domain::ids::DerivationId;
-
-    use super::*;
-    use crate::relevance::Clues;
-
-    fn turn(number: u8) -> TurnId {
-        TurnId::from_bytes([number; 16])
-    }
-
-    fn scored(number: u8, score: f32, relevance: Option<f32>) -> ScoredTurn {
-        let own = SignalScore {
-            signal: "own".into(),
-            value: 1.0,
-            contribution: score,
-        };
-        let ranked = Ranked {
-            space: 0,
-            turn: turn(number),
-            score,
-            passage: (0, 1),
-            clues: Clues::told(|_| 0.0),
-            signals: vec![own],
-            fact: None::<DerivationId>,
-            episode: None,
-            sources: Vec::new(),
-            stages: Vec::new(),
-        };
-        ScoredTurn { ranked, relevance }
-    }
-
-    #[test]
-    fn scores_are_means_and_what_a_ranking_lacks_has_its_last_score() {
-        let first = vec![scored(1, 4.0, Some(0.625)), scored(2, 1.0, Some(0.25))];
-        let second = vec![scored(3, 10.0, Some(0.625)), scored(1, 1.0, Some(0.25))];
-        let fused = fuse(first, second);
-        let told = fused
-            .iter()
-            .map(|it| (it.ranked.turn, it.ranked.score, it.relevance));
-        // Two thirds of 1 and a third of 10, of 4 and 1, of 1 and 1.
-        let expected = [
-            (turn(3), 4.0, Some(0.375)),
-            (turn(1), 3.0, Some(0.5)),
-            (turn(2), 1.0, Some(0.25)),
-        ];
-        assert_eq!(told.collect::<Vec<_>>(), expected);
-        let ranks = fused
-            .iter()
-            .map(|it| it.ranked.stages.first().map(|stage| stage.rank));
-        assert_eq!(ranks.collect::<Vec<_>>(), [Some(1), Some(2), None]);
-    }
-
-    #[test]
-    fn contributions_add_up_to_the_score() {
-        let first = vec![scored(1, 4.0, Some(0.5)), scored(2, 2.0, None)];
-        let second = vec![scored(2, 9.0, Some(0.75)), scored(1, 1.0, Some(0.25))];
-        for turn in fuse(first, second) {
-            let Ranked { score, signals, .. } = turn.ranked;
-            let sum: f32 = signals.iter().map(|it| it.contribution).sum();
-            assert!((sum - score).abs() < 1e-6, "{signals:?}");
-        }
-    }
-
-    #[test]
-    fn a_turn_without_vectors_of_one_model_keeps_the_score_of_the_other() {
-        let first = vec![scored(1, 4.0, Some(0.5)), scored(2, 2.0, None)];
-        let second = vec![scored(2, 3.0, Some(0.75)), scored(1, 1.0, None)];
-        let told = fuse(first, second).into_iter();
-        let told: Vec<_> = told.map(|it| (it.ranked.score, it.relevance)).collect();
-        assert_eq!(told, [(4.0, Some(0.5)), (3.0, Some(0.75))]);
-    }
-}
+mod tests;

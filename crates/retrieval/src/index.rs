@@ -151,16 +151,15 @@ impl SpaceIndex {
     }
 
     /// Turns with a passage that has no vectors yet.
-    pub fn without_vectors(&self) -> usize {
-        let missing = |entry: &TurnEntry| entry.rows().any(|row| !self.passages.sentences.has(row));
-        if self.passages.sentences.count() == self.passages.alive() {
-            return 0;
-        }
-        self.turns
-            .iter()
-            .flatten()
-            .filter(|entry| missing(entry))
-            .count()
+    pub fn without_vectors(&self) -> impl Iterator<Item = TurnId> {
+        let missing = |entry: &&TurnEntry| {
+            let mut rows = entry.rows();
+            rows.any(|row| !self.passages.sentences.has(row))
+        };
+        let is_whole = self.passages.sentences.count() == self.passages.alive();
+        let turns = if is_whole { &[][..] } else { &self.turns };
+        let turns = turns.iter().flatten().filter(missing);
+        turns.map(|entry| entry.id)
     }
 
     /// Bytes of memory, for a cache that evicts by size.

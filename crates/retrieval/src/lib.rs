@@ -34,7 +34,7 @@ mod weights;
 pub use calibration::{ModelCalibration, ModelCalibrations};
 pub use candidates::{Candidates, candidates, wanted};
 pub use excerpt::{Excerpt, Sample};
-pub use fusion::{ScoredTurn, fuse};
+pub use fusion::{FUSED_TURNS, FUSION, ModelRanking, ScoredTurn, fuse};
 pub use index::{Eligible, SpaceIndex};
 pub use lexical::{Lexical, lexical};
 pub use plan::{Plan, embedded_text};

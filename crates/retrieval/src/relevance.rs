@@ -77,6 +77,11 @@ impl Clues {
         Self(Clue::ALL.map(value))
     }
 
+    /// None of them is known.
+    pub(crate) fn unknown() -> Self {
+        Self::told(|_| f32::NAN)
+    }
+
     /// One of them.
     pub fn of(&self, clue: Clue) -> f32 {
         self.0[clue as usize]

@@ -11,14 +11,11 @@ use memfleet_domain::space::Locale;
 use memfleet_domain::{Fault, Scope};
 use memfleet_ports::context::Context;
 use memfleet_ports::retriever::{Found, Query, Retriever, SHOWN_BEHIND_HITS};
-use memfleet_retrieval::{ScoredTurn, embedded_text, fuse};
+use memfleet_retrieval::{FUSED_TURNS, FUSION, ModelRanking, ScoredTurn, embedded_text, fuse};
 
 use crate::LocalRetriever;
 use crate::merging;
 use crate::stages::Stage;
-
-/// Turns of each ranking that a balanced search fuses.
-const FUSED_TURNS: usize = 100;
 
 #[async_trait]
 impl Retriever for LocalRetriever {
@@ -45,9 +42,18 @@ struct Group {
 /// Turns of a group ranked by the vectors of one embedding space, or by words alone.
 struct Ranking {
     /// The retriever that ranked them, with the calibration of the model.
-    by: LocalRetriever,
+    retriever: LocalRetriever,
+    /// Holds the indexes as they were.
     stage: Stage,
     turns: Vec<ScoredTurn>,
+    degraded: Vec<String>,
+}
+
+/// The same without the indexes, which other searches and writes wait for.
+struct OtherRanking {
+    model: ModelRanking,
+    /// Name of the scorer of its relevance; empty where the query has no vectors.
+    scorer: String,
     degraded: Vec<String>,
 }
 
@@ -72,44 +78,67 @@ impl LocalRetriever {
             second,
         } = group;
         let k = query.k as usize;
-        let mut depth = if query.explain {
-            k + SHOWN_BEHIND_HITS
-        } else {
-            k
-        };
-        if second.is_some() {
-            depth = depth.max(FUSED_TURNS);
-        }
-        let ranking = self.ranking(query, &targets, embedding, locale, depth);
+        let behind = if query.explain { SHOWN_BEHIND_HITS } else { 0 };
+        let mut depth = k + behind;
         let mut found = Found::default();
+        let other = match &second {
+            None => None,
+            Some(second) => {
+                depth = depth.max(FUSED_TURNS);
+                let other = self.second_ranking(query, &targets, (&embedding, second), locale);
+                other
+                    .await
+                    .inspect_err(|fault| found.degraded.push(of_second(fault)))
+                    .ok()
+            }
+        };
+        let mut ranking = self
+            .ranking(query, &targets, embedding, locale, depth)
+            .await?;
+        found.scorer = ranking.scorer();
+        if second.is_none() {
+            let missed = ranking.retriever.missed_quality(query, &targets);
+            found.degraded.extend(missed);
+        }
+        if let Some(other) = other {
+            found.degraded.extend(other.degraded.iter().map(of_second));
+            found.scorer = ranking.fuse(other);
+        }
         let Ranking {
-            by,
+            retriever,
             stage,
             mut turns,
             degraded,
-        } = if let Some(second) = second {
-            let other = self.ranking(query, &targets, Ok(second), locale, depth);
-            let (ranking, other) = tokio::join!(ranking, other);
-            by_two_models(ranking?, other, &mut found)
-        } else {
-            let ranking = ranking.await?;
-            found.scorer = ranking.scorer();
-            found
-                .degraded
-                .extend(ranking.by.missed_quality(query, &targets));
-            ranking
-        };
+        } = ranking;
         found.degraded.extend(degraded);
+        turns.truncate(k + behind);
         let traced = query.explain.then(|| turns.clone());
         turns.truncate(k);
-        found.hits = by.hits(query, &targets, &stage, turns).await?;
+        found.hits = retriever.hits(query, &targets, &stage, turns).await?;
         if let Some(traced) = traced {
-            let explanation = by.explanation(&targets, &stage, &found.hits, traced);
+            let explanation = retriever.explanation(&targets, &stage, &found.hits, traced);
             found.explanation = Some(explanation.await?);
         }
         let searched = stage.eligible.iter();
         found.searched = searched.map(|eligible| eligible.turns() as u64).sum();
         Ok(found)
+    }
+
+    /// The ranking by the second model of a balanced search, before that by the first: whoever
+    /// holds an index waits for nothing else, so that no two searches wait for each other.
+    async fn second_ranking(
+        &self,
+        query: &Query,
+        targets: &[Target],
+        (first, second): (&Result<EmbeddingSpace, Fault>, &EmbeddingSpace),
+        locale: &Locale,
+    ) -> Result<OtherRanking, Fault> {
+        // Searches by one model take the index that is there: the first model's has to be.
+        let scopes: Vec<_> = targets.iter().map(|target| &target.scope).collect();
+        drop(self.indexes.current(&scopes, first.as_ref().ok()).await?);
+        let second = Ok(second.clone());
+        let ranking = self.ranking(query, targets, second, locale, FUSED_TURNS);
+        Ok(ranking.await?.into_other())
     }
 
     /// The best `depth` turns by the vectors of an embedding space, or by words where these are
@@ -159,7 +188,7 @@ impl LocalRetriever {
         });
         Ok(Ranking {
             turns: turns.collect(),
-            by: this,
+            retriever: this,
             stage,
             degraded,
         })
@@ -167,48 +196,23 @@ impl LocalRetriever {
 
     /// The quality that the query asks for and a search in one embedding space does not have.
     fn missed_quality(&self, query: &Query, targets: &[Target]) -> Option<String> {
-        let is_missed = is_balanced(query) && self.calibration.quality < SearchQuality::Balanced;
+        if !is_balanced(query) || !self.calibration.has_second() {
+            return None;
+        }
         let is_built = targets.iter().any(|target| target.held.other.is_some());
-        is_missed.then(|| match is_built {
-            true => "quality: not all of these spaces have the vectors of a second model yet",
-            false => "quality: these spaces have the vectors of one model; `retrieval.quality` gives them those of a second one (docs/retrieval.md, Quality)",
-        }.to_owned())
+        let message = if is_built {
+            "quality: not all of these spaces have the vectors of a second model yet (`memfleet model switch --status`)"
+        } else {
+            "quality: these spaces have the vectors of one model; a node gives them those of a second one where its `retrieval.quality` is `balanced` (docs/retrieval.md, Quality)"
+        };
+        Some(message.to_owned())
     }
 
-    /// The spaces by the embedding space that a search compares their vectors in: one that all of
-    /// them have, that of most of them if they share two; else each the one that it serves. Spaces
-    /// without vectors go with the first. A balanced search compares in a second one, too, where
-    /// all of a group have it.
+    /// The spaces by the embedding space that each serves; those without vectors go with the first.
+    /// A balanced search compares in a second one, too, where all spaces of a group have it.
+    /// Another search takes what all of a group have and what is in memory: just after a space
+    /// changed its model that is the one of before.
     async fn groups(&self, query: &Query, targets: Vec<Target>) -> Vec<Group> {
-        let mut groups = self.served_groups(targets).await;
-        for group in groups.iter_mut().filter(|_| is_balanced(query)) {
-            group.second = self.second(group);
-        }
-        groups
-    }
-
-    /// The embedding space beside that of a group which all of its spaces have whole vectors in.
-    fn second(&self, group: &Group) -> Option<EmbeddingSpace> {
-        let first = group.embedding.as_ref().ok()?;
-        let mut shared = shared(&group.targets);
-        shared.retain(|space| space != first && self.calibrations.of(space).is_some());
-        shared.into_iter().next()
-    }
-
-    async fn served_groups(&self, targets: Vec<Target>) -> Vec<Group> {
-        for target in targets.iter().filter(|it| it.held.served.is_some()) {
-            self.indexes.keep(&target.scope, &target.held);
-        }
-        if targets
-            .iter()
-            .all(|it| it.held.served.is_none() && it.held.other.is_none())
-        {
-            let embedding = self.embedder.space().await;
-            return vec![Group::new(targets, embedding)];
-        }
-        if let Some(embedding) = self.chosen(&targets) {
-            return vec![Group::new(targets, Ok(embedding))];
-        }
         let mut groups: Vec<(EmbeddingSpace, Vec<Target>)> = Vec::new();
         let mut others = Vec::new();
         for target in targets {
@@ -216,32 +220,60 @@ impl LocalRetriever {
                 others.push(target);
                 continue;
             };
+            self.indexes.keep(&target.scope, &target.held);
             match groups.iter_mut().find(|(space, _)| *space == served) {
                 Some((_, members)) => members.push(target),
                 None => groups.push((served, vec![target])),
             }
         }
-        if let Some((_, members)) = groups.first_mut() {
-            members.append(&mut others);
-        }
-        let groups = groups.into_iter();
-        let groups = groups.map(|(embedding, targets)| Group::new(targets, Ok(embedding)));
+        let Some((_, members)) = groups.first_mut() else {
+            return vec![self.unserved(others).await];
+        };
+        members.append(&mut others);
+        let groups = groups.into_iter().map(|(served, targets)| {
+            if is_balanced(query) {
+                let second = self.second(&served, &targets);
+                return Group {
+                    targets,
+                    embedding: Ok(served),
+                    second,
+                };
+            }
+            let scopes: Vec<_> = targets.iter().map(|target| &target.scope).collect();
+            let chosen = self.indexes.choose(&scopes, shared(&targets));
+            Group {
+                embedding: Ok(chosen.unwrap_or(served)),
+                targets,
+                second: None,
+            }
+        });
         groups.collect()
     }
 
-    /// The embedding space that all spaces have whole vectors in; of two, the one whose indexes are
-    /// in memory, else that which most of them serve.
-    fn chosen(&self, targets: &[Target]) -> Option<EmbeddingSpace> {
-        let mut shared = shared(targets);
-        let served = |space: &EmbeddingSpace| {
-            let targets = targets
-                .iter()
-                .filter(|it| it.held.served.as_ref() == Some(space));
-            std::cmp::Reverse(targets.count())
+    /// Spaces none of which has vectors to search.
+    async fn unserved(&self, targets: Vec<Target>) -> Group {
+        let embedding = match shared(&targets).into_iter().next() {
+            Some(embedding) => Ok(embedding),
+            None => self.embedder.space().await,
         };
-        shared.sort_by_key(served);
-        let scopes: Vec<_> = targets.iter().map(|target| &target.scope).collect();
-        self.indexes.choose(&scopes, shared)
+        Group {
+            targets,
+            embedding,
+            second: None,
+        }
+    }
+
+    /// The embedding space beside the served one that all spaces have whole vectors in, and whose
+    /// ranking is fused with that of the served one.
+    fn second(&self, served: &EmbeddingSpace, targets: &[Target]) -> Option<EmbeddingSpace> {
+        let calibration = self.calibrations.of(served)?;
+        let mut shared = shared(targets);
+        shared.retain(|space| {
+            space != served
+                && calibration.is_fused_with(&space.model)
+                && self.calibrations.of(space).is_some()
+        });
+        shared.into_iter().next()
     }
 
     /// The vectors of the query: those that it brings, where they are of this text and of this
@@ -294,49 +326,52 @@ impl LocalRetriever {
     }
 }
 
-impl Group {
-    fn new(targets: Vec<Target>, embedding: Result<EmbeddingSpace, Fault>) -> Self {
-        Self {
-            targets,
-            embedding,
-            second: None,
-        }
-    }
-}
-
 impl Ranking {
-    /// Name of what told the relevance of the turns.
+    /// Name of what told the relevance of the turns; empty where the query has no vectors.
     fn scorer(&self) -> String {
         if self.stage.has_vectors() {
-            self.by.calibration.relevance.name.clone()
+            self.retriever.calibration.relevance.name.clone()
         } else {
             String::new()
         }
     }
+
+    fn into_other(self) -> OtherRanking {
+        OtherRanking {
+            scorer: self.scorer(),
+            model: ModelRanking {
+                unembedded: self.stage.unembedded(),
+                turns: self.turns,
+            },
+            degraded: self.degraded,
+        }
+    }
+
+    /// Takes the turns of both rankings where both have vectors of the query, else those of the one
+    /// that has. Gives the name of the scorer.
+    fn fuse(&mut self, other: OtherRanking) -> String {
+        let own = self.scorer();
+        match (own.is_empty(), other.scorer.is_empty()) {
+            (_, true) => own,
+            (true, false) => {
+                self.turns = other.model.turns;
+                other.scorer
+            }
+            (false, false) => {
+                let first = ModelRanking {
+                    unembedded: self.stage.unembedded(),
+                    turns: std::mem::take(&mut self.turns),
+                };
+                self.turns = fuse(first, other.model);
+                format!("{FUSION}({own},{})", other.scorer)
+            }
+        }
+    }
 }
 
-/// One ranking of two: of both where both have vectors of the query, else of the one that has.
-fn by_two_models(first: Ranking, second: Result<Ranking, Fault>, found: &mut Found) -> Ranking {
-    let missed = |reason: &str| format!("quality: the second model: {reason}");
-    let ranking = match second {
-        Err(fault) => {
-            found.degraded.push(missed(&fault.to_string()));
-            first
-        }
-        Ok(second) if !second.stage.has_vectors() => {
-            let reasons = second.degraded.iter();
-            found.degraded.extend(reasons.map(|reason| missed(reason)));
-            first
-        }
-        Ok(second) if !first.stage.has_vectors() => second,
-        Ok(second) => {
-            found.scorer = format!("{}+{}", first.scorer(), second.scorer());
-            let turns = fuse(first.turns, second.turns);
-            return Ranking { turns, ..first };
-        }
-    };
-    found.scorer = ranking.scorer();
-    ranking
+/// What the second model of a balanced search misses, as an answer names it.
+fn of_second(missing: &impl std::fmt::Display) -> String {
+    format!("second model: {missing}")
 }
 
 fn is_balanced(query: &Query) -> bool {

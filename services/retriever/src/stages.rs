@@ -1,10 +1,12 @@
 //! The stages of a search, each computed on the threads of its parallel parts, and what one hands to the next.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use memfleet_background::BackgroundLane;
 use memfleet_domain::Fault;
 use memfleet_domain::embedding::{EmbeddingSpace, QueryVectors, TokenVectors};
+use memfleet_domain::ids::TurnId;
 use memfleet_domain::space::Locale;
 use memfleet_language::{Analyzer, Language};
 use memfleet_ports::context::CallPriority;
@@ -65,6 +67,17 @@ impl Stage {
     /// Whether the query has vectors. Without, nothing tells how relevant a turn is.
     pub(crate) fn has_vectors(&self) -> bool {
         self.plan.vectors().is_some()
+    }
+
+    /// Turns without vectors of the model yet, with the place of their space. Of a space that is here
+    /// as an outline it is not known which these are.
+    pub(crate) fn unembedded(&self) -> HashSet<(usize, TurnId)> {
+        let spaces = (0..).zip(&self.readings);
+        let turns = spaces.flat_map(|(space, reading)| {
+            let turns = reading.index.without_vectors();
+            turns.map(move |turn| (space, turn))
+        });
+        turns.collect()
     }
 
     /// Turns that only their words can find for now.

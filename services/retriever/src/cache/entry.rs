@@ -92,7 +92,7 @@ impl Reading {
     pub fn without_vectors(&self) -> u64 {
         match &self.outline {
             Some(outline) => outline.without_vectors,
-            None => self.index.without_vectors() as u64,
+            None => self.index.without_vectors().count() as u64,
         }
     }
 

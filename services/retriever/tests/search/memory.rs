@@ -143,14 +143,7 @@ impl Memory {
         let number = self.batches.fetch_add(1, Ordering::SeqCst) + 1;
         let mut batch = indexed(&self.embedder, number, scope, turns).await;
         for (turn, passages) in turns.iter().zip(&mut batch.passages) {
-            let text = turn.content.searchable_text();
-            let analyzer = Analyzer::new(Language::English);
-            let documents = documents(turn.speaker.as_str(), &text, &analyzer);
-            let texts = documents.into_iter().map(|document| document.text);
-            let vectors = self
-                .embedder
-                .embed_passages_in(space, texts.collect())
-                .await;
+            let vectors = self.embedder.embed_passages_in(space, texts_of(turn)).await;
             for (passage, vectors) in passages.iter_mut().zip(vectors.unwrap()) {
                 passage.vectors = Some(vectors);
             }
@@ -167,11 +160,10 @@ impl Memory {
 
     /// Brings the vectors of an embedding space that were missing.
     pub async fn bring_vectors_in(&self, space: &EmbeddingSpace) {
-        for waiting in self.store.without_vectors(space, 100).await.unwrap() {
-            let passages = passages(&self.embedder, &waiting.turn.accepted).await;
-            let vectors = passages.into_iter().filter_map(|passage| passage.vectors);
-            let turn = waiting.turn.accepted.id;
-            let made = [TextVectors::of_turn(turn, vectors.collect())];
+        for waiting in self.store.without_vectors(space, 1_000).await.unwrap() {
+            let turn = &waiting.turn.accepted;
+            let vectors = self.embedder.embed_passages_in(space, texts_of(turn)).await;
+            let made = [TextVectors::of_turn(turn.id, vectors.unwrap())];
             let attached = self.store.attach_vectors(&waiting.scope, space, &made);
             attached.await.unwrap();
         }
@@ -208,6 +200,17 @@ impl Memory {
     pub fn passages_read(&self) -> u64 {
         self.feed.passages_read.load(Ordering::SeqCst)
     }
+}
+
+/// The texts of a turn that are embedded.
+fn texts_of(turn: &AcceptedTurn) -> Vec<String> {
+    let text = turn.content.searchable_text();
+    let analyzer = Analyzer::new(Language::English);
+    let documents = documents(turn.speaker.as_str(), &text, &analyzer);
+    documents
+        .into_iter()
+        .map(|document| document.text)
+        .collect()
 }
 
 /// Room for every index and every answer.
