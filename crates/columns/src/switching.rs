@@ -92,6 +92,8 @@ impl SwitchState {
                 }
             }
             Some(_) if !builds && is_whole && served == Some(target) => Some(SwitchStep::RollBack),
+            // The configuration names another model than before.
+            Some(other) if order.is_configured && other != target => Some(SwitchStep::Drop),
             // A change that is rolled back leaves nothing half-built.
             Some(other) if order.drops || (other == target && !is_whole) => Some(SwitchStep::Drop),
             _ => None,
@@ -209,6 +211,7 @@ mod tests {
             drops,
             forced: false,
             every_language: false,
+            is_configured: false,
         }
     }
 
@@ -308,6 +311,18 @@ mod tests {
             built.next_step(TARGET, &order(SwitchGoal::Serve, true)),
             None
         );
+    }
+
+    #[test]
+    fn vectors_of_a_model_that_the_configuration_named_before_go() {
+        let beside = SwitchOrder::beside(embedding_space("2"));
+        let mut state = stepped(before(), &beside, SwitchStep::Build);
+        state.second_embedded = None;
+        state = stepped(state, &beside, SwitchStep::Compare);
+        assert_eq!(state.next_step(TARGET, &beside), None);
+        assert_eq!(state.next_step(TARGET + 1, &beside), Some(SwitchStep::Drop));
+        let operators = order(SwitchGoal::Compare, false);
+        assert_eq!(state.next_step(TARGET + 1, &operators), None);
     }
 
     #[test]

@@ -8,12 +8,12 @@ use serde::{Deserialize, Serialize};
 )]
 #[serde(rename_all = "snake_case")]
 pub enum SearchQuality {
-    /// The vectors of one small model.
+    /// By the vectors of one model.
     #[default]
     Fast,
-    /// The sentence vectors of a second model beside them.
+    /// By those of two models, in spaces that have both.
     Balanced,
-    /// Vectors as for balanced, and answers that a language model imagines where nothing relevant
+    /// As balanced, and by answers that a language model imagines where nothing relevant
     /// is found.
     Thorough,
 }

@@ -28,7 +28,7 @@ pub enum SwitchGoal {
 /// below it something is likely wrong, such as damaged weights.
 pub const MIN_OVERLAP: f64 = 0.1;
 
-/// The operator's order.
+/// The order that stands: the operator's, or that of the configuration.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SwitchOrder {
     /// The embedding space to change to.
@@ -46,6 +46,10 @@ pub struct SwitchOrder {
     /// ([`ModelSwitches::follow_language`]).
     #[serde(default)]
     pub every_language: bool,
+    /// True where no operator gave it, but the configuration, for balanced searches
+    /// ([`SwitchOrder::beside`]).
+    #[serde(default)]
+    pub is_configured: bool,
 }
 
 impl SwitchOrder {
@@ -58,10 +62,12 @@ impl SwitchOrder {
             drops: true,
             forced: true,
             every_language: false,
+            is_configured: false,
         }
     }
 
-    /// Order that gives all spaces vectors of the target beside those that they serve.
+    /// Order of the configuration that gives all spaces vectors of the target beside those that
+    /// they serve, in place of those of other models.
     pub fn beside(target: EmbeddingSpace) -> Self {
         Self {
             target,
@@ -69,6 +75,7 @@ impl SwitchOrder {
             drops: false,
             forced: false,
             every_language: false,
+            is_configured: true,
         }
     }
 
@@ -147,6 +154,11 @@ pub trait ModelSwitches: Send + Sync {
 
     /// Takes down what the operator wants, in place of what was wanted before.
     async fn set_order(&self, order: &SwitchOrder) -> Result<()>;
+
+    /// Takes an order down where this one stands, or none does; false where another one stands
+    /// meanwhile, which stays.
+    async fn replace_order(&self, known: Option<&SwitchOrder>, order: &SwitchOrder)
+    -> Result<bool>;
 
     /// From now on the space moves to this embedding space, whose model reads its language,
     /// whatever the operator orders for others. False where it does so already, or is not there.

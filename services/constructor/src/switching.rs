@@ -13,7 +13,7 @@ use memfleet_ports::embedder::Embedder;
 use memfleet_ports::feed::IndexFeed;
 use memfleet_ports::ledger::Ledger;
 use memfleet_ports::model_switch::{
-    MIN_OVERLAP, ModelSwitches, NextStep, SpaceComparison, SwitchOrder, SwitchStep,
+    ModelSwitches, NextStep, SpaceComparison, SwitchGoal, SwitchOrder, SwitchStep,
 };
 use memfleet_ports::spaces::SpaceCatalog;
 use rand::seq::SliceRandom;
@@ -27,11 +27,14 @@ const PERIOD: Duration = Duration::from_secs(1);
 
 /// Longest pause between two looks for steps, which ask every tenant.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
-/// How often the gauges are set, for which every space is asked.
+/// How often the gauges are set, for which every space is asked, and how often once every turn has
+/// vectors of the target.
 const GAUGES: Duration = Duration::from_secs(30);
+const GAUGES_AT_REST: Duration = Duration::from_mins(10);
 
-/// How long the vectors of before stay once a space serves the model of its language: searches that
-/// began with them end, and indexes of the others are built.
+/// How long vectors stay that searches may have used until just now: those of before, once a space
+/// serves the model of its language, and those of a change that is rolled back and dropped.
+/// Searches that began with them end, and indexes of the others are built.
 const LEAVING: Duration = Duration::from_mins(2);
 
 /// Spaces that are looked at together.
@@ -68,9 +71,10 @@ pub struct SwitchSchedule {
     next_gauges: Option<Instant>,
     /// Failures in a row, and when the space is tried again.
     postponed: HashMap<Scope, (u32, Instant)>,
-    /// Spaces that serve the model of their language, and since when the vectors of before wait to
-    /// be dropped.
+    /// Spaces whose vectors of before wait to be dropped, and since when.
     leaving: HashMap<Scope, Instant>,
+    /// The last warning about the configured order, which is not repeated.
+    told: Option<String>,
 }
 
 impl SwitchSchedule {
@@ -80,10 +84,18 @@ impl SwitchSchedule {
         if self.order.as_ref() != order {
             *self = Self {
                 order: order.cloned(),
+                told: self.told.take(),
                 ..Self::default()
             };
         }
         has_come(self.next_look)
+    }
+
+    fn tell_once(&mut self, message: &str) {
+        if self.told.as_deref() != Some(message) {
+            tracing::warn!("{message}");
+            self.told = Some(message.to_owned());
+        }
     }
 
     fn note_look(&mut self, taken: usize) {
@@ -99,7 +111,10 @@ impl SwitchSchedule {
     fn order_steps(&mut self, steps: &mut Vec<NextStep>) {
         let listed: HashSet<&Scope> = steps.iter().map(|next| &next.scope).collect();
         self.postponed.retain(|scope, _| listed.contains(scope));
-        let drops = |next: &NextStep| next.is_for_language && next.step == SwitchStep::Drop;
+        let is_back = |order: &SwitchOrder| order.goal == SwitchGoal::RollBack && order.drops;
+        let drops = |next: &NextStep| {
+            next.step == SwitchStep::Drop && (next.is_for_language || is_back(&next.order))
+        };
         self.leaving.retain(|scope, _| listed.contains(scope));
         let now = Instant::now();
         for next in steps.iter().filter(|next| drops(next)) {
@@ -151,9 +166,7 @@ impl ModelSwitcher {
         if !schedule.is_due(order.as_ref()) {
             return Ok(0);
         }
-        if order.is_none() {
-            order = self.order_second_model().await;
-        }
+        order = self.configured_order(order, schedule).await?;
         // As many more as may be postponed: these are listed as long as they wait.
         let limit = SPACES.saturating_add(schedule.postponed.len() as u32);
         let mut steps = self.switches.steps(order.as_ref(), limit).await?;
@@ -176,41 +189,70 @@ impl ModelSwitcher {
             && taken == 0
             && has_come(schedule.next_gauges)
         {
-            self.set_gauges(&order).await?;
-            schedule.next_gauges = Some(Instant::now() + GAUGES);
+            let pause = match self.set_gauges(&order).await? {
+                true => GAUGES_AT_REST,
+                false => GAUGES,
+            };
+            schedule.next_gauges = Some(Instant::now() + pause);
         }
         Ok(taken)
     }
 
-    /// Orders vectors of the second model, where one is configured and can be had.
-    async fn order_second_model(&self) -> Option<SwitchOrder> {
-        let model = self.second_model.as_deref()?;
-        let ordered = async {
-            let order = SwitchOrder::beside(self.embedder.space_of(model).await?);
-            self.switches.set_order(&order).await?;
-            Ok::<_, Fault>(order)
+    /// The order that stands, once the configuration had its say: vectors of the second model are
+    /// ordered where no operator ordered anything, or gave up all that was ordered.
+    async fn configured_order(
+        &self,
+        known: Option<SwitchOrder>,
+        schedule: &mut SwitchSchedule,
+    ) -> Result<Option<SwitchOrder>, Fault> {
+        let Some(model) = self.second_model.as_deref() else {
+            if known.as_ref().is_some_and(|order| order.is_configured) {
+                schedule.tell_once("searches are fast now, and turns still get vectors of a second model: `memfleet model switch --roll-back` and then `--drop` end that");
+            }
+            return Ok(known);
         };
-        match ordered.await {
-            Ok(order) => {
-                tracing::info!(
-                    model,
-                    "all spaces get vectors of a second model, for balanced searches"
-                );
-                Some(order)
-            }
+        let target = match self.embedder.space_of(model).await {
+            Ok(target) => target,
             Err(fault) => {
-                tracing::warn!(model, reason = %fault.reason, "balanced searches wait for a second model: {fault}");
-                None
+                let message = format!("balanced searches wait for a second model: {fault}");
+                schedule.tell_once(&message);
+                return Ok(known);
             }
+        };
+        let wanted = SwitchOrder::beside(target);
+        if known.as_ref() == Some(&wanted) {
+            return Ok(known);
         }
+        if let Some(order) = &known
+            && !order.is_configured
+            && !self.is_given_up(order).await?
+        {
+            schedule.tell_once("balanced searches have no second model: an operator ordered another change of the model (`memfleet model switch --status`)");
+            return Ok(known);
+        }
+        if !self.switches.replace_order(known.as_ref(), &wanted).await? {
+            return Ok(self.switches.order().await?);
+        }
+        tracing::info!(
+            model,
+            "all spaces get vectors of a second model, for balanced searches"
+        );
+        Ok(Some(wanted))
     }
 
-    async fn set_gauges(&self, order: &SwitchOrder) -> Result<(), Fault> {
+    /// True for a change that was rolled back and of which nothing is left.
+    async fn is_given_up(&self, order: &SwitchOrder) -> Result<bool, Fault> {
+        let is_back = order.goal == SwitchGoal::RollBack && order.drops;
+        Ok(is_back && self.switches.progress(order).await?.beside == 0)
+    }
+
+    /// Sets the gauges; true where every turn has vectors of the target.
+    async fn set_gauges(&self, order: &SwitchOrder) -> Result<bool, Fault> {
         let progress = self.switches.progress(order).await?;
         metrics::gauge!("memfleet_model_switch_turns").set(progress.turns as f64);
         metrics::gauge!("memfleet_model_switch_turns_done").set(progress.done as f64);
         metrics::gauge!("memfleet_model_switch_spaces_serving").set(progress.serving as f64);
-        Ok(())
+        Ok(progress.done == progress.turns)
     }
 
     /// True while the operator wants this and nothing else, and for steps of a space's language.
@@ -252,7 +294,10 @@ impl ModelSwitcher {
             },
             _ => SpaceComparison::default(),
         };
-        if comparison.queries > 0 && comparison.overlap < MIN_OVERLAP && !order.forced {
+        let is_unlike = comparison.queries > 0 && comparison.overlap < order.min_overlap();
+        if is_unlike && order.goal == SwitchGoal::Compare {
+            tracing::warn!(%scope, overlap = comparison.overlap, "the two models name other passages: something may be wrong with one of them");
+        } else if is_unlike {
             tracing::warn!(%scope, overlap = comparison.overlap, "the two models name other passages: searches change with `memfleet model switch --cut-over` alone");
         }
         self.switches.take(next, comparison).await?;
@@ -276,6 +321,7 @@ mod tests {
             drops: false,
             forced: false,
             every_language: false,
+            is_configured: false,
         };
         let mut schedule = SwitchSchedule::default();
         for pause in [1, 2, 4, 8, 16, 30, 30] {

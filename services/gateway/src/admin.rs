@@ -274,6 +274,7 @@ impl Gateway {
             drops: false,
             forced,
             every_language: is_everywhere || goes_on,
+            is_configured: false,
         };
         if known_target.is_some_and(|known| known != order.target) {
             let beside = self.switches.progress(&order).await?.beside;
@@ -292,7 +293,7 @@ impl Gateway {
         let progress = self.switches.progress(&known).await?;
         let waiting = match known.goal {
             SwitchGoal::Serve => progress.spaces - progress.serving.min(progress.spaces),
-            // Each space goes back before its other vectors are removed.
+            // Each space goes back before its other vectors are removed, and has time for that.
             SwitchGoal::RollBack => 0,
             SwitchGoal::Compare => {
                 let message = "searches use neither model for good yet: `memfleet model switch --cut-over` or `--roll-back` first";

@@ -182,7 +182,7 @@ impl Bench {
         Self::start_configured(models, agents, configure).await
     }
 
-    /// With what searches of this quality need.
+    /// Starts a node whose spaces get the vectors that searches of this quality need.
     async fn start_searching(
         models: &ConfiguredModels,
         quality: SearchQuality,

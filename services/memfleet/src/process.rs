@@ -78,7 +78,8 @@ pub struct Process {
     events: Events,
     health: Health,
     calibrations: ModelCalibrations,
-    /// As [`Config::second_model`] says.
+    /// Name of the model whose vectors all spaces are to have beside their own
+    /// ([`Config::second_model`]).
     second_model: Option<String>,
 }
 

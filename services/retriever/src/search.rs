@@ -369,7 +369,7 @@ impl Ranking {
     }
 }
 
-/// What the second model of a balanced search misses, as an answer names it.
+/// Missing parts of the second ranking of a balanced search, as an answer names them.
 fn of_second(missing: &impl std::fmt::Display) -> String {
     format!("second model: {missing}")
 }

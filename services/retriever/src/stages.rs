@@ -69,8 +69,8 @@ impl Stage {
         self.plan.vectors().is_some()
     }
 
-    /// Turns without vectors of the model yet, with the place of their space. Of a space that is here
-    /// as an outline it is not known which these are.
+    /// Turns without vectors of the model yet, with the place of their space. Of a space that is
+    /// here as an outline it is not known which these are.
     pub(crate) fn unembedded(&self) -> HashSet<(usize, TurnId)> {
         let spaces = (0..).zip(&self.readings);
         let turns = spaces.flat_map(|(space, reading)| {

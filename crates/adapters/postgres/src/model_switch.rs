@@ -35,6 +35,15 @@ impl ModelSwitches for PostgresStore {
         self.ask("set_switch_order", twice(attempt)).await
     }
 
+    async fn replace_order(
+        &self,
+        known: Option<&SwitchOrder>,
+        order: &SwitchOrder,
+    ) -> Result<bool> {
+        let attempt = || replace_order(self, known, order);
+        self.ask("replace_switch_order", twice(attempt)).await
+    }
+
     async fn follow_language(&self, scope: &Scope, target: &EmbeddingSpace) -> Result<bool> {
         let attempt = || follow_language(self, scope, target);
         self.ask("follow_language", twice(attempt)).await
@@ -67,6 +76,47 @@ pub async fn order(connection: &mut PgConnection) -> Outcome<Option<SwitchOrder>
 }
 
 async fn set_order(store: &PostgresStore, order: &SwitchOrder) -> Outcome<()> {
+    prepare(store, order).await?;
+    let mut write = store.write_across().await?;
+    sqlx::query(
+        "INSERT INTO model_switch (id, document) VALUES (1, $1)
+         ON CONFLICT (id) DO UPDATE SET document = excluded.document",
+    )
+    .bind(to_json(order))
+    .execute(&mut *write)
+    .await?;
+    write.commit().await
+}
+
+async fn replace_order(
+    store: &PostgresStore,
+    known: Option<&SwitchOrder>,
+    order: &SwitchOrder,
+) -> Outcome<bool> {
+    prepare(store, order).await?;
+    let mut write = store.write_across().await?;
+    let document: Option<String> = sqlx::query_scalar("SELECT document FROM model_switch")
+        .fetch_optional(&mut *write)
+        .await?;
+    let stands: Option<SwitchOrder> = document.as_deref().map(json).transpose()?;
+    if stands.as_ref() != known {
+        return Ok(false);
+    }
+    // Another order may come in between.
+    let replaced = sqlx::query(
+        "INSERT INTO model_switch (id, document) VALUES (1, $1)
+         ON CONFLICT (id) DO UPDATE SET document = excluded.document WHERE model_switch.document = $2",
+    )
+    .bind(to_json(order))
+    .bind(document)
+    .execute(&mut *write)
+    .await?;
+    write.commit().await?;
+    Ok(replaced.rows_affected() > 0)
+}
+
+/// Names the embedding spaces that an order is about.
+async fn prepare(store: &PostgresStore, order: &SwitchOrder) -> Outcome<()> {
     store.ensure_named(&order.target).await?;
     // Builds of before do not say which embedding space a space's vectors are of.
     for tenant in tenants(store).await? {
@@ -85,15 +135,7 @@ async fn set_order(store: &PostgresStore, order: &SwitchOrder) -> Outcome<()> {
             name_place(store, &scope).await?;
         }
     }
-    let mut write = store.write_across().await?;
-    sqlx::query(
-        "INSERT INTO model_switch (id, document) VALUES (1, $1)
-         ON CONFLICT (id) DO UPDATE SET document = excluded.document",
-    )
-    .bind(to_json(order))
-    .execute(&mut *write)
-    .await?;
-    write.commit().await
+    Ok(())
 }
 
 /// Takes down which embedding space the vectors of a space are of.

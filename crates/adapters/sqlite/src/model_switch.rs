@@ -34,6 +34,20 @@ impl ModelSwitches for SqliteStore {
         Ok(write.commit().await?)
     }
 
+    async fn replace_order(
+        &self,
+        known: Option<&SwitchOrder>,
+        order: &SwitchOrder,
+    ) -> Result<bool> {
+        let mut write = self.write_as_worker().await?;
+        if self::order(&mut write).await?.as_ref() != known {
+            return Ok(false);
+        }
+        set_order(&mut write, order).await?;
+        write.commit().await?;
+        Ok(true)
+    }
+
     async fn follow_language(&self, scope: &Scope, target: &EmbeddingSpace) -> Result<bool> {
         let mut write = self.write_as_worker().await?;
         let is_new = follow_language(&mut write, scope, target).await?;

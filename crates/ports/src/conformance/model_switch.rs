@@ -47,6 +47,7 @@ fn order(goal: SwitchGoal, drops: bool) -> SwitchOrder {
         drops,
         forced: false,
         every_language: false,
+        is_configured: false,
     }
 }
 
@@ -158,6 +159,16 @@ async fn tell(store: &impl SwitchingStore, number: u64) {
     store.commit(vec![told]).await.expect("commit");
 }
 
+/// An order takes the place of the one that its giver knew, and of no other.
+async fn replace_orders(store: &impl SwitchingStore, last: &SwitchOrder) {
+    let configured = SwitchOrder::beside(new_model());
+    let orders = [(None, &configured, true), (None, last, false)];
+    let next = [(Some(last), last, false), (Some(&configured), last, true)];
+    for (known, order, is_taken) in orders.into_iter().chain(next) {
+        assert_eq!(store.replace_order(known, order).await, Ok(is_taken));
+    }
+}
+
 /// At each step the feed of an embedding space has vectors of that one alone.
 pub async fn a_change_of_the_model_goes_there_and_back(store: &impl SwitchingStore) {
     let (old, new) = (embedding_space("1"), new_model());
@@ -166,7 +177,7 @@ pub async fn a_change_of_the_model_goes_there_and_back(store: &impl SwitchingSto
     }
     assert_eq!(store.order().await, Ok(None));
     let serve = order(SwitchGoal::Serve, false);
-    store.set_order(&serve).await.expect("order");
+    replace_orders(store, &serve).await;
     assert_eq!(store.order().await, Ok(Some(serve.clone())));
     step(store, &serve, SwitchStep::Build).await;
     assert_eq!(serves(store).await, (Some(old.clone()), Some(new.clone())));
@@ -229,6 +240,7 @@ pub async fn a_third_model_takes_the_place_of_the_first(store: &impl SwitchingSt
         drops: false,
         forced: false,
         every_language: false,
+        is_configured: false,
     };
     step(store, &third, SwitchStep::Build).await;
     assert_eq!(fill(store, &third.target).await, 5);

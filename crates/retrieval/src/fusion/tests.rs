@@ -69,7 +69,7 @@ fn contributions_add_up_to_the_score() {
     }
 }
 
-/// Whether the ranking of the other model names the turn or not, by its neighbours' vectors.
+/// The ranking of the other model may name the turn, by its neighbours' vectors.
 #[test]
 fn a_turn_without_vectors_of_one_model_has_the_score_of_the_other() {
     let first = vec![

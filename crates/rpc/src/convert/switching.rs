@@ -96,6 +96,7 @@ impl Checked for proto::SwitchModelResponse {
                 drops: self.drops,
                 forced: self.forced,
                 every_language: self.goal == SwitchAction::ServeEverywhere as i32,
+                is_configured: false,
             },
             progress: SwitchProgress {
                 spaces: self.spaces,

@@ -197,6 +197,7 @@ fn model_change() -> ModelChangeStatus {
             drops: true,
             forced: true,
             every_language: false,
+            is_configured: false,
         },
         progress: SwitchProgress {
             spaces: 1,

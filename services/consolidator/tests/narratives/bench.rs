@@ -234,6 +234,7 @@ impl Bench {
             drops: false,
             forced: false,
             every_language: false,
+            is_configured: false,
         };
         let (store, target) = (&*self.store, &order.target);
         store.set_order(&order).await.unwrap();

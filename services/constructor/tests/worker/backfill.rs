@@ -139,6 +139,7 @@ async fn spaces_without_vectors_take_those_of_the_model_that_reads_them() {
         drops: false,
         forced: false,
         every_language: false,
+        is_configured: false,
     };
     bench.store.set_order(&order).await.unwrap();
     embedder.set_down(true);

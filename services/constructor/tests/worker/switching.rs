@@ -1,6 +1,7 @@
 //! A change of the embedding model, carried on whatever a single space does to the model.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use memfleet_constructor::{ModelSwitcher, Postponed, SwitchSchedule};
@@ -73,6 +74,7 @@ async fn built() -> (Bench, ModelSwitcher, SwitchOrder) {
         drops: false,
         forced: false,
         every_language: false,
+        is_configured: false,
     };
     bench.constructor.embedder = Arc::new(Choosy(embedder));
     for (name, text) in [("ada", "poison"), ("bob", "one")] {
@@ -111,6 +113,7 @@ async fn order_by_force(bench: &Bench, target: &EmbeddingSpace) {
         drops: false,
         forced: true,
         every_language: false,
+        is_configured: false,
     };
     bench.store.set_order(&order).await.unwrap();
 }
@@ -191,9 +194,10 @@ async fn an_order_leaves_spaces_alone_whose_language_another_model_reads() {
     }
 }
 
-/// A configured second model is ordered once, unless the operator ordered something.
+/// A configured second model is ordered unless the operator ordered something, and again once that
+/// was given up.
 #[tokio::test]
-async fn a_second_model_is_ordered_where_no_operator_ordered_anything() {
+async fn a_second_model_is_ordered_where_no_operators_order_stands() {
     let mut bench = bench().await;
     let embedder = WordEmbedder::default();
     embedder.pull_second();
@@ -209,7 +213,7 @@ async fn a_second_model_is_ordered_where_no_operator_ordered_anything() {
     switcher.second_model = Some(second.model.clone());
     let beside = SwitchOrder::beside(second.clone());
     assert_eq!(switcher.round(&mut SwitchSchedule::default()).await, Ok(1));
-    assert_eq!(bench.store.order().await.unwrap(), Some(beside));
+    assert_eq!(bench.store.order().await.unwrap(), Some(beside.clone()));
     let held = bench.store.embeddings(&space("ada")).await.unwrap();
     assert_eq!(held.other.map(|it| it.space), Some(second.clone()));
     order_by_force(&bench, &second).await;
@@ -219,4 +223,22 @@ async fn a_second_model_is_ordered_where_no_operator_ordered_anything() {
         .await
         .unwrap();
     assert_eq!(bench.store.order().await.unwrap(), ordered);
+    let given_up = SwitchOrder {
+        goal: SwitchGoal::RollBack,
+        drops: true,
+        ..ordered.unwrap()
+    };
+    bench.store.set_order(&given_up).await.unwrap();
+    let mut schedule = SwitchSchedule::default();
+    switcher.round(&mut schedule).await.unwrap();
+    assert_eq!(bench.store.order().await.unwrap(), Some(given_up));
+    tokio::time::pause();
+    tokio::time::advance(Duration::from_mins(3)).await;
+    tokio::time::resume();
+    while switcher.round(&mut schedule).await.unwrap() > 0 {}
+    switcher
+        .round(&mut SwitchSchedule::default())
+        .await
+        .unwrap();
+    assert_eq!(bench.store.order().await.unwrap(), Some(beside));
 }

@@ -24,7 +24,7 @@ use memfleet_retrieval::{ModelCalibrations, Weights};
 use memfleet_retriever::{LocalRetriever, MAX_ANSWER_BYTES, Options};
 use memfleet_sqlite::SqliteStore;
 
-use crate::told::{indexed, passages};
+use crate::told::indexed;
 
 /// The feed of a store, counting how often an index was begun from nothing and how many passages' vectors were read.
 pub struct CountingFeed {

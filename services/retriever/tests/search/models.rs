@@ -305,7 +305,7 @@ async fn balanced_hits_do_not_depend_on_how_many_are_asked_for() {
     }
 }
 
-/// Spaces that serve different models are ranked each by its own, and not by the one that both have.
+/// Spaces that serve different models are ranked each by its own, not by the one that both have.
 #[tokio::test]
 async fn a_space_of_two_models_is_searched_by_the_one_it_serves_beside_a_space_of_the_other() {
     let memory = embedded_twice(21).await;

@@ -80,6 +80,7 @@ async fn fill_second(store: &PostgresStore, scope: &Scope) {
         drops: false,
         forced: false,
         every_language: false,
+        is_configured: false,
     };
     store.set_order(&order).await.expect("order");
     let build = NextStep {

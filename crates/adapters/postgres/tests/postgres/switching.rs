@@ -94,6 +94,7 @@ async fn builds_of_before_are_refused_from_a_switch_until_it_is_rolled_back_and_
                 drops,
                 forced: false,
                 every_language: false,
+                is_configured: false,
             };
             store.set_order(&order).await.expect("order");
         }
