@@ -4,11 +4,15 @@
 //! is left over is theirs, a tenth of a busy processor at least.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod calls;
+
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use tokio::sync::oneshot;
+
+pub use calls::{CallInProgress, give_way};
 
 /// Niceness of threads of workers: the scheduler weighs them 335 to the 1,024 of a thread of usual
 /// priority, be it of this process or of another: more than 5 would starve ingestion on a machine

@@ -21,6 +21,7 @@ mod table;
 
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use crate::error::Error;
 use crate::tokens::Tokens;
@@ -76,14 +77,21 @@ impl Bert {
     }
 
     /// The last hidden states of all texts, one row a word piece, the texts behind each other.
-    pub(crate) fn run(&self, texts: &[&Tokens]) -> Result<Vec<f32>, Error> {
+    /// `between` is called after each layer with the time that it took.
+    pub(crate) fn run(
+        &self,
+        texts: &[&Tokens],
+        between: &(dyn Fn(Duration) + Sync),
+    ) -> Result<Vec<f32>, Error> {
         let mut states = self.embedding.rows(texts)?;
         let lengths: Vec<usize> = texts.iter().map(|tokens| tokens.len()).collect();
         let mut work = self.rooms().pop().unwrap_or_default();
         let inner = self.layers.iter().map(Layer::inner).max().unwrap_or(0);
         work.fit(lengths.iter().sum(), self.dimensions(), inner);
         for layer in &self.layers {
+            let begun = Instant::now();
             layer.run(self.heads, &lengths, &mut states, &mut work);
+            between(begun.elapsed());
         }
         self.rooms().push(work);
         Ok(states)

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
+use std::time::Duration;
 
 use crate::batch;
 use crate::bert::Bert;
@@ -102,6 +103,16 @@ impl Encoder {
     /// others'. Groups of texts run side by side on threads with the priority of the calling one,
     /// which works, too.
     pub fn encode(&self, batch: &[Tokens]) -> Result<Vec<Encoding>, Error> {
+        self.encode_in_steps(batch, &|_| {})
+    }
+
+    /// The same in steps of a layer, some milliseconds at most, where the network is one that has
+    /// layers. `between` is called after each with the time that it took, and may wait.
+    pub fn encode_in_steps(
+        &self,
+        batch: &[Tokens],
+        between: &(dyn Fn(Duration) + Sync),
+    ) -> Result<Vec<Encoding>, Error> {
         let lengths: Vec<usize> = batch.iter().map(Tokens::len).collect();
         let groups = batch::groups(&lengths, self.threads.get());
         let results: Mutex<Vec<Option<Encoding>>> = Mutex::new(vec![None; batch.len()]);
@@ -109,7 +120,7 @@ impl Encoder {
         let work = || -> Result<(), Error> {
             while let Some(group) = groups.get(next.fetch_add(1, Ordering::Relaxed)) {
                 let members: Vec<&Tokens> = group.iter().map(|&index| &batch[index]).collect();
-                let encodings = self.run(&members)?;
+                let encodings = self.run(&members, between)?;
                 let mut results = results.lock().unwrap_or_else(PoisonError::into_inner);
                 for (&index, encoding) in group.iter().zip(encodings) {
                     results[index] = Some(encoding);
@@ -149,10 +160,14 @@ impl Encoder {
     }
 
     /// One run of the network, and what is made of its hidden states.
-    fn run(&self, members: &[&Tokens]) -> Result<Vec<Encoding>, Error> {
+    fn run(
+        &self,
+        members: &[&Tokens],
+        between: &(dyn Fn(Duration) + Sync),
+    ) -> Result<Vec<Encoding>, Error> {
         let dimensions = self.spec.dimensions;
         let hidden = match &self.network {
-            Network::Bert(bert) => bert.run(members)?,
+            Network::Bert(bert) => bert.run(members, between)?,
             Network::Graph(graph) => graph.run(members, dimensions)?,
         };
         let mut rest = &*hidden;

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use memfleet_background::give_way;
 use memfleet_domain::embedding::{PassageVectors, TokenVectors};
 use memfleet_encoder::projection::Projection;
 use memfleet_encoder::{Encoder, Encoding, Error, Tokens, quantise};
@@ -21,8 +22,8 @@ pub trait Model: Send + Sync {
     /// Cuts texts into word pieces; cheap beside [`Model::encode`].
     fn tokenize(&self, kind: TextKind, texts: &[&str]) -> Result<Vec<Tokens>, Error>;
 
-    /// One answer a text, in order.
-    fn encode(&self, batch: &[Tokens]) -> Result<Vec<PassageVectors>, Error>;
+    /// One answer a text, in order. Passages give way to calls that are being computed.
+    fn encode(&self, kind: TextKind, batch: &[Tokens]) -> Result<Vec<PassageVectors>, Error>;
 }
 
 /// A sentence encoder whose token vectors are projected.
@@ -71,8 +72,11 @@ impl Model for SentenceModel {
         self.encoder.tokenize_behind(prefix, &texts)
     }
 
-    fn encode(&self, batch: &[Tokens]) -> Result<Vec<PassageVectors>, Error> {
-        let encodings = self.encoder.encode(batch)?;
+    fn encode(&self, kind: TextKind, batch: &[Tokens]) -> Result<Vec<PassageVectors>, Error> {
+        let encodings = match kind {
+            TextKind::Query => self.encoder.encode(batch)?,
+            TextKind::Passage => self.encoder.encode_in_steps(batch, &give_way)?,
+        };
         encodings
             .iter()
             .map(|encoding| self.vectors(encoding))

@@ -22,7 +22,7 @@ impl Model for Gated {
             .collect())
     }
 
-    fn encode(&self, batch: &[Tokens]) -> Result<Vec<PassageVectors>, Error> {
+    fn encode(&self, _: TextKind, batch: &[Tokens]) -> Result<Vec<PassageVectors>, Error> {
         self.seen.send(batch.len()).unwrap();
         self.permits
             .lock()

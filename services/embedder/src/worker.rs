@@ -3,6 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
 
+use memfleet_background::CallInProgress;
 use memfleet_domain::embedding::PassageVectors;
 use memfleet_domain::{Fault, FaultKind};
 use memfleet_encoder::Tokens;
@@ -23,6 +24,7 @@ pub(crate) fn run(queue: &Queue, lane: Lane, model: &dyn Model) {
         memfleet_background::yield_to_callers();
     }
     while let Some(requests) = queue.take(lane) {
+        let _call = (lane == Lane::Query).then(CallInProgress::begin);
         serve(requests, lane, model);
     }
 }
@@ -101,7 +103,9 @@ fn compute(
         }
         let members: Vec<Tokens> = batch.iter().map(|&index| tokens[index].clone()).collect();
         let started = Instant::now();
-        let answers = model.encode(&members).map_err(|error| error.to_string())?;
+        let answers = model
+            .encode(kind, &members)
+            .map_err(|error| error.to_string())?;
         metrics::histogram!(names::INFERENCE_SECONDS, "lane" => lane.label())
             .record(started.elapsed());
         metrics::counter!(names::TEXTS, "lane" => lane.label()).increment(batch.len() as u64);

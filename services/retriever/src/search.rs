@@ -4,12 +4,13 @@ use std::collections::{BTreeSet, HashSet};
 
 use async_trait::async_trait;
 use futures::future::try_join_all;
+use memfleet_background::CallInProgress;
 use memfleet_domain::embedding::{EmbeddingSpace, HeldEmbeddings, QueryVectors};
 use memfleet_domain::ids::TurnId;
 use memfleet_domain::quality::SearchQuality;
 use memfleet_domain::space::Locale;
 use memfleet_domain::{Fault, Scope};
-use memfleet_ports::context::Context;
+use memfleet_ports::context::{CallPriority, Context};
 use memfleet_ports::retriever::{Found, Query, Retriever, SHOWN_BEHIND_HITS};
 use memfleet_retrieval::{FUSED_TURNS, FUSION, ModelRanking, ScoredTurn, embedded_text, fuse};
 
@@ -21,6 +22,8 @@ use crate::stages::Stage;
 impl Retriever for LocalRetriever {
     async fn search(&self, context: &Context, query: &Query) -> Result<Found, Fault> {
         let this = self.with_priority(context.priority);
+        let is_first = context.priority == CallPriority::Normal;
+        let _call = is_first.then(CallInProgress::begin);
         let targets = this.targets(context, query).await?;
         let locale = locale(query, &targets);
         let groups = this.groups(query, targets).await.into_iter();
