@@ -2,13 +2,26 @@
 //! steps: a priority alone leaves it a quarter of a processor, and the caches.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-/// How many there are.
-static CALLS: Mutex<usize> = Mutex::new(0);
+/// Longest time that work saves up for waiting.
+const MOST_SAVED: Duration = Duration::from_millis(100);
 
-/// Told when there are none any more.
+/// Calls, and the work beside them.
+static CALLS: Mutex<Calls> = Mutex::new(Calls {
+    computing: 0,
+    saved: Duration::ZERO,
+});
+
+/// Told when none is computed any more.
 static NONE_LEFT: Condvar = Condvar::new();
+
+struct Calls {
+    /// How many are being computed.
+    computing: usize,
+    /// Time that background work took and has not waited yet, [`MOST_SAVED`] at most.
+    saved: Duration,
+}
 
 /// A call that is being computed, from its beginning until this is dropped.
 #[derive(Debug)]
@@ -17,7 +30,7 @@ pub struct CallInProgress(());
 impl CallInProgress {
     /// Counts a call.
     pub fn begin() -> Self {
-        *calls() += 1;
+        calls().computing += 1;
         Self(())
     }
 }
@@ -25,31 +38,35 @@ impl CallInProgress {
 impl Drop for CallInProgress {
     fn drop(&mut self) {
         let mut calls = calls();
-        *calls -= 1;
-        if *calls == 0 {
+        calls.computing -= 1;
+        if calls.computing == 0 {
             NONE_LEFT.notify_all();
         }
     }
 }
 
-/// Waits while calls are computed, after a step that took as long as `worked` and no longer than
-/// that: half of the time is left for the work, however many calls there are.
+/// Waits while calls are computed, after a step of background work that took `worked`. A wait is no
+/// longer than the threads of such work have worked together since they last waited, so that it goes
+/// on however many calls there are.
 pub fn give_way(worked: Duration) {
-    let calls = calls();
-    if *calls > 0 {
-        let waited = NONE_LEFT.wait_timeout_while(calls, worked, |calls| *calls > 0);
-        drop(waited);
+    let mut calls = calls();
+    calls.saved = (calls.saved + worked).min(MOST_SAVED);
+    if calls.computing > 0 {
+        let (begun, longest) = (Instant::now(), calls.saved);
+        let is_computing = |calls: &mut Calls| calls.computing > 0;
+        let waited = NONE_LEFT.wait_timeout_while(calls, longest, is_computing);
+        let (mut calls, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        calls.saved = calls.saved.saturating_sub(begun.elapsed());
     }
 }
 
-fn calls() -> MutexGuard<'static, usize> {
+fn calls() -> MutexGuard<'static, Calls> {
     CALLS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
 mod tests {
     use std::thread;
-    use std::time::Instant;
 
     use super::*;
 
@@ -61,14 +78,17 @@ mod tests {
 
     #[test]
     fn work_waits_for_calls_and_no_longer_than_it_took() {
-        let long = Duration::from_secs(60);
-        assert!(waited(long) < long);
+        let step = Duration::from_millis(20);
+        assert!(waited(step) < step);
         let call = CallInProgress::begin();
-        let short = Duration::from_millis(20);
-        assert!(waited(short) >= short);
-        let waiting = thread::spawn(move || waited(long));
-        thread::sleep(short);
+        // This step and the one before.
+        let both = waited(step);
+        assert!(both >= 2 * step, "{both:?}");
+        let last = waited(step);
+        assert!(last >= step && last < 2 * step, "{last:?}");
+        let waiting = thread::spawn(move || waited(Duration::from_mins(1)));
+        thread::sleep(step);
         drop(call);
-        assert!(waiting.join().unwrap() < long);
+        assert!(waiting.join().unwrap() < MOST_SAVED);
     }
 }

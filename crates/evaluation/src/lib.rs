@@ -16,6 +16,7 @@ mod measure;
 mod plain;
 pub mod relevance;
 mod time;
+pub mod understanding;
 pub mod updates;
 
 pub use dataset::{Conversation, Dataset, DatasetError, Question, Role, Turn};

@@ -1,0 +1,243 @@
+//! Scenarios of the understanding corpus: short conversations whose clauses, pairs of statements and
+//! questions are labelled (`data/understanding`, whose README has the format). Half of them change
+//! something, half of them only look like it.
+
+mod checking;
+mod corpus;
+mod reading;
+
+use std::fmt;
+
+use chrono::NaiveDateTime;
+
+pub use corpus::{Corpus, CorpusError, WriterFolder};
+pub use reading::{ScenarioError, read};
+
+/// Defines an enum whose variants have names in files.
+macro_rules! named {
+    ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $text:literal,)+ }) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum $name {
+            $($(#[$variant_doc])* $variant,)+
+        }
+
+        impl $name {
+            /// Every one, in the order of the README.
+            pub const ALL: &[Self] = &[$(Self::$variant),+];
+
+            /// Its name in files.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $text,)+
+                }
+            }
+
+            /// The one of this name.
+            pub fn named(name: &str) -> Option<Self> {
+                Self::ALL.iter().copied().find(|it| it.name() == name)
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str(self.name())
+            }
+        }
+    };
+}
+
+named! {
+    /// Kind of a scenario: the change in it, or what only looks like one.
+    ScenarioKind {
+        /// The value changes, and somebody says so.
+        PlainChange = "plain_change",
+        /// The change follows from what is told, without a cue word.
+        ImplicitChange = "implicit_change",
+        /// The value was wrong from the start.
+        Correction = "correction",
+        /// Something stops.
+        Negation = "negation",
+        /// A figure changes.
+        NumberChange = "number_change",
+        /// There and back, or a correction of a correction.
+        BackAndForth = "back_and_forth",
+        /// A passing state or a plan ends by itself.
+        Expiry = "expiry",
+        /// Somebody else's value.
+        OtherPerson = "other_person",
+        /// The same said of another thing.
+        OtherObject = "other_object",
+        /// Considered, rejected or suggested.
+        WishOrPlan = "wish_or_plan",
+        /// Fiction, quotations, logs, hostile text.
+        QuoteOrFiction = "quote_or_fiction",
+        /// Several values that hold together.
+        SideBySide = "side_by_side",
+        /// The same in other words, finer, or in other units.
+        MoreDetail = "more_detail",
+        /// Many similar mentions.
+        LongTalk = "long_talk",
+    }
+}
+
+impl ScenarioKind {
+    /// True where something changes.
+    pub fn changes(self) -> bool {
+        self <= Self::Expiry
+    }
+}
+
+named! {
+    /// Kind of a statement.
+    StatementKind {
+        /// Holds until something changes it.
+        State = "state",
+        /// Happened once.
+        Event = "event",
+        /// Intended or scheduled.
+        Plan = "plan",
+        /// Wished, hypothetical or conditional.
+        Wish = "wish",
+        /// Asks.
+        Question = "question",
+        /// Quotation, fiction, role play, pasted text.
+        Quote = "quote",
+        /// Somebody says so, and the speaker does not vouch for it.
+        Hearsay = "hearsay",
+        /// To the assistant: once or always.
+        Instruction = "instruction",
+        /// True for a short while.
+        Passing = "passing",
+        /// Greetings, thanks, filler.
+        Small = "small",
+        /// Knowledge about the world, advice.
+        General = "general",
+    }
+}
+
+named! {
+    /// What a later statement does to an earlier one.
+    Relation {
+        /// The earlier held and holds no longer.
+        Ends = "ends",
+        /// The earlier was never true.
+        Corrects = "corrects",
+        /// More detail or a further value: both hold.
+        Adds = "adds",
+        /// The same again.
+        Restates = "restates",
+        /// Nothing, though it looks related.
+        Unrelated = "none",
+    }
+}
+
+named! {
+    /// Time that a question asks about.
+    QuestionTense {
+        /// The value that holds when it is asked.
+        Now = "now",
+        /// An earlier value.
+        Before = "before",
+        /// The value as of a date that it names.
+        AsOf = "asof",
+        /// All values.
+        All = "all",
+        /// Nothing that the conversation holds.
+        Unknown = "unknown",
+    }
+}
+
+/// A conversation with its labels.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Scenario {
+    /// Number, unique within its writer.
+    pub number: String,
+    /// Tag of the main language.
+    pub language: String,
+    /// Kind of the scenario.
+    pub kind: ScenarioKind,
+    /// The turns, in order of time.
+    pub turns: Vec<ScenarioTurn>,
+    /// Statements about the same matter.
+    pub pairs: Vec<StatementPair>,
+    /// Questions about it, 2 to 4.
+    pub questions: Vec<ScenarioQuestion>,
+}
+
+/// A turn with its clauses.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScenarioTurn {
+    /// When it was said.
+    pub time: NaiveDateTime,
+    /// Who said it.
+    pub speaker: String,
+    /// True for an assistant.
+    pub is_assistant: bool,
+    /// The words; ` ⏎ ` is a line break.
+    pub text: String,
+    /// The clauses, in order.
+    pub statements: Vec<LabelledStatement>,
+}
+
+/// A clause of a turn.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LabelledStatement {
+    /// The clause, verbatim.
+    pub span: String,
+    /// Kind of the statement.
+    pub kind: StatementKind,
+    /// Whose it is: `me`, `us`, a person in the words of the text, or `it:` and a thing.
+    pub owner: String,
+    /// Since when it holds, as far as text and times tell: a year, a month or a day.
+    pub from: Option<String>,
+    /// Until when it holds, likewise.
+    pub until: Option<String>,
+    /// True where it says that something is not or no longer so.
+    pub is_negated: bool,
+    /// True where it is worth remembering for months.
+    pub is_kept: bool,
+    /// The statement that it is understood with.
+    pub context: Option<StatementPlace>,
+}
+
+/// Place of a statement: its turn, and its place in the turn, each from 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct StatementPlace {
+    /// The turn.
+    pub turn: usize,
+    /// The statement in the turn.
+    pub place: usize,
+}
+
+/// Two statements about the same matter.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StatementPair {
+    /// The later one.
+    pub later: StatementPlace,
+    /// Its effect on the other.
+    pub relation: Relation,
+    /// The earlier one.
+    pub earlier: StatementPlace,
+    /// Since when: a year, a month or a day. Present where the later one ends the earlier one.
+    pub since: Option<String>,
+}
+
+/// A question about a scenario.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScenarioQuestion {
+    /// Time that it asks about.
+    pub tense: QuestionTense,
+    /// When it is asked: after the last turn.
+    pub asked_at: NaiveDateTime,
+    /// The question.
+    pub text: String,
+    /// Strings of turns that mark a right answer; none for [`QuestionTense::Unknown`].
+    pub right: Vec<String>,
+    /// Strings of turns that mark a wrong answer.
+    pub wrong: Vec<String>,
+    /// Turns that state a right answer.
+    pub evidence: Vec<usize>,
+    /// Turns that state a wrong answer as if it were true.
+    pub wrong_evidence: Vec<usize>,
+}

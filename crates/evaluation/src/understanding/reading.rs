@@ -1,0 +1,308 @@
+//! Scenarios from a file of lines (`data/understanding/README.md`).
+
+use chrono::NaiveDateTime;
+
+use super::{
+    LabelledStatement, QuestionTense, Relation, Scenario, ScenarioKind, ScenarioQuestion,
+    ScenarioTurn, StatementKind, StatementPair, StatementPlace,
+};
+
+/// Format of times.
+const TIME: &str = "%Y-%m-%dT%H:%M";
+
+/// A line that cannot be read.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+#[error("line {line}: {problem}")]
+pub struct ScenarioError {
+    /// The line, from 1.
+    pub line: usize,
+    /// The fault, and the field.
+    pub problem: String,
+}
+
+/// Reads the scenarios of a file. It fails at the first line that is not of the format; labels that
+/// contradict the text are told by [`Scenario::problems`].
+pub fn read(text: &str) -> Result<Vec<Scenario>, ScenarioError> {
+    let mut scenarios = Vec::new();
+    for (line, number) in text.lines().zip(1..) {
+        read_line(line, &mut scenarios).map_err(|problem| ScenarioError {
+            line: number,
+            problem,
+        })?;
+    }
+    Ok(scenarios)
+}
+
+fn read_line(line: &str, scenarios: &mut Vec<Scenario>) -> Result<(), String> {
+    let Some((mark, rest)) = line.trim_end().split_once(' ') else {
+        return match line.trim() {
+            "" => Ok(()),
+            other => Err(format!("`{other}` is no line of a scenario")),
+        };
+    };
+    if mark == "##" {
+        scenarios.push(heading(rest)?);
+        return Ok(());
+    }
+    let scenario = scenarios.last_mut().ok_or("it stands before a heading")?;
+    match mark {
+        "@" => scenario.turns.push(turn(rest)?),
+        "-" => {
+            let turn = scenario.turns.last_mut();
+            let turn = turn.ok_or("a statement stands before the first turn")?;
+            turn.statements.push(statement(rest)?);
+        }
+        ">" => scenario.pairs.push(pair(rest)?),
+        "?" => scenario.questions.push(question(rest)?),
+        other => return Err(format!("`{other}` begins no line of a scenario")),
+    }
+    Ok(())
+}
+
+fn fields(line: &str) -> Vec<&str> {
+    line.split('|').map(str::trim).collect()
+}
+
+fn heading(line: &str) -> Result<Scenario, String> {
+    let [number, language, kind] = fields(line)[..] else {
+        return Err("a heading is number | language | kind".to_owned());
+    };
+    Ok(Scenario {
+        number: number.to_owned(),
+        language: language.to_owned(),
+        kind: named(kind, ScenarioKind::named, "a kind of scenario")?,
+        turns: Vec::new(),
+        pairs: Vec::new(),
+        questions: Vec::new(),
+    })
+}
+
+fn turn(line: &str) -> Result<ScenarioTurn, String> {
+    let parts = line.split_once(' ').and_then(|(time, rest)| {
+        let (speaker, text) = rest.split_once(": ")?;
+        Some((time, speaker, text))
+    });
+    let (at, speaker, text) = parts.ok_or("a turn is time, speaker, colon and text")?;
+    Ok(ScenarioTurn {
+        time: time(at)?,
+        speaker: speaker.trim_start_matches('*').to_owned(),
+        is_assistant: speaker.starts_with('*'),
+        text: text.trim().to_owned(),
+        statements: Vec::new(),
+    })
+}
+
+fn statement(line: &str) -> Result<LabelledStatement, String> {
+    let fields = fields(line);
+    let (span, kind, owner, details) = match fields[..] {
+        [span, kind, owner] => (span, kind, owner, ""),
+        [span, kind, owner, details] => (span, kind, owner, details),
+        _ => return Err("a statement is span | kind | owner | details".to_owned()),
+    };
+    let mut statement = LabelledStatement {
+        span: span.to_owned(),
+        kind: named(kind, StatementKind::named, "a kind of statement")?,
+        owner: owner.to_owned(),
+        from: None,
+        until: None,
+        is_negated: false,
+        is_kept: false,
+        context: None,
+    };
+    for detail in details.split_whitespace() {
+        match detail.split_once('=') {
+            None if detail == "neg" => statement.is_negated = true,
+            None if detail == "keep" => statement.is_kept = true,
+            Some(("from", value)) => statement.from = Some(date(value)?),
+            Some(("until", value)) => statement.until = Some(date(value)?),
+            Some(("ctx", value)) => statement.context = Some(place(value)?),
+            _ => return Err(format!("`{detail}` is no detail of a statement")),
+        }
+    }
+    Ok(statement)
+}
+
+fn pair(line: &str) -> Result<StatementPair, String> {
+    let fields = fields(line);
+    let (pair, since) = match fields[..] {
+        [pair] => (pair, None),
+        [pair, since] => (pair, Some(date(since)?)),
+        _ => return Err("a pair is later, relation, earlier | date".to_owned()),
+    };
+    let words: Vec<&str> = pair.split_whitespace().collect();
+    let [later, relation, earlier] = words[..] else {
+        return Err("a pair is later, relation, earlier | date".to_owned());
+    };
+    Ok(StatementPair {
+        later: place(later)?,
+        relation: named(relation, Relation::named, "a relation")?,
+        earlier: place(earlier)?,
+        since,
+    })
+}
+
+fn question(line: &str) -> Result<ScenarioQuestion, String> {
+    let mut fields = fields(line);
+    fields.resize(6.max(fields.len()), "");
+    let [tense, asked_at, text, right, wrong, turns] = fields[..] else {
+        return Err("a question has six fields".to_owned());
+    };
+    let strings = |field: &str, mark: char| -> Result<Vec<String>, String> {
+        if field.is_empty() {
+            return Ok(Vec::new());
+        }
+        let listed = field.strip_prefix(mark);
+        let listed = listed.ok_or_else(|| format!("`{field}` does not begin with `{mark}`"))?;
+        Ok(listed.split(" ; ").map(|it| it.trim().to_owned()).collect())
+    };
+    let mut question = ScenarioQuestion {
+        tense: named(tense, QuestionTense::named, "a tense")?,
+        asked_at: time(asked_at)?,
+        text: text.to_owned(),
+        right: strings(right, '+')?,
+        wrong: strings(wrong, '-')?,
+        evidence: Vec::new(),
+        wrong_evidence: Vec::new(),
+    };
+    for list in turns.split_whitespace() {
+        let numbers = |list: &str| -> Result<Vec<usize>, String> {
+            let numbers = list.split(',').filter(|it| !it.is_empty());
+            numbers.map(|number| self::number(number)).collect()
+        };
+        match list.split_once('=') {
+            Some(("e", list)) => question.evidence = numbers(list)?,
+            Some(("s", list)) => question.wrong_evidence = numbers(list)?,
+            _ => return Err(format!("`{list}` is neither e= nor s=")),
+        }
+    }
+    Ok(question)
+}
+
+fn named<T>(name: &str, of: fn(&str) -> Option<T>, thing: &str) -> Result<T, String> {
+    of(name).ok_or_else(|| format!("`{name}` is not {thing}"))
+}
+
+fn time(text: &str) -> Result<NaiveDateTime, String> {
+    let time = NaiveDateTime::parse_from_str(text, TIME);
+    time.map_err(|_| format!("`{text}` is no time such as 2025-01-14T18:40"))
+}
+
+/// A year, a month or a day.
+fn date(text: &str) -> Result<String, String> {
+    let mut parts = text.split('-').zip([4, 2, 2]);
+    let is_date = text.split('-').count() <= 3
+        && parts.all(|(part, digits)| {
+            part.len() == digits && part.bytes().all(|byte| byte.is_ascii_digit())
+        });
+    match is_date {
+        true => Ok(text.to_owned()),
+        false => Err(format!("`{text}` is no year, month or day")),
+    }
+}
+
+fn place(text: &str) -> Result<StatementPlace, String> {
+    let parts = text.split_once('.');
+    let (turn, place) = parts.ok_or_else(|| format!("`{text}` is no place such as 2.1"))?;
+    Ok(StatementPlace {
+        turn: number(turn)?,
+        place: number(place)?,
+    })
+}
+
+fn number(text: &str) -> Result<usize, String> {
+    text.parse().map_err(|_| format!("`{text}` is no number"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SCENARIO: &str = "\
+## 001 | en | plain_change
+@ 2025-01-14T18:40 Ilse: We're in the flat in Emden till June. Grete hates water.
+- We're in the flat in Emden till June. | state | me | until=2025-06 keep
+- Grete hates water. | hearsay | Grete | neg
+@ 2025-06-29T09:12 *Assistant: First night in Leer!
+- First night in Leer! | state | me | from=2025-06-29 ctx=0.0
+> 1.0 ends 0.0 | 2025-06-29
+
+? now | 2025-09-08T19:00 | Where does Ilse live? | + Leer | - Emden ; harbour | e=1 s=0
+? unknown | 2025-09-08T19:00 | What is the rent? | | |
+";
+
+    #[test]
+    fn a_scenario_is_read_with_its_labels() {
+        let scenarios = read(SCENARIO).unwrap();
+        let [scenario] = &scenarios[..] else {
+            panic!("{scenarios:?}");
+        };
+        assert_eq!(scenario.kind, ScenarioKind::PlainChange);
+        assert!(scenario.turns[1].is_assistant && !scenario.turns[0].is_assistant);
+        let [flat, grete] = &scenario.turns[0].statements[..] else {
+            panic!("{:?}", scenario.turns[0]);
+        };
+        assert_eq!(
+            (flat.until.as_deref(), flat.is_kept),
+            (Some("2025-06"), true)
+        );
+        assert_eq!(
+            (grete.kind, grete.is_negated),
+            (StatementKind::Hearsay, true)
+        );
+        let earlier = StatementPlace { turn: 0, place: 0 };
+        let later = StatementPlace { turn: 1, place: 0 };
+        assert_eq!(scenario.turns[1].statements[0].context, Some(earlier));
+        let pair = StatementPair {
+            later,
+            relation: Relation::Ends,
+            earlier,
+            since: Some("2025-06-29".to_owned()),
+        };
+        assert_eq!(scenario.pairs, [pair]);
+        let [now, unknown] = &scenario.questions[..] else {
+            panic!("{:?}", scenario.questions);
+        };
+        assert_eq!(now.wrong, ["Emden", "harbour"]);
+        assert_eq!(
+            (&now.evidence[..], &now.wrong_evidence[..]),
+            (&[1][..], &[0][..])
+        );
+        assert!(unknown.right.is_empty() && unknown.evidence.is_empty());
+    }
+
+    #[test]
+    fn a_fault_names_its_line_and_the_field() {
+        for (line, fault, problem) in [
+            (
+                "## 001 | en | change",
+                1,
+                "`change` is not a kind of scenario",
+            ),
+            (
+                "@ noon Ilse: Hi",
+                2,
+                "`noon` is no time such as 2025-01-14T18:40",
+            ),
+            ("> 1.0 ended 0.0", 2, "`ended` is not a relation"),
+            ("> 1 ends 0.0", 2, "`1` is no place such as 2.1"),
+            (
+                "> 1.0 ends 0.0 | June",
+                2,
+                "`June` is no year, month or day",
+            ),
+            (
+                "- text | state | me",
+                2,
+                "a statement stands before the first turn",
+            ),
+            ("nonsense", 2, "`nonsense` is no line of a scenario"),
+        ] {
+            let text = match fault {
+                1 => line.to_owned(),
+                _ => format!("## 001 | en | expiry\n{line}"),
+            };
+            let error = read(&text).unwrap_err();
+            assert_eq!((error.line, &*error.problem), (fault, problem));
+        }
+    }
+}
