@@ -45,9 +45,9 @@ impl Drop for CallInProgress {
     }
 }
 
-/// Waits while calls are computed, after a step of background work that took `worked`. A wait is no
-/// longer than the threads of such work have worked together since they last waited, so that it goes
-/// on however many calls there are.
+/// Waits while calls are computed, after a step of background work that took `worked`. A wait is
+/// no longer than the threads of such work have worked together since they last waited, so that it
+/// goes on however many calls there are.
 pub fn give_way(worked: Duration) {
     let mut calls = calls();
     calls.saved = (calls.saved + worked).min(MOST_SAVED);
