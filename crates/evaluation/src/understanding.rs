@@ -1,6 +1,6 @@
-//! Scenarios of the understanding corpus: short conversations whose clauses, pairs of statements and
-//! questions are labelled (`data/understanding`, whose README has the format). Half of them change
-//! something, half of them only look like it.
+//! Scenarios of the understanding corpus: short conversations whose clauses, pairs of statements
+//! and questions are labelled (`data/understanding`, whose README has the format). Half of them
+//! change something, half of them only look like it.
 
 mod checking;
 mod corpus;
@@ -10,7 +10,7 @@ use std::fmt;
 
 use chrono::NaiveDateTime;
 
-pub use corpus::{Corpus, CorpusError, WriterFolder};
+pub use corpus::{CorpusError, ScenarioCorpus, WriterFolder};
 pub use reading::{ScenarioError, read};
 
 /// Defines an enum whose variants have names in files.
@@ -117,7 +117,7 @@ named! {
 }
 
 named! {
-    /// What a later statement does to an earlier one.
+    /// Effect of a later statement on an earlier one.
     Relation {
         /// The earlier held and holds no longer.
         Ends = "ends",
@@ -150,7 +150,7 @@ named! {
 
 /// A conversation with its labels.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Scenario {
+pub struct LabelledScenario {
     /// Number, unique within its writer.
     pub number: String,
     /// Tag of the main language.
@@ -187,7 +187,7 @@ pub struct LabelledStatement {
     pub span: String,
     /// Kind of the statement.
     pub kind: StatementKind,
-    /// Whose it is: `me`, `us`, a person in the words of the text, or `it:` and a thing.
+    /// Owner: `me`, `us`, a person in the words of the text, or `it:` and a thing.
     pub owner: String,
     /// Since when it holds, as far as text and times tell: a year, a month or a day.
     pub from: Option<String>,

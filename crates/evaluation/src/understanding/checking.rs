@@ -1,6 +1,8 @@
 //! Labels held against the text of their scenario.
 
-use super::{QuestionTense, Relation, Scenario, ScenarioKind, ScenarioQuestion, StatementPlace};
+use super::{
+    LabelledScenario, QuestionTense, Relation, ScenarioKind, ScenarioQuestion, StatementPlace,
+};
 
 /// Turns of a scenario.
 const TURNS: std::ops::RangeInclusive<usize> = 5..=14;
@@ -11,8 +13,9 @@ const UNRELATED: usize = 3;
 /// Least share of a turn's text that its statements cover.
 const COVERED: f64 = 0.6;
 
-impl Scenario {
-    /// Labels that contradict the text or each other, one sentence each; empty where there are none.
+impl LabelledScenario {
+    /// Labels that contradict the text or each other, one sentence each; empty where there are
+    /// none.
     pub fn problems(&self) -> Vec<String> {
         let mut problems = Vec::new();
         self.check_turns(&mut problems);

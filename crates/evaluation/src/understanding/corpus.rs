@@ -6,7 +6,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
 use super::checking::folded;
-use super::{Scenario, ScenarioError, read};
+use super::{LabelledScenario, ScenarioError, read};
 
 /// Characters of a run of text that two writers should not share.
 const RUN: usize = 30;
@@ -22,12 +22,12 @@ pub struct WriterFolder {
     /// Name of the writer: the folder.
     pub writer: String,
     /// The scenarios, by number.
-    pub scenarios: Vec<Scenario>,
+    pub scenarios: Vec<LabelledScenario>,
 }
 
 /// All scenarios.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Corpus {
+pub struct ScenarioCorpus {
     /// By part and writer.
     pub writers: Vec<WriterFolder>,
 }
@@ -53,7 +53,7 @@ pub enum CorpusError {
     },
 }
 
-impl Corpus {
+impl ScenarioCorpus {
     /// Loads `FOLDER/PART/WRITER/*.txt`.
     pub fn load(folder: &Path) -> Result<Self, CorpusError> {
         let mut writers = Vec::new();
@@ -81,7 +81,7 @@ impl Corpus {
     }
 
     /// Every scenario, with its writer.
-    pub fn scenarios(&self) -> impl Iterator<Item = (&WriterFolder, &Scenario)> {
+    pub fn scenarios(&self) -> impl Iterator<Item = (&WriterFolder, &LabelledScenario)> {
         let writers = self.writers.iter();
         writers.flat_map(|writer| writer.scenarios.iter().map(move |it| (writer, it)))
     }
@@ -126,7 +126,7 @@ impl Corpus {
 
     /// The share of scenarios whose first three words begin another one, too.
     pub fn repeated_openings(&self) -> f64 {
-        let opening = |scenario: &Scenario| -> Option<Vec<String>> {
+        let opening = |scenario: &LabelledScenario| -> Option<Vec<String>> {
             let first = folded(&scenario.turns.first()?.text);
             Some(first.split(' ').take(OPENING).map(str::to_owned).collect())
         };

@@ -3,7 +3,7 @@
 use chrono::NaiveDateTime;
 
 use super::{
-    LabelledStatement, QuestionTense, Relation, Scenario, ScenarioKind, ScenarioQuestion,
+    LabelledScenario, LabelledStatement, QuestionTense, Relation, ScenarioKind, ScenarioQuestion,
     ScenarioTurn, StatementKind, StatementPair, StatementPlace,
 };
 
@@ -21,8 +21,8 @@ pub struct ScenarioError {
 }
 
 /// Reads the scenarios of a file. It fails at the first line that is not of the format; labels that
-/// contradict the text are told by [`Scenario::problems`].
-pub fn read(text: &str) -> Result<Vec<Scenario>, ScenarioError> {
+/// contradict the text are told by [`LabelledScenario::problems`].
+pub fn read(text: &str) -> Result<Vec<LabelledScenario>, ScenarioError> {
     let mut scenarios = Vec::new();
     for (line, number) in text.lines().zip(1..) {
         read_line(line, &mut scenarios).map_err(|problem| ScenarioError {
@@ -33,7 +33,7 @@ pub fn read(text: &str) -> Result<Vec<Scenario>, ScenarioError> {
     Ok(scenarios)
 }
 
-fn read_line(line: &str, scenarios: &mut Vec<Scenario>) -> Result<(), String> {
+fn read_line(line: &str, scenarios: &mut Vec<LabelledScenario>) -> Result<(), String> {
     let Some((mark, rest)) = line.trim_end().split_once(' ') else {
         return match line.trim() {
             "" => Ok(()),
@@ -63,11 +63,11 @@ fn fields(line: &str) -> Vec<&str> {
     line.split('|').map(str::trim).collect()
 }
 
-fn heading(line: &str) -> Result<Scenario, String> {
+fn heading(line: &str) -> Result<LabelledScenario, String> {
     let [number, language, kind] = fields(line)[..] else {
         return Err("a heading is number | language | kind".to_owned());
     };
-    Ok(Scenario {
+    Ok(LabelledScenario {
         number: number.to_owned(),
         language: language.to_owned(),
         kind: named(kind, ScenarioKind::named, "a kind of scenario")?,
