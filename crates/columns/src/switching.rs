@@ -93,7 +93,7 @@ impl SwitchState {
             }
             Some(_) if !builds && is_whole && served == Some(target) => Some(SwitchStep::RollBack),
             // The configuration names another model than before.
-            Some(other) if order.is_configured && other != target => Some(SwitchStep::Drop),
+            Some(other) if order.is_configured() && other != target => Some(SwitchStep::Drop),
             // A change that is rolled back leaves nothing half-built.
             Some(other) if order.drops || (other == target && !is_whole) => Some(SwitchStep::Drop),
             _ => None,
@@ -199,6 +199,8 @@ impl FirstSteps {
 mod tests {
     use memfleet_ports::conformance::samples::{embedding_space, scope};
 
+    use memfleet_ports::model_switch::OrderGiver;
+
     use super::*;
 
     const OLD: i64 = 7;
@@ -211,7 +213,7 @@ mod tests {
             drops,
             forced: false,
             every_language: false,
-            is_configured: false,
+            giver: OrderGiver::Operator,
         }
     }
 

@@ -28,6 +28,17 @@ pub enum SwitchGoal {
 /// below it something is likely wrong, such as damaged weights.
 pub const MIN_OVERLAP: f64 = 0.1;
 
+/// Giver of an order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OrderGiver {
+    /// An operator, by a call.
+    #[default]
+    Operator,
+    /// The configuration, for balanced searches ([`SwitchOrder::beside`]).
+    Configuration,
+}
+
 /// The order that stands: the operator's, or that of the configuration.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SwitchOrder {
@@ -46,10 +57,9 @@ pub struct SwitchOrder {
     /// ([`ModelSwitches::follow_language`]).
     #[serde(default)]
     pub every_language: bool,
-    /// True where no operator gave it, but the configuration, for balanced searches
-    /// ([`SwitchOrder::beside`]).
+    /// Giver of the order.
     #[serde(default)]
-    pub is_configured: bool,
+    pub giver: OrderGiver,
 }
 
 impl SwitchOrder {
@@ -62,7 +72,7 @@ impl SwitchOrder {
             drops: true,
             forced: true,
             every_language: false,
-            is_configured: false,
+            giver: OrderGiver::Operator,
         }
     }
 
@@ -75,8 +85,13 @@ impl SwitchOrder {
             drops: false,
             forced: false,
             every_language: false,
-            is_configured: true,
+            giver: OrderGiver::Configuration,
         }
+    }
+
+    /// True where the configuration gave it.
+    pub fn is_configured(&self) -> bool {
+        self.giver == OrderGiver::Configuration
     }
 
     /// Least [`SpaceComparison::overlap`] of a space whose searches change under this order.

@@ -206,7 +206,7 @@ impl ModelSwitcher {
         schedule: &mut SwitchSchedule,
     ) -> Result<Option<SwitchOrder>, Fault> {
         let Some(model) = self.second_model.as_deref() else {
-            if known.as_ref().is_some_and(|order| order.is_configured) {
+            if known.as_ref().is_some_and(SwitchOrder::is_configured) {
                 schedule.tell_once("searches are fast now, and turns still get vectors of a second model: `memfleet model switch --roll-back` and then `--drop` end that");
             }
             return Ok(known);
@@ -224,7 +224,7 @@ impl ModelSwitcher {
             return Ok(known);
         }
         if let Some(order) = &known
-            && !order.is_configured
+            && !order.is_configured()
             && !self.is_given_up(order).await?
         {
             schedule.tell_once("balanced searches have no second model: an operator ordered another change of the model (`memfleet model switch --status`)");
@@ -309,7 +309,7 @@ impl ModelSwitcher {
 #[cfg(test)]
 mod tests {
     use memfleet_ports::conformance::samples::embedding_space;
-    use memfleet_ports::model_switch::SwitchGoal;
+    use memfleet_ports::model_switch::{OrderGiver, SwitchGoal};
 
     use super::*;
 
@@ -321,7 +321,7 @@ mod tests {
             drops: false,
             forced: false,
             every_language: false,
-            is_configured: false,
+            giver: OrderGiver::Operator,
         };
         let mut schedule = SwitchSchedule::default();
         for pause in [1, 2, 4, 8, 16, 30, 30] {

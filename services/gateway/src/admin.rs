@@ -20,7 +20,7 @@ use memfleet_ports::context::Context;
 use memfleet_ports::keys::{Key, KeyRing};
 use memfleet_ports::ledger::Page;
 use memfleet_ports::memory::PageRequest;
-use memfleet_ports::model_switch::{SwitchGoal, SwitchOrder};
+use memfleet_ports::model_switch::{OrderGiver, SwitchGoal, SwitchOrder};
 use tracing::instrument;
 
 use crate::Gateway;
@@ -274,7 +274,7 @@ impl Gateway {
             drops: false,
             forced,
             every_language: is_everywhere || goes_on,
-            is_configured: false,
+            giver: OrderGiver::Operator,
         };
         if known_target.is_some_and(|known| known != order.target) {
             let beside = self.switches.progress(&order).await?.beside;

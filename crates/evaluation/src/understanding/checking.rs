@@ -58,7 +58,7 @@ impl LabelledScenario {
             }
             let contexts = turn.statements.iter().filter_map(|it| it.context);
             let unknown = contexts.filter(|place| !self.has(*place));
-            problems.extend(unknown.map(|place| no_statement(place)));
+            problems.extend(unknown.map(no_statement));
         }
     }
 

@@ -167,7 +167,7 @@ fn question(line: &str) -> Result<ScenarioQuestion, String> {
     for list in turns.split_whitespace() {
         let numbers = |list: &str| -> Result<Vec<usize>, String> {
             let numbers = list.split(',').filter(|it| !it.is_empty());
-            numbers.map(|number| self::number(number)).collect()
+            numbers.map(number).collect()
         };
         match list.split_once('=') {
             Some(("e", list)) => question.evidence = numbers(list)?,

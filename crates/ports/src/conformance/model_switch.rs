@@ -7,7 +7,7 @@ use super::samples::{batch, embedding_space, home, indexed, turn, vectors, witho
 use crate::feed::{Change, IndexFeed};
 use crate::ledger::{Ledger, TextVectors};
 use crate::model_switch::{
-    ModelSwitches, NextStep, SpaceComparison, SwitchGoal, SwitchOrder, SwitchStep,
+    ModelSwitches, NextStep, OrderGiver, SpaceComparison, SwitchGoal, SwitchOrder, SwitchStep,
 };
 use crate::spaces::SpaceCatalog;
 
@@ -47,7 +47,7 @@ fn order(goal: SwitchGoal, drops: bool) -> SwitchOrder {
         drops,
         forced: false,
         every_language: false,
-        is_configured: false,
+        giver: OrderGiver::Operator,
     }
 }
 
@@ -240,7 +240,7 @@ pub async fn a_third_model_takes_the_place_of_the_first(store: &impl SwitchingSt
         drops: false,
         forced: false,
         every_language: false,
-        is_configured: false,
+        giver: OrderGiver::Operator,
     };
     step(store, &third, SwitchStep::Build).await;
     assert_eq!(fill(store, &third.target).await, 5);

@@ -1,7 +1,9 @@
 //! Changes of the embedding model.
 
 use memfleet_ports::admin::{ModelChange, ModelChangeStatus};
-use memfleet_ports::model_switch::{SpaceComparison, SwitchGoal, SwitchOrder, SwitchProgress};
+use memfleet_ports::model_switch::{
+    OrderGiver, SpaceComparison, SwitchGoal, SwitchOrder, SwitchProgress,
+};
 
 use super::{Checked, Fields};
 use crate::proto;
@@ -96,7 +98,7 @@ impl Checked for proto::SwitchModelResponse {
                 drops: self.drops,
                 forced: self.forced,
                 every_language: self.goal == SwitchAction::ServeEverywhere as i32,
-                is_configured: false,
+                giver: OrderGiver::Operator,
             },
             progress: SwitchProgress {
                 spaces: self.spaces,

@@ -15,7 +15,9 @@ use memfleet_ports::context::Context;
 use memfleet_ports::keys::Key;
 use memfleet_ports::ledger::{Page, PageToken};
 use memfleet_ports::memory::PageRequest;
-use memfleet_ports::model_switch::{SpaceComparison, SwitchGoal, SwitchOrder, SwitchProgress};
+use memfleet_ports::model_switch::{
+    OrderGiver, SpaceComparison, SwitchGoal, SwitchOrder, SwitchProgress,
+};
 use memfleet_ports::usage::Amount;
 
 use crate::node::{Node, instant, space, turn_id};
@@ -197,7 +199,7 @@ fn model_change() -> ModelChangeStatus {
             drops: true,
             forced: true,
             every_language: false,
-            is_configured: false,
+            giver: OrderGiver::Operator,
         },
         progress: SwitchProgress {
             spaces: 1,

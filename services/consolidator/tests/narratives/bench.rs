@@ -21,7 +21,7 @@ use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::knowledge::{Knowledge, Question, Stage};
 use memfleet_ports::ledger::{Ledger, TextOwner, TextVectors};
 use memfleet_ports::model_switch::{
-    ModelSwitches, SpaceComparison, SwitchGoal, SwitchOrder, SwitchStep,
+    ModelSwitches, OrderGiver, SpaceComparison, SwitchGoal, SwitchOrder, SwitchStep,
 };
 use memfleet_ports::refresher::Refresher;
 use memfleet_ports::testing::WordEmbedder;
@@ -234,7 +234,7 @@ impl Bench {
             drops: false,
             forced: false,
             every_language: false,
-            is_configured: false,
+            giver: OrderGiver::Operator,
         };
         let (store, target) = (&*self.store, &order.target);
         store.set_order(&order).await.unwrap();

@@ -12,7 +12,7 @@ use memfleet_ports::conformance::knowledge::{deriving, fact};
 use memfleet_ports::conformance::samples::instant;
 use memfleet_ports::embedder::Embedder;
 use memfleet_ports::knowledge::{Knowledge, Work};
-use memfleet_ports::model_switch::{ModelSwitches, SwitchGoal, SwitchOrder};
+use memfleet_ports::model_switch::{ModelSwitches, OrderGiver, SwitchGoal, SwitchOrder};
 use memfleet_ports::spaces::SpaceCatalog;
 use memfleet_ports::testing::WordEmbedder;
 use tokio_util::sync::CancellationToken;
@@ -139,7 +139,7 @@ async fn spaces_without_vectors_take_those_of_the_model_that_reads_them() {
         drops: false,
         forced: false,
         every_language: false,
-        is_configured: false,
+        giver: OrderGiver::Operator,
     };
     bench.store.set_order(&order).await.unwrap();
     embedder.set_down(true);

@@ -8,7 +8,9 @@ use memfleet_constructor::{ModelSwitcher, Postponed, SwitchSchedule};
 use memfleet_domain::embedding::{EmbeddingSpace, PassageVectors, QueryVectors};
 use memfleet_domain::{Fault, FaultKind};
 use memfleet_ports::embedder::Embedder;
-use memfleet_ports::model_switch::{ModelSwitches, SwitchGoal, SwitchOrder, SwitchStep};
+use memfleet_ports::model_switch::{
+    ModelSwitches, OrderGiver, SwitchGoal, SwitchOrder, SwitchStep,
+};
 use memfleet_ports::spaces::SpaceCatalog;
 use memfleet_ports::testing::WordEmbedder;
 
@@ -74,7 +76,7 @@ async fn built() -> (Bench, ModelSwitcher, SwitchOrder) {
         drops: false,
         forced: false,
         every_language: false,
-        is_configured: false,
+        giver: OrderGiver::Operator,
     };
     bench.constructor.embedder = Arc::new(Choosy(embedder));
     for (name, text) in [("ada", "poison"), ("bob", "one")] {
@@ -113,7 +115,7 @@ async fn order_by_force(bench: &Bench, target: &EmbeddingSpace) {
         drops: false,
         forced: true,
         every_language: false,
-        is_configured: false,
+        giver: OrderGiver::Operator,
     };
     bench.store.set_order(&order).await.unwrap();
 }

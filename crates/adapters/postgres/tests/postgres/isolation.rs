@@ -19,7 +19,7 @@ use memfleet_ports::keys::{Key, KeyRing};
 use memfleet_ports::knowledge::{ChangeFilter, Knowledge, Question, Staging, Work};
 use memfleet_ports::ledger::{Ledger, TextVectors};
 use memfleet_ports::model_switch::{
-    ModelSwitches, NextStep, SpaceComparison, SwitchGoal, SwitchOrder, SwitchStep,
+    ModelSwitches, NextStep, OrderGiver, SpaceComparison, SwitchGoal, SwitchOrder, SwitchStep,
 };
 use memfleet_ports::settings::{Revised, SettingKey, SettingKind, Settings};
 use memfleet_ports::spaces::SpaceCatalog;
@@ -80,7 +80,7 @@ async fn fill_second(store: &PostgresStore, scope: &Scope) {
         drops: false,
         forced: false,
         every_language: false,
-        is_configured: false,
+        giver: OrderGiver::Operator,
     };
     store.set_order(&order).await.expect("order");
     let build = NextStep {

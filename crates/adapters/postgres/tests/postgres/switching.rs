@@ -6,7 +6,7 @@ use memfleet_ports::conformance::model_switch as cases;
 use memfleet_ports::conformance::samples::{batch, embedding_space, home, indexed, turn};
 use memfleet_ports::feed::{Change, IndexFeed};
 use memfleet_ports::ledger::Ledger;
-use memfleet_ports::model_switch::{ModelSwitches, SwitchGoal, SwitchOrder};
+use memfleet_ports::model_switch::{ModelSwitches, OrderGiver, SwitchGoal, SwitchOrder};
 use memfleet_ports::spaces::SpaceCatalog;
 use memfleet_postgres::PostgresStore;
 use sqlx::Executor;
@@ -94,7 +94,7 @@ async fn builds_of_before_are_refused_from_a_switch_until_it_is_rolled_back_and_
                 drops,
                 forced: false,
                 every_language: false,
-                is_configured: false,
+                giver: OrderGiver::Operator,
             };
             store.set_order(&order).await.expect("order");
         }
