@@ -3,6 +3,7 @@
 
 mod amp;
 mod chaos;
+mod corpus;
 mod fuzz;
 mod proto;
 mod servers;
@@ -46,6 +47,7 @@ usage: cargo xtask <command>
     proto            no incompatible change against proto/released.binpb
     style            added lines keep to docs/dev/style.md
     amp-table        every item of AMP has a test, and docs/amp.md says which
+    corpus           labels of the understanding corpus meet their text, and writers do not share wording
   proto --release    record the protos as released
   amp                make the table of docs/amp.md from the names of the tests";
 

@@ -12,6 +12,7 @@ use memfleet_servers::{Durability, Environment, Postgres};
 
 use crate::amp;
 use crate::chaos::{self, Chaos};
+use crate::corpus;
 use crate::fuzz::Fuzz;
 use crate::proto::{self, Compared};
 use crate::speed;
@@ -38,6 +39,8 @@ pub enum Step {
     Amp,
     /// Makes that table.
     WriteAmp,
+    /// The understanding corpus.
+    Corpus,
     /// All tests; holds further arguments of `cargo test`.
     Test(Vec<String>),
     /// A fleet that is hurt.
@@ -76,6 +79,7 @@ impl Step {
             Self::Proto,
             Self::Style,
             Self::Amp,
+            Self::Corpus,
         ]
     }
 
@@ -106,6 +110,7 @@ impl Step {
             Self::Proto | Self::ReleaseProto => "proto",
             Self::Style => "style",
             Self::Amp | Self::WriteAmp => "amp-table",
+            Self::Corpus => "corpus",
             Self::Test(_) => "test",
             Self::Chaos(_) => "chaos",
             Self::Fuzz(_) => "fuzz",
@@ -159,6 +164,7 @@ impl Step {
             }
             Self::ReleaseProto => proto::release(root)?,
             Self::Amp => amp::table(root, true)?,
+            Self::Corpus => corpus::check(root)?,
             Self::WriteAmp => amp::table(root, false)?,
             Self::Test(arguments) => test(root, arguments, &[])?,
             Self::Chaos(chaos) => test(root, &chaos::TEST.map(str::to_owned), &chaos.variables())?,
