@@ -82,66 +82,78 @@ impl LocalRetriever {
         } = group;
         let k = query.k as usize;
         let behind = if query.explain { SHOWN_BEHIND_HITS } else { 0 };
-        let mut depth = k + behind;
-        let mut found = Found::default();
-        let other = match &second {
-            None => None,
-            Some(second) => {
-                depth = depth.max(FUSED_TURNS);
-                let other = self.second_ranking(query, &targets, (&embedding, second), locale);
-                other
-                    .await
-                    .inspect_err(|fault| found.degraded.push(of_second(fault)))
-                    .ok()
-            }
-        };
-        let mut ranking = self
-            .ranking(query, &targets, embedding, locale, depth)
-            .await?;
-        found.scorer = ranking.scorer();
-        if second.is_none() {
+        let depth = k + behind;
+        let (ranking, scorer) = if let Some(second) = second {
+            let spaces = (embedding, second);
+            let ranking = self.balanced_ranking(query, &targets, spaces, locale, depth);
+            ranking.await?
+        } else {
+            let ranking = self.ranking(query, &targets, embedding, locale, depth);
+            let mut ranking = ranking.await?;
             let missed = ranking.retriever.missed_quality(query, &targets);
-            found.degraded.extend(missed);
-        }
-        if let Some(other) = other {
-            found.degraded.extend(other.degraded.iter().map(of_second));
-            found.scorer = ranking.fuse(other);
-        }
+            ranking.degraded.extend(missed);
+            let scorer = ranking.scorer();
+            (ranking, scorer)
+        };
         let Ranking {
             retriever,
             stage,
             mut turns,
             degraded,
         } = ranking;
-        found.degraded.extend(degraded);
-        turns.truncate(k + behind);
+        turns.truncate(depth);
         let traced = query.explain.then(|| turns.clone());
         turns.truncate(k);
-        found.hits = retriever.hits(query, &targets, &stage, turns).await?;
-        if let Some(traced) = traced {
-            let explanation = retriever.explanation(&targets, &stage, &found.hits, traced);
-            found.explanation = Some(explanation.await?);
-        }
-        let searched = stage.eligible.iter();
-        found.searched = searched.map(|eligible| eligible.turns() as u64).sum();
-        Ok(found)
+        let hits = retriever.hits(query, &targets, &stage, turns).await?;
+        let explanation = match traced {
+            Some(traced) => {
+                let explanation = retriever.explanation(&targets, &stage, &hits, traced);
+                Some(explanation.await?)
+            }
+            None => None,
+        };
+        let eligible = stage.eligible.iter();
+        Ok(Found {
+            hits,
+            degraded,
+            searched: eligible.map(|eligible| eligible.turns() as u64).sum(),
+            scorer,
+            understood: None,
+            explanation,
+        })
     }
 
-    /// The ranking by the second model of a balanced search, before that by the first: whoever
-    /// holds an index waits for nothing else, so that no two searches wait for each other.
-    async fn second_ranking(
+    /// The rankings by two models as one, with the name of its scorer. The second model ranks
+    /// first and lets go of its index: whoever holds one waits for nothing else, so that no two
+    /// searches wait for each other.
+    async fn balanced_ranking(
         &self,
         query: &Query,
         targets: &[Target],
-        (first, second): (&Result<EmbeddingSpace, Fault>, &EmbeddingSpace),
+        (first, second): (Result<EmbeddingSpace, Fault>, EmbeddingSpace),
         locale: &Locale,
-    ) -> Result<OtherRanking, Fault> {
+        depth: usize,
+    ) -> Result<(Ranking, String), Fault> {
         // Searches by one model take the index that is there: the first model's has to be.
         let scopes: Vec<_> = targets.iter().map(|target| &target.scope).collect();
         drop(self.indexes.current(&scopes, first.as_ref().ok()).await?);
-        let second = Ok(second.clone());
-        let ranking = self.ranking(query, targets, second, locale, FUSED_TURNS);
-        Ok(ranking.await?.into_other())
+        let other = self.ranking(query, targets, Ok(second), locale, FUSED_TURNS);
+        let other = other.await.map(Ranking::into_other);
+        let depth = depth.max(FUSED_TURNS);
+        let mut ranking = self.ranking(query, targets, first, locale, depth).await?;
+        let scorer = match other {
+            Ok(other) => {
+                ranking
+                    .degraded
+                    .extend(other.degraded.iter().map(of_second));
+                ranking.fuse(other)
+            }
+            Err(fault) => {
+                ranking.degraded.push(of_second(&fault));
+                ranking.scorer()
+            }
+        };
+        Ok((ranking, scorer))
     }
 
     /// The best `depth` turns by the vectors of an embedding space, or by words where these are
