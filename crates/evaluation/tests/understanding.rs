@@ -1,5 +1,5 @@
-//! The understanding corpus is whole: labels meet their text, no writer wrote for two parts, half of
-//! it changes nothing, and writers do not write alike.
+//! The understanding corpus is whole: labels meet their text, no writer wrote for two parts, half
+//! of it changes nothing, and writers do not write alike.
 #![allow(clippy::unwrap_used)]
 
 use std::path::Path;

@@ -109,13 +109,13 @@ fn shown(ModelChangeStatus { order, progress }: &ModelChangeStatus) -> String {
     }
     if *beside > 0 {
         let then = match order.goal {
-            SwitchGoal::Compare => "which balanced searches use",
+            SwitchGoal::Compare => ", which balanced searches use",
             SwitchGoal::Serve | SwitchGoal::RollBack => {
-                "`memfleet model switch --drop` removes those that searches do not use"
+                "; `memfleet model switch --drop` removes those that searches do not use"
             }
         };
         lines.push(format!(
-            "{beside} spaces have the vectors of two models; {then}"
+            "{beside} spaces have the vectors of two models{then}"
         ));
     }
     lines.join("\n")
