@@ -176,8 +176,8 @@ impl Constructor {
         while !shutdown.is_cancelled() {
             match self.backfill_once(&mut postponed).await {
                 Ok(0) => {}
-                Ok(turns) => {
-                    tracing::info!(turns, "missing vectors added");
+                Ok(texts) => {
+                    tracing::info!(texts, "missing vectors added");
                     continue;
                 }
                 Err(fault) => {

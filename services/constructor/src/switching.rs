@@ -227,7 +227,7 @@ impl ModelSwitcher {
             && !order.is_configured()
             && !self.is_given_up(order).await?
         {
-            schedule.tell_once("balanced searches have no second model: an operator ordered another change of the model (`memfleet model switch --status`)");
+            schedule.tell_once("balanced searches get no vectors of a second model while another change of the model stands that an operator ordered (`memfleet model switch --status`)");
             return Ok(known);
         }
         if !self.switches.replace_order(known.as_ref(), &wanted).await? {

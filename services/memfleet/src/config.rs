@@ -269,6 +269,12 @@ impl Validate for Config {
                 "must be at least 1",
             ),
             (
+                "retrieval.quality",
+                self.retrieval.quality >= SearchQuality::Balanced
+                    && self.model.multilingual.is_empty(),
+                "needs `model.multilingual`: a balanced search compares vectors of two models",
+            ),
+            (
                 "retrieval.candidates",
                 self.retrieval.candidates < 100,
                 "must be at least 100",

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use memfleet_models::ModelDirectory;
+use memfleet_models::{ModelDirectory, known, known_models};
 use memfleet_retrieval::ModelCalibration;
 
 /// The pulled models of a configuration.
@@ -34,10 +34,16 @@ impl ConfiguredModels {
     }
 }
 
+/// The message of a name that no model has.
+pub fn unknown_model(name: &str) -> Option<String> {
+    let names = known_models().iter().map(|model| model.name.as_str());
+    let names = names.collect::<Vec<_>>().join(", ");
+    let message = format!("`{name}` is not a model that can be fetched; known: {names}");
+    known(name).is_none().then_some(message)
+}
+
 #[cfg(test)]
 mod tests {
-    use memfleet_models::known_models;
-
     use super::*;
 
     #[test]

@@ -5,38 +5,54 @@ use std::cmp::Reverse;
 
 use memfleet_ports::retriever::{CandidateTrace, Found, Hit, SearchExplanation};
 
+/// The answer of a search in one group of spaces.
+pub(crate) struct GroupAnswer {
+    pub(crate) found: Found,
+    /// False where the model of the spaces does not read the query.
+    pub(crate) is_read: bool,
+}
+
 /// The best `k` hits of searches of spaces with vectors of different models. Each hit's score is
-/// its relevance. Where a search could not tell relevance, answers take turns by rank instead.
-pub(crate) fn merge(mut answers: Vec<Found>, k: usize) -> Found {
+/// its relevance. Where a model does not read the query, what its spaces have stands behind all
+/// that others found. Where a search could not tell relevance for another reason, answers take
+/// turns by rank instead.
+pub(crate) fn merge(mut answers: Vec<GroupAnswer>, k: usize) -> Found {
     if answers.len() == 1 {
-        return answers.remove(0);
+        return answers.remove(0).found;
     }
-    let hits = answers.iter().flat_map(|answer| &answer.hits);
-    let has_relevance = hits.clone().all(|hit| hit.relevance.is_some());
+    let some_read = answers.iter().any(|answer| answer.is_read);
+    let is_behind = |answer: &GroupAnswer| some_read && !answer.is_read;
+    let compared = answers.iter().filter(|answer| !is_behind(answer));
+    let mut compared = compared.flat_map(|answer| &answer.found.hits);
+    let has_relevance = compared.all(|hit| hit.relevance.is_some());
     let mut merged = Found::default();
     let mut scorers: Vec<String> = Vec::new();
-    let mut ranked: Vec<(usize, Hit)> = Vec::new();
+    let mut ranked: Vec<(bool, usize, Hit)> = Vec::new();
     for answer in answers {
-        ranked.extend(answer.hits.into_iter().enumerate());
-        merged.degraded.extend(answer.degraded);
-        merged.searched += answer.searched;
-        scorers.push(answer.scorer);
-        merged.explanation = match (merged.explanation, answer.explanation) {
+        let is_behind = is_behind(&answer);
+        let found = answer.found;
+        let hits = found.hits.into_iter().enumerate();
+        ranked.extend(hits.map(|(rank, hit)| (is_behind, rank, hit)));
+        merged.degraded.extend(found.degraded);
+        merged.searched += found.searched;
+        scorers.extend((!found.scorer.is_empty()).then_some(found.scorer));
+        merged.explanation = match (merged.explanation, found.explanation) {
             (Some(one), Some(other)) => Some(joined(one, other)),
             (one, other) => one.or(other),
         };
     }
-    ranked.sort_by_key(|(rank, hit)| match has_relevance {
-        true => (0, Reverse(order(hit.relevance))),
-        false => (*rank, Reverse(0)),
+    ranked.sort_by_key(|(is_behind, rank, hit)| match has_relevance && !is_behind {
+        true => (*is_behind, 0, Reverse(order(hit.relevance))),
+        false => (*is_behind, *rank, Reverse(0)),
     });
     ranked.truncate(k);
     merged.hits = ranked
         .into_iter()
-        .map(|(rank, hit)| Hit {
-            score: match has_relevance {
-                true => hit.relevance.unwrap_or_default(),
-                false => 1.0 / (rank as f32 + 1.0),
+        .map(|(is_behind, rank, hit)| Hit {
+            score: match (is_behind, has_relevance) {
+                (true, _) => 0.0,
+                (false, true) => hit.relevance.unwrap_or_default(),
+                (false, false) => 1.0 / (rank as f32 + 1.0),
             },
             ..hit
         })

@@ -15,7 +15,7 @@ use memfleet_ports::retriever::{Found, Query, Retriever, SHOWN_BEHIND_HITS};
 use memfleet_retrieval::{FUSED_TURNS, FUSION, ModelRanking, ScoredTurn, embedded_text, fuse};
 
 use crate::LocalRetriever;
-use crate::merging;
+use crate::merging::{self, GroupAnswer};
 use crate::stages::Stage;
 
 #[async_trait]
@@ -50,6 +50,8 @@ struct Ranking {
     stage: Stage,
     turns: Vec<ScoredTurn>,
     degraded: Vec<String>,
+    /// Name of the model, where it does not read the query.
+    unread_by: Option<String>,
 }
 
 /// The same without the indexes, which other searches and writes wait for.
@@ -74,7 +76,7 @@ impl LocalRetriever {
         query: &Query,
         group: Group,
         locale: &Locale,
-    ) -> Result<Found, Fault> {
+    ) -> Result<GroupAnswer, Fault> {
         let Group {
             targets,
             embedding,
@@ -99,8 +101,13 @@ impl LocalRetriever {
             retriever,
             stage,
             mut turns,
-            degraded,
+            mut degraded,
+            unread_by,
         } = ranking;
+        let is_read = unread_by.is_none();
+        degraded.extend(unread_by.map(|model| {
+            format!("query: {model} does not read it, so that these spaces are searched by its words alone")
+        }));
         turns.truncate(depth);
         let traced = query.explain.then(|| turns.clone());
         turns.truncate(k);
@@ -113,14 +120,15 @@ impl LocalRetriever {
             None => None,
         };
         let eligible = stage.eligible.iter();
-        Ok(Found {
+        let found = Found {
             hits,
             degraded,
             searched: eligible.map(|eligible| eligible.turns() as u64).sum(),
             scorer,
             understood: None,
             explanation,
-        })
+        };
+        Ok(GroupAnswer { found, is_read })
     }
 
     /// The rankings by two models as one, with the name of its scorer. The second model ranks
@@ -189,6 +197,9 @@ impl LocalRetriever {
             .inspect_err(|fault| degraded.push(format!("embedder: {fault}")))
             .ok();
         let embedding = embedding.as_ref().ok();
+        let is_unread = vectors.as_ref().is_some_and(|it| it.sentence.is_empty());
+        let unread_by = embedding.filter(|_| is_unread);
+        let unread_by = unread_by.map(|embedding| embedding.model.clone());
         let understood = this.resume(query, targets, locale, words?).await?;
         let stage = this
             .first_stage(targets, understood, vectors, embedding)
@@ -206,6 +217,7 @@ impl LocalRetriever {
             retriever: this,
             stage,
             degraded,
+            unread_by,
         })
     }
 
@@ -370,6 +382,7 @@ impl Ranking {
             (_, true) => own,
             (true, false) => {
                 self.turns = other.model.turns;
+                self.unread_by = None;
                 other.scorer
             }
             (false, false) => {

@@ -90,6 +90,8 @@ impl SqliteStore {
     /// Pages are not all read here (that would take long on a large file): damage is reported by the call that meets it.
     pub async fn open(path: impl AsRef<Path>, options: Options) -> Result<Self> {
         let path = path.as_ref().to_owned();
+        // Two names of a file are one store.
+        let path = path.canonicalize().unwrap_or(path);
         let lock = Arc::new(Lock::take(&path)?);
         let refused = schema::refuse_foreign(&path).await;
         refused.map_err(|Failure(error)| named(error, &path))?;

@@ -19,7 +19,7 @@ use memfleet_runtime::BoxError;
 use tokio::sync::OnceCell;
 
 use crate::config::Model;
-use crate::models::ConfiguredModels;
+use crate::models::{ConfiguredModels, unknown_model};
 
 /// A model that is loaded once.
 type LoadedModel = Arc<OnceCell<LocalEmbedder>>;
@@ -162,16 +162,17 @@ impl Embedder for ModelSet {
     }
 
     async fn space_of(&self, model: &str) -> Result<EmbeddingSpace, Fault> {
+        if let Some(message) = unknown_model(model) {
+            let kind = FaultKind::FailedPrecondition;
+            return Err(Fault::new(kind, "MODEL_MISSING", message));
+        }
+        if ModelCalibration::shipped(model).is_none() {
+            return Err(uncalibrated(model));
+        }
         let (_, space) = self.find(model).await?;
         let calibration = ModelCalibration::shipped(model);
         if calibration.is_none_or(|calibration| !calibration.is_of(&space.revision)) {
-            let message =
-                format!("model `{model}` has no calibration in this version, so no search uses it");
-            return Err(Fault::new(
-                FaultKind::FailedPrecondition,
-                "MODEL_NOT_CALIBRATED",
-                message,
-            ));
+            return Err(uncalibrated(model));
         }
         Ok(space)
     }
@@ -184,6 +185,16 @@ impl Embedder for ModelSet {
         let is_second = is_second.map_err(|error| Fault::internal(error.to_string()))?;
         Ok(if is_second { space } else { &self.default }.clone())
     }
+}
+
+fn uncalibrated(model: &str) -> Fault {
+    let message =
+        format!("model `{model}` has no calibration in this version, so no search uses it");
+    Fault::new(
+        FaultKind::FailedPrecondition,
+        "MODEL_NOT_CALIBRATED",
+        message,
+    )
 }
 
 /// Reads a model's files.

@@ -21,7 +21,7 @@ use crate::caching::turns;
 use crate::memory::{Memory, acme, options};
 use crate::told::query;
 
-/// A fleet whose configured model is now the second one.
+/// A fleet whose configured model is now the second one, and whose first one reads ASCII alone.
 struct Changed(Arc<WordEmbedder>);
 
 #[async_trait]
@@ -51,6 +51,9 @@ impl Embedder for Changed {
         space: &EmbeddingSpace,
         text: String,
     ) -> Result<QueryVectors, Fault> {
+        if space != self.0.second() && !text.is_ascii() {
+            return Ok(QueryVectors::default());
+        }
         self.0.embed_query_in(space, text).await
     }
 }
@@ -358,4 +361,44 @@ async fn balanced_searches_beside_writes_wait_for_nobody() {
         let done = tokio::time::timeout(Duration::from_secs(30), search).await;
         done.expect("no search waits for another").unwrap();
     }
+}
+
+const UNREAD: &str =
+    "query: sample does not read it, so that these spaces are searched by its words alone";
+
+#[tokio::test]
+async fn spaces_whose_model_does_not_read_the_query_stand_behind_others() {
+    let memory = of_two_models().await;
+    let retriever = changed(&memory);
+    let asked = |spaces: &[&str]| Query {
+        k: 50,
+        ..query("\u{441}\u{430}\u{434}", spaces)
+    };
+    let alone = search(&retriever, &asked(&["a"])).await;
+    assert_eq!(
+        (&alone.degraded[..], &*alone.scorer),
+        (&[UNREAD.to_owned()][..], "")
+    );
+    let found = search(&retriever, &asked(&["a", "b"])).await;
+    assert_eq!(found.degraded, [UNREAD]);
+    assert_ne!(found.scorer, "");
+    let spaces: Vec<&str> = found.hits.iter().map(|hit| hit.space.as_str()).collect();
+    let expected = [["b"; 20], ["a"; 20]].concat();
+    assert_eq!(spaces, expected);
+    assert!(found.hits.is_sorted_by(|a, b| a.score >= b.score));
+}
+
+#[tokio::test]
+async fn a_balanced_search_reads_a_query_by_the_model_that_can() {
+    let memory = embedded_twice(21).await;
+    let asked = Query {
+        quality: Some(SearchQuality::Balanced),
+        ..query("\u{441}\u{430}\u{434}", &["a"])
+    };
+    let found = search(&changed(&memory), &asked).await;
+    let missing = "second model: vectors: 1 turns are not embedded yet";
+    assert_eq!(found.degraded, [missing]);
+    assert!(!found.scorer.is_empty() && !found.scorer.starts_with("fused"));
+    let known = found.hits.iter().filter(|hit| hit.relevance.is_some());
+    assert!(known.count() >= 20);
 }

@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 
 use memfleet_domain::Fault;
-use memfleet_models::{Event, ModelDirectory, Sources, default_root, known, known_models, pull};
+use memfleet_models::{Event, ModelDirectory, Sources, default_root, known, pull};
 use memfleet_retrieval::ModelCalibration;
 use memfleet_runtime::BoxError;
 
 use crate::cli::exit::Error;
 use crate::config::Config;
-use crate::models::ConfiguredModels;
+use crate::models::{ConfiguredModels, unknown_model};
 use crate::output::Progress;
 
 /// Gives the model of this name in the folder `root`, fetched (from the folder `from`, else from the network) and built if
@@ -65,14 +65,6 @@ pub fn unusable_model(name: &str) -> Option<String> {
     let message =
         || format!("`{name}` has no calibration in this version, so no search can use it");
     unknown_model(name).or_else(|| ModelCalibration::shipped(name).is_none().then(message))
-}
-
-/// The message of a name that no model has.
-fn unknown_model(name: &str) -> Option<String> {
-    let names = known_models().iter().map(|model| model.name.as_str());
-    let names = names.collect::<Vec<_>>().join(", ");
-    let message = format!("`{name}` is not a model that can be fetched; known: {names}");
-    known(name).is_none().then_some(message)
 }
 
 /// The bar of the file that is on its way, if one is.

@@ -107,7 +107,7 @@ fn shown(ModelChangeStatus { order, progress }: &ModelChangeStatus) -> String {
             MIN_OVERLAP * 100.0
         ));
     }
-    if *beside > 0 {
+    if *beside > 0 && !order.drops {
         let then = match order.goal {
             SwitchGoal::Compare => ", which balanced searches use",
             SwitchGoal::Serve | SwitchGoal::RollBack => {
@@ -128,7 +128,7 @@ fn goal(order: &SwitchOrder) -> &'static str {
         (SwitchGoal::Serve, true) => "searches use it, and the vectors of before are removed",
         (SwitchGoal::RollBack, false) => "searches use the vectors of before",
         (SwitchGoal::RollBack, true) => {
-            "searches use the vectors of before, and its own are removed"
+            "searches use the vectors of before, and its own are removed some two minutes after the order"
         }
     }
 }
