@@ -2,9 +2,9 @@
 //! caches only; the store is the truth, and every search first reaches the store's present change sequence.
 //!
 //! `cache` keeps indexes current, `outlines` asks the store for what is not held, `tokens` reads
-//! token vectors. `search` is a query from start to end, `ranking` the order of a group of spaces by
-//! one model or two, `stages` its parts, `merging` one answer of several groups, and `explaining`
-//! what an explanation shows; scores and their fusion are `memfleet-retrieval`.
+//! token vectors. `search` is a query from start to end, `ranking` the order of a group of spaces
+//! by one model or two, `stages` its parts, `merging` one answer of several groups, and
+//! `explaining` what an explanation shows; scores and their fusion are `memfleet-retrieval`.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod cache;
