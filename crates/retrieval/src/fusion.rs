@@ -21,7 +21,7 @@ const SECOND_PART: f32 = 1.0 / 3.0;
 const SECOND_MODEL: &str = "second_model";
 
 /// Name and version of the fusion, as a part of a scorer's name. It changes with
-/// [`FUSED_TURNS`] and [`SECOND_PART`].
+/// [`FUSED_TURNS`] and with the part of the second model.
 pub const FUSION: &str = "fused-1";
 
 /// A turn: which of the searched spaces it is in, and its id.
