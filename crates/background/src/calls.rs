@@ -1,5 +1,5 @@
-//! Calls that are being computed now. Work that nobody waits for gives way to them between its
-//! steps: a priority alone leaves it a quarter of a processor, and the caches.
+//! Count of the calls that are being computed, and waits of background work for them between its
+//! steps. A lower priority alone leaves such work a quarter of a processor, and the caches.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -21,6 +21,23 @@ struct Calls {
     computing: usize,
     /// Time that background work took and has not waited yet, [`MOST_SAVED`] at most.
     saved: Duration,
+}
+
+impl Calls {
+    /// Notes a step of background work.
+    fn save(&mut self, worked: Duration) {
+        self.saved = (self.saved + worked).min(MOST_SAVED);
+    }
+
+    /// Longest time that background work waits now; absent where no call is computed.
+    fn longest_wait(&self) -> Option<Duration> {
+        (self.computing > 0).then_some(self.saved)
+    }
+
+    /// Notes a wait.
+    fn spend(&mut self, waited: Duration) {
+        self.saved = self.saved.saturating_sub(waited);
+    }
 }
 
 /// A call that is being computed, from its beginning until this is dropped.
@@ -50,13 +67,13 @@ impl Drop for CallInProgress {
 /// goes on however many calls there are.
 pub fn give_way(worked: Duration) {
     let mut calls = calls();
-    calls.saved = (calls.saved + worked).min(MOST_SAVED);
-    if calls.computing > 0 {
-        let (begun, longest) = (Instant::now(), calls.saved);
+    calls.save(worked);
+    if let Some(longest) = calls.longest_wait() {
+        let begun = Instant::now();
         let is_computing = |calls: &mut Calls| calls.computing > 0;
         let waited = NONE_LEFT.wait_timeout_while(calls, longest, is_computing);
         let (mut calls, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        calls.saved = calls.saved.saturating_sub(begun.elapsed());
+        calls.spend(begun.elapsed());
     }
 }
 
@@ -70,6 +87,27 @@ mod tests {
 
     use super::*;
 
+    #[test]
+    fn work_waits_for_calls_alone_and_no_longer_than_it_took() {
+        let step = Duration::from_millis(20);
+        let mut calls = Calls {
+            computing: 0,
+            saved: Duration::ZERO,
+        };
+        calls.save(step);
+        assert_eq!(calls.longest_wait(), None);
+        calls.computing = 1;
+        calls.save(step);
+        assert_eq!(calls.longest_wait(), Some(2 * step));
+        calls.spend(2 * step);
+        calls.save(step);
+        assert_eq!(calls.longest_wait(), Some(step));
+        calls.spend(3 * step);
+        assert_eq!(calls.longest_wait(), Some(Duration::ZERO));
+        calls.save(Duration::from_mins(1));
+        assert_eq!(calls.longest_wait(), Some(MOST_SAVED));
+    }
+
     fn waited(worked: Duration) -> Duration {
         let begun = Instant::now();
         give_way(worked);
@@ -77,15 +115,15 @@ mod tests {
     }
 
     #[test]
-    fn work_waits_for_calls_and_no_longer_than_it_took() {
+    fn a_wait_lasts_while_a_call_is_computed() {
         let step = Duration::from_millis(20);
-        assert!(waited(step) < step);
+        give_way(step);
         let call = CallInProgress::begin();
         // This step and the one before.
         let both = waited(step);
         assert!(both >= 2 * step, "{both:?}");
         let last = waited(step);
-        assert!(last >= step && last < 2 * step, "{last:?}");
+        assert!(last >= step, "{last:?}");
         let waiting = thread::spawn(move || waited(Duration::from_mins(1)));
         thread::sleep(step);
         drop(call);

@@ -106,8 +106,8 @@ impl Encoder {
         self.encode_in_steps(batch, &|_| {})
     }
 
-    /// The same in steps of a layer, some milliseconds at most, where the network is one that has
-    /// layers. `between` is called after each with the time that it took, and may wait.
+    /// Computes as [`Encoder::encode`] does, layer by layer where the model runs as layers (some
+    /// milliseconds each). `between` is called after each with the time that it took, and may wait.
     pub fn encode_in_steps(
         &self,
         batch: &[Tokens],

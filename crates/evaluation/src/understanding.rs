@@ -10,7 +10,9 @@ use std::fmt;
 
 use chrono::NaiveDateTime;
 
-pub use corpus::{CorpusError, ScenarioCorpus, WriterFolder};
+pub use corpus::{
+    CorpusError, MAX_REPEATED_OPENINGS, MAX_SHARED_RUNS, ScenarioCorpus, WriterFolder,
+};
 pub use reading::{ScenarioError, read};
 
 /// Defines an enum whose variants have names in files.
@@ -50,11 +52,11 @@ macro_rules! named {
 named! {
     /// Kind of a scenario: the change in it, or what only looks like one.
     ScenarioKind {
-        /// The value changes, and somebody says so.
+        /// Change of a value that somebody states.
         PlainChange = "plain_change",
-        /// The change follows from what is told, without a cue word.
+        /// Change that follows from what is told, without a cue word.
         ImplicitChange = "implicit_change",
-        /// The value was wrong from the start.
+        /// Value that was wrong from the start.
         Correction = "correction",
         /// Something stops.
         Negation = "negation",
@@ -66,7 +68,7 @@ named! {
         Expiry = "expiry",
         /// Somebody else's value.
         OtherPerson = "other_person",
-        /// The same said of another thing.
+        /// Similar statement about another thing.
         OtherObject = "other_object",
         /// Considered, rejected or suggested.
         WishOrPlan = "wish_or_plan",
@@ -74,7 +76,7 @@ named! {
         QuoteOrFiction = "quote_or_fiction",
         /// Several values that hold together.
         SideBySide = "side_by_side",
-        /// The same in other words, finer, or in other units.
+        /// Known value in other words, finer, or in other units.
         MoreDetail = "more_detail",
         /// Many similar mentions.
         LongTalk = "long_talk",
@@ -125,9 +127,9 @@ named! {
         Corrects = "corrects",
         /// More detail or a further value: both hold.
         Adds = "adds",
-        /// The same again.
+        /// Repetition in the same or other words.
         Restates = "restates",
-        /// Nothing, though it looks related.
+        /// No effect, though the two look related.
         Unrelated = "none",
     }
 }
@@ -143,7 +145,7 @@ named! {
         AsOf = "asof",
         /// All values.
         All = "all",
-        /// Nothing that the conversation holds.
+        /// Question whose answer the conversation does not hold.
         Unknown = "unknown",
     }
 }
@@ -193,7 +195,7 @@ pub struct LabelledStatement {
     pub from: Option<String>,
     /// Until when it holds, likewise.
     pub until: Option<String>,
-    /// True where it says that something is not or no longer so.
+    /// True for a denial, or the statement that something is over.
     pub is_negated: bool,
     /// True where it is worth remembering for months.
     pub is_kept: bool,

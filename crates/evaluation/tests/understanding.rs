@@ -4,7 +4,9 @@
 
 use std::path::Path;
 
-use memfleet_evaluation::understanding::{QuestionTense, ScenarioCorpus};
+use memfleet_evaluation::understanding::{
+    MAX_REPEATED_OPENINGS, MAX_SHARED_RUNS, QuestionTense, ScenarioCorpus,
+};
 
 fn corpus() -> ScenarioCorpus {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -47,8 +49,8 @@ fn a_fifth_of_the_questions_is_not_about_now() {
 fn writers_do_not_share_their_wording() {
     let corpus = corpus();
     for (writer, share) in corpus.shared_runs() {
-        assert!(share < 0.01, "{writer}: {share:.4}");
+        assert!(share < MAX_SHARED_RUNS, "{writer}: {share:.4}");
     }
     let repeated = corpus.repeated_openings();
-    assert!(repeated < 0.05, "{repeated:.3}");
+    assert!(repeated < MAX_REPEATED_OPENINGS, "{repeated:.3}");
 }

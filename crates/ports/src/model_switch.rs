@@ -89,6 +89,11 @@ impl SwitchOrder {
         }
     }
 
+    /// True where the change is rolled back and its vectors are removed.
+    pub fn is_given_up(&self) -> bool {
+        self.goal == SwitchGoal::RollBack && self.drops
+    }
+
     /// True where the configuration gave it.
     pub fn is_configured(&self) -> bool {
         self.giver == OrderGiver::Configuration

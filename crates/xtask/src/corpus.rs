@@ -4,13 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::{Result, ensure};
-use memfleet_evaluation::understanding::ScenarioCorpus;
-
-/// Share of runs of 30 characters that a writer may share with others.
-const MAX_SHARED: f64 = 0.01;
-
-/// Share of scenarios that may begin as another one does.
-const MAX_REPEATED: f64 = 0.05;
+use memfleet_evaluation::understanding::{MAX_REPEATED_OPENINGS, MAX_SHARED_RUNS, ScenarioCorpus};
 
 /// Checks the corpus and prints its size.
 pub fn check(root: &Path) -> Result<()> {
@@ -20,13 +14,13 @@ pub fn check(root: &Path) -> Result<()> {
     let shared = corpus.shared_runs();
     for (writer, share) in &shared {
         ensure!(
-            *share < MAX_SHARED,
+            *share < MAX_SHARED_RUNS,
             "{writer} shares {share:.4} of its runs of 30 characters"
         );
     }
     let repeated = corpus.repeated_openings();
     ensure!(
-        repeated < MAX_REPEATED,
+        repeated < MAX_REPEATED_OPENINGS,
         "{repeated:.3} of the openings are repeated"
     );
     let (mut scenarios, mut changing, mut statements, mut pairs, mut questions) = (0, 0, 0, 0, 0);

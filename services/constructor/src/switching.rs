@@ -111,9 +111,8 @@ impl SwitchSchedule {
     fn order_steps(&mut self, steps: &mut Vec<NextStep>) {
         let listed: HashSet<&Scope> = steps.iter().map(|next| &next.scope).collect();
         self.postponed.retain(|scope, _| listed.contains(scope));
-        let is_back = |order: &SwitchOrder| order.goal == SwitchGoal::RollBack && order.drops;
         let drops = |next: &NextStep| {
-            next.step == SwitchStep::Drop && (next.is_for_language || is_back(&next.order))
+            next.step == SwitchStep::Drop && (next.is_for_language || next.order.is_given_up())
         };
         self.leaving.retain(|scope, _| listed.contains(scope));
         let now = Instant::now();
@@ -225,7 +224,7 @@ impl ModelSwitcher {
         }
         if let Some(order) = &known
             && !order.is_configured()
-            && !self.is_given_up(order).await?
+            && !self.is_gone(order).await?
         {
             schedule.tell_once("balanced searches get no vectors of a second model while another change of the model stands that an operator ordered (`memfleet model switch --status`)");
             return Ok(known);
@@ -240,10 +239,9 @@ impl ModelSwitcher {
         Ok(Some(wanted))
     }
 
-    /// True for a change that was rolled back and of which nothing is left.
-    async fn is_given_up(&self, order: &SwitchOrder) -> Result<bool, Fault> {
-        let is_back = order.goal == SwitchGoal::RollBack && order.drops;
-        Ok(is_back && self.switches.progress(order).await?.beside == 0)
+    /// True for a change that was given up and of which nothing is left.
+    async fn is_gone(&self, order: &SwitchOrder) -> Result<bool, Fault> {
+        Ok(order.is_given_up() && self.switches.progress(order).await?.beside == 0)
     }
 
     /// Sets the gauges; true where every turn has vectors of the target.

@@ -7,7 +7,6 @@ use memfleet_domain::Fault;
 use memfleet_domain::ids::TurnId;
 use memfleet_domain::turn::{AcceptedTurn, Turn};
 use memfleet_ports::retriever::{CandidateTrace, Hit, SearchExplanation, TRACE_EXCERPT_BYTES};
-
 use memfleet_retrieval::ScoredTurn;
 
 use crate::LocalRetriever;

@@ -22,7 +22,8 @@ pub(crate) struct Ranking {
     pub(crate) unread_by: Option<String>,
 }
 
-/// The same without the indexes, which other searches and writes wait for.
+/// Ranking by the second model of a balanced search. It holds no index: other searches and writes
+/// wait for those.
 struct OtherRanking {
     model: ModelRanking,
     /// Name of the scorer of its relevance; empty where the query has no vectors.
@@ -31,9 +32,9 @@ struct OtherRanking {
 }
 
 impl LocalRetriever {
-    /// The rankings by two models as one, with the name of its scorer. The second model ranks
-    /// first and lets go of its index: whoever holds one waits for nothing else, so that no two
-    /// searches wait for each other.
+    /// Ranking by two models, with the name of its scorer. The second model ranks first and lets go
+    /// of its index: a search never waits while it holds one, so that no two searches wait for each
+    /// other.
     pub(crate) async fn balanced_ranking(
         &self,
         query: &Query,

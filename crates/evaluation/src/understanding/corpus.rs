@@ -14,6 +14,12 @@ const RUN: usize = 30;
 /// Words of a scenario's opening.
 const OPENING: usize = 3;
 
+/// Largest share of runs of 30 characters that a writer may share with others.
+pub const MAX_SHARED_RUNS: f64 = 0.01;
+
+/// Largest share of scenarios that may begin as another one does.
+pub const MAX_REPEATED_OPENINGS: f64 = 0.05;
+
 /// The scenarios of one writer, all in one part of the corpus.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WriterFolder {

@@ -166,12 +166,10 @@ impl Embedder for ModelSet {
             let kind = FaultKind::FailedPrecondition;
             return Err(Fault::new(kind, "MODEL_MISSING", message));
         }
-        if ModelCalibration::shipped(model).is_none() {
-            return Err(uncalibrated(model));
-        }
-        let (_, space) = self.find(model).await?;
         let calibration = ModelCalibration::shipped(model);
-        if calibration.is_none_or(|calibration| !calibration.is_of(&space.revision)) {
+        let calibration = calibration.ok_or_else(|| uncalibrated(model))?;
+        let (_, space) = self.find(model).await?;
+        if !calibration.is_of(&space.revision) {
             return Err(uncalibrated(model));
         }
         Ok(space)
