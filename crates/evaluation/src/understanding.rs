@@ -1,19 +1,25 @@
-//! Scenarios of the understanding corpus: short conversations whose clauses, pairs of statements
-//! and questions are labelled (`data/understanding`, whose README has the format). Half of them
-//! change something, half of them only look like it.
+//! The understanding corpus (`data/understanding`, whose README has the formats): scenarios, which
+//! are short conversations whose clauses, pairs of statements and questions are labelled; contrast
+//! sets of them; prompts with the memory that they meet; labels of the clauses of real meetings.
 
 mod checking;
+mod contrast;
 mod corpus;
+mod folders;
+mod lines;
+mod meetings;
+mod needs;
 mod reading;
-
-use std::fmt;
 
 use chrono::NaiveDateTime;
 
-pub use corpus::{
-    CorpusError, MAX_REPEATED_OPENINGS, MAX_SHARED_RUNS, ScenarioCorpus, WriterFolder,
-};
-pub use reading::{ScenarioError, read};
+pub use checking::ScenarioBounds;
+pub use corpus::{MAX_REPEATED_OPENINGS, MAX_SHARED_RUNS, UnderstandingCorpus};
+pub use folders::{CorpusError, WriterFolder};
+pub use lines::LineError;
+pub use meetings::{LabelledClause, MeetingLabels, MeetingTurn, OwnerClass};
+pub use needs::{LabelledPrompt, MemoryLine, NeedSpace, PromptKind};
+pub use reading::read;
 
 /// Defines an enum whose variants have names in files.
 macro_rules! named {
@@ -41,13 +47,14 @@ macro_rules! named {
             }
         }
 
-        impl fmt::Display for $name {
-            fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        impl std::fmt::Display for $name {
+            fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 formatter.write_str(self.name())
             }
         }
     };
 }
+use named;
 
 named! {
     /// Kind of a scenario: the change in it, or what only looks like one.
@@ -163,7 +170,7 @@ pub struct LabelledScenario {
     pub turns: Vec<ScenarioTurn>,
     /// Statements about the same matter.
     pub pairs: Vec<StatementPair>,
-    /// Questions about it, 2 to 4.
+    /// Questions about it.
     pub questions: Vec<ScenarioQuestion>,
 }
 
@@ -172,14 +179,21 @@ pub struct LabelledScenario {
 pub struct ScenarioTurn {
     /// When it was said.
     pub time: NaiveDateTime,
+    /// Speaker and words.
+    pub said: SpokenText,
+    /// The clauses, in order.
+    pub statements: Vec<LabelledStatement>,
+}
+
+/// A text and its speaker.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SpokenText {
     /// Who said it.
     pub speaker: String,
     /// True for an assistant.
     pub is_assistant: bool,
     /// The words; ` ⏎ ` is a line break.
     pub text: String,
-    /// The clauses, in order.
-    pub statements: Vec<LabelledStatement>,
 }
 
 /// A clause of a turn.
@@ -191,6 +205,13 @@ pub struct LabelledStatement {
     pub kind: StatementKind,
     /// Owner: `me`, `us`, a person in the words of the text, or `it:` and a thing.
     pub owner: String,
+    /// Its times and marks.
+    pub details: StatementDetails,
+}
+
+/// Times and marks of a statement.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct StatementDetails {
     /// Since when it holds, as far as text and times tell: a year, a month or a day.
     pub from: Option<String>,
     /// Until when it holds, likewise.

@@ -5,12 +5,12 @@
 use std::path::Path;
 
 use memfleet_evaluation::understanding::{
-    MAX_REPEATED_OPENINGS, MAX_SHARED_RUNS, QuestionTense, ScenarioCorpus,
+    MAX_REPEATED_OPENINGS, MAX_SHARED_RUNS, QuestionTense, UnderstandingCorpus,
 };
 
-fn corpus() -> ScenarioCorpus {
+fn corpus() -> UnderstandingCorpus {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
-    ScenarioCorpus::load(&folder.join("data/understanding")).unwrap()
+    UnderstandingCorpus::load(&folder.join("data/understanding")).unwrap()
 }
 
 #[test]
@@ -21,9 +21,23 @@ fn labels_meet_their_text() {
 
 #[test]
 fn half_of_each_writers_scenarios_change_nothing() {
-    for writer in corpus().writers {
-        let changing = writer.scenarios.iter().filter(|it| it.kind.changes());
-        let share = changing.count() as f64 / writer.scenarios.len() as f64;
+    for writer in corpus().scenarios {
+        let changing = writer.items.iter().filter(|it| it.kind.changes());
+        let share = changing.count() as f64 / writer.items.len() as f64;
+        assert!(
+            (0.4..=0.6).contains(&share),
+            "{}: {share:.2}",
+            writer.writer
+        );
+    }
+}
+
+#[test]
+fn half_of_each_writers_prompts_need_no_memory() {
+    for writer in corpus().needs {
+        let prompts: Vec<_> = writer.items.iter().flat_map(|it| &it.prompts).collect();
+        let needing = prompts.iter().filter(|it| it.kind.needs_memory());
+        let share = needing.count() as f64 / prompts.len() as f64;
         assert!(
             (0.4..=0.6).contains(&share),
             "{}: {share:.2}",
@@ -35,7 +49,8 @@ fn half_of_each_writers_scenarios_change_nothing() {
 #[test]
 fn a_fifth_of_the_questions_is_not_about_now() {
     let corpus = corpus();
-    let questions = corpus.scenarios().flat_map(|(_, it)| &it.questions);
+    let scenarios = corpus.scenarios.iter().flat_map(|writer| &writer.items);
+    let questions = scenarios.flat_map(|scenario| &scenario.questions);
     let (now, others): (Vec<_>, Vec<_>) = questions.partition(|it| it.tense == QuestionTense::Now);
     assert!(
         others.len() * 4 >= now.len(),

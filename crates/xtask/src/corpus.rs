@@ -1,14 +1,17 @@
 //! The understanding corpus: labels that meet their text, and writers that do not write alike.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::path::Path;
 
 use anyhow::{Result, ensure};
-use memfleet_evaluation::understanding::{MAX_REPEATED_OPENINGS, MAX_SHARED_RUNS, ScenarioCorpus};
+use memfleet_evaluation::understanding::{
+    LabelledScenario, MAX_REPEATED_OPENINGS, MAX_SHARED_RUNS, UnderstandingCorpus, WriterFolder,
+};
 
-/// Checks the corpus and prints its size.
+/// Checks the corpus and prints the sizes of its sets.
 pub fn check(root: &Path) -> Result<()> {
-    let corpus = ScenarioCorpus::load(&root.join("crates/evaluation/data/understanding"))?;
+    let corpus = UnderstandingCorpus::load(&root.join("crates/evaluation/data/understanding"))?;
     let problems = corpus.problems();
     ensure!(problems.is_empty(), "{}", problems.join("\n"));
     let shared = corpus.shared_runs();
@@ -23,23 +26,84 @@ pub fn check(root: &Path) -> Result<()> {
         repeated < MAX_REPEATED_OPENINGS,
         "{repeated:.3} of the openings are repeated"
     );
-    let (mut scenarios, mut changing, mut statements, mut pairs, mut questions) = (0, 0, 0, 0, 0);
-    let mut languages: BTreeMap<&str, usize> = BTreeMap::new();
-    for (_, scenario) in corpus.scenarios() {
-        scenarios += 1;
-        changing += usize::from(scenario.kind.changes());
-        let turns = scenario.turns.iter();
-        statements += turns.map(|turn| turn.statements.len()).sum::<usize>();
-        pairs += scenario.pairs.len();
-        questions += scenario.questions.len();
-        *languages.entry(&scenario.language).or_default() += 1;
-    }
-    let writers = corpus.writers.len();
-    println!(
-        "{scenarios} scenarios by {writers} writers, {changing} with a change: {statements} statements, {pairs} pairs, {questions} questions"
-    );
-    println!("languages: {languages:?}");
+    print_scenarios("scenarios", &corpus.scenarios);
+    print_scenarios("contrast", &corpus.contrast);
+    print_needs(&corpus);
+    print_meetings(&corpus);
     let most = shared.values().copied().fold(0.0, f64::max);
     println!("runs shared by writers: {most:.4} at most; openings repeated: {repeated:.4}");
     Ok(())
+}
+
+fn print_scenarios(set: &str, writers: &[WriterFolder<LabelledScenario>]) {
+    let scenarios: Vec<_> = writers.iter().flat_map(|it| &it.items).collect();
+    let changing = scenarios.iter().filter(|it| it.kind.changes()).count();
+    let turns = scenarios.iter().flat_map(|it| &it.turns);
+    let statements: usize = turns.map(|turn| turn.statements.len()).sum();
+    let pairs = scenarios.iter().flat_map(|it| &it.pairs);
+    let questions = scenarios.iter().flat_map(|it| &it.questions);
+    let triples = scenarios.iter().filter(|it| it.is_edit()).count() / 2;
+    println!(
+        "{set}: {} {changing} with a change, {statements} statements; triples: {triples}",
+        sizes(writers)
+    );
+    println!("  pairs: {}", counts(pairs.map(|it| it.relation)));
+    println!("  questions: {}", counts(questions.map(|it| it.tense)));
+    println!(
+        "  languages: {}",
+        counts(scenarios.iter().map(|it| &it.language))
+    );
+}
+
+fn print_needs(corpus: &UnderstandingCorpus) {
+    let spaces = corpus.needs.iter().flat_map(|it| &it.items);
+    let prompts = spaces.clone().flat_map(|it| &it.prompts);
+    let needed: usize = prompts.clone().map(|it| it.needed.len()).sum();
+    let helpful: usize = prompts.clone().map(|it| it.helpful.len()).sum();
+    let leaning = prompts.clone().filter(|it| !it.before.is_empty()).count();
+    let lines: usize = spaces.clone().map(|it| it.lines.len()).sum();
+    println!("needs: {} {lines} lines of memory", sizes(&corpus.needs));
+    println!("  prompts: {}", counts(prompts.map(|it| it.kind)));
+    println!(
+        "  prompts with turns before them: {leaning}; lines needed: {needed}, helpful: {helpful}"
+    );
+    println!(
+        "  languages of spaces: {}",
+        counts(spaces.map(|it| &it.language))
+    );
+}
+
+fn print_meetings(corpus: &UnderstandingCorpus) {
+    let pieces = corpus.meetings.iter().flat_map(|it| &it.items);
+    let turns = pieces.clone().flat_map(|it| &it.turns);
+    let clauses = turns.clone().flat_map(|it| &it.clauses);
+    let pairs = pieces.flat_map(|it| &it.pairs);
+    println!(
+        "meetings: {} {} turns",
+        sizes(&corpus.meetings),
+        turns.count()
+    );
+    println!("  statements: {}", counts(clauses.map(|it| it.kind)));
+    println!("  pairs: {}", counts(pairs.map(|it| it.relation)));
+}
+
+/// Items of each part, and writers.
+fn sizes<T>(writers: &[WriterFolder<T>]) -> String {
+    let items = writers.iter().flat_map(|it| {
+        let part = it.part.as_str();
+        it.items.iter().map(move |_| part)
+    });
+    format!("{} by {} writers;", counts(items), writers.len())
+}
+
+/// All of a list, and those of each name.
+fn counts<T: Display>(list: impl Iterator<Item = T>) -> String {
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    for item in list {
+        *counts.entry(item.to_string()).or_default() += 1;
+    }
+    let total: usize = counts.values().sum();
+    let each = counts.iter().map(|(name, count)| format!("{name} {count}"));
+    let each: Vec<_> = each.collect();
+    format!("{total} ({})", each.join(", "))
 }

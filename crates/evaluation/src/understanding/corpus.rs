@@ -1,12 +1,14 @@
 //! The corpus as a whole: writers apart by part, and measures of how alike they write.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::checking::folded;
-use super::{LabelledScenario, ScenarioError, read};
+use super::folders::{self, CorpusError, WriterFolder};
+use super::{
+    LabelledScenario, MeetingLabels, NeedSpace, ScenarioBounds, ScenarioTurn, contrast, read,
+};
 
 /// Characters of a run of text that two writers should not share.
 const RUN: usize = 30;
@@ -14,129 +16,177 @@ const RUN: usize = 30;
 /// Words of a scenario's opening.
 const OPENING: usize = 3;
 
+/// Characters of a prompt that may come again, such as a greeting.
+const COMMON_PROMPT: usize = 12;
+
 /// Largest share of runs of 30 characters that a writer may share with others.
 pub const MAX_SHARED_RUNS: f64 = 0.01;
 
 /// Largest share of scenarios that may begin as another one does.
 pub const MAX_REPEATED_OPENINGS: f64 = 0.05;
 
-/// The scenarios of one writer, all in one part of the corpus.
+/// All sets of the corpus, each by part and writer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct WriterFolder {
-    /// Part of the corpus: the folder that holds that of the writer.
-    pub part: String,
-    /// Name of the writer: the folder.
-    pub writer: String,
-    /// The scenarios, by number.
-    pub scenarios: Vec<LabelledScenario>,
+pub struct UnderstandingCorpus {
+    /// Scenarios.
+    pub scenarios: Vec<WriterFolder<LabelledScenario>>,
+    /// Contrast sets, three scenarios each.
+    pub contrast: Vec<WriterFolder<LabelledScenario>>,
+    /// Prompts for need, by space.
+    pub needs: Vec<WriterFolder<NeedSpace>>,
+    /// Labels of real meetings, by piece.
+    pub meetings: Vec<WriterFolder<MeetingLabels>>,
 }
 
-/// All scenarios.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ScenarioCorpus {
-    /// By part and writer.
-    pub writers: Vec<WriterFolder>,
-}
-
-/// A corpus that cannot be loaded.
-#[derive(Debug, thiserror::Error)]
-pub enum CorpusError {
-    /// A file or folder cannot be read.
-    #[error("{}: {error}", path.display())]
-    Io {
-        /// The file or folder.
-        path: PathBuf,
-        /// The cause.
-        error: std::io::Error,
-    },
-    /// A file has a line that is not of the format.
-    #[error("{}: {error}", path.display())]
-    Format {
-        /// The file.
-        path: PathBuf,
-        /// The line.
-        error: ScenarioError,
-    },
-}
-
-impl ScenarioCorpus {
-    /// Loads `FOLDER/PART/WRITER/*.txt`.
+impl UnderstandingCorpus {
+    /// Loads `FOLDER/PART/WRITER/*.txt` and, of the other sets, `FOLDER/SET/PART/WRITER/*.txt`.
     pub fn load(folder: &Path) -> Result<Self, CorpusError> {
-        let mut writers = Vec::new();
-        for part in folders(folder)? {
-            for writer in folders(&part)? {
-                let mut scenarios = Vec::new();
-                for file in entries(&writer)?.into_iter().filter(|it| is_text(it)) {
-                    let text = fs::read_to_string(&file);
-                    let text = text.map_err(|error| CorpusError::Io {
-                        path: file.clone(),
-                        error,
-                    })?;
-                    let read = read(&text);
-                    scenarios
-                        .extend(read.map_err(|error| CorpusError::Format { path: file, error })?);
-                }
-                writers.push(WriterFolder {
-                    part: name(&part),
-                    writer: name(&writer),
-                    scenarios,
-                });
-            }
-        }
-        Ok(Self { writers })
+        Ok(Self {
+            scenarios: folders::load(folder, |_, text| read(text))?,
+            contrast: folders::load(&folder.join("contrast"), |_, text| read(text))?,
+            needs: folders::load(&folder.join("needs"), |number, text| {
+                Ok(vec![NeedSpace::read(number, text)?])
+            })?,
+            meetings: folders::load(&folder.join("meetings"), |number, text| {
+                Ok(vec![MeetingLabels::read(number, text)?])
+            })?,
+        })
     }
 
-    /// Every scenario, with its writer.
-    pub fn scenarios(&self) -> impl Iterator<Item = (&WriterFolder, &LabelledScenario)> {
-        let writers = self.writers.iter();
-        writers.flat_map(|writer| writer.scenarios.iter().map(move |it| (writer, it)))
-    }
-
-    /// Labels that contradict their text, and writers in two parts; empty where there are none.
+    /// Labels that contradict their text, broken triples, writers and meetings in two parts,
+    /// repeated prompts and numbers; empty where there are none.
     pub fn problems(&self) -> Vec<String> {
-        let mut problems = Vec::new();
-        let mut parts: HashMap<&str, &str> = HashMap::new();
-        for WriterFolder { part, writer, .. } in &self.writers {
-            if let Some(other) = parts.insert(writer, part) {
-                problems.push(format!("{writer} wrote for {other} and {part}"));
-            }
+        let mut problems = self.writers_in_two_parts();
+        problems.extend(scenario_problems(
+            &self.scenarios,
+            &ScenarioBounds::SCENARIO,
+        ));
+        problems.extend(scenario_problems(&self.contrast, &ScenarioBounds::CONTRAST));
+        for WriterFolder { writer, items, .. } in &self.contrast {
+            let triples = contrast::problems(items).into_iter();
+            problems.extend(triples.map(|problem| format!("{writer} {problem}")));
         }
-        let mut numbers = HashSet::new();
-        for (WriterFolder { writer, .. }, scenario) in self.scenarios() {
-            let number = &scenario.number;
-            if !numbers.insert((writer, number)) {
-                problems.push(format!("{writer} {number}: the number is taken"));
+        problems.extend(self.space_problems());
+        problems.extend(self.meeting_problems());
+        problems
+    }
+
+    fn writers_in_two_parts(&self) -> Vec<String> {
+        let mut parts: HashMap<&str, &str> = HashMap::new();
+        let writers = [
+            names(&self.scenarios),
+            names(&self.contrast),
+            names(&self.needs),
+        ];
+        let writers = writers.into_iter().chain([names(&self.meetings)]).flatten();
+        let twice = writers.filter_map(|(writer, part)| {
+            let other = parts.insert(writer, part)?;
+            Some(format!("{writer} wrote for {other} and {part}"))
+        });
+        twice.collect()
+    }
+
+    fn space_problems(&self) -> Vec<String> {
+        let mut problems = Vec::new();
+        let mut places: HashMap<String, String> = HashMap::new();
+        for (writer, space) in items(&self.needs) {
+            let file = format!("{writer}/{}.txt", space.number);
+            let own = space.problems().into_iter();
+            problems.extend(own.map(|problem| format!("{file}: {problem}")));
+            for prompt in &space.prompts {
+                let text = folded(&prompt.text);
+                let place = format!("{file}: line {}", prompt.line);
+                if text.chars().count() <= COMMON_PROMPT {
+                    continue;
+                }
+                if let Some(first) = places.insert(text, place.clone()) {
+                    problems.push(format!("{place}: the prompt is that of {first}"));
+                }
             }
-            let own = scenario.problems().into_iter();
-            problems.extend(own.map(|problem| format!("{writer} {number}: {problem}")));
         }
         problems
     }
 
-    /// By writer, the share of all runs of 30 characters that another writer has, too.
+    fn meeting_problems(&self) -> Vec<String> {
+        let mut problems = Vec::new();
+        let mut parts: HashMap<&str, &str> = HashMap::new();
+        let mut turns = HashSet::new();
+        for WriterFolder {
+            part,
+            writer,
+            items,
+        } in &self.meetings
+        {
+            for labels in items {
+                let file = format!("{writer}/{}.txt", labels.number);
+                let meeting = labels.meeting.as_str();
+                let own = labels.problems().into_iter();
+                problems.extend(own.map(|problem| format!("{file}: {problem}")));
+                if parts
+                    .insert(meeting, part)
+                    .is_some_and(|other| other != part)
+                {
+                    problems.push(format!("{file}: {meeting} is in another part, too"));
+                }
+                let places = labels.turns.iter().map(|turn| turn.place);
+                let twice = places.filter(|place| !turns.insert((meeting, *place)));
+                problems.extend(twice.map(|place| format!("{file}: turn {place} comes again")));
+            }
+        }
+        problems
+    }
+
+    /// By writer, the share of all runs of 30 characters that another writer has, too. Meetings
+    /// have no text here.
     pub fn shared_runs(&self) -> BTreeMap<&str, f64> {
+        let writers: Vec<(&str, HashSet<u64>)> = self.runs().into_iter().collect();
         let mut writers_of: HashMap<u64, usize> = HashMap::new();
-        let runs: Vec<HashSet<u64>> = self.writers.iter().map(runs).collect();
-        for run in runs.iter().flatten() {
+        for run in writers.iter().flat_map(|(_, runs)| runs) {
             *writers_of.entry(*run).or_default() += 1;
         }
         let share = |runs: &HashSet<u64>| {
             let shared = runs.iter().filter(|run| writers_of[run] > 1);
             shared.count() as f64 / runs.len().max(1) as f64
         };
-        let writers = self.writers.iter().zip(&runs);
+        let writers = writers.iter();
         writers
-            .map(|(writer, runs)| (writer.writer.as_str(), share(runs)))
+            .map(|(writer, runs)| (*writer, share(runs)))
             .collect()
     }
 
-    /// The share of scenarios whose first three words begin another one, too.
+    /// By writer, hashes of all runs of text.
+    fn runs(&self) -> BTreeMap<&str, HashSet<u64>> {
+        let mut runs: BTreeMap<&str, HashSet<u64>> = BTreeMap::new();
+        for (writer, scenario) in items(&self.scenarios).chain(items(&self.contrast)) {
+            let runs = runs.entry(writer).or_default();
+            let texts = scenario.turns.iter().map(|turn| &turn.said.text);
+            texts.for_each(|text| add_runs(text, runs));
+        }
+        for (writer, space) in items(&self.needs) {
+            let runs = runs.entry(writer).or_default();
+            let lines = space.lines.iter().map(|line| &line.said.text);
+            lines.for_each(|text| add_runs(text, runs));
+            for prompt in &space.prompts {
+                let before = prompt.before.iter().map(|said| &said.text);
+                before
+                    .chain([&prompt.text])
+                    .for_each(|text| add_runs(text, runs));
+            }
+        }
+        runs
+    }
+
+    /// The share of scenarios whose first three words begin another one, too. An edit of a contrast
+    /// set begins as its base does and does not count.
     pub fn repeated_openings(&self) -> f64 {
-        let opening = |scenario: &LabelledScenario| -> Option<Vec<String>> {
-            let first = folded(&scenario.turns.first()?.text);
-            Some(first.split(' ').take(OPENING).map(str::to_owned).collect())
+        let opening = |first: &ScenarioTurn| -> Vec<String> {
+            let first = folded(&first.said.text);
+            first.split(' ').take(OPENING).map(str::to_owned).collect()
         };
-        let openings: Vec<_> = self.scenarios().filter_map(|(_, it)| opening(it)).collect();
+        let scenarios = items(&self.scenarios).chain(items(&self.contrast));
+        let bases = scenarios.filter(|(_, scenario)| !scenario.is_edit());
+        let firsts = bases.filter_map(|(_, scenario)| scenario.turns.first());
+        let openings: Vec<_> = firsts.map(opening).collect();
         let mut times: HashMap<&[String], usize> = HashMap::new();
         for opening in &openings {
             *times.entry(opening).or_default() += 1;
@@ -146,45 +196,165 @@ impl ScenarioCorpus {
     }
 }
 
-/// Hashes of all runs of text of a writer.
-fn runs(writer: &WriterFolder) -> HashSet<u64> {
-    let turns = writer.scenarios.iter().flat_map(|it| &it.turns);
-    let mut runs = HashSet::new();
-    for turn in turns {
-        let characters: Vec<char> = folded(&turn.text).chars().collect();
-        for run in characters.windows(RUN) {
-            let mut hasher = DefaultHasher::new();
-            run.hash(&mut hasher);
-            runs.insert(hasher.finish());
+/// Writers of a set and their parts.
+fn names<T>(set: &[WriterFolder<T>]) -> Vec<(&str, &str)> {
+    let writers = set.iter();
+    writers
+        .map(|folder| (folder.writer.as_str(), folder.part.as_str()))
+        .collect()
+}
+
+/// Items of a set and their writers.
+fn items<T>(set: &[WriterFolder<T>]) -> impl Iterator<Item = (&str, &T)> {
+    set.iter().flat_map(|folder| {
+        let items = folder.items.iter();
+        items.map(|item| (folder.writer.as_str(), item))
+    })
+}
+
+fn scenario_problems(
+    set: &[WriterFolder<LabelledScenario>],
+    bounds: &ScenarioBounds,
+) -> Vec<String> {
+    let mut problems = Vec::new();
+    let mut numbers = HashSet::new();
+    for (writer, scenario) in items(set) {
+        let number = &scenario.number;
+        if !numbers.insert((writer, number)) {
+            problems.push(format!("{writer} {number}: the number is taken"));
+        }
+        let own = scenario.problems(bounds).into_iter();
+        problems.extend(own.map(|problem| format!("{writer} {number}: {problem}")));
+    }
+    problems
+}
+
+/// Adds the hashes of all runs of a text.
+fn add_runs(text: &str, runs: &mut HashSet<u64>) {
+    let characters: Vec<char> = folded(text).chars().collect();
+    for run in characters.windows(RUN) {
+        let mut hasher = DefaultHasher::new();
+        run.hash(&mut hasher);
+        runs.insert(hasher.finish());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEADING: &str = "## a.json | commit 0123456789012345678901234567890123456789 | 0-9\n";
+
+    fn folder<T>(part: &str, writer: &str, items: Vec<T>) -> WriterFolder<T> {
+        WriterFolder {
+            part: part.to_owned(),
+            writer: writer.to_owned(),
+            items,
         }
     }
-    runs
-}
 
-fn entries(folder: &Path) -> Result<Vec<PathBuf>, CorpusError> {
-    let listed = fs::read_dir(folder).and_then(|entries| {
-        let paths = entries.map(|entry| entry.map(|entry| entry.path()));
-        paths.collect::<Result<Vec<_>, _>>()
-    });
-    let mut listed = listed.map_err(|error| CorpusError::Io {
-        path: folder.to_owned(),
-        error,
-    })?;
-    listed.sort();
-    Ok(listed)
-}
+    fn empty() -> UnderstandingCorpus {
+        UnderstandingCorpus {
+            scenarios: Vec::new(),
+            contrast: Vec::new(),
+            needs: Vec::new(),
+            meetings: Vec::new(),
+        }
+    }
 
-fn folders(folder: &Path) -> Result<Vec<PathBuf>, CorpusError> {
-    let mut entries = entries(folder)?;
-    entries.retain(|entry| entry.is_dir());
-    Ok(entries)
-}
+    fn space(number: &str, prompts: &str) -> NeedSpace {
+        let text = format!("## {number} | en\n{prompts}");
+        NeedSpace::read(number, &text).unwrap()
+    }
 
-fn is_text(path: &Path) -> bool {
-    path.extension().is_some_and(|extension| extension == "txt")
-}
+    fn scenarios(text: &str) -> Vec<LabelledScenario> {
+        read(text).unwrap()
+    }
 
-fn name(path: &Path) -> String {
-    let name = path.file_name().unwrap_or_default();
-    name.to_string_lossy().into_owned()
+    #[test]
+    fn a_writer_of_two_sets_is_told() {
+        let mut corpus = empty();
+        corpus.scenarios = vec![folder("train", "w01", Vec::new())];
+        corpus.needs = vec![folder("test", "w01", Vec::new())];
+        assert_eq!(corpus.problems(), ["w01 wrote for train and test"]);
+    }
+
+    #[test]
+    fn a_prompt_that_comes_again_is_told_and_thanks_are_not() {
+        let mut corpus = empty();
+        let first = space("01", "p none | ta\np none | write a haiku about rain\n");
+        let second = space("02", "p none | ta\np none | Write a haiku  about rain\n");
+        corpus.needs = vec![
+            folder("train", "n1", vec![first]),
+            folder("test", "n4", vec![second]),
+        ];
+        let problems = corpus.problems();
+        let repeated = "n4/02.txt: line 3: the prompt is that of n1/01.txt: line 3";
+        assert_eq!(
+            problems
+                .iter()
+                .filter(|it| it.contains("prompt is"))
+                .collect::<Vec<_>>(),
+            [repeated]
+        );
+        assert!(problems.contains(&"n1/01.txt: 2 prompts".to_owned()));
+    }
+
+    #[test]
+    fn a_meeting_in_two_parts_and_a_turn_that_comes_again_are_told() {
+        let labels = |number: &str| {
+            let text = format!("{HEADING}@ 4 5 00000000\n- 0-5 | small | us\n");
+            MeetingLabels::read(number, &text).unwrap()
+        };
+        let mut corpus = empty();
+        corpus.meetings = vec![
+            folder("train", "h1", vec![labels("01")]),
+            folder("test", "h2", vec![labels("02")]),
+        ];
+        assert_eq!(
+            corpus.problems(),
+            [
+                "h2/02.txt: a.json is in another part, too",
+                "h2/02.txt: turn 4 comes again"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_run_that_writers_of_two_sets_share_is_counted() {
+        let run = "a run of thirty characters 012";
+        let mut corpus = empty();
+        let scenario = format!("## 001 | en | expiry\n@ 2025-01-14T18:40 Ilse: {run}\n");
+        corpus.contrast = vec![folder("train", "c1", scenarios(&scenario))];
+        corpus.needs = vec![
+            folder(
+                "test",
+                "n4",
+                vec![space("01", &format!("p none | {run}\n"))],
+            ),
+            folder(
+                "test",
+                "n5",
+                vec![space("01", "p none | another text of thirty characters\n")],
+            ),
+        ];
+        let shared = corpus.shared_runs();
+        assert_eq!(
+            shared.into_iter().collect::<Vec<_>>(),
+            [("c1", 1.0), ("n4", 1.0), ("n5", 0.0)]
+        );
+    }
+
+    #[test]
+    fn edits_of_a_contrast_set_repeat_no_opening() {
+        let text = |number: &str| {
+            format!("## {number} | en | expiry\n@ 2025-01-14T18:40 Ilse: We're in the flat\n")
+        };
+        let mut corpus = empty();
+        let triple = [text("001"), text("001a"), text("001b")].concat();
+        corpus.contrast = vec![folder("train", "c1", scenarios(&triple))];
+        assert_eq!(corpus.repeated_openings(), 0.0);
+        corpus.scenarios = vec![folder("train", "w01", scenarios(&text("001")))];
+        assert_eq!(corpus.repeated_openings(), 1.0);
+    }
 }

@@ -1,45 +1,22 @@
 //! Scenarios from a file of lines (`data/understanding/README.md`).
 
-use chrono::NaiveDateTime;
-
-use super::{
-    LabelledScenario, LabelledStatement, QuestionTense, Relation, ScenarioKind, ScenarioQuestion,
-    ScenarioTurn, StatementKind, StatementPair, StatementPlace,
+use super::lines::{
+    LineError, date, details, fields, named, number, pair, read_lines, spoken, time,
 };
-
-/// Format of times.
-const TIME: &str = "%Y-%m-%dT%H:%M";
-
-/// A line that cannot be read.
-#[derive(Debug, thiserror::Error, PartialEq, Eq)]
-#[error("line {line}: {problem}")]
-pub struct ScenarioError {
-    /// The line, from 1.
-    pub line: usize,
-    /// The fault, and the field.
-    pub problem: String,
-}
+use super::{
+    LabelledScenario, LabelledStatement, QuestionTense, ScenarioKind, ScenarioQuestion,
+    ScenarioTurn, StatementKind, StatementPair,
+};
 
 /// Reads the scenarios of a file. It fails at the first line that is not of the format; labels that
 /// contradict the text are told by [`LabelledScenario::problems`].
-pub fn read(text: &str) -> Result<Vec<LabelledScenario>, ScenarioError> {
+pub fn read(text: &str) -> Result<Vec<LabelledScenario>, LineError> {
     let mut scenarios = Vec::new();
-    for (line, number) in text.lines().zip(1..) {
-        read_line(line, &mut scenarios).map_err(|problem| ScenarioError {
-            line: number,
-            problem,
-        })?;
-    }
+    read_lines(text, |mark, rest, _| read_line(mark, rest, &mut scenarios))?;
     Ok(scenarios)
 }
 
-fn read_line(line: &str, scenarios: &mut Vec<LabelledScenario>) -> Result<(), String> {
-    let Some((mark, rest)) = line.trim_end().split_once(' ') else {
-        return match line.trim() {
-            "" => Ok(()),
-            other => Err(format!("`{other}` is no line of a scenario")),
-        };
-    };
+fn read_line(mark: &str, rest: &str, scenarios: &mut Vec<LabelledScenario>) -> Result<(), String> {
     if mark == "##" {
         scenarios.push(heading(rest)?);
         return Ok(());
@@ -52,15 +29,11 @@ fn read_line(line: &str, scenarios: &mut Vec<LabelledScenario>) -> Result<(), St
             let turn = turn.ok_or("a statement stands before the first turn")?;
             turn.statements.push(statement(rest)?);
         }
-        ">" => scenario.pairs.push(pair(rest)?),
+        ">" => scenario.pairs.push(dated_pair(rest)?),
         "?" => scenario.questions.push(question(rest)?),
         other => return Err(format!("`{other}` begins no line of a scenario")),
     }
     Ok(())
-}
-
-fn fields(line: &str) -> Vec<&str> {
-    line.split('|').map(str::trim).collect()
 }
 
 fn heading(line: &str) -> Result<LabelledScenario, String> {
@@ -78,66 +51,39 @@ fn heading(line: &str) -> Result<LabelledScenario, String> {
 }
 
 fn turn(line: &str) -> Result<ScenarioTurn, String> {
-    let parts = line.split_once(' ').and_then(|(time, rest)| {
-        let (speaker, text) = rest.split_once(": ")?;
-        Some((time, speaker, text))
-    });
-    let (at, speaker, text) = parts.ok_or("a turn is time, speaker, colon and text")?;
+    let parts = line.split_once(' ');
+    let (at, said) = parts.ok_or("a turn is time, speaker, colon and text")?;
     Ok(ScenarioTurn {
         time: time(at)?,
-        speaker: speaker.trim_start_matches('*').to_owned(),
-        is_assistant: speaker.starts_with('*'),
-        text: text.trim().to_owned(),
+        said: spoken(said)?,
         statements: Vec::new(),
     })
 }
 
 fn statement(line: &str) -> Result<LabelledStatement, String> {
     let fields = fields(line);
-    let (span, kind, owner, details) = match fields[..] {
+    let (span, kind, owner, words) = match fields[..] {
         [span, kind, owner] => (span, kind, owner, ""),
-        [span, kind, owner, details] => (span, kind, owner, details),
+        [span, kind, owner, words] => (span, kind, owner, words),
         _ => return Err("a statement is span | kind | owner | details".to_owned()),
     };
-    let mut statement = LabelledStatement {
+    Ok(LabelledStatement {
         span: span.to_owned(),
         kind: named(kind, StatementKind::named, "a kind of statement")?,
         owner: owner.to_owned(),
-        from: None,
-        until: None,
-        is_negated: false,
-        is_kept: false,
-        context: None,
-    };
-    for detail in details.split_whitespace() {
-        match detail.split_once('=') {
-            None if detail == "neg" => statement.is_negated = true,
-            None if detail == "keep" => statement.is_kept = true,
-            Some(("from", value)) => statement.from = Some(date(value)?),
-            Some(("until", value)) => statement.until = Some(date(value)?),
-            Some(("ctx", value)) => statement.context = Some(place(value)?),
-            _ => return Err(format!("`{detail}` is no detail of a statement")),
-        }
-    }
-    Ok(statement)
+        details: details(words)?,
+    })
 }
 
-fn pair(line: &str) -> Result<StatementPair, String> {
-    let fields = fields(line);
-    let (pair, since) = match fields[..] {
-        [pair] => (pair, None),
-        [pair, since] => (pair, Some(date(since)?)),
+fn dated_pair(line: &str) -> Result<StatementPair, String> {
+    let (statements, since) = match fields(line)[..] {
+        [statements] => (statements, None),
+        [statements, since] => (statements, Some(date(since)?)),
         _ => return Err("a pair is later, relation, earlier | date".to_owned()),
     };
-    let words: Vec<&str> = pair.split_whitespace().collect();
-    let [later, relation, earlier] = words[..] else {
-        return Err("a pair is later, relation, earlier | date".to_owned());
-    };
     Ok(StatementPair {
-        later: place(later)?,
-        relation: named(relation, Relation::named, "a relation")?,
-        earlier: place(earlier)?,
         since,
+        ..pair(statements)?
     })
 }
 
@@ -178,43 +124,9 @@ fn question(line: &str) -> Result<ScenarioQuestion, String> {
     Ok(question)
 }
 
-fn named<T>(name: &str, of: fn(&str) -> Option<T>, thing: &str) -> Result<T, String> {
-    of(name).ok_or_else(|| format!("`{name}` is not {thing}"))
-}
-
-fn time(text: &str) -> Result<NaiveDateTime, String> {
-    let time = NaiveDateTime::parse_from_str(text, TIME);
-    time.map_err(|_| format!("`{text}` is no time such as 2025-01-14T18:40"))
-}
-
-/// A year, a month or a day.
-fn date(text: &str) -> Result<String, String> {
-    let mut parts = text.split('-').zip([4, 2, 2]);
-    let is_date = text.split('-').count() <= 3
-        && parts.all(|(part, digits)| {
-            part.len() == digits && part.bytes().all(|byte| byte.is_ascii_digit())
-        });
-    match is_date {
-        true => Ok(text.to_owned()),
-        false => Err(format!("`{text}` is no year, month or day")),
-    }
-}
-
-fn place(text: &str) -> Result<StatementPlace, String> {
-    let parts = text.split_once('.');
-    let (turn, place) = parts.ok_or_else(|| format!("`{text}` is no place such as 2.1"))?;
-    Ok(StatementPlace {
-        turn: number(turn)?,
-        place: number(place)?,
-    })
-}
-
-fn number(text: &str) -> Result<usize, String> {
-    text.parse().map_err(|_| format!("`{text}` is no number"))
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::{Relation, StatementPlace};
     use super::*;
 
     const SCENARIO: &str = "\
@@ -237,21 +149,24 @@ mod tests {
             panic!("{scenarios:?}");
         };
         assert_eq!(scenario.kind, ScenarioKind::PlainChange);
-        assert!(scenario.turns[1].is_assistant && !scenario.turns[0].is_assistant);
+        assert!(scenario.turns[1].said.is_assistant && !scenario.turns[0].said.is_assistant);
         let [flat, grete] = &scenario.turns[0].statements[..] else {
             panic!("{:?}", scenario.turns[0]);
         };
         assert_eq!(
-            (flat.until.as_deref(), flat.is_kept),
+            (flat.details.until.as_deref(), flat.details.is_kept),
             (Some("2025-06"), true)
         );
         assert_eq!(
-            (grete.kind, grete.is_negated),
+            (grete.kind, grete.details.is_negated),
             (StatementKind::Hearsay, true)
         );
         let earlier = StatementPlace { turn: 0, place: 0 };
         let later = StatementPlace { turn: 1, place: 0 };
-        assert_eq!(scenario.turns[1].statements[0].context, Some(earlier));
+        assert_eq!(
+            scenario.turns[1].statements[0].details.context,
+            Some(earlier)
+        );
         let pair = StatementPair {
             later,
             relation: Relation::Ends,
@@ -295,7 +210,7 @@ mod tests {
                 2,
                 "a statement stands before the first turn",
             ),
-            ("nonsense", 2, "`nonsense` is no line of a scenario"),
+            ("nonsense", 2, "`nonsense` is no line of the format"),
         ] {
             let text = match fault {
                 1 => line.to_owned(),
