@@ -182,7 +182,7 @@ fn heading(number: &str, line: &str) -> Result<MeetingLabels, String> {
     let [meeting, commit, range] = fields(line)[..] else {
         return Err("a heading is meeting | commit | first-last turn".to_owned());
     };
-    if !meeting.ends_with(".json") {
+    if meeting.strip_suffix(".json").is_none() {
         return Err(format!("`{meeting}` is no file of a meeting"));
     }
     let commit = commit.strip_prefix("commit ");
