@@ -19,6 +19,7 @@ pub mod policy;
 pub mod quality;
 pub mod scope;
 pub mod space;
+pub mod statement;
 pub mod time;
 pub mod turn;
 mod words;

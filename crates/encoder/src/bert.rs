@@ -19,8 +19,10 @@ mod product;
 mod rows;
 mod table;
 
+use std::collections::HashMap;
+use std::ops::Range;
 use std::path::Path;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::error::Error;
@@ -31,10 +33,28 @@ use layer::{Layer, Workspace};
 pub use layout::BertLayout;
 pub use product::{instructions, product_rate};
 
+/// Takes layers out of a file.
+fn layers(
+    constants: &mut Constants,
+    numbers: Range<usize>,
+    hidden: usize,
+) -> Result<Vec<Arc<Layer>>, Error> {
+    let layout = constants.layout;
+    numbers
+        .map(|index| {
+            let layer = Layer::take(constants, index, hidden)?;
+            match layout.suits(hidden, layer.inner()) {
+                true => Ok(Arc::new(layer)),
+                false => Err(constants.unfit("the width of rows or heads")),
+            }
+        })
+        .collect()
+}
+
 /// A loaded model.
 pub(crate) struct Bert {
-    embedding: Embedding,
-    layers: Vec<Layer>,
+    embedding: Arc<Embedding>,
+    layers: Vec<Arc<Layer>>,
     heads: usize,
     /// Workspaces that no run uses; fresh memory costs more than the steps between the products.
     rooms: Mutex<Vec<Workspace>>,
@@ -49,21 +69,40 @@ impl Bert {
         let layout = constants.layout;
         let embedding = Embedding::take(&mut constants)?;
         let hidden = embedding.width();
-        let layers: Vec<Layer> = (0..layout.layers)
-            .map(|index| Layer::take(&mut constants, index, hidden))
-            .collect::<Result<_, _>>()?;
-        if !layers
-            .iter()
-            .all(|layer| layout.suits(hidden, layer.inner()))
-        {
-            return Err(constants.unfit("the width of rows or heads"));
-        }
+        let layers = layers(&mut constants, 0..layout.layers, hidden)?;
         Ok(Some(Self {
-            embedding,
+            embedding: Arc::new(embedding),
             layers,
             heads: layout.heads,
             rooms: Mutex::default(),
         }))
+    }
+
+    /// This model with upper layers of its own, from the bytes of an ONNX file that has them under
+    /// their numbers here. Lower layers and word vectors are shared. The other constants of floats
+    /// are given back by name.
+    pub(crate) fn fitted(
+        &self,
+        name: &str,
+        bytes: &[u8],
+    ) -> Result<(Self, HashMap<String, Vec<f32>>), Error> {
+        let constants = Constants::of_bytes(name, bytes)?;
+        let mut constants = constants.ok_or_else(|| Error::Model {
+            path: name.into(),
+            reason: "the file does not describe its layers".to_owned(),
+        })?;
+        let layout = constants.layout;
+        let kept = self.layers.len().checked_sub(layout.layers);
+        let kept = kept.filter(|_| layout.heads == self.heads);
+        let kept = kept.ok_or_else(|| constants.unfit("the number of layers or heads"))?;
+        let upper = layers(&mut constants, kept..self.layers.len(), self.dimensions())?;
+        let fitted = Self {
+            embedding: self.embedding.clone(),
+            layers: self.layers[..kept].iter().cloned().chain(upper).collect(),
+            heads: self.heads,
+            rooms: Mutex::default(),
+        };
+        Ok((fitted, constants.remaining_floats()))
     }
 
     /// Components of a hidden state.
@@ -73,7 +112,10 @@ impl Bert {
 
     /// Multiplications with weights that a word piece takes.
     pub(crate) fn multiplications(&self) -> usize {
-        self.layers.iter().map(Layer::multiplications).sum()
+        self.layers
+            .iter()
+            .map(|layer| layer.multiplications())
+            .sum()
     }
 
     /// The last hidden states of all texts, one row a word piece, the texts behind each other.
@@ -86,7 +128,12 @@ impl Bert {
         let mut states = self.embedding.rows(texts)?;
         let lengths: Vec<usize> = texts.iter().map(|tokens| tokens.len()).collect();
         let mut work = self.rooms().pop().unwrap_or_default();
-        let inner = self.layers.iter().map(Layer::inner).max().unwrap_or(0);
+        let inner = self
+            .layers
+            .iter()
+            .map(|layer| layer.inner())
+            .max()
+            .unwrap_or(0);
         work.fit(lengths.iter().sum(), self.dimensions(), inner);
         for layer in &self.layers {
             let begun = Instant::now();

@@ -47,7 +47,7 @@ pub struct Encoder {
 }
 
 /// What computes hidden states.
-enum Network {
+pub(crate) enum Network {
     /// A file that our exporter wrote in bytes.
     Bert(Box<Bert>),
     /// Any other file.
@@ -70,6 +70,10 @@ impl Encoder {
     /// The description the model was opened with.
     pub fn spec(&self) -> Spec {
         self.spec
+    }
+
+    pub(crate) fn network(&self) -> &Network {
+        &self.network
     }
 
     /// Tokenizer of the model.

@@ -9,7 +9,7 @@ use std::path::Path;
 use tokenizers::TruncationParams;
 
 use crate::error::Error;
-use crate::tokens::Tokens;
+use crate::tokens::{TextPiece, Tokens};
 use unigram::Unigram;
 
 /// How vocabularies write the piece that stands for what they lack.
@@ -51,6 +51,37 @@ impl ModelTokenizer {
             max_tokens,
             unknown,
         })
+    }
+
+    /// Pieces of a text with their bytes, at most `most`, without special ones around them.
+    pub fn pieces(&self, text: &str, most: usize) -> Result<Vec<TextPiece>, Error> {
+        let tokenizer = match &self.kind {
+            Kind::Compact(unigram) => return Ok(unigram.pieces(text, most)),
+            Kind::Json(tokenizer) => tokenizer,
+        };
+        let encoding = tokenizer
+            .encode(text, false)
+            .map_err(|error| Error::Tokenise(error.to_string()))?;
+        let pieces = encoding.get_ids().iter().zip(encoding.get_offsets());
+        let pieces = pieces.map(|(&id, &(start, end))| TextPiece {
+            id,
+            bytes: start..end,
+        });
+        Ok(pieces.take(most).collect())
+    }
+
+    /// Pieces that stand before and behind every text.
+    pub fn around(&self) -> Result<(u32, u32), Error> {
+        let ids = match &self.kind {
+            Kind::Compact(unigram) => return Ok(unigram.around()),
+            Kind::Json(_) => self.tokenize("")?,
+        };
+        match ids.ids() {
+            [begin, end] => Ok((*begin, *end)),
+            _ => Err(Error::Tokenise(
+                "no piece before or behind a text".to_owned(),
+            )),
+        }
     }
 
     /// The pieces of a text.

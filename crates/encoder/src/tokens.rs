@@ -2,6 +2,15 @@
 
 use std::ops::Range;
 
+/// Word piece and the bytes of its text that it stands for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TextPiece {
+    /// Number in the vocabulary.
+    pub id: u32,
+    /// Bytes of the text.
+    pub bytes: Range<usize>,
+}
+
 /// The word pieces of one text, special pieces included, cut to the model's maximum.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tokens {

@@ -1,12 +1,14 @@
-//! The ports: what the services ask of storage, queue, models and each other, as traits over domain types, with the
-//! conformance suites that every adapter passes. No driver and no wire type appears here.
+//! The ports: what the services ask of storage, queue, models and each other, as traits over domain
+//! types, with the conformance suites that every adapter passes. No driver and no wire type appears
+//! here.
 //!
-//! Storage: [`ledger`], [`feed`], [`candidates`], [`erasure`], [`spaces`], [`queue`], [`undelivered`], [`outbox`], [`keys`],
-//! [`tenants`], [`audit`], [`knowledge`], [`graph`], [`settings`], [`exchanges`], [`conversations`],
-//! [`injections`]. Between roles: [`embedder`], [`retriever`], [`refresher`]. The public API:
-//! [`memory`], [`subject`], [`assembly`], [`tools`], [`capture`], [`policies`], [`injections_api`],
-//! [`maintenance`], [`admin`], and who may call it: [`access`]. Models behind the agents:
-//! [`language_model`], and what they may cost: [`usage`].
+//! Storage: [`ledger`], [`feed`], [`candidates`], [`erasure`], [`spaces`], [`queue`],
+//! [`undelivered`], [`outbox`], [`keys`], [`tenants`], [`audit`], [`knowledge`], [`graph`],
+//! [`settings`], [`exchanges`], [`conversations`], [`injections`]. Between roles: [`embedder`],
+//! [`turn_reader`], [`retriever`], [`refresher`]. The public API: [`memory`], [`subject`],
+//! [`assembly`], [`tools`], [`capture`], [`policies`], [`injections_api`], [`maintenance`],
+//! [`admin`], and who may call it: [`access`]. Models behind the agents: [`language_model`], and
+//! what they may cost: [`usage`].
 
 pub mod access;
 pub mod admin;
@@ -45,6 +47,7 @@ pub mod store;
 pub mod subject;
 pub mod tenants;
 pub mod tools;
+pub mod turn_reader;
 pub mod undelivered;
 pub mod usage;
 

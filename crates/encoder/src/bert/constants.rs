@@ -26,9 +26,23 @@ impl Constants {
         };
         let file = File::open(path).map_err(|error| failed(error.to_string()))?;
         let model = ModelProto::parse_file(file).map_err(|error| failed(error.to_string()))?;
+        Self::of(path, model)
+    }
+
+    /// Reads the bytes of a file, whose name is told in errors.
+    pub(super) fn of_bytes(name: &str, bytes: &[u8]) -> Result<Option<Self>, Error> {
+        let model = ModelProto::parse_buf(bytes).map_err(|error| Error::Model {
+            path: name.into(),
+            reason: error.to_string(),
+        })?;
+        Self::of(Path::new(name), model)
+    }
+
+    fn of(path: &Path, model: ModelProto) -> Result<Option<Self>, Error> {
         let properties = model.metadata_props.into_iter();
         let properties = properties.filter_map(|entry| Some((entry.key?, entry.value?)));
-        let Some(layout) = BertLayout::read(&properties.collect()) else {
+        let properties: HashMap<_, _> = properties.collect();
+        let Some(layout) = BertLayout::read(&properties) else {
             return Ok(None);
         };
         let layout = layout.map_err(|name| unfit(path, name))?;
@@ -43,11 +57,19 @@ impl Constants {
         }))
     }
 
+    /// The rest of the constants, those of floats, by name.
+    pub(super) fn remaining_floats(self) -> HashMap<String, Vec<f32>> {
+        let floats = self.tensors.into_iter();
+        let floats = floats.filter(|(_, tensor)| tensor.data_type == Some(DataType::FLOAT));
+        floats
+            .map(|(name, tensor)| (name, of_bytes(&raw(tensor))))
+            .collect()
+    }
+
     /// A constant of floats.
     pub(super) fn floats(&mut self, name: &str) -> Result<Vec<f32>, Error> {
         let (bytes, _) = self.take(name, DataType::FLOAT)?;
-        let (floats, _) = bytes.as_chunks();
-        Ok(floats.iter().map(|&x| f32::from_le_bytes(x)).collect())
+        Ok(of_bytes(&bytes))
     }
 
     /// A constant of signed bytes in rows of this width, which may lie in a file beside the model.
@@ -112,6 +134,11 @@ impl Constants {
 fn raw(tensor: TensorProto) -> Vec<u8> {
     let bytes = tensor.raw_data.map(std::cell::RefCell::into_inner);
     bytes.unwrap_or_default()
+}
+
+fn of_bytes(bytes: &[u8]) -> Vec<f32> {
+    let (floats, _) = bytes.as_chunks();
+    floats.iter().map(|&x| f32::from_le_bytes(x)).collect()
 }
 
 fn unfit(path: &Path, what: &str) -> Error {

@@ -202,6 +202,49 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1000))]
+
+    #[test]
+    fn placed_pieces_are_those_of_the_text_and_stand_in_its_order(
+        fragments in prop::collection::vec(fragment(), 0..20),
+    ) {
+        thread_local! {
+            static COMPACT: ModelTokenizer = both(&description(), 512).0;
+        }
+        // Strings of special pieces are cut like any other here; a space at the end is no piece.
+        let fragments = fragments.into_iter().filter(|it| !it.contains(['<', '＜', '>', '＞']));
+        let text = format!("{}e", fragments.collect::<String>());
+        let (placed, plain) = COMPACT.with(|tokenizer| {
+            (tokenizer.pieces(&text, 510).unwrap(), tokenizer.tokenize(&text).unwrap())
+        });
+        let ids: Vec<u32> = placed.iter().map(|piece| piece.id).collect();
+        prop_assert_eq!(&ids[..], plain.pieces());
+        for piece in &placed {
+            prop_assert!(text.get(piece.bytes.clone()).is_some(), "{:?}", piece);
+        }
+        prop_assert!(placed.is_sorted_by_key(|piece| piece.bytes.start));
+    }
+}
+
+#[test]
+fn placed_pieces_name_their_bytes() {
+    let (compact, json) = both(&description(), 512);
+    let places = |tokenizer: &ModelTokenizer| {
+        let pieces = tokenizer.pieces("aa  bcdeｅ 猫がx", 9).unwrap();
+        let bytes = pieces.into_iter().map(|piece| piece.bytes);
+        bytes.collect::<Vec<_>>()
+    };
+    assert_eq!(
+        places(&compact),
+        [0..1, 1..2, 4..4, 4..8, 8..11, 12..12, 12..18, 18..19]
+    );
+    assert_eq!(places(&json).len(), 8);
+    assert_eq!(compact.pieces("aa bb aa", 2).unwrap().len(), 2);
+    assert_eq!(compact.around().unwrap(), (0, 2));
+    assert_eq!(json.around().unwrap(), (0, 2));
+}
+
 #[test]
 fn an_empty_text_has_no_pieces_of_its_own() {
     let tokenizers = both(&description(), 8);

@@ -2,11 +2,13 @@
 //! have the highest sum. The pieces lie in a finite-state transducer, the scores in an array: some
 //! 5 MB for 250,000 pieces.
 
+use std::ops::Range;
+
 use fst::raw::Output;
 use serde::{Deserialize, Serialize};
 use unicode_normalization_alignments::UnicodeNormalization;
 
-use crate::tokens::Tokens;
+use crate::tokens::{TextPiece, Tokens};
 
 /// Begins every word, in place of the space before it.
 const SPACE: char = '▁';
@@ -62,6 +64,11 @@ impl Unigram {
         }
     }
 
+    /// Pieces that stand before and behind every text.
+    pub(super) fn around(&self) -> (u32, u32) {
+        (self.special.begin, self.special.end)
+    }
+
     /// The piece for characters that no piece has.
     pub(super) fn unknown(&self) -> u32 {
         self.special.unknown
@@ -83,6 +90,44 @@ impl Unigram {
         Tokens::between(self.special.begin, ids, self.special.end)
     }
 
+    /// Pieces of a text with the bytes that each stands for, at most `room`, without those around
+    /// it. Strings of special pieces are cut like any other.
+    pub(super) fn pieces(&self, text: &str, room: usize) -> Vec<TextPiece> {
+        let (mut pieces, mut word) = (Vec::new(), PlacedWord::default());
+        let mut steps = Vec::new();
+        for (character, bytes) in placed(text) {
+            if character == ' ' {
+                self.cut_placed(&mut word, &mut steps, &mut pieces);
+                if pieces.len() >= room {
+                    break;
+                }
+            } else {
+                word.push(character, bytes);
+            }
+        }
+        self.cut_placed(&mut word, &mut steps, &mut pieces);
+        pieces.truncate(room);
+        pieces
+    }
+
+    /// Adds the pieces of a word, with their bytes in the text, and empties it.
+    fn cut_placed(
+        &self,
+        word: &mut PlacedWord,
+        steps: &mut Vec<Step>,
+        pieces: &mut Vec<TextPiece>,
+    ) {
+        if !word.text.is_empty() {
+            let mut cut = Vec::new();
+            self.cut_word(&word.text, steps, &mut cut);
+            pieces.extend(cut.into_iter().map(|(id, span)| TextPiece {
+                id,
+                bytes: word.bytes(span),
+            }));
+        }
+        word.clear();
+    }
+
     /// Splits a text at the first verbatim string: before it, its piece, behind it.
     fn next_verbatim<'t>(&self, text: &'t str) -> (&'t str, Option<u32>, &'t str) {
         for (at, _) in text.char_indices() {
@@ -98,14 +143,14 @@ impl Unigram {
 
     /// Adds a text's pieces, word by word, until there are as many as there is room for.
     fn cut(&self, text: &str, room: usize, ids: &mut Vec<u32>) {
-        let (mut word, mut steps) = (String::new(), Vec::new());
+        let (mut word, mut steps, mut cut) = (String::new(), Vec::new(), Vec::new());
         let mut behind_space = false;
         for character in normalised(text) {
             if character == ' ' {
                 if behind_space {
                     continue;
                 }
-                self.cut_word(&word, &mut steps, ids);
+                self.add_word(&word, &mut steps, &mut cut, ids);
                 if ids.len() >= room {
                     return;
                 }
@@ -119,24 +164,39 @@ impl Unigram {
             }
             behind_space = character == ' ';
         }
-        self.cut_word(&word, &mut steps, ids);
+        self.add_word(&word, &mut steps, &mut cut, ids);
     }
 
-    /// Adds the pieces of the best way through a word. Neighbours that are unknown become one.
-    fn cut_word(&self, word: &str, steps: &mut Vec<Step>, ids: &mut Vec<u32>) {
+    /// Adds the pieces of a word; `steps` and `cut` are room for it.
+    fn add_word(
+        &self,
+        word: &str,
+        steps: &mut Vec<Step>,
+        cut: &mut Vec<(u32, Range<usize>)>,
+        ids: &mut Vec<u32>,
+    ) {
+        cut.clear();
+        self.cut_word(word, steps, cut);
+        ids.extend(cut.iter().map(|(id, _)| *id));
+    }
+
+    /// Adds the pieces of the best way through a word, with their bytes in it. Neighbours that are
+    /// unknown become one.
+    fn cut_word(&self, word: &str, steps: &mut Vec<Step>, pieces: &mut Vec<(u32, Range<usize>)>) {
         self.search(word, steps);
-        let (first, mut at) = (ids.len(), word.len());
-        let mut behind = None;
+        let (first, mut at) = (pieces.len(), word.len());
         while at > 0 {
             let Step { from, piece, .. } = steps[at];
-            let unknown = self.special.unknown;
-            if piece != unknown || behind != Some(unknown) {
-                ids.push(piece);
+            let span = from as usize..at;
+            at = span.start;
+            match pieces[first..].last_mut() {
+                Some((behind, wider)) if piece == self.special.unknown && *behind == piece => {
+                    wider.start = span.start;
+                }
+                _ => pieces.push((piece, span)),
             }
-            behind = Some(piece);
-            at = from as usize;
         }
-        ids[first..].reverse();
+        pieces[first..].reverse();
     }
 
     /// Finds the best way to every end of a piece; ties go to the way that was found first, whose
@@ -187,6 +247,61 @@ impl Unigram {
             }
         }
     }
+}
+
+/// Word of a text as the model reads it, with the bytes of the text that its characters are of.
+#[derive(Default)]
+struct PlacedWord {
+    /// The word behind [`SPACE`].
+    text: String,
+    /// For every character of `text` its byte in it, and its bytes in the whole text.
+    characters: Vec<(usize, Range<usize>)>,
+}
+
+impl PlacedWord {
+    fn push(&mut self, character: char, bytes: Range<usize>) {
+        if self.text.is_empty() {
+            self.characters.push((0, bytes.start..bytes.start));
+            self.text.push(SPACE);
+        }
+        self.characters.push((self.text.len(), bytes));
+        self.text.push(character);
+    }
+
+    /// Bytes of the whole text that a part of the word stands for.
+    fn bytes(&self, part: Range<usize>) -> Range<usize> {
+        let inside = self.characters.iter().filter(|(at, _)| part.contains(at));
+        let mut inside = inside.map(|(_, bytes)| bytes.clone());
+        let first = inside.next().unwrap_or_default();
+        let end = inside.next_back().map_or(first.end, |last| last.end);
+        first.start..end
+    }
+
+    fn clear(&mut self) {
+        self.text.clear();
+        self.characters.clear();
+    }
+}
+
+/// The characters of [`normalised`] with the bytes of the text that each was made of.
+fn placed(text: &str) -> impl Iterator<Item = (char, Range<usize>)> {
+    let mut kept = text.char_indices().filter(|&(_, c)| !is_dropped(c));
+    let mut bytes = 0..0;
+    let spaced = text
+        .chars()
+        .filter(|&c| !is_dropped(c))
+        .map(|c| if is_space(c) { ' ' } else { c });
+    spaced.nfkc().map(move |(character, change)| {
+        // A positive change is one more character of the same source; a negative one joins sources.
+        if change <= 0 {
+            let joined = kept.by_ref().take(1 + change.unsigned_abs());
+            let mut joined = joined.map(|(at, c)| at..at + c.len_utf8());
+            if let Some(first) = joined.next() {
+                bytes = first.start..joined.last().map_or(first.end, |last| last.end);
+            }
+        }
+        (character, bytes.clone())
+    })
 }
 
 /// The characters of a text as the model was trained on them.

@@ -1,0 +1,226 @@
+//! The statement: a clause of a turn, in its own words, with what kind of saying it is and whose.
+
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+
+/// Kind of a statement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StatementKind {
+    /// Holds until something changes it.
+    State,
+    /// Happened once.
+    Event,
+    /// Intended or scheduled.
+    Plan,
+    /// Wished, hypothetical or conditional.
+    Wish,
+    /// Asks.
+    Question,
+    /// Quotation, fiction, role play, pasted text.
+    Quote,
+    /// Somebody says so, and the speaker does not vouch for it.
+    Hearsay,
+    /// To the assistant: once or always.
+    Instruction,
+    /// True for a short while.
+    Passing,
+    /// Greetings, thanks, filler.
+    Small,
+    /// Knowledge about the world, advice.
+    General,
+}
+
+impl StatementKind {
+    /// Every kind, in the order of the reader's scores.
+    pub const ALL: [Self; 11] = [
+        Self::State,
+        Self::Event,
+        Self::Plan,
+        Self::Wish,
+        Self::Question,
+        Self::Quote,
+        Self::Hearsay,
+        Self::Instruction,
+        Self::Passing,
+        Self::Small,
+        Self::General,
+    ];
+
+    /// The kind of a name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+
+    /// As it stands in files and answers.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::State => "state",
+            Self::Event => "event",
+            Self::Plan => "plan",
+            Self::Wish => "wish",
+            Self::Question => "question",
+            Self::Quote => "quote",
+            Self::Hearsay => "hearsay",
+            Self::Instruction => "instruction",
+            Self::Passing => "passing",
+            Self::Small => "small",
+            Self::General => "general",
+        }
+    }
+
+    /// True for what its speaker asserts of the real world: it was, is or shall be so.
+    pub fn is_asserted(self) -> bool {
+        matches!(self, Self::State | Self::Event | Self::Plan | Self::Passing)
+    }
+}
+
+/// Whose a statement is: the person or the thing that it is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StatementOwner {
+    /// The speaker.
+    Speaker,
+    /// The speaker and others: family, team.
+    Group,
+    /// The one who is spoken to.
+    Addressee,
+    /// Another person.
+    Person,
+    /// A thing.
+    Thing,
+}
+
+impl StatementOwner {
+    /// Every owner, in the order of the reader's scores.
+    pub const ALL: [Self; 5] = [
+        Self::Speaker,
+        Self::Group,
+        Self::Addressee,
+        Self::Person,
+        Self::Thing,
+    ];
+
+    /// The owner of a name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|owner| owner.name() == name)
+    }
+
+    /// As it stands in files and answers.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Speaker => "me",
+            Self::Group => "us",
+            Self::Addressee => "you",
+            Self::Person => "person",
+            Self::Thing => "thing",
+        }
+    }
+}
+
+/// Clause of a turn and what a reader says of it. Probabilities are from 0 to 1.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Statement {
+    /// Bytes of the turn's text.
+    pub bytes: Range<usize>,
+    /// Likeliest kind …
+    pub kind: StatementKind,
+    /// … and its probability.
+    pub kind_probability: f32,
+    /// Likeliest owner …
+    pub owner: StatementOwner,
+    /// … and its probability.
+    pub owner_probability: f32,
+    /// Probability that it says that something is not so, or no longer.
+    pub negated: f32,
+    /// Probability that it is worth remembering for months.
+    pub keep: f32,
+    /// Probability that it names when it ends.
+    pub ends: f32,
+}
+
+/// Effect of a later statement on an earlier one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StatementRelation {
+    /// No effect.
+    Unrelated,
+    /// The earlier one held and holds no longer.
+    Ends,
+    /// The earlier one was never true.
+    Corrects,
+    /// More detail or a further value: both hold.
+    Adds,
+    /// Repetition in the same or other words.
+    Restates,
+}
+
+impl StatementRelation {
+    /// Every relation, in the order of the reader's scores.
+    pub const ALL: [Self; 5] = [
+        Self::Unrelated,
+        Self::Ends,
+        Self::Corrects,
+        Self::Adds,
+        Self::Restates,
+    ];
+
+    /// The relation of a name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL
+            .into_iter()
+            .find(|relation| relation.name() == name)
+    }
+
+    /// As it stands in files and answers.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Unrelated => "none",
+            Self::Ends => "ends",
+            Self::Corrects => "corrects",
+            Self::Adds => "adds",
+            Self::Restates => "restates",
+        }
+    }
+
+    /// True where the earlier statement does not hold any more, or never did.
+    pub fn is_change(self) -> bool {
+        matches!(self, Self::Ends | Self::Corrects)
+    }
+}
+
+/// Probabilities of the relations of two statements; they sum to 1.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct RelationScores {
+    /// Place of the later statement among those of its turn.
+    pub later: usize,
+    /// Place of the earlier one among those of its turn.
+    pub earlier: usize,
+    /// Probabilities in the order of [`StatementRelation::ALL`].
+    pub probabilities: [f32; StatementRelation::ALL.len()],
+}
+
+impl RelationScores {
+    /// Probability of a relation.
+    pub fn probability(&self, relation: StatementRelation) -> f32 {
+        let place = StatementRelation::ALL.iter().position(|it| *it == relation);
+        place.map_or(0.0, |place| self.probabilities[place])
+    }
+
+    /// The relation with the highest probability.
+    pub fn likeliest(&self) -> StatementRelation {
+        let mut best = (StatementRelation::Unrelated, 0.0);
+        for (relation, &probability) in StatementRelation::ALL.iter().zip(&self.probabilities) {
+            if probability > best.1 {
+                best = (*relation, probability);
+            }
+        }
+        best.0
+    }
+
+    /// Probability that the later statement ends or corrects the earlier one.
+    pub fn change(&self) -> f32 {
+        self.probability(StatementRelation::Ends) + self.probability(StatementRelation::Corrects)
+    }
+}

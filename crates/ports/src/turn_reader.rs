@@ -1,0 +1,82 @@
+//! The reader of what turns say, as a service. The embedder role has it, beside the model whose word
+//! vectors it shares.
+
+use std::ops::Range;
+
+use async_trait::async_trait;
+use chrono::TimeDelta;
+use memfleet_domain::Fault;
+use memfleet_domain::statement::{RelationScores, Statement};
+
+/// Text of a turn, and who said it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TurnText {
+    /// Name of the speaker.
+    pub speaker: String,
+    /// True for an assistant.
+    pub is_assistant: bool,
+    /// The text.
+    pub text: String,
+}
+
+/// Turn and the one before it in its session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TurnInContext {
+    /// The turn.
+    pub turn: TurnText,
+    /// The one before it.
+    pub previous: Option<TurnText>,
+}
+
+/// Turn and the statements of it that are compared, as bytes of its text, in order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TurnStatements {
+    /// The turn.
+    pub turn: TurnText,
+    /// Its statements.
+    pub statements: Vec<Range<usize>>,
+}
+
+/// Two turns whose statements are compared.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TurnComparison {
+    /// The one that was said first.
+    pub earlier: TurnStatements,
+    /// The other.
+    pub later: TurnStatements,
+    /// Time between them; not negative.
+    pub gap: TimeDelta,
+}
+
+/// Prompt and remembered lines that a reply may need.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NeedQuestion {
+    /// The prompt.
+    pub prompt: String,
+    /// The turns before it, as one text; may be empty.
+    pub before: String,
+    /// The lines.
+    pub lines: Vec<TurnText>,
+}
+
+/// Reads turns, pairs of turns, and prompts beside what is remembered. Each answer is in the order
+/// of what was asked. `RESOURCE_EXHAUSTED` when too many wait; `FAILED_PRECONDITION`
+/// (`READER_MISSING`) where the reader or the model that it builds on is not here.
+#[async_trait]
+pub trait TurnReader: Send + Sync {
+    /// Name and version of the reader, which are stored with what it finds.
+    async fn name(&self) -> Result<String, Fault>;
+
+    /// Statements of each turn; none overlap.
+    async fn statements(&self, turns: Vec<TurnInContext>) -> Result<Vec<Vec<Statement>>, Fault>;
+
+    /// Relations of every later statement to every earlier one, for each pair of turns. Statements
+    /// that lie beyond what is read of a long turn have none.
+    async fn relations(
+        &self,
+        pairs: Vec<TurnComparison>,
+    ) -> Result<Vec<Vec<RelationScores>>, Fault>;
+
+    /// Probability that a good reply to the prompt needs each line. Served before the others.
+    async fn needs(&self, question: NeedQuestion) -> Result<Vec<f32>, Fault>;
+}

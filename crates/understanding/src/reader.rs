@@ -1,0 +1,91 @@
+//! The reader: its encoder and heads, from one file.
+
+use std::mem;
+use std::time::Duration;
+
+use memfleet_encoder::{Encoder, FittedEncoder};
+
+use crate::needs::NeedHeads;
+use crate::relations::RelationHeads;
+use crate::statements::StatementHeads;
+
+/// Weights of the reader that is part of the program.
+const WEIGHTS: &[u8] = include_bytes!("../data/reader.onnx");
+
+/// Name of the reader's file in errors.
+const FILE: &str = "reader.onnx";
+
+/// Pieces that are computed at a time.
+const BATCH_PIECES: usize = 1024;
+
+/// Called after each layer with the time that it took; may wait.
+pub type Between<'f> = &'f (dyn Fn(Duration) + Sync);
+
+/// Reader of turns, pairs of turns and prompts. Calls from several threads are safe.
+pub struct Reader {
+    pub(crate) encoder: FittedEncoder,
+    pub(crate) statements: StatementHeads,
+    pub(crate) relations: RelationHeads,
+    pub(crate) needs: NeedHeads,
+}
+
+/// A reader that cannot be loaded, or fails on a text.
+#[derive(Debug, thiserror::Error)]
+pub enum ReaderError {
+    /// The encoder fails.
+    #[error(transparent)]
+    Encoder(#[from] memfleet_encoder::Error),
+    /// A constant is missing, or has another size.
+    #[error("{FILE} has no constant {name} of {size} numbers")]
+    Constant {
+        /// Name of the constant.
+        name: String,
+        /// Numbers that it should have.
+        size: usize,
+    },
+}
+
+impl Reader {
+    /// Name and version, which are stored with what it finds.
+    pub const NAME: &'static str = "reader-1";
+
+    /// Name of the embedding model whose lower layers it shares.
+    pub const BASE: &'static str = "multilingual-e5-small";
+
+    /// Loads the reader of this program over its base, [`Self::BASE`].
+    pub fn open(base: &Encoder) -> Result<Self, ReaderError> {
+        Self::from_bytes(base, WEIGHTS)
+    }
+
+    fn from_bytes(base: &Encoder, bytes: &[u8]) -> Result<Self, ReaderError> {
+        let (encoder, mut constants) = FittedEncoder::open(base, FILE, bytes)?;
+        let width = encoder.dimensions();
+        Ok(Self {
+            statements: StatementHeads::take(&mut constants, width)?,
+            relations: RelationHeads::take(&mut constants, width)?,
+            needs: NeedHeads::take(&mut constants, width)?,
+            encoder,
+        })
+    }
+
+    /// States of sequences, row-major, in their order, computed in batches.
+    pub(crate) fn states(
+        &self,
+        sequences: Vec<Vec<u32>>,
+        between: Between<'_>,
+    ) -> Result<Vec<Vec<f32>>, ReaderError> {
+        let mut states = Vec::with_capacity(sequences.len());
+        let mut batch = Vec::new();
+        let mut pieces = 0;
+        for sequence in sequences {
+            if pieces > 0 && pieces + sequence.len() > BATCH_PIECES {
+                states.extend(self.encoder.states(mem::take(&mut batch), between)?);
+                pieces = 0;
+            }
+            pieces += sequence.len();
+            batch.push(sequence);
+        }
+        states.extend(self.encoder.states(batch, between)?);
+        Ok(states)
+    }
+}
