@@ -1,0 +1,1 @@
+"""Training program of memfleet's reader (docs in ../README.md)."""

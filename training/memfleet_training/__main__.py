@@ -1,0 +1,86 @@
+"""Command line: `python -m memfleet_training train|evaluate`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from .data import CorpusPart
+from .evaluation import need_figures, pair_figures, statement_figures
+from .export import export_reader
+from .needs import space_examples
+from .pairs import pair_examples
+from .reader import TASKS, Reader, train_reader, trained
+from .statements import turn_examples
+from .texts import SequenceBuilder
+
+
+def main() -> None:
+    """Reads the command line and runs it."""
+    parser = argparse.ArgumentParser(prog="memfleet_training", description=__doc__)
+    parser.add_argument("command", choices=("train", "evaluate"))
+    parser.add_argument("--base", type=Path, required=True, help="folder of the base model, from `memfleet model pull`")
+    parser.add_argument("--corpus", type=Path, default=Path("crates/evaluation/data/understanding"))
+    parser.add_argument("--meetings", type=Path, help="folder that fetch_meetings.py wrote; without it meetings are left out")
+    parser.add_argument("--out", type=Path, default=Path("target/reader"), help="checkpoint, weights and figures")
+    parser.add_argument("--frozen", type=int, default=4, help="lower layers that stay those of the base")
+    parser.add_argument("--passes", default="3,3,8", help="passes over turns, pairs and memories")
+    parser.add_argument("--scenarios", type=int, help="train on this many scenarios, without contrast sets: for learning curves")
+    parser.add_argument("--sample", type=int, help="evaluate on this many scenarios")
+    parser.add_argument("--name", default="reader-1", help="name and version, which stand in the weights")
+    parser.add_argument("--seed", type=int, default=7)
+    options = parser.parse_args()
+    random.seed(options.seed)
+    np.random.seed(options.seed)
+    torch.manual_seed(options.seed)
+    reader = Reader(options.base, options.frozen)
+    options.out.mkdir(parents=True, exist_ok=True)
+    weights = options.out / "reader.pt"
+    if options.command == "train":
+        train(reader, options)
+        torch.save(trained(reader), weights)
+        export_reader(reader, options.out, options.name)
+    else:
+        reader.load_state_dict(torch.load(weights), strict=False)
+    figures = evaluate(reader, options)
+    (options.out / "figures.json").write_text(json.dumps(figures, indent=1) + "\n")
+    print(json.dumps(figures, indent=1))
+
+
+def train(reader: Reader, options: argparse.Namespace) -> None:
+    """Trains on the `train` part, or goes on where a run before was stopped."""
+    part = CorpusPart(options.corpus, "train", options.meetings, options.scenarios)
+    examples = part.examples(SequenceBuilder(reader.encoder.tokenizer))
+    print({task: len(found) for task, found in examples.items()}, flush=True)
+    passes = dict(zip(TASKS, map(int, options.passes.split(","))))
+    train_reader(reader, examples, passes, seed=options.seed, checkpoint=options.out / "checkpoint.pt")
+
+
+def evaluate(reader: Reader, options: argparse.Namespace) -> dict:
+    """Figures on the `test` part: scenarios, contrast sets, meetings and prompts apart."""
+    builder = SequenceBuilder(reader.encoder.tokenizer)
+    part = CorpusPart(options.corpus, "test", options.meetings)
+    scenarios = part.scenarios
+    if options.sample:
+        scenarios = random.Random(1).sample(scenarios, options.sample)
+    sets = {"scenarios": scenarios, "contrast": part.contrast, "meetings": part.meetings}
+    figures = {
+        name: {
+            "statements": statement_figures(reader, turn_examples(talks, builder)),
+            "pairs": pair_figures(reader, pair_examples(talks, builder, others=0.1)),
+        }
+        for name, talks in sets.items()
+        if talks
+    }
+    if part.spaces:
+        figures["needs"] = need_figures(reader, space_examples(part.spaces, builder))
+    return figures
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,40 @@
+"""Examples of all tasks from the corpus."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+from .corpus import Scenario, read_meetings, read_part
+from .needs import Space, read_spaces, space_examples
+from .pairs import pair_examples
+from .statements import turn_examples
+from .texts import SequenceBuilder
+
+# Share of turn pairs without a listed relation that are read beside the others.
+UNLISTED_SHARE = 0.08
+
+
+class CorpusPart:
+    """Scenarios, meetings and memories of `train` or `test`. Meetings are optional: their text is fetched."""
+
+    def __init__(self, corpus: Path, part: str, meetings: Path | None, limit: int | None = None) -> None:
+        scenarios = read_part(corpus / part)
+        if limit:
+            random.Random(limit).shuffle(scenarios)
+            scenarios = scenarios[:limit]
+        contrast = [] if limit else read_part(corpus / "contrast" / part)
+        self.scenarios: list[Scenario] = scenarios
+        self.contrast: list[Scenario] = contrast
+        self.meetings: list[Scenario] = read_meetings(meetings / part) if meetings else []
+        self.spaces: list[Space] = read_spaces(corpus / "needs" / part)
+
+    def examples(self, builder: SequenceBuilder) -> dict[str, list[Any]]:
+        """Examples to train on, by task."""
+        talks = self.scenarios + self.contrast + self.meetings
+        return {
+            "statements": turn_examples(talks, builder),
+            "pairs": pair_examples(talks, builder, others=UNLISTED_SHARE),
+            "needs": space_examples(self.spaces, builder),
+        }

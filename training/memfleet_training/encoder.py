@@ -1,0 +1,128 @@
+"""Encoder of the BERT family, read from a model folder of `memfleet model pull`, with low-rank adapters."""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import onnx
+import torch
+import torch.nn.functional as F
+from onnx import numpy_helper
+from tokenizers import Tokenizer
+from torch import Tensor, nn
+
+LINEARS = (
+    "attention.self",
+    "attention.output.dense",
+    "intermediate.dense",
+    "output.dense",
+)
+
+
+class AdaptedLinear(nn.Module):
+    """Frozen linear map with a trainable low-rank term: `x W + b + x A B`."""
+
+    def __init__(self, weight: np.ndarray, bias: np.ndarray, rank: int) -> None:
+        super().__init__()
+        self.weight = torch.tensor(weight.T).contiguous()
+        self.bias = torch.tensor(bias)
+        self.down = self.up = None
+        if rank < 0:
+            self.weight = nn.Parameter(self.weight)
+            self.bias = nn.Parameter(self.bias)
+        elif rank:
+            inputs, outputs = weight.shape
+            self.down = nn.Parameter(torch.randn(rank, inputs) / math.sqrt(inputs))
+            self.up = nn.Parameter(torch.zeros(outputs, rank))
+
+    def forward(self, states: Tensor) -> Tensor:
+        if self.down is None:
+            return F.linear(states, self.weight, self.bias)
+        term = F.linear(F.linear(states, self.down), self.up)
+        return F.linear(states, self.weight, self.bias) + term
+
+
+class EncoderLayer(nn.Module):
+    """Self-attention and feed-forward, each added to its input and normalised."""
+
+    def __init__(self, constants: dict[str, np.ndarray], index: int, heads: int, rank: int) -> None:
+        super().__init__()
+        self.heads = heads
+        prefix = f"encoder.layer.{index}."
+
+        def linear(name: str) -> AdaptedLinear:
+            name = prefix + name
+            weight = constants[f"{name}.weight"].astype(np.float32)
+            weight = weight * constants[f"{name}.scales"].reshape(1, -1)
+            weight = weight * constants[f"{name}.smoothing"].reshape(-1, 1)
+            return AdaptedLinear(weight, constants[f"{name}.bias"], rank)
+
+        def norm(name: str) -> nn.LayerNorm:
+            weight = torch.tensor(constants[f"{prefix}{name}.LayerNorm.weight"])
+            layer = nn.LayerNorm(weight.shape[0], eps=1e-12)
+            layer.weight.data = weight
+            layer.bias.data = torch.tensor(constants[f"{prefix}{name}.LayerNorm.bias"])
+            return layer.requires_grad_(rank < 0)
+
+        self.attention, self.mixing, self.widening, self.narrowing = map(linear, LINEARS)
+        self.mixing_norm = norm("attention.output")
+        self.narrowing_norm = norm("output")
+
+    def forward(self, states: Tensor, mask: Tensor) -> Tensor:
+        batch, length, width = states.shape
+        parts = self.attention(states).view(batch, length, self.heads, 3, -1)
+        query, key, value = parts.permute(3, 0, 2, 1, 4)
+        context = F.scaled_dot_product_attention(query, key, value, attn_mask=mask)
+        context = context.transpose(1, 2).reshape(batch, length, width)
+        states = self.mixing_norm(states + self.mixing(context))
+        return self.narrowing_norm(states + self.narrowing(F.gelu(self.widening(states))))
+
+
+class AdaptedEncoder(nn.Module):
+    """Token states of texts. Word pieces and their positions stay as they are; layers may be adapted."""
+
+    def __init__(self, folder: Path, rank: int = 0, layers: int | None = None) -> None:
+        super().__init__()
+        self.folder = Path(folder)
+        manifest = tomllib.loads((self.folder / "manifest.toml").read_text())
+        self.name, self.revision = manifest["name"], manifest["revision"]
+        self.width = manifest["dimensions"]
+        model = onnx.load(self.folder / "model.onnx")
+        constants = {i.name: numpy_helper.to_array(i) for i in model.graph.initializer}
+        count = 1 + max(int(n.split(".")[2]) for n in constants if n.startswith("encoder.layer."))
+        words = constants["embeddings.words"]
+        self.register_buffer("words", torch.tensor(words))
+        self.register_buffer("scales", torch.tensor(constants["embeddings.words.scales"]))
+        self.register_buffer("positions", torch.tensor(constants["embeddings.positions"]))
+        self.norm = nn.LayerNorm(self.width, eps=1e-12).requires_grad_(False)
+        self.norm.weight.data = torch.tensor(constants["embeddings.LayerNorm.weight"])
+        self.norm.bias.data = torch.tensor(constants["embeddings.LayerNorm.bias"])
+        chosen = range(layers or count)
+        heads = 12
+        self.layers = nn.ModuleList(EncoderLayer(constants, i, heads, rank) for i in chosen)
+        self.tokenizer = Tokenizer.from_file(str(self.folder / "tokenizer.json"))
+        self.tokenizer.no_padding()
+        self.tokenizer.no_truncation()
+
+    def forward(self, ids: Tensor, lengths: Tensor) -> Tensor:
+        states = self.words[ids].float() * self.scales[ids]
+        states = self.norm(states + self.positions[: ids.shape[1]])
+        mask = torch.arange(ids.shape[1])[None, :] < lengths[:, None]
+        mask = mask[:, None, None, :]
+        for layer in self.layers:
+            states = layer(states, mask)
+        return states
+
+    def states_by_layer(self, ids: Tensor, lengths: Tensor) -> list[Tensor]:
+        """Token states after each layer."""
+        states = self.words[ids].float() * self.scales[ids]
+        states = self.norm(states + self.positions[: ids.shape[1]])
+        mask = (torch.arange(ids.shape[1])[None, :] < lengths[:, None])[:, None, None, :]
+        found = []
+        for layer in self.layers:
+            states = layer(states, mask)
+            found.append(states)
+        return found
