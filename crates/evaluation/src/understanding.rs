@@ -12,12 +12,13 @@ mod needs;
 mod reading;
 
 use chrono::NaiveDateTime;
+use memfleet_domain::statement::{StatementKind, StatementOwner, StatementRelation};
 
 pub use checking::ScenarioBounds;
 pub use corpus::{MAX_REPEATED_OPENINGS, MAX_SHARED_RUNS, UnderstandingCorpus};
 pub use folders::{CorpusError, WriterFolder};
 pub use lines::LineError;
-pub use meetings::{LabelledClause, MeetingLabels, MeetingTurn, OwnerClass};
+pub use meetings::{LabelledClause, MeetingLabels, MeetingTurn};
 pub use needs::{LabelledPrompt, MemoryLine, NeedSpace, PromptKind};
 pub use reading::read;
 
@@ -98,50 +99,6 @@ impl ScenarioKind {
 }
 
 named! {
-    /// Kind of a statement.
-    StatementKind {
-        /// Holds until something changes it.
-        State = "state",
-        /// Happened once.
-        Event = "event",
-        /// Intended or scheduled.
-        Plan = "plan",
-        /// Wished, hypothetical or conditional.
-        Wish = "wish",
-        /// Asks.
-        Question = "question",
-        /// Quotation, fiction, role play, pasted text.
-        Quote = "quote",
-        /// Somebody says so, and the speaker does not vouch for it.
-        Hearsay = "hearsay",
-        /// To the assistant: once or always.
-        Instruction = "instruction",
-        /// True for a short while.
-        Passing = "passing",
-        /// Greetings, thanks, filler.
-        Small = "small",
-        /// Knowledge about the world, advice.
-        General = "general",
-    }
-}
-
-named! {
-    /// Effect of a later statement on an earlier one.
-    Relation {
-        /// The earlier held and holds no longer.
-        Ends = "ends",
-        /// The earlier was never true.
-        Corrects = "corrects",
-        /// More detail or a further value: both hold.
-        Adds = "adds",
-        /// Repetition in the same or other words.
-        Restates = "restates",
-        /// No effect, though the two look related.
-        Unrelated = "none",
-    }
-}
-
-named! {
     /// Time that a question asks about.
     QuestionTense {
         /// The value that holds when it is asked.
@@ -209,6 +166,17 @@ pub struct LabelledStatement {
     pub details: StatementDetails,
 }
 
+impl LabelledStatement {
+    /// Class of the owner.
+    pub fn owner_class(&self) -> StatementOwner {
+        let named = StatementOwner::named(&self.owner);
+        named.unwrap_or(match self.owner.starts_with("it:") {
+            true => StatementOwner::Thing,
+            false => StatementOwner::Person,
+        })
+    }
+}
+
 /// Times and marks of a statement.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StatementDetails {
@@ -239,7 +207,7 @@ pub struct StatementPair {
     /// The later one.
     pub later: StatementPlace,
     /// Its effect on the other.
-    pub relation: Relation,
+    pub relation: StatementRelation,
     /// The earlier one.
     pub earlier: StatementPlace,
     /// Since when: a year, a month or a day. Present where the later one ends the earlier one.

@@ -47,7 +47,7 @@ fn print_scenarios(set: &str, writers: &[WriterFolder<LabelledScenario>]) {
         "{set}: {} {changing} with a change, {statements} statements; triples: {triples}",
         sizes(writers)
     );
-    println!("  pairs: {}", counts(pairs.map(|it| it.relation)));
+    println!("  pairs: {}", counts(pairs.map(|it| it.relation.name())));
     println!("  questions: {}", counts(questions.map(|it| it.tense)));
     println!(
         "  languages: {}",
@@ -83,8 +83,8 @@ fn print_meetings(corpus: &UnderstandingCorpus) {
         sizes(&corpus.meetings),
         turns.count()
     );
-    println!("  statements: {}", counts(clauses.map(|it| it.kind)));
-    println!("  pairs: {}", counts(pairs.map(|it| it.relation)));
+    println!("  statements: {}", counts(clauses.map(|it| it.kind.name())));
+    println!("  pairs: {}", counts(pairs.map(|it| it.relation.name())));
 }
 
 /// Items of each part, and writers.

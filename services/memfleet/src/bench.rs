@@ -21,6 +21,7 @@ mod retrieval;
 mod scale;
 mod stopping;
 mod synthetic;
+mod understanding;
 mod updates;
 
 use std::path::{Path, PathBuf};
@@ -78,6 +79,8 @@ enum What {
     Consolidation(consolidation::ConsolidationArgs),
     /// How often the gates before the search skip what needs memory, and let pass what does not
     Gates(gates::GatesArgs),
+    /// How well the reader tells statements, relations and needs on text that it was not trained on
+    Understanding(understanding::UnderstandingArgs),
     /// A running node or fleet under concurrent callers, alone or beside a second one
     Load(load::LoadArgs),
     /// What one tenant's calls take beside another that behaves badly, and whether that is within bounds (exit code 1 where it is not)
@@ -143,6 +146,10 @@ pub async fn run(
         }
         What::Gates(args) => {
             let report = gates::measure(&args, &models()?.main)?;
+            deliver(&report, args.out, output, || report.table())
+        }
+        What::Understanding(args) => {
+            let report = understanding::measure(&args, &models()?)?;
             deliver(&report, args.out, output, || report.table())
         }
         What::Load(args) => {

@@ -2,9 +2,9 @@
 
 use std::ops::RangeInclusive;
 
-use super::{
-    LabelledScenario, QuestionTense, Relation, ScenarioKind, ScenarioQuestion, StatementPlace,
-};
+use memfleet_domain::statement::StatementRelation;
+
+use super::{LabelledScenario, QuestionTense, ScenarioKind, ScenarioQuestion, StatementPlace};
 
 /// Counts that a scenario keeps within.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -102,7 +102,7 @@ impl LabelledScenario {
             if pair.later <= pair.earlier {
                 problems.push(format!("{:?} is not later", pair.later));
             }
-            if pair.relation == Relation::Ends && pair.since.is_none() {
+            if pair.relation == StatementRelation::Ends && pair.since.is_none() {
                 problems.push(format!("{:?} ends something without a date", pair.later));
             }
         }
@@ -110,10 +110,11 @@ impl LabelledScenario {
             let pairs = self.pairs.iter();
             pairs.filter(|pair| pair.relation == relation).count()
         };
-        if self.pairs.len() < bounds.pairs || count(Relation::Unrelated) < bounds.unrelated {
+        if self.pairs.len() < bounds.pairs || count(StatementRelation::Unrelated) < bounds.unrelated
+        {
             problems.push("too few pairs, or too few that are unrelated".to_owned());
         }
-        let changes = count(Relation::Ends) + count(Relation::Corrects);
+        let changes = count(StatementRelation::Ends) + count(StatementRelation::Corrects);
         match (self.kind.changes(), changes) {
             (false, 1..) => {
                 problems.push("something changes in a scenario without a change".into())

@@ -2,7 +2,9 @@
 
 use chrono::NaiveDateTime;
 
-use super::{Relation, SpokenText, StatementDetails, StatementPair, StatementPlace};
+use memfleet_domain::statement::StatementRelation;
+
+use super::{SpokenText, StatementDetails, StatementPair, StatementPlace};
 
 /// Format of times.
 const TIME: &str = "%Y-%m-%dT%H:%M";
@@ -74,7 +76,7 @@ pub(super) fn pair(text: &str) -> Result<StatementPair, String> {
     };
     Ok(StatementPair {
         later: place(later)?,
-        relation: named(relation, Relation::named, "a relation")?,
+        relation: named(relation, StatementRelation::named, "a relation")?,
         earlier: place(earlier)?,
         since: None,
     })

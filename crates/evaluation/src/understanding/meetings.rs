@@ -3,31 +3,17 @@
 
 use std::ops::RangeInclusive;
 
+use memfleet_domain::statement::{StatementKind, StatementOwner};
+
 use super::checking::no_statement;
 use super::lines::{LineError, details, fields, named, number, pair, read_lines};
-use super::{StatementDetails, StatementKind, StatementPair, StatementPlace, named};
+use super::{StatementDetails, StatementPair, StatementPlace};
 
 /// Hexadecimal digits of a commit.
 const COMMIT_DIGITS: usize = 40;
 
 /// Hexadecimal digits of the hash of a turn.
 const HASH_DIGITS: usize = 8;
-
-named! {
-    /// Class of a statement's owner.
-    OwnerClass {
-        /// The speaker.
-        Speaker = "me",
-        /// The speaker with others.
-        Circle = "us",
-        /// The person spoken to.
-        Listener = "you",
-        /// Another person, or several.
-        Person = "person",
-        /// A thing.
-        Thing = "thing",
-    }
-}
 
 /// Labels of a piece of a meeting.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,7 +55,7 @@ pub struct LabelledClause {
     /// Kind of the statement.
     pub kind: StatementKind,
     /// Class of its owner.
-    pub owner: OwnerClass,
+    pub owner: StatementOwner,
     /// Its times and marks.
     pub details: StatementDetails,
 }
@@ -131,7 +117,7 @@ impl MeetingLabels {
             start,
             end,
             kind: named(kind, StatementKind::named, "a kind of statement")?,
-            owner: named(owner, OwnerClass::named, "a class of owner")?,
+            owner: named(owner, StatementOwner::named, "a class of owner")?,
             details: details(words)?,
         };
         let turn = self.turns.last_mut();
@@ -215,8 +201,8 @@ fn digits(text: &str, count: usize) -> Result<String, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Relation;
     use super::*;
+    use memfleet_domain::statement::StatementRelation;
 
     const LABELS: &str = "\
 ## data/a.json | commit 0123456789012345678901234567890123456789 | 4-9
@@ -245,11 +231,11 @@ mod tests {
         let clause = &first.clauses[1];
         assert_eq!(
             (clause.start, clause.end, clause.owner),
-            (9, 20, OwnerClass::Thing)
+            (9, 20, StatementOwner::Thing)
         );
         assert!(clause.details.is_negated && first.clauses[0].details.is_kept);
         assert_eq!(second.clauses.len(), 1);
-        assert_eq!(labels.pairs[0].relation, Relation::Adds);
+        assert_eq!(labels.pairs[0].relation, StatementRelation::Adds);
         assert!(labels.problems().is_empty());
     }
 

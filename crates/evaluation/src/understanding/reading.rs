@@ -1,11 +1,13 @@
 //! Scenarios from a file of lines (`data/understanding/README.md`).
 
+use memfleet_domain::statement::StatementKind;
+
 use super::lines::{
     LineError, date, details, fields, named, number, pair, read_lines, spoken, time,
 };
 use super::{
     LabelledScenario, LabelledStatement, QuestionTense, ScenarioKind, ScenarioQuestion,
-    ScenarioTurn, StatementKind, StatementPair,
+    ScenarioTurn, StatementPair,
 };
 
 /// Reads the scenarios of a file. It fails at the first line that is not of the format; labels that
@@ -126,7 +128,9 @@ fn question(line: &str) -> Result<ScenarioQuestion, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Relation, StatementPlace};
+    use memfleet_domain::statement::StatementRelation;
+
+    use super::super::StatementPlace;
     use super::*;
 
     const SCENARIO: &str = "\
@@ -169,7 +173,7 @@ mod tests {
         );
         let pair = StatementPair {
             later,
-            relation: Relation::Ends,
+            relation: StatementRelation::Ends,
             earlier,
             since: Some("2025-06-29".to_owned()),
         };
