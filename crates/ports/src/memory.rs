@@ -66,6 +66,8 @@ pub struct RecallRequest {
     pub query: Query,
     /// Writes that the answer must see.
     pub wait_for: Vec<BatchId>,
+    /// Least relevance of a hit, from 0 to 1; absent: any, or none.
+    pub min_relevance: Option<f32>,
 }
 
 /// A question to memory.

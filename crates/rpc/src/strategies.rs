@@ -266,7 +266,13 @@ fn query() -> impl Strategy<Value = Query> {
 }
 
 pub(crate) fn recall() -> impl Strategy<Value = RecallRequest> {
-    (query(), vec(batch_id(), 0..3)).prop_map(|(query, wait_for)| RecallRequest { query, wait_for })
+    (query(), vec(batch_id(), 0..3), option::of(0.0..=1.0_f32)).prop_map(
+        |(query, wait_for, min_relevance)| RecallRequest {
+            query,
+            wait_for,
+            min_relevance,
+        },
+    )
 }
 
 pub(crate) fn question() -> impl Strategy<Value = AnswerRequest> {

@@ -48,7 +48,7 @@ impl Memory for Gateway {
     async fn recall(&self, context: &Context, request: RecallRequest) -> Result<Found, Fault> {
         self.wait_for(context, &request.query.spaces, &request.wait_for)
             .await?;
-        let found = self.recalled(context, &request.query).await?;
+        let found = self.recalled(context, &request).await?;
         Span::current().record("hits", found.hits.len());
         Ok(found)
     }

@@ -62,6 +62,7 @@ impl TryFrom<RecallRequest> for proto::RecallRequest {
             quality: number::<proto::SearchQuality, _>(query.quality),
             explain: query.explain,
             wait_for: request.wait_for.iter().map(ToString::to_string).collect(),
+            min_relevance: request.min_relevance,
         })
     }
 }
@@ -78,6 +79,13 @@ impl Checked for proto::RecallRequest {
         let quality = fields.optional_word("quality", self.quality);
         let session = fields.optional_name("session", self.session, SessionId::new);
         let wait_for = fields.wait_for(self.wait_for);
+        let min_relevance = match self.min_relevance {
+            Some(least) if !(0.0..=1.0).contains(&least) => {
+                let problem = format!("is {least}; it is a probability, from 0 to 1");
+                fields.refuse("min_relevance", problem)
+            }
+            given => Some(given),
+        };
         let (k, neighbours) = reach?;
         let query = Query {
             text: text?,
@@ -95,6 +103,7 @@ impl Checked for proto::RecallRequest {
         Some(RecallRequest {
             query,
             wait_for: wait_for?,
+            min_relevance: min_relevance?,
         })
     }
 }

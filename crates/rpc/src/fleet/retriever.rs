@@ -34,6 +34,7 @@ impl Retriever for RemoteRetriever {
         let request: proto::RecallRequest = RecallRequest {
             query: query.clone(),
             wait_for: Vec::new(),
+            min_relevance: None,
         }
         .try_into()?;
         if let Some(embedded) = query.vectors.as_deref() {

@@ -56,6 +56,7 @@ pub fn recall(name: &str) -> RecallRequest {
     RecallRequest {
         query,
         wait_for: vec![node::batch()],
+        min_relevance: None,
     }
 }
 

@@ -738,6 +738,7 @@ impl Retriever for Node {
         let request = RecallRequest {
             query: query.clone(),
             wait_for: Vec::new(),
+            min_relevance: None,
         };
         self.recall(context, request).await
     }

@@ -6,7 +6,8 @@ use std::collections::HashSet;
 use memfleet_assembly::Said;
 use memfleet_domain::Fault;
 use memfleet_ports::context::Context;
-use memfleet_ports::retriever::{Found, Query};
+use memfleet_ports::memory::RecallRequest;
+use memfleet_ports::retriever::{Found, Hit, Query};
 
 use crate::Gateway;
 
@@ -20,7 +21,24 @@ const MOST_HITS: u32 = 1_000;
 impl Gateway {
     /// The best turns of a query. Where one speaker says the same words in several turns of a
     /// space, the best of them stands for all; what comes behind takes the places of the others.
-    pub(super) async fn recalled(&self, context: &Context, query: &Query) -> Result<Found, Fault> {
+    /// Hits below the least relevance that the call names are left out of these.
+    pub(super) async fn recalled(
+        &self,
+        context: &Context,
+        request: &RecallRequest,
+    ) -> Result<Found, Fault> {
+        let mut found = self.best(context, &request.query).await?;
+        if let Some(least) = request.min_relevance {
+            let is_relevant = |hit: &Hit| hit.relevance.is_some_and(|it| it >= least);
+            found.hits.retain(is_relevant);
+        }
+        if let Some(explanation) = &mut found.explanation {
+            explanation.settle(&found.hits);
+        }
+        Ok(found)
+    }
+
+    async fn best(&self, context: &Context, query: &Query) -> Result<Found, Fault> {
         let understood = self.understood(context, query).await;
         let most = MOST_HITS.min(MOST / (1 + 2 * query.neighbours));
         let mut wider = query.clone();
@@ -32,9 +50,6 @@ impl Gateway {
             let copies = without_copies(&mut found);
             if is_all || copies == 0 || found.hits.len() >= query.k as usize {
                 found.hits.truncate(query.k as usize);
-                if let Some(explanation) = &mut found.explanation {
-                    explanation.settle(&found.hits);
-                }
                 return Ok(found);
             }
             wider.k = wider.k.saturating_mul(WIDER).min(most);

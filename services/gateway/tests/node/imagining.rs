@@ -85,6 +85,7 @@ async fn a_model_is_asked_once_where_nothing_relevant_is_found() {
             ..asking(QUESTION, SearchQuality::Fast).query
         },
         wait_for: vec![],
+        min_relevance: None,
     };
     let again = node_wide.recall(&acme(), request).await.unwrap();
     assert_eq!(texts(&again), texts(&thorough));

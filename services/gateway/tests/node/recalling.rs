@@ -88,3 +88,33 @@ async fn explanation_names_copies_and_the_places_of_the_hits() {
         found.hits.len() + SHOWN_BEHIND_HITS
     );
 }
+
+#[tokio::test]
+async fn hits_below_the_least_relevance_are_left_out() {
+    let node = Node::new().await;
+    let texts = [
+        "My passport is X123.",
+        "The passport of my brother expires in June",
+        "We talked about boats",
+        "Lunch was fine",
+    ];
+    node.told("ada", texts.map(said).to_vec()).await;
+    let request = async |least| {
+        let mut request = recall("ada", "passport", &[]);
+        request.min_relevance = least;
+        node.gateway.recall(&acme(), request).await
+    };
+    let all = request(None).await.unwrap().hits;
+    assert_eq!(all.len(), texts.len());
+    for least in all.iter().filter_map(|hit| hit.relevance) {
+        let expected = all
+            .iter()
+            .filter(|hit| hit.relevance.is_some_and(|it| it >= least));
+        let expected: Vec<_> = expected.map(|hit| hit.turn.accepted.id).collect();
+        let found = request(Some(least)).await.unwrap().hits;
+        let found: Vec<_> = found.iter().map(|hit| hit.turn.accepted.id).collect();
+        assert_eq!(found, expected, "{least}");
+    }
+    let most = request(Some(1.0)).await.unwrap();
+    assert!(most.hits.is_empty() && most.searched == 4);
+}

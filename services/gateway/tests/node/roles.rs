@@ -307,5 +307,6 @@ pub fn recall(name: &str, text: &str, wait_for: &[BatchId]) -> RecallRequest {
     RecallRequest {
         query,
         wait_for: wait_for.to_vec(),
+        min_relevance: None,
     }
 }

@@ -129,6 +129,7 @@ async fn found(
     let request = RecallRequest {
         query,
         wait_for: Vec::new(),
+        min_relevance: None,
     };
     let answer = memory.recall(&call(), request).await?;
     let hits = answer.hits.iter().map(|hit| &hit.turn.accepted.id);

@@ -161,6 +161,7 @@ impl Method {
             let request = RecallRequest {
                 query: asked(corpus, question, k),
                 wait_for: Vec::new(),
+                min_relevance: None,
             };
             let answer = memory.recall(&call(), request).await?;
             let hits = answer.hits.iter().map(|hit| &hit.turn.accepted.id);

@@ -130,6 +130,7 @@ async fn example(
     let request = RecallRequest {
         query,
         wait_for: Vec::new(),
+        min_relevance: None,
     };
     let found = gateway.recall(&call(), request).await?;
     let is_evidence = |id: &TurnId| {

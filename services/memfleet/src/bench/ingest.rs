@@ -122,6 +122,7 @@ async fn singles(
                 RecallRequest {
                     query,
                     wait_for: vec![receipt.batch],
+                    min_relevance: None,
                 },
             )
             .await?;

@@ -196,6 +196,7 @@ impl Tenant {
         let request = RecallRequest {
             query: query(&self.space, self.conversation.question(), K),
             wait_for: Vec::new(),
+            min_relevance: None,
         };
         let (memory, call) = (&self.handle.memory, self.handle.call());
         memory.recall(&call, request).await.map(drop)

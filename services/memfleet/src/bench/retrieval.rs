@@ -309,6 +309,7 @@ impl Method {
         let request = RecallRequest {
             query,
             wait_for: Vec::new(),
+            min_relevance: None,
         };
         let begun = Instant::now();
         let found = handle.memory.recall(&handle.call(), request).await?;

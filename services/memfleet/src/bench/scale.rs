@@ -101,6 +101,7 @@ async fn search(
                 RecallRequest {
                     query,
                     wait_for: Vec::new(),
+                    min_relevance: None,
                 },
             )
             .await?;

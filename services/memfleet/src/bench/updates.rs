@@ -171,7 +171,11 @@ impl Arm {
                 let found = bench.node.gateway.retriever.search(&call(), &query).await?;
                 alone.note(story, asked, corpus, &found.hits);
                 let wait_for = Vec::new();
-                let request = RecallRequest { query, wait_for };
+                let request = RecallRequest {
+                    query,
+                    wait_for,
+                    min_relevance: None,
+                };
                 let found = bench.node.gateway.recall(&call(), request).await?;
                 arm.note(story, asked, corpus, &found.hits);
             }

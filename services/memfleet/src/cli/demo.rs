@@ -97,6 +97,7 @@ async fn recall(handle: &Handle, corpus: &Corpus, output: &mut Output) -> Result
         let request = RecallRequest {
             query: query(corpus, question, SHOWN),
             wait_for: Vec::new(),
+            min_relevance: None,
         };
         let found = handle.memory.recall(&handle.call(), request).await?;
         let took = milliseconds(begun);

@@ -32,6 +32,9 @@ pub struct RecallArgs {
     /// Turns before and after each hit to show with it
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = range(0..=limits::NEIGHBOURS))]
     neighbours: u32,
+    /// Least probability, from 0 to 1, that a turn bears on the query; others are left out
+    #[arg(long, value_name = "P", value_parser = values::probability)]
+    min_relevance: Option<f32>,
     /// Show what each score is made of, and the candidates that did not become hits with their
     /// ranks
     #[arg(long)]
@@ -139,10 +142,12 @@ pub async fn run(args: RecallArgs, handle: &Handle, output: &mut Output) -> Resu
         ..query
     };
     let several = query.spaces.len() > 1;
-    let found = handle
-        .memory
-        .recall(&handle.call(), RecallRequest { query, wait_for })
-        .await?;
+    let request = RecallRequest {
+        query,
+        wait_for,
+        min_relevance: args.min_relevance,
+    };
+    let found = handle.memory.recall(&handle.call(), request).await?;
     output.answer(
         || to_json(&found),
         |palette| human(&found, several, palette),

@@ -93,6 +93,13 @@ pub fn range(bounds: std::ops::RangeInclusive<u32>) -> impl TypedValueParser<Val
     clap::value_parser!(u32).range(i64::from(least)..=i64::from(most))
 }
 
+/// A probability.
+pub fn probability(text: &str) -> Result<f32, &'static str> {
+    let parsed = text.parse().ok();
+    let parsed = parsed.filter(|value| (0.0..=1.0).contains(value));
+    parsed.ok_or("a number from 0 to 1 is expected, for example 0.05")
+}
+
 /// What a call may take.
 pub fn timeout(text: &str) -> Result<HumanDuration, String> {
     let duration = text.parse::<HumanDuration>();

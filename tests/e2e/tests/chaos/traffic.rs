@@ -54,6 +54,7 @@ pub fn among(turns: &[TurnId], wait_for: &[&Acknowledged], k: u32) -> RecallRequ
     RecallRequest {
         query,
         wait_for: wait_for.iter().map(|sent| sent.batch).collect(),
+        min_relevance: None,
     }
 }
 

@@ -132,6 +132,7 @@ async fn answers_to(client: &Client, texts: &[&str]) -> Result<Vec<RecallAnswer>
         let request = RecallRequest {
             query,
             wait_for: Vec::new(),
+            min_relevance: None,
         };
         let found = client.recall(&call(), request).await?;
         ensure!(found.degraded.is_empty(), "{:?}", found.degraded);

@@ -93,6 +93,7 @@ pub fn recall(name: &str, text: &str, filter: TurnFilter, wait_for: &[BatchId]) 
     RecallRequest {
         query,
         wait_for: wait_for.to_vec(),
+        min_relevance: None,
     }
 }
 

@@ -310,6 +310,7 @@ fn a_search_is_checked_in_full() {
         session: String::new(),
         quality: 0,
         intent: None,
+        min_relevance: Some(2.0),
     };
     assert_eq!(
         fields(request),
@@ -329,6 +330,7 @@ fn a_search_is_checked_in_full() {
             "neighbours",
             "now",
             "wait_for[0]",
+            "min_relevance",
         ]
     );
 }
@@ -405,6 +407,22 @@ fn hits_and_neighbours_together_are_bounded() {
         let (field, problem) = violations(request(k, neighbours)).remove(0);
         assert_eq!(field, "neighbours");
         assert!(problem.contains("5000 turns"), "{problem}");
+    }
+}
+
+#[test]
+fn a_least_relevance_is_a_probability() {
+    let request = |least| proto::RecallRequest {
+        min_relevance: Some(least),
+        ..recall()
+    };
+    for least in [0.0, 0.05, 1.0] {
+        assert!(accept(request(least)).is_ok(), "{least}");
+    }
+    for least in [-0.1, 1.1, f32::NAN, f32::INFINITY] {
+        let (field, problem) = violations(request(least)).remove(0);
+        assert_eq!(field, "min_relevance");
+        assert!(problem.contains("from 0 to 1"), "{problem}");
     }
 }
 

@@ -74,6 +74,7 @@ async fn search(
         let request = RecallRequest {
             query,
             wait_for: Vec::new(),
+            min_relevance: None,
         };
         let begun = Instant::now();
         gateway.recall(&call(), request).await?;

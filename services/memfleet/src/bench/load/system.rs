@@ -171,6 +171,7 @@ impl Caller {
                 let request = RecallRequest {
                     query: query(&space, self.conversation.question(), K),
                     wait_for: Vec::new(),
+                    min_relevance: None,
                 };
                 let (memory, call) = (&self.handle.memory, self.handle.call());
                 memory.recall(&call, request).await.map(drop)
@@ -202,6 +203,7 @@ impl Caller {
         Ok(RecallRequest {
             query,
             wait_for: vec![receipt.batch],
+            min_relevance: None,
         })
     }
 

@@ -322,6 +322,7 @@ impl Neighbour {
         let request = RecallRequest {
             query: query(&space, Conversation::new(self.next()).question(), k),
             wait_for: Vec::new(),
+            min_relevance: None,
         };
         let (memory, call) = (&self.handle.memory, self.handle.call());
         memory.recall(&call, request).await.map(drop)
@@ -366,7 +367,11 @@ impl Neighbour {
                     end: None,
                 };
                 let wait_for = Vec::new();
-                let request = RecallRequest { query, wait_for };
+                let request = RecallRequest {
+                    query,
+                    wait_for,
+                    min_relevance: None,
+                };
                 self.handle.memory.recall(&call, request).await.map(drop)
             }
         }
@@ -388,6 +393,7 @@ impl Neighbour {
                 let request = RecallRequest {
                     query: query(&self.space("nowhere"), "anything".to_owned(), 10),
                     wait_for: Vec::new(),
+                    min_relevance: None,
                 };
                 let _refused = handle.memory.recall(&handle.call(), request).await;
             }

@@ -152,6 +152,7 @@ impl Asking<'_> {
         let request = RecallRequest {
             query,
             wait_for: Vec::new(),
+            min_relevance: None,
         };
         let found = self.gateway.recall(&call(), request).await?;
         let candidate = |hit: &Hit| {
