@@ -5,8 +5,8 @@ use std::ops::Range;
 
 use async_trait::async_trait;
 use chrono::TimeDelta;
-use memfleet_domain::Fault;
 use memfleet_domain::statement::{RelationScores, Statement};
+use memfleet_domain::{Fault, FaultKind};
 
 /// Text of a turn, and who said it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,4 +79,20 @@ pub trait TurnReader: Send + Sync {
 
     /// Probability that a good reply to the prompt needs each line. Served before the others.
     async fn needs(&self, question: NeedQuestion) -> Result<Vec<f32>, Fault>;
+}
+
+/// Refusal where the model that the reader builds on is not here.
+pub fn missing_reader(base: &str) -> Fault {
+    no_reader(format!(
+        "the reader of turns builds on the model `{base}`: `memfleet model pull {base}` brings it, and `model.multilingual` names it"
+    ))
+}
+
+/// Refusal where no reader is.
+pub fn no_reader(message: impl Into<String>) -> Fault {
+    Fault::new(
+        FaultKind::FailedPrecondition,
+        "READER_MISSING",
+        message.into(),
+    )
 }

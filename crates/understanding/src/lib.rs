@@ -13,6 +13,8 @@ mod reader;
 mod relations;
 mod sequences;
 mod statements;
+#[cfg(feature = "testing")]
+pub mod testing;
 
 pub use needs::NeedVector;
 pub use reader::{Between, Reader, ReaderError};

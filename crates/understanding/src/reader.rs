@@ -57,7 +57,7 @@ impl Reader {
         Self::from_bytes(base, WEIGHTS)
     }
 
-    fn from_bytes(base: &Encoder, bytes: &[u8]) -> Result<Self, ReaderError> {
+    pub(crate) fn from_bytes(base: &Encoder, bytes: &[u8]) -> Result<Self, ReaderError> {
         let (encoder, mut constants) = FittedEncoder::open(base, FILE, bytes)?;
         let width = encoder.dimensions();
         Ok(Self {

@@ -19,7 +19,7 @@ const SIDE_PIECES: usize = 96;
 const PIECES_BEFORE: usize = 32;
 
 /// Units of the hidden layer.
-const INNER: usize = 128;
+pub(crate) const INNER: usize = 128;
 
 /// Turn and the statements of it that are compared, as bytes of its text.
 #[derive(Debug, Clone, Copy)]

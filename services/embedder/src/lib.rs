@@ -1,38 +1,38 @@
-//! The embedder: text to vectors for every other role. A bounded queue in front of two worker threads, one for queries, so
-//! that they never wait behind passages, one for passages, which are cut into batches of similar length by a token budget.
-//! Work whose caller left is dropped before it is computed. When the queue is full the answer is an immediate
-//! `RESOURCE_EXHAUSTED`.
+//! The embedder: text to vectors for every other role, and the reader of turns beside it. A bounded queue in front of two
+//! worker threads, one for queries, so that they never wait behind passages, one for passages, which are cut into batches of
+//! similar length by a token budget. Work whose caller left is dropped before it is computed. When the queue is full the
+//! answer is an immediate `RESOURCE_EXHAUSTED`. The reader has such a queue of its own: one lane for needs, one for
+//! statements and relations.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod batches;
 mod choice;
+mod embedding;
 mod legibility;
+mod line_vectors;
 mod model;
 pub mod names;
 mod queue;
+mod reading;
 mod worker;
 
-use std::sync::Arc;
-use std::time::{Duration, Instant};
-
 use async_trait::async_trait;
+use memfleet_domain::Fault;
 use memfleet_domain::embedding::{EmbeddingSpace, PassageVectors, QueryVectors};
-use memfleet_domain::{Fault, FaultKind};
 use memfleet_ports::embedder::Embedder;
-use tokio::sync::oneshot;
 
 pub use choice::ModelChoice;
 pub use model::{Model, SentenceModel, TextKind};
+pub use reading::LocalTurnReader;
 
-use queue::{Lane, Queue, Request};
-
-/// When a caller who was turned away may try again.
-const RETRY_AFTER: Duration = Duration::from_millis(500);
+use embedding::QueuedEmbedding;
+use queue::Lane;
+use worker::Workers;
 
 /// The embedder in this process. Dropping it ends its workers.
 pub struct LocalEmbedder {
     space: EmbeddingSpace,
-    queue: Arc<Queue>,
+    workers: Workers<QueuedEmbedding>,
 }
 
 impl LocalEmbedder {
@@ -42,45 +42,16 @@ impl LocalEmbedder {
         model: impl Model + 'static,
         capacity: usize,
     ) -> std::io::Result<Self> {
-        let queue = Arc::new(Queue::new(capacity));
-        let model = Arc::new(model);
-        for lane in [Lane::Query, Lane::Passage] {
-            let (work, model) = (queue.clone(), model.clone());
-            std::thread::Builder::new()
-                .name(format!("embed-{}", lane.label()))
-                .spawn(move || worker::run(&work, lane, model.as_ref()))?;
-        }
-        Ok(Self { space, queue })
+        let workers = Workers::start(QueuedEmbedding(Box::new(model)), capacity)?;
+        Ok(Self { space, workers })
     }
 
     async fn embed(&self, texts: Vec<String>, lane: Lane) -> Result<Vec<PassageVectors>, Fault> {
-        if texts.is_empty() {
-            return Ok(Vec::new());
+        let count = texts.len();
+        match count {
+            0 => Ok(Vec::new()),
+            _ => self.workers.ask(texts, count, lane).await,
         }
-        let (answer, answered) = oneshot::channel();
-        let since = Instant::now();
-        let request = Request {
-            texts,
-            since,
-            answer,
-        };
-        if !self.queue.push(request, lane) {
-            metrics::counter!(names::SHED, "lane" => lane.label()).increment(1);
-            let message = "too many texts are waiting for the embedding model";
-            return Err(
-                Fault::new(FaultKind::ResourceExhausted, "EMBEDDER_OVERLOADED", message)
-                    .retry_after(RETRY_AFTER),
-            );
-        }
-        answered
-            .await
-            .unwrap_or_else(|_| Err(worker::unavailable("the embedding worker has stopped")))
-    }
-}
-
-impl Drop for LocalEmbedder {
-    fn drop(&mut self) {
-        self.queue.close();
     }
 }
 
@@ -91,11 +62,11 @@ impl Embedder for LocalEmbedder {
     }
 
     async fn embed_passages(&self, texts: Vec<String>) -> Result<Vec<PassageVectors>, Fault> {
-        self.embed(texts, Lane::Passage).await
+        self.embed(texts, Lane::Background).await
     }
 
     async fn embed_query(&self, text: String) -> Result<QueryVectors, Fault> {
-        let mut vectors = self.embed(vec![text], Lane::Query).await?;
+        let mut vectors = self.embed(vec![text], Lane::Call).await?;
         vectors
             .pop()
             .ok_or_else(|| Fault::internal("the model gave no vectors for a query"))

@@ -1,45 +1,61 @@
-//! Requests that wait for the model: one lane for queries, one for passages, bounded together.
+//! Requests that wait for a model: one lane for calls, one for background work, bounded together.
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use memfleet_domain::Fault;
-use memfleet_domain::embedding::PassageVectors;
 use tokio::sync::oneshot;
 
-use crate::names;
+use crate::names::QueueNames;
 
-/// Texts that a worker takes at once, more only for a single large request. Small, so that a new request waits little.
-const TEXTS_A_ROUND: usize = 64;
+/// Model that answers the requests of a queue.
+pub(crate) trait QueuedModel: Send + Sync + 'static {
+    /// Question of a request.
+    type Question: Send;
+    /// Answer to it.
+    type Answer: Send;
 
-/// Which worker serves a request.
+    /// Names in metrics, faults and logs.
+    const NAMES: QueueNames;
+
+    /// Texts that a worker takes at once, more only for a single large request. Small, so that a
+    /// new request waits little.
+    const TEXTS_A_ROUND: usize;
+
+    /// One answer a request, in order; of a caller who left in the middle any.
+    fn compute(&self, requests: &[Request<Self>], lane: Lane) -> Result<Vec<Self::Answer>, String>;
+}
+
+/// Worker that serves a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Lane {
-    /// Someone waits for an answer.
-    Query,
-    /// Something to store.
-    Passage,
+    /// Serves callers who wait for an answer.
+    Call,
+    /// Serves work that gives way to calls.
+    Background,
 }
 
 impl Lane {
+    /// Both lanes.
+    pub(crate) const ALL: [Self; 2] = [Self::Call, Self::Background];
+
     /// Value of the metrics' label.
-    pub(crate) fn label(self) -> &'static str {
-        match self {
-            Self::Query => "query",
-            Self::Passage => "passage",
-        }
+    pub(crate) fn label<M: QueuedModel>(self) -> &'static str {
+        M::NAMES.lanes[self as usize]
     }
 }
 
-/// Texts of one caller.
-pub(crate) struct Request {
-    pub(crate) texts: Vec<String>,
+/// Question of one caller.
+pub(crate) struct Request<M: QueuedModel + ?Sized> {
+    pub(crate) question: M::Question,
+    /// Texts of the question.
+    pub(crate) texts: usize,
     pub(crate) since: Instant,
-    pub(crate) answer: oneshot::Sender<Result<Vec<PassageVectors>, Fault>>,
+    pub(crate) answer: oneshot::Sender<Result<M::Answer, Fault>>,
 }
 
-impl Request {
+impl<M: QueuedModel> Request<M> {
     /// True when nobody waits for the answer any more.
     pub(crate) fn is_abandoned(&self) -> bool {
         self.answer.is_closed()
@@ -47,37 +63,40 @@ impl Request {
 }
 
 /// The requests that wait.
-pub(crate) struct Queue {
+pub(crate) struct Queue<M: QueuedModel> {
     capacity: usize,
-    state: Mutex<State>,
+    state: Mutex<State<M>>,
     changed: Condvar,
 }
 
-#[derive(Default)]
-struct State {
-    queries: VecDeque<Request>,
-    passages: VecDeque<Request>,
+struct State<M: QueuedModel> {
+    /// Requests of each lane.
+    lanes: [VecDeque<Request<M>>; 2],
     texts: usize,
     closed: bool,
 }
 
-impl Queue {
+impl<M: QueuedModel> Queue<M> {
     /// A queue for this many texts.
     pub(crate) fn new(capacity: usize) -> Self {
         Self {
             capacity,
-            state: Mutex::default(),
+            state: Mutex::new(State {
+                lanes: [VecDeque::new(), VecDeque::new()],
+                texts: 0,
+                closed: false,
+            }),
             changed: Condvar::new(),
         }
     }
 
     /// Takes a request in; false when it would not fit beside what waits already.
-    pub(crate) fn push(&self, request: Request, lane: Lane) -> bool {
+    pub(crate) fn push(&self, request: Request<M>, lane: Lane) -> bool {
         let mut state = self.lock();
-        if state.texts > 0 && state.texts + request.texts.len() > self.capacity {
+        if state.texts > 0 && state.texts + request.texts > self.capacity {
             return false;
         }
-        state.texts += request.texts.len();
+        state.texts += request.texts;
         state.lane(lane).push_back(request);
         state.report();
         drop(state);
@@ -88,7 +107,7 @@ impl Queue {
 
     /// Waits for requests of a lane and takes a round of them. None when the queue is closed: what waits then is
     /// dropped, which tells its callers.
-    pub(crate) fn take(&self, lane: Lane) -> Option<Vec<Request>> {
+    pub(crate) fn take(&self, lane: Lane) -> Option<Vec<Request<M>>> {
         let mut state = self.lock();
         loop {
             if state.closed {
@@ -119,32 +138,29 @@ impl Queue {
         self.lock().texts == 0
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, State<M>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
-    fn lane(&mut self, lane: Lane) -> &mut VecDeque<Request> {
-        match lane {
-            Lane::Query => &mut self.queries,
-            Lane::Passage => &mut self.passages,
-        }
+impl<M: QueuedModel> State<M> {
+    fn lane(&mut self, lane: Lane) -> &mut VecDeque<Request<M>> {
+        &mut self.lanes[lane as usize]
     }
 
     /// Requests whose callers still wait, in the order of arrival.
-    fn round(&mut self, lane: Lane) -> Vec<Request> {
+    fn round(&mut self, lane: Lane) -> Vec<Request<M>> {
         let mut round = Vec::new();
         let mut texts = 0;
         while let Some(request) = self.lane(lane).pop_front() {
-            let count = request.texts.len();
-            if !round.is_empty() && texts + count > TEXTS_A_ROUND {
+            let count = request.texts;
+            if !round.is_empty() && texts + count > M::TEXTS_A_ROUND {
                 self.lane(lane).push_front(request);
                 break;
             }
             self.texts -= count;
             if request.is_abandoned() {
-                metrics::counter!(names::ABANDONED, "lane" => lane.label()).increment(1);
+                metrics::counter!(M::NAMES.abandoned, "lane" => lane.label::<M>()).increment(1);
                 continue;
             }
             texts += count;
@@ -154,12 +170,9 @@ impl State {
     }
 
     fn report(&self) {
-        for (lane, requests) in [
-            (Lane::Query, &self.queries),
-            (Lane::Passage, &self.passages),
-        ] {
-            let texts: usize = requests.iter().map(|request| request.texts.len()).sum();
-            metrics::gauge!(names::QUEUED_TEXTS, "lane" => lane.label()).set(texts as f64);
+        for (lane, requests) in Lane::ALL.into_iter().zip(&self.lanes) {
+            let texts: usize = requests.iter().map(|request| request.texts).sum();
+            metrics::gauge!(M::NAMES.queued, "lane" => lane.label::<M>()).set(texts as f64);
         }
     }
 }
@@ -168,13 +181,27 @@ impl State {
 mod tests {
     use super::*;
 
-    type Answer = oneshot::Receiver<Result<Vec<PassageVectors>, Fault>>;
+    /// Model that is never asked.
+    struct Idle;
 
-    fn request(texts: usize) -> (Request, Answer) {
+    impl QueuedModel for Idle {
+        type Question = ();
+        type Answer = ();
+        const NAMES: QueueNames = crate::names::READING;
+        const TEXTS_A_ROUND: usize = 64;
+
+        fn compute(&self, _: &[Request<Self>], _: Lane) -> Result<Vec<()>, String> {
+            unreachable!("no worker runs")
+        }
+    }
+
+    type Answer = oneshot::Receiver<Result<(), Fault>>;
+
+    fn request(texts: usize) -> (Request<Idle>, Answer) {
         let (answer, answered) = oneshot::channel();
-        let texts = vec!["text".to_owned(); texts];
         (
             Request {
+                question: (),
                 texts,
                 since: Instant::now(),
                 answer,
@@ -183,8 +210,8 @@ mod tests {
         )
     }
 
-    fn sizes(round: &[Request]) -> Vec<usize> {
-        round.iter().map(|request| request.texts.len()).collect()
+    fn sizes(round: &[Request<Idle>]) -> Vec<usize> {
+        round.iter().map(|request| request.texts).collect()
     }
 
     #[test]
@@ -194,9 +221,9 @@ mod tests {
             [50, 14, 1, 200, 3].into_iter().map(request).unzip();
         requests
             .into_iter()
-            .for_each(|request| assert!(queue.push(request, Lane::Passage)));
+            .for_each(|request| assert!(queue.push(request, Lane::Background)));
         let rounds: Vec<_> = (0..4)
-            .map(|_| sizes(&queue.take(Lane::Passage).unwrap()))
+            .map(|_| sizes(&queue.take(Lane::Background).unwrap()))
             .collect();
         assert_eq!(rounds, [vec![50, 14], vec![1], vec![200], vec![3]]);
         assert!(queue.is_empty());
@@ -206,19 +233,19 @@ mod tests {
     fn a_full_queue_refuses_whole_requests_and_an_empty_one_takes_any() {
         let queue = Queue::new(10);
         let (large, _answer) = request(50);
-        assert!(queue.push(large, Lane::Passage));
+        assert!(queue.push(large, Lane::Background));
         let (small, _other) = request(1);
-        assert!(!queue.push(small, Lane::Passage));
+        assert!(!queue.push(small, Lane::Call));
     }
 
     #[test]
     fn lanes_do_not_mix() {
         let queue = Queue::new(10);
-        let (passage, _passage_answer) = request(2);
-        let (query, _query_answer) = request(1);
-        assert!(queue.push(passage, Lane::Passage) && queue.push(query, Lane::Query));
-        assert_eq!(sizes(&queue.take(Lane::Query).unwrap()), [1]);
-        assert_eq!(sizes(&queue.take(Lane::Passage).unwrap()), [2]);
+        let (work, _work_answer) = request(2);
+        let (call, _call_answer) = request(1);
+        assert!(queue.push(work, Lane::Background) && queue.push(call, Lane::Call));
+        assert_eq!(sizes(&queue.take(Lane::Call).unwrap()), [1]);
+        assert_eq!(sizes(&queue.take(Lane::Background).unwrap()), [2]);
     }
 
     #[test]
@@ -226,9 +253,9 @@ mod tests {
         let queue = Queue::new(10);
         let (left, answer) = request(4);
         let (stays, _answer) = request(3);
-        assert!(queue.push(left, Lane::Passage) && queue.push(stays, Lane::Passage));
+        assert!(queue.push(left, Lane::Background) && queue.push(stays, Lane::Background));
         drop(answer);
-        assert_eq!(sizes(&queue.take(Lane::Passage).unwrap()), [3]);
+        assert_eq!(sizes(&queue.take(Lane::Background).unwrap()), [3]);
         assert!(queue.is_empty());
     }
 
@@ -236,9 +263,9 @@ mod tests {
     fn closing_tells_the_callers_who_wait() {
         let queue = Queue::new(10);
         let (waits, mut answer) = request(1);
-        assert!(queue.push(waits, Lane::Query));
+        assert!(queue.push(waits, Lane::Call));
         queue.close();
-        assert!(queue.take(Lane::Query).is_none());
+        assert!(queue.take(Lane::Call).is_none());
         assert_eq!(
             answer.try_recv().unwrap_err(),
             oneshot::error::TryRecvError::Closed

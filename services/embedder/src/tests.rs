@@ -1,8 +1,9 @@
 //! The service around a model that blocks on demand.
 
-use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
 
+use memfleet_domain::FaultKind;
 use memfleet_domain::embedding::TokenVectors;
 use memfleet_encoder::{Error, Tokens};
 
@@ -94,7 +95,7 @@ async fn a_full_queue_sheds_at_once() {
         let embedder = embedder.clone();
         async move { embedder.embed_passages(texts(4)).await }
     });
-    while embedder.queue.is_empty() {
+    while embedder.workers.queue.is_empty() {
         tokio::task::yield_now().await;
     }
     let fault = embedder.embed_passages(texts(1)).await.unwrap_err();
@@ -123,7 +124,7 @@ async fn work_whose_caller_left_is_never_computed() {
         let embedder = embedder.clone();
         async move { embedder.embed_passages(texts(5)).await }
     });
-    while embedder.queue.is_empty() {
+    while embedder.workers.queue.is_empty() {
         tokio::task::yield_now().await;
     }
     leaving.abort();

@@ -1,131 +1,123 @@
-//! A thread that computes the requests of one lane.
+//! Threads that compute what waits in a queue, one for each lane.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::time::Instant;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use memfleet_background::CallInProgress;
-use memfleet_domain::embedding::PassageVectors;
 use memfleet_domain::{Fault, FaultKind};
-use memfleet_encoder::Tokens;
+use tokio::sync::oneshot;
 
-use crate::batches::batches;
-use crate::choice::letters;
-use crate::legibility::is_illegible;
-use crate::model::{Model, TextKind};
-use crate::names;
-use crate::queue::{Lane, Queue, Request};
+use crate::queue::{Lane, Queue, QueuedModel, Request};
 
-/// Word pieces of a batch, padding included.
-const BATCH_TOKENS: usize = 1024;
+/// When a caller who was turned away may try again.
+const RETRY_AFTER: Duration = Duration::from_millis(500);
 
-/// Serves requests until the queue is closed; passages behind all that callers wait for.
-pub(crate) fn run(queue: &Queue, lane: Lane, model: &dyn Model) {
-    if lane == Lane::Passage {
+/// A model behind a queue. Dropping it ends the threads.
+pub(crate) struct Workers<M: QueuedModel> {
+    pub(crate) queue: Arc<Queue<M>>,
+}
+
+impl<M: QueuedModel> Workers<M> {
+    /// Starts the threads. At most `capacity` texts wait, except that one request is always taken by an empty queue.
+    pub(crate) fn start(model: M, capacity: usize) -> std::io::Result<Self> {
+        let queue = Arc::new(Queue::new(capacity));
+        let model = Arc::new(model);
+        for lane in Lane::ALL {
+            let (work, model) = (queue.clone(), model.clone());
+            std::thread::Builder::new()
+                .name(format!("{}-{}", M::NAMES.threads, lane.label::<M>()))
+                .spawn(move || run(&work, lane, model.as_ref()))?;
+        }
+        Ok(Self { queue })
+    }
+
+    /// The model's answer to a question of this many texts.
+    pub(crate) async fn ask(
+        &self,
+        question: M::Question,
+        texts: usize,
+        lane: Lane,
+    ) -> Result<M::Answer, Fault> {
+        let (answer, answered) = oneshot::channel();
+        let request = Request {
+            question,
+            texts,
+            since: Instant::now(),
+            answer,
+        };
+        if !self.queue.push(request, lane) {
+            metrics::counter!(M::NAMES.shed, "lane" => lane.label::<M>()).increment(1);
+            return Err(overloaded::<M>());
+        }
+        let stopped = |_| Err(unavailable::<M>("has stopped"));
+        answered.await.unwrap_or_else(stopped)
+    }
+}
+
+impl<M: QueuedModel> Drop for Workers<M> {
+    fn drop(&mut self) {
+        self.queue.close();
+    }
+}
+
+fn overloaded<M: QueuedModel>() -> Fault {
+    let message = format!("too many texts are waiting for the {}", M::NAMES.model);
+    let fault = Fault::new(FaultKind::ResourceExhausted, M::NAMES.overloaded, message);
+    fault.retry_after(RETRY_AFTER)
+}
+
+/// Fault of a model that failed, or whose thread has stopped.
+fn unavailable<M: QueuedModel>(what: &str) -> Fault {
+    let message = format!("the {} {what}", M::NAMES.model);
+    Fault::new(FaultKind::Unavailable, M::NAMES.unavailable, message)
+}
+
+/// Serves requests until the queue is closed; background work behind all that callers wait for.
+fn run<M: QueuedModel>(queue: &Queue<M>, lane: Lane, model: &M) {
+    if lane == Lane::Background {
         memfleet_background::yield_to_callers();
     }
     while let Some(requests) = queue.take(lane) {
-        let _call = (lane == Lane::Query).then(CallInProgress::begin);
+        let _call = (lane == Lane::Call).then(CallInProgress::begin);
         serve(requests, lane, model);
     }
 }
 
-/// What a caller is told when the model or its thread is gone.
-pub(crate) fn unavailable(message: &str) -> Fault {
-    Fault::new(FaultKind::Unavailable, "EMBEDDER_UNAVAILABLE", message)
-}
-
-fn serve(requests: Vec<Request>, lane: Lane, model: &dyn Model) {
-    let waited = requests.iter().map(|request| request.since.elapsed());
-    waited.for_each(|wait| {
-        metrics::histogram!(names::QUEUE_SECONDS, "lane" => lane.label()).record(wait);
-    });
+fn serve<M: QueuedModel>(requests: Vec<Request<M>>, lane: Lane, model: &M) {
+    for request in &requests {
+        let wait = request.since.elapsed();
+        metrics::histogram!(M::NAMES.queue_seconds, "lane" => lane.label::<M>()).record(wait);
+    }
     // A panic inside the model fails these requests, not the worker.
-    let outcome = catch_unwind(AssertUnwindSafe(|| compute(&requests, lane, model)));
+    let outcome = catch_unwind(AssertUnwindSafe(|| model.compute(&requests, lane)));
     match outcome.unwrap_or_else(|_| Err("panic".to_owned())) {
-        Ok(mut vectors) => {
-            for request in requests {
-                let own = vectors.drain(..request.texts.len()).collect();
+        Ok(answers) => {
+            for (request, answer) in requests.into_iter().zip(answers) {
                 // The caller may have left meanwhile; then there is nobody to answer.
-                let _ = request.answer.send(Ok(own));
+                let _ = request.answer.send(Ok(answer));
             }
         }
         Err(error) => {
             tracing::error!(
                 error,
-                lane = lane.label(),
+                lane = lane.label::<M>(),
                 requests = requests.len(),
-                "texts could not be embedded"
+                "the {} failed",
+                M::NAMES.model
             );
             for request in requests {
-                let _ = request
-                    .answer
-                    .send(Err(unavailable("the embedding model failed")));
+                let _ = request.answer.send(Err(unavailable::<M>("failed")));
             }
         }
     }
 }
 
-/// Vectors of all texts of all requests, in order; those of callers who left in the middle may be empty.
-fn compute(
-    requests: &[Request],
-    lane: Lane,
-    model: &dyn Model,
-) -> Result<Vec<PassageVectors>, String> {
-    let texts: Vec<&str> = requests
-        .iter()
-        .flat_map(|request| &request.texts)
-        .map(String::as_str)
-        .collect();
-    let owners: Vec<&Request> = requests
-        .iter()
-        .flat_map(|request| request.texts.iter().map(move |_| request))
-        .collect();
-    let kind = match lane {
-        Lane::Query => TextKind::Query,
-        Lane::Passage => TextKind::Passage,
-    };
-    let tokens = model.tokenize(kind, &texts);
-    let tokens = tokens.map_err(|error| error.to_string())?;
-    let illegible = match lane {
-        Lane::Passage => vec![false; texts.len()],
-        Lane::Query => illegible(model, &texts)?,
-    };
-    let lengths: Vec<usize> = tokens.iter().map(Tokens::len).collect();
-    let mut vectors = vec![PassageVectors::default(); texts.len()];
-    for batch in batches(&lengths, BATCH_TOKENS) {
-        let batch: Vec<usize> = batch
-            .into_iter()
-            .filter(|&index| !owners[index].is_abandoned())
-            .filter(|&index| !illegible[index])
-            .collect();
-        if batch.is_empty() {
-            continue;
-        }
-        let members: Vec<Tokens> = batch.iter().map(|&index| tokens[index].clone()).collect();
-        let started = Instant::now();
-        let answers = model
-            .encode(kind, &members)
-            .map_err(|error| error.to_string())?;
-        metrics::histogram!(names::INFERENCE_SECONDS, "lane" => lane.label())
-            .record(started.elapsed());
-        metrics::counter!(names::TEXTS, "lane" => lane.label()).increment(batch.len() as u64);
-        let count: usize = batch.iter().map(|&index| lengths[index]).sum();
-        metrics::counter!(names::TOKENS, "lane" => lane.label()).increment(count as u64);
-        for (index, answer) in batch.into_iter().zip(answers) {
-            vectors[index] = answer;
-        }
-    }
-    Ok(vectors)
-}
-
-/// Queries that the model cannot read: they have no vectors, and words decide.
-fn illegible(model: &dyn Model, texts: &[&str]) -> Result<Vec<bool>, String> {
-    let letters: Vec<String> = texts.iter().map(|text| letters(text)).collect();
-    let borrowed: Vec<&str> = letters.iter().map(String::as_str).collect();
-    let tokens = model.tokenize(TextKind::Query, &borrowed);
-    let tokens = tokens.map_err(|error| error.to_string())?;
-    let pairs = letters.iter().zip(&tokens);
-    Ok(pairs
-        .map(|(letters, tokens)| is_illegible(letters, tokens))
-        .collect())
+/// Times a computation of the model.
+pub(crate) fn timed<M: QueuedModel, T>(lane: Lane, compute: impl FnOnce() -> T) -> T {
+    let started = Instant::now();
+    let computed = compute();
+    metrics::histogram!(M::NAMES.inference_seconds, "lane" => lane.label::<M>())
+        .record(started.elapsed());
+    computed
 }

@@ -91,7 +91,8 @@ pub struct Model {
     pub directory: Option<PathBuf>,
     /// Threads of the model; 0 takes one a core. Default 0.
     pub threads: usize,
-    /// Texts that may wait for the model; more are refused with `RESOURCE_EXHAUSTED`. Default 4096.
+    /// Texts that may wait for a model, and for the reader of turns; more are refused with
+    /// `RESOURCE_EXHAUSTED`. Default 4096.
     pub queue: usize,
 }
 

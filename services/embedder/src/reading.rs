@@ -1,0 +1,249 @@
+//! The reader of turns in this process.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use memfleet_background::give_way;
+use memfleet_domain::Fault;
+use memfleet_domain::statement::{RelationScores, Statement};
+use memfleet_ports::turn_reader::{
+    NeedQuestion, TurnComparison, TurnInContext, TurnReader, TurnStatements, TurnText,
+};
+use memfleet_understanding::{
+    PlacedStatements, ReadTurn, Reader, ReaderError, TurnPair, TurnToRead,
+};
+
+use crate::line_vectors::LineVectors;
+use crate::names::{self, QueueNames};
+use crate::queue::{Lane, QueuedModel, Request};
+use crate::worker::{Workers, timed};
+
+/// Turns or pairs that are read between two looks whether anybody waits.
+const TURNS_AT_A_TIME: usize = 16;
+
+/// The reader in this process, behind a queue of its own. Dropping it ends its workers.
+pub struct LocalTurnReader {
+    workers: Workers<QueuedReader>,
+}
+
+/// Question to the reader.
+enum ReaderQuestion {
+    Statements(Vec<TurnInContext>),
+    Relations(Vec<TurnComparison>),
+    Needs(NeedQuestion),
+}
+
+/// Answer to a question of the same name.
+enum ReaderAnswer {
+    Statements(Vec<Vec<Statement>>),
+    Relations(Vec<Vec<RelationScores>>),
+    Needs(Vec<f32>),
+}
+
+impl ReaderQuestion {
+    /// Texts that are read: turns, pairs of turns, or a prompt and lines.
+    fn texts(&self) -> usize {
+        match self {
+            Self::Statements(turns) => turns.len(),
+            Self::Relations(pairs) => pairs.len(),
+            Self::Needs(question) => 1 + question.lines.len(),
+        }
+    }
+
+    /// A prompt waits for needs; statements and relations are found after the turns were stored.
+    fn lane(&self) -> Lane {
+        match self {
+            Self::Statements(_) | Self::Relations(_) => Lane::Background,
+            Self::Needs(_) => Lane::Call,
+        }
+    }
+}
+
+impl LocalTurnReader {
+    /// Starts the workers. At most `capacity` texts wait, except that one request is always taken by an empty queue.
+    pub fn start(reader: Reader, capacity: usize) -> std::io::Result<Self> {
+        let model = QueuedReader {
+            reader,
+            lines: LineVectors::new(),
+        };
+        let workers = Workers::start(model, capacity)?;
+        Ok(Self { workers })
+    }
+
+    async fn ask(&self, question: ReaderQuestion) -> Result<ReaderAnswer, Fault> {
+        let (texts, lane) = (question.texts(), question.lane());
+        self.workers.ask(question, texts, lane).await
+    }
+}
+
+#[async_trait]
+impl TurnReader for LocalTurnReader {
+    async fn name(&self) -> Result<String, Fault> {
+        Ok(Reader::NAME.to_owned())
+    }
+
+    async fn statements(&self, turns: Vec<TurnInContext>) -> Result<Vec<Vec<Statement>>, Fault> {
+        if turns.is_empty() {
+            return Ok(Vec::new());
+        }
+        match self.ask(ReaderQuestion::Statements(turns)).await? {
+            ReaderAnswer::Statements(statements) => Ok(statements),
+            _ => Err(mismatch()),
+        }
+    }
+
+    async fn relations(
+        &self,
+        pairs: Vec<TurnComparison>,
+    ) -> Result<Vec<Vec<RelationScores>>, Fault> {
+        if pairs.is_empty() {
+            return Ok(Vec::new());
+        }
+        match self.ask(ReaderQuestion::Relations(pairs)).await? {
+            ReaderAnswer::Relations(relations) => Ok(relations),
+            _ => Err(mismatch()),
+        }
+    }
+
+    async fn needs(&self, question: NeedQuestion) -> Result<Vec<f32>, Fault> {
+        if question.lines.is_empty() {
+            return Ok(Vec::new());
+        }
+        match self.ask(ReaderQuestion::Needs(question)).await? {
+            ReaderAnswer::Needs(needs) => Ok(needs),
+            _ => Err(mismatch()),
+        }
+    }
+}
+
+fn mismatch() -> Fault {
+    Fault::internal("the reader answered another question")
+}
+
+/// The reader behind a queue.
+struct QueuedReader {
+    reader: Reader,
+    lines: LineVectors,
+}
+
+impl QueuedModel for QueuedReader {
+    type Question = ReaderQuestion;
+    type Answer = ReaderAnswer;
+    const NAMES: QueueNames = names::READING;
+    /// One request at a time: each is answered as soon as it is read.
+    const TEXTS_A_ROUND: usize = 1;
+
+    fn compute(&self, requests: &[Request<Self>], _: Lane) -> Result<Vec<ReaderAnswer>, String> {
+        let answers = requests.iter().map(|request| self.answer(request));
+        let answers: Result<_, ReaderError> = answers.collect();
+        answers.map_err(|error| error.to_string())
+    }
+}
+
+impl QueuedReader {
+    fn answer(&self, request: &Request<Self>) -> Result<ReaderAnswer, ReaderError> {
+        Ok(match &request.question {
+            ReaderQuestion::Statements(turns) => {
+                ReaderAnswer::Statements(in_parts(request, turns, |turns| {
+                    let turns: Vec<_> = turns.iter().map(turn_to_read).collect();
+                    self.reader.statements(&turns, &give_way)
+                })?)
+            }
+            ReaderQuestion::Relations(pairs) => {
+                ReaderAnswer::Relations(in_parts(request, pairs, |pairs| {
+                    let pairs: Vec<_> = pairs.iter().map(turn_pair).collect();
+                    self.reader.relations(&pairs, &give_way)
+                })?)
+            }
+            ReaderQuestion::Needs(question) => ReaderAnswer::Needs(self.needs(request, question)?),
+        })
+    }
+
+    /// Probabilities that the lines of a question are needed; none where the caller left.
+    fn needs(
+        &self,
+        request: &Request<Self>,
+        question: &NeedQuestion,
+    ) -> Result<Vec<f32>, ReaderError> {
+        let at_once = |_: Duration| {};
+        let NeedQuestion {
+            prompt,
+            before,
+            lines,
+        } = question;
+        let prompt = read(Lane::Call, 1, || {
+            self.reader.prompt_vector(prompt, before, &at_once)
+        })?;
+        let found = self.lines.of(lines, |unread| {
+            if request.is_abandoned() {
+                return Ok(None);
+            }
+            let vectors = read(Lane::Call, unread.len(), || {
+                self.reader.line_vectors(unread, &at_once)
+            });
+            vectors.map(Some)
+        })?;
+        let Some(found) = found else {
+            return Ok(Vec::new());
+        };
+        metrics::counter!(names::KNOWN_LINES).increment(found.known as u64);
+        let odds = found.iter().map(|line| self.reader.need(&prompt, &line));
+        Ok(odds.map(|odds| 1.0 / (1.0 + (-odds).exp())).collect())
+    }
+}
+
+/// Answers of the parts of a question of background work; those read so far where the caller left.
+fn in_parts<Q, A>(
+    request: &Request<QueuedReader>,
+    items: &[Q],
+    mut answers_of: impl FnMut(&[Q]) -> Result<Vec<A>, ReaderError>,
+) -> Result<Vec<A>, ReaderError> {
+    let mut answers = Vec::with_capacity(items.len());
+    for part in items.chunks(TURNS_AT_A_TIME) {
+        if request.is_abandoned() {
+            break;
+        }
+        answers.extend(read(Lane::Background, part.len(), || answers_of(part))?);
+    }
+    Ok(answers)
+}
+
+/// Counts and times a computation on texts.
+fn read<T>(lane: Lane, texts: usize, compute: impl FnOnce() -> T) -> T {
+    let label = lane.label::<QueuedReader>();
+    metrics::counter!(names::READ_TEXTS, "lane" => label).increment(texts as u64);
+    timed::<QueuedReader, T>(lane, compute)
+}
+
+fn turn_to_read(turn: &TurnInContext) -> TurnToRead<'_> {
+    TurnToRead {
+        turn: read_turn(&turn.turn),
+        previous: turn.previous.as_ref().map(read_turn),
+    }
+}
+
+fn turn_pair(pair: &TurnComparison) -> TurnPair<'_> {
+    TurnPair {
+        earlier: placed(&pair.earlier),
+        later: placed(&pair.later),
+        gap: pair.gap,
+    }
+}
+
+fn placed(turn: &TurnStatements) -> PlacedStatements<'_> {
+    PlacedStatements {
+        turn: read_turn(&turn.turn),
+        statements: &turn.statements,
+    }
+}
+
+fn read_turn(turn: &TurnText) -> ReadTurn<'_> {
+    ReadTurn {
+        speaker: &turn.speaker,
+        is_assistant: turn.is_assistant,
+        text: &turn.text,
+    }
+}
+
+#[cfg(test)]
+mod tests;
