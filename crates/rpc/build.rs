@@ -21,7 +21,7 @@ const PUBLIC: [&str; 11] = [
     "maintenance",
     "admin",
 ];
-const INTERNAL: [&str; 3] = ["embedder", "retriever", "refresher"];
+const INTERNAL: [&str; 4] = ["embedder", "turn_reader", "retriever", "refresher"];
 
 fn main() -> Result<(), Box<dyn Error>> {
     let root = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?).join("../../proto");

@@ -24,6 +24,7 @@ mod page;
 mod policies;
 mod policy;
 mod prompt;
+mod reading;
 mod rebuild;
 mod recall;
 mod record;

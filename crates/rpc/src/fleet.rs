@@ -2,7 +2,7 @@
 //! a role cannot tell whether the other is in its process or behind a network.
 //!
 //! [`routes`](server::routes) serves roles behind the fleet's [`Credential`]; [`Peers`] are the replicas of one role, and
-//! [`RemoteEmbedder`], [`RemoteRetriever`], [`RemoteRefresher`] call them. One layer owns retries: these clients try another
+//! [`RemoteEmbedder`], [`RemoteTurnReader`], [`RemoteRetriever`], [`RemoteRefresher`] call them. One layer owns retries: these clients try another
 //! replica where a call may be repeated, nobody above them does.
 
 mod call;
@@ -12,12 +12,14 @@ mod peers;
 mod refresher;
 mod retriever;
 pub mod server;
+mod turn_reader;
 
 pub use credential::Credential;
 pub use embedder::RemoteEmbedder;
 pub use peers::{Options, Peers};
 pub use refresher::RemoteRefresher;
 pub use retriever::RemoteRetriever;
+pub use turn_reader::RemoteTurnReader;
 
 /// Largest message between roles, both ways: 1,000 hits of the largest turns.
 const MAX_MESSAGE_BYTES: usize = 128 << 20;

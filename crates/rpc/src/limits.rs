@@ -62,6 +62,12 @@ pub const RETENTION_TURNS: u32 = 1_000_000_000;
 pub const HOLD_REASON: usize = 512;
 /// Texts of one call to the embedder.
 pub const EMBEDDED_TEXTS: usize = 1_000;
+/// Turns, or pairs of turns, of one call to the reader of turns.
+pub const READ_TURNS: usize = 1_000;
+/// Statements of a turn that are compared.
+pub const STATEMENTS: usize = 1_000;
+/// Lines of one call to the reader of turns.
+pub const NEED_LINES: usize = 1_000;
 /// Rights of a key.
 pub const RIGHTS: usize = 8;
 /// `Key.label`.

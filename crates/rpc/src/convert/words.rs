@@ -10,12 +10,13 @@ use memfleet_domain::episode::Trigger;
 use memfleet_domain::fact::{Pattern, Stance};
 use memfleet_domain::narrative::Momentum;
 use memfleet_domain::quality::SearchQuality;
+use memfleet_domain::statement::{StatementKind, StatementOwner};
 use memfleet_ports::assembly::EditOperation;
 use memfleet_ports::memory::{AnswerMode, Outcome};
 use memfleet_ports::settings::SettingKind;
 
 use super::Fields;
-use crate::proto;
+use crate::proto::{self, internal};
 
 /// An enum that both sides have.
 pub(super) trait Word: Sized {
@@ -27,9 +28,9 @@ pub(super) trait Word: Sized {
 }
 
 macro_rules! words {
-    ($($domain:ident = $message:ident { $($value:ident),* })*) => {
+    ($package:ident: $($domain:ident = $message:ident { $($value:ident),* })*) => {
         $(
-            impl From<$domain> for proto::$message {
+            impl From<$domain> for $package::$message {
                 fn from(value: $domain) -> Self {
                     match value {
                         $($domain::$value => Self::$value,)*
@@ -41,9 +42,9 @@ macro_rules! words {
                 const NAME: &'static str = stringify!($message);
 
                 fn of_number(number: i32) -> Option<Self> {
-                    match proto::$message::try_from(number).ok()? {
-                        proto::$message::Unspecified => None,
-                        $(proto::$message::$value => Some(Self::$value),)*
+                    match $package::$message::try_from(number).ok()? {
+                        $package::$message::Unspecified => None,
+                        $($package::$message::$value => Some(Self::$value),)*
                     }
                 }
             }
@@ -51,7 +52,12 @@ macro_rules! words {
     };
 }
 
-words! {
+words! { internal:
+    StatementKind = StatementKind { State, Event, Plan, Wish, Question, Quote, Hearsay, Instruction, Passing, Small, General }
+    StatementOwner = StatementOwner { Speaker, Group, Addressee, Person, Thing }
+}
+
+words! { proto:
     Pattern = Pattern { Verb, VerbObject, VerbComplement, VerbObjectObject, VerbObjectComplement }
     Stance = Stance { States, Corrects }
     Trigger = EpisodeTrigger { TopicShift, Request, Saturation, Pause }

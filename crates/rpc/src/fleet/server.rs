@@ -9,16 +9,21 @@ use memfleet_ports::embedder::Embedder;
 use memfleet_ports::memory::RecallRequest;
 use memfleet_ports::refresher::Refresher;
 use memfleet_ports::retriever::Retriever;
+use memfleet_ports::turn_reader::TurnReader;
 use tonic::service::{LayerExt, Routes};
 use tonic::{Request, Response, Status};
 
 use super::{Credential, MAX_MESSAGE_BYTES};
 use crate::auth::AuthLayer;
-use crate::convert::{Checked, relay};
+use crate::convert::{Checked, accept, relay};
 use crate::proto::internal::embedder_server::{self, EmbedderServer};
 use crate::proto::internal::refresher_server::{self, RefresherServer};
 use crate::proto::internal::retriever_server::{self, RetrieverServer};
-use crate::proto::internal::{EmbedRequest, EmbedResponse, EmbeddedRequest, Purpose};
+use crate::proto::internal::turn_reader_server::{self, TurnReaderServer};
+use crate::proto::internal::{
+    EmbedRequest, EmbedResponse, EmbeddedRequest, NeedsRequest, NeedsResponse, Purpose,
+    RelationsRequest, RelationsResponse, StatementsRequest, StatementsResponse,
+};
 use crate::server::{Bounds, Calls, Host};
 use crate::{proto, status};
 
@@ -27,6 +32,8 @@ use crate::{proto, status};
 pub struct Roles {
     /// The embedder, if it does.
     pub embedder: Option<Arc<dyn Embedder>>,
+    /// The reader of turns, if it does.
+    pub turn_reader: Option<Arc<dyn TurnReader>>,
     /// The retriever, if it does.
     pub retriever: Option<Arc<dyn Retriever>>,
     /// The refresher, if it does.
@@ -47,6 +54,11 @@ pub fn routes(roles: Roles, credential: Credential, bounds: Bounds, host: Host) 
     let mut routes = Routes::default();
     if let Some(embedder) = roles.embedder {
         let service = EmbedderServer::new(Embedding { embedder });
+        let service = service.max_decoding_message_size(MAX_MESSAGE_BYTES);
+        routes = routes.add_service(layer.named_layer(service));
+    }
+    if let Some(reader) = roles.turn_reader {
+        let service = TurnReaderServer::new(TurnReading { reader });
         let service = service.max_decoding_message_size(MAX_MESSAGE_BYTES);
         routes = routes.add_service(layer.named_layer(service));
     }
@@ -113,6 +125,60 @@ impl Embedding {
             _ => self.embedder.embed_passages_in(space, texts).await,
         }
     }
+}
+
+struct TurnReading {
+    reader: Arc<dyn TurnReader>,
+}
+
+/// A caller that leaves takes its texts out of the queue.
+#[tonic::async_trait]
+impl turn_reader_server::TurnReader for TurnReading {
+    async fn statements(
+        &self,
+        request: Request<StatementsRequest>,
+    ) -> Result<Response<StatementsResponse>, Status> {
+        answered(request, |turns| async move {
+            let name = self.reader.name().await?;
+            Ok((name, self.reader.statements(turns).await?).into())
+        })
+        .await
+    }
+
+    async fn relations(
+        &self,
+        request: Request<RelationsRequest>,
+    ) -> Result<Response<RelationsResponse>, Status> {
+        answered(request, |pairs| async move {
+            Ok(self.reader.relations(pairs).await?.into())
+        })
+        .await
+    }
+
+    async fn needs(
+        &self,
+        request: Request<NeedsRequest>,
+    ) -> Result<Response<NeedsResponse>, Status> {
+        answered(request, |question| async move {
+            let needs = self.reader.needs(question).await?;
+            Ok(NeedsResponse { needs })
+        })
+        .await
+    }
+}
+
+/// The answer to a request that keeps to its limits.
+async fn answered<M: Checked, A, F: Future<Output = Result<A, Fault>>>(
+    request: Request<M>,
+    answer: impl FnOnce(M::Value) -> F,
+) -> Result<Response<A>, Status> {
+    let answer = match accept(request.into_inner()) {
+        Ok(question) => answer(question).await,
+        Err(fault) => Err(fault),
+    };
+    answer
+        .map(Response::new)
+        .map_err(|fault| status::from_fault(&fault))
 }
 
 struct Retrieving {

@@ -21,18 +21,19 @@ use memfleet_runtime::server::{Deadline, Entrance, Options, Server};
 use tokio_util::sync::CancellationToken;
 
 use crate::node::{Node, missing, space};
+use crate::turn_reader::LengthReader;
 use crate::{context, tenant};
 
 const SECRET: &str = "a secret of the fleet";
 
 /// A process with every role; it stops when the token is cancelled.
-struct Replica {
+pub struct Replica {
     node: Arc<Node>,
     url: String,
     stop: CancellationToken,
 }
 
-async fn replica() -> Replica {
+pub async fn replica() -> Replica {
     replica_believing(SECRET).await
 }
 
@@ -40,6 +41,7 @@ async fn replica_believing(secrets: &str) -> Replica {
     let node = Arc::new(Node::default());
     let roles = Roles {
         embedder: Some(Arc::new(WordEmbedder::default())),
+        turn_reader: Some(Arc::new(LengthReader)),
         retriever: Some(node.clone()),
         refresher: Some(node.clone()),
     };
@@ -62,7 +64,7 @@ async fn replica_believing(secrets: &str) -> Replica {
 }
 
 /// The replicas, once they are found.
-async fn peers(replicas: &[&Replica]) -> Peers {
+pub async fn peers(replicas: &[&Replica]) -> Peers {
     let urls: Vec<_> = replicas
         .iter()
         .map(|replica| replica.url.as_str())
@@ -76,7 +78,7 @@ async fn peers(replicas: &[&Replica]) -> Peers {
     peers
 }
 
-fn credential() -> Credential {
+pub fn credential() -> Credential {
     Credential::new(SECRET).unwrap()
 }
 

@@ -12,6 +12,7 @@ mod node;
 mod records;
 mod streams;
 mod tools;
+mod turn_reader;
 
 use std::sync::Arc;
 use std::time::Duration;

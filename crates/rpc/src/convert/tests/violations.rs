@@ -12,7 +12,7 @@ use crate::convert::{Checked, accept, understand};
 use crate::proto;
 
 /// The fields at fault, each with its description.
-fn violations<M: Checked<Value: std::fmt::Debug>>(request: M) -> Vec<(String, String)> {
+pub(super) fn violations<M: Checked<Value: std::fmt::Debug>>(request: M) -> Vec<(String, String)> {
     let fault = accept(request).unwrap_err();
     assert_eq!(
         (fault.kind, fault.reason.as_ref()),
@@ -25,7 +25,8 @@ fn violations<M: Checked<Value: std::fmt::Debug>>(request: M) -> Vec<(String, St
         .collect()
 }
 
-fn fields<M: Checked<Value: std::fmt::Debug>>(request: M) -> Vec<String> {
+/// Their names.
+pub(super) fn fields<M: Checked<Value: std::fmt::Debug>>(request: M) -> Vec<String> {
     violations(request)
         .into_iter()
         .map(|(field, _)| field)

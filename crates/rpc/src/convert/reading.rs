@@ -1,0 +1,344 @@
+//! Turns to read, and what the reader found.
+
+use std::ops::Range;
+
+use chrono::TimeDelta;
+use memfleet_domain::statement::{RelationScores, Statement, StatementRelation};
+use memfleet_ports::turn_reader::{
+    NeedQuestion, TurnComparison, TurnInContext, TurnStatements, TurnText,
+};
+
+use super::{Checked, Fields};
+use crate::limits;
+use crate::proto::internal as wire;
+
+impl From<TurnText> for wire::TurnText {
+    fn from(turn: TurnText) -> Self {
+        Self {
+            speaker: turn.speaker,
+            is_assistant: turn.is_assistant,
+            text: turn.text,
+        }
+    }
+}
+
+impl Checked for wire::TurnText {
+    type Value = TurnText;
+
+    fn check(self, fields: &mut Fields) -> Option<TurnText> {
+        let speaker = fields.text("speaker", self.speaker, limits::SUBJECT);
+        let text = fields.text("text", self.text, limits::TEXT);
+        Some(TurnText {
+            speaker: speaker?,
+            is_assistant: self.is_assistant,
+            text: text?,
+        })
+    }
+}
+
+impl From<TurnInContext> for wire::TurnInContext {
+    fn from(turn: TurnInContext) -> Self {
+        Self {
+            turn: Some(turn.turn.into()),
+            previous: turn.previous.map(Into::into),
+        }
+    }
+}
+
+impl Checked for wire::TurnInContext {
+    type Value = TurnInContext;
+
+    fn check(self, fields: &mut Fields) -> Option<TurnInContext> {
+        let turn = fields.message("turn", self.turn);
+        let previous = match self.previous {
+            Some(previous) => fields.message("previous", Some(previous)).map(Some),
+            None => Some(None),
+        };
+        Some(TurnInContext {
+            turn: turn?,
+            previous: previous?,
+        })
+    }
+}
+
+impl From<Vec<TurnInContext>> for wire::StatementsRequest {
+    fn from(turns: Vec<TurnInContext>) -> Self {
+        Self {
+            turns: turns.into_iter().map(Into::into).collect(),
+        }
+    }
+}
+
+impl Checked for wire::StatementsRequest {
+    type Value = Vec<TurnInContext>;
+
+    fn check(self, fields: &mut Fields) -> Option<Self::Value> {
+        fields.messages("turns", self.turns, limits::READ_TURNS)
+    }
+}
+
+impl From<(String, Vec<Vec<Statement>>)> for wire::StatementsResponse {
+    fn from((reader, turns): (String, Vec<Vec<Statement>>)) -> Self {
+        let turns = turns.into_iter().map(|statements| wire::TurnReading {
+            statements: statements.into_iter().map(Into::into).collect(),
+        });
+        Self {
+            reader,
+            turns: turns.collect(),
+        }
+    }
+}
+
+impl Checked for wire::StatementsResponse {
+    type Value = (String, Vec<Vec<Statement>>);
+
+    fn check(self, fields: &mut Fields) -> Option<Self::Value> {
+        let turns = fields.each("turns", self.turns, usize::MAX, |fields, turn| {
+            fields.messages("statements", turn.statements, usize::MAX)
+        });
+        Some((self.reader, turns?))
+    }
+}
+
+impl From<Statement> for wire::Statement {
+    fn from(statement: Statement) -> Self {
+        Self {
+            bytes: Some(span(&statement.bytes)),
+            kind: wire::StatementKind::from(statement.kind).into(),
+            kind_probability: statement.kind_probability,
+            owner: wire::StatementOwner::from(statement.owner).into(),
+            owner_probability: statement.owner_probability,
+            negated: statement.negated,
+            keep: statement.keep,
+            ends: statement.ends,
+        }
+    }
+}
+
+impl Checked for wire::Statement {
+    type Value = Statement;
+
+    fn check(self, fields: &mut Fields) -> Option<Statement> {
+        let bytes = match self.bytes {
+            Some(bytes) => Some(range(bytes)),
+            None => fields.refuse("bytes", "is required"),
+        };
+        let kind = fields.word("kind", self.kind);
+        let kind_probability = fields.probability("kind_probability", self.kind_probability);
+        let owner = fields.word("owner", self.owner);
+        let owner_probability = fields.probability("owner_probability", self.owner_probability);
+        let negated = fields.probability("negated", self.negated);
+        let keep = fields.probability("keep", self.keep);
+        let ends = fields.probability("ends", self.ends);
+        Some(Statement {
+            bytes: bytes?,
+            kind: kind?,
+            kind_probability: kind_probability?,
+            owner: owner?,
+            owner_probability: owner_probability?,
+            negated: negated?,
+            keep: keep?,
+            ends: ends?,
+        })
+    }
+}
+
+impl From<TurnStatements> for wire::TurnStatements {
+    fn from(turn: TurnStatements) -> Self {
+        Self {
+            turn: Some(turn.turn.into()),
+            statements: turn.statements.iter().map(span).collect(),
+        }
+    }
+}
+
+impl Checked for wire::TurnStatements {
+    type Value = TurnStatements;
+
+    fn check(self, fields: &mut Fields) -> Option<TurnStatements> {
+        let turn: TurnText = fields.message("turn", self.turn)?;
+        let mut free = 0;
+        let spans = self.statements;
+        let statements = fields.each("statements", spans, limits::STATEMENTS, |fields, bytes| {
+            let bytes = range(bytes);
+            if turn.text.get(bytes.clone()).is_none_or(str::is_empty) {
+                return fields.refuse(
+                    "",
+                    "must be bytes of the text, from one character to another",
+                );
+            }
+            if bytes.start < free {
+                return fields.refuse("", "must begin behind the statement before it");
+            }
+            free = bytes.end;
+            Some(bytes)
+        });
+        Some(TurnStatements {
+            statements: statements?,
+            turn,
+        })
+    }
+}
+
+impl From<TurnComparison> for wire::TurnComparison {
+    fn from(pair: TurnComparison) -> Self {
+        Self {
+            earlier: Some(pair.earlier.into()),
+            later: Some(pair.later.into()),
+            gap: Some(prost_types::Duration {
+                seconds: pair.gap.num_seconds(),
+                nanos: pair.gap.subsec_nanos(),
+            }),
+        }
+    }
+}
+
+impl Checked for wire::TurnComparison {
+    type Value = TurnComparison;
+
+    fn check(self, fields: &mut Fields) -> Option<TurnComparison> {
+        let earlier = fields.message("earlier", self.earlier);
+        let later = fields.message("later", self.later);
+        let gap = self.gap.unwrap_or_default();
+        let gap = u32::try_from(gap.nanos)
+            .ok()
+            .and_then(|nanos| TimeDelta::new(gap.seconds, nanos))
+            .filter(|gap| *gap >= TimeDelta::zero());
+        let gap = gap.or_else(|| fields.refuse("gap", "must be a duration, and not negative"));
+        Some(TurnComparison {
+            earlier: earlier?,
+            later: later?,
+            gap: gap?,
+        })
+    }
+}
+
+impl From<Vec<TurnComparison>> for wire::RelationsRequest {
+    fn from(pairs: Vec<TurnComparison>) -> Self {
+        Self {
+            pairs: pairs.into_iter().map(Into::into).collect(),
+        }
+    }
+}
+
+impl Checked for wire::RelationsRequest {
+    type Value = Vec<TurnComparison>;
+
+    fn check(self, fields: &mut Fields) -> Option<Self::Value> {
+        fields.messages("pairs", self.pairs, limits::READ_TURNS)
+    }
+}
+
+impl From<Vec<Vec<RelationScores>>> for wire::RelationsResponse {
+    fn from(pairs: Vec<Vec<RelationScores>>) -> Self {
+        let pairs = pairs.into_iter().map(|relations| wire::PairReading {
+            relations: relations.into_iter().map(Into::into).collect(),
+        });
+        Self {
+            pairs: pairs.collect(),
+        }
+    }
+}
+
+impl Checked for wire::RelationsResponse {
+    type Value = Vec<Vec<RelationScores>>;
+
+    fn check(self, fields: &mut Fields) -> Option<Self::Value> {
+        fields.each("pairs", self.pairs, usize::MAX, |fields, pair| {
+            fields.messages("relations", pair.relations, usize::MAX)
+        })
+    }
+}
+
+impl From<RelationScores> for wire::RelationScores {
+    fn from(scores: RelationScores) -> Self {
+        Self {
+            later: scores.later as u32,
+            earlier: scores.earlier as u32,
+            unrelated: scores.probability(StatementRelation::Unrelated),
+            ends: scores.probability(StatementRelation::Ends),
+            corrects: scores.probability(StatementRelation::Corrects),
+            adds: scores.probability(StatementRelation::Adds),
+            restates: scores.probability(StatementRelation::Restates),
+        }
+    }
+}
+
+impl Checked for wire::RelationScores {
+    type Value = RelationScores;
+
+    fn check(self, fields: &mut Fields) -> Option<RelationScores> {
+        let mut probabilities = [0.0; StatementRelation::ALL.len()];
+        for (place, relation) in probabilities.iter_mut().zip(StatementRelation::ALL) {
+            let (name, value) = match relation {
+                StatementRelation::Unrelated => ("unrelated", self.unrelated),
+                StatementRelation::Ends => ("ends", self.ends),
+                StatementRelation::Corrects => ("corrects", self.corrects),
+                StatementRelation::Adds => ("adds", self.adds),
+                StatementRelation::Restates => ("restates", self.restates),
+            };
+            *place = fields.probability(name, value)?;
+        }
+        Some(RelationScores {
+            later: self.later as usize,
+            earlier: self.earlier as usize,
+            probabilities,
+        })
+    }
+}
+
+impl From<NeedQuestion> for wire::NeedsRequest {
+    fn from(question: NeedQuestion) -> Self {
+        Self {
+            prompt: question.prompt,
+            before: question.before,
+            lines: question.lines.into_iter().map(Into::into).collect(),
+        }
+    }
+}
+
+impl Checked for wire::NeedsRequest {
+    type Value = NeedQuestion;
+
+    fn check(self, fields: &mut Fields) -> Option<NeedQuestion> {
+        let prompt = fields.text("prompt", self.prompt, limits::TEXT);
+        let before = fields.text("before", self.before, limits::TEXT);
+        let lines = fields.messages("lines", self.lines, limits::NEED_LINES);
+        Some(NeedQuestion {
+            prompt: prompt?,
+            before: before?,
+            lines: lines?,
+        })
+    }
+}
+
+impl Checked for wire::NeedsResponse {
+    type Value = Vec<f32>;
+
+    fn check(self, fields: &mut Fields) -> Option<Self::Value> {
+        fields.each("needs", self.needs, usize::MAX, |fields, need| {
+            fields.probability("", need)
+        })
+    }
+}
+
+impl Fields {
+    /// A probability.
+    fn probability(&mut self, field: &str, value: f32) -> Option<f32> {
+        match (0.0..=1.0).contains(&value) {
+            true => Some(value),
+            false => self.refuse(field, format!("is {value}; it must lie between 0 and 1")),
+        }
+    }
+}
+
+fn span(bytes: &Range<usize>) -> wire::ByteSpan {
+    wire::ByteSpan {
+        start: bytes.start as u32,
+        end: bytes.end as u32,
+    }
+}
+
+fn range(bytes: wire::ByteSpan) -> Range<usize> {
+    bytes.start as usize..bytes.end as usize
+}

@@ -1,0 +1,179 @@
+//! The reader of turns behind the network.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures::FutureExt;
+use futures::future::{BoxFuture, try_join_all};
+use memfleet_domain::statement::{RelationScores, Statement};
+use memfleet_domain::{Fault, FaultKind};
+use memfleet_ports::turn_reader::{
+    NeedQuestion, TurnComparison, TurnInContext, TurnReader, no_reader,
+};
+use tonic::transport::Channel;
+use tonic::{Request, Response, Status};
+
+use super::call::{Repeat, Terms, call, within};
+use super::credential::Credential;
+use super::{MAX_MESSAGE_BYTES, Peers};
+use crate::convert::{Checked, understand};
+use crate::limits;
+use crate::proto::internal::turn_reader_client::TurnReaderClient;
+use crate::proto::internal::{NeedsRequest, RelationsRequest, StatementsRequest};
+
+/// Turns or pairs of one call: small enough that replicas share the turns of an import.
+const TURNS: usize = 64;
+
+/// Longest wait for statements and relations: a queue before them may be long.
+const READING: Duration = Duration::from_mins(1);
+
+/// Longest wait for needs; a prompt has a deadline of its own, which ends the call when it passes.
+const NEEDS: Duration = Duration::from_secs(10);
+
+/// Asks the readers of a fleet, which its embedders have.
+#[derive(Debug, Clone)]
+pub struct RemoteTurnReader {
+    /// The embedders.
+    pub peers: Peers,
+    /// What they believe.
+    pub credential: Credential,
+}
+
+impl RemoteTurnReader {
+    async fn ask<Q: Clone, A: Checked>(
+        &self,
+        message: Q,
+        budget: Duration,
+        send: impl Fn(
+            TurnReaderClient<Channel>,
+            Request<Q>,
+        ) -> BoxFuture<'static, Result<Response<A>, Status>>,
+    ) -> Result<A::Value, Fault> {
+        let terms = Terms {
+            credential: &self.credential,
+            tenant: None,
+            deadline: within(budget),
+            repeat: Repeat::Freely,
+        };
+        let answer = call(
+            self.peers.least_busy()?,
+            terms,
+            message,
+            |channel, request| {
+                let client = TurnReaderClient::new(channel);
+                send(client.max_decoding_message_size(MAX_MESSAGE_BYTES), request)
+            },
+        );
+        match answer.await {
+            Err(fault) if fault.reason == "UNIMPLEMENTED" => Err(no_reader(
+                "the embedders are of a version without a reader of turns: upgrade them",
+            )),
+            answer => understand(answer?),
+        }
+    }
+
+    /// Statements of turns, and the reader's name.
+    async fn read(
+        &self,
+        turns: Vec<TurnInContext>,
+    ) -> Result<(String, Vec<Vec<Statement>>), Fault> {
+        let message = StatementsRequest::from(turns);
+        self.ask(message, READING, |mut client, request| {
+            async move { client.statements(request).await }.boxed()
+        })
+        .await
+    }
+
+    async fn statements_of(&self, turns: &[TurnInContext]) -> Result<Vec<Vec<Statement>>, Fault> {
+        let (_, statements) = self.read(turns.to_vec()).await?;
+        let statements = complete(statements, turns.len())?;
+        let is_of = |(turn, statements): (&TurnInContext, &Vec<Statement>)| {
+            let mut statements = statements.iter();
+            statements.all(|it| turn.turn.text.get(it.bytes.clone()).is_some())
+        };
+        match turns.iter().zip(&statements).all(is_of) {
+            true => Ok(statements),
+            false => Err(misread("a statement lies beyond the text of its turn")),
+        }
+    }
+
+    async fn relations_of(
+        &self,
+        pairs: &[TurnComparison],
+    ) -> Result<Vec<Vec<RelationScores>>, Fault> {
+        let message = RelationsRequest::from(pairs.to_vec());
+        let relations = self.ask(message, READING, |mut client, request| {
+            async move { client.relations(request).await }.boxed()
+        });
+        let relations: Vec<Vec<RelationScores>> = complete(relations.await?, pairs.len())?;
+        let is_of = |(pair, relations): (&TurnComparison, &Vec<RelationScores>)| {
+            let (later, earlier) = (pair.later.statements.len(), pair.earlier.statements.len());
+            let mut relations = relations.iter();
+            relations.all(|it| it.later < later && it.earlier < earlier)
+        };
+        match pairs.iter().zip(&relations).all(is_of) {
+            true => Ok(relations),
+            false => Err(misread("a relation is of a statement that was not sent")),
+        }
+    }
+
+    async fn needs_of(&self, question: NeedQuestion) -> Result<Vec<f32>, Fault> {
+        let asked = question.lines.len();
+        let message = NeedsRequest::from(question);
+        let needs = self.ask(message, NEEDS, |mut client, request| {
+            async move { client.needs(request).await }.boxed()
+        });
+        complete(needs.await?, asked)
+    }
+}
+
+#[async_trait]
+impl TurnReader for RemoteTurnReader {
+    /// Asked anew each time: a replica that was restarted may have another reader.
+    async fn name(&self) -> Result<String, Fault> {
+        Ok(self.read(Vec::new()).await?.0)
+    }
+
+    async fn statements(&self, turns: Vec<TurnInContext>) -> Result<Vec<Vec<Statement>>, Fault> {
+        let parts = turns.chunks(TURNS).map(|part| self.statements_of(part));
+        Ok(try_join_all(parts).await?.concat())
+    }
+
+    async fn relations(
+        &self,
+        pairs: Vec<TurnComparison>,
+    ) -> Result<Vec<Vec<RelationScores>>, Fault> {
+        let parts = pairs.chunks(TURNS).map(|part| self.relations_of(part));
+        Ok(try_join_all(parts).await?.concat())
+    }
+
+    /// Of a prompt the beginning is read, and of the turns before it the end.
+    async fn needs(&self, question: NeedQuestion) -> Result<Vec<f32>, Fault> {
+        let prompt = &question.prompt[..question.prompt.floor_char_boundary(limits::TEXT)];
+        let surplus = question.before.len().saturating_sub(limits::TEXT);
+        let before = &question.before[question.before.ceil_char_boundary(surplus)..];
+        let parts = question.lines.chunks(limits::NEED_LINES).map(|lines| {
+            self.needs_of(NeedQuestion {
+                prompt: prompt.to_owned(),
+                before: before.to_owned(),
+                lines: lines.to_vec(),
+            })
+        });
+        Ok(try_join_all(parts).await?.concat())
+    }
+}
+
+fn complete<T>(answers: Vec<T>, asked: usize) -> Result<Vec<T>, Fault> {
+    match answers.len() == asked {
+        true => Ok(answers),
+        false => {
+            let message = format!("{} answers came for {asked} questions", answers.len());
+            Err(misread(message))
+        }
+    }
+}
+
+/// Fault of an answer that does not meet its question.
+fn misread(message: impl Into<String>) -> Fault {
+    Fault::new(FaultKind::Internal, "ANSWER_NOT_UNDERSTOOD", message.into())
+}
