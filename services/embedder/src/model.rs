@@ -1,6 +1,7 @@
 //! What the service drives: something that reads texts and computes the vectors of a batch.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use memfleet_background::give_way;
 use memfleet_domain::embedding::{PassageVectors, TokenVectors};
@@ -28,8 +29,8 @@ pub trait Model: Send + Sync {
 
 /// A sentence encoder whose token vectors are projected.
 pub struct SentenceModel {
-    /// The model.
-    pub encoder: Encoder,
+    /// The model, which others may share.
+    pub encoder: Arc<Encoder>,
     /// Applied to every token vector.
     pub projection: Projection,
     /// Put before each query.

@@ -4,6 +4,7 @@
 mod agents;
 mod model;
 mod parts;
+mod reader;
 mod serving;
 mod storage;
 mod workers;
@@ -29,12 +30,13 @@ use memfleet_ports::events::Events;
 use memfleet_ports::health::Health;
 use memfleet_ports::refresher::Refresher;
 use memfleet_ports::retriever::Retriever;
+use memfleet_ports::turn_reader::TurnReader;
 use memfleet_prompts::Adviser;
 use memfleet_refresher::{LocalRefresher, Reviewer};
 use memfleet_retrieval::ModelCalibrations;
 use memfleet_retriever::{LocalRetriever, Remote};
 use memfleet_rpc::fleet::{Options as PeerOptions, Peers};
-use memfleet_rpc::fleet::{RemoteEmbedder, RemoteRefresher, RemoteRetriever};
+use memfleet_rpc::fleet::{RemoteEmbedder, RemoteRefresher, RemoteRetriever, RemoteTurnReader};
 use memfleet_runtime::BoxError;
 use memfleet_runtime::telemetry::Readiness;
 use memfleet_tls::Tls;
@@ -43,6 +45,7 @@ use crate::config::{Config, Jwt, Retrieval, elsewhere};
 use crate::models::ConfiguredModels;
 use crate::role::Role;
 use model::ModelSet;
+use reader::ModelReader;
 use storage::Storage;
 
 /// The roles of this process. Nothing runs before [`Process::spawn`].
@@ -65,6 +68,11 @@ pub struct Process {
     retriever: Option<Arc<LocalRetriever>>,
     refresher: Option<Arc<LocalRefresher>>,
     embedder: Option<Arc<dyn Embedder>>,
+    /// The reader of turns: over the models here, else that of the embedders elsewhere. Absent
+    /// where there is neither.
+    turn_reader: Option<Arc<dyn TurnReader>>,
+    /// The embedders elsewhere, once a role here asks them.
+    embedders: Option<Peers>,
     storage: Option<Storage>,
     tls: Option<Tls>,
     /// Whom the roles here ask for vectors, once one does.
@@ -124,6 +132,8 @@ impl Process {
             retriever: None,
             refresher: None,
             embedder: None,
+            turn_reader: None,
+            embedders: None,
             storage: None,
             tls: tls(config)?,
             asked: None,
@@ -135,9 +145,7 @@ impl Process {
             calibrations,
             second_model: config.second_model().map(str::to_owned),
         };
-        if let Some(models) = models {
-            process.embedder = Some(Arc::new(ModelSet::open(&config.model, models)?));
-        }
+        process.find_models(config, models)?;
         if roles != [Role::Embedder] {
             let storage = process
                 .storage
@@ -191,6 +199,26 @@ impl Process {
             }
         }
         Ok(process)
+    }
+
+    /// Opens the models of this process and the reader over them, or finds the reader elsewhere.
+    fn find_models(
+        &mut self,
+        config: &Config,
+        models: Option<&ConfiguredModels>,
+    ) -> Result<(), BoxError> {
+        if let Some(models) = models {
+            let models = Arc::new(ModelSet::open(&config.model, models)?);
+            let reader = ModelReader::new(models.clone(), config.model.queue);
+            self.embedder = Some(models);
+            self.turn_reader = Some(Arc::new(reader));
+        } else if let Some(peers) = self.embedders(config)? {
+            self.turn_reader = Some(Arc::new(RemoteTurnReader {
+                peers,
+                credential: config.internal.credential(),
+            }));
+        }
+        Ok(())
     }
 
     /// Who may call, with the bootstrap key in the store.
@@ -352,10 +380,10 @@ impl Process {
         if let Some(asked) = &self.asked {
             return Ok(asked.clone());
         }
-        let asked: Arc<dyn Embedder> = match elsewhere(&config.peers.embedder) {
-            Some(url) => {
+        let asked: Arc<dyn Embedder> = match self.embedders(config)? {
+            Some(peers) => {
                 let credential = config.internal.credential();
-                Arc::new(RemoteEmbedder::new(self.peers(url)?, credential))
+                Arc::new(RemoteEmbedder::new(peers, credential))
             }
             None => {
                 let own = self.embedder.clone();
@@ -363,6 +391,14 @@ impl Process {
             }
         };
         Ok(self.asked.insert(asked).clone())
+    }
+
+    /// The embedders elsewhere, if they are; watched once.
+    fn embedders(&mut self, config: &Config) -> Result<Option<Peers>, BoxError> {
+        if let (None, Some(url)) = (&self.embedders, elsewhere(&config.peers.embedder)) {
+            self.embedders = Some(self.peers(url)?);
+        }
+        Ok(self.embedders.clone())
     }
 
     /// The replicas of a role elsewhere.

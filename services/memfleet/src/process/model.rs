@@ -22,7 +22,13 @@ use crate::config::Model;
 use crate::models::{ConfiguredModels, unknown_model};
 
 /// A model that is loaded once.
-type LoadedModel = Arc<OnceCell<LocalEmbedder>>;
+type LoadedModel = Arc<OnceCell<RunningModel>>;
+
+/// A model and its workers.
+struct RunningModel {
+    encoder: Arc<Encoder>,
+    embedder: LocalEmbedder,
+}
 
 /// The models of a folder.
 pub struct ModelSet {
@@ -42,10 +48,9 @@ struct Multilingual {
 impl ModelSet {
     /// Loads the default model and starts its workers.
     pub fn open(config: &Model, models: &ConfiguredModels) -> Result<Self, BoxError> {
-        let encoder = encoder(config, &models.main)?;
-        let first = encoder.tokenizer().clone();
-        let (default, embedder) = start(config, &models.main, encoder)?;
-        let loaded = Arc::new(OnceCell::new_with(Some(embedder)));
+        let (default, model) = start(config, &models.main)?;
+        let first = model.encoder.tokenizer().clone();
+        let loaded = Arc::new(OnceCell::new_with(Some(model)));
         let multilingual = models.multilingual.as_ref().map(|second| {
             let choice = ModelChoice {
                 first,
@@ -61,6 +66,17 @@ impl ModelSet {
             loaded: Mutex::new([(default.clone(), loaded)].into()),
             default,
         })
+    }
+
+    /// The encoder of a configured model, loaded unless it is here; its vectors come from the same.
+    pub async fn encoder_of(&self, name: &str) -> Result<Arc<Encoder>, Fault> {
+        let configured = [&*self.config.name, &*self.config.multilingual];
+        if !configured.contains(&name) {
+            return Err(missing_model(name));
+        }
+        let (_, space) = self.find(name).await?;
+        let model = self.model(&space).await?;
+        Ok(model.get().expect("it is loaded").encoder.clone())
     }
 
     /// The folder of a model that is pulled, and where its vectors live.
@@ -103,16 +119,14 @@ impl ModelSet {
 }
 
 /// Loads a model and starts its workers, on a thread of its own.
-async fn load(config: Model, directory: ModelDirectory) -> Result<LocalEmbedder, Fault> {
+async fn load(config: Model, directory: ModelDirectory) -> Result<RunningModel, Fault> {
     let loaded = tokio::task::spawn_blocking(move || {
-        let loaded = encoder(&config, &directory);
-        let started = loaded.and_then(|encoder| start(&config, &directory, encoder));
-        started.map_err(|error| error.to_string())
+        start(&config, &directory).map_err(|error| error.to_string())
     });
     match loaded.await {
-        Ok(Ok((space, embedder))) => {
+        Ok(Ok((space, model))) => {
             tracing::info!(%space, "loaded another model");
-            Ok(embedder)
+            Ok(model)
         }
         Ok(Err(error)) => {
             tracing::error!(error, "a model could not be loaded");
@@ -148,7 +162,7 @@ impl Embedder for ModelSet {
     ) -> Result<Vec<PassageVectors>, Fault> {
         let model = self.model(space).await?;
         let model = model.get().expect("it is loaded");
-        model.embed_passages(texts).await
+        model.embedder.embed_passages(texts).await
     }
 
     async fn embed_query_in(
@@ -158,7 +172,7 @@ impl Embedder for ModelSet {
     ) -> Result<QueryVectors, Fault> {
         let model = self.model(space).await?;
         let model = model.get().expect("it is loaded");
-        model.embed_query(text).await
+        model.embedder.embed_query(text).await
     }
 
     async fn space_of(&self, model: &str) -> Result<EmbeddingSpace, Fault> {
@@ -195,29 +209,24 @@ fn uncalibrated(model: &str) -> Fault {
     )
 }
 
-/// Reads a model's files.
-fn encoder(config: &Model, model: &ModelDirectory) -> Result<Encoder, BoxError> {
-    let threads =
-        NonZeroUsize::new(config.threads).map_or_else(std::thread::available_parallelism, Ok)?;
-    Ok(model.load(threads)?)
-}
-
-/// Starts the workers of a model.
+/// Reads a model's files and starts its workers.
 fn start(
     config: &Model,
     model: &ModelDirectory,
-    encoder: Encoder,
-) -> Result<(EmbeddingSpace, LocalEmbedder), BoxError> {
+) -> Result<(EmbeddingSpace, RunningModel), BoxError> {
+    let threads =
+        NonZeroUsize::new(config.threads).map_or_else(std::thread::available_parallelism, Ok)?;
+    let encoder = Arc::new(model.load(threads)?);
     let manifest = model.manifest();
     let space = space(model)?;
     let model = SentenceModel {
-        encoder,
+        encoder: encoder.clone(),
         projection: projection(model)?,
         query_prefix: manifest.query_prefix.clone(),
         passage_prefix: manifest.passage_prefix.clone(),
     };
     let embedder = LocalEmbedder::start(space.clone(), model, config.queue)?;
-    Ok((space, embedder))
+    Ok((space, RunningModel { encoder, embedder }))
 }
 
 fn projection(model: &ModelDirectory) -> Result<Projection, String> {
