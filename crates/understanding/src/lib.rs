@@ -7,13 +7,14 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod check;
 mod heads;
 mod needs;
 mod reader;
 mod relations;
 mod sequences;
 mod statements;
-#[cfg(feature = "testing")]
+#[cfg(any(test, feature = "testing"))]
 pub mod testing;
 
 pub use needs::NeedVector;

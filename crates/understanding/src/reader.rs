@@ -43,6 +43,9 @@ pub enum ReaderError {
         /// Numbers that it should have.
         size: usize,
     },
+    /// The reader does not say of built-in texts what any sound one says.
+    #[error("{FILE} or its base is damaged: of built-in texts it does not find that {0}")]
+    Implausible(&'static str),
 }
 
 impl Reader {

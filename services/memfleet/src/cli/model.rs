@@ -2,6 +2,7 @@
 
 mod fetch;
 mod switch;
+mod verifying;
 
 use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
@@ -9,8 +10,8 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use memfleet_models::{
-    DEFAULT_MODEL, LanguageCoverage, ModelDirectory, Verification, coverage, default_root, known,
-    known_models, list, verify,
+    DEFAULT_MODEL, LanguageCoverage, ModelDirectory, coverage, default_root, known, known_models,
+    list,
 };
 use memfleet_runtime::BoxError;
 use serde_json::{Value, json};
@@ -18,7 +19,7 @@ use serde_json::{Value, json};
 use super::exit::{Error, Exit};
 use crate::config::Config;
 use crate::models::ConfiguredModels;
-use crate::output::{Align, Output, Palette, count, table};
+use crate::output::{Align, Output, Palette, table};
 
 pub use fetch::{fetch, fetch_configured, fetch_main, unusable_model};
 pub use switch::run as run_switch;
@@ -54,7 +55,7 @@ enum ModelCommand {
     /// Change the embedding model of a node or fleet that runs, without stopping it; takes an
     /// operator's key
     Switch(switch::SwitchArgs),
-    /// Check a model's files, and its vectors against the full-precision model
+    /// Check a model's files, its vectors against full precision, and the reader of turns on it
     Verify {
         /// Name of the model; all that are here when it is left out
         name: Option<String>,
@@ -100,7 +101,7 @@ pub fn run(args: ModelArgs, configured: &Config, output: &mut Output) -> Result<
         ModelCommand::Switch(_) => unreachable!("it talks to a node"),
         ModelCommand::List => print_list(&root, output)?,
         ModelCommand::Show { name } => show(&root, &name, output)?,
-        ModelCommand::Verify { name } => print_verified(&root, name, output)?,
+        ModelCommand::Verify { name } => verifying::run(&root, name, output)?,
     }
     Ok(Exit::Done)
 }
@@ -116,30 +117,6 @@ fn print_list(root: &Path, output: &mut Output) -> Result<(), Error> {
         .map(|name| Row::new(name, &here))
         .collect::<Vec<_>>();
     Ok(output.list(&rows, Row::to_json, |palette| rows_table(&rows, palette))?)
-}
-
-fn print_verified(root: &Path, name: Option<String>, output: &mut Output) -> Result<(), Error> {
-    let mut here = list(root).map_err(BoxError::from)?;
-    let wanted = |model: &ModelDirectory| {
-        let name = name.as_ref();
-        name.is_none_or(|name| *name == model.manifest().name)
-    };
-    here.retain(wanted);
-    if here.is_empty() {
-        let what = name.map_or_else(
-            || "no model is".to_owned(),
-            |name| format!("model {name} is not"),
-        );
-        return Err(missing(&format!("{what} in {}", root.display())));
-    }
-    for model in &here {
-        let found = verify(model).map_err(BoxError::from)?;
-        output.answer(
-            || verified_to_json(model, found),
-            |palette| verified(model, found, palette),
-        )?;
-    }
-    Ok(())
 }
 
 fn show(root: &Path, name: &str, output: &mut Output) -> Result<(), Error> {
@@ -278,24 +255,4 @@ fn rows_table(rows: &[Row<'_>], palette: Palette) -> String {
 fn here_to_json(model: &ModelDirectory) -> Value {
     let manifest = model.manifest();
     json!({ "name": manifest.name, "revision": manifest.revision, "recipe": manifest.recipe, "path": model.path() })
-}
-
-fn verified_to_json(model: &ModelDirectory, found: Verification) -> Value {
-    json!({
-        "name": model.manifest().name,
-        "files": found.files,
-        "least_cosine": found.least_cosine,
-        "mean_cosine": found.mean_cosine,
-    })
-}
-
-fn verified(model: &ModelDirectory, found: Verification, palette: Palette) -> String {
-    format!(
-        "{}  {}  {} match, cosine to full precision at least {:.4}, mean {:.4}",
-        model.manifest().name,
-        palette.good("sound"),
-        count(found.files as u64, "file hash").replace("hashs", "hashes"),
-        found.least_cosine,
-        found.mean_cosine
-    )
 }
