@@ -76,7 +76,7 @@ impl StatementKind {
     }
 }
 
-/// Whose a statement is: the person or the thing that it is about.
+/// Owner of a statement: the person or the thing that it is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StatementOwner {

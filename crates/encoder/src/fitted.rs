@@ -19,8 +19,8 @@ pub struct FittedEncoder {
 }
 
 impl FittedEncoder {
-    /// Reads upper layers from the bytes of an ONNX file, and the other constants of floats in it, by
-    /// name. `name` stands in errors. Fails for encoders that do not run as layers.
+    /// Reads upper layers from the bytes of an ONNX file, and the other constants of floats in it,
+    /// by name. `name` stands in errors. Fails for encoders that do not run as layers.
     pub fn open(
         base: &Encoder,
         name: &str,
@@ -56,8 +56,8 @@ impl FittedEncoder {
         self.most_pieces
     }
 
-    /// The last states of every piece of every sequence, row-major, one matrix a sequence. `between`
-    /// is called after each layer with the time that it took, and may wait.
+    /// The last states of every piece of every sequence, row-major, one matrix a sequence.
+    /// `between` is called after each layer with the time that it took, and may wait.
     pub fn states(
         &self,
         sequences: Vec<Vec<u32>>,

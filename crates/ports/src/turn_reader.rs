@@ -1,5 +1,5 @@
-//! The reader of what turns say, as a service. The embedder role has it, beside the model whose word
-//! vectors it shares.
+//! The reader of what turns say, as a service. The embedder role has it, beside the model whose
+//! word vectors it shares.
 
 use std::ops::Range;
 

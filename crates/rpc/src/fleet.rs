@@ -1,9 +1,10 @@
 //! The wire between the roles of a fleet (`proto/memfleet/internal/v1`): the traits of the roles served and called, so that
 //! a role cannot tell whether the other is in its process or behind a network.
 //!
-//! [`routes`](server::routes) serves roles behind the fleet's [`Credential`]; [`Peers`] are the replicas of one role, and
-//! [`RemoteEmbedder`], [`RemoteTurnReader`], [`RemoteRetriever`], [`RemoteRefresher`] call them. One layer owns retries: these clients try another
-//! replica where a call may be repeated, nobody above them does.
+//! [`routes`](server::routes) serves roles behind the fleet's [`Credential`]; [`Peers`] are the
+//! replicas of one role, and [`RemoteEmbedder`], [`RemoteTurnReader`], [`RemoteRetriever`],
+//! [`RemoteRefresher`] call them. One layer owns retries: these clients try another replica where a
+//! call may be repeated, nobody above them does.
 
 mod call;
 mod credential;

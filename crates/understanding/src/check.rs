@@ -6,7 +6,7 @@ use std::time::Duration;
 use chrono::TimeDelta;
 use memfleet_domain::statement::{RelationScores, Statement};
 
-use crate::{PlacedStatements, ReadTurn, Reader, ReaderError, TurnPair, TurnToRead};
+use crate::{PlacedStatements, ReadTurn, ReaderError, ReaderModel, TurnPair, TurnToRead};
 
 const EARLIER: &str = "I live in Lisbon. What should I cook tonight?";
 
@@ -30,7 +30,7 @@ fn turn(text: &str) -> ReadTurn<'_> {
 
 fn at_once(_: Duration) {}
 
-impl Reader {
+impl ReaderModel {
     /// Reads built-in texts. Fails where an answer is no probability, or is another than any sound
     /// reader gives.
     pub fn check(&self) -> Result<(), ReaderError> {

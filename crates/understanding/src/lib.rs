@@ -1,9 +1,10 @@
-//! What turns say, by a reader that was fitted on the understanding corpus: the statements of a turn
-//! with their kinds and owners, what a later statement does to an earlier one, and which remembered
-//! lines a prompt needs. One encoder with three sets of heads; it shares the lower layers and the word
-//! vectors of an embedding model. Pure: texts in, probabilities out.
+//! Reader of turns, fitted on the understanding corpus: the statements of a turn with their kinds
+//! and owners, what a later statement does to an earlier one, and which remembered lines a prompt
+//! needs. One encoder with three sets of heads; it shares the lower layers and the word vectors of
+//! an embedding model. Pure: texts in, probabilities out.
 //!
-//! `training/` makes the weights (`data/reader.onnx`) from `crates/evaluation/data/understanding`.
+//! `training/` makes the weights (`data/reader.onnx`) from the corpus in
+//! `crates/evaluation/data/understanding`.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
@@ -18,7 +19,7 @@ mod statements;
 pub mod testing;
 
 pub use needs::NeedVector;
-pub use reader::{Between, Reader, ReaderError};
+pub use reader::{BetweenLayers, ReaderError, ReaderModel};
 pub use relations::{PlacedStatements, TurnPair};
 pub use sequences::ReadTurn;
 pub use statements::TurnToRead;

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 
 use crate::heads::{LinearHead, mean_row};
-use crate::reader::Between;
+use crate::reader::BetweenLayers;
 use crate::sequences::{SequenceBuilder, last_pieces};
-use crate::{Reader, ReaderError};
+use crate::{ReaderError, ReaderModel};
 
 /// Pieces of a remembered line that are read.
 const LINE_PIECES: usize = 96;
@@ -47,12 +47,12 @@ impl NeedHeads {
     }
 }
 
-impl Reader {
+impl ReaderModel {
     /// Vectors of remembered lines: the text, and whether an assistant said it.
     pub fn line_vectors(
         &self,
         lines: &[(&str, bool)],
-        between: Between<'_>,
+        between: BetweenLayers<'_>,
     ) -> Result<Vec<NeedVector>, ReaderError> {
         let tokenizer = self.encoder.tokenizer();
         let sequences = lines.iter().map(|(text, is_assistant)| {
@@ -71,7 +71,7 @@ impl Reader {
         &self,
         prompt: &str,
         before: &str,
-        between: Between<'_>,
+        between: BetweenLayers<'_>,
     ) -> Result<NeedVector, ReaderError> {
         let tokenizer = self.encoder.tokenizer();
         let mut sequence = SequenceBuilder::new(tokenizer)?;
@@ -93,7 +93,7 @@ impl Reader {
     fn need_vectors(
         &self,
         sequences: Vec<Vec<u32>>,
-        between: Between<'_>,
+        between: BetweenLayers<'_>,
     ) -> Result<Vec<NeedVector>, ReaderError> {
         let width = self.encoder.dimensions();
         let states = self.states(sequences, between)?;

@@ -19,10 +19,10 @@ const FILE: &str = "reader.onnx";
 const BATCH_PIECES: usize = 1024;
 
 /// Called after each layer with the time that it took; may wait.
-pub type Between<'f> = &'f (dyn Fn(Duration) + Sync);
+pub type BetweenLayers<'f> = &'f (dyn Fn(Duration) + Sync);
 
 /// Reader of turns, pairs of turns and prompts. Calls from several threads are safe.
-pub struct Reader {
+pub struct ReaderModel {
     pub(crate) encoder: FittedEncoder,
     pub(crate) statements: StatementHeads,
     pub(crate) relations: RelationHeads,
@@ -48,7 +48,7 @@ pub enum ReaderError {
     Implausible(&'static str),
 }
 
-impl Reader {
+impl ReaderModel {
     /// Name and version, which are stored with what it finds.
     pub const NAME: &'static str = "reader-1";
 
@@ -75,7 +75,7 @@ impl Reader {
     pub(crate) fn states(
         &self,
         sequences: Vec<Vec<u32>>,
-        between: Between<'_>,
+        between: BetweenLayers<'_>,
     ) -> Result<Vec<Vec<f32>>, ReaderError> {
         let mut states = Vec::with_capacity(sequences.len());
         let mut batch = Vec::new();

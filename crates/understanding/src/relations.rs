@@ -8,9 +8,9 @@ use memfleet_domain::statement::{RelationScores, StatementRelation};
 use memfleet_encoder::TextPiece;
 
 use crate::heads::{LinearHead, gelu, mean_row, softmax};
-use crate::reader::Between;
+use crate::reader::BetweenLayers;
 use crate::sequences::{SequenceBuilder, SequencePart};
-use crate::{ReadTurn, Reader, ReaderError};
+use crate::{ReadTurn, ReaderError, ReaderModel};
 
 /// Pieces of either turn that are read.
 const SIDE_PIECES: usize = 96;
@@ -72,13 +72,13 @@ impl RelationHeads {
     }
 }
 
-impl Reader {
+impl ReaderModel {
     /// Relations of every later statement to every earlier one, for each pair of turns. Statements
     /// that lie beyond what is read of a long turn have none.
     pub fn relations(
         &self,
         pairs: &[TurnPair<'_>],
-        between: Between<'_>,
+        between: BetweenLayers<'_>,
     ) -> Result<Vec<Vec<RelationScores>>, ReaderError> {
         let (mut parts, mut sequences) = (Vec::new(), Vec::new());
         for pair in pairs {
@@ -109,7 +109,8 @@ impl Reader {
     ) -> Result<SequencePart, ReaderError> {
         let pieces = self.encoder.tokenizer();
         let pieces = pieces.pieces(placed.turn.text, usize::MAX)?;
-        let shown = shown(&pieces, placed.statements);
+        let first = placed.statements.first().map_or(0, |bytes| bytes.start);
+        let shown = shown(&pieces, first);
         let head = format!("{before}{}", placed.turn.head());
         Ok(sequence.add(&head, &pieces[shown])?)
     }
@@ -152,13 +153,12 @@ impl Reader {
     }
 }
 
-/// Pieces of a turn that are read: all of a short one, else some from shortly before the first
-/// statement on.
-fn shown(pieces: &[TextPiece], statements: &[Range<usize>]) -> Range<usize> {
+/// Pieces of a turn that are read: all of a short one, else some from shortly before the byte where
+/// the first statement starts.
+fn shown(pieces: &[TextPiece], first: usize) -> Range<usize> {
     if pieces.len() <= SIDE_PIECES {
         return 0..pieces.len();
     }
-    let first = statements.first().map_or(0, |bytes| bytes.start);
     let first = pieces.partition_point(|piece| piece.bytes.end <= first);
     let start = first.saturating_sub(PIECES_BEFORE);
     let start = start.min(pieces.len() - SIDE_PIECES);
@@ -201,9 +201,9 @@ mod tests {
                 bytes: at..at + 1,
             })
             .collect();
-        assert_eq!(shown(&pieces[..90], &[80..85]), 0..90);
-        assert_eq!(shown(&pieces, &[100..110]), 68..164);
-        assert_eq!(shown(&pieces, &[190..195]), 104..200);
-        assert_eq!(shown(&pieces, &[3..9]), 0..96);
+        assert_eq!(shown(&pieces[..90], 80), 0..90);
+        assert_eq!(shown(&pieces, 100), 68..164);
+        assert_eq!(shown(&pieces, 190), 104..200);
+        assert_eq!(shown(&pieces, 3), 0..96);
     }
 }

@@ -7,9 +7,9 @@ use memfleet_domain::statement::{Statement, StatementKind, StatementOwner};
 use memfleet_encoder::TextPiece;
 
 use crate::heads::{LinearHead, likeliest, mean_row, sigmoid, softmax};
-use crate::reader::Between;
+use crate::reader::BetweenLayers;
 use crate::sequences::{SequenceBuilder, SequencePart, last_pieces};
-use crate::{ReadTurn, Reader, ReaderError};
+use crate::{ReadTurn, ReaderError, ReaderModel};
 
 /// Pieces of the turn before that are read with a turn.
 const CONTEXT_PIECES: usize = 40;
@@ -62,12 +62,12 @@ struct Window {
     pieces: Vec<TextPiece>,
 }
 
-impl Reader {
+impl ReaderModel {
     /// Statements of each turn, in their order; none overlap.
     pub fn statements(
         &self,
         turns: &[TurnToRead<'_>],
-        between: Between<'_>,
+        between: BetweenLayers<'_>,
     ) -> Result<Vec<Vec<Statement>>, ReaderError> {
         let (mut windows, mut sequences) = (Vec::new(), Vec::new());
         for (number, turn) in turns.iter().enumerate() {

@@ -9,7 +9,7 @@ use memfleet_domain::statement::{StatementKind, StatementOwner, StatementRelatio
 use memfleet_encoder::{BertLayout, Encoder, ModelFiles, Pooling, Spec};
 use rten_onnx::onnx::{DataType, GraphProto, ModelProto, StringStringEntryProto, TensorProto};
 
-use crate::Reader;
+use crate::ReaderModel;
 use crate::relations::INNER;
 
 const WIDTH: usize = 64;
@@ -37,7 +37,7 @@ pub fn tiny_base() -> Encoder {
     let file = File::create(&files.model).expect("a file for a tiny model");
     let written = model.proto(LAYERS).write_file(file);
     written.expect("a tiny model is written");
-    let tokenizer = tokenizer(vocabulary).to_string();
+    let tokenizer = tokenizer(&vocabulary).to_string();
     std::fs::write(&files.tokenizer, tokenizer).expect("a tiny tokenizer is written");
     let spec = Spec {
         max_tokens: PIECES,
@@ -51,7 +51,7 @@ pub fn tiny_base() -> Encoder {
 ///
 /// # Panics
 /// If the base cannot be made.
-pub fn tiny_reader() -> Reader {
+pub fn tiny_reader() -> ReaderModel {
     let mut model = TinyFile::default();
     model.layer(LAYERS - 1);
     let relations = StatementRelation::ALL.len();
@@ -72,7 +72,7 @@ pub fn tiny_reader() -> Reader {
         .proto(1)
         .write_buf()
         .expect("a tiny reader is written");
-    Reader::from_bytes(&tiny_base(), &bytes).expect("the tiny reader is sound")
+    ReaderModel::from_bytes(&tiny_base(), &bytes).expect("the tiny reader is sound")
 }
 
 /// Constants of a file; those of weights are random, and the same in every run.
@@ -171,7 +171,7 @@ fn vocabulary() -> serde_json::Map<String, serde_json::Value> {
     pieces.map(|(id, piece)| (piece, id.into())).collect()
 }
 
-fn tokenizer(vocabulary: serde_json::Map<String, serde_json::Value>) -> serde_json::Value {
+fn tokenizer(vocabulary: &serde_json::Map<String, serde_json::Value>) -> serde_json::Value {
     serde_json::json!({
         "version": "1.0",
         "added_tokens": [],

@@ -37,7 +37,8 @@ impl QueuedModel for QueuedEmbedding {
 }
 
 impl QueuedEmbedding {
-    /// Vectors of all texts of all requests, in order; those of callers who left in the middle may be empty.
+    /// Vectors of all texts of all requests, in order; those of callers who left in the middle may
+    /// be empty.
     fn vectors(
         &self,
         requests: &[Request<Self>],

@@ -1,7 +1,8 @@
-//! The embedder: text to vectors for every other role, and the reader of turns beside it. A bounded queue in front of two
-//! worker threads, one for queries, so that they never wait behind passages, one for passages, which are cut into batches of
-//! similar length by a token budget. Work whose caller left is dropped before it is computed. When the queue is full the
-//! answer is an immediate `RESOURCE_EXHAUSTED`. The reader has such a queue of its own: one lane for needs, one for
+//! The embedder: text to vectors for every other role, and the reader of turns beside it. A bounded
+//! queue in front of two worker threads, one for queries, so that they never wait behind passages,
+//! one for passages, which are cut into batches of similar length by a token budget. Work whose
+//! caller left is dropped before it is computed. When the queue is full the answer is an immediate
+//! `RESOURCE_EXHAUSTED`. The reader has such a queue of its own: one lane for needs, one for
 //! statements and relations.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 

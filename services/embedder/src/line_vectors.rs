@@ -71,8 +71,8 @@ impl LineVectors {
     }
 
     /// Vectors of lines. Those that are not known are read by `read` in parts, which is given texts
-    /// and whether an assistant said them; nothing where it gives nothing, as the caller left. Parts
-    /// that were read before that are kept.
+    /// and whether an assistant said them; nothing where it gives nothing, as the caller left.
+    /// Parts that were read before that are kept.
     pub(crate) fn of<E>(
         &self,
         lines: &[TurnText],

@@ -1,5 +1,5 @@
-//! Names of the metrics this service keeps. Those of the embedder carry the label `lane`: `query` or
-//! `passage`; those of the reader of turns, too: `need` or `turn`.
+//! Names of the metrics this service keeps. Those of the embedder carry the label `lane`: `query`
+//! or `passage`; those of the reader of turns, too: `need` or `turn`.
 
 /// Counter: texts that were embedded.
 pub const TEXTS: &str = "memfleet_embedder_texts_total";

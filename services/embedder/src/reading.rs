@@ -10,7 +10,7 @@ use memfleet_ports::turn_reader::{
     NeedQuestion, TurnComparison, TurnInContext, TurnReader, TurnStatements, TurnText,
 };
 use memfleet_understanding::{
-    PlacedStatements, ReadTurn, Reader, ReaderError, TurnPair, TurnToRead,
+    PlacedStatements, ReadTurn, ReaderError, ReaderModel, TurnPair, TurnToRead,
 };
 
 use crate::line_vectors::LineVectors;
@@ -60,8 +60,9 @@ impl ReaderQuestion {
 }
 
 impl LocalTurnReader {
-    /// Starts the workers. At most `capacity` texts wait, except that one request is always taken by an empty queue.
-    pub fn start(reader: Reader, capacity: usize) -> std::io::Result<Self> {
+    /// Starts the workers. At most `capacity` texts wait, except that an empty queue always takes a
+    /// request.
+    pub fn start(reader: ReaderModel, capacity: usize) -> std::io::Result<Self> {
         let model = QueuedReader {
             reader,
             lines: LineVectors::new(),
@@ -79,7 +80,7 @@ impl LocalTurnReader {
 #[async_trait]
 impl TurnReader for LocalTurnReader {
     async fn name(&self) -> Result<String, Fault> {
-        Ok(Reader::NAME.to_owned())
+        Ok(ReaderModel::NAME.to_owned())
     }
 
     async fn statements(&self, turns: Vec<TurnInContext>) -> Result<Vec<Vec<Statement>>, Fault> {
@@ -122,7 +123,7 @@ fn mismatch() -> Fault {
 
 /// The reader behind a queue.
 struct QueuedReader {
-    reader: Reader,
+    reader: ReaderModel,
     lines: LineVectors,
 }
 

@@ -35,7 +35,7 @@ const NEEDS: Duration = Duration::from_secs(10);
 pub struct RemoteTurnReader {
     /// The embedders.
     pub peers: Peers,
-    /// What they believe.
+    /// Credential that they believe.
     pub credential: Credential,
 }
 
@@ -147,7 +147,7 @@ impl TurnReader for RemoteTurnReader {
         Ok(try_join_all(parts).await?.concat())
     }
 
-    /// Of a prompt the beginning is read, and of the turns before it the end.
+    /// Asks with the beginning of a prompt and the end of the turns before it: no more is read.
     async fn needs(&self, question: NeedQuestion) -> Result<Vec<f32>, Fault> {
         let prompt = &question.prompt[..question.prompt.floor_char_boundary(limits::TEXT)];
         let surplus = question.before.len().saturating_sub(limits::TEXT);

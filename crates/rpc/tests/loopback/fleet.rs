@@ -27,17 +27,17 @@ use crate::{context, tenant};
 const SECRET: &str = "a secret of the fleet";
 
 /// A process with every role; it stops when the token is cancelled.
-pub struct Replica {
+pub struct FleetReplica {
     node: Arc<Node>,
     url: String,
     stop: CancellationToken,
 }
 
-pub async fn replica() -> Replica {
+pub async fn replica() -> FleetReplica {
     replica_believing(SECRET).await
 }
 
-async fn replica_believing(secrets: &str) -> Replica {
+async fn replica_believing(secrets: &str) -> FleetReplica {
     let node = Arc::new(Node::default());
     let roles = Roles {
         embedder: Some(Arc::new(WordEmbedder::default())),
@@ -60,11 +60,11 @@ async fn replica_believing(secrets: &str) -> Replica {
     let routes = routes(roles, credential, Bounds::default(), host);
     let stop = CancellationToken::new();
     tokio::spawn(server.serve(routes, &[DESCRIPTORS], stop.clone()));
-    Replica { node, url, stop }
+    FleetReplica { node, url, stop }
 }
 
 /// The replicas, once they are found.
-pub async fn peers(replicas: &[&Replica]) -> Peers {
+pub async fn peers(replicas: &[&FleetReplica]) -> Peers {
     let urls: Vec<_> = replicas
         .iter()
         .map(|replica| replica.url.as_str())
@@ -82,7 +82,7 @@ pub fn credential() -> Credential {
     Credential::new(SECRET).unwrap()
 }
 
-async fn retriever(replicas: &[&Replica]) -> RemoteRetriever {
+async fn retriever(replicas: &[&FleetReplica]) -> RemoteRetriever {
     RemoteRetriever {
         peers: peers(replicas).await,
         credential: credential(),
@@ -257,7 +257,7 @@ async fn a_space_is_searched_at_one_replica_and_at_another_when_that_one_stops()
     for _ in 0..4 {
         retriever.search(&context(), &query("ada")).await.unwrap();
     }
-    let asked = |replica: &Replica| replica.node.asked.lock().unwrap().len();
+    let asked = |replica: &FleetReplica| replica.node.asked.lock().unwrap().len();
     let (home, other) = match asked(&replicas[0]) {
         4 => (&replicas[0], &replicas[1]),
         _ => (&replicas[1], &replicas[0]),

@@ -65,7 +65,7 @@ impl TurnReader for LengthReader {
 fn text(said: &str) -> TurnText {
     TurnText {
         speaker: "Ada".to_owned(),
-        is_assistant: said.len() % 2 == 0,
+        is_assistant: said.len().is_multiple_of(2),
         text: said.to_owned(),
     }
 }

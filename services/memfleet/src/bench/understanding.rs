@@ -16,12 +16,12 @@ use memfleet_evaluation::understanding::{
 };
 use memfleet_models::ModelDirectory;
 use memfleet_runtime::BoxError;
-use memfleet_understanding::{PlacedStatements, ReadTurn, Reader, TurnPair, TurnToRead};
+use memfleet_understanding::{PlacedStatements, ReadTurn, ReaderModel, TurnPair, TurnToRead};
 
 use crate::cli::Error;
 use crate::models::ConfiguredModels;
 
-pub use report::Report;
+pub use report::UnderstandingReport;
 use report::{NeedFigures, RelationFigures, StatementFigures};
 
 /// Share of turn pairs without a labelled relation that are read, one in so many.
@@ -45,7 +45,10 @@ pub struct UnderstandingArgs {
 }
 
 /// Reads every scenario and every memory of the part.
-pub fn measure(args: &UnderstandingArgs, models: &ConfiguredModels) -> Result<Report, Error> {
+pub fn measure(
+    args: &UnderstandingArgs,
+    models: &ConfiguredModels,
+) -> Result<UnderstandingReport, Error> {
     let corpus = UnderstandingCorpus::load(&args.corpus).map_err(BoxError::from)?;
     let reader = open(models)?;
     let scenarios = [&corpus.scenarios, &corpus.contrast].map(|writers| {
@@ -57,7 +60,7 @@ pub fn measure(args: &UnderstandingArgs, models: &ConfiguredModels) -> Result<Re
     let spaces = spaces.flat_map(|writer| &writer.items);
     let [plain, contrast] = scenarios;
     let measurement = Measurement { reader };
-    Ok(Report {
+    Ok(UnderstandingReport {
         part: args.part.clone(),
         statements: measurement.statements(&plain)?,
         relations: measurement.relations(&plain)?,
@@ -67,22 +70,22 @@ pub fn measure(args: &UnderstandingArgs, models: &ConfiguredModels) -> Result<Re
 }
 
 /// The reader over its base, which must be among the configured models.
-fn open(models: &ConfiguredModels) -> Result<Reader, Error> {
+fn open(models: &ConfiguredModels) -> Result<ReaderModel, Error> {
     let configured = [Some(&models.main), models.multilingual.as_ref()];
     let base = configured.into_iter().flatten();
-    let is_base = |model: &&ModelDirectory| model.manifest().name == Reader::BASE;
+    let is_base = |model: &&ModelDirectory| model.manifest().name == ReaderModel::BASE;
     let base = base.into_iter().find(is_base).ok_or_else(|| {
-        let base = Reader::BASE;
+        let base = ReaderModel::BASE;
         let message =
             format!("the reader builds on {base}: `memfleet model pull {base}` brings it");
         BoxError::from(message)
     })?;
     let encoder = base.load(NonZeroUsize::MIN).map_err(BoxError::from)?;
-    Ok(Reader::open(&encoder).map_err(BoxError::from)?)
+    Ok(ReaderModel::open(&encoder).map_err(BoxError::from)?)
 }
 
 struct Measurement {
-    reader: Reader,
+    reader: ReaderModel,
 }
 
 impl Measurement {

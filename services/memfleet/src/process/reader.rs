@@ -10,7 +10,7 @@ use memfleet_encoder::Encoder;
 use memfleet_ports::turn_reader::{
     NeedQuestion, TurnComparison, TurnInContext, TurnReader, missing_reader,
 };
-use memfleet_understanding::Reader;
+use memfleet_understanding::ReaderModel;
 use tokio::sync::OnceCell;
 
 use super::model::ModelSet;
@@ -37,9 +37,9 @@ impl ModelReader {
     /// The reader, loaded unless it is here.
     async fn reader(&self) -> Result<&LocalTurnReader, Fault> {
         if !self.loaded.initialized() {
-            let base = self.models.encoder_of(Reader::BASE).await;
+            let base = self.models.encoder_of(ReaderModel::BASE).await;
             let base = base.map_err(|fault| match &*fault.reason {
-                "MODEL_MISSING" => missing_reader(Reader::BASE),
+                "MODEL_MISSING" => missing_reader(ReaderModel::BASE),
                 _ => fault,
             })?;
             let (cell, capacity) = (self.loaded.clone(), self.capacity);
@@ -58,12 +58,12 @@ impl ModelReader {
 /// Loads the reader and starts its workers, on a thread of its own.
 async fn load(base: Arc<Encoder>, capacity: usize) -> Result<LocalTurnReader, Fault> {
     let loaded = tokio::task::spawn_blocking(move || {
-        let reader = Reader::open(&base).map_err(|error| error.to_string())?;
+        let reader = ReaderModel::open(&base).map_err(|error| error.to_string())?;
         LocalTurnReader::start(reader, capacity).map_err(|error| error.to_string())
     });
     match loaded.await {
         Ok(Ok(reader)) => {
-            tracing::info!(reader = Reader::NAME, "loaded the reader of turns");
+            tracing::info!(reader = ReaderModel::NAME, "loaded the reader of turns");
             Ok(reader)
         }
         Ok(Err(error)) => {

@@ -24,7 +24,7 @@ const TOPS: [usize; 3] = [1, 3, 10];
 
 /// Figures of a part of the corpus.
 #[derive(Debug, Serialize)]
-pub struct Report {
+pub struct UnderstandingReport {
     /// Part of the corpus.
     pub part: String,
     /// Statements of scenarios.
@@ -138,7 +138,7 @@ impl StatementFigures {
 #[derive(Debug, Default)]
 pub struct RelationFigures {
     relation: Agreement,
-    /// Of labelled pairs: is it a change, and its probability.
+    /// Labelled pairs: is it a change, and the probability that was read.
     changes: Vec<(bool, f32)>,
     /// Probabilities of a change of pairs that nobody labelled.
     unlisted: Vec<f32>,
@@ -158,7 +158,7 @@ impl RelationFigures {
         self.changes.push((labelled.is_change(), read.change()));
     }
 
-    /// Of changes, of other labelled pairs and of unlisted pairs the shares above a threshold.
+    /// Shares above a threshold of changes, of other labelled pairs and of unlisted pairs.
     fn above(&self, threshold: f32) -> [f64; 3] {
         let of = |is_change: bool| {
             let those = self.changes.iter().filter(|it| it.0 == is_change);
@@ -264,7 +264,7 @@ fn share(part: usize, all: usize) -> f64 {
     part as f64 / all.max(1) as f64
 }
 
-impl Report {
+impl UnderstandingReport {
     /// All figures as text.
     pub fn table(&self) -> String {
         let mut out = String::new();

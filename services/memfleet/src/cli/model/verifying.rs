@@ -5,7 +5,7 @@ use std::path::Path;
 
 use memfleet_models::{ModelDirectory, Verification, list, verify};
 use memfleet_runtime::BoxError;
-use memfleet_understanding::Reader;
+use memfleet_understanding::ReaderModel;
 use serde_json::{Value, json};
 
 use super::missing;
@@ -40,11 +40,11 @@ pub fn run(root: &Path, name: Option<String>, output: &mut Output) -> Result<(),
 
 /// Checks the reader of turns over a model, if it is its base; the reader's name.
 fn verify_reader(model: &ModelDirectory) -> Result<Option<&'static str>, BoxError> {
-    if model.manifest().name != Reader::BASE {
+    if model.manifest().name != ReaderModel::BASE {
         return Ok(None);
     }
-    Reader::open(&model.load(NonZeroUsize::MIN)?)?.check()?;
-    Ok(Some(Reader::NAME))
+    ReaderModel::open(&model.load(NonZeroUsize::MIN)?)?.check()?;
+    Ok(Some(ReaderModel::NAME))
 }
 
 fn to_json(model: &ModelDirectory, found: Verification, reader: Option<&str>) -> Value {
@@ -84,7 +84,7 @@ mod tests {
     #[test]
     fn the_reader_is_checked_over_its_base_alone() {
         let checked = verify_reader(&multilingual_model());
-        assert_eq!(checked.unwrap(), Some(Reader::NAME));
+        assert_eq!(checked.unwrap(), Some(ReaderModel::NAME));
         assert_eq!(verify_reader(&default_model()).unwrap(), None);
     }
 }

@@ -50,9 +50,9 @@ fn turn(said: &str) -> TurnInContext {
 #[tokio::test]
 async fn a_reader_whose_base_is_not_pulled_is_missing_until_it_is() {
     let folder = folder_of(&[default_model()]);
-    let reader = ModelReader::new(models(folder.path(), Reader::BASE), 10);
+    let reader = ModelReader::new(models(folder.path(), ReaderModel::BASE), 10);
     let fault = reader.name().await.unwrap_err();
-    assert_eq!(fault, missing_reader(Reader::BASE));
+    assert_eq!(fault, missing_reader(ReaderModel::BASE));
     assert_eq!(
         (fault.kind, &*fault.reason),
         (FaultKind::FailedPrecondition, "READER_MISSING")
@@ -63,8 +63,8 @@ async fn a_reader_whose_base_is_not_pulled_is_missing_until_it_is() {
             .contains("memfleet model pull multilingual-e5-small")
     );
     let base = multilingual_model();
-    symlink(base.path(), folder.path().join(Reader::BASE)).unwrap();
-    assert_eq!(reader.name().await.as_deref(), Ok(Reader::NAME));
+    symlink(base.path(), folder.path().join(ReaderModel::BASE)).unwrap();
+    assert_eq!(reader.name().await.as_deref(), Ok(ReaderModel::NAME));
 }
 
 #[tokio::test]
@@ -72,23 +72,23 @@ async fn a_reader_whose_base_is_not_configured_is_missing() {
     let folder = folder_of(&[default_model(), multilingual_model()]);
     let reader = ModelReader::new(models(folder.path(), ""), 10);
     let fault = reader.statements(vec![turn("so")]).await.unwrap_err();
-    assert_eq!(fault, missing_reader(Reader::BASE));
+    assert_eq!(fault, missing_reader(ReaderModel::BASE));
 }
 
 #[tokio::test]
 async fn the_reader_and_the_embedder_share_one_encoder() {
     let folder = folder_of(&[default_model(), multilingual_model()]);
-    let models = models(folder.path(), Reader::BASE);
+    let models = models(folder.path(), ReaderModel::BASE);
     let reader = ModelReader::new(models.clone(), 10);
     let said = "I live in Lisbon. Where is the next bakery?";
     let statements = reader.statements(vec![turn(said)]).await.unwrap();
     assert!(!statements[0].is_empty());
-    let space = models.space_of(Reader::BASE).await.unwrap();
+    let space = models.space_of(ReaderModel::BASE).await.unwrap();
     models
         .embed_query_in(&space, said.to_owned())
         .await
         .unwrap();
-    let encoder = models.encoder_of(Reader::BASE).await.unwrap();
+    let encoder = models.encoder_of(ReaderModel::BASE).await.unwrap();
     // This one, that of the embedder, and that of the set: the reader has its layers.
     assert_eq!(Arc::strong_count(&encoder), 3);
 }
