@@ -6,10 +6,10 @@ the training split of QMSum (https://github.com/Yale-LILY/QMSum, MIT licence). T
 without one, over HTTP at the commit that each file of labels names:
 
     git clone https://github.com/Yale-LILY/QMSum
-    training/fetch_meetings.py --checkout QMSum crates/evaluation/data/understanding/meetings OUT
-    training/fetch_meetings.py crates/evaluation/data/understanding/meetings OUT
+    training/fetch_meetings.py --checkout QMSum
+    training/fetch_meetings.py
 
-It writes `OUT/PART/WRITER/NN.txt`: the heading of the labels, then
+It writes `target/meetings/PART/WRITER/NN.txt`: the heading of the labels, then
 
     @ place speaker: text           a turn, white space as single spaces
     - words | kind | owner | details   a clause; owner `me`, `us`, `you`, `person` or `it:thing`
@@ -30,6 +30,8 @@ from pathlib import Path
 
 URL = "https://raw.githubusercontent.com/Yale-LILY/QMSum/{commit}/{meeting}"
 TIMEOUT_SECONDS = 60
+LABELS = Path("crates/evaluation/data/understanding/meetings")
+OUT = Path("target/meetings")
 
 
 class MeetingSource:
@@ -122,8 +124,8 @@ def main(arguments: list[str]) -> int:
     summary, _, _ = __doc__.partition("\n")
     parser = argparse.ArgumentParser(description=summary)
     parser.add_argument("--checkout", type=Path, help="folder of a clone of Yale-LILY/QMSum; default: HTTP")
-    parser.add_argument("labels", type=Path, help="folder of the labels: PART/WRITER/NN.txt")
-    parser.add_argument("out", type=Path, help="folder of the joined files")
+    parser.add_argument("labels", type=Path, nargs="?", default=LABELS, help="folder of the labels: PART/WRITER/NN.txt")
+    parser.add_argument("out", type=Path, nargs="?", default=OUT, help="folder of the joined files")
     options = parser.parse_args(arguments)
     source = MeetingSource(options.checkout)
     total = missed = 0

@@ -44,6 +44,7 @@ def main() -> None:
     if options.command == "train":
         train(reader, options)
         torch.save(trained(reader), weights)
+        (options.out / "checkpoint.pt").unlink(missing_ok=True)
         export_reader(reader, options.out, options.name)
     else:
         reader.load_state_dict(torch.load(weights), strict=False)

@@ -1,8 +1,7 @@
-"""Encoder of the BERT family, read from a model folder of `memfleet model pull`, with low-rank adapters."""
+"""Encoder of the BERT family, read from a model folder of `memfleet model pull`, whose layers may be trained."""
 
 from __future__ import annotations
 
-import math
 import tomllib
 from pathlib import Path
 
@@ -14,6 +13,10 @@ from onnx import numpy_helper
 from tokenizers import Tokenizer
 from torch import Tensor, nn
 
+# Heads of attention of every base that `memfleet model pull` knows.
+HEADS = 12
+EPSILON = 1e-12
+
 LINEARS = (
     "attention.self",
     "attention.output.dense",
@@ -22,50 +25,39 @@ LINEARS = (
 )
 
 
-class AdaptedLinear(nn.Module):
-    """Frozen linear map with a trainable low-rank term: `x W + b + x A B`."""
+class Linear(nn.Module):
+    """Linear map of a layer: `x W + b`."""
 
-    def __init__(self, weight: np.ndarray, bias: np.ndarray, rank: int) -> None:
+    def __init__(self, weight: np.ndarray, bias: np.ndarray) -> None:
         super().__init__()
-        self.weight = torch.tensor(weight.T).contiguous()
-        self.bias = torch.tensor(bias)
-        self.down = self.up = None
-        if rank < 0:
-            self.weight = nn.Parameter(self.weight)
-            self.bias = nn.Parameter(self.bias)
-        elif rank:
-            inputs, outputs = weight.shape
-            self.down = nn.Parameter(torch.randn(rank, inputs) / math.sqrt(inputs))
-            self.up = nn.Parameter(torch.zeros(outputs, rank))
+        self.weight = nn.Parameter(torch.tensor(weight.T).contiguous())
+        self.bias = nn.Parameter(torch.tensor(bias))
 
     def forward(self, states: Tensor) -> Tensor:
-        if self.down is None:
-            return F.linear(states, self.weight, self.bias)
-        term = F.linear(F.linear(states, self.down), self.up)
-        return F.linear(states, self.weight, self.bias) + term
+        return F.linear(states, self.weight, self.bias)
 
 
 class EncoderLayer(nn.Module):
     """Self-attention and feed-forward, each added to its input and normalised."""
 
-    def __init__(self, constants: dict[str, np.ndarray], index: int, heads: int, rank: int) -> None:
+    def __init__(self, constants: dict[str, np.ndarray], index: int, heads: int) -> None:
         super().__init__()
         self.heads = heads
         prefix = f"encoder.layer.{index}."
 
-        def linear(name: str) -> AdaptedLinear:
+        def linear(name: str) -> Linear:
             name = prefix + name
             weight = constants[f"{name}.weight"].astype(np.float32)
             weight = weight * constants[f"{name}.scales"].reshape(1, -1)
             weight = weight * constants[f"{name}.smoothing"].reshape(-1, 1)
-            return AdaptedLinear(weight, constants[f"{name}.bias"], rank)
+            return Linear(weight, constants[f"{name}.bias"])
 
         def norm(name: str) -> nn.LayerNorm:
             weight = torch.tensor(constants[f"{prefix}{name}.LayerNorm.weight"])
-            layer = nn.LayerNorm(weight.shape[0], eps=1e-12)
+            layer = nn.LayerNorm(weight.shape[0], eps=EPSILON)
             layer.weight.data = weight
             layer.bias.data = torch.tensor(constants[f"{prefix}{name}.LayerNorm.bias"])
-            return layer.requires_grad_(rank < 0)
+            return layer
 
         self.attention, self.mixing, self.widening, self.narrowing = map(linear, LINEARS)
         self.mixing_norm = norm("attention.output")
@@ -81,10 +73,10 @@ class EncoderLayer(nn.Module):
         return self.narrowing_norm(states + self.narrowing(F.gelu(self.widening(states))))
 
 
-class AdaptedEncoder(nn.Module):
-    """Token states of texts. Word pieces and their positions stay as they are; layers may be adapted."""
+class Encoder(nn.Module):
+    """Token states of texts. Word pieces and their positions stay as they are; layers may be trained."""
 
-    def __init__(self, folder: Path, rank: int = 0, layers: int | None = None) -> None:
+    def __init__(self, folder: Path) -> None:
         super().__init__()
         self.folder = Path(folder)
         manifest = tomllib.loads((self.folder / "manifest.toml").read_text())
@@ -97,12 +89,10 @@ class AdaptedEncoder(nn.Module):
         self.register_buffer("words", torch.tensor(words))
         self.register_buffer("scales", torch.tensor(constants["embeddings.words.scales"]))
         self.register_buffer("positions", torch.tensor(constants["embeddings.positions"]))
-        self.norm = nn.LayerNorm(self.width, eps=1e-12).requires_grad_(False)
+        self.norm = nn.LayerNorm(self.width, eps=EPSILON).requires_grad_(False)
         self.norm.weight.data = torch.tensor(constants["embeddings.LayerNorm.weight"])
         self.norm.bias.data = torch.tensor(constants["embeddings.LayerNorm.bias"])
-        chosen = range(layers or count)
-        heads = 12
-        self.layers = nn.ModuleList(EncoderLayer(constants, i, heads, rank) for i in chosen)
+        self.layers = nn.ModuleList(EncoderLayer(constants, i, HEADS) for i in range(count))
         self.tokenizer = Tokenizer.from_file(str(self.folder / "tokenizer.json"))
         self.tokenizer.no_padding()
         self.tokenizer.no_truncation()
@@ -115,14 +105,3 @@ class AdaptedEncoder(nn.Module):
         for layer in self.layers:
             states = layer(states, mask)
         return states
-
-    def states_by_layer(self, ids: Tensor, lengths: Tensor) -> list[Tensor]:
-        """Token states after each layer."""
-        states = self.words[ids].float() * self.scales[ids]
-        states = self.norm(states + self.positions[: ids.shape[1]])
-        mask = (torch.arange(ids.shape[1])[None, :] < lengths[:, None])[:, None, None, :]
-        found = []
-        for layer in self.layers:
-            states = layer(states, mask)
-            found.append(states)
-        return found

@@ -10,6 +10,7 @@ import onnx
 import torch
 from onnx import TensorProto, helper, numpy_helper
 
+from .encoder import EPSILON, HEADS
 from .reader import Reader
 
 LINEARS = {
@@ -19,8 +20,6 @@ LINEARS = {
     "narrowing": "output.dense",
 }
 NORMS = {"mixing_norm": "attention.output", "narrowing_norm": "output"}
-HEADS = 12
-EPSILON = 1e-12
 
 
 def export_reader(reader: Reader, folder: Path, name: str) -> None:

@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from .batches import length_batches, padded, span_means
-from .encoder import AdaptedEncoder
+from .encoder import Encoder
 from .texts import CONTEXT_PIECES, SequenceBuilder
 
 LINE_PIECES = 96
@@ -122,9 +122,9 @@ def prompt_sequence(builder: SequenceBuilder, text: str, before: list[str]) -> l
 
 
 class NeedEncoder(nn.Module):
-    """Adapted encoder of prompts and lines; the score of a pair is a scaled cosine plus a term of the prompt alone."""
+    """Encoder of prompts and lines; the score of a pair is a scaled cosine plus a term of the prompt alone."""
 
-    def __init__(self, encoder: AdaptedEncoder) -> None:
+    def __init__(self, encoder: Encoder) -> None:
         super().__init__()
         self.encoder = encoder
         self.scale = nn.Parameter(torch.tensor(12.0))

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from .batches import length_batches, padded, span_means
 from .corpus import RELATIONS, Scenario, Turn
-from .encoder import AdaptedEncoder
+from .encoder import Encoder
 from .statements import speaker_head
 from .texts import SequenceBuilder
 
@@ -81,9 +81,9 @@ def pair_examples(
 
 
 class PairReader(nn.Module):
-    """Adapted encoder over two turns; the relation of two statements from the means of their pieces."""
+    """Encoder over two turns; the relation of two statements from the means of their pieces."""
 
-    def __init__(self, encoder: AdaptedEncoder, inner: int = 128) -> None:
+    def __init__(self, encoder: Encoder, inner: int = 128) -> None:
         super().__init__()
         self.encoder = encoder
         self.widen = nn.Linear(4 * encoder.width, inner)

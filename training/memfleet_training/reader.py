@@ -1,4 +1,4 @@
-"""Reader: one adapted encoder with the heads of statements, pairs and needs, trained together."""
+"""Reader: one encoder with the heads of statements, pairs and needs, trained together."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from .batches import length_batches
-from .encoder import AdaptedEncoder
+from .encoder import Encoder
 from .needs import NeedEncoder
 from .pairs import PairReader
 from .statements import StatementReader
@@ -25,7 +25,7 @@ class Reader(nn.Module):
 
     def __init__(self, folder: Path, frozen: int) -> None:
         super().__init__()
-        self.encoder = AdaptedEncoder(folder, rank=-1)
+        self.encoder = Encoder(folder)
         self.frozen = frozen
         for layer in self.encoder.layers[:frozen]:
             layer.requires_grad_(False)
@@ -56,8 +56,10 @@ def train_reader(
     rate: float = 2e-4,
     checkpoint: Path | None = None,
 ) -> None:
-    """Trains the upper layers and the heads by AdamW. Goes on from `checkpoint` if it is there."""
+    """Trains the upper layers and the heads by AdamW. Goes on from `checkpoint` if it is there, and
+    refuses one of other examples, passes or seeds."""
     batches = joint_batches(examples, passes, seed)
+    plan = {"examples": {t: len(e) for t, e in examples.items()}, "passes": passes, "seed": seed, "rate": rate}
     layers = [p for p in reader.encoder.parameters() if p.requires_grad]
     heads = [p for n, p in reader.named_parameters() if p.requires_grad and "encoder." not in n]
     groups = [{"params": layers, "lr": rate}, {"params": heads, "lr": 4 * rate}]
@@ -68,6 +70,8 @@ def train_reader(
     done = 0
     if checkpoint and checkpoint.exists():
         state = torch.load(checkpoint, weights_only=False)
+        if state["plan"] != plan:
+            raise SystemExit(f"{checkpoint} is of {state['plan']}, not of {plan}: remove it, or name another --out")
         reader.load_state_dict(state["reader"], strict=False)
         optimiser.load_state_dict(state["optimiser"])
         schedule.load_state_dict(state["schedule"])
@@ -92,7 +96,7 @@ def train_reader(
             minutes = (time.monotonic() - begun) / 60
             print(f"step {number}/{len(batches)} {losses} {minutes:.1f} min", flush=True)
         if checkpoint and time.monotonic() - saved > CHECKPOINT_SECONDS:
-            save(checkpoint, reader, optimiser, schedule, number + 1)
+            save(checkpoint, reader, optimiser, schedule, number + 1, plan)
             saved = time.monotonic()
 
 
@@ -105,13 +109,14 @@ def trained(reader: Reader) -> dict[str, torch.Tensor]:
     }
 
 
-def save(path: Path, reader: Reader, optimiser, schedule, done: int) -> None:
+def save(path: Path, reader: Reader, optimiser, schedule, done: int, plan: dict) -> None:
     """Writes a checkpoint so that a crash leaves the old or the new one."""
     state = dict(
         reader=trained(reader),
         optimiser=optimiser.state_dict(),
         schedule=schedule.state_dict(),
         done=done,
+        plan=plan,
     )
     new = path.with_suffix(".new")
     torch.save(state, new)

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from .batches import length_batches, padded, span_means
 from .corpus import KINDS, OWNERS, Scenario
-from .encoder import AdaptedEncoder
+from .encoder import Encoder
 from .texts import CONTEXT_PIECES, TURN_PIECES, SequenceBuilder
 
 FLAGS = ("negated", "keep", "ends")
@@ -75,9 +75,9 @@ def speaker_head(speaker: str, assistant: bool) -> str:
 
 
 class StatementReader(nn.Module):
-    """Adapted encoder with linear heads on pieces (does a statement start here) and on statements (the rest)."""
+    """Encoder with linear heads on pieces (does a statement start here) and on statements (the rest)."""
 
-    def __init__(self, encoder: AdaptedEncoder) -> None:
+    def __init__(self, encoder: Encoder) -> None:
         super().__init__()
         self.encoder = encoder
         width = encoder.width

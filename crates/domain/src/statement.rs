@@ -2,11 +2,8 @@
 
 use std::ops::Range;
 
-use serde::{Deserialize, Serialize};
-
 /// Kind of a statement.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum StatementKind {
     /// Holds until something changes it.
     State,
@@ -20,7 +17,7 @@ pub enum StatementKind {
     Question,
     /// Quotation, fiction, role play, pasted text.
     Quote,
-    /// Somebody says so, and the speaker does not vouch for it.
+    /// Report of what others say, which the speaker does not vouch for.
     Hearsay,
     /// To the assistant: once or always.
     Instruction,
@@ -77,8 +74,7 @@ impl StatementKind {
 }
 
 /// Owner of a statement: the person or the thing that it is about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum StatementOwner {
     /// The speaker.
     Speaker,
@@ -120,17 +116,17 @@ impl StatementOwner {
 }
 
 /// Clause of a turn and what a reader says of it. Probabilities are from 0 to 1.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Statement {
     /// Bytes of the turn's text.
     pub bytes: Range<usize>,
-    /// Likeliest kind …
+    /// Likeliest kind.
     pub kind: StatementKind,
-    /// … and its probability.
+    /// Probability of the kind.
     pub kind_probability: f32,
-    /// Likeliest owner …
+    /// Likeliest owner.
     pub owner: StatementOwner,
-    /// … and its probability.
+    /// Probability of the owner.
     pub owner_probability: f32,
     /// Probability that it says that something is not so, or no longer.
     pub negated: f32,
@@ -141,8 +137,7 @@ pub struct Statement {
 }
 
 /// Effect of a later statement on an earlier one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum StatementRelation {
     /// No effect.
     Unrelated,
@@ -191,7 +186,7 @@ impl StatementRelation {
 }
 
 /// Probabilities of the relations of two statements; they sum to 1.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RelationScores {
     /// Place of the later statement among those of its turn.
     pub later: usize,

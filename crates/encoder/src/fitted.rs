@@ -15,7 +15,6 @@ use crate::tokens::Tokens;
 pub struct FittedEncoder {
     bert: Bert,
     tokenizer: Arc<ModelTokenizer>,
-    most_pieces: usize,
 }
 
 impl FittedEncoder {
@@ -36,7 +35,6 @@ impl FittedEncoder {
         let fitted = Self {
             bert,
             tokenizer: base.tokenizer().clone(),
-            most_pieces: base.spec().max_tokens,
         };
         Ok((fitted, constants))
     }
@@ -49,11 +47,6 @@ impl FittedEncoder {
     /// Components of a state.
     pub fn dimensions(&self) -> usize {
         self.bert.dimensions()
-    }
-
-    /// Most pieces of a sequence.
-    pub fn most_pieces(&self) -> usize {
-        self.most_pieces
     }
 
     /// The last states of every piece of every sequence, row-major, one matrix a sequence.

@@ -96,16 +96,16 @@ impl ReaderModel {
         between: BetweenLayers<'_>,
     ) -> Result<Vec<NeedVector>, ReaderError> {
         let width = self.encoder.dimensions();
-        let states = self.states(sequences, between)?;
-        let vectors = states.iter().map(|states| {
+        let mut vectors = Vec::with_capacity(sequences.len());
+        self.for_each_states(sequences, between, |_, states| {
             let mut values = mean_row(states, width, 0..states.len() / width);
             let offset = self.needs.offset.scores(&[&values])[0];
             let length = values.iter().map(|x| x * x).sum::<f32>().sqrt();
             values
                 .iter_mut()
                 .for_each(|x| *x /= length.max(f32::EPSILON));
-            NeedVector { values, offset }
-        });
-        Ok(vectors.collect())
+            vectors.push(NeedVector { values, offset });
+        })?;
+        Ok(vectors)
     }
 }

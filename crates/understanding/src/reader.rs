@@ -71,24 +71,30 @@ impl ReaderModel {
         })
     }
 
-    /// States of sequences, row-major, in their order, computed in batches.
-    pub(crate) fn states(
+    /// Computes the states of sequences in batches, and hands those of each to `read`, with its
+    /// place: row-major, one row a piece. No more than a batch is kept.
+    pub(crate) fn for_each_states(
         &self,
         sequences: Vec<Vec<u32>>,
         between: BetweenLayers<'_>,
-    ) -> Result<Vec<Vec<f32>>, ReaderError> {
-        let mut states = Vec::with_capacity(sequences.len());
-        let mut batch = Vec::new();
-        let mut pieces = 0;
+        mut read: impl FnMut(usize, &[f32]),
+    ) -> Result<(), ReaderError> {
+        let (mut batch, mut pieces, mut place) = (Vec::new(), 0, 0);
+        let mut compute = |batch: Vec<Vec<u32>>| -> Result<(), ReaderError> {
+            for states in self.encoder.states(batch, between)? {
+                read(place, &states);
+                place += 1;
+            }
+            Ok(())
+        };
         for sequence in sequences {
             if pieces > 0 && pieces + sequence.len() > BATCH_PIECES {
-                states.extend(self.encoder.states(mem::take(&mut batch), between)?);
+                compute(mem::take(&mut batch))?;
                 pieces = 0;
             }
             pieces += sequence.len();
             batch.push(sequence);
         }
-        states.extend(self.encoder.states(batch, between)?);
-        Ok(states)
+        compute(batch)
     }
 }

@@ -9,7 +9,7 @@ use memfleet_encoder::TextPiece;
 
 use crate::heads::{LinearHead, gelu, mean_row, softmax};
 use crate::reader::BetweenLayers;
-use crate::sequences::{SequenceBuilder, SequencePart};
+use crate::sequences::{BYTES_A_PIECE, SequenceBuilder, SequencePart};
 use crate::{ReadTurn, ReaderError, ReaderModel};
 
 /// Pieces of either turn that are read.
@@ -89,15 +89,14 @@ impl ReaderModel {
             parts.push((earlier, later));
             sequences.push(sequence.build());
         }
-        let states = self.states(sequences, between)?;
-        let read = pairs.iter().zip(parts).zip(&states);
-        Ok(read
-            .map(|((pair, (earlier, later)), states)| {
-                let earlier = self.means(states, &earlier, pair.earlier.statements);
-                let later = self.means(states, &later, pair.later.statements);
-                self.compared(states, &earlier, &later)
-            })
-            .collect())
+        let mut scores = Vec::with_capacity(pairs.len());
+        self.for_each_states(sequences, between, |place, states| {
+            let (pair, (earlier, later)) = (&pairs[place], &parts[place]);
+            let earlier = self.means(states, earlier, pair.earlier.statements);
+            let later = self.means(states, later, pair.later.statements);
+            scores.push(self.compared(states, &earlier, &later));
+        })?;
+        Ok(scores)
     }
 
     /// Adds a turn to a sequence.
@@ -107,9 +106,16 @@ impl ReaderModel {
         placed: &PlacedStatements<'_>,
         before: &str,
     ) -> Result<SequencePart, ReaderError> {
-        let pieces = self.encoder.tokenizer();
-        let pieces = pieces.pieces(placed.turn.text, usize::MAX)?;
+        let text = placed.turn.text;
         let first = placed.statements.first().map_or(0, |bytes| bytes.start);
+        let start = first.saturating_sub(PIECES_BEFORE * BYTES_A_PIECE);
+        let start = text.floor_char_boundary(start);
+        let room = PIECES_BEFORE + SIDE_PIECES;
+        let mut pieces = self.encoder.tokenizer().pieces(&text[start..], 2 * room)?;
+        for piece in &mut pieces {
+            piece.bytes.start += start;
+            piece.bytes.end += start;
+        }
         let shown = shown(&pieces, first);
         let head = format!("{before}{}", placed.turn.head());
         Ok(sequence.add(&head, &pieces[shown])?)

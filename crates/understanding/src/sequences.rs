@@ -8,6 +8,9 @@ use memfleet_encoder::{Error, ModelTokenizer, TextPiece};
 /// Pieces of a head at most: a name can be long.
 const HEAD_PIECES: usize = 16;
 
+/// Bytes of a text that are looked at for each piece: more than any piece has on average.
+pub(crate) const BYTES_A_PIECE: usize = 64;
+
 /// Turn as the reader sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReadTurn<'t> {
@@ -93,7 +96,8 @@ pub(crate) fn last_pieces(
     text: &str,
     most: usize,
 ) -> Result<Vec<TextPiece>, Error> {
-    let mut pieces = tokenizer.pieces(text, usize::MAX)?;
+    let start = text.len().saturating_sub(most * BYTES_A_PIECE);
+    let mut pieces = tokenizer.pieces(&text[text.ceil_char_boundary(start)..], usize::MAX)?;
     let surplus = pieces.len().saturating_sub(most);
     pieces.drain(..surplus);
     Ok(pieces)

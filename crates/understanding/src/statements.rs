@@ -73,12 +73,12 @@ impl ReaderModel {
         for (number, turn) in turns.iter().enumerate() {
             self.cut(number, turn, &mut windows, &mut sequences)?;
         }
-        let states = self.states(sequences, between)?;
         let mut statements = vec![Vec::new(); turns.len()];
-        for (window, states) in windows.iter().zip(&states) {
+        self.for_each_states(sequences, between, |place, states| {
+            let window: &Window = &windows[place];
             let text = turns[window.turn].turn.text;
             statements[window.turn].extend(self.statements_of(window, states, text));
-        }
+        })?;
         Ok(statements)
     }
 

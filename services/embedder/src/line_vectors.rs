@@ -9,7 +9,7 @@ use quick_cache::sync::Cache;
 /// Lines whose vectors are kept: 4 MB of vectors of 384 components.
 const LINES: usize = 8_192;
 
-/// Lines that are read between two looks whether anybody waits.
+/// Lines that are read between two looks at whether the caller still waits.
 const LINES_AT_A_TIME: usize = 64;
 
 /// Beginning of the hash of a line's role and text.

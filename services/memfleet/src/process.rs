@@ -36,7 +36,7 @@ use memfleet_refresher::{LocalRefresher, Reviewer};
 use memfleet_retrieval::ModelCalibrations;
 use memfleet_retriever::{LocalRetriever, Remote};
 use memfleet_rpc::fleet::{Options as PeerOptions, Peers};
-use memfleet_rpc::fleet::{RemoteEmbedder, RemoteRefresher, RemoteRetriever, RemoteTurnReader};
+use memfleet_rpc::fleet::{RemoteEmbedder, RemoteRefresher, RemoteRetriever};
 use memfleet_runtime::BoxError;
 use memfleet_runtime::telemetry::Readiness;
 use memfleet_tls::Tls;
@@ -68,11 +68,8 @@ pub struct Process {
     retriever: Option<Arc<LocalRetriever>>,
     refresher: Option<Arc<LocalRefresher>>,
     embedder: Option<Arc<dyn Embedder>>,
-    /// The reader of turns: over the models here, else that of the embedders elsewhere. Absent
-    /// where there is neither.
+    /// Reader of turns over the models here, which embedders serve.
     turn_reader: Option<Arc<dyn TurnReader>>,
-    /// The embedders elsewhere, once a role here asks them.
-    embedders: Option<Peers>,
     storage: Option<Storage>,
     tls: Option<Tls>,
     /// Whom the roles here ask for vectors, once one does.
@@ -133,7 +130,6 @@ impl Process {
             refresher: None,
             embedder: None,
             turn_reader: None,
-            embedders: None,
             storage: None,
             tls: tls(config)?,
             asked: None,
@@ -145,7 +141,12 @@ impl Process {
             calibrations,
             second_model: config.second_model().map(str::to_owned),
         };
-        process.find_models(config, models)?;
+        if let Some(models) = models {
+            let models = Arc::new(ModelSet::open(&config.model, models)?);
+            let reader = ModelReader::new(models.clone(), config.model.queue);
+            process.embedder = Some(models);
+            process.turn_reader = Some(Arc::new(reader));
+        }
         if roles != [Role::Embedder] {
             let storage = process
                 .storage
@@ -199,26 +200,6 @@ impl Process {
             }
         }
         Ok(process)
-    }
-
-    /// Opens the models of this process and the reader over them, or finds the reader elsewhere.
-    fn find_models(
-        &mut self,
-        config: &Config,
-        models: Option<&ConfiguredModels>,
-    ) -> Result<(), BoxError> {
-        if let Some(models) = models {
-            let models = Arc::new(ModelSet::open(&config.model, models)?);
-            let reader = ModelReader::new(models.clone(), config.model.queue);
-            self.embedder = Some(models);
-            self.turn_reader = Some(Arc::new(reader));
-        } else if let Some(peers) = self.embedders(config)? {
-            self.turn_reader = Some(Arc::new(RemoteTurnReader {
-                peers,
-                credential: config.internal.credential(),
-            }));
-        }
-        Ok(())
     }
 
     /// Who may call, with the bootstrap key in the store.
@@ -380,10 +361,10 @@ impl Process {
         if let Some(asked) = &self.asked {
             return Ok(asked.clone());
         }
-        let asked: Arc<dyn Embedder> = match self.embedders(config)? {
-            Some(peers) => {
+        let asked: Arc<dyn Embedder> = match elsewhere(&config.peers.embedder) {
+            Some(url) => {
                 let credential = config.internal.credential();
-                Arc::new(RemoteEmbedder::new(peers, credential))
+                Arc::new(RemoteEmbedder::new(self.peers(url)?, credential))
             }
             None => {
                 let own = self.embedder.clone();
@@ -391,14 +372,6 @@ impl Process {
             }
         };
         Ok(self.asked.insert(asked).clone())
-    }
-
-    /// The embedders elsewhere, if they are; watched once.
-    fn embedders(&mut self, config: &Config) -> Result<Option<Peers>, BoxError> {
-        if let (None, Some(url)) = (&self.embedders, elsewhere(&config.peers.embedder)) {
-            self.embedders = Some(self.peers(url)?);
-        }
-        Ok(self.embedders.clone())
     }
 
     /// The replicas of a role elsewhere.

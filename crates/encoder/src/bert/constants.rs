@@ -29,7 +29,7 @@ impl Constants {
         Self::of(path, model)
     }
 
-    /// Reads the bytes of a file, whose name is told in errors.
+    /// Reads the bytes of a file; `name` stands in errors.
     pub(super) fn of_bytes(name: &str, bytes: &[u8]) -> Result<Option<Self>, Error> {
         let model = ModelProto::parse_buf(bytes).map_err(|error| Error::Model {
             path: name.into(),

@@ -14,6 +14,9 @@ use crate::tokens::{TextPiece, Tokens};
 const SPACE: char = '▁';
 /// How far an unknown character lies below the piece with the lowest score.
 const UNKNOWN_PENALTY: f64 = 10.0;
+/// Bytes of a text for each piece that is asked for, beyond which none is looked at: more than any
+/// piece has on average, so that a word of a megabyte takes no longer than its beginning.
+const BYTES_A_PIECE: usize = 64;
 
 /// A loaded model.
 pub(super) struct Unigram {
@@ -91,41 +94,44 @@ impl Unigram {
     }
 
     /// Pieces of a text with the bytes that each stands for, at most `room`, without those around
-    /// it. Strings of special pieces are cut like any other.
+    /// it. Strings of special pieces are cut like any other. No more of the text is looked at than
+    /// the pieces need, but for [`BYTES_A_PIECE`] bytes each.
     pub(super) fn pieces(&self, text: &str, room: usize) -> Vec<TextPiece> {
+        let text = beginning(text, room.saturating_mul(BYTES_A_PIECE));
         let (mut pieces, mut word) = (Vec::new(), PlacedWord::default());
         let mut steps = Vec::new();
+        let mut behind_space = false;
         for (character, bytes) in placed(text) {
             if character == ' ' {
-                self.cut_placed(&mut word, &mut steps, &mut pieces);
+                if behind_space {
+                    continue;
+                }
+                self.cut_placed(&word, &mut steps, &mut pieces);
                 if pieces.len() >= room {
                     break;
                 }
+                word.begin(bytes);
             } else {
+                if word.text.is_empty() {
+                    word.begin(bytes.clone());
+                }
                 word.push(character, bytes);
             }
+            behind_space = character == ' ';
         }
-        self.cut_placed(&mut word, &mut steps, &mut pieces);
+        self.cut_placed(&word, &mut steps, &mut pieces);
         pieces.truncate(room);
         pieces
     }
 
-    /// Adds the pieces of a word, with their bytes in the text, and empties it.
-    fn cut_placed(
-        &self,
-        word: &mut PlacedWord,
-        steps: &mut Vec<Step>,
-        pieces: &mut Vec<TextPiece>,
-    ) {
-        if !word.text.is_empty() {
-            let mut cut = Vec::new();
-            self.cut_word(&word.text, steps, &mut cut);
-            pieces.extend(cut.into_iter().map(|(id, span)| TextPiece {
-                id,
-                bytes: word.bytes(span),
-            }));
-        }
-        word.clear();
+    /// Adds the pieces of a word, with their bytes in the text.
+    fn cut_placed(&self, word: &PlacedWord, steps: &mut Vec<Step>, pieces: &mut Vec<TextPiece>) {
+        let mut cut = Vec::new();
+        self.cut_word(&word.text, steps, &mut cut);
+        pieces.extend(cut.into_iter().map(|(id, span)| TextPiece {
+            id,
+            bytes: word.bytes(&span),
+        }));
     }
 
     /// Splits a text at the first verbatim string: before it, its piece, behind it.
@@ -259,28 +265,33 @@ struct PlacedWord {
 }
 
 impl PlacedWord {
+    /// Begins a word: [`SPACE`] stands for the space before it or, where there is none, for its
+    /// first character.
+    fn begin(&mut self, bytes: Range<usize>) {
+        self.text.clear();
+        self.characters.clear();
+        self.push(SPACE, bytes);
+    }
+
     fn push(&mut self, character: char, bytes: Range<usize>) {
-        if self.text.is_empty() {
-            self.characters.push((0, bytes.start..bytes.start));
-            self.text.push(SPACE);
-        }
         self.characters.push((self.text.len(), bytes));
         self.text.push(character);
     }
 
-    /// Bytes of the whole text that a part of the word stands for.
-    fn bytes(&self, part: Range<usize>) -> Range<usize> {
-        let inside = self.characters.iter().filter(|(at, _)| part.contains(at));
-        let mut inside = inside.map(|(_, bytes)| bytes.clone());
-        let first = inside.next().unwrap_or_default();
-        let end = inside.next_back().map_or(first.end, |last| last.end);
-        first.start..end
+    /// Bytes of the whole text that a part of the word stands for: those of its characters, the
+    /// space before a word left out where there is more.
+    fn bytes(&self, part: &Range<usize>) -> Range<usize> {
+        let place = |at: usize| self.characters.partition_point(|(first, _)| *first < at);
+        let (mut first, last) = (place(part.start), place(part.end) - 1);
+        let is_space = first == 0 && self.characters[0].1.end <= self.characters[last].1.start;
+        first += usize::from(is_space && last > 0);
+        self.characters[first].1.start..self.characters[last].1.end
     }
+}
 
-    fn clear(&mut self) {
-        self.text.clear();
-        self.characters.clear();
-    }
+/// The beginning of a text, up to a number of bytes.
+fn beginning(text: &str, most: usize) -> &str {
+    &text[..text.floor_char_boundary(most)]
 }
 
 /// The characters of [`normalised`] with the bytes of the text that each was made of.

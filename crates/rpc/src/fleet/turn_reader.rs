@@ -129,7 +129,7 @@ impl RemoteTurnReader {
 
 #[async_trait]
 impl TurnReader for RemoteTurnReader {
-    /// Asked anew each time: a replica that was restarted may have another reader.
+    /// Asks a replica each time: one that was restarted may have another reader.
     async fn name(&self) -> Result<String, Fault> {
         Ok(self.read(Vec::new()).await?.0)
     }

@@ -66,7 +66,7 @@ impl Process {
         let refresher = self.refresher.clone();
         Roles {
             embedder: self.embedder.clone(),
-            turn_reader: self.embedder.as_ref().and(self.turn_reader.clone()),
+            turn_reader: self.turn_reader.clone(),
             retriever: retriever.map(|retriever| retriever as Arc<dyn Retriever>),
             refresher: refresher.map(|refresher| refresher as Arc<dyn Refresher>),
         }
