@@ -50,7 +50,7 @@ impl StatementKind {
         Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
 
-    /// As it stands in files and answers.
+    /// Name in files and reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::State => "state",
@@ -65,11 +65,6 @@ impl StatementKind {
             Self::Small => "small",
             Self::General => "general",
         }
-    }
-
-    /// True for what its speaker asserts of the real world: it was, is or shall be so.
-    pub fn is_asserted(self) -> bool {
-        matches!(self, Self::State | Self::Event | Self::Plan | Self::Passing)
     }
 }
 
@@ -103,7 +98,7 @@ impl StatementOwner {
         Self::ALL.into_iter().find(|owner| owner.name() == name)
     }
 
-    /// As it stands in files and answers.
+    /// Name in files and reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::Speaker => "me",
@@ -168,7 +163,7 @@ impl StatementRelation {
             .find(|relation| relation.name() == name)
     }
 
-    /// As it stands in files and answers.
+    /// Name in files and reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::Unrelated => "none",

@@ -60,7 +60,7 @@ use named;
 named! {
     /// Kind of a scenario: the change in it, or what only looks like one.
     ScenarioKind {
-        /// Change of a value that somebody states.
+        /// Stated change of a value.
         PlainChange = "plain_change",
         /// Change that follows from what is told, without a cue word.
         ImplicitChange = "implicit_change",

@@ -3,8 +3,8 @@
 //!
 //! [`routes`](server::routes) serves roles behind the fleet's [`Credential`]; [`Peers`] are the
 //! replicas of one role, and [`RemoteEmbedder`], [`RemoteTurnReader`], [`RemoteRetriever`],
-//! [`RemoteRefresher`] call them. One layer owns retries: these clients try another replica where a
-//! call may be repeated, nobody above them does.
+//! [`RemoteRefresher`] call them. Retries belong to these clients alone: they try another replica
+//! where a call may be repeated.
 
 mod call;
 mod credential;

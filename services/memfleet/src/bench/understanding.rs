@@ -114,7 +114,7 @@ impl Measurement {
         Ok(figures)
     }
 
-    /// Relations of labelled statements, and of some that nobody labelled as a pair.
+    /// Relations in pairs of turns with a label, and in one of ten without.
     fn relations(&self, scenarios: &[&LabelledScenario]) -> Result<RelationFigures, BoxError> {
         let mut figures = RelationFigures::default();
         for (number, scenario) in scenarios.iter().enumerate() {
@@ -189,7 +189,7 @@ impl Measurement {
     }
 }
 
-/// Nothing waits here.
+/// Step between layers that waits for nothing, since nothing runs beside a measurement.
 fn idle(_: Duration) {}
 
 /// Scenario whose line breaks are such.

@@ -25,7 +25,7 @@ pub struct ModelReader {
 }
 
 impl ModelReader {
-    /// Nothing is loaded yet.
+    /// Creates a reader that is loaded when it is first asked.
     pub fn new(models: Arc<ModelSet>, capacity: usize) -> Self {
         Self {
             models,

@@ -140,7 +140,7 @@ pub struct RelationFigures {
     relation: Agreement,
     /// Labelled pairs: is it a change, and the probability that was read.
     changes: Vec<(bool, f32)>,
-    /// Probabilities of a change of pairs that nobody labelled.
+    /// Probability of a change for each pair without a label.
     unlisted: Vec<f32>,
     pace: Pace,
 }
