@@ -57,8 +57,11 @@ class MeetingSource:
         if self.checkout is not None:
             return (self.checkout / meeting).read_bytes()
         address = self.url.format(commit=commit, meeting=meeting)
-        with urllib.request.urlopen(address, timeout=TIMEOUT_SECONDS) as reply:
-            return reply.read()
+        try:
+            with urllib.request.urlopen(address, timeout=TIMEOUT_SECONDS) as reply:
+                return reply.read()
+        except OSError as error:
+            raise SystemExit(f"{address}: {error}; clone the repository and name it with --checkout") from error
 
 
 def join(labels: str, source: MeetingSource) -> tuple[str, int, int]:
