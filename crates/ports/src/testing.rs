@@ -1,5 +1,7 @@
 //! Stand-ins in tests of services: a model whose vectors are hashes of words, and that can be told to be down; an authority with a
-//! list of callers; a queue where nothing waits.
+//! list of callers; a queue where nothing waits; a reader of turns that goes by sentences.
+
+mod sentence_reader;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Mutex;
@@ -16,6 +18,8 @@ use crate::embedder::{Embedder, missing_model, no_model};
 use crate::filter::TurnFilter;
 use crate::store;
 use crate::undelivered::{Matching, Undelivered, Unreadable};
+
+pub use sentence_reader::SentenceReader;
 
 /// Components of its vectors.
 const DIMENSIONS: usize = 16;

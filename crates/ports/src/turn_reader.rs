@@ -59,26 +59,35 @@ pub struct NeedQuestion {
     pub lines: Vec<TurnText>,
 }
 
+/// Answers of a reader, in the order of the questions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReaderAnswers<T> {
+    /// Name and version of the reader, which are stored with what it finds.
+    pub reader: String,
+    /// One a question.
+    pub answers: Vec<T>,
+}
+
 /// Reads turns, pairs of turns, and prompts beside what is remembered. Each answer is in the order
 /// of what was asked. `RESOURCE_EXHAUSTED` when too many wait; `FAILED_PRECONDITION`
 /// (`READER_MISSING`) where the reader or the model that it builds on is not here.
 #[async_trait]
 pub trait TurnReader: Send + Sync {
-    /// Name and version of the reader, which are stored with what it finds.
-    async fn name(&self) -> Result<String, Fault>;
-
-    /// Statements of each turn; none overlap.
-    async fn statements(&self, turns: Vec<TurnInContext>) -> Result<Vec<Vec<Statement>>, Fault>;
+    /// Statements of each turn; none overlap. Without turns it only says its name.
+    async fn statements(
+        &self,
+        turns: Vec<TurnInContext>,
+    ) -> Result<ReaderAnswers<Vec<Statement>>, Fault>;
 
     /// Relations of every later statement to every earlier one, for each pair of turns. Statements
     /// that lie beyond what is read of a long turn have none.
     async fn relations(
         &self,
         pairs: Vec<TurnComparison>,
-    ) -> Result<Vec<Vec<RelationScores>>, Fault>;
+    ) -> Result<ReaderAnswers<Vec<RelationScores>>, Fault>;
 
     /// Probability that a good reply to the prompt needs each line. Served before the others.
-    async fn needs(&self, question: NeedQuestion) -> Result<Vec<f32>, Fault>;
+    async fn needs(&self, question: NeedQuestion) -> Result<ReaderAnswers<f32>, Fault>;
 }
 
 /// Refusal where the model that the reader builds on is not here.

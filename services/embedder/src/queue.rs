@@ -1,4 +1,4 @@
-//! Requests that wait for a model: one lane for calls, one for background work, bounded together.
+//! Requests that wait for a model: one lane for calls, one for background work, each with its bound.
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -72,18 +72,19 @@ pub(crate) struct Queue<M: QueuedModel> {
 struct State<M: QueuedModel> {
     /// Requests of each lane.
     lanes: [VecDeque<Request<M>>; 2],
-    texts: usize,
+    /// Texts of each lane.
+    texts: [usize; 2],
     closed: bool,
 }
 
 impl<M: QueuedModel> Queue<M> {
-    /// A queue for this many texts.
+    /// A queue for this many texts of each lane: background work takes no place of calls.
     pub(crate) fn new(capacity: usize) -> Self {
         Self {
             capacity,
             state: Mutex::new(State {
                 lanes: [VecDeque::new(), VecDeque::new()],
-                texts: 0,
+                texts: [0; 2],
                 closed: false,
             }),
             changed: Condvar::new(),
@@ -93,10 +94,11 @@ impl<M: QueuedModel> Queue<M> {
     /// Takes a request in; false when it would not fit beside what waits already.
     pub(crate) fn push(&self, request: Request<M>, lane: Lane) -> bool {
         let mut state = self.lock();
-        if state.texts > 0 && state.texts + request.texts > self.capacity {
+        let texts = &mut state.texts[lane as usize];
+        if *texts > 0 && *texts + request.texts > self.capacity {
             return false;
         }
-        state.texts += request.texts;
+        *texts += request.texts;
         state.lane(lane).push_back(request);
         state.report();
         drop(state);
@@ -135,7 +137,7 @@ impl<M: QueuedModel> Queue<M> {
     /// True when no request waits.
     #[cfg(test)]
     pub(crate) fn is_empty(&self) -> bool {
-        self.lock().texts == 0
+        self.lock().texts == [0; 2]
     }
 
     fn lock(&self) -> MutexGuard<'_, State<M>> {
@@ -158,7 +160,7 @@ impl<M: QueuedModel> State<M> {
                 self.lane(lane).push_front(request);
                 break;
             }
-            self.texts -= count;
+            self.texts[lane as usize] -= count;
             if request.is_abandoned() {
                 metrics::counter!(M::NAMES.abandoned, "lane" => lane.label::<M>()).increment(1);
                 continue;
@@ -170,8 +172,7 @@ impl<M: QueuedModel> State<M> {
     }
 
     fn report(&self) {
-        for (lane, requests) in Lane::ALL.into_iter().zip(&self.lanes) {
-            let texts: usize = requests.iter().map(|request| request.texts).sum();
+        for (lane, texts) in Lane::ALL.into_iter().zip(self.texts) {
             metrics::gauge!(M::NAMES.queued, "lane" => lane.label::<M>()).set(texts as f64);
         }
     }
@@ -230,12 +231,14 @@ mod tests {
     }
 
     #[test]
-    fn a_full_queue_refuses_whole_requests_and_an_empty_one_takes_any() {
+    fn a_full_lane_refuses_whole_requests_and_an_empty_one_takes_any() {
         let queue = Queue::new(10);
         let (large, _answer) = request(50);
         assert!(queue.push(large, Lane::Background));
         let (small, _other) = request(1);
-        assert!(!queue.push(small, Lane::Call));
+        assert!(!queue.push(small, Lane::Background));
+        let (call, _waits) = request(1);
+        assert!(queue.push(call, Lane::Call));
     }
 
     #[test]

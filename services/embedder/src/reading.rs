@@ -7,7 +7,8 @@ use memfleet_background::give_way;
 use memfleet_domain::Fault;
 use memfleet_domain::statement::{RelationScores, Statement};
 use memfleet_ports::turn_reader::{
-    NeedQuestion, TurnComparison, TurnInContext, TurnReader, TurnStatements, TurnText,
+    NeedQuestion, ReaderAnswers, TurnComparison, TurnInContext, TurnReader, TurnStatements,
+    TurnText,
 };
 use memfleet_understanding::{
     PlacedStatements, ReadTurn, ReaderError, ReaderModel, TurnPair, TurnToRead,
@@ -79,16 +80,15 @@ impl LocalTurnReader {
 
 #[async_trait]
 impl TurnReader for LocalTurnReader {
-    async fn name(&self) -> Result<String, Fault> {
-        Ok(ReaderModel::NAME.to_owned())
-    }
-
-    async fn statements(&self, turns: Vec<TurnInContext>) -> Result<Vec<Vec<Statement>>, Fault> {
+    async fn statements(
+        &self,
+        turns: Vec<TurnInContext>,
+    ) -> Result<ReaderAnswers<Vec<Statement>>, Fault> {
         if turns.is_empty() {
-            return Ok(Vec::new());
+            return Ok(found(Vec::new()));
         }
         match self.ask(ReaderQuestion::Statements(turns)).await? {
-            ReaderAnswer::Statements(statements) => Ok(statements),
+            ReaderAnswer::Statements(statements) => Ok(found(statements)),
             _ => Err(mismatch()),
         }
     }
@@ -96,24 +96,32 @@ impl TurnReader for LocalTurnReader {
     async fn relations(
         &self,
         pairs: Vec<TurnComparison>,
-    ) -> Result<Vec<Vec<RelationScores>>, Fault> {
+    ) -> Result<ReaderAnswers<Vec<RelationScores>>, Fault> {
         if pairs.is_empty() {
-            return Ok(Vec::new());
+            return Ok(found(Vec::new()));
         }
         match self.ask(ReaderQuestion::Relations(pairs)).await? {
-            ReaderAnswer::Relations(relations) => Ok(relations),
+            ReaderAnswer::Relations(relations) => Ok(found(relations)),
             _ => Err(mismatch()),
         }
     }
 
-    async fn needs(&self, question: NeedQuestion) -> Result<Vec<f32>, Fault> {
+    async fn needs(&self, question: NeedQuestion) -> Result<ReaderAnswers<f32>, Fault> {
         if question.lines.is_empty() {
-            return Ok(Vec::new());
+            return Ok(found(Vec::new()));
         }
         match self.ask(ReaderQuestion::Needs(question)).await? {
-            ReaderAnswer::Needs(needs) => Ok(needs),
+            ReaderAnswer::Needs(needs) => Ok(found(needs)),
             _ => Err(mismatch()),
         }
+    }
+}
+
+/// Answers of the reader of this program.
+fn found<T>(answers: Vec<T>) -> ReaderAnswers<T> {
+    ReaderAnswers {
+        reader: ReaderModel::NAME.to_owned(),
+        answers,
     }
 }
 

@@ -19,8 +19,8 @@ pub(crate) struct Workers<M: QueuedModel> {
 }
 
 impl<M: QueuedModel> Workers<M> {
-    /// Starts the threads. At most `capacity` texts wait, except that an empty queue always takes a
-    /// request.
+    /// Starts the threads. At most `capacity` texts wait in each lane, except that an empty one always
+    /// takes a request.
     pub(crate) fn start(model: M, capacity: usize) -> std::io::Result<Self> {
         let queue = Arc::new(Queue::new(capacity));
         let model = Arc::new(model);

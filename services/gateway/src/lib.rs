@@ -51,6 +51,7 @@ use memfleet_ports::queue::IngestQueue;
 use memfleet_ports::refresher::Refresher;
 use memfleet_ports::retriever::Retriever;
 use memfleet_ports::spaces::SpaceCatalog;
+use memfleet_ports::turn_reader::TurnReader;
 use memfleet_ports::usage::UsageLedger;
 use memfleet_prompts::Adviser;
 
@@ -83,6 +84,8 @@ pub struct Gateway {
     pub author: Option<Adviser>,
     /// Named in the node's status.
     pub embedder: Arc<dyn Embedder>,
+    /// Reads which found turns a prompt needs.
+    pub reader: Arc<dyn TurnReader>,
     /// Changes of the embedding model.
     pub switches: Arc<dyn ModelSwitches>,
     /// Wakes readers that wait for a write.

@@ -36,7 +36,7 @@ use memfleet_refresher::{LocalRefresher, Reviewer};
 use memfleet_retrieval::ModelCalibrations;
 use memfleet_retriever::{LocalRetriever, Remote};
 use memfleet_rpc::fleet::{Options as PeerOptions, Peers};
-use memfleet_rpc::fleet::{RemoteEmbedder, RemoteRefresher, RemoteRetriever};
+use memfleet_rpc::fleet::{RemoteEmbedder, RemoteRefresher, RemoteRetriever, RemoteTurnReader};
 use memfleet_runtime::BoxError;
 use memfleet_runtime::telemetry::Readiness;
 use memfleet_tls::Tls;
@@ -74,6 +74,8 @@ pub struct Process {
     tls: Option<Tls>,
     /// Whom the roles here ask for vectors, once one does.
     asked: Option<Arc<dyn Embedder>>,
+    /// Reader of turns that the roles here ask, once one does.
+    asked_reader: Option<Arc<dyn TurnReader>>,
     /// The language model of the roles here, once one asks for it.
     author: Option<Adviser>,
     /// The adapter behind it.
@@ -96,6 +98,7 @@ pub fn needs_model(config: &Config, roles: &[Role]) -> bool {
         Role::Retriever,
         Role::Refresher,
         Role::Consolidator,
+        Role::Judge,
     ];
     let is_here = elsewhere(&config.peers.embedder).is_none();
     roles.contains(&Role::Embedder) || is_here && roles.iter().any(|role| asks.contains(role))
@@ -133,6 +136,7 @@ impl Process {
             storage: None,
             tls: tls(config)?,
             asked: None,
+            asked_reader: None,
             author: None,
             model: None,
             audit: None,
@@ -246,6 +250,7 @@ impl Process {
             None => self.refresher(config)?,
         };
         let embedder = self.asked_embedder(config)?;
+        let reader = self.asked_reader(config)?;
         let author = self.author(config)?;
         let storage = self.storage();
         Ok(Gateway {
@@ -269,6 +274,7 @@ impl Process {
             shares: Arc::new(shares),
             embedder,
             switches: storage.switches.clone(),
+            reader,
             events: self.events.clone(),
             health: self.health.clone(),
             access,
@@ -372,6 +378,24 @@ impl Process {
             }
         };
         Ok(self.asked.insert(asked).clone())
+    }
+
+    /// Reader of turns of the roles of this process: beside the embedder that they ask.
+    fn asked_reader(&mut self, config: &Config) -> Result<Arc<dyn TurnReader>, BoxError> {
+        if let Some(asked) = &self.asked_reader {
+            return Ok(asked.clone());
+        }
+        let asked: Arc<dyn TurnReader> = match elsewhere(&config.peers.embedder) {
+            Some(url) => Arc::new(RemoteTurnReader {
+                peers: self.peers(url)?,
+                credential: config.internal.credential(),
+            }),
+            None => {
+                let own = self.turn_reader.clone();
+                own.expect("a process that asks itself loads the model")
+            }
+        };
+        Ok(self.asked_reader.insert(asked).clone())
     }
 
     /// The replicas of a role elsewhere.

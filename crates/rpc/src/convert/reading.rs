@@ -5,7 +5,7 @@ use std::ops::Range;
 use chrono::TimeDelta;
 use memfleet_domain::statement::{RelationScores, Statement, StatementRelation};
 use memfleet_ports::turn_reader::{
-    NeedQuestion, TurnComparison, TurnInContext, TurnStatements, TurnText,
+    NeedQuestion, ReaderAnswers, TurnComparison, TurnInContext, TurnStatements, TurnText,
 };
 
 use super::{Checked, Fields};
@@ -77,26 +77,30 @@ impl Checked for wire::StatementsRequest {
     }
 }
 
-impl From<(String, Vec<Vec<Statement>>)> for wire::StatementsResponse {
-    fn from((reader, turns): (String, Vec<Vec<Statement>>)) -> Self {
-        let turns = turns.into_iter().map(|statements| wire::TurnReading {
+impl From<ReaderAnswers<Vec<Statement>>> for wire::StatementsResponse {
+    fn from(found: ReaderAnswers<Vec<Statement>>) -> Self {
+        let turns = found.answers.into_iter();
+        let turns = turns.map(|statements| wire::TurnReading {
             statements: statements.into_iter().map(Into::into).collect(),
         });
         Self {
-            reader,
+            reader: found.reader,
             turns: turns.collect(),
         }
     }
 }
 
 impl Checked for wire::StatementsResponse {
-    type Value = (String, Vec<Vec<Statement>>);
+    type Value = ReaderAnswers<Vec<Statement>>;
 
     fn check(self, fields: &mut Fields) -> Option<Self::Value> {
         let turns = fields.each("turns", self.turns, usize::MAX, |fields, turn| {
             fields.messages("statements", turn.statements, usize::MAX)
         });
-        Some((self.reader, turns?))
+        Some(ReaderAnswers {
+            reader: self.reader,
+            answers: turns?,
+        })
     }
 }
 
@@ -229,23 +233,29 @@ impl Checked for wire::RelationsRequest {
     }
 }
 
-impl From<Vec<Vec<RelationScores>>> for wire::RelationsResponse {
-    fn from(pairs: Vec<Vec<RelationScores>>) -> Self {
-        let pairs = pairs.into_iter().map(|relations| wire::PairReading {
+impl From<ReaderAnswers<Vec<RelationScores>>> for wire::RelationsResponse {
+    fn from(found: ReaderAnswers<Vec<RelationScores>>) -> Self {
+        let pairs = found.answers.into_iter();
+        let pairs = pairs.map(|relations| wire::PairReading {
             relations: relations.into_iter().map(Into::into).collect(),
         });
         Self {
+            reader: found.reader,
             pairs: pairs.collect(),
         }
     }
 }
 
 impl Checked for wire::RelationsResponse {
-    type Value = Vec<Vec<RelationScores>>;
+    type Value = ReaderAnswers<Vec<RelationScores>>;
 
     fn check(self, fields: &mut Fields) -> Option<Self::Value> {
-        fields.each("pairs", self.pairs, usize::MAX, |fields, pair| {
+        let pairs = fields.each("pairs", self.pairs, usize::MAX, |fields, pair| {
             fields.messages("relations", pair.relations, usize::MAX)
+        });
+        Some(ReaderAnswers {
+            reader: self.reader,
+            answers: pairs?,
         })
     }
 }
@@ -312,12 +322,25 @@ impl Checked for wire::NeedsRequest {
     }
 }
 
+impl From<ReaderAnswers<f32>> for wire::NeedsResponse {
+    fn from(found: ReaderAnswers<f32>) -> Self {
+        Self {
+            reader: found.reader,
+            needs: found.answers,
+        }
+    }
+}
+
 impl Checked for wire::NeedsResponse {
-    type Value = Vec<f32>;
+    type Value = ReaderAnswers<f32>;
 
     fn check(self, fields: &mut Fields) -> Option<Self::Value> {
-        fields.each("needs", self.needs, usize::MAX, |fields, need| {
+        let needs = fields.each("needs", self.needs, usize::MAX, |fields, need| {
             fields.probability("", need)
+        });
+        Some(ReaderAnswers {
+            reader: self.reader,
+            answers: needs?,
         })
     }
 }

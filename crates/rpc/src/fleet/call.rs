@@ -103,12 +103,19 @@ async fn attempt<Q, A>(
     answer.map(Response::into_inner)
 }
 
-/// A replica that is gone, stopping, silent or full says nothing about the others.
+/// Faults of one replica that another need not have: it is gone, stopping, silent or full, or lacks
+/// the reader of turns, of an earlier version or without its model.
 fn is_elsewhere_better(fault: &Fault) -> bool {
+    let of_one = [
+        "OVERLOADED",
+        "READER_OVERLOADED",
+        "READER_MISSING",
+        "UNIMPLEMENTED",
+    ];
     matches!(
         fault.kind,
         FaultKind::Unavailable | FaultKind::DeadlineExceeded
-    ) || fault.reason == "OVERLOADED"
+    ) || of_one.contains(&&*fault.reason)
 }
 
 /// When a call is due that nobody gave a deadline.

@@ -139,8 +139,7 @@ impl turn_reader_server::TurnReader for TurnReading {
         request: Request<StatementsRequest>,
     ) -> Result<Response<StatementsResponse>, Status> {
         answered(request, |turns| async move {
-            let name = self.reader.name().await?;
-            Ok((name, self.reader.statements(turns).await?).into())
+            Ok(self.reader.statements(turns).await?.into())
         })
         .await
     }
@@ -160,8 +159,7 @@ impl turn_reader_server::TurnReader for TurnReading {
         request: Request<NeedsRequest>,
     ) -> Result<Response<NeedsResponse>, Status> {
         answered(request, |question| async move {
-            let needs = self.reader.needs(question).await?;
-            Ok(NeedsResponse { needs })
+            Ok(self.reader.needs(question).await?.into())
         })
         .await
     }

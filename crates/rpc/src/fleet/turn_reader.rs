@@ -8,7 +8,7 @@ use futures::future::{BoxFuture, try_join_all};
 use memfleet_domain::statement::{RelationScores, Statement};
 use memfleet_domain::{Fault, FaultKind};
 use memfleet_ports::turn_reader::{
-    NeedQuestion, TurnComparison, TurnInContext, TurnReader, no_reader,
+    NeedQuestion, ReaderAnswers, TurnComparison, TurnInContext, TurnReader, no_reader,
 };
 use tonic::transport::Channel;
 use tonic::{Request, Response, Status};
@@ -72,26 +72,20 @@ impl RemoteTurnReader {
         }
     }
 
-    /// Statements of turns, and the reader's name.
-    async fn read(
+    async fn statements_of(
         &self,
-        turns: Vec<TurnInContext>,
-    ) -> Result<(String, Vec<Vec<Statement>>), Fault> {
-        let message = StatementsRequest::from(turns);
-        self.ask(message, READING, |mut client, request| {
+        turns: &[TurnInContext],
+    ) -> Result<ReaderAnswers<Vec<Statement>>, Fault> {
+        let message = StatementsRequest::from(turns.to_vec());
+        let statements = self.ask(message, READING, |mut client, request| {
             async move { client.statements(request).await }.boxed()
-        })
-        .await
-    }
-
-    async fn statements_of(&self, turns: &[TurnInContext]) -> Result<Vec<Vec<Statement>>, Fault> {
-        let (_, statements) = self.read(turns.to_vec()).await?;
-        let statements = complete(statements, turns.len())?;
+        });
+        let statements: ReaderAnswers<Vec<Statement>> = complete(statements.await?, turns.len())?;
         let is_of = |(turn, statements): (&TurnInContext, &Vec<Statement>)| {
             let mut statements = statements.iter();
             statements.all(|it| turn.turn.text.get(it.bytes.clone()).is_some())
         };
-        match turns.iter().zip(&statements).all(is_of) {
+        match turns.iter().zip(&statements.answers).all(is_of) {
             true => Ok(statements),
             false => Err(misread("a statement lies beyond the text of its turn")),
         }
@@ -100,24 +94,25 @@ impl RemoteTurnReader {
     async fn relations_of(
         &self,
         pairs: &[TurnComparison],
-    ) -> Result<Vec<Vec<RelationScores>>, Fault> {
+    ) -> Result<ReaderAnswers<Vec<RelationScores>>, Fault> {
         let message = RelationsRequest::from(pairs.to_vec());
         let relations = self.ask(message, READING, |mut client, request| {
             async move { client.relations(request).await }.boxed()
         });
-        let relations: Vec<Vec<RelationScores>> = complete(relations.await?, pairs.len())?;
+        let relations: ReaderAnswers<Vec<RelationScores>> =
+            complete(relations.await?, pairs.len())?;
         let is_of = |(pair, relations): (&TurnComparison, &Vec<RelationScores>)| {
             let (later, earlier) = (pair.later.statements.len(), pair.earlier.statements.len());
             let mut relations = relations.iter();
             relations.all(|it| it.later < later && it.earlier < earlier)
         };
-        match pairs.iter().zip(&relations).all(is_of) {
+        match pairs.iter().zip(&relations.answers).all(is_of) {
             true => Ok(relations),
             false => Err(misread("a relation is of a statement that was not sent")),
         }
     }
 
-    async fn needs_of(&self, question: NeedQuestion) -> Result<Vec<f32>, Fault> {
+    async fn needs_of(&self, question: NeedQuestion) -> Result<ReaderAnswers<f32>, Fault> {
         let asked = question.lines.len();
         let message = NeedsRequest::from(question);
         let needs = self.ask(message, NEEDS, |mut client, request| {
@@ -129,26 +124,27 @@ impl RemoteTurnReader {
 
 #[async_trait]
 impl TurnReader for RemoteTurnReader {
-    /// Asks a replica each time: one that was restarted may have another reader.
-    async fn name(&self) -> Result<String, Fault> {
-        Ok(self.read(Vec::new()).await?.0)
-    }
-
-    async fn statements(&self, turns: Vec<TurnInContext>) -> Result<Vec<Vec<Statement>>, Fault> {
+    async fn statements(
+        &self,
+        turns: Vec<TurnInContext>,
+    ) -> Result<ReaderAnswers<Vec<Statement>>, Fault> {
+        if turns.is_empty() {
+            return self.statements_of(&turns).await;
+        }
         let parts = turns.chunks(TURNS).map(|part| self.statements_of(part));
-        Ok(try_join_all(parts).await?.concat())
+        joined(try_join_all(parts).await?)
     }
 
     async fn relations(
         &self,
         pairs: Vec<TurnComparison>,
-    ) -> Result<Vec<Vec<RelationScores>>, Fault> {
+    ) -> Result<ReaderAnswers<Vec<RelationScores>>, Fault> {
         let parts = pairs.chunks(TURNS).map(|part| self.relations_of(part));
-        Ok(try_join_all(parts).await?.concat())
+        joined(try_join_all(parts).await?)
     }
 
     /// Asks with the beginning of a prompt and the end of the turns before it: no more is read.
-    async fn needs(&self, question: NeedQuestion) -> Result<Vec<f32>, Fault> {
+    async fn needs(&self, question: NeedQuestion) -> Result<ReaderAnswers<f32>, Fault> {
         let prompt = &question.prompt[..question.prompt.floor_char_boundary(limits::TEXT)];
         let surplus = question.before.len().saturating_sub(limits::TEXT);
         let before = &question.before[question.before.ceil_char_boundary(surplus)..];
@@ -159,18 +155,44 @@ impl TurnReader for RemoteTurnReader {
                 lines: lines.to_vec(),
             })
         });
-        Ok(try_join_all(parts).await?.concat())
+        joined(try_join_all(parts).await?)
     }
 }
 
-fn complete<T>(answers: Vec<T>, asked: usize) -> Result<Vec<T>, Fault> {
-    match answers.len() == asked {
-        true => Ok(answers),
+fn complete<T>(found: ReaderAnswers<T>, asked: usize) -> Result<ReaderAnswers<T>, Fault> {
+    match found.answers.len() == asked {
+        true => Ok(found),
         false => {
-            let message = format!("{} answers came for {asked} questions", answers.len());
-            Err(misread(message))
+            let came = found.answers.len();
+            Err(misread(format!(
+                "{came} answers came for {asked} questions"
+            )))
         }
     }
+}
+
+/// Answers of parts of a question as one. Those of two readers, which meet while a fleet is upgraded,
+/// are not mixed: the question is to be asked again.
+fn joined<T>(parts: Vec<ReaderAnswers<T>>) -> Result<ReaderAnswers<T>, Fault> {
+    let mut parts = parts.into_iter();
+    let Some(mut joined) = parts.next() else {
+        return Ok(ReaderAnswers {
+            reader: String::new(),
+            answers: Vec::new(),
+        });
+    };
+    for part in parts {
+        if part.reader != joined.reader {
+            let message = format!(
+                "`{}` and `{}` answered one question",
+                joined.reader, part.reader
+            );
+            let fault = Fault::new(FaultKind::Unavailable, "READERS_DIFFER", message);
+            return Err(fault.retry_after(Duration::from_secs(1)));
+        }
+        joined.answers.extend(part.answers);
+    }
+    Ok(joined)
 }
 
 /// Fault of an answer that does not meet its question.

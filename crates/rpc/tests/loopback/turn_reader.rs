@@ -5,8 +5,8 @@ use chrono::TimeDelta;
 use memfleet_domain::statement::{RelationScores, Statement, StatementKind, StatementOwner};
 use memfleet_domain::{Fault, FaultKind};
 use memfleet_ports::turn_reader::{
-    NeedQuestion, TurnComparison, TurnInContext, TurnReader, TurnStatements, TurnText,
-    missing_reader,
+    NeedQuestion, ReaderAnswers, TurnComparison, TurnInContext, TurnReader, TurnStatements,
+    TurnText, missing_reader,
 };
 use memfleet_rpc::fleet::RemoteTurnReader;
 
@@ -22,11 +22,10 @@ fn share(length: usize) -> f32 {
 
 #[async_trait]
 impl TurnReader for LengthReader {
-    async fn name(&self) -> Result<String, Fault> {
-        Ok("length-1".to_owned())
-    }
-
-    async fn statements(&self, turns: Vec<TurnInContext>) -> Result<Vec<Vec<Statement>>, Fault> {
+    async fn statements(
+        &self,
+        turns: Vec<TurnInContext>,
+    ) -> Result<ReaderAnswers<Vec<Statement>>, Fault> {
         if turns.iter().any(|turn| turn.turn.text == "missing") {
             return Err(missing_reader("base"));
         }
@@ -40,25 +39,32 @@ impl TurnReader for LengthReader {
             keep: 1.0,
             ends: f32::from(u8::from(turn.turn.is_assistant)),
         };
-        Ok(turns.iter().map(|turn| vec![statement(turn)]).collect())
+        Ok(found(turns.iter().map(|turn| vec![statement(turn)])))
     }
 
     async fn relations(
         &self,
         pairs: Vec<TurnComparison>,
-    ) -> Result<Vec<Vec<RelationScores>>, Fault> {
+    ) -> Result<ReaderAnswers<Vec<RelationScores>>, Fault> {
         let scores = |pair: &TurnComparison| RelationScores {
             later: pair.later.statements.len() - 1,
             earlier: pair.earlier.statements.len() - 1,
             probabilities: [share(pair.gap.num_seconds() as usize), 0.0, 0.5, 0.0, 1.0],
         };
-        Ok(pairs.iter().map(|pair| vec![scores(pair)]).collect())
+        Ok(found(pairs.iter().map(|pair| vec![scores(pair)])))
     }
 
-    async fn needs(&self, question: NeedQuestion) -> Result<Vec<f32>, Fault> {
+    async fn needs(&self, question: NeedQuestion) -> Result<ReaderAnswers<f32>, Fault> {
         let around = question.prompt.len() + question.before.len();
         let lines = question.lines.iter();
-        Ok(lines.map(|line| share(around + line.text.len())).collect())
+        Ok(found(lines.map(|line| share(around + line.text.len()))))
+    }
+}
+
+fn found<T>(answers: impl Iterator<Item = T>) -> ReaderAnswers<T> {
+    ReaderAnswers {
+        reader: "length-1".to_owned(),
+        answers: answers.collect(),
     }
 }
 
@@ -84,7 +90,6 @@ async fn answers_come_back_as_they_were_found_in_the_order_of_the_questions() {
         peers: peers(&[&replica]).await,
         credential: credential(),
     };
-    assert_eq!(remote.name().await.as_deref(), Ok("length-1"));
     let turns: Vec<_> = (0..150).map(|n| turn(&"x".repeat(n))).collect();
     let statements = remote.statements(turns.clone()).await;
     assert_eq!(statements, LengthReader.statements(turns).await);
@@ -109,7 +114,8 @@ async fn answers_come_back_as_they_were_found_in_the_order_of_the_questions() {
     };
     let needs = remote.needs(question.clone()).await;
     assert_eq!(needs, LengthReader.needs(question).await);
-    assert_eq!(remote.statements(Vec::new()).await, Ok(Vec::new()));
+    let nothing = remote.statements(Vec::new()).await;
+    assert_eq!(nothing, LengthReader.statements(Vec::new()).await);
 }
 
 #[tokio::test]
@@ -125,7 +131,7 @@ async fn long_prompts_arrive_with_their_beginning_and_the_end_of_what_was_before
         lines: vec![text("line")],
     };
     let needs = remote.needs(question).await;
-    assert_eq!(needs, Ok(vec![share(2 * 65_536 + 4)]));
+    assert_eq!(needs.unwrap().answers, [share(2 * 65_536 + 4)]);
 }
 
 #[tokio::test]

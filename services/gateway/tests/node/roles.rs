@@ -22,7 +22,7 @@ use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::health::Health;
 use memfleet_ports::memory::{Memory, NewTurn, RecallRequest, RememberRequest};
 use memfleet_ports::retriever::Query;
-use memfleet_ports::testing::WordEmbedder;
+use memfleet_ports::testing::{SentenceReader, WordEmbedder};
 use memfleet_refresher::LocalRefresher;
 use memfleet_retrieval::{ModelCalibrations, Weights};
 use memfleet_retriever::LocalRetriever;
@@ -50,6 +50,7 @@ impl Clock for HandClock {
 pub struct Node {
     pub gateway: Gateway,
     pub embedder: Arc<WordEmbedder>,
+    pub reader: Arc<SentenceReader>,
     pub clock: Arc<HandClock>,
     pub erasure: Arc<dyn Erasure>,
     pub store: Arc<SqliteStore>,
@@ -71,6 +72,7 @@ impl Node {
         let store = SqliteStore::open(path, memfleet_sqlite::Options::default()).await;
         let store = Arc::new(store.unwrap());
         let embedder = Arc::new(WordEmbedder::default());
+        let reader = Arc::new(SentenceReader::default());
         let clock = Arc::new(HandClock(Mutex::new(instant(0))));
         let events = Events::default();
         let constructor = Constructor {
@@ -125,6 +127,7 @@ impl Node {
             rejections: Arc::default(),
             shares: Arc::default(),
             embedder: embedder.clone(),
+            reader: reader.clone(),
             switches: store.clone(),
             events,
             health: Health::default(),
@@ -135,6 +138,7 @@ impl Node {
         Self {
             gateway,
             embedder,
+            reader,
             clock,
             erasure: store.clone(),
             store,

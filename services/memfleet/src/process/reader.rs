@@ -8,7 +8,7 @@ use memfleet_domain::{Fault, FaultKind};
 use memfleet_embedder::LocalTurnReader;
 use memfleet_encoder::Encoder;
 use memfleet_ports::turn_reader::{
-    NeedQuestion, TurnComparison, TurnInContext, TurnReader, missing_reader,
+    NeedQuestion, ReaderAnswers, TurnComparison, TurnInContext, TurnReader, missing_reader,
 };
 use memfleet_understanding::ReaderModel;
 use tokio::sync::OnceCell;
@@ -78,22 +78,21 @@ async fn load(base: Arc<Encoder>, capacity: usize) -> Result<LocalTurnReader, Fa
 
 #[async_trait]
 impl TurnReader for ModelReader {
-    async fn name(&self) -> Result<String, Fault> {
-        self.reader().await?.name().await
-    }
-
-    async fn statements(&self, turns: Vec<TurnInContext>) -> Result<Vec<Vec<Statement>>, Fault> {
+    async fn statements(
+        &self,
+        turns: Vec<TurnInContext>,
+    ) -> Result<ReaderAnswers<Vec<Statement>>, Fault> {
         self.reader().await?.statements(turns).await
     }
 
     async fn relations(
         &self,
         pairs: Vec<TurnComparison>,
-    ) -> Result<Vec<Vec<RelationScores>>, Fault> {
+    ) -> Result<ReaderAnswers<Vec<RelationScores>>, Fault> {
         self.reader().await?.relations(pairs).await
     }
 
-    async fn needs(&self, question: NeedQuestion) -> Result<Vec<f32>, Fault> {
+    async fn needs(&self, question: NeedQuestion) -> Result<ReaderAnswers<f32>, Fault> {
         self.reader().await?.needs(question).await
     }
 }

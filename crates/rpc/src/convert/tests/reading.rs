@@ -7,7 +7,7 @@ use memfleet_domain::statement::{
     RelationScores, Statement, StatementKind, StatementOwner, StatementRelation,
 };
 use memfleet_ports::turn_reader::{
-    NeedQuestion, TurnComparison, TurnInContext, TurnStatements, TurnText,
+    NeedQuestion, ReaderAnswers, TurnComparison, TurnInContext, TurnStatements, TurnText,
 };
 use prost_types::Duration;
 
@@ -87,10 +87,10 @@ fn every_kind_owner_and_relation_comes_back_as_it_was_found() {
         keep: 1.0,
         ends: 0.125,
     });
-    let found = (
-        "reader-7".to_owned(),
-        vec![statements.collect(), Vec::new()],
-    );
+    let found = ReaderAnswers {
+        reader: "reader-7".to_owned(),
+        answers: vec![statements.collect(), Vec::new()],
+    };
     let message = wire::StatementsResponse::from(found.clone());
     assert_eq!(understand(message), Ok(found));
     let scores = RelationScores {
@@ -108,7 +108,10 @@ fn every_kind_owner_and_relation_comes_back_as_it_was_found() {
         message.restates,
     ];
     assert_eq!(sent.map(f32::to_bits), named.map(f32::to_bits));
-    let found = vec![vec![scores], Vec::new()];
+    let found = ReaderAnswers {
+        reader: "reader-7".to_owned(),
+        answers: vec![vec![scores], Vec::new()],
+    };
     let message = wire::RelationsResponse::from(found.clone());
     assert_eq!(understand(message), Ok(found));
 }
@@ -181,6 +184,7 @@ fn whatever_is_no_probability_or_kind_is_not_understood() {
     for need in [f32::NAN, -0.1, 1.1, f32::INFINITY] {
         let answer = wire::NeedsResponse {
             needs: vec![0.5, need],
+            ..Default::default()
         };
         let fault = understand(answer).unwrap_err();
         assert!(fault.message.contains("needs[1]"), "{fault}");

@@ -51,7 +51,7 @@ fn turn(said: &str) -> TurnInContext {
 async fn a_reader_whose_base_is_not_pulled_is_missing_until_it_is() {
     let folder = folder_of(&[default_model()]);
     let reader = ModelReader::new(models(folder.path(), ReaderModel::BASE), 10);
-    let fault = reader.name().await.unwrap_err();
+    let fault = reader.statements(Vec::new()).await.unwrap_err();
     assert_eq!(fault, missing_reader(ReaderModel::BASE));
     assert_eq!(
         (fault.kind, &*fault.reason),
@@ -64,7 +64,8 @@ async fn a_reader_whose_base_is_not_pulled_is_missing_until_it_is() {
     );
     let base = multilingual_model();
     symlink(base.path(), folder.path().join(ReaderModel::BASE)).unwrap();
-    assert_eq!(reader.name().await.as_deref(), Ok(ReaderModel::NAME));
+    let named = reader.statements(Vec::new()).await.unwrap();
+    assert_eq!(named.reader, ReaderModel::NAME);
 }
 
 #[tokio::test]
@@ -81,7 +82,7 @@ async fn the_reader_and_the_embedder_share_one_encoder() {
     let models = models(folder.path(), ReaderModel::BASE);
     let reader = ModelReader::new(models.clone(), 10);
     let said = "I live in Lisbon. Where is the next bakery?";
-    let statements = reader.statements(vec![turn(said)]).await.unwrap();
+    let statements = reader.statements(vec![turn(said)]).await.unwrap().answers;
     assert!(!statements[0].is_empty());
     let space = models.space_of(ReaderModel::BASE).await.unwrap();
     models

@@ -1,0 +1,177 @@
+//! A stand-in for the reader of turns that goes by sentences and their words.
+
+use std::collections::HashSet;
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+use async_trait::async_trait;
+use memfleet_domain::Fault;
+use memfleet_domain::statement::{
+    RelationScores, Statement, StatementKind, StatementOwner, StatementRelation,
+};
+
+use crate::turn_reader::{
+    NeedQuestion, ReaderAnswers, TurnComparison, TurnInContext, TurnReader, TurnText,
+    missing_reader,
+};
+
+/// Words that a later statement shares with the one that it ends, from the beginning on.
+const SHARED_WORDS: usize = 3;
+
+/// Letters of a word that a need is told by.
+const TELLING_LETTERS: usize = 4;
+
+/// A reader without a model. Each sentence is a statement: one that asks is a question, one in the
+/// first person is a state of the speaker that is kept, any other is general. A statement ends an
+/// earlier one that begins with the same three words and goes on otherwise; after "No, " it corrects
+/// it. A line is needed as much as words of four letters of the prompt stand in it.
+#[derive(Debug, Default)]
+pub struct SentenceReader {
+    missing: AtomicBool,
+    asked: AtomicU32,
+}
+
+impl SentenceReader {
+    /// Name and version.
+    pub const NAME: &'static str = "sentences-1";
+
+    /// From now on the model that it builds on is missing, or there again.
+    pub fn set_missing(&self, missing: bool) {
+        self.missing.store(missing, Ordering::SeqCst);
+    }
+
+    /// Questions asked so far.
+    pub fn asked(&self) -> u32 {
+        self.asked.load(Ordering::SeqCst)
+    }
+
+    fn answers<T>(&self, answers: impl Iterator<Item = T>) -> Result<ReaderAnswers<T>, Fault> {
+        self.asked.fetch_add(1, Ordering::SeqCst);
+        match self.missing.load(Ordering::SeqCst) {
+            true => Err(missing_reader("base")),
+            false => Ok(ReaderAnswers {
+                reader: Self::NAME.to_owned(),
+                answers: answers.collect(),
+            }),
+        }
+    }
+}
+
+#[async_trait]
+impl TurnReader for SentenceReader {
+    async fn statements(
+        &self,
+        turns: Vec<TurnInContext>,
+    ) -> Result<ReaderAnswers<Vec<Statement>>, Fault> {
+        let statements = |turn: &TurnInContext| {
+            let sentences = sentences(&turn.turn.text).into_iter();
+            sentences
+                .map(|bytes| statement(&turn.turn, bytes))
+                .collect()
+        };
+        self.answers(turns.iter().map(statements))
+    }
+
+    async fn relations(
+        &self,
+        pairs: Vec<TurnComparison>,
+    ) -> Result<ReaderAnswers<Vec<RelationScores>>, Fault> {
+        self.answers(pairs.iter().map(relations))
+    }
+
+    async fn needs(&self, question: NeedQuestion) -> Result<ReaderAnswers<f32>, Fault> {
+        let asked = telling_words(&question.prompt);
+        let need = |line: &TurnText| {
+            let told = telling_words(&line.text);
+            asked.intersection(&told).count() as f32 / asked.len().max(1) as f32
+        };
+        self.answers(question.lines.iter().map(need))
+    }
+}
+
+/// Bytes of the sentences of a text.
+fn sentences(text: &str) -> Vec<Range<usize>> {
+    let mut sentences = Vec::new();
+    let mut start = 0;
+    for part in text.split_inclusive(['.', '!', '?', '\n']) {
+        let blank = part.len() - part.trim_start().len();
+        let bytes = start + blank..start + part.trim_end().len();
+        if !bytes.is_empty() {
+            sentences.push(bytes);
+        }
+        start += part.len();
+    }
+    sentences
+}
+
+fn statement(turn: &TurnText, bytes: Range<usize>) -> Statement {
+    let text = &turn.text[bytes.clone()];
+    let words: Vec<String> = words(text).collect();
+    let says = |said: &[&str]| words.iter().any(|word| said.contains(&word.as_str()));
+    let owner = match (says(&["i", "i'm", "my"]), says(&["we", "our"])) {
+        (true, _) => StatementOwner::Speaker,
+        (_, true) => StatementOwner::Group,
+        _ => StatementOwner::Thing,
+    };
+    let kind = match (text.ends_with('?'), owner) {
+        (true, _) => StatementKind::Question,
+        (_, StatementOwner::Thing) => StatementKind::General,
+        _ => StatementKind::State,
+    };
+    let is_kept = kind == StatementKind::State && !turn.is_assistant;
+    Statement {
+        bytes,
+        kind,
+        kind_probability: 1.0,
+        owner,
+        owner_probability: 1.0,
+        negated: f32::from(u8::from(says(&["not", "no", "don't", "never"]))),
+        keep: f32::from(u8::from(is_kept)),
+        ends: 0.0,
+    }
+}
+
+fn relations(pair: &TurnComparison) -> Vec<RelationScores> {
+    let text = |turn: &TurnText, bytes: &Range<usize>| {
+        words(&turn.text[bytes.clone()]).collect::<Vec<String>>()
+    };
+    let mut found = Vec::new();
+    for (later, bytes) in pair.later.statements.iter().enumerate() {
+        let after = text(&pair.later.turn, bytes);
+        for (earlier, bytes) in pair.earlier.statements.iter().enumerate() {
+            let relation = relation(&text(&pair.earlier.turn, bytes), &after);
+            let probabilities =
+                StatementRelation::ALL.map(|it| if it == relation { 0.96 } else { 0.01 });
+            found.push(RelationScores {
+                later,
+                earlier,
+                probabilities,
+            });
+        }
+    }
+    found
+}
+
+fn relation(before: &[String], after: &[String]) -> StatementRelation {
+    let (corrects, after) = match after {
+        [no, rest @ ..] if no == "no" => (true, rest),
+        _ => (false, after),
+    };
+    let shared = before.iter().zip(after).take_while(|(a, b)| a == b);
+    match shared.count() {
+        _ if before == after => StatementRelation::Restates,
+        SHARED_WORDS.. if corrects => StatementRelation::Corrects,
+        SHARED_WORDS.. => StatementRelation::Ends,
+        _ => StatementRelation::Unrelated,
+    }
+}
+
+fn words(text: &str) -> impl Iterator<Item = String> {
+    let words = text.split(|c: char| !c.is_alphanumeric() && c != '\'');
+    words.filter(|word| !word.is_empty()).map(str::to_lowercase)
+}
+
+fn telling_words(text: &str) -> HashSet<String> {
+    let is_telling = |word: &String| word.chars().count() >= TELLING_LETTERS;
+    words(text).filter(is_telling).collect()
+}
