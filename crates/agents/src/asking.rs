@@ -109,7 +109,7 @@ impl Asking {
             terms.first().is_some_and(|term| self.terms.contains(term))
         };
         let attribute = fact.claim.attribute.as_str();
-        has(attribute) || first(&fact.clause.predicate) || wordings(attribute).any(first)
+        has(attribute) || first(fact.predicate()) || wordings(attribute).any(first)
     }
 }
 

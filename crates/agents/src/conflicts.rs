@@ -80,8 +80,8 @@ pub struct Verdict {
 pub fn judge(one: &Derivation, other: &Derivation) -> Option<Verdict> {
     let Pair { older, newer } = comparable(one, other)?;
     let (before, after) = (older.fact()?, newer.fact()?);
-    let is_opposite = after.clause.negated
-        && !before.clause.negated
+    let is_opposite = after.is_negated()
+        && !before.is_negated()
         && before.claim == after.claim
         && is_one_statement(before, after);
     let kind = match after.stance {
@@ -104,7 +104,7 @@ pub fn judge(one: &Derivation, other: &Derivation) -> Option<Verdict> {
 /// True where two clauses of one claim state the same. Verbs of states do where their claims agree
 /// ("live in", "reside in"); an event stays true after its outcome is over ("moved to Rome").
 fn is_one_statement(before: &Draft, after: &Draft) -> bool {
-    before.clause.predicate == after.clause.predicate || is_of_state(before) && is_of_state(after)
+    before.predicate() == after.predicate() || is_of_state(before) && is_of_state(after)
 }
 
 /// What somebody else says of two facts, within the bounds of the rules.
@@ -122,7 +122,7 @@ pub struct Judged {
 pub fn judged(one: &Derivation, other: &Derivation, corrects: bool) -> Option<Judged> {
     let Pair { older, newer } = comparable(one, other)?;
     let (before, after) = (older.fact()?, newer.fact()?);
-    let is_turned = before.clause.negated != after.clause.negated;
+    let is_turned = before.is_negated() != after.is_negated();
     let has_same_value = is_same(&before.claim.value, &after.claim.value);
     let has_same_attribute = before.claim.attribute == after.claim.attribute;
     let is_of_one_turn = older.turns.first() == newer.turns.first();
@@ -179,12 +179,14 @@ struct Pair<'d> {
     newer: &'d Derivation,
 }
 
-/// Two facts of one subject of which the older one is not over when the newer one begins, and the newer one is sure enough.
+/// Two facts with clauses, of one subject, of which the older one is not over when the newer one begins, and the newer one is sure enough.
 fn comparable<'d>(one: &'d Derivation, other: &'d Derivation) -> Option<Pair<'d>> {
     let (older, newer) = in_order(one, other);
     let (before, after) = (older.fact()?, newer.fact()?);
     let doubtful = newer.origin != Origin::Corrected && after.confidence < DOUBTFUL;
-    if before.claim.subject != after.claim.subject
+    let has_clauses = before.clause.is_some() && after.clause.is_some();
+    if !has_clauses
+        || before.claim.subject != after.claim.subject
         || older.is_withdrawn()
         || newer.is_withdrawn()
         || doubtful
@@ -237,11 +239,7 @@ fn is_told_later(first: &Derivation, last: &Derivation) -> bool {
 }
 
 fn is_of_state(fact: &Draft) -> bool {
-    fact.clause
-        .predicate
-        .split(' ')
-        .next()
-        .is_some_and(is_state)
+    fact.predicate().split(' ').next().is_some_and(is_state)
 }
 
 /// Whether it began shortly before it was told.
@@ -256,7 +254,7 @@ fn contradiction(before: &Draft, after: &Draft) -> Option<Contradiction> {
         return None;
     }
     let same = is_same(&before.claim.value, &after.claim.value);
-    match (before.clause.negated, after.clause.negated) {
+    match (before.is_negated(), after.is_negated()) {
         (false, true) => (same || after.claim.value.is_empty()).then_some(Contradiction::Negation),
         // Told again after it was denied: the denial is over.
         (true, false) => same.then_some(Contradiction::Negation),

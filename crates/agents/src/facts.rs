@@ -43,12 +43,16 @@ pub const EXTRACTOR: &str = "rules-2";
 /// Beginning of the names of all versions of these rules.
 const RULES_FAMILY: &str = "rules-";
 
-/// Whether a fact may state an answer or change an order: one that a caller corrected or a model
-/// extracted. Facts by rules may not, since on text by people most are untrue (docs/adr/0028).
+/// Whether a fact may state an answer: one that a caller corrected, or a language model extracted.
+/// Facts by rules may not, since on text by people most are untrue (docs/adr/0028). Statements of the
+/// reader say no more than their turn.
 pub fn may_act(fact: &Derivation) -> bool {
     match &fact.origin {
         Origin::Corrected => true,
-        Origin::Extracted(extractor) => !extractor.starts_with(RULES_FAMILY),
+        Origin::Extracted(extractor) => {
+            let has_clause = fact.fact().is_some_and(|draft| draft.clause.is_some());
+            has_clause && !extractor.starts_with(RULES_FAMILY)
+        }
     }
 }
 
@@ -292,7 +296,8 @@ impl Reading<'_> {
         self.drafts.push(Draft {
             text: sentence(clause, said.tense),
             claim,
-            clause: stated.clause,
+            clause: Some(stated.clause),
+            statement: None,
             stance: said.stance,
             takes_back: said.takes_back,
             said_at: Some(self.turn.said_at),

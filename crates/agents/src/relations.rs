@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use memfleet_domain::derivation::{Body, Derivation, Kind};
-use memfleet_domain::fact::{Draft, Pattern};
+use memfleet_domain::fact::{Clause, Draft, Pattern};
 use memfleet_domain::graph::{Entity, Identity, Triplet};
 use memfleet_domain::ids::EntityId;
 
@@ -29,7 +29,10 @@ pub fn relates(kind: Kind) -> bool {
 /// What a derivation says of its subject and others. "Ada moved" says nothing; "Ada gave Ben a book" says something of two.
 pub fn relations(derivation: &Derivation) -> Vec<Relation> {
     match &derivation.body {
-        Body::Fact(fact) if !fact.claim.subject.is_empty() => of_fact(derivation, fact),
+        Body::Fact(fact) if !fact.claim.subject.is_empty() => match &fact.clause {
+            Some(clause) => of_fact(derivation, fact, clause),
+            None => Vec::new(),
+        },
         Body::Identity(identity) => vec![of_identity(derivation, identity)],
         _ => Vec::new(),
     }
@@ -50,10 +53,10 @@ pub fn told<'d>(
     (entities.into_values().collect(), triplets)
 }
 
-fn of_fact(derivation: &Derivation, fact: &Draft) -> Vec<Relation> {
-    let subject = subject(fact);
+fn of_fact(derivation: &Derivation, fact: &Draft, clause: &Clause) -> Vec<Relation> {
+    let subject = subject(fact, clause);
     let mut relations: Vec<Relation> = Vec::new();
-    for object in objects(fact) {
+    for object in objects(fact, clause) {
         if relations.iter().any(|it| it.object.id == object.id) {
             continue;
         }
@@ -62,7 +65,7 @@ fn of_fact(derivation: &Derivation, fact: &Draft) -> Vec<Relation> {
             subject: subject.id,
             predicate: fact.claim.attribute.clone(),
             object: object.id,
-            negated: fact.clause.negated,
+            negated: fact.is_negated(),
             valid: derivation.valid,
             confidence: fact.confidence,
             turns: derivation.turns.clone(),
@@ -96,8 +99,8 @@ fn of_identity(derivation: &Derivation, identity: &Identity) -> Relation {
 }
 
 /// Whom the claim is about, in the words of the clause: "Noor", where its subject is "Noor's name".
-fn subject(fact: &Draft) -> Entity {
-    let (of, named) = (&fact.claim.subject, fact.clause.subject.as_str());
+fn subject(fact: &Draft, clause: &Clause) -> Entity {
+    let (of, named) = (&fact.claim.subject, clause.subject.as_str());
     let mut owners = named.match_indices("'s ").map(|(at, _)| &named[..at]);
     let name = match key(named) == *of {
         true => Some(named),
@@ -107,8 +110,7 @@ fn subject(fact: &Draft) -> Entity {
 }
 
 /// The value of the claim, in the words of the clause where they are those; of two objects both.
-fn objects(fact: &Draft) -> Vec<Entity> {
-    let clause = &fact.clause;
+fn objects(fact: &Draft, clause: &Clause) -> Vec<Entity> {
     let parts = || [&clause.object, &clause.complement].into_iter().flatten();
     if clause.pattern == Pattern::VerbObjectObject {
         let both = parts().map(|name| (key(name), name));
@@ -139,6 +141,10 @@ mod tests {
         fact
     }
 
+    fn clause(draft: &mut Draft) -> &mut Clause {
+        draft.clause.as_mut().unwrap()
+    }
+
     fn names(relations: &[Relation]) -> Vec<(&str, &str, &str)> {
         let names = relations.iter().map(|it| {
             let (subject, object) = (it.subject.name.as_str(), it.object.name.as_str());
@@ -165,7 +171,7 @@ mod tests {
             ("The name of it", "ada", "ada"),
         ] {
             let fact = with(|draft| {
-                draft.clause.subject = subject.into();
+                clause(draft).subject = subject.into();
                 draft.claim.subject = key.into();
             });
             let entity = &relations(&fact)[0].subject;
@@ -176,9 +182,9 @@ mod tests {
     #[test]
     fn of_two_objects_both_are_related() {
         let gave = with(|draft| {
-            draft.clause.pattern = Pattern::VerbObjectObject;
-            draft.clause.object = Some("Ben".into());
-            draft.clause.complement = Some("a book".into());
+            clause(draft).pattern = Pattern::VerbObjectObject;
+            clause(draft).object = Some("Ben".into());
+            clause(draft).complement = Some("a book".into());
             draft.claim.attribute = "give".into();
         });
         let expected = [("Ada", "give", "Ben"), ("Ada", "give", "a book")];

@@ -33,7 +33,7 @@ fn claims(text: &str) -> Vec<String> {
 
 fn shown(drafts: &[Draft]) -> Vec<String> {
     let shown = drafts.iter().map(|draft| {
-        let negation = if draft.clause.negated { "!" } else { "" };
+        let negation = if draft.is_negated() { "!" } else { "" };
         let claim = &draft.claim;
         format!(
             "{negation}{}/{}={}",
@@ -397,7 +397,7 @@ fn a_fact_is_supported_by_its_own_words_only() {
     let supported = |value: &str, sentence: &str| {
         let mut draft = draft.clone();
         draft.text = sentence.to_owned();
-        draft.clause.complement = Some(value.to_owned());
+        draft.clause.as_mut().unwrap().complement = Some(value.to_owned());
         draft.evidence = 0..text.len() as u32;
         is_supported(&draft, text, &["Ada"])
     };

@@ -1,11 +1,14 @@
-//! The fact: one atomic sentence that a turn states, with the interval in which it holds (AMA section 3.1, fact knowledge memory
-//! K = {k, R, Ω}). A fact is a derivation: it names the words of the turn that it rests on, and changes by new versions only.
+//! The fact: one statement of a turn with the interval in which it holds (AMA section 3.1, fact
+//! knowledge memory K = {k, R, Ω}). A fact is a derivation: it names the words of the turn that it
+//! rests on, and changes by new versions only. The reader of turns gives the words themselves and
+//! labels; a language model gives a sentence of its own and its clause.
 
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
 use crate::ids::TurnId;
+use crate::statement::{StatementKind, StatementOwner};
 use crate::time::{TimeRange, Timestamp};
 
 /// One of the five sentence patterns of AMA section 3.1: subject, verb, object, complement.
@@ -63,6 +66,24 @@ pub struct Claim {
     pub value: String,
 }
 
+/// Labels of a fact that is a statement in its own words, by the reader of turns. Probabilities are
+/// from 0 to 1.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct StatementLabels {
+    /// Kind of the statement.
+    pub kind: StatementKind,
+    /// Probability of the kind.
+    pub kind_probability: f32,
+    /// Person or thing that it is about.
+    pub owner: StatementOwner,
+    /// Probability of the owner.
+    pub owner_probability: f32,
+    /// Probability that it says that something is not so, or no longer.
+    pub negated: f32,
+    /// Probability that it is worth remembering for months.
+    pub keep: f32,
+}
+
 /// How a fact relates to what was told before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -77,10 +98,14 @@ pub enum Stance {
 /// A fact as an extractor found it in one turn, before anything is stored.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Draft {
-    /// The atomic sentence; it can be understood on its own.
+    /// Words of the turn, as they stand there, or the sentence of a language model.
     pub text: String,
-    /// Its parts.
-    pub clause: Clause,
+    /// Parts of the sentence, where a language model or the rules found them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clause: Option<Clause>,
+    /// Labels of the statement, where the text is one in its own words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub statement: Option<StatementLabels>,
     /// What compares.
     pub claim: Claim,
     /// How it relates to what was told before.
@@ -101,4 +126,20 @@ pub struct Draft {
     pub related: Vec<TurnId>,
     /// How sure the extractor is, 0 to 1.
     pub confidence: f32,
+}
+
+impl Draft {
+    /// True where it denies something.
+    pub fn is_negated(&self) -> bool {
+        let is_denied = |labels: &StatementLabels| labels.negated >= 0.5;
+        match &self.clause {
+            Some(clause) => clause.negated,
+            None => self.statement.as_ref().is_some_and(is_denied),
+        }
+    }
+
+    /// Verb of its clause, with particle or preposition; empty without a clause.
+    pub fn predicate(&self) -> &str {
+        self.clause.as_ref().map_or("", |clause| &clause.predicate)
+    }
 }

@@ -2,8 +2,11 @@
 
 use std::ops::Range;
 
+use serde::{Deserialize, Serialize};
+
 /// Kind of a statement.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum StatementKind {
     /// Holds until something changes it.
     State,
@@ -69,7 +72,8 @@ impl StatementKind {
 }
 
 /// Owner of a statement: the person or the thing that it is about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum StatementOwner {
     /// The speaker.
     Speaker,

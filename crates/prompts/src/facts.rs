@@ -156,7 +156,8 @@ impl Facts<'_> {
         let draft = Draft {
             text: words::line(&said.sentence, SENTENCE)?,
             claim: (self.checks.claim)(&clause),
-            clause,
+            clause: Some(clause),
+            statement: None,
             stance: if said.correction {
                 Stance::Corrects
             } else {

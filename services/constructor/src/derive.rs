@@ -30,7 +30,7 @@ use memfleet_ports::ledger::{Ledger, Passage};
 use memfleet_workers::{Agent, Indexer, Outcome};
 use tracing::instrument;
 
-use crate::extract::Extractor;
+use crate::extract::{ExtractedFacts, Extractor};
 
 /// Changes that are looked at together.
 const ROUND: u32 = 64;
@@ -108,12 +108,9 @@ impl Deriver {
         let (replaced, standing): (Vec<_>, Vec<_>) =
             turns.iter().partition(|turn| turn.replaced.is_some());
         let mut rewrites = self.withdrawals(&replaced, &known);
-        let drafts = self.drafts(scope, &standing).await?;
-        let by = self.extractor.name();
-        rewrites.extend(
-            self.statements(scope, &standing, drafts, &known, by)
-                .await?,
-        );
+        let ExtractedFacts { by, drafts } = self.drafts(scope, &standing).await?;
+        let stated = self.statements(scope, &standing, drafts, &known, &by);
+        rewrites.extend(stated.await?);
         Ok(rewrites)
     }
 
@@ -223,7 +220,7 @@ fn news(turn: &Turn, drafts: Vec<Draft>, known: &HashSet<DerivationId>) -> Vec<N
     let drafts = drafts.into_iter();
     let said = drafts.filter(|draft| !turn.accepted.is_copied(&draft.evidence));
     let stated = said.map(|draft| New {
-        id: DerivationId::of_fact(turn.accepted.id, &draft.claim, draft.clause.negated),
+        id: DerivationId::of_fact(turn.accepted.id, &draft.claim, draft.is_negated()),
         valid: valid(turn, &draft),
         draft,
     });

@@ -1,6 +1,8 @@
-//! Who finds facts in turns: rules, which are always there, or a model in front of them.
+//! Extraction of facts from turns: by the reader of turns, by rules where it is missing, or by a language
+//! model behind them.
 
 mod model;
+mod statements;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -14,6 +16,7 @@ use memfleet_language::Language;
 
 pub use self::model::ModelExtractor;
 pub(crate) use self::model::{checks, taken, telling};
+pub use self::statements::StatementExtractor;
 
 /// A turn and what was said right before it in its session, oldest first.
 #[derive(Debug, Clone)]
@@ -24,19 +27,36 @@ pub struct Utterances {
     pub turn: Turn,
 }
 
+/// Facts of some turns.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ExtractedFacts {
+    /// Name and version of the extractor, which are stored with each fact.
+    pub by: String,
+    /// Facts of each turn, in order.
+    pub drafts: Vec<Vec<Draft>>,
+}
+
 /// Finds facts.
 #[async_trait]
 pub trait Extractor: Send + Sync {
-    /// Name and version, which is stored with what it finds.
-    fn name(&self) -> &str;
+    /// Names, without versions, of the extractors whose facts a rebuild by this one replaces.
+    fn replaces(&self) -> Vec<&str>;
 
-    /// What each turn states, in order.
+    /// Facts of each turn, in order.
     async fn extract(
         &self,
         scope: &Scope,
         turns: Vec<Utterances>,
         locale: &Locale,
-    ) -> Result<Vec<Vec<Draft>>, Fault>;
+    ) -> Result<ExtractedFacts, Fault>;
+}
+
+/// Names, without versions, of the extractors that work without a language model.
+pub(crate) const REFINED: [&str; 2] = ["reader", "rules"];
+
+/// Name of an extractor without its version.
+pub(crate) fn family(name: &str) -> &str {
+    name.rsplit_once('-').map_or(name, |(family, _)| family)
 }
 
 /// The rules alone.
@@ -45,8 +65,8 @@ pub struct Rules;
 
 #[async_trait]
 impl Extractor for Rules {
-    fn name(&self) -> &str {
-        EXTRACTOR
+    fn replaces(&self) -> Vec<&str> {
+        vec![family(EXTRACTOR)]
     }
 
     /// A turn on which the rules fail states nothing; its neighbours do.
@@ -55,7 +75,7 @@ impl Extractor for Rules {
         _: &Scope,
         turns: Vec<Utterances>,
         locale: &Locale,
-    ) -> Result<Vec<Vec<Draft>>, Fault> {
+    ) -> Result<ExtractedFacts, Fault> {
         let language = Language::tagged(locale.language.as_deref());
         let zone = locale.time_zone.0;
         let read = move || {
@@ -71,7 +91,11 @@ impl Extractor for Rules {
             drafts.collect()
         };
         let drafts = memfleet_background::compute(read).await;
-        drafts.ok_or_else(|| Fault::internal("reading turns stopped: see the log for the panic"))
+        let stopped = || Fault::internal("reading turns stopped: see the log for the panic");
+        Ok(ExtractedFacts {
+            by: EXTRACTOR.to_owned(),
+            drafts: drafts.ok_or_else(stopped)?,
+        })
     }
 }
 

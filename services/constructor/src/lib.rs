@@ -38,7 +38,9 @@ use memfleet_ports::spaces::SpaceCatalog;
 
 pub use self::backfill::Postponed;
 pub use self::derive::{Deriver, Rebuilder, Refiner, Reteller, Semanticizer, Summariser};
-pub use self::extract::{Extractor, ModelExtractor, Rules, Utterances};
+pub use self::extract::{
+    ExtractedFacts, Extractor, ModelExtractor, Rules, StatementExtractor, Utterances,
+};
 pub use self::relay::Relay;
 pub use self::switching::{ModelSwitcher, SwitchSchedule};
 

@@ -227,7 +227,7 @@ fn asked_for<'h>(hit: &'h Hit, asking: &Asking, now: Timestamp) -> Option<&'h De
     };
     let mut gone = None;
     for fact in hit.facts.iter().filter(asked) {
-        let is_positive = fact.fact().is_some_and(|draft| !draft.clause.negated);
+        let is_positive = fact.fact().is_some_and(|draft| !draft.is_negated());
         let is_as_told = is_so(fact, now) && fact.origin != Origin::Corrected;
         if is_as_told && is_positive {
             return None;

@@ -1,6 +1,6 @@
 //! A caller's correction of a fact: a new version, which no extraction overwrites.
 
-use memfleet_agents::facts::restated;
+use memfleet_agents::facts::{key, restated};
 use memfleet_domain::derivation::{Body, Change, ChangeKind, Derivation, Origin, Status};
 use memfleet_domain::fact::Draft;
 use memfleet_domain::ids::{ChangeId, ConflictId, DerivationId};
@@ -170,10 +170,15 @@ fn says(
     corrected.confidence = 1.0;
     if let Some(value) = value {
         corrected.claim.value = value.trim().to_lowercase();
-        corrected.clause.complement = Some(value.trim().to_owned());
-        corrected.clause.negated = false;
+        if let Some(clause) = &mut corrected.clause {
+            clause.complement = Some(value.trim().to_owned());
+            clause.negated = false;
+        }
     } else if let Some(read) = restated(text, &draft.claim, language) {
         (corrected.claim, corrected.clause) = (read.claim, read.clause);
+    } else if draft.statement.is_some() {
+        // The caller's sentence is the whole of what is so.
+        corrected.claim.value = key(text);
     } else if !draft.claim.value.is_empty() {
         let problem = format!(
             "is missing: no `{}` is read in `text`, so say the value that it gives (`Lisbon`)",

@@ -307,7 +307,7 @@ impl Memory {
             })
             .await;
         let stated = facts.iter().filter_map(Derivation::fact);
-        let stated = stated.filter(|fact| !fact.clause.negated);
+        let stated = stated.filter(|fact| !fact.is_negated());
         stated.map(|fact| fact.text.clone()).collect()
     }
 

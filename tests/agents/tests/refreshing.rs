@@ -51,7 +51,7 @@ async fn changes(memory: &Memory) -> Vec<Recorded> {
 fn rome(facts: &[Derivation], negated: bool) -> &Derivation {
     let is_it = |fact: &&Derivation| {
         fact.fact()
-            .is_some_and(|draft| draft.claim.value == "rome" && draft.clause.negated == negated)
+            .is_some_and(|draft| draft.claim.value == "rome" && draft.is_negated() == negated)
     };
     facts.iter().find(is_it).unwrap()
 }

@@ -130,7 +130,7 @@ fn stated(turn: &Turn) -> Vec<Derivation> {
     };
     let drafts = facts(&said, &[], Language::English, UTC).into_iter();
     let kept = drafts.map(|draft| Derivation {
-        id: DerivationId::of_fact(said.id, &draft.claim, draft.clause.negated),
+        id: DerivationId::of_fact(said.id, &draft.claim, draft.is_negated()),
         version: 1,
         valid: TimeRange {
             start: Some(draft.valid.start.unwrap_or(said.said_at)),

@@ -156,7 +156,7 @@ fn is_covered<'s>(wanted: &Wanted, fact: &Stated<'s>, beside: &Beside<'s>) -> bo
     };
     let value = wanted.analyzer.terms(&fact.draft.claim.value);
     let is_asked_about = || value.iter().all(|term| wanted.all.contains(term));
-    wanted.words.iter().all(has) && (!fact.draft.clause.negated || is_asked_about())
+    wanted.words.iter().all(has) && (!fact.draft.is_negated() || is_asked_about())
 }
 
 /// Whether it holds when the question means.
@@ -189,7 +189,7 @@ fn said(question: &Question<'_>, asking: &Asking, found: Vec<&Stated<'_>>) -> Ve
     let mut places: HashMap<(&Claim, bool), usize> = HashMap::new();
     for fact in found {
         let source = source(fact);
-        let claim = (&fact.draft.claim, fact.draft.clause.negated);
+        let claim = (&fact.draft.claim, fact.draft.is_negated());
         let place = *places.entry(claim).or_insert(statements.len());
         match statements.get_mut(place) {
             Some(statement) if statement.sources.len() < SOURCES => statement.sources.push(source),

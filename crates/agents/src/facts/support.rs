@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use chrono_tz::Tz;
-use memfleet_domain::fact::Draft;
+use memfleet_domain::fact::{Clause, Draft};
 use memfleet_domain::ids::TurnId;
 use memfleet_domain::time::Timestamp;
 use memfleet_language::{Language, time};
@@ -99,15 +99,17 @@ fn attribute_words(draft: &Draft) -> HashSet<String> {
 
 /// The words of a fact's sentence and of its parts.
 fn parts(draft: &Draft) -> impl Iterator<Item = Word> {
-    let clause = &draft.clause;
-    let parts = [
-        Some(&clause.subject),
-        clause.object.as_ref(),
-        clause.complement.as_ref(),
-        Some(&draft.text),
-    ];
-    let said = parts.into_iter().flatten();
-    said.flat_map(|said| words(said, 0))
+    let parts_of = |clause: &Clause| {
+        let parts = [
+            Some(&clause.subject),
+            clause.object.as_ref(),
+            clause.complement.as_ref(),
+        ];
+        parts.into_iter().flatten().cloned().collect::<Vec<_>>()
+    };
+    let parts = draft.clause.as_ref().map(parts_of).unwrap_or_default();
+    let said = parts.into_iter().chain([draft.text.clone()]);
+    said.flat_map(|said| words(&said, 0))
 }
 
 /// Whether the evidence of a fact has its verb, or another word that tells the same attribute. "To be" and "to have" need not be said.
@@ -118,10 +120,8 @@ pub fn is_verb_said(draft: &Draft, text: &str) -> bool {
         let verb = predicate.first().filter(|verb| !is_light(verb));
         verb.is_some_and(|verb| evidence.iter().any(|word| base(word) == base(verb)))
     };
-    words(&draft.clause.predicate, 0)
-        .first()
-        .is_some_and(is_light)
-        || is_said(&draft.clause.predicate)
+    words(draft.predicate(), 0).first().is_some_and(is_light)
+        || is_said(draft.predicate())
         || wordings(&draft.claim.attribute).any(is_said)
 }
 

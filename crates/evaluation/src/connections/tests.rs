@@ -109,6 +109,6 @@ fn relates(turn: &Turn, link: &Link) -> bool {
     found.iter().any(|draft| {
         let claim = &draft.claim;
         let ends = [&claim.subject, &claim.value];
-        !draft.clause.negated && (ends == [&subject, &object] || ends == [&object, &subject])
+        !draft.is_negated() && (ends == [&subject, &object] || ends == [&object, &subject])
     })
 }

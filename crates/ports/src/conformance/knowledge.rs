@@ -107,14 +107,15 @@ pub fn fact(turn: &AcceptedTurn, subject: &str, value: &str, from: Timestamp) ->
     };
     let draft = Draft {
         text: format!("{subject} lives in {value}."),
-        clause: Clause {
+        clause: Some(Clause {
             pattern: Pattern::VerbComplement,
             subject: subject.into(),
             predicate: "live in".into(),
             object: None,
             complement: Some(value.into()),
             negated: false,
-        },
+        }),
+        statement: None,
         stance: Stance::States,
         takes_back: false,
         said_at: Some(from),

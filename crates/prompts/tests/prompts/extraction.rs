@@ -51,7 +51,10 @@ fn a_fact_becomes_a_draft_with_its_evidence() {
     };
     assert_eq!(*turn, turn_id("2"));
     assert_eq!(draft.text, "Clara moved to Lisbon.");
-    assert_eq!(draft.clause.pattern, Pattern::VerbComplement);
+    assert_eq!(
+        draft.clause.as_ref().unwrap().pattern,
+        Pattern::VerbComplement
+    );
     assert_eq!(draft.claim.subject, "clara");
     assert_eq!(draft.stance, Stance::States);
     let text = &turns()[1].text;
@@ -130,7 +133,7 @@ fn the_same_fact_twice_and_too_many_facts_are_left_out() {
 fn a_denial_is_kept_as_such() {
     let found = read(&[with(&json!({"negated": true}))]);
     assert!(found.dropped.is_none());
-    assert!(found.drafts[0].1.clause.negated);
+    assert!(found.drafts[0].1.is_negated());
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use memfleet_domain::derivation::{Body, Derivation, Origin};
 use memfleet_domain::episode::Episode;
-use memfleet_domain::fact::{Claim, Clause, Draft};
+use memfleet_domain::fact::{Claim, Clause, Draft, StatementLabels};
 use memfleet_domain::ids::{SessionId, Speaker, TurnId};
 use memfleet_domain::time::TimeRange;
 
@@ -103,6 +103,34 @@ impl Checked for proto::Clause {
     }
 }
 
+impl From<StatementLabels> for proto::StatementLabels {
+    fn from(labels: StatementLabels) -> Self {
+        Self {
+            kind: proto::StatementKind::from(labels.kind).into(),
+            kind_probability: labels.kind_probability,
+            owner: proto::StatementOwner::from(labels.owner).into(),
+            owner_probability: labels.owner_probability,
+            negated: labels.negated,
+            keep: labels.keep,
+        }
+    }
+}
+
+impl Checked for proto::StatementLabels {
+    type Value = StatementLabels;
+
+    fn check(self, fields: &mut Fields) -> Option<StatementLabels> {
+        Some(StatementLabels {
+            kind: fields.word("kind", self.kind)?,
+            kind_probability: fields.probability("kind_probability", self.kind_probability)?,
+            owner: fields.word("owner", self.owner)?,
+            owner_probability: fields.probability("owner_probability", self.owner_probability)?,
+            negated: fields.probability("negated", self.negated)?,
+            keep: fields.probability("keep", self.keep)?,
+        })
+    }
+}
+
 impl Checked for proto::Claim {
     type Value = Claim;
 
@@ -134,7 +162,8 @@ impl From<Derivation> for proto::DerivedMemory {
                 id: id.to_string(),
                 version,
                 text: draft.text,
-                clause: Some(draft.clause.into()),
+                clause: draft.clause.map(Into::into),
+                statement: draft.statement.map(Into::into),
                 claim: Some(proto::Claim {
                     subject: draft.claim.subject,
                     attribute: draft.claim.attribute,
@@ -223,7 +252,8 @@ impl Checked for proto::Fact {
 
     fn check(self, fields: &mut Fields) -> Option<Derivation> {
         let id = fields.id("id", &self.id, "the id of a fact");
-        let clause = fields.message("clause", self.clause);
+        let clause = fields.optional("clause", self.clause);
+        let statement = fields.optional("statement", self.statement);
         let claim = fields.message("claim", self.claim);
         let stance = fields.word("stance", self.stance);
         let turns = fields.turn_ids("turn_ids", self.turn_ids, usize::MAX);
@@ -237,6 +267,7 @@ impl Checked for proto::Fact {
         let draft = Draft {
             text: self.text,
             clause: clause?,
+            statement: statement?,
             claim: claim?,
             stance: stance?,
             takes_back: false,

@@ -96,6 +96,18 @@ impl Fields {
         }
     }
 
+    /// A message that may be absent.
+    pub(super) fn optional<M: Checked>(
+        &mut self,
+        field: &str,
+        message: Option<M>,
+    ) -> Option<Option<M::Value>> {
+        match message {
+            Some(message) => self.message(field, Some(message)).map(Some),
+            None => Some(None),
+        }
+    }
+
     /// A message whose absence means the default.
     pub(super) fn message_or_default<M: Checked>(
         &mut self,
@@ -221,6 +233,14 @@ impl Fields {
             Some(None)
         } else {
             self.name(field, text, make).map(Some)
+        }
+    }
+
+    /// A probability.
+    pub(super) fn probability(&mut self, field: &str, value: f32) -> Option<f32> {
+        match (0.0..=1.0).contains(&value) {
+            true => Some(value),
+            false => self.refuse(field, format!("is {value}; it must lie between 0 and 1")),
         }
     }
 

@@ -10,7 +10,7 @@ use memfleet_ports::turn_reader::{
 
 use super::{Checked, Fields};
 use crate::limits;
-use crate::proto::internal as wire;
+use crate::proto::{self, internal as wire};
 
 impl From<TurnText> for wire::TurnText {
     fn from(turn: TurnText) -> Self {
@@ -108,9 +108,9 @@ impl From<Statement> for wire::Statement {
     fn from(statement: Statement) -> Self {
         Self {
             bytes: Some(span(&statement.bytes)),
-            kind: wire::StatementKind::from(statement.kind).into(),
+            kind: proto::StatementKind::from(statement.kind).into(),
             kind_probability: statement.kind_probability,
-            owner: wire::StatementOwner::from(statement.owner).into(),
+            owner: proto::StatementOwner::from(statement.owner).into(),
             owner_probability: statement.owner_probability,
             negated: statement.negated,
             keep: statement.keep,
@@ -342,16 +342,6 @@ impl Checked for wire::NeedsResponse {
             reader: self.reader,
             answers: needs?,
         })
-    }
-}
-
-impl Fields {
-    /// A probability.
-    fn probability(&mut self, field: &str, value: f32) -> Option<f32> {
-        match (0.0..=1.0).contains(&value) {
-            true => Some(value),
-            false => self.refuse(field, format!("is {value}; it must lie between 0 and 1")),
-        }
     }
 }
 

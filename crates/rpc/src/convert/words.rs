@@ -16,7 +16,7 @@ use memfleet_ports::memory::{AnswerMode, Outcome};
 use memfleet_ports::settings::SettingKind;
 
 use super::Fields;
-use crate::proto::{self, internal};
+use crate::proto;
 
 /// An enum that both sides have.
 pub(super) trait Word: Sized {
@@ -52,12 +52,9 @@ macro_rules! words {
     };
 }
 
-words! { internal:
+words! { proto:
     StatementKind = StatementKind { State, Event, Plan, Wish, Question, Quote, Hearsay, Instruction, Passing, Small, General }
     StatementOwner = StatementOwner { Speaker, Group, Addressee, Person, Thing }
-}
-
-words! { proto:
     Pattern = Pattern { Verb, VerbObject, VerbComplement, VerbObjectObject, VerbObjectComplement }
     Stance = Stance { States, Corrects }
     Trigger = EpisodeTrigger { TopicShift, Request, Saturation, Pause }

@@ -12,20 +12,24 @@ use memfleet_ports::feed::{Change, Changes};
 use memfleet_ports::knowledge::{Question, WINDOW};
 
 use super::Deriver;
-use crate::extract::Utterances;
+use crate::extract::{ExtractedFacts, Utterances};
 
 /// Drafts with every turn that says a word of them, so that a forget of that turn takes them along.
 /// One with a word that no turn of its window says is left out.
 pub(super) fn traced_to_turns(window: &Utterances, drafts: Vec<Draft>) -> Vec<Draft> {
+    // A statement in its own words draws on no other turn.
+    let (statements, drafts): (Vec<_>, Vec<_>) = drafts
+        .into_iter()
+        .partition(|draft| draft.statement.is_some());
     if drafts.is_empty() {
-        return drafts;
+        return statements;
     }
     window.read(|turn, before| {
         let traced = drafts.into_iter().filter_map(|draft| {
             let related = sources(&draft, turn, before)?;
             Some(Draft { related, ..draft })
         });
-        traced.collect()
+        statements.into_iter().chain(traced).collect()
     })
 }
 
@@ -68,7 +72,7 @@ impl Deriver {
         &self,
         scope: &Scope,
         turns: &[&Turn],
-    ) -> Result<Vec<Vec<Draft>>, Fault> {
+    ) -> Result<ExtractedFacts, Fault> {
         let mut sessions: HashMap<&SessionId, Vec<Turn>> = HashMap::new();
         let mut windows = Vec::with_capacity(turns.len());
         for &turn in turns {
@@ -97,7 +101,7 @@ impl Deriver {
         }
         let locale = self.indexer.spaces.locale(scope).await?.unwrap_or_default();
         let read = windows.clone();
-        let drafts = self.extractor.extract(scope, read, &locale).await?;
+        let ExtractedFacts { by, drafts } = self.extractor.extract(scope, read, &locale).await?;
         let traced = move || {
             let traced = windows.iter().zip(drafts);
             traced
@@ -105,6 +109,10 @@ impl Deriver {
                 .collect()
         };
         let traced = memfleet_background::compute(traced).await;
-        traced.ok_or_else(|| Fault::internal("tracing facts stopped: see the log for the panic"))
+        let stopped = || Fault::internal("tracing facts stopped: see the log for the panic");
+        Ok(ExtractedFacts {
+            by,
+            drafts: traced.ok_or_else(stopped)?,
+        })
     }
 }

@@ -15,6 +15,7 @@ use memfleet_workers::{Agent, Outcome};
 use tracing::instrument;
 
 use super::{Deriver, ROUND, change, first_version, news};
+use crate::extract::{ExtractedFacts, family};
 
 /// Facts that are withdrawn at the end, at most: a rebuild of a larger space with more of them leaves the rest to the next.
 const WITHDRAWN: u32 = 100_000;
@@ -71,7 +72,7 @@ impl Rebuilder {
             .iter()
             .filter(|turn| turn.replaced.is_none())
             .collect();
-        let drafts = deriver.drafts(scope, &standing).await?;
+        let ExtractedFacts { by, drafts } = deriver.drafts(scope, &standing).await?;
         let (mut new, mut confirmed) = (Vec::new(), Vec::new());
         for (turn, drafts) in standing.iter().zip(drafts) {
             for stated in news(turn, drafts, &HashSet::new()) {
@@ -85,11 +86,11 @@ impl Rebuilder {
         let texts = new.iter().map(|(_, new)| new.draft.text.clone()).collect();
         let language = deriver.indexer.language(scope).await?;
         let passages = deriver.indexer.passages(scope, texts, language).await?;
-        let (now, name) = (deriver.clock.now(), deriver.extractor.name());
+        let now = deriver.clock.now();
         let revisions = new.into_iter().zip(passages).map(|((turn, new), passage)| {
             let change = ChangeId::of("staged", &[new.id.as_bytes()]);
             Revision {
-                derivation: first_version(turn, new, name, (change, now)),
+                derivation: first_version(turn, new, &by, (change, now)),
                 passage: Some(passage),
             }
         });
@@ -103,11 +104,12 @@ impl Rebuilder {
     async fn finish(&self, scope: &Scope, reached: u64) -> Result<Outcome, Fault> {
         let deriver = &self.0;
         let now = deriver.clock.now();
-        let name = deriver.extractor.name();
+        let replaced = deriver.extractor.replaces();
+        let name = replaced.join(" ");
         let part = reached.to_be_bytes();
         let id = ChangeId::of("not derived again", &[name.as_bytes(), &part]);
         let gone = deriver.knowledge.unconfirmed(scope, WITHDRAWN).await?;
-        let gone: Vec<_> = gone.iter().filter(|fact| is_of(fact, name)).collect();
+        let gone: Vec<_> = gone.iter().filter(|fact| is_of(fact, &replaced)).collect();
         let withdrawal = deriver.withdrawal(id, &gone, "the extractor of now does not find it");
         let published = ChangeId::of("rebuilt", &[name.as_bytes(), &part]);
         let reason = "the extractor of now finds it";
@@ -127,8 +129,8 @@ impl Rebuilder {
     }
 }
 
-/// Whether this extractor found a fact, or an earlier version of it did. What a model found the rules do not find; that says nothing against it.
-pub(super) fn is_of(fact: &Derivation, extractor: &str) -> bool {
-    let family = |name: &str| name.rsplit_once('-').map(|(family, _)| family.to_owned());
-    matches!(&fact.origin, Origin::Extracted(name) if family(name) == family(extractor))
+/// True where an extractor of one of these families found a fact. A model's facts are not found by
+/// others; that says nothing against them.
+pub(super) fn is_of(fact: &Derivation, families: &[&str]) -> bool {
+    matches!(&fact.origin, Origin::Extracted(name) if families.contains(&family(name)))
 }

@@ -7,7 +7,6 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use memfleet_agents::facts::EXTRACTOR;
 use memfleet_domain::derivation::{Derivation, Kind};
 use memfleet_domain::fact::Draft;
 use memfleet_domain::ids::{ChangeId, DerivationId, TurnId};
@@ -20,6 +19,7 @@ use tracing::instrument;
 
 use super::Deriver;
 use super::rebuild::is_of;
+use crate::extract::{ExtractedFacts, REFINED};
 
 /// Changes that are read together: each turn is a call to the model.
 const ROUND: u32 = 8;
@@ -68,11 +68,15 @@ impl Refiner {
         &self,
         scope: &Scope,
         turns: &'t [Turn],
-    ) -> (Vec<(&'t Turn, Vec<Draft>)>, Option<(TurnId, Fault)>) {
-        let (mut read, mut failed) = (Vec::with_capacity(turns.len()), None);
+    ) -> (Readings<'t>, Option<(TurnId, Fault)>) {
+        let (mut read, mut failed) = (Readings::default(), None);
         for turn in turns.iter().filter(|turn| turn.replaced.is_none()) {
             match self.0.drafts(scope, &[turn]).await {
-                Ok(drafts) => read.extend(drafts.into_iter().map(|drafts| (turn, drafts))),
+                Ok(ExtractedFacts { by, drafts }) => {
+                    read.by = by;
+                    let drafts = drafts.into_iter().map(|drafts| (turn, drafts));
+                    read.turns.extend(drafts);
+                }
                 Err(_) if failed.is_some() => break,
                 Err(fault) => failed = Some((turn.accepted.id, fault)),
             }
@@ -85,10 +89,11 @@ impl Refiner {
         &self,
         scope: &Scope,
         turns: &[Turn],
-        read: Vec<(&Turn, Vec<Draft>)>,
+        read: Readings<'_>,
     ) -> Result<Vec<Rewrite>, Fault> {
         let deriver = &self.0;
         let known = deriver.known(scope, Kind::Fact, turns).await?;
+        let Readings { by, turns: read } = read;
         let found = read.iter().map(|(turn, drafts)| {
             let id = turn.accepted.id;
             let found = drafts.iter().map(|draft| Found::of(id, draft));
@@ -96,14 +101,13 @@ impl Refiner {
         });
         let found: HashMap<TurnId, Vec<Found>> = found.collect();
         let (standing, drafts): (Vec<&Turn>, Vec<_>) = read.into_iter().unzip();
-        let by = deriver.extractor.name();
         let mut rewrites = deriver
-            .statements(scope, &standing, drafts, &known, by)
+            .statements(scope, &standing, drafts, &known, &by)
             .await?;
         for turn in &standing {
             let id = turn.accepted.id;
             let is_refuted = |fact: &&Derivation| {
-                is_of(fact, EXTRACTOR)
+                is_of(fact, &REFINED)
                     && fact.turns[0] == id
                     && !fact.is_withdrawn()
                     && is_read_otherwise(fact, &found[&id])
@@ -117,6 +121,14 @@ impl Refiner {
     }
 }
 
+/// Facts that the extractor finds in each of some turns.
+#[derive(Default)]
+struct Readings<'t> {
+    /// Name and version of the extractor.
+    by: String,
+    turns: Vec<(&'t Turn, Vec<Draft>)>,
+}
+
 /// A fact of the extractor.
 struct Found {
     id: DerivationId,
@@ -126,7 +138,7 @@ struct Found {
 impl Found {
     fn of(turn: TurnId, draft: &Draft) -> Self {
         Self {
-            id: DerivationId::of_fact(turn, &draft.claim, draft.clause.negated),
+            id: DerivationId::of_fact(turn, &draft.claim, draft.is_negated()),
             evidence: draft.evidence.clone(),
         }
     }

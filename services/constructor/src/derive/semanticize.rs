@@ -206,7 +206,7 @@ impl Semanticizer {
         };
         let turns: Vec<&Turn> = turns.iter().collect();
         let by_rules = deriver.drafts(scope, &turns).await?;
-        let read = turns.iter().zip(&by_rules);
+        let read = turns.iter().zip(&by_rules.drafts);
         let read: Vec<_> = read.map(|(turn, drafts)| (*turn, &drafts[..])).collect();
         let drafts = taken(&read, meant, &locale);
         let traced = turns.iter().zip(drafts).map(|(turn, drafts)| {
@@ -275,6 +275,6 @@ fn is_told(fact: &Derivation, draft: &Draft) -> bool {
     let (ours, theirs) = (&draft.claim, &told.claim);
     let is_same = !ours.value.is_empty()
         && ours.value == theirs.value
-        && draft.clause.negated == told.clause.negated;
+        && draft.is_negated() == told.is_negated();
     ours.subject == theirs.subject && (is_same || is_taken_back && is_of_same_words)
 }

@@ -13,7 +13,7 @@ use memfleet_prompts::facts::{Checks, Extraction, Facts};
 use memfleet_prompts::handles::Turn as Shown;
 use memfleet_prompts::{Adviser, Template};
 
-use super::{Extractor, Rules, Utterances};
+use super::{ExtractedFacts, Extractor, Rules, Utterances, family};
 
 /// Asks a model about each turn.
 pub struct ModelExtractor {
@@ -54,8 +54,8 @@ impl ModelExtractor {
 
 #[async_trait]
 impl Extractor for ModelExtractor {
-    fn name(&self) -> &str {
-        &self.name
+    fn replaces(&self) -> Vec<&str> {
+        vec![family(&self.name)]
     }
 
     async fn extract(
@@ -63,8 +63,8 @@ impl Extractor for ModelExtractor {
         scope: &Scope,
         turns: Vec<Utterances>,
         locale: &Locale,
-    ) -> Result<Vec<Vec<Draft>>, Fault> {
-        let by_rules = Rules.extract(scope, turns.clone(), locale).await?;
+    ) -> Result<ExtractedFacts, Fault> {
+        let by_rules = Rules.extract(scope, turns.clone(), locale).await?.drafts;
         let mut drafts = Vec::with_capacity(turns.len());
         for (turn, by_rules) in turns.iter().zip(by_rules) {
             match self.read(scope, turn, locale).await? {
@@ -74,7 +74,10 @@ impl Extractor for ModelExtractor {
                 None => drafts.push(by_rules),
             }
         }
-        Ok(drafts)
+        Ok(ExtractedFacts {
+            by: self.name.clone(),
+            drafts,
+        })
     }
 }
 
@@ -120,10 +123,10 @@ pub(crate) fn taken(
 /// Whether a fact says yes where its turn says no, or no where it says yes: the same words support both, so the rules' reading of the turn
 /// and the words that deny have to tell.
 fn is_turned(draft: &Draft, text: &str, by_rules: &[Draft]) -> bool {
-    let negated = draft.clause.negated;
+    let negated = draft.is_negated();
     let is_read = |negated: bool| {
         let mut alike = by_rules.iter().filter(|read| read.claim == draft.claim);
-        alike.any(|read| read.clause.negated == negated)
+        alike.any(|read| read.is_negated() == negated)
     };
     let evidence = text.get(draft.evidence.start as usize..draft.evidence.end as usize);
     !is_read(negated) && (is_read(!negated) || negated != evidence.is_some_and(denies))

@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use async_trait::async_trait;
-use memfleet_constructor::{Deriver, Extractor, Rebuilder, Summariser, Utterances};
+use memfleet_constructor::{
+    Deriver, ExtractedFacts, Extractor, Rebuilder, Summariser, Utterances,
+};
 use memfleet_domain::derivation::{Derivation, Kind};
 use memfleet_domain::fact::{Claim, Clause, Draft, Pattern, Stance};
 use memfleet_domain::ids::TurnId;
@@ -155,8 +157,8 @@ struct Literal(&'static str);
 
 #[async_trait]
 impl Extractor for Literal {
-    fn name(&self) -> &str {
-        LITERAL
+    fn replaces(&self) -> Vec<&str> {
+        vec!["literal"]
     }
 
     async fn extract(
@@ -164,9 +166,12 @@ impl Extractor for Literal {
         _: &Scope,
         turns: Vec<Utterances>,
         _: &Locale,
-    ) -> Result<Vec<Vec<Draft>>, Fault> {
+    ) -> Result<ExtractedFacts, Fault> {
         let verb = format!(" {} ", self.0);
-        Ok(turns.iter().map(|turn| drafts(turn, &verb)).collect())
+        Ok(ExtractedFacts {
+            by: LITERAL.to_owned(),
+            drafts: turns.iter().map(|turn| drafts(turn, &verb)).collect(),
+        })
     }
 }
 
@@ -198,14 +203,15 @@ fn drafts(utterances: &Utterances, verb: &str) -> Vec<Draft> {
 fn draft(subject: &str, verb: &str, value: &str, related: Vec<TurnId>) -> Draft {
     Draft {
         text: format!("{subject} {verb} {value}"),
-        clause: Clause {
+        clause: Some(Clause {
             pattern: Pattern::VerbComplement,
             subject: subject.into(),
             predicate: "be".into(),
             object: None,
             complement: Some(value.into()),
             negated: false,
-        },
+        }),
+        statement: None,
         claim: Claim {
             subject: subject.into(),
             attribute: verb.into(),

@@ -694,5 +694,5 @@ async fn a_corrected_sentence_brings_its_value() {
         .update(text("Ada does not live in Bergen."))
         .await
         .unwrap();
-    assert!(denied.fact().unwrap().clause.negated);
+    assert!(denied.fact().unwrap().is_negated());
 }

@@ -322,7 +322,7 @@ fn came_true(story: &Story, fact: &Derivation) -> bool {
     fact.fact().is_some_and(|draft| {
         let text = draft.text.to_lowercase();
         let is_in = |stated: &Stated| text.contains(&stated.value.to_lowercase());
-        draft.clause.negated && story.stated.values().any(is_in)
+        draft.is_negated() && story.stated.values().any(is_in)
     })
 }
 

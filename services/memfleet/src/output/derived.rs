@@ -18,7 +18,7 @@ pub fn derivation_json(derivation: &Derivation) -> Value {
             "about": fact.claim.subject,
             "attribute": fact.claim.attribute,
             "value": fact.claim.value,
-            "negated": fact.clause.negated,
+            "negated": fact.is_negated(),
             "confidence": super::exact(&fact.confidence),
         }),
         Body::Episode(episode) => json!({

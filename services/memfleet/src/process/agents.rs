@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use memfleet_consolidator::{LocalConsolidator, Rebinder, Replotter};
 use memfleet_constructor::{
-    Deriver, ModelExtractor, Rebuilder, Refiner, Reteller, Rules, Semanticizer, Summariser,
+    Deriver, ModelExtractor, Rebuilder, Refiner, Reteller, Semanticizer, StatementExtractor,
+    Summariser,
 };
 use memfleet_judge::{Comparer, LocalJudge};
 use memfleet_openai::OpenAi;
@@ -21,13 +22,14 @@ use crate::config::Config;
 impl Process {
     pub(super) fn new_deriver(&mut self, config: &Config) -> Result<Deriver, BoxError> {
         let indexer = self.indexer(config)?;
+        let reader = self.asked_reader(config)?;
         let storage = self.storage();
         Ok(Deriver {
             ledger: storage.ledger.clone(),
             feed: storage.feed.clone(),
             knowledge: storage.knowledge.clone(),
             indexer,
-            extractor: Arc::new(Rules),
+            extractor: Arc::new(StatementExtractor { reader }),
             events: self.events.clone(),
             clock: clock(),
         })

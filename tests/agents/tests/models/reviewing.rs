@@ -24,7 +24,7 @@ async fn moved_as(newer: &str) -> (Memory, Derivation) {
     let facts = memory.facts(AsOf::default()).await;
     let rome = facts
         .into_iter()
-        .find(|fact| !fact.fact().unwrap().clause.negated);
+        .find(|fact| !fact.fact().unwrap().is_negated());
     (memory, rome.unwrap())
 }
 

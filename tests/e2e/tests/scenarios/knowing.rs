@@ -42,7 +42,7 @@ pub async fn residences(client: &Client, token: BatchId, ended: bool) -> Result<
 }
 
 fn is_negated(fact: &Derivation) -> bool {
-    fact.fact().is_some_and(|draft| draft.clause.negated)
+    fact.fact().is_some_and(|draft| draft.is_negated())
 }
 
 /// All that is said of where Noor lives, and does not.
