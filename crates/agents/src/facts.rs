@@ -56,10 +56,14 @@ pub fn may_act(fact: &Derivation) -> bool {
     }
 }
 
-/// Whether the end of a fact may be shown as a mark on its turn. Besides facts that may act, that is one
-/// by the rules of this version: they end a fact only where its speaker takes it back.
+/// True where the end of a fact may be shown as a mark on its turn: of facts that may act, of statements
+/// in their own words, and of facts by the rules of this version, which end a fact only where its speaker
+/// takes it back.
 pub fn may_mark(fact: &Derivation) -> bool {
-    may_act(fact) || matches!(&fact.origin, Origin::Extracted(extractor) if extractor == EXTRACTOR)
+    let is_statement = fact.fact().is_some_and(|draft| draft.statement.is_some());
+    let is_of_rules =
+        matches!(&fact.origin, Origin::Extracted(extractor) if extractor == EXTRACTOR);
+    may_act(fact) || is_statement || is_of_rules
 }
 
 /// A turn as the rules read it.

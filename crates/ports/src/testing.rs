@@ -14,8 +14,10 @@ use memfleet_domain::ids::TenantId;
 use memfleet_domain::{Fault, FaultKind, Scope};
 
 use crate::access::{Authority, Caller, DEFAULT_TENANT, Proof};
+use crate::context::Context;
 use crate::embedder::{Embedder, missing_model, no_model};
 use crate::filter::TurnFilter;
+use crate::retriever::{Found, Query, Retriever};
 use crate::store;
 use crate::undelivered::{Matching, Undelivered, Unreadable};
 
@@ -282,6 +284,17 @@ impl Authority for Callers {
     fn refused(&self, _: &Caller, _: &str, method: &str, _: Right) {
         let mut refusals = self.refusals.lock().expect("no test panics here");
         refusals.push(method.to_owned());
+    }
+}
+
+/// A retriever of empty spaces.
+#[derive(Debug)]
+pub struct EmptyRetriever;
+
+#[async_trait]
+impl Retriever for EmptyRetriever {
+    async fn search(&self, _: &Context, _: &Query) -> Result<Found, Fault> {
+        Ok(Found::default())
     }
 }
 

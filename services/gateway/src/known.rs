@@ -3,6 +3,7 @@
 //! place stands before it. Nothing else that rules derived marks or moves a hit.
 
 mod order;
+mod statements;
 
 use std::collections::{HashMap, HashSet};
 
@@ -93,8 +94,12 @@ impl Gateway {
         let asking = Asking::of(&query.text, language);
         let now = query.filter.as_of.happened_by;
         let now = now.unwrap_or_else(|| self.clock.now());
+        let statements = match asking.is_of_the_past() {
+            true => HashSet::new(),
+            false => self.asked_statements(&query.text, space, hits).await,
+        };
         for hit in hits.iter_mut().filter(|hit| hit.space == *space) {
-            hit.outdated = outdated(hit, &asking, now).map(|fact| fact.id);
+            hit.outdated = outdated(hit, &asking, &statements, now).map(|fact| fact.id);
         }
         let here = || hits.iter().filter(|hit| hit.space == *space);
         let asked: Vec<&Derivation> = here().filter_map(Hit::outdated_fact).collect();
@@ -200,8 +205,17 @@ fn is_changed(fact: &Derivation) -> bool {
 /// The fact of a hit that the query asks for and that is not so, or not as the turn says it, where
 /// no other fact of it says how it is now; else one that a caller corrected, which is shown
 /// whatever the query asks for.
-fn outdated<'h>(hit: &'h Hit, asking: &Asking, now: Timestamp) -> Option<&'h Derivation> {
-    asked_for(hit, asking, now).or_else(|| corrected(hit))
+fn outdated<'h>(
+    hit: &'h Hit,
+    asking: &Asking,
+    statements: &HashSet<DerivationId>,
+    now: Timestamp,
+) -> Option<&'h Derivation> {
+    let mut asked = hit.facts.iter().rev();
+    let statement = asked.find(|fact| statements.contains(&fact.id) && !is_so(fact, now));
+    asked_for(hit, asking, now)
+        .or(statement)
+        .or_else(|| corrected(hit))
 }
 
 /// A fact of a hit that a caller corrected. One that is withdrawn counts where the turn states

@@ -11,7 +11,6 @@ use memfleet_domain::ids::ConflictId;
 use memfleet_domain::time::AsOf;
 use memfleet_domain::{Fault, Scope};
 use memfleet_ports::events::Event;
-use memfleet_ports::feed::Change;
 use memfleet_ports::knowledge::{Applied, Progress, Question, Stage, Work};
 use memfleet_ports::language_model;
 use memfleet_prompts::Adviser;
@@ -43,19 +42,7 @@ impl Agent for Comparer {
     async fn work(&self, scope: &Scope, reached: u64) -> Result<Outcome, Fault> {
         let judge = &self.judge;
         let changes = judge.feed.changes_after(scope, reached, ROUND).await?;
-        let ids = changes.changes.iter().filter_map(|change| match change {
-            Change::Derived(derived) if derived.kind == Kind::Fact => Some(derived.id),
-            _ => None,
-        });
-        let new = Question {
-            ids: ids.collect(),
-            ..Question::default()
-        };
-        let mut new = if new.ids.is_empty() {
-            Vec::new()
-        } else {
-            judge.knowledge.all_derivations(scope, &new).await?
-        };
+        let mut new = judge.new_facts(scope, &changes.changes).await?;
         // What is over speaks against nothing, and what was settled need not be compared once more.
         new.retain(|fact| fact.valid.end.is_none());
         let mut found = Vec::new();

@@ -1,9 +1,11 @@
-//! The judge (AMA section 3.3). On write it holds new facts against current ones of the same subject and attribute, and notes
-//! conflicts for the refresher (`write`), so that knowledge is current before anyone asks; a language model, where there is one, compares
+//! The judge (AMA section 3.3). On write it holds new facts against current ones and notes conflicts for
+//! the refresher (`write`), so that knowledge is current before anyone asks: statements by the reader of
+//! turns (`statements`), facts with clauses by rules. A language model, where there is one, compares
 //! them once more behind it (`compare`). It decides; it changes nothing itself.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod compare;
+mod statements;
 mod write;
 
 pub use compare::Comparer;
@@ -17,6 +19,9 @@ use memfleet_domain::ids::ConflictId;
 use memfleet_ports::events::Events;
 use memfleet_ports::feed::IndexFeed;
 use memfleet_ports::knowledge::Knowledge;
+use memfleet_ports::ledger::Ledger;
+use memfleet_ports::retriever::Retriever;
+use memfleet_ports::turn_reader::TurnReader;
 
 /// What the judge works with.
 #[derive(Clone)]
@@ -25,6 +30,12 @@ pub struct LocalJudge {
     pub knowledge: Arc<dyn Knowledge>,
     /// How far the spaces are.
     pub feed: Arc<dyn IndexFeed>,
+    /// Turns of the statements.
+    pub ledger: Arc<dyn Ledger>,
+    /// Finds turns that a new one may bear on.
+    pub retriever: Arc<dyn Retriever>,
+    /// Reads whether one statement ends another.
+    pub reader: Arc<dyn TurnReader>,
     /// Tells the refresher.
     pub events: Events,
     /// When a conflict was found.

@@ -8,6 +8,7 @@ use memfleet_domain::derivation::{Conflict, Derivation, Kind, Origin};
 use memfleet_domain::ids::ConflictId;
 use memfleet_domain::{Fault, Scope};
 use memfleet_ports::events::Event;
+use memfleet_ports::feed::Change;
 use memfleet_ports::knowledge::{Applied, Progress, Question, Stage, Work};
 use memfleet_workers::{Agent, Outcome};
 use tracing::instrument;
@@ -18,10 +19,10 @@ use crate::LocalJudge;
 impl Agent for LocalJudge {
     #[instrument(name = "judge", skip_all, fields(tenant = %scope.tenant, space = %scope.space))]
     async fn work(&self, scope: &Scope, reached: u64) -> Result<Outcome, Fault> {
-        // Before the facts are read: what comes meanwhile is looked at again.
-        let to = self.feed.head(scope).await?;
-        let mut found = Vec::new();
-        for ((subject, attribute), new) in self.new_facts(scope, reached).await? {
+        let changes = self.feed.changes_after(scope, reached, ROUND).await?;
+        let new = self.new_facts(scope, &changes.changes).await?;
+        let mut found = self.statement_conflicts(scope, &new).await?;
+        for ((subject, attribute), new) in claims(new) {
             let related = self.related(scope, subject, attribute).await?;
             found.extend(self.conflicts(&new, &related));
         }
@@ -31,7 +32,7 @@ impl Agent for LocalJudge {
             progress: Some(Progress {
                 stage: Stage::Judge,
                 from: reached,
-                to,
+                to: changes.reached,
             }),
             ..Work::default()
         };
@@ -43,29 +44,49 @@ impl Agent for LocalJudge {
                 scope: scope.clone(),
             });
         }
-        Ok(Outcome::more_if(conflicts > 0))
+        Ok(Outcome::more_if(changes.more || conflicts > 0))
     }
 }
+
+/// Changes that are looked at together.
+const ROUND: u32 = 16;
 
 /// Facts by subject and attribute.
 type Claims = BTreeMap<(String, String), Vec<Derivation>>;
 
+/// Facts with clauses, which rules compare.
+fn claims(facts: Vec<Derivation>) -> Claims {
+    let mut claims = Claims::new();
+    for derivation in facts {
+        let fact = derivation.fact().filter(|fact| fact.clause.is_some());
+        if let Some(fact) = fact {
+            let claim = (fact.claim.subject.clone(), fact.claim.attribute.clone());
+            claims.entry(claim).or_default().push(derivation);
+        }
+    }
+    claims
+}
+
 impl LocalJudge {
-    /// What was derived or changed since.
-    async fn new_facts(&self, scope: &Scope, reached: u64) -> Result<Claims, Fault> {
+    /// Facts that were derived or changed.
+    pub(crate) async fn new_facts(
+        &self,
+        scope: &Scope,
+        changes: &[Change],
+    ) -> Result<Vec<Derivation>, Fault> {
+        let ids = changes.iter().filter_map(|change| match change {
+            Change::Derived(derived) if derived.kind == Kind::Fact => Some(derived.id),
+            _ => None,
+        });
         let question = Question {
-            kind: Some(Kind::Fact),
-            after: reached,
+            ids: ids.collect(),
             ..Question::default()
         };
-        let mut claims = Claims::new();
-        for derivation in self.knowledge.all_derivations(scope, &question).await? {
-            if let Some(fact) = derivation.fact() {
-                let claim = (fact.claim.subject.clone(), fact.claim.attribute.clone());
-                claims.entry(claim).or_default().push(derivation);
-            }
+        // No condition on ids would be all of them.
+        match question.ids.is_empty() {
+            true => Ok(Vec::new()),
+            false => Ok(self.knowledge.all_derivations(scope, &question).await?),
         }
-        Ok(claims)
     }
 
     /// What is known of a subject's attribute.

@@ -177,7 +177,7 @@ impl Process {
                     process.retriever(config)?;
                 }
                 Role::Judge => {
-                    process.judge = Some(Arc::new(process.new_judge()));
+                    process.judge = Some(Arc::new(process.new_judge(config)?));
                     process.comparer = process.new_comparer(config)?;
                 }
                 Role::Refresher => {
@@ -235,13 +235,7 @@ impl Process {
             Some(_) => TenantShares::unbounded(),
             None => TenantShares::default(),
         };
-        let retriever: Arc<dyn Retriever> = match elsewhere(&config.peers.retriever) {
-            Some(url) => Arc::new(RemoteRetriever {
-                peers: self.peers(url)?,
-                credential: credential.clone(),
-            }),
-            None => self.retriever(config)?,
-        };
+        let retriever = self.asked_retriever(config)?;
         let refresher: Arc<dyn Refresher> = match elsewhere(&config.peers.refresher) {
             Some(url) => Arc::new(RemoteRefresher {
                 peers: self.peers(url)?,
@@ -299,6 +293,17 @@ impl Process {
                 turns_per_round: config.ingestion.turns_per_round,
                 ..memfleet_constructor::Options::default()
             },
+        })
+    }
+
+    /// Retriever that the roles of this process ask.
+    fn asked_retriever(&mut self, config: &Config) -> Result<Arc<dyn Retriever>, BoxError> {
+        Ok(match elsewhere(&config.peers.retriever) {
+            Some(url) => Arc::new(RemoteRetriever {
+                peers: self.peers(url)?,
+                credential: config.internal.credential(),
+            }),
+            None => self.retriever(config)?,
         })
     }
 

@@ -7,7 +7,8 @@ use std::sync::Mutex;
 
 use memfleet_consolidator::{LocalConsolidator, Options, Plotter, Rebinder, Relater, Replotter};
 use memfleet_constructor::{
-    Deriver, ModelExtractor, Refiner, Reteller, Rules, Semanticizer, Summariser,
+    Deriver, Extractor, ModelExtractor, Refiner, Reteller, Rules, Semanticizer, StatementExtractor,
+    Summariser,
 };
 use memfleet_domain::derivation::{Conflict, Derivation, Kind};
 use memfleet_domain::ids::TurnId;
@@ -20,9 +21,11 @@ use memfleet_ports::events::Events;
 use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::knowledge::{Knowledge, Question, Stage};
 use memfleet_ports::ledger::Ledger;
-use memfleet_ports::testing::WordEmbedder;
+use memfleet_ports::testing::{SentenceReader, WordEmbedder};
 use memfleet_prompts::Adviser;
 use memfleet_refresher::{LocalRefresher, Reviewer};
+use memfleet_retrieval::{ModelCalibrations, Weights};
+use memfleet_retriever::LocalRetriever;
 use memfleet_sqlite::SqliteStore;
 use memfleet_workers::{Agent, Follower, Heard, Indexer};
 
@@ -53,31 +56,58 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// An empty one.
+    /// An empty one, with facts by rules.
     pub async fn new() -> Self {
+        Self::with(Arc::new(Rules)).await
+    }
+
+    /// An empty one, with statements by a reader that goes by sentences.
+    pub async fn of_statements() -> Self {
+        let reader = Arc::new(SentenceReader::default());
+        Self::with(Arc::new(StatementExtractor { reader })).await
+    }
+
+    async fn with(extractor: Arc<dyn Extractor>) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("memory.db");
         let store = SqliteStore::open(path, memfleet_sqlite::Options::default()).await;
         let store = Arc::new(store.unwrap());
         let events = Events::default();
         let clock = Arc::new(Hands(Mutex::new(instant(0))));
+        let embedder = Arc::new(WordEmbedder::default());
         let indexer = Indexer {
             spaces: store.clone(),
-            embedder: Arc::new(WordEmbedder::default()),
+            embedder: embedder.clone(),
         };
+        let retriever = LocalRetriever::new(
+            store.clone(),
+            None,
+            store.clone(),
+            store.clone(),
+            embedder,
+            memfleet_retriever::Options {
+                index_cache: 64 << 20,
+                token_cache: 16 << 20,
+                answer_bytes: memfleet_retriever::MAX_ANSWER_BYTES,
+                calibrations: ModelCalibrations::of_every_model(Weights::shipped()),
+            },
+        );
         Self {
             deriver: Deriver {
                 ledger: store.clone(),
                 feed: store.clone(),
                 knowledge: store.clone(),
                 indexer: indexer.clone(),
-                extractor: Arc::new(Rules),
+                extractor,
                 events: events.clone(),
                 clock: clock.clone(),
             },
             judge: LocalJudge {
                 knowledge: store.clone(),
                 feed: store.clone(),
+                ledger: store.clone(),
+                retriever: Arc::new(retriever),
+                reader: Arc::new(SentenceReader::default()),
                 events: events.clone(),
                 clock: clock.clone(),
             },

@@ -12,9 +12,10 @@ mod restoring;
 use memfleet_domain::derivation::{
     Body, Change, ChangeKind, Conflict, Contradiction, Derivation, Origin, Status,
 };
-use memfleet_domain::fact::{Claim, Clause, Draft, Pattern, Stance};
+use memfleet_domain::fact::{Claim, Clause, Draft, Pattern, Stance, StatementLabels};
 use memfleet_domain::ids::{ChangeId, ConflictId, DerivationId, TurnId};
 use memfleet_domain::narrative::Fragment;
+use memfleet_domain::statement::{StatementKind, StatementOwner};
 use memfleet_domain::time::{TimeRange, Timestamp};
 use memfleet_domain::turn::AcceptedTurn;
 
@@ -96,6 +97,28 @@ macro_rules! knowledge_conformance {
             ]
         );
     };
+}
+
+/// A statement of a turn in its own words, of its speaker, from an instant on.
+pub fn statement(turn: &AcceptedTurn, words: &str, from: Timestamp) -> Derivation {
+    let mut statement = fact(turn, turn.speaker.as_str(), words, from);
+    let start = turn.content.text.find(words).expect("the turn says it");
+    if let Body::Fact(draft) = &mut statement.body {
+        words.clone_into(&mut draft.text);
+        draft.clause = None;
+        draft.statement = Some(StatementLabels {
+            kind: StatementKind::State,
+            kind_probability: 0.75,
+            owner: StatementOwner::Speaker,
+            owner_probability: 0.875,
+            negated: 0.0,
+            keep: 0.5,
+        });
+        draft.claim.attribute = String::new();
+        draft.evidence = start as u32..(start + words.len()) as u32;
+        statement.id = DerivationId::of_fact(turn.id, &draft.claim, false);
+    }
+    statement
 }
 
 /// A fact of a turn: `subject` has `value` from an instant on.

@@ -125,7 +125,7 @@ fn statement(turn: &TurnText, bytes: Range<usize>) -> Statement {
         kind_probability: 1.0,
         owner,
         owner_probability: 1.0,
-        negated: f32::from(u8::from(says(&["not", "no", "don't", "never"]))),
+        negated: f32::from(u8::from(says(&["not", "don't", "never"]))),
         keep: f32::from(u8::from(is_kept)),
         ends: 0.0,
     }

@@ -20,7 +20,7 @@ use memfleet_ports::injections::Injection;
 use memfleet_ports::knowledge::{Knowledge, Question, Stage};
 use memfleet_ports::ledger::Ledger;
 use memfleet_ports::queue::{Bounds, DeadLetter, IngestQueue};
-use memfleet_ports::testing::WordEmbedder;
+use memfleet_ports::testing::{EmptyRetriever, SentenceReader, WordEmbedder};
 use memfleet_refresher::LocalRefresher;
 use memfleet_sqlite::SqliteStore;
 use memfleet_workers::{Agent, Follower, Indexer};
@@ -58,6 +58,9 @@ impl Bench {
         let judge = LocalJudge {
             knowledge: store.clone(),
             feed: store.clone(),
+            ledger: store.clone(),
+            retriever: Arc::new(EmptyRetriever),
+            reader: Arc::new(SentenceReader::default()),
             events: events.clone(),
             clock: clock.clone(),
         };

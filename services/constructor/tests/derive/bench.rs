@@ -4,9 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use async_trait::async_trait;
-use memfleet_constructor::{
-    Deriver, ExtractedFacts, Extractor, Rebuilder, Summariser, Utterances,
-};
+use memfleet_constructor::{Deriver, ExtractedFacts, Extractor, Rebuilder, Summariser, Utterances};
 use memfleet_domain::derivation::{Derivation, Kind};
 use memfleet_domain::fact::{Claim, Clause, Draft, Pattern, Stance};
 use memfleet_domain::ids::TurnId;

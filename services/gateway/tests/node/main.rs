@@ -22,6 +22,7 @@ mod recalling;
 mod relating;
 mod roles;
 mod spans;
+mod stating;
 mod subjects;
 mod switching;
 mod tools;

@@ -85,14 +85,19 @@ impl Process {
         Ok(self.author.clone())
     }
 
-    pub(super) fn new_judge(&self) -> LocalJudge {
+    pub(super) fn new_judge(&mut self, config: &Config) -> Result<LocalJudge, BoxError> {
+        let retriever = self.asked_retriever(config)?;
+        let reader = self.asked_reader(config)?;
         let storage = self.storage();
-        LocalJudge {
+        Ok(LocalJudge {
             knowledge: storage.knowledge.clone(),
             feed: storage.feed.clone(),
+            ledger: storage.ledger.clone(),
+            retriever,
+            reader,
             events: self.events.clone(),
             clock: clock(),
-        }
+        })
     }
 
     pub(super) fn new_consolidator(

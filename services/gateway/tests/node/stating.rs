@@ -1,0 +1,95 @@
+//! Statements in their own words, as recall marks and orders them.
+
+use memfleet_domain::derivation::{Derivation, Status};
+use memfleet_ports::conformance::knowledge::{closing, conflict, deriving, statement};
+use memfleet_ports::conformance::samples::instant;
+use memfleet_ports::knowledge::{Applied, Knowledge, Work};
+use memfleet_ports::ledger::Ledger;
+use memfleet_ports::memory::Memory;
+
+use crate::roles::{Node, acme, recall, said, space};
+
+/// A node to which `older` was told and then `newer`, of which the second ended the first words.
+async fn ended(older: &str, words: &str, newer: &str) -> (Node, Derivation) {
+    let node = Node::new().await;
+    let scope = acme().scope(&space("ada"));
+    let receipt = node.told("ada", vec![said(older), said(newer)]).await;
+    let ids: Vec<_> = receipt.turns.iter().map(|turn| turn.id).collect();
+    let turns = node.store.turns(&scope, &ids).await.unwrap();
+    let before = statement(&turns[0].accepted, words, instant(10));
+    let after = statement(&turns[1].accepted, newer, instant(20));
+    let mut stated = vec![deriving(&[&before]), deriving(&[&after])];
+    let others = older.split_inclusive('.').map(str::trim);
+    for other in others.filter(|other| *other != words) {
+        stated.push(deriving(&[&statement(
+            &turns[0].accepted,
+            other,
+            instant(10),
+        )]));
+    }
+    let found = conflict(&before, &after);
+    for work in [
+        Work {
+            rewrites: stated,
+            found: vec![found.clone()],
+            ..Work::default()
+        },
+        Work {
+            rewrites: vec![closing(&before, &after, 30)],
+            settled: vec![(found.id, Status::Settled)],
+            ..Work::default()
+        },
+    ] {
+        let applied = node.store.apply(&scope, work).await.unwrap();
+        assert_ne!(applied, Applied::Stale);
+    }
+    node.clock.set(1_000);
+    (node, before)
+}
+
+/// Texts of the hits, and whether the first statement is marked.
+async fn found(node: &Node, before: &Derivation, query: &str) -> (Vec<String>, bool) {
+    let call = acme();
+    let found = node.gateway.recall(&call, recall("ada", query, &[])).await;
+    let hits = found.unwrap().hits;
+    let is_marked = hits.iter().any(|hit| hit.outdated == Some(before.id));
+    let texts = hits.into_iter().map(|hit| hit.turn.accepted.content.text);
+    (texts.collect(), is_marked)
+}
+
+#[tokio::test]
+async fn a_statement_that_holds_stands_before_the_one_that_it_ended() {
+    let (node, rome) = ended("I live in Rome.", "I live in Rome.", "Oslo is my home.").await;
+    let (texts, is_marked) = found(&node, &rome, "Where do I live?").await;
+    assert_eq!(texts, ["Oslo is my home.", "I live in Rome."]);
+    assert!(is_marked);
+    assert_eq!(node.reader.asked(), 0, "one statement needs no reader");
+}
+
+#[tokio::test]
+async fn a_question_about_the_past_finds_what_was() {
+    let (node, rome) = ended("I live in Rome.", "I live in Rome.", "Oslo is my home.").await;
+    let (texts, is_marked) = found(&node, &rome, "Where did I live before?").await;
+    assert_eq!(texts[0], "I live in Rome.");
+    assert!(!is_marked);
+}
+
+const SEVERAL: &str = "I live in Rome. My cat is called Pixel.";
+
+#[tokio::test]
+async fn of_a_turn_with_several_statements_the_one_asked_for_counts() {
+    let (node, rome) = ended(SEVERAL, "I live in Rome.", "Oslo is my home.").await;
+    let (texts, is_marked) = found(&node, &rome, "How is my cat called?").await;
+    assert_eq!((&*texts[0], is_marked), (SEVERAL, false));
+    let (texts, is_marked) = found(&node, &rome, "Where do I live these days?").await;
+    assert_eq!((&*texts[0], is_marked), ("Oslo is my home.", true));
+    assert_eq!(node.reader.asked(), 2);
+}
+
+#[tokio::test]
+async fn without_a_reader_a_turn_with_several_statements_stays_in_its_place() {
+    let (node, rome) = ended(SEVERAL, "I live in Rome.", "Oslo is my home.").await;
+    node.reader.set_missing(true);
+    let (texts, is_marked) = found(&node, &rome, "Where do I live these days?").await;
+    assert_eq!((&*texts[0], is_marked), (SEVERAL, false));
+}

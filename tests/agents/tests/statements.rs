@@ -1,0 +1,114 @@
+//! Facts as statements in their own words: what is derived, and what a later statement ends.
+#![allow(clippy::unwrap_used)]
+
+use memfleet_agents_together::Memory;
+use memfleet_domain::derivation::{Contradiction, Derivation, Origin, Status};
+use memfleet_domain::statement::{StatementKind, StatementOwner};
+use memfleet_domain::time::AsOf;
+use memfleet_ports::conformance::samples::instant;
+use memfleet_ports::testing::SentenceReader;
+
+const DAY: i64 = 86_400;
+
+async fn facts(memory: &Memory) -> Vec<Derivation> {
+    memory.facts(AsOf::default()).await
+}
+
+fn saying<'f>(facts: &'f [Derivation], text: &str) -> &'f Derivation {
+    let says = |fact: &&Derivation| fact.fact().is_some_and(|draft| draft.text == text);
+    facts.iter().find(says).unwrap()
+}
+
+#[tokio::test]
+async fn statements_worth_keeping_become_facts_in_their_own_words() {
+    let memory = Memory::of_statements().await;
+    let said = "Hello! Ich lebe dort. My cat is called Pixel. Is that all?  We moved in May.";
+    let turn = memory.say(1, said).await;
+    let facts = facts(&memory).await;
+    let texts = facts.iter().map(|fact| fact.fact().unwrap().text.as_str());
+    let expected = ["My cat is called Pixel.", "We moved in May."];
+    assert_eq!(texts.collect::<Vec<_>>(), expected);
+    let cat = facts[0].fact().unwrap();
+    assert_eq!(
+        facts[0].origin,
+        Origin::Extracted(SentenceReader::NAME.into())
+    );
+    assert_eq!(facts[0].turns, [turn.id]);
+    assert_eq!(facts[0].valid.start, Some(instant(DAY)));
+    assert_eq!(
+        &said[cat.evidence.start as usize..cat.evidence.end as usize],
+        cat.text
+    );
+    let labels = cat.statement.unwrap();
+    assert_eq!(
+        (labels.kind, labels.owner),
+        (StatementKind::State, StatementOwner::Speaker)
+    );
+    assert_eq!((&cat.clause, &*cat.claim.subject), (&None, "ada"));
+}
+
+#[tokio::test]
+async fn a_statement_that_another_ends_is_closed_where_that_begins() {
+    let memory = Memory::of_statements().await;
+    memory.say(1, "I live in Rome.").await;
+    memory.say(3, "I like Rome.").await;
+    memory.say(10, "I live in Oslo now.").await;
+    let facts = facts(&memory).await;
+    let (rome, oslo) = (
+        saying(&facts, "I live in Rome."),
+        saying(&facts, "I live in Oslo now."),
+    );
+    assert_eq!(rome.valid.end, Some(instant(10 * DAY)));
+    assert_eq!((rome.succeeded_by, oslo.valid.end), (Some(oslo.id), None));
+    assert_eq!(saying(&facts, "I like Rome.").valid.end, None);
+    let conflicts = memory.conflicts().await;
+    let told: Vec<_> = conflicts
+        .iter()
+        .map(|it| (it.contradiction, it.status))
+        .collect();
+    assert_eq!(told, [(Contradiction::Functional, Status::Settled)]);
+    assert_eq!(conflicts[0].judge, SentenceReader::NAME);
+}
+
+#[tokio::test]
+async fn a_corrected_statement_was_never_so() {
+    let memory = Memory::of_statements().await;
+    memory.say_in(1, 1, "I live in Rome.").await;
+    memory.say_in(1, 2, "No, I live in Oslo.").await;
+    assert_eq!(memory.known(1).await, Vec::<String>::new());
+    assert_eq!(memory.known(3).await, ["No, I live in Oslo."]);
+}
+
+#[tokio::test]
+async fn a_return_to_an_earlier_value_leaves_the_last_statement() {
+    let memory = Memory::of_statements().await;
+    for (day, text) in [
+        (1, "I live in Rome."),
+        (5, "I live in Oslo."),
+        (9, "I live in Rome again."),
+    ] {
+        memory.say(day, text).await;
+    }
+    assert_eq!(memory.known(2).await, ["I live in Rome."]);
+    assert_eq!(memory.known(6).await, ["I live in Oslo."]);
+    assert_eq!(memory.known(20).await, ["I live in Rome again."]);
+}
+
+#[tokio::test]
+async fn an_older_statement_that_is_told_later_is_ended_by_the_newer_one() {
+    let memory = Memory::of_statements().await;
+    memory.say(10, "I live in Oslo.").await;
+    memory.say(1, "I live in Rome.").await;
+    assert_eq!(memory.known(20).await, ["I live in Oslo."]);
+    assert_eq!(memory.known(2).await, ["I live in Rome."]);
+}
+
+#[tokio::test]
+async fn a_forgotten_statement_gives_back_what_it_ended() {
+    let memory = Memory::of_statements().await;
+    memory.say(1, "I live in Rome.").await;
+    let oslo = memory.say(10, "I live in Oslo now.").await;
+    memory.forget(&[oslo.id]).await;
+    memory.settle().await;
+    assert_eq!(memory.known(20).await, ["I live in Rome."]);
+}
