@@ -3,6 +3,7 @@
 
 mod arms;
 mod assemble;
+mod changes;
 mod connections;
 mod consolidation;
 mod constraints;
@@ -71,6 +72,8 @@ enum What {
     Assemble(assemble::AssembleArgs),
     /// Whether memory stays current where facts change
     Updates(updates::UpdatesArgs),
+    /// Whether the value that holds is found before the one that it ended, on text that the agents were not made on
+    Changes(changes::ChangesArgs),
     /// Whether all that was asked of a task is found in a long chat about many
     Constraints(constraints::ConstraintsArgs),
     /// Whether the turns that connect two people or things are found
@@ -130,6 +133,10 @@ pub async fn run(
         }
         What::Updates(args) => {
             let report = updates::measure(&args, &models()?).await?;
+            deliver(&report, args.out, output, || report.table())
+        }
+        What::Changes(args) => {
+            let report = changes::measure(&args, &models()?).await?;
             deliver(&report, args.out, output, || report.table())
         }
         What::Constraints(args) => {
