@@ -19,7 +19,7 @@ use memfleet_ports::turn_reader::{TurnComparison, TurnStatements, TurnText};
 use crate::LocalJudge;
 
 /// Least probability of a change by which a statement is ended.
-const LEAST_CHANGE: f32 = 0.5;
+const LEAST_CHANGE: f32 = 0.7;
 
 /// Least probability of a correction by which a statement was never so; below, it held until then.
 const LEAST_CORRECTION: f32 = 0.8;

@@ -16,6 +16,8 @@ mod prompting;
 mod reading;
 #[path = "../scenarios/refusals.rs"]
 mod refusals;
+#[path = "../scenarios/stating.rs"]
+mod stating;
 mod system;
 #[path = "../scenarios/tenants.rs"]
 mod tenants;

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::{Context, Result};
-use memfleet_e2e::{Fleet, Tenant};
+use memfleet_e2e::{Fleet, Tenant, WITH_READER};
 use memfleet_servers::NEO4J_URL;
 
 /// Never dropped: it ends with this process.
@@ -40,6 +40,32 @@ impl Fresh {
     pub async fn other(&self) -> Result<Tenant> {
         Ok(fresh().await?.0)
     }
+}
+
+/// The only tenant of a fleet of its own whose embedder has the reader of turns.
+pub struct Reading {
+    tenant: Tenant,
+    _fleet: Fleet,
+}
+
+impl Deref for Reading {
+    type Target = Tenant;
+
+    fn deref(&self) -> &Tenant {
+        &self.tenant
+    }
+}
+
+/// Starts such a fleet.
+pub async fn reading() -> Result<Reading> {
+    let settings = [(WITH_READER.0, WITH_READER.1.to_owned())];
+    let start = move || Fleet::start_with_settings(&settings);
+    let fleet = tokio::task::spawn_blocking(start).await??;
+    let tenant = Tenant::connect(&fleet.url(), 0).await?;
+    Ok(Reading {
+        tenant,
+        _fleet: fleet,
+    })
 }
 
 /// A tenant that has nothing yet.

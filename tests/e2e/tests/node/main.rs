@@ -22,6 +22,8 @@ mod reading;
 #[path = "../scenarios/refusals.rs"]
 mod refusals;
 mod secrets;
+#[path = "../scenarios/stating.rs"]
+mod stating;
 mod system;
 #[path = "../scenarios/tenants.rs"]
 mod tenants;

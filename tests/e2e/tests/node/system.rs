@@ -4,7 +4,7 @@ use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use memfleet_e2e::{Node, OPERATOR_KEY, Tenant, known_keys};
+use memfleet_e2e::{Node, OPERATOR_KEY, Tenant, WITH_READER, known_keys};
 use tempfile::TempDir;
 
 /// A tenant of a node on a store of its own.
@@ -38,20 +38,34 @@ impl Fresh {
 
 /// A node on this store, and the tenant that [`fresh`] gave.
 pub async fn open(store: &Path) -> Result<(Node, Tenant)> {
+    open_with(store, &[]).await
+}
+
+async fn open_with(store: &Path, settings: &[(&str, &str)]) -> Result<(Node, Tenant)> {
+    let keys = known_keys();
     let keys = [
-        ("MEMFLEET_AUTH__KEYS", &*known_keys()),
+        ("MEMFLEET_AUTH__KEYS", &*keys),
         ("MEMFLEET_AUTH__BOOTSTRAP_KEY", OPERATOR_KEY),
     ];
-    let node = Node::launch(store, &keys)?;
+    let node = Node::launch(store, &[&keys, settings].concat())?;
     let tenant = Tenant::connect(&node.url(), 0).await?;
     Ok((node, tenant))
 }
 
+/// The only tenant of a node with the reader of turns.
+pub async fn reading() -> Result<Fresh> {
+    start(&[WITH_READER]).await
+}
+
 /// A tenant that has nothing yet.
 pub async fn fresh() -> Result<Fresh> {
+    start(&[]).await
+}
+
+async fn start(settings: &[(&str, &str)]) -> Result<Fresh> {
     let directory = tempfile::tempdir()?;
     let store = directory.path().join("memory.db");
-    let (node, tenant) = open(&store).await?;
+    let (node, tenant) = open_with(&store, settings).await?;
     Ok(Fresh {
         tenant,
         node,
