@@ -19,7 +19,7 @@
 gateway: { database: true, queue: true, graph: true, calls: [retriever, judge, refresher, embedder] }
 constructor: { database: true, queue: true, calls: [embedder] }
 retriever: { database: true, queue: true, calls: [embedder] }
-judge: { database: true, queue: true, calls: [] }
+judge: { database: true, queue: true, calls: [embedder, retriever] }
 refresher: { database: true, queue: true, calls: [embedder] }
 consolidator: { database: true, queue: true, graph: true, calls: [embedder] }
 embedder: { database: false, queue: false, calls: [] }

@@ -1,5 +1,4 @@
-//! Extraction of facts from turns: by the reader of turns, by rules where it is missing, or by a language
-//! model behind them.
+//! Extraction of facts from turns: by rules, by the reader of turns, or by a language model behind either.
 
 mod model;
 mod statements;

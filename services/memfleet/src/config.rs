@@ -6,6 +6,7 @@ mod assembly;
 mod audit;
 mod auth;
 mod consolidator;
+mod constructor;
 mod graph;
 mod jwt;
 mod language_model;
@@ -28,6 +29,7 @@ pub use self::assembly::Assembly;
 pub use self::audit::Audit;
 pub use self::auth::{Auth, Internal, KeyEntry};
 pub use self::consolidator::Consolidator;
+pub use self::constructor::{Constructor, FactSource};
 pub use self::graph::Graph;
 pub use self::jwt::Jwt;
 pub use self::language_model::LanguageModel;
@@ -70,6 +72,8 @@ pub struct Config {
     pub retrieval: Retrieval,
     /// How memory enters prompts.
     pub assembly: Assembly,
+    /// Facts.
+    pub constructor: Constructor,
     /// Narratives.
     pub consolidator: Consolidator,
     /// Logs and metrics.
@@ -274,6 +278,12 @@ impl Validate for Config {
                 self.retrieval.quality >= SearchQuality::Balanced
                     && self.model.multilingual.is_empty(),
                 "needs `model.multilingual`: a balanced search compares vectors of two models",
+            ),
+            (
+                "constructor.facts",
+                self.constructor.facts == FactSource::Statements
+                    && self.model.multilingual.is_empty(),
+                "needs `model.multilingual`: the reader of turns builds on that model",
             ),
             (
                 "retrieval.candidates",

@@ -8,7 +8,7 @@ use memfleet_tls::Files;
 use memfleet_tls::testing::Authority;
 use tempfile::TempDir;
 
-use crate::{OPERATOR_KEY, WITHOUT_READER, binary, known_keys};
+use crate::{OPERATOR_KEY, binary, known_keys};
 
 /// What the roles of a fleet know each other by.
 const SECRET: &str = "the secret of a fleet under test";
@@ -211,7 +211,6 @@ fn common(
         ("MEMFLEET_AUTH__KEYS", known_keys()),
         ("MEMFLEET_AUTH__BOOTSTRAP_KEY", OPERATOR_KEY.to_owned()),
         ("MEMFLEET_TELEMETRY__METRICS_ADDRESS", "off".to_owned()),
-        (WITHOUT_READER.0, WITHOUT_READER.1.to_owned()),
     ];
     common.into_iter().chain(encryption).collect()
 }

@@ -115,12 +115,8 @@ impl Drop for Node {
     }
 }
 
-/// Setting without which facts are statements by the reader of turns. Most tests tell of facts by the
-/// rules, which stand in for it.
-pub const WITHOUT_READER: (&str, &str) = ("MEMFLEET_MODEL__MULTILINGUAL", "");
-
-/// Setting with which they are.
-pub const WITH_READER: (&str, &str) = ("MEMFLEET_MODEL__MULTILINGUAL", "multilingual-e5-small");
+/// Setting with which facts are statements by the reader of turns.
+pub const STATEMENTS: (&str, &str) = ("MEMFLEET_CONSTRUCTOR__FACTS", "statements");
 
 /// The command that runs a node whose database is `store` on a free port.
 pub fn up(store: &Path) -> Result<Command> {
@@ -131,7 +127,6 @@ pub fn up(store: &Path) -> Result<Command> {
         .env("MEMFLEET_STORE__URL", format!("sqlite:{}", store.display()))
         .env("MEMFLEET_SERVER__ADDRESS", "127.0.0.1:0")
         .env("MEMFLEET_TELEMETRY__METRICS_ADDRESS", "off")
-        .envs([WITHOUT_READER])
         .stdin(Stdio::null());
     Ok(command)
 }

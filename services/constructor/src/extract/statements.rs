@@ -12,7 +12,7 @@ use memfleet_domain::turn::{Role, Trust, Turn};
 use memfleet_domain::{Fault, Scope};
 use memfleet_ports::turn_reader::{ReaderAnswers, TurnInContext, TurnReader, TurnText};
 
-use super::{ExtractedFacts, Extractor, REFINED, Rules, Utterances};
+use super::{ExtractedFacts, Extractor, REFINED, Utterances};
 
 /// Least probability that a statement is worth remembering for months.
 const LEAST_KEEP: f32 = 0.5;
@@ -30,7 +30,7 @@ const KINDS: [StatementKind; 6] = [
     StatementKind::Instruction,
 ];
 
-/// The reader of turns as an extractor. Where its model is missing, the rules stand in for it.
+/// The reader of turns as an extractor.
 pub struct StatementExtractor {
     /// The reader.
     pub reader: Arc<dyn TurnReader>,
@@ -44,20 +44,15 @@ impl Extractor for StatementExtractor {
 
     async fn extract(
         &self,
-        scope: &Scope,
+        _: &Scope,
         turns: Vec<Utterances>,
-        locale: &Locale,
+        _: &Locale,
     ) -> Result<ExtractedFacts, Fault> {
         let own: Vec<usize> = (0..turns.len())
             .filter(|place| is_own_words(&turns[*place].turn))
             .collect();
         let asked = own.iter().map(|place| in_context(&turns[*place]));
-        let read = match self.reader.statements(asked.collect()).await {
-            Err(fault) if fault.reason == "READER_MISSING" => {
-                return Rules.extract(scope, turns, locale).await;
-            }
-            read => read?,
-        };
+        let read = self.reader.statements(asked.collect()).await?;
         let ReaderAnswers { reader, answers } = read;
         let mut drafts = vec![Vec::new(); turns.len()];
         for (place, statements) in own.into_iter().zip(answers) {

@@ -8,7 +8,6 @@ use std::path::PathBuf;
 
 use chrono::NaiveDateTime;
 use clap::Args;
-use memfleet_consolidator::Mode;
 use memfleet_evaluation::understanding::{
     LabelledScenario, QuestionTense, ScenarioQuestion, ScenarioTurn, UnderstandingCorpus,
 };
@@ -21,6 +20,7 @@ use serde::Serialize;
 
 use super::retrieval::progress;
 use super::{Bench, percent, query};
+use crate::config::{Config, FactSource};
 use crate::corpus::{Corpus, call};
 use crate::models::ConfiguredModels;
 
@@ -142,7 +142,8 @@ pub async fn measure(
     let writers = corpus.scenarios.iter().filter(|it| it.part == args.part);
     let scenarios = writers.flat_map(|writer| &writer.items);
     let scenarios: Vec<_> = scenarios.step_by(args.every.get()).collect();
-    let bench = Bench::start_with(models, &STAGES, Mode::default()).await?;
+    let configure = |config: &mut Config| config.constructor.facts = FactSource::Statements;
+    let bench = Bench::start_configured(models, &STAGES, configure).await?;
     let gateway = &bench.node.gateway;
     let mut corpora = Vec::with_capacity(scenarios.len());
     let bar = progress("remembering", scenarios.len());

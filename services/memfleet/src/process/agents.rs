@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use memfleet_consolidator::{LocalConsolidator, Rebinder, Replotter};
 use memfleet_constructor::{
-    Deriver, ModelExtractor, Rebuilder, Refiner, Reteller, Semanticizer, StatementExtractor,
-    Summariser,
+    Deriver, Extractor, ModelExtractor, Rebuilder, Refiner, Reteller, Rules, Semanticizer,
+    StatementExtractor, Summariser,
 };
 use memfleet_judge::{Comparer, LocalJudge};
 use memfleet_openai::OpenAi;
@@ -17,19 +17,24 @@ use memfleet_runtime::lifecycle::Lifecycle;
 use memfleet_workers::{Agent, Follower, Heard, Indexer};
 
 use super::{Process, clock};
-use crate::config::Config;
+use crate::config::{Config, FactSource};
 
 impl Process {
     pub(super) fn new_deriver(&mut self, config: &Config) -> Result<Deriver, BoxError> {
         let indexer = self.indexer(config)?;
-        let reader = self.asked_reader(config)?;
+        let extractor: Arc<dyn Extractor> = match config.constructor.facts {
+            FactSource::Rules => Arc::new(Rules),
+            FactSource::Statements => Arc::new(StatementExtractor {
+                reader: self.asked_reader(config)?,
+            }),
+        };
         let storage = self.storage();
         Ok(Deriver {
             ledger: storage.ledger.clone(),
             feed: storage.feed.clone(),
             knowledge: storage.knowledge.clone(),
             indexer,
-            extractor: Arc::new(StatementExtractor { reader }),
+            extractor,
             events: self.events.clone(),
             clock: clock(),
         })

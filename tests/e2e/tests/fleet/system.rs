@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::{Context, Result};
-use memfleet_e2e::{Fleet, Tenant, WITH_READER};
+use memfleet_e2e::{Fleet, STATEMENTS, Tenant};
 use memfleet_servers::NEO4J_URL;
 
 /// Never dropped: it ends with this process.
@@ -58,7 +58,7 @@ impl Deref for Reading {
 
 /// Starts such a fleet.
 pub async fn reading() -> Result<Reading> {
-    let settings = [(WITH_READER.0, WITH_READER.1.to_owned())];
+    let settings = [(STATEMENTS.0, STATEMENTS.1.to_owned())];
     let start = move || Fleet::start_with_settings(&settings);
     let fleet = tokio::task::spawn_blocking(start).await??;
     let tenant = Tenant::connect(&fleet.url(), 0).await?;

@@ -4,7 +4,7 @@ use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use memfleet_e2e::{Node, OPERATOR_KEY, Tenant, WITH_READER, known_keys};
+use memfleet_e2e::{Node, OPERATOR_KEY, STATEMENTS, Tenant, known_keys};
 use tempfile::TempDir;
 
 /// A tenant of a node on a store of its own.
@@ -54,7 +54,7 @@ async fn open_with(store: &Path, settings: &[(&str, &str)]) -> Result<(Node, Ten
 
 /// The only tenant of a node with the reader of turns.
 pub async fn reading() -> Result<Fresh> {
-    start(&[WITH_READER]).await
+    start(&[STATEMENTS]).await
 }
 
 /// A tenant that has nothing yet.
