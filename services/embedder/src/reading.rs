@@ -19,8 +19,11 @@ use crate::names::{self, QueueNames};
 use crate::queue::{Lane, QueuedModel, Request};
 use crate::worker::{Workers, timed};
 
-/// Turns or pairs that are read between two looks whether anybody waits.
+/// Turns or pairs that are read between two looks whether anybody waits, at most.
 const TURNS_AT_A_TIME: usize = 16;
+
+/// Bytes of their texts, beyond which they are read in more parts.
+const BYTES_AT_A_TIME: usize = 16 << 10;
 
 /// The reader in this process, behind a queue of its own. Dropping it ends its workers.
 pub struct LocalTurnReader {
@@ -153,13 +156,13 @@ impl QueuedReader {
     fn answer(&self, request: &Request<Self>) -> Result<ReaderAnswer, ReaderError> {
         Ok(match &request.question {
             ReaderQuestion::Statements(turns) => {
-                ReaderAnswer::Statements(in_parts(request, turns, |turns| {
+                ReaderAnswer::Statements(in_parts(request, turns, turn_bytes, |turns| {
                     let turns: Vec<_> = turns.iter().map(turn_to_read).collect();
                     self.reader.statements(&turns, &give_way)
                 })?)
             }
             ReaderQuestion::Relations(pairs) => {
-                ReaderAnswer::Relations(in_parts(request, pairs, |pairs| {
+                ReaderAnswer::Relations(in_parts(request, pairs, pair_bytes, |pairs| {
                     let pairs: Vec<_> = pairs.iter().map(turn_pair).collect();
                     self.reader.relations(&pairs, &give_way)
                 })?)
@@ -205,16 +208,32 @@ impl QueuedReader {
 fn in_parts<Q, A>(
     request: &Request<QueuedReader>,
     items: &[Q],
+    bytes: impl Fn(&Q) -> usize,
     mut answers_of: impl FnMut(&[Q]) -> Result<Vec<A>, ReaderError>,
 ) -> Result<Vec<A>, ReaderError> {
     let mut answers = Vec::with_capacity(items.len());
-    for part in items.chunks(TURNS_AT_A_TIME) {
-        if request.is_abandoned() {
-            break;
-        }
+    let mut rest = items;
+    while !rest.is_empty() && !request.is_abandoned() {
+        let mut room = BYTES_AT_A_TIME;
+        let fits = |item: &&Q| {
+            let fits = room > 0;
+            room = room.saturating_sub(bytes(item));
+            fits
+        };
+        let count = rest.iter().take(TURNS_AT_A_TIME).take_while(fits).count();
+        let (part, others) = rest.split_at(count);
+        rest = others;
         answers.extend(read(Lane::Background, part.len(), || answers_of(part))?);
     }
     Ok(answers)
+}
+
+fn turn_bytes(turn: &TurnInContext) -> usize {
+    turn.turn.text.len()
+}
+
+fn pair_bytes(pair: &TurnComparison) -> usize {
+    pair.earlier.turn.text.len() + pair.later.turn.text.len()
 }
 
 /// Counts and times a computation on texts.

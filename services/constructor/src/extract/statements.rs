@@ -88,17 +88,23 @@ fn text_of(turn: &Turn) -> TurnText {
     }
 }
 
+/// True for marks that only join a statement to its neighbours.
+fn joins(letter: char) -> bool {
+    letter.is_whitespace() || ",;:–—-،、，；：".contains(letter)
+}
+
 fn is_fact(statement: &Statement) -> bool {
     statement.keep >= LEAST_KEEP && KINDS.contains(&statement.kind)
 }
 
 /// Fact of a statement: its words, from when they were said on.
 fn draft(turn: &Turn, text: &str, statement: &Statement) -> Option<Draft> {
-    let bytes = &statement.bytes;
-    let words = text.get(bytes.clone())?.trim();
+    let said = text.get(statement.bytes.clone())?;
+    let words = said.trim_start_matches(joins).trim_end_matches(joins);
     if words.is_empty() || words.len() > LONGEST {
         return None;
     }
+    let start = statement.bytes.start + said.len() - said.trim_start_matches(joins).len();
     let is_speakers = matches!(
         statement.owner,
         StatementOwner::Speaker | StatementOwner::Group
@@ -127,7 +133,7 @@ fn draft(turn: &Turn, text: &str, statement: &Statement) -> Option<Draft> {
         stance: Stance::States,
         takes_back: false,
         said_at: Some(said_at),
-        evidence: bytes.start as u32..bytes.end as u32,
+        evidence: start as u32..(start + words.len()) as u32,
         valid: TimeRange {
             start: Some(said_at),
             end: None,

@@ -156,9 +156,38 @@ fn a_caller_who_left_is_read_no_further() {
     };
     let mut answered = Some(answered);
     let items: Vec<usize> = (0..3 * TURNS_AT_A_TIME).collect();
-    let answers = in_parts(&request, &items, |part| {
-        answered.take();
-        Ok(part.to_vec())
-    });
+    let answers = in_parts(
+        &request,
+        &items,
+        |_| 1,
+        |part| {
+            answered.take();
+            Ok(part.to_vec())
+        },
+    );
     assert_eq!(answers.unwrap().len(), TURNS_AT_A_TIME);
+}
+
+#[test]
+fn long_texts_are_read_in_smaller_parts() {
+    let (answer, _answered) = oneshot::channel();
+    let request = Request::<QueuedReader> {
+        question: ReaderQuestion::Statements(Vec::new()),
+        texts: 0,
+        since: std::time::Instant::now(),
+        answer,
+    };
+    let items = [10, BYTES_AT_A_TIME, 1, 5 * BYTES_AT_A_TIME, 2];
+    let mut parts = Vec::new();
+    let answers = in_parts(
+        &request,
+        &items,
+        |bytes| *bytes,
+        |part| {
+            parts.push(part.len());
+            Ok(part.to_vec())
+        },
+    );
+    assert_eq!(answers.unwrap(), items);
+    assert_eq!(parts, [2, 2, 1]);
 }

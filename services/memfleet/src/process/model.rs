@@ -69,12 +69,15 @@ impl ModelSet {
     }
 
     /// The encoder of a configured model, loaded unless it is here; its vectors come from the same.
-    pub async fn encoder_of(&self, name: &str) -> Result<Arc<Encoder>, Fault> {
+    pub async fn encoder_of(&self, name: &str, revision: &str) -> Result<Arc<Encoder>, Fault> {
         let configured = [&*self.config.name, &*self.config.multilingual];
         if !configured.contains(&name) {
             return Err(missing_model(name));
         }
         let (_, space) = self.find(name).await?;
+        if space.revision != revision {
+            return Err(missing_model(name));
+        }
         let model = self.model(&space).await?;
         Ok(model.get().expect("it is loaded").encoder.clone())
     }

@@ -37,7 +37,10 @@ impl ModelReader {
     /// The reader, loaded unless it is here.
     async fn reader(&self) -> Result<&LocalTurnReader, Fault> {
         if !self.loaded.initialized() {
-            let base = self.models.encoder_of(ReaderModel::BASE).await;
+            let base = self
+                .models
+                .encoder_of(ReaderModel::BASE, ReaderModel::BASE_REVISION)
+                .await;
             let base = base.map_err(|fault| match &*fault.reason {
                 "MODEL_MISSING" => missing_reader(ReaderModel::BASE),
                 _ => fault,

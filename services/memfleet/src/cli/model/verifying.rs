@@ -40,7 +40,8 @@ pub fn run(root: &Path, name: Option<String>, output: &mut Output) -> Result<(),
 
 /// Checks the reader of turns over a model, if it is its base; the reader's name.
 fn verify_reader(model: &ModelDirectory) -> Result<Option<&'static str>, BoxError> {
-    if model.manifest().name != ReaderModel::BASE {
+    let manifest = model.manifest();
+    if manifest.name != ReaderModel::BASE || manifest.revision != ReaderModel::BASE_REVISION {
         return Ok(None);
     }
     ReaderModel::open(&model.load(NonZeroUsize::MIN)?)?.check()?;

@@ -89,7 +89,18 @@ async fn the_reader_and_the_embedder_share_one_encoder() {
         .embed_query_in(&space, said.to_owned())
         .await
         .unwrap();
-    let encoder = models.encoder_of(ReaderModel::BASE).await.unwrap();
+    let encoder = models.encoder_of(ReaderModel::BASE, ReaderModel::BASE_REVISION);
+    let encoder = encoder.await.unwrap();
     // This one, that of the embedder, and that of the set: the reader has its layers.
     assert_eq!(Arc::strong_count(&encoder), 3);
+}
+
+#[tokio::test]
+async fn a_base_of_another_revision_is_missing() {
+    let folder = folder_of(&[default_model(), multilingual_model()]);
+    let models = models(folder.path(), ReaderModel::BASE);
+    let other = models.encoder_of(ReaderModel::BASE, "another").await;
+    assert_eq!(other.err().unwrap().reason, "MODEL_MISSING");
+    let known = memfleet_models::known(ReaderModel::BASE).unwrap();
+    assert_eq!(known.revision, ReaderModel::BASE_REVISION);
 }
