@@ -50,7 +50,7 @@ pub fn may_act(fact: &Derivation) -> bool {
     match &fact.origin {
         Origin::Corrected => true,
         Origin::Extracted(extractor) => {
-            let has_clause = fact.fact().is_some_and(|draft| draft.clause.is_some());
+            let has_clause = fact.fact().is_some_and(|draft| !draft.is_statement());
             has_clause && !extractor.starts_with(RULES_FAMILY)
         }
     }
@@ -60,7 +60,7 @@ pub fn may_act(fact: &Derivation) -> bool {
 /// in their own words, and of facts by the rules of this version, which end a fact only where its speaker
 /// takes it back.
 pub fn may_mark(fact: &Derivation) -> bool {
-    let is_statement = fact.fact().is_some_and(|draft| draft.statement.is_some());
+    let is_statement = fact.fact().is_some_and(Draft::is_statement);
     let is_of_rules =
         matches!(&fact.origin, Origin::Extracted(extractor) if extractor == EXTRACTOR);
     may_act(fact) || is_statement || is_of_rules

@@ -129,6 +129,12 @@ pub struct Draft {
 }
 
 impl Draft {
+    /// True for words as somebody said them, without a clause: a statement of a turn, or the sentence
+    /// by which a caller corrected one.
+    pub fn is_statement(&self) -> bool {
+        self.clause.is_none()
+    }
+
     /// True where it denies something.
     pub fn is_negated(&self) -> bool {
         let is_denied = |labels: &StatementLabels| labels.negated >= 0.5;
@@ -141,5 +147,38 @@ impl Draft {
     /// Verb of its clause, with particle or preposition; empty without a clause.
     pub fn predicate(&self) -> &str {
         self.clause.as_ref().map_or("", |clause| &clause.predicate)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As a store of version 0.1 holds it.
+    const EARLIER: &str = r#"{"text":"Ada lives in Rome.","clause":{"pattern":"verb_complement","subject":"Ada","predicate":"live in","object":null,"complement":"Rome","negated":true},"claim":{"subject":"ada","attribute":"residence","value":"rome"},"stance":"states","evidence":{"start":0,"end":15},"valid":{"start":null,"end":null},"related":[],"confidence":0.75}"#;
+
+    #[test]
+    fn a_fact_of_an_earlier_version_reads_back_with_its_clause() {
+        let fact: Draft = serde_json::from_str(EARLIER).unwrap();
+        assert!(fact.is_negated() && !fact.is_statement());
+        assert_eq!((fact.predicate(), fact.statement), ("live in", None));
+    }
+
+    #[test]
+    fn a_statement_reads_back_with_its_labels_and_without_a_clause() {
+        let mut fact: Draft = serde_json::from_str(EARLIER).unwrap();
+        fact.clause = None;
+        fact.statement = Some(StatementLabels {
+            kind: StatementKind::Hearsay,
+            kind_probability: 0.5,
+            owner: StatementOwner::Person,
+            owner_probability: 0.25,
+            negated: 0.5,
+            keep: 1.0,
+        });
+        let stored = serde_json::to_string(&fact).unwrap();
+        assert!(!stored.contains("clause"), "{stored}");
+        assert_eq!(serde_json::from_str::<Draft>(&stored).unwrap(), fact);
+        assert!(fact.is_negated() && fact.is_statement());
     }
 }

@@ -6,6 +6,7 @@ use std::ops::Range;
 use async_trait::async_trait;
 use chrono::TimeDelta;
 use memfleet_domain::statement::{RelationScores, Statement};
+use memfleet_domain::turn::{AcceptedTurn, Role};
 use memfleet_domain::{Fault, FaultKind};
 
 /// Text of a turn, and who said it.
@@ -17,6 +18,22 @@ pub struct TurnText {
     pub is_assistant: bool,
     /// The text.
     pub text: String,
+}
+
+/// Bytes of a turn that are read at most: of a longer one its beginning.
+pub const MAX_READ_BYTES: usize = 8 << 10;
+
+impl TurnText {
+    /// Beginning of a turn's searchable text, as much as is read of it.
+    pub fn of(turn: &AcceptedTurn) -> Self {
+        let mut text = turn.content.searchable_text();
+        text.truncate(text.floor_char_boundary(MAX_READ_BYTES));
+        Self {
+            speaker: turn.speaker.to_string(),
+            is_assistant: turn.role == Role::Assistant,
+            text,
+        }
+    }
 }
 
 /// Turn and the one before it in its session.

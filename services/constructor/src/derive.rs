@@ -123,10 +123,12 @@ impl Deriver {
         known: &[Derivation],
         by: &str,
     ) -> Result<Vec<Rewrite>, Fault> {
-        let seen: HashSet<DerivationId> = known.iter().map(|derivation| derivation.id).collect();
         let mut new = Vec::new();
         for (turn, drafts) in turns.iter().zip(drafts) {
-            let stated = news(turn, drafts, &seen);
+            let of_turn = known
+                .iter()
+                .filter(|fact| fact.turns[0] == turn.accepted.id);
+            let stated = news(turn, drafts, &of_turn.collect::<Vec<_>>());
             if !stated.is_empty() {
                 new.push((turn.accepted.id, stated));
             }
@@ -213,20 +215,31 @@ struct New {
     valid: TimeRange,
 }
 
-/// The facts of a turn that are not known yet, each claim once. What a model copied from memory is no news: it would stand for two who say
-/// so, and for the later time.
-fn news(turn: &Turn, drafts: Vec<Draft>, known: &HashSet<DerivationId>) -> Vec<New> {
-    let mut seen = HashSet::new();
+/// The facts of a turn that are not among those known of it, each claim once. What a model copied from memory is no news: it would stand for two who say
+/// so, and for the later time. Nor is a statement whose words are known or were corrected: cut otherwise, they would be there twice.
+fn news(turn: &Turn, drafts: Vec<Draft>, known: &[&Derivation]) -> Vec<New> {
+    let mut seen: HashSet<_> = known.iter().map(|known| known.id).collect();
     let drafts = drafts.into_iter();
-    let said = drafts.filter(|draft| !turn.accepted.is_copied(&draft.evidence));
+    let is_told = |draft: &Draft| {
+        turn.accepted.is_copied(&draft.evidence)
+            || draft.is_statement() && known.iter().any(|known| tells(known, draft))
+    };
+    let said = drafts.filter(|draft| !is_told(draft));
     let stated = said.map(|draft| New {
         id: DerivationId::of_fact(turn.accepted.id, &draft.claim, draft.is_negated()),
         valid: valid(turn, &draft),
         draft,
     });
-    stated
-        .filter(|new| !known.contains(&new.id) && seen.insert(new.id))
-        .collect()
+    stated.filter(|new| seen.insert(new.id)).collect()
+}
+
+/// True where a known statement, or a fact that a caller corrected, rests on words of a new one.
+fn tells(known: &Derivation, new: &Draft) -> bool {
+    let is_decided = known.origin == Origin::Corrected;
+    known.fact().is_some_and(|told| {
+        let (old, new) = (&told.evidence, &new.evidence);
+        (is_decided || told.is_statement()) && old.start < new.end && new.start < old.end
+    })
 }
 
 /// A fact as somebody found it first.

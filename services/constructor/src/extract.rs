@@ -65,7 +65,7 @@ pub struct Rules;
 #[async_trait]
 impl Extractor for Rules {
     fn replaces(&self) -> Vec<&str> {
-        vec![family(EXTRACTOR)]
+        REFINED.to_vec()
     }
 
     /// A turn on which the rules fail states nothing; its neighbours do.

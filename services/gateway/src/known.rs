@@ -1,6 +1,6 @@
 //! Annotation of search hits with the facts that their turns state. Where the query asks for a statement
-//! that its speaker took back, or that a caller corrected, the hit is marked and the turn that took its
-//! place stands before it. Nothing else that rules derived marks or moves a hit.
+//! that its speaker took back, that another statement ended, or that a caller corrected, the hit is marked
+//! and the turn that took its place stands before it. Nothing else that rules derived marks or moves a hit.
 
 mod order;
 mod statements;
@@ -45,8 +45,9 @@ impl Gateway {
         spaces.dedup();
         for space in &spaces {
             let known = self.know(context, query, space, &mut found.hits);
-            if let Err(fault) = context.within("facts", known).await {
-                found.degraded.push(format!("facts: {fault}"));
+            match context.within("facts", known).await {
+                Ok(problem) => found.degraded.extend(problem),
+                Err(fault) => found.degraded.push(format!("facts: {fault}")),
             }
         }
         self.put_statement_first(context, query, &mut found.hits)
@@ -77,7 +78,8 @@ impl Gateway {
         query: &Query,
         space: &SpaceId,
         hits: &mut Vec<Hit>,
-    ) -> Result<(), Fault> {
+    ) -> Result<Option<String>, Fault> {
+        let mut problem = None;
         let scope = context.scope(space);
         let here = || hits.iter().filter(|hit| hit.space == *space);
         let turns: Vec<TurnId> = here().map(|hit| hit.turn.accepted.id).collect();
@@ -87,24 +89,29 @@ impl Gateway {
             hit.facts = of_hit.cloned().unwrap_or_default();
         }
         if !facts.values().flatten().any(is_changed) {
-            return Ok(());
+            return Ok(problem);
         }
         let locale = self.spaces.locale(&scope).await?.unwrap_or_default();
         let language = Language::tagged(locale.language.as_deref());
         let asking = Asking::of(&query.text, language);
         let now = query.filter.as_of.happened_by;
         let now = now.unwrap_or_else(|| self.clock.now());
+        let here: Vec<&Hit> = hits.iter().filter(|hit| hit.space == *space).collect();
         let statements = match asking.is_of_the_past() {
-            true => HashSet::new(),
-            false => self.asked_statements(&query.text, space, hits).await,
+            true => Ok(HashSet::new()),
+            false => self.asked_statements(context, &query.text, &here).await,
         };
+        let statements = statements.unwrap_or_else(|fault| {
+            problem = Some(format!("statements: {fault}"));
+            HashSet::new()
+        });
         for hit in hits.iter_mut().filter(|hit| hit.space == *space) {
             hit.outdated = outdated(hit, &asking, &statements, now).map(|fact| fact.id);
         }
         let here = || hits.iter().filter(|hit| hit.space == *space);
         let asked: Vec<&Derivation> = here().filter_map(Hit::outdated_fact).collect();
         if asked.is_empty() {
-            return Ok(());
+            return Ok(problem);
         }
         let successors = self.successors(&scope, query, &asked, now).await?;
         let missing = missing(hits, space, &successors);
@@ -116,7 +123,7 @@ impl Gateway {
         let there: Vec<Turn> = there.into_iter().filter(passes).collect();
         let facts = self.stated(&scope, query, missing).await?;
         *hits = in_order(std::mem::take(hits), space, &successors, there, facts);
-        Ok(())
+        Ok(problem)
     }
 
     /// The facts that turns state, as they were known when the query asks for, by turn.

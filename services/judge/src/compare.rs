@@ -42,9 +42,9 @@ impl Agent for Comparer {
     async fn work(&self, scope: &Scope, reached: u64) -> Result<Outcome, Fault> {
         let judge = &self.judge;
         let changes = judge.feed.changes_after(scope, reached, ROUND).await?;
-        let mut new = judge.new_facts(scope, &changes.changes).await?;
+        let mut new = judge.changed_facts(scope, &changes.changes).await?;
         // What is over speaks against nothing, and what was settled need not be compared once more.
-        new.retain(|fact| fact.valid.end.is_none());
+        new.retain(|fact| fact.valid.end.is_none() && has_clause(fact));
         let mut found = Vec::new();
         for (subject, new) in by_subject(new) {
             found.extend(self.conflicts(scope, subject, &new).await?);
@@ -90,6 +90,7 @@ impl Comparer {
             ..Question::default()
         };
         let known = self.judge.knowledge.all_derivations(scope, &known).await?;
+        let known = known.into_iter().filter(has_clause).collect();
         let known = nearest(known, new);
         let sentences = |facts: &[Derivation]| facts.iter().filter_map(Sentence::of).collect();
         let (news, knowns): (Vec<_>, Vec<_>) = (sentences(new), sentences(&known));
@@ -141,6 +142,11 @@ impl Comparer {
         }
         Some(conflict)
     }
+}
+
+/// True for a fact that rules can hold against another.
+fn has_clause(fact: &Derivation) -> bool {
+    fact.fact().is_some_and(|draft| !draft.is_statement())
 }
 
 fn by_subject(facts: Vec<Derivation>) -> BTreeMap<String, Vec<Derivation>> {

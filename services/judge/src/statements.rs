@@ -1,11 +1,13 @@
 //! New statements against earlier and later ones of the same speaker, by the reader of turns: which of
 //! them a later one ends or corrects.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::time::Duration;
 
 use memfleet_agents::conflicts::Verdict;
 use memfleet_domain::derivation::{Conflict, Contradiction, Derivation, Kind, Origin};
+use memfleet_domain::fact::Draft;
 use memfleet_domain::ids::{ConflictId, TurnId};
 use memfleet_domain::statement::{RelationScores, StatementRelation};
 use memfleet_domain::turn::{Role, Turn};
@@ -21,28 +23,36 @@ use crate::LocalJudge;
 /// Least probability of a change by which a statement is ended.
 const LEAST_CHANGE: f32 = 0.7;
 
+/// The same where neither statement is about its speaker: the reader does not say whom they are about.
+const LEAST_CHANGE_OF_OTHERS: f32 = 0.85;
+
 /// Least probability of a correction by which a statement was never so; below, it held until then.
 const LEAST_CORRECTION: f32 = 0.8;
 
-/// Turns of the same session that a new one is compared with, the last before it.
-const RECENT: u32 = 3;
+/// Turns of the same session and speaker that a new one is compared with, the last before it.
+const RECENT_TURNS: usize = 3;
+
+/// Turns before a new one among which these are.
+const PRECEDING_TURNS: u32 = 8;
 
 /// Turns that a new one is compared with besides, the nearest of its speaker's.
-const NEAREST: usize = 4;
+const NEAREST_TURNS: usize = 4;
 
-/// Turns that are looked at for the nearest with statements.
-const SEARCHED: u32 = 16;
+/// Hits among which the nearest turns with statements are.
+const SEARCHED_TURNS: u32 = 16;
 
-/// Statements of a turn that the nearest are searched for.
-const SEARCHES: usize = 4;
+/// Statements of a turn for which a search is made.
+const SEARCHED_STATEMENTS: usize = 4;
 
 /// Longest wait for a search.
-const SEARCH: Duration = Duration::from_secs(10);
+const SEARCH_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A turn and its statements that are facts, in the order of the text.
-struct StatedTurn {
+/// Words with statements in them: a turn, or the sentence by which a caller corrected a fact of one.
+struct StatedText {
     turn: Turn,
-    statements: Vec<Derivation>,
+    words: TurnText,
+    /// Statements in the order of the words; none overlap.
+    statements: Vec<(Derivation, Range<usize>)>,
 }
 
 impl LocalJudge {
@@ -53,21 +63,24 @@ impl LocalJudge {
         scope: &Scope,
         new: &[Derivation],
     ) -> Result<Vec<Conflict>, Fault> {
-        let new = new.iter().filter(|fact| is_statement(fact));
-        let turns: HashSet<TurnId> = new.map(|fact| fact.turns[0]).collect();
+        let open = new.iter().filter(|fact| fact.valid.end.is_none());
+        let turns: BTreeSet<TurnId> = open.map(|fact| fact.turns[0]).collect();
         let mut found = BTreeMap::new();
         for stated in self.stated(scope, turns.into_iter().collect()).await? {
             let others = self.compared(scope, &stated).await?;
             match self.conflicts_of(&stated, &others).await {
-                Err(fault) if fault.reason == "READER_MISSING" => break,
+                Err(fault) if fault.reason == "READER_MISSING" => {
+                    tracing::warn!(%scope, "new statements are not compared: {fault}");
+                    break;
+                }
                 conflicts => found.extend(conflicts?.into_iter().map(|it| (it.id, it))),
             }
         }
         Ok(found.into_values().collect())
     }
 
-    /// These turns with their statements; those without are left out.
-    async fn stated(&self, scope: &Scope, turns: Vec<TurnId>) -> Result<Vec<StatedTurn>, Fault> {
+    /// Words of these turns that state something that holds, and of corrections of it.
+    async fn stated(&self, scope: &Scope, turns: Vec<TurnId>) -> Result<Vec<StatedText>, Fault> {
         if turns.is_empty() {
             return Ok(Vec::new());
         }
@@ -78,38 +91,50 @@ impl LocalJudge {
             ..Question::default()
         };
         for fact in self.knowledge.all_derivations(scope, &question).await? {
-            if is_statement(&fact) {
+            let is_open = fact.valid.end.is_none();
+            if is_open && fact.fact().is_some_and(Draft::is_statement) {
                 statements.entry(fact.turns[0]).or_default().push(fact);
             }
         }
-        let stated = self.ledger.turns(scope, &turns).await?.into_iter();
-        let stated = stated.filter_map(|turn| {
-            let mut statements = statements.remove(&turn.accepted.id)?;
-            statements.sort_by_key(|fact| evidence(fact).start);
-            Some(StatedTurn { turn, statements })
-        });
-        Ok(stated.collect())
+        let mut stated = Vec::new();
+        for turn in self.ledger.turns(scope, &turns).await? {
+            let of_turn = statements.remove(&turn.accepted.id).unwrap_or_default();
+            let (corrected, said): (Vec<_>, Vec<_>) = of_turn
+                .into_iter()
+                .partition(|fact| fact.origin == Origin::Corrected);
+            stated.extend(
+                corrected
+                    .into_iter()
+                    .map(|fact| corrected_text(&turn, fact)),
+            );
+            stated.extend(turn_text(turn, said));
+        }
+        Ok(stated)
     }
 
     /// Turns of the same speaker that a new one is compared with: the last of its session and the
     /// nearest.
-    async fn compared(&self, scope: &Scope, new: &StatedTurn) -> Result<Vec<StatedTurn>, Fault> {
-        let own = new.turn.accepted.id;
-        let recent = self.ledger.preceding(scope, own, RECENT).await?;
-        let is_speakers = |turn: &&Turn| turn.accepted.speaker == new.turn.accepted.speaker;
-        let recent = recent.iter().filter(is_speakers);
-        let recent: Vec<TurnId> = recent.map(|turn| turn.accepted.id).collect();
+    async fn compared(&self, scope: &Scope, new: &StatedText) -> Result<Vec<StatedText>, Fault> {
+        let own = &new.turn.accepted;
+        let before = self
+            .ledger
+            .preceding(scope, own.id, PRECEDING_TURNS)
+            .await?;
+        let recent = before.iter().rev();
+        let recent = recent.filter(|turn| turn.accepted.speaker == own.speaker);
+        let recent = recent.take(RECENT_TURNS).map(|turn| turn.accepted.id);
+        let recent: Vec<TurnId> = recent.collect();
         let mut nearest: Vec<TurnId> = Vec::new();
-        for statement in new.statements.iter().take(SEARCHES) {
+        for (statement, _) in new.statements.iter().take(SEARCHED_STATEMENTS) {
             for turn in self.nearest(scope, new, statement).await? {
-                if turn != own && !recent.contains(&turn) && !nearest.contains(&turn) {
+                if turn != own.id && !recent.contains(&turn) && !nearest.contains(&turn) {
                     nearest.push(turn);
                 }
             }
         }
         let mut stated = self.stated(scope, nearest.clone()).await?;
         stated.sort_by_key(|it| nearest.iter().position(|turn| *turn == it.turn.accepted.id));
-        stated.truncate(NEAREST);
+        stated.truncate(NEAREST_TURNS);
         stated.extend(self.stated(scope, recent).await?);
         Ok(stated)
     }
@@ -118,10 +143,10 @@ impl LocalJudge {
     async fn nearest(
         &self,
         scope: &Scope,
-        new: &StatedTurn,
+        new: &StatedText,
         statement: &Derivation,
     ) -> Result<Vec<TurnId>, Fault> {
-        let context = Context::new(scope.tenant.clone(), SEARCH);
+        let context = Context::new(scope.tenant.clone(), SEARCH_TIMEOUT);
         let query = Query {
             text: statement.body.found_by(),
             spaces: vec![scope.space.clone()],
@@ -130,7 +155,7 @@ impl LocalJudge {
                 roles: vec![Role::User],
                 ..TurnFilter::default()
             },
-            k: SEARCHED,
+            k: SEARCHED_TURNS,
             neighbours: 0,
             now: None,
             session: None,
@@ -151,13 +176,13 @@ impl LocalJudge {
     /// Conflicts of the statements of a turn with those of others.
     async fn conflicts_of(
         &self,
-        new: &StatedTurn,
-        others: &[StatedTurn],
+        new: &StatedText,
+        others: &[StatedText],
     ) -> Result<Vec<Conflict>, Fault> {
         let pairs: Vec<_> = others.iter().map(|other| in_order(new, other)).collect();
         let asked = pairs.iter().map(|[earlier, later]| TurnComparison {
-            earlier: statements(earlier),
-            later: statements(later),
+            earlier: earlier.to_compare(),
+            later: later.to_compare(),
             gap: later.turn.accepted.effective_time() - earlier.turn.accepted.effective_time(),
         });
         let read = self.reader.relations(asked.collect()).await?;
@@ -166,7 +191,7 @@ impl LocalJudge {
             for scores in relations {
                 let pair = earlier.statements.get(scores.earlier);
                 let pair = pair.zip(later.statements.get(scores.later));
-                let verdict = pair.and_then(|(older, newer)| verdict(older, newer, scores));
+                let verdict = pair.and_then(|(older, newer)| verdict(&older.0, &newer.0, scores));
                 conflicts.extend(verdict.map(|verdict| {
                     let id = ConflictId::of(verdict.older, verdict.newer);
                     self.conflict(id, verdict, &read.reader)
@@ -177,15 +202,60 @@ impl LocalJudge {
     }
 }
 
-/// True for a statement in its own words that holds.
-fn is_statement(fact: &Derivation) -> bool {
-    let is_extracted = matches!(fact.origin, Origin::Extracted(_));
-    is_extracted && fact.fact().is_some_and(|draft| draft.statement.is_some())
+impl StatedText {
+    fn to_compare(&self) -> TurnStatements {
+        TurnStatements {
+            turn: self.words.clone(),
+            statements: self.statements.iter().map(|it| it.1.clone()).collect(),
+        }
+    }
 }
 
-/// Two turns in the order in which they were said.
-fn in_order<'t>(one: &'t StatedTurn, other: &'t StatedTurn) -> [&'t StatedTurn; 2] {
-    let place = |it: &StatedTurn| {
+/// Statements of a turn in its words; none where no statement is left. Those that overlap another or
+/// lie beyond what is read are left out.
+fn turn_text(turn: Turn, mut facts: Vec<Derivation>) -> Option<StatedText> {
+    let words = TurnText::of(&turn.accepted);
+    let bytes = |fact: &Derivation| {
+        let evidence = fact.fact().map_or(0..0, |draft| draft.evidence.clone());
+        evidence.start as usize..evidence.end as usize
+    };
+    facts.sort_by_key(|fact| bytes(fact).start);
+    let mut statements: Vec<(Derivation, Range<usize>)> = Vec::new();
+    for fact in facts {
+        let bytes = bytes(&fact);
+        let end = statements.last().map_or(0, |(_, before)| before.end);
+        let is_said = words
+            .text
+            .get(bytes.clone())
+            .is_some_and(|it| !it.is_empty());
+        if is_said && bytes.start >= end {
+            statements.push((fact, bytes));
+        }
+    }
+    (!statements.is_empty()).then_some(StatedText {
+        turn,
+        words,
+        statements,
+    })
+}
+
+/// The sentence by which a caller corrected a fact of a turn.
+fn corrected_text(turn: &Turn, fact: Derivation) -> StatedText {
+    let words = TurnText {
+        text: fact.body.found_by(),
+        ..TurnText::of(&turn.accepted)
+    };
+    let bytes = 0..words.text.len();
+    StatedText {
+        turn: turn.clone(),
+        words,
+        statements: vec![(fact, bytes)],
+    }
+}
+
+/// Two texts in the order in which they were said.
+fn in_order<'t>(one: &'t StatedText, other: &'t StatedText) -> [&'t StatedText; 2] {
+    let place = |it: &StatedText| {
         let said = &it.turn.accepted;
         (said.effective_time(), it.turn.position, said.id)
     };
@@ -195,36 +265,24 @@ fn in_order<'t>(one: &'t StatedTurn, other: &'t StatedTurn) -> [&'t StatedTurn; 
     }
 }
 
-fn statements(stated: &StatedTurn) -> TurnStatements {
-    let said = &stated.turn.accepted;
-    let statements = stated.statements.iter().map(|fact| {
-        let bytes = evidence(fact);
-        bytes.start as usize..bytes.end as usize
-    });
-    TurnStatements {
-        turn: TurnText {
-            speaker: said.speaker.to_string(),
-            is_assistant: said.role == Role::Assistant,
-            text: said.content.searchable_text(),
-        },
-        statements: statements.collect(),
-    }
-}
-
-fn evidence(fact: &Derivation) -> std::ops::Range<u32> {
-    fact.fact().map_or(0..0, |draft| draft.evidence.clone())
-}
-
 /// The verdict where the later statement ends or corrects the earlier one, which still holds and is
-/// about the same person or thing.
+/// about the same person, or about another of the same kind. One that began at the same instant ends
+/// nothing: the older one would have held at no time.
 fn verdict(older: &Derivation, newer: &Derivation, scores: &RelationScores) -> Option<Verdict> {
     let (before, after) = (older.fact()?, newer.fact()?);
-    let is_open = older.valid.end.is_none() && newer.valid.end.is_none();
-    if !is_open || before.claim.subject != after.claim.subject || scores.change() < LEAST_CHANGE {
+    let owner = |draft: &Draft| draft.statement.map(|labels| labels.owner);
+    let least = match before.claim.subject.is_empty() {
+        true if owner(before) != owner(after) => return None,
+        true => LEAST_CHANGE_OF_OTHERS,
+        false => LEAST_CHANGE,
+    };
+    let is_change = scores.change() >= least;
+    let is_correction = scores.probability(StatementRelation::Corrects) >= LEAST_CORRECTION;
+    let ends = newer.valid.start.filter(|_| !is_correction);
+    let leaves_time = is_correction || ends > older.valid.start;
+    if !is_change || !leaves_time || before.claim.subject != after.claim.subject {
         return None;
     }
-    let is_correction = scores.probability(StatementRelation::Corrects) >= LEAST_CORRECTION;
-    let is_later = newer.valid.start > older.valid.start;
     Some(Verdict {
         older: older.id,
         newer: newer.id,
@@ -232,6 +290,6 @@ fn verdict(older: &Derivation, newer: &Derivation, scores: &RelationScores) -> O
             true => Contradiction::Correction,
             false => Contradiction::Functional,
         },
-        ends: newer.valid.start.filter(|_| is_later && !is_correction),
+        ends,
     })
 }

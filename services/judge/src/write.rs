@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use async_trait::async_trait;
 use memfleet_agents::conflicts::{JUDGE, Verdict, judge};
 use memfleet_domain::derivation::{Conflict, Derivation, Kind, Origin};
+use memfleet_domain::fact::Draft;
 use memfleet_domain::ids::ConflictId;
 use memfleet_domain::{Fault, Scope};
 use memfleet_ports::events::Event;
@@ -19,10 +20,12 @@ use crate::LocalJudge;
 impl Agent for LocalJudge {
     #[instrument(name = "judge", skip_all, fields(tenant = %scope.tenant, space = %scope.space))]
     async fn work(&self, scope: &Scope, reached: u64) -> Result<Outcome, Fault> {
-        let changes = self.feed.changes_after(scope, reached, ROUND).await?;
-        let new = self.new_facts(scope, &changes.changes).await?;
-        let mut found = self.statement_conflicts(scope, &new).await?;
-        for ((subject, attribute), new) in claims(new) {
+        let News { facts, to, more } = self.news(scope, reached).await?;
+        let (statements, facts): (Vec<_>, Vec<_>) = facts
+            .into_iter()
+            .partition(|fact| fact.fact().is_some_and(Draft::is_statement));
+        let mut found = self.statement_conflicts(scope, &statements).await?;
+        for ((subject, attribute), new) in claims(facts) {
             let related = self.related(scope, subject, attribute).await?;
             found.extend(self.conflicts(&new, &related));
         }
@@ -32,7 +35,7 @@ impl Agent for LocalJudge {
             progress: Some(Progress {
                 stage: Stage::Judge,
                 from: reached,
-                to: changes.reached,
+                to,
             }),
             ..Work::default()
         };
@@ -44,22 +47,28 @@ impl Agent for LocalJudge {
                 scope: scope.clone(),
             });
         }
-        Ok(Outcome::more_if(changes.more || conflicts > 0))
+        Ok(Outcome::more_if(more || conflicts > 0))
     }
 }
 
-/// Changes that are looked at together.
-const ROUND: u32 = 16;
+/// Changes that are looked at together where statements are new: each is searched for and read.
+const STATEMENT_ROUND: u32 = 16;
+
+/// New facts, and the change sequence up to which they are all.
+struct News {
+    facts: Vec<Derivation>,
+    to: u64,
+    /// True where there may be more behind it.
+    more: bool,
+}
 
 /// Facts by subject and attribute.
 type Claims = BTreeMap<(String, String), Vec<Derivation>>;
 
-/// Facts with clauses, which rules compare.
 fn claims(facts: Vec<Derivation>) -> Claims {
     let mut claims = Claims::new();
     for derivation in facts {
-        let fact = derivation.fact().filter(|fact| fact.clause.is_some());
-        if let Some(fact) = fact {
+        if let Some(fact) = derivation.fact() {
             let claim = (fact.claim.subject.clone(), fact.claim.attribute.clone());
             claims.entry(claim).or_default().push(derivation);
         }
@@ -68,8 +77,39 @@ fn claims(facts: Vec<Derivation>) -> Claims {
 }
 
 impl LocalJudge {
-    /// Facts that were derived or changed.
-    pub(crate) async fn new_facts(
+    /// Facts that were derived or changed since: all of them, or, where statements are among the
+    /// first, those of some changes.
+    async fn news(&self, scope: &Scope, reached: u64) -> Result<News, Fault> {
+        let question = Question {
+            kind: Some(Kind::Fact),
+            after: reached,
+            ..Question::default()
+        };
+        // Before the facts are read: what comes meanwhile is looked at again.
+        let to = self.feed.head(scope).await?;
+        let first = self
+            .knowledge
+            .derivations(scope, &question, STATEMENT_ROUND, None)
+            .await?;
+        let mut first = first.items.iter();
+        if first.any(|fact| fact.fact().is_some_and(Draft::is_statement)) {
+            let changes = self
+                .feed
+                .changes_after(scope, reached, STATEMENT_ROUND)
+                .await?;
+            return Ok(News {
+                facts: self.changed_facts(scope, &changes.changes).await?,
+                to: changes.reached,
+                more: changes.more,
+            });
+        }
+        let facts = self.knowledge.all_derivations(scope, &question).await?;
+        let more = false;
+        Ok(News { facts, to, more })
+    }
+
+    /// Facts among changes.
+    pub(crate) async fn changed_facts(
         &self,
         scope: &Scope,
         changes: &[Change],

@@ -21,6 +21,7 @@ use memfleet_domain::quality::SearchQuality;
 use memfleet_models::{DEFAULT_MODEL, MULTILINGUAL_MODEL};
 use memfleet_runtime::config::{ByteSize, Problem, Validate};
 use memfleet_runtime::{lifecycle, server, telemetry};
+use memfleet_understanding::ReaderModel;
 use serde::{Deserialize, Serialize};
 
 use crate::role::Role;
@@ -241,6 +242,7 @@ impl Validate for Config {
         for (section, found) in sections {
             problems.extend(found.into_iter().map(|problem| problem.under(section)));
         }
+        let has_statements = self.constructor.facts == FactSource::Statements;
         let rules = [
             (
                 "vectors.url",
@@ -281,9 +283,14 @@ impl Validate for Config {
             ),
             (
                 "constructor.facts",
-                self.constructor.facts == FactSource::Statements
-                    && self.model.multilingual.is_empty(),
-                "needs `model.multilingual`: the reader of turns builds on that model",
+                has_statements
+                    && ![&*self.model.name, &*self.model.multilingual].contains(&ReaderModel::BASE),
+                "needs `multilingual-e5-small` as `model.multilingual` or `model.name`: the reader of turns builds on it",
+            ),
+            (
+                "constructor.facts",
+                has_statements && self.language_model.base_url.is_some(),
+                "does not go with `language_model.base_url` yet: use `rules`",
             ),
             (
                 "retrieval.candidates",

@@ -168,6 +168,8 @@ fn says(
     let mut corrected = draft.clone();
     text.clone_into(&mut corrected.text);
     corrected.confidence = 1.0;
+    // They are labels of the words that were said.
+    corrected.statement = None;
     if let Some(value) = value {
         corrected.claim.value = value.trim().to_lowercase();
         if let Some(clause) = &mut corrected.clause {
@@ -176,8 +178,7 @@ fn says(
         }
     } else if let Some(read) = restated(text, &draft.claim, language) {
         (corrected.claim, corrected.clause) = (read.claim, read.clause);
-    } else if draft.statement.is_some() {
-        // The caller's sentence is the whole of what is so.
+    } else if draft.is_statement() {
         corrected.claim.value = key(text);
     } else if !draft.claim.value.is_empty() {
         let problem = format!(

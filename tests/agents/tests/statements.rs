@@ -1,11 +1,16 @@
 //! Facts as statements in their own words: what is derived, and what a later statement ends.
 #![allow(clippy::unwrap_used)]
 
+use std::time::Duration;
+
 use memfleet_agents_together::Memory;
 use memfleet_domain::derivation::{Contradiction, Derivation, Origin, Status};
 use memfleet_domain::statement::{StatementKind, StatementOwner};
 use memfleet_domain::time::AsOf;
-use memfleet_ports::conformance::samples::instant;
+use memfleet_ports::conformance::samples::{home, instant};
+use memfleet_ports::context::Context;
+use memfleet_ports::knowledge_api::{Correction, UpdateRequest};
+use memfleet_ports::refresher::Refresher;
 use memfleet_ports::testing::SentenceReader;
 
 const DAY: i64 = 86_400;
@@ -111,4 +116,41 @@ async fn a_forgotten_statement_gives_back_what_it_ended() {
     memory.forget(&[oslo.id]).await;
     memory.settle().await;
     assert_eq!(memory.known(20).await, ["I live in Rome."]);
+}
+
+#[tokio::test]
+async fn statements_of_one_instant_end_each_other_not() {
+    let memory = Memory::of_statements().await;
+    memory.say(1, "I live in Rome.").await;
+    memory.say(1, "I live in Oslo.").await;
+    assert_eq!(memory.known(1).await.len(), 2);
+}
+
+#[tokio::test]
+async fn a_corrected_statement_stands_beside_what_is_said_later() {
+    let memory = Memory::of_statements().await;
+    memory.say(1, "I live in Rome.").await;
+    let home_ = facts(&memory).await.remove(0);
+    let request = UpdateRequest {
+        space: home().space,
+        id: home_.id,
+        version: None,
+        correction: Correction::Says {
+            text: Some("I live in Turin.".to_owned()),
+            value: None,
+            valid: None,
+        },
+    };
+    let call = Context::new(home().tenant, Duration::from_mins(1));
+    let corrected = memory.refresher.correct(&call, &request).await.unwrap();
+    let draft = corrected.fact().unwrap();
+    assert_eq!((&*draft.text, draft.statement), ("I live in Turin.", None));
+    memory.say(10, "I live in Oslo now.").await;
+    assert_eq!(
+        memory.known(20).await,
+        ["I live in Turin.", "I live in Oslo now."]
+    );
+    let conflicts = memory.conflicts().await;
+    let told: Vec<_> = conflicts.iter().map(|it| (it.older, it.status)).collect();
+    assert_eq!(told, [(home_.id, Status::Open)]);
 }

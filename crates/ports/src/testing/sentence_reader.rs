@@ -33,7 +33,7 @@ pub struct SentenceReader {
 
 impl SentenceReader {
     /// Name and version.
-    pub const NAME: &'static str = "sentences-1";
+    pub const NAME: &'static str = "reader-0";
 
     /// From now on the model that it builds on is missing, or there again.
     pub fn set_missing(&self, missing: bool) {

@@ -256,6 +256,10 @@ impl Checked for proto::Fact {
         let statement = fields.optional("statement", self.statement);
         let claim = fields.message("claim", self.claim);
         let stance = fields.word("stance", self.stance);
+        let is_corrected = self.extractor.is_empty();
+        if !is_corrected && matches!((&clause, &statement), (Some(None), Some(None))) {
+            fields.refuse::<()>("clause", "is required where `statement` is not set");
+        }
         let turns = fields.turn_ids("turn_ids", self.turn_ids, usize::MAX);
         let turns = fields.some("turn_ids", turns);
         let valid = fields.interval("valid", self.valid);

@@ -18,9 +18,7 @@ use crate::extract::{ExtractedFacts, Utterances};
 /// One with a word that no turn of its window says is left out.
 pub(super) fn traced_to_turns(window: &Utterances, drafts: Vec<Draft>) -> Vec<Draft> {
     // A statement in its own words draws on no other turn.
-    let (statements, drafts): (Vec<_>, Vec<_>) = drafts
-        .into_iter()
-        .partition(|draft| draft.statement.is_some());
+    let (statements, drafts): (Vec<_>, Vec<_>) = drafts.into_iter().partition(Draft::is_statement);
     if drafts.is_empty() {
         return statements;
     }

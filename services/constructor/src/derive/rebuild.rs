@@ -1,16 +1,19 @@
 //! Deriving once more with the extractor of now, where somebody asked for it. What it finds is put aside until all turns are read; then
 //! one transaction takes it into use and withdraws what is not found any more. A caller's corrections stay.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use memfleet_domain::derivation::{ChangeKind, Derivation, Kind, Origin};
 use memfleet_domain::ids::{ChangeId, DerivationId};
+use memfleet_domain::time::TimeRange;
 use memfleet_domain::turn::Turn;
 use memfleet_domain::{Fault, Scope};
 use memfleet_ports::events::Event;
-use memfleet_ports::knowledge::{Applied, Progress, Rebuilding, Revision, Stage, Staging, Work};
+use memfleet_ports::knowledge::{
+    Applied, Progress, Rebuilding, Revision, Rewrite, Stage, Staging, Work,
+};
 use memfleet_workers::{Agent, Outcome};
 use tracing::instrument;
 
@@ -50,8 +53,10 @@ impl Rebuilder {
         let deriver = &self.0;
         let changes = deriver.feed.changes_after(scope, reached, ROUND).await?;
         let turns = deriver.changed(scope, &changes).await?;
+        let (staging, rewrites) = self.staging(scope, &turns).await?;
         let work = Work {
-            staging: self.staging(scope, &turns).await?,
+            rewrites,
+            staging,
             progress: Some(Progress {
                 stage: Stage::Rebuild,
                 from: reached,
@@ -64,22 +69,35 @@ impl Rebuilder {
         Ok(())
     }
 
-    async fn staging(&self, scope: &Scope, turns: &[Turn]) -> Result<Staging, Fault> {
+    /// New facts, and those that an earlier rebuild withdrew and that hold again.
+    async fn staging(
+        &self,
+        scope: &Scope,
+        turns: &[Turn],
+    ) -> Result<(Staging, Vec<Rewrite>), Fault> {
         let deriver = &self.0;
         let known = deriver.known(scope, Kind::Fact, turns).await?;
-        let in_use: HashSet<DerivationId> = known.iter().map(|known| known.id).collect();
+        let in_use: HashMap<DerivationId, &Derivation> =
+            known.iter().map(|known| (known.id, known)).collect();
         let standing: Vec<_> = turns
             .iter()
             .filter(|turn| turn.replaced.is_none())
             .collect();
         let ExtractedFacts { by, drafts } = deriver.drafts(scope, &standing).await?;
         let (mut new, mut confirmed) = (Vec::new(), Vec::new());
+        let mut revived = Vec::new();
         for (turn, drafts) in standing.iter().zip(drafts) {
-            for stated in news(turn, drafts, &HashSet::new()) {
-                if in_use.contains(&stated.id) {
-                    confirmed.push(stated.id);
-                } else {
+            let is_of_turn = |fact: &&Derivation| fact.turns[0] == turn.accepted.id;
+            let corrected = known.iter().filter(|it| it.origin == Origin::Corrected);
+            let corrected: Vec<_> = corrected.filter(is_of_turn).collect();
+            for stated in news(turn, drafts, &corrected) {
+                let Some(&fact) = in_use.get(&stated.id) else {
                     new.push((turn.accepted.id, stated));
+                    continue;
+                };
+                confirmed.push(stated.id);
+                if fact.is_withdrawn() && !self.is_refuted(fact, &known) {
+                    revived.push(self.revival(fact, stated.valid));
                 }
             }
         }
@@ -94,10 +112,47 @@ impl Rebuilder {
                 passage: Some(passage),
             }
         });
-        Ok(Staging {
-            new: revisions.collect(),
-            confirmed,
+        let new = revisions.collect();
+        Ok((Staging { new, confirmed }, revived))
+    }
+
+    /// True where an extractor that this one does not replace reads the words of a fact otherwise.
+    fn is_refuted(&self, fact: &Derivation, known: &[Derivation]) -> bool {
+        let replaced = self.0.extractor.replaces();
+        let is_other = |it: &&Derivation| {
+            it.turns[0] == fact.turns[0] && !it.is_withdrawn() && !is_of(it, &replaced)
+        };
+        let words = |it: &Derivation| it.fact().map(|draft| draft.evidence.clone());
+        let own = words(fact);
+        known.iter().filter(is_other).any(|other| {
+            let both = own.as_ref().zip(words(other));
+            both.is_some_and(|(own, other)| own.start < other.end && other.start < own.end)
         })
+    }
+
+    /// The change by which a withdrawn fact holds again.
+    fn revival(&self, fact: &Derivation, valid: TimeRange) -> Rewrite {
+        let now = self.0.clock.now();
+        let version = (fact.version + 1).to_be_bytes();
+        let id = ChangeId::of("revived", &[fact.id.as_bytes(), &version]);
+        let mut revived = fact.next(id);
+        revived.valid = valid;
+        revived.known = TimeRange {
+            start: Some(now),
+            end: None,
+        };
+        Rewrite {
+            revisions: vec![Revision {
+                derivation: revived,
+                passage: None,
+            }],
+            change: change(
+                id,
+                ChangeKind::Rebuilt,
+                now,
+                "the extractor of now finds it",
+            ),
+        }
     }
 
     /// Takes it into use.

@@ -17,11 +17,14 @@ use super::{ExtractedFacts, Extractor, REFINED, Utterances};
 /// Least probability that a statement is worth remembering for months.
 const LEAST_KEEP: f32 = 0.5;
 
-/// Longest statement that is a fact, in bytes: beyond, where one statement ends was not found.
-const LONGEST: usize = 600;
+/// Characters of the longest statement that is a fact; in longer ones no end was found.
+const MAX_STATEMENT_CHARS: usize = 400;
+
+/// Statements of a turn that are facts at most, those that are most worth keeping.
+const MAX_STATEMENTS: usize = 64;
 
 /// Kinds of statements that are facts; the others say nothing that holds or happened.
-const KINDS: [StatementKind; 6] = [
+const FACT_KINDS: [StatementKind; 6] = [
     StatementKind::State,
     StatementKind::Event,
     StatementKind::Plan,
@@ -48,20 +51,18 @@ impl Extractor for StatementExtractor {
         turns: Vec<Utterances>,
         _: &Locale,
     ) -> Result<ExtractedFacts, Fault> {
-        let own: Vec<usize> = (0..turns.len())
-            .filter(|place| is_own_words(&turns[*place].turn))
-            .collect();
+        let own = (0..turns.len()).filter(|place| is_own_words(&turns[*place].turn));
+        let own: Vec<usize> = own.collect();
+        let mut drafts = vec![Vec::new(); turns.len()];
+        if own.is_empty() {
+            let by = String::new();
+            return Ok(ExtractedFacts { by, drafts });
+        }
         let asked = own.iter().map(|place| in_context(&turns[*place]));
         let read = self.reader.statements(asked.collect()).await?;
         let ReaderAnswers { reader, answers } = read;
-        let mut drafts = vec![Vec::new(); turns.len()];
         for (place, statements) in own.into_iter().zip(answers) {
-            let turn = &turns[place].turn;
-            let text = turn.accepted.content.searchable_text();
-            let facts = statements.iter().filter(|it| is_fact(it));
-            drafts[place] = facts
-                .filter_map(|statement| draft(turn, &text, statement))
-                .collect();
+            drafts[place] = facts(&turns[place].turn, statements);
         }
         Ok(ExtractedFacts { by: reader, drafts })
     }
@@ -74,18 +75,20 @@ fn is_own_words(turn: &Turn) -> bool {
 
 fn in_context(turn: &Utterances) -> TurnInContext {
     TurnInContext {
-        turn: text_of(&turn.turn),
-        previous: turn.before.last().map(text_of),
+        turn: TurnText::of(&turn.turn.accepted),
+        previous: turn.before.last().map(|turn| TurnText::of(&turn.accepted)),
     }
 }
 
-fn text_of(turn: &Turn) -> TurnText {
-    let said = &turn.accepted;
-    TurnText {
-        speaker: said.speaker.to_string(),
-        is_assistant: said.role == Role::Assistant,
-        text: said.content.searchable_text(),
-    }
+/// Facts of the statements of a turn, in the order of its text.
+fn facts(turn: &Turn, mut statements: Vec<Statement>) -> Vec<Draft> {
+    let text = turn.accepted.content.searchable_text();
+    statements.retain(is_fact);
+    statements.sort_by(|one, other| other.keep.total_cmp(&one.keep));
+    statements.truncate(MAX_STATEMENTS);
+    statements.sort_by_key(|statement| statement.bytes.start);
+    let facts = statements.iter();
+    facts.filter_map(|it| draft(turn, &text, it)).collect()
 }
 
 /// True for marks that only join a statement to its neighbours.
@@ -94,14 +97,21 @@ fn joins(letter: char) -> bool {
 }
 
 fn is_fact(statement: &Statement) -> bool {
-    statement.keep >= LEAST_KEEP && KINDS.contains(&statement.kind)
+    let probabilities = [
+        statement.kind_probability,
+        statement.owner_probability,
+        statement.negated,
+        statement.keep,
+    ];
+    let is_sound = probabilities.iter().all(|it| (0.0..=1.0).contains(it));
+    is_sound && statement.keep >= LEAST_KEEP && FACT_KINDS.contains(&statement.kind)
 }
 
 /// Fact of a statement: its words, from when they were said on.
 fn draft(turn: &Turn, text: &str, statement: &Statement) -> Option<Draft> {
     let said = text.get(statement.bytes.clone())?;
     let words = said.trim_start_matches(joins).trim_end_matches(joins);
-    if words.is_empty() || words.len() > LONGEST {
+    if words.is_empty() || words.chars().count() > MAX_STATEMENT_CHARS {
         return None;
     }
     let start = statement.bytes.start + said.len() - said.trim_start_matches(joins).len();

@@ -26,7 +26,7 @@ pub const LITERAL: &str = "literal-1";
 pub struct Bench {
     pub store: Arc<SqliteStore>,
     pub embedder: Arc<WordEmbedder>,
-    deriver: Deriver,
+    pub deriver: Deriver,
     follower: Follower,
     batches: AtomicU64,
     _directory: tempfile::TempDir,
@@ -114,9 +114,14 @@ impl Bench {
 
     /// Rebuilds with an extractor that reads another verb, in rounds of its own.
     pub async fn rebuild(&self, verb: &'static str) {
+        self.rebuild_by(Arc::new(Literal(verb))).await;
+    }
+
+    /// Rebuilds with another extractor, in rounds of its own.
+    pub async fn rebuild_by(&self, extractor: Arc<dyn Extractor>) {
         self.store.begin_rebuild(&home()).await.unwrap();
         let deriver = Deriver {
-            extractor: Arc::new(Literal(verb)),
+            extractor,
             ..self.deriver.clone()
         };
         let follower = Follower {

@@ -3,6 +3,7 @@
 
 mod bench;
 mod episodes;
+mod statements;
 
 use memfleet_domain::derivation::Origin;
 use memfleet_domain::turn::{AcceptedTurn, Echo};

@@ -1,69 +1,75 @@
 //! Statements that hold no longer, and which of them a query asks for.
 
 use std::collections::HashSet;
+use std::time::Duration;
 
+use memfleet_domain::Fault;
 use memfleet_domain::derivation::Derivation;
-use memfleet_domain::ids::{DerivationId, SpaceId};
+use memfleet_domain::fact::Draft;
+use memfleet_domain::ids::DerivationId;
 use memfleet_domain::turn::Role;
+use memfleet_ports::context::Context;
 use memfleet_ports::retriever::Hit;
 use memfleet_ports::turn_reader::{NeedQuestion, TurnText};
 
 use super::is_changed;
 use crate::Gateway;
 
-/// True for a fact that is a statement in its own words.
-fn is_statement(fact: &Derivation) -> bool {
-    fact.fact().is_some_and(|draft| draft.statement.is_some())
-}
+/// Statements of hits that are read at most, those of the first hits.
+const MAX_READ_STATEMENTS: usize = 64;
+
+/// Longest wait for the reader; a search goes out without what it would say.
+const READER_TIMEOUT: Duration = Duration::from_millis(300);
+
+/// Least probability that a reply needs a statement by which the query asks for it.
+const LEAST_NEED: f32 = 0.05;
 
 impl Gateway {
-    /// Statements of hits that hold no longer and that the query asks for: of the statements of their
-    /// turn, each is the one that a reply to it needs most. Where the reader does not answer, those
-    /// of turns that state nothing else.
+    /// Statements of hits that hold no longer and that the query asks for: of the statements of its
+    /// turn, a reply needs such a one most. None where the reader does not answer in time.
     pub(super) async fn asked_statements(
         &self,
+        context: &Context,
         query: &str,
-        space: &SpaceId,
-        hits: &[Hit],
-    ) -> HashSet<DerivationId> {
-        let mut asked = HashSet::new();
-        let mut several = Vec::new();
-        for hit in hits.iter().filter(|hit| hit.space == *space) {
+        hits: &[&Hit],
+    ) -> Result<HashSet<DerivationId>, Fault> {
+        let mut groups: Vec<Vec<&Derivation>> = Vec::new();
+        let mut lines = Vec::new();
+        for hit in hits {
             let statements = hit.facts.iter().filter(|fact| is_statement(fact));
-            match &*statements.collect::<Vec<_>>() {
-                [only] if is_changed(only) => {
-                    asked.insert(only.id);
-                }
-                statements if statements.iter().any(|fact| is_changed(fact)) => {
-                    several.push((hit, statements.to_vec()));
-                }
-                _ => {}
+            let statements: Vec<_> = statements.collect();
+            let is_changed = statements.iter().any(|fact| is_changed(fact));
+            if is_changed && lines.len() + statements.len() <= MAX_READ_STATEMENTS {
+                lines.extend(statements.iter().map(|fact| line(hit, fact)));
+                groups.push(statements);
             }
         }
-        if several.is_empty() {
-            return asked;
+        if groups.is_empty() {
+            return Ok(HashSet::new());
         }
-        let lines = several
-            .iter()
-            .flat_map(|(hit, statements)| statements.iter().map(|fact| line(hit, fact)));
         let question = NeedQuestion {
             prompt: query.to_owned(),
             before: String::new(),
-            lines: lines.collect(),
+            lines,
         };
-        let Ok(read) = self.reader.needs(question).await else {
-            return asked;
-        };
+        let brief = context.at_most(READER_TIMEOUT);
+        let reading = self.reader.needs(question);
+        let read = brief.within("the reader of turns", reading).await?;
         let mut needs = read.answers.into_iter();
-        for (_, statements) in several {
+        let mut asked = HashSet::new();
+        for statements in groups {
             let of_turn: Vec<f32> = needs.by_ref().take(statements.len()).collect();
-            let most = of_turn.iter().copied().fold(0.0, f32::max);
+            let most = of_turn.iter().copied().fold(LEAST_NEED, f32::max);
             let pairs = statements.iter().zip(of_turn);
             let needed = pairs.filter(|(fact, need)| is_changed(fact) && *need >= most);
             asked.extend(needed.map(|(fact, _)| fact.id));
         }
-        asked
+        Ok(asked)
     }
+}
+
+fn is_statement(fact: &Derivation) -> bool {
+    fact.fact().is_some_and(Draft::is_statement)
 }
 
 fn line(hit: &Hit, fact: &Derivation) -> TurnText {

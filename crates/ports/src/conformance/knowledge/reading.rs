@@ -4,7 +4,9 @@ use memfleet_domain::derivation::{Kind, Status};
 use memfleet_domain::ids::DerivationId;
 use memfleet_domain::time::{AsOf, TimeRange};
 
-use super::{all, closing, conflict, deriving, fact, fragment, home, make, moved, store};
+use super::{
+    all, closing, conflict, deriving, fact, fragment, home, make, moved, statement, store,
+};
 use crate::conformance::samples::{instant, scope, turn};
 use crate::knowledge::{Chronicle, Knowledge, Question, Work};
 use crate::ledger::Ledger;
@@ -15,7 +17,10 @@ pub async fn a_fact_reads_back_as_it_was_written<S: Ledger + Knowledge>(store_: 
     store(store_, &[&turn]).await;
     let fact = fact(&turn, "Zoë", "東京 'quoted' \\ %", instant(10));
     make(store_, deriving(&[&fact])).await;
-    assert_eq!(all(store_, &Question::default()).await, [fact]);
+    let mut statement = statement(&turn, "Zoë lebt in 東京.", instant(10));
+    statement.turns = vec![turn.id];
+    make(store_, deriving(&[&statement])).await;
+    assert_eq!(all(store_, &Question::default()).await, [fact, statement]);
 }
 
 /// Each condition alone.

@@ -1,11 +1,15 @@
 //! What goes over the wire comes back equal.
 
+use memfleet_domain::derivation::Derivation;
 use memfleet_domain::ids::TenantId;
+use memfleet_ports::conformance::knowledge::{fact, statement};
+use memfleet_ports::conformance::samples::{instant, turn};
 use memfleet_ports::memory::PageRequest;
 use proptest::prelude::*;
 use prost::Message;
 
 use crate::convert::{Checked, LettersOf, accept, understand};
+use crate::proto::derived_memory::Kind;
 use crate::{proto, strategies};
 
 /// The message after a journey as bytes.
@@ -208,5 +212,28 @@ proptest! {
         let message = sent(&proto::ListDeadLettersResponse::from(page.clone()));
         let tenant = TenantId::new("default").unwrap();
         prop_assert_eq!(understand(LettersOf(&tenant, message)), Ok(page));
+    }
+}
+
+#[test]
+fn of_facts_with_a_clause_and_of_statements() {
+    let turn = turn("1", "I live in Rome.");
+    for fact in [
+        fact(&turn, "Ada", "Rome", instant(10)),
+        statement(&turn, "I live in Rome.", instant(10)),
+    ] {
+        let message = sent(&proto::DerivedMemory::from(fact.clone()));
+        let read = understand(message.clone()).unwrap();
+        let parts = |it: &Derivation| {
+            let draft = it.fact().unwrap();
+            (draft.clause.clone(), draft.statement, draft.claim.clone())
+        };
+        assert_eq!(parts(&read), parts(&fact));
+        let Some(Kind::Fact(mut bare)) = message.kind else {
+            panic!("it is a fact");
+        };
+        (bare.clause, bare.statement) = (None, None);
+        let fault = understand(bare).unwrap_err();
+        assert!(fault.message.contains("clause"), "{fault}");
     }
 }

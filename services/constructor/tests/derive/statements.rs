@@ -1,0 +1,113 @@
+//! Statements in their own words as facts: read again, cut otherwise, and rebuilt from and to rules.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use memfleet_constructor::{Rules, StatementExtractor};
+use memfleet_domain::Fault;
+use memfleet_domain::derivation::Origin;
+use memfleet_domain::statement::{RelationScores, Statement};
+use memfleet_ports::conformance::samples::turn;
+use memfleet_ports::knowledge::Question;
+use memfleet_ports::testing::SentenceReader;
+use memfleet_ports::turn_reader::{
+    NeedQuestion, ReaderAnswers, TurnComparison, TurnInContext, TurnReader,
+};
+
+use crate::bench::Bench;
+
+fn by_sentences() -> StatementExtractor {
+    let reader = Arc::new(SentenceReader::default());
+    StatementExtractor { reader }
+}
+
+async fn told(bench: &Bench) -> Vec<(String, String)> {
+    let facts = bench.facts(&Question::default()).await;
+    let told = facts.iter().map(|fact| {
+        let by = match &fact.origin {
+            Origin::Extracted(by) => by.clone(),
+            Origin::Corrected => String::new(),
+        };
+        (fact.body.found_by(), by)
+    });
+    told.collect()
+}
+
+#[tokio::test]
+async fn a_rebuild_replaces_facts_by_rules_with_statements_and_back() {
+    let mut bench = Bench::new().await;
+    bench.deriver.extractor = Arc::new(Rules);
+    bench.store(vec![turn("1", "I live in Rome.")]).await;
+    bench.derive().await;
+    let rules = told(&bench).await;
+    assert_eq!(rules[0].0, "Ada lives in Rome.");
+    bench.rebuild_by(Arc::new(by_sentences())).await;
+    let statement = (
+        "I live in Rome.".to_owned(),
+        SentenceReader::NAME.to_owned(),
+    );
+    assert_eq!(told(&bench).await, [statement]);
+    bench.rebuild_by(Arc::new(Rules)).await;
+    assert_eq!(told(&bench).await, rules);
+}
+
+/// Reader that takes the sentences of a turn as one statement.
+struct WholeReader(SentenceReader);
+
+#[async_trait]
+impl TurnReader for WholeReader {
+    async fn statements(
+        &self,
+        turns: Vec<TurnInContext>,
+    ) -> Result<ReaderAnswers<Vec<Statement>>, Fault> {
+        let mut read = self.0.statements(turns).await?;
+        for statements in &mut read.answers {
+            let end = statements.last().map_or(0, |last| last.bytes.end);
+            statements.truncate(1);
+            for first in statements {
+                first.bytes.end = end;
+            }
+        }
+        Ok(read)
+    }
+
+    async fn relations(
+        &self,
+        pairs: Vec<TurnComparison>,
+    ) -> Result<ReaderAnswers<Vec<RelationScores>>, Fault> {
+        self.0.relations(pairs).await
+    }
+
+    async fn needs(&self, question: NeedQuestion) -> Result<ReaderAnswers<f32>, Fault> {
+        self.0.needs(question).await
+    }
+}
+
+#[tokio::test]
+async fn a_turn_that_is_read_again_and_cut_otherwise_keeps_its_statements() {
+    let mut bench = Bench::new().await;
+    bench.deriver.extractor = Arc::new(by_sentences());
+    bench
+        .store(vec![turn("1", "I live in Rome. My cat is called Pixel.")])
+        .await;
+    let statements = bench.derive().await;
+    assert_eq!(statements, ["I live in Rome.", "My cat is called Pixel."]);
+    let reader = Arc::new(WholeReader(SentenceReader::default()));
+    bench.deriver.extractor = Arc::new(StatementExtractor { reader });
+    bench.begin_again().await;
+    assert_eq!(bench.derive().await, statements);
+}
+
+#[tokio::test]
+async fn a_reader_that_is_missing_leaves_turns_to_be_read_later() {
+    let mut bench = Bench::new().await;
+    let reader = Arc::new(SentenceReader::default());
+    reader.set_missing(true);
+    bench.deriver.extractor = Arc::new(StatementExtractor {
+        reader: reader.clone(),
+    });
+    bench.store(vec![turn("1", "I live in Rome.")]).await;
+    assert!(bench.derive().await.is_empty());
+    reader.set_missing(false);
+    assert_eq!(bench.derive().await, ["I live in Rome."]);
+}
