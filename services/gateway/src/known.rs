@@ -44,7 +44,7 @@ impl Gateway {
         spaces.sort_unstable();
         spaces.dedup();
         for space in &spaces {
-            let known = self.know(context, query, space, &mut found.hits);
+            let known = Box::pin(self.know(context, query, space, &mut found.hits));
             match context.within("facts", known).await {
                 Ok(problem) => found.degraded.extend(problem),
                 Err(fault) => found.degraded.push(format!("facts: {fault}")),

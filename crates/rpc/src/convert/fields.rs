@@ -97,6 +97,10 @@ impl Fields {
     }
 
     /// A message that may be absent.
+    #[expect(
+        clippy::option_option,
+        reason = "the outer one says whether the field was right"
+    )]
     pub(super) fn optional<M: Checked>(
         &mut self,
         field: &str,

@@ -202,6 +202,23 @@ fn adapters_go_together() {
 }
 
 #[test]
+fn statements_need_the_base_of_the_reader_and_no_language_model() {
+    let mut config = Config::default();
+    config.constructor.facts = FactSource::Statements;
+    assert_eq!(config.problems(), []);
+    config.model.multilingual = "another".to_owned();
+    assert_eq!(config.problems()[0].key, "constructor.facts");
+    config.model.name = ReaderModel::BASE.to_owned();
+    assert_eq!(config.problems(), []);
+    config.language_model.base_url = Some("http://127.0.0.1:1".to_owned());
+    let problems = config.problems();
+    assert!(
+        problems.iter().any(|it| it.key == "constructor.facts"),
+        "{problems:?}"
+    );
+}
+
+#[test]
 fn amp_127_what_protects_an_address_depends_on_the_role() {
     let mut config = Config::default();
     config.server.address = "0.0.0.0:9460".parse().unwrap();

@@ -4,6 +4,7 @@ use anyhow::{Result, ensure};
 use futures::TryStreamExt;
 use memfleet_domain::FaultKind;
 use memfleet_domain::derivation::{ChangeKind, Derivation};
+use memfleet_domain::fact::Draft;
 use memfleet_domain::ids::{BatchId, DerivationId};
 use memfleet_domain::time::{AsOf, TimeRange};
 use memfleet_e2e::call;
@@ -42,7 +43,7 @@ pub async fn residences(client: &Client, token: BatchId, ended: bool) -> Result<
 }
 
 fn is_negated(fact: &Derivation) -> bool {
-    fact.fact().is_some_and(|draft| draft.is_negated())
+    fact.fact().is_some_and(Draft::is_negated)
 }
 
 /// All that is said of where Noor lives, and does not.
