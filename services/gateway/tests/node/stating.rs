@@ -104,8 +104,6 @@ async fn without_a_reader_a_turn_with_several_statements_stays_in_its_place() {
 #[tokio::test]
 async fn a_question_about_something_else_moves_nothing() {
     let (node, rome) = ended("I live in Rome.", "I live in Rome.", "Oslo is my home.").await;
-    let (texts, is_marked) = found(&node, &rome, "Rome, I say").await;
-    assert_eq!((&*texts[0], is_marked), ("I live in Rome.", true));
     let (texts, is_marked) = found(&node, &rome, "in I").await;
     assert_eq!((&*texts[0], is_marked), ("I live in Rome.", false));
 }
