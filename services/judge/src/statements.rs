@@ -23,9 +23,6 @@ use crate::LocalJudge;
 /// Least probability of a change by which a statement is ended.
 const LEAST_CHANGE: f32 = 0.7;
 
-/// The same where neither statement is about its speaker: the reader does not say whom they are about.
-const LEAST_CHANGE_OF_OTHERS: f32 = 0.85;
-
 /// Least probability of a correction by which a statement was never so; below, it held until then.
 const LEAST_CORRECTION: f32 = 0.8;
 
@@ -266,17 +263,11 @@ fn in_order<'t>(one: &'t StatedText, other: &'t StatedText) -> [&'t StatedText; 
 }
 
 /// The verdict where the later statement ends or corrects the earlier one, which still holds and is
-/// about the same person, or about another of the same kind. One that began at the same instant ends
-/// nothing: the older one would have held at no time.
+/// about the same person. One that began at the same instant ends nothing: the older one would have
+/// held at no time.
 fn verdict(older: &Derivation, newer: &Derivation, scores: &RelationScores) -> Option<Verdict> {
     let (before, after) = (older.fact()?, newer.fact()?);
-    let owner = |draft: &Draft| draft.statement.map(|labels| labels.owner);
-    let least = match before.claim.subject.is_empty() {
-        true if owner(before) != owner(after) => return None,
-        true => LEAST_CHANGE_OF_OTHERS,
-        false => LEAST_CHANGE,
-    };
-    let is_change = scores.change() >= least;
+    let is_change = scores.change() >= LEAST_CHANGE;
     let is_correction = scores.probability(StatementRelation::Corrects) >= LEAST_CORRECTION;
     let ends = newer.valid.start.filter(|_| !is_correction);
     let leaves_time = is_correction || ends > older.valid.start;

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use memfleet_domain::derivation::{Change, ChangeKind, Derivation, Kind, Status};
+use memfleet_domain::derivation::{Change, ChangeKind, Derivation, Kind};
 use memfleet_domain::ids::{ChangeId, DerivationId};
 use memfleet_domain::time::TimeRange;
 use memfleet_domain::{Fault, Scope};
@@ -20,17 +20,10 @@ impl LocalRefresher {
     ) -> Result<Vec<Rewrite>, Fault> {
         let mut rewrites = Vec::new();
         for (subject, withdrawn) in self.withdrawn(scope, reached).await? {
-            let mut question = Question {
+            let question = Question {
                 subject: Some(subject),
                 ..facts()
             };
-            // Those of nobody may be most facts of a space.
-            if question.subject.as_deref() == Some("") {
-                question.ids = self.ended_by(scope, &withdrawn).await?;
-                if question.ids.is_empty() {
-                    continue;
-                }
-            }
             for fact in self.knowledge.all_derivations(scope, &question).await? {
                 if fact.succeeded_by.is_some_and(|by| withdrawn.contains(&by)) {
                     rewrites.push(self.reopening(scope, &fact).await?);
@@ -38,19 +31,6 @@ impl LocalRefresher {
             }
         }
         Ok(rewrites)
-    }
-
-    /// Facts of settled conflicts with these newer ones.
-    async fn ended_by(
-        &self,
-        scope: &Scope,
-        newer: &HashSet<DerivationId>,
-    ) -> Result<Vec<DerivationId>, Fault> {
-        let ids: Vec<DerivationId> = newer.iter().copied().collect();
-        let settled = [Status::Settled];
-        let conflicts = self.knowledge.conflicts_of(scope, &ids, &settled).await?;
-        let conflicts = conflicts.iter().filter(|it| newer.contains(&it.newer));
-        Ok(conflicts.map(|conflict| conflict.older).collect())
     }
 
     /// Facts that were withdrawn since, by subject. What another fact says was wrong has its place taken by that one.

@@ -14,8 +14,9 @@ use memfleet_ports::turn_reader::{ReaderAnswers, TurnInContext, TurnReader, Turn
 
 use super::{ExtractedFacts, Extractor, REFINED, Utterances};
 
-/// Least probability that a statement is worth remembering for months.
-const LEAST_KEEP: f32 = 0.5;
+/// Least probability that a statement is worth remembering for months, chosen by a reading of lines
+/// from real chats (docs/benchmarks.md, "Understanding").
+const LEAST_KEEP: f32 = 0.6;
 
 /// Characters of the longest statement that is a fact; in longer ones no end was found.
 const MAX_STATEMENT_CHARS: usize = 400;
@@ -82,13 +83,14 @@ fn in_context(turn: &Utterances) -> TurnInContext {
 
 /// Facts of the statements of a turn, in the order of its text.
 fn facts(turn: &Turn, mut statements: Vec<Statement>) -> Vec<Draft> {
-    let text = turn.accepted.content.searchable_text();
+    // A caption is not what somebody says.
+    let text = &turn.accepted.content.text;
     statements.retain(is_fact);
     statements.sort_by(|one, other| other.keep.total_cmp(&one.keep));
     statements.truncate(MAX_STATEMENTS);
     statements.sort_by_key(|statement| statement.bytes.start);
     let facts = statements.iter();
-    facts.filter_map(|it| draft(turn, &text, it)).collect()
+    facts.filter_map(|it| draft(turn, text, it)).collect()
 }
 
 /// True for marks that only join a statement to its neighbours.
@@ -104,7 +106,12 @@ fn is_fact(statement: &Statement) -> bool {
         statement.keep,
     ];
     let is_sound = probabilities.iter().all(|it| (0.0..=1.0).contains(it));
-    is_sound && statement.keep >= LEAST_KEEP && FACT_KINDS.contains(&statement.kind)
+    // A line about somebody else says little as long as nobody knows about whom.
+    let is_speakers = matches!(
+        statement.owner,
+        StatementOwner::Speaker | StatementOwner::Group
+    );
+    is_sound && is_speakers && statement.keep >= LEAST_KEEP && FACT_KINDS.contains(&statement.kind)
 }
 
 /// Fact of a statement: its words, from when they were said on.
@@ -115,14 +122,6 @@ fn draft(turn: &Turn, text: &str, statement: &Statement) -> Option<Draft> {
         return None;
     }
     let start = statement.bytes.start + said.len() - said.trim_start_matches(joins).len();
-    let is_speakers = matches!(
-        statement.owner,
-        StatementOwner::Speaker | StatementOwner::Group
-    );
-    let subject = match is_speakers {
-        true => key(turn.accepted.speaker.as_str()),
-        false => String::new(),
-    };
     let said_at = turn.accepted.effective_time();
     Some(Draft {
         text: words.to_owned(),
@@ -136,7 +135,7 @@ fn draft(turn: &Turn, text: &str, statement: &Statement) -> Option<Draft> {
             keep: statement.keep,
         }),
         claim: Claim {
-            subject,
+            subject: key(turn.accepted.speaker.as_str()),
             attribute: String::new(),
             value: key(words),
         },
