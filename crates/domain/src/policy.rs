@@ -150,7 +150,7 @@ sections! {
         /// Gate 3: least probability of the best item, 0 to 1; where even that is below, nothing is
         /// injected. Without a bound where only `relevance` is set. The default belongs to the
         /// reader [`NEED_READER`].
-        best_relevance: f32 = 0.1, in 0.0..=1.0;
+        best_relevance: f32 = 0.05, in 0.0..=1.0;
     }
 
     /// How much memory (AMP, token budgeting).

@@ -142,7 +142,8 @@ fn an_explanation_shows_every_bound_and_the_texts_of_what_was_chosen() -> Result
     let text = "My cat Pixel likes tuna.";
     node.run(&["remember", "--space", "ada", "--session", "s", text])?;
     let asked = ["assemble", "--space", "ada", "--explain"];
-    let question = ["--gate", "always", "What does Pixel like?"];
+    let any = ["--gate", "always", "--relevance", "0.00001"];
+    let question = [&any[..], &["What does Pixel like?"]].concat();
     let output = node.run(&[&asked[..], &question].concat())?;
     ensure!(output.status.success(), "{output:?}");
     let said = str::from_utf8(&output.stderr)?;

@@ -239,7 +239,8 @@ async fn what_entered_a_prompt_is_written_down_by_ids() -> Result<()> {
         .client
         .recall(&call(), recall("noor", "x", all, &[token]))
         .await?;
-    fresh.printed(&["assemble", "--space", "noor", "Who is Biscuit?"])?;
+    let asked = ["--relevance", "0", "Who is Biscuit?"];
+    fresh.printed(&[&["assemble", "--space", "noor"], &asked[..]].concat())?;
     let filter = || AuditFilter {
         kinds: vec![AuditKind::Injected],
         ..AuditFilter::default()
