@@ -99,7 +99,7 @@ words! {
         NeedsNoMemory = "needs_no_memory",
         /// It is like neither, or like both.
         Unsure = "unsure",
-        /// The space has too few memories to risk a skip.
+        /// The space has few memories. Only records of earlier versions have it.
         ColdSpace = "cold_space",
         /// There is nothing in the spaces.
         NoMemory = "no_memory",

@@ -134,21 +134,25 @@ sections! {
     }
 
     /// What keeps memory out (AMP, quality gating).
-    gating: GatingPolicy => Gating {
+    gating: GatingPolicy(
+        /// Has no effect any more; documents of earlier versions have it.
+        cold_turns: u32
+    ) => Gating {
         /// Whether gates are asked. Default auto.
         mode: GateMode = GateMode::Auto;
         /// Gate 1. Default true.
         rules: bool = true;
         /// Gate 2. Default true.
         routing: bool = true;
-        /// Gate 3: least calibrated probability of an item, 0 to 1; 0 keeps every item. Default
-        /// 0.0002, in spaces of `cold_turns` and more; one that is set counts in all.
+        /// Gate 3: whether the reader of turns tells the probability of an item, and not the search.
+        /// Default false.
+        needs: bool = false;
+        /// Gate 3: least probability of an item, 0 to 1; 0 keeps every item.
         relevance: f32 = 0.0002, in 0.0..=1.0;
-        /// Gate 3: least calibrated probability of the best item, 0 to 1; where even that is below, nothing is injected. Default 0.02, in
-        /// spaces of `cold_turns` and more and where nobody sets `relevance`; one that is set counts in all.
+        /// Gate 3: least probability of the best item, 0 to 1; where even that is below, nothing is
+        /// injected. Without a bound where only `relevance` is set. With `needs` the default is
+        /// [`BEST_NEED`].
         best_relevance: f32 = 0.02, in 0.0..=1.0;
-        /// Gate 2 abstains below so many turns. Default 200.
-        cold_turns: u32 = 200, in 0..=1_000_000;
     }
 
     /// How much memory (AMP, token budgeting).
@@ -257,6 +261,13 @@ sections! {
     }
 }
 
+/// Default of `gating.best_relevance` with `gating.needs`, chosen by `memfleet bench needs` for the
+/// reader [`NEED_READER`] (docs/gates.md).
+pub const BEST_NEED: f32 = 0.05;
+
+/// Reader of turns that [`BEST_NEED`] was chosen for.
+pub const NEED_READER: &str = "reader-1";
+
 /// Most redactions of a policy, and bytes of each.
 const REDACTIONS: (usize, usize) = (32, 512);
 
@@ -360,6 +371,17 @@ mod tests {
         };
         assert_eq!(problem.field, "exclusion.current_session");
         assert!(problem.description.contains("exclusion.running_session"));
+    }
+
+    #[test]
+    fn cold_turns_of_an_earlier_version_are_read_and_have_no_effect() {
+        let policy = r#"{"gating": {"cold_turns": 50, "relevance": 0.5}}"#;
+        let policy: Policy = serde_json::from_str(policy).unwrap();
+        assert_eq!(policy.problems(), []);
+        let settings = policy.settled();
+        assert_eq!(Some(settings.gating.relevance), Some(0.5));
+        let whole = serde_json::to_value(Policy::from(settings)).unwrap();
+        assert_eq!(whole["gating"].get("cold_turns"), None);
     }
 
     #[test]

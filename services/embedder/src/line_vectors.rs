@@ -1,4 +1,4 @@
-//! Vectors of remembered lines that were read before.
+//! Vectors of remembered lines and of prompts that were read before.
 
 use std::sync::Arc;
 
@@ -9,10 +9,13 @@ use quick_cache::sync::Cache;
 /// Lines whose vectors are kept: 4 MB of vectors of 384 components.
 const LINES: usize = 8_192;
 
+/// Prompts whose vectors are kept.
+const PROMPTS: usize = 128;
+
 /// Lines that are read between two looks at whether the caller still waits.
 const LINES_AT_A_TIME: usize = 64;
 
-/// Beginning of the hash of a line's role and text.
+/// Beginning of the hash of a line's role and text, or of a prompt and the turns before it.
 type LineKey = [u8; 16];
 
 /// Vector of a line: components as signed bytes, and the size of one step of them.
@@ -78,7 +81,7 @@ impl LineVectors {
         lines: &[TurnText],
         mut read: impl FnMut(&[(&str, bool)]) -> Result<Option<Vec<NeedVector>>, E>,
     ) -> Result<Option<FoundVectors>, E> {
-        let keys: Vec<LineKey> = lines.iter().map(key).collect();
+        let keys: Vec<LineKey> = lines.iter().map(line_key).collect();
         let mut vectors: Vec<_> = keys.iter().map(|key| self.kept.get(key)).collect();
         let missing: Vec<usize> = (0..lines.len())
             .filter(|&place| vectors[place].is_none())
@@ -105,10 +108,41 @@ impl LineVectors {
     }
 }
 
-fn key(line: &TurnText) -> LineKey {
+/// Vectors of the prompts that were asked for lately, since the lines of one prompt come in several
+/// questions.
+pub(crate) struct PromptVectors {
+    kept: Cache<LineKey, Arc<NeedVector>>,
+}
+
+impl PromptVectors {
+    pub(crate) fn new() -> Self {
+        Self {
+            kept: Cache::new(PROMPTS),
+        }
+    }
+
+    /// Vector of a prompt behind the turns before it, which `read` gives unless it is known.
+    pub(crate) fn of<E>(
+        &self,
+        prompt: &str,
+        before: &str,
+        read: impl FnOnce() -> Result<NeedVector, E>,
+    ) -> Result<Arc<NeedVector>, E> {
+        let length = prompt.len().to_le_bytes();
+        let key = key(&[&length, prompt.as_bytes(), before.as_bytes()]);
+        self.kept.get_or_insert_with(&key, || read().map(Arc::new))
+    }
+}
+
+fn line_key(line: &TurnText) -> LineKey {
+    key(&[&[u8::from(line.is_assistant)], line.text.as_bytes()])
+}
+
+fn key(parts: &[&[u8]]) -> LineKey {
     let mut hasher = blake3::Hasher::new();
-    hasher.update(&[u8::from(line.is_assistant)]);
-    hasher.update(line.text.as_bytes());
+    for part in parts {
+        hasher.update(part);
+    }
     let mut key = LineKey::default();
     hasher.finalize_xof().fill(&mut key);
     key
@@ -161,6 +195,24 @@ mod tests {
             assert!((found - said).abs() < 0.01, "{found} for {said}");
         }
         assert_eq!(asked(&vectors, &lines), (found, 0));
+    }
+
+    #[test]
+    fn a_prompt_is_read_once_behind_the_same_turns() {
+        let vectors = PromptVectors::new();
+        let mut count = 0;
+        let mut asked = |prompt: &str, before: &str| {
+            let read = || {
+                count += 1;
+                Ok::<_, Infallible>(vector(&(prompt, false)))
+            };
+            let vector = vectors.of(prompt, before, read).unwrap();
+            (vector.values.clone(), count)
+        };
+        let first = asked("ab", "c");
+        assert_eq!(asked("ab", "c"), first);
+        assert_eq!(asked("ab", "").1, 2);
+        assert_eq!(asked("a", "bc").1, 3);
     }
 
     #[test]

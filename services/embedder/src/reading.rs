@@ -14,7 +14,7 @@ use memfleet_understanding::{
     PlacedStatements, ReadTurn, ReaderError, ReaderModel, TurnPair, TurnToRead,
 };
 
-use crate::line_vectors::LineVectors;
+use crate::line_vectors::{LineVectors, PromptVectors};
 use crate::names::{self, QueueNames};
 use crate::queue::{Lane, QueuedModel, Request};
 use crate::worker::{Workers, timed};
@@ -70,6 +70,7 @@ impl LocalTurnReader {
         let model = QueuedReader {
             reader,
             lines: LineVectors::new(),
+            prompts: PromptVectors::new(),
         };
         let workers = Workers::start(model, capacity)?;
         Ok(Self { workers })
@@ -136,6 +137,7 @@ fn mismatch() -> Fault {
 struct QueuedReader {
     reader: ReaderModel,
     lines: LineVectors,
+    prompts: PromptVectors,
 }
 
 impl QueuedModel for QueuedReader {
@@ -183,8 +185,10 @@ impl QueuedReader {
             before,
             lines,
         } = question;
-        let prompt = read(Lane::Call, 1, || {
-            self.reader.prompt_vector(prompt, before, &at_once)
+        let prompt = self.prompts.of(prompt, before, || {
+            read(Lane::Call, 1, || {
+                self.reader.prompt_vector(prompt, before, &at_once)
+            })
         })?;
         let found = self.lines.of(lines, |unread| {
             if request.is_abandoned() {

@@ -1,9 +1,11 @@
 //! The `Assembly` service (AMP): whether a prompt needs memory, which, and where it goes.
 //!
-//! `work` is one assembly from start to end; its parts: `prompt` reads what memory is put into, `basis` is the policy in force, `models` the
-//! model, `bounds` the budget, `gating` the gates before the search, `finding` what must not be found, `choosing` the block, `placing` its
-//! place, `nonce` what encloses a block, `sticky` what the requests of one exchange share, `record` what is written down, `settling` how. `rendering` does the same for memories that the
-//! caller brings.
+//! `work` is one assembly from start to end; its parts: `prompt` reads what memory is put
+//! into, `basis` is the policy in force, `models` the model, `bounds` the budget, `gating` the
+//! gates before the search, `finding` what must not be found, `needs` which of it a reply
+//! needs, `choosing` the block, `placing` its place, `nonce` what encloses a block, `sticky`
+//! what the requests of one exchange share, `record` what is written down, `settling` how.
+//! `rendering` does the same for memories that the caller brings.
 
 pub(crate) mod basis;
 pub(crate) mod bounds;
@@ -13,6 +15,7 @@ mod exemplars;
 pub(crate) mod finding;
 mod gating;
 pub(crate) mod models;
+mod needs;
 pub(crate) mod nonce;
 mod placing;
 pub(crate) mod prompt;

@@ -13,6 +13,7 @@ mod gates;
 mod ingest;
 mod latency;
 mod load;
+mod needs;
 mod neighbours;
 mod once;
 mod process;
@@ -84,6 +85,8 @@ enum What {
     Gates(gates::GatesArgs),
     /// How well the reader tells statements, relations and needs on text that it was not trained on
     Understanding(understanding::UnderstandingArgs),
+    /// Which prompts get memory, and whether they get what they need, by gates and thresholds
+    Needs(needs::NeedsArgs),
     /// A running node or fleet under concurrent callers, alone or beside a second one
     Load(load::LoadArgs),
     /// What one tenant's calls take beside another that behaves badly, and whether that is within bounds (exit code 1 where it is not)
@@ -157,6 +160,10 @@ pub async fn run(
         }
         What::Understanding(args) => {
             let report = understanding::measure(&args, &models()?)?;
+            deliver(&report, args.out, output, || report.table())
+        }
+        What::Needs(args) => {
+            let report = needs::measure(&args, &models()?).await?;
             deliver(&report, args.out, output, || report.table())
         }
         What::Load(args) => {

@@ -44,7 +44,16 @@ pub fn unknown_model(name: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use memfleet_domain::policy::NEED_READER;
+    use memfleet_understanding::ReaderModel;
+
     use super::*;
+
+    #[test]
+    fn thresholds_of_needs_are_of_the_reader_of_this_program() {
+        let advice = "choose the thresholds of gate 3 anew (docs/gates.md)";
+        assert_eq!(NEED_READER, ReaderModel::NAME, "{advice}");
+    }
 
     #[test]
     fn calibrations_are_of_the_revisions_that_a_pull_fetches() {

@@ -32,6 +32,7 @@ macro_rules! sections {
                 type Value = $type;
 
                 #[allow(unused_variables, reason = "a section may have plain values only")]
+                #[allow(clippy::needless_update, reason = "a section may have former fields")]
                 fn check(self, fields: &mut Fields) -> Option<$type> {
                     $(let $word = fields.optional_word(stringify!($word), self.$word);)*
                     $(let $list = fields.$read(stringify!($list), self.$list);)*
@@ -40,6 +41,7 @@ macro_rules! sections {
                         // What was wrong was told, and so is what else is wrong.
                         $($word: $word.unwrap_or_default(),)*
                         $($list: $list.unwrap_or_default(),)*
+                        ..$type::default()
                     })
                 }
             }
@@ -70,7 +72,7 @@ macro_rules! sections {
 
 sections! {
     placing: PlacingPolicy { ; ; strategies by numbers, strategies }
-    gating: GatingPolicy { rules routing relevance best_relevance cold_turns; mode: GateMode; }
+    gating: GatingPolicy { rules routing needs relevance best_relevance; mode: GateMode; }
     budget: BudgetPolicy {
         max_tokens percent_of_window reserved_output_tokens max_item_tokens min_item_tokens max_items
         max_items_per_session max_items_per_source exchange_tokens session_tokens; ;

@@ -8,7 +8,7 @@ use memfleet_domain::Fault;
 use memfleet_domain::assembly::{AuditMode, GateBound, ProviderFormat};
 use memfleet_domain::ids::SpaceId;
 use memfleet_domain::model_profile::ModelProfile;
-use memfleet_domain::policy::{Audit, AuditPolicy, Format, Gating, Policy, Settings};
+use memfleet_domain::policy::{Audit, AuditPolicy, BEST_NEED, Format, Gating, Policy, Settings};
 use memfleet_ports::context::Context;
 use memfleet_ports::retriever::Found;
 
@@ -25,10 +25,10 @@ pub struct Said {
     pub max_tokens_by_call: bool,
     /// `budget.percent_of_window`.
     pub percent_of_window: Option<f32>,
-    /// Whether somebody sets `gating.relevance`: the shipped one is not for small spaces.
-    pub relevance: bool,
-    /// The same of `gating.best_relevance`.
-    pub best_relevance: bool,
+    /// `gating.relevance`.
+    pub relevance: Option<f32>,
+    /// `gating.best_relevance`.
+    pub best_relevance: Option<f32>,
 }
 
 /// The policy in force, and what else the tenant set.
@@ -84,8 +84,8 @@ impl Gateway {
             max_tokens: policy.budget.max_tokens,
             max_tokens_by_call,
             percent_of_window: policy.budget.percent_of_window,
-            relevance: policy.gating.relevance.is_some(),
-            best_relevance: policy.gating.best_relevance.is_some(),
+            relevance: policy.gating.relevance,
+            best_relevance: policy.gating.best_relevance,
         };
         let mut settings = policy.settled();
         for other in tenant.of_spaces(spaces).skip(1) {
@@ -170,12 +170,15 @@ pub fn is_shipped_template(name: &str) -> bool {
     Template::shipped().iter().any(|it| it.id == name)
 }
 
-/// Turns from which on a small space has a floor of relevance: among fewer, too little stands out for a
-/// probability to mean something.
-const SMALL_SPACE_TURNS: u64 = 8;
+/// Turns from which on the relevance that a search tells leaves something out: among few, too
+/// little stands out for it, and nearly all fits.
+const MANY_TURNS: u64 = 200;
 
-/// Least relevance of the best item in a small space; docs/benchmarks.md has what it drops and keeps.
-const SMALL_SPACE_FLOOR: f32 = 0.0125;
+/// Turns below which it says nothing at all.
+const FEW_TURNS: u64 = 8;
+
+/// Least relevance of the best item in between; docs/benchmarks.md has what it drops and keeps.
+const BEST_AMONG_FEW: f32 = 0.0125;
 
 /// Thresholds of gate 3, as probabilities; 0 where one does not count.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -184,40 +187,58 @@ pub struct Thresholds {
     pub of_item: f32,
     /// Least relevance of the best item: where it stays below, none enters.
     pub of_best: f32,
-    /// Name of the bound of the best item.
-    best_name: &'static str,
-    /// Turns that were searched and `gating.cold_turns`, where the size of the space counts.
-    size: Option<(u64, u32)>,
 }
 
 impl Thresholds {
-    /// Thresholds of the settings alone, for items that no search found.
-    pub fn of_settings(gating: &Gating) -> Self {
+    /// None: everything enters.
+    pub const NONE: Self = Self {
+        of_item: 0.0,
+        of_best: 0.0,
+    };
+
+    /// Thresholds of needs, in spaces of every size and language.
+    pub fn of_needs() -> Self {
         Self {
-            of_item: gating.relevance,
-            of_best: gating.best_relevance,
-            best_name: "gating.best_relevance",
-            size: None,
+            of_item: Gating::default().relevance,
+            of_best: BEST_NEED,
         }
     }
 
-    /// Every bound of gate 3; `best` is the best relevance, absent where nothing was scored. A bound of 0 does not count.
+    /// Thresholds of the relevance that a search tells: without `gating.needs`, for rounds, and
+    /// where no reader of turns answers.
+    pub fn of_search(found: &Found) -> Self {
+        match found.searched {
+            ..FEW_TURNS => Self::NONE,
+            ..MANY_TURNS => Self {
+                of_item: 0.0,
+                of_best: BEST_AMONG_FEW,
+            },
+            _ => Self {
+                of_item: Gating::default().relevance,
+                of_best: Gating::default().best_relevance,
+            },
+        }
+    }
+
+    /// Thresholds of the relevance that a caller brings.
+    pub fn of_brought() -> Self {
+        Self {
+            of_item: Gating::default().relevance,
+            of_best: 0.0,
+        }
+    }
+
+    /// Every bound of gate 3; `best` is the best relevance, absent where nothing was scored. A
+    /// bound of 0 does not count.
     pub fn bounds(self, best: Option<f32>) -> Vec<GateBound> {
-        let mut bounds = Vec::new();
-        if let Some((searched, cold_turns)) = self.size {
-            let least = |name, least| GateBound::at_least(name, searched as f32, least);
-            let size = least("gating.cold_turns", cold_turns as f32);
-            let is_small = !size.met;
-            bounds.push(size);
-            if is_small {
-                bounds.push(least("small_space_turns", SMALL_SPACE_TURNS as f32));
-            }
-        }
-        if let Some(best) = best {
-            bounds.push(GateBound::at_least(self.best_name, best, self.of_best));
-            bounds.push(GateBound::at_least("gating.relevance", best, self.of_item));
-        }
-        bounds
+        let Some(best) = best else {
+            return Vec::new();
+        };
+        let bound = |name, least| GateBound::at_least(name, best, least);
+        vec![
+            bound("gating.best_relevance", self.of_best),
+            bound("gating.relevance", self.of_item),
+        ]
     }
 
     /// Least relevance of an item, given that of all hits.
@@ -231,34 +252,17 @@ impl Thresholds {
 }
 
 impl Basis {
-    /// Thresholds of gate 3 for what was found. In a space below `gating.cold_turns` nearly all memories
-    /// fit, and what is dropped makes room for nothing: there the shipped threshold of an item does not
-    /// count, and the one of the best item is [`SMALL_SPACE_FLOOR`], from [`SMALL_SPACE_TURNS`] turns on.
-    /// Thresholds that a policy sets count everywhere.
-    pub fn thresholds(&self, found: &Found) -> Thresholds {
-        let (gating, said) = (&self.settings.gating, &self.said);
-        let is_small = found.searched < gating.cold_turns.into();
-        let of_item = if said.relevance || !is_small {
-            gating.relevance
-        } else {
-            0.0
-        };
-        let shipped = "gating.best_relevance";
-        let (best_name, of_best) = if said.best_relevance {
-            (shipped, gating.best_relevance)
-        } else if said.relevance || is_small && found.searched < SMALL_SPACE_TURNS {
-            (shipped, 0.0)
-        } else if is_small {
-            let floor = gating.best_relevance.min(SMALL_SPACE_FLOOR);
-            ("small_space_floor", floor)
-        } else {
-            (shipped, gating.best_relevance)
+    /// Thresholds in force: those that a policy sets, and for what none sets `shipped`. The best
+    /// item has no bound of its own where a policy sets that of an item alone.
+    pub fn thresholds(&self, shipped: Thresholds) -> Thresholds {
+        let said = &self.said;
+        let of_best = match said.relevance {
+            Some(_) => 0.0,
+            None => shipped.of_best,
         };
         Thresholds {
-            of_item,
-            of_best,
-            best_name,
-            size: (!said.relevance).then_some((found.searched, gating.cold_turns)),
+            of_item: said.relevance.unwrap_or(shipped.of_item),
+            of_best: said.best_relevance.unwrap_or(of_best),
         }
     }
 

@@ -110,9 +110,7 @@ impl Work<'_> {
         let query = &self.request.query;
         let text = understood.unwrap_or(&query.text);
         let (tenant, spaces) = (&self.basis.tenant, &query.spaces);
-        let routed = self
-            .gateway
-            .route(context, tenant, spaces, text, gating.cold_turns);
+        let routed = self.gateway.route(context, tenant, spaces, text);
         let (said, embedded) = routed.await?;
         self.request.query.vectors = embedded.map(Arc::new);
         let (outcome, reason) = (said.outcome, said.reason);
@@ -207,7 +205,7 @@ impl Gateway {
         let mut gates = vec![rules];
         if gating.routing && !is_decided {
             let (tenant, spaces) = (&basis.tenant, &request.spaces);
-            let routed = self.route(context, tenant, spaces, text, gating.cold_turns);
+            let routed = self.route(context, tenant, spaces, text);
             gates.push(routed.await?.0);
         }
         Ok(gated(gates))

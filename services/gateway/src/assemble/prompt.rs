@@ -29,6 +29,8 @@ pub struct Outline {
     pub query: Option<String>,
     /// Its conversation before that.
     pub before_it: Before,
+    /// The end of that conversation in words, at most [`HISTORY_BYTES`].
+    pub history: String,
     /// Whether it is a question and nothing else: no history, nor anything after it.
     pub begins: bool,
     /// The session that the request tells of.
@@ -80,6 +82,7 @@ impl Outline {
             place: Some(place.map_err(nowhere)),
             block_places: block_places.filter_map(by).collect(),
             before_it: before_it(conversation),
+            history: history(conversation),
             begins: begins(conversation),
             session: told_session(conversation),
             exchange: exchange(&asked),
@@ -224,6 +227,34 @@ fn before_it(conversation: &Conversation<'_>) -> Before {
         true => Before::Question,
         false => Before::Turns,
     }
+}
+
+/// Longest end of the conversation before the user's last words that is read with them, in bytes.
+const HISTORY_BYTES: usize = 1_024;
+
+/// Last messages of that conversation that are looked at.
+const HISTORY_MESSAGES: usize = 8;
+
+/// Words of user and assistant before what the user says last.
+fn history(conversation: &Conversation<'_>) -> String {
+    let asked = query::target(conversation).map_or(0, |at| at + 1);
+    let before = conversation.messages[..asked].iter().rev();
+    let before = before.skip_while(|message| message.is_authored());
+    let said = before.take(HISTORY_MESSAGES).filter_map(|message| {
+        let speaker = match message.role {
+            conversation::Role::User => "User",
+            conversation::Role::Assistant => "Assistant",
+            _ => return None,
+        };
+        let texts = message.content.texts().map(query::without_blocks);
+        let text = texts.collect::<Vec<_>>().join(" ");
+        (!text.is_empty()).then(|| format!("{speaker}: {text}"))
+    });
+    let mut said: Vec<_> = said.collect();
+    said.reverse();
+    let history = said.join(" ");
+    let surplus = history.len().saturating_sub(HISTORY_BYTES);
+    history[history.ceil_char_boundary(surplus)..].to_owned()
 }
 
 /// Whether nothing is before the user's last message, nor after it.

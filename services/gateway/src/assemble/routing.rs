@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use memfleet_domain::Fault;
-use memfleet_domain::assembly::{Gate, GateBound, GateOutcome, Reason};
+use memfleet_domain::assembly::{Gate, GateOutcome, Reason};
 use memfleet_domain::ids::SpaceId;
 use memfleet_gates::routing::{Query, Router};
 use memfleet_ports::assembly::GateEntry;
@@ -23,7 +23,6 @@ impl Gateway {
         tenant: &TenantSettings,
         spaces: &[SpaceId],
         text: &str,
-        enough: u32,
     ) -> Result<(GateEntry, Option<Embedded>), Fault> {
         let locale = self.locale(context, spaces).await?;
         let embedded = embedded_text(text, &locale).into_owned();
@@ -37,34 +36,8 @@ impl Gateway {
         let router = self
             .routing
             .router(whose, examples, &embedded.space, &self.embedder);
-        let mut said = router.map_or_else(abstain, |router| route(&router, text, &embedded));
-        if said.outcome == GateOutcome::Skip {
-            let turns = self.turns_up_to(context, spaces, enough.into()).await?;
-            let size = GateBound::at_least("gating.cold_turns", turns as f32, enough as f32);
-            if !size.met {
-                (said.outcome, said.reason) = (GateOutcome::Abstain, Reason::ColdSpace);
-            }
-            said.bounds.push(size);
-        }
+        let said = router.map_or_else(abstain, |router| route(&router, text, &embedded));
         Ok((said, Some(embedded)))
-    }
-
-    /// Turns of the spaces together, counted until there are enough.
-    async fn turns_up_to(
-        &self,
-        context: &Context,
-        spaces: &[SpaceId],
-        enough: u64,
-    ) -> Result<u64, Fault> {
-        let mut turns = 0;
-        for space in spaces {
-            if turns >= enough {
-                break;
-            }
-            let space = self.spaces.get(&context.scope(space)).await?;
-            turns += space.map_or(0, |space| space.turns);
-        }
-        Ok(turns)
     }
 }
 
@@ -73,7 +46,7 @@ fn abstain() -> GateEntry {
     GateEntry::new(Gate::Routing, GateOutcome::Abstain, Reason::NoVectors)
 }
 
-/// What the gate says of a query, in a space with memories enough.
+/// Outcome of the gate for a query.
 fn route(router: &Router, text: &str, embedded: &Embedded) -> GateEntry {
     let began = Instant::now();
     let routing = router.route(Query {

@@ -137,12 +137,13 @@ impl<'w> Work<'w> {
         draft.answer.versions = basis.versions.clone();
         draft.answer.strategy_requested = basis.settings.placing.strategies[0];
         draft.timed("prompt");
+        let thresholds = basis.thresholds(Thresholds::of_brought());
         Ok(Self {
             gateway,
             context,
             request,
-            threshold: basis.settings.gating.relevance,
-            thresholds: Thresholds::of_settings(&basis.settings.gating),
+            threshold: thresholds.of_item,
+            thresholds,
             due,
             basis: Arc::new(basis),
             outline: Arc::new(outline),
@@ -183,8 +184,11 @@ impl<'w> Work<'w> {
             return Ok(self.offer_tools(budget));
         }
         self.wait().await?;
-        let found = go!(self.find().await?);
+        let mut found = go!(self.find().await?);
         self.draft.timed("search");
+        self.thresholds = self.weigh_hits(&mut found).await;
+        self.threshold = self.thresholds.of_each(&found);
+        self.draft.timed("needs");
         let made = self.choose(found, budget).await?;
         go!(self.relevance(&made));
         self.inject(made);
@@ -375,10 +379,19 @@ impl<'w> Work<'w> {
 
     /// The call with the time that memory may take: what comes of it is written down in the rest.
     fn brief(&self) -> Context {
-        let most = self.basis.settings.failure.deadline_ms;
-        let rest = Duration::from_millis(most.into()) / FOR_WRITING;
-        let left = (self.due - rest).saturating_duration_since(Instant::now());
+        let left = (self.due - self.rest()).saturating_duration_since(Instant::now());
         self.context.at_most(left)
+    }
+
+    /// End of the time for reading what was found. A block has as much time as writing down has.
+    pub(super) fn reading_ends(&self) -> Instant {
+        self.due - 2 * self.rest()
+    }
+
+    /// Time to write down what an assembly comes to.
+    fn rest(&self) -> Duration {
+        let most = self.basis.settings.failure.deadline_ms;
+        Duration::from_millis(most.into()) / FOR_WRITING
     }
 
     /// Gates 1 and 2, then the search, in the time that there is.
@@ -477,8 +490,6 @@ impl<'w> Work<'w> {
             .gateway
             .locale(self.context, &self.request.query.spaces);
         let locale = self.brief().within("memory", locale).await?;
-        self.thresholds = self.basis.thresholds(&found);
-        self.threshold = self.thresholds.of_each(&found);
         let contents = self.asked().found(&found);
         let nonce = self.gateway.nonce(&self.brief(), &contents).await;
         let making = self.making(budget, &nonce, locale);

@@ -186,7 +186,7 @@ pub fn basis_of(ask: &Ask, basis: &Basis) -> Arc<Basis> {
         Ask::Get(_) => {
             (budget.max_item_tokens, budget.max_items_per_session) = (0, 0);
             settings.excerpts = false;
-            basis.settings.gating.relevance = 0.0;
+            (basis.said.relevance, basis.said.best_relevance) = (Some(0.0), None);
         }
     }
     Arc::new(basis)

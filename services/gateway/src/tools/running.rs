@@ -26,7 +26,7 @@ use super::looking::{Look, basis_of};
 use super::retrieval::{IN_FULL, Retrieval, key};
 use super::{ATTEMPTS, busy, wording};
 use crate::Gateway;
-use crate::assemble::basis::Basis;
+use crate::assemble::basis::{Basis, Thresholds};
 use crate::assemble::bounds;
 use crate::assemble::choosing::{Made, Making};
 use crate::assemble::finding;
@@ -328,7 +328,9 @@ impl Run<'_> {
             .found(&found);
         let basis = basis_of(ask, &self.basis);
         let mut making = Making {
-            threshold: basis.thresholds(&found).of_each(&found),
+            threshold: basis
+                .thresholds(Thresholds::of_search(&found))
+                .of_each(&found),
             basis,
             outline: Arc::default(),
             weight: Arc::default(),

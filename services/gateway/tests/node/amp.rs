@@ -4,6 +4,7 @@ mod excluding;
 mod exemplars;
 mod failing;
 mod gating;
+mod needs;
 mod placing;
 mod recording;
 mod rendering;

@@ -26,7 +26,7 @@ async fn amp_091_amp_092_an_injection_says_where_each_item_comes_from_and_how_it
         .iter()
         .map(|(stage, _)| stage.as_str())
         .collect();
-    assert_eq!(stages, ["prompt", "search", "select", "record"]);
+    assert_eq!(stages, ["prompt", "search", "needs", "select", "record"]);
     assert_eq!(answer.versions["template"], "turns 1");
     assert!(!answer.versions["scorer"].is_empty());
     assert_eq!(answer.budget.tokenizer, "o200k_base");

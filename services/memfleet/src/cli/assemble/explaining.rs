@@ -255,13 +255,10 @@ mod tests {
     #[test]
     fn bounds_are_shown_as_comparisons_whether_they_are_met_or_not() {
         let bounds = [
+            (GateBound::at_least("words", 3.0, 4.0), "words 3 < 4"),
             (
-                GateBound::at_least("gating.cold_turns", 10.0, 200.0),
-                "gating.cold_turns 10 < 200",
-            ),
-            (
-                GateBound::at_least("small_space_floor", 0.33, 0.0125),
-                "small_space_floor 0.33 ≥ 0.0125",
+                GateBound::at_least("gating.best_relevance", 0.33, 0.0125),
+                "gating.best_relevance 0.33 ≥ 0.0125",
             ),
             (
                 GateBound::at_least("gating.relevance", 0.33, 0.0),
