@@ -144,7 +144,7 @@ sections! {
         rules: bool = true;
         /// Gate 2. Default true.
         routing: bool = true;
-        /// Gate 3: whether the reader of turns tells the probability of an item, and not the search.
+        /// Gate 3: whether the reader of turns tells the probability of an item, not the search.
         /// Default false.
         needs: bool = false;
         /// Gate 3: least probability of an item, 0 to 1; 0 keeps every item.

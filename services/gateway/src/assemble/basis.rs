@@ -209,7 +209,7 @@ impl Thresholds {
     pub fn of_search(found: &Found) -> Self {
         match found.searched {
             ..FEW_TURNS => Self::NONE,
-            ..MANY_TURNS => Self {
+            FEW_TURNS..MANY_TURNS => Self {
                 of_item: 0.0,
                 of_best: BEST_AMONG_FEW,
             },
