@@ -192,6 +192,8 @@ impl Deriver {
         let now = self.clock.now();
         let revisions = facts.iter().map(|fact| {
             let mut withdrawn = fact.next(id).withdrawn();
+            // It is not reopened with what took its place.
+            withdrawn.succeeded_by = None;
             withdrawn.known = TimeRange {
                 start: Some(now),
                 end: None,
@@ -216,13 +218,12 @@ struct New {
 }
 
 /// The facts of a turn that are not among those known of it, each claim once. What a model copied from memory is no news: it would stand for two who say
-/// so, and for the later time. Nor is a statement whose words are known or were corrected: cut otherwise, they would be there twice.
+/// so, and for the later time. Nor is what a known statement or a correction tells: cut otherwise, it would be there twice.
 fn news(turn: &Turn, drafts: Vec<Draft>, known: &[&Derivation]) -> Vec<New> {
     let mut seen: HashSet<_> = known.iter().map(|known| known.id).collect();
     let drafts = drafts.into_iter();
     let is_told = |draft: &Draft| {
-        turn.accepted.is_copied(&draft.evidence)
-            || draft.is_statement() && known.iter().any(|known| tells(known, draft))
+        turn.accepted.is_copied(&draft.evidence) || known.iter().any(|known| tells(known, draft))
     };
     let said = drafts.filter(|draft| !is_told(draft));
     let stated = said.map(|draft| New {
@@ -233,12 +234,17 @@ fn news(turn: &Turn, drafts: Vec<Draft>, known: &[&Derivation]) -> Vec<New> {
     stated.filter(|new| seen.insert(new.id)).collect()
 }
 
-/// True where a known statement, or a fact that a caller corrected, rests on words of a new one.
+/// True where a known statement, or a fact that a caller corrected, rests on words of a new statement,
+/// or a corrected statement on all words of a new fact with a clause.
 fn tells(known: &Derivation, new: &Draft) -> bool {
     let is_decided = known.origin == Origin::Corrected;
     known.fact().is_some_and(|told| {
-        let (old, new) = (&told.evidence, &new.evidence);
-        (is_decided || told.is_statement()) && old.start < new.end && new.start < old.end
+        let (old, own) = (&told.evidence, &new.evidence);
+        if new.is_statement() {
+            let overlaps = old.start < own.end && own.start < old.end;
+            return (is_decided || told.is_statement()) && overlaps;
+        }
+        is_decided && told.is_statement() && old.start <= own.start && own.end <= old.end
     })
 }
 

@@ -7,8 +7,8 @@ use std::sync::Mutex;
 
 use memfleet_consolidator::{LocalConsolidator, Options, Plotter, Rebinder, Relater, Replotter};
 use memfleet_constructor::{
-    Deriver, Extractor, ModelExtractor, Refiner, Reteller, Rules, Semanticizer, StatementExtractor,
-    Summariser,
+    Deriver, Extractor, ModelExtractor, Rebuilder, Refiner, Reteller, Rules, Semanticizer,
+    StatementExtractor, Summariser,
 };
 use memfleet_domain::derivation::{Conflict, Derivation, Kind};
 use memfleet_domain::ids::TurnId;
@@ -289,6 +289,23 @@ impl Memory {
             self.follow(Stage::Judge, &self.judge).await;
             self.follow(Stage::Settle, &self.refresher).await;
         }
+    }
+
+    /// The refresher does what there is to do.
+    pub async fn settle_alone(&self) {
+        self.follow(Stage::Settle, &self.refresher).await;
+    }
+
+    /// Facts are derived once more, as statements.
+    pub async fn rebuild_as_statements(&self) {
+        self.store.begin_rebuild(&home()).await.unwrap();
+        let reader = Arc::new(SentenceReader::default());
+        let deriver = Deriver {
+            extractor: Arc::new(StatementExtractor { reader }),
+            ..self.deriver.clone()
+        };
+        self.follow(Stage::Rebuild, &Rebuilder(Arc::new(deriver)))
+            .await;
     }
 
     /// The rules cut sessions into episodes.

@@ -154,3 +154,17 @@ async fn a_corrected_statement_stands_beside_what_is_said_later() {
     let told: Vec<_> = conflicts.iter().map(|it| (it.older, it.status)).collect();
     assert_eq!(told, [(home_.id, Status::Open)]);
 }
+
+#[tokio::test]
+async fn a_rebuild_by_statements_leaves_no_fact_by_rules_that_had_ended() {
+    let memory = Memory::new().await;
+    memory.say(1, "I live in Rome.").await;
+    memory.say(10, "I no longer live in Rome.").await;
+    memory.rebuild_as_statements().await;
+    memory.settle_alone().await;
+    let facts = facts(&memory).await;
+    let by_rules = facts
+        .iter()
+        .filter(|fact| !fact.fact().unwrap().is_statement());
+    assert_eq!(by_rules.count(), 0, "{facts:?}");
+}

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use async_trait::async_trait;
 use memfleet_constructor::{Deriver, ExtractedFacts, Extractor, Rebuilder, Summariser, Utterances};
-use memfleet_domain::derivation::{Derivation, Kind};
+use memfleet_domain::derivation::{Change, ChangeKind, Derivation, Kind};
 use memfleet_domain::fact::{Claim, Clause, Draft, Pattern, Stance};
 use memfleet_domain::ids::TurnId;
 use memfleet_domain::space::Locale;
@@ -14,7 +14,9 @@ use memfleet_domain::turn::AcceptedTurn;
 use memfleet_domain::{Fault, Scope};
 use memfleet_ports::conformance::samples::{batch, home, indexed, instant};
 use memfleet_ports::events::{Event, Events};
-use memfleet_ports::knowledge::{Knowledge, Progress, Question, Stage, Work};
+use memfleet_ports::knowledge::{
+    Applied, Knowledge, Progress, Question, Revision, Rewrite, Stage, Work,
+};
 use memfleet_ports::ledger::Ledger;
 use memfleet_ports::testing::WordEmbedder;
 use memfleet_sqlite::SqliteStore;
@@ -129,6 +131,28 @@ impl Bench {
             ..self.follower.clone()
         };
         follower.sweep(&Rebuilder(Arc::new(deriver))).await;
+    }
+
+    /// A caller corrects a fact.
+    pub async fn correct(&self, corrected: Derivation) {
+        let change = Change {
+            id: corrected.change,
+            kind: ChangeKind::Corrected,
+            at: instant(1),
+            reason: String::new(),
+            conflict: None,
+            reverts: None,
+        };
+        let revisions = vec![Revision {
+            derivation: corrected,
+            passage: None,
+        }];
+        let work = Work {
+            rewrites: vec![Rewrite { change, revisions }],
+            ..Work::default()
+        };
+        let applied = self.store.apply(&home(), work).await.unwrap();
+        assert_ne!(applied, Applied::Stale);
     }
 
     /// As if nothing had been noted of how far the work came.

@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use memfleet_constructor::{Rules, StatementExtractor};
 use memfleet_domain::Fault;
 use memfleet_domain::derivation::Origin;
+use memfleet_domain::ids::ChangeId;
 use memfleet_domain::statement::{RelationScores, Statement};
 use memfleet_ports::conformance::samples::turn;
 use memfleet_ports::knowledge::Question;
@@ -110,4 +111,19 @@ async fn a_reader_that_is_missing_leaves_turns_to_be_read_later() {
     assert!(bench.derive().await.is_empty());
     reader.set_missing(false);
     assert_eq!(bench.derive().await, ["I live in Rome."]);
+}
+
+#[tokio::test]
+async fn words_of_a_corrected_statement_are_no_fact_by_rules() {
+    let mut bench = Bench::new().await;
+    bench.deriver.extractor = Arc::new(by_sentences());
+    bench.store(vec![turn("1", "I live in Rome.")]).await;
+    bench.derive().await;
+    let stated = bench.facts(&Question::default()).await.remove(0);
+    let mut corrected = stated.next(ChangeId::of("corrected", &[stated.id.as_bytes()]));
+    corrected.origin = Origin::Corrected;
+    bench.correct(corrected).await;
+    bench.rebuild_by(Arc::new(Rules)).await;
+    let told = told(&bench).await;
+    assert_eq!(told, [("I live in Rome.".to_owned(), String::new())]);
 }

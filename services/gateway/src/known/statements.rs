@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use memfleet_domain::Fault;
-use memfleet_domain::derivation::Derivation;
+use memfleet_domain::derivation::{Derivation, Origin};
 use memfleet_domain::fact::Draft;
 use memfleet_domain::ids::DerivationId;
 use memfleet_domain::turn::Role;
@@ -12,7 +12,6 @@ use memfleet_ports::context::Context;
 use memfleet_ports::retriever::Hit;
 use memfleet_ports::turn_reader::{NeedQuestion, TurnText};
 
-use super::is_changed;
 use crate::Gateway;
 
 /// Statements of hits that are read at most, those of the first hits.
@@ -38,8 +37,8 @@ impl Gateway {
         for hit in hits {
             let statements = hit.facts.iter().filter(|fact| is_statement(fact));
             let statements: Vec<_> = statements.collect();
-            let is_changed = statements.iter().any(|fact| is_changed(fact));
-            if is_changed && lines.len() + statements.len() <= MAX_READ_STATEMENTS {
+            let has_ended = statements.iter().any(|fact| has_ended(fact));
+            if has_ended && lines.len() + statements.len() <= MAX_READ_STATEMENTS {
                 lines.extend(statements.iter().map(|fact| line(hit, fact)));
                 groups.push(statements);
             }
@@ -61,11 +60,16 @@ impl Gateway {
             let of_turn: Vec<f32> = needs.by_ref().take(statements.len()).collect();
             let most = of_turn.iter().copied().fold(LEAST_NEED, f32::max);
             let pairs = statements.iter().zip(of_turn);
-            let needed = pairs.filter(|(fact, need)| is_changed(fact) && *need >= most);
+            let needed = pairs.filter(|(fact, need)| has_ended(fact) && *need >= most);
             asked.extend(needed.map(|(fact, _)| fact.id));
         }
         Ok(asked)
     }
+}
+
+/// True for a statement that another took the place of.
+fn has_ended(fact: &Derivation) -> bool {
+    fact.succeeded_by.is_some() && fact.origin != Origin::Corrected
 }
 
 fn is_statement(fact: &Derivation) -> bool {

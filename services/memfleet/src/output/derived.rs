@@ -20,6 +20,12 @@ pub fn derivation_json(derivation: &Derivation) -> Value {
             "value": fact.claim.value,
             "negated": fact.is_negated(),
             "confidence": super::exact(&fact.confidence),
+            "statement": fact.statement.as_ref().map(|labels| json!({
+                "kind": labels.kind.name(),
+                "owner": labels.owner.name(),
+                "negated": super::exact(&labels.negated),
+                "keep": super::exact(&labels.keep),
+            })),
         }),
         Body::Episode(episode) => json!({
             "kind": "episode",

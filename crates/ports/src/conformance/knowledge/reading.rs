@@ -16,10 +16,8 @@ pub async fn a_fact_reads_back_as_it_was_written<S: Ledger + Knowledge>(store_: 
     let turn = turn("1", "Zoë lebt in 東京.");
     store(store_, &[&turn]).await;
     let fact = fact(&turn, "Zoë", "東京 'quoted' \\ %", instant(10));
-    make(store_, deriving(&[&fact])).await;
-    let mut statement = statement(&turn, "Zoë lebt in 東京.", instant(10));
-    statement.turns = vec![turn.id];
-    make(store_, deriving(&[&statement])).await;
+    let statement = statement(&turn, "Zoë lebt in 東京.", instant(10));
+    make(store_, deriving(&[&fact, &statement])).await;
     assert_eq!(all(store_, &Question::default()).await, [fact, statement]);
 }
 
