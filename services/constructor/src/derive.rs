@@ -217,8 +217,9 @@ struct New {
     valid: TimeRange,
 }
 
-/// The facts of a turn that are not among those known of it, each claim once. What a model copied from memory is no news: it would stand for two who say
-/// so, and for the later time. Nor is what a known statement or a correction tells: cut otherwise, it would be there twice.
+/// Facts of a turn that are not among those known of it, each claim once. Words that a model copied
+/// from memory are no news: they would stand for two who say so, and for the later time. Nor is what
+/// a known statement or a correction tells: cut otherwise, it would be there twice.
 fn news(turn: &Turn, drafts: Vec<Draft>, known: &[&Derivation]) -> Vec<New> {
     let mut seen: HashSet<_> = known.iter().map(|known| known.id).collect();
     let drafts = drafts.into_iter();
@@ -234,8 +235,8 @@ fn news(turn: &Turn, drafts: Vec<Draft>, known: &[&Derivation]) -> Vec<New> {
     stated.filter(|new| seen.insert(new.id)).collect()
 }
 
-/// True where a known statement, or a fact that a caller corrected, rests on words of a new statement,
-/// or a corrected statement on all words of a new fact with a clause.
+/// True where a known statement, or a fact that a caller corrected, rests on words of a new
+/// statement, or a corrected statement on all words of a new fact with a clause.
 fn tells(known: &Derivation, new: &Draft) -> bool {
     let is_decided = known.origin == Origin::Corrected;
     known.fact().is_some_and(|told| {
