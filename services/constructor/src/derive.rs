@@ -218,8 +218,8 @@ struct New {
 }
 
 /// Facts of a turn that are not among those known of it, each claim once. Words that a model copied
-/// from memory are no news: they would stand for two who say so, and for the later time. Nor is what
-/// a known statement or a correction tells: cut otherwise, it would be there twice.
+/// from memory are no news: they would stand for two who say so, and for the later time. Nor is a
+/// fact that a known statement or a correction tells: cut otherwise, it would be there twice.
 fn news(turn: &Turn, drafts: Vec<Draft>, known: &[&Derivation]) -> Vec<New> {
     let mut seen: HashSet<_> = known.iter().map(|known| known.id).collect();
     let drafts = drafts.into_iter();
