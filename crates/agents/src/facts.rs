@@ -43,7 +43,8 @@ pub const EXTRACTOR: &str = "rules-2";
 /// Beginning of the names of all versions of these rules.
 const RULES_FAMILY: &str = "rules-";
 
-/// Whether a fact may state an answer: one that a caller corrected, or a language model extracted.
+/// True for facts that may state an answer: a caller corrected them, or a language model extracted
+/// them.
 /// Facts by rules may not, since on text by people most are untrue (docs/adr/0028). Statements of the
 /// reader say no more than their turn.
 pub fn may_act(fact: &Derivation) -> bool {

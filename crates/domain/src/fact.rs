@@ -129,8 +129,8 @@ pub struct Draft {
 }
 
 impl Draft {
-    /// True for words as somebody said them, without a clause: a statement of a turn, or the sentence
-    /// by which a caller corrected one.
+    /// True for a fact without a clause: a statement in the words of its turn, or the sentence by
+    /// which a caller corrected one.
     pub fn is_statement(&self) -> bool {
         self.clause.is_none()
     }

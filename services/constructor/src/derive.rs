@@ -14,6 +14,7 @@ pub use refine::Refiner;
 pub use semanticize::Semanticizer;
 
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -235,6 +236,11 @@ fn news(turn: &Turn, drafts: Vec<Draft>, known: &[&Derivation]) -> Vec<New> {
     stated.filter(|new| seen.insert(new.id)).collect()
 }
 
+/// True where two passages of a text share a byte.
+fn overlap(one: &Range<u32>, other: &Range<u32>) -> bool {
+    one.start < other.end && other.start < one.end
+}
+
 /// True where a known statement, or a fact that a caller corrected, rests on words of a new
 /// statement, or a corrected statement on all words of a new fact with a clause.
 fn tells(known: &Derivation, new: &Draft) -> bool {
@@ -242,8 +248,7 @@ fn tells(known: &Derivation, new: &Draft) -> bool {
     known.fact().is_some_and(|told| {
         let (old, own) = (&told.evidence, &new.evidence);
         if new.is_statement() {
-            let overlaps = old.start < own.end && own.start < old.end;
-            return (is_decided || told.is_statement()) && overlaps;
+            return (is_decided || told.is_statement()) && overlap(old, own);
         }
         is_decided && told.is_statement() && old.start <= own.start && own.end <= old.end
     })

@@ -73,7 +73,7 @@ enum What {
     Assemble(assemble::AssembleArgs),
     /// Whether memory stays current where facts change
     Updates(updates::UpdatesArgs),
-    /// Whether the value that holds is found before the one that it ended, on text that the agents were not made on
+    /// Order of values that hold and those that they ended, on scenarios by independent writers
     Changes(changes::ChangesArgs),
     /// Whether all that was asked of a task is found in a long chat about many
     Constraints(constraints::ConstraintsArgs),

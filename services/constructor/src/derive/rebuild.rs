@@ -17,7 +17,7 @@ use memfleet_ports::knowledge::{
 use memfleet_workers::{Agent, Outcome};
 use tracing::instrument;
 
-use super::{Deriver, ROUND, change, first_version, news};
+use super::{Deriver, ROUND, change, first_version, news, overlap};
 use crate::extract::{ExtractedFacts, family};
 
 /// Facts that are withdrawn at the end, at most: a rebuild of a larger space with more of them leaves the rest to the next.
@@ -122,11 +122,9 @@ impl Rebuilder {
         let is_other = |it: &&Derivation| {
             it.turns[0] == fact.turns[0] && !it.is_withdrawn() && !is_of(it, &replaced)
         };
-        let words = |it: &Derivation| it.fact().map(|draft| draft.evidence.clone());
-        let own = words(fact);
         known.iter().filter(is_other).any(|other| {
-            let both = own.as_ref().zip(words(other));
-            both.is_some_and(|(own, other)| own.start < other.end && other.start < own.end)
+            let both = fact.fact().zip(other.fact());
+            both.is_some_and(|(own, other)| overlap(&own.evidence, &other.evidence))
         })
     }
 

@@ -17,8 +17,8 @@ use memfleet_ports::knowledge::{Progress, Rewrite, Stage};
 use memfleet_workers::{Agent, Outcome, before};
 use tracing::instrument;
 
-use super::Deriver;
 use super::rebuild::is_of;
+use super::{Deriver, overlap};
 use crate::extract::{ExtractedFacts, REFINED};
 
 /// Changes that are read together: each turn is a call to the model.
@@ -150,8 +150,6 @@ fn is_read_otherwise(fact: &Derivation, found: &[Found]) -> bool {
     let Some(draft) = fact.fact() else {
         return false;
     };
-    let is_of_same_words = |found: &Found| {
-        found.evidence.start < draft.evidence.end && draft.evidence.start < found.evidence.end
-    };
+    let is_of_same_words = |found: &Found| overlap(&found.evidence, &draft.evidence);
     found.iter().all(|found| found.id != fact.id) && found.iter().any(is_of_same_words)
 }

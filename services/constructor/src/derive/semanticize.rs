@@ -25,8 +25,8 @@ use memfleet_prompts::{Adviser, Asked};
 use memfleet_workers::{Agent, Heard, Outcome, before};
 use tracing::instrument;
 
-use super::Deriver;
 use super::reading::traced_to_turns;
+use super::{Deriver, overlap};
 use crate::extract::{Utterances, checks, taken, telling};
 
 /// Changes that are looked at together: each may be a call to the model, and all of them should be over before the lease is.
@@ -270,8 +270,7 @@ fn is_told(fact: &Derivation, draft: &Draft) -> bool {
         return false;
     };
     let is_taken_back = fact.is_withdrawn() || fact.origin == Origin::Corrected;
-    let is_of_same_words =
-        told.evidence.start < draft.evidence.end && draft.evidence.start < told.evidence.end;
+    let is_of_same_words = overlap(&told.evidence, &draft.evidence);
     let (ours, theirs) = (&draft.claim, &told.claim);
     let is_same = !ours.value.is_empty()
         && ours.value == theirs.value

@@ -83,7 +83,7 @@ fn in_context(turn: &Utterances) -> TurnInContext {
 
 /// Facts of the statements of a turn, in the order of its text.
 fn facts(turn: &Turn, mut statements: Vec<Statement>) -> Vec<Draft> {
-    // A caption is not what somebody says.
+    // Statements in captions, which follow the text, are left out.
     let text = &turn.accepted.content.text;
     statements.retain(is_fact);
     statements.sort_by(|one, other| other.keep.total_cmp(&one.keep));
@@ -106,7 +106,7 @@ fn is_fact(statement: &Statement) -> bool {
         statement.keep,
     ];
     let is_sound = probabilities.iter().all(|it| (0.0..=1.0).contains(it));
-    // A line about somebody else says little as long as nobody knows about whom.
+    // Statements about others have no named owner, so their lines cannot be understood alone.
     let is_speakers = matches!(
         statement.owner,
         StatementOwner::Speaker | StatementOwner::Group

@@ -62,7 +62,7 @@ pub struct ChangesReport {
     ended: usize,
     /// Questions about the present, of scenarios with a change and without one.
     now: BTreeMap<&'static str, OrderFigures>,
-    /// The same by kind of scenario.
+    /// Questions about the present by kind of scenario.
     by_kind: BTreeMap<&'static str, OrderFigures>,
     /// Questions about an earlier value, about all values, and as of a date.
     past: BTreeMap<&'static str, OrderFigures>,
