@@ -142,12 +142,9 @@ struct Ports {
 
 impl Ports {
     fn free() -> Result<Self> {
-        let mut ports = Vec::<u16>::new();
-        while ports.len() < 9 {
-            let port = free_port()?;
-            if !ports.contains(&port) {
-                ports.push(port);
-            }
+        let mut ports = [0; 9];
+        for port in &mut ports {
+            *port = free_port()?;
         }
         Ok(Self {
             embedder: ports[0],
