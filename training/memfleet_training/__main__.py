@@ -11,12 +11,14 @@ import numpy as np
 import torch
 
 from .data import CorpusPart
-from .evaluation import need_figures, pair_figures, statement_figures
+from .evaluation import need_figures, pair_figures, statement_figures, tense_figures
 from .export import export_reader
 from .needs import space_examples
 from .pairs import pair_examples
 from .reader import TASKS, Reader, train_reader, trained
+from .reference import write_reference
 from .statements import turn_examples
+from .tenses import tense_examples
 from .texts import SequenceBuilder
 
 
@@ -29,10 +31,12 @@ def main() -> None:
     parser.add_argument("--meetings", type=Path, help="folder that fetch_meetings.py wrote; without it meetings are left out")
     parser.add_argument("--out", type=Path, default=Path("target/reader"), help="checkpoint, weights and figures")
     parser.add_argument("--frozen", type=int, default=4, help="lower layers that stay those of the base")
-    parser.add_argument("--passes", default="3,3,8", help="passes over turns, pairs and memories")
+    parser.add_argument("--passes", default="4,5,9,3", help="passes over turns, pairs, memories and questions")
     parser.add_argument("--scenarios", type=int, help="train on this many scenarios, without contrast sets: for learning curves")
+    parser.add_argument("--init", type=Path, help="weights (`reader.pt`) to go on from; default: the base")
+    parser.add_argument("--rate", type=float, default=2e-4, help="highest learning rate of the encoder")
     parser.add_argument("--sample", type=int, help="evaluate on this many scenarios")
-    parser.add_argument("--name", default="reader-1", help="name and version, which stand in the weights")
+    parser.add_argument("--name", default="reader-2", help="name and version, which stand in the weights")
     parser.add_argument("--seed", type=int, default=7)
     options = parser.parse_args()
     random.seed(options.seed)
@@ -42,10 +46,13 @@ def main() -> None:
     options.out.mkdir(parents=True, exist_ok=True)
     weights = options.out / "reader.pt"
     if options.command == "train":
+        if options.init:
+            reader.load_state_dict(torch.load(options.init), strict=False)
         train(reader, options)
         torch.save(trained(reader), weights)
         (options.out / "checkpoint.pt").unlink(missing_ok=True)
         export_reader(reader, options.out, options.name)
+        write_reference(reader, options.out / "reference.json")
     else:
         reader.load_state_dict(torch.load(weights), strict=False)
     figures = evaluate(reader, options)
@@ -58,8 +65,9 @@ def train(reader: Reader, options: argparse.Namespace) -> None:
     part = CorpusPart(options.corpus, "train", options.meetings, options.scenarios)
     examples = part.examples(SequenceBuilder(reader.encoder.tokenizer))
     print({task: len(found) for task, found in examples.items()}, flush=True)
-    passes = dict(zip(TASKS, map(int, options.passes.split(","))))
-    train_reader(reader, examples, passes, seed=options.seed, checkpoint=options.out / "checkpoint.pt")
+    passes = dict(zip(TASKS, map(float, options.passes.split(","))))
+    checkpoint = options.out / "checkpoint.pt"
+    train_reader(reader, examples, passes, seed=options.seed, rate=options.rate, checkpoint=checkpoint)
 
 
 def evaluate(reader: Reader, options: argparse.Namespace) -> dict:
@@ -78,6 +86,7 @@ def evaluate(reader: Reader, options: argparse.Namespace) -> dict:
         for name, talks in sets.items()
         if talks
     }
+    figures["tenses"] = tense_figures(reader, tense_examples(scenarios, part.spaces, builder))
     if part.spaces:
         figures["needs"] = need_figures(reader, space_examples(part.spaces, builder))
     return figures

@@ -13,7 +13,6 @@ KINDS = (
 )  # fmt: skip
 OWNERS = ("me", "us", "you", "person", "thing")
 RELATIONS = ("none", "ends", "corrects", "adds", "restates")
-TENSES = ("now", "before", "asof", "all", "unknown")
 
 
 @dataclass

@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from .corpus import Scenario, read_meetings, read_part
-from .needs import Space, read_spaces, space_examples
+from .needs import Space, question_examples, read_spaces, space_examples
 from .pairs import pair_examples
 from .statements import turn_examples
+from .tenses import tense_examples
 from .texts import SequenceBuilder
 
 # Share of turn pairs without a listed relation that are read beside the others.
@@ -36,5 +37,6 @@ class CorpusPart:
         return {
             "statements": turn_examples(talks, builder),
             "pairs": pair_examples(talks, builder, others=UNLISTED_SHARE),
-            "needs": space_examples(self.spaces, builder),
+            "needs": space_examples(self.spaces, builder) + question_examples(talks, builder),
+            "tenses": tense_examples(talks, self.spaces, builder),
         }

@@ -13,6 +13,7 @@ from .needs import SpaceExample
 from .pairs import TurnPair
 from .reader import Reader
 from .statements import FLAGS, TurnExample
+from .tenses import TENSES, TenseExample
 
 CHANGES = (1, 2)
 THRESHOLDS = (0.5, 0.8, 0.9, 0.95, 0.98, 0.99)
@@ -98,6 +99,13 @@ def pair_figures(reader: Reader, examples: list[TurnPair]) -> dict[str, Any]:
             }
         )
     return figures
+
+
+def tense_figures(reader: Reader, examples: list[TenseExample]) -> dict[str, Any]:
+    """Agreement on the tenses of prompts."""
+    read = reader.tenses.read(examples)
+    rows = [(e.tense, int(read[place].argmax())) for place, e in enumerate(examples)]
+    return {"prompts": len(rows), **_labelled(rows, TENSES)}
 
 
 @torch.no_grad()

@@ -11,7 +11,7 @@ import torch
 from onnx import TensorProto, helper, numpy_helper
 
 from .encoder import EPSILON, HEADS
-from .reader import Reader
+from .reader import TASKS, Reader
 
 LINEARS = {
     "attention": "attention.self",
@@ -52,7 +52,7 @@ def export_reader(reader: Reader, folder: Path, name: str) -> None:
             norm = getattr(layer, part)
             add(f"{prefix}{norm_name}.LayerNorm.weight", norm.weight.detach().numpy())
             add(f"{prefix}{norm_name}.LayerNorm.bias", norm.bias.detach().numpy())
-    for task in ("statements", "pairs", "needs"):
+    for task in TASKS:
         for head_name, values in getattr(reader, task).named_parameters():
             if not head_name.startswith("encoder."):
                 add(f"{task}.{head_name}", values.detach().numpy().reshape(-1))

@@ -11,6 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from .batches import length_batches, padded, span_means
+from .corpus import Scenario
 from .encoder import Encoder
 from .texts import CONTEXT_PIECES, SequenceBuilder
 
@@ -104,6 +105,26 @@ def space_examples(spaces: list[Space], builder: SequenceBuilder) -> list[SpaceE
             needed[row, list(prompt.helpful)] = 0.5
             needed[row, list(prompt.needed)] = 1.0
         examples.append(SpaceExample(lines, prompts, needed, space))
+    return examples
+
+
+def question_examples(scenarios: list[Scenario], builder: SequenceBuilder) -> list[SpaceExample]:
+    """One example for each scenario with questions: its turns are the lines. Evidence is needed, and a
+    turn whose value the question does not mean is helpful; what memory does not hold needs nothing."""
+    examples = []
+    for scenario in scenarios:
+        if not scenario.questions:
+            continue
+        space = Space(scenario.writer, scenario.number, scenario.language)
+        for turn in scenario.turns:
+            date = turn.time.date().isoformat()
+            space.lines.append(Line(date, turn.speaker, turn.assistant, turn.text))
+        for question in scenario.questions:
+            is_held = question.tense != "unknown"
+            needed, helpful = (set(question.evidence), set(question.stale)) if is_held else (set(), set())
+            kind = "explicit" if is_held else "missing"
+            space.prompts.append(Prompt(kind, question.text, [], needed, helpful - needed))
+        examples += space_examples([space], builder)
     return examples
 
 

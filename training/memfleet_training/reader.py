@@ -1,7 +1,8 @@
-"""Reader: one encoder with the heads of statements, pairs and needs, trained together."""
+"""Reader: one encoder with the heads of statements, pairs, needs and tenses, trained together."""
 
 from __future__ import annotations
 
+import math
 import random
 import time
 from pathlib import Path
@@ -15,13 +16,14 @@ from .encoder import Encoder
 from .needs import NeedEncoder
 from .pairs import PairReader
 from .statements import StatementReader
+from .tenses import TenseReader
 
 CHECKPOINT_SECONDS = 180
-TASKS = ("statements", "pairs", "needs")
+TASKS = ("statements", "pairs", "needs", "tenses")
 
 
 class Reader(nn.Module):
-    """Encoder whose upper layers serve three tasks. Its lower `frozen` layers are those of the base."""
+    """Encoder whose upper layers serve all tasks. Its lower `frozen` layers are those of the base."""
 
     def __init__(self, folder: Path, frozen: int) -> None:
         super().__init__()
@@ -32,17 +34,21 @@ class Reader(nn.Module):
         self.statements = StatementReader(self.encoder)
         self.pairs = PairReader(self.encoder)
         self.needs = NeedEncoder(self.encoder)
+        self.tenses = TenseReader(self.encoder)
 
 
 def joint_batches(
-    examples: dict[str, list[Any]], passes: dict[str, int], seed: int
+    examples: dict[str, list[Any]], passes: dict[str, float], seed: int
 ) -> list[tuple[str, list[int]]]:
-    """Batches of all tasks in all their passes, in an order drawn by the seed."""
+    """Batches of all tasks in all their passes, in an order drawn by the seed. A part of a pass takes
+    that part of its batches."""
     batches = []
     for task, task_examples in examples.items():
         lengths = [len(e.ids) for e in task_examples]
-        for number in range(passes[task]):
-            batches += [(task, b) for b in length_batches(lengths, seed + number)]
+        for number in range(math.ceil(passes[task])):
+            of_pass = length_batches(lengths, seed + number)
+            share = min(1.0, passes[task] - number)
+            batches += [(task, b) for b in of_pass[: round(share * len(of_pass))]]
     random.Random(seed).shuffle(batches)
     return batches
 
@@ -50,10 +56,10 @@ def joint_batches(
 def train_reader(
     reader: Reader,
     examples: dict[str, list[Any]],
-    passes: dict[str, int],
+    passes: dict[str, float],
     *,
     seed: int = 7,
-    rate: float = 2e-4,
+    rate: float,
     checkpoint: Path | None = None,
 ) -> None:
     """Trains the upper layers and the heads by AdamW. Goes on from `checkpoint` if it is there, and
@@ -63,7 +69,7 @@ def train_reader(
     layers = [p for p in reader.encoder.parameters() if p.requires_grad]
     heads = [p for n, p in reader.named_parameters() if p.requires_grad and "encoder." not in n]
     groups = [{"params": layers, "lr": rate}, {"params": heads, "lr": 4 * rate}]
-    optimiser = torch.optim.AdamW(groups, weight_decay=0.01)
+    optimiser = torch.optim.AdamW(groups, weight_decay=0.01, fused=True)
     schedule = torch.optim.lr_scheduler.OneCycleLR(
         optimiser, [rate, 4 * rate], total_steps=len(batches) + 1, pct_start=0.05
     )

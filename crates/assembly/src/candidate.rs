@@ -47,6 +47,9 @@ pub struct Candidate<'a> {
     pub supersedes: &'a [&'a str],
     /// The id of the memory that replaces it.
     pub superseded_by: Option<&'a str>,
+    /// The id of the memory that says how it is now: this one enters only beside that one, however
+    /// little room there is.
+    pub successor: Option<&'a str>,
     /// Why the caller keeps it out, where it does: for the record of what was left out.
     pub excluded: Option<Reason>,
 }
@@ -158,6 +161,7 @@ impl Default for Candidate<'_> {
             valid: Validity::default(),
             supersedes: &[],
             superseded_by: None,
+            successor: None,
             excluded: None,
         }
     }

@@ -45,6 +45,10 @@ pub(crate) struct Selection<'a> {
     headings: HashMap<(HeadingKey, Option<u64>), usize>,
     duplicates: Duplicates,
     windows: Windows<'a>,
+    /// Candidates by their ids.
+    known: HashMap<&'a str, usize>,
+    /// Candidates that were considered.
+    decided: Vec<bool>,
     /// The places in `chosen` of those that have an id.
     ids: HashMap<&'a str, usize>,
     /// The numbers of words of what was chosen.
@@ -74,6 +78,8 @@ impl<'a> Selection<'a> {
             headings: HashMap::new(),
             duplicates: Duplicates::default(),
             windows: Windows::default(),
+            known: by_id(candidates),
+            decided: vec![false; candidates.len()],
             ids: HashMap::new(),
             lengths: HashSet::new(),
             sessions: HashMap::new(),
@@ -83,15 +89,59 @@ impl<'a> Selection<'a> {
             trace: admission.trace,
         };
         while let Some(index) = selection.ranking.next() {
-            let admitted = admission.refused[index].map_or(Ok(()), Err);
-            if let Err(reason) = admitted.and_then(|()| selection.consider(index)) {
-                selection.leave_out(index, reason);
+            // What holds is decided before what it ended.
+            for index in selection.chain_to(index).into_iter().rev() {
+                selection.decide(index, admission.refused[index]);
             }
         }
         selection.rescue();
         selection.absorb();
         selection.grow();
         selection
+    }
+
+    /// A candidate, what says how it is now, and so on, as far as they are not decided yet.
+    fn chain_to(&self, index: usize) -> Vec<usize> {
+        let mut chain = Vec::new();
+        let mut next = Some(index);
+        while let Some(index) = next.filter(|at| !self.decided[*at] && !chain.contains(at)) {
+            chain.push(index);
+            let successor = self.candidates[index].successor;
+            next = successor.and_then(|id| self.known.get(id).copied());
+        }
+        chain
+    }
+
+    fn decide(&mut self, index: usize, refused: Option<Reason>) {
+        self.decided[index] = true;
+        let admitted = refused.map_or(Ok(()), Err);
+        let beside = admitted.and_then(|()| self.beside_successor(index));
+        if let Err(reason) = beside.and_then(|()| self.consider(index)) {
+            self.leave_out(index, reason);
+        }
+    }
+
+    /// Refuses a candidate whose successor was left out for want of room.
+    fn beside_successor(&self, index: usize) -> Result<(), Reason> {
+        let successor = self.candidates[index].successor;
+        let Some(successor) = successor.and_then(|id| self.known.get(id)) else {
+            return Ok(());
+        };
+        let lacks_room = |left: &LeftOut| {
+            let reasons = [
+                Reason::Budget,
+                Reason::TooLong,
+                Reason::MaxItems,
+                Reason::PerSessionCap,
+                Reason::PerSourceCap,
+                Reason::Superseded,
+            ];
+            left.candidate == *successor && reasons.contains(&left.reason)
+        };
+        match self.left_out.iter().any(lacks_room) {
+            true => Err(Reason::Superseded),
+            false => Ok(()),
+        }
     }
 
     fn leave_out(&mut self, candidate: usize, reason: Reason) {
@@ -244,4 +294,15 @@ impl<'a> Selection<'a> {
             }
         }
     }
+}
+
+/// Candidates by their ids; of those that share one the first.
+fn by_id<'a>(candidates: &'a [Candidate<'a>]) -> HashMap<&'a str, usize> {
+    let mut known = HashMap::new();
+    for (index, candidate) in candidates.iter().enumerate() {
+        if !candidate.id.is_empty() {
+            known.entry(candidate.id).or_insert(index);
+        }
+    }
+    known
 }

@@ -20,6 +20,7 @@ pub mod quality;
 pub mod scope;
 pub mod space;
 pub mod statement;
+pub mod tense;
 pub mod time;
 pub mod turn;
 mod words;

@@ -266,7 +266,7 @@ sections! {
 pub const BEST_NEED: f32 = 0.05;
 
 /// Reader of turns that [`BEST_NEED`] was chosen for.
-pub const NEED_READER: &str = "reader-1";
+pub const NEED_READER: &str = "reader-2";
 
 /// Most redactions of a policy, and bytes of each.
 const REDACTIONS: (usize, usize) = (32, 512);

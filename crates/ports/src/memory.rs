@@ -68,6 +68,30 @@ pub struct RecallRequest {
     pub wait_for: Vec<BatchId>,
     /// Least relevance of a hit, from 0 to 1; absent: any, or none.
     pub min_relevance: Option<f32>,
+    /// Unit of a hit.
+    pub granularity: HitGranularity,
+}
+
+impl From<Query> for RecallRequest {
+    /// A search for turns of any relevance that waits for no write.
+    fn from(query: Query) -> Self {
+        Self {
+            query,
+            wait_for: Vec::new(),
+            min_relevance: None,
+            granularity: HitGranularity::Turn,
+        }
+    }
+}
+
+/// Unit of a hit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum HitGranularity {
+    /// A turn.
+    #[default]
+    Turn,
+    /// A fact that a turn states: the passage is its words, and it is the only fact of the hit.
+    Statement,
 }
 
 /// A question to memory.
@@ -158,6 +182,8 @@ pub struct AnswerEnd {
     pub understood: Option<String>,
     /// Searches that followed the first, for what it did not find.
     pub retries: u32,
+    /// True where statements are quoted that contradict each other, and it is not certain which holds.
+    pub is_uncertain: bool,
 }
 
 /// One line of an export: enough to rebuild the space elsewhere, equal in everything.

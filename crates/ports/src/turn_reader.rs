@@ -6,6 +6,7 @@ use std::ops::Range;
 use async_trait::async_trait;
 use chrono::TimeDelta;
 use memfleet_domain::statement::{RelationScores, Statement};
+use memfleet_domain::tense::TenseScores;
 use memfleet_domain::turn::{AcceptedTurn, Role};
 use memfleet_domain::{Fault, FaultKind};
 
@@ -85,6 +86,17 @@ pub struct ReaderAnswers<T> {
     pub answers: Vec<T>,
 }
 
+/// Reading of a prompt beside remembered lines.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PromptReading {
+    /// Name and version of the reader.
+    pub reader: String,
+    /// Tense of the prompt.
+    pub tense: TenseScores,
+    /// Probability that a good reply to the prompt needs each line, in their order.
+    pub needs: Vec<f32>,
+}
+
 /// Reads turns, pairs of turns, and prompts beside what is remembered. Each answer is in the order
 /// of what was asked. `RESOURCE_EXHAUSTED` when too many wait; `FAILED_PRECONDITION`
 /// (`READER_MISSING`) where the reader or the model that it builds on is not here.
@@ -103,8 +115,8 @@ pub trait TurnReader: Send + Sync {
         pairs: Vec<TurnComparison>,
     ) -> Result<ReaderAnswers<Vec<RelationScores>>, Fault>;
 
-    /// Probability that a good reply to the prompt needs each line. Served before the others.
-    async fn needs(&self, question: NeedQuestion) -> Result<ReaderAnswers<f32>, Fault>;
+    /// Tense of a prompt, and which of the lines a good reply to it needs. Served before the others.
+    async fn needs(&self, question: NeedQuestion) -> Result<PromptReading, Fault>;
 }
 
 /// Refusal where the model that the reader builds on is not here.

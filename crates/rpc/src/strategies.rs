@@ -24,8 +24,8 @@ use memfleet_ports::filter::TurnFilter;
 use memfleet_ports::ledger::{Page, PageToken};
 use memfleet_ports::maintenance::{Part, Status};
 use memfleet_ports::memory::{
-    AnswerEnd, AnswerMode, AnswerPart, AnswerRequest, AnsweringModel, Citation, NewTurn, Outcome,
-    RecallRequest, Record, RememberRequest,
+    AnswerEnd, AnswerMode, AnswerPart, AnswerRequest, AnsweringModel, Citation, HitGranularity,
+    NewTurn, Outcome, RecallRequest, Record, RememberRequest,
 };
 use memfleet_ports::queue::{DeadLetter, Depth};
 use memfleet_ports::refresher::{ForgetReceipt, ForgetRequest};
@@ -266,13 +266,21 @@ fn query() -> impl Strategy<Value = Query> {
 }
 
 pub(crate) fn recall() -> impl Strategy<Value = RecallRequest> {
-    (query(), vec(batch_id(), 0..3), option::of(0.0..=1.0_f32)).prop_map(
-        |(query, wait_for, min_relevance)| RecallRequest {
-            query,
-            wait_for,
-            min_relevance,
-        },
+    let granularities = vec![HitGranularity::Turn, HitGranularity::Statement];
+    (
+        query(),
+        vec(batch_id(), 0..3),
+        option::of(0.0..=1.0_f32),
+        prop::sample::select(granularities),
     )
+        .prop_map(
+            |(query, wait_for, min_relevance, granularity)| RecallRequest {
+                query,
+                wait_for,
+                min_relevance,
+                granularity,
+            },
+        )
 }
 
 pub(crate) fn question() -> impl Strategy<Value = AnswerRequest> {
@@ -317,19 +325,23 @@ pub(crate) fn answer_part() -> impl Strategy<Value = AnswerPart> {
         degraded,
         option::of(words()),
         any::<[u32; 3]>(),
+        any::<bool>(),
     );
-    let end = end.prop_map(|(outcome, model, degraded, understood, counts)| {
-        let [looked_at, dropped_citations, retries] = counts;
-        AnswerPart::End(AnswerEnd {
-            outcome,
-            model,
-            degraded,
-            looked_at,
-            dropped_citations,
-            understood,
-            retries,
-        })
-    });
+    let end = end.prop_map(
+        |(outcome, model, degraded, understood, counts, is_uncertain)| {
+            let [looked_at, dropped_citations, retries] = counts;
+            AnswerPart::End(AnswerEnd {
+                outcome,
+                model,
+                degraded,
+                looked_at,
+                dropped_citations,
+                understood,
+                retries,
+                is_uncertain,
+            })
+        },
+    );
     prop_oneof![words().prop_map(AnswerPart::Text), citation, end]
 }
 

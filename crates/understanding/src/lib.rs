@@ -18,7 +18,7 @@ mod statements;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 
-pub use needs::NeedVector;
+pub use needs::PromptVector;
 pub use reader::{BetweenLayers, ReaderError, ReaderModel};
 pub use relations::{PlacedStatements, TurnPair};
 pub use sequences::ReadTurn;

@@ -6,6 +6,7 @@ use std::fs::File;
 use std::num::NonZeroUsize;
 
 use memfleet_domain::statement::{StatementKind, StatementOwner, StatementRelation};
+use memfleet_domain::tense::PromptTense;
 use memfleet_encoder::{BertLayout, Encoder, ModelFiles, Pooling, Spec};
 use rten_onnx::onnx::{DataType, GraphProto, ModelProto, StringStringEntryProto, TensorProto};
 
@@ -63,6 +64,7 @@ pub fn tiny_reader() -> ReaderModel {
         ("pairs.widen", [INNER, 4 * WIDTH]),
         ("pairs.relation", [relations, INNER]),
         ("needs.offset", [1, WIDTH]),
+        ("tenses.tense", [PromptTense::ALL.len(), WIDTH]),
     ] {
         model.floats(&format!("{name}.weight"), outputs * inputs);
         model.floats(&format!("{name}.bias"), outputs);

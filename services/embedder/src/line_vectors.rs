@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use memfleet_ports::turn_reader::TurnText;
-use memfleet_understanding::NeedVector;
+use memfleet_understanding::PromptVector;
 use quick_cache::sync::Cache;
 
 /// Lines whose vectors are kept: 4 MB of vectors of 384 components.
@@ -26,25 +26,19 @@ struct PackedVector {
 }
 
 impl PackedVector {
-    fn of(vector: &NeedVector) -> Self {
-        let largest = vector
-            .values
-            .iter()
-            .fold(0.0_f32, |most, x| most.max(x.abs()));
+    fn of(vector: &[f32]) -> Self {
+        let largest = vector.iter().fold(0.0_f32, |most, x| most.max(x.abs()));
         let step = largest.max(f32::MIN_POSITIVE) / 127.0;
-        let components = vector.values.iter().map(|x| (x / step).round() as i8);
+        let components = vector.iter().map(|x| (x / step).round() as i8);
         Self {
             step,
             components: components.collect(),
         }
     }
 
-    fn unpacked(&self) -> NeedVector {
+    fn unpacked(&self) -> Vec<f32> {
         let components = self.components.iter();
-        NeedVector {
-            values: components.map(|&x| f32::from(x) * self.step).collect(),
-            offset: 0.0,
-        }
+        components.map(|&x| f32::from(x) * self.step).collect()
     }
 }
 
@@ -61,7 +55,7 @@ pub(crate) struct FoundVectors {
 
 impl FoundVectors {
     /// The vectors, in the order of the lines.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = NeedVector> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Vec<f32>> {
         self.vectors.iter().map(|vector| vector.unpacked())
     }
 }
@@ -79,7 +73,7 @@ impl LineVectors {
     pub(crate) fn of<E>(
         &self,
         lines: &[TurnText],
-        mut read: impl FnMut(&[(&str, bool)]) -> Result<Option<Vec<NeedVector>>, E>,
+        mut read: impl FnMut(&[(&str, bool)]) -> Result<Option<Vec<Vec<f32>>>, E>,
     ) -> Result<Option<FoundVectors>, E> {
         let keys: Vec<LineKey> = lines.iter().map(line_key).collect();
         let mut vectors: Vec<_> = keys.iter().map(|key| self.kept.get(key)).collect();
@@ -108,10 +102,10 @@ impl LineVectors {
     }
 }
 
-/// Vectors of the prompts that were asked for lately, since the lines of one prompt come in several
+/// Readings of the prompts that were asked for lately, since the lines of one prompt come in several
 /// questions.
 pub(crate) struct PromptVectors {
-    kept: Cache<LineKey, Arc<NeedVector>>,
+    kept: Cache<LineKey, Arc<PromptVector>>,
 }
 
 impl PromptVectors {
@@ -121,13 +115,13 @@ impl PromptVectors {
         }
     }
 
-    /// Vector of a prompt behind the turns before it, which `read` gives unless it is known.
+    /// Reading of a prompt behind the turns before it, which `read` gives unless it is known.
     pub(crate) fn of<E>(
         &self,
         prompt: &str,
         before: &str,
-        read: impl FnOnce() -> Result<NeedVector, E>,
-    ) -> Result<Arc<NeedVector>, E> {
+        read: impl FnOnce() -> Result<PromptVector, E>,
+    ) -> Result<Arc<PromptVector>, E> {
         let length = prompt.len().to_le_bytes();
         let key = key(&[&length, prompt.as_bytes(), before.as_bytes()]);
         self.kept.get_or_insert_with(&key, || read().map(Arc::new))
@@ -152,6 +146,8 @@ fn key(parts: &[&[u8]]) -> LineKey {
 mod tests {
     use std::convert::Infallible;
 
+    use memfleet_domain::tense::{PromptTense, TenseScores};
+
     use super::*;
 
     fn line(text: &str, is_assistant: bool) -> TurnText {
@@ -163,12 +159,9 @@ mod tests {
     }
 
     /// A vector that tells lines apart.
-    fn vector((text, is_assistant): &(&str, bool)) -> NeedVector {
+    fn vector((text, is_assistant): &(&str, bool)) -> Vec<f32> {
         let first = text.len() as f32 / 10.0;
-        NeedVector {
-            values: vec![first, f32::from(u8::from(*is_assistant)), -0.4],
-            offset: 0.0,
-        }
+        vec![first, f32::from(u8::from(*is_assistant)), -0.4]
     }
 
     /// First components of the vectors that were found, and the number of lines that were read.
@@ -180,7 +173,7 @@ mod tests {
         });
         let found = found.unwrap().unwrap();
         assert_eq!(found.known, lines.len() - count);
-        (found.iter().map(|it| it.values[0]).collect(), count)
+        (found.iter().map(|it| it[0]).collect(), count)
     }
 
     #[test]
@@ -204,7 +197,11 @@ mod tests {
         let mut asked = |prompt: &str, before: &str| {
             let read = || {
                 count += 1;
-                Ok::<_, Infallible>(vector(&(prompt, false)))
+                Ok::<_, Infallible>(PromptVector {
+                    values: vector(&(prompt, false)),
+                    offset: 0.0,
+                    tense: TenseScores::certain(PromptTense::Now),
+                })
             };
             let vector = vectors.of(prompt, before, read).unwrap();
             (vector.values.clone(), count)
@@ -256,17 +253,11 @@ mod tests {
     #[test]
     fn a_packed_vector_is_near_the_vector() {
         let values: Vec<f32> = (0..384).map(|x| (x as f32).sin() / 14.0).collect();
-        let packed = PackedVector::of(&NeedVector {
-            values: values.clone(),
-            offset: 1.0,
-        });
-        for (found, expected) in packed.unpacked().values.iter().zip(values) {
+        let packed = PackedVector::of(&values);
+        for (found, expected) in packed.unpacked().into_iter().zip(values) {
             assert!((found - expected).abs() < 0.5 / 14.0 / 126.0);
         }
-        let nothing = NeedVector {
-            values: vec![0.0; 3],
-            offset: 0.0,
-        };
+        let nothing = [0.0; 3];
         assert_eq!(PackedVector::of(&nothing).unpacked(), nothing);
     }
 }

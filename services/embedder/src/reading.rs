@@ -7,8 +7,8 @@ use memfleet_background::give_way;
 use memfleet_domain::Fault;
 use memfleet_domain::statement::{RelationScores, Statement};
 use memfleet_ports::turn_reader::{
-    NeedQuestion, ReaderAnswers, TurnComparison, TurnInContext, TurnReader, TurnStatements,
-    TurnText,
+    NeedQuestion, PromptReading, ReaderAnswers, TurnComparison, TurnInContext, TurnReader,
+    TurnStatements, TurnText,
 };
 use memfleet_understanding::{
     PlacedStatements, ReadTurn, ReaderError, ReaderModel, TurnPair, TurnToRead,
@@ -41,7 +41,7 @@ enum ReaderQuestion {
 enum ReaderAnswer {
     Statements(Vec<Vec<Statement>>),
     Relations(Vec<Vec<RelationScores>>),
-    Needs(Vec<f32>),
+    Needs(PromptReading),
 }
 
 impl ReaderQuestion {
@@ -110,12 +110,9 @@ impl TurnReader for LocalTurnReader {
         }
     }
 
-    async fn needs(&self, question: NeedQuestion) -> Result<ReaderAnswers<f32>, Fault> {
-        if question.lines.is_empty() {
-            return Ok(found(Vec::new()));
-        }
+    async fn needs(&self, question: NeedQuestion) -> Result<PromptReading, Fault> {
         match self.ask(ReaderQuestion::Needs(question)).await? {
-            ReaderAnswer::Needs(needs) => Ok(found(needs)),
+            ReaderAnswer::Needs(reading) => Ok(reading),
             _ => Err(mismatch()),
         }
     }
@@ -173,12 +170,12 @@ impl QueuedReader {
         })
     }
 
-    /// Probabilities that the lines of a question are needed; none where the caller left.
+    /// Reading of a prompt, and which lines it needs; no line where the caller left.
     fn needs(
         &self,
         request: &Request<Self>,
         question: &NeedQuestion,
-    ) -> Result<Vec<f32>, ReaderError> {
+    ) -> Result<PromptReading, ReaderError> {
         let at_once = |_: Duration| {};
         let NeedQuestion {
             prompt,
@@ -199,12 +196,16 @@ impl QueuedReader {
             });
             vectors.map(Some)
         })?;
-        let Some(found) = found else {
-            return Ok(Vec::new());
-        };
-        metrics::counter!(names::KNOWN_LINES).increment(found.known as u64);
-        let odds = found.iter().map(|line| self.reader.need(&prompt, &line));
-        Ok(odds.map(|odds| 1.0 / (1.0 + (-odds).exp())).collect())
+        let needs = found.map(|found| {
+            metrics::counter!(names::KNOWN_LINES).increment(found.known as u64);
+            let odds = found.iter().map(|line| self.reader.need(&prompt, &line));
+            odds.map(|odds| 1.0 / (1.0 + (-odds).exp())).collect()
+        });
+        Ok(PromptReading {
+            reader: ReaderModel::NAME.to_owned(),
+            tense: prompt.tense,
+            needs: needs.unwrap_or_default(),
+        })
     }
 }
 

@@ -1,8 +1,10 @@
 //! `Memory.Answer`: finds what memory holds of a question and has it answered, by a language model where one is configured, else by
-//! rules. `inquiry` finds what answers it, `stories` those that it is about, `look` is what was found, `speaking` a model's answer on its way.
+//! rules. `inquiry` finds what answers it, `stories` those that it is about, `look` is what was found, `quoting` answers by quotations,
+//! `speaking` is a model's answer on its way.
 
 mod inquiry;
 mod look;
+mod quoting;
 mod speaking;
 mod stories;
 
@@ -19,6 +21,7 @@ use memfleet_prompts::Adviser;
 use crate::Gateway;
 use inquiry::{Findings, Inquiry};
 use look::Look;
+use quoting::Quoter;
 use speaking::Speaking;
 
 /// How long an answer that names no write waits at most for the facts of what is stored: rules answer from facts, and the words
@@ -61,6 +64,10 @@ impl Gateway {
             holds_at: present,
             question: found.understood.clone().unwrap_or(query.text),
             retries,
+            quoter: self.options.quotes.then(|| Quoter {
+                reader: self.reader.clone(),
+                context: context.clone(),
+            }),
             found,
         });
         let Some(author) = author.filter(|_| !look.found.hits.is_empty()) else {

@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use memfleet_agents::facts::covers;
 use memfleet_assembly::Outdated;
-use memfleet_domain::derivation::Origin;
-use memfleet_domain::ids::{SpaceId, TurnId};
+use memfleet_domain::derivation::{Derivation, Origin};
+use memfleet_domain::ids::{DerivationId, SpaceId, TurnId};
 use memfleet_domain::turn::Turn;
 use memfleet_language::Analyzer;
 use memfleet_ports::retriever::{Hit, SignalScore};
@@ -33,6 +33,8 @@ pub struct Eligible<'a> {
     pub outdated: Option<Outdated<'a>>,
     /// The turns that the correction comes from, where that is what became of it.
     pub corrected_from: &'a [TurnId],
+    /// The turn that says how it is now.
+    pub successor: Option<TurnId>,
 }
 
 /// Mark of a hit: the fate of its fact that the query asks for. None where the turn says more than
@@ -63,6 +65,31 @@ fn corrected_from<'h>(hit: &'h Hit, mark: Option<Outdated<'_>>) -> &'h [TurnId] 
     }
 }
 
+/// Turn of a hit that says how it is now in the place of a marked one.
+fn successor(hit: &Hit, hits: &[Hit]) -> Option<TurnId> {
+    let mut next = hit.outdated_fact()?.succeeded_by;
+    let mut found = None;
+    // As many steps as there are hits: versions of the world that lead in a circle end, too.
+    for _ in hits {
+        let Some((turn, fact)) = next.and_then(|id| stated(hits, &hit.space, id)) else {
+            break;
+        };
+        (found, next) = (Some(turn), fact.succeeded_by);
+    }
+    found.filter(|turn| *turn != hit.turn.accepted.id)
+}
+
+/// A fact that a hit of a space states, and the turn.
+fn stated<'h>(
+    hits: &'h [Hit],
+    space: &SpaceId,
+    id: DerivationId,
+) -> Option<(TurnId, &'h Derivation)> {
+    let here = hits.iter().filter(|hit| hit.space == *space);
+    here.flat_map(|hit| hit.facts.iter().map(|fact| (hit.turn.accepted.id, fact)))
+        .find(|(_, fact)| fact.id == id)
+}
+
 /// The hits, best first, then the neighbours of those that are relevant enough; each turn once.
 pub fn eligible<'h>(hits: &'h [Hit], threshold: f32, analyzer: &Analyzer) -> Vec<Eligible<'h>> {
     let mut all = hits
@@ -78,6 +105,7 @@ pub fn eligible<'h>(hits: &'h [Hit], threshold: f32, analyzer: &Analyzer) -> Vec
                 passage: hit.passage,
                 outdated,
                 corrected_from: corrected_from(hit, outdated),
+                successor: successor(hit, hits),
             }
         })
         .collect::<Vec<_>>();
@@ -104,6 +132,7 @@ pub fn eligible<'h>(hits: &'h [Hit], threshold: f32, analyzer: &Analyzer) -> Vec
                     passage: (0, 0),
                     outdated: None,
                     corrected_from: &[],
+                    successor: None,
                 });
             }
         }

@@ -21,7 +21,8 @@ use memfleet_ports::knowledge::Question;
 use memfleet_ports::retriever::{Found, Hit, Query};
 
 use crate::Gateway;
-use order::{in_order, missing, put_first, statement_behind_first};
+use order::{in_order, missing, put_first, put_past_first, statement_behind_first};
+use statements::AskedStatements;
 
 /// Facts read at a time.
 const PAGE: u32 = 1_000;
@@ -97,16 +98,17 @@ impl Gateway {
         let now = query.filter.as_of.happened_by;
         let now = now.unwrap_or_else(|| self.clock.now());
         let here: Vec<&Hit> = hits.iter().filter(|hit| hit.space == *space).collect();
-        let statements = match asking.is_of_the_past() {
-            true => Ok(HashSet::new()),
-            false => self.asked_statements(context, &query.text, &here).await,
-        };
-        let statements = statements.unwrap_or_else(|fault| {
+        let statements = self.asked_statements(context, &query.text, &here).await;
+        let mut statements = statements.unwrap_or_else(|fault| {
             problem = Some(format!("statements: {fault}"));
-            HashSet::new()
+            AskedStatements::default()
         });
+        if statements.is_of_the_past {
+            put_past_first(hits, space, &statements.ended, now);
+            statements.ended.clear();
+        }
         for hit in hits.iter_mut().filter(|hit| hit.space == *space) {
-            hit.outdated = outdated(hit, &asking, &statements, now).map(|fact| fact.id);
+            hit.outdated = outdated(hit, &asking, &statements.ended, now).map(|fact| fact.id);
         }
         let here = || hits.iter().filter(|hit| hit.space == *space);
         let asked: Vec<&Derivation> = here().filter_map(Hit::outdated_fact).collect();

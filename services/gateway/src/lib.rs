@@ -18,6 +18,7 @@ mod conversations;
 mod digests;
 mod excerpts;
 mod graph;
+mod hit_need;
 mod imagining;
 mod injections;
 mod keeping;
@@ -139,6 +140,8 @@ pub struct Options {
     /// Longest time that an answer or a block waits for the facts of the writes that it is to see,
     /// where half of the time that the call has left allows it.
     pub facts_within: Duration,
+    /// True where answers without a language model are quotations.
+    pub quotes: bool,
 }
 
 impl Default for Options {
@@ -151,6 +154,7 @@ impl Default for Options {
             quality: SearchQuality::Fast,
             names_within: Duration::from_secs(5),
             facts_within: Duration::from_secs(5),
+            quotes: false,
         }
     }
 }

@@ -4,6 +4,7 @@ mod accept;
 mod decided;
 mod echoes;
 mod recall;
+mod statement_hits;
 mod subject;
 mod transfer;
 mod wait;

@@ -1,6 +1,7 @@
 //! `memfleet bench`: what every claim about speed and quality rests on. Each measurement goes through the public API, as a
 //! user's calls do: of a node that it starts in this process on a temporary store, or of a system that runs already.
 
+mod answers;
 mod arms;
 mod assemble;
 mod changes;
@@ -75,6 +76,8 @@ enum What {
     Updates(updates::UpdatesArgs),
     /// Order of values that hold and those that they ended, on scenarios by independent writers
     Changes(changes::ChangesArgs),
+    /// Answers without a language model, on the questions of scenarios by independent writers
+    Answers(answers::AnswersArgs),
     /// Whether all that was asked of a task is found in a long chat about many
     Constraints(constraints::ConstraintsArgs),
     /// Whether the turns that connect two people or things are found
@@ -140,6 +143,10 @@ pub async fn run(
         }
         What::Changes(args) => {
             let report = changes::measure(&args, &models()?).await?;
+            deliver(&report, args.out, output, || report.table())
+        }
+        What::Answers(args) => {
+            let report = answers::measure(&args, &models()?).await?;
             deliver(&report, args.out, output, || report.table())
         }
         What::Constraints(args) => {

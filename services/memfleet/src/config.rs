@@ -155,6 +155,19 @@ pub struct Retrieval {
     /// Quality of searches that do not name one: `fast`, `balanced` or `thorough`. Where it is not
     /// `fast`, every space gets vectors of both models. Default `fast`.
     pub quality: SearchQuality,
+    /// Source of answers without a language model. Default `facts`.
+    pub answers: AnswerSource,
+}
+
+/// Source of answers that need no language model.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AnswerSource {
+    /// Facts, by a grammar of English.
+    #[default]
+    Facts,
+    /// Quotations of any language, by the reader of turns.
+    Quotations,
 }
 
 impl Default for Retrieval {
@@ -166,6 +179,7 @@ impl Default for Retrieval {
             token_cache: ByteSize::mebibytes(256),
             candidates: 600,
             quality: SearchQuality::Fast,
+            answers: AnswerSource::default(),
         }
     }
 }

@@ -591,3 +591,60 @@ fn what_the_caller_keeps_out_is_recorded_with_its_reason() {
         assert_eq!(reason(&block, at), candidate.excluded);
     }
 }
+
+/// Two ways to say the same person's home, of which the second holds and is longer.
+fn homes() -> [Candidate<'static>; 2] {
+    [
+        Candidate {
+            successor: Some("new"),
+            score: 2.0,
+            ..said("old", 0, "I live in Rome.")
+        },
+        Candidate {
+            score: 1.0,
+            ..said(
+                "new",
+                1,
+                "I live in Oslo since the spring of this year, near the harbour.",
+            )
+        },
+    ]
+}
+
+#[test]
+fn what_ended_enters_beside_what_holds_alone_at_any_budget() {
+    let tokenizer = bytes();
+    for budget in 0..300 {
+        let block = assemble(&homes(), &Options::new(budget, &tokenizer));
+        let shown = shown(&block);
+        assert!(
+            !shown.contains(&0) || shown.contains(&1),
+            "{budget}: {shown:?}"
+        );
+        if shown.contains(&1) && !shown.contains(&0) {
+            assert_eq!(reason(&block, 0), Some(Reason::Budget));
+        }
+    }
+    let one = Options {
+        max_items: Some(1),
+        ..Options::new(500, &tokenizer)
+    };
+    assert_eq!(shown(&assemble(&homes(), &one)), [1]);
+}
+
+#[test]
+fn successors_in_a_circle_or_of_no_candidate_keep_nothing_out() {
+    let tokenizer = bytes();
+    let [old, new] = homes();
+    let circle = Candidate {
+        successor: Some("old"),
+        ..new
+    };
+    let options = Options::new(500, &tokenizer);
+    assert_eq!(assemble(&[old, circle], &options).items.len(), 2);
+    let strange = Candidate {
+        successor: Some("elsewhere"),
+        ..old
+    };
+    assert_eq!(assemble(&[strange], &options).items.len(), 1);
+}

@@ -9,10 +9,11 @@ use memfleet_domain::Fault;
 use memfleet_domain::statement::{
     RelationScores, Statement, StatementKind, StatementOwner, StatementRelation,
 };
+use memfleet_domain::tense::{PromptTense, TenseScores};
 
 use crate::turn_reader::{
-    NeedQuestion, ReaderAnswers, TurnComparison, TurnInContext, TurnReader, TurnText,
-    missing_reader,
+    NeedQuestion, PromptReading, ReaderAnswers, TurnComparison, TurnInContext, TurnReader,
+    TurnText, missing_reader,
 };
 
 /// Words that a later statement shares with the one that it ends, from the beginning on.
@@ -24,7 +25,8 @@ const TELLING_LETTERS: usize = 4;
 /// A reader without a model. Each sentence is a statement: one that asks is a question, one in the
 /// first person is a state of the speaker that is kept, any other is general. A statement ends an
 /// earlier one that begins with the same three words and goes on otherwise; after "No, " it corrects
-/// it. A line is needed as much as words of four letters of the prompt stand in it.
+/// it. A line is needed as much as words of four letters of the prompt stand in it. A prompt with the
+/// word `before` asks about what held before.
 #[derive(Debug, Default)]
 pub struct SentenceReader {
     missing: AtomicBool,
@@ -79,13 +81,23 @@ impl TurnReader for SentenceReader {
         self.answers(pairs.iter().map(relations))
     }
 
-    async fn needs(&self, question: NeedQuestion) -> Result<ReaderAnswers<f32>, Fault> {
+    async fn needs(&self, question: NeedQuestion) -> Result<PromptReading, Fault> {
         let asked = telling_words(&question.prompt);
         let need = |line: &TurnText| {
             let told = telling_words(&line.text);
             asked.intersection(&told).count() as f32 / asked.len().max(1) as f32
         };
-        self.answers(question.lines.iter().map(need))
+        let read = self.answers(question.lines.iter().map(need))?;
+        let says_before = words(&question.prompt).any(|word| word == "before");
+        let tense = match says_before {
+            true => PromptTense::Before,
+            false => PromptTense::Now,
+        };
+        Ok(PromptReading {
+            reader: read.reader,
+            tense: TenseScores::certain(tense),
+            needs: read.answers,
+        })
     }
 }
 

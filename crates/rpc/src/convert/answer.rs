@@ -139,6 +139,7 @@ impl From<AnswerEnd> for proto::AnswerEnd {
             dropped_citations: end.dropped_citations,
             understood: end.understood.unwrap_or_default(),
             retries: end.retries,
+            uncertain: end.is_uncertain,
         }
     }
 }
@@ -160,6 +161,7 @@ impl Checked for proto::AnswerEnd {
             dropped_citations: self.dropped_citations,
             understood: Some(self.understood).filter(|text| !text.is_empty()),
             retries: self.retries,
+            is_uncertain: self.uncertain,
         })
     }
 }

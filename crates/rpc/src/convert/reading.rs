@@ -4,8 +4,10 @@ use std::ops::Range;
 
 use chrono::TimeDelta;
 use memfleet_domain::statement::{RelationScores, Statement, StatementRelation};
+use memfleet_domain::tense::{PromptTense, TenseScores};
 use memfleet_ports::turn_reader::{
-    NeedQuestion, ReaderAnswers, TurnComparison, TurnInContext, TurnStatements, TurnText,
+    NeedQuestion, PromptReading, ReaderAnswers, TurnComparison, TurnInContext, TurnStatements,
+    TurnText,
 };
 
 use super::{Checked, Fields};
@@ -322,26 +324,62 @@ impl Checked for wire::NeedsRequest {
     }
 }
 
-impl From<ReaderAnswers<f32>> for wire::NeedsResponse {
-    fn from(found: ReaderAnswers<f32>) -> Self {
+impl From<PromptReading> for wire::NeedsResponse {
+    fn from(reading: PromptReading) -> Self {
         Self {
-            reader: found.reader,
-            needs: found.answers,
+            reader: reading.reader,
+            needs: reading.needs,
+            tense: Some(reading.tense.into()),
         }
     }
 }
 
 impl Checked for wire::NeedsResponse {
-    type Value = ReaderAnswers<f32>;
+    type Value = PromptReading;
 
     fn check(self, fields: &mut Fields) -> Option<Self::Value> {
         let needs = fields.each("needs", self.needs, usize::MAX, |fields, need| {
             fields.probability("", need)
         });
-        Some(ReaderAnswers {
+        let tense = match self.tense {
+            Some(tense) => fields.message("tense", Some(tense)),
+            None => Some(TenseScores::certain(PromptTense::Now)),
+        };
+        Some(PromptReading {
             reader: self.reader,
-            answers: needs?,
+            tense: tense?,
+            needs: needs?,
         })
+    }
+}
+
+impl From<TenseScores> for wire::TenseScores {
+    fn from(scores: TenseScores) -> Self {
+        let [now, before, as_of, all] = PromptTense::ALL.map(|it| scores.probability(it));
+        Self {
+            now,
+            before,
+            as_of,
+            all,
+        }
+    }
+}
+
+impl Checked for wire::TenseScores {
+    type Value = TenseScores;
+
+    fn check(self, fields: &mut Fields) -> Option<TenseScores> {
+        let mut probabilities = [0.0; PromptTense::ALL.len()];
+        for (place, tense) in probabilities.iter_mut().zip(PromptTense::ALL) {
+            let (name, value) = match tense {
+                PromptTense::Now => ("now", self.now),
+                PromptTense::Before => ("before", self.before),
+                PromptTense::AsOf => ("as_of", self.as_of),
+                PromptTense::All => ("all", self.all),
+            };
+            *place = fields.probability(name, value)?;
+        }
+        Some(TenseScores { probabilities })
     }
 }
 

@@ -63,6 +63,7 @@ impl TryFrom<RecallRequest> for proto::RecallRequest {
             explain: query.explain,
             wait_for: request.wait_for.iter().map(ToString::to_string).collect(),
             min_relevance: request.min_relevance,
+            granularity: proto::RecallGranularity::from(request.granularity).into(),
         })
     }
 }
@@ -86,6 +87,7 @@ impl Checked for proto::RecallRequest {
             }
             given => Some(given),
         };
+        let granularity = fields.optional_word("granularity", self.granularity);
         let (k, neighbours) = reach?;
         let query = Query {
             text: text?,
@@ -104,6 +106,7 @@ impl Checked for proto::RecallRequest {
             query,
             wait_for: wait_for?,
             min_relevance: min_relevance?,
+            granularity: granularity?.unwrap_or_default(),
         })
     }
 }

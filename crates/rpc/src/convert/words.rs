@@ -12,7 +12,7 @@ use memfleet_domain::narrative::Momentum;
 use memfleet_domain::quality::SearchQuality;
 use memfleet_domain::statement::{StatementKind, StatementOwner};
 use memfleet_ports::assembly::EditOperation;
-use memfleet_ports::memory::{AnswerMode, Outcome};
+use memfleet_ports::memory::{AnswerMode, HitGranularity, Outcome};
 use memfleet_ports::settings::SettingKind;
 
 use super::Fields;
@@ -80,6 +80,7 @@ words! { proto:
     Granularity = Granularity { Verbatim, Episode, Summary, Fact, Triplet, Profile }
     AuditMode = AuditMode { Full, Redacted, Off }
     SearchQuality = SearchQuality { Fast, Balanced, Thorough }
+    HitGranularity = RecallGranularity { Turn, Statement }
     SettingKind = DocumentKind { Policy, Template, ModelProfile, Exemplars }
     Termination = Termination { ModelAnswered, RoundLimit, TokenBudget, RepeatedQuery, NoNewResults, Deadline, ClientToolPending, UpstreamError, ToolsRejected }
     EditOperation = EditOperation { AppendText, AppendPart, AppendSystem, AppendSystemPart, InsertSystem, AddTool }

@@ -31,12 +31,7 @@ pub struct RemoteRetriever {
 #[async_trait]
 impl Retriever for RemoteRetriever {
     async fn search(&self, context: &Context, query: &Query) -> Result<Found, Fault> {
-        let request: proto::RecallRequest = RecallRequest {
-            query: query.clone(),
-            wait_for: Vec::new(),
-            min_relevance: None,
-        }
-        .try_into()?;
+        let request: proto::RecallRequest = RecallRequest::from(query.clone()).try_into()?;
         if let Some(embedded) = query.vectors.as_deref() {
             let message = EmbeddedRequest::new(request.clone(), embedded.clone());
             let answer = self.ask(context, query, message, |channel, request| {

@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::FutureExt;
-use futures::future::{BoxFuture, try_join_all};
+use futures::future::{BoxFuture, try_join, try_join_all};
 use memfleet_domain::statement::{RelationScores, Statement};
 use memfleet_domain::{Fault, FaultKind};
 use memfleet_ports::turn_reader::{
-    NeedQuestion, ReaderAnswers, TurnComparison, TurnInContext, TurnReader, no_reader,
+    NeedQuestion, PromptReading, ReaderAnswers, TurnComparison, TurnInContext, TurnReader,
+    TurnText, no_reader,
 };
 use tonic::transport::Channel;
 use tonic::{Request, Response, Status};
@@ -112,13 +113,15 @@ impl RemoteTurnReader {
         }
     }
 
-    async fn needs_of(&self, question: NeedQuestion) -> Result<ReaderAnswers<f32>, Fault> {
+    async fn needs_of(&self, question: NeedQuestion) -> Result<PromptReading, Fault> {
         let asked = question.lines.len();
         let message = NeedsRequest::from(question);
-        let needs = self.ask(message, NEEDS, |mut client, request| {
+        let reading = self.ask(message, NEEDS, |mut client, request| {
             async move { client.needs(request).await }.boxed()
         });
-        complete(needs.await?, asked)
+        let reading: PromptReading = reading.await?;
+        check_count(reading.needs.len(), asked)?;
+        Ok(reading)
     }
 }
 
@@ -144,30 +147,44 @@ impl TurnReader for RemoteTurnReader {
     }
 
     /// Asks with the beginning of a prompt and the end of the turns before it: no more is read.
-    async fn needs(&self, question: NeedQuestion) -> Result<ReaderAnswers<f32>, Fault> {
+    async fn needs(&self, question: NeedQuestion) -> Result<PromptReading, Fault> {
         let prompt = &question.prompt[..question.prompt.floor_char_boundary(limits::TEXT)];
         let surplus = question.before.len().saturating_sub(limits::TEXT);
         let before = &question.before[question.before.ceil_char_boundary(surplus)..];
-        let parts = question.lines.chunks(limits::NEED_LINES).map(|lines| {
+        let needs_of = |lines: &[TurnText]| {
             self.needs_of(NeedQuestion {
                 prompt: prompt.to_owned(),
                 before: before.to_owned(),
                 lines: lines.to_vec(),
             })
-        });
-        joined(try_join_all(parts).await?)
+        };
+        // Without lines the prompt is read all the same.
+        let first = question.lines.len().min(limits::NEED_LINES);
+        let (first, rest) = question.lines.split_at(first);
+        let (mut reading, others) = try_join(
+            needs_of(first),
+            try_join_all(rest.chunks(limits::NEED_LINES).map(needs_of)),
+        )
+        .await?;
+        for other in others {
+            check_reader(&reading.reader, &other.reader)?;
+            reading.needs.extend(other.needs);
+        }
+        Ok(reading)
     }
 }
 
 fn complete<T>(found: ReaderAnswers<T>, asked: usize) -> Result<ReaderAnswers<T>, Fault> {
-    match found.answers.len() == asked {
-        true => Ok(found),
-        false => {
-            let came = found.answers.len();
-            Err(misread(format!(
-                "{came} answers came for {asked} questions"
-            )))
-        }
+    check_count(found.answers.len(), asked)?;
+    Ok(found)
+}
+
+fn check_count(came: usize, asked: usize) -> Result<(), Fault> {
+    match came == asked {
+        true => Ok(()),
+        false => Err(misread(format!(
+            "{came} answers came for {asked} questions"
+        ))),
     }
 }
 
@@ -182,17 +199,19 @@ fn joined<T>(parts: Vec<ReaderAnswers<T>>) -> Result<ReaderAnswers<T>, Fault> {
         });
     };
     for part in parts {
-        if part.reader != joined.reader {
-            let message = format!(
-                "`{}` and `{}` answered one question",
-                joined.reader, part.reader
-            );
-            let fault = Fault::new(FaultKind::Unavailable, "READERS_DIFFER", message);
-            return Err(fault.retry_after(Duration::from_secs(1)));
-        }
+        check_reader(&joined.reader, &part.reader)?;
         joined.answers.extend(part.answers);
     }
     Ok(joined)
+}
+
+fn check_reader(one: &str, other: &str) -> Result<(), Fault> {
+    if one == other {
+        return Ok(());
+    }
+    let message = format!("`{one}` and `{other}` answered one question");
+    let fault = Fault::new(FaultKind::Unavailable, "READERS_DIFFER", message);
+    Err(fault.retry_after(Duration::from_secs(1)))
 }
 
 /// Fault of an answer that does not meet its question.

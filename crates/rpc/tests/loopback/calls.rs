@@ -54,9 +54,8 @@ pub fn recall(name: &str) -> RecallRequest {
         vectors: None,
     };
     RecallRequest {
-        query,
         wait_for: vec![node::batch()],
-        min_relevance: None,
+        ..RecallRequest::from(query)
     }
 }
 

@@ -267,6 +267,7 @@ pub fn answered() -> Vec<AnswerPart> {
         dropped_citations: 1,
         understood: Some("Where does Ada live?".into()),
         retries: 2,
+        is_uncertain: true,
     };
     vec![
         AnswerPart::Text("In Oslo".into()),
@@ -735,11 +736,7 @@ impl Retriever for Node {
             let kind = FaultKind::FailedPrecondition;
             return Err(Fault::new(kind, "UNIMPLEMENTED", "no such call"));
         }
-        let request = RecallRequest {
-            query: query.clone(),
-            wait_for: Vec::new(),
-            min_relevance: None,
-        };
+        let request = RecallRequest::from(query.clone());
         self.recall(context, request).await
     }
 }

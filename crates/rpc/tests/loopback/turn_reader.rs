@@ -3,10 +3,11 @@
 use async_trait::async_trait;
 use chrono::TimeDelta;
 use memfleet_domain::statement::{RelationScores, Statement, StatementKind, StatementOwner};
+use memfleet_domain::tense::TenseScores;
 use memfleet_domain::{Fault, FaultKind};
 use memfleet_ports::turn_reader::{
-    NeedQuestion, ReaderAnswers, TurnComparison, TurnInContext, TurnReader, TurnStatements,
-    TurnText, missing_reader,
+    NeedQuestion, PromptReading, ReaderAnswers, TurnComparison, TurnInContext, TurnReader,
+    TurnStatements, TurnText, missing_reader,
 };
 use memfleet_rpc::fleet::RemoteTurnReader;
 
@@ -54,16 +55,25 @@ impl TurnReader for LengthReader {
         Ok(found(pairs.iter().map(|pair| vec![scores(pair)])))
     }
 
-    async fn needs(&self, question: NeedQuestion) -> Result<ReaderAnswers<f32>, Fault> {
+    async fn needs(&self, question: NeedQuestion) -> Result<PromptReading, Fault> {
         let around = question.prompt.len() + question.before.len();
         let lines = question.lines.iter();
-        Ok(found(lines.map(|line| share(around + line.text.len()))))
+        Ok(PromptReading {
+            reader: READER.to_owned(),
+            tense: TenseScores {
+                probabilities: [0.5, 0.25, 0.125, 0.125],
+            },
+            needs: lines.map(|line| share(around + line.text.len())).collect(),
+        })
     }
 }
 
+/// Name of the reader.
+const READER: &str = "length-1";
+
 fn found<T>(answers: impl Iterator<Item = T>) -> ReaderAnswers<T> {
     ReaderAnswers {
-        reader: "length-1".to_owned(),
+        reader: READER.to_owned(),
         answers: answers.collect(),
     }
 }
@@ -113,7 +123,13 @@ async fn answers_come_back_as_they_were_found_in_the_order_of_the_questions() {
         lines: (0..2_500).map(|n| text(&"x".repeat(n % 40))).collect(),
     };
     let needs = remote.needs(question.clone()).await;
-    assert_eq!(needs, LengthReader.needs(question).await);
+    assert_eq!(needs, LengthReader.needs(question.clone()).await);
+    let alone = NeedQuestion {
+        lines: Vec::new(),
+        ..question
+    };
+    let reading = remote.needs(alone.clone()).await;
+    assert_eq!(reading, LengthReader.needs(alone).await);
     let nothing = remote.statements(Vec::new()).await;
     assert_eq!(nothing, LengthReader.statements(Vec::new()).await);
 }
@@ -131,7 +147,7 @@ async fn long_prompts_arrive_with_their_beginning_and_the_end_of_what_was_before
         lines: vec![text("line")],
     };
     let needs = remote.needs(question).await;
-    assert_eq!(needs.unwrap().answers, [share(2 * 65_536 + 4)]);
+    assert_eq!(needs.unwrap().needs, [share(2 * 65_536 + 4)]);
 }
 
 #[tokio::test]

@@ -14,8 +14,10 @@ use memfleet_ports::turn_reader::{ReaderAnswers, TurnInContext, TurnReader, Turn
 
 use super::{ExtractedFacts, Extractor, REFINED, Utterances};
 
-/// Least probability that a statement is worth remembering for months, chosen by a reading of lines
-/// from real chats (docs/benchmarks.md, "Understanding").
+/// Least probability that a statement of its speaker is worth remembering for months by which it is
+/// a line of the speaker's profile, chosen by a reading of lines from real chats (docs/benchmarks.md,
+/// "Understanding"). Others are facts of no subject: later statements end them, and recall finds
+/// them, but no profile lists them.
 const LEAST_KEEP: f32 = 0.6;
 
 /// Characters of the longest statement that is a fact; in longer ones no end was found.
@@ -25,13 +27,14 @@ const MAX_STATEMENT_CHARS: usize = 400;
 const MAX_STATEMENTS: usize = 64;
 
 /// Kinds of statements that are facts; the others say nothing that holds or happened.
-const FACT_KINDS: [StatementKind; 6] = [
+const FACT_KINDS: [StatementKind; 7] = [
     StatementKind::State,
     StatementKind::Event,
     StatementKind::Plan,
     StatementKind::Wish,
     StatementKind::Hearsay,
     StatementKind::Instruction,
+    StatementKind::Passing,
 ];
 
 /// The reader of turns as an extractor.
@@ -106,12 +109,21 @@ fn is_fact(statement: &Statement) -> bool {
         statement.keep,
     ];
     let is_sound = probabilities.iter().all(|it| (0.0..=1.0).contains(it));
-    // Statements about others have no named owner, so their lines cannot be understood alone.
+    is_sound && FACT_KINDS.contains(&statement.kind)
+}
+
+/// Subject of a statement: its speaker, where it is worth a line of the profile. Statements about
+/// others have no named owner, so their lines could not be understood alone.
+fn subject(turn: &Turn, statement: &Statement) -> String {
     let is_speakers = matches!(
         statement.owner,
         StatementOwner::Speaker | StatementOwner::Group
     );
-    is_sound && is_speakers && statement.keep >= LEAST_KEEP && FACT_KINDS.contains(&statement.kind)
+    let is_line = statement.keep >= LEAST_KEEP && statement.kind != StatementKind::Passing;
+    match is_speakers && is_line {
+        true => key(turn.accepted.speaker.as_str()),
+        false => String::new(),
+    }
 }
 
 /// Fact of a statement: its words, from when they were said on.
@@ -135,7 +147,7 @@ fn draft(turn: &Turn, text: &str, statement: &Statement) -> Option<Draft> {
             keep: statement.keep,
         }),
         claim: Claim {
-            subject: key(turn.accepted.speaker.as_str()),
+            subject: subject(turn, statement),
             attribute: String::new(),
             value: key(words),
         },

@@ -12,7 +12,7 @@ use memfleet_ports::conformance::samples::turn;
 use memfleet_ports::knowledge::Question;
 use memfleet_ports::testing::SentenceReader;
 use memfleet_ports::turn_reader::{
-    NeedQuestion, ReaderAnswers, TurnComparison, TurnInContext, TurnReader,
+    NeedQuestion, PromptReading, ReaderAnswers, TurnComparison, TurnInContext, TurnReader,
 };
 
 use crate::bench::Bench;
@@ -79,7 +79,7 @@ impl TurnReader for WholeReader {
         self.0.relations(pairs).await
     }
 
-    async fn needs(&self, question: NeedQuestion) -> Result<ReaderAnswers<f32>, Fault> {
+    async fn needs(&self, question: NeedQuestion) -> Result<PromptReading, Fault> {
         self.0.needs(question).await
     }
 }

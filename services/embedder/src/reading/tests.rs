@@ -88,21 +88,21 @@ async fn needs_are_probabilities_and_the_same_for_lines_that_are_known() {
         "where do i live",
         &["i live in lisbon", "thanks", "i have a cat"],
     );
-    let first = reader.needs(question.clone()).await.unwrap().answers;
+    let reading = reader.needs(question.clone()).await.unwrap();
+    let first = &reading.needs;
     assert!(
         first.len() == 3 && first.iter().all(|&x| is_probability(x)),
         "{first:?}"
     );
     assert!((first[0] - first[1]).abs() > f32::EPSILON, "{first:?}");
-    assert_eq!(reader.needs(question).await.unwrap().answers, first);
+    assert_eq!(reader.needs(question).await.unwrap(), reading);
+    let tenses = reading.tense.probabilities;
     assert!(
-        reader
-            .needs(need("so", &[]))
-            .await
-            .unwrap()
-            .answers
-            .is_empty()
+        (tenses.iter().sum::<f32>() - 1.0).abs() < 1e-4,
+        "{tenses:?}"
     );
+    let without_lines = reader.needs(need("so", &[])).await.unwrap();
+    assert!(without_lines.needs.is_empty());
 }
 
 #[test]

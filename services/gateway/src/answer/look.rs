@@ -12,12 +12,17 @@ use memfleet_ports::memory::{AnswerEnd, AnswerPart, Citation, Outcome};
 use memfleet_ports::retriever::{Found, Hit};
 use memfleet_prompts::handles::Turn;
 
+use super::quoting::{Quotations, Quoter};
+
 /// Bytes of turns that a prompt holds.
 const PROMPT: usize = 64 << 10;
 /// Bytes of one turn: of a longer one those around the passage that was found are shown.
 const TURN: usize = 4 << 10;
 /// Bytes of a turn that are quoted where it is not known which words say so.
 const QUOTE: usize = 300;
+
+/// Words before quotations that contradict each other.
+const UNCERTAIN: &str = "It is not certain which of these holds:";
 
 /// A question and what was found for it.
 pub struct Look {
@@ -35,11 +40,54 @@ pub struct Look {
     pub found: Found,
     /// Searches that followed the first.
     pub retries: u32,
+    /// Answers by quotations, where answers are such.
+    pub quoter: Option<Quoter>,
 }
 
 impl Look {
-    /// The whole answer of the rules.
+    /// The whole answer without a language model. Where the reader of turns cannot be asked, facts
+    /// answer in place of quotations.
     pub async fn by_rules(self: &Arc<Self>) -> Result<Vec<AnswerPart>, Fault> {
+        let Some(quoter) = &self.quoter else {
+            return self.by_facts(None).await;
+        };
+        match quoter.quote(&self.question, &self.found.hits).await {
+            Ok(quotations) => Ok(self.by_quotations(&quotations)),
+            Err(fault) => self.by_facts(Some(format!("quotations: {fault}"))).await,
+        }
+    }
+
+    /// Quotations with who said them and when.
+    fn by_quotations(&self, quotations: &Quotations) -> Vec<AnswerPart> {
+        let mut parts = Vec::new();
+        if quotations.is_uncertain {
+            parts.push(AnswerPart::Text(UNCERTAIN.to_owned()));
+        }
+        for quotation in &quotations.quoted {
+            let hit = &self.found.hits[quotation.place];
+            let turn = &hit.turn.accepted;
+            let line = if parts.is_empty() { "" } else { "\n" };
+            let date = turn.effective_time().with_timezone(&self.zone).date_naive();
+            let text = text(hit);
+            let words = text.get(quotation.bytes.clone()).unwrap_or_default();
+            let quoted = format!("{line}{date}, {}: \"{}\"", turn.speaker, words.trim());
+            parts.push(AnswerPart::Text(quoted));
+            let bytes = (quotation.bytes.start as u32, quotation.bytes.end as u32);
+            parts.push(citation(hit, bytes));
+        }
+        let outcome = match quotations.quoted.is_empty() {
+            true => Outcome::Abstained,
+            false => Outcome::Answered,
+        };
+        parts.push(self.end(outcome, None, quotations.is_uncertain));
+        parts
+    }
+
+    /// Sentences of facts.
+    async fn by_facts(
+        self: &Arc<Self>,
+        degraded: Option<String>,
+    ) -> Result<Vec<AnswerPart>, Fault> {
         let look = self.clone();
         let statements = tokio::task::spawn_blocking(move || look.statements());
         let statements = statements
@@ -59,16 +107,22 @@ impl Look {
             });
             parts.extend(cited);
         }
-        parts.push(AnswerPart::End(AnswerEnd {
+        parts.push(self.end(outcome, degraded, false));
+        Ok(parts)
+    }
+
+    fn end(&self, outcome: Outcome, degraded: Option<String>, is_uncertain: bool) -> AnswerPart {
+        let missing = self.found.degraded.iter().cloned();
+        AnswerPart::End(AnswerEnd {
             outcome,
             model: None,
-            degraded: self.found.degraded.clone(),
+            degraded: missing.chain(degraded).collect(),
             looked_at: self.found.hits.len() as u32,
             dropped_citations: 0,
             understood: self.found.understood.clone(),
             retries: self.retries,
-        }));
-        Ok(parts)
+            is_uncertain,
+        })
     }
 
     fn statements(&self) -> Vec<Statement> {

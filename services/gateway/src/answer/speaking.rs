@@ -199,6 +199,7 @@ impl Speaking {
             dropped_citations: self.citations.unknown,
             understood: self.look.found.understood.clone(),
             retries: self.look.retries,
+            is_uncertain: false,
         })));
     }
 }

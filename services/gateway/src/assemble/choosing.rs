@@ -255,6 +255,9 @@ fn candidates<'a>(
     scores: &'a [Option<Vec<f32>>],
 ) -> Vec<Candidate<'a>> {
     let mut sessions = HashMap::new();
+    let places = turns.iter().zip(ids);
+    let places = places.map(|(found, id)| ((found.space, found.turn.accepted.id), &**id));
+    let places: HashMap<_, _> = places.collect();
     let pairs = turns.iter().zip(ids).zip(shown).enumerate();
     pairs
         .map(|(index, ((found, id), shown))| {
@@ -274,6 +277,9 @@ fn candidates<'a>(
                 sentence_scores: scores.get(index).and_then(Option::as_deref),
                 trust: trust(turn.trust),
                 granularity: Granularity::Verbatim,
+                successor: found
+                    .successor
+                    .and_then(|turn| places.get(&(found.space, turn)).copied()),
                 ..Candidate::default()
             }
         })

@@ -8,24 +8,16 @@ use futures::future::join_all;
 use memfleet_domain::Fault;
 use memfleet_domain::turn::Role;
 use memfleet_ports::retriever::{Found, Hit};
-use memfleet_ports::turn_reader::{NeedQuestion, ReaderAnswers, TurnText};
+use memfleet_ports::turn_reader::{NeedQuestion, PromptReading, TurnText};
 use tokio::time::timeout_at;
 use tracing::Instrument;
 
 use super::basis::Thresholds;
 use super::work::Work;
+use crate::hit_need::{hit_line, moved_need};
 
 /// Lines of one question to the reader: few, so that what was read when the time is over counts.
 const LINES_A_QUESTION: usize = 16;
-
-/// Longest beginning of a line that is sent, in bytes: more than the reader reads.
-const MAX_LINE_BYTES: usize = 2_048;
-
-/// Relevance of the search that leaves the odds of a need as they are.
-const NEUTRAL_RELEVANCE: f32 = 0.02;
-
-/// Share of the log odds of the search beside those of the need.
-const SEARCH_SHARE: f32 = 0.5;
 
 /// Speaker of a turn of which only the role is known.
 const UNNAMED_PERSON: &str = "user";
@@ -57,7 +49,7 @@ impl Work<'_> {
     /// Asks the reader for as long as time is left to make a block of what it says. Lines that were
     /// not read by then are read all the same: the next prompt finds them known.
     async fn needs(&self, hits: &[Hit]) -> Result<HitNeeds, Fault> {
-        let lines: Vec<TurnText> = hits.iter().map(line).collect();
+        let lines: Vec<TurnText> = hits.iter().map(hit_line).collect();
         let until = self.reading_ends();
         let answers = lines.chunks(LINES_A_QUESTION).map(|lines| {
             let question = NeedQuestion {
@@ -91,7 +83,7 @@ struct HitNeeds {
 impl HitNeeds {
     /// Joins answers to questions of [`LINES_A_QUESTION`] hits each. The fault of the first where
     /// there is no answer; those of another reader than the first do not count.
-    fn of(answers: Vec<Result<ReaderAnswers<f32>, Fault>>, hits: usize) -> Result<Self, Fault> {
+    fn of(answers: Vec<Result<PromptReading, Fault>>, hits: usize) -> Result<Self, Fault> {
         let mut reader = None;
         let mut fault = None;
         let mut needs = vec![None; hits];
@@ -99,7 +91,7 @@ impl HitNeeds {
             match answer {
                 Ok(answer) => {
                     if *reader.get_or_insert_with(|| answer.reader.clone()) == answer.reader {
-                        let answers = answer.answers.into_iter();
+                        let answers = answer.needs.into_iter();
                         needs
                             .iter_mut()
                             .zip(answers)
@@ -123,7 +115,7 @@ impl HitNeeds {
         let unread = self.needs.iter().filter(|need| need.is_none()).count();
         let all = self.needs.len();
         for (hit, need) in found.hits.iter_mut().zip(self.needs) {
-            hit.relevance = need.map(|need| moved(need, hit.relevance));
+            hit.relevance = need.map(|need| moved_need(need, hit.relevance));
         }
         raise_successors(&mut found.hits);
         found.scorer = match &*found.scorer {
@@ -135,21 +127,6 @@ impl HitNeeds {
         }
         (unread > 0).then(|| format!("{unread} of {all} turns were not read in time"))
     }
-}
-
-/// Probability of a need whose odds the relevance of the search moves.
-fn moved(need: f32, search: Option<f32>) -> f32 {
-    let Some(search) = search else {
-        return need;
-    };
-    let step = log_odds(search) - log_odds(NEUTRAL_RELEVANCE);
-    let odds = log_odds(need) + SEARCH_SHARE * step;
-    1.0 / (1.0 + (-odds).exp())
-}
-
-fn log_odds(probability: f32) -> f32 {
-    let probability = probability.clamp(1e-6, 1.0 - 1e-6);
-    (probability / (1.0 - probability)).ln()
 }
 
 /// True where a prompt has a word of the name of a person who said one of the hits.
@@ -183,23 +160,10 @@ fn raise_successors(hits: &mut [Hit]) {
     }
 }
 
-/// Passage of a hit that matched best, and who said it.
-fn line(hit: &Hit) -> TurnText {
-    let turn = &hit.turn.accepted;
-    let text = turn.content.searchable_text();
-    let passage = hit.passage.0 as usize..hit.passage.1 as usize;
-    let passage = text.get(passage).filter(|passage| !passage.is_empty());
-    let passage = passage.unwrap_or(&text);
-    TurnText {
-        speaker: turn.speaker.to_string(),
-        is_assistant: turn.role == Role::Assistant,
-        text: passage[..passage.floor_char_boundary(MAX_LINE_BYTES)].to_owned(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use memfleet_domain::ids::{DerivationId, Speaker};
+    use memfleet_domain::tense::{PromptTense, TenseScores};
     use memfleet_domain::turn::Turn;
     use memfleet_ports::conformance::samples;
     use memfleet_ports::turn_reader::no_reader;
@@ -224,10 +188,11 @@ mod tests {
         }
     }
 
-    fn answer(reader: &str, needs: &[f32]) -> ReaderAnswers<f32> {
-        ReaderAnswers {
+    fn answer(reader: &str, needs: &[f32]) -> PromptReading {
+        PromptReading {
             reader: reader.to_owned(),
-            answers: needs.to_vec(),
+            tense: TenseScores::certain(PromptTense::Now),
+            needs: needs.to_vec(),
         }
     }
 
@@ -252,17 +217,6 @@ mod tests {
         assert_eq!(parts[3], [Some(0.25), None]);
         let faults = HitNeeds::of(vec![Err(fault.clone())], 1);
         assert_eq!(faults.err(), Some(fault));
-    }
-
-    #[test]
-    fn the_relevance_of_the_search_moves_the_odds_of_a_need() {
-        let is_near = |one: f32, other: f32| (one - other).abs() < 1e-4;
-        assert!(is_near(moved(0.3, None), 0.3));
-        assert!(is_near(moved(0.3, Some(NEUTRAL_RELEVANCE)), 0.3));
-        assert!(moved(0.3, Some(0.5)) > 0.7 && moved(0.3, Some(0.001)) < 0.1);
-        for need in [0.0, 1.0] {
-            assert!((0.0..=1.0).contains(&moved(need, Some(need))));
-        }
     }
 
     #[test]
@@ -293,15 +247,5 @@ mod tests {
         raise_successors(&mut hits);
         let relevances = hits.map(|hit| hit.relevance);
         assert_eq!(relevances, [Some(0.9), Some(0.9), Some(0.2)]);
-    }
-
-    #[test]
-    fn a_line_is_the_passage_that_matched_and_a_whole_turn_where_none_did() {
-        let mut hit = hit(None);
-        assert_eq!(line(&hit).text, "the passage");
-        hit.passage = (0, 0);
-        assert_eq!(line(&hit).text, "before the passage after");
-        hit.passage = (7, 99);
-        assert_eq!(line(&hit).text, "before the passage after");
     }
 }

@@ -3,11 +3,12 @@
 use std::collections::{HashMap, HashSet};
 
 use memfleet_domain::derivation::Derivation;
-use memfleet_domain::ids::{SpaceId, TurnId};
+use memfleet_domain::ids::{DerivationId, SpaceId, TurnId};
+use memfleet_domain::time::Timestamp;
 use memfleet_domain::turn::Turn;
 use memfleet_ports::retriever::{Hit, SignalScore};
 
-use super::Successors;
+use super::{Successors, is_so};
 
 /// The turns that tell how things are now and were not found.
 pub(super) fn missing(hits: &[Hit], space: &SpaceId, successors: &Successors) -> Vec<TurnId> {
@@ -100,6 +101,33 @@ pub(super) fn put_first(hits: &mut [Hit], at: usize) {
     }
     hit.score = best;
     hits[..=at].rotate_right(1);
+}
+
+/// Puts each of these statements that ended right before the one that holds in its place, as far as
+/// both were found.
+pub(super) fn put_past_first(
+    hits: &mut [Hit],
+    space: &SpaceId,
+    ended: &HashSet<DerivationId>,
+    now: Timestamp,
+) {
+    for past in 0..hits.len() {
+        let hit = &hits[past];
+        let facts = hit.facts.iter().filter(|fact| ended.contains(&fact.id));
+        let successors: HashSet<_> = facts.filter_map(|fact| fact.succeeded_by).collect();
+        let holds = |fact: &Derivation| successors.contains(&fact.id) && is_so(fact, now);
+        let is_successor = |hit: &Hit| hit.space == *space && hit.facts.iter().any(holds);
+        if hit.space != *space {
+            continue;
+        }
+        if let Some(present) = hits[..past].iter().position(is_successor) {
+            let (score, relevance) = (hits[present].score, hits[present].relevance);
+            let hit = &mut hits[past];
+            hit.score = score;
+            hit.relevance = most(hit.relevance, relevance);
+            hits[present..=past].rotate_right(1);
+        }
+    }
 }
 
 /// The higher of two relevances, as far as they are known.

@@ -7,6 +7,7 @@ use memfleet_domain::Fault;
 use memfleet_domain::derivation::{Derivation, Origin};
 use memfleet_domain::fact::Draft;
 use memfleet_domain::ids::DerivationId;
+use memfleet_domain::tense::PromptTense;
 use memfleet_domain::turn::Role;
 use memfleet_ports::context::Context;
 use memfleet_ports::retriever::Hit;
@@ -23,6 +24,18 @@ const READER_TIMEOUT: Duration = Duration::from_millis(300);
 /// Least probability that a reply needs a statement by which the query asks for it.
 const LEAST_NEED: f32 = 0.05;
 
+/// Least probability that a query is about the past by which it is.
+const LEAST_PAST: f32 = 0.5;
+
+/// Statements of hits that hold no longer and that a query asks for.
+#[derive(Debug, Default)]
+pub(super) struct AskedStatements {
+    /// Their ids.
+    pub(super) ended: HashSet<DerivationId>,
+    /// True where the query asks how things were.
+    pub(super) is_of_the_past: bool,
+}
+
 impl Gateway {
     /// Statements of hits that hold no longer and that the query asks for: of the statements of its
     /// turn, a reply needs such a one most. None where the reader does not answer in time.
@@ -31,7 +44,7 @@ impl Gateway {
         context: &Context,
         query: &str,
         hits: &[&Hit],
-    ) -> Result<HashSet<DerivationId>, Fault> {
+    ) -> Result<AskedStatements, Fault> {
         let mut groups: Vec<Vec<&Derivation>> = Vec::new();
         let mut lines = Vec::new();
         for hit in hits {
@@ -39,12 +52,12 @@ impl Gateway {
             let statements: Vec<_> = statements.collect();
             let has_ended = statements.iter().any(|fact| has_ended(fact));
             if has_ended && lines.len() + statements.len() <= MAX_READ_STATEMENTS {
-                lines.extend(statements.iter().map(|fact| line(hit, fact)));
+                lines.extend(statements.iter().map(|fact| statement_line(hit, fact)));
                 groups.push(statements);
             }
         }
         if groups.is_empty() {
-            return Ok(HashSet::new());
+            return Ok(AskedStatements::default());
         }
         let question = NeedQuestion {
             prompt: query.to_owned(),
@@ -54,16 +67,21 @@ impl Gateway {
         let brief = context.at_most(READER_TIMEOUT);
         let reading = self.reader.needs(question);
         let read = brief.within("the reader of turns", reading).await?;
-        let mut needs = read.answers.into_iter();
-        let mut asked = HashSet::new();
+        let tenses = [PromptTense::Before, PromptTense::AsOf, PromptTense::All];
+        let past: f32 = tenses.map(|it| read.tense.probability(it)).iter().sum();
+        let mut needs = read.needs.into_iter();
+        let mut ended = HashSet::new();
         for statements in groups {
             let of_turn: Vec<f32> = needs.by_ref().take(statements.len()).collect();
             let most = of_turn.iter().copied().fold(LEAST_NEED, f32::max);
             let pairs = statements.iter().zip(of_turn);
             let needed = pairs.filter(|(fact, need)| has_ended(fact) && *need >= most);
-            asked.extend(needed.map(|(fact, _)| fact.id));
+            ended.extend(needed.map(|(fact, _)| fact.id));
         }
-        Ok(asked)
+        Ok(AskedStatements {
+            ended,
+            is_of_the_past: past >= LEAST_PAST,
+        })
     }
 }
 
@@ -76,7 +94,7 @@ fn is_statement(fact: &Derivation) -> bool {
     fact.fact().is_some_and(Draft::is_statement)
 }
 
-fn line(hit: &Hit, fact: &Derivation) -> TurnText {
+fn statement_line(hit: &Hit, fact: &Derivation) -> TurnText {
     TurnText {
         speaker: hit.turn.accepted.speaker.to_string(),
         is_assistant: hit.turn.accepted.role == Role::Assistant,

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use memfleet_assembly::Said;
 use memfleet_domain::Fault;
 use memfleet_ports::context::Context;
-use memfleet_ports::memory::RecallRequest;
+use memfleet_ports::memory::{HitGranularity, RecallRequest};
 use memfleet_ports::retriever::{Found, Hit, Query};
 
 use crate::Gateway;
@@ -28,6 +28,12 @@ impl Gateway {
         request: &RecallRequest,
     ) -> Result<Found, Fault> {
         let mut found = self.best(context, &request.query).await?;
+        if request.granularity == HitGranularity::Statement {
+            let query = found.understood.as_deref().unwrap_or(&request.query.text);
+            let (query, k) = (query.to_owned(), request.query.k);
+            self.split_into_statements(context, &query, k, &mut found)
+                .await;
+        }
         if let Some(least) = request.min_relevance {
             let is_relevant = |hit: &Hit| hit.relevance.is_some_and(|it| it >= least);
             found.hits.retain(is_relevant);

@@ -220,6 +220,7 @@ async fn a_fact_that_changed_is_told_as_it_is_now() {
         dropped_citations: 0,
         understood: None,
         retries: 0,
+        is_uncertain: false,
     };
     assert_eq!(answer.end, end);
 }

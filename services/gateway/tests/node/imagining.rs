@@ -79,14 +79,10 @@ async fn a_model_is_asked_once_where_nothing_relevant_is_found() {
     // The node's quality is that of requests which name none.
     let mut node_wide = gateway.clone();
     node_wide.options.quality = SearchQuality::Thorough;
-    let request = RecallRequest {
-        query: Query {
-            quality: None,
-            ..asking(QUESTION, SearchQuality::Fast).query
-        },
-        wait_for: vec![],
-        min_relevance: None,
-    };
+    let request = RecallRequest::from(Query {
+        quality: None,
+        ..asking(QUESTION, SearchQuality::Fast).query
+    });
     let again = node_wide.recall(&acme(), request).await.unwrap();
     assert_eq!(texts(&again), texts(&thorough));
 }

@@ -18,6 +18,7 @@ mod knowing;
 mod naming;
 mod outage;
 mod policies;
+mod quoting;
 mod recalling;
 mod relating;
 mod roles;

@@ -309,8 +309,7 @@ pub fn recall(name: &str, text: &str, wait_for: &[BatchId]) -> RecallRequest {
         vectors: None,
     };
     RecallRequest {
-        query,
         wait_for: wait_for.to_vec(),
-        min_relevance: None,
+        ..RecallRequest::from(query)
     }
 }

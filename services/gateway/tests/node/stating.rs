@@ -1,12 +1,16 @@
 //! Statements in their own words, as recall marks and orders them.
 
 use memfleet_domain::derivation::{Derivation, Status};
+use memfleet_ports::assembly::Assembly;
 use memfleet_ports::conformance::knowledge::{closing, conflict, deriving, statement};
 use memfleet_ports::conformance::samples::instant;
 use memfleet_ports::knowledge::{Applied, Knowledge, Work};
 use memfleet_ports::ledger::Ledger;
-use memfleet_ports::memory::Memory;
+use memfleet_ports::memory::{HitGranularity, Memory, RecallRequest};
+use memfleet_ports::retriever::{Found, Query};
+use memfleet_ports::testing::SentenceReader;
 
+use crate::assembling::assemble;
 use crate::roles::{Node, acme, recall, said, space};
 
 /// A node to which `older` was told and then `newer`, of which the second ended the first words.
@@ -69,6 +73,15 @@ async fn a_statement_that_holds_stands_before_the_one_that_it_ended() {
 async fn a_question_about_the_past_finds_what_was() {
     let (node, rome) = ended("I live in Rome.", "I live in Rome.", "Oslo is my home.").await;
     let (texts, is_marked) = found(&node, &rome, "Where did I live before?").await;
+    assert_eq!(texts, ["I live in Rome.", "Oslo is my home."]);
+    assert!(!is_marked);
+}
+
+#[tokio::test]
+async fn a_question_about_the_past_puts_what_was_before_what_is() {
+    let newer = "I live in Oslo, where before long winter comes.";
+    let (node, rome) = ended("I live in Rome.", "I live in Rome.", newer).await;
+    let (texts, is_marked) = found(&node, &rome, "Where did I live before Oslo?").await;
     assert_eq!(texts[0], "I live in Rome.");
     assert!(!is_marked);
 }
@@ -106,4 +119,103 @@ async fn a_question_about_something_else_moves_nothing() {
     let (node, rome) = ended("I live in Rome.", "I live in Rome.", "Oslo is my home.").await;
     let (texts, is_marked) = found(&node, &rome, "in I").await;
     assert_eq!((&*texts[0], is_marked), ("I live in Rome.", false));
+}
+
+/// Statements that a query finds.
+async fn statements(node: &Node, query: &str) -> Found {
+    let request = RecallRequest {
+        granularity: HitGranularity::Statement,
+        ..recall("ada", query, &[])
+    };
+    node.gateway.recall(&acme(), request).await.unwrap()
+}
+
+fn words(found: &Found) -> Vec<&str> {
+    let words = found.hits.iter().map(|hit| {
+        let (start, end) = hit.passage;
+        assert_eq!(hit.facts.len(), 1, "{hit:?}");
+        &hit.turn.accepted.content.text[start as usize..end as usize]
+    });
+    words.collect()
+}
+
+#[tokio::test]
+async fn statements_are_hits_by_what_the_query_needs() {
+    let (node, rome) = ended(SEVERAL, "I live in Rome.", "Oslo is my home.").await;
+    let found = statements(&node, "What is my Pixel called?").await;
+    let first = &found.hits[0];
+    assert_eq!(words(&found)[0], "My cat is called Pixel.");
+    assert!(first.relevance > found.hits[1].relevance, "{found:?}");
+    assert!(
+        found.scorer.starts_with(SentenceReader::NAME),
+        "{}",
+        found.scorer
+    );
+    assert!(first.outdated.is_none() && first.facts[0].valid.end.is_none());
+    assert_eq!(found.hits.len(), 3);
+
+    let found = statements(&node, "Where do I live these days?").await;
+    assert_eq!(words(&found)[..2], ["Oslo is my home.", "I live in Rome."]);
+    assert_eq!(found.hits[1].outdated, Some(rome.id));
+    assert!(found.hits[1].facts[0].valid.end.is_some());
+}
+
+#[tokio::test]
+async fn statement_hits_are_k_at_most_and_of_the_relevance_that_is_asked_for() {
+    let (node, _) = ended(SEVERAL, "I live in Rome.", "Oslo is my home.").await;
+    let request = RecallRequest {
+        granularity: HitGranularity::Statement,
+        min_relevance: Some(0.5),
+        ..recall("ada", "Pixel called?", &[])
+    };
+    let found = node.gateway.recall(&acme(), request).await.unwrap();
+    assert_eq!(words(&found), ["My cat is called Pixel."]);
+    let request = RecallRequest {
+        granularity: HitGranularity::Statement,
+        ..RecallRequest::from(Query {
+            k: 1,
+            ..recall("ada", "cat", &[]).query
+        })
+    };
+    let found = node.gateway.recall(&acme(), request).await.unwrap();
+    assert_eq!(found.hits.len(), 1);
+}
+
+#[tokio::test]
+async fn without_a_reader_statements_stand_in_the_order_of_their_turns() {
+    let (node, _) = ended(SEVERAL, "I live in Rome.", "Oslo is my home.").await;
+    node.reader.set_missing(true);
+    let found = statements(&node, "My cat").await;
+    assert_eq!(
+        words(&found)[..2],
+        ["I live in Rome.", "My cat is called Pixel."]
+    );
+    let told = found
+        .degraded
+        .iter()
+        .filter(|it| it.starts_with("statements: "));
+    assert!(told.count() >= 1, "{:?}", found.degraded);
+}
+
+#[tokio::test]
+async fn turns_that_state_nothing_are_no_statement_hits() {
+    let node = Node::new().await;
+    node.told("ada", vec![said("Hello there!")]).await;
+    let found = statements(&node, "Hello").await;
+    assert!(found.hits.is_empty() && found.searched == 1, "{found:?}");
+}
+
+#[tokio::test]
+async fn a_value_that_ended_enters_no_block_without_the_one_that_holds() {
+    let newer = "Oslo is my home since the spring of this year, near the old harbour.";
+    let (node, _) = ended("I live in Rome.", "I live in Rome.", newer).await;
+    let mut held_alone = 0;
+    for budget in 0..160 {
+        let request = assemble("ada", "Where do I live?", budget);
+        let block = node.gateway.assemble(&acme(), request).await.unwrap().block;
+        let [is_ended, holds] = ["Rome", "Oslo"].map(|city| block.contains(city));
+        assert!(!is_ended || holds, "{budget}: {block}");
+        held_alone += usize::from(holds && !is_ended);
+    }
+    assert!(held_alone > 0);
 }

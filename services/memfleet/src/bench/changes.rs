@@ -161,11 +161,7 @@ pub async fn measure(
         for question in &scenario.questions {
             let query = query(&corpus.space, question.text.clone(), DEPTH);
             let found = gateway.retriever.search(&call(), &query).await?;
-            let request = RecallRequest {
-                query,
-                wait_for: Vec::new(),
-                min_relevance: None,
-            };
+            let request = RecallRequest::from(query);
             let recalled = gateway.recall(&call(), request).await?;
             count.add(scenario, question, corpus, [&found.hits, &recalled.hits]);
         }
@@ -289,7 +285,7 @@ impl Count {
 }
 
 /// A scenario as it is remembered, one session a day.
-fn conversation(scenario: &LabelledScenario) -> Conversation {
+pub(super) fn conversation(scenario: &LabelledScenario) -> Conversation {
     let turns = scenario.turns.iter().enumerate();
     Conversation {
         id: scenario.number.clone(),

@@ -126,11 +126,7 @@ async fn found(
 ) -> Result<Vec<usize>, BoxError> {
     let mut query = asked(corpus, question, u32::try_from(DEPTH)?);
     query.intent = intent;
-    let request = RecallRequest {
-        query,
-        wait_for: Vec::new(),
-        min_relevance: None,
-    };
+    let request = RecallRequest::from(query);
     let answer = memory.recall(&call(), request).await?;
     let hits = answer.hits.iter().map(|hit| &hit.turn.accepted.id);
     Ok(hits

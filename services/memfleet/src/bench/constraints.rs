@@ -158,11 +158,7 @@ impl Method {
         let mut found = Vec::with_capacity(corpus.questions.len());
         for question in &corpus.questions {
             let k = u32::try_from(question.evidence.len() + MORE)?;
-            let request = RecallRequest {
-                query: asked(corpus, question, k),
-                wait_for: Vec::new(),
-                min_relevance: None,
-            };
+            let request = RecallRequest::from(asked(corpus, question, k));
             let answer = memory.recall(&call(), request).await?;
             let hits = answer.hits.iter().map(|hit| &hit.turn.accepted.id);
             let places = hits.filter_map(|id| corpus.places.get(id).copied());

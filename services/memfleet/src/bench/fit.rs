@@ -127,11 +127,7 @@ async fn example(
         explain: true,
         ..asked(corpus, question, DEPTH)
     };
-    let request = RecallRequest {
-        query,
-        wait_for: Vec::new(),
-        min_relevance: None,
-    };
+    let request = RecallRequest::from(query);
     let found = gateway.recall(&call(), request).await?;
     let is_evidence = |id: &TurnId| {
         let place = corpus.places.get(id);

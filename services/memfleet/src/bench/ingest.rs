@@ -120,9 +120,8 @@ async fn singles(
             .recall(
                 &call(),
                 RecallRequest {
-                    query,
                     wait_for: vec![receipt.batch],
-                    min_relevance: None,
+                    ..RecallRequest::from(query)
                 },
             )
             .await?;

@@ -193,11 +193,7 @@ impl Tenant {
     }
 
     async fn recall(&mut self) -> Result<(), Fault> {
-        let request = RecallRequest {
-            query: query(&self.space, self.conversation.question(), K),
-            wait_for: Vec::new(),
-            min_relevance: None,
-        };
+        let request = RecallRequest::from(query(&self.space, self.conversation.question(), K));
         let (memory, call) = (&self.handle.memory, self.handle.call());
         memory.recall(&call, request).await.map(drop)
     }

@@ -306,11 +306,7 @@ impl Method {
             quality,
             ..asked(corpus, question, DEPTH)
         };
-        let request = RecallRequest {
-            query,
-            wait_for: Vec::new(),
-            min_relevance: None,
-        };
+        let request = RecallRequest::from(query);
         let begun = Instant::now();
         let found = handle.memory.recall(&handle.call(), request).await?;
         self.durations.push(begun.elapsed());

@@ -95,16 +95,7 @@ async fn search(
     for _ in 0..count {
         let query = query(space, conversation.question(), 10);
         let begun = Instant::now();
-        gateway
-            .recall(
-                &call(),
-                RecallRequest {
-                    query,
-                    wait_for: Vec::new(),
-                    min_relevance: None,
-                },
-            )
-            .await?;
+        gateway.recall(&call(), RecallRequest::from(query)).await?;
         durations.push(begun.elapsed());
     }
     Ok(durations)

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use memfleet_domain::statement::{RelationScores, Statement};
 use memfleet_evaluation::understanding::{
-    LabelledScenario, LabelledStatement, NeedSpace, SpokenText, UnderstandingCorpus,
+    LabelledScenario, LabelledStatement, NeedSpace, QuestionTense, SpokenText, UnderstandingCorpus,
 };
 use memfleet_models::ModelDirectory;
 use memfleet_runtime::BoxError;
@@ -22,7 +22,7 @@ use crate::cli::Error;
 use crate::models::ConfiguredModels;
 
 pub use report::UnderstandingReport;
-use report::{NeedFigures, RelationFigures, StatementFigures};
+use report::{NeedFigures, RelationFigures, StatementFigures, TenseFigures};
 
 /// Share of turn pairs without a labelled relation that are read, one in so many.
 const UNLISTED: usize = 10;
@@ -66,6 +66,7 @@ pub fn measure(
         relations: measurement.relations(&plain)?,
         contrast: measurement.relations(&contrast)?,
         needs: measurement.needs(spaces.step_by(args.every.get()))?,
+        tenses: measurement.tenses(&plain)?,
     })
 }
 
@@ -162,6 +163,18 @@ impl Measurement {
         };
         let scores = self.reader.relations(&[pair], &idle)?;
         Ok(scores.into_iter().flatten().collect())
+    }
+
+    /// Tenses of the questions of scenarios that their conversation answers.
+    fn tenses(&self, scenarios: &[&LabelledScenario]) -> Result<TenseFigures, BoxError> {
+        let mut figures = TenseFigures::default();
+        for question in scenarios.iter().flat_map(|it| &it.questions) {
+            if question.tense != QuestionTense::Unknown {
+                let read = self.reader.prompt_vector(&question.text, "", &idle)?.tense;
+                figures.add(question.tense.name(), read.likeliest().name());
+            }
+        }
+        Ok(figures)
     }
 
     /// Needs of prompts for the lines of their memory.

@@ -172,9 +172,8 @@ impl Arm {
                 alone.note(story, asked, corpus, &found.hits);
                 let wait_for = Vec::new();
                 let request = RecallRequest {
-                    query,
                     wait_for,
-                    min_relevance: None,
+                    ..RecallRequest::from(query)
                 };
                 let found = bench.node.gateway.recall(&call(), request).await?;
                 arm.note(story, asked, corpus, &found.hits);

@@ -134,6 +134,7 @@ fn to_json(answer: &Answer) -> Value {
         "dropped_citations": end.dropped_citations,
         "understood": end.understood,
         "retries": end.retries,
+        "uncertain": end.is_uncertain,
         "degraded": end.degraded,
     })
 }
@@ -218,6 +219,7 @@ mod tests {
                 dropped_citations: 1,
                 understood: None,
                 retries: 1,
+                is_uncertain: false,
             },
         }
     }

@@ -94,11 +94,7 @@ async fn recall(handle: &Handle, corpus: &Corpus, output: &mut Output) -> Result
     )?;
     for question in &corpus.questions {
         let begun = Instant::now();
-        let request = RecallRequest {
-            query: query(corpus, question, SHOWN),
-            wait_for: Vec::new(),
-            min_relevance: None,
-        };
+        let request = RecallRequest::from(query(corpus, question, SHOWN));
         let found = handle.memory.recall(&handle.call(), request).await?;
         let took = milliseconds(begun);
         let answers = |hit: &Hit| {

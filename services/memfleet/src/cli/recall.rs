@@ -7,7 +7,7 @@ use memfleet_domain::Timestamp;
 use memfleet_domain::ids::{BatchId, SessionId, SpaceId};
 use memfleet_domain::intent::Intent;
 use memfleet_domain::quality::SearchQuality;
-use memfleet_ports::memory::RecallRequest;
+use memfleet_ports::memory::{HitGranularity, RecallRequest};
 use memfleet_ports::retriever::{Found, Hit, Query};
 use memfleet_rpc::limits;
 use serde_json::{Value, json};
@@ -35,6 +35,9 @@ pub struct RecallArgs {
     /// Least probability, from 0 to 1, that a turn bears on the query; others are left out
     #[arg(long, value_name = "P", value_parser = values::probability)]
     min_relevance: Option<f32>,
+    /// Unit of a hit
+    #[arg(long, value_name = "UNIT", value_enum, default_value_t)]
+    granularity: HitUnit,
     /// Show what each score is made of, and the candidates that did not become hits with their
     /// ranks
     #[arg(long)]
@@ -87,6 +90,25 @@ impl SearchArgs {
             vectors: None,
         };
         (query, self.wait_for)
+    }
+}
+
+/// Units of a hit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+enum HitUnit {
+    /// Turns
+    #[default]
+    Turn,
+    /// Facts that turns state, each a hit of its own
+    Statement,
+}
+
+impl From<HitUnit> for HitGranularity {
+    fn from(unit: HitUnit) -> Self {
+        match unit {
+            HitUnit::Turn => Self::Turn,
+            HitUnit::Statement => Self::Statement,
+        }
     }
 }
 
@@ -146,6 +168,7 @@ pub async fn run(args: RecallArgs, handle: &Handle, output: &mut Output) -> Resu
         query,
         wait_for,
         min_relevance: args.min_relevance,
+        granularity: args.granularity.into(),
     };
     let found = handle.memory.recall(&handle.call(), request).await?;
     output.answer(

@@ -8,7 +8,8 @@ use memfleet_domain::{Fault, FaultKind};
 use memfleet_embedder::LocalTurnReader;
 use memfleet_encoder::Encoder;
 use memfleet_ports::turn_reader::{
-    NeedQuestion, ReaderAnswers, TurnComparison, TurnInContext, TurnReader, missing_reader,
+    NeedQuestion, PromptReading, ReaderAnswers, TurnComparison, TurnInContext, TurnReader,
+    missing_reader,
 };
 use memfleet_understanding::ReaderModel;
 use tokio::sync::OnceCell;
@@ -95,7 +96,7 @@ impl TurnReader for ModelReader {
         self.reader().await?.relations(pairs).await
     }
 
-    async fn needs(&self, question: NeedQuestion) -> Result<ReaderAnswers<f32>, Fault> {
+    async fn needs(&self, question: NeedQuestion) -> Result<PromptReading, Fault> {
         self.reader().await?.needs(question).await
     }
 }

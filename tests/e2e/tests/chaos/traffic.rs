@@ -52,9 +52,8 @@ pub fn among(turns: &[TurnId], wait_for: &[&Acknowledged], k: u32) -> RecallRequ
         vectors: None,
     };
     RecallRequest {
-        query,
         wait_for: wait_for.iter().map(|sent| sent.batch).collect(),
-        min_relevance: None,
+        ..RecallRequest::from(query)
     }
 }
 

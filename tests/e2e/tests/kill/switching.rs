@@ -129,11 +129,7 @@ async fn answers_to(client: &Client, texts: &[&str]) -> Result<Vec<RecallAnswer>
             quality: None,
             vectors: None,
         };
-        let request = RecallRequest {
-            query,
-            wait_for: Vec::new(),
-            min_relevance: None,
-        };
+        let request = RecallRequest::from(query);
         let found = client.recall(&call(), request).await?;
         ensure!(found.degraded.is_empty(), "{:?}", found.degraded);
         let hits = found.hits.iter();

@@ -91,9 +91,8 @@ pub fn recall(name: &str, text: &str, filter: TurnFilter, wait_for: &[BatchId]) 
         vectors: None,
     };
     RecallRequest {
-        query,
         wait_for: wait_for.to_vec(),
-        min_relevance: None,
+        ..RecallRequest::from(query)
     }
 }
 

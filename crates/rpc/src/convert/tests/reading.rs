@@ -6,8 +6,10 @@ use chrono::TimeDelta;
 use memfleet_domain::statement::{
     RelationScores, Statement, StatementKind, StatementOwner, StatementRelation,
 };
+use memfleet_domain::tense::{PromptTense, TenseScores};
 use memfleet_ports::turn_reader::{
-    NeedQuestion, ReaderAnswers, TurnComparison, TurnInContext, TurnStatements, TurnText,
+    NeedQuestion, PromptReading, ReaderAnswers, TurnComparison, TurnInContext, TurnStatements,
+    TurnText,
 };
 use prost_types::Duration;
 
@@ -114,6 +116,35 @@ fn every_kind_owner_and_relation_comes_back_as_it_was_found() {
     };
     let message = wire::RelationsResponse::from(found.clone());
     assert_eq!(understand(message), Ok(found));
+}
+
+#[test]
+fn a_prompt_comes_back_as_it_was_read_and_without_a_tense_asks_about_now() {
+    let tense = TenseScores {
+        probabilities: [0.5, 0.25, 0.125, 0.0625],
+    };
+    let reading = PromptReading {
+        reader: "reader-7".to_owned(),
+        tense,
+        needs: vec![0.0, 0.75],
+    };
+    let message = wire::NeedsResponse::from(reading.clone());
+    let sent = message.tense.unwrap();
+    let sent = [sent.now, sent.before, sent.as_of, sent.all];
+    assert_eq!(
+        sent.map(f32::to_bits),
+        tense.probabilities.map(f32::to_bits)
+    );
+    assert_eq!(understand(message.clone()), Ok(reading.clone()));
+    let without = wire::NeedsResponse {
+        tense: None,
+        ..message
+    };
+    let now = PromptReading {
+        tense: TenseScores::certain(PromptTense::Now),
+        ..reading
+    };
+    assert_eq!(understand(without), Ok(now));
 }
 
 #[test]

@@ -312,6 +312,7 @@ fn a_search_is_checked_in_full() {
         quality: 0,
         intent: None,
         min_relevance: Some(2.0),
+        granularity: 9,
     };
     assert_eq!(
         fields(request),
@@ -332,6 +333,7 @@ fn a_search_is_checked_in_full() {
             "now",
             "wait_for[0]",
             "min_relevance",
+            "granularity",
         ]
     );
 }

@@ -17,7 +17,7 @@ use memfleet_ports::memory::NewTurn;
 use memfleet_ports::retriever::{Found, Query, Retriever};
 use memfleet_ports::testing::SentenceReader;
 use memfleet_ports::turn_reader::{
-    NeedQuestion, ReaderAnswers, TurnComparison, TurnInContext, TurnReader,
+    NeedQuestion, PromptReading, ReaderAnswers, TurnComparison, TurnInContext, TurnReader,
 };
 use tokio::time::Instant;
 
@@ -283,7 +283,7 @@ impl TurnReader for HangingReader {
         pending().await
     }
 
-    async fn needs(&self, question: NeedQuestion) -> Result<ReaderAnswers<f32>, Fault> {
+    async fn needs(&self, question: NeedQuestion) -> Result<PromptReading, Fault> {
         let left = {
             let mut answers = self.answers.lock().unwrap();
             let left = *answers;
@@ -359,7 +359,7 @@ impl TurnReader for HeedingReader {
         pending().await
     }
 
-    async fn needs(&self, question: NeedQuestion) -> Result<ReaderAnswers<f32>, Fault> {
+    async fn needs(&self, question: NeedQuestion) -> Result<PromptReading, Fault> {
         self.0.lock().unwrap().push(question.clone());
         SentenceReader::default().needs(question).await
     }

@@ -71,11 +71,7 @@ async fn search(
             intent,
             ..query(space, (*text).to_owned(), 10)
         };
-        let request = RecallRequest {
-            query,
-            wait_for: Vec::new(),
-            min_relevance: None,
-        };
+        let request = RecallRequest::from(query);
         let begun = Instant::now();
         gateway.recall(&call(), request).await?;
         durations.extend((at >= WARM_UP).then(|| begun.elapsed()));

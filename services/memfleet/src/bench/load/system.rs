@@ -168,11 +168,7 @@ impl Caller {
             Kind::Remember => self.remember(space).await.map(drop),
             Kind::Searchable => self.searchable(space).await,
             Kind::Recall => {
-                let request = RecallRequest {
-                    query: query(&space, self.conversation.question(), K),
-                    wait_for: Vec::new(),
-                    min_relevance: None,
-                };
+                let request = RecallRequest::from(query(&space, self.conversation.question(), K));
                 let (memory, call) = (&self.handle.memory, self.handle.call());
                 memory.recall(&call, request).await.map(drop)
             }
@@ -201,9 +197,8 @@ impl Caller {
         let mut query = query(&space, text, K);
         query.filter.turns = vec![receipt.turns[0].id];
         Ok(RecallRequest {
-            query,
             wait_for: vec![receipt.batch],
-            min_relevance: None,
+            ..RecallRequest::from(query)
         })
     }
 

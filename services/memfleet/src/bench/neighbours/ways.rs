@@ -319,11 +319,8 @@ impl Neighbour {
     }
 
     async fn recall(&self, space: SpaceId, k: u32) -> Result<(), Fault> {
-        let request = RecallRequest {
-            query: query(&space, Conversation::new(self.next()).question(), k),
-            wait_for: Vec::new(),
-            min_relevance: None,
-        };
+        let request =
+            RecallRequest::from(query(&space, Conversation::new(self.next()).question(), k));
         let (memory, call) = (&self.handle.memory, self.handle.call());
         memory.recall(&call, request).await.map(drop)
     }
@@ -368,9 +365,8 @@ impl Neighbour {
                 };
                 let wait_for = Vec::new();
                 let request = RecallRequest {
-                    query,
                     wait_for,
-                    min_relevance: None,
+                    ..RecallRequest::from(query)
                 };
                 self.handle.memory.recall(&call, request).await.map(drop)
             }
@@ -390,11 +386,8 @@ impl Neighbour {
             .collect();
         let callers = handles.into_iter().map(|handle| async move {
             loop {
-                let request = RecallRequest {
-                    query: query(&self.space("nowhere"), "anything".to_owned(), 10),
-                    wait_for: Vec::new(),
-                    min_relevance: None,
-                };
+                let request =
+                    RecallRequest::from(query(&self.space("nowhere"), "anything".to_owned(), 10));
                 let _refused = handle.memory.recall(&handle.call(), request).await;
             }
         });

@@ -149,11 +149,7 @@ impl Asking<'_> {
             explain: true,
             ..query(&corpus.space, text.to_owned(), DEPTH)
         };
-        let request = RecallRequest {
-            query,
-            wait_for: Vec::new(),
-            min_relevance: None,
-        };
+        let request = RecallRequest::from(query);
         let found = self.gateway.recall(&call(), request).await?;
         let candidate = |hit: &Hit| {
             let place = corpus.places.get(&hit.turn.accepted.id);

@@ -35,6 +35,8 @@ pub struct UnderstandingReport {
     pub contrast: RelationFigures,
     /// Needs of prompts.
     pub needs: NeedFigures,
+    /// Tenses of questions.
+    pub tenses: TenseFigures,
 }
 
 /// Pairs of a label and what was read.
@@ -250,6 +252,40 @@ impl Serialize for NeedFigures {
     }
 }
 
+/// Tenses of questions as labelled and as read.
+#[derive(Debug, Default)]
+pub struct TenseFigures(Agreement);
+
+impl TenseFigures {
+    pub fn add(&mut self, labelled: &'static str, read: &'static str) {
+        self.0.add(labelled, read);
+    }
+
+    /// Share of the questions of each tense that are read as such.
+    fn right(&self) -> BTreeMap<&'static str, f64> {
+        let pairs = &self.0.0;
+        let labelled = pairs.keys().map(|(labelled, _)| *labelled);
+        let found = labelled.map(|tense| {
+            let of_tense = pairs.iter().filter(|((one, _), _)| *one == tense);
+            let count = of_tense.map(|(_, count)| count).sum();
+            let right = pairs.get(&(tense, tense)).copied().unwrap_or_default();
+            (tense, share(right, count))
+        });
+        found.collect()
+    }
+}
+
+impl Serialize for TenseFigures {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let figures = json!({
+            "questions": self.0.count(),
+            "agreement": &self.0,
+            "right": self.right(),
+        });
+        figures.serialize(serializer)
+    }
+}
+
 /// Share of places among the first.
 fn within(places: &[usize], top: usize) -> f64 {
     let found = places.iter().filter(|place| **place < top).count();
@@ -308,7 +344,15 @@ impl UnderstandingReport {
         ] {
             write_relations(out, name, figures)?;
         }
-        self.write_needs(out)
+        self.write_needs(out)?;
+        let right = self.tenses.right().into_iter();
+        let right = right.map(|(tense, share)| format!("{tense} {} %", percent(share)));
+        writeln!(
+            out,
+            "{} questions by tense: read as labelled {}",
+            self.tenses.0.count(),
+            right.collect::<Vec<_>>().join(", ")
+        )
     }
 
     fn write_needs(&self, out: &mut String) -> std::fmt::Result {

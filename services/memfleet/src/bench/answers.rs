@@ -1,0 +1,205 @@
+//! `memfleet bench answers`: answers without a language model to the questions of scenarios of the
+//! understanding corpus, each in a space of its own: right, stale, both, something else, or none.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use clap::Args;
+use futures::TryStreamExt;
+use memfleet_evaluation::understanding::{ScenarioQuestion, UnderstandingCorpus};
+use memfleet_ports::knowledge::Stage;
+use memfleet_ports::memory::{AnswerMode, AnswerPart, AnswerRequest, Memory, Outcome};
+use memfleet_runtime::BoxError;
+use serde::Serialize;
+
+use super::changes::conversation;
+use super::retrieval::progress;
+use super::{Bench, percent, query};
+use crate::config::{AnswerSource, Config, FactSource};
+use crate::corpus::{Corpus, call};
+use crate::models::ConfiguredModels;
+
+/// Hits that an answer is made of, at most.
+const DEPTH: u32 = 20;
+
+/// Agents that facts pass.
+const STAGES: [Stage; 3] = [Stage::Derive, Stage::Judge, Stage::Settle];
+
+/// Arguments.
+#[derive(Debug, Args)]
+pub struct AnswersArgs {
+    /// Folder of the corpus
+    #[arg(default_value = "crates/evaluation/data/understanding")]
+    corpus: PathBuf,
+    /// Part of the corpus
+    #[arg(long, default_value = "test")]
+    part: String,
+    /// Take one scenario in so many
+    #[arg(long, default_value = "1")]
+    every: NonZeroUsize,
+    /// Source of the answers
+    #[arg(long, value_enum, default_value = "quotations")]
+    by: AnsweredBy,
+    /// Name the questions and their answers
+    #[arg(long)]
+    list: bool,
+    /// Write the report as JSON to this file
+    #[arg(id = "json", long = "json", value_name = "OUT")]
+    pub out: Option<PathBuf>,
+}
+
+/// [`AnswerSource`], as an argument.
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum AnsweredBy {
+    Facts,
+    Quotations,
+}
+
+/// Figures of one part.
+#[derive(Debug, Serialize)]
+pub struct AnswersReport {
+    part: String,
+    scenarios: usize,
+    /// By the tense of the question.
+    tenses: BTreeMap<&'static str, AnswerFigures>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    list: Vec<String>,
+}
+
+/// Answers to the questions of a tense.
+#[derive(Debug, Default, Clone, Copy, Serialize)]
+pub struct AnswerFigures {
+    questions: usize,
+    /// Answers that hold a right value and no wrong one.
+    right: usize,
+    /// Answers that hold both.
+    both: usize,
+    /// Answers that hold a wrong value alone.
+    wrong: usize,
+    /// Answers that hold neither.
+    other: usize,
+    /// Questions that are not answered.
+    abstained: usize,
+}
+
+impl AnswerFigures {
+    fn add(&mut self, question: &ScenarioQuestion, answer: Option<&str>) {
+        self.questions += 1;
+        let holds = |values: &[String]| {
+            let answer = answer.map(str::to_lowercase).unwrap_or_default();
+            values.iter().any(|it| answer.contains(&it.to_lowercase()))
+        };
+        let count = match (answer, holds(&question.right), holds(&question.wrong)) {
+            (None, ..) => &mut self.abstained,
+            (_, true, false) => &mut self.right,
+            (_, true, true) => &mut self.both,
+            (_, false, true) => &mut self.wrong,
+            (_, false, false) => &mut self.other,
+        };
+        *count += 1;
+    }
+
+    fn row(&self, name: &str) -> String {
+        let share = |count| percent(count, self.questions);
+        format!(
+            "{name:8} {:6} {:7.1} {:7.1} {:7.1} {:7.1} {:10.1}",
+            self.questions,
+            share(self.right),
+            share(self.both),
+            share(self.wrong),
+            share(self.other),
+            share(self.abstained),
+        )
+    }
+}
+
+impl AnswersReport {
+    /// Lines for people.
+    pub fn table(&self) -> String {
+        let mut lines = vec![
+            format!("{} scenarios of {}; shares in %", self.scenarios, self.part),
+            "tense    number   right    both   wrong   other  abstained".to_owned(),
+        ];
+        let rows = self.tenses.iter();
+        lines.extend(rows.map(|(tense, figures)| figures.row(tense)));
+        lines.extend(self.list.iter().cloned());
+        lines.join("\n")
+    }
+}
+
+/// Measures one part of the corpus.
+pub async fn measure(
+    args: &AnswersArgs,
+    models: &ConfiguredModels,
+) -> Result<AnswersReport, BoxError> {
+    let corpus = UnderstandingCorpus::load(&args.corpus)?;
+    let writers = corpus.scenarios.iter().filter(|it| it.part == args.part);
+    let scenarios = writers.flat_map(|writer| &writer.items);
+    let scenarios: Vec<_> = scenarios.step_by(args.every.get()).collect();
+    let configure = |config: &mut Config| match args.by {
+        AnsweredBy::Facts => config.retrieval.answers = AnswerSource::Facts,
+        AnsweredBy::Quotations => {
+            config.retrieval.answers = AnswerSource::Quotations;
+            config.constructor.facts = FactSource::Statements;
+        }
+    };
+    let bench = Bench::start_configured(models, &STAGES, configure).await?;
+    let gateway = &bench.node.gateway;
+    let mut report = AnswersReport {
+        part: args.part.clone(),
+        scenarios: scenarios.len(),
+        tenses: BTreeMap::new(),
+        list: Vec::new(),
+    };
+    let mut corpora = Vec::with_capacity(scenarios.len());
+    let bar = progress("remembering", scenarios.len());
+    for (number, scenario) in scenarios.iter().enumerate() {
+        let (name, told) = (format!("scenario-{number}"), [conversation(scenario)]);
+        corpora.push(Corpus::remember(&**gateway, &name, &told).await?);
+        bar.inc(1);
+    }
+    bar.finish_and_clear();
+    bench.derived(&STAGES).await?;
+    let bar = progress("asking", scenarios.len());
+    for (scenario, corpus) in scenarios.iter().zip(&corpora) {
+        for question in &scenario.questions {
+            let request = AnswerRequest {
+                query: query(&corpus.space, question.text.clone(), DEPTH),
+                wait_for: Vec::new(),
+                mode: AnswerMode::Rules,
+            };
+            let answer = answer(&**gateway, request).await?;
+            let figures = report.tenses.entry(question.tense.name()).or_default();
+            figures.add(question, answer.as_deref());
+            if args.list {
+                let answer = answer.as_deref().unwrap_or("(none)").replace('\n', " | ");
+                report.list.push(format!(
+                    "{} {} {}: {} => {answer}",
+                    scenario.kind,
+                    scenario.number,
+                    question.tense.name(),
+                    question.text
+                ));
+            }
+        }
+        bar.inc(1);
+    }
+    bar.finish_and_clear();
+    bench.stop().await;
+    Ok(report)
+}
+
+/// Words of an answer; nothing where memory does not hold it.
+async fn answer(memory: &dyn Memory, request: AnswerRequest) -> Result<Option<String>, BoxError> {
+    let parts: Vec<AnswerPart> = memory.answer(&call(), request).await?.try_collect().await?;
+    let mut words = String::new();
+    for part in parts {
+        match part {
+            AnswerPart::Text(text) => words.push_str(&text),
+            AnswerPart::End(end) if end.outcome == Outcome::Abstained => return Ok(None),
+            AnswerPart::End(_) | AnswerPart::Citation(_) => {}
+        }
+    }
+    Ok(Some(words))
+}
