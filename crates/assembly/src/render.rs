@@ -130,7 +130,7 @@ pub(crate) fn frame(options: &Options<'_>) -> (String, String) {
     let mut open = options.lead.to_owned();
     open.push_str(&tag);
     // Without an enclosure a lead and the rest are one, and have one notice.
-    if !(tag.is_empty() && !options.lead.is_empty()) {
+    if !tag.is_empty() || options.lead.is_empty() {
         open.push_str(&notice(options));
     }
     if let Some(day) = dates::as_of(options) {
